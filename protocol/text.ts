@@ -1,0 +1,36 @@
+// Text that came from elsewhere, made safe to show; and names that people can remember.
+
+/** C0 (but not \n, \t), DEL, C1, bidi controls, zero-width and other invisible format characters, lone surrogates. */
+const UNSAFE =
+  /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u00ad\u061c\u180e\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb]|[\ud800-\udbff](?![\udc00-\udfff])|(?<![\ud800-\udbff])[\udc00-\udfff]/g
+
+/**
+ * Makes untrusted text inert for a terminal or a log: every control, bidi or invisible character becomes `·`.
+ * Newlines and tabs stay unless `line` is set (then they become spaces). At most `limit` UTF-16 units are kept.
+ */
+export function safeText(text: string, { limit = 4096, line = false } = {}): string {
+  const cut = text.length > limit ? `${text.slice(0, limit)}…` : text
+  const inert = cut.replace(UNSAFE, '·')
+  return line ? inert.replace(/[\n\t]/g, ' ') : inert
+}
+
+const ADJECTIVES =
+  'amber bold brave brisk calm clear clever cosy crisp dapper deft eager early fair fleet fond gentle glad golden happy hardy jolly keen kind lively loyal lucky mellow merry mild neat nimble noble plucky polite prime proud quick quiet rapid ready rosy royal rustic sharp shy silver sleek smart snug spry steady sunny swift tidy tranquil vivid warm wily wise witty young zesty'.split(
+    ' ',
+  )
+const ANIMALS =
+  'badger bee beetle bison crane cricket crow deer dolphin dove eagle egret elk falcon ferret finch fox gecko goose hare hawk hedgehog heron ibex ibis jackal jay kestrel kite koala lark lemur lynx magpie marten mole moose moth newt ocelot orca osprey otter owl panda pelican pika puffin quail rabbit raven robin salmon seal shrew skink sparrow stoat stork swan tapir tern thrush toad trout turtle vole walrus wombat wren yak zebra'.split(
+    ' ',
+  )
+
+/** A stable, memorable name for a peer ID, such as `quick-otter`. Not unique: the ID decides, the name reminds. */
+export function peerName(peerId: string): string {
+  let hash = 0x811c9dc5
+  for (let i = 0; i < peerId.length; i++) hash = Math.imul(hash ^ peerId.charCodeAt(i), 0x01000193) >>> 0
+  hash ^= hash >>> 15
+  hash = Math.imul(hash, 0x2c1b3c6d) >>> 0
+  hash ^= hash >>> 12
+  const adjective = ADJECTIVES[hash % ADJECTIVES.length]
+  const animal = ANIMALS[Math.floor(hash / ADJECTIVES.length) % ANIMALS.length]
+  return `${adjective}-${animal}`
+}

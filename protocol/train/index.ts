@@ -1,0 +1,3 @@
+export * from './prompt.ts'
+export * from './rollout.ts'
+export * from './task.ts'

@@ -1,0 +1,32 @@
+// What a task is: a generator of prompts and a verifier of answers.
+
+export interface Step {
+  /** 1 method, 2 set-up, 3 all intermediate results but the last, 4 all but the final line, 5 the answer. */
+  level: 1 | 2 | 3 | 4 | 5
+  text: string
+  /** The value that this step arrives at, where it has one. */
+  value?: string
+}
+
+/** One prompt with its key. Everything in it is a pure function of the task's version, a seed and a difficulty. */
+export interface Instance {
+  question: string
+  /** The canonical answer. Tasks with many right answers give one of them. */
+  key: string
+  /** A worked solution, in order. Its last value is the key. */
+  steps: Step[]
+  /** What the verifier needs beside the key; plain JSON. */
+  data?: unknown
+}
+
+export interface Verdict {
+  /** 0 to 1. In the strict profile 1 iff right; partial credit only where the task says so, and below 0.5. */
+  score: number
+  /** What was taken as the answer, at most 256 characters; null if none was found. */
+  answer: string | null
+  /** Where the answer was found. Format is reported apart from accuracy, since both are learned. */
+  found: 'tag' | 'last-line' | 'none'
+}
+
+/** The longest completion, in UTF-16 units, that a verifier looks at; anything longer scores 0. */
+export const MAX_COMPLETION_CHARS = 65_536
