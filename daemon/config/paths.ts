@@ -1,0 +1,100 @@
+// Where everything is on disk: the only file that knows. With a home directory all is under it; otherwise the XDG
+// directories are used, or those that systemd hands out. Pure: nothing is created or looked at here.
+//
+//   <config>/config.toml        $XDG_CONFIG_HOME/waggle                    or HOME
+//   <state>/identity.key        $XDG_STATE_HOME/waggle, $STATE_DIRECTORY   or HOME
+//         /store/               groups, progress, reputation (level)
+//         /checkpoints/         one folder a checkpoint
+//         /runs/                one event file a run
+//         /logs/waggle.log      rotated
+//         /plugins/             installed plugins
+//         /lock                 held while a daemon runs
+//   <runtime>/control.sock      $XDG_RUNTIME_DIR/waggle, $RUNTIME_DIRECTORY or HOME; see socketPath
+
+import { createHash } from 'node:crypto'
+import { join, resolve } from 'node:path'
+
+export interface Paths {
+  /** What --home said, absolute; undefined with the XDG layout. */
+  home: string | undefined
+  config: string
+  state: string
+  identity: string
+  store: string
+  checkpoints: string
+  runs: string
+  logs: string
+  logFile: string
+  plugins: string
+  models: string
+  lock: string
+  socket: string
+}
+
+/** sun_path has 108 bytes on Linux and 104 on macOS and the BSDs, the closing zero included. */
+export function socketPathLimit(platform: string): number {
+  return platform === 'linux' ? 107 : 103
+}
+
+export interface PathsOptions {
+  /** From --home or WAGGLE_HOME. */
+  home?: string | undefined
+  /** From --config or WAGGLE_CONFIG. */
+  config?: string | undefined
+}
+
+export interface PathsEnvironment {
+  env: Record<string, string | undefined>
+  cwd: string
+  homedir: string
+  tmpdir: string
+  uid: number
+  platform: string
+}
+
+export function resolvePaths(options: PathsOptions, at: PathsEnvironment): Paths {
+  const home = options.home === undefined ? undefined : resolve(at.cwd, options.home)
+  // The XDG specification says that a relative path in these variables is to be ignored.
+  const xdg = (name: string, fallback: string) => {
+    const value = at.env[name]
+    return join(value?.startsWith('/') ? value : join(at.homedir, fallback), 'waggle')
+  }
+  // systemd may hand out several, separated by colons; the first is ours.
+  const systemd = (name: string) => at.env[name]?.split(':')[0] || undefined
+  const state = home ?? systemd('STATE_DIRECTORY') ?? xdg('XDG_STATE_HOME', '.local/state')
+  const configDirectory = home ?? systemd('CONFIGURATION_DIRECTORY') ?? xdg('XDG_CONFIG_HOME', '.config')
+  const logs = home ? join(home, 'logs') : (systemd('LOGS_DIRECTORY') ?? join(state, 'logs'))
+  return {
+    home,
+    config: options.config ? resolve(at.cwd, options.config) : join(configDirectory, 'config.toml'),
+    state,
+    identity: join(state, 'identity.key'),
+    store: join(state, 'store'),
+    checkpoints: join(state, 'checkpoints'),
+    runs: join(state, 'runs'),
+    logs,
+    logFile: join(logs, 'waggle.log'),
+    plugins: join(state, 'plugins'),
+    models: home ? join(home, 'models') : join(xdg('XDG_CACHE_HOME', '.cache'), 'models'),
+    lock: join(state, 'lock'),
+    socket: socketPath(home, state, at),
+  }
+}
+
+/**
+ * In the home if its path is short enough for a socket; else in the runtime directory under a name made from the
+ * home's path, so that daemon and commands meet there without being told.
+ */
+function socketPath(home: string | undefined, state: string, at: PathsEnvironment): string {
+  const limit = socketPathLimit(at.platform)
+  const runtime = at.env.XDG_RUNTIME_DIR
+  const short = runtime?.startsWith('/') ? join(runtime, 'waggle') : join(at.tmpdir, `waggle-${at.uid}`)
+  const preferred = home
+    ? join(home, 'control.sock')
+    : at.env.RUNTIME_DIRECTORY
+      ? join(at.env.RUNTIME_DIRECTORY.split(':')[0]!, 'control.sock')
+      : join(runtime?.startsWith('/') ? join(runtime, 'waggle') : state, 'control.sock')
+  if (Buffer.byteLength(preferred) <= limit) return preferred
+  const digest = createHash('sha256').update(preferred).digest('hex').slice(0, 16)
+  return join(short, `${digest}.sock`)
+}

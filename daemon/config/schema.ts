@@ -1,0 +1,138 @@
+// The config's one schema: types, defaults, checks and the reference page all come from here. What a key does is said
+// in its description. Not read by commands that must be fast: zod takes 50 ms to load.
+
+import { z } from 'zod'
+
+const TASK_NAME = /^[a-z][a-z0-9_]{0,63}$/
+
+const plugin = z
+  .looseObject({
+    use: z.string().min(1).describe('a built-in plugin by name, an npm package, or a path to a file'),
+  })
+  .describe('a plugin and its own settings')
+
+const node = z.strictObject({
+  name: z
+    .string()
+    .min(1)
+    .max(64)
+    .optional()
+    .describe('what this node calls itself; if unset, a name made from its peer ID'),
+  seed: z
+    .int()
+    .min(0)
+    .max(0xffff_ffff)
+    .optional()
+    .describe('where all random numbers start; if unset, made from the identity, so that two nodes differ'),
+})
+
+const model = z.strictObject({
+  path: z
+    .string()
+    .min(1)
+    .default('default')
+    .describe(
+      'folder with config.json, model.safetensors and tokenizer.json; "default" is the one that comes along',
+    ),
+  max_completion_tokens: z
+    .int()
+    .min(1)
+    .max(32_768)
+    .default(96)
+    .describe('a completion is cut off after this many tokens'),
+})
+
+const engine = z.strictObject({
+  kind: z.enum(['onnx', 'tfjs']).default('onnx').describe('which engine samples and trains'),
+  device: z
+    .enum(['auto', 'cpu', 'webgpu', 'cuda', 'dml', 'coreml'])
+    .default('auto')
+    .describe('where it runs; "auto" takes the fastest that works and says why'),
+  threads: z.int().min(0).max(1024).default(0).describe('CPU threads; 0 is one a core'),
+})
+
+const task = z.strictObject({
+  name: z.string().regex(TASK_NAME, 'must be a task name: a-z, 0-9 and _').describe('the task'),
+  difficulty: z.int().min(0).max(1000).optional().describe("if unset, the task's own default"),
+})
+
+const rollout = z.strictObject({
+  group_size: z.int().min(2).max(256).default(8).describe('rollouts per prompt'),
+  temperature: z.number().gt(0).max(5).default(1).describe('sampling temperature'),
+  groups_per_round: z.int().min(1).max(1024).default(8).describe('prompts that are answered in one go'),
+})
+
+const training = z.strictObject({
+  learning_rate: z.number().gt(0).max(1).default(1e-4).describe('AdamW step size'),
+  weight_decay: z.number().min(0).max(1).default(0).describe('decoupled weight decay'),
+  max_gradient_norm: z.number().gt(0).default(1).describe('gradients are scaled down to this global norm'),
+  own_groups: z.int().min(1).max(1024).default(4).describe("this node's own groups in a batch (I)"),
+  foreign_groups: z.int().min(0).max(1024).default(4).describe("peers' groups in a batch at most (J)"),
+  minibatches: z.int().min(1).max(64).default(1).describe('optimizer steps per batch'),
+  max_staleness: z
+    .int()
+    .min(0)
+    .max(10_000)
+    .default(8)
+    .describe('groups older than this many policy versions are not trained on'),
+})
+
+const checkpoint = z.strictObject({
+  every_steps: z.int().min(1).default(50).describe('optimizer steps between checkpoints'),
+  keep: z.int().min(1).max(1000).default(3).describe('how many of the newest are kept'),
+})
+
+const evaluation = z.strictObject({
+  every_seconds: z
+    .number()
+    .min(0)
+    .default(60)
+    .describe('pause between held-out evaluations; 0 turns them off'),
+  prompts_per_task: z.int().min(1).max(100_000).default(64).describe('held-out prompts per task'),
+})
+
+const address = z.string().startsWith('/', 'must be a multiaddr such as /ip4/0.0.0.0/tcp/4001')
+
+const swarm = z.strictObject({
+  enabled: z.boolean().default(true).describe('false: no network at all'),
+  listen: z
+    .array(address)
+    .default(['/ip4/0.0.0.0/tcp/0'])
+    .describe('multiaddrs to listen on; port 0 takes a free one'),
+  announce: z.array(address).default([]).describe('multiaddrs to tell peers instead of those found'),
+  bootstrap: z.array(address).default([]).describe('peers to dial at start, as multiaddrs with a peer ID'),
+  mdns: z.boolean().default(true).describe('find peers on the local network'),
+})
+
+export const configSchema = z.strictObject({
+  node: node.prefault({}).describe('who this node is'),
+  model: model.prefault({}).describe('the model that it starts from'),
+  engine: engine.prefault({}).describe('what computes'),
+  tasks: z
+    .array(task)
+    .min(1)
+    .default([{ name: 'basic_arithmetic' }, { name: 'base_conversion' }, { name: 'fraction_simplification' }])
+    .describe('what it learns'),
+  rollout: rollout.prefault({}).describe('how answers are sampled'),
+  training: training.prefault({}).describe('how it learns'),
+  estimator: plugin.default({ use: 'grpo' }).describe('what turns rewards into advantages'),
+  corrections: z
+    .array(plugin)
+    .default([{ use: 'clip' }, { use: 'tis' }])
+    .describe('the loss, and what makes up for stale and foreign tokens; in order'),
+  selector: plugin
+    .optional()
+    .describe('what chooses the next prompts; if unset, tasks in turn and seeds at random'),
+  checkpoint: checkpoint.prefault({}).describe('what survives a crash'),
+  eval: evaluation.prefault({}).describe('held-out evaluation'),
+  swarm: swarm.prefault({}).describe('peers'),
+})
+
+export type Config = z.output<typeof configSchema>
+export type PluginConfig = Config['estimator']
+export type TaskConfig = Config['tasks'][number]
+
+/** The config that a person who sets nothing gets. */
+export function defaultConfig(): Config {
+  return configSchema.parse({})
+}

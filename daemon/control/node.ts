@@ -1,0 +1,64 @@
+// The seam between a running node and all that steers it. The node core implements NodeControl; the control server,
+// and through it commands and terminal UI, use nothing else of the node. Not a network interface: that is protocol/api.
+
+import type {
+  CheckpointResult,
+  EvalRequest,
+  EvalResult,
+  Event,
+  JoinRequest,
+  JoinResult,
+  Progress,
+  Snapshot,
+  StopRequest,
+} from '../../protocol/api/index.ts'
+import type { Paths } from '../config/paths.ts'
+import type { Config } from '../config/schema.ts'
+
+export interface CallOptions {
+  signal?: AbortSignal
+  onProgress?: (progress: Progress) => void
+}
+
+/** Numbered events, kept for a while. `createEventLog` makes one. */
+export interface EventSource {
+  /** Number of the newest event, 0 if there is none. */
+  readonly last: number
+  /** Events after `id` that are still kept, oldest first, and the range that is gone, if any of it is. */
+  since(id: number): { events: Event[]; gap?: { from: number; to: number } }
+  /** Calls `listener` for each new event, until the returned function is called. Listeners must not throw. */
+  subscribe(listener: (event: Event) => void): () => void
+}
+
+/** All that can be asked of a running node. Expected failures are WaggleErrors. */
+export interface NodeControl {
+  /** Cheap and synchronous: called several times a second while somebody watches. */
+  snapshot(): Snapshot
+  readonly events: EventSource
+  join(request: JoinRequest, options?: CallOptions): Promise<JoinResult>
+  /** Leaves all peers and goes on alone. */
+  leave(options?: CallOptions): Promise<void>
+  pause(): Promise<void>
+  resume(): Promise<void>
+  evaluate(request: EvalRequest, options?: CallOptions): Promise<EvalResult>
+  checkpoint(options?: CallOptions): Promise<CheckpointResult>
+  /** Begins to stop and resolves when all is down; later calls get the same promise. `NodeHandle.whenStopped` follows. */
+  stop(request?: StopRequest, options?: CallOptions): Promise<void>
+}
+
+export interface NodeHandle extends NodeControl {
+  /** Resolves with the process's exit status once the node is down, for whatever reason; rejects if it broke. */
+  readonly whenStopped: Promise<number>
+}
+
+export interface RunOptions {
+  config: Config
+  paths: Paths
+  /** Aborted when the operator interrupts before the node is up. */
+  signal: AbortSignal
+  /** What start-up is doing, one line at a time. */
+  onProgress: (progress: Progress) => void
+}
+
+/** Brings a whole node up, control server included, and returns once it trains (peers or not). */
+export type RunNode = (options: RunOptions) => Promise<NodeHandle>

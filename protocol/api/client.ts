@@ -1,0 +1,28 @@
+// What a program that watches or steers a node needs, whatever carries it: the unix socket, ssh, or a replayed file.
+// An interface only; daemon/control has the one over a socket. Everything rejects with a WaggleError: E_NOT_RUNNING
+// where nobody answers, otherwise what the node said.
+
+import type { Event } from './events.ts'
+import type { CommandName, Commands, Health, Progress, Series } from './requests.ts'
+import type { Snapshot } from './snapshot.ts'
+
+export interface ControlClient {
+  health(options?: { signal?: AbortSignal }): Promise<Health>
+  snapshot(options?: { signal?: AbortSignal }): Promise<Snapshot>
+  series(query: SeriesQuery, options?: { signal?: AbortSignal }): Promise<Series>
+  /** Ends when the connection does; the caller starts again with the last id that it saw. */
+  events(options?: { since?: number; snapshots?: boolean; signal?: AbortSignal }): AsyncIterable<Event>
+  send<Name extends CommandName>(
+    name: Name,
+    request: Commands[Name][0],
+    options?: { signal?: AbortSignal; onProgress?: (progress: Progress) => void },
+  ): Promise<Commands[Name][1]>
+}
+
+export interface SeriesQuery {
+  name: string
+  /** ms since the epoch. */
+  from?: number
+  to?: number
+  points?: number
+}

@@ -1,0 +1,6 @@
+// The control API's types: what daemon, commands and terminal UI say to each other.
+
+export * from './client.ts'
+export * from './events.ts'
+export * from './requests.ts'
+export * from './snapshot.ts'

@@ -1,0 +1,104 @@
+// What a client may ask of a node, and what it gets. Every route is HTTP with JSON over a unix socket that only its
+// owner can open. Long ones (join, eval, stop) stream progress as JSON lines to a client that accepts NDJSON.
+
+import type { ErrorCode } from '../errors.ts'
+import type { CheckpointInfo, Evaluation, SeriesPoint, StateWord } from './snapshot.ts'
+
+export const NDJSON = 'application/x-ndjson'
+
+/** The most bytes that a request's body may have. */
+export const MAX_REQUEST_BYTES = 64 * 1024
+
+/** GET /v1/health: alive, and who is there. No secrets. */
+export interface Health {
+  v: 1
+  state: StateWord
+  name: string
+  peerId: string
+  pid: number
+  version: string
+  /** Changes with every start of the daemon, so that a reader notices a restart and begins at event 0 again. */
+  run: string
+}
+
+export interface JoinRequest {
+  /** A peer ID, or a multiaddr with or without one. */
+  target: string
+}
+
+export interface JoinResult {
+  peerId: string
+  name: string
+  address?: string
+  /** True if it was connected before. */
+  already: boolean
+}
+
+export interface EvalRequest {
+  /** Names of tasks; all that the node trains on if left out. */
+  tasks?: string[]
+  /** Held-out prompts per task; the config's number if left out. */
+  promptsPerTask?: number
+}
+
+export type EvalResult = Evaluation
+export type CheckpointResult = CheckpointInfo
+
+export interface StopRequest {
+  /** Default true. */
+  checkpoint?: boolean
+}
+
+export interface Done {
+  done: true
+  message: string
+}
+
+/** What happens while a long request runs. */
+export interface Progress {
+  message: string
+  /** Of the whole, 0 to 1, if it can be told. */
+  fraction?: number
+}
+
+/** Route -> [request, response]. All are POST under /v1/. */
+export interface Commands {
+  join: [JoinRequest, JoinResult]
+  leave: [Record<string, never>, Done]
+  pause: [Record<string, never>, Done]
+  resume: [Record<string, never>, Done]
+  stop: [StopRequest, Done]
+  eval: [EvalRequest, EvalResult]
+  checkpoint: [Record<string, never>, CheckpointResult]
+}
+export type CommandName = keyof Commands
+export const COMMANDS = [
+  'join',
+  'leave',
+  'pause',
+  'resume',
+  'stop',
+  'eval',
+  'checkpoint',
+] as const satisfies CommandName[]
+
+/** One line of a streamed answer. The last one is `result` or `error`. */
+export type StreamLine<Result> =
+  | ({ type: 'progress' } & Progress)
+  | { type: 'result'; result: Result }
+  | { type: 'error'; error: ErrorBody }
+
+/** Every answer that is not 2xx. */
+export interface ErrorBody {
+  code: ErrorCode
+  message: string
+  hint?: string
+}
+
+/** GET /v1/series?name=&from=&to=&points=: downsampled by the node, each point the mean of its bucket. */
+export interface Series {
+  v: 1
+  name: string
+  unit: string
+  points: SeriesPoint[]
+}
