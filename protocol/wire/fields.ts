@@ -1,0 +1,80 @@
+// Reads a map's fields one by one against a closed schema. `end` refuses what was not asked for, unless the sender's
+// minor version is newer than ours: then it may well know fields that we do not.
+
+import { Buffer } from 'node:buffer'
+import type { Value, ValueMap } from './cbor.ts'
+import { malformed } from './fault.ts'
+import { MINOR } from './frame.ts'
+
+export class Fields {
+  private readonly map: ValueMap
+  private readonly minor: number
+  private asked = 0
+
+  private constructor(map: ValueMap, minor: number) {
+    this.map = map
+    this.minor = minor
+  }
+
+  static of(value: Value | undefined, minor: number): Fields {
+    if (!(value instanceof Map)) throw malformed('a map is missing')
+    return new Fields(value, minor)
+  }
+
+  /** Ask for each name once. */
+  get(name: string): Value | undefined {
+    const value = this.map.get(name)
+    if (value !== undefined) this.asked++
+    return value
+  }
+
+  fields(name: string): Fields {
+    return Fields.of(this.get(name), this.minor)
+  }
+
+  integer(name: string, low: number, high = Number.MAX_SAFE_INTEGER): number {
+    const value = this.get(name)
+    if (typeof value !== 'number' || value < low || value > high) throw malformed(name)
+    return value
+  }
+
+  text(name: string, limit: number): string {
+    const value = this.get(name)
+    if (typeof value !== 'string' || value.length > limit) throw malformed(name)
+    return value
+  }
+
+  name(name: string, pattern: RegExp): string {
+    const value = this.text(name, 64)
+    if (!pattern.test(value)) throw malformed(name)
+    return value
+  }
+
+  oneOf<const T extends string>(name: string, choices: readonly T[]): T {
+    const value = this.get(name)
+    if (!choices.includes(value as T)) throw malformed(name)
+    return value as T
+  }
+
+  /** A SHA-256, as 64 hex digits. */
+  digest(name: string): string {
+    const value = this.bytes(name)
+    if (value?.length !== 32) throw malformed(name)
+    return Buffer.from(value).toString('hex')
+  }
+
+  bytes(name: string): Uint8Array | undefined {
+    const value = this.get(name)
+    if (value !== undefined && !(value instanceof Uint8Array)) throw malformed(name)
+    return value
+  }
+
+  end(): void {
+    if (this.map.size > this.asked && this.minor <= MINOR) throw malformed('unknown field')
+  }
+}
+
+export function list(value: Value | undefined, low: number, high: number): Value[] {
+  if (!Array.isArray(value) || value.length < low || value.length > high) throw malformed('a list')
+  return value
+}

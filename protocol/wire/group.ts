@@ -1,0 +1,174 @@
+// A group as it travels: where the prompt is, which policy wrote under which conditioning, and what it wrote. No
+// question, no key, no reward: the receiver makes those itself.
+
+import { Buffer } from 'node:buffer'
+import { WaggleError } from '../errors.ts'
+import type { Finish, Group, PolicyReference, PromptCoordinates, Segment } from '../train/index.ts'
+import { readCbor, type Writable, writeCbor } from './cbor.ts'
+import { malformed, WireFault } from './fault.ts'
+import { Fields, list } from './fields.ts'
+import { authorOf, type Frame, isAuthentic, KIND, openFrame, type Signer, sealFrame } from './frame.ts'
+import {
+  ARM_NAME,
+  MAX_DIFFICULTY,
+  MAX_FETCHED_BYTES,
+  MAX_ROLLOUTS,
+  MAX_SEED,
+  MAX_SEGMENTS,
+  MAX_TEXT_CHARS,
+  MAX_TOKENS,
+  MIN_ROLLOUTS,
+  TASK_NAME,
+} from './limits.ts'
+import { packLogprobs, packTokens, unpackLogprobs, unpackTokens } from './pack.ts'
+
+export interface SharedRollout {
+  /** As the author's tokenizer decoded it, without special tokens. */
+  text: string
+  finish: Finish
+  /** Under the author's tokenizer. */
+  tokens?: Int32Array
+  /** Present only beside tokens, one for each; as exact as 16 bits allow. */
+  behaviourLogprobs?: Float32Array
+  /** In order and without gaps from token 0; they cover the tokens where those are given. */
+  segments: Segment[]
+}
+
+/** What a node says it wrote. Nothing in it has been verified but its form and, where so documented, its signature. */
+export interface SharedGroup {
+  prompt: PromptCoordinates
+  arm: string
+  policy: PolicyReference
+  rollouts: SharedRollout[]
+  /** Peer ID of the key that signed. */
+  author: string
+  /** Rises with each message of one author; not necessarily by one. */
+  sequence: number
+  /** By the author's clock, ms since the epoch. */
+  createdAt: number
+}
+
+export type GroupDraft = Omit<SharedGroup, 'author' | 'sequence' | 'createdAt'>
+
+/** What of a verified group may be told to others. */
+export function draftOf(group: Group): GroupDraft {
+  return {
+    prompt: group.prompt,
+    arm: group.arm,
+    policy: group.policy,
+    rollouts: group.rollouts.map(({ text, finish, tokens, behaviourLogprobs, segments }) => ({
+      text,
+      finish,
+      tokens,
+      ...(behaviourLogprobs && { behaviourLogprobs }),
+      segments,
+    })),
+  }
+}
+
+/** A signed frame. Throws E_WIRE for a group that a receiver would refuse: it is read back before it is returned. */
+export function encodeGroup(
+  group: GroupDraft & Pick<SharedGroup, 'sequence' | 'createdAt'>,
+  signer: Signer,
+): Uint8Array {
+  try {
+    const bytes = sealFrame(KIND.group, writeCbor(bodyOf(group)), signer)
+    const frame = openFrame(bytes, MAX_FETCHED_BYTES)
+    decodeGroup(frame)
+    if (!isAuthentic(frame)) throw new WireFault('signature', 'the signature does not fit the key')
+    return bytes
+  } catch (cause) {
+    throw new WaggleError('E_WIRE', `this group cannot be sent: ${(cause as Error).message}`, { cause })
+  }
+}
+
+/** Reads a frame of kind `group`. Throws WireFault. Does not check the signature: see isAuthentic. */
+export function decodeGroup(frame: Frame): SharedGroup {
+  if (frame.kind !== KIND.group) throw malformed('not a group')
+  const body = Fields.of(readCbor(frame.body), frame.minor)
+  const prompt = body.fields('prompt')
+  const policy = body.fields('policy')
+  const group: SharedGroup = {
+    prompt: {
+      task: prompt.name('task', TASK_NAME),
+      taskVersion: prompt.integer('version', 1, 0xffff_ffff),
+      seed: prompt.integer('seed', 0, MAX_SEED),
+      difficulty: prompt.integer('difficulty', -MAX_DIFFICULTY, MAX_DIFFICULTY),
+    },
+    arm: body.name('arm', ARM_NAME),
+    policy: {
+      lineage: policy.digest('lineage'),
+      tokenizer: policy.digest('tokenizer'),
+      version: policy.integer('version', 0),
+    },
+    rollouts: list(body.get('rollouts'), MIN_ROLLOUTS, MAX_ROLLOUTS).map((value) =>
+      readRollout(Fields.of(value, frame.minor)),
+    ),
+    author: authorOf(frame),
+    sequence: body.integer('sequence', 0),
+    createdAt: body.integer('created', 0),
+  }
+  prompt.end()
+  policy.end()
+  body.end()
+  return group
+}
+
+function readRollout(fields: Fields): SharedRollout {
+  const rollout: SharedRollout = {
+    text: fields.text('text', MAX_TEXT_CHARS),
+    finish: fields.oneOf('finish', ['stop', 'length', 'aborted'] as const),
+    segments: readSegments(list(fields.get('segments'), 0, MAX_SEGMENTS)),
+  }
+  const covered = rollout.segments.reduce((sum, segment) => sum + segment.length, 0)
+  const tokens = fields.bytes('tokens')
+  const logprobs = fields.bytes('logprobs')
+  fields.end()
+  if (tokens === undefined) {
+    if (logprobs !== undefined) throw new WireFault('forged', 'log-probs without tokens')
+    return rollout
+  }
+  rollout.tokens = unpackTokens(tokens)
+  if (covered !== rollout.tokens.length) throw malformed('segments do not cover the tokens')
+  if (logprobs !== undefined) rollout.behaviourLogprobs = unpackLogprobs(logprobs, rollout.tokens.length)
+  return rollout
+}
+
+function readSegments(values: ReturnType<typeof list>): Segment[] {
+  let start = 0
+  return values.map((value) => {
+    const [version, length] = list(value, 2, 2)
+    if (typeof version !== 'number' || version < 0) throw malformed('segment version')
+    if (typeof length !== 'number' || length < 1 || length > MAX_TOKENS) throw malformed('segment length')
+    const segment = { version, start, length }
+    start += length
+    return segment
+  })
+}
+
+function bodyOf(group: GroupDraft & Pick<SharedGroup, 'sequence' | 'createdAt'>): Writable {
+  const { prompt, policy } = group
+  return {
+    prompt: {
+      task: prompt.task,
+      version: prompt.taskVersion,
+      seed: prompt.seed,
+      difficulty: prompt.difficulty,
+    },
+    arm: group.arm,
+    policy: {
+      lineage: Buffer.from(policy.lineage, 'hex'),
+      tokenizer: Buffer.from(policy.tokenizer, 'hex'),
+      version: policy.version,
+    },
+    rollouts: group.rollouts.map((rollout) => ({
+      text: rollout.text,
+      finish: rollout.finish,
+      segments: rollout.segments.map((segment) => [segment.version, segment.length]),
+      ...(rollout.tokens && { tokens: packTokens(rollout.tokens) }),
+      ...(rollout.behaviourLogprobs && { logprobs: packLogprobs(rollout.behaviourLogprobs) }),
+    })),
+    sequence: group.sequence,
+    created: group.createdAt,
+  }
+}

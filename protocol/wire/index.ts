@@ -1,0 +1,10 @@
+// What nodes say to one another, byte for byte. README.md beside this is the specification.
+
+export * from './cbor.ts'
+export * from './digest.ts'
+export * from './fault.ts'
+export * from './frame.ts'
+export * from './group.ts'
+export * from './limits.ts'
+export * from './pack.ts'
+export * from './peer-id.ts'

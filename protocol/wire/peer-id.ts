@@ -1,0 +1,46 @@
+// libp2p peer IDs of Ed25519 keys, as pure text: base58 of an identity multihash around the public key's protobuf.
+// (libp2p peer-ids specification. Other key types exist; none signs on this wire.)
+
+const ALPHABET = '123456789ABCDEFGHJKLMNPQRSTUVWXYZabcdefghijkmnopqrstuvwxyz'
+/** Identity multihash (0x00) of 36 bytes; protobuf: key type 1 (Ed25519), 32 bytes of key. */
+const PREFIX = [0x00, 0x24, 0x08, 0x01, 0x12, 0x20]
+
+/** `12D3KooW…`, 52 characters. */
+export function peerIdOf(publicKey: Uint8Array): string {
+  if (publicKey.length !== 32)
+    throw new RangeError(`an Ed25519 public key has 32 bytes, not ${publicKey.length}`)
+  const digits: number[] = []
+  for (const byte of [...PREFIX, ...publicKey]) {
+    let carry = byte
+    for (let i = 0; i < digits.length; i++) {
+      carry += digits[i]! << 8
+      digits[i] = carry % 58
+      carry = Math.floor(carry / 58)
+    }
+    for (; carry > 0; carry = Math.floor(carry / 58)) digits.push(carry % 58)
+  }
+  // The prefix begins with exactly one zero byte, which base58 writes as one `1`.
+  return `1${digits
+    .reverse()
+    .map((digit) => ALPHABET[digit])
+    .join('')}`
+}
+
+/** The public key in a peer ID, or undefined where the text is no Ed25519 peer ID. */
+export function publicKeyOf(peerId: string): Uint8Array | undefined {
+  if (peerId.length !== 52 || peerId[0] !== '1') return undefined
+  const bytes: number[] = []
+  for (const character of peerId) {
+    let carry = ALPHABET.indexOf(character)
+    if (carry < 0) return undefined
+    for (let i = 0; i < bytes.length; i++) {
+      carry += bytes[i]! * 58
+      bytes[i] = carry & 255
+      carry >>= 8
+    }
+    for (; carry > 0; carry >>= 8) bytes.push(carry & 255)
+  }
+  const all = [0, ...bytes.reverse()]
+  if (all.length !== 38 || PREFIX.some((byte, i) => all[i] !== byte)) return undefined
+  return Uint8Array.from(all.slice(6))
+}

@@ -1,0 +1,39 @@
+import fc from 'fast-check'
+import { expect, test } from 'vitest'
+import { contentId } from '../../../protocol/wire/index.ts'
+import { anyText } from './arbitrary.ts'
+
+const prompt = { task: 'a', taskVersion: 1, seed: 2, difficulty: 3 }
+
+test('look-alike copies have the same content id', () => {
+  const id = contentId(prompt, ['caf\u00e9 is 4', 'no'])
+  for (const copy of [
+    ['cafe\u0301 is 4', 'no'],
+    ['  caf\u00e9\u00a0is\t\n4 ', 'no\u200b'],
+    ['caf\u00e9 is \u{ff14}', '\u202eno'],
+    ['no', 'caf\u00e9 is 4\ufe0f'],
+  ])
+    expect(contentId(prompt, copy)).toBe(id)
+})
+
+test('other texts, prompts and splits have other content ids', () => {
+  const ids = [
+    contentId(prompt, ['a', 'b']),
+    contentId(prompt, ['a', 'c']),
+    contentId(prompt, ['a b']),
+    contentId(prompt, ['a', 'b', 'b']),
+    contentId({ ...prompt, seed: 3 }, ['a', 'b']),
+    contentId({ ...prompt, task: 'b' }, ['a', 'b']),
+    contentId({ ...prompt, taskVersion: 2 }, ['a', 'b']),
+    contentId({ ...prompt, difficulty: 4 }, ['a', 'b']),
+  ]
+  expect(new Set(ids).size).toBe(ids.length)
+})
+
+test('the order of rollouts does not matter', () => {
+  fc.assert(
+    fc.property(fc.array(anyText, { minLength: 2, maxLength: 5 }), (texts) => {
+      expect(contentId(prompt, texts.toReversed())).toBe(contentId(prompt, texts))
+    }),
+  )
+})

@@ -1,0 +1,238 @@
+import { readFileSync } from 'node:fs'
+import fc from 'fast-check'
+import { describe, expect, test } from 'vitest'
+import {
+  decodeGroup,
+  encodeGroup,
+  HEADER_BYTES,
+  isAuthentic,
+  KIND,
+  MAX_FETCHED_BYTES,
+  MAX_GOSSIP_BYTES,
+  openFrame,
+  peerIdOf,
+  publicKeyOf,
+  sealFrame,
+  WireFault,
+  type Writable,
+  writeCbor,
+} from '../../../protocol/wire/index.ts'
+import { anyGroup, mutate, seeded } from './arbitrary.ts'
+import { CASES, testSigner } from './cases.ts'
+
+const signer = testSigner()
+const author = peerIdOf(signer.publicKey)
+
+function fixture(name: string): Buffer {
+  const text = readFileSync(new URL(`fixtures/${name}.hex`, import.meta.url), 'utf8')
+  return Buffer.from(text.replace(/\s/g, ''), 'hex')
+}
+
+/** A properly signed group frame with whatever body. */
+function framed(body: Writable, minor = 0): Uint8Array {
+  const sign = signer.sign
+  return sealFrame(KIND.group, writeCbor(body), {
+    ...signer,
+    sign: (message) => {
+      message[13 + 2] = minor
+      return sign(message)
+    },
+  }).map((byte, i) => (i === 2 ? minor : byte))
+}
+
+const rollout = { text: 'x', finish: 'stop', segments: [] }
+const good = {
+  prompt: { task: 'a', version: 1, seed: 1, difficulty: 1 },
+  arm: 'base',
+  policy: { lineage: new Uint8Array(32), tokenizer: new Uint8Array(32), version: 0 },
+  rollouts: [rollout, rollout],
+  sequence: 1,
+  created: 1,
+}
+
+function faultOf(bytes: Uint8Array): WireFault | undefined {
+  try {
+    decodeGroup(openFrame(bytes, MAX_GOSSIP_BYTES))
+    return undefined
+  } catch (error) {
+    if (error instanceof WireFault) return error
+    throw error
+  }
+}
+
+describe('golden fixtures', () => {
+  for (const [name, group] of Object.entries(CASES)) {
+    test(`${name} is written and read byte for byte`, () => {
+      const bytes = fixture(name)
+      expect(Buffer.from(encodeGroup(group, signer)).equals(bytes)).toBe(true)
+      const frame = openFrame(bytes, MAX_GOSSIP_BYTES)
+      expect(isAuthentic(frame)).toBe(true)
+      const read = decodeGroup(frame)
+      expect(read.author).toBe('12D3KooWRawPbxPtP1eZaJpumGnyWX2DcUyd3RQnydr3eAto4Az7')
+      expect(read.prompt).toEqual(group.prompt)
+      expect(
+        read.rollouts.map(({ text, tokens, segments, finish }) => ({ text, tokens, segments, finish })),
+      ).toEqual(
+        group.rollouts.map(({ text, tokens, segments, finish }) => ({ text, tokens, segments, finish })),
+      )
+    })
+  }
+})
+
+test('any group survives the wire, its log-probs to within the stated error', () => {
+  fc.assert(
+    fc.property(anyGroup, (group) => {
+      const frame = openFrame(encodeGroup(group, signer), MAX_FETCHED_BYTES)
+      const { author: by, ...read } = decodeGroup(frame)
+      expect(by).toBe(author)
+      for (const [i, rollout] of group.rollouts.entries()) {
+        const got = read.rollouts[i]!.behaviourLogprobs
+        expect(got?.length).toBe(rollout.behaviourLogprobs?.length)
+        got?.forEach((value, at) => {
+          const wanted = Math.max(-64, rollout.behaviourLogprobs![at]!)
+          expect(Math.abs(value - wanted)).toBeLessThanOrEqual(1.3e-4 * Math.sqrt(-wanted) + 2e-8)
+        })
+      }
+      const bare = (g: object) =>
+        JSON.parse(JSON.stringify(g, (key, value) => (key === 'behaviourLogprobs' ? undefined : value)))
+      expect(bare(read)).toEqual(bare(group))
+    }),
+    { numRuns: 300 },
+  )
+})
+
+describe('signatures', () => {
+  test('any changed bit breaks the signature, the header included', () => {
+    const bytes = fixture('group-with-tokens')
+    for (let bit = 0; bit < bytes.length * 8; bit += 5) {
+      const forged = Uint8Array.from(bytes)
+      forged[bit >> 3]! ^= 1 << (bit & 7)
+      let authentic = false
+      try {
+        authentic = isAuthentic(openFrame(forged, MAX_GOSSIP_BYTES))
+      } catch (error) {
+        expect(error).toBeInstanceOf(WireFault)
+      }
+      expect(authentic).toBe(false)
+    }
+  })
+
+  test('a frame cannot be passed off as another author’s', () => {
+    const bytes = Uint8Array.from(fixture('group-text-only'))
+    bytes.set(testSigner(9).publicKey, 4)
+    expect(isAuthentic(openFrame(bytes, MAX_GOSSIP_BYTES))).toBe(false)
+  })
+})
+
+describe('versions', () => {
+  test('another major version is ignored, not rejected', () => {
+    const bytes = Uint8Array.from(fixture('group-text-only'))
+    bytes[1] = 2
+    expect(faultOf(bytes)).toMatchObject({ reason: 'version', verdict: 'ignore' })
+  })
+
+  test('fields of a newer minor version are skipped; of our own, refused', () => {
+    const extended = {
+      ...good,
+      temperature: 7,
+      rollouts: [{ ...rollout, flavour: [1, { deep: true }] }, rollout],
+    }
+    expect(faultOf(framed(extended, 1))).toBeUndefined()
+    expect(isAuthentic(openFrame(framed(extended, 1), MAX_GOSSIP_BYTES))).toBe(true)
+    expect(faultOf(framed(extended, 0))).toMatchObject({ reason: 'schema', verdict: 'reject' })
+  })
+})
+
+describe('forgeries and nonsense', () => {
+  const tokens = Uint8Array.of(1, 2)
+  const segments = [[0, 2]]
+  const cases: Array<[string, string, Writable]> = [
+    ['a reward', 'schema', { ...good, reward: 1 }],
+    ['an answer key', 'schema', { ...good, prompt: { ...good.prompt, key: '4' } }],
+    ['one rollout', 'schema', { ...good, rollouts: [rollout] }],
+    ['65 rollouts', 'schema', { ...good, rollouts: Array.from({ length: 65 }, () => rollout) }],
+    ['a path for a task', 'schema', { ...good, prompt: { ...good.prompt, task: '../x' } }],
+    ['a negative seed', 'schema', { ...good, prompt: { ...good.prompt, seed: -1 } }],
+    ['a short digest', 'schema', { ...good, policy: { ...good.policy, lineage: new Uint8Array(31) } }],
+    [
+      'log-probs without tokens',
+      'forged',
+      { ...good, rollouts: [{ ...rollout, logprobs: tokens }, rollout] },
+    ],
+    [
+      'too few log-probs',
+      'forged',
+      { ...good, rollouts: [{ ...rollout, tokens, segments, logprobs: Uint8Array.of(1, 1, 1) }, rollout] },
+    ],
+    [
+      'all-zero log-probs',
+      'forged',
+      { ...good, rollouts: [{ ...rollout, tokens, segments, logprobs: new Uint8Array(4) }, rollout] },
+    ],
+    [
+      'segments that do not cover the tokens',
+      'schema',
+      { ...good, rollouts: [{ ...rollout, tokens, segments: [[0, 1]] }, rollout] },
+    ],
+    [
+      'a token id in too many bytes',
+      'schema',
+      { ...good, rollouts: [{ ...rollout, tokens: Uint8Array.of(128, 0), segments: [[0, 1]] }, rollout] },
+    ],
+    ['a string for a number', 'schema', { ...good, sequence: '1' }],
+    ['a prototype for a field', 'schema', { ...good, ['__proto__']: { polluted: true } }],
+  ]
+  for (const [what, reason, body] of cases) {
+    test(`${what} is rejected as ${reason}`, () => {
+      expect(faultOf(framed(body))).toMatchObject({ reason, verdict: 'reject' })
+    })
+  }
+
+  test('the unchanged body is accepted', () => expect(faultOf(framed(good))).toBeUndefined())
+
+  test('a frame above the limit is refused before it is read', () => {
+    expect(faultOf(new Uint8Array(MAX_GOSSIP_BYTES + 1))).toMatchObject({ reason: 'size' })
+  })
+
+  for (const [what, logprob] of [
+    ['not a number', Number.NaN],
+    ['infinite', Number.NEGATIVE_INFINITY],
+    ['positive', 0.1],
+  ] as const) {
+    test(`a log-prob that is ${what} cannot be sent`, () => {
+      const group = structuredClone(CASES['group-with-tokens']!)
+      group.rollouts[0]!.behaviourLogprobs![1] = logprob
+      expect(() => encodeGroup(group, signer)).toThrow(expect.objectContaining({ code: 'E_WIRE' }))
+    })
+  }
+})
+
+test('100 000 mutated frames are read or refused with a fault, and nothing else', () => {
+  const random = seeded(20_26)
+  const seeds = Object.keys(CASES).map(fixture)
+  let accepted = 0
+  for (let i = 0; i < 100_000; i++) {
+    let bytes: Uint8Array = seeds[i % seeds.length]!
+    for (let n = 1 + Math.floor(random() * 3); n > 0 && bytes.length > 0; n--) bytes = mutate(bytes, random)
+    // Frames cut off in the header are dull; most mutations should reach the body.
+    if (bytes.length > HEADER_BYTES && i % 8 !== 0) bytes.set(seeds[0]!.subarray(0, 4))
+    if (faultOf(bytes) === undefined) accepted++
+  }
+  expect(accepted).toBeGreaterThan(1000)
+  expect(({} as Record<string, unknown>).polluted).toBeUndefined()
+})
+
+test('peer IDs of Ed25519 keys go both ways; other text is no peer ID', () => {
+  fc.assert(
+    fc.property(fc.uint8Array({ minLength: 32, maxLength: 32 }), (key) => {
+      expect(publicKeyOf(peerIdOf(key))).toEqual(key)
+    }),
+  )
+  for (const text of [
+    '',
+    'QmYyQSo1c1Ym7orWxLYvCrM2EmxFTANf8wXmmE7DWjhx5N',
+    `${author}x`,
+    author.replace('2D3', '2d3'),
+  ])
+    expect(publicKeyOf(text)).toBeUndefined()
+})
