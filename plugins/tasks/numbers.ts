@@ -1,0 +1,74 @@
+// Reads numbers in untrusted answers, strictly. Everything returns null where it is not sure; nothing throws.
+//
+// Normalisation is the common one of the strict profile: NFKC, trim, one trailing full stop, one pair of wrapping
+// marks, U+2212 to a hyphen. Lengths are checked before anything that costs, and no `Number()` sees the text:
+// it would take "0x10", "" and "1e3".
+
+import { trimSpaces } from './answer.ts'
+
+export const MAX_NUMBER_CHARS = 64
+
+/** Wrapping marks; one pair is taken off. */
+const WRAPPINGS: ReadonlyArray<readonly [string, string]> = [
+  ['\\boxed{', '}'],
+  ['\\(', '\\)'],
+  ['**', '**'],
+  ['$', '$'],
+  ['`', '`'],
+  ['"', '"'],
+  ["'", "'"],
+  ['\u201c', '\u201d'],
+  ['\u2018', '\u2019'],
+]
+
+/** NFKC would read 10^2 written with a superscript as 102, and a base's subscript as digits. */
+const RAISED_OR_LOWERED = /[\u00b2\u00b3\u00b9\u2070-\u209f]/
+
+/** The answer without marks that do not change what it says, or null if it is too long or has raised digits. */
+export function plainAnswer(text: string, limit = 4 * MAX_NUMBER_CHARS): string | null {
+  if (text.length > limit || RAISED_OR_LOWERED.test(text)) return null
+  const trimmed = trimSpaces(text.normalize('NFKC'))
+  const outer = withoutStop(trimmed)
+  const bare = unwrap(outer)
+  const inner = outer === trimmed ? withoutStop(bare) : bare
+  return trimSpaces(inner).replaceAll('\u2212', '-')
+}
+
+function withoutStop(text: string): string {
+  return text.endsWith('.') ? text.slice(0, -1) : text
+}
+
+function unwrap(text: string): string {
+  for (const [open, close] of WRAPPINGS)
+    if (text.length > open.length + close.length && text.startsWith(open) && text.endsWith(close))
+      return trimSpaces(text.slice(open.length, text.length - close.length))
+  return text
+}
+
+const DIGITS = /^[0-9]+$/
+
+/** An integer with optional sign, thousands commas and a tail of `.0`s; value only. */
+export function readInteger(text: string): bigint | null {
+  if (text.length === 0 || text.length > MAX_NUMBER_CHARS) return null
+  const negative = text.startsWith('-')
+  const unsigned = negative || text.startsWith('+') ? text.slice(1) : text
+  const [whole = '', tail, ...more] = unsigned.split('.')
+  if (more.length > 0 || (tail !== undefined && !/^0+$/.test(tail))) return null
+  const digits = withoutCommas(whole)
+  if (digits === null || !DIGITS.test(digits)) return null
+  return negative ? -BigInt(digits) : BigInt(digits)
+}
+
+/** Takes out commas if they part the digits by threes, as in 1,234,567. */
+function withoutCommas(text: string): string | null {
+  const [head = '', ...groups] = text.split(',')
+  if (groups.length === 0) return text
+  const wellParted = head.length >= 1 && head.length <= 3 && groups.every((group) => group.length === 3)
+  return wellParted ? head + groups.join('') : null
+}
+
+export function gcd(a: bigint, b: bigint): bigint {
+  let [x, y] = [a < 0n ? -a : a, b < 0n ? -b : b]
+  while (y !== 0n) [x, y] = [y, x % y]
+  return x
+}

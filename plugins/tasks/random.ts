@@ -1,0 +1,93 @@
+// Repeatable chance for generators: whole numbers only, so that a seed gives the same item on every machine.
+//
+// A text is hashed to 64 bits (FNV-1a, finished with SplitMix64's mixer, since FNV's low bits are weak), SplitMix64
+// expands that into 128 bits of state, and xoshiro128** draws from it. Not for secrets: anyone can repeat it.
+// Sources: Fowler-Noll-Vo 1a; Steele, Lea and Flood 2014; Blackman and Vigna 2018.
+
+const MASK_64 = (1n << 64n) - 1n
+const encoder = new TextEncoder()
+
+export function fnv1a64(text: string): bigint {
+  let hash = 0xcbf29ce484222325n
+  for (const byte of encoder.encode(text)) hash = ((hash ^ BigInt(byte)) * 0x100000001b3n) & MASK_64
+  return hash
+}
+
+/** Yields SplitMix64's stream for a 64-bit seed. */
+export function splitMix64(seed: bigint): () => bigint {
+  let state = seed
+  return () => {
+    state = (state + 0x9e3779b97f4a7c15n) & MASK_64
+    return mix(state)
+  }
+}
+
+function mix(value: bigint): bigint {
+  let z = value
+  z = ((z ^ (z >> 30n)) * 0xbf58476d1ce4e5b9n) & MASK_64
+  z = ((z ^ (z >> 27n)) * 0x94d049bb133111ebn) & MASK_64
+  return z ^ (z >> 31n)
+}
+
+export function hash64(text: string): bigint {
+  return mix(fnv1a64(text))
+}
+
+/** xoshiro128**: unsigned 32-bit numbers from four words of state, not all zero. */
+export function xoshiro128(state: readonly [number, number, number, number]): () => number {
+  let [a, b, c, d] = state
+  return () => {
+    const product = Math.imul(b, 5)
+    const result = Math.imul((product << 7) | (product >>> 25), 9) >>> 0
+    const shifted = b << 9
+    c ^= a
+    d ^= b
+    b ^= c
+    a ^= d
+    c ^= shifted
+    d = (d << 11) | (d >>> 21)
+    return result
+  }
+}
+
+/** Draws whole numbers; every method is unbiased. */
+export interface Dice {
+  /** 0 to n - 1, for n from 1 to 2^32. */
+  below(n: number): number
+  /** Both ends included. */
+  between(low: number, high: number): number
+  /** True once in n. */
+  oneIn(n: number): boolean
+  pick<T>(from: readonly T[]): T
+  shuffle<T>(items: readonly T[]): T[]
+}
+
+export function diceFor(name: string): Dice {
+  const words = splitMix64(hash64(name))
+  const [first, second] = [words(), words()]
+  const low = (word: bigint): number => Number(word & 0xffff_ffffn)
+  // All-zero state would be stuck; the 1 cannot bias anything that matters and makes it impossible.
+  const next = xoshiro128([low(first) | 1, low(first >> 32n), low(second), low(second >> 32n)])
+  const below = (n: number): number => {
+    const limit = 2 ** 32 - (2 ** 32 % n)
+    let drawn = next()
+    while (drawn >= limit) drawn = next()
+    return drawn % n
+  }
+  return {
+    below,
+    between: (lowest, highest) => lowest + below(highest - lowest + 1),
+    oneIn: (n) => below(n) === 0,
+    pick: (from) => from[below(from.length)]!,
+    shuffle(items) {
+      const copy = [...items]
+      for (let i = copy.length - 1; i > 0; i--) {
+        const j = below(i + 1)
+        const held = copy[i]!
+        copy[i] = copy[j]!
+        copy[j] = held
+      }
+      return copy
+    },
+  }
+}

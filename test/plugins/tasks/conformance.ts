@@ -1,0 +1,182 @@
+// What every task must hold, as one suite: golden items, purity, an independent solver, levelled steps, parted
+// question spaces, trivial baselines and a total verifier.
+
+import { performance } from 'node:perf_hooks'
+import fc from 'fast-check'
+import { describe, expect, it } from 'vitest'
+import { showsToken } from '../../../plugins/tasks/steps.ts'
+import type { Task } from '../../../protocol/plugin/index.ts'
+import { HELD_OUT_SEED, type Instance } from '../../../protocol/train/index.ts'
+import { checkEquations } from './expressions.ts'
+import { HOSTILE } from './hostile.ts'
+
+export interface Conformance {
+  /** Works the answer out from the question's text alone, by another way than the generator. */
+  solve(question: string): string
+  /** Answers that need no understanding, from the question alone. */
+  baselines: Record<string, (question: string) => string>
+  /** The share that a baseline or the commonest key must stay under, by level; 0.05 where it is not given. */
+  luck?: Record<number, number>
+  /** Fewest equations in the steps of an item, 0 if the working is not in equations. */
+  equations?: number
+  /** Items that the solver is checked on, over all levels. */
+  solved?: number
+}
+
+export const inTags = (answer: string): string => `<answer>${answer}</answer>`
+
+export function levelsOf(task: Task): number[] {
+  return Array.from(
+    { length: task.difficulty.max - task.difficulty.min + 1 },
+    (_, i) => task.difficulty.min + i,
+  )
+}
+
+export function* items(task: Task, perLevel: number, from = 0): Generator<Instance> {
+  for (const difficulty of levelsOf(task))
+    for (let i = 0; i < perLevel; i++) yield task.generate({ seed: from + i, difficulty })
+}
+
+export function taskConformance(task: Task, options: Conformance): void {
+  const levels = levelsOf(task)
+  const share = (count: number): number => Math.ceil(count / levels.length)
+
+  describe(`${task.name} as a task`, () => {
+    it('makes the same items as ever', async () => {
+      const seeds = [0, 1, 2, HELD_OUT_SEED - 1, HELD_OUT_SEED, 0xffff_ffff]
+      const golden = levels.flatMap((difficulty) =>
+        seeds.map((seed) => ({ seed, difficulty, ...task.generate({ seed, difficulty }) })),
+      )
+      const file = `./fixtures/${task.name}@${task.version}.json`
+      await expect(`${JSON.stringify(golden, null, 1)}\n`).toMatchFileSnapshot(file)
+    })
+
+    it('makes an item that depends on seed and level alone', () => {
+      const { generate } = task
+      for (const difficulty of levels)
+        expect(generate({ seed: 77, difficulty })).toEqual(task.generate({ seed: 77, difficulty }))
+    })
+
+    it('refuses seeds and levels outside its range', () => {
+      const bad = [-1, 0.5, 2 ** 32, Number.NaN]
+      for (const seed of bad) expect(() => task.generate({ seed, difficulty: 0 })).toThrow(RangeError)
+      for (const difficulty of [task.difficulty.min - 1, task.difficulty.max + 1, 0.5, Number.NaN])
+        expect(() => task.generate({ seed: 0, difficulty })).toThrow(RangeError)
+    })
+
+    it('describes each level in words of its own', () => {
+      const words = levels.map((level) => task.difficulty.describe(level))
+      expect(new Set(words).size).toBe(levels.length)
+    })
+
+    it('agrees with an independent solver, and takes both its answer and the key', () => {
+      for (const item of items(task, share(options.solved ?? 10_000))) {
+        const solved = options.solve(item.question)
+        if (task.verify(item, inTags(solved)).score !== 1) expect(`${item.question} ${solved}`).toBe(item.key)
+        if (task.verify(item, `so\n${inTags(item.key)}\n`).score !== 1)
+          expect(item.question).toBe('accepted with its key')
+      }
+    })
+
+    it('gives steps that rise to the key, hold as equations and keep it back below level 4', () => {
+      for (const item of items(task, share(2000), 500)) {
+        const { steps, key, question } = item
+        expect(steps[0]?.level).toBe(1)
+        expect(steps.at(-1)).toMatchObject({ level: 5, value: key })
+        const open = showsToken(question, key)
+        expect(item.data).toMatchObject({ keyInQuestion: open })
+        let equations = 0
+        for (const [i, step] of steps.entries()) {
+          equations += checkEquations(step.text)
+          if (i > 0 && step.level < steps[i - 1]!.level) expect(question).toBe('in rising order')
+          if (step.level <= 3 && !open && showsToken(step.text, key)) expect(step.text).toBe(`without ${key}`)
+        }
+        if (equations < (options.equations ?? 1)) expect(question).toBe('worked in equations')
+      }
+    })
+
+    it('never asks in training what it asks in evaluation', () => {
+      const trained = new Set([...items(task, share(4000))].map((item) => item.question))
+      for (const item of items(task, share(1000), HELD_OUT_SEED))
+        if (trained.has(item.question)) expect(item.question).toBe('new')
+    })
+
+    it('pays next to nothing for answers that need no understanding', () => {
+      for (const difficulty of levels) {
+        const sample = Array.from({ length: 400 }, (_, seed) => task.generate({ seed, difficulty }))
+        const counts = new Map<string, number>()
+        for (const { key } of sample) counts.set(key, (counts.get(key) ?? 0) + 1)
+        const commonest = [...counts].sort((a, b) => b[1] - a[1])[0]![0]
+        const fresh = Array.from({ length: 400 }, (_, i) => task.generate({ seed: 1000 + i, difficulty }))
+        const answers: Conformance['baselines'] = { ...options.baselines, commonest: () => commonest }
+        for (const [name, answer] of Object.entries(answers)) {
+          const paid = fresh.map((item) => task.verify(item, inTags(answer(item.question))).score)
+          const mean = paid.reduce((sum, score) => sum + score, 0) / paid.length
+          if (mean >= (options.luck?.[difficulty] ?? 0.05))
+            throw new Error(`${name} at level ${difficulty} pays ${mean}`)
+        }
+      }
+    })
+
+    it('wants the answer in its tags, and says where it found one', () => {
+      const item = task.generate({ seed: 5, difficulty: task.difficulty.default })
+      expect(task.verify(item, inTags(item.key))).toMatchObject({ score: 1, found: 'tag' })
+      expect(task.verify(item, `thinking\n${item.key}\n`)).toMatchObject({ score: 0, found: 'last-line' })
+      expect(task.verify(item, '')).toEqual({ score: 0, answer: null, found: 'none' })
+      expect(task.verify(item, `${inTags(item.key)} then ${inTags('something else')}`).score).toBe(0)
+    })
+
+    it('gives any completion whatever a verdict, in time', () => {
+      for (const difficulty of levels) {
+        const item = task.generate({ seed: 9, difficulty })
+        for (const text of HOSTILE) {
+          const start = performance.now()
+          const verdict = task.verify(item, text)
+          const spentMs = performance.now() - start
+          expect(verdict.score, text.slice(0, 40)).toBe(0)
+          expect(verdict.answer === null || verdict.answer.length <= 256).toBe(true)
+          expect(spentMs, text.slice(0, 40)).toBeLessThan(50)
+        }
+      }
+    })
+
+    it('stays total on random text around and inside the tags', () => {
+      const item = task.generate({ seed: 11, difficulty: task.difficulty.max })
+      const text = fc.oneof(
+        fc.string({ unit: 'binary', maxLength: 60 }),
+        fc.string({ unit: 'grapheme', maxLength: 40 }),
+        fc
+          .array(
+            fc.constantFrom(
+              '<answer>',
+              '</answer>',
+              '-',
+              '/',
+              '.',
+              ',',
+              '{',
+              '}',
+              '\\frac',
+              '$',
+              ' ',
+              '1',
+              'P',
+            ),
+            {
+              maxLength: 30,
+            },
+          )
+          .map((parts) => parts.join('')),
+      )
+      fc.assert(
+        fc.property(text, (inside) => {
+          for (const completion of [inside, inTags(inside)]) {
+            const { score } = task.verify(item, completion)
+            if (!(score >= 0 && score <= 1)) throw new Error(`score ${score}`)
+          }
+        }),
+        { seed: 1, numRuns: 200 },
+      )
+    })
+  })
+}
