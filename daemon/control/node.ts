@@ -42,7 +42,10 @@ export interface NodeControl {
   resume(): Promise<void>
   evaluate(request: EvalRequest, options?: CallOptions): Promise<EvalResult>
   checkpoint(options?: CallOptions): Promise<CheckpointResult>
-  /** Begins to stop and resolves when all is down; later calls get the same promise. `NodeHandle.whenStopped` follows. */
+  /**
+   * Begins to stop, and resolves when training and swarm are down and the checkpoint is on disk; later calls get the
+   * same promise. The control server is closed after that, since it has to carry the answer; then whenStopped resolves.
+   */
   stop(request?: StopRequest, options?: CallOptions): Promise<void>
 }
 

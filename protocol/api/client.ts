@@ -11,7 +11,13 @@ export interface ControlClient {
   snapshot(options?: { signal?: AbortSignal }): Promise<Snapshot>
   series(query: SeriesQuery, options?: { signal?: AbortSignal }): Promise<Series>
   /** Ends when the connection does; the caller starts again with the last id that it saw. */
-  events(options?: { since?: number; snapshots?: boolean; signal?: AbortSignal }): AsyncIterable<Event>
+  events(options?: {
+    /** The last event that was seen; left out: only what comes from now on. */
+    since?: number
+    /** Ask for snapshots on the stream, this far apart; the node allows no less than 250. */
+    snapshotEveryMs?: number
+    signal?: AbortSignal
+  }): AsyncIterable<Event>
   send<Name extends CommandName>(
     name: Name,
     request: Commands[Name][0],

@@ -21,7 +21,7 @@ export type EventBody =
   | { type: 'log'; level: LogLevel; area: string; message: string; data?: Record<string, unknown> }
   /** The reader missed events `from` to `to`. Made by the server, never by the node; has no number of its own. */
   | { type: 'gap'; from: number; to: number }
-  /** A coalesced snapshot, on the stream only if asked for with ?snapshots=1. Has no number of its own. */
+  /** A coalesced snapshot, on the stream only if asked for with ?snapshots=<ms>. Has no number of its own. */
   | { type: 'snapshot'; snapshot: Snapshot }
 
 export interface StepEvent {

@@ -2,5 +2,7 @@
 
 export * from './client.ts'
 export * from './events.ts'
+export * from './format.ts'
+export * from './metrics.ts'
 export * from './requests.ts'
 export * from './snapshot.ts'

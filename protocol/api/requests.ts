@@ -9,6 +9,9 @@ export const NDJSON = 'application/x-ndjson'
 /** The most bytes that a request's body may have. */
 export const MAX_REQUEST_BYTES = 64 * 1024
 
+/** The most values that one label of a metric may take. */
+export const MAX_METRIC_LABELS = 32
+
 /** GET /v1/health: alive, and who is there. No secrets. */
 export interface Health {
   v: 1

@@ -1,0 +1,85 @@
+// The config's keys as a flat list, taken from the schema: what each is, its default, its environment variable. Sources
+// other than the file, `config show`, and the reference page are made from this.
+
+import { z } from 'zod'
+import { configSchema } from './schema.ts'
+
+export interface Key {
+  /** Such as `training.learning_rate`. Lists of tables (`tasks`, `corrections`) are one key. */
+  path: string
+  type: 'string' | 'number' | 'boolean' | 'list' | 'table'
+  description: string
+  /** Undefined where there is none. */
+  default: unknown
+  /** `WAGGLE_TRAINING_LEARNING_RATE`. */
+  env: string
+  /** Allowed words, if only some are. */
+  choices?: string[]
+  /** For a list of tables: the key that a plain word stands for. */
+  wordIs?: 'name' | 'use'
+  /** Such as `1 to 1024`, or nothing. */
+  range: string
+}
+
+interface JsonSchema {
+  type?: string
+  properties?: Record<string, JsonSchema>
+  items?: JsonSchema
+  additionalProperties?: unknown
+  description?: string
+  default?: unknown
+  enum?: string[]
+  minimum?: number
+  maximum?: number
+  exclusiveMinimum?: number
+}
+
+export function configKeys(): Key[] {
+  const root = z.toJSONSchema(configSchema, { io: 'input' }) as JsonSchema
+  const keys: Key[] = []
+  const visit = (schema: JsonSchema, path: string[]): void => {
+    // Plugins take keys that the schema does not know, so such a table is one key as a whole.
+    if (schema.properties && schema.additionalProperties === false) {
+      for (const [name, child] of Object.entries(schema.properties)) visit(child, [...path, name])
+      return
+    }
+    keys.push({
+      path: path.join('.'),
+      type: typeOf(schema),
+      description: schema.description ?? '',
+      default: schema.default,
+      env: `WAGGLE_${path.join('_').toUpperCase()}`,
+      ...(schema.enum ? { choices: schema.enum } : {}),
+      ...(schema.items?.properties ? { wordIs: schema.items.properties.use ? 'use' : 'name' } : {}),
+      range: rangeOf(schema),
+    })
+  }
+  visit(root, [])
+  return keys
+}
+
+/** Description of each section, by name. */
+export function configSections(): Record<string, string> {
+  const root = z.toJSONSchema(configSchema, { io: 'input' }) as JsonSchema
+  return Object.fromEntries(
+    Object.entries(root.properties ?? {}).map(([name, child]) => [name, child.description ?? '']),
+  )
+}
+
+function typeOf({ type }: JsonSchema): Key['type'] {
+  if (type === 'integer' || type === 'number') return 'number'
+  if (type === 'boolean') return 'boolean'
+  if (type === 'array') return 'list'
+  if (type === 'object') return 'table'
+  return 'string'
+}
+
+function rangeOf({ type, minimum, maximum, exclusiveMinimum }: JsonSchema): string {
+  if (type !== 'integer' && type !== 'number') return ''
+  const low =
+    exclusiveMinimum !== undefined ? `above ${exclusiveMinimum}` : minimum !== undefined ? `${minimum}` : ''
+  // zod says so for every whole number; to a reader that is no limit.
+  const high = maximum === undefined || maximum >= Number.MAX_SAFE_INTEGER ? '' : `${maximum}`
+  if (low && high) return exclusiveMinimum === undefined ? `${low} to ${high}` : `${low}, up to ${high}`
+  return low ? (exclusiveMinimum === undefined ? `${low} or more` : low) : high && `up to ${high}`
+}

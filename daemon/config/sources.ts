@@ -1,0 +1,152 @@
+// Where values come from: the file, WAGGLE_* variables, and flags, laid over one another in that order. Every value
+// remembers where it came from, for `config show --origin` and for messages that point at the right place.
+
+import { parse, TomlError } from 'smol-toml'
+import { configKeys, type Key } from './keys.ts'
+import { locateKeys } from './locate.ts'
+import { didYouMean, suggest } from './suggest.ts'
+
+export interface Problem {
+  /** Where: `config.toml:12`, `WAGGLE_X`, `--set x`. */
+  where: string
+  path: string
+  message: string
+}
+
+export interface Layers {
+  values: Record<string, unknown>
+  /** Where the value at a path, or the nearest path above it, was set; undefined where it is the default. */
+  originOf(path: readonly PropertyKey[]): string | undefined
+  problems: Problem[]
+  warnings: string[]
+}
+
+export interface Sources {
+  file?: { name: string; text: string } | undefined
+  env: Record<string, string | undefined>
+  /** `--set path=value` and flags that stand for a key: [flag as typed, path, value]. */
+  flags: ReadonlyArray<readonly [flag: string, path: string, value: string]>
+  /** WAGGLE_* variables that mean something else than a config key. */
+  reserved: ReadonlySet<string>
+}
+
+export function layer({ file, env, flags, reserved }: Sources): Layers {
+  const keys = configKeys()
+  const byPath = new Map(keys.map((key) => [key.path, key]))
+  const byEnv = new Map(keys.map((key) => [key.env, key]))
+  const problems: Problem[] = []
+  const warnings: string[] = []
+  const overlaid = new Map<string, string>()
+  let values: Record<string, unknown> = {}
+  let lineOf: ReturnType<typeof locateKeys> = () => undefined
+
+  if (file) {
+    try {
+      values = parse(file.text)
+      lineOf = locateKeys(file.text)
+    } catch (error) {
+      if (!(error instanceof TomlError)) throw error
+      const reason = error.message.split('\n')[0]!.replace(/^Invalid TOML document: /, '')
+      problems.push({
+        where: `${file.name}:${error.line}:${error.column}`,
+        path: '',
+        message: `not TOML: ${reason}`,
+      })
+    }
+  }
+
+  const overlay = (where: string, key: Key, text: string): void => {
+    const read = readValue(key, text)
+    if ('wrong' in read) {
+      problems.push({ where, path: key.path, message: read.wrong })
+      return
+    }
+    place(values, key.path.split('.'), read.value)
+    overlaid.set(key.path, where)
+  }
+  for (const [name, text] of Object.entries(env)) {
+    if (!name.startsWith('WAGGLE_') || text === undefined || reserved.has(name)) continue
+    const key = byEnv.get(name)
+    if (key) overlay(name, key, text)
+    else warnings.push(`${name} is not a setting.${didYouMean(name, [...byEnv.keys(), ...reserved])}`)
+  }
+  for (const [flag, path, text] of flags) {
+    const key = byPath.get(path)
+    if (key) overlay(flag, key, text)
+    else
+      problems.push({ where: flag, path, message: `there is no such key.${nearestKey(path, byPath.keys())}` })
+  }
+
+  const originOf = (path: readonly PropertyKey[]): string | undefined => {
+    for (let length = path.length; length > 0; length--) {
+      const where = overlaid.get(path.slice(0, length).join('.'))
+      if (where) return where
+    }
+    const line = file && has(values, path) ? lineOf(path) : undefined
+    return file && line !== undefined ? `${file.name}:${line}` : undefined
+  }
+  return { values, originOf, problems, warnings }
+}
+
+/** A slip in the last part is likelier than one in the section's name, so both are tried. */
+function nearestKey(path: string, known: Iterable<string>): string {
+  const all = [...known]
+  const leaf = path.split('.').pop()!
+  const guess = suggest(path, all) ?? all.find((key) => key.split('.').pop() === leaf)
+  return guess ? ` Did you mean "${guess}"?` : ''
+}
+
+function readValue(key: Key, text: string): { value: unknown } | { wrong: string } {
+  switch (key.type) {
+    case 'string':
+      return { value: text }
+    case 'number': {
+      const value = Number(text)
+      return text.trim() === '' || Number.isNaN(value)
+        ? { wrong: `must be a number, not "${text}"` }
+        : { value }
+    }
+    case 'boolean': {
+      const word = text.toLowerCase()
+      if (['1', 'true', 'yes', 'on'].includes(word)) return { value: true }
+      if (['0', 'false', 'no', 'off', ''].includes(word)) return { value: false }
+      return { wrong: `must be true or false, not "${text}"` }
+    }
+    default:
+      return readToml(key, text)
+  }
+}
+
+/** A list of plain words may be written with commas; anything else in brackets or braces is read as TOML. */
+function readToml(key: Key, text: string): { value: unknown } | { wrong: string } {
+  const trimmed = text.trim()
+  if (!/^[[{]/.test(trimmed)) {
+    if (key.type === 'list')
+      return { value: trimmed === '' ? [] : trimmed.split(',').map((part) => part.trim()) }
+    return { value: { use: trimmed } }
+  }
+  try {
+    return { value: parse(`value = ${trimmed}`).value }
+  } catch {
+    return { wrong: `must be a value as in TOML, not "${text}"` }
+  }
+}
+
+function place(values: Record<string, unknown>, path: string[], value: unknown): void {
+  let at = values
+  for (const part of path.slice(0, -1)) {
+    const next = at[part]
+    if (typeof next !== 'object' || next === null) at[part] = {}
+    at = at[part] as Record<string, unknown>
+  }
+  at[path[path.length - 1]!] = value
+}
+
+function has(values: unknown, path: readonly PropertyKey[]): boolean {
+  let at = values
+  for (const part of path) {
+    if (typeof at !== 'object' || at === null || !Object.hasOwn(at, part)) return false
+    at = (at as Record<PropertyKey, unknown>)[part]
+  }
+  return true
+}

@@ -1,0 +1,177 @@
+// The control API's client over a unix socket, for commands and the terminal UI. Light on purpose: `waggle status`
+// loads this and little else.
+
+import { type IncomingMessage, type RequestOptions, request } from 'node:http'
+import {
+  type CommandName,
+  type Commands,
+  type ControlClient,
+  type ErrorBody,
+  type Event,
+  type Health,
+  NDJSON,
+  type Progress,
+  type Series,
+  type Snapshot,
+  type StreamLine,
+} from '../../protocol/api/index.ts'
+import { ERROR_CODES, WaggleError } from '../../protocol/errors.ts'
+
+export interface SocketClientOptions {
+  socket: string
+  /** A node that does not begin to answer within this time counts as hung. */
+  timeoutMs?: number
+}
+
+interface CallOptions {
+  method?: 'GET' | 'POST'
+  body?: unknown
+  accept?: string
+  signal?: AbortSignal | undefined
+  /** 0 for none. */
+  timeoutMs?: number
+}
+
+export function createSocketClient({ socket, timeoutMs = 5000 }: SocketClientOptions): ControlClient {
+  const open = (path: string, options: CallOptions = {}) =>
+    openRequest(socket, path, { timeoutMs, ...options })
+  const get = async <T>(path: string, signal?: AbortSignal): Promise<T> =>
+    JSON.parse(await text(await open(path, { signal }))) as T
+
+  return {
+    health: ({ signal } = {}) => get<Health>('/v1/health', signal),
+    snapshot: ({ signal } = {}) => get<Snapshot>('/v1/snapshot', signal),
+    series: (query, { signal } = {}) => {
+      const given = Object.entries(query).filter(([, value]) => value !== undefined)
+      const search = new URLSearchParams(given.map(([key, value]): [string, string] => [key, String(value)]))
+      return get<Series>(`/v1/series?${search}`, signal)
+    },
+    async *events({ since, snapshotEveryMs, signal } = {}) {
+      const search = new URLSearchParams()
+      if (since !== undefined) search.set('since', String(since))
+      if (snapshotEveryMs !== undefined) search.set('snapshots', String(snapshotEveryMs))
+      const response = await open(`/v1/events?${search}`, { signal, accept: 'text/event-stream' })
+      for await (const line of lines(response)) {
+        if (line.startsWith('data: ')) yield JSON.parse(line.slice(6)) as Event
+      }
+    },
+    async send(name, body, { signal, onProgress } = {}) {
+      const response = await open(`/v1/${name}`, {
+        method: 'POST',
+        body,
+        accept: NDJSON,
+        signal,
+        timeoutMs: 0,
+      })
+      return await streamed(name, response, onProgress)
+    },
+  }
+}
+
+async function streamed<Name extends CommandName>(
+  name: Name,
+  response: IncomingMessage,
+  onProgress: ((progress: Progress) => void) | undefined,
+): Promise<Commands[Name][1]> {
+  for await (const text of lines(response)) {
+    const line = JSON.parse(text) as StreamLine<Commands[Name][1]>
+    if (line.type === 'progress') onProgress?.(line)
+    else if (line.type === 'result') return line.result
+    else throw fromBody(line.error)
+  }
+  throw new WaggleError('E_CONTROL', `the daemon hung up before it had answered "${name}"`, {
+    hint: 'See `waggle status`, and the log, for what it does now.',
+  })
+}
+
+function openRequest(socket: string, path: string, options: CallOptions): Promise<IncomingMessage> {
+  const { method = 'GET', body, accept = 'application/json', signal, timeoutMs } = options
+  return new Promise((resolve, reject) => {
+    const payload = body === undefined ? undefined : JSON.stringify(body)
+    const settings: RequestOptions = {
+      socketPath: socket,
+      path,
+      method,
+      headers: {
+        accept,
+        ...(payload
+          ? { 'content-type': 'application/json', 'content-length': Buffer.byteLength(payload) }
+          : {}),
+      },
+    }
+    if (signal) settings.signal = signal
+    const call = request(settings)
+    const timer = timeoutMs
+      ? setTimeout(
+          () => call.destroy(Object.assign(new Error('no answer'), { code: 'ETIMEDOUT' })),
+          timeoutMs,
+        )
+      : undefined
+    call.once('error', (error) => {
+      clearTimeout(timer)
+      reject(signal?.aborted ? signal.reason : unreachable(socket, error))
+    })
+    call.once('response', (response) => {
+      clearTimeout(timer)
+      if (response.statusCode === 200) return resolve(response)
+      text(response).then((answer) => reject(refusal(answer)), reject)
+    })
+    call.end(payload)
+  })
+}
+
+function unreachable(socket: string, cause: NodeJS.ErrnoException): WaggleError {
+  switch (cause.code) {
+    case 'ENOENT':
+    case 'ECONNREFUSED':
+      return new WaggleError('E_NOT_RUNNING', `no daemon runs here (nothing answers on ${socket})`, {
+        hint: 'Start one with `waggle up`. If it runs with another --home, give the same --home here.',
+        cause,
+      })
+    case 'EACCES':
+    case 'EPERM':
+      return new WaggleError('E_CONTROL', `the control socket ${socket} belongs to another user`, {
+        hint: 'Run this command as the user that started the daemon.',
+        cause,
+      })
+    case 'ETIMEDOUT':
+      return new WaggleError('E_CONTROL', 'the daemon does not answer', {
+        hint: 'It may be busy or hung. Its log says more; if it stays so, stop its process and start it again.',
+        cause,
+      })
+    default:
+      return new WaggleError('E_CONTROL', `the connection to the daemon broke: ${cause.message}`, { cause })
+  }
+}
+
+function refusal(answer: string): WaggleError {
+  try {
+    return fromBody(JSON.parse(answer) as ErrorBody)
+  } catch {
+    return new WaggleError('E_CONTROL', `the daemon's answer makes no sense: ${answer.slice(0, 200)}`, {
+      hint: 'Daemon and command may be of different versions: restart the daemon.',
+    })
+  }
+}
+
+function fromBody({ code, message, hint }: ErrorBody): WaggleError {
+  const known = typeof code === 'string' && Object.hasOwn(ERROR_CODES, code) ? code : 'E_CONTROL'
+  return new WaggleError(known, message, hint === undefined ? {} : { hint })
+}
+
+async function text(response: IncomingMessage): Promise<string> {
+  let all = ''
+  response.setEncoding('utf8')
+  for await (const chunk of response) all += chunk
+  return all
+}
+
+async function* lines(response: IncomingMessage): AsyncGenerator<string> {
+  let rest = ''
+  response.setEncoding('utf8')
+  for await (const chunk of response as AsyncIterable<string>) {
+    const parts = (rest + chunk).split('\n')
+    rest = parts.pop()!
+    for (const part of parts) if (part !== '') yield part
+  }
+}

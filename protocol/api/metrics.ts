@@ -1,0 +1,325 @@
+// Every number that a node reports, once: its name, what it means, and where it is in a snapshot. Charts, /v1/series,
+// /metrics, the Grafana dashboard's test and the metrics page all read this table, so none can disagree.
+//
+// Names follow Prometheus: `waggle_<area>_<thing>_<unit>`, counters end in `_total`. Label values come from small
+// fixed sets, never from a peer.
+
+import { MAX_METRIC_LABELS } from './requests.ts'
+import type { Snapshot } from './snapshot.ts'
+
+export interface Reading {
+  labels?: Record<string, string>
+  value: number
+}
+
+export interface Metric {
+  name: string
+  /** Short name for charts, and for /v1/series. */
+  series: string
+  kind: 'gauge' | 'counter'
+  unit: string
+  help: string
+  read(snapshot: Snapshot): number | Reading[] | undefined
+}
+
+const gauge = (series: string, name: string, unit: string, help: string, read: Metric['read']): Metric => ({
+  name: `waggle_${name}`,
+  series,
+  kind: 'gauge',
+  unit,
+  help,
+  read,
+})
+
+const counter = (series: string, name: string, unit: string, help: string, read: Metric['read']): Metric => ({
+  name: `waggle_${name}_total`,
+  series,
+  kind: 'counter',
+  unit,
+  help,
+  read,
+})
+
+/** One reading per key; the surplus beyond the limit is summed up as `other`. */
+function labelled(label: string, values: Record<string, number> | undefined): Reading[] | undefined {
+  if (!values) return undefined
+  const entries = Object.entries(values)
+  const kept = entries
+    .slice(0, MAX_METRIC_LABELS)
+    .map(([key, value]) => ({ labels: { [label]: key }, value }))
+  const rest = entries.slice(MAX_METRIC_LABELS).reduce((sum, [, value]) => sum + value, 0)
+  return entries.length > MAX_METRIC_LABELS ? [...kept, { labels: { [label]: 'other' }, value: rest }] : kept
+}
+
+const last = <T>(items: readonly T[] | undefined): T | undefined => items?.[items.length - 1]
+
+export const METRICS: readonly Metric[] = [
+  gauge(
+    'up_seconds',
+    'node_uptime_seconds',
+    's',
+    'Time since the daemon started',
+    (s) => (s.time - s.node.startedAt) / 1000,
+  ),
+  gauge('paused', 'node_paused', '', '1 while the operator has paused the node', (s) =>
+    s.state === 'PAUSED' ? 1 : 0,
+  ),
+  gauge('degraded', 'node_degraded', '', '1 while a part of the node does not work', (s) =>
+    s.state === 'DEGRADED' ? 1 : 0,
+  ),
+  gauge('alerts', 'node_alerts', '', 'Things an operator should look at', (s) => s.alerts?.length),
+  counter(
+    'step',
+    'training_steps',
+    'steps',
+    "Optimizer steps since the lineage's start",
+    (s) => s.training?.step,
+  ),
+  gauge(
+    'policy_version',
+    'policy_version',
+    '',
+    "Policy version since the lineage's start",
+    (s) => s.model?.policy.version,
+  ),
+  gauge(
+    'reward',
+    'training_reward',
+    '',
+    "Mean reward of the node's own recent groups",
+    (s) => s.training?.reward,
+  ),
+  gauge(
+    'accuracy',
+    'training_task_accuracy',
+    '',
+    "Share of the node's own recent rollouts that were right, by task",
+    (s) => labelled('task', s.training?.taskAccuracy),
+  ),
+  gauge(
+    'eval_accuracy',
+    'eval_accuracy',
+    '',
+    'Held-out accuracy, mean over tasks',
+    (s) => last(s.evaluations)?.accuracy,
+  ),
+  gauge('eval_task_accuracy', 'eval_task_accuracy', '', 'Held-out accuracy, by task', (s) =>
+    labelled('task', last(s.evaluations)?.tasks),
+  ),
+  gauge('loss', 'training_loss', '', 'Loss of the last batch', (s) => s.training?.loss),
+  gauge(
+    'entropy',
+    'training_entropy_nats',
+    'nats',
+    'Entropy of the policy per token',
+    (s) => s.training?.entropy,
+  ),
+  gauge(
+    'mismatch_kl',
+    'training_mismatch_kl_nats',
+    'nats',
+    'KL of the trainer from the sampler on the same tokens',
+    (s) => s.training?.mismatchKl,
+  ),
+  gauge(
+    'ess',
+    'training_effective_sample_size_ratio',
+    '',
+    'Effective sample size of the importance weights over tokens',
+    (s) => s.training?.effectiveSampleSize,
+  ),
+  gauge(
+    'clipped',
+    'training_clipped_ratio',
+    '',
+    'Share of tokens that clipping stopped',
+    (s) => s.training?.clippedShare,
+  ),
+  gauge(
+    'gradient_norm',
+    'training_gradient_norm',
+    '',
+    'Global norm of the gradient before clipping',
+    (s) => s.training?.gradientNorm,
+  ),
+  gauge('learning_rate', 'training_learning_rate', '', 'AdamW step size', (s) => s.training?.learningRate),
+  gauge(
+    'staleness',
+    'training_staleness_versions',
+    'versions',
+    'Policy versions between sampling and training',
+    (s) =>
+      s.training?.staleness && [
+        { labels: { quantile: '0.5' }, value: s.training.staleness.p50 },
+        { labels: { quantile: '0.95' }, value: s.training.staleness.p95 },
+      ],
+  ),
+  gauge(
+    'batch',
+    'training_batch_groups',
+    'groups',
+    'Groups of the last batch, by origin',
+    (s) =>
+      s.training?.batch && [
+        { labels: { origin: 'own' }, value: s.training.batch.own },
+        { labels: { origin: 'foreign' }, value: s.training.batch.foreign },
+      ],
+  ),
+  gauge(
+    'completion_tokens',
+    'rollout_completion_tokens',
+    'tokens',
+    'Mean length of recent own completions',
+    (s) => s.training?.completionTokens,
+  ),
+  gauge(
+    'truncated',
+    'rollout_truncated_ratio',
+    '',
+    'Share of recent own completions that hit the length limit',
+    (s) => s.training?.truncatedShare,
+  ),
+  gauge(
+    'generate_speed',
+    'generate_tokens_per_second',
+    'tok/s',
+    'Tokens sampled per second',
+    (s) => s.training?.generateTokensPerSecond,
+  ),
+  gauge(
+    'train_speed',
+    'train_tokens_per_second',
+    'tok/s',
+    'Tokens trained on per second',
+    (s) => s.training?.trainTokensPerSecond,
+  ),
+  gauge('phase', 'training_phase_seconds', 's', 'Duration of each phase of the last step', (s) =>
+    labelled(
+      'phase',
+      s.training?.phases && Object.fromEntries(s.training.phases.map((p) => [p.name, p.seconds])),
+    ),
+  ),
+  gauge(
+    'signal',
+    'rollout_signal_ratio',
+    '',
+    'Share of recent own groups with some right and some wrong',
+    (s) => s.rollouts?.signalShare,
+  ),
+  gauge(
+    'all_right',
+    'rollout_all_right_ratio',
+    '',
+    'Share of recent own groups with nothing wrong',
+    (s) => s.rollouts?.allRightShare,
+  ),
+  gauge(
+    'all_wrong',
+    'rollout_all_wrong_ratio',
+    '',
+    'Share of recent own groups with nothing right',
+    (s) => s.rollouts?.allWrongShare,
+  ),
+  gauge(
+    'pool',
+    'pool_groups',
+    'groups',
+    'Groups in the pool, by origin',
+    (s) =>
+      s.rollouts && [
+        { labels: { origin: 'own' }, value: s.rollouts.pool.own },
+        { labels: { origin: 'foreign' }, value: s.rollouts.pool.foreign },
+      ],
+  ),
+  counter('generated', 'groups_generated', 'groups', "The node's own groups", (s) => s.rollouts?.generated),
+  counter(
+    'published',
+    'groups_published',
+    'groups',
+    'Own groups given to peers',
+    (s) => s.rollouts?.published,
+  ),
+  counter(
+    'received',
+    'groups_received',
+    'groups',
+    'Groups that came from peers',
+    (s) => s.rollouts?.received,
+  ),
+  counter(
+    'verified',
+    'groups_verified',
+    'groups',
+    "Peers' groups that were regenerated and rewarded again here",
+    (s) => s.rollouts?.verified,
+  ),
+  counter(
+    'trained',
+    'groups_trained',
+    'groups',
+    'Groups trained on, by origin',
+    (s) =>
+      s.rollouts && [
+        { labels: { origin: 'own' }, value: s.rollouts.trainedOwn },
+        { labels: { origin: 'foreign' }, value: s.rollouts.trainedForeign },
+      ],
+  ),
+  counter('refused', 'groups_refused', 'groups', "Peers' groups that were refused, by reason", (s) =>
+    labelled('reason', s.rollouts?.refused),
+  ),
+  gauge('peers', 'swarm_peers', 'peers', 'Peers connected', (s) => s.swarm?.connected),
+  gauge('peers_known', 'swarm_known_peers', 'peers', 'Peers heard of', (s) => s.swarm?.known),
+  counter('bytes_in', 'swarm_received_bytes', 'B', 'Bytes from peers', (s) => s.swarm?.bytesIn),
+  counter('bytes_out', 'swarm_sent_bytes', 'B', 'Bytes to peers', (s) => s.swarm?.bytesOut),
+  gauge(
+    'sharing_gain',
+    'swarm_sharing_gain',
+    '',
+    'Held-out accuracy with foreign groups minus without, as measured',
+    (s) => s.swarm?.sharing?.gain,
+  ),
+  gauge(
+    'checkpoint_age',
+    'checkpoint_age_seconds',
+    's',
+    'Time since the last checkpoint',
+    (s) => s.checkpoint && (s.time - s.checkpoint.time) / 1000,
+  ),
+  gauge(
+    'checkpoint_step',
+    'checkpoint_step',
+    'steps',
+    'Step of the last checkpoint',
+    (s) => s.checkpoint?.step,
+  ),
+  gauge('rss', 'process_resident_bytes', 'B', 'Memory of the daemon', (s) => s.machine?.rssBytes),
+  gauge('cpu', 'process_cpu_cores', 'cores', 'CPU used by the daemon', (s) => s.machine?.cpuCores),
+  gauge(
+    'loop_lag',
+    'process_loop_lag_seconds',
+    's',
+    "Worst recent delay of the main thread's event loop",
+    (s) => (s.machine?.loopLagMs === undefined ? undefined : s.machine.loopLagMs / 1000),
+  ),
+  gauge(
+    'disk_free',
+    'disk_free_bytes',
+    'B',
+    'Free space where the state is',
+    (s) => s.machine?.diskFreeBytes,
+  ),
+  gauge(
+    'state_bytes',
+    'disk_state_bytes',
+    'B',
+    "Size of the node's state on disk",
+    (s) => s.machine?.stateBytes,
+  ),
+  gauge(
+    'plugins_off',
+    'plugins_off',
+    'plugins',
+    'Plugins that were switched off',
+    (s) => s.plugins?.filter((p) => p.state === 'off').length,
+  ),
+]
