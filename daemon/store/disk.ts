@@ -1,0 +1,66 @@
+// The disk as the store sees it: a port with few operations, each of which may fail, and none of which is durable by
+// itself. Bytes are durable after `sync` of their file, names after `syncDirectory` of their folder. Nothing else in
+// daemon/store touches files (the database has its own), so that tests can cut the power between any two operations.
+
+export interface DiskFile {
+  /** Fills `into` from `position` on; returns how many bytes there were before the end of the file. */
+  read(into: Uint8Array, position: number): Promise<number>
+  /** Writes all of `bytes` at the end. */
+  append(bytes: Uint8Array): Promise<void>
+  /** Makes what was appended durable. */
+  sync(): Promise<void>
+  close(): Promise<void>
+}
+
+export interface FileFacts {
+  kind: 'file' | 'directory' | 'link' | 'other'
+  size: number
+}
+
+/** Failures are errors with a `code` as in errno(3): ENOENT, EEXIST, ENOSPC, EIO, EACCES… */
+export interface Disk {
+  /** `create` makes a new file and fails with EEXIST where there is one. A symbolic link is never followed. */
+  open(path: string, mode: 'read' | 'create'): Promise<DiskFile>
+  /** Facts about the name itself, links not followed; undefined where there is none. */
+  stat(path: string): Promise<FileFacts | undefined>
+  /** The path with every link resolved. */
+  realPath(path: string): Promise<string>
+  readDirectory(path: string): Promise<string[]>
+  /** The parent must exist. */
+  makeDirectory(path: string): Promise<void>
+  removeDirectory(path: string): Promise<void>
+  unlink(path: string): Promise<void>
+  /** Replaces a file at `to` at once; a non-empty folder there is an error. */
+  rename(from: string, to: string): Promise<void>
+  /** Makes names created in, moved to and removed from this folder durable. */
+  syncDirectory(path: string): Promise<void>
+}
+
+/** The errno code of a failure, or '' if it has none. */
+export function errnoOf(error: unknown): string {
+  const code = (error as { code?: unknown } | null)?.code
+  return typeof code === 'string' ? code : ''
+}
+
+/** What an errno code means for a person; the code itself where it is a rare one. */
+export function explainErrno(error: unknown): string {
+  const code = errnoOf(error)
+  return REASONS[code] ?? (code || String((error as Error)?.message ?? error))
+}
+
+const REASONS: Record<string, string> = {
+  ENOENT: 'it does not exist',
+  ENOSPC: 'the disk is full',
+  EDQUOT: 'the disk quota is used up',
+  EIO: 'the disk reported an input/output error',
+  EACCES: 'permission denied',
+  EPERM: 'permission denied',
+  EROFS: 'the file system is read-only',
+  ENOTDIR: 'a part of the path is not a folder',
+  EISDIR: 'it is a folder',
+  EEXIST: 'it exists already',
+  ELOOP: 'it is a symbolic link, or links go round in a circle',
+  EMFILE: 'too many files are open',
+  ENFILE: 'too many files are open on this machine',
+  ENAMETOOLONG: 'the path is too long',
+}

@@ -1,0 +1,89 @@
+// The disk port on node:fs. No policy here: what to write when, and what a failure means, is the callers' business.
+
+import { constants } from 'node:fs'
+import {
+  type FileHandle,
+  lstat,
+  mkdir,
+  open,
+  readdir,
+  realpath,
+  rename,
+  rmdir,
+  unlink,
+} from 'node:fs/promises'
+import { type Disk, type DiskFile, errnoOf } from './disk.ts'
+
+/** One system call moves at most 2^31 - 1 bytes; this stays well below and lets other work in between. */
+const CALL_BYTES = 64 * 1024 * 1024
+
+// Windows has neither flag. O_NONBLOCK keeps an open of a FIFO from waiting for its other end for ever.
+const READ_FLAGS = constants.O_RDONLY | (constants.O_NOFOLLOW ?? 0) | (constants.O_NONBLOCK ?? 0)
+const CREATE_FLAGS = constants.O_WRONLY | constants.O_CREAT | constants.O_EXCL
+
+export const nodeDisk: Disk = {
+  async open(path, mode) {
+    return nodeFile(await open(path, mode === 'read' ? READ_FLAGS : CREATE_FLAGS, 0o600))
+  },
+
+  async stat(path) {
+    try {
+      const facts = await lstat(path)
+      const kind = facts.isFile()
+        ? 'file'
+        : facts.isDirectory()
+          ? 'directory'
+          : facts.isSymbolicLink()
+            ? 'link'
+            : 'other'
+      return { kind, size: facts.size }
+    } catch (error) {
+      if (errnoOf(error) === 'ENOENT') return undefined
+      throw error
+    }
+  },
+
+  realPath: (path) => realpath(path),
+  readDirectory: (path) => readdir(path),
+  async makeDirectory(path) {
+    await mkdir(path, { mode: 0o700 })
+  },
+  removeDirectory: (path) => rmdir(path),
+  unlink: (path) => unlink(path),
+  rename: (from, to) => rename(from, to),
+
+  async syncDirectory(path) {
+    // Windows cannot open a folder for this, and makes names durable with the file.
+    if (process.platform === 'win32') return
+    const handle = await open(path, constants.O_RDONLY)
+    try {
+      await handle.sync()
+    } finally {
+      await handle.close()
+    }
+  },
+}
+
+function nodeFile(handle: FileHandle): DiskFile {
+  return {
+    async read(into, position) {
+      let done = 0
+      while (done < into.length) {
+        const want = Math.min(into.length - done, CALL_BYTES)
+        const { bytesRead } = await handle.read(into, done, want, position + done)
+        if (bytesRead === 0) break
+        done += bytesRead
+      }
+      return done
+    },
+    async append(bytes) {
+      let done = 0
+      while (done < bytes.length) {
+        const { bytesWritten } = await handle.write(bytes, done, Math.min(bytes.length - done, CALL_BYTES))
+        done += bytesWritten
+      }
+    },
+    sync: () => handle.sync(),
+    close: () => handle.close(),
+  }
+}
