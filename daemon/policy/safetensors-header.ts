@@ -2,9 +2,9 @@
 // The rules are those of the format's reference implementation: no duplicate names, every byte of data belongs to
 // exactly one tensor, and a tensor's bytes are its shape times its dtype. One clear error for each defect.
 
-import { WaggleError } from '../../protocol/errors.ts'
-import { safeText } from '../../protocol/text.ts'
+import type { WaggleError } from '../../protocol/errors.ts'
 import { DTYPES, type Dtype, isDtype } from './safetensors-dtypes.ts'
+import { asObject, count, FETCH_AGAIN, modelError, parseJson, quote, stringMap } from './safetensors-json.ts'
 
 /** The reference implementation's limit. */
 export const MAX_HEADER_BYTES = 100_000_000
@@ -27,12 +27,6 @@ export interface Header {
   metadata: Record<string, string>
 }
 
-/** What makes a model file unusable. `where` is the file's name. */
-export function modelError(where: string, problem: string, hint: string, cause?: unknown): WaggleError {
-  return new WaggleError('E_MODEL', `${where}: ${problem}`, { hint, data: { file: where }, cause })
-}
-
-const FETCH_AGAIN = 'The file is damaged, or was not written by a safetensors tool. Fetch or export it again.'
 const TRUNCATED = 'The file is truncated: a download or copy stopped half-way. Fetch it again.'
 
 /** The header's length in bytes, from the first 8 bytes of a file of `fileBytes`. */
@@ -56,7 +50,7 @@ export function headerLength(first: Uint8Array, fileBytes: number, where: string
 
 export function parseHeader(header: Uint8Array, fileBytes: number, where: string): Header {
   const fail = (problem: string, hint = FETCH_AGAIN) => modelError(where, problem, hint)
-  const document = parseJson(header, where)
+  const document = parseJson(header, where, 'header')
   let metadata: Record<string, string> = {}
   const found: Array<[string, TensorInfo]> = []
   const dataStart = 8 + header.length
@@ -110,64 +104,6 @@ function tensorInfo(
   return { dtype, shape, length, start: dataStart + begin, bytes }
 }
 
-/** A JSON object with unique keys at every level, nested no deeper than a header needs. */
-export function parseJson(bytes: Uint8Array, where: string): Record<string, unknown> {
-  try {
-    const text = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(bytes)
-    refuseDuplicates(text)
-    const document = asObject(JSON.parse(text))
-    if (!document || text[0] !== '{') throw new SyntaxError('not an object')
-    return document
-  } catch (error) {
-    const reason = safeText((error as Error).message, { limit: 120, line: true })
-    throw modelError(where, `the header is not valid: ${reason}`, FETCH_AGAIN, error)
-  }
-}
-
-/** JSON.parse keeps the last of two equal keys without a word, and takes any depth; a file that needs either lies. */
-function refuseDuplicates(text: string): void {
-  const open: Array<Set<string> | undefined> = []
-  const token = /"[^"\\]*(?:\\.[^"\\]*)*"|[{}[\]]/gs
-  const colon = /\s*:/y
-  for (let match = token.exec(text); match; match = token.exec(text)) {
-    const [found] = match
-    if (found === '{' || found === '[') open.push(found === '{' ? new Set() : undefined)
-    else if (found === '}' || found === ']') open.pop()
-    else {
-      colon.lastIndex = token.lastIndex
-      if (!colon.test(text)) continue
-      const key: string = found.includes('\\') ? JSON.parse(found) : found.slice(1, -1)
-      const keys = open.at(-1)
-      if (keys?.has(key)) throw new SyntaxError(`the name ${quote(key)} occurs twice`)
-      keys?.add(key)
-    }
-    if (open.length > 4) throw new SyntaxError('nested too deep')
-  }
-}
-
-export function stringMap(value: unknown, where: string): Record<string, string> {
-  const map = asObject(value)
-  if (!map || !Object.values(map).every((text) => typeof text === 'string')) {
-    throw modelError(where, 'a map of strings holds something else', FETCH_AGAIN)
-  }
-  return map as Record<string, string>
-}
-
-function asObject(value: unknown): Record<string, unknown> | undefined {
-  return typeof value === 'object' && value !== null && !Array.isArray(value)
-    ? (value as Record<string, unknown>)
-    : undefined
-}
-
 function isSize(value: unknown): value is number {
   return Number.isSafeInteger(value) && (value as number) >= 0
-}
-
-export function count(bytes: number): string {
-  return bytes === 1 ? '1 byte' : `${bytes.toLocaleString('en-US')} bytes`
-}
-
-/** A name from a file, made fit for a message. */
-export function quote(name: string): string {
-  return `"${safeText(name, { limit: 80, line: true })}"`
 }

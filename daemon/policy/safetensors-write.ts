@@ -4,7 +4,7 @@
 
 import { WaggleError } from '../../protocol/errors.ts'
 import { allFinite, DTYPES, type Dtype, fromFloat32, type TensorData } from './safetensors-dtypes.ts'
-import { quote } from './safetensors-header.ts'
+import { quote } from './safetensors-json.ts'
 
 /** What is handed on at once; small enough for the event loop to breathe between pieces. */
 const PIECE_BYTES = 4 * 1024 * 1024
