@@ -1,0 +1,80 @@
+// What a decoder-only transformer is, as data: enough for an engine to build it, and no more. Which family a model
+// belongs to, and what its files call things, is the policy's business (`daemon/policy/architectures`).
+
+export interface DecoderSpec {
+  vocabulary: number
+  /** Width of the residual stream. */
+  width: number
+  layers: number
+  /** Query heads; a multiple of `kvHeads`. */
+  heads: number
+  kvHeads: number
+  headWidth: number
+  feedForward: number
+  normEpsilon: number
+  /** Inverse frequencies of the rotary embedding, headWidth / 2 of them, any scaling already applied. */
+  ropeFrequencies: readonly number[]
+  /** Longest sequence, prompt and completion together. */
+  contextLength: number
+  /** The output projection is the embedding table. */
+  tiedEmbeddings: boolean
+  /** Biases on the query, key and value projections (Qwen2). */
+  attentionBias: boolean
+  /** RMSNorm on each query and key head (Qwen3). */
+  queryKeyNorm: boolean
+}
+
+export type Weights = Record<string, Float32Array>
+
+/** Every parameter with its shape, in a fixed order. Matrices are [out, in], as Hugging Face stores them. */
+export function parameterShapes(spec: DecoderSpec): Map<string, number[]> {
+  const shapes = new Map<string, number[]>()
+  const queryWidth = spec.heads * spec.headWidth
+  const keyWidth = spec.kvHeads * spec.headWidth
+  shapes.set('model.embed_tokens.weight', [spec.vocabulary, spec.width])
+  for (let layer = 0; layer < spec.layers; layer++) {
+    const at = `model.layers.${layer}`
+    shapes.set(`${at}.input_layernorm.weight`, [spec.width])
+    for (const [name, size] of [
+      ['q', queryWidth],
+      ['k', keyWidth],
+      ['v', keyWidth],
+    ] as const) {
+      shapes.set(`${at}.self_attn.${name}_proj.weight`, [size, spec.width])
+      if (spec.attentionBias) shapes.set(`${at}.self_attn.${name}_proj.bias`, [size])
+    }
+    if (spec.queryKeyNorm) {
+      shapes.set(`${at}.self_attn.q_norm.weight`, [spec.headWidth])
+      shapes.set(`${at}.self_attn.k_norm.weight`, [spec.headWidth])
+    }
+    shapes.set(`${at}.self_attn.o_proj.weight`, [spec.width, queryWidth])
+    shapes.set(`${at}.post_attention_layernorm.weight`, [spec.width])
+    shapes.set(`${at}.mlp.gate_proj.weight`, [spec.feedForward, spec.width])
+    shapes.set(`${at}.mlp.up_proj.weight`, [spec.feedForward, spec.width])
+    shapes.set(`${at}.mlp.down_proj.weight`, [spec.width, spec.feedForward])
+  }
+  shapes.set('model.norm.weight', [spec.width])
+  if (!spec.tiedEmbeddings) shapes.set('lm_head.weight', [spec.vocabulary, spec.width])
+  return shapes
+}
+
+export function parameterCount(spec: DecoderSpec): number {
+  let count = 0
+  for (const shape of parameterShapes(spec).values()) count += shape.reduce((a, b) => a * b, 1)
+  return count
+}
+
+/** Cosines and sines of every position's angles, each [contextLength, headWidth / 2]. */
+export function ropeTables(spec: DecoderSpec): { cos: Float32Array; sin: Float32Array } {
+  const half = spec.headWidth / 2
+  const cos = new Float32Array(spec.contextLength * half)
+  const sin = new Float32Array(spec.contextLength * half)
+  for (let position = 0; position < spec.contextLength; position++) {
+    for (let i = 0; i < half; i++) {
+      const angle = position * spec.ropeFrequencies[i]!
+      cos[position * half + i] = Math.cos(angle)
+      sin[position * half + i] = Math.sin(angle)
+    }
+  }
+  return { cos, sin }
+}

@@ -1,0 +1,29 @@
+// What the daemon's thread and the engine's thread say to each other.
+
+import type { MessagePort } from 'node:worker_threads'
+import type { ErrorCode } from '../../../protocol/errors.ts'
+import type { Weights } from '../decoder.ts'
+import type { GenerateRequest, OpenRequest, ScoreRequest, TrainRequest } from '../engine.ts'
+
+export interface WorkerOptions {
+  threads: number
+  microBatchTokens?: number
+  maxSessions?: number
+  /** Ids of generate calls that are to end early. */
+  aborts: MessagePort
+}
+
+export type WorkerCall = { id: number } & (
+  | { method: 'open'; request: OpenRequest }
+  | { method: 'generate'; request: GenerateRequest }
+  | { method: 'score'; request: ScoreRequest }
+  | { method: 'train'; request: TrainRequest }
+  | { method: 'setWeights'; request: Weights }
+  | { method: 'weights' | 'optimizer' | 'close'; request?: undefined }
+)
+
+export interface WorkerReply {
+  id: number
+  value?: unknown
+  error?: { code: ErrorCode; message: string; hint: string | undefined }
+}

@@ -1,0 +1,93 @@
+// Sampling graphs. The key/value cache is not copied: a step reads it as an input and returns only the new token's
+// keys and values, which the caller writes into the cache's memory. Attention over the cache and over the new token
+// are two products joined in one softmax.
+
+import type { DecoderSpec } from '../decoder.ts'
+import type { Rotary } from './blocks.ts'
+import {
+  byHead,
+  declareParameters,
+  embed,
+  finishLayer,
+  inputNorm,
+  prefixAttention,
+  project,
+  ropeConstants,
+  unembed,
+} from './decoder.ts'
+import { Graph, type Value } from './graph.ts'
+import { add, concat, gatherRows, matmul, mul, reshape, slice, softmax, swapLast } from './ops.ts'
+
+/**
+ * Reads whole prompts, padded at the end. Inputs `tokens` int32 [B * T], `positions` int64 [B * T, 1], `last` int32 [B]
+ * (row of each prompt's last token). Outputs `logits` [B, V] and per layer `keys.i`, `values.i` [B, kvHeads, T, headWidth].
+ */
+export function buildPrefill(spec: DecoderSpec, batch: number, length: number): Graph {
+  const graph = new Graph('prefill')
+  const parameters = declareParameters(graph, spec)
+  const tokens = graph.input('tokens', 'int32', [batch * length])
+  const rotary: Rotary = {
+    positions: graph.input('positions', 'int64', [batch * length, 1]),
+    ...ropeConstants(graph, spec),
+  }
+  const last = graph.input('last', 'int32', [batch])
+  let x = embed(parameters, tokens)
+  for (let layer = 0; layer < spec.layers; layer++) {
+    const normed = inputNorm(parameters, spec, layer, x)
+    const q = project(parameters, spec, layer, 'q', normed, rotary)
+    const k = project(parameters, spec, layer, 'k', normed, rotary)
+    const v = project(parameters, spec, layer, 'v', normed, rotary)
+    graph.output(`keys.${layer}`, byHead(k, batch, length, spec))
+    graph.output(`values.${layer}`, byHead(v, batch, length, spec))
+    x = finishLayer(parameters, spec, layer, x, prefixAttention(spec, batch, length, q, k, v))
+  }
+  graph.output('logits', unembed(parameters, spec, gatherRows(x, last)))
+  return graph
+}
+
+/**
+ * One token for each of B sequences. Inputs `tokens` int32 [B], `positions` int64 [B, 1], `cacheBias` [B, T] (0 where
+ * the cache holds a token, a large negative number elsewhere) and per layer `keys.i`, `values.i` [B, kvHeads, T, headWidth].
+ * Outputs `logits` [B, V] and per layer `newKeys.i`, `newValues.i` [B, kvHeads * headWidth].
+ */
+export function buildDecode(spec: DecoderSpec, batch: number, capacity: number): Graph {
+  const { kvHeads, heads, headWidth } = spec
+  const share = heads / kvHeads
+  const graph = new Graph('decode')
+  const parameters = declareParameters(graph, spec)
+  const tokens = graph.input('tokens', 'int32', [batch])
+  const rotary: Rotary = {
+    positions: graph.input('positions', 'int64', [batch, 1]),
+    ...ropeConstants(graph, spec),
+  }
+  const bias = reshape(graph.input('cacheBias', 'float32', [batch, capacity]), [batch, 1, 1, capacity])
+  const cacheShape = [batch, kvHeads, capacity, headWidth]
+
+  const attend = (layer: number, q: Value, k: Value, v: Value): Value => {
+    const keys = graph.input(`keys.${layer}`, 'float32', cacheShape)
+    const values = graph.input(`values.${layer}`, 'float32', cacheShape)
+    const queries = mul(reshape(q, [batch, kvHeads, share, headWidth]), graph.scalar(headWidth ** -0.5))
+    const newKey = reshape(k, [batch, kvHeads, headWidth, 1])
+    const newValue = reshape(v, [batch, kvHeads, 1, headWidth])
+    const past = add(matmul(queries, swapLast(keys)), bias)
+    const weights = softmax(concat([past, matmul(queries, newKey)], 3))
+    const context = add(
+      matmul(slice(weights, 3, 0, capacity), values),
+      mul(slice(weights, 3, capacity, capacity + 1), newValue),
+    )
+    return reshape(context, [batch, heads * headWidth])
+  }
+
+  let x = embed(parameters, tokens)
+  for (let layer = 0; layer < spec.layers; layer++) {
+    const normed = inputNorm(parameters, spec, layer, x)
+    const q = project(parameters, spec, layer, 'q', normed, rotary)
+    const k = project(parameters, spec, layer, 'k', normed, rotary)
+    const v = project(parameters, spec, layer, 'v', normed, rotary)
+    graph.output(`newKeys.${layer}`, k)
+    graph.output(`newValues.${layer}`, v)
+    x = finishLayer(parameters, spec, layer, x, attend(layer, q, k, v))
+  }
+  graph.output('logits', unembed(parameters, spec, x))
+  return graph
+}
