@@ -1,0 +1,54 @@
+// The default model's card, made from what was done and measured.
+
+import { STYLES } from './corpus.ts'
+
+export interface CardFacts {
+  parameters: number
+  steps: number
+  batch: number
+  seed: number
+  prompts: number
+  sha256: string
+  scores: { task: string; difficulty: number; meaning: string; greedy: number; sampled: number }[]
+  difficulties: Record<string, { drawn: number[] }>
+}
+
+const percent = (share: number): string => `${(100 * share).toFixed(1)} %`
+
+export function modelCard(facts: CardFacts): string {
+  const rows = facts.scores.map(
+    ({ task, difficulty, meaning, greedy, sampled }) =>
+      `| ${task} | ${difficulty} | ${meaning} | ${percent(greedy)} | ${percent(sampled)} |`,
+  )
+  const drawn = Object.entries(facts.difficulties).map(([task, { drawn }]) => `${task} ${drawn.join(', ')}`)
+  return `---
+license: apache-2.0
+library_name: waggle
+---
+
+# Waggle's default model
+
+A Llama of ${facts.parameters.toLocaleString('en')} parameters, made from nothing so that a fresh checkout has something real to train.
+It can do a part of each built-in task; reinforcement learning does the rest.
+
+## How it was made
+
+\`npm run -s model:make\` makes it again: random weights from seed ${facts.seed}, then ${facts.steps} steps of AdamW on ${facts.batch} generated
+examples each, drawn from the tasks' training seeds only (difficulties: ${drawn.join('; ')}). No text from anywhere else
+was used. Held-out questions never occur in training: tasks keep the two apart by a hash of the question.
+
+Like a base model, it has seen more than one way to answer: ${percent(STYLES.worked)} of the examples work the answer out and put it between
+\`<answer>\` tags, ${percent(STYLES.bare)} give the tagged answer at once, ${percent(STYLES.untagged)} work it out and state it without tags, which the
+verifiers do not accept. So a part of what reinforcement finds is the form, and a part is the arithmetic.
+
+## What it scores
+
+Held-out prompts, ${facts.prompts} a task, strict verifiers; \`sampled\` is at temperature 1.
+
+| task | level | what that is | greedy | sampled |
+|---|---|---|---|---|
+${rows.join('\n')}
+
+SHA-256 of model.safetensors: \`${facts.sha256}\`
+`
+}
