@@ -1,0 +1,52 @@
+// CANON: splits a group in two by entropy or length, and compares each rollout with the other half.
+//
+// Conditional advantage estimation, after its released code: sorted ascending, the first floor(G / 2) are low. Across
+// halves with weight lambda, inside the own half with the rest; `anneal` sets lambda to the batch's mean reward.
+// alpha and beta tilt towards one half. Ties in the metric go by the text, not by who came first. The code's division
+// by a constant length belongs to its loss, which sums; ours takes means.
+
+import { z } from 'zod'
+import { definePlugin } from '../../protocol/plugin/index.ts'
+import type { Rollout } from '../../protocol/train/index.ts'
+import { isScored, limitSetting, mean, perGroup } from './groups.ts'
+
+const settings = z.strictObject({
+  metric: z.enum(['entropy', 'length']).default('entropy'),
+  lambda: z.union([z.number().min(0).max(1), z.literal('anneal')]).default(1),
+  alpha: z.number().default(1),
+  beta: z.number().default(0),
+  limit: limitSetting,
+})
+
+export default definePlugin({
+  name: 'canon',
+  kind: 'estimator',
+  api: 1,
+  summary: 'Compares the halves of a group that differ in entropy or length.',
+  settings,
+  create: ({ metric, lambda, alpha, beta, limit }) => ({
+    advantage(groups) {
+      const rewards = groups.flatMap(({ rollouts }) => rollouts.filter(isScored).map(({ reward }) => reward))
+      const across = lambda === 'anneal' ? Math.max(0, Math.min(1, mean(rewards))) : lambda
+      return perGroup(groups, { limit }, (rewards, rollouts) => {
+        const order = rollouts
+          .map((rollout, i) => ({ i, value: measure(rollout, metric), text: rollout.text }))
+          .sort((a, b) => a.value - b.value || (a.text < b.text ? -1 : a.text > b.text ? 1 : 0))
+        const low = new Set(order.slice(0, Math.floor(order.length / 2)).map(({ i }) => i))
+        const half = (isLow: boolean): number => mean(rewards.filter((_, i) => low.has(i) === isLow))
+        const means = { low: half(true), high: half(false) }
+        return rewards.map((reward, i) => {
+          const [own, other] = low.has(i) ? [means.low, means.high] : [means.high, means.low]
+          // Length tilts the long half's own reward; entropy tilts what the uncertain half is compared with.
+          const tiltsOwn = (metric === 'length') !== low.has(i)
+          const inter = tiltsOwn ? alpha * reward - other : reward - alpha * other
+          return across * (inter + (low.has(i) ? -beta : beta)) + (1 - across) * (reward - own)
+        })
+      })
+    },
+  }),
+})
+
+function measure({ tokens, entropies }: Rollout, metric: 'entropy' | 'length'): number {
+  return metric === 'length' ? tokens.length : mean(Array.from(entropies ?? []))
+}

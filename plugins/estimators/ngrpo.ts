@@ -1,0 +1,35 @@
+// NGRPO: GRPO with virtual rollouts of the highest reward in every group, so that all-wrong groups push away.
+//
+// Nan et al. 2025 (Negative-enhanced GRPO), with the released code's one virtual rollout, highest reward 1, sample
+// deviation and 1e-6. Only groups that are all right get zeros. Its loss clips at 0.16 and 0.24: settings of `clip`.
+// Rewards above the highest are taken as the highest; a lone rollout gets 0, where the code hands out its raw reward.
+
+import { z } from 'zod'
+import { definePlugin } from '../../protocol/plugin/index.ts'
+import { limitSetting, mean, perGroup, std } from './groups.ts'
+
+const settings = z.strictObject({
+  virtual: z.int().positive().default(1),
+  highest: z.number().default(1),
+  epsilon: z.number().nonnegative().default(1e-6),
+  floor: z.number().nonnegative().default(1e-3),
+  limit: limitSetting,
+})
+
+export default definePlugin({
+  name: 'ngrpo',
+  kind: 'estimator',
+  api: 1,
+  summary: 'GRPO with a virtual success in every group; learns from all-wrong groups.',
+  settings,
+  create: ({ virtual, highest, epsilon, floor, limit }) => ({
+    advantage: (groups) =>
+      perGroup(groups, { limit, seesZeroSignal: true }, (given) => {
+        const rewards = given.map((reward) => Math.min(reward, highest))
+        const widened = [...rewards, ...Array<number>(virtual).fill(highest)]
+        const centre = mean(widened)
+        const scale = Math.max(std(widened), floor) + epsilon
+        return rewards.map((reward) => (reward - centre) / scale)
+      }),
+  }),
+})

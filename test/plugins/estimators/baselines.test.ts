@@ -1,0 +1,95 @@
+import { describe, it } from 'vitest'
+import asymre from '../../../plugins/estimators/asymre.ts'
+import drGrpo from '../../../plugins/estimators/dr-grpo.ts'
+import gpg from '../../../plugins/estimators/gpg.ts'
+import litePpo from '../../../plugins/estimators/lite-ppo.ts'
+import opmd from '../../../plugins/estimators/opmd.ts'
+import opo from '../../../plugins/estimators/opo.ts'
+import passAtK from '../../../plugins/estimators/pass-at-k.ts'
+import redWeight from '../../../plugins/estimators/red-weight.ts'
+import rloo from '../../../plugins/estimators/rloo.ts'
+import { estimate, groupOf, rolloutOf, scoresOf, withSettings } from '../samples.ts'
+import { expectClose } from './close.ts'
+import { estimatorProperties } from './properties.ts'
+
+estimatorProperties(drGrpo, { shift: true, scale: false, centred: true, quietOnTies: true })
+estimatorProperties(rloo, { shift: true, scale: false, centred: true, quietOnTies: true })
+estimatorProperties(litePpo, { shift: true, scale: true, centred: true, quietOnTies: true })
+estimatorProperties(opo, { shift: true, scale: false, centred: false, quietOnTies: true })
+estimatorProperties(gpg, { shift: false, scale: false, centred: true, quietOnTies: true, binary: true })
+estimatorProperties(passAtK, { shift: true, scale: true, centred: false, quietOnTies: true })
+estimatorProperties(asymre, { shift: true, scale: false, centred: false, quietOnTies: false })
+estimatorProperties(opmd, { shift: true, scale: false, centred: true, quietOnTies: true })
+estimatorProperties(redWeight, { shift: true, scale: false, centred: false, quietOnTies: true })
+
+describe('dr_grpo', () => {
+  it('is the reward minus the mean', async () => {
+    expectClose(await scoresOf(withSettings(drGrpo), [1, 0, 0, 0]), [0.75, -0.25, -0.25, -0.25])
+  })
+})
+
+describe('rloo', () => {
+  it('compares a rollout with the others only', async () => {
+    expectClose(await scoresOf(withSettings(rloo), [1, 0, 0, 0]), [1, -1 / 3, -1 / 3, -1 / 3])
+  })
+})
+
+describe('lite_ppo', () => {
+  it('centres in the group and scales by the batch', async () => {
+    const said = await estimate(withSettings(litePpo), [groupOf([1, 0]), groupOf([1, 1])])
+    expectClose(said.flat(), [0.99998, -0.99998, 0, 0])
+  })
+})
+
+describe('opo', () => {
+  it('weighs the baseline by length', async () => {
+    const group = groupOf([rolloutOf(1, 1), rolloutOf(0, 3)])
+    expectClose((await estimate(withSettings(opo), [group]))[0]!, [0.75, -0.25])
+  })
+})
+
+describe('gpg', () => {
+  it('scales up by how few rollouts of the batch are rewarded', async () => {
+    const said = await estimate(withSettings(gpg), [groupOf([1, 0, 0, 0]), groupOf([0, 0])])
+    expectClose(said.flat(), [4.5, -1.5, -1.5, -1.5, 0, 0])
+    expectClose(await scoresOf(withSettings(gpg, { norm: 2 }), [1, 0]), [0.5, -0.5])
+  })
+})
+
+describe('pass_at_k', () => {
+  it('pays the best its lead over the second, over the deviation or not', async () => {
+    expectClose(await scoresOf(withSettings(passAtK), [1, 3, 1]), [0, Math.sqrt(3), 0])
+    expectClose(await scoresOf(withSettings(passAtK, { divide: false }), [1, 3, 1]), [0, 2, 0])
+  })
+
+  it('pays nobody where the best are tied', async () => {
+    expectClose(await scoresOf(withSettings(passAtK), [1, 1, 0]), [0, 0, 0])
+  })
+})
+
+describe('asymre', () => {
+  it('puts the baseline below the mean', async () => {
+    expectClose(await scoresOf(withSettings(asymre), [1, 0]), [0.6, -0.4])
+    expectClose(await scoresOf(withSettings(asymre), [0, 0]), [0.1, 0.1])
+  })
+})
+
+describe('opmd', () => {
+  it('damps the centred reward by the temperature', async () => {
+    expectClose(await scoresOf(withSettings(opmd), [1, 0]), [0.25, -0.25])
+    expectClose(await scoresOf(withSettings(opmd, { tau: 3 }), [1, 0]), [0.125, -0.125])
+  })
+
+  it('can compare with the soft maximum', async () => {
+    const soft = Math.log((Math.E + 1) / 2)
+    const said = await scoresOf(withSettings(opmd, { baseline: 'soft-max' }), [1, 0])
+    expectClose(said, [(1 - soft) / 2, -soft / 2])
+  })
+})
+
+describe('red_weight', () => {
+  it('weighs by the exponential of the centred reward', async () => {
+    const said = await scoresOf(withSettings(redWeight), [1, 0])
+    expectClose(said, [0.5 * Math.exp(0.5), -0.5 * Math.exp(-0.5)])
+  })
+})
