@@ -1,0 +1,113 @@
+// The one file that knows what gossipsub 17.1.1 keeps inside: its streams, for the watchdog, and the two places where a
+// peer's bytes come in, so that they can be weighed before they are decoded. test/swarm/gossip-internals.test.ts fails
+// when an upgrade moves any of it.
+
+import type { GossipSub } from '@libp2p/gossipsub'
+import type { PeerId } from '@libp2p/interface'
+
+interface Rpc {
+  subscriptions: unknown[]
+  messages: Array<{ data?: Uint8Array; topic: string }>
+  control?: {
+    ihave: Array<{ messageIDs: unknown[] }>
+    iwant: Array<{ messageIDs: unknown[] }>
+    graft: unknown[]
+    prune: Array<{ backoff?: number }>
+    idontwant: Array<{ messageIDs: unknown[] }>
+  }
+}
+
+type Chunk = { byteLength: number; subarray(): Uint8Array }
+
+interface Internals {
+  peers: Map<string, PeerId>
+  mesh: Map<string, Set<string>>
+  streamsInbound: Map<string, unknown>
+  streamsOutbound: Map<string, { rawStream: { writeBufferLength: number } }>
+  decodeRpc(bytes: Uint8Array): Rpc
+  handleReceivedRpc(from: PeerId, rpc: Rpc): Promise<void>
+  pipePeerReadStream(peerId: PeerId, source: AsyncIterable<Chunk>): Promise<void>
+  handlePeerReadStreamError(error: Error, peerId: PeerId): void
+  getScore(peer: string): number
+}
+
+export interface RpcWeight {
+  messages: number
+  /** Control entries and the ids in them, subscriptions included. */
+  control: number
+}
+
+/** What is asked about traffic before it is dealt with. None may throw. */
+export interface GossipGuard {
+  /** A whole RPC has arrived; false drops it undecoded. */
+  frame(peer: string, bytes: number): boolean
+  /** It has been decoded; false drops it. */
+  rpc(peer: string, weight: RpcWeight): boolean
+  /** It could not be decoded. */
+  malformed(peer: string): void
+  /** The stream is unusable: a length beyond the limit, or it broke. gossipsub would stay deaf to the peer from here. */
+  broken(peer: string, error: Error): void
+}
+
+/** PRUNE backoff is an unsigned 64-bit number of seconds of the peer's choice (Lighthouse #8955). */
+const MAX_BACKOFF_S = 3600
+
+/** Puts the guard in front of everything that gossipsub does with a peer's bytes. Call before it starts. */
+export function guardGossip(pubsub: GossipSub, guard: GossipGuard): void {
+  const inner = pubsub as unknown as Internals
+  inner.pipePeerReadStream = async (peerId, source) => {
+    const peer = peerId.toString()
+    try {
+      for await (const chunk of source) {
+        if (!guard.frame(peer, chunk.byteLength)) continue
+        let rpc: Rpc
+        try {
+          rpc = inner.decodeRpc(chunk.subarray())
+        } catch {
+          guard.malformed(peer)
+          continue
+        }
+        for (const prune of rpc.control?.prune ?? []) {
+          if (prune.backoff !== undefined && !(Number(prune.backoff) <= MAX_BACKOFF_S))
+            prune.backoff = MAX_BACKOFF_S
+        }
+        if (!guard.rpc(peer, weigh(rpc))) continue
+        // A failure in there is ours, not the peer’s; gossipsub itself only logs it.
+        inner.handleReceivedRpc(peerId, rpc).catch(() => {})
+      }
+    } catch (error) {
+      inner.handlePeerReadStreamError(error as Error, peerId)
+      guard.broken(peer, error as Error)
+    }
+  }
+}
+
+function weigh({ subscriptions, messages, control }: Rpc): RpcWeight {
+  let entries = subscriptions.length
+  if (control) {
+    entries += control.graft.length + control.prune.length
+    for (const { messageIDs } of [...control.ihave, ...control.iwant, ...control.idontwant])
+      entries += 1 + messageIDs.length
+  }
+  return { messages: messages.length, control: entries }
+}
+
+/** How gossip with a peer stands; undefined where gossipsub does not know it. */
+export function gossipLink(
+  pubsub: GossipSub,
+  peer: string,
+): { inbound: boolean; outbound: boolean; waitingBytes: number; score: number } | undefined {
+  const inner = pubsub as unknown as Internals
+  if (!inner.peers.has(peer)) return undefined
+  const out = inner.streamsOutbound.get(peer)
+  return {
+    inbound: inner.streamsInbound.has(peer),
+    outbound: out !== undefined,
+    waitingBytes: out?.rawStream.writeBufferLength ?? 0,
+    score: inner.getScore(peer),
+  }
+}
+
+export function meshPeers(pubsub: GossipSub, topic: string): ReadonlySet<string> {
+  return (pubsub as unknown as Internals).mesh.get(topic) ?? new Set()
+}

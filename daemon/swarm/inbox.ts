@@ -1,0 +1,151 @@
+// From a peer's bytes to verified groups: quotas before decoding, the door, the queue of what is let in, verification, and
+// the charges for what was not. The only place where gossip, admission and standing meet.
+
+import { type Message, TopicValidatorResult } from '@libp2p/gossipsub'
+import type { Admission, Admitted } from './admission.ts'
+import type { Verifier } from './admission-verify.ts'
+import type { GossipGuard } from './gossip-internals.ts'
+import type { Ledger } from './ledger.ts'
+import { FreshQueue } from './queue.ts'
+import { Meter } from './quota.ts'
+import { type Reason, verdictOf } from './reasons.ts'
+import type { Standing } from './standing.ts'
+import type { Clock, Log, SwarmEvent } from './types.ts'
+
+export interface InboxCollaborators {
+  admission: Admission
+  verifier: Verifier
+  ledger: Ledger
+  standing: Standing
+  clock: Clock
+  log: Log
+  onEvent(event: SwarmEvent): void
+}
+
+/** Waiting to be verified: some seconds' work, and 16 MiB of text at most. */
+const QUEUE = { items: 256, bytes: 16 << 20 }
+/**
+ * By source: what is read, and beyond which the source is cut off. 16 nodes with a group a second each make 16 messages
+ * and some 100 RPCs; what piles up while this process stands still for half a minute must not look like a flood. A flood
+ * of 10 000 messages a second has some 200 signatures checked, and ends after half a second (G09 allows 256 and 2 s).
+ */
+const LIMITS = {
+  frames: { soft: { perSecond: 500, burst: 2500 }, hard: { perSecond: 1000, burst: 5000 } },
+  bytes: {
+    soft: { perSecond: 8 << 20, burst: 32 << 20 },
+    hard: { perSecond: 32 << 20, burst: 128 << 20 },
+  },
+  messages: { soft: { perSecond: 100, burst: 150 }, hard: { perSecond: 1000, burst: 5000 } },
+  /** Ids in IHAVE, IWANT and IDONTWANT, grafts, prunes and subscriptions. One IHAVE may carry 5000. */
+  control: { soft: { perSecond: 5000, burst: 10_000 }, hard: { perSecond: 20_000, burst: 100_000 } },
+}
+
+export class Inbox {
+  private readonly by: InboxCollaborators
+  private readonly queue: FreshQueue<Admitted>
+  private readonly meters: Record<keyof typeof LIMITS, Meter>
+  readonly guard: GossipGuard
+  verified = 0
+  bytesIn = 0
+
+  constructor(_options: object, by: InboxCollaborators) {
+    this.by = by
+    this.queue = new FreshQueue(QUEUE, {
+      work: (admitted) => this.verify(admitted),
+      dropped: ({ group }) => this.refused(group.author, 'busy', group.prompt.task),
+    })
+    this.meters = {
+      frames: new Meter(LIMITS.frames, by),
+      bytes: new Meter(LIMITS.bytes, by),
+      messages: new Meter(LIMITS.messages, by),
+      control: new Meter(LIMITS.control, by),
+    }
+    this.guard = {
+      frame: (peer, size) => {
+        this.bytesIn += size
+        return this.within('frames', peer, 1) && this.within('bytes', peer, size)
+      },
+      rpc: (peer, { messages, control }) =>
+        this.within('control', peer, control) && this.within('messages', peer, messages),
+      malformed: (peer) => this.charge(peer, 'schema'),
+      broken: (peer) => by.standing.offend(peer, 'broken'),
+    }
+  }
+
+  get waiting(): number {
+    return this.queue.length
+  }
+
+  close(): void {
+    this.queue.close()
+  }
+
+  /** gossipsub's verdict on a message. Never throws, never waits. */
+  readonly validate = (source: string, { data }: Message): TopicValidatorResult => {
+    try {
+      const reason = this.receive(data, source)
+      if (reason === undefined) return TopicValidatorResult.Accept
+      return verdictOf(reason) === 'reject' ? TopicValidatorResult.Reject : TopicValidatorResult.Ignore
+    } catch (error) {
+      this.by.log('error', 'admission failed', { error: String(error) })
+      return TopicValidatorResult.Ignore
+    }
+  }
+
+  /** Takes a frame in, however it came; returns why it was refused, if it was. */
+  receive(frame: Uint8Array, source: string, options: { limit?: number } = {}): Reason | undefined {
+    const result = this.by.admission.screen(frame, source, options)
+    if ('admitted' in result) {
+      this.queue.push(result.admitted)
+      return undefined
+    }
+    const { refused: reason, task, author } = result
+    if (verdictOf(reason) === 'reject') this.by.standing.offend(source, 'reject')
+    // What every message of a busy swarm does now and then would drown the events that matter.
+    if (reason !== 'duplicate' && reason !== 'own' && reason !== 'quota')
+      this.by.onEvent({ type: 'refused', peer: author ?? source, reason, ...(task && { task }) })
+    return reason
+  }
+
+  private verify(admitted: Admitted): void {
+    const { verifier, ledger, onEvent, log } = this.by
+    const { group: shared } = admitted
+    try {
+      const result = verifier.verify(admitted)
+      const record = ledger.touch(shared.author)
+      const rewards =
+        'group' in result ? result.group.rollouts.map(({ reward }) => reward) : (result.rewards ?? [])
+      for (const reward of rewards) record.rewardSum += reward
+      record.rewardCount += rewards.length
+      if ('refused' in result) {
+        this.refused(shared.author, result.refused, shared.prompt.task)
+        return
+      }
+      record.verified++
+      this.verified++
+      onEvent({ type: 'group', group: result.group })
+    } catch (error) {
+      // Whatever a listener does must not stop the queue.
+      log('error', 'a verified group could not be handed on', { error: String(error) })
+    }
+  }
+
+  private refused(peer: string, reason: Reason, task: string): void {
+    this.by.ledger.refuse(peer, reason)
+    this.by.onEvent({ type: 'refused', peer, reason, task })
+  }
+
+  private charge(peer: string, reason: Reason): void {
+    this.by.ledger.refuse(peer, reason)
+    this.by.standing.offend(peer, 'malformed')
+  }
+
+  private within(what: keyof typeof LIMITS, peer: string, cost: number): boolean {
+    if (cost === 0) return true
+    const level = this.meters[what].take(peer, cost)
+    if (level === 'fine') return true
+    this.by.ledger.refuse(peer, 'quota')
+    if (level === 'flood') this.by.standing.offend(peer, 'flood')
+    return false
+  }
+}

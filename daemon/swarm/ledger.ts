@@ -1,0 +1,119 @@
+// What is known of each peer: what it sent, what came of it, and its replay window. Bounded: so many peers, each of bounded
+// size, the least recently heard forgotten first (connected ones and those that are held last).
+
+import { peerName } from '../../protocol/text.ts'
+import { REASON_NAMES, type Reason } from './reasons.ts'
+import { SequenceWindow } from './seen.ts'
+import type { Clock } from './types.ts'
+
+/** About 3 KiB each with a full replay window. G13 allows 32. */
+export const MAX_KNOWN_PEERS = 1024
+
+export interface PeerRecord {
+  readonly id: string
+  readonly name: string
+  lastHeard: number | undefined
+  connected: boolean
+  /** How it was found, where that is known. */
+  found: 'mdns' | 'dht' | 'exchange' | undefined
+  /** Frames that it passed on to us, its own and others'. */
+  framesIn: number
+  bytesIn: number
+  /** Groups that it wrote and that reached us for the first time. */
+  published: number
+  /** Of those, verified here. */
+  verified: number
+  /** Of those, trained on; one that is used twice counts twice. */
+  used: number
+  /** Sum and number of rewards as this node computed them. */
+  rewardSum: number
+  rewardCount: number
+  /** Optimizer steps that it last claimed. */
+  policyVersion: number | undefined
+  tokenizer: string | undefined
+  readonly sequences: SequenceWindow
+  readonly refused: Map<Reason, number>
+}
+
+export class Ledger {
+  private readonly peers = new Map<string, PeerRecord>()
+  private readonly clock: Clock
+  private readonly limit: number
+  readonly refused = new Map<Reason, number>()
+
+  constructor({ limit = MAX_KNOWN_PEERS }: { limit?: number }, { clock }: { clock: Clock }) {
+    this.limit = limit
+    this.clock = clock
+  }
+
+  get(id: string): PeerRecord | undefined {
+    return this.peers.get(id)
+  }
+
+  all(): PeerRecord[] {
+    return [...this.peers.values()]
+  }
+
+  /** The record, made if need be, and moved to the end of the queue for being forgotten. */
+  touch(id: string): PeerRecord {
+    const record = this.peers.get(id) ?? this.create(id)
+    record.lastHeard = this.clock.now()
+    this.peers.delete(id)
+    this.peers.set(id, record)
+    return record
+  }
+
+  refuse(id: string, reason: Reason): void {
+    const { refused } = this.touch(id)
+    refused.set(reason, (refused.get(reason) ?? 0) + 1)
+    this.refused.set(reason, (this.refused.get(reason) ?? 0) + 1)
+  }
+
+  /** Puts a record back that was saved, without counting it as heard from. */
+  restore(id: string, sequences: readonly number[]): void {
+    if (this.peers.has(id) || this.peers.size >= this.limit) return
+    this.peers.set(id, blank(id, SequenceWindow.restore(sequences)))
+  }
+
+  private create(id: string): PeerRecord {
+    if (this.peers.size >= this.limit) this.forgetOne()
+    return blank(id, new SequenceWindow())
+  }
+
+  private forgetOne(): void {
+    for (const record of this.peers.values()) {
+      if (record.connected) continue
+      this.peers.delete(record.id)
+      return
+    }
+    this.peers.delete(this.peers.keys().next().value!)
+  }
+}
+
+function blank(id: string, sequences: SequenceWindow): PeerRecord {
+  return {
+    id,
+    name: peerName(id),
+    lastHeard: undefined,
+    connected: false,
+    found: undefined,
+    framesIn: 0,
+    bytesIn: 0,
+    published: 0,
+    verified: 0,
+    used: 0,
+    rewardSum: 0,
+    rewardCount: 0,
+    policyVersion: undefined,
+    tokenizer: undefined,
+    sequences,
+    refused: new Map(),
+  }
+}
+
+/** All reasons that occurred, in the list's order. */
+export function refusedBy(counts: ReadonlyMap<Reason, number>): Partial<Record<Reason, number>> {
+  return Object.fromEntries(
+    REASON_NAMES.filter((name) => counts.has(name)).map((name) => [name, counts.get(name)]),
+  )
+}

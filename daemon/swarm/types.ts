@@ -1,0 +1,54 @@
+// What the swarm needs of the rest of the daemon, and what it says to it.
+
+import type { Task } from '../../protocol/plugin/index.ts'
+import type { Finish, Group } from '../../protocol/train/index.ts'
+import type { Reason } from './reasons.ts'
+
+/** Time, passed in so that tests can hold it. */
+export interface Clock {
+  /** ms since the epoch. */
+  now(): number
+  /** Calls `run` once after `ms`, unless the returned function is called first. */
+  after(ms: number, run: () => void): () => void
+}
+
+export type Log = (
+  level: 'debug' | 'info' | 'warn' | 'error',
+  message: string,
+  data?: Record<string, unknown>,
+) => void
+
+export interface TaskSource {
+  /** The task under this name, if its version is this one. */
+  find(name: string, version: number): Task | undefined
+}
+
+/** This node's tokenizer, as far as rollouts of others go. */
+export interface Codec {
+  /** Digest of the tokenizer, 64 hex digits, as in PolicyReference. */
+  readonly tokenizer: string
+  /** Ids that this node's sampler would see before the completion, chat template and all. */
+  encodePrompt(question: string): Int32Array
+  /** Ids of a completion, end-of-sequence included where the finish is `stop`. */
+  encodeCompletion(text: string, finish: Finish): Int32Array
+  /**
+   * Text of a completion. Undefined for an id outside the vocabulary, and for a special token anywhere but a single
+   * end-of-sequence at the end: otherwise a peer could hide tokens that text does not show.
+   */
+  decodeCompletion(ids: Int32Array): string | undefined
+}
+
+export type SwarmEvent =
+  /** A foreign group that has been verified here. */
+  | { type: 'group'; group: Group }
+  | { type: 'refused'; peer: string; reason: Reason; task?: string }
+  | {
+      type: 'peer'
+      peer: string
+      name: string
+      change: 'found' | 'connected' | 'disconnected' | 'muted' | 'unmuted'
+      address?: string
+      reason?: string
+    }
+  /** Something that a person should know; the key stays the same while the matter does. */
+  | { type: 'notice'; key: string; message: string; action?: string }
