@@ -1,0 +1,23 @@
+// Commands that ask the daemon for one thing and say that it is done.
+
+import type { CommandName, Commands } from '../../../protocol/api/index.ts'
+import { safeText } from '../../../protocol/text.ts'
+import type { Context } from '../context.ts'
+
+async function ask<Name extends CommandName>(
+  context: Context,
+  name: Name,
+  say: (result: Commands[Name][1]) => string,
+): Promise<number> {
+  const result = await context.client.send(name, {} as Commands[Name][0], {
+    onProgress: ({ message }) => context.say(`  ${safeText(message, { line: true })}`),
+  })
+  context.out(context.json ? JSON.stringify({ v: 1, ...result }) : safeText(say(result)))
+  return 0
+}
+
+export const pause = (context: Context): Promise<number> => ask(context, 'pause', ({ message }) => message)
+export const resume = (context: Context): Promise<number> => ask(context, 'resume', ({ message }) => message)
+export const leave = (context: Context): Promise<number> => ask(context, 'leave', ({ message }) => message)
+export const checkpoint = (context: Context): Promise<number> =>
+  ask(context, 'checkpoint', ({ step, path }) => `saved step ${step} in ${path}`)

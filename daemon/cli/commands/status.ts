@@ -1,0 +1,16 @@
+// waggle status: one screen of text from one snapshot. Must stay quick: nothing heavy is loaded here.
+
+import { setTimeout as sleep } from 'node:timers/promises'
+import type { Context } from '../context.ts'
+import { statusText } from '../status-text.ts'
+
+export async function run(context: Context): Promise<number> {
+  const { client, json, options } = context
+  for (;;) {
+    const snapshot = await client.snapshot()
+    context.out(json ? JSON.stringify(snapshot) : statusText(snapshot).join('\n'))
+    if (options.watch !== true) return 0
+    await sleep(2000)
+    if (!json) context.out('')
+  }
+}

@@ -1,0 +1,89 @@
+// What a command gets: its options, where things are, the streams, and a client to the daemon, each made when first
+// asked for. Everything of the world comes in through Io, so tests can run a command in their own process.
+
+import type { ControlClient } from '../../protocol/api/index.ts'
+import { type Paths, type PathsEnvironment, resolvePaths } from '../config/paths.ts'
+import { createSocketClient } from '../control/client.ts'
+import type { RunNode } from '../control/node.ts'
+import { envTwin, GLOBAL_OPTIONS, hasEnvTwin } from './command.ts'
+import type { Parsed } from './parse.ts'
+import { COMMANDS } from './table.ts'
+
+export interface Output {
+  write(text: string): unknown
+  isTTY?: boolean | undefined
+  columns?: number | undefined
+}
+
+export interface Io extends PathsEnvironment {
+  stdin: NodeJS.ReadStream
+  stdout: Output
+  stderr: Output
+  clock: () => number
+  /** How this program is called, for commands shown to the reader: `waggle`, or npm's way from a checkout. */
+  program: string
+  /** Folder of the package. */
+  packageRoot: string
+  /** Runs `handler` on each of the signals until the returned function is called. */
+  onSignal(handler: (signal: NodeJS.Signals) => void): () => void
+  exit(status: number): never
+  loadNode: () => Promise<{ runNode: RunNode }>
+}
+
+export interface Context {
+  io: Io
+  options: Parsed['options']
+  arguments: string[]
+  json: boolean
+  quiet: boolean
+  verbose: boolean
+  /** Whether standard output, or standard error, takes colours. */
+  color: { stdout: boolean; stderr: boolean }
+  paths: Paths
+  client: ControlClient
+  /** A line of data. */
+  out(text: string): void
+  /** A line of talk: standard error, nothing with --quiet. */
+  say(text: string): void
+  /** A waggle command as this reader would type it, with the same --home. */
+  commandLine(rest: string): string
+}
+
+export function createContext({ options, arguments: args }: Parsed, io: Io): Context {
+  const text = (name: string) => options[name] as string | undefined
+  const paths = resolvePaths({ home: text('home'), config: text('config') }, io)
+  const quiet = options.quiet === true
+  return {
+    io,
+    options,
+    arguments: args,
+    json: options.json === true,
+    quiet,
+    verbose: options.verbose === true,
+    color: { stdout: takesColor(io, io.stdout, options), stderr: takesColor(io, io.stderr, options) },
+    paths,
+    client: createSocketClient({ socket: paths.socket }),
+    out: (line) => void io.stdout.write(`${line}\n`),
+    say: (line) => void (quiet || io.stderr.write(`${line}\n`)),
+    commandLine: (rest) =>
+      `${io.program} ${rest}${text('home') === undefined ? '' : ` --home ${quoted(text('home')!)}`}`,
+  }
+}
+
+/** NO_COLOR (any value) and TERM=dumb turn colours off, FORCE_COLOR turns them on where there is no terminal. */
+export function takesColor(io: Io, stream: Output, options: Parsed['options']): boolean {
+  if (options['no-color'] === true || (io.env.NO_COLOR ?? '') !== '') return false
+  const forced = io.env.FORCE_COLOR
+  if (forced !== undefined) return forced !== '0' && forced !== 'false'
+  return stream.isTTY === true && io.env.TERM !== 'dumb'
+}
+
+/** Every WAGGLE_* variable that is the twin of an option, and so no config key. */
+export function reservedVariables(): Set<string> {
+  const options = [...GLOBAL_OPTIONS, ...COMMANDS.flatMap((command) => command.options ?? [])]
+  return new Set(options.filter(hasEnvTwin).map(envTwin))
+}
+
+export function quoted(word: string): string {
+  return /^[\w@%+=:,./-]+$/.test(word) ? word : `'${word.replaceAll("'", `'\\''`)}'`
+}

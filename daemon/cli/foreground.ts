@@ -1,0 +1,88 @@
+// Runs a node in the foreground: start, say what runs where, tell what happens, stop on a signal. The first signal
+// stops gracefully with a checkpoint, the second at once. The node itself is behind RunNode; nothing of it is here.
+
+import { EXIT, WaggleError } from '../../protocol/errors.ts'
+import { safeText } from '../../protocol/text.ts'
+import type { NodeHandle } from '../control/node.ts'
+import type { Context } from './context.ts'
+import { contextConfig } from './load-config.ts'
+import { createNarrator } from './narrator.ts'
+
+const SIGNAL_NUMBER: Partial<Record<NodeJS.Signals, number>> = { SIGHUP: 1, SIGINT: 2, SIGTERM: 15 }
+
+export interface ForegroundOptions {
+  /** Peer to join once the node is up. */
+  join?: string
+}
+
+export async function runForeground(context: Context, { join }: ForegroundOptions = {}): Promise<number> {
+  const { io, paths } = context
+  const { config } = contextConfig(context)
+  await refuseSecond(context)
+
+  const starting = new AbortController()
+  let node: NodeHandle | undefined
+  let signals = 0
+  const offSignals = io.onSignal((signal) => {
+    signals += 1
+    if (signals > 1) io.exit(128 + (SIGNAL_NUMBER[signal] ?? 2))
+    context.say('Stopping: saving a checkpoint. Press Ctrl-C again to stop at once.')
+    starting.abort(new WaggleError('E_USAGE', 'interrupted'))
+    node?.stop().catch((error) => context.say(`error: ${messageOf(error)}`))
+  })
+
+  let narrator: ReturnType<typeof createNarrator> | undefined
+  try {
+    const { runNode } = await io.loadNode()
+    node = await runNode({
+      config,
+      paths,
+      signal: starting.signal,
+      onProgress: ({ message }) => context.say(`  ${message}`),
+    })
+    // Nobody may be waiting yet when it fails; the await below tells.
+    node.whenStopped.catch(() => {})
+    narrator = createNarrator(context, node)
+    if (starting.signal.aborted) await node.stop()
+    else narrator.introduce()
+    if (join !== undefined && !starting.signal.aborted) await joinOrStop(context, node, join)
+    return await node.whenStopped
+  } catch (error) {
+    // Interrupted before it was up: there is nothing to report.
+    if (signals > 0 && node === undefined) return EXIT.interrupted
+    throw error
+  } finally {
+    narrator?.close()
+    offSignals()
+  }
+}
+
+/** The node's own lock decides in the end; this tells it better, and sooner. */
+async function refuseSecond({ client, paths, commandLine }: Context): Promise<void> {
+  const running = await client.health().catch(() => undefined)
+  if (!running) return
+  throw new WaggleError(
+    'E_HOME_LOCKED',
+    `${safeText(running.name)} (process ${running.pid}) already runs on ${paths.home ?? paths.state}`,
+    {
+      hint: `See it with \`${commandLine('status')}\`, stop it with \`${commandLine('stop')}\`, or start another one with --home DIR.`,
+    },
+  )
+}
+
+/** `waggle join` is asked for the peer, so without it there is no point in going on. */
+async function joinOrStop(context: Context, node: NodeHandle, target: string): Promise<void> {
+  try {
+    const peer = await node.join(
+      { target },
+      { onProgress: ({ message }) => context.say(`  ${safeText(message, { line: true })}`) },
+    )
+    context.say(`joined    ${safeText(peer.name)}  ${safeText(peer.peerId)}`)
+  } catch (error) {
+    await node.stop()
+    await node.whenStopped.catch(() => {})
+    throw error
+  }
+}
+
+const messageOf = (error: unknown): string => (error instanceof Error ? error.message : String(error))

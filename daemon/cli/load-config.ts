@@ -1,0 +1,44 @@
+// The config for a command: file, environment and the flags that stand for keys. Loads zod, so only commands that need
+// the config import this.
+
+import { WaggleError } from '../../protocol/errors.ts'
+import { type Loaded, loadConfig } from '../config/load.ts'
+import { type Context, reservedVariables } from './context.ts'
+import { COMMANDS } from './table.ts'
+
+export function contextConfig(context: Context): Loaded {
+  const { io, options, paths } = context
+  const loaded = loadConfig({
+    file: paths.config,
+    required: options.config !== undefined,
+    env: io.env,
+    flags: configFlags(options),
+    reserved: reservedVariables(),
+    cwd: io.cwd,
+    homedir: io.homedir,
+  })
+  for (const warning of loaded.warnings) context.say(`warning: ${warning}`)
+  return loaded
+}
+
+function configFlags(options: Context['options']): Array<[string, string, string]> {
+  const flags: Array<[string, string, string]> = []
+  const standing = COMMANDS.find(({ name }) => name === 'up')?.options ?? []
+  for (const { name, key, sets } of standing) {
+    const value = options[name]
+    if (key === undefined || value === undefined || value === false) continue
+    flags.push([`--${name}`, key, sets ?? (value as string)])
+  }
+  // Last, so that the most explicit way wins.
+  for (const pair of (options.set as string[] | undefined) ?? []) {
+    const at = pair.indexOf('=')
+    if (at < 1) {
+      throw new WaggleError('E_USAGE', `--set needs KEY=VALUE, not "${pair}"`, {
+        hint: 'For example --set training.learning_rate=3e-4. `waggle help config` lists the keys.',
+      })
+    }
+    const path = pair.slice(0, at).trim()
+    flags.push([`--set ${path}`, path, pair.slice(at + 1)])
+  }
+  return flags
+}

@@ -1,0 +1,77 @@
+// What a node in the foreground says: four lines when it is up, then what happens, and every 30 seconds one line on
+// how it goes. Text for people on standard output, the log on standard error: as text on a terminal, else as JSON.
+
+import type { Event, Snapshot } from '../../protocol/api/index.ts'
+import { WaggleError } from '../../protocol/errors.ts'
+import { safeText } from '../../protocol/text.ts'
+import type { NodeHandle } from '../control/node.ts'
+import type { Context } from './context.ts'
+import { eventLevel, eventLine } from './event-text.ts'
+import { statusLine } from './status-line.ts'
+
+const STATUS_EVERY_MS = 30_000
+
+export function createNarrator(context: Context, node: NodeHandle): { introduce(): void; close(): void } {
+  const { io, json, quiet, verbose } = context
+  const format = logFormat(context)
+  const limit = quiet ? 'error' : verbose ? 'debug' : 'info'
+  const order = ['error', 'warn', 'info', 'debug'] as const
+  const tell = (event: Event): void => {
+    if (json) return void io.stdout.write(`${JSON.stringify(event)}\n`)
+    if (order.indexOf(eventLevel(event)) > order.indexOf(limit)) return
+    if (format === 'json') return void io.stderr.write(`${JSON.stringify(event)}\n`)
+    const line = eventLine(event, { color: context.color.stderr, verbose })
+    if (line !== undefined) io.stderr.write(`${line}\n`)
+  }
+  for (const event of node.events.since(0).events) tell(event)
+  const unsubscribe = node.events.subscribe(tell)
+  let before: Snapshot | undefined
+  const timer = setInterval(() => {
+    if (json || quiet) return
+    const now = node.snapshot()
+    io.stdout.write(`${statusLine(now, before)}\n`)
+    before = now
+  }, STATUS_EVERY_MS)
+  return {
+    introduce() {
+      if (json)
+        return void io.stdout.write(
+          `${JSON.stringify({ v: 1, id: 0, time: io.clock(), type: 'snapshot', snapshot: node.snapshot() })}\n`,
+        )
+      if (!quiet) for (const line of introduction(context, node.snapshot())) io.stdout.write(`${line}\n`)
+    },
+    close() {
+      clearInterval(timer)
+      unsubscribe()
+    },
+  }
+}
+
+function logFormat({ options, io }: Context): 'text' | 'json' {
+  const asked = options['log-format']
+  if (asked === undefined) return io.stderr.isTTY ? 'text' : 'json'
+  if (asked === 'text' || asked === 'json') return asked
+  throw new WaggleError('E_USAGE', `--log-format must be text or json, not "${asked}"`, {
+    hint: 'Leave it out to have text on a terminal.',
+  })
+}
+
+/** Who this is, what it learns, where its files are, what to do next. */
+function introduction(
+  { commandLine, io }: Context,
+  { node, model, engine, training, plugins }: Snapshot,
+): string[] {
+  const tasks = Object.keys(training?.taskAccuracy ?? {})
+  const learns =
+    tasks.length > 0 ? tasks : (plugins ?? []).filter((p) => p.kind === 'task').map((p) => p.name)
+  const at = engine ? ` on ${engine.device}${engine.reason ? ` (${engine.reason})` : ''}` : ''
+  const what = model
+    ? `${learns.join(', ') || 'its tasks'} with ${model.name}${at}`
+    : `${learns.join(', ') || 'its tasks'}${at}`
+  return [
+    `${safeText(node.name)}  ${node.peerId}`,
+    `  trains  ${safeText(what, { line: true })}`,
+    `  files   ${node.home.state}`,
+    `  next    watch it: ${commandLine('top')}   join it from another node: ${io.program} join ${node.peerId}`,
+  ]
+}

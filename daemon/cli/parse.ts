@@ -1,0 +1,133 @@
+// Turns a command line and the environment into a command with its options and arguments, or says what is wrong with
+// it. Flags win over their environment twins. Knows nothing of what commands do.
+
+import { parseArgs } from 'node:util'
+import { WaggleError } from '../../protocol/errors.ts'
+import { didYouMean } from '../config/suggest.ts'
+import { type Argument, type Command, envTwin, GLOBAL_OPTIONS, hasEnvTwin, type Option } from './command.ts'
+
+export interface Parsed {
+  command: Command
+  options: Record<string, string | boolean | string[] | undefined>
+  arguments: string[]
+}
+
+export function parseCommandLine(
+  argv: readonly string[],
+  env: Record<string, string | undefined>,
+  commands: readonly Command[],
+): Parsed {
+  const named = commandName(argv)
+  const wanted = named?.name ?? 'help'
+  const command = commands.find(({ name }) => name === wanted)
+  if (!command) {
+    throw new WaggleError(
+      'E_USAGE',
+      `there is no command "${wanted}".${didYouMean(
+        wanted,
+        commands.map((c) => c.name),
+      )}`,
+      {
+        hint: '`waggle help` lists the commands.',
+      },
+    )
+  }
+  const rest = named ? argv.filter((_, index) => index !== named.index) : [...argv]
+  const known = [...GLOBAL_OPTIONS, ...(command.options ?? [])]
+  const { options, positionals } = readFlags(rest, known, command)
+  for (const option of known) {
+    const text = env[envTwin(option)]
+    if (options[option.name] !== undefined || text === undefined || text === '' || !hasEnvTwin(option))
+      continue
+    if (option.value === undefined)
+      options[option.name] = !['0', 'false', 'no', 'off'].includes(text.toLowerCase())
+    else options[option.name] = option.repeat ? [text] : text
+  }
+  // Asked for help, a command is not held to its arguments.
+  if (!options.help) checkArguments(command, positionals)
+  return { command, options, arguments: positionals }
+}
+
+/** The first word that is neither an option nor the value of a global one. */
+function commandName(argv: readonly string[]): { name: string; index: number } | undefined {
+  for (let index = 0; index < argv.length; index++) {
+    const word = argv[index]!
+    if (!word.startsWith('-') || word === '-') return { name: word, index }
+    const option = GLOBAL_OPTIONS.find(
+      ({ name, short }) => word === `--${name}` || (short && word === `-${short}`),
+    )
+    if (option?.value !== undefined) index += 1
+  }
+  return undefined
+}
+
+function readFlags(argv: string[], known: readonly Option[], command: Command) {
+  const { tokens, positionals } = parseArgs({
+    args: argv,
+    strict: false,
+    tokens: true,
+    allowPositionals: true,
+    options: Object.fromEntries(
+      known.map((option) => [
+        option.name,
+        {
+          type: option.value === undefined ? ('boolean' as const) : ('string' as const),
+          ...(option.short ? { short: option.short } : {}),
+        },
+      ]),
+    ),
+  })
+  const options: Parsed['options'] = {}
+  for (const token of tokens) {
+    if (token.kind !== 'option') continue
+    const option = known.find(({ name }) => name === token.name)
+    if (!option) throw unknownOption(token.rawName, known, command)
+    if (option.value === undefined) {
+      if (token.value !== undefined) throw usage(`${token.rawName} takes no value`, command)
+      options[option.name] = true
+      continue
+    }
+    // `--home --json` is a forgotten value, not a home called "--json"; write --home=--json if it is meant.
+    const looksLikeOption = !token.inlineValue && token.value?.startsWith('-') && token.value.length > 1
+    if (
+      token.value === undefined ||
+      token.value === '' ||
+      (looksLikeOption && Number.isNaN(Number(token.value)))
+    ) {
+      throw usage(`${token.rawName} needs a value: ${token.rawName} ${option.value}`, command)
+    }
+    const before = options[option.name]
+    options[option.name] = option.repeat ? [...((before as string[]) ?? []), token.value] : token.value
+  }
+  return { options, positionals }
+}
+
+function unknownOption(typed: string, known: readonly Option[], command: Command): WaggleError {
+  const names = known.map(({ name }) => `--${name}`)
+  return usage(`there is no option ${typed}.${didYouMean(typed, names)}`, command)
+}
+
+function checkArguments(command: Command, given: readonly string[]): void {
+  const wanted = command.arguments ?? []
+  const missing = wanted[given.length]
+  if (missing?.required) throw usage(`${command.name} needs ${article(missing)}: ${missing.summary}`, command)
+  const repeats = wanted.at(-1)?.repeat === true
+  if (given.length > wanted.length && !repeats) {
+    throw usage(`${command.name} has no use for "${given[wanted.length]}"`, command)
+  }
+  wanted.forEach((argument, index) => {
+    const word = given[index]
+    if (word !== undefined && argument.choices && !argument.choices.includes(word)) {
+      throw usage(
+        `${argument.name} must be one of ${argument.choices.join(', ')}, not "${word}".${didYouMean(word, argument.choices)}`,
+        command,
+      )
+    }
+  })
+}
+
+const article = ({ name }: Argument): string => `${/^[aeiou]/.test(name) ? 'an' : 'a'} ${name}`
+
+function usage(message: string, command: Command): WaggleError {
+  return new WaggleError('E_USAGE', message, { hint: `\`waggle help ${command.name}\` explains it.` })
+}

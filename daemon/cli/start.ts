@@ -1,0 +1,59 @@
+// The command line's composition root: builds Io from the real process, runs, flushes, and exits.
+
+import { existsSync } from 'node:fs'
+import { homedir, tmpdir } from 'node:os'
+import { dirname, join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import type { RunNode } from '../control/node.ts'
+import type { Io } from './context.ts'
+import { main } from './run.ts'
+
+const SIGNALS = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const
+
+/** `parts` replaces pieces of the world; tests put a scripted node there. */
+export async function start(parts: Partial<Io> = {}): Promise<void> {
+  // `waggle status | head` closes our output early; that is no error.
+  process.stdout.on('error', (error: NodeJS.ErrnoException) => {
+    if (error.code === 'EPIPE') process.exit(0)
+    throw error
+  })
+  const status = await main(process.argv.slice(2), { ...realIo(), ...parts })
+  // A worker or a socket that lingers must not keep a finished command alive, but what was written has to get out.
+  await Promise.all([process.stdout, process.stderr].map((s) => new Promise((done) => s.write('', done))))
+  process.exit(status)
+}
+
+function realIo(): Io {
+  const root = packageRoot()
+  return {
+    env: process.env,
+    cwd: process.cwd(),
+    homedir: homedir(),
+    tmpdir: tmpdir(),
+    uid: process.getuid?.() ?? 0,
+    platform: process.platform,
+    stdin: process.stdin,
+    stdout: process.stdout,
+    stderr: process.stderr,
+    clock: Date.now,
+    program: import.meta.url.endsWith('.ts') ? 'npm run -s waggle --' : 'waggle',
+    packageRoot: root,
+    onSignal(handler) {
+      for (const signal of SIGNALS) process.on(signal, handler)
+      return () => {
+        for (const signal of SIGNALS) process.off(signal, handler)
+      }
+    },
+    exit: (status) => process.exit(status),
+    loadNode: async () => (await import(nodeModule)) as { runNode: RunNode },
+  }
+}
+
+const nodeModule: string = '../main.ts'
+
+/** The nearest folder upwards with a package.json: sources and built files lie at different depths. */
+function packageRoot(): string {
+  let folder = dirname(fileURLToPath(import.meta.url))
+  while (!existsSync(join(folder, 'package.json')) && dirname(folder) !== folder) folder = dirname(folder)
+  return folder
+}

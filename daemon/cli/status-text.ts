@@ -1,0 +1,126 @@
+// A snapshot as one screen of plain text: what `waggle status` prints, and what the screen falls back to without a
+// terminal. What is not known is left out.
+
+import { bytes, count, decimal, duration, percent, type Snapshot, si } from '../../protocol/api/index.ts'
+import { safeText } from '../../protocol/text.ts'
+
+export function statusText(s: Snapshot): string[] {
+  const { node, engine, model, training: t, rollouts: r, swarm, checkpoint, machine } = s
+  const rows: Array<[string, string | false | undefined]> = [
+    ['node', `${node.name}  ${node.peerId}`],
+    ['state', `${s.state}${s.detail ? `: ${s.detail}` : ''}  up ${duration(s.time - node.startedAt)}`],
+    [
+      'model',
+      model &&
+        `${model.name}  policy v${model.policy.version}${model.parameters ? `  ${si(model.parameters)} parameters` : ''}`,
+    ],
+    ['engine', engine && `${engine.kind} on ${engine.device}${engine.reason ? ` (${engine.reason})` : ''}`],
+    [
+      'training',
+      t &&
+        join(
+          `step ${count(t.step)}`,
+          t.reward !== undefined && `reward ${decimal(t.reward)}`,
+          r?.signalShare !== undefined && `signal ${percent(r.signalShare, 0)} of groups`,
+        ),
+    ],
+    ['held-out', heldOut(s)],
+    [
+      'own tasks',
+      t?.taskAccuracy &&
+        Object.entries(t.taskAccuracy)
+          .map(([task, share]) => `${task} ${percent(share)}`)
+          .join('  '),
+    ],
+    [
+      'stability',
+      t &&
+        join(
+          t.mismatchKl !== undefined && `KL ${decimal(t.mismatchKl)}`,
+          t.entropy !== undefined && `entropy ${decimal(t.entropy)}`,
+          t.gradientNorm !== undefined && `grad ${decimal(t.gradientNorm)}`,
+          t.clippedShare !== undefined && `clipped ${percent(t.clippedShare)}`,
+          t.effectiveSampleSize !== undefined && `ESS ${percent(t.effectiveSampleSize, 0)}`,
+          t.staleness && `age p50 ${t.staleness.p50} p95 ${t.staleness.p95} versions`,
+        ),
+    ],
+    [
+      'speed',
+      t &&
+        join(
+          t.generateTokensPerSecond !== undefined && `generate ${si(t.generateTokensPerSecond)} tok/s`,
+          t.trainTokensPerSecond !== undefined && `train ${si(t.trainTokensPerSecond)} tok/s`,
+        ),
+    ],
+    [
+      'batch',
+      t?.batch && `${t.batch.own} own + ${t.batch.foreign} foreign groups, ${t.batch.rollouts} rollouts`,
+    ],
+    [
+      'swarm',
+      swarm &&
+        (swarm.enabled
+          ? join(
+              `${swarm.connected} peers`,
+              swarm.reachability,
+              swarm.peers
+                .filter((p) => p.state !== 'down')
+                .map((p) => p.name)
+                .slice(0, 6)
+                .join(' '),
+            )
+          : 'off'),
+    ],
+    [
+      'groups',
+      r &&
+        `in ${count(r.received)}  verified ${count(r.verified)}  trained on ${count(r.trainedForeign)}  refused ${count(sum(r.refused))}  out ${count(r.published)}`,
+    ],
+    [
+      'refused',
+      r &&
+        sum(r.refused) > 0 &&
+        Object.entries(r.refused)
+          .filter(([, n]) => n > 0)
+          .map(([reason, n]) => `${reason} ${count(n)}`)
+          .join('  '),
+    ],
+    [
+      'checkpoint',
+      checkpoint &&
+        `step ${count(checkpoint.step)}, ${duration(s.time - checkpoint.time)} ago  ${checkpoint.path}`,
+    ],
+    [
+      'machine',
+      machine &&
+        join(
+          machine.rssBytes !== undefined && `memory ${bytes(machine.rssBytes)}`,
+          machine.cpuCores !== undefined && `CPU ${decimal(machine.cpuCores, 1)} cores`,
+          machine.diskFreeBytes !== undefined && `disk ${bytes(machine.diskFreeBytes)} free`,
+        ),
+    ],
+    ['files', node.home.state],
+    ['addresses', swarm && swarm.addresses.length > 0 && swarm.addresses.slice(0, 4).join('  ')],
+  ]
+  const lines = rows.flatMap(([label, text]) =>
+    text ? [`${label.padEnd(11)}${safeText(text, { line: true, limit: 400 })}`] : [],
+  )
+  for (const alert of s.alerts ?? []) {
+    lines.push(
+      `! ${safeText(`${alert.message}${alert.action ? ` - ${alert.action}` : ''}`, { line: true, limit: 400 })}`,
+    )
+  }
+  return lines
+}
+
+function heldOut({ evaluations, time }: Snapshot): string | undefined {
+  const last = evaluations?.at(-1)
+  if (!last) return undefined
+  const first = evaluations![0]!
+  const since = first === last ? '' : `, ${percent(first.accuracy)} at step ${count(first.step)}`
+  const tasks = Object.entries(last.tasks).map(([task, share]) => `${task} ${percent(share)}`)
+  return `${percent(last.accuracy)} at step ${count(last.step)}, ${duration(time - last.time)} ago${since}  (${tasks.join(', ')})`
+}
+
+const join = (...parts: Array<string | false | undefined>): string => parts.filter(Boolean).join('  ')
+const sum = (counts: Record<string, number>): number => Object.values(counts).reduce((a, b) => a + b, 0)

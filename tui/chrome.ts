@@ -1,0 +1,70 @@
+// What stands around every tab: header, tab bar, rule and footer, as rows of text.
+
+import { count, duration } from '../protocol/api/index.ts'
+import type { View } from './data/store.ts'
+import type { Theme } from './screen/theme.ts'
+import type { Tab } from './tabs/tab.ts'
+import { stateTone } from './widgets/judge.ts'
+import { type Piece, type Row, spread } from './widgets/row.ts'
+
+export function header(view: View, columns: number, { symbols }: Theme, host: string | undefined): Row {
+  const { snapshot, contact } = view
+  const place: Piece[] = host ? ['  ', ['bold', host]] : []
+  if (contact === 'lost') {
+    const age = duration(view.now - view.heardAt)
+    const text = ` ${symbols.failed} LOST  no contact for ${age}${snapshot ? `  ${snapshot.node.name}, last seen at step ${count(snapshot.training?.step)}` : ''}`
+    return [['failure', text.padEnd(columns).slice(0, columns)]]
+  }
+  if (!snapshot) return [' waiting for the daemon', ...place]
+  const { state, node, training, swarm, alerts = [] } = snapshot
+  const tone = stateTone(state)
+  const left: Piece[] = [
+    [tone, ` ${tone === 'ok' ? symbols.up : tone === 'attention' ? symbols.look : symbols.failed} ${state}`],
+    `  step ${count(training?.step)}  `,
+    ['bold', node.name],
+    swarm?.enabled && swarm.name ? ` in ${swarm.name}` : '',
+    ...place,
+  ]
+  const right: Piece[] = [
+    alerts.length > 0
+      ? ['attention', `${symbols.look} ${alerts.length} alert${alerts.length > 1 ? 's' : ''}`]
+      : '',
+    `   up ${duration(snapshot.time - node.startedAt)} `,
+  ]
+  return spread(left, right, columns)
+}
+
+export function tabBar(tabs: readonly Tab[], current: number, columns: number): Row {
+  const name = columns >= 100 ? (tab: Tab) => tab.title : (tab: Tab) => tab.short
+  const pieces = tabs.map((tab, i): Piece => {
+    const label = `${i + 1} ${name(tab)}`
+    return i === current ? ['bold', `[${label}]`] : ` ${label} `
+  })
+  return spread([' ', ...pieces.flatMap((p) => [p, ' '])], columns >= 100 ? '? help ' : '? ', columns)
+}
+
+export function footer(
+  tab: Tab,
+  {
+    frozen,
+    contact,
+    intervalMs,
+    note,
+    columns,
+  }: {
+    frozen: boolean
+    contact: View['contact']
+    intervalMs: number
+    note: string | undefined
+    columns: number
+  },
+): Row {
+  const right = frozen
+    ? 'held still '
+    : contact === 'live'
+      ? `live ${intervalMs} ms `
+      : contact === 'lost'
+        ? 'r reconnect '
+        : 'waiting '
+  return spread(note ? [' ', ['bold', note]] : ` q detach  ${tab.keys}`, right, columns)
+}

@@ -1,0 +1,180 @@
+// What the screen knows: the newest snapshot, recent events, curves, and whether the daemon still answers. Reads the
+// control API, reconnects by itself, and keeps the last picture when contact is lost. Components only ever see View.
+
+import type { ControlClient, Event, SeriesPoint, Snapshot } from '../../protocol/api/index.ts'
+import { inert } from './inert.ts'
+
+const EVENTS_KEPT = 2000
+const RATE_WINDOW_MS = 60_000
+const SERIES_EVERY_MS = 1000
+const RETRY_MS = [1000, 2000, 4000, 8000, 15_000]
+
+export interface Rates {
+  /** Groups per minute. */
+  inPerMinute?: number
+  outPerMinute?: number
+  bytesInPerSecond?: number
+  bytesOutPerSecond?: number
+}
+
+export interface View {
+  snapshot: Snapshot | undefined
+  /** Newest last. */
+  events: readonly Event[]
+  series: ReadonlyMap<string, readonly SeriesPoint[]>
+  rates: Rates
+  contact: 'waiting' | 'live' | 'lost'
+  /** When the newest snapshot arrived, by this program's clock. */
+  heardAt: number
+  lostReason: string | undefined
+  now: number
+}
+
+export interface Store {
+  view(): View
+  subscribe(listener: () => void): () => void
+  /** Curves that are looked at now; others are not asked for. */
+  want(series: readonly string[]): void
+  reconnect(): void
+  close(): void
+}
+
+export function createStore(
+  { intervalMs }: { intervalMs: number },
+  { client, clock }: { client: ControlClient; clock: () => number },
+): Store {
+  let view: View = {
+    snapshot: undefined,
+    events: [],
+    series: new Map(),
+    rates: {},
+    contact: 'waiting',
+    heardAt: clock(),
+    lostReason: undefined,
+    now: clock(),
+  }
+  const listeners = new Set<() => void>()
+  const closing = new AbortController()
+  let wanted: readonly string[] = []
+  let history: Snapshot[] = []
+  let lastEvent = 0
+  let run: string | undefined
+  let pending: Event[] = []
+  let wake = () => {}
+
+  const set = (change: Partial<View>): void => {
+    view = { ...view, ...change, now: clock() }
+    for (const listener of listeners) listener()
+  }
+
+  const take = (event: Event): void => {
+    if (event.type !== 'snapshot') {
+      if (event.id > 0) lastEvent = event.id
+      pending.push(inert(event))
+      if (pending.length > EVENTS_KEPT) pending = pending.slice(-EVENTS_KEPT)
+      return
+    }
+    const snapshot = inert(event.snapshot)
+    history = [...history.filter((old) => snapshot.time - old.time <= RATE_WINDOW_MS), snapshot]
+    const events = pending.length > 0 ? [...view.events, ...pending].slice(-EVENTS_KEPT) : view.events
+    pending = []
+    set({
+      snapshot,
+      events,
+      rates: ratesOf(history),
+      contact: 'live',
+      heardAt: clock(),
+      lostReason: undefined,
+    })
+  }
+
+  const follow = async (): Promise<void> => {
+    for (let failures = 0; !closing.signal.aborted; ) {
+      try {
+        const health = await client.health({ signal: closing.signal })
+        // Numbers start again with every start of the daemon.
+        if (run !== health.run) lastEvent = 0
+        run = health.run
+        for await (const event of client.events({
+          since: lastEvent,
+          snapshotEveryMs: intervalMs,
+          signal: closing.signal,
+        })) {
+          failures = 0
+          take(event)
+        }
+        lost('the daemon hung up')
+      } catch (error) {
+        lost(error instanceof Error ? error.message : String(error))
+      }
+      if (closing.signal.aborted) return
+      await pause(RETRY_MS[Math.min(failures++, RETRY_MS.length - 1)]!)
+    }
+  }
+  const lost = (reason: string): void => {
+    if (!closing.signal.aborted) set({ contact: 'lost', lostReason: inert(reason) })
+  }
+  const pause = (ms: number): Promise<void> =>
+    new Promise((resolve) => {
+      const timer = setTimeout(resolve, ms)
+      wake = () => {
+        clearTimeout(timer)
+        resolve()
+      }
+    })
+
+  const fetchSeries = async (): Promise<void> => {
+    if (view.contact !== 'live' || wanted.length === 0) return
+    const found = new Map(view.series)
+    await Promise.all(
+      wanted.map(async (name) => {
+        try {
+          found.set(name, (await client.series({ name, points: 240 }, { signal: closing.signal })).points)
+        } catch {
+          // A daemon of another version may not have this curve; the chart says that there is no data.
+        }
+      }),
+    )
+    if (!closing.signal.aborted) set({ series: found })
+  }
+  const seriesTimer = setInterval(() => void fetchSeries(), SERIES_EVERY_MS)
+  // Ages go on while nothing arrives.
+  const ageTimer = setInterval(() => view.contact !== 'live' && set({}), 1000)
+  void follow()
+
+  return {
+    view: () => view,
+    subscribe(listener) {
+      listeners.add(listener)
+      return () => listeners.delete(listener)
+    },
+    want(series) {
+      const more = series.some((name) => !wanted.includes(name))
+      wanted = series
+      if (more) void fetchSeries()
+    },
+    reconnect: () => wake(),
+    close() {
+      closing.abort()
+      wake()
+      clearInterval(seriesTimer)
+      clearInterval(ageTimer)
+      listeners.clear()
+    },
+  }
+}
+
+function ratesOf(history: readonly Snapshot[]): Rates {
+  const [first, last] = [history[0], history.at(-1)]
+  if (!first || !last || last.time - first.time < 1000) return {}
+  const seconds = (last.time - first.time) / 1000
+  const rate = (a: number | undefined, b: number | undefined, per: number) =>
+    a === undefined || b === undefined || b < a ? undefined : ((b - a) / seconds) * per
+  const found = {
+    inPerMinute: rate(first.rollouts?.received, last.rollouts?.received, 60),
+    outPerMinute: rate(first.rollouts?.published, last.rollouts?.published, 60),
+    bytesInPerSecond: rate(first.swarm?.bytesIn, last.swarm?.bytesIn, 1),
+    bytesOutPerSecond: rate(first.swarm?.bytesOut, last.swarm?.bytesOut, 1),
+  }
+  return Object.fromEntries(Object.entries(found).filter(([, value]) => value !== undefined)) as Rates
+}

@@ -1,0 +1,114 @@
+// All keys, once: the app acts on them, the help page lists them.
+
+export type Action =
+  | 'tab1'
+  | 'tab2'
+  | 'tab3'
+  | 'tab4'
+  | 'tab5'
+  | 'tab6'
+  | 'nextTab'
+  | 'previousTab'
+  | 'down'
+  | 'up'
+  | 'pageDown'
+  | 'pageUp'
+  | 'top'
+  | 'bottom'
+  | 'open'
+  | 'back'
+  | 'freeze'
+  | 'wider'
+  | 'narrower'
+  | 'sort'
+  | 'filter'
+  | 'left'
+  | 'right'
+  | 'pause'
+  | 'help'
+  | 'reconnect'
+  | 'repaint'
+  | 'suspend'
+  | 'detach'
+
+export interface KeyBinding {
+  action: Action
+  /** What is pressed, as help shows it. */
+  shown: string
+  does: string
+  /** Characters as the terminal sends them, or names of special keys. */
+  input: readonly string[]
+}
+
+export const KEYS: readonly KeyBinding[] = [
+  { action: 'tab1', shown: '1', does: 'Overview', input: ['1'] },
+  { action: 'tab2', shown: '2', does: 'Swarm', input: ['2'] },
+  { action: 'tab3', shown: '3', does: 'Rollouts', input: ['3'] },
+  { action: 'tab4', shown: '4', does: 'Training', input: ['4'] },
+  { action: 'tab5', shown: '5', does: 'Plugins', input: ['5'] },
+  { action: 'tab6', shown: '6', does: 'Logs', input: ['6'] },
+  { action: 'nextTab', shown: 'Tab', does: 'next tab', input: ['tab'] },
+  { action: 'previousTab', shown: 'Shift-Tab', does: 'previous tab', input: ['shift-tab'] },
+  { action: 'down', shown: 'j', does: 'down', input: ['j', 'downArrow'] },
+  { action: 'up', shown: 'k', does: 'up', input: ['k', 'upArrow'] },
+  { action: 'pageDown', shown: 'PgDn', does: 'a page down', input: ['pageDown'] },
+  { action: 'pageUp', shown: 'PgUp', does: 'a page up', input: ['pageUp'] },
+  { action: 'top', shown: 'g', does: 'to the start', input: ['g', 'home'] },
+  { action: 'bottom', shown: 'G', does: 'to the end', input: ['G', 'end'] },
+  { action: 'open', shown: 'Enter', does: 'details', input: ['return'] },
+  { action: 'back', shown: 'Esc', does: 'back', input: ['escape'] },
+  { action: 'left', shown: 'h', does: 'left, earlier', input: ['h', 'leftArrow'] },
+  { action: 'right', shown: 'l', does: 'right, later', input: ['l', 'rightArrow'] },
+  { action: 'sort', shown: 's', does: 'sort by the next column', input: ['s'] },
+  { action: 'filter', shown: '/', does: 'filter', input: ['/'] },
+  { action: 'freeze', shown: 'Space', does: 'hold the picture still; the daemon goes on', input: [' '] },
+  { action: 'wider', shown: '+', does: 'a longer time on the charts', input: ['+', '='] },
+  { action: 'narrower', shown: '-', does: 'a shorter time on the charts', input: ['-'] },
+  { action: 'pause', shown: 'p', does: 'pause or resume training (asks first)', input: ['p'] },
+  { action: 'reconnect', shown: 'r', does: 'look for the daemon again now', input: ['r'] },
+  { action: 'repaint', shown: 'Ctrl-L', does: 'draw everything again', input: ['ctrl-l'] },
+  { action: 'suspend', shown: 'Ctrl-Z', does: 'back to the shell; `fg` comes back here', input: ['ctrl-z'] },
+  { action: 'help', shown: '?', does: 'this page', input: ['?'] },
+  { action: 'detach', shown: 'q', does: 'leave; the daemon goes on', input: ['q', 'ctrl-c'] },
+]
+
+const ACTIONS = new Map(KEYS.flatMap(({ action, input }) => input.map((name) => [name, action] as const)))
+
+/** The parts of ink's key object that count here. */
+export interface PressedKey {
+  ctrl: boolean
+  shift: boolean
+  tab: boolean
+  return: boolean
+  escape: boolean
+  upArrow: boolean
+  downArrow: boolean
+  leftArrow: boolean
+  rightArrow: boolean
+  pageUp: boolean
+  pageDown: boolean
+  home?: boolean
+  end?: boolean
+}
+
+const SPECIAL = [
+  'return',
+  'escape',
+  'upArrow',
+  'downArrow',
+  'leftArrow',
+  'rightArrow',
+  'pageUp',
+  'pageDown',
+  'home',
+  'end',
+] as const
+
+export function keyName(input: string, key: PressedKey): string {
+  if (key.tab) return key.shift ? 'shift-tab' : 'tab'
+  const special = SPECIAL.find((name) => key[name] === true)
+  if (special) return special
+  return key.ctrl ? `ctrl-${input}` : input
+}
+
+export const actionOf = (name: string): Action | undefined => ACTIONS.get(name)

@@ -1,0 +1,86 @@
+// The screen's last stage: gets whole frames, writes only the rows that changed, each to its own place, in one write.
+// ink is used for layout alone; it does no cursor work here. Rows are padded and never erased first, so none flashes
+// where the terminal shows half a write; auto-wrap is off, so a frame drawn for an older, wider window does no harm.
+
+import { EventEmitter } from 'node:events'
+
+export interface SinkTarget {
+  write(text: string): unknown
+  columns?: number
+  rows?: number
+}
+
+export interface Sink extends EventEmitter {
+  // What ink wants of a stdout:
+  readonly isTTY: true
+  columns: number
+  rows: number
+  write(frame: string): boolean
+  // And what the screen wants:
+  /** Takes the window's new size, and forgets the picture. */
+  resize(columns: number, rows: number): void
+  /** Writes everything again with the next frame, and the last frame at once. */
+  repaint(): void
+  /** While closed, frames are kept but not written. */
+  open: boolean
+}
+
+const SYNC_ON = '\u001b[?2026h'
+const SYNC_OFF = '\u001b[?2026l'
+
+export function createSink(target: SinkTarget, size: { columns: number; rows: number }): Sink {
+  let shown: string[] = []
+  let frame = ''
+  const emitter = new EventEmitter()
+  const draw = (): void => {
+    if (!sink.open) return
+    const rows = frame.split('\n').slice(0, sink.rows)
+    let out = ''
+    for (let i = 0; i < sink.rows; i++) {
+      const row = padded(rows[i] ?? '', sink.columns)
+      if (row === shown[i]) continue
+      out += `\u001b[${i + 1};1H\u001b[0m${row}`
+      shown[i] = row
+    }
+    if (out !== '') target.write(`${SYNC_ON}${out}\u001b[0m${SYNC_OFF}`)
+  }
+  const sink: Sink = Object.assign(emitter, {
+    isTTY: true as const,
+    columns: size.columns,
+    rows: size.rows,
+    open: false,
+    write(text: string): boolean {
+      // ink ends a frame with a newline at times, and writes an empty one when it is taken down.
+      const next = text.endsWith('\n') ? text.slice(0, -1) : text
+      if (next !== '') {
+        frame = next
+        draw()
+      }
+      return true
+    },
+    resize(columns: number, rows: number): void {
+      sink.columns = columns
+      sink.rows = rows
+      shown = []
+      // ink lays the frame out anew when it hears this, which draws it.
+      emitter.emit('resize')
+    },
+    repaint(): void {
+      shown = []
+      draw()
+    },
+  })
+  return sink
+}
+
+/** To the full width with spaces. Every visible character counts one: what is shown is made narrow before. */
+function padded(row: string, columns: number): string {
+  const missing = columns - visibleWidth(row)
+  return missing > 0 ? `${row}\u001b[0m${' '.repeat(missing)}` : row
+}
+
+export function visibleWidth(row: string): number {
+  let width = 0
+  for (const _ of row.replace(/\u001b\[[0-9;]*m/g, '')) width += 1
+  return width
+}

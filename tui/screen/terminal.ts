@@ -1,0 +1,103 @@
+// Takes the terminal and always gives it back: alternate screen, no cursor, no auto-wrap while the screen is up, and
+// everything as before after any kind of end: quit, signal, crash, Ctrl-Z.
+
+import { writeSync } from 'node:fs'
+import type { Sink } from './sink.ts'
+
+const ENTER = '\u001b[?1049h\u001b[?25l\u001b[?7l\u001b[0m\u001b[2J\u001b[H'
+const LEAVE = '\u001b[0m\u001b[?2026l\u001b[?7h\u001b[?25h\u001b[?1049l'
+
+export interface TerminalStream {
+  write(text: string): unknown
+  columns?: number
+  rows?: number
+  fd?: number
+  on(event: 'resize', listener: () => void): unknown
+  off(event: 'resize', listener: () => void): unknown
+}
+
+export interface TerminalInput {
+  isTTY?: boolean
+  setRawMode?(on: boolean): unknown
+}
+
+export interface Terminal {
+  enter(): void
+  leave(): void
+  /** Ctrl-Z: gives the terminal back, stops the process group, and comes back with the picture. */
+  suspend(): void
+  close(): void
+}
+
+export interface TerminalParts {
+  stdout: TerminalStream
+  stdin: TerminalInput
+  sink: Sink
+  process: NodeJS.Process
+  /** A signal that ends the program arrived; the terminal is already restored. */
+  onEnd: (signal: NodeJS.Signals) => void
+}
+
+export function createTerminal({ stdout, stdin, sink, process, onEnd }: TerminalParts): Terminal {
+  let entered = false
+  const enter = (): void => {
+    if (entered) return
+    entered = true
+    stdout.write(ENTER)
+    sink.open = true
+    sink.repaint()
+  }
+  const leave = (): void => {
+    if (!entered) return
+    entered = false
+    sink.open = false
+    // On the way out of a dying process only a synchronous write is sure to arrive.
+    if (stdout.fd === undefined) stdout.write(LEAVE)
+    else {
+      try {
+        writeSync(stdout.fd, LEAVE)
+      } catch {
+        stdout.write(LEAVE)
+      }
+    }
+  }
+  const onResize = (): void => sink.resize(stdout.columns ?? sink.columns, stdout.rows ?? sink.rows)
+  const onSignal = (signal: NodeJS.Signals): void => {
+    leave()
+    onEnd(signal)
+  }
+  const onContinue = (): void => {
+    if (stdin.isTTY) stdin.setRawMode?.(true)
+    entered = false
+    enter()
+    onResize()
+  }
+  const onCrash = (): void => leave()
+  stdout.on('resize', onResize)
+  process.on('exit', leave)
+  process.on('SIGTERM', onSignal)
+  process.on('SIGHUP', onSignal)
+  process.on('SIGINT', onSignal)
+  process.on('SIGCONT', onContinue)
+  process.on('uncaughtExceptionMonitor', onCrash)
+  return {
+    enter,
+    leave,
+    suspend() {
+      leave()
+      if (stdin.isTTY) stdin.setRawMode?.(false)
+      // The whole group, as the terminal itself would: npm and the shell wait for us otherwise.
+      process.kill(0, 'SIGTSTP')
+    },
+    close() {
+      leave()
+      stdout.off('resize', onResize)
+      process.off('exit', leave)
+      process.off('SIGTERM', onSignal)
+      process.off('SIGHUP', onSignal)
+      process.off('SIGINT', onSignal)
+      process.off('SIGCONT', onContinue)
+      process.off('uncaughtExceptionMonitor', onCrash)
+    },
+  }
+}

@@ -1,0 +1,227 @@
+// The overview's panels as rows of text, each answering one question. What is not known is left out or a dash; nothing
+// is made up.
+
+import { bytes, clockTime, count, decimal, duration, percent, si, signed } from '../../protocol/api/index.ts'
+import type { View } from '../data/store.ts'
+import type { Theme } from '../screen/theme.ts'
+import { bar, lineChart, sparkline } from '../widgets/chart.ts'
+import {
+  type Judgement,
+  judgeClipped,
+  judgeEntropy,
+  judgeEss,
+  judgeGradient,
+  judgeKl,
+  trend,
+} from '../widgets/judge.ts'
+import type { Piece, Row } from '../widgets/row.ts'
+import { spread } from '../widgets/row.ts'
+
+export const values = (view: View, name: string): number[] =>
+  (view.series.get(name) ?? []).map(([, , v]) => v)
+
+export function rewardPoints({ snapshot, series }: View) {
+  const own = snapshot?.training?.rewardSeries
+  return own && own.length > 1 ? own : series.get('reward')
+}
+
+/** Is it learning? */
+export function learningRows(view: View, width: number, height: number, theme: Theme): Row[] {
+  const points = rewardPoints(view)
+  const rows: Row[] = [spread(rewardPieces(view, theme), heldOutPieces(view, theme), width)]
+  const below: Row[] = [signalRow(view, width, theme)]
+  const tasks = taskRow(view)
+  if (tasks) below.push(tasks)
+  const chartHeight = height - rows.length - below.length - 1
+  const first = points?.[0]
+  if (chartHeight >= 3) {
+    const curve = { values: (points ?? []).map(([, , v]) => v) }
+    rows.push(...lineChart(curve, { width, height: chartHeight, label: (v) => v.toFixed(2) }, theme))
+    const from = first ? `${duration((view.snapshot?.time ?? 0) - first[0])} ago` : ''
+    rows.push(spread(`      ${from}`, first ? 'now' : '', width))
+  } else if (height - rows.length - below.length >= 1) {
+    const spark = sparkline(
+      (points ?? []).map(([, , v]) => v),
+      Math.min(width - 10, 60),
+      theme,
+    )
+    rows.push(`${spark}  ${first ? duration((view.snapshot?.time ?? 0) - first[0]) : ''}`)
+  }
+  return [...rows, ...below]
+}
+
+export function rewardPieces(view: View, { symbols }: Theme): Piece[] {
+  const reward = view.snapshot?.training?.reward
+  const pieces: Piece[] = ['reward ', ['bold', decimal(reward)]]
+  const change = trend(rewardPoints(view))
+  if (change) {
+    const small = Math.abs(change.change) < 0.005
+    const arrow = small ? symbols.steady : change.change > 0 ? symbols.rising : symbols.falling
+    pieces.push(` ${arrow} ${signed(change.change)} / ${duration(change.ms)}`)
+  }
+  return pieces
+}
+
+export function heldOutPieces({ snapshot }: View, { symbols }: Theme): Piece[] {
+  const evaluations = snapshot?.evaluations
+  const last = evaluations?.at(-1)
+  if (!last) return ['held-out -']
+  const first = evaluations![0]!
+  const pieces: Piece[] = ['held-out ', ['bold', percent(last.accuracy)]]
+  if (first !== last) {
+    const change = last.accuracy - first.accuracy
+    const arrow = Math.abs(change) < 0.005 ? symbols.steady : change > 0 ? symbols.rising : symbols.falling
+    pieces.push(` ${arrow} ${signed(change * 100, 1)} since step ${count(first.step)}`)
+  }
+  return pieces
+}
+
+function signalRow({ snapshot }: View, width: number, theme: Theme): Row {
+  const share = snapshot?.rollouts?.signalShare
+  const label = `groups with signal ${percent(share, 0).padStart(5)} `
+  return share === undefined ? label : `${label}${bar(share, Math.min(24, width - label.length), theme)}`
+}
+
+function taskRow({ snapshot }: View): Row | undefined {
+  const tasks = snapshot?.evaluations?.at(-1)?.tasks ?? snapshot?.training?.taskAccuracy
+  if (!tasks || Object.keys(tasks).length === 0) return undefined
+  return Object.entries(tasks)
+    .map(([task, share]) => `${task} ${percent(share, 0)}`)
+    .join('  ')
+}
+
+/** Is the machine fine? */
+export function machineRows(view: View, width: number, theme: Theme): Row[] {
+  const { snapshot } = view
+  const { machine, engine, training, checkpoint, time } = { time: 0, ...snapshot }
+  const spark = (name: string) => sparkline(values(view, name), Math.max(0, width - 22), theme)
+  const device = machine?.device
+  const memory =
+    device?.memoryUsedBytes !== undefined && device.memoryTotalBytes
+      ? `vram ${bytes(device.memoryUsedBytes)} / ${bytes(device.memoryTotalBytes)}`
+      : `memory ${bytes(machine?.rssBytes)}`
+  return [
+    `${engine ? `${engine.kind} on ${engine.device}` : 'engine -'}${device?.name ? `  ${device.name}` : ''}`,
+    `gen   ${speed(training?.generateTokensPerSecond)} ${spark('generate_speed')}`,
+    `train ${speed(training?.trainTokensPerSecond)} ${spark('train_speed')}`,
+    `${memory}${machine?.cpuCores === undefined ? '' : `  cpu ${machine.cpuCores.toFixed(1)} cores`}`,
+    `disk ${bytes(machine?.diskFreeBytes)} free`,
+    checkpoint
+      ? `ckpt step ${count(checkpoint.step)}  ${duration(time - checkpoint.time)} ago`
+      : 'ckpt none yet',
+  ]
+}
+
+const speed = (value: number | undefined): string => `${si(value).padStart(6)} tok/s`
+
+/** What is it doing? */
+export function stepRows({ snapshot }: View, width: number, theme: Theme): Row[] {
+  const training = snapshot?.training
+  const phases = training?.phases ?? []
+  const longest = Math.max(...phases.map((p) => p.seconds), 1e-9)
+  const rows: Row[] = phases
+    .slice(0, 4)
+    .map(
+      ({ name, seconds }) =>
+        `${name.slice(0, 8).padEnd(9)}${bar(seconds / longest, width - 19, theme)} ${`${decimal(seconds, 2)} s`.padStart(8)}`,
+    )
+  const batch = training?.batch
+  rows.push(
+    batch
+      ? `batch ${batch.own} own + ${batch.foreign} foreign groups, ${batch.rollouts} rollouts`
+      : 'batch -',
+  )
+  if (training?.staleness)
+    rows.push(`off-policy age p50 ${training.staleness.p50}  p95 ${training.staleness.p95} versions`)
+  return rows
+}
+
+/** Is it stable? */
+export function stabilityRows(view: View, width: number, theme: Theme): Row[] {
+  const t = view.snapshot?.training
+  const line = (label: string, value: string, series: string, found: Judgement | undefined): Row => [
+    `${label.padEnd(13)}${value.padStart(8)}  `,
+    found ? ([found.tone, found.word.padEnd(3)] as const) : '   ',
+    sparkline(values(view, series), Math.max(0, Math.min(20, width - 26)), theme),
+  ]
+  const points = (name: string) => view.series.get(name)
+  return [
+    line(
+      'mismatch KL',
+      decimal(t?.mismatchKl),
+      'mismatch_kl',
+      t?.mismatchKl === undefined ? undefined : judgeKl(t.mismatchKl),
+    ),
+    line(
+      'entropy',
+      decimal(t?.entropy),
+      'entropy',
+      t?.entropy === undefined ? undefined : judgeEntropy(points('entropy'), t.entropy),
+    ),
+    line(
+      'grad norm',
+      decimal(t?.gradientNorm),
+      'gradient_norm',
+      t?.gradientNorm === undefined ? undefined : judgeGradient(points('gradient_norm'), t.gradientNorm),
+    ),
+    line(
+      'clipped',
+      percent(t?.clippedShare),
+      'clipped',
+      t?.clippedShare === undefined ? undefined : judgeClipped(t.clippedShare),
+    ),
+    line(
+      'ESS',
+      percent(t?.effectiveSampleSize, 0),
+      'ess',
+      t?.effectiveSampleSize === undefined ? undefined : judgeEss(t.effectiveSampleSize),
+    ),
+  ]
+}
+
+/** Does the swarm help me, and do I help it? */
+export function swarmRows({ snapshot, rates }: View): Row[] {
+  const { swarm, rollouts: r } = snapshot ?? {}
+  if (!swarm?.enabled) return ['off: this node trains alone']
+  const refused = Object.entries(r?.refused ?? {}).filter(([, n]) => n > 0)
+  const refusedAll = refused.reduce((sum, [, n]) => sum + n, 0)
+  const rate = (perMinute: number | undefined) => (perMinute === undefined ? '' : `  ${si(perMinute)} /min`)
+  const traffic = (perSecond: number | undefined) =>
+    perSecond === undefined ? '' : `  ${bytes(perSecond)}/s`
+  const rows: Row[] = [
+    `peers   ${swarm.connected} connected${swarm.known === undefined ? '' : `, ${swarm.known} known`}`,
+    `in      ${count(r?.received)} groups${rate(rates.inPerMinute)}${traffic(rates.bytesInPerSecond)}`,
+    `used    ${count(r?.trainedForeign)} trained on, ${count(r?.verified)} verified`,
+    `refused ${count(refusedAll)}${refused.length > 0 ? `  ${refused.map(([why, n]) => `${why} ${count(n)}`).join(' ')}` : ''}`,
+    `out     ${count(r?.published)} groups${rate(rates.outPerMinute)}${traffic(rates.bytesOutPerSecond)}`,
+  ]
+  if (swarm.sharing) {
+    const { gain, interval, verdict } = swarm.sharing
+    rows.splice(1, 0, `sharing ${verdict}: ${signed(gain * 100, 1)} ± ${(interval * 100).toFixed(1)} points`)
+  }
+  return rows
+}
+
+/** Is there anything to do? Newest first; notable events fill what alerts leave. */
+export function attentionRows({ snapshot, events }: View, theme: Theme, height: number): Row[] {
+  const rows: Row[] = (snapshot?.alerts ?? []).map(({ time, level, message, action }) => [
+    [
+      level === 'failure' ? 'failure' : 'attention',
+      `${level === 'failure' ? theme.symbols.failed : theme.symbols.look} `,
+    ],
+    `${clockTime(time).slice(0, 5)} ${message}${action ? ` - ${action}` : ''}`,
+  ])
+  for (let i = events.length - 1; i >= 0 && rows.length < height; i--) {
+    const event = events[i]!
+    const said =
+      event.type === 'checkpoint'
+        ? `checkpoint of step ${count(event.step)} saved`
+        : event.type === 'peer' && event.change !== 'found'
+          ? `peer ${event.name} ${event.change}${event.reason ? `: ${event.reason}` : ''}`
+          : event.type === 'eval'
+            ? `held-out ${percent(event.accuracy)} at step ${count(event.step)}`
+            : undefined
+    if (said) rows.push(`  ${clockTime(event.time).slice(0, 5)} ${said}`)
+  }
+  return rows.length > 0 ? rows : ['nothing']
+}

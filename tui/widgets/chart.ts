@@ -1,0 +1,163 @@
+// Curves, sparklines and bars as lines of text. Pure: numbers in, characters out, always of the size that was asked.
+
+import type { Symbols, Theme } from '../screen/theme.ts'
+
+export interface Curve {
+  /** Evenly spaced in what the reader counts by; undefined where there is nothing. */
+  values: ReadonlyArray<number | undefined>
+}
+
+export interface ChartOptions {
+  width: number
+  height: number
+  /** How a number on the axis is written. */
+  label: (value: number) => string
+  min?: number
+  max?: number
+}
+
+/** Bit of each dot of a braille cell, by row and column. */
+const DOT = [
+  [0x01, 0x08],
+  [0x02, 0x10],
+  [0x04, 0x20],
+  [0x40, 0x80],
+] as const
+
+/** A line chart with a labelled axis on the left. Needs at least two values; says so otherwise. */
+export function lineChart({ values }: Curve, options: ChartOptions, theme: Theme): string[] {
+  const { width, height, label } = options
+  const known = values.filter((v): v is number => v !== undefined && Number.isFinite(v))
+  if (known.length < 2 || height < 1) return centred('no data yet', width, height)
+  const { low, high } = range(known, options)
+  const marks = axisMarks(low, high, height)
+  const labels = marks.map((value) => (value === undefined ? '' : label(value)))
+  const gutter = Math.max(...labels.map((text) => text.length)) + 1
+  const plotWidth = width - gutter - 1
+  if (plotWidth < 4) return centred('', width, height)
+  const plot = theme.ascii
+    ? plotAscii(values, plotWidth, height, low, high)
+    : plotBraille(values, plotWidth, height, low, high)
+  return plot.map(
+    (row, i) => `${labels[i]!.padStart(gutter - 1)} ${labels[i] ? theme.symbols.axis : ' '}${row}`,
+  )
+}
+
+function range(known: readonly number[], { min, max }: ChartOptions): { low: number; high: number } {
+  const low = min ?? Math.min(...known)
+  const high = max ?? Math.max(...known)
+  // A flat curve belongs in the middle of its chart, not on its edge.
+  const pad = high - low > 1e-12 ? 0 : Math.max(Math.abs(high) * 0.1, 0.05)
+  return { low: low - pad, high: high + pad }
+}
+
+/** Values that stand on the axis, one per row or none: top, bottom, and some between. */
+function axisMarks(low: number, high: number, height: number): Array<number | undefined> {
+  const every = height <= 4 ? 1 : 2
+  return Array.from({ length: height }, (_, row) => {
+    if (height > 1 && row % every !== 0 && row !== height - 1) return undefined
+    if (every === 2 && row === height - 2 && (height - 1) % 2 !== 0) return undefined
+    return high - ((high - low) * row) / Math.max(1, height - 1)
+  })
+}
+
+/** One value per column: the mean of those that fall into it; older columns stay empty when there are few. */
+function columnsOf(values: Curve['values'], columns: number): Array<number | undefined> {
+  return Array.from({ length: columns }, (_, i) => {
+    const start = Math.floor((i * values.length) / columns)
+    const end = Math.max(start + 1, Math.floor(((i + 1) * values.length) / columns))
+    const inside = values.slice(start, end).filter((v): v is number => v !== undefined && Number.isFinite(v))
+    return inside.length === 0 ? undefined : inside.reduce((a, b) => a + b, 0) / inside.length
+  })
+}
+
+function plotBraille(
+  values: Curve['values'],
+  width: number,
+  height: number,
+  low: number,
+  high: number,
+): string[] {
+  const cells = Array.from({ length: height }, () => new Uint8Array(width))
+  const rows = height * 4
+  const y = (value: number) =>
+    Math.min(rows - 1, Math.max(0, Math.round(((high - value) / (high - low)) * (rows - 1))))
+  let before: number | undefined
+  columnsOf(values, width * 2).forEach((value, x) => {
+    if (value === undefined) {
+      before = undefined
+      return
+    }
+    const at = y(value)
+    // Joined to its neighbour by a vertical run, so that a steep curve has no holes.
+    const [from, to] =
+      before === undefined
+        ? [at, at]
+        : at > before
+          ? [before + 1, at]
+          : at < before
+            ? [at, before - 1]
+            : [at, at]
+    for (let dot = from; dot <= to; dot++) cells[dot >> 2]![x >> 1]! |= DOT[dot & 3]![x & 1]!
+    before = at
+  })
+  return cells.map((row) =>
+    [...row].map((bits) => (bits === 0 ? ' ' : String.fromCharCode(0x2800 + bits))).join(''),
+  )
+}
+
+function plotAscii(
+  values: Curve['values'],
+  width: number,
+  height: number,
+  low: number,
+  high: number,
+): string[] {
+  const cells = Array.from({ length: height }, () => new Array<string>(width).fill(' '))
+  columnsOf(values, width).forEach((value, x) => {
+    if (value === undefined) return
+    const row = Math.round(((high - value) / (high - low)) * (height - 1))
+    cells[Math.min(height - 1, Math.max(0, row))]![x] = '*'
+  })
+  return cells.map((row) => row.join(''))
+}
+
+function centred(text: string, width: number, height: number): string[] {
+  const middle = Math.floor((height - 1) / 2)
+  return Array.from({ length: Math.max(0, height) }, (_, i) => {
+    if (i !== middle) return ' '.repeat(width)
+    const left = Math.max(0, Math.floor((width - text.length) / 2))
+    return (' '.repeat(left) + text).slice(0, width).padEnd(width)
+  })
+}
+
+/** The newest values as blocks, one a column, scaled to their own range. */
+export function sparkline(
+  values: ReadonlyArray<number | undefined>,
+  width: number,
+  { symbols }: Theme,
+): string {
+  if (width <= 0) return ''
+  const known = values.filter((v): v is number => v !== undefined && Number.isFinite(v))
+  if (known.length === 0) return ' '.repeat(width)
+  const shown = values.length > width ? columnsOf(values, width) : [...values]
+  const low = Math.min(...known)
+  const span = Math.max(...known) - low
+  const levels = [...symbols.levels]
+  const blocks = shown.map((v) => {
+    if (v === undefined || !Number.isFinite(v)) return ' '
+    const share = span > 0 ? (v - low) / span : 0.5
+    return levels[Math.min(levels.length - 1, Math.floor(share * levels.length))]!
+  })
+  return blocks.join('').padStart(width)
+}
+
+/** A share of 0 to 1 as a bar of exactly `width` cells. */
+export function bar(share: number | undefined, width: number, { symbols }: { symbols: Symbols }): string {
+  if (width <= 0) return ''
+  const clamped = share === undefined || !Number.isFinite(share) ? 0 : Math.min(1, Math.max(0, share))
+  const eighths = Math.round(clamped * width * 8)
+  const full = Math.floor(eighths / 8)
+  const rest = symbols.partial === '' || full >= width ? '' : (symbols.partial[(eighths % 8) - 1] ?? '')
+  return (symbols.full.repeat(full) + rest).padEnd(width)
+}
