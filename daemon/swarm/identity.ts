@@ -2,7 +2,14 @@
 // ed25519` writes it). Made once, whole or not at all, and never replaced: who loses the key is another peer, so a file
 // that cannot be read is an error for a person, not a reason to make a new one.
 
-import { createPrivateKey, createPublicKey, generateKeyPairSync, type KeyObject, sign } from 'node:crypto'
+import {
+  createPrivateKey,
+  createPublicKey,
+  generateKeyPairSync,
+  type KeyObject,
+  randomUUID,
+  sign,
+} from 'node:crypto'
 import { link, mkdir, open, rename, stat, unlink } from 'node:fs/promises'
 import { dirname } from 'node:path'
 import { WaggleError } from '../../protocol/errors.ts'
@@ -80,10 +87,9 @@ async function read(path: string): Promise<string | undefined> {
 
 /** False if there is one already. When it returns true, the key survives a power cut. */
 async function create(path: string, pem: string): Promise<boolean> {
-  const partial = `${path}.${process.pid}.partial`
+  const partial = `${path}.${randomUUID()}.partial`
   try {
     await mkdir(dirname(path), { recursive: true, mode: 0o700 })
-    await unlink(partial).catch(() => {})
     const file = await open(partial, 'wx', 0o600)
     try {
       await file.writeFile(pem)

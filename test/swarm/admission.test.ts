@@ -1,0 +1,274 @@
+// The door and the verifier, without a network: every refusal, who is charged, and fuzz.
+
+import { describe, expect, test } from 'vitest'
+import { Admission } from '../../daemon/swarm/admission.ts'
+import { Verifier } from '../../daemon/swarm/admission-verify.ts'
+import { Ledger } from '../../daemon/swarm/ledger.ts'
+import type { REASONS } from '../../daemon/swarm/reasons.ts'
+import { HELD_OUT_SEED } from '../../protocol/train/index.ts'
+import { encodeGroup, type GroupDraft, openFrame, peerIdOf, sealFrame } from '../../protocol/wire/index.ts'
+import { mutate, seeded } from '../protocol/wire/arbitrary.ts'
+import { testSigner } from '../protocol/wire/cases.ts'
+import { codec, draft, stillClock, sums, tasks } from './helpers.ts'
+
+const alice = testSigner(1)
+const mallory = testSigner(2)
+const self = testSigner(3)
+const idOf = (signer: typeof alice) => peerIdOf(signer.publicKey)
+const SOURCE = idOf(testSigner(4))
+
+function door() {
+  const clock = stillClock()
+  const ledger = new Ledger({}, { clock })
+  const muted = new Set<string>()
+  const admission = new Admission(
+    { self: idOf(self), arms: ['base'] },
+    { tasks, ledger, clock, isMuted: (peer) => muted.has(peer) },
+  )
+  const verifier = new Verifier({ maxCompletionTokens: 200 }, { tasks, codec, clock, version: () => 7 })
+  let sequence = clock.now()
+  const frame = (group: GroupDraft, { by = alice, at = clock.now(), seq = ++sequence } = {}) =>
+    encodeGroup({ ...group, sequence: seq, createdAt: at }, by)
+  const screen = (bytes: Uint8Array, source = SOURCE) => {
+    const result = admission.screen(bytes, source)
+    return 'refused' in result ? result.refused : 'admitted'
+  }
+  const verify = (group: GroupDraft, options: Parameters<typeof frame>[1] = {}) => {
+    const result = admission.screen(frame(group, options), SOURCE)
+    return 'refused' in result ? result : verifier.verify(result.admitted)
+  }
+  return { clock, ledger, muted, frame, screen, verify }
+}
+
+describe('what is refused at the door, and to whom it counts', () => {
+  const cases: Array<
+    [keyof typeof REASONS, 'source' | 'author', (d: ReturnType<typeof door>) => Uint8Array]
+  > = [
+    ['size', 'source', () => new Uint8Array(65_537)],
+    ['schema', 'source', () => new TextEncoder().encode('{"reward": 1}')],
+    ['version', 'source', ({ frame }) => frame(draft(1)).fill(9, 1, 2)],
+    ['kind', 'source', () => sealFrame(77 as never, Uint8Array.of(0xa0), alice)],
+    [
+      'signature',
+      'source',
+      ({ frame }) => {
+        const bytes = frame(draft(1))
+        bytes[40]! ^= 1
+        return bytes
+      },
+    ],
+    ['own', 'source', ({ frame }) => frame(draft(1), { by: self })],
+    ['heldOut', 'source', ({ frame }) => frame(at({ seed: HELD_OUT_SEED }))],
+    ['difficulty', 'source', ({ frame }) => frame(at({ difficulty: 4 }))],
+    ['task', 'author', ({ frame }) => frame(at({ task: 'sum' }))],
+    ['task', 'author', ({ frame }) => frame(at({ taskVersion: 2 }))],
+    ['arm', 'author', ({ frame }) => frame({ ...draft(1), arm: 'hint' })],
+    ['stale', 'author', ({ frame, clock }) => frame(draft(1), { at: clock.now() - 2 * 3_600_000 })],
+    ['future', 'author', ({ frame, clock }) => frame(draft(1), { at: clock.now() + 2 * 3_600_000 })],
+  ]
+  const at = (prompt: object): GroupDraft => ({ ...draft(1), prompt: { ...draft(1).prompt, ...prompt } })
+  for (const [reason, blamed, make] of cases) {
+    test(`${reason}: counted to the ${blamed}`, () => {
+      const d = door()
+      expect(d.screen(make(d))).toBe(reason)
+      const record = d.ledger.get(blamed === 'source' ? SOURCE : idOf(alice))
+      expect(record?.refused.get(reason)).toBe(1)
+    })
+  }
+
+  test('a muted author', () => {
+    const d = door()
+    d.muted.add(idOf(alice))
+    expect(d.screen(d.frame(draft(1)))).toBe('muted')
+  })
+
+  test('an hour’s difference of clocks harms nobody', () => {
+    const d = door()
+    expect(d.screen(d.frame(draft(1), { at: d.clock.now() - 3_600_000 }))).toBe('admitted')
+    expect(d.screen(d.frame(draft(2), { at: d.clock.now() + 3_600_000 }))).toBe('admitted')
+  })
+})
+
+describe('replays and copies', () => {
+  test('the same frame, the same sequence number, or the same content is let in once', () => {
+    const d = door()
+    const bytes = d.frame(draft(1))
+    expect(d.screen(bytes)).toBe('admitted')
+    expect(d.screen(bytes)).toBe('duplicate')
+    expect(d.screen(d.frame(draft(1)))).toBe('duplicate')
+    const seq = d.clock.now() + 500
+    expect(d.screen(d.frame(draft(2), { seq }))).toBe('admitted')
+    expect(d.screen(d.frame(draft(3), { seq }))).toBe('duplicate')
+  })
+
+  test('messages out of order are let in, those from before the window are not', () => {
+    const d = door()
+    const start = 1000
+    d.screen(d.frame(draft(1), { seq: start }))
+    for (let i = 0; i < 300; i++) {
+      d.clock.time += 1000
+      expect(d.screen(d.frame(draft(i + 10), { seq: start + 2 + i * 2 }))).toBe('admitted')
+    }
+    expect(d.screen(d.frame(draft(900), { seq: start + 501 }))).toBe('admitted')
+    expect(d.screen(d.frame(draft(901), { seq: start + 1 }))).toBe('stale')
+  })
+
+  test('another author’s look-alike copy has no effect, and the author stays unharmed', () => {
+    const d = door()
+    expect('group' in d.verify(draft(1))).toBe(true)
+    const copy = draft(1)
+    for (const rollout of copy.rollouts) rollout.text = ` ${rollout.text.replaceAll(' ', '\u00a0')}\u200b`
+    for (const rollout of copy.rollouts) delete rollout.tokens
+    for (const rollout of copy.rollouts) delete rollout.behaviourLogprobs
+    expect(d.verify(copy, { by: mallory })).toMatchObject({ refused: 'duplicate' })
+    expect(d.ledger.get(idOf(alice))?.refused.size).toBe(0)
+  })
+
+  test('a copy with a rollout changed is still a copy; an answer of one’s own to the same prompt is not', () => {
+    const d = door()
+    d.verify(draft(1, { salt: 'a longer text of which copies can be told' }))
+    const copy = draft(1, { salt: 'a longer text of which copies can be told' })
+    copy.rollouts[0]!.text = 'something else'
+    delete copy.rollouts[0]!.tokens
+    delete copy.rollouts[0]!.behaviourLogprobs
+    expect(d.verify(copy, { by: mallory })).toEqual({ refused: 'copy' })
+    const own = draft(1, { salt: 'thoughts of my own, which nobody had before' })
+    expect('group' in d.verify(own, { by: mallory })).toBe(true)
+  })
+
+  test('a million replays cost little and let nothing in', () => {
+    const d = door()
+    const bytes = d.frame(draft(1))
+    d.screen(bytes)
+    const started = performance.now()
+    let admitted = 0
+    for (let i = 0; i < 1_000_000; i++) if (d.screen(bytes) === 'admitted') admitted++
+    expect(admitted).toBe(0)
+    // G20's limit; 2.0 s measured where this was written.
+    expect(performance.now() - started).toBeLessThan(15_000)
+  })
+})
+
+describe('verification on this node', () => {
+  test('prompt, conditioning and rewards are made here, whatever the author’s policy', () => {
+    const d = door()
+    const result = d.verify(draft(0x1234))
+    expect(result).toMatchObject({
+      group: {
+        author: idOf(alice),
+        bornAt: d.clock.now(),
+        bornVersion: 7,
+        conditioning: codec.encodePrompt(sums.generate({ seed: 0x1234, difficulty: 2 }).question),
+        rollouts: [{ reward: 1 }, { reward: 0 }, { reward: 1 }, { reward: 0 }],
+      },
+    })
+    expect('group' in result && result.group.rollouts[0]!.behaviourLogprobs?.length).toBeGreaterThan(5)
+  })
+
+  test('under another tokenizer the text is encoded anew and the log-probs are dropped', () => {
+    const result = door().verify(draft(5, { tokenizer: 'ee'.repeat(32) }))
+    if (!('group' in result)) throw new Error('refused')
+    for (const rollout of result.group.rollouts) {
+      expect(rollout.behaviourLogprobs).toBeUndefined()
+      expect(codec.decodeCompletion(rollout.tokens)).toBe(rollout.text)
+      expect(rollout.segments).toEqual([{ version: 3, start: 0, length: rollout.tokens.length }])
+    }
+  })
+
+  test('tokens that say something else than the text are refused', () => {
+    const group = draft(5)
+    group.rollouts[1]!.tokens![0] = 65
+    expect(door().verify(group)).toEqual({ refused: 'tokens' })
+  })
+
+  test('a token hidden from the text is refused', () => {
+    const group = draft(5)
+    const { tokens } = group.rollouts[0]!
+    tokens![3] = 0x1ffff
+    expect(door().verify(group)).toEqual({ refused: 'tokens' })
+  })
+
+  test('text that does not survive this tokenizer is dropped, the rest stays', () => {
+    const d = door()
+    const lossy = { ...codec, tokenizer: 'f0'.repeat(32) }
+    lossy.encodeCompletion = (text, finish) => codec.encodeCompletion(text.replaceAll('🐝', '?'), finish)
+    const verifier = new Verifier(
+      { maxCompletionTokens: 200 },
+      { tasks, codec: lossy, clock: d.clock, version: () => 0 },
+    )
+    const group = draft(5)
+    group.rollouts[0]!.text = '🐝'
+    const shared = { ...group, author: idOf(alice), sequence: 1, createdAt: 1 }
+    const result = verifier.verify({ group: shared, id: 'x', bytes: 1 })
+    expect('group' in result && result.group.rollouts.length).toBe(3)
+    for (const rollout of group.rollouts.slice(0, 3)) rollout.text = '🐝'
+    expect(verifier.verify({ group: shared, id: 'x', bytes: 1 })).toEqual({ refused: 'text' })
+  })
+
+  test('completions longer than this node’s own are refused', () => {
+    const group = draft(5, { salt: 'x'.repeat(300) })
+    expect(door().verify(group)).toEqual({ refused: 'long' })
+  })
+
+  test('groups whose rewards are all the same are counted and dropped', () => {
+    const group = draft(5)
+    for (const rollout of group.rollouts) {
+      rollout.text = `${rollout.text} no <answer>`.replace(/\d+<\/answer>/, 'no</answer>')
+      rollout.tokens = codec.encodeCompletion(rollout.text, 'stop')
+      rollout.segments = [{ version: 1, start: 0, length: rollout.tokens.length }]
+      delete rollout.behaviourLogprobs
+    }
+    expect(door().verify(group)).toMatchObject({ refused: 'zeroSignal', rewards: [0, 0, 0, 0] })
+  })
+
+  test('a task that throws, or gives a reward that is no number, refuses the group and nothing else', () => {
+    const clock = stillClock()
+    for (const verify of [
+      () => {
+        throw new Error('bug')
+      },
+      () => ({ score: Number.NaN, answer: null, found: 'none' as const }),
+      () => ({ score: 7, answer: null, found: 'none' as const }),
+    ]) {
+      const broken = { find: () => ({ ...sums, verify }) }
+      const verifier = new Verifier(
+        { maxCompletionTokens: 200 },
+        { tasks: broken, codec, clock, version: () => 0 },
+      )
+      const group = { ...draft(5), author: idOf(alice), sequence: 1, createdAt: 1 }
+      expect(verifier.verify({ group, id: 'x', bytes: 1 })).toEqual({ refused: 'broken' })
+    }
+  })
+})
+
+test('quotas refuse before the signature is checked, and an author’s quota holds over all who pass it on', () => {
+  const d = door()
+  let admitted = 0
+  for (let i = 0; i < 300; i++)
+    if (d.screen(d.frame(draft(i)), idOf(testSigner(10 + (i % 40)))) === 'admitted') admitted++
+  expect(admitted).toBe(128)
+  expect(d.ledger.get(idOf(alice))?.refused.get('quota')).toBe(172)
+})
+
+test('100 000 mutated frames: no throw, nothing let in that the author did not sign, bounded memory', () => {
+  const d = door()
+  const random = seeded(77)
+  const seeds = Array.from({ length: 8 }, (_, i) => d.frame(draft(i + 1)))
+  const started = performance.now()
+  let admitted = 0
+  for (let i = 0; i < 100_000; i++) {
+    // Fast enough for the quota on signature checks to matter.
+    d.clock.time += 0.2
+    let bytes = mutate(seeds[i % seeds.length]!, random)
+    if (i % 3 === 0 && bytes.length > 0) bytes = mutate(bytes, random)
+    if (i % 2 === 0 && bytes.length > 4) bytes.set(seeds[0]!.subarray(0, 4))
+    if (d.screen(bytes, SOURCE) === 'admitted') {
+      admitted++
+      expect(seeds.some((seed) => Buffer.compare(seed, bytes) === 0)).toBe(true)
+      expect(openFrame(bytes, 65_536).kind).toBe(1)
+    }
+  }
+  expect(admitted).toBeLessThanOrEqual(seeds.length)
+  expect(d.ledger.all().length).toBeLessThanOrEqual(2)
+  expect(performance.now() - started).toBeLessThan(30_000)
+}, 60_000)
