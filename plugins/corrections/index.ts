@@ -2,10 +2,35 @@
 // which a configuration has exactly one; the others weigh, mask or drop, and any number of them go together.
 
 import type { Plugin } from '../../protocol/plugin/index.ts'
+import cispo from './cispo.ts'
 import clip from './clip.ts'
+import dppo from './dppo.ts'
+import foreign from './foreign.ts'
+import gmpo from './gmpo.ts'
+import gspo from './gspo.ts'
+import mis from './mis.ts'
+import opsm from './opsm.ts'
+import rec from './rec.ts'
+import reinforce from './reinforce.ts'
+import softAdaptive from './soft-adaptive.ts'
+import sppo from './sppo.ts'
 import staleness from './staleness.ts'
 import tis from './tis.ts'
+import topr from './topr.ts'
+import vespo from './vespo.ts'
 
-export const LOSSES: readonly Plugin[] = [clip]
+export const LOSSES: readonly Plugin[] = [
+  clip,
+  gspo,
+  gmpo,
+  cispo,
+  softAdaptive,
+  reinforce,
+  rec,
+  topr,
+  sppo,
+  vespo,
+  dppo,
+]
 
-export const CORRECTIONS: readonly Plugin[] = [...LOSSES, tis, staleness]
+export const CORRECTIONS: readonly Plugin[] = [...LOSSES, tis, mis, opsm, foreign, staleness]

@@ -1,0 +1,51 @@
+// GMPO: the geometric mean of token ratios times the advantage, each log-ratio clipped on the side that could hurt.
+//
+// Zhao et al. 2025 (Geometric-Mean Policy Optimization): log-ratios are cut at +high where the advantage is positive
+// and at -low where it is negative, 0.4 each, before their mean is taken; one outlying token then cannot carry a row.
+
+import { z } from 'zod'
+import {
+  exp,
+  greater,
+  less,
+  max,
+  min,
+  mul,
+  neg,
+  rowMean,
+  sub,
+  where,
+} from '../../protocol/plugin/expression.ts'
+import { type Correction, definePlugin } from '../../protocol/plugin/index.ts'
+import { ADVANTAGE, anchorLogprob, anchorSetting, LOGPROB } from './anchors.ts'
+
+const settings = z.strictObject({
+  low: z.number().positive().default(0.4),
+  high: z.number().positive().default(0.4),
+  anchor: anchorSetting,
+})
+
+export default definePlugin({
+  name: 'gmpo',
+  kind: 'correction',
+  api: 1,
+  summary: 'The geometric mean of one-sidedly clipped token ratios.',
+  settings,
+  create: ({ low, high, anchor }) => ({
+    correct(): Correction {
+      const drift = sub(LOGPROB, anchorLogprob(anchor))
+      const gains = greater(ADVANTAGE, 0)
+      const clipped = where(gains, min(drift, high), max(drift, -low))
+      // What the clip does not bound, ratios far on the harmless side, the mean's own cut at 20 does.
+      const ratio = exp(max(min(rowMean(clipped), 20), -20))
+      return {
+        loss: neg(mul(ADVANTAGE, ratio)),
+        metrics: {
+          ratio,
+          clip_high: mul(gains, greater(drift, high)),
+          clip_low: mul(less(ADVANTAGE, 0), less(drift, -low)),
+        },
+      }
+    },
+  }),
+})
