@@ -63,6 +63,8 @@ export class Inbox {
     this.guard = {
       frame: (peer, size) => {
         this.bytesIn += size
+        // What was under way when it was cut off.
+        if (by.standing.isCut(peer)) return false
         return this.within('frames', peer, 1) && this.within('bytes', peer, size)
       },
       rpc: (peer, { messages, control }) =>

@@ -39,7 +39,8 @@ class Reader {
   private items = 0
 
   constructor(bytes: Uint8Array) {
-    this.bytes = bytes
+    // A Buffer would hand its kind on to every slice.
+    this.bytes = new Uint8Array(bytes.buffer, bytes.byteOffset, bytes.byteLength)
     this.buffer = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength)
   }
 
