@@ -1,0 +1,50 @@
+// Content ids that were met before: a bounded set that survives restarts and forgets the oldest. Without it a group
+// could be counted twice, or an author be paid twice for one, as soon as its first copy had left the pool.
+
+import type { Database } from './database.ts'
+
+export interface Seen {
+  readonly size: number
+  has(id: string): boolean
+  /** False if it was there. */
+  add(id: string): boolean
+}
+
+export async function createSeen(
+  { capacity }: { capacity: number },
+  { database }: { database: Database },
+): Promise<Seen> {
+  // Keyed by order of arrival, so that the oldest are found again after a restart. Ids are text of any kind.
+  const namespace = database.namespace('seen')
+  const numbers = new Map<string, number>()
+  let last = 0
+  for await (const [key, value] of namespace.entries()) {
+    last = Number(key)
+    numbers.set(Buffer.from(value).toString('utf8'), last)
+  }
+  const trim = () => {
+    for (const [id, number] of numbers) {
+      if (numbers.size <= capacity) break
+      numbers.delete(id)
+      namespace.write(keyOf(number), undefined)
+    }
+  }
+  trim()
+  return {
+    get size() {
+      return numbers.size
+    },
+    has: (id) => numbers.has(id),
+    add(id) {
+      if (numbers.has(id)) return false
+      numbers.set(id, ++last)
+      namespace.write(keyOf(last), Buffer.from(id, 'utf8'))
+      trim()
+      return true
+    },
+  }
+}
+
+function keyOf(number: number): string {
+  return String(number).padStart(15, '0')
+}
