@@ -6,11 +6,19 @@
 
 import { defineTask } from '../../protocol/plugin/index.ts'
 import { judge } from './answer.ts'
-import { drawChain, type Level } from './arithmetic-draw.ts'
-import { evaluateChain, type Operator, printChain } from './arithmetic-tree.ts'
 import { drawInstance } from './draw.ts'
+import { drawChain, evaluateChain, type Operator, printChain } from './expression-tree.ts'
+import { drawDivisor, drawInteger, INTEGERS, type Sizes } from './integers.ts'
 import { plainAnswer, readInteger } from './numbers.ts'
 import { type Line, stepData, workedSteps } from './steps.ts'
+
+interface Level extends Sizes {
+  terms: [number, number]
+  operators: readonly Operator[]
+  brackets: boolean
+  /** Fewest multiplications. */
+  products: number
+}
 
 const ALL: readonly Operator[] = ['+', '-', '*', '/']
 
@@ -60,14 +68,23 @@ const task = defineTask({
   generate(at) {
     return drawInstance(task, at, (dice, index) => {
       const level = LEVELS[index]!
-      const chain = drawChain(dice, level, dice.between(...level.terms))
-      const subject = printChain(chain)
+      const shape = {
+        ...level,
+        numbers: INTEGERS,
+        operand: () => ({ value: drawInteger(dice, level) }),
+        divisor(_: unknown, value: bigint) {
+          const divisor = drawDivisor(dice, level, value)
+          return divisor === null ? null : { value: divisor }
+        },
+      }
+      const chain = drawChain(dice, shape, dice.between(...level.terms))
+      const subject = printChain(INTEGERS, chain)
       if (subject.split('*').length - 1 < level.products) return null
       return {
         subject,
         instance() {
           const lines: Line[] = []
-          const key = String(evaluateChain(chain, (line) => lines.push(line)))
+          const key = String(evaluateChain(INTEGERS, chain, (line) => lines.push(line)))
           const question = `Work out ${subject}`
           const steps = workedSteps(question, key, METHOD, lines)
           return { question, key, steps, data: stepData(question, key) }

@@ -60,7 +60,7 @@ export function readInteger(text: string): bigint | null {
 }
 
 /** Takes out commas if they part the digits by threes, as in 1,234,567. */
-function withoutCommas(text: string): string | null {
+export function withoutCommas(text: string): string | null {
   const [head = '', ...groups] = text.split(',')
   if (groups.length === 0) return text
   const wellParted = head.length >= 1 && head.length <= 3 && groups.every((group) => group.length === 3)
