@@ -121,9 +121,10 @@ function readValue(key: Key, text: string): { value: unknown } | { wrong: string
 function readToml(key: Key, text: string): { value: unknown } | { wrong: string } {
   const trimmed = text.trim()
   if (!/^[[{]/.test(trimmed)) {
-    if (key.type === 'list')
-      return { value: trimmed === '' ? [] : trimmed.split(',').map((part) => part.trim()) }
-    return { value: { use: trimmed } }
+    if (key.type === 'table') return { value: { use: trimmed } }
+    const words = trimmed === '' ? [] : trimmed.split(',').map((word) => word.trim())
+    const { wordIs } = key
+    return { value: wordIs ? words.map((word) => ({ [wordIs]: word })) : words }
   }
   try {
     return { value: parse(`value = ${trimmed}`).value }

@@ -1,6 +1,6 @@
-// The recent past of every metric, for charts. Sampled from snapshots, bounded in memory: when a series is full, its
-// older half is merged in pairs, so that a long run keeps its shape at a coarser step. Not a database: a restart
-// begins anew, and the run file on disk has everything.
+// The recent past of every metric, for charts. Sampled from snapshots, bounded in memory: the newest samples as they
+// are, and the whole run at a step that doubles whenever it is full. Not a database: a restart begins anew, and the
+// run file on disk has everything.
 
 import {
   METRICS,
@@ -11,7 +11,7 @@ import {
 } from '../../protocol/api/index.ts'
 import { WaggleError } from '../../protocol/errors.ts'
 
-const CAPACITY = 2048
+const CAPACITY = 1024
 export const MAX_POINTS = 1000
 
 export interface SeriesRecorder {
@@ -20,7 +20,7 @@ export interface SeriesRecorder {
 }
 
 export function createSeriesRecorder(): SeriesRecorder {
-  const kept = new Map<string, SeriesPoint[]>()
+  const kept = new Map<string, Track>()
   const known = new Map(METRICS.map((metric) => [metric.series, metric]))
   return {
     sample(snapshot) {
@@ -33,10 +33,12 @@ export function createSeriesRecorder(): SeriesRecorder {
             : labelled(metric.series, reading)
         for (const { name, value } of values) {
           if (!Number.isFinite(value)) continue
-          const points = kept.get(name) ?? []
-          kept.set(name, points)
-          points.push([snapshot.time, step, value])
-          if (points.length > CAPACITY) thin(points)
+          let track = kept.get(name)
+          if (!track) {
+            track = { recent: [], whole: [], stride: 1, open: [] }
+            kept.set(name, track)
+          }
+          extend(track, [snapshot.time, step, value])
         }
       }
     },
@@ -47,7 +49,7 @@ export function createSeriesRecorder(): SeriesRecorder {
           hint: `Series: ${[...known.keys()].join(', ')}`,
         })
       }
-      const inside = (kept.get(name) ?? []).filter(([time]) => time >= from && time <= to)
+      const inside = pointsOf(kept.get(name)).filter(([time]) => time >= from && time <= to)
       const wanted = Math.max(1, Math.min(MAX_POINTS, Math.floor(points)))
       return { v: 1, name, unit: metric.unit, points: downsample(inside, wanted) }
     },
@@ -63,23 +65,44 @@ function labelled(series: string, readings: ReturnType<(typeof METRICS)[number][
   }))
 }
 
-function thin(points: SeriesPoint[]): void {
-  const half = points.length >> 1
-  const merged: SeriesPoint[] = []
-  for (let i = 0; i + 1 < half; i += 2) merged.push(mean([points[i]!, points[i + 1]!]))
-  points.splice(0, half & ~1, ...merged)
+/** One series: the newest samples one by one, and the whole run in buckets of `stride` samples. */
+interface Track {
+  recent: SeriesPoint[]
+  whole: SeriesPoint[]
+  stride: number
+  /** Samples of the bucket that is not full yet. */
+  open: SeriesPoint[]
 }
 
-/** At most `wanted` points, each the mean of a run of neighbours of equal count. */
+function extend(track: Track, point: SeriesPoint): void {
+  track.recent.push(point)
+  if (track.recent.length > CAPACITY) track.recent.shift()
+  track.open.push(point)
+  if (track.open.length < track.stride) return
+  track.whole.push(mean(track.open))
+  track.open = []
+  if (track.whole.length < CAPACITY) return
+  track.whole = Array.from({ length: CAPACITY / 2 }, (_, i) => mean(track.whole.slice(2 * i, 2 * i + 2)))
+  track.stride *= 2
+}
+
+function pointsOf(track: Track | undefined): SeriesPoint[] {
+  if (!track) return []
+  const first = track.recent[0]?.[0] ?? Number.POSITIVE_INFINITY
+  return [...track.whole.filter(([time]) => time < first), ...track.recent]
+}
+
+/** At most `wanted` points, each the mean of what falls into its share of the time. */
 export function downsample(points: readonly SeriesPoint[], wanted: number): SeriesPoint[] {
   if (points.length <= wanted) return [...points]
-  const buckets: SeriesPoint[] = []
-  for (let i = 0; i < wanted; i++) {
-    const start = Math.floor((i * points.length) / wanted)
-    const end = Math.floor(((i + 1) * points.length) / wanted)
-    buckets.push(mean(points.slice(start, end)))
+  const start = points[0]![0]
+  const span = points[points.length - 1]![0] - start || 1
+  const buckets: SeriesPoint[][] = Array.from({ length: wanted }, () => [])
+  for (const point of points) {
+    const share = (point[0] - start) / span
+    buckets[Math.min(wanted - 1, Math.floor(share * wanted))]!.push(point)
   }
-  return buckets
+  return buckets.filter((bucket) => bucket.length > 0).map(mean)
 }
 
 /** The bucket's last time and step, so that a curve ends where the data does, and the mean value. */

@@ -98,7 +98,7 @@ export interface ErrorBody {
   hint?: string
 }
 
-/** GET /v1/series?name=&from=&to=&points=: downsampled by the node, each point the mean of its bucket. */
+/** GET /v1/series?name=&from=&to=&points=: downsampled by the node, each point the mean of an equal share of the time. */
 export interface Series {
   v: 1
   name: string

@@ -121,9 +121,11 @@ export interface Evaluation {
   time: number
   step: number
   version: number
-  /** Held-out accuracy, the mean over tasks, 0 to 1. */
+  /** Held-out accuracy of the most likely answer (temperature 0), the mean over tasks, 0 to 1. */
   accuracy: number
   tasks: Record<string, number>
+  /** The same for one sampled answer a prompt, at temperature 1. */
+  sampled?: { accuracy: number; tasks: Record<string, number> }
   /** Prompts asked over all tasks. */
   prompts: number
 }

@@ -5,9 +5,9 @@ import { safeText } from '../../protocol/text.ts'
 
 const COMBINING = /[\p{M}\u3164\u115f\u1160\uffa0\u{e0000}-\u{e0fff}]/gu
 const WIDE =
-  /[\u1100-\u11ff\u2329\u232a\u2e80-\ua4cf\ua960-\ua97f\uac00-\ud7ff\uf900-\ufaff\ufe10-\ufe19\ufe30-\ufe6f\uff00-\uff60\uffe0-\uffe6\u{16fe0}-\u{18cff}\u{1b000}-\u{1b2ff}\u{1f000}-\u{1ffff}\u{20000}-\u{3ffff}]|\p{Emoji_Presentation}/gu
+  /[\u1100-\u11ff\u2329\u232a\u2e80-\ua4cf\ua960-\ua97f\uac00-\ud7ff\uf900-\ufaff\ufe10-\ufe19\ufe30-\ufe6f\uff00-\uff60\uffe0-\uffe6\u{16fe0}-\u{18cff}\u{1b000}-\u{1b2ff}\u{1f000}-\u{1ffff}\u{20000}-\u{3ffff}]|\p{Emoji_Presentation}|\p{Cn}|\p{Co}/gu
 
-/** One line, nothing but characters that are one cell wide; a wide one becomes `?`. */
+/** One line, nothing but characters that are one cell wide; wide, private and unassigned ones become `?`. */
 export function narrow(text: string, limit = 4096): string {
   return safeText(text, { limit, line: true }).replace(COMBINING, '').replace(WIDE, '?')
 }

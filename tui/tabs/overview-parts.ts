@@ -5,6 +5,7 @@ import { bytes, clockTime, count, decimal, duration, percent, si, signed } from 
 import type { View } from '../data/store.ts'
 import type { Theme } from '../screen/theme.ts'
 import { bar, lineChart, sparkline } from '../widgets/chart.ts'
+import { evenly } from '../widgets/curve.ts'
 import {
   type Judgement,
   judgeClipped,
@@ -28,14 +29,14 @@ export function rewardPoints({ snapshot, series }: View) {
 /** Is it learning? */
 export function learningRows(view: View, width: number, height: number, theme: Theme): Row[] {
   const points = rewardPoints(view)
-  const rows: Row[] = [spread(rewardPieces(view, theme), heldOutPieces(view, theme), width)]
+  const rows: Row[] = [spread(rewardPieces(view, theme), heldOutPieces(view, theme, width >= 72), width)]
   const below: Row[] = [signalRow(view, width, theme)]
   const tasks = taskRow(view)
   if (tasks) below.push(tasks)
   const chartHeight = height - rows.length - below.length - 1
   const first = points?.[0]
   if (chartHeight >= 3) {
-    const curve = { values: (points ?? []).map(([, , v]) => v) }
+    const curve = { values: evenly(points ?? [], width * 2) }
     rows.push(...lineChart(curve, { width, height: chartHeight, label: (v) => v.toFixed(2) }, theme))
     const from = first ? `${duration((view.snapshot?.time ?? 0) - first[0])} ago` : ''
     rows.push(spread(`      ${from}`, first ? 'now' : '', width))
@@ -62,7 +63,7 @@ export function rewardPieces(view: View, { symbols }: Theme): Piece[] {
   return pieces
 }
 
-export function heldOutPieces({ snapshot }: View, { symbols }: Theme): Piece[] {
+export function heldOutPieces({ snapshot }: View, { symbols }: Theme, roomy = true): Piece[] {
   const evaluations = snapshot?.evaluations
   const last = evaluations?.at(-1)
   if (!last) return ['held-out -']
@@ -71,7 +72,7 @@ export function heldOutPieces({ snapshot }: View, { symbols }: Theme): Piece[] {
   if (first !== last) {
     const change = last.accuracy - first.accuracy
     const arrow = Math.abs(change) < 0.005 ? symbols.steady : change > 0 ? symbols.rising : symbols.falling
-    pieces.push(` ${arrow} ${signed(change * 100, 1)} since step ${count(first.step)}`)
+    pieces.push(` ${arrow} ${signed(change * 100, 1)}${roomy ? ` since step ${count(first.step)}` : ''}`)
   }
   return pieces
 }
@@ -180,14 +181,14 @@ export function stabilityRows(view: View, width: number, theme: Theme): Row[] {
 }
 
 /** Does the swarm help me, and do I help it? */
-export function swarmRows({ snapshot, rates }: View): Row[] {
+export function swarmRows({ snapshot, rates }: View, width: number): Row[] {
   const { swarm, rollouts: r } = snapshot ?? {}
   if (!swarm?.enabled) return ['off: this node trains alone']
   const refused = Object.entries(r?.refused ?? {}).filter(([, n]) => n > 0)
   const refusedAll = refused.reduce((sum, [, n]) => sum + n, 0)
   const rate = (perMinute: number | undefined) => (perMinute === undefined ? '' : `  ${si(perMinute)} /min`)
   const traffic = (perSecond: number | undefined) =>
-    perSecond === undefined ? '' : `  ${bytes(perSecond)}/s`
+    perSecond === undefined || width < 40 ? '' : `  ${bytes(perSecond)}/s`
   const rows: Row[] = [
     `peers   ${swarm.connected} connected${swarm.known === undefined ? '' : `, ${swarm.known} known`}`,
     `in      ${count(r?.received)} groups${rate(rates.inPerMinute)}${traffic(rates.bytesInPerSecond)}`,

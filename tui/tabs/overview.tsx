@@ -71,7 +71,7 @@ function wide({ view, columns, rows, theme }: TabProps): ReactElement {
         />
       </Side>
       <Side>
-        <Panel title="Swarm" width={half} height={low} theme={theme} rows={swarmRows(view)} />
+        <Panel title="Swarm" width={half} height={low} theme={theme} rows={swarmRows(view, half - 4)} />
         <Panel
           title="Needs attention"
           width={columns - half}
@@ -116,7 +116,7 @@ function medium({ view, columns, rows, theme }: TabProps): ReactElement {
         />
       </Side>
       <Side>
-        <Panel title="Swarm" width={half} height={6} theme={theme} rows={swarmRows(view)} />
+        <Panel title="Swarm" width={half} height={6} theme={theme} rows={swarmRows(view, half - 4)} />
         <Panel
           title="Machine"
           width={other}

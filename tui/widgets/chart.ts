@@ -25,9 +25,10 @@ const DOT = [
 ] as const
 
 /** A line chart with a labelled axis on the left. Needs at least two values; says so otherwise. */
-export function lineChart({ values }: Curve, options: ChartOptions, theme: Theme): string[] {
+export function lineChart(curve: Curve, options: ChartOptions, theme: Theme): string[] {
   const { width, height, label } = options
-  const known = values.filter((v): v is number => v !== undefined && Number.isFinite(v))
+  const values = curve.values.map((v) => (v === undefined || !Number.isFinite(v) ? undefined : v))
+  const known = values.filter((v) => v !== undefined)
   if (known.length < 2 || height < 1) return centred('no data yet', width, height)
   const { low, high } = range(known, options)
   const marks = axisMarks(low, high, height)
@@ -61,14 +62,22 @@ function axisMarks(low: number, high: number, height: number): Array<number | un
   })
 }
 
-/** One value per column: the mean of those that fall into it; older columns stay empty when there are few. */
+/** One value per column: the mean of those that fall into it, or a point on the line between two where they are few. */
 function columnsOf(values: Curve['values'], columns: number): Array<number | undefined> {
   return Array.from({ length: columns }, (_, i) => {
+    if (values.length < columns) return between(values, (i * (values.length - 1)) / Math.max(1, columns - 1))
     const start = Math.floor((i * values.length) / columns)
     const end = Math.max(start + 1, Math.floor(((i + 1) * values.length) / columns))
     const inside = values.slice(start, end).filter((v): v is number => v !== undefined && Number.isFinite(v))
     return inside.length === 0 ? undefined : inside.reduce((a, b) => a + b, 0) / inside.length
   })
+}
+
+function between(values: Curve['values'], position: number): number | undefined {
+  const before = values[Math.floor(position)]
+  const after = values[Math.ceil(position)]
+  if (before === undefined || after === undefined) return before ?? after
+  return before + (after - before) * (position - Math.floor(position))
 }
 
 function plotBraille(

@@ -1,0 +1,240 @@
+import { describe, expect, test } from 'vitest'
+import type { NodeHandle, RunOptions } from '../../daemon/control/node.ts'
+import { type ControlServer, startControlServer } from '../../daemon/control/server.ts'
+import { WaggleError } from '../../protocol/errors.ts'
+import { peerName } from '../../protocol/text.ts'
+import { createScriptedNode, OTHER, type ScriptedNode, SELF } from '../control/scripted-node.ts'
+import { freshHome, waggle } from './run-cli.ts'
+
+interface Started {
+  runNode: (options: RunOptions) => Promise<NodeHandle>
+  node: ScriptedNode
+  options: RunOptions | undefined
+}
+
+function scripted(): Started {
+  const node = createScriptedNode()
+  node.advance(60)
+  const started: Started = {
+    node,
+    options: undefined,
+    runNode: async (options) => {
+      started.options = options
+      return node
+    },
+  }
+  return started
+}
+
+test('up says who it is, what it trains, where its files are and what to do next', async () => {
+  const started = scripted()
+  const running = waggle(['up', '--home', freshHome()], {
+    runNode: started.runNode,
+    onOutput: (all) => all.includes('next ') && started.node.stop(),
+  })
+  const { status, stdout } = await running
+  expect(status).toBe(0)
+  expect(stdout).toContain(`${peerName(SELF)}  ${SELF}`)
+  expect(stdout).toMatch(/trains {2}basic_arithmetic, .* with waggle-1m on cpu/)
+  expect(stdout).toContain('files   /var/lib/waggle')
+  expect(stdout).toMatch(/waggle top --home \S+/)
+  expect(stdout).toContain(`waggle join ${SELF}`)
+})
+
+test('flags and --set reach the node as config', async () => {
+  const started = scripted()
+  await waggle(
+    [
+      'up',
+      '--home',
+      freshHome(),
+      '--no-swarm',
+      '--device',
+      'cpu',
+      '--set',
+      'training.own_groups=3',
+      '--tasks',
+      'base_conversion',
+    ],
+    {
+      runNode: started.runNode,
+      onOutput: (all) => all.includes('next ') && started.node.stop(),
+    },
+  )
+  expect(started.options?.config).toMatchObject({
+    swarm: { enabled: false },
+    engine: { device: 'cpu' },
+    training: { own_groups: 3 },
+    tasks: [{ name: 'base_conversion' }],
+  })
+})
+
+describe('signals', () => {
+  test('the first stops gracefully and says so, the second at once', async () => {
+    const started = scripted()
+    let signal: (name: NodeJS.Signals) => void = () => {}
+    const exits: number[] = []
+    let hold: () => void = () => {}
+    const stop = started.node.stop.bind(started.node)
+    started.node.stop = async (...given) => {
+      await new Promise<void>((resolve) => {
+        hold = resolve
+      })
+      return await stop(...given)
+    }
+    let sent = false
+    const running = waggle(['up', '--home', freshHome()], {
+      runNode: started.runNode,
+      onSignal: (handler) => {
+        signal = handler
+        return () => {}
+      },
+      exit: ((status: number) => exits.push(status)) as never,
+      onOutput: (all) => {
+        if (sent || !all.includes('next ')) return
+        sent = true
+        queueMicrotask(() => {
+          signal('SIGINT')
+          signal('SIGTERM')
+          hold()
+        })
+      },
+    })
+    const { status, stderr } = await running
+    expect(stderr).toContain('Stopping: saving a checkpoint. Press Ctrl-C again to stop at once.')
+    expect(exits).toEqual([143])
+    expect(status).toBe(0)
+  })
+
+  test('before the node is up the start is given up', async () => {
+    let signal: (name: NodeJS.Signals) => void = () => {}
+    const { status } = await waggle(['up', '--home', freshHome()], {
+      onSignal: (handler) => {
+        signal = handler
+        return () => {}
+      },
+      runNode: ({ signal: aborted }) =>
+        new Promise((_, reject) => {
+          aborted.addEventListener('abort', () => reject(aborted.reason))
+          queueMicrotask(() => signal('SIGINT'))
+        }),
+    })
+    expect(status).toBe(130)
+  })
+})
+
+test("the node's own failure ends with its code and message", async () => {
+  const { status, stderr } = await waggle(['up', '--home', freshHome()], {
+    runNode: async () => {
+      throw new WaggleError('E_MODEL', 'model.safetensors is cut short: 100 of 4000000 bytes', {
+        hint: 'Copy it again.',
+      })
+    },
+  })
+  expect(status).toBe(4)
+  expect(stderr).toContain('error: model.safetensors is cut short')
+  expect(stderr).toContain('try   Copy it again.')
+})
+
+describe('join', () => {
+  test('starts a node where none runs, then joins', async () => {
+    const started = scripted()
+    const { status, stderr } = await waggle(['join', OTHER, '--home', freshHome()], {
+      runNode: started.runNode,
+      onOutput: (all) => all.includes('joined ') && started.node.stop(),
+    })
+    expect(status).toBe(0)
+    expect(started.node.calls[0]).toBe(`join ${OTHER}`)
+    expect(stderr).toContain(`joined    ${peerName(OTHER)}`)
+  })
+
+  test('stops what it started when the peer does not exist', async () => {
+    const started = scripted()
+    const { status, stderr } = await waggle(['join', `${OTHER.slice(0, -1)}9`, '--home', freshHome()], {
+      runNode: started.runNode,
+    })
+    expect(status).toBe(5)
+    expect(stderr).toContain('nobody on this network answers')
+    expect(started.node.calls.at(-1)).toMatch(/^stop/)
+  })
+})
+
+describe('beside a running daemon', () => {
+  async function besideDaemon(use: (home: string, node: ScriptedNode) => Promise<void>): Promise<void> {
+    const home = freshHome()
+    const node = createScriptedNode({ clock: Date.now })
+    node.advance(30)
+    const server: ControlServer = await startControlServer(
+      { socket: `${home}/control.sock`, run: 'r' },
+      { node, clock: Date.now },
+    )
+    node.whenStopped.then(() => server.close())
+    try {
+      await use(home, node)
+    } finally {
+      await server.close()
+    }
+  }
+
+  test('up refuses, and names the other', () =>
+    besideDaemon(async (home) => {
+      const { status, stderr } = await waggle(['up', '--home', home])
+      expect(status).toBe(5)
+      expect(stderr).toContain(`already runs on ${home}`)
+      expect(stderr).toContain('E_HOME_LOCKED')
+    }))
+
+  test('join asks it, shows progress, and does not let it join itself', () =>
+    besideDaemon(async (home, node) => {
+      const ok = await waggle(['join', OTHER, '--home', home])
+      expect([ok.status, ok.stdout]).toEqual([0, `joined ${peerName(OTHER)}  ${OTHER}\n`])
+      expect(ok.stderr).toContain(`looking for ${OTHER}`)
+      const self = await waggle(['join', SELF, '--home', home])
+      expect(self.status).toBe(5)
+      expect(self.stderr).toContain('--home DIR')
+      expect(node.calls).toEqual([`join ${OTHER}`])
+    }))
+
+  test('status, peers, eval and checkpoint answer as text and as JSON', () =>
+    besideDaemon(async (home) => {
+      const status = await waggle(['status', '--home', home])
+      expect(status.stdout).toMatch(/^training {3}step 30 {2}reward 0\.\d+ {2}signal 63 % of groups$/m)
+      expect(JSON.parse((await waggle(['status', '--json', '--home', home])).stdout)).toMatchObject({
+        v: 1,
+        training: { step: 30 },
+      })
+      expect((await waggle(['peers', '--home', home])).stdout).toContain(OTHER)
+      expect(JSON.parse((await waggle(['peers', '--json', '--home', home])).stdout).peers).toHaveLength(1)
+      const evaluated = await waggle(['eval', '--home', home, '--task', 'base_conversion', '--prompts', '8'])
+      expect(evaluated.stdout).toMatch(/base_conversion +50\.0 %/)
+      expect(JSON.parse((await waggle(['eval', '--json', '--home', home])).stdout)).toMatchObject({
+        v: 1,
+        accuracy: 0.5,
+      })
+      expect((await waggle(['checkpoint', '--home', home])).stdout).toContain('saved step 30')
+    }))
+
+  test('stop waits until it is gone', () =>
+    besideDaemon(async (home, node) => {
+      const { status, stdout } = await waggle(['stop', '--home', home])
+      expect([status, stdout]).toEqual([0, `${peerName(SELF)} has stopped\n`])
+      expect(node.calls).toEqual(['stop with checkpoint'])
+      expect((await waggle(['status', '--home', home])).status).toBe(3)
+    }))
+
+  test('hostile names are inert in what commands print', () =>
+    besideDaemon(async (home, node) => {
+      const bad = '\u001b]52;c;ZXZpbA==\u0007\u202eevil\n\u009b31m'
+      const swarm = node.snapshot().swarm!
+      node.overrides = {
+        detail: bad,
+        swarm: { ...swarm, peers: [{ ...swarm.peers[0]!, name: bad, id: bad, agent: bad }] },
+        alerts: [{ time: 0, level: 'warning', message: bad, key: 'x' }],
+      }
+      for (const command of ['status', 'peers']) {
+        const { stdout } = await waggle([command, '--home', home])
+        expect(stdout).toContain('evil')
+        expect(stdout).not.toMatch(/[\u0000-\u0009\u000b-\u001f\u007f-\u009f\u202e]/)
+      }
+    }))
+})

@@ -1,0 +1,91 @@
+// The real program as a subprocess: what only shows there (signals, exit statuses, speed, a closed pipe).
+
+import { spawn, spawnSync } from 'node:child_process'
+import { existsSync, readFileSync } from 'node:fs'
+import { join, resolve } from 'node:path'
+import { expect, test } from 'vitest'
+import { freshHome } from './run-cli.ts'
+
+const ROOT = resolve(import.meta.dirname, '../..')
+const REAL = join(ROOT, 'daemon/cli/waggle.ts')
+const SCRIPTED = join(ROOT, 'test/cli/scripted-waggle.ts')
+const node = (...args: string[]) =>
+  [['--import', 'tsx', ...args], { cwd: ROOT, encoding: 'utf8' as const }] as const
+
+function start(home: string) {
+  const [args, options] = node(SCRIPTED, 'up', '--home', home)
+  const child = spawn(process.execPath, args, options)
+  let output = ''
+  const ready = new Promise<void>((done) => {
+    for (const stream of [child.stdout!, child.stderr!]) {
+      stream.setEncoding('utf8').on('data', (text: string) => {
+        output += text
+        if (output.includes('  next ')) done()
+      })
+    }
+  })
+  const ended = new Promise<number | null>((done) => child.on('close', (status) => done(status)))
+  return { child, ready, ended, output: () => output }
+}
+
+test('a running node: status is quick, SIGTERM stops it gracefully, its socket is gone', async () => {
+  const home = freshHome()
+  const up = start(home)
+  await up.ready
+  const [args, options] = node(REAL, 'status', '--home', home, '--json')
+  const times: number[] = []
+  for (let i = 0; i < 3; i++) {
+    const began = performance.now()
+    const status = spawnSync(process.execPath, args, options)
+    times.push(performance.now() - began)
+    expect(status.status).toBe(0)
+    expect(JSON.parse(status.stdout)).toMatchObject({ v: 1, state: 'TRAINING' })
+  }
+  // 250 ms on a quiet machine with built files; sources are compiled on the way here, and others share the cores.
+  expect(Math.min(...times)).toBeLessThan(1500)
+  up.child.kill('SIGTERM')
+  expect(await up.ended).toBe(0)
+  expect(up.output()).toContain('Stopping: saving a checkpoint')
+  expect(existsSync(join(home, 'control.sock'))).toBe(false)
+})
+
+test('unknown flags, no daemon and broken pipes end as documented', () => {
+  const run = (...argv: string[]) => {
+    const [args, options] = node(REAL, ...argv)
+    return spawnSync(process.execPath, args, options)
+  }
+  expect(run('up', '--frobnicate').status).toBe(2)
+  expect(run('status', '--home', freshHome()).status).toBe(3)
+  const piped = spawnSync('sh', ['-c', `"${process.execPath}" --import tsx ${REAL} help config | head -1`], {
+    cwd: ROOT,
+    encoding: 'utf8',
+  })
+  expect([piped.stdout.trim(), piped.stderr]).toEqual(['waggle config [action] [options]', ''])
+})
+
+test('what status loads stays light: neither zod nor ink nor libp2p', () => {
+  // Every file that the command reaches by static imports.
+  const reached = reachable(
+    join(ROOT, 'daemon/cli/commands/status.ts'),
+    join(ROOT, 'daemon/cli/run.ts'),
+    join(ROOT, 'daemon/cli/start.ts'),
+  )
+  expect(reached.packages).toEqual([])
+})
+
+function reachable(...entries: string[]): { packages: string[] } {
+  const seen = new Set<string>()
+  const packages = new Set<string>()
+  const visit = (file: string): void => {
+    if (seen.has(file)) return
+    seen.add(file)
+    const text = readFileSync(file, 'utf8')
+    // Static imports that are more than types; `await import()` is what keeps the rest away.
+    for (const [, what] of text.matchAll(/^(?:import|export)(?! type)[^'"]*?from '([^']+)'/gm)) {
+      if (what!.startsWith('.')) visit(resolve(file, '..', what!))
+      else if (!what!.startsWith('node:')) packages.add(what!)
+    }
+  }
+  for (const entry of entries) visit(entry)
+  return { packages: [...packages] }
+}

@@ -1,0 +1,72 @@
+// Runs a command line in this process, with a world of its own, and gives back what it wrote and its exit status.
+
+import { mkdtempSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join, resolve } from 'node:path'
+import type { Io } from '../../daemon/cli/context.ts'
+import { main } from '../../daemon/cli/run.ts'
+import type { RunNode } from '../../daemon/control/node.ts'
+
+export interface Result {
+  status: number
+  stdout: string
+  stderr: string
+}
+
+export interface CliOptions {
+  env?: Record<string, string>
+  runNode?: RunNode
+  onSignal?: Io['onSignal']
+  exit?: Io['exit']
+  tty?: boolean
+  onOutput?: (all: string) => void
+}
+
+export const freshHome = (): string => mkdtempSync(join(tmpdir(), 'waggle-cli-'))
+
+export async function waggle(argv: string[], options: CliOptions = {}): Promise<Result> {
+  let stdout = ''
+  let stderr = ''
+  const note = () => options.onOutput?.(stdout + stderr)
+  const io: Io = {
+    env: { XDG_STATE_HOME: '/nonexistent/state', XDG_CONFIG_HOME: '/nonexistent/config', ...options.env },
+    cwd: '/',
+    homedir: '/nonexistent',
+    tmpdir: tmpdir(),
+    uid: process.getuid?.() ?? 0,
+    platform: process.platform,
+    stdin: process.stdin,
+    stdout: {
+      isTTY: options.tty === true,
+      write: (text: string) => {
+        stdout += text
+        note()
+      },
+    },
+    stderr: {
+      isTTY: options.tty === true,
+      write: (text: string) => {
+        stderr += text
+        note()
+      },
+    },
+    clock: Date.now,
+    program: 'waggle',
+    packageRoot: resolve(import.meta.dirname, '../..'),
+    onSignal: options.onSignal ?? (() => () => {}),
+    exit:
+      options.exit ??
+      ((status) => {
+        throw new Error(`exit ${status}`)
+      }),
+    loadNode: async () => ({
+      runNode:
+        options.runNode ??
+        (() => {
+          throw new Error('no node here')
+        }),
+    }),
+  }
+  const status = await main(argv, io)
+  return { status, stdout, stderr }
+}

@@ -1,0 +1,16 @@
+import { expect, test } from 'vitest'
+import { suggest } from '../../daemon/config/suggest.ts'
+
+const words = ['status', 'stop', 'peers', 'config', 'checkpoint']
+
+test.each([
+  ['stauts', 'status'],
+  ['staus', 'status'],
+  ['pears', 'peers'],
+  ['check', 'checkpoint'],
+  ['sotp', 'stop'],
+])('%s is taken for %s', (typed, meant) => expect(suggest(typed, words)).toBe(meant))
+
+test.each(['x', 'frobnicate', ''])('nothing is guessed for "%s"', (typed) =>
+  expect(suggest(typed, words)).toBeUndefined(),
+)

@@ -1,0 +1,282 @@
+import { PassThrough } from 'node:stream'
+import { render } from 'ink'
+import { afterEach, describe, expect, test } from 'vitest'
+import type { Snapshot } from '../../protocol/api/index.ts'
+import { App, type AppProps } from '../../tui/app.tsx'
+import type { Store } from '../../tui/data/store.ts'
+import type { Sink } from '../../tui/screen/sink.ts'
+import { createTheme } from '../../tui/screen/theme.ts'
+import { TABS } from '../../tui/tabs/index.ts'
+import { createScriptedNode } from '../control/scripted-node.ts'
+import { type Emulator, openSink, readyStore, scriptedClient, until } from './screen.ts'
+
+const ends: Array<() => void> = []
+afterEach(() => {
+  for (const end of ends.splice(0)) end()
+})
+
+interface Screen {
+  emulator: Emulator
+  sink: Sink
+  store: Store
+  client: ReturnType<typeof scriptedClient>
+  press(keys: string): Promise<void>
+  resize(columns: number, rows: number): void
+  acted: string[]
+}
+
+interface ShowOptions {
+  columns: number
+  rows: number
+  snapshot?: () => Snapshot
+  ascii?: boolean
+  color?: boolean
+  clock?: () => number
+}
+
+async function show({
+  columns,
+  rows,
+  snapshot,
+  ascii = false,
+  color = false,
+  clock,
+}: ShowOptions): Promise<Screen> {
+  const node = createScriptedNode()
+  node.advance(400)
+  const client = scriptedClient(snapshot ?? node.snapshot)
+  const store = await readyStore(client, clock)
+  const { sink, emulator } = openSink(columns, rows)
+  const stdin = Object.assign(new PassThrough(), {
+    isTTY: true,
+    setRawMode: () => {},
+    ref: () => {},
+    unref: () => {},
+  })
+  const acted: string[] = []
+  const props: AppProps = {
+    store,
+    theme: createTheme({ ascii, color, env: { TERM: 'xterm-256color', LANG: 'C.UTF-8' } }),
+    size: { columns, rows },
+    intervalMs: 250,
+    host: undefined,
+    input: true,
+    onDetach: () => acted.push('detach'),
+    onSuspend: () => acted.push('suspend'),
+    onRepaint: () => sink.repaint(),
+    onPause: async (paused) => {
+      acted.push(paused ? 'pause' : 'resume')
+      return 'done'
+    },
+  }
+  const app = render(<App {...props} />, {
+    debug: true,
+    interactive: true,
+    stdout: sink as unknown as NodeJS.WriteStream,
+    stdin: stdin as unknown as NodeJS.ReadStream,
+    exitOnCtrlC: false,
+    patchConsole: false,
+  })
+  sink.on('resize', () => app.rerender(<App {...props} size={{ columns: sink.columns, rows: sink.rows }} />))
+  ends.push(() => {
+    store.close()
+    app.unmount()
+  })
+  await until(() => store.view().series.size > 0)
+  return {
+    emulator,
+    sink,
+    store,
+    client,
+    acted,
+    async press(keys) {
+      stdin.write(keys)
+      // ink holds a lone Escape back for a moment, to see whether it begins a longer key.
+      await new Promise((resolve) => setTimeout(resolve, keys === '\u001b' ? 60 : 15))
+    },
+    resize(nextColumns, nextRows) {
+      emulator.resize(nextColumns, nextRows)
+      sink.resize(nextColumns, nextRows)
+    },
+  }
+}
+
+const SIZES = [
+  [100, 30],
+  [80, 24],
+  [60, 15],
+  [200, 60],
+  [39, 9],
+] as const
+
+describe.each(SIZES)('at %i x %i', (columns, rows) => {
+  test('the overview fills the screen and answers the questions', async () => {
+    const { emulator } = await show({ columns, rows })
+    const text = await emulator.text()
+    for (const row of text) expect([...row].length).toBeLessThanOrEqual(columns)
+    const all = text.join('\n')
+    expect(all).toContain('TRAINING')
+    expect(all).toMatch(/reward 0\.6\d\d|r 0\.6\d\d/)
+    if (rows < 10) return
+    expect(all).toMatch(/peers +1/)
+    expect(all).toMatch(/held-out \d\d\.\d %/)
+    expect(all).toContain('q detach')
+    if (rows < 24) return
+    expect(text.at(-1)).toContain('live 250 ms')
+    // Every box is closed: as many corners on the left as on the right, top and bottom.
+    for (const pair of ['╭╮', '╰╯', '╭╰']) expect(countOf(all, pair[0]!)).toBe(countOf(all, pair[1]!))
+  })
+
+  test.each(TABS.map((tab, i) => [tab.title, String(i + 1)]))(
+    '%s draws with nothing known, too',
+    async (_title, key) => {
+      const bare = createScriptedNode().snapshot()
+      const screen = await show({
+        columns,
+        rows,
+        snapshot: () => ({ v: 1, time: bare.time, state: 'STARTING', node: bare.node }),
+      })
+      await screen.press(key)
+      const all = (await screen.emulator.text()).join('\n')
+      expect(all).toContain('STARTING')
+      expect(all).not.toMatch(/NaN|undefined|Infinity|\[object/)
+    },
+  )
+})
+
+const countOf = (text: string, character: string): number => text.split(character).length - 1
+
+test('the picture at 100 x 30', async () => {
+  const { emulator } = await show({ columns: 100, rows: 30 })
+  const text = (await emulator.text()).map((row) => row.replace(/\d\d:\d\d/g, 'hh:mm'))
+  expect(text.join('\n')).toMatchSnapshot()
+})
+
+test('in ASCII mode not one character is beyond ASCII', async () => {
+  for (const [columns, rows] of SIZES) {
+    const { emulator } = await show({ columns, rows, ascii: true })
+    expect((await emulator.text()).join('\n')).toMatch(/^[\x20-\x7e\n]*$/)
+  }
+})
+
+test('without colour no colour code is written; with it the Okabe-Ito hues are', async () => {
+  const plain = await show({ columns: 100, rows: 30 })
+  await plain.emulator.text()
+  expect(plain.emulator.raw()).not.toMatch(/\u001b\[(?:\d+;)*(?:3\d|4\d)(?:;\d+)*m/)
+  const coloured = await show({ columns: 100, rows: 30, color: true })
+  await coloured.emulator.text()
+  expect(coloured.emulator.raw()).toContain('\u001b[38;5;75m')
+})
+
+test('no row flashes while numbers change', async () => {
+  const node = createScriptedNode()
+  node.advance(100)
+  const screen = await show({ columns: 100, rows: 30, snapshot: node.snapshot })
+  for (let i = 0; i < 40; i++) {
+    node.advance(3)
+    screen.client.push({ v: 1, id: 0, time: 0, type: 'snapshot', snapshot: node.snapshot() })
+    await until(() => screen.store.view().snapshot?.training?.step === 103 + i * 3)
+    await new Promise((resolve) => setTimeout(resolve, 5))
+  }
+  expect(await screen.emulator.flashes()).toBe(0)
+  expect((await screen.emulator.text())[0]).toContain('step 220')
+})
+
+test('nothing is written when nothing has changed', async () => {
+  const screen = await show({ columns: 100, rows: 30 })
+  const snapshot = screen.store.view().snapshot!
+  await screen.emulator.text()
+  const before = screen.emulator.raw().length
+  screen.client.push({ v: 1, id: 0, time: 0, type: 'snapshot', snapshot })
+  await new Promise((resolve) => setTimeout(resolve, 50))
+  expect(screen.emulator.raw().length).toBe(before)
+})
+
+test('a live resize leaves a whole picture at each size', async () => {
+  const screen = await show({ columns: 100, rows: 30 })
+  for (const [columns, rows] of [
+    [80, 24],
+    [60, 15],
+    [120, 36],
+    [100, 30],
+    [39, 9],
+    [80, 24],
+  ] as const) {
+    screen.resize(columns, rows)
+    await new Promise((resolve) => setTimeout(resolve, 20))
+    const text = await screen.emulator.text()
+    expect(text[0]).toContain('TRAINING')
+    if (rows > 10) expect(text[rows - 1]).toContain('q detach')
+    expect(text.join('').split('TRAINING').length - 1).toBe(1)
+  }
+})
+
+describe('when the daemon goes', () => {
+  test('the last picture stays, marked LOST with its age, and comes back to life', async () => {
+    let now = 1000
+    let answers = true
+    const node = createScriptedNode()
+    node.advance(77)
+    const screen = await show({ columns: 100, rows: 30, snapshot: node.snapshot, clock: () => now })
+    screen.client.health = async () => {
+      if (!answers) throw new Error('nobody there')
+      return { v: 1, state: 'TRAINING', name: 'x', peerId: 'x', pid: 1, version: '0', run: 'r2' }
+    }
+    answers = false
+    screen.client.hangUp()
+    await until(() => screen.store.view().contact === 'lost')
+    now = 13_000
+    await until(async () => (await screen.emulator.text())[0]!.includes('12 s'))
+    const text = await screen.emulator.text()
+    expect(text[0]).toMatch(/LOST +no contact for 12 s +bold-cricket, last seen at step 77/)
+    expect(text.join('\n')).toContain('Learning')
+    answers = true
+    await screen.press('r')
+    await until(async () => (await screen.emulator.text())[0]!.includes('TRAINING'))
+  })
+})
+
+describe('keys', () => {
+  test('q and Ctrl-C detach, Ctrl-Z suspends', async () => {
+    const screen = await show({ columns: 80, rows: 24 })
+    await screen.press('q')
+    await screen.press('\u0003')
+    await screen.press('\u001a')
+    expect(screen.acted).toEqual(['detach', 'detach', 'suspend'])
+  })
+
+  test('pausing asks first, and only y means yes', async () => {
+    const screen = await show({ columns: 100, rows: 30 })
+    await screen.press('p')
+    expect((await screen.emulator.text()).at(-1)).toContain('Pause training')
+    await screen.press('n')
+    expect(screen.acted).toEqual([])
+    await screen.press('p')
+    await screen.press('y')
+    expect(screen.acted).toEqual(['pause'])
+  })
+
+  test('Space holds the picture still', async () => {
+    const node = createScriptedNode()
+    node.advance(5)
+    const screen = await show({ columns: 100, rows: 30, snapshot: node.snapshot })
+    await screen.press(' ')
+    node.advance(5)
+    screen.client.push({ v: 1, id: 0, time: 0, type: 'snapshot', snapshot: node.snapshot() })
+    await until(() => screen.store.view().snapshot?.training?.step === 10)
+    await new Promise((resolve) => setTimeout(resolve, 20))
+    const text = await screen.emulator.text()
+    expect(text[0]).toContain('step 5')
+    expect(text.at(-1)).toContain('held still')
+  })
+
+  test('? explains every key', async () => {
+    const screen = await show({ columns: 100, rows: 30 })
+    await screen.press('?')
+    const all = (await screen.emulator.text()).join('\n')
+    for (const word of ['Overview', 'next tab', 'hold the picture still', 'leave; the daemon goes on'])
+      expect(all).toContain(word)
+    await screen.press('\u001b')
+    expect((await screen.emulator.text()).join('\n')).toContain('Learning')
+  })
+})

@@ -1,0 +1,102 @@
+// The real program on a real pty. Only this sees what the terminal does with it: drift, leftovers, job control.
+
+import { type ChildProcess, execFileSync, spawn, spawnSync } from 'node:child_process'
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join, resolve } from 'node:path'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { until } from './screen.ts'
+
+const ROOT = resolve(import.meta.dirname, '../..')
+const NODE = `${process.execPath} --import tsx`
+const SERVER = `waggle-test-${process.pid}`
+const installed = spawnSync('tmux', ['-V']).status === 0
+
+const tmux = (...args: string[]): string =>
+  execFileSync('tmux', ['-L', SERVER, ...args], { encoding: 'utf8', env: { ...process.env, TMUX: '' } })
+const screen = (): string => tmux('capture-pane', '-p', '-t', 'top')
+const sees = (what: RegExp) =>
+  until(() => what.test(screen()), 15_000).catch(() => expect(screen()).toMatch(what))
+
+let home = ''
+let daemon: ChildProcess
+
+function startDaemon(): ChildProcess {
+  return spawn(
+    process.execPath,
+    ['--import', 'tsx', join(ROOT, 'test/cli/scripted-waggle.ts'), 'up', '--home', home],
+    {
+      cwd: ROOT,
+      stdio: 'ignore',
+      env: { ...process.env, STEP_MS: '250' },
+    },
+  )
+}
+
+describe.skipIf(!installed)('in tmux', () => {
+  beforeAll(() => {
+    home = mkdtempSync(join(tmpdir(), 'waggle-tmux-'))
+    daemon = startDaemon()
+    tmux(
+      '-f',
+      '/dev/null',
+      'new-session',
+      '-d',
+      '-x',
+      '100',
+      '-y',
+      '30',
+      '-s',
+      'top',
+      `cd ${ROOT}; PS1='shell> ' exec bash --norc -i`,
+    )
+    tmux('set-option', '-g', 'default-terminal', 'screen-256color')
+  })
+  afterAll(() => {
+    tmux('kill-server')
+    daemon.kill('SIGKILL')
+    rmSync(home, { recursive: true, force: true })
+  })
+
+  test('the screen is whole at each size, survives the daemon, job control, and leaves nothing behind', async () => {
+    await until(() => spawnSync('test', ['-S', join(home, 'control.sock')]).status === 0, 15_000)
+    tmux('send-keys', '-t', 'top', `echo before; ${NODE} daemon/cli/waggle.ts top --home ${home}`, 'Enter')
+    await sees(/TRAINING +step \d+/)
+    await sees(/╭─ Learning [\s\S]*Needs attention/)
+
+    for (const [columns, rows, marks] of [
+      [80, 24, /^ ● TRAINING[\s\S]*╭─ Learning[\s\S]*q detach/],
+      [60, 15, /^ ● TRAINING[\s\S]*reward 0\.\d+[\s\S]*q detach/],
+      [100, 30, /^ ● TRAINING[\s\S]*╭─ Needs attention[\s\S]*q detach/],
+    ] as const) {
+      tmux('resize-window', '-t', 'top', '-x', String(columns), '-y', String(rows))
+      await sees(marks)
+      const lines = screen().trimEnd().split('\n')
+      expect(lines).toHaveLength(rows)
+      expect(screen().split('TRAINING').length - 1).toBe(1)
+    }
+
+    tmux('send-keys', '-t', 'top', 'C-z')
+    await sees(/Stopped[\s\S]*shell>/)
+    tmux('send-keys', '-t', 'top', 'fg', 'Enter')
+    await sees(/^ ● TRAINING[\s\S]*╭─ Needs attention[\s\S]*q detach/)
+
+    daemon.kill('SIGKILL')
+    await sees(/^ ✖ LOST +no contact for \d+ s +bold-cricket, last seen at step \d+[\s\S]*╭─ Learning/)
+    daemon = startDaemon()
+    await sees(/^ ● TRAINING +step \d+/)
+
+    tmux('send-keys', '-t', 'top', 'q')
+    await sees(/The daemon goes on/)
+    tmux('send-keys', '-t', 'top', 'echo left with $?', 'Enter')
+    await sees(/left with 0/)
+    const after = screen()
+    expect(after).toContain('echo before')
+    expect(after).not.toContain('Learning')
+    expect(
+      tmux('display-message', '-p', '-t', 'top', '#{alternate_on} #{cursor_flag} #{wrap_flag}').trim(),
+    ).toBe('0 1 1')
+    tmux('send-keys', '-t', 'top', 'echo typed', 'Enter')
+    await sees(/^typed$/m)
+  }, 60_000)
+})

@@ -1,0 +1,87 @@
+import { expect, test } from 'vitest'
+import type { SeriesPoint } from '../../protocol/api/index.ts'
+import { visibleWidth } from '../../tui/screen/sink.ts'
+import { createTheme } from '../../tui/screen/theme.ts'
+import { bar, lineChart, sparkline } from '../../tui/widgets/chart.ts'
+import { evenly } from '../../tui/widgets/curve.ts'
+import { fitRow, spread } from '../../tui/widgets/row.ts'
+
+const theme = createTheme({ ascii: false, color: false, env: {} })
+const colour = createTheme({ ascii: false, color: true, env: { TERM: 'xterm-256color' } })
+const ascii = createTheme({ ascii: true, color: false, env: {} })
+const label = (v: number) => v.toFixed(2)
+
+test('a chart is exactly as large as asked, for any data', () => {
+  for (const values of [
+    [],
+    [1],
+    [1, 1, 1],
+    [0, 1, 0, 1],
+    [Number.NaN, 1, 2],
+    Array.from({ length: 5000 }, Math.sin),
+    [1e-9, 2e9],
+  ]) {
+    for (const [width, height] of [
+      [60, 8],
+      [20, 3],
+      [7, 1],
+      [100, 20],
+    ] as const) {
+      for (const t of [theme, ascii]) {
+        const rows = lineChart({ values }, { width, height, label }, t)
+        expect(rows).toHaveLength(height)
+        for (const row of rows) expect([...row].length).toBe(width)
+      }
+    }
+  }
+})
+
+test('a rising line rises', () => {
+  const rows = lineChart({ values: [0, 1] }, { width: 20, height: 4, label }, theme)
+  expect(rows[0]!.trimEnd()).toHaveLength(20)
+  expect(rows[0]).toMatch(/^1\.00 ┤/)
+  expect(rows[3]).toMatch(/^0\.00 ┤[^ ]/)
+})
+
+test('bars fill by eighths and keep their width', () => {
+  expect(bar(0.5, 4, theme)).toBe('██  ')
+  expect(bar(1, 3, theme)).toBe('███')
+  expect(bar(0.0626, 2, theme)).toBe('▏ ')
+  expect(bar(2, 3, theme)).toBe('███')
+  expect(bar(undefined, 3, theme)).toBe('   ')
+  expect(bar(0.5, 4, ascii)).toBe('##  ')
+})
+
+test('sparklines take the newest to the right', () => {
+  expect(sparkline([0, 1], 4, theme)).toBe('  ▁█')
+  expect(sparkline([], 4, theme)).toBe('    ')
+  expect([
+    ...sparkline(
+      Array.from({ length: 99 }, (_, i) => i),
+      5,
+      theme,
+    ),
+  ]).toHaveLength(5)
+})
+
+test('rows are cut and filled by what is seen, not by colour codes', () => {
+  const row = [['ok', 'good'], ' and ', ['bold', 'bold']] as const
+  expect(visibleWidth(fitRow(row, 15, theme))).toBe(15)
+  const plain = fitRow(row, 8, colour).replace(/\u001b\[[0-9;]*m/g, '')
+  expect(plain).toBe('good an…')
+  expect(fitRow(spread('left', 'right', 12), 12, theme)).toBe('left   right')
+  expect(fitRow(spread('much too long', 'right', 12), 12, theme)).toBe('much t right')
+})
+
+test('a curve is even in time however its points lie', () => {
+  const points: SeriesPoint[] = [
+    [0, 0, 0],
+    [1000, 1, 10],
+    [1100, 2, 11],
+    [1200, 3, 12],
+    [2000, 4, 20],
+  ]
+  const values = evenly(points, 5)
+  expect(values).toHaveLength(5)
+  for (let i = 1; i < values.length; i++) expect(values[i]!).toBeGreaterThan(values[i - 1]!)
+})

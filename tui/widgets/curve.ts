@@ -1,0 +1,41 @@
+// A series laid out evenly in time, as charts need it: points may be dense where they are new and sparse where old.
+
+import type { SeriesPoint } from '../../protocol/api/index.ts'
+
+export interface Window {
+  /** Minutes back from the last point; 0 for all. */
+  minutes: number
+}
+
+export function inWindow(points: readonly SeriesPoint[], { minutes }: Window): readonly SeriesPoint[] {
+  const last = points.at(-1)
+  if (!last || minutes <= 0) return points
+  return points.filter(([time]) => time >= last[0] - minutes * 60_000)
+}
+
+/** One value per column: the mean of the points there, or a point on the line to the next where there are none. */
+export function evenly(points: readonly SeriesPoint[], columns: number): number[] {
+  const [first, last] = [points[0], points.at(-1)]
+  if (!first || !last || columns < 1) return []
+  const span = last[0] - first[0]
+  if (span <= 0 || points.length < 2) return points.map(([, , value]) => value)
+  const values: number[] = []
+  let next = 0
+  for (let column = 0; column < columns; column++) {
+    const end = first[0] + (span * (column + 1)) / columns
+    let sum = 0
+    let count = 0
+    while (next < points.length && (points[next]![0] <= end || column === columns - 1)) {
+      sum += points[next]![2]
+      count += 1
+      next += 1
+    }
+    if (count > 0) values.push(sum / count)
+    else values.push(between(points[next - 1]!, points[next]!, end))
+  }
+  return values
+}
+
+function between(a: SeriesPoint, b: SeriesPoint, time: number): number {
+  return a[2] + ((b[2] - a[2]) * (time - a[0])) / (b[0] - a[0])
+}
