@@ -27,7 +27,7 @@ export interface Wanted {
   random?: () => number
 }
 
-/** Picks from entries that are given newest first, and returns them in that order. */
+/** Picks from entries that are given newest first. The least used come back as such, others newest first. */
 export function select<Entry extends PoolEntry>(
   newestFirst: Entry[],
   { count, where = () => true, order, random }: Wanted,

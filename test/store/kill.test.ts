@@ -1,0 +1,83 @@
+// kill -9 in the middle of everything, again and again, on one home: what was acknowledged is there afterwards.
+// (What only a power cut can show is in checkpoints.test.ts.) WAGGLE_KILLS=200 for the long run.
+
+import { type ChildProcess, spawn } from 'node:child_process'
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { createInterface } from 'node:readline'
+import { describe, expect, it } from 'vitest'
+import { createCheckpoints } from '../../daemon/store/checkpoints.ts'
+import { openDatabase } from '../../daemon/store/database.ts'
+import { nodeDisk as disk } from '../../daemon/store/node-disk.ts'
+import { createPool } from '../../daemon/store/pool.ts'
+import { plainGroup } from './groups.ts'
+import { seeded } from './random.ts'
+
+const KILLS = Number(process.env.WAGGLE_KILLS ?? 5)
+const VICTIM = join(import.meta.dirname, 'victim.ts')
+
+interface Life {
+  resumed?: { step: number; next: number; pooled: number; ms: number }
+  saved: number
+  pooled: number
+  complaints: string[]
+}
+
+/** Lets a victim live for `ms` after it has resumed; returns what it had acknowledged. */
+async function live(home: string, ms: number): Promise<Life> {
+  const started = performance.now()
+  const child: ChildProcess = spawn(process.execPath, ['--import', 'tsx', VICTIM, home], {
+    stdio: ['ignore', 'pipe', 'pipe'],
+  })
+  const life: Life = { saved: 0, pooled: 0, complaints: [] }
+  createInterface({ input: child.stderr! }).on('line', (line) => life.complaints.push(line))
+  createInterface({ input: child.stdout! }).on('line', (line) => {
+    const [word, ...rest] = line.split(' ')
+    const [a, b, c] = rest.map(Number)
+    if (word === 'resumed') {
+      life.resumed = { step: a!, next: b!, pooled: c!, ms: performance.now() - started }
+      setTimeout(() => child.kill('SIGKILL'), ms)
+    } else if (word === 'saved') life.saved = a!
+    else if (word === 'pooled') life.pooled = a!
+    else if (rest[0] === 'warn' || rest[0] === 'error') life.complaints.push(line)
+  })
+  await new Promise((resolve) => child.on('close', resolve))
+  return life
+}
+
+describe('a daemon that is killed', () => {
+  it(`${KILLS} times resumes with all that it had acknowledged, and no lock in its way`, async () => {
+    const home = await mkdtemp(join(tmpdir(), 'waggle-kill-'))
+    const random = seeded(5)
+    let before: Life | undefined
+    for (let i = 0; i < KILLS; i++) {
+      const life = await live(home, 20 + random() * 280)
+      expect(life.complaints).toEqual([])
+      expect(life.resumed).toBeDefined()
+      if (before) {
+        // At most what was under way is there beside what was acknowledged: one save, one round of groups.
+        expect(life.resumed!.step - Math.max(before.saved, before.resumed!.step)).toBeOneOf([0, 1])
+        expect(life.resumed!.next - Math.max(before.pooled, before.resumed!.next)).toBeOneOf([0, 20])
+        expect(life.resumed!.pooled).toBeGreaterThanOrEqual(Math.min(200, life.resumed!.next))
+      }
+      expect(life.resumed!.ms).toBeLessThan(5000)
+      before = life
+    }
+    expect(before!.resumed!.step).toBeGreaterThan(0)
+
+    const log = () => {}
+    const checkpoints = await createCheckpoints(
+      { directory: join(home, 'checkpoints') },
+      { disk, clock: () => 0, log },
+    )
+    expect((await checkpoints.latest())!.manifest.step).toBeGreaterThanOrEqual(before!.saved)
+    const database = await openDatabase({ directory: join(home, 'store') }, { log })
+    const pool = await createPool({ capacityGroups: 200 }, { database, log })
+    const [newest] = pool.select({ origin: 'own', count: 1, order: 'newest' })
+    expect(newest!.group).toStrictEqual(plainGroup(newest!.group.policy.version))
+    expect(newest!.group.policy.version).toBeGreaterThanOrEqual(before!.pooled - 1)
+    await database.close()
+    await rm(home, { recursive: true })
+  }, 600_000)
+})
