@@ -29,6 +29,8 @@ export interface Tokenizer {
   /** A completion's text, without stop tokens and other special ones. */
   decodeCompletion(tokens: Int32Array): string
   encode(text: string): Int32Array
+  /** True for tokens that stand for structure, not for text, and for ids that stand for nothing. */
+  isSpecial(token: number): boolean
 }
 
 /** What every question is preceded by, for models whose template has a place for it. */
@@ -41,6 +43,9 @@ export function createTokenizer({ tokenizer, config, generation }: TokenizerFile
   const template = source === undefined ? undefined : attempt('the chat template', () => new Template(source))
   const stopTokens = stopTokensOf(generation, config, core)
   const stops = new Set(stopTokens)
+  const special = new Set(
+    [...core.get_added_tokens_decoder()].filter(([, token]) => token.special).map(([id]) => id),
+  )
   const encode = (text: string): Int32Array =>
     Int32Array.from(core.encode(text, { add_special_tokens: false }).ids)
 
@@ -50,6 +55,7 @@ export function createTokenizer({ tokenizer, config, generation }: TokenizerFile
       .digest('hex'),
     stopTokens,
     encode,
+    isSpecial: (token) => stops.has(token) || special.has(token) || core.id_to_token(token) === undefined,
     encodePrompt(question) {
       if (!template) return encode(`${question}\n`)
       const text = template.render({

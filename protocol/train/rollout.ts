@@ -72,3 +72,8 @@ export function isZeroSignal(rewards: readonly number[]): boolean {
   }
   return !(high - low >= 1e-6)
 }
+
+/** True iff a group-relative estimator can learn from the group. */
+export function hasSignal(group: Group): boolean {
+  return !isZeroSignal(group.rollouts.map(({ reward }) => reward))
+}

@@ -1,0 +1,31 @@
+// Named streams of random numbers from one seed: what draws from one never disturbs another, and every run with the
+// same seed draws the same.
+
+import { createHash } from 'node:crypto'
+import type { Random } from '../../protocol/plugin/index.ts'
+
+/** xoshiro128** (Blackman & Vigna 2018), its state taken from SHA-256 of seed and name. */
+export function randomStream(seed: number, name: string): Random {
+  const digest = createHash('sha256').update(`${seed}/${name}`).digest()
+  let a = digest.readUInt32LE(0)
+  let b = digest.readUInt32LE(4)
+  let c = digest.readUInt32LE(8)
+  let d = digest.readUInt32LE(12) | 1
+  const rotate = (x: number, k: number): number => (x << k) | (x >>> (32 - k))
+  return () => {
+    const result = Math.imul(rotate(Math.imul(b, 5), 7), 9) >>> 0
+    const t = b << 9
+    c ^= a
+    d ^= b
+    b ^= c
+    a ^= d
+    c ^= t
+    d = rotate(d, 11)
+    return result / 2 ** 32
+  }
+}
+
+/** A whole number in [0, 2^32) from a seed and a name. */
+export function hash32(seed: number, name: string): number {
+  return createHash('sha256').update(`${seed}/${name}`).digest().readUInt32LE(0)
+}

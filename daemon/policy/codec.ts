@@ -1,0 +1,20 @@
+// The tokenizer as the swarm uses it on other nodes' rollouts: ids are turned into text only if nothing hides in them.
+
+import type { Tokenizer } from './tokenizer.ts'
+
+export function codecOf(tokenizer: Tokenizer, vocabulary: number) {
+  const stops = new Set(tokenizer.stopTokens)
+  return {
+    tokenizer: tokenizer.digest,
+    encodePrompt: tokenizer.encodePrompt,
+    encodeCompletion: tokenizer.encodeCompletion,
+    decodeCompletion(ids: Int32Array): string | undefined {
+      for (const [i, id] of ids.entries()) {
+        if (id < 0 || id >= vocabulary) return undefined
+        const atEnd = i === ids.length - 1
+        if (tokenizer.isSpecial(id) && !(atEnd && stops.has(id))) return undefined
+      }
+      return tokenizer.decodeCompletion(ids)
+    },
+  }
+}

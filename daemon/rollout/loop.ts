@@ -1,0 +1,88 @@
+// The generate loop: while there is room for more, asks prompts, writes rollouts, verifies them and hands the groups
+// on. It waits for nobody but for room: rollouts that would be too old before they are used are not written.
+
+import type { Random, SelectView } from '../../protocol/plugin/index.ts'
+import type { Group } from '../../protocol/train/index.ts'
+import type { Host } from '../host/host.ts'
+import type { LivePolicy } from '../policy/live-policy.ts'
+import { generateRound } from './generate.ts'
+import type { TaskBook } from './tasks.ts'
+import type { Waker } from './waker.ts'
+
+export interface RolloutLoopOptions {
+  groupSize: number
+  groupsPerRound: number
+  temperature: number
+  maxNewTokens: number
+  /** Own groups with a signal that may wait to be trained on. */
+  maxWaiting: number
+  author: string
+}
+
+export interface RolloutLoopCollaborators {
+  policy: LivePolicy
+  host: Host
+  tasks: TaskBook
+  /** Own groups with a signal that wait to be trained on. */
+  waiting(): number
+  /** Woken when groups have been taken or the node resumes. */
+  changed: Waker
+  isPaused(): boolean
+  /** Random numbers for the next round; another stream for each, also after a restart. */
+  roundRandom(): Random
+  now(): number
+  monotonic(): number
+  sleep(ms: number, signal: AbortSignal): Promise<void>
+  onGroup(group: Group): void | Promise<void>
+  onRound(round: { seconds: number; tokens: number; groups: number }): void
+  onError(error: unknown): void
+}
+
+/** First pause after a failure; doubled up to half a minute while it goes on failing. */
+const RETRY_MS = 500
+
+export async function runRolloutLoop(
+  options: RolloutLoopOptions,
+  by: RolloutLoopCollaborators,
+  signal: AbortSignal,
+): Promise<void> {
+  const view: SelectView = { tasks: by.tasks.view, rollouts: options.groupSize }
+  let retry = RETRY_MS
+  while (!signal.aborted) {
+    const seen = by.changed.count
+    if (by.isPaused() || by.waiting() >= options.maxWaiting) {
+      await by.changed.after(seen, signal)
+      continue
+    }
+    try {
+      const started = by.monotonic()
+      const random = by.roundRandom()
+      const asks = await by.host.select(view, options.groupsPerRound, by.policy.reference().version)
+      const round = await generateRound(
+        {
+          asks,
+          policy: by.policy.reference(),
+          maxNewTokens: options.maxNewTokens,
+          temperature: options.temperature,
+          author: options.author,
+          sampleSeed: () => Math.floor(random() * 2 ** 32),
+          now: by.now,
+          signal,
+        },
+        { engine: by.policy.sampler, tokenizer: by.policy.model.tokenizer, tasks: by.tasks },
+      )
+      by.onRound({
+        seconds: (by.monotonic() - started) / 1000,
+        tokens: round.tokens,
+        groups: round.groups.length,
+      })
+      for (const group of round.groups) await by.onGroup(group)
+      retry = RETRY_MS
+    } catch (error) {
+      if (signal.aborted) return
+      by.onError(error)
+      await by.sleep(retry, signal).catch(() => {})
+      retry = Math.min(retry * 2, 30_000)
+    }
+  }
+}

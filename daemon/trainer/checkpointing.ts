@@ -1,0 +1,126 @@
+// What a checkpoint of a node holds, and how it is read back: weights, optimizer moments, and the counters without which
+// a continued run would repeat itself.
+
+import { WaggleError } from '../../protocol/errors.ts'
+import { type DecoderSpec, parameterShapes, type Weights } from '../engine/decoder.ts'
+import type { Engine } from '../engine/engine.ts'
+import type { PolicyState } from '../policy/live-policy.ts'
+import { encodeSafetensors, openWeights, type TensorSource } from '../policy/safetensors.ts'
+import type { Checkpoint, Checkpoints } from '../store/checkpoints.ts'
+import type { Disk } from '../store/disk.ts'
+
+export interface NodeState {
+  version: number
+  optimizerSteps: number
+  /** Rounds of prompts asked since the lineage's start: where the sampling seeds go on. */
+  rounds: number
+  counters: Record<string, number>
+}
+
+const WEIGHTS = 'model.safetensors'
+const MOMENTS = 'optimizer.safetensors'
+const STATE = 'state.json'
+
+export async function saveNode(
+  {
+    version,
+    lineage,
+    rounds,
+    counters,
+    spec,
+  }: Omit<NodeState, 'optimizerSteps'> & { lineage: string; spec: DecoderSpec },
+  { trainer, checkpoints }: { trainer: Engine; checkpoints: Checkpoints },
+): Promise<Checkpoint> {
+  const [weights, optimizer] = await Promise.all([trainer.weights(), trainer.optimizer()])
+  const shapes = parameterShapes(spec)
+  const tensors = (prefix: string, values: Weights): Record<string, TensorSource> =>
+    Object.fromEntries([...shapes].map(([name, shape]) => [prefix + name, { shape, data: values[name]! }]))
+  const state: NodeState = { version, optimizerSteps: optimizer.steps, rounds, counters }
+  return checkpoints.save({
+    step: version,
+    policyVersion: version,
+    lineage,
+    files: {
+      // A weight that is not finite is never saved (reliability.md, G08).
+      [WEIGHTS]: encodeSafetensors({
+        tensors: tensors('', weights),
+        metadata: { format: 'pt' },
+        finite: true,
+      }).content,
+      [MOMENTS]: encodeSafetensors({
+        tensors: { ...tensors('first.', optimizer.first), ...tensors('second.', optimizer.second) },
+        finite: true,
+      }).content,
+      [STATE]: `${JSON.stringify(state, null, 2)}\n`,
+    },
+  })
+}
+
+export interface Restored {
+  checkpoint: Checkpoint
+  policy: PolicyState
+  state: NodeState
+}
+
+/** The newest checkpoint that verifies, if there is any. Throws E_CHECKPOINT if it belongs to another model. */
+export async function restoreNode(
+  { lineage, spec }: { lineage: string; spec: DecoderSpec },
+  { checkpoints, disk }: { checkpoints: Checkpoints; disk: Disk },
+): Promise<Restored | undefined> {
+  const checkpoint = await checkpoints.latest()
+  if (!checkpoint) return undefined
+  if (checkpoint.manifest.lineage !== lineage) {
+    throw new WaggleError(
+      'E_CHECKPOINT',
+      `the checkpoints in this home continue another model than model.path names`,
+      {
+        hint: 'Set model.path back, start the new model in a home of its own (--home DIR), or move the checkpoints away.',
+        data: { directory: checkpoint.directory, lineage: checkpoint.manifest.lineage, model: lineage },
+      },
+    )
+  }
+  const state = await readState(checkpoint, disk)
+  const weights = await readAll(checkpoint.path(WEIGHTS), [''], spec, disk)
+  const moments = await readAll(checkpoint.path(MOMENTS), ['first.', 'second.'], spec, disk)
+  return {
+    checkpoint,
+    state,
+    policy: {
+      version: state.version,
+      weights: weights['']!,
+      optimizer: { steps: state.optimizerSteps, first: moments['first.']!, second: moments['second.']! },
+    },
+  }
+}
+
+async function readAll(
+  path: string,
+  prefixes: readonly string[],
+  spec: DecoderSpec,
+  disk: Disk,
+): Promise<Record<string, Weights>> {
+  const source = await openWeights({ path }, { disk })
+  try {
+    const all: Record<string, Weights> = {}
+    for (const prefix of prefixes) {
+      const weights: Weights = {}
+      for (const name of parameterShapes(spec).keys()) weights[name] = await source.readFloat32(prefix + name)
+      all[prefix] = weights
+    }
+    return all
+  } finally {
+    await source.close()
+  }
+}
+
+async function readState(checkpoint: Checkpoint, disk: Disk): Promise<NodeState> {
+  const file = await disk.open(checkpoint.path(STATE), 'read')
+  try {
+    // The manifest has vouched for the file's size and hash; a state is a few hundred bytes.
+    const bytes = new Uint8Array(1 << 20)
+    const read = await file.read(bytes, 0)
+    return JSON.parse(new TextDecoder().decode(bytes.subarray(0, read))) as NodeState
+  } finally {
+    await file.close()
+  }
+}
