@@ -1,0 +1,175 @@
+// What goes wrong at the start of a daemon: each gets one clear message with a next step, the documented exit status,
+// and no stack trace.
+
+import { chmod, cp, mkdir, readFile, truncate, writeFile } from 'node:fs/promises'
+import { createServer } from 'node:net'
+import { join } from 'node:path'
+import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
+import { type ErrorCode, EXIT } from '../../protocol/errors.ts'
+import {
+  asRoot,
+  type Finished,
+  killAll,
+  NOBODY,
+  type Options,
+  ROOT,
+  startDaemon,
+  temporary,
+  waggle,
+} from './daemon.ts'
+
+let folder: Awaited<ReturnType<typeof temporary>>
+let home: string
+let n = 0
+beforeAll(async () => {
+  folder = await temporary()
+  await chmod(folder.path, 0o755)
+})
+afterEach(killAll)
+afterAll(() => folder.remove())
+
+const freshHome = () => {
+  home = join(folder.path, `home${n++}`)
+  return home
+}
+
+async function refusal(args: readonly string[], options?: Options): Promise<Finished> {
+  return await waggle([...args, ...(args.includes('--home') ? [] : ['--home', freshHome()])], options)
+}
+
+/** One `error:` line, one `try` line, the code; nothing that looks like a stack. */
+function expectClear(
+  { status, stdout, stderr }: Finished,
+  code: ErrorCode,
+  exit: number,
+  message: RegExp,
+): void {
+  expect(stderr).toMatch(message)
+  expect(stderr.match(/^error: /gm)).toHaveLength(1)
+  expect(stderr).toMatch(/^ {2}try {3}\S/m)
+  expect(stderr).toContain(code)
+  expect(stderr + stdout).not.toMatch(/\n\s+at |This is a bug|undefined|\[object/)
+  expect(status).toBe(exit)
+}
+
+/** A peer ID of nobody: well-formed, from a key that was thrown away. */
+const NOBODYS_ID = '12D3KooWD3eckifWpRn9wQpMG9R9hX3sD158z7EqHWmweQAJU5SA'
+
+describe('a daemon that cannot start says why and what to do', () => {
+  it('unknown option', async () => {
+    expectClear(await refusal(['up', '--hoem', '/tmp/x']), 'E_USAGE', EXIT.usage, /--hoem/)
+  })
+
+  it('unknown command', async () => {
+    expectClear(await refusal(['upp']), 'E_USAGE', EXIT.usage, /upp/)
+  })
+
+  it('config that is not TOML, with an unknown key, with a wrong value: all problems at once, with their lines', async () => {
+    await mkdir(freshHome())
+    const config = join(home, 'config.toml')
+    await writeFile(config, '[training\nown_groups = 4\n')
+    expectClear(await refusal(['up', '--home', home]), 'E_CONFIG', EXIT.config, /config\.toml/)
+    await writeFile(config, '[training]\nown_gruops = 4\nlearning_rate = "fast"\n')
+    const result = await refusal(['up', '--home', home])
+    expectClear(result, 'E_CONFIG', EXIT.config, /config\.toml:2.*own_gruops/s)
+    expect(result.stderr).toMatch(/config\.toml:3.*learning_rate/s)
+  })
+
+  it('config file that is named but not there', async () => {
+    const result = await refusal(['up', '--config', join(folder.path, 'absent.toml')])
+    expectClear(result, 'E_CONFIG', EXIT.config, /absent\.toml/)
+  })
+
+  it('model that is missing', async () => {
+    const result = await refusal(['up', '--no-swarm', '--model', join(folder.path, 'absent')])
+    expectClear(result, 'E_MODEL', EXIT.config, /absent/)
+  })
+
+  it('model file that is truncated, or no safetensors at all', async () => {
+    const model = join(folder.path, 'model')
+    await cp(join(ROOT, 'models/default'), model, { recursive: true })
+    const weights = join(model, 'model.safetensors')
+    const { length } = await readFile(weights)
+    await truncate(weights, Math.floor(length / 2))
+    const cut = await refusal(['up', '--no-swarm', '--model', model])
+    expectClear(cut, 'E_MODEL', EXIT.config, /promises [\d,]+ bytes, the file has [\d,]+ bytes/)
+    expect(cut.stderr).toContain('truncated')
+    await writeFile(weights, 'version https://git-lfs.github.com/spec/v1\noid sha256:0000\nsize 4106616\n')
+    expectClear(
+      await refusal(['up', '--no-swarm', '--model', model]),
+      'E_MODEL',
+      EXIT.config,
+      /model\.safetensors/,
+    )
+    await writeFile(join(model, 'config.json'), '{"model_type":')
+    expectClear(await refusal(['up', '--no-swarm', '--model', model]), 'E_MODEL', EXIT.config, /config\.json/)
+  })
+
+  it('port that is in use', async () => {
+    const server = createServer()
+    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+    const { port } = server.address() as { port: number }
+    const result = await refusal(['up', '--listen', `/ip4/127.0.0.1/tcp/${port}`])
+    server.close()
+    expectClear(result, 'E_PORT', EXIT.refused, new RegExp(String(port)))
+  })
+
+  it('home that is a file, or where none can be made', async () => {
+    const file = join(folder.path, 'file')
+    await writeFile(file, '')
+    for (const path of [file, join(file, 'home'), '/proc/waggle']) {
+      expectClear(await refusal(['up', '--no-swarm', '--home', path]), 'E_HOME', EXIT.config, /home/)
+    }
+  })
+
+  it('home that may not be read, or not be written', async () => {
+    for (const mode of [0o000, 0o555]) {
+      const closed = freshHome()
+      await mkdir(closed)
+      await chmod(closed, mode)
+      // Root may do anything, so somebody else tries.
+      const result = await waggle(['up', '--no-swarm', '--home', closed], asRoot ? { uid: NOBODY } : {})
+      expectClear(
+        result,
+        result.stderr.includes('E_CONFIG') ? 'E_CONFIG' : 'E_HOME',
+        EXIT.config,
+        /permission denied/,
+      )
+      await chmod(closed, 0o755)
+    }
+  })
+
+  it('second daemon on the same home, with the pid of the first, which goes on', async () => {
+    const first = await startDaemon(freshHome(), { args: ['up', '--no-swarm'] })
+    const result = await refusal(['up', '--no-swarm', '--home', home])
+    expectClear(result, 'E_HOME_LOCKED', EXIT.refused, new RegExp(`\\b${first.pid}\\b`))
+    expect((await first.client.health()).pid).toBe(first.pid)
+    expect((await first.stop()).status).toBe(0)
+  }, 120_000)
+
+  it('peer that is no peer ID', async () => {
+    for (const target of ['quick-otter', '12D3KooWtooShort', '/ip4/999.0.0.1/tcp/1', '']) {
+      const { status, stderr } = await refusal(['join', target])
+      expect(stderr.match(/^error: /gm)).toHaveLength(1)
+      expect(stderr).toMatch(/^ {2}try {3}\S/m)
+      expect(stderr).not.toMatch(/\n\s+at |This is a bug/)
+      expect([EXIT.usage, EXIT.refused]).toContain(status)
+    }
+  }, 120_000)
+
+  it('peer that does not exist, asked of a daemon that runs, which goes on', async () => {
+    const first = await startDaemon(freshHome())
+    const result = await waggle(['join', NOBODYS_ID, '--home', home], { timeoutMs: 120_000 })
+    expectClear(result, 'E_PEER', EXIT.refused, /not found|cannot be found|could not/)
+    await first.until('it goes on', ({ state }) => state !== 'STOPPING')
+    expect((await first.stop()).status).toBe(0)
+  }, 240_000)
+
+  it('commands that need a daemon, without one', async () => {
+    for (const command of ['status', 'stop', 'peers', 'top']) {
+      const { status, stderr } = await refusal([command])
+      expect(status, stderr).toBe(EXIT.notRunning)
+      expect(stderr).toContain('E_NOT_RUNNING')
+    }
+  })
+})

@@ -1,0 +1,43 @@
+// Two daemons on one machine. The second knows the first's peer ID and nothing else. Both receive each other's groups,
+// verify them, and train on them.
+
+import { join } from 'node:path'
+import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { killAll, startDaemon, temporary, waggle } from './daemon.ts'
+
+let folder: Awaited<ReturnType<typeof temporary>>
+beforeEach(async () => {
+  folder = await temporary()
+})
+afterEach(async () => {
+  await killAll()
+  await folder.remove()
+})
+
+describe('two nodes', () => {
+  it('find each other by a bare peer ID, and both train on what the other one wrote', async () => {
+    const first = await startDaemon(join(folder.path, 'first'))
+    const { peerId } = (await first.client.health())!
+    const second = await startDaemon(join(folder.path, 'second'), { args: ['join', peerId] })
+    for (const node of [first, second]) {
+      const snapshot = await node.until(
+        'foreign groups were received, verified and trained on',
+        ({ rollouts }) =>
+          rollouts && rollouts.received > 0 && rollouts.verified > 0 && rollouts.trainedForeign > 0,
+        180_000,
+      )
+      expect(snapshot.swarm?.connected).toBe(1)
+      expect(snapshot.rollouts?.refused).toEqual({})
+    }
+    const status = await waggle(['status', '--json', '--home', second.home])
+    expect(status.status).toBe(0)
+    expect(JSON.parse(status.stdout)).toMatchObject({ swarm: { connected: 1, peers: [{ id: peerId }] } })
+    expect(second.stderr()).toContain('joined')
+
+    // One goes; the other trains on alone.
+    expect((await first.stop()).status).toBe(0)
+    const alone = await second.until('it noticed', ({ swarm }) => swarm?.connected === 0)
+    await second.until('it trained on', ({ training }) => training!.step > alone.training!.step + 1, 120_000)
+    expect((await second.stop()).status).toBe(0)
+  }, 420_000)
+})
