@@ -2,14 +2,16 @@
 // In order of cost: quotas, size, schema, signature, rules, echo, age, sequence, copy. Cheap enough to run while gossip
 // waits for the verdict. What it lets in is checked against this node's own tasks by admission-verify.ts.
 
-import { HELD_OUT_SEED } from '../../protocol/train/index.ts'
+import { HELD_OUT_SEED, type PromptCoordinates } from '../../protocol/train/index.ts'
 import {
-  authorOf,
+  type Announcement,
   contentId,
+  decodeAnnouncement,
   decodeGroup,
   type Frame,
   isAuthentic,
   KIND,
+  MAX_FETCHED_BYTES,
   MAX_GOSSIP_BYTES,
   openFrame,
   type SharedGroup,
@@ -30,6 +32,8 @@ export interface AdmissionOptions {
   maxAgeMs?: number
   /** How far ahead another's clock may be. G20 asks that a node whose clock is an hour off is not harmed. */
   maxSkewMs?: number
+  /** A relay passes on groups of tasks that it does not have. Default false. */
+  carry?: boolean
 }
 
 export interface AdmissionCollaborators {
@@ -38,11 +42,17 @@ export interface AdmissionCollaborators {
   clock: Clock
   /** True for authors that a person or the score has muted. */
   isMuted(peer: string): boolean
+  /** Somebody else signs with this node's key, and did since this node started. */
+  onImpostor(): void
 }
 
 /** `id` is the content id. */
 export type Admitted = { group: SharedGroup; id: string; bytes: number }
-export type Screening = { admitted: Admitted } | { refused: Reason; task?: string; author?: string }
+export type Screening =
+  | { admitted: Admitted }
+  /** Well-formed, new, and worth fetching; from `source` or its author. */
+  | { announced: Announcement }
+  | { refused: Reason; task?: string; author?: string }
 
 const HOUR_MS = 3_600_000
 /** Ids of content that is not let in again: two hours at 9 groups a second. About 100 bytes each. */
@@ -54,7 +64,8 @@ export class Admission {
   private readonly frames = new SeenSet({ capacity: SEEN_CAPACITY })
   private readonly options: Required<AdmissionOptions>
   private readonly by: AdmissionCollaborators
-  /** One author's groups, whoever passes them on: a node writes about one a second. */
+  private readonly startedAt: number
+  /** One author's groups, whoever passes them on: a node writes about one a second, and catching up brings minutes. */
   private readonly authorQuota: Quota
   /**
    * All signature checks together, at 0.11 ms each, since identities are free. Two buckets of 4 % of a core: peers whose
@@ -63,9 +74,10 @@ export class Admission {
   private readonly totalQuota: Quota
 
   constructor(options: AdmissionOptions, collaborators: AdmissionCollaborators) {
-    this.options = { maxAgeMs: HOUR_MS / 2, maxSkewMs: 1.1 * HOUR_MS, ...options }
+    this.options = { maxAgeMs: HOUR_MS / 2, maxSkewMs: 1.1 * HOUR_MS, carry: false, ...options }
     this.by = collaborators
-    this.authorQuota = new Quota({ rate: { perSecond: 8, burst: 128 } }, collaborators)
+    this.startedAt = collaborators.clock.now()
+    this.authorQuota = new Quota({ rate: { perSecond: 8, burst: 512 } }, collaborators)
     this.totalQuota = new Quota({ rate: { perSecond: 400, burst: 800 }, keys: 2 }, collaborators)
   }
 
@@ -76,51 +88,71 @@ export class Admission {
     from.framesIn++
     from.bytesIn += bytes.length
     let frame: Frame
-    let group: SharedGroup
+    let said: SharedGroup | Announcement
     let mark: string
     try {
       frame = openFrame(bytes, limit)
-      // A replay costs microseconds: half a signature tells whether this very frame was here before.
-      mark = Buffer.from(frame.signature.subarray(0, 32)).toString('latin1')
+      // A replay costs microseconds.
+      mark = markOf(frame)
       if (this.frames.has(mark)) return this.refuse('duplicate', source)
-      if (frame.kind !== KIND.group) return this.refuse('kind', source)
-      group = decodeGroup(frame)
+      if (frame.kind === KIND.group) said = decodeGroup(frame)
+      else if (frame.kind === KIND.announcement) said = decodeAnnouncement(frame)
+      else return this.refuse('kind', source)
     } catch (error) {
       return this.refuse(error instanceof WireFault ? error.reason : 'schema', source)
     }
-    // An echo needs no check of its signature: whether or not it is ours, we do not want it.
-    if (authorOf(frame) === this.options.self) return this.refuse('own', source)
     if (!this.totalQuota.take(from.verified > 0 ? 'proven' : 'new')) return this.refuse('quota', source)
     if (!isAuthentic(frame)) return this.refuse('signature', source)
     this.frames.add(mark)
-    return this.judge(group, bytes.length, source)
+    if (said.author === this.options.self) {
+      // What we sent is marked as seen, so this is from before the last start, or from a copy of this node's home.
+      if (said.createdAt >= this.startedAt) this.by.onImpostor()
+      return this.refuse('own', source)
+    }
+    const wrong = this.judge(said, source)
+    if (wrong) return wrong
+    if (!('rollouts' in said)) return { announced: said }
+    return this.admit(said, bytes.length)
   }
 
-  /** From here on the author has said it, and is the one to whom it is counted. */
-  private judge(group: SharedGroup, bytes: number, source: string): Screening {
+  /** A frame of our own goes out: its echo, and copies of what it says, are not new. */
+  sent(bytes: Uint8Array, id?: string): void {
+    this.frames.add(markOf(openFrame(bytes, MAX_FETCHED_BYTES)))
+    if (id !== undefined) this.seen.add(id)
+  }
+
+  /** From here on the author has said it, and is the one to whom it is counted. Undefined: nothing is wrong with it. */
+  private judge(said: SharedGroup | Announcement, source: string): Screening | undefined {
     const { ledger, clock, tasks, isMuted } = this.by
-    const { prompt, author } = group
+    const { prompt, author } = said
     const refuse = (reason: Reason, peer = author) => this.refuse(reason, peer, prompt.task, author)
     if (isMuted(author)) return refuse('muted')
     if (!this.authorQuota.take(author)) return refuse('quota')
-    const wrong = brokenRule(group, tasks, this.options.arms)
+    const wrong = brokenRule(prompt, tasks)
     // Whoever passes on what breaks a rule for all is charged as well, since it has not looked.
-    if (wrong) return refuse(wrong, wrong === 'heldOut' || wrong === 'difficulty' ? source : author)
-    const age = clock.now() - group.createdAt
+    if (wrong && wrong !== 'task') return refuse(wrong, source)
+    if (wrong && !this.options.carry) return refuse(wrong)
+    if ('arm' in said && !this.options.carry && !this.options.arms.includes(said.arm)) return refuse('arm')
+    const age = clock.now() - said.createdAt
     if (age > this.options.maxAgeMs + this.options.maxSkewMs) return refuse('stale')
     if (age < -this.options.maxSkewMs) return refuse('future')
-    const record = ledger.touch(author)
-    const order = record.sequences.take(group.sequence)
+    const order = ledger.touch(author).sequences.take(said.sequence)
     if (order !== 'new') return refuse(order === 'seen' ? 'duplicate' : 'stale')
+    return undefined
+  }
+
+  private admit(group: SharedGroup, bytes: number): Screening {
+    const { prompt, author, policy, rollouts } = group
     const id = contentId(
       prompt,
-      group.rollouts.map((rollout) => rollout.text),
+      rollouts.map((rollout) => rollout.text),
     )
-    if (this.seen.has(id)) return refuse('duplicate')
+    if (this.seen.has(id)) return this.refuse('duplicate', author, prompt.task, author)
     this.seen.add(id)
+    const record = this.by.ledger.touch(author)
     record.published++
-    record.policyVersion = group.policy.version
-    record.tokenizer = group.policy.tokenizer
+    record.policyVersion = policy.version
+    record.tokenizer = policy.tokenizer
     return { admitted: { group, id, bytes } }
   }
 
@@ -130,14 +162,18 @@ export class Admission {
   }
 }
 
+/** Half a signature: enough to know a frame by. */
+function markOf({ signature }: Frame): string {
+  return Buffer.from(signature.subarray(0, 32)).toString('latin1')
+}
+
 function brokenRule(
-  { prompt, arm }: SharedGroup,
+  prompt: PromptCoordinates,
   tasks: TaskSource,
-  arms: readonly string[],
-): Reason | undefined {
+): 'heldOut' | 'task' | 'difficulty' | undefined {
   if (prompt.seed >= HELD_OUT_SEED) return 'heldOut'
   const task = tasks.find(prompt.task, prompt.taskVersion)
   if (!task) return 'task'
-  if (prompt.difficulty < task.difficulty.min || prompt.difficulty > task.difficulty.max) return 'difficulty'
-  return arms.includes(arm) ? undefined : 'arm'
+  const { min, max } = task.difficulty
+  return prompt.difficulty < min || prompt.difficulty > max ? 'difficulty' : undefined
 }

@@ -8,6 +8,7 @@ import type { ConnectionGater, Libp2p, PeerInfo } from '@libp2p/interface'
 import { type MulticastDNSComponents, mdns } from '@libp2p/mdns'
 import { noise } from '@libp2p/noise'
 import { type Ping, ping } from '@libp2p/ping'
+import { preSharedKey } from '@libp2p/pnet'
 import { tcp } from '@libp2p/tcp'
 import { yamux } from '@libp2p/yamux'
 import type { Datastore } from 'interface-datastore'
@@ -26,6 +27,10 @@ export interface HostOptions {
   /** Multiaddrs to tell others beside those found. */
   announce: readonly string[]
   mdns: boolean
+  wide: boolean
+  upnp: boolean
+  relay: boolean
+  psk?: Uint8Array
   maxConnections: number
 }
 
@@ -46,12 +51,18 @@ export type Host = Libp2p<Services>
 
 /** Not started. */
 export async function createHost(options: HostOptions, by: HostCollaborators): Promise<Host> {
+  const wide = options.wide || options.relay ? await import('./host-wide.ts') : undefined
   return await createLibp2p<Services>({
     start: false,
     privateKey: await libp2pKey(by.identity),
     nodeInfo: { name: 'waggle', version: '0.1.0', userAgent: 'waggle/0.1.0' },
-    addresses: { listen: [...options.listen], appendAnnounce: [...options.announce] },
-    transports: [tcp()],
+    addresses: {
+      listen: [...options.listen, ...(wide?.wideListen(options) ?? [])],
+      appendAnnounce: [...options.announce],
+    },
+    transports: wide ? [tcp(), wide.circuitRelayTransport()] : [tcp()],
+    // Protects TCP only, so nothing else may ever be added beside it (p2p.md 3).
+    ...(options.psk && { connectionProtector: preSharedKey({ psk: options.psk }) }),
     connectionEncrypters: [noise()],
     // Windows above the 4 MiB that a stream may buffer unread make libp2p abort it (p2p.md 5).
     streamMuxers: [yamux({ streamOptions: { maxStreamWindowSize: 4 << 20 } })],
@@ -72,6 +83,7 @@ export async function createHost(options: HostOptions, by: HostCollaborators): P
     connectionMonitor: { pingInterval: 5000, pingTimeout: { minTimeout: 15_000, maxTimeout: 30_000 } },
     peerDiscovery: options.mdns ? [watchedMdns(options, by)] : [],
     services: {
+      ...(wide?.wideServices(options) as object),
       identify: identify({ maxInboundStreams: 4, maxOutboundStreams: 4 }),
       ping: ping({ maxInboundStreams: 4 }),
       pubsub: (components) => {

@@ -2,6 +2,7 @@
 // the charges for what was not. The only place where gossip, admission and standing meet.
 
 import { type Message, TopicValidatorResult } from '@libp2p/gossipsub'
+import { type Announcement, MAX_FETCHED_BYTES } from '../../protocol/wire/index.ts'
 import type { Admission, Admitted } from './admission.ts'
 import type { Verifier } from './admission-verify.ts'
 import type { GossipGuard } from './gossip-internals.ts'
@@ -20,10 +21,14 @@ export interface InboxCollaborators {
   clock: Clock
   log: Log
   onEvent(event: SwarmEvent): void
+  /** A frame has been let in; it may be kept for others. */
+  onAdmitted(frame: Uint8Array, task: string): void
+  /** A group that is too large for gossip can be fetched. */
+  onAnnounced(announcement: Announcement, source: string): void
 }
 
 /** Waiting to be verified: some seconds' work, and 16 MiB of text at most. */
-const QUEUE = { items: 256, bytes: 16 << 20 }
+const QUEUE = { items: 512, bytes: 16 << 20 }
 /**
  * By source: what is read, and beyond which the source is cut off. 16 nodes with a group a second each make 16 messages
  * and some 100 RPCs; what piles up while this process stands still for half a minute must not look like a flood. A flood
@@ -42,14 +47,19 @@ const LIMITS = {
 
 export class Inbox {
   private readonly by: InboxCollaborators
+  /** A relay passes on and does not verify: it has nothing to train. */
+  private readonly carry: boolean
   private readonly queue: FreshQueue<Admitted>
   private readonly meters: Record<keyof typeof LIMITS, Meter>
   readonly guard: GossipGuard
   verified = 0
+  /** When a group last came in, by whatever way. */
+  lastAdmittedAt: number | undefined
   bytesIn = 0
 
-  constructor(_options: object, by: InboxCollaborators) {
+  constructor({ carry = false }: { carry?: boolean }, by: InboxCollaborators) {
     this.by = by
+    this.carry = carry
     this.queue = new FreshQueue(QUEUE, {
       work: (admitted) => this.verify(admitted),
       dropped: ({ group }) => this.refused(group.author, 'busy', group.prompt.task),
@@ -98,7 +108,13 @@ export class Inbox {
   receive(frame: Uint8Array, source: string, options: { limit?: number } = {}): Reason | undefined {
     const result = this.by.admission.screen(frame, source, options)
     if ('admitted' in result) {
-      this.queue.push(result.admitted)
+      this.lastAdmittedAt = this.by.clock.now()
+      this.by.onAdmitted(frame, result.admitted.group.prompt.task)
+      if (!this.carry) this.queue.push(result.admitted)
+      return undefined
+    }
+    if ('announced' in result) {
+      this.by.onAnnounced(result.announced, source)
       return undefined
     }
     const { refused: reason, task, author } = result
@@ -107,6 +123,12 @@ export class Inbox {
     if (reason !== 'duplicate' && reason !== 'own' && reason !== 'quota')
       this.by.onEvent({ type: 'refused', peer: author ?? source, reason, ...(task && { task }) })
     return reason
+  }
+
+  /** A frame that was asked for, whose source answers only for its hash. */
+  receiveFetched(frame: Uint8Array, source: string): Reason | undefined {
+    this.bytesIn += frame.length
+    return this.receive(frame, source, { limit: MAX_FETCHED_BYTES })
   }
 
   private verify(admitted: Admitted): void {

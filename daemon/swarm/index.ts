@@ -1,22 +1,16 @@
 // The swarm as the rest of the daemon sees it. Nothing else in this folder is for others.
 //
 //   const identity = await loadIdentity({ path })
-//   const swarm = await createSwarm(options, { identity, clock, log, tasks, codec, version, onEvent })
+//   const swarm = await createSwarm(options, { identity, clock, random, log, tasks, codec, version, onEvent })
 //   await swarm.start()        onEvent({ type: 'group', group }) brings verified foreign groups
 //   await swarm.publish(draftOf(group))
 
 export { draftOf, type GroupDraft } from '../../protocol/wire/index.ts'
+export type { Published, Swarm, SwarmCollaborators, SwarmCounters, SwarmOptions } from './contract.ts'
 export { openPeerDatastore } from './datastore.ts'
 export { type Identity, loadIdentity } from './identity.ts'
 export type { JoinOutcome, JoinProgress } from './join.ts'
 export type { PeerView } from './peers.ts'
 export { REASONS, type Reason } from './reasons.ts'
-export {
-  createSwarm,
-  type Published,
-  type Swarm,
-  type SwarmCollaborators,
-  type SwarmCounters,
-  type SwarmOptions,
-} from './swarm.ts'
+export { createSwarm } from './swarm.ts'
 export type { Clock, Codec, Log, SwarmEvent, TaskSource } from './types.ts'

@@ -5,6 +5,7 @@ import { peerIdFromString } from '@libp2p/peer-id'
 import { multiaddr } from '@multiformats/multiaddr'
 import { WaggleError } from '../../protocol/errors.ts'
 import { peerName } from '../../protocol/text.ts'
+import type { Greeter } from './greet.ts'
 import type { Host } from './host.ts'
 import { describe, type Redial } from './redial.ts'
 import { parseTarget } from './target.ts'
@@ -28,6 +29,7 @@ export interface JoinOutcome {
 export interface JoinCollaborators {
   host: Host
   redial: Redial
+  greeter: Greeter
   clock: Clock
   denies(peer: string): boolean
   /** Where a bare peer ID is looked for, in words. */
@@ -59,14 +61,15 @@ export async function join(
   let told = Number.NEGATIVE_INFINITY
   for (let trouble: string | undefined; ; ) {
     if (peerId !== undefined) {
-      if (await redial.dial(peerId, { ...(signal && { signal }) })) return connected(peerId, host, already)
+      if (await redial.dial(peerId, { ...(signal && { signal }) }))
+        return await connected(peerId, already, by)
       trouble = redial.lastError(peerId)
     } else {
       const result = await dialAddress(address!, host, signal)
       if ('peerId' in result) {
         peerId = result.peerId
         await redial.want(peerId, [address!])
-        return connected(peerId, host, already)
+        return await connected(peerId, already, by)
       }
       trouble = result.trouble
     }
@@ -87,9 +90,19 @@ function progress(by: JoinCollaborators, peerId?: string, address?: string, trou
   return `searching for ${who} ${where}${trouble ? `: ${trouble}` : ''}`
 }
 
-function connected(peerId: string, host: Host, already: boolean): JoinOutcome {
-  const address = host.getConnections(peerIdFromString(peerId))[0]?.remoteAddr.toString()
-  return { state: 'connected', peerId, name: peerName(peerId), already, ...(address && { address }) }
+async function connected(peerId: string, already: boolean, by: JoinCollaborators): Promise<JoinOutcome> {
+  const peer = peerIdFromString(peerId)
+  const name = peerName(peerId)
+  const address = by.host.getConnections(peer)[0]?.remoteAddr.toString()
+  const greeting = await by.greeter.greet(peer)
+  if ('mismatch' in greeting) {
+    await by.redial.unwant(peerId)
+    throw new WaggleError('E_SWARM_RULES', `${name} plays by other rules: ${greeting.mismatch}`, {
+      hint: 'Give both nodes the same version of Waggle, the same swarm name and at least one task in common.',
+      data: { peer: peerId },
+    })
+  }
+  return { state: 'connected', peerId, name, already, ...(address && { address }) }
 }
 
 async function dialAddress(

@@ -6,7 +6,7 @@ import { REASON_NAMES, type Reason } from './reasons.ts'
 import { SequenceWindow } from './seen.ts'
 import type { Clock } from './types.ts'
 
-/** About 3 KiB each with a full replay window. G13 allows 32. */
+/** About 5 KiB each with a full replay window. G13 allows 32. */
 export const MAX_KNOWN_PEERS = 1024
 
 export interface PeerRecord {
@@ -14,6 +14,8 @@ export interface PeerRecord {
   readonly name: string
   lastHeard: number | undefined
   connected: boolean
+  /** When the last connection to it went down. */
+  disconnectedAt: number | undefined
   /** How it was found, where that is known. */
   found: 'mdns' | 'dht' | 'exchange' | undefined
   /** Frames that it passed on to us, its own and others'. */
@@ -69,15 +71,9 @@ export class Ledger {
     this.refused.set(reason, (this.refused.get(reason) ?? 0) + 1)
   }
 
-  /** Puts a record back that was saved, without counting it as heard from. */
-  restore(id: string, sequences: readonly number[]): void {
-    if (this.peers.has(id) || this.peers.size >= this.limit) return
-    this.peers.set(id, blank(id, SequenceWindow.restore(sequences)))
-  }
-
   private create(id: string): PeerRecord {
     if (this.peers.size >= this.limit) this.forgetOne()
-    return blank(id, new SequenceWindow())
+    return blank(id)
   }
 
   private forgetOne(): void {
@@ -90,12 +86,13 @@ export class Ledger {
   }
 }
 
-function blank(id: string, sequences: SequenceWindow): PeerRecord {
+function blank(id: string): PeerRecord {
   return {
     id,
     name: peerName(id),
     lastHeard: undefined,
     connected: false,
+    disconnectedAt: undefined,
     found: undefined,
     framesIn: 0,
     bytesIn: 0,
@@ -106,7 +103,7 @@ function blank(id: string, sequences: SequenceWindow): PeerRecord {
     rewardCount: 0,
     policyVersion: undefined,
     tokenizer: undefined,
-    sequences,
+    sequences: new SequenceWindow(),
     refused: new Map(),
   }
 }

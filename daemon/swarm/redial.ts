@@ -14,6 +14,16 @@ const MAX_WANTED = 64
 /** Of two that want each other, the one with the lower ID dials at every third tick, so that they seldom cross. */
 const LOWER_ID_EVERY = 3
 const KEY = new Key('/waggle/wanted')
+/** Peers of the swarm that were met; tried one by one, every ten seconds, while there are fewer links than this. */
+const FEW_LINKS = 4
+const MAX_MET = 64
+const TRY_MET_EVERY = 5
+
+interface Saved {
+  wanted: Array<[id: string, addresses: string[]]>
+  met: string[]
+}
+const NOTHING: Saved = { wanted: [], met: [] }
 
 interface Wanted {
   addresses: string[]
@@ -26,10 +36,13 @@ export interface RedialCollaborators {
   datastore: Datastore | undefined
   clock: Clock
   log: Log
+  random(): number
 }
 
 export class Redial {
   private readonly wanted = new Map<string, Wanted>()
+  /** Longest ago first. */
+  private readonly met = new Set<string>()
   private readonly by: RedialCollaborators
   private cancel: (() => void) | undefined
   private tick = 0
@@ -39,7 +52,9 @@ export class Redial {
   }
 
   async start(): Promise<void> {
-    for (const [id, addresses] of await this.load()) await this.remember(id, addresses)
+    const { wanted, met } = await this.load()
+    for (const id of met) this.met.add(id)
+    for (const [id, addresses] of wanted) await this.keep(id, addresses)
     this.loop()
   }
 
@@ -62,7 +77,7 @@ export class Redial {
   }
 
   async want(id: string, addresses: readonly string[] = []): Promise<void> {
-    await this.remember(id, addresses)
+    await this.keep(id, addresses)
     await this.save()
   }
 
@@ -72,7 +87,16 @@ export class Redial {
 
   async clear(): Promise<void> {
     this.wanted.clear()
+    this.met.clear()
     await this.save()
+  }
+
+  /** A peer of this swarm, worth trying when others are gone. */
+  async remember(id: string): Promise<void> {
+    const isNew = !this.met.delete(id)
+    this.met.add(id)
+    if (this.met.size > MAX_MET) this.met.delete(this.met.keys().next().value!)
+    if (isNew) await this.save()
   }
 
   /** Dials now, unless it is being dialled or is connected. True if it is connected afterwards. */
@@ -103,12 +127,21 @@ export class Redial {
         const lower = this.by.host.peerId.toString() < id
         if (!lower || this.tick % LOWER_ID_EVERY === 0) void this.dial(id)
       }
+      if (this.tick % TRY_MET_EVERY === 0) this.tryMet()
       this.loop()
     })
     if (this.tick === 0) for (const id of this.wanted.keys()) void this.dial(id)
   }
 
-  private async remember(id: string, addresses: readonly string[]): Promise<void> {
+  private tryMet(): void {
+    const { host, random } = this.by
+    if (host.getPeers().length >= FEW_LINKS) return
+    const away = [...this.met].filter((id) => host.getConnections(peerIdFromString(id)).length === 0)
+    const id = away[Math.floor(random() * away.length)]
+    if (id !== undefined) void this.dial(id)
+  }
+
+  private async keep(id: string, addresses: readonly string[]): Promise<void> {
     const entry = this.wanted.get(id)
     if (!entry && this.wanted.size >= MAX_WANTED) return
     const all = [...new Set([...addresses, ...(entry?.addresses ?? [])])].slice(0, 8)
@@ -121,27 +154,28 @@ export class Redial {
   }
 
   private async save(): Promise<void> {
-    const entries = [...this.wanted].map(([id, { addresses }]) => [id, addresses])
+    const saved: Saved = {
+      wanted: [...this.wanted].map(([id, { addresses }]) => [id, addresses]),
+      met: [...this.met],
+    }
     try {
-      await this.by.datastore?.put(KEY, new TextEncoder().encode(JSON.stringify(entries)))
+      await this.by.datastore?.put(KEY, new TextEncoder().encode(JSON.stringify(saved)))
     } catch (error) {
       this.by.log('warn', 'the list of peers to rejoin cannot be saved', { error: String(error) })
     }
   }
 
-  private async load(): Promise<Array<[string, string[]]>> {
+  private async load(): Promise<Saved> {
     try {
       const { datastore } = this.by
-      if (!datastore || !(await datastore.has(KEY))) return []
-      const saved: unknown = JSON.parse(new TextDecoder().decode(await datastore.get(KEY)))
-      if (!Array.isArray(saved)) return []
-      return saved.filter(
-        (entry): entry is [string, string[]] =>
-          Array.isArray(entry) && typeof entry[0] === 'string' && Array.isArray(entry[1]),
-      )
+      if (!datastore || !(await datastore.has(KEY))) return NOTHING
+      // Our own file, so its form is trusted as far as it goes; a peer ID that is none throws here and all is skipped.
+      const saved = JSON.parse(new TextDecoder().decode(await datastore.get(KEY))) as Saved
+      for (const id of [...saved.met, ...saved.wanted.map(([wanted]) => wanted)]) peerIdFromString(id)
+      return saved
     } catch (error) {
       this.by.log('warn', 'the list of peers to rejoin cannot be read', { error: String(error) })
-      return []
+      return NOTHING
     }
   }
 }

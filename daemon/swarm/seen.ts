@@ -1,5 +1,5 @@
 // What has been seen before, in bounded memory: content ids over two generations, and each author's recent sequence
-// numbers in a window. Both can be saved and restored, so that a restart is no invitation to replay.
+// numbers in a window. The ids can be saved and restored, so that a restart is no invitation to replay.
 
 /** A set that forgets the older half of what it holds when it is full. */
 export class SeenSet {
@@ -39,7 +39,7 @@ export class SequenceWindow {
   private floor = -1
   private readonly capacity: number
 
-  constructor({ capacity = 256 }: { capacity?: number } = {}) {
+  constructor({ capacity = 512 }: { capacity?: number } = {}) {
     this.capacity = capacity
   }
 
@@ -52,17 +52,5 @@ export class SequenceWindow {
     this.recent.splice(at, 0, sequence)
     if (this.recent.length > this.capacity) this.floor = this.recent.shift()!
     return 'new'
-  }
-
-  save(): number[] {
-    return [this.floor, ...this.recent]
-  }
-
-  static restore(saved: readonly number[], options: { capacity?: number } = {}): SequenceWindow {
-    const window = new SequenceWindow(options)
-    const [floor = -1, ...recent] = saved
-    window.floor = floor
-    window.recent.push(...recent.slice(-window.capacity).sort((a, b) => a - b))
-    return window
   }
 }

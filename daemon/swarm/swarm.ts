@@ -1,107 +1,35 @@
-// The swarm's composition: builds the parts, starts and stops them in order, and is the face that the rest of the daemon
-// sees. Decides nothing by itself.
+// The swarm's composition: builds the parts, ties them together, starts and stops them in order. Decides nothing by itself.
 
+import type { PeerId } from '@libp2p/interface'
 import { peerIdFromString } from '@libp2p/peer-id'
-import type { Datastore } from 'interface-datastore'
 import { WaggleError } from '../../protocol/errors.ts'
 import { peerName } from '../../protocol/text.ts'
-import { contentId, encodeGroup, type GroupDraft, MAX_GOSSIP_BYTES } from '../../protocol/wire/index.ts'
+import { SWARM_NAME } from '../../protocol/wire/index.ts'
 import { Admission } from './admission.ts'
 import { Verifier } from './admission-verify.ts'
+import type { Swarm, SwarmCollaborators, SwarmOptions } from './contract.ts'
+import { Fetcher } from './fetcher.ts'
 import { createGate } from './gate.ts'
 import { groupsTopic } from './gossip-config.ts'
+import { Greeter } from './greet.ts'
 import { createHost, type Host, startHost } from './host.ts'
-import type { Identity } from './identity.ts'
 import { Inbox } from './inbox.ts'
-import { type JoinOutcome, type JoinProgress, join } from './join.ts'
+import { join } from './join.ts'
 import { Ledger, refusedBy } from './ledger.ts'
 import { Links } from './links.ts'
-import { type PeerView, viewPeers } from './peers.ts'
-import type { Reason } from './reasons.ts'
+import { Memory } from './memory.ts'
+import { viewPeers } from './peers.ts'
+import { Publisher } from './publisher.ts'
 import { Redial } from './redial.ts'
+import { Shelf } from './shelf.ts'
 import { Standing } from './standing.ts'
 import { parseTarget } from './target.ts'
-import type { Clock, Codec, Log, SwarmEvent, TaskSource } from './types.ts'
+import type { SwarmEvent } from './types.ts'
 
-export interface SwarmOptions {
-  /** Nodes meet only within a swarm of one name, `[a-z0-9][a-z0-9-]{0,31}`. */
-  swarm: string
-  listen: readonly string[]
-  /** Addresses to tell others beside those found. */
-  announce?: readonly string[]
-  /** Addresses with peer IDs, dialled for as long as the node runs. */
-  bootstrap?: readonly string[]
-  mdns?: boolean
-  /** Peer IDs that may connect; anyone if left out. */
-  allow?: readonly string[]
-  maxConnections?: number
-  /** Ways of presenting a prompt that this node can repeat. */
-  arms?: readonly string[]
-  /** Longer completions of others are not trained on. */
-  maxCompletionTokens: number
-}
-
-export interface SwarmCollaborators {
-  identity: Pick<Identity, 'key' | 'peerId' | 'signer'>
-  clock: Clock
-  log: Log
-  tasks: TaskSource
-  codec: Codec
-  /** This node's own policy version. */
-  version(): number
-  /** Must return quickly; what it throws is logged. */
-  onEvent(event: SwarmEvent): void
-  /** Remembers peers over restarts. Opened and closed by whoever made it. */
-  datastore?: Datastore
-}
-
-export interface Published {
-  /** Content id. */
-  id: string
-  bytes: number
-  /** Peers that it was handed to; more get it from them. */
-  recipients: number
-}
-
-export interface SwarmCounters {
-  connected: number
-  known: number
-  published: number
-  received: number
-  verified: number
-  used: number
-  /** Waiting to be verified. */
-  waiting: number
-  refused: Partial<Record<Reason, number>>
-  bytesIn: number
-  bytesOut: number
-}
-
-export interface Swarm {
-  readonly peerId: string
-  /** The swarm's name. */
-  readonly name: string
-  start(): Promise<void>
-  stop(): Promise<void>
-  /** Multiaddrs with this node's peer ID. */
-  addresses(): string[]
-  /** Signs and sends a group of this node's own. Throws E_WIRE for one that no receiver would take. */
-  publish(draft: GroupDraft): Promise<Published>
-  /** Connects to a peer and stays connected. See join.ts: throws E_PEER only for what no search could find. */
-  join(
-    target: string,
-    options?: { signal?: AbortSignal; onProgress?: (progress: JoinProgress) => void },
-  ): Promise<JoinOutcome>
-  /** Forgets all peers that were joined, disconnects from everyone, and lets nobody in until the next join. */
-  leave(): Promise<void>
-  peers(): PeerView[]
-  counters(): SwarmCounters
-  /** Groups of this author were trained on. */
-  used(author: string, groups?: number): void
-  mute(peerId: string, on: boolean): void
-}
-
-const SWARM_NAME = /^[a-z0-9][a-z0-9-]{0,31}$/
+/** A peer may have been away for this long before its connection was given up. */
+const NOTICE_MS = 35_000
+/** What a node that meets the swarm for the first time asks for. */
+const FIRST_ASK_MS = 120_000
 
 export async function createSwarm(options: SwarmOptions, by: SwarmCollaborators): Promise<Swarm> {
   if (!SWARM_NAME.test(options.swarm))
@@ -109,8 +37,9 @@ export async function createSwarm(options: SwarmOptions, by: SwarmCollaborators)
       hint: 'Use a-z, 0-9 and hyphens, at most 32 characters.',
     })
   const self = by.identity.peerId
-  const { clock, log } = by
+  const { clock, log, random, datastore } = by
   const topic = groupsTopic(options.swarm)
+  const told = new Set<string>()
   const onEvent = (event: SwarmEvent) => {
     try {
       by.onEvent(event)
@@ -118,63 +47,128 @@ export async function createSwarm(options: SwarmOptions, by: SwarmCollaborators)
       log('error', 'a listener of the swarm failed', { error: String(error) })
     }
   }
-  let host: Host | undefined
-  const hangUp = (id: string) => {
-    for (const connection of host?.getConnections(peerIdFromString(id)) ?? [])
-      connection.abort(new Error('cut off'))
+  const notice = (key: string, message: string, action?: string) => {
+    if (told.has(key)) return
+    told.add(key)
+    onEvent({ type: 'notice', key, message, ...(action && { action }) })
   }
+
   const ledger = new Ledger({}, { clock })
-  const standing = new Standing(
-    {},
-    {
-      clock,
-      onCut: (peer, reason) => {
-        hangUp(peer)
-        onEvent({ type: 'peer', peer, name: peerName(peer), change: 'muted', reason })
-      },
-    },
-  )
+  const standing = new Standing({}, { clock, onCut: (peer, reason) => onCut(peer, reason) })
+  const shelf = new Shelf({}, { clock })
   const gate = createGate(options, { isCut: (peer) => standing.isCut(peer) })
   const admission = new Admission(
-    { self, arms: options.arms ?? ['base'] },
-    { tasks: by.tasks, ledger, clock, isMuted: (peer) => standing.isMuted(peer) },
+    { self, arms: options.arms ?? ['base'], carry: options.relay ?? false },
+    {
+      tasks: by.tasks,
+      ledger,
+      clock,
+      isMuted: (peer) => standing.isMuted(peer),
+      onImpostor: () =>
+        notice(
+          'identity-copied',
+          'another node uses this node’s identity: groups signed with its key arrive that it did not write',
+          'If this home was copied, delete identity.key in one of the copies and start that one again.',
+        ),
+    },
   )
-  const verifier = new Verifier(options, by)
-  const inbox = new Inbox({}, { admission, verifier, ledger, standing, clock, log, onEvent })
-  let mdnsTold = false
-  host = await createHost(
+  const inbox = new Inbox(
+    { carry: options.relay ?? false },
+    {
+      admission,
+      verifier: new Verifier(options, by),
+      ledger,
+      standing,
+      clock,
+      log,
+      onEvent,
+      onAdmitted: (frame, task) => shelf.add(frame, task),
+      onAnnounced: ({ hash, author }, source) => void fetcher.fetchAnnounced(hash, [source, author]),
+    },
+  )
+  const host: Host = await createHost(
     {
       swarm: options.swarm,
       topics: [topic],
       listen: options.listen,
       announce: options.announce ?? [],
       mdns: options.mdns ?? true,
+      wide: options.wide ?? true,
+      upnp: options.upnp ?? false,
+      relay: options.relay ?? false,
+      ...(options.psk && { psk: options.psk }),
       maxConnections: options.maxConnections ?? 128,
     },
     {
       identity: by.identity,
-      ...(by.datastore && { datastore: by.datastore }),
+      ...(datastore && { datastore }),
       gater: gate,
       guard: inbox.guard,
-      onFound: ({ id }) => found(id.toString()),
-      onMdnsTrouble: (message) => {
-        if (mdnsTold) return
-        mdnsTold = true
-        onEvent({
-          type: 'notice',
-          key: 'mdns',
-          message: `peers on this network cannot be found by themselves: ${message}`,
-          action: 'Join with a full address, which `waggle status` prints on the other node.',
-        })
+      onFound: ({ id }) => onFound(id.toString()),
+      onMdnsTrouble: (message) =>
+        notice(
+          'mdns',
+          `peers on this network cannot be found by themselves: ${message}`,
+          'Join with a full address, which `waggle status` prints on the other node.',
+        ),
+    },
+  )
+  const { pubsub } = host.services
+  const publisher = new Publisher({ topic }, { identity: by.identity, pubsub, admission, shelf, clock })
+  const redial = new Redial({}, { host, datastore, clock, log, random })
+  const links = new Links({}, { host, clock, log })
+  const memory = new Memory({}, { datastore, standing, seen: admission.seen, clock, log })
+  const fetcher = new Fetcher(
+    {},
+    {
+      host,
+      shelf,
+      clock,
+      log,
+      receive: (frame, source) => void inbox.receiveFetched(frame, source),
+      onLie: (peer) => standing.offend(peer, 'reject'),
+    },
+  )
+  const greeter = new Greeter(
+    { rules: { swarm: options.swarm, tasks: [...(options.tasks ?? [])] } },
+    {
+      host,
+      clock,
+      log,
+      random,
+      denies: gate.denies,
+      onGreeted: (peer) => {
+        void redial.remember(peer)
+        void fetcher.catchUp(peer, missedMs(peer))
+      },
+      onMismatch: (peer, why) =>
+        notice(
+          `rules-${peer}`,
+          `${peerName(peer)} plays by other rules: ${why}`,
+          'Groups are not exchanged with it.',
+        ),
+      onContact: (peer) => {
+        ledger.touch(peer).found ??= 'exchange'
       },
     },
   )
-  const running = host
-  const redial = new Redial({}, { host: running, datastore: by.datastore, clock, log })
-  const links = new Links({}, { host: running, clock, log })
-  const { pubsub } = running.services
 
-  const found = (id: string) => {
+  /** For how long a peer's groups may have passed us by. */
+  function missedMs(peer: string): number {
+    const now = clock.now()
+    const away = ledger.get(peer)?.disconnectedAt
+    const silent = inbox.lastAdmittedAt === undefined ? FIRST_ASK_MS : now - inbox.lastAdmittedAt
+    return Math.max(silent, away === undefined ? FIRST_ASK_MS : now - away + NOTICE_MS)
+  }
+
+  function onCut(peer: string, reason: string): void {
+    for (const connection of host.getConnections(peerIdFromString(peer)))
+      connection.abort(new Error('cut off'))
+    onEvent({ type: 'peer', peer, name: peerName(peer), change: 'muted', reason })
+    void memory.save()
+  }
+
+  function onFound(id: string): void {
     if (id === self || gate.denies(id)) return
     const record = ledger.get(id) ?? ledger.touch(id)
     if (record.found === undefined) {
@@ -182,34 +176,36 @@ export async function createSwarm(options: SwarmOptions, by: SwarmCollaborators)
       onEvent({ type: 'peer', peer: id, name: record.name, change: 'found' })
     }
     // Neighbours of a node that is in a swarm are welcome; one that works alone is left alone until somebody joins.
-    if (redial.has(id) || running.getPeers().length > 0) void redial.dial(id)
+    if (redial.has(id) || host.getPeers().length > 0) void redial.dial(id)
   }
 
-  running.addEventListener('peer:connect', ({ detail }) => {
+  host.addEventListener('peer:connect', ({ detail }: CustomEvent<PeerId>) => {
     const id = detail.toString()
     const record = ledger.touch(id)
     record.connected = true
-    const address = running.getConnections(detail)[0]?.remoteAddr.toString()
+    const address = host.getConnections(detail)[0]?.remoteAddr.toString()
     onEvent({ type: 'peer', peer: id, name: record.name, change: 'connected', ...(address && { address }) })
   })
-  running.addEventListener('peer:disconnect', ({ detail }) => {
+  host.addEventListener('peer:disconnect', ({ detail }: CustomEvent<PeerId>) => {
     const id = detail.toString()
     const record = ledger.get(id)
-    if (record) record.connected = false
+    if (record) {
+      record.connected = false
+      record.disconnectedAt = clock.now()
+    }
     onEvent({ type: 'peer', peer: id, name: peerName(id), change: 'disconnected' })
   })
   pubsub.topicValidators.set(topic, (source, message) => inbox.validate(source.toString(), message))
-
-  let sequence = 0
-  let published = 0
-  let bytesOut = 0
   let used = 0
 
   return {
     peerId: self,
     name: options.swarm,
     async start() {
-      await startHost(running, options)
+      await memory.start()
+      await greeter.start()
+      await fetcher.start()
+      await startHost(host, options)
       pubsub.subscribe(topic)
       links.start()
       await redial.start()
@@ -222,57 +218,35 @@ export async function createSwarm(options: SwarmOptions, by: SwarmCollaborators)
     async stop() {
       redial.stop()
       links.stop()
+      greeter.stop()
+      fetcher.stop()
       inbox.close()
-      await running.stop()
+      await memory.stop()
+      await host.stop()
     },
-    addresses: () => running.getMultiaddrs().map(String),
-    async publish(draft) {
-      // By the clock, so that numbers go on rising over a restart without having been saved.
-      sequence = Math.max(sequence + 1, clock.now())
-      const bytes = encodeGroup({ ...draft, sequence, createdAt: clock.now() }, by.identity.signer)
-      if (bytes.length > MAX_GOSSIP_BYTES)
-        throw new WaggleError(
-          'E_WIRE',
-          `this group has ${bytes.length} bytes, and gossip carries ${MAX_GOSSIP_BYTES}`,
-        )
-      const id = contentId(
-        draft.prompt,
-        draft.rollouts.map((rollout) => rollout.text),
-      )
-      // Copies of our own groups are copies.
-      admission.seen.add(id)
-      const { recipients } = await pubsub.publish(topic, bytes)
-      published++
-      bytesOut += bytes.length * recipients.length
-      return { id, bytes: bytes.length, recipients: recipients.length }
-    },
+    addresses: () => host.getMultiaddrs().map(String),
+    publish: (draft) => publisher.publish(draft),
     async join(target, joining = {}) {
       gate.close(false)
-      return await join(target, joining, {
-        host: running,
-        redial,
-        clock,
-        denies: gate.denies,
-        places: () => (options.mdns === false ? 'among known addresses' : 'on the local network (mDNS)'),
-      })
+      return await join(target, joining, { host, redial, greeter, clock, denies: gate.denies, places })
     },
     async leave() {
       gate.close(true)
       await redial.clear()
-      await Promise.all(running.getPeers().map((peer) => running.hangUp(peer).catch(() => {})))
+      await Promise.all(host.getPeers().map((peer) => host.hangUp(peer).catch(() => {})))
     },
-    peers: () => viewPeers({ host: running, topic, ledger, standing, isWanted: (id) => redial.has(id) }),
+    peers: () => viewPeers({ host, topic, ledger, standing, isWanted: (id) => redial.has(id) }),
     counters: () => ({
-      connected: running.getPeers().length,
+      connected: host.getPeers().length,
       known: ledger.all().length,
-      published,
+      published: publisher.count,
       received: ledger.all().reduce((sum, peer) => sum + peer.published, 0),
       verified: inbox.verified,
       used,
       waiting: inbox.waiting,
       refused: refusedBy(ledger.refused),
       bytesIn: inbox.bytesIn,
-      bytesOut,
+      bytesOut: publisher.bytesOut + fetcher.bytesSent,
     }),
     used(author, groups = 1) {
       used += groups
@@ -282,6 +256,17 @@ export async function createSwarm(options: SwarmOptions, by: SwarmCollaborators)
     mute(peerId, on) {
       standing.mute(peerId, on)
       onEvent({ type: 'peer', peer: peerId, name: peerName(peerId), change: on ? 'muted' : 'unmuted' })
+      void memory.save()
     },
+    invite: () => '',
+  }
+
+  /** Where a bare peer ID is looked for, in words. */
+  function places(): string {
+    const where = [
+      ...(options.mdns === false ? [] : ['on the local network']),
+      ...(options.wide !== false && host.getPeers().length > 0 ? ['through connected peers'] : []),
+    ]
+    return where.join(' and ') || 'among known addresses'
   }
 }

@@ -10,17 +10,15 @@ import { Fields, list } from './fields.ts'
 import { authorOf, type Frame, isAuthentic, KIND, openFrame, type Signer, sealFrame } from './frame.ts'
 import {
   ARM_NAME,
-  MAX_DIFFICULTY,
   MAX_FETCHED_BYTES,
   MAX_ROLLOUTS,
-  MAX_SEED,
   MAX_SEGMENTS,
   MAX_TEXT_CHARS,
   MAX_TOKENS,
   MIN_ROLLOUTS,
-  TASK_NAME,
 } from './limits.ts'
 import { packLogprobs, packTokens, unpackLogprobs, unpackTokens } from './pack.ts'
+import { promptBody, readPrompt } from './prompt.ts'
 
 export interface SharedRollout {
   /** As the author's tokenizer decoded it, without special tokens. */
@@ -86,15 +84,9 @@ export function encodeGroup(
 export function decodeGroup(frame: Frame): SharedGroup {
   if (frame.kind !== KIND.group) throw malformed('not a group')
   const body = Fields.of(readCbor(frame.body), frame.minor)
-  const prompt = body.fields('prompt')
   const policy = body.fields('policy')
   const group: SharedGroup = {
-    prompt: {
-      task: prompt.name('task', TASK_NAME),
-      taskVersion: prompt.integer('version', 1, 0xffff_ffff),
-      seed: prompt.integer('seed', 0, MAX_SEED),
-      difficulty: prompt.integer('difficulty', -MAX_DIFFICULTY, MAX_DIFFICULTY),
-    },
+    prompt: readPrompt(body.fields('prompt')),
     arm: body.name('arm', ARM_NAME),
     policy: {
       lineage: policy.digest('lineage'),
@@ -108,7 +100,6 @@ export function decodeGroup(frame: Frame): SharedGroup {
     sequence: body.integer('sequence', 0),
     createdAt: body.integer('created', 0),
   }
-  prompt.end()
   policy.end()
   body.end()
   return group
@@ -147,14 +138,9 @@ function readSegments(values: ReturnType<typeof list>): Segment[] {
 }
 
 function bodyOf(group: GroupDraft & Pick<SharedGroup, 'sequence' | 'createdAt'>): Writable {
-  const { prompt, policy } = group
+  const { policy } = group
   return {
-    prompt: {
-      task: prompt.task,
-      version: prompt.taskVersion,
-      seed: prompt.seed,
-      difficulty: prompt.difficulty,
-    },
+    prompt: promptBody(group.prompt),
     arm: group.arm,
     policy: {
       lineage: Buffer.from(policy.lineage, 'hex'),

@@ -1,8 +1,11 @@
 // Real nodes on loopback, and a small real task: sums of two numbers, answered in an <answer> tag.
 
 import { generateKeyPairSync } from 'node:crypto'
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import { identityOf } from '../../daemon/swarm/identity.ts'
-import { createSwarm, type Swarm, type SwarmOptions } from '../../daemon/swarm/index.ts'
+import { createSwarm, openPeerDatastore, type Swarm, type SwarmOptions } from '../../daemon/swarm/index.ts'
 import type { Clock, Codec, SwarmEvent, TaskSource } from '../../daemon/swarm/types.ts'
 import { defineTask, PLUGIN_API } from '../../protocol/plugin/index.ts'
 import type { Group } from '../../protocol/train/index.ts'
@@ -90,6 +93,19 @@ export function freshIdentity() {
   return identityOf(generateKeyPairSync('ed25519').privateKey)
 }
 
+const cleanUps: Array<() => Promise<void>> = []
+
+/** On disk, as a node has it; removed by stopNodes. */
+export async function freshDatastore() {
+  const path = await mkdtemp(join(tmpdir(), 'waggle-peers-'))
+  const datastore = await openPeerDatastore({ path })
+  cleanUps.push(async () => {
+    await datastore.close()
+    await rm(path, { recursive: true, force: true })
+  })
+  return datastore
+}
+
 export interface TestNode {
   swarm: Swarm
   groups: Group[]
@@ -108,10 +124,18 @@ export async function startNode(
   const groups: Group[] = []
   const events: SwarmEvent[] = []
   const swarm = await createSwarm(
-    { swarm: 'test', listen: ['/ip4/127.0.0.1/tcp/0'], mdns: false, maxCompletionTokens: 200, ...options },
+    {
+      swarm: 'test',
+      listen: ['/ip4/127.0.0.1/tcp/0'],
+      mdns: false,
+      wide: false,
+      maxCompletionTokens: 200,
+      ...options,
+    },
     {
       identity,
       clock: worldClock,
+      random: Math.random,
       log: () => {},
       tasks,
       codec,
@@ -131,6 +155,7 @@ export async function startNode(
 export async function stopNodes(): Promise<void> {
   await Promise.all([...running].map((swarm) => swarm.stop()))
   running.clear()
+  for (const cleanUp of cleanUps.splice(0)) await cleanUp()
 }
 
 export async function until(what: string, holds: () => boolean, timeoutMs = 10_000): Promise<void> {

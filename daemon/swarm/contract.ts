@@ -1,0 +1,108 @@
+// The swarm's face: what it takes and what it does for the rest of the daemon.
+
+import type { Datastore } from 'interface-datastore'
+import type { GroupDraft } from '../../protocol/wire/index.ts'
+import type { Identity } from './identity.ts'
+import type { JoinOutcome, JoinProgress } from './join.ts'
+import type { PeerView } from './peers.ts'
+import type { Reason } from './reasons.ts'
+import type { Clock, Codec, Log, SwarmEvent, TaskSource } from './types.ts'
+
+export interface SwarmOptions {
+  /** Nodes meet only within a swarm of one name, `[a-z0-9][a-z0-9-]{0,31}`. */
+  swarm: string
+  /** Multiaddrs to listen on; none: only dial. */
+  listen: readonly string[]
+  /** Addresses to tell others beside those found: a forwarded port, a public name. */
+  announce?: readonly string[]
+  /** Addresses with peer IDs, dialled for as long as the node runs. */
+  bootstrap?: readonly string[]
+  /** Find peers on the local network. Default true. */
+  mdns?: boolean
+  /** Find peers through peers (a DHT of the swarm's own), and be reached through relays. Default true. */
+  wide?: boolean
+  /** Ask the router to forward a port. Default false. */
+  upnp?: boolean
+  /** Relay for nodes behind NATs, and pass groups on that this node has no tasks for. Default false. */
+  relay?: boolean
+  /** Pre-shared key of a private swarm, as @libp2p/pnet writes it: 95 bytes. */
+  psk?: Uint8Array
+  /** Peer IDs that may connect; anyone if left out. */
+  allow?: readonly string[]
+  maxConnections?: number
+  /** What this node has tasks for, told to peers as its rules; a peer that shares none is refused. None: no such check. */
+  tasks?: ReadonlyArray<{ name: string; version: number }>
+  /** Ways of presenting a prompt that this node can repeat. Default: `base`. */
+  arms?: readonly string[]
+  /** Longer completions of others are not trained on. */
+  maxCompletionTokens: number
+}
+
+export interface SwarmCollaborators {
+  identity: Pick<Identity, 'key' | 'peerId' | 'signer'>
+  clock: Clock
+  /** Uniform in [0, 1); chooses whom to dial. */
+  random(): number
+  log: Log
+  tasks: TaskSource
+  codec: Codec
+  /** This node's own policy version. */
+  version(): number
+  /** Must return quickly; what it throws is logged. */
+  onEvent(event: SwarmEvent): void
+  /** Remembers peers over restarts. Opened and closed by whoever made it. */
+  datastore?: Datastore
+}
+
+export interface Published {
+  /** Content id. */
+  id: string
+  bytes: number
+  /** Peers that it was handed to; more get it from them. */
+  recipients: number
+  /** Too large for gossip: peers were told, and fetch it. */
+  announced: boolean
+}
+
+export interface SwarmCounters {
+  connected: number
+  known: number
+  published: number
+  received: number
+  verified: number
+  used: number
+  /** Waiting to be verified. */
+  waiting: number
+  refused: Partial<Record<Reason, number>>
+  bytesIn: number
+  bytesOut: number
+}
+
+export interface Swarm {
+  readonly peerId: string
+  /** The swarm's name. */
+  readonly name: string
+  start(): Promise<void>
+  stop(): Promise<void>
+  /** Multiaddrs with this node's peer ID. */
+  addresses(): string[]
+  /** Signs and sends a group of this node's own. Throws E_WIRE for one that no receiver would take. */
+  publish(draft: GroupDraft): Promise<Published>
+  /**
+   * Connects to a peer ID, an address or an invite's contacts, and stays connected. Searches for as long as the signal
+   * lets it. Throws E_PEER for what no search could find, and E_SWARM_RULES where the peer plays by other rules.
+   */
+  join(
+    target: string,
+    options?: { signal?: AbortSignal; onProgress?: (progress: JoinProgress) => void },
+  ): Promise<JoinOutcome>
+  /** Forgets all peers that were joined, disconnects from everyone, and lets nobody in until the next join. */
+  leave(): Promise<void>
+  peers(): PeerView[]
+  counters(): SwarmCounters
+  /** Groups of this author were trained on. */
+  used(author: string, groups?: number): void
+  mute(peerId: string, on: boolean): void
+  /** One string that lets another node join this swarm. */
+  invite(): string
+}

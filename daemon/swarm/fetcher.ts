@@ -1,0 +1,174 @@
+// Frames that gossip did not bring: those missed while away, and those too large for it. Asks peers that are connected for
+// hashes, then for the frames behind those that are new here, and hands them to the inbox like any others. Also answers
+// such questions, within limits for each peer.
+
+import type { PeerId } from '@libp2p/interface'
+import { peerIdFromString } from '@libp2p/peer-id'
+import {
+  decodeFetch,
+  encodeFetch,
+  FETCH_PROTOCOL,
+  joinHashes,
+  MAX_ANSWER_BYTES,
+  MAX_FETCHED_BYTES,
+  MAX_LISTED,
+  MAX_REQUEST_BYTES,
+  MAX_REQUESTED,
+  splitHashes,
+} from '../../protocol/wire/index.ts'
+import type { Host } from './host.ts'
+import { Quota } from './quota.ts'
+import { SeenSet } from './seen.ts'
+import { hashOf, KEEP_MS, type Shelf } from './shelf.ts'
+import { ask, serve } from './streams.ts'
+import type { Clock, Log } from './types.ts'
+
+/** What one peer may ask of us; a node that was away asks for a list and some dozens of batches. */
+const REQUESTS = { perSecond: 4, burst: 64 }
+const BYTES_OUT = { perSecond: 4 << 20, burst: 64 << 20 }
+const TOTAL_BYTES_OUT = { perSecond: 32 << 20, burst: 128 << 20 }
+/** Announced groups that are being fetched; more wait for nobody. */
+const MAX_PENDING = 32
+/** Whoever passes an announcement on may not have the body yet. */
+const RETRY_MS = [0, 500, 2000, 6000]
+
+export interface FetcherCollaborators {
+  host: Host
+  shelf: Shelf
+  clock: Clock
+  log: Log
+  /** Takes a frame in. */
+  receive(frame: Uint8Array, source: string): void
+  /** The peer gave something other than what it was asked for. */
+  onLie(peer: string): void
+}
+
+export class Fetcher {
+  private readonly by: FetcherCollaborators
+  private readonly requests: Quota
+  private readonly bytesOut: Quota
+  private readonly totalOut: Quota
+  /** Fetched, and perhaps refused: not to be fetched again. */
+  private readonly fetched = new SeenSet({ capacity: 2 * MAX_LISTED })
+  private readonly pending = new Set<string>()
+  private readonly stopped = new AbortController()
+  bytesSent = 0
+
+  constructor(_options: object, collaborators: FetcherCollaborators) {
+    this.by = collaborators
+    this.requests = new Quota({ rate: REQUESTS }, collaborators)
+    this.bytesOut = new Quota({ rate: BYTES_OUT }, collaborators)
+    this.totalOut = new Quota({ rate: TOTAL_BYTES_OUT, keys: 1 }, collaborators)
+  }
+
+  async start(): Promise<void> {
+    await serve(
+      { protocol: FETCH_PROTOCOL, maxQuestion: MAX_REQUEST_BYTES, streams: 4 },
+      (question, peer) => this.answer(question, peer),
+      this.by,
+    )
+  }
+
+  stop(): void {
+    this.stopped.abort()
+  }
+
+  /** Everything that the peer got in the last `sinceMs` and we did not. Returns how many frames came. Never rejects. */
+  async catchUp(peerId: string, sinceMs: number): Promise<number> {
+    const peer = peerIdFromString(peerId)
+    let count = 0
+    try {
+      const question = encodeFetch({ list: { sinceMs: Math.min(sinceMs, KEEP_MS), tasks: [] } })
+      for await (const message of this.ask(peer, question, MAX_LISTED * 32)) {
+        // Oldest first, since an author's sequence numbers are taken within a window.
+        let wanted = splitHashes(message, MAX_LISTED).filter((hash) => this.isNew(hash))
+        while (wanted.length > 0 && !this.stopped.signal.aborted) {
+          const batch = wanted.slice(0, MAX_REQUESTED)
+          const got = await this.get(peer, batch)
+          count += got
+          // An answer stops early when it has grown large: what it left out is asked for again, what it lacks is not.
+          wanted = got === 0 ? wanted.slice(batch.length) : wanted.filter((hash) => this.isNew(hash))
+        }
+        break
+      }
+    } catch (error) {
+      this.by.log('debug', 'catching up failed', { peer: peerId, error: String(error) })
+    }
+    return count
+  }
+
+  /** The frame behind an announcement, from any of these peers. */
+  async fetchAnnounced(hash: string, sources: readonly string[]): Promise<void> {
+    if (!this.isNew(hash) || this.pending.has(hash) || this.pending.size >= MAX_PENDING) return
+    this.pending.add(hash)
+    try {
+      for (const wait of RETRY_MS) {
+        await this.pause(wait)
+        for (const source of new Set(sources)) {
+          const peer = peerIdFromString(source)
+          if (this.by.host.getConnections(peer).length === 0) continue
+          if ((await this.get(peer, [hash]).catch(() => 0)) > 0) return
+        }
+        if (this.stopped.signal.aborted) return
+      }
+    } finally {
+      this.pending.delete(hash)
+    }
+  }
+
+  private isNew(hash: string): boolean {
+    return !this.by.shelf.has(hash) && !this.fetched.has(hash)
+  }
+
+  private async get(peer: PeerId, hashes: readonly string[]): Promise<number> {
+    const { receive, onLie } = this.by
+    const wanted = new Set(hashes)
+    let count = 0
+    for await (const frame of this.ask(peer, encodeFetch({ get: [...hashes] }), MAX_FETCHED_BYTES)) {
+      if (frame.length === 0) break
+      const hash = hashOf(frame)
+      if (!wanted.delete(hash)) {
+        onLie(peer.toString())
+        break
+      }
+      count++
+      this.fetched.add(hash)
+      receive(frame, peer.toString())
+    }
+    return count
+  }
+
+  private ask(peer: PeerId, question: Uint8Array, maxMessage: number) {
+    return ask(
+      { peer, protocol: FETCH_PROTOCOL, question },
+      { maxMessage, signal: this.stopped.signal },
+      this.by,
+    )
+  }
+
+  private *answer(question: Uint8Array, peer: string): Iterable<Uint8Array> {
+    const { shelf } = this.by
+    if (!this.requests.take(peer)) return
+    const request = decodeFetch(question)
+    if ('list' in request) {
+      yield joinHashes(shelf.list(request.list.sinceMs, request.list.tasks).slice(-MAX_LISTED))
+      return
+    }
+    let sent = 0
+    for (const hash of request.get) {
+      const frame = shelf.get(hash)
+      if (frame === undefined) continue
+      if (sent > 0 && sent + frame.length > MAX_ANSWER_BYTES) break
+      if (!this.totalOut.take('all', frame.length) || !this.bytesOut.take(peer, frame.length)) break
+      sent += frame.length
+      this.bytesSent += frame.length
+      yield frame
+    }
+    yield new Uint8Array(0)
+  }
+
+  private pause(ms: number): Promise<void> {
+    if (ms === 0) return Promise.resolve()
+    return new Promise((resolve) => this.by.clock.after(ms, resolve))
+  }
+}

@@ -1,0 +1,45 @@
+// What a swarm needs beyond one local network: a DHT of its own to find peers by ID, relays for nodes behind NATs and the
+// upgrade from relayed to direct, the test whether this node can be reached, and port forwarding. All of it idles as long
+// as nobody is joined. Loaded only where it is wanted.
+
+import { autoNAT } from '@libp2p/autonat'
+import { circuitRelayServer, circuitRelayTransport } from '@libp2p/circuit-relay-v2'
+import { dcutr } from '@libp2p/dcutr'
+import { kadDHT, passthroughMapper } from '@libp2p/kad-dht'
+import { uPnPNAT } from '@libp2p/upnp-nat'
+
+export interface WideOptions {
+  swarm: string
+  relay: boolean
+  upnp: boolean
+}
+
+/** Bytes and time of one relayed connection. Gossip goes through the relay as a peer; this carries hellos and dials. */
+const RELAY_LIMITS = {
+  maxReservations: 128,
+  defaultDataLimit: 1n << 20n,
+  defaultDurationLimit: 10 * 60_000,
+}
+
+export function wideServices({ swarm, relay, upnp }: WideOptions) {
+  return {
+    dht: kadDHT({
+      protocol: `/waggle/1/${swarm}/kad/1.0.0`,
+      // Private addresses are kept: most swarms have nothing else. Nobody here is a mere client; a swarm is small.
+      clientMode: false,
+      peerInfoMapper: passthroughMapper,
+      // Not allowQueryWithZeroPeers: with a circuit listener and no peers it loops without end (p2p.md 3).
+    }),
+    autoNAT: autoNAT(),
+    dcutr: dcutr(),
+    ...(relay && { relay: circuitRelayServer({ reservations: RELAY_LIMITS }) }),
+    ...(upnp && { upnp: uPnPNAT({ portMappingDescription: 'waggle' }) }),
+  }
+}
+
+/** A relay needs no relay; anyone else takes a reservation with any it meets. */
+export function wideListen({ relay }: Pick<WideOptions, 'relay'>): string[] {
+  return relay ? [] : ['/p2p-circuit']
+}
+
+export { circuitRelayTransport }

@@ -1,0 +1,82 @@
+// One question, one answer, on a stream of its own: length-prefixed messages with a limit on each and a timeout on every
+// step. Everything that is not gossip goes through here.
+
+import type { AbortOptions, PeerId, Stream } from '@libp2p/interface'
+import { lpStream } from '@libp2p/utils'
+import type { Host } from './host.ts'
+
+const STEP_TIMEOUT_MS = 10_000
+
+export interface AskOptions {
+  signal?: AbortSignal
+  /** Bytes of one message of the answer. */
+  maxMessage: number
+  /** Also over a relay, whose bytes are few: only for small things. */
+  overRelay?: boolean
+}
+
+/** Sends the question and yields the messages of the answer. Throws what libp2p throws; the stream is closed either way. */
+export async function* ask(
+  { peer, protocol, question }: { peer: PeerId; protocol: string; question: Uint8Array },
+  { signal, maxMessage, overRelay = false }: AskOptions,
+  { host }: { host: Host },
+): AsyncGenerator<Uint8Array> {
+  const step = () => stepSignal(signal)
+  const connection = host.getConnections(peer).find((one) => one.limits === undefined || overRelay)
+  if (connection === undefined) throw new Error('not connected')
+  const stream = await connection.newStream(protocol, { ...step(), runOnLimitedConnection: overRelay })
+  try {
+    const messages = lpStream(stream, { maxDataLength: maxMessage, maxBufferSize: 4 << 20 })
+    await messages.write(question, step())
+    for (;;) yield (await messages.read(step())).subarray()
+  } finally {
+    close(stream)
+  }
+}
+
+/** An answer is a sequence of messages; the questioner knows from them when it is complete. */
+export type Answer = (question: Uint8Array, peer: string) => Iterable<Uint8Array> | AsyncIterable<Uint8Array>
+
+export async function serve(
+  {
+    protocol,
+    maxQuestion,
+    streams,
+    overRelay = false,
+  }: {
+    protocol: string
+    /** Bytes. */
+    maxQuestion: number
+    /** At once, for each connection. */
+    streams: number
+    overRelay?: boolean
+  },
+  answer: Answer,
+  { host }: { host: Host },
+): Promise<void> {
+  await host.handle(
+    protocol,
+    async (stream, connection) => {
+      try {
+        const messages = lpStream(stream, { maxDataLength: maxQuestion, maxBufferSize: maxQuestion + 1024 })
+        const question = (await messages.read(stepSignal())).subarray()
+        for await (const message of answer(question, connection.remotePeer.toString()))
+          await messages.write(message, stepSignal())
+        await stream.close(stepSignal())
+      } catch (error) {
+        // A question that makes no sense, a peer that is not there any more, or one that does not read.
+        stream.abort(error as Error)
+      }
+    },
+    { maxInboundStreams: streams, runOnLimitedConnection: overRelay },
+  )
+}
+
+function stepSignal(signal?: AbortSignal): AbortOptions {
+  const timeout = AbortSignal.timeout(STEP_TIMEOUT_MS)
+  return { signal: signal ? AbortSignal.any([signal, timeout]) : timeout }
+}
+
+function close(stream: Stream): void {
+  if (stream.status === 'open') stream.close(stepSignal()).catch((error) => stream.abort(error))
+}

@@ -1,0 +1,203 @@
+// What gossip does not bring: groups missed while away, groups too large for it, rules, contacts, memory.
+
+import { generateKey } from '@libp2p/pnet'
+import { afterEach, describe, expect, test } from 'vitest'
+import {
+  draft,
+  freshDatastore,
+  freshIdentity,
+  startNode,
+  stopNodes,
+  type TestNode,
+  until,
+} from './helpers.ts'
+
+afterEach(stopNodes)
+
+const linked = (...nodes: TestNode[]) =>
+  until('gossip links', () => nodes.every(({ swarm }) => swarm.peers().some((peer) => peer.mesh)))
+const seeds = (node: TestNode) => node.groups.map(({ prompt }) => prompt.seed).sort((a, b) => a - b)
+const range = (from: number, to: number) => Array.from({ length: to - from }, (_, i) => from + i)
+
+describe('catching up', () => {
+  test('a node that comes late gets what was published before', async () => {
+    const a = await startNode()
+    for (const seed of range(0, 100)) await a.swarm.publish(draft(seed))
+    const b = await startNode()
+    await b.swarm.join(a.address)
+    await until('all groups', () => b.groups.length === 100)
+    expect(seeds(b)).toEqual(range(0, 100))
+  })
+
+  test('a node that was away gets what it missed, from whoever has it, once', async () => {
+    const a = await startNode()
+    const c = await startNode()
+    await c.swarm.join(a.address)
+    const identity = freshIdentity()
+    const datastore = await freshDatastore()
+    const b = await startNode({}, { identity, datastore })
+    await b.swarm.join(a.address)
+    await linked(a, b, c)
+    await a.swarm.publish(draft(1))
+    await until('the first', () => b.groups.length === 1)
+    await b.swarm.stop()
+    for (const seed of range(10, 30)) await a.swarm.publish(draft(seed))
+    await until('the witness', () => c.groups.length === 21)
+    await a.swarm.stop()
+    const again = await startNode({}, { identity, datastore })
+    await again.swarm.join(c.address)
+    await until('the missed ones', () => again.groups.length === 20)
+    expect(seeds(again)).toEqual(range(10, 30))
+    expect(again.groups.every(({ author }) => author === a.swarm.peerId)).toBe(true)
+  })
+
+  test('a group too large for gossip is announced and fetched, also by a node that its author is not connected to', async () => {
+    const a = await startNode({ maxCompletionTokens: 50_000 })
+    const hub = await startNode({ maxCompletionTokens: 50_000 })
+    const b = await startNode({ maxCompletionTokens: 50_000 })
+    await a.swarm.join(hub.address)
+    await linked(a, hub)
+    await b.swarm.join(hub.address)
+    await linked(b)
+    const large = draft(7, { salt: 'x'.repeat(30_000) })
+    const published = await a.swarm.publish(large)
+    expect(published.announced).toBe(true)
+    expect(published.bytes).toBeGreaterThan(65_536)
+    await until('the group', () => hub.groups.length === 1 && b.groups.length === 1)
+    expect(b.groups[0]).toMatchObject({ id: published.id, author: a.swarm.peerId })
+  })
+
+  test('a group that no receiver would take cannot be sent', async () => {
+    const { swarm } = await startNode()
+    await expect(swarm.publish(draft(7, { salt: 'x'.repeat(66_000) }))).rejects.toMatchObject({
+      code: 'E_WIRE',
+    })
+  })
+})
+
+describe('rules', () => {
+  const others = [{ name: 'sums', version: 2 }]
+  test('other task versions are named, and the peers part', async () => {
+    const a = await startNode({ tasks: [{ name: 'sums', version: 1 }] })
+    const b = await startNode({ tasks: others })
+    await expect(b.swarm.join(a.address)).rejects.toMatchObject({
+      code: 'E_SWARM_RULES',
+      message: expect.stringContaining('sums 1 (here 2)'),
+    })
+    await until(
+      'both to part',
+      () => a.swarm.counters().connected === 0 && b.swarm.counters().connected === 0,
+    )
+    expect(a.events).toContainEqual(
+      expect.objectContaining({ type: 'notice', message: expect.stringContaining('sums 2 (here 1)') }),
+    )
+  })
+
+  test('another swarm is named', async () => {
+    const a = await startNode({ swarm: 'one' })
+    const b = await startNode({ swarm: 'two' })
+    await expect(b.swarm.join(a.address)).rejects.toMatchObject({
+      code: 'E_SWARM_RULES',
+      message: expect.stringContaining('swarm "one", this node in "two"'),
+    })
+  })
+
+  test('one task in common is enough', async () => {
+    const a = await startNode({ tasks: [{ name: 'sums', version: 1 }] })
+    const b = await startNode({
+      tasks: [...others, { name: 'sums', version: 1 }, { name: 'more', version: 3 }],
+    })
+    expect(await b.swarm.join(a.address)).toMatchObject({ state: 'connected' })
+  })
+})
+
+test('nodes that joined through one contact find each other, and outlive it', async () => {
+  const contact = await startNode()
+  const a = await startNode()
+  const b = await startNode()
+  await a.swarm.join(contact.address)
+  await until('identify', () => contact.swarm.peers().some((peer) => peer.mesh))
+  await b.swarm.join(contact.address)
+  await until('a direct link', () =>
+    b.swarm.peers().some(({ id, connected }) => connected && id === a.swarm.peerId),
+  )
+  await contact.swarm.stop()
+  await linked(a, b)
+  await a.swarm.publish(draft(3))
+  await until('the group', () => b.groups.length === 1)
+})
+
+describe('private swarms', () => {
+  const psk = () => {
+    const key = new Uint8Array(95)
+    generateKey(key)
+    return key
+  }
+
+  test('with the same key nodes meet; without it, or with another, they do not', async () => {
+    const key = psk()
+    const a = await startNode({ psk: key })
+    const b = await startNode({ psk: key })
+    expect(await b.swarm.join(a.address)).toMatchObject({ state: 'connected' })
+    for (const options of [{}, { psk: psk() }]) {
+      const stranger = await startNode(options)
+      const outcome = await stranger.swarm.join(a.address, { signal: AbortSignal.timeout(1500) })
+      expect(outcome.state).toBe('searching')
+    }
+    expect(a.swarm.counters().connected).toBe(1)
+  })
+
+  test('who is not on the list is not let in', async () => {
+    const friend = freshIdentity()
+    const a = await startNode({ allow: [friend.peerId] })
+    const b = await startNode({}, { identity: friend })
+    expect(await b.swarm.join(a.address)).toMatchObject({ state: 'connected' })
+    const stranger = await startNode()
+    await stranger.swarm.join(a.address, { signal: AbortSignal.timeout(1500) }).catch(() => {})
+    expect(a.swarm.peers().some(({ id, connected }) => connected && id === stranger.swarm.peerId)).toBe(false)
+  })
+})
+
+test('who was joined is rejoined after a restart, without being told again', async () => {
+  const a = await startNode()
+  const identity = freshIdentity()
+  const datastore = await freshDatastore()
+  const b = await startNode({}, { identity, datastore })
+  await b.swarm.join(a.address)
+  await b.swarm.stop()
+  const again = await startNode({}, { identity, datastore })
+  await until('the link', () => again.swarm.counters().connected === 1, 5000)
+})
+
+test('two nodes with one identity are noticed', async () => {
+  const identity = freshIdentity()
+  const hub = await startNode()
+  const original = await startNode({}, { identity })
+  const copy = await startNode({}, { identity })
+  await original.swarm.join(hub.address)
+  await original.swarm.publish(draft(1))
+  await until('the first', () => hub.groups.length === 1)
+  await copy.swarm.join(hub.address)
+  await until('the notice', () =>
+    copy.events.some((event) => event.type === 'notice' && event.key === 'identity-copied'),
+  )
+})
+
+test('a muted author’s groups are ignored, after a restart as well, and heard again when unmuted', async () => {
+  const a = await startNode()
+  const identity = freshIdentity()
+  const datastore = await freshDatastore()
+  const b = await startNode({}, { identity, datastore })
+  await b.swarm.join(a.address)
+  await linked(a, b)
+  b.swarm.mute(a.swarm.peerId, true)
+  await a.swarm.publish(draft(1))
+  await until('the refusal', () => b.swarm.counters().refused.muted === 1)
+  await b.swarm.stop()
+  const again = await startNode({}, { identity, datastore })
+  await until('the link', () => again.swarm.peers().some((peer) => peer.mesh))
+  expect(again.swarm.peers().find(({ id }) => id === a.swarm.peerId)?.muted).toBe(true)
+  again.swarm.mute(a.swarm.peerId, false)
+  await a.swarm.publish(draft(2))
+  await until('the group', () => again.groups.some(({ prompt }) => prompt.seed === 2))
+})
