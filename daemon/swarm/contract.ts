@@ -25,7 +25,7 @@ export interface SwarmOptions {
   upnp?: boolean
   /** Relay for nodes behind NATs, and pass groups on that this node has no tasks for. Default false. */
   relay?: boolean
-  /** Pre-shared key of a private swarm, as @libp2p/pnet writes it: 95 bytes. */
+  /** Pre-shared key of a private swarm, 32 bytes: see psk.ts. */
   psk?: Uint8Array
   /** Peer IDs that may connect; anyone if left out. */
   allow?: readonly string[]
@@ -103,6 +103,6 @@ export interface Swarm {
   /** Groups of this author were trained on. */
   used(author: string, groups?: number): void
   mute(peerId: string, on: boolean): void
-  /** One string that lets another node join this swarm. */
-  invite(): string
+  /** One string that lets another node join this swarm; in a private one it holds the key. */
+  invite(): Promise<string>
 }

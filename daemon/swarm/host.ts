@@ -17,6 +17,7 @@ import { WaggleError } from '../../protocol/errors.ts'
 import { gossipOptions } from './gossip-config.ts'
 import { type GossipGuard, guardGossip } from './gossip-internals.ts'
 import type { Identity } from './identity.ts'
+import { formatPsk } from './psk.ts'
 
 export interface HostOptions {
   /** Name of the swarm; nodes of other swarms are not found by mDNS. */
@@ -62,7 +63,7 @@ export async function createHost(options: HostOptions, by: HostCollaborators): P
     },
     transports: wide ? [tcp(), wide.circuitRelayTransport()] : [tcp()],
     // Protects TCP only, so nothing else may ever be added beside it (p2p.md 3).
-    ...(options.psk && { connectionProtector: preSharedKey({ psk: options.psk }) }),
+    ...(options.psk && { connectionProtector: preSharedKey({ psk: Buffer.from(formatPsk(options.psk)) }) }),
     connectionEncrypters: [noise()],
     // Windows above the 4 MiB that a stream may buffer unread make libp2p abort it (p2p.md 5).
     streamMuxers: [yamux({ streamOptions: { maxStreamWindowSize: 4 << 20 } })],

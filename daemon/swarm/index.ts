@@ -5,12 +5,13 @@
 //   await swarm.start()        onEvent({ type: 'group', group }) brings verified foreign groups
 //   await swarm.publish(draftOf(group))
 
-export { draftOf, type GroupDraft } from '../../protocol/wire/index.ts'
+export { decodeInvite, draftOf, type GroupDraft, type Invite, isInvite } from '../../protocol/wire/index.ts'
 export type { Published, Swarm, SwarmCollaborators, SwarmCounters, SwarmOptions } from './contract.ts'
 export { openPeerDatastore } from './datastore.ts'
 export { type Identity, loadIdentity } from './identity.ts'
 export type { JoinOutcome, JoinProgress } from './join.ts'
 export type { PeerView } from './peers.ts'
+export { formatPsk, makePsk, parsePsk } from './psk.ts'
 export { REASONS, type Reason } from './reasons.ts'
 export { createSwarm } from './swarm.ts'
 export type { Clock, Codec, Log, SwarmEvent, TaskSource } from './types.ts'

@@ -5,6 +5,7 @@ import { peerIdFromString } from '@libp2p/peer-id'
 import { multiaddr } from '@multiformats/multiaddr'
 import { WaggleError } from '../../protocol/errors.ts'
 import { peerName } from '../../protocol/text.ts'
+import { decodeInvite, type Invite, isInvite } from '../../protocol/wire/index.ts'
 import type { Greeter } from './greet.ts'
 import type { Host } from './host.ts'
 import { describe, type Redial } from './redial.ts'
@@ -32,6 +33,8 @@ export interface JoinCollaborators {
   greeter: Greeter
   clock: Clock
   denies(peer: string): boolean
+  /** Throws where this node cannot accept the invite. */
+  accepts(invite: Invite): void
   /** Where a bare peer ID is looked for, in words. */
   places(): string
 }
@@ -46,51 +49,84 @@ export async function join(
   { signal, onProgress }: { signal?: AbortSignal; onProgress?: (progress: JoinProgress) => void },
   by: JoinCollaborators,
 ): Promise<JoinOutcome> {
-  const { host, redial, clock } = by
-  const target = parseTarget(input, { self: host.peerId.toString() })
-  let { peerId } = target
-  const { address } = target
-  if (peerId !== undefined && by.denies(peerId))
-    throw new WaggleError('E_PEER', `${peerName(peerId)} is cut off or not on this swarm’s list`, {
-      hint: 'Ask who runs the swarm to allow it, or wait until the cut-off ends.',
-      data: { peer: peerId },
-    })
-  const already = peerId !== undefined && host.getConnections(peerIdFromString(peerId)).length > 0
-  if (peerId !== undefined) await redial.want(peerId, address === undefined ? [] : [address])
+  const { redial, clock } = by
+  const goals = goalsOf(input, by)
+  for (const { peerId, addresses } of goals) if (peerId !== undefined) await redial.want(peerId, addresses)
+  const patience = goals.some(({ addresses }) => addresses.length > 0) ? ADDRESS_TRY_MS : TRY_MS
   const started = clock.now()
   let told = Number.NEGATIVE_INFINITY
-  for (let trouble: string | undefined; ; ) {
-    if (peerId !== undefined) {
-      if (await redial.dial(peerId, { ...(signal && { signal }) }))
-        return await connected(peerId, already, by)
-      trouble = redial.lastError(peerId)
-    } else {
-      const result = await dialAddress(address!, host, signal)
-      if ('peerId' in result) {
-        peerId = result.peerId
-        await redial.want(peerId, [address!])
-        return await connected(peerId, already, by)
-      }
-      trouble = result.trouble
-    }
+  for (;;) {
+    const results = await Promise.all(goals.map((goal) => reach(goal, by, signal)))
+    const reached = results.find((result) => 'peerId' in result)
+    if (reached) return await connected(reached, by)
+    const [{ peerId }] = goals as [Goal]
     if (signal?.aborted)
       return { state: 'searching', already: false, ...(peerId && { peerId, name: peerName(peerId) }) }
     const now = clock.now()
     if (now - told >= TELL_EVERY_MS) {
       told = now
-      onProgress?.({ message: progress(by, peerId, address, trouble), seconds: (now - started) / 1000 })
+      onProgress?.({ message: progress(goals, results[0]!, by), seconds: (now - started) / 1000 })
     }
-    await pause(address === undefined ? TRY_MS : ADDRESS_TRY_MS, clock, signal)
+    await pause(patience, clock, signal)
   }
 }
 
-function progress(by: JoinCollaborators, peerId?: string, address?: string, trouble?: string): string {
-  const who = peerId === undefined ? 'a peer' : peerName(peerId)
-  const where = address === undefined ? by.places() : `at ${address}`
-  return `searching for ${who} ${where}${trouble ? `: ${trouble}` : ''}`
+/** One of several peers, any of which will do. Without an ID it is whoever answers at the address. */
+interface Goal {
+  peerId?: string
+  addresses: string[]
 }
 
-async function connected(peerId: string, already: boolean, by: JoinCollaborators): Promise<JoinOutcome> {
+type Reached = { peerId: string; already: boolean }
+type Result = Reached | { trouble?: string }
+
+function goalsOf(input: string, by: JoinCollaborators): Goal[] {
+  const self = by.host.peerId.toString()
+  if (!isInvite(input)) {
+    const { peerId, address } = parseTarget(input, { self })
+    if (peerId !== undefined && by.denies(peerId))
+      throw new WaggleError('E_PEER', `${peerName(peerId)} is cut off or not on this swarm’s list`, {
+        hint: 'Ask who runs the swarm to allow it, or wait until the cut-off ends.',
+        data: { peer: peerId },
+      })
+    return [{ ...(peerId !== undefined && { peerId }), addresses: address === undefined ? [] : [address] }]
+  }
+  const invite = decodeInvite(input)
+  by.accepts(invite)
+  const goals = invite.contacts.filter(({ peerId }) => peerId !== self && !by.denies(peerId))
+  if (goals.length > 0) return goals
+  throw new WaggleError('E_PEER', 'this invite leads nowhere but to this node itself', {
+    hint: 'Use it on another node.',
+  })
+}
+
+async function reach(
+  { peerId, addresses }: Goal,
+  by: JoinCollaborators,
+  signal?: AbortSignal,
+): Promise<Result> {
+  const { host, redial } = by
+  if (peerId === undefined) {
+    const result = await dialAddress(addresses[0]!, host, signal)
+    if ('trouble' in result) return result
+    await redial.want(result.peerId, addresses)
+    return { ...result, already: false }
+  }
+  const already = host.getConnections(peerIdFromString(peerId)).length > 0
+  if (await redial.dial(peerId, { ...(signal && { signal }) })) return { peerId, already }
+  const trouble = redial.lastError(peerId)
+  return trouble === undefined ? {} : { trouble }
+}
+
+function progress(goals: readonly Goal[], result: Result, by: JoinCollaborators): string {
+  const [{ peerId, addresses }] = goals as [Goal]
+  const who = goals.length > 1 ? 'the invite’s contacts' : peerId === undefined ? 'a peer' : peerName(peerId)
+  const where = addresses.length === 0 ? by.places() : `at ${addresses[0]}`
+  const trouble = 'trouble' in result && result.trouble !== undefined ? `: ${result.trouble}` : ''
+  return `searching for ${who} ${where}${trouble}`
+}
+
+async function connected({ peerId, already }: Reached, by: JoinCollaborators): Promise<JoinOutcome> {
   const peer = peerIdFromString(peerId)
   const name = peerName(peerId)
   const address = by.host.getConnections(peer)[0]?.remoteAddr.toString()

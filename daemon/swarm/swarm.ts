@@ -4,7 +4,7 @@ import type { PeerId } from '@libp2p/interface'
 import { peerIdFromString } from '@libp2p/peer-id'
 import { WaggleError } from '../../protocol/errors.ts'
 import { peerName } from '../../protocol/text.ts'
-import { SWARM_NAME } from '../../protocol/wire/index.ts'
+import { type Invite, SWARM_NAME } from '../../protocol/wire/index.ts'
 import { Admission } from './admission.ts'
 import { Verifier } from './admission-verify.ts'
 import type { Swarm, SwarmCollaborators, SwarmOptions } from './contract.ts'
@@ -14,6 +14,7 @@ import { groupsTopic } from './gossip-config.ts'
 import { Greeter } from './greet.ts'
 import { createHost, type Host, startHost } from './host.ts'
 import { Inbox } from './inbox.ts'
+import { checkInvite, makeInvite } from './inviting.ts'
 import { join } from './join.ts'
 import { Ledger, refusedBy } from './ledger.ts'
 import { Links } from './links.ts'
@@ -228,7 +229,16 @@ export async function createSwarm(options: SwarmOptions, by: SwarmCollaborators)
     publish: (draft) => publisher.publish(draft),
     async join(target, joining = {}) {
       gate.close(false)
-      return await join(target, joining, { host, redial, greeter, clock, denies: gate.denies, places })
+      const accepts = (invite: Invite) => checkInvite(invite, options)
+      return await join(target, joining, {
+        accepts,
+        host,
+        redial,
+        greeter,
+        clock,
+        denies: gate.denies,
+        places,
+      })
     },
     async leave() {
       gate.close(true)
@@ -258,7 +268,7 @@ export async function createSwarm(options: SwarmOptions, by: SwarmCollaborators)
       onEvent({ type: 'peer', peer: peerId, name: peerName(peerId), change: on ? 'muted' : 'unmuted' })
       void memory.save()
     },
-    invite: () => '',
+    invite: () => makeInvite(options, { host, wanted: redial.ids() }),
   }
 
   /** Where a bare peer ID is looked for, in words. */

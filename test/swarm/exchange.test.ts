@@ -1,7 +1,7 @@
 // What gossip does not bring: groups missed while away, groups too large for it, rules, contacts, memory.
 
-import { generateKey } from '@libp2p/pnet'
 import { afterEach, describe, expect, test } from 'vitest'
+import { decodeInvite, formatPsk, makePsk, parsePsk } from '../../daemon/swarm/index.ts'
 import {
   draft,
   freshDatastore,
@@ -128,18 +128,12 @@ test('nodes that joined through one contact find each other, and outlive it', as
 })
 
 describe('private swarms', () => {
-  const psk = () => {
-    const key = new Uint8Array(95)
-    generateKey(key)
-    return key
-  }
-
   test('with the same key nodes meet; without it, or with another, they do not', async () => {
-    const key = psk()
+    const key = makePsk()
     const a = await startNode({ psk: key })
     const b = await startNode({ psk: key })
     expect(await b.swarm.join(a.address)).toMatchObject({ state: 'connected' })
-    for (const options of [{}, { psk: psk() }]) {
+    for (const options of [{}, { psk: makePsk() }]) {
       const stranger = await startNode(options)
       const outcome = await stranger.swarm.join(a.address, { signal: AbortSignal.timeout(1500) })
       expect(outcome.state).toBe('searching')
@@ -200,4 +194,46 @@ test('a muted author’s groups are ignored, after a restart as well, and heard 
   again.swarm.mute(a.swarm.peerId, false)
   await a.swarm.publish(draft(2))
   await until('the group', () => again.groups.some(({ prompt }) => prompt.seed === 2))
+})
+
+describe('invites', () => {
+  test('one string is enough to join, and names a private swarm’s key', async () => {
+    const psk = makePsk()
+    const a = await startNode({ psk })
+    const invite = await a.swarm.invite()
+    expect(decodeInvite(invite)).toMatchObject({ swarm: 'test', contacts: [{ peerId: a.swarm.peerId }], psk })
+    const b = await startNode({ psk: decodeInvite(invite).psk! })
+    expect(await b.swarm.join(invite)).toMatchObject({ state: 'connected', peerId: a.swarm.peerId })
+  })
+
+  test('when who invited is away, its contacts are there', async () => {
+    const contact = await startNode()
+    const a = await startNode()
+    await a.swarm.join(contact.address)
+    await until('identify', () => a.swarm.peers().some((peer) => peer.mesh))
+    const invite = await a.swarm.invite()
+    await a.swarm.stop()
+    const b = await startNode()
+    expect(await b.swarm.join(invite)).toMatchObject({ state: 'connected', peerId: contact.swarm.peerId })
+  })
+
+  test('what does not fit is told', async () => {
+    const a = await startNode()
+    const invite = await a.swarm.invite()
+    const elsewhere = await startNode({ swarm: 'elsewhere' })
+    const secret = await startNode({ psk: makePsk() })
+    await expect(elsewhere.swarm.join(invite)).rejects.toMatchObject({ code: 'E_SWARM_RULES' })
+    await expect(secret.swarm.join(invite)).rejects.toMatchObject({ code: 'E_SWARM_RULES' })
+    await expect(a.swarm.join(invite)).rejects.toMatchObject({ code: 'E_PEER' })
+    await expect(elsewhere.swarm.join(invite.slice(0, -3))).rejects.toMatchObject({
+      code: 'E_PEER',
+      message: expect.stringContaining('checksum'),
+    })
+  })
+
+  test('a swarm’s key survives its text form; other text does not pass for one', () => {
+    const psk = makePsk()
+    expect(parsePsk(formatPsk(psk))).toEqual(psk)
+    expect(() => parsePsk(formatPsk(psk).slice(0, -4))).toThrow(expect.objectContaining({ code: 'E_CONFIG' }))
+  })
 })

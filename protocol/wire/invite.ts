@@ -1,0 +1,80 @@
+// An invite: one string with all that a node needs to join a swarm. `waggle1` + base64url of canonical CBOR, the first four
+// bytes of its SHA-256 in front, so that a string that was cut off or mistyped is told from a good one.
+//
+// The pre-shared key of a private swarm is in it: who has the invite is in.
+
+import { Buffer } from 'node:buffer'
+import { createHash } from 'node:crypto'
+import { WaggleError } from '../errors.ts'
+import { readCbor, type Writable, writeCbor } from './cbor.ts'
+import { Fields, list } from './fields.ts'
+import { type Contact, MAX_CONTACTS, type Rules, readContact, SWARM_NAME } from './hello.ts'
+
+export interface Invite {
+  swarm: string
+  /** The inviting node first. */
+  contacts: Contact[]
+  /** Of the inviting node's rules; see rulesDigest. */
+  rules: string
+  /** Pre-shared key of a private swarm: 32 bytes. */
+  psk?: Uint8Array
+}
+
+export const INVITE_PREFIX = 'waggle1'
+/** Eight contacts with four addresses are some 3000 characters; what a chat or an e-mail still takes. */
+export const MAX_INVITE_CHARS = 8192
+const KEY_BYTES = 32
+
+export function encodeInvite(invite: Invite): string {
+  const body: { [key: string]: Writable } = {
+    swarm: invite.swarm,
+    contacts: invite.contacts
+      .slice(0, MAX_CONTACTS)
+      .map(({ peerId, addresses }) => [peerId, addresses.slice(0, 4)]),
+    rules: Buffer.from(invite.rules, 'hex'),
+    ...(invite.psk && { psk: invite.psk }),
+  }
+  const bytes = writeCbor(body)
+  return INVITE_PREFIX + Buffer.concat([checksum(bytes), bytes]).toString('base64url')
+}
+
+export function isInvite(text: string): boolean {
+  return text.trim().startsWith(INVITE_PREFIX)
+}
+
+/** Throws E_PEER with a hint. */
+export function decodeInvite(text: string): Invite {
+  const compact = text.replace(/\s+/g, '')
+  try {
+    if (!isInvite(compact) || compact.length > MAX_INVITE_CHARS) throw new Error('not an invite')
+    const all = Buffer.from(compact.slice(INVITE_PREFIX.length), 'base64url')
+    const bytes = Uint8Array.from(all.subarray(4))
+    if (!checksum(bytes).equals(all.subarray(0, 4))) throw new Error('its checksum does not fit')
+    const fields = Fields.of(readCbor(bytes), Number.POSITIVE_INFINITY)
+    const psk = fields.bytes('psk')
+    if (psk !== undefined && psk.length !== KEY_BYTES) throw new Error('its key has the wrong length')
+    return {
+      swarm: fields.name('swarm', SWARM_NAME),
+      contacts: list(fields.get('contacts'), 1, MAX_CONTACTS).map(readContact),
+      rules: fields.digest('rules'),
+      ...(psk && { psk }),
+    }
+  } catch (cause) {
+    throw new WaggleError('E_PEER', `this invite cannot be read: ${(cause as Error).message}`, {
+      hint: 'Copy the whole string that `waggle invite` printed; it may have been cut off or changed on the way.',
+      cause,
+    })
+  }
+}
+
+/** 64 hex digits; equal for nodes with the same swarm name and the same tasks. */
+export function rulesDigest({ swarm, tasks }: Rules): string {
+  const sorted = tasks.map(({ name, version }) => `${name}@${version}`).sort()
+  return createHash('sha256')
+    .update(writeCbor(['waggle/rules/1', swarm, sorted]))
+    .digest('hex')
+}
+
+function checksum(bytes: Uint8Array): Buffer {
+  return createHash('sha256').update(bytes).digest().subarray(0, 4)
+}
