@@ -50,13 +50,14 @@ export function App(props: AppProps): ReactElement {
   const current = TABS[tab]!
   const ui = uis[tab]!
   const view = frozen ?? live
-  useEffect(() => store.want(current.series), [store, current])
+  useEffect(() => store.want(current), [store, current])
 
   const change = (part: Partial<TabUi>) =>
     setUis(uis.map((old, i) => (i === tab ? { ...old, ...part } : old)))
   const move = (by: number) => {
     const last = Math.max(0, (current.count?.(view, ui) ?? 1) - 1)
-    change({ cursor: Math.min(last, Math.max(0, Math.min(last, ui.cursor) + by)) })
+    const to = Math.min(last, ui.cursor) + (current.upward ? -by : by)
+    change({ cursor: Math.min(last, Math.max(0, to)), inner: 0 })
   }
   const goTo = (next: number) => TABS[next] && setTab(next)
   const askPause = () => {

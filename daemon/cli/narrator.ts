@@ -1,12 +1,12 @@
 // What a node in the foreground says: four lines when it is up, then what happens, and every 30 seconds one line on
 // how it goes. Text for people on standard output, the log on standard error: as text on a terminal, else as JSON.
 
-import type { Event, Snapshot } from '../../protocol/api/index.ts'
+import { type Event, eventLevel, LOG_LEVELS, type Snapshot } from '../../protocol/api/index.ts'
 import { WaggleError } from '../../protocol/errors.ts'
 import { safeText } from '../../protocol/text.ts'
 import type { NodeHandle } from '../control/node.ts'
 import type { Context } from './context.ts'
-import { eventLevel, eventLine } from './event-text.ts'
+import { eventLine } from './event-text.ts'
 import { statusLine } from './status-line.ts'
 
 const STATUS_EVERY_MS = 30_000
@@ -15,10 +15,9 @@ export function createNarrator(context: Context, node: NodeHandle): { introduce(
   const { io, json, quiet, verbose } = context
   const format = logFormat(context)
   const limit = quiet ? 'error' : verbose ? 'debug' : 'info'
-  const order = ['error', 'warn', 'info', 'debug'] as const
   const tell = (event: Event): void => {
     if (json) return void io.stdout.write(`${JSON.stringify(event)}\n`)
-    if (order.indexOf(eventLevel(event)) > order.indexOf(limit)) return
+    if (LOG_LEVELS.indexOf(eventLevel(event)) > LOG_LEVELS.indexOf(limit)) return
     if (format === 'json') return void io.stderr.write(`${JSON.stringify(event)}\n`)
     const line = eventLine(event, { color: context.color.stderr, verbose })
     if (line !== undefined) io.stderr.write(`${line}\n`)

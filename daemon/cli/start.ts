@@ -4,7 +4,6 @@ import { existsSync } from 'node:fs'
 import { homedir, tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import type { RunNode } from '../control/node.ts'
 import type { Io } from './context.ts'
 import { main } from './run.ts'
 
@@ -45,11 +44,9 @@ function realIo(): Io {
       }
     },
     exit: (status) => process.exit(status),
-    loadNode: async () => (await import(nodeModule)) as { runNode: RunNode },
+    loadNode: () => import('../main.ts'),
   }
 }
-
-const nodeModule: string = '../main.ts'
 
 /** The nearest folder upwards with a package.json: sources and built files lie at different depths. */
 function packageRoot(): string {

@@ -8,6 +8,7 @@ import {
   type ControlClient,
   type ErrorBody,
   type Event,
+  type Groups,
   type Health,
   NDJSON,
   type Progress,
@@ -41,16 +42,11 @@ export function createSocketClient({ socket, timeoutMs = 5000 }: SocketClientOpt
   return {
     health: ({ signal } = {}) => get<Health>('/v1/health', signal),
     snapshot: ({ signal } = {}) => get<Snapshot>('/v1/snapshot', signal),
-    series: (query, { signal } = {}) => {
-      const given = Object.entries(query).filter(([, value]) => value !== undefined)
-      const search = new URLSearchParams(given.map(([key, value]): [string, string] => [key, String(value)]))
-      return get<Series>(`/v1/series?${search}`, signal)
-    },
+    series: (query, { signal } = {}) => get<Series>(`/v1/series?${search({ ...query })}`, signal),
+    groups: (query = {}, { signal } = {}) => get<Groups>(`/v1/groups?${search({ ...query })}`, signal),
     async *events({ since, snapshotEveryMs, signal } = {}) {
-      const search = new URLSearchParams()
-      if (since !== undefined) search.set('since', String(since))
-      if (snapshotEveryMs !== undefined) search.set('snapshots', String(snapshotEveryMs))
-      const response = await open(`/v1/events?${search}`, { signal, accept: 'text/event-stream' })
+      const query = search({ since, snapshots: snapshotEveryMs })
+      const response = await open(`/v1/events?${query}`, { signal, accept: 'text/event-stream' })
       for await (const line of lines(response)) {
         if (line.startsWith('data: ')) yield JSON.parse(line.slice(6)) as Event
       }
@@ -66,6 +62,11 @@ export function createSocketClient({ socket, timeoutMs = 5000 }: SocketClientOpt
       return await streamed(name, response, onProgress)
     },
   }
+}
+
+function search(values: Record<string, string | number | undefined>): URLSearchParams {
+  const given = Object.entries(values).filter(([, value]) => value !== undefined)
+  return new URLSearchParams(given.map(([key, value]): [string, string] => [key, String(value)]))
 }
 
 async function streamed<Name extends CommandName>(

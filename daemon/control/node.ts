@@ -6,6 +6,8 @@ import type {
   EvalRequest,
   EvalResult,
   Event,
+  GroupsQuery,
+  GroupView,
   JoinRequest,
   JoinResult,
   Progress,
@@ -35,6 +37,8 @@ export interface NodeControl {
   /** Cheap and synchronous: called several times a second while somebody watches. */
   snapshot(): Snapshot
   readonly events: EventSource
+  /** The newest groups with their texts, newest first, for people to look at. A node may keep none. */
+  groups?(query: GroupsQuery): GroupView[]
   join(request: JoinRequest, options?: CallOptions): Promise<JoinResult>
   /** Leaves all peers and goes on alone. */
   leave(options?: CallOptions): Promise<void>

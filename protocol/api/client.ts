@@ -3,12 +3,15 @@
 // where nobody answers, otherwise what the node said.
 
 import type { Event } from './events.ts'
+import type { Groups, GroupsQuery } from './groups.ts'
 import type { CommandName, Commands, Health, Progress, Series } from './requests.ts'
 import type { Snapshot } from './snapshot.ts'
 
 export interface ControlClient {
   health(options?: { signal?: AbortSignal }): Promise<Health>
   snapshot(options?: { signal?: AbortSignal }): Promise<Snapshot>
+  /** The newest groups with their texts; empty where the node keeps none. */
+  groups(query?: GroupsQuery, options?: { signal?: AbortSignal }): Promise<Groups>
   series(query: SeriesQuery, options?: { signal?: AbortSignal }): Promise<Series>
   /** Ends when the connection does; the caller starts again with the last id that it saw. */
   events(options?: {

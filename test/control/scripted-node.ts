@@ -3,7 +3,7 @@
 
 import { createEventLog } from '../../daemon/control/event-log.ts'
 import type { NodeHandle } from '../../daemon/control/node.ts'
-import type { EventBody, JoinResult, PeerInfo, Snapshot } from '../../protocol/api/index.ts'
+import type { EventBody, GroupView, JoinResult, PeerInfo, Snapshot } from '../../protocol/api/index.ts'
 import { WaggleError } from '../../protocol/errors.ts'
 import { peerName } from '../../protocol/text.ts'
 
@@ -89,6 +89,10 @@ export function createScriptedNode({
       }
     },
     snapshot: () => ({ ...snapshot(), ...node.overrides }),
+    groups: ({ limit = 16, origin }) =>
+      Array.from({ length: Math.min(step, 20) }, (_, i) => group(step - i))
+        .filter((g) => !origin || g.origin === origin)
+        .slice(0, limit),
     async join({ target }, { onProgress } = {}) {
       calls.push(`join ${target}`)
       onProgress?.({ message: `looking for ${target}` })
@@ -248,6 +252,38 @@ export function createScriptedNode({
         },
       ],
       alerts: [],
+    }
+  }
+
+  function group(seed: number): GroupView {
+    const foreign = seed % 3 === 0
+    const author = foreign ? OTHER : SELF
+    const rewards = seed % 4 === 0 ? [0, 0, 0, 0] : [1, 0, 1, 0]
+    return {
+      id: String(seed).padStart(64, '0'),
+      time: START + seed * 1000,
+      origin: foreign ? 'foreign' : 'own',
+      author,
+      authorName: peerName(author),
+      task: 'basic_arithmetic',
+      seed,
+      difficulty: 2,
+      arm: 'base',
+      version: seed,
+      rewards,
+      used: seed % 4 !== 0,
+      question: `Calculate ${seed} + 7.\nGive the answer in <answer></answer>.`,
+      key: String(seed + 7),
+      samples: rewards.map((reward) => ({
+        text: `${seed} + 7 = ${seed + 7 + 1 - reward}\n<answer>${seed + 7 + 1 - reward}</answer>`,
+        reward,
+        tokens: 14,
+        finish: 'stop',
+        answer: String(seed + 7 + 1 - reward),
+        advantage: reward === 1 ? 1 : -1,
+        behaviourLogprob: -0.214,
+        trainerLogprob: -0.211,
+      })),
     }
   }
 

@@ -44,7 +44,9 @@ async function show({
 }: ShowOptions): Promise<Screen> {
   const node = createScriptedNode()
   node.advance(400)
-  const client = scriptedClient(snapshot ?? node.snapshot)
+  const client = scriptedClient(snapshot ?? node.snapshot, {
+    groups: async () => ({ v: 1, groups: node.groups!({}) }),
+  })
   const store = await readyStore(client, clock)
   const { sink, emulator } = openSink(columns, rows)
   const stdin = Object.assign(new PassThrough(), {
@@ -146,11 +148,45 @@ describe.each(SIZES)('at %i x %i', (columns, rows) => {
 
 const countOf = (text: string, character: string): number => text.split(character).length - 1
 
-test('the picture at 100 x 30', async () => {
-  const { emulator } = await show({ columns: 100, rows: 30 })
-  const text = (await emulator.text()).map((row) => row.replace(/\d\d:\d\d/g, 'hh:mm'))
-  expect(text.join('\n')).toMatchSnapshot()
-})
+test.each(TABS.map((tab, i) => [tab.title, String(i + 1)] as const))(
+  '%s, as a picture at 100 x 30 and 80 x 24',
+  async (_title, key) => {
+    for (const [columns, rows] of [
+      [100, 30],
+      [80, 24],
+    ] as const) {
+      const screen = await show({ columns, rows })
+      screen.client.push({
+        v: 1,
+        id: 7,
+        time: 0,
+        type: 'eval',
+        step: 50,
+        version: 50,
+        accuracy: 0.4,
+        tasks: {},
+        prompts: 9,
+      })
+      screen.client.push({
+        v: 1,
+        id: 8,
+        time: 0,
+        type: 'log',
+        level: 'warn',
+        area: 'swarm',
+        message: 'mDNS is not available',
+      })
+      screen.client.push({ v: 1, id: 0, time: 0, type: 'snapshot', snapshot: screen.store.view().snapshot! })
+      await until(() => screen.store.view().events.length === 2)
+      await screen.press(key)
+      if (key === '3') await until(() => screen.store.view().groups.length > 0)
+      const text = (await screen.emulator.text()).map((row) =>
+        row.replace(/\d\d:\d\d(:\d\d)?/g, (time) => 'hh:mm:ss'.slice(0, time.length)),
+      )
+      expect(text.join('\n')).toMatchSnapshot()
+    }
+  },
+)
 
 test('in ASCII mode not one character is beyond ASCII', async () => {
   for (const [columns, rows] of SIZES) {

@@ -100,6 +100,7 @@ export function scriptedClient(
       unit: '',
       points: Array.from({ length: 30 }, (_, i) => [i * 1000, i, Math.sin(i / 4) + 2]),
     }),
+    groups: async () => ({ v: 1, groups: [] }),
     async *events() {
       yield { v: 1, id: 0, time: 0, type: 'snapshot', snapshot: snapshot() }
       for (let event = await next(); event; event = await next()) yield event

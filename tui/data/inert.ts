@@ -12,12 +12,23 @@ export function narrow(text: string, limit = 4096): string {
   return safeText(text, { limit, line: true }).replace(COMBINING, '').replace(WIDE, '?')
 }
 
+/** Texts that keep their lines; everything else is made one line. */
+const BLOCKS = new Set(['text', 'question'])
+
+const block = (text: string): string =>
+  text
+    .split('\n')
+    .map((line) => narrow(line))
+    .join('\n')
+
 /** The same value with every text in it, keys included, made narrow. */
 export function inert<T>(value: T): T {
   if (typeof value === 'string') return narrow(value) as T
   if (Array.isArray(value)) return value.map(inert) as T
   if (typeof value !== 'object' || value === null) return value
-  return Object.fromEntries(
-    Object.entries(value).map(([key, inner]) => [narrow(key, 128), inert(inner)]),
-  ) as T
+  const entries = Object.entries(value).map(([key, inner]) => [
+    narrow(key, 128),
+    BLOCKS.has(key) && typeof inner === 'string' ? block(inner) : inert(inner),
+  ])
+  return Object.fromEntries(entries) as T
 }

@@ -1,7 +1,7 @@
 // What the screen knows: the newest snapshot, recent events, curves, and whether the daemon still answers. Reads the
 // control API, reconnects by itself, and keeps the last picture when contact is lost. Components only ever see View.
 
-import type { ControlClient, Event, SeriesPoint, Snapshot } from '../../protocol/api/index.ts'
+import type { ControlClient, Event, GroupView, SeriesPoint, Snapshot } from '../../protocol/api/index.ts'
 import { inert } from './inert.ts'
 
 const EVENTS_KEPT = 2000
@@ -22,6 +22,8 @@ export interface View {
   /** Newest last. */
   events: readonly Event[]
   series: ReadonlyMap<string, readonly SeriesPoint[]>
+  /** Newest first; filled while somebody looks at them. */
+  groups: readonly GroupView[]
   rates: Rates
   contact: 'waiting' | 'live' | 'lost'
   /** When the newest snapshot arrived, by this program's clock. */
@@ -30,11 +32,17 @@ export interface View {
   now: number
 }
 
+export interface Wanted {
+  /** Names of curves. */
+  series: readonly string[]
+  groups?: boolean
+}
+
 export interface Store {
   view(): View
   subscribe(listener: () => void): () => void
-  /** Curves that are looked at now; others are not asked for. */
-  want(series: readonly string[]): void
+  /** What is looked at now; nothing else is asked for. */
+  want(wanted: Wanted): void
   reconnect(): void
   close(): void
 }
@@ -47,6 +55,7 @@ export function createStore(
     snapshot: undefined,
     events: [],
     series: new Map(),
+    groups: [],
     rates: {},
     contact: 'waiting',
     heardAt: clock(),
@@ -55,7 +64,7 @@ export function createStore(
   }
   const listeners = new Set<() => void>()
   const closing = new AbortController()
-  let wanted: readonly string[] = []
+  let wanted: Wanted = { series: [] }
   let history: Snapshot[] = []
   let lastEvent = 0
   let run: string | undefined
@@ -123,21 +132,23 @@ export function createStore(
       }
     })
 
-  const fetchSeries = async (): Promise<void> => {
-    if (view.contact !== 'live' || wanted.length === 0) return
-    const found = new Map(view.series)
-    await Promise.all(
-      wanted.map(async (name) => {
-        try {
-          found.set(name, (await client.series({ name, points: 240 }, { signal: closing.signal })).points)
-        } catch {
-          // A daemon of another version may not have this curve; the chart says that there is no data.
-        }
-      }),
-    )
-    if (!closing.signal.aborted) set({ series: found })
+  const fetchWanted = async (): Promise<void> => {
+    if (view.contact !== 'live') return
+    const { signal } = closing
+    const series = new Map(view.series)
+    let { groups } = view
+    const asked = wanted.series.map(async (name) => {
+      series.set(name, (await client.series({ name, points: 400 }, { signal })).points)
+    })
+    const askGroups = async () => {
+      groups = inert((await client.groups({ limit: 48 }, { signal })).groups)
+    }
+    if (wanted.groups) asked.push(askGroups())
+    // A daemon of another version may not have a curve, or groups: their place says that there is no data.
+    await Promise.allSettled(asked)
+    if (!signal.aborted) set({ series, groups })
   }
-  const seriesTimer = setInterval(() => void fetchSeries(), SERIES_EVERY_MS)
+  const seriesTimer = setInterval(() => void fetchWanted(), SERIES_EVERY_MS)
   // Ages go on while nothing arrives.
   const ageTimer = setInterval(() => view.contact !== 'live' && set({}), 1000)
   void follow()
@@ -148,10 +159,9 @@ export function createStore(
       listeners.add(listener)
       return () => listeners.delete(listener)
     },
-    want(series) {
-      const more = series.some((name) => !wanted.includes(name))
-      wanted = series
-      if (more) void fetchSeries()
+    want(next) {
+      wanted = next
+      void fetchWanted()
     },
     reconnect: () => wake(),
     close() {

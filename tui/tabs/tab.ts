@@ -28,6 +28,10 @@ export interface Tab {
   short: string
   /** Curves that it draws. */
   series: readonly string[]
+  /** Whether it shows groups with their texts. */
+  groups?: boolean
+  /** The cursor counts from the end, as in a log. */
+  upward?: boolean
   /** Keys worth naming in the footer. */
   keys: string
   render(props: TabProps): ReactElement

@@ -1,0 +1,80 @@
+// What can be asked of a node: reads a command's request, calls NodeControl, and answers with plain JSON or, to a
+// client that accepts it, with progress as JSON lines.
+
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import { type CommandName, type Commands, NDJSON, type StreamLine } from '../../protocol/api/index.ts'
+import { WaggleError } from '../../protocol/errors.ts'
+import { checkRequest } from './check.ts'
+import { errorBody, readJson, sendJson } from './http.ts'
+import type { CallOptions, NodeControl } from './node.ts'
+
+export interface PerformParts {
+  node: NodeControl
+  /** Told about failures that are bugs. */
+  onBug: (error: unknown, route: string) => void
+}
+
+export async function perform(
+  command: CommandName,
+  request: IncomingMessage,
+  response: ServerResponse,
+  { node, onBug }: PerformParts,
+): Promise<void> {
+  const body = checkRequest(command, await readJson(request))
+  const gone = new AbortController()
+  response.once('close', () => gone.abort())
+  const streaming = request.headers.accept?.includes(NDJSON) === true
+  const line = (data: StreamLine<unknown>) => {
+    if (!response.writableEnded && !response.destroyed) response.write(`${JSON.stringify(data)}\n`)
+  }
+  if (streaming) {
+    response.writeHead(200, { 'content-type': NDJSON, 'cache-control': 'no-store' }).flushHeaders()
+  }
+  const options: CallOptions = {
+    signal: gone.signal,
+    ...(streaming ? { onProgress: (progress) => line({ type: 'progress', ...progress }) } : {}),
+  }
+  try {
+    const result = await call(node, command, body, options)
+    if (!streaming) return sendJson(response, 200, result)
+    line({ type: 'result', result })
+  } catch (error) {
+    if (!streaming) throw error
+    if (!(error instanceof WaggleError)) onBug(error, command)
+    line({ type: 'error', error: errorBody(error) })
+  }
+  response.end()
+}
+
+async function call(
+  node: NodeControl,
+  command: CommandName,
+  body: Commands[CommandName][0],
+  options: CallOptions,
+): Promise<unknown> {
+  switch (command) {
+    case 'join':
+      return await node.join(body as Commands['join'][0], options)
+    case 'eval':
+      return await node.evaluate(body as Commands['eval'][0], options)
+    case 'checkpoint':
+      return await node.checkpoint(options)
+    case 'leave':
+      await node.leave(options)
+      return done('left the swarm; training goes on alone')
+    case 'pause':
+      await node.pause()
+      return done('paused')
+    case 'resume':
+      await node.resume()
+      return done('goes on')
+    case 'stop': {
+      // Not given the signal: whoever asked for a stop may hang up before it is done.
+      const { onProgress } = options
+      await node.stop(body as Commands['stop'][0], onProgress ? { onProgress } : {})
+      return done('stopped')
+    }
+  }
+}
+
+const done = (message: string) => ({ done: true as const, message })

@@ -1,0 +1,60 @@
+// Events as text for people: how much one matters, and what it says. Nothing is made inert here; whoever shows it does
+// that.
+
+import { peerName } from '../text.ts'
+import type { Event, LogLevel } from './events.ts'
+import { decimal, percent } from './format.ts'
+
+/** How much an event matters; `debug` ones are shown with --verbose only. */
+export function eventLevel(event: Event): LogLevel {
+  switch (event.type) {
+    case 'log':
+      return event.level
+    case 'alert':
+      return event.level === 'failure' ? 'error' : event.level === 'warning' ? 'warn' : 'info'
+    case 'plugin':
+      return event.state === 'ok' ? 'info' : 'warn'
+    case 'gap':
+      return 'warn'
+    case 'step':
+    case 'group':
+    case 'refused':
+    case 'snapshot':
+      return 'debug'
+    default:
+      return event.type === 'peer' && event.change === 'found' ? 'debug' : 'info'
+  }
+}
+
+export function eventText(event: Event, verbose = false): string | undefined {
+  switch (event.type) {
+    case 'log':
+      return `${event.area}: ${event.message}${verbose && event.data ? ` ${JSON.stringify(event.data)}` : ''}`
+    case 'state':
+      return `${event.state.toLowerCase()}${event.detail ? `: ${event.detail}` : ''}`
+    case 'alert':
+      return `${event.message}${event.action ? ` - ${event.action}` : ''}`
+    case 'eval':
+      return `evaluated at step ${event.step}: ${percent(event.accuracy)} of ${event.prompts} held-out prompts right (${Object.entries(
+        event.tasks,
+      )
+        .map(([task, share]) => `${task} ${percent(share)}`)
+        .join(', ')})`
+    case 'checkpoint':
+      return `checkpoint saved at step ${event.step}: ${event.path}`
+    case 'peer':
+      return `peer ${event.name} ${event.change}${event.address ? ` ${event.address}` : ''}${event.reason ? `: ${event.reason}` : ''}`
+    case 'refused':
+      return `refused a group of ${peerName(event.peer)}: ${event.reason}`
+    case 'plugin':
+      return `plugin ${event.kind}/${event.name} ${event.state}: ${event.message}`
+    case 'step':
+      return `step ${event.step}${event.metrics.reward === undefined ? '' : ` reward ${decimal(event.metrics.reward)}`}`
+    case 'group':
+      return `${event.origin} group ${event.task} seed ${event.seed}: rewards ${event.rewards.map((r) => decimal(r, 2)).join(' ')}`
+    case 'gap':
+      return `events ${event.from} to ${event.to} were missed`
+    case 'snapshot':
+      return undefined
+  }
+}

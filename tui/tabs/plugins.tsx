@@ -1,0 +1,89 @@
+// Plugins: what is loaded, what it costs, and what was switched off and why.
+
+import { Box } from 'ink'
+import type { ReactElement } from 'react'
+import { decimal, type PluginInfo } from '../../protocol/api/index.ts'
+import type { View } from '../data/store.ts'
+import type { Theme } from '../screen/theme.ts'
+import { Panel } from '../widgets/panel.tsx'
+import type { Row } from '../widgets/row.ts'
+import { type Column, tableRows } from '../widgets/table.ts'
+import { wrapText } from '../widgets/wrap.ts'
+import type { Tab, TabProps, TabUi } from './tab.ts'
+
+export const plugins: Tab = {
+  title: 'Plugins',
+  short: 'Plug',
+  series: [],
+  keys: 'j/k move  / filter',
+  render: (props) => <Plugins {...props} />,
+  count: (view, ui) => pluginsOf(view, ui).length,
+}
+
+function pluginsOf({ snapshot }: View, { filter }: TabUi): PluginInfo[] {
+  const wanted = filter.toLowerCase()
+  return (snapshot?.plugins ?? []).filter((p) =>
+    `${p.kind} ${p.name} ${p.state}`.toLowerCase().includes(wanted),
+  )
+}
+
+function columnsOf({ symbols }: Theme): Array<Column<PluginInfo>> {
+  const mark = { ok: symbols.up, slow: symbols.look, off: symbols.failed }
+  return [
+    { title: 'KIND', width: 11, drop: 0, text: (p) => p.kind },
+    { title: 'NAME', width: 24, drop: 0, text: (p) => p.name },
+    {
+      title: 'STATE',
+      width: 6,
+      drop: 0,
+      text: (p) => `${mark[p.state]} ${p.state}`,
+      tone: (p) => (p.state === 'ok' ? 'ok' : p.state === 'slow' ? 'attention' : 'failure'),
+    },
+    { title: 'ms/step', width: 8, align: 'right', drop: 1, text: (p) => decimal(p.msPerStep, 1) },
+    { title: 'WHAT IT DOES', width: 10, grows: true, drop: 2, text: (p) => p.summary ?? '' },
+  ]
+}
+
+function Plugins({ view, ui, columns, rows, theme }: TabProps): ReactElement {
+  const found = pluginsOf(view, ui)
+  const cursor = Math.min(ui.cursor, Math.max(0, found.length - 1))
+  const chosen = found[cursor]
+  const low = 6
+  const off = found.filter((p) => p.state === 'off').length
+  const list: Row[] =
+    found.length > 0
+      ? tableRows(
+          { items: found, columns: columnsOf(theme), width: columns - 4, height: rows - low - 2, cursor },
+          theme,
+        )
+      : ['nothing is known about plugins yet']
+  return (
+    <Box flexDirection="column">
+      <Panel
+        title={`Plugins  ${found.length} loaded  ${off} off`}
+        width={columns}
+        height={rows - low}
+        theme={theme}
+        rows={list}
+      />
+      <Panel
+        title={chosen ? `${chosen.kind}/${chosen.name}` : 'Plugin'}
+        width={columns}
+        height={low}
+        theme={theme}
+        rows={chosen ? detailRows(chosen, columns - 4) : []}
+      />
+    </Box>
+  )
+}
+
+function detailRows({ summary, state, strikes, message, kind, name }: PluginInfo, width: number): Row[] {
+  return [
+    ...wrapText(summary ?? '', width).slice(0, 1),
+    `${state}${strikes === undefined ? '' : `, ${strikes} failures in a row`}`,
+    ...wrapText(message ?? '', width).slice(0, 2),
+    ...(state === 'off'
+      ? [`Training goes on without it. Its log: waggle logs --filter ${kind}/${name}`]
+      : []),
+  ].filter((row) => row !== '')
+}

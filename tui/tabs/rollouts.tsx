@@ -1,0 +1,142 @@
+// Rollouts: the newest groups, and one of them in full. Texts are a model's or a peer's, and inert by now.
+
+import type { ReactElement } from 'react'
+import {
+  clockTime,
+  count,
+  decimal,
+  type GroupView,
+  percent,
+  type SampleView,
+  signed,
+} from '../../protocol/api/index.ts'
+import type { View } from '../data/store.ts'
+import type { Theme } from '../screen/theme.ts'
+import { Panel, Side } from '../widgets/panel.tsx'
+import type { Piece, Row } from '../widgets/row.ts'
+import { type Column, tableRows } from '../widgets/table.ts'
+import { wrapText } from '../widgets/wrap.ts'
+import type { Tab, TabProps, TabUi } from './tab.ts'
+
+export const rollouts: Tab = {
+  title: 'Rollouts',
+  short: 'Roll',
+  series: [],
+  groups: true,
+  keys: 'j/k group  h/l sample  s all|own|foreign|mixed  / filter',
+  render: (props) => <Rollouts {...props} />,
+  count: (view, ui) => groupsOf(view, ui).length,
+}
+
+const KINDS = ['all', 'own', 'foreign', 'mixed'] as const
+
+const mean = (rewards: readonly number[]): number =>
+  rewards.reduce((a, b) => a + b, 0) / Math.max(1, rewards.length)
+const spreadOf = (rewards: readonly number[]): number => {
+  const m = mean(rewards)
+  return Math.sqrt(mean(rewards.map((r) => (r - m) ** 2)))
+}
+
+/** From the node, with texts; from an older node that keeps none, what its events say. */
+function groupsOf({ groups, events }: View, ui: TabUi): GroupView[] {
+  const found: GroupView[] =
+    groups.length > 0
+      ? [...groups]
+      : events
+          .flatMap((e): GroupView[] =>
+            e.type === 'group' ? [{ ...e, authorName: e.author.slice(-8), arm: e.arm ?? 'base' }] : [],
+          )
+          .reverse()
+  const kind = KINDS[ui.sort % KINDS.length]!
+  const wanted = ui.filter.toLowerCase()
+  return found.filter(
+    (g) =>
+      (kind === 'all' || g.origin === kind || (kind === 'mixed' && spreadOf(g.rewards) > 0)) &&
+      (wanted === '' || `${g.task} ${g.authorName} ${g.question ?? ''}`.toLowerCase().includes(wanted)),
+  )
+}
+
+const COLUMNS: Array<Column<GroupView>> = [
+  { title: 'TASK', width: 12, grows: true, drop: 0, text: (g) => `${g.task}/${g.seed}` },
+  { title: 'BY', width: 10, drop: 2, text: (g) => (g.origin === 'own' ? 'own' : g.authorName) },
+  { title: 'R', width: 4, align: 'right', drop: 0, text: (g) => mean(g.rewards).toFixed(2) },
+  { title: 'SD', width: 4, align: 'right', drop: 1, text: (g) => spreadOf(g.rewards).toFixed(2) },
+  { title: 'USE', width: 4, drop: 3, text: (g) => (g.used === undefined ? '-' : g.used ? 'yes' : 'no') },
+]
+
+function Rollouts({ view, ui, columns, rows, theme }: TabProps): ReactElement {
+  const groups = groupsOf(view, ui)
+  const cursor = Math.min(ui.cursor, Math.max(0, groups.length - 1))
+  const left = Math.min(50, Math.floor(columns * 0.45))
+  const right = columns - left
+  const chosen = groups[cursor]
+  const title = `Groups  ${KINDS[ui.sort % KINDS.length]}${ui.filter ? `  filter: ${ui.filter}` : ''}`
+  const foot = sharesRows(view)
+  const list: Row[] =
+    groups.length > 0
+      ? tableRows(
+          { items: groups, columns: COLUMNS, width: left - 4, height: rows - 2 - foot.length - 1, cursor },
+          theme,
+        )
+      : ['no groups yet']
+  while (list.length < rows - 2 - foot.length) list.push('')
+  return (
+    <Side>
+      <Panel title={title} width={left} height={rows} theme={theme} rows={[...list, ...foot]} />
+      <Panel
+        title={chosen ? `${chosen.task}/${chosen.seed}  ${chosen.rewards.length} samples` : 'Group'}
+        width={right}
+        height={rows}
+        theme={theme}
+        rows={chosen ? groupRows(chosen, ui, right - 4, theme) : []}
+      />
+    </Side>
+  )
+}
+
+function sharesRows({ snapshot }: View): Row[] {
+  const { rollouts: r, training: t } = snapshot ?? {}
+  return [
+    `right ${percent(r?.allRightShare, 0)}  wrong ${percent(r?.allWrongShare, 0)}  mixed ${percent(r?.signalShare, 0)}`,
+    `length ${decimal(t?.completionTokens, 0)} tok  cut off ${percent(t?.truncatedShare)}`,
+  ]
+}
+
+function groupRows(group: GroupView, ui: TabUi, width: number, theme: Theme): Row[] {
+  const samples = group.samples ?? []
+  const at = samples.length > 0 ? ui.inner % samples.length : 0
+  const sample = samples[at]
+  const rows: Row[] = [
+    `${clockTime(group.time)}  by ${group.origin === 'own' ? 'this node' : group.authorName}  policy v${count(group.version)}  level ${group.difficulty}  ${group.arm}`,
+    [
+      'rewards ',
+      ...group.rewards.map(
+        (r, i): Piece => (i === at && sample ? ['bold', `[${short(r)}]`] : ` ${short(r)} `),
+      ),
+    ],
+    '',
+  ]
+  if (group.question) rows.push(['bold', 'QUESTION'], ...wrapText(group.question, width), '')
+  if (group.key) rows.push([['bold', 'KEY'], `  ${group.key}`], '')
+  if (sample) rows.push(...sampleRows(sample, at, samples.length, width, theme))
+  else rows.push('This node keeps no texts of its groups.')
+  return rows
+}
+
+function sampleRows(sample: SampleView, at: number, of: number, width: number, { symbols }: Theme): Row[] {
+  const { reward, advantage, tokens, finish, answer, behaviourLogprob: b, trainerLogprob: t } = sample
+  const facts = `${at + 1}/${of}  reward ${short(reward)}${advantage === undefined ? '' : `  advantage ${signed(advantage, 2)}`}  ${tokens} tok  ${finish}`
+  const rows: Row[] = [
+    [['bold', 'SAMPLE '], facts],
+    ...wrapText(sample.text, width).slice(0, 12),
+    '',
+    `${reward >= 1 ? symbols.up : symbols.down} taken as the answer: ${answer ?? 'nothing found'}`,
+  ]
+  if (b !== undefined && t !== undefined)
+    rows.push(
+      `logprob per token  sampler ${decimal(b)}  trainer ${decimal(t)}  difference ${decimal(Math.abs(t - b))}`,
+    )
+  return rows
+}
+
+const short = (reward: number): string => (Number.isInteger(reward) ? String(reward) : reward.toFixed(2))
