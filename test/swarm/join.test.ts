@@ -64,6 +64,7 @@ describe('joining', () => {
       onProgress: ({ message }) => told.push(message),
     })
     expect(outcome).toMatchObject({ state: 'searching', peerId: absent })
+    expect(told[0]).not.toContain('undefined')
     expect(told[0]).toMatch(/^searching for \w+-\w+ among known addresses: no address known yet$/)
     expect(swarm.peers().find((peer) => peer.id === absent)?.connected ?? false).toBe(false)
   })
