@@ -2,8 +2,8 @@
 // question spaces, trivial baselines and a total verifier.
 
 import { performance } from 'node:perf_hooks'
-import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
+import { diceFor } from '../../../plugins/tasks/random.ts'
 import { showsToken } from '../../../plugins/tasks/steps.ts'
 import type { Task } from '../../../protocol/plugin/index.ts'
 import { HELD_OUT_SEED, type Instance } from '../../../protocol/train/index.ts'
@@ -19,8 +19,8 @@ export interface Conformance {
   luck?: Record<number, number>
   /** Fewest equations in the steps of an item, 0 if the working is not in equations. */
   equations?: number
-  /** Items that the solver is checked on, over all levels. */
-  solved?: number
+  /** Levels whose items take long to make: they get a tenth of what the others get. */
+  costly?: number[]
 }
 
 export const inTags = (answer: string): string => `<answer>${answer}</answer>`
@@ -32,14 +32,19 @@ export function levelsOf(task: Task): number[] {
   )
 }
 
-export function* items(task: Task, perLevel: number, from = 0): Generator<Instance> {
-  for (const difficulty of levelsOf(task))
-    for (let i = 0; i < perLevel; i++) yield task.generate({ seed: from + i, difficulty })
+export function* items(task: Task, perLevel: number, from = 0, costly: number[] = []): Generator<Instance> {
+  for (const difficulty of levelsOf(task)) {
+    const count = costly.includes(difficulty) ? perLevel / 10 : perLevel
+    for (let i = 0; i < count; i++) yield task.generate({ seed: from + i, difficulty })
+  }
 }
 
 export function taskConformance(task: Task, options: Conformance): void {
   const levels = levelsOf(task)
-  const share = (count: number): number => Math.ceil(count / levels.length)
+  const costly = options.costly ?? []
+  /** Items over all levels, as many in total as asked for. */
+  const some = (total: number, from = 0): Generator<Instance> =>
+    items(task, Math.ceil(total / (levels.length - 0.9 * costly.length)), from, costly)
 
   describe(`${task.name} as a task`, () => {
     it('makes the same items as ever', async () => {
@@ -70,7 +75,7 @@ export function taskConformance(task: Task, options: Conformance): void {
     })
 
     it('agrees with an independent solver, and takes both its answer and the key', () => {
-      for (const item of items(task, share(options.solved ?? 10_000))) {
+      for (const item of some(10_000)) {
         const solved = options.solve(item.question)
         if (task.verify(item, inTags(solved)).score !== 1) expect(`${item.question} ${solved}`).toBe(item.key)
         if (task.verify(item, `so\n${inTags(item.key)}\n`).score !== 1)
@@ -79,7 +84,7 @@ export function taskConformance(task: Task, options: Conformance): void {
     })
 
     it('gives steps that rise to the key, hold as equations and keep it back below level 4', () => {
-      for (const item of items(task, share(2000), 500)) {
+      for (const item of some(1500, 500)) {
         const { steps, key, question } = item
         expect(steps[0]?.level).toBe(1)
         expect(steps.at(-1)).toMatchObject({ level: 5, value: key })
@@ -96,18 +101,19 @@ export function taskConformance(task: Task, options: Conformance): void {
     })
 
     it('never asks in training what it asks in evaluation', () => {
-      const trained = new Set([...items(task, share(4000))].map((item) => item.question))
-      for (const item of items(task, share(1000), HELD_OUT_SEED))
+      const trained = new Set([...some(3000)].map((item) => item.question))
+      for (const item of some(500, HELD_OUT_SEED))
         if (trained.has(item.question)) expect(item.question).toBe('new')
     })
 
     it('pays next to nothing for answers that need no understanding', () => {
       for (const difficulty of levels) {
-        const sample = Array.from({ length: 400 }, (_, seed) => task.generate({ seed, difficulty }))
+        const size = costly.includes(difficulty) ? 100 : 400
+        const sample = Array.from({ length: size }, (_, seed) => task.generate({ seed, difficulty }))
         const counts = new Map<string, number>()
         for (const { key } of sample) counts.set(key, (counts.get(key) ?? 0) + 1)
         const commonest = [...counts].sort((a, b) => b[1] - a[1])[0]![0]
-        const fresh = Array.from({ length: 400 }, (_, i) => task.generate({ seed: 1000 + i, difficulty }))
+        const fresh = Array.from({ length: size }, (_, i) => task.generate({ seed: 1000 + i, difficulty }))
         const answers: Conformance['baselines'] = { ...options.baselines, commonest: () => commonest }
         for (const [name, answer] of Object.entries(answers)) {
           const paid = fresh.map((item) => task.verify(item, inTags(answer(item.question))).score)
@@ -130,53 +136,50 @@ export function taskConformance(task: Task, options: Conformance): void {
       for (const difficulty of levels) {
         const item = task.generate({ seed: 9, difficulty })
         for (const text of HOSTILE) {
-          const start = performance.now()
           const verdict = task.verify(item, text)
-          const spentMs = performance.now() - start
-          expect(verdict.score, text.slice(0, 40)).toBe(0)
+          if (verdict.score !== 0) expect(text.slice(0, 40)).toBe('scored 0')
           expect(verdict.answer === null || verdict.answer.length <= 256).toBe(true)
-          expect(spentMs, text.slice(0, 40)).toBeLessThan(50)
+          // The best of three, since a busy machine can stop any run for longer than the limit.
+          const spent = [1, 2, 3].map(() => {
+            const start = performance.now()
+            task.verify(item, text)
+            return performance.now() - start
+          })
+          if (Math.min(...spent) >= 50) expect(text.slice(0, 40)).toBe('judged within 50 ms')
         }
       }
     })
 
     it('stays total on random text around and inside the tags', () => {
       const item = task.generate({ seed: 11, difficulty: task.difficulty.max })
-      const text = fc.oneof(
-        fc.string({ unit: 'binary', maxLength: 60 }),
-        fc.string({ unit: 'grapheme', maxLength: 40 }),
-        fc
-          .array(
-            fc.constantFrom(
-              '<answer>',
-              '</answer>',
-              '-',
-              '/',
-              '.',
-              ',',
-              '{',
-              '}',
-              '\\frac',
-              '$',
-              ' ',
-              '1',
-              'P',
-            ),
-            {
-              maxLength: 30,
-            },
-          )
-          .map((parts) => parts.join('')),
-      )
-      fc.assert(
-        fc.property(text, (inside) => {
-          for (const completion of [inside, inTags(inside)]) {
-            const { score } = task.verify(item, completion)
-            if (!(score >= 0 && score <= 1)) throw new Error(`score ${score}`)
-          }
-        }),
-        { seed: 1, numRuns: 200 },
-      )
+      const parts = [
+        '<answer>',
+        '</answer>',
+        '-',
+        '/',
+        '.',
+        ',',
+        '{',
+        '}',
+        '\\frac',
+        '$',
+        ' ',
+        '1',
+        '0',
+        'P',
+        '~',
+        '\n',
+      ]
+      const dice = diceFor(task.name)
+      for (let i = 0; i < 2000; i++) {
+        const unit = (): string =>
+          dice.oneIn(3) ? String.fromCharCode(dice.below(0x10000)) : dice.pick(parts)
+        const inside = Array.from({ length: dice.below(20) }, unit).join('')
+        for (const completion of [inside, inTags(inside)]) {
+          const { score } = task.verify(item, completion)
+          if (score !== 0 && score !== 1) throw new Error(`score ${score} for ${JSON.stringify(completion)}`)
+        }
+      }
     })
   })
 }
