@@ -3,7 +3,7 @@
 
 import { chmod, cp, mkdir, readFile, truncate, writeFile } from 'node:fs/promises'
 import { createServer } from 'node:net'
-import { join } from 'node:path'
+import { dirname, join } from 'node:path'
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
 import { type ErrorCode, EXIT } from '../../protocol/errors.ts'
 import {
@@ -140,6 +140,26 @@ describe('a daemon that cannot start says why and what to do', () => {
         /permission denied/,
       )
       await chmod(closed, 0o755)
+    }
+  })
+
+  it('identity, database or checkpoints that are damaged: told which, never begun anew in silence', async () => {
+    const damage: Array<[ErrorCode, string, string]> = [
+      ['E_IDENTITY', 'identity.key', 'not a key'],
+      ['E_STORE', 'store/CURRENT', 'garbage'],
+      ['E_CHECKPOINT', 'checkpoints/000001-step-4/manifest.json', '{}'],
+    ]
+    for (const [code, file, text] of damage) {
+      const path = join(freshHome(), file)
+      await mkdir(dirname(path), { recursive: true })
+      await writeFile(path, text, { mode: 0o600 })
+      expectClear(
+        await refusal(['up', '--no-swarm', '--home', home]),
+        code,
+        EXIT.config,
+        new RegExp(join(home, file.split('/')[0]!)),
+      )
+      expect(await readFile(path, 'utf8')).toBe(text)
     }
   })
 
