@@ -1,0 +1,167 @@
+// Announcements, hellos, fetch requests and invites: fixtures byte for byte, limits, and fuzz, one harness a message type.
+
+import { readFileSync } from 'node:fs'
+import { describe, expect, test } from 'vitest'
+import { WaggleError } from '../../../protocol/errors.ts'
+import {
+  decodeAnnouncement,
+  decodeFetch,
+  decodeHello,
+  decodeInvite,
+  encodeAnnouncement,
+  encodeFetch,
+  encodeHello,
+  encodeInvite,
+  isAuthentic,
+  MAX_REQUESTED,
+  openFrame,
+  rulesDigest,
+  rulesMismatch,
+  splitHashes,
+  WireFault,
+  writeCbor,
+} from '../../../protocol/wire/index.ts'
+import { mutate, seeded } from './arbitrary.ts'
+import { testSigner } from './cases.ts'
+
+function fixture(name: string): Buffer {
+  const text = readFileSync(new URL(`fixtures/${name}.hex`, import.meta.url), 'utf8')
+  return Buffer.from(text.replace(/\s/g, ''), 'hex')
+}
+
+const peerId = '12D3KooWRawPbxPtP1eZaJpumGnyWX2DcUyd3RQnydr3eAto4Az7'
+const announcement = {
+  prompt: { task: 'basic_arithmetic', taskVersion: 1, seed: 77, difficulty: 3 },
+  hash: '5a'.repeat(32),
+  size: 100_000,
+  sequence: 1_700_000_000_001,
+  createdAt: 1_700_000_000_000,
+}
+const rules = { swarm: 'test', tasks: [{ name: 'basic_arithmetic', version: 1 }] }
+const contacts = [{ peerId, addresses: ['/ip4/192.0.2.7/tcp/4001', '/dns4/relay.example/tcp/4001'] }]
+const invite = { swarm: 'test', contacts, rules: rulesDigest(rules), psk: new Uint8Array(32).fill(9) }
+
+/** name -> bytes as we write them, a reader, and what it gives. */
+const MESSAGES: Record<
+  string,
+  { written: () => Uint8Array; read(bytes: Uint8Array): unknown; value: unknown }
+> = {
+  announcement: {
+    written: () => encodeAnnouncement(announcement, testSigner()),
+    read: (bytes) => decodeAnnouncement(openFrame(bytes, 65_536)),
+    value: { ...announcement, author: peerId },
+  },
+  hello: {
+    written: () => encodeHello({ ...rules, contacts }),
+    read: decodeHello,
+    value: { ...rules, contacts, protocol: [1, 0] },
+  },
+  'fetch-list': {
+    written: () => encodeFetch({ list: { sinceMs: 60_000, tasks: ['basic_arithmetic'] } }),
+    read: decodeFetch,
+    value: { list: { sinceMs: 60_000, tasks: ['basic_arithmetic'] } },
+  },
+  'fetch-get': {
+    written: () => encodeFetch({ get: ['01'.repeat(32), 'fe'.repeat(32)] }),
+    read: decodeFetch,
+    value: { get: ['01'.repeat(32), 'fe'.repeat(32)] },
+  },
+}
+
+for (const [name, { written, read, value }] of Object.entries(MESSAGES)) {
+  describe(name, () => {
+    test('is written and read byte for byte', () => {
+      const bytes = fixture(name)
+      expect(Buffer.from(written()).toString('hex')).toBe(bytes.toString('hex'))
+      expect(read(bytes)).toEqual(value)
+    })
+
+    test('20 000 mutations are read or refused with a fault, and nothing else', () => {
+      const random = seeded(name.length)
+      let read_ = 0
+      for (let i = 0; i < 20_000; i++) {
+        let bytes: Uint8Array = fixture(name)
+        for (let n = 1 + (i % 3); n > 0 && bytes.length > 0; n--) bytes = mutate(bytes, random)
+        try {
+          read(bytes)
+          read_++
+        } catch (error) {
+          expect(error).toBeInstanceOf(WireFault)
+        }
+      }
+      expect(read_).toBeGreaterThan(0)
+    })
+  })
+}
+
+test('an announcement is signed, and only of what is too large for gossip', () => {
+  expect(isAuthentic(openFrame(fixture('announcement'), 65_536))).toBe(true)
+  const small = encodeAnnouncement({ ...announcement, size: 65_536 }, testSigner())
+  expect(() => decodeAnnouncement(openFrame(small, 65_536))).toThrow(WireFault)
+})
+
+test('fields that a newer hello may have are skipped', () => {
+  const newer = writeCbor({ protocol: [1, 7], swarm: 'test', tasks: [], contacts: [], colour: { r: 1 } })
+  expect(decodeHello(newer)).toMatchObject({ swarm: 'test', protocol: [1, 7] })
+})
+
+test('more hashes than one request may have are refused', () => {
+  expect(() => splitHashes(new Uint8Array(32 * (MAX_REQUESTED + 1)), MAX_REQUESTED)).toThrow(WireFault)
+  expect(() => splitHashes(new Uint8Array(33), MAX_REQUESTED)).toThrow(WireFault)
+})
+
+describe('what differs in the rules is named', () => {
+  const theirs = { ...rules, protocol: [1, 0] as [number, number] }
+  test.each([
+    [{}, undefined],
+    [{ protocol: [2, 0] }, 'protocol 2'],
+    [{ swarm: 'other' }, '"other"'],
+    [{ tasks: [{ name: 'basic_arithmetic', version: 3 }] }, 'basic_arithmetic 3 (here 1)'],
+    [{ tasks: [{ name: 'chess', version: 1 }] }, 'other tasks: chess'],
+    [{ tasks: [...rules.tasks, { name: 'chess', version: 1 }] }, undefined],
+    [{ tasks: [] }, undefined],
+  ])('%j', (change, said) => {
+    const why = rulesMismatch(rules, { ...theirs, ...change } as never)
+    if (said === undefined) expect(why).toBeUndefined()
+    else expect(why).toContain(said)
+  })
+})
+
+describe('invites', () => {
+  const text = encodeInvite(invite)
+
+  test('survive, also with line breaks that a mail program put in', () => {
+    expect(decodeInvite(text)).toEqual(invite)
+    expect(decodeInvite(`  ${text.replace(/.{40}/g, '$&\r\n')}\n`)).toEqual(invite)
+    expect(text.length).toBeLessThan(400)
+  })
+
+  test('that were changed in any one character are refused with a hint', () => {
+    const random = seeded(3)
+    for (let i = 0; i < 3000; i++) {
+      const at = Math.floor(random() * text.length)
+      const changed =
+        text.slice(0, at) + String.fromCharCode(33 + Math.floor(random() * 90)) + text.slice(at + 1)
+      if (changed === text) continue
+      try {
+        // The last character of base64url may carry unused bits; such a change changes nothing.
+        expect(decodeInvite(changed)).toEqual(invite)
+        expect(at).toBe(text.length - 1)
+      } catch (error) {
+        expect(error).toBeInstanceOf(WaggleError)
+        expect(error).toMatchObject({ code: 'E_PEER', hint: expect.any(String) })
+      }
+    }
+  })
+
+  test('rules digests tell tasks and versions apart, not their order', () => {
+    const two = [
+      { name: 'a', version: 1 },
+      { name: 'b', version: 2 },
+    ]
+    const digest = rulesDigest({ swarm: 's', tasks: two })
+    expect(rulesDigest({ swarm: 's', tasks: two.toReversed() })).toBe(digest)
+    expect(rulesDigest({ swarm: 's', tasks: [two[0]!] })).not.toBe(digest)
+    expect(rulesDigest({ swarm: 't', tasks: two })).not.toBe(digest)
+  })
+})
