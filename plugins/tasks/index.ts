@@ -1,6 +1,7 @@
 // The built-in tasks, in the order in which lists show them.
 
 import type { Task } from '../../protocol/plugin/index.ts'
+import arc1d from './arc-1d.ts'
 import baseConversion from './base-conversion.ts'
 import basicArithmetic from './basic-arithmetic.ts'
 import bf from './bf.ts'
@@ -19,4 +20,5 @@ export const TASKS: readonly Task[] = [
   binaryMatrix,
   bf,
   propositionalLogic,
+  arc1d,
 ]

@@ -1,0 +1,129 @@
+// Rows of cells, and what the rules of arc_1d have in common. A cell is 0 (empty) or a colour from 1 to 9.
+
+import type { Dice } from '../random.ts'
+
+export type Row = number[]
+
+export interface RowRule {
+  name: string
+  /** What kind of thing happens, without saying what. */
+  family: string
+  /** The rule in words. */
+  words: string
+  /** A row that the rule can be applied to, or null if this draw came to nothing. */
+  draw(dice: Dice, length: number): Row | null
+  /** Null for rows that the rule says nothing about. Never changes its argument. */
+  apply(row: Row): Row | null
+}
+
+export interface Run {
+  start: number
+  /** One past the last cell. */
+  end: number
+  colours: number[]
+}
+
+function split(row: Row, joins: (a: number, b: number) => boolean): Run[] {
+  const runs: Run[] = []
+  for (const [at, colour] of row.entries()) {
+    if (colour === 0) continue
+    const last = runs.at(-1)
+    if (last && last.end === at && joins(row[at - 1]!, colour)) {
+      last.end++
+      last.colours.push(colour)
+    } else runs.push({ start: at, end: at + 1, colours: [colour] })
+  }
+  return runs
+}
+
+/** Runs of cells that are not empty, of whatever colours. */
+export const spansOf = (row: Row): Run[] => split(row, () => true)
+
+/** Runs of cells of one colour. */
+export const blocksOf = (row: Row): Run[] => split(row, (a, b) => a === b)
+
+export const sizeOf = ({ start, end }: Run): number => end - start
+export const colourOf = ({ colours }: Run): number => colours[0]!
+export const isPlain = ({ colours }: Run): boolean => colours.every((colour) => colour === colours[0])
+export const coloursOf = (row: Row): number[] => [...new Set(row.filter((cell) => cell !== 0))]
+
+export const empty = (length: number): Row => Array<number>(length).fill(0)
+export const repeat = (colour: number, times: number): number[] => Array<number>(times).fill(colour)
+
+/** Writes colours into a copy of the row; null where they stick out. */
+export function put(row: Row, start: number, colours: readonly number[]): Row | null {
+  if (start < 0 || start + colours.length > row.length) return null
+  const copy = [...row]
+  for (const [i, colour] of colours.entries()) copy[start + i] = colour
+  return copy
+}
+
+export const mirrored = (row: Row): Row => [...row].reverse()
+
+/** The rule seen in a mirror: what goes left goes right. */
+export function mirror(rule: RowRule, name: string, words: string): RowRule {
+  return {
+    ...rule,
+    name,
+    words,
+    draw(dice, length) {
+      const row = rule.draw(dice, length)
+      return row && mirrored(row)
+    },
+    apply(row) {
+      const applied = rule.apply(mirrored(row))
+      return applied && mirrored(applied)
+    },
+  }
+}
+
+export const anyColour = (dice: Dice): number => dice.between(1, 9)
+
+/** A colour that is none of these. */
+export function colourBut(dice: Dice, ...others: number[]): number {
+  return dice.pick([1, 2, 3, 4, 5, 6, 7, 8, 9].filter((colour) => !others.includes(colour)))
+}
+
+/** Starts for blocks of these sizes from left to right with gaps between them; null if they do not fit. */
+export function spread(dice: Dice, length: number, sizes: readonly number[], gap = 1): number[] | null {
+  const slack = length - sizes.reduce((sum, size) => sum + size, 0) - gap * (sizes.length - 1)
+  if (slack < 0) return null
+  const offsets = sizes.map(() => dice.between(0, slack)).sort((a, b) => a - b)
+  let taken = 0
+  return sizes.map((size, i) => {
+    const start = offsets[i]! + taken
+    taken += size + gap
+    return start
+  })
+}
+
+/** A row of these runs of colours, spread out; null if they do not fit. */
+export function rowWith(dice: Dice, length: number, runs: readonly number[][], gap = 1): Row | null {
+  const sizes = runs.map((run) => run.length)
+  const starts = spread(dice, length, sizes, gap)
+  return starts && runs.reduce<Row | null>((row, run, i) => row && put(row, starts[i]!, run), empty(length))
+}
+
+/** `3-6: 4` for each block, places counted from 1. */
+export function describeRow(row: Row): string {
+  return blocksOf(row)
+    .map(({ start, end, colours }) => `${colours[0]} at ${start + 1}${end - start > 1 ? `-${end}` : ''}`)
+    .join('; ')
+}
+
+/** Plain blocks of one colour and these sizes, in this order. */
+export function plainBlocks(
+  dice: Dice,
+  length: number,
+  colour: number,
+  sizes: readonly number[],
+): Row | null {
+  return rowWith(
+    dice,
+    length,
+    sizes.map((size) => repeat(colour, size)),
+  )
+}
+
+export const sizesOf = (dice: Dice, count: number, low: number, high: number): number[] =>
+  Array.from({ length: count }, () => dice.between(low, high))
