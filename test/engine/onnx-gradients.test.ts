@@ -155,7 +155,7 @@ for (const { name, shapes, build, range: [low, high] = [-1, 1] } of CASES) {
     const inputs = shapes.map((shape, i) => graph.input(`in${i}`, 'float32', shape))
     const out = build(inputs)
     // A random projection makes a scalar to which every output element contributes differently.
-    const weights = Float32Array.from({ length: sizeOf(out.shape) }, () => random() * 2 - 1)
+    const weights = Float32Array.from({ length: sizeOf(out.shape) as number }, () => random() * 2 - 1)
     const scalar = ops.sum(ops.mul(out, graph.constant(weights, out.shape)))
     graph.output('out', scalar)
     gradients(scalar, inputs).forEach((gradient, i) => {
@@ -165,7 +165,7 @@ for (const { name, shapes, build, range: [low, high] = [-1, 1] } of CASES) {
     const feeds: Record<string, Data> = {}
     shapes.forEach((shape, i) => {
       feeds[`in${i}`] = Float32Array.from(
-        { length: sizeOf(shape) },
+        { length: sizeOf(shape) as number },
         () => low + random() * (high - low),
       )
     })

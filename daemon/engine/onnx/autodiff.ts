@@ -1,6 +1,6 @@
 // Reverse-mode differentiation over a graph's tape. The backward pass is more nodes in the same graph.
 
-import { refuse, sizeOf, type Value } from './graph.ts'
+import { refuse, sameShape, sizeOf, type Value } from './graph.ts'
 import { add } from './ops.ts'
 
 /**
@@ -19,8 +19,7 @@ export function gradients(scalar: Value, withRespectTo: readonly Value[]): (Valu
     }
   }
 
-  const ones = new Float32Array(1).fill(1)
-  const found = new Map<string, Value>([[scalar.name, graph.constant(ones, scalar.shape)]])
+  const found = new Map<string, Value>([[scalar.name, graph.constant(Float32Array.of(1), scalar.shape)]])
   for (const entry of entries.reverse()) {
     const outputGradients = entry.outputs.map((output) => found.get(output.name))
     if (outputGradients.every((gradient) => gradient === undefined)) continue
@@ -29,7 +28,7 @@ export function gradients(scalar: Value, withRespectTo: readonly Value[]): (Valu
     entry.inputs.forEach((input, index) => {
       const gradient = inputGradients[index]
       if (!gradient || !dependent.has(input.name)) return
-      if (gradient.shape.join() !== input.shape.join()) {
+      if (!sameShape(gradient.shape, input.shape)) {
         refuse('gradients', 'a rule returned a gradient of another shape than its input', gradient, input)
       }
       const sofar = found.get(input.name)

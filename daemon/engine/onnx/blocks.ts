@@ -1,7 +1,7 @@
 // Building blocks of a decoder, with hand-written vector-Jacobian products where those need fewer passes over memory
 // than the composition of elementary rules would.
 
-import { refuse, type Value } from './graph.ts'
+import { fixed, refuse, sameShape, type Value } from './graph.ts'
 import { add, exp, gemm, mul, neg, pickPerRow, reduceMean, reduceSum, reshape, sigmoid, sub } from './ops.ts'
 
 /** x Wᵀ + b for rows x: [N, in], W: [out, in], b: [out]. */
@@ -13,7 +13,7 @@ export function linear(x: Value, weight: Value, bias?: Value): Value {
 /** Root-mean-square norm over the last axis, times a weight. Zhang & Sennrich 2019. */
 export function rmsNorm(x: Value, weight: Value, epsilon: number): Value {
   const last = x.shape.length - 1
-  if (weight.shape.join() !== `${x.shape[last]}`)
+  if (!sameShape(weight.shape, [x.shape[last]!]))
     refuse('rmsNorm', 'the weight must have the last axis of x', x, weight)
   const { graph } = x
   const kept = x.shape.map((size, axis) => (axis === last ? 1 : size))
@@ -73,8 +73,10 @@ export function rotate(x: Value, { positions, cos, sin }: Rotary): Value {
       {},
       'com.microsoft',
     )[0]!
-  if (x.shape.length !== 3 || x.shape[2]! % (cos.shape[1]! * 2) !== 0)
+  const width = 2 * fixed('rotate', cos.shape[1]!, cos)
+  if (x.shape.length !== 3 || fixed('rotate', x.shape[2]!, x) % width !== 0) {
     refuse('rotate', 'needs [B, T, heads * width]', x, cos)
+  }
   const out = apply(x, sin)
   // A rotation's transpose is the rotation by the opposite angle.
   graph.record([x], [out], ([g]) => [g && apply(g, neg(sin))])

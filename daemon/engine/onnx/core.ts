@@ -13,6 +13,7 @@ import type {
   TrainReport,
   TrainRequest,
 } from '../engine.ts'
+import type { Bindings } from './dimension.ts'
 import { generate } from './generate.ts'
 import { type MicroBatch, type PackedBatch, pack, plan } from './plan.ts'
 import { createRuntime, type Data, type Runtime } from './runtime.ts'
@@ -92,8 +93,11 @@ export function createCore({ threads, microBatchTokens = 2048, maxSessions = 48,
       checkLengths(sequences, spec)
       for (const batch of plan(sequences, { tokens: microBatchTokens })) {
         const { shape } = batch
-        const graph = await runtime.compile(`score ${shapeKey(batch)}`, () => buildScore(spec, shape))
-        const out = await graph.run({ ...weights, ...inputsOf(pack(sequences, batch), temperature) })
+        const graph = await runtime.compile('score', () => buildScore(spec))
+        const out = await graph.run(
+          { ...weights, ...inputsOf(pack(sequences, batch), temperature) },
+          sizesOf(shape),
+        )
         forEachRow(batch, (member, row) => {
           const start = row * shape.segment
           const end = start + sequences[member]!.completion.length
@@ -154,17 +158,15 @@ export function createCore({ threads, microBatchTokens = 2048, maxSessions = 48,
         const feeds = { ...current.weights, ...inputsOf(packed, temperature), ...common, ...filled }
         let out: Record<string, Float32Array>
         if (batches.length === 1) {
-          const graph = await runtime.compile(`step ${shapeKey(batch)} ${formula}`, () =>
-            buildStep(spec, shape, objective, columns),
-          )
-          out = await graph.run({ ...feeds, ...moments, ...scalars }, into)
+          const graph = await runtime.compile(`step ${formula}`, () => buildStep(spec, objective, columns))
+          out = await graph.run({ ...feeds, ...moments, ...scalars }, sizesOf(shape), into)
           squares = out.squares!
         } else {
           const first = index === 0
-          const graph = await runtime.compile(`accumulate ${first} ${shapeKey(batch)} ${formula}`, () =>
-            buildAccumulate(spec, shape, objective, columns, first),
+          const graph = await runtime.compile(`accumulate ${first} ${formula}`, () =>
+            buildAccumulate(spec, objective, columns, first),
           )
-          out = await graph.run({ ...feeds, ...prefixed('sofar', sofar) })
+          out = await graph.run({ ...feeds, ...prefixed('sofar', sofar) }, sizesOf(shape))
           sofar = Object.fromEntries(current.names.map((name) => [name, out[`gradient.${name}`]!]))
         }
         out.sums!.forEach((value, i) => {
@@ -175,6 +177,7 @@ export function createCore({ threads, microBatchTokens = 2048, maxSessions = 48,
         const graph = await runtime.compile('apply', () => buildApply(spec))
         const out = await graph.run(
           { ...current.weights, ...prefixed('gradient', sofar), ...moments, ...scalars },
+          {},
           into,
         )
         squares = out.squares!
@@ -233,8 +236,8 @@ export function createCore({ threads, microBatchTokens = 2048, maxSessions = 48,
   }
 }
 
-function shapeKey({ shape }: MicroBatch): string {
-  return `${shape.groups}x(${shape.prefix}+${shape.rows}x${shape.segment})`
+function sizesOf({ groups, rows, prefix, segment }: MicroBatch['shape']): Bindings {
+  return { groups, rows, prefix, segment }
 }
 
 function forEachRow({ shape, units }: MicroBatch, visit: (member: number, row: number) => void): void {

@@ -9,7 +9,8 @@
 
 import { type DecoderSpec, parameterShapes, ropeTables } from '../decoder.ts'
 import { gatedSilu, linear, type Rotary, rmsNorm, rotate } from './blocks.ts'
-import type { Graph, Value } from './graph.ts'
+import { type Dimension, plus, showDimension, symbol, times, valueOf } from './dimension.ts'
+import { fixed, type Graph, type Value } from './graph.ts'
 import {
   add,
   concat,
@@ -25,14 +26,22 @@ import {
 } from './ops.ts'
 
 /** Sizes of one micro-batch. */
-export interface BatchShape {
-  groups: number
+export interface BatchShape<Size = number> {
+  groups: Size
   /** Completions in each group. */
-  rows: number
+  rows: Size
   /** Prefix tokens, padded at the end; at least 1. */
-  prefix: number
+  prefix: Size
   /** Segment tokens, padded at the end. */
-  segment: number
+  segment: Size
+}
+
+/** A micro-batch of any size: one graph is compiled for all of them. */
+export const ANY_BATCH: BatchShape<Dimension> = {
+  groups: symbol('groups'),
+  rows: symbol('rows'),
+  prefix: symbol('prefix'),
+  segment: symbol('segment'),
 }
 
 export type Parameters = ReadonlyMap<string, Value>
@@ -75,7 +84,7 @@ export function project(
   if (which === 'v') return out
   const [rows, width] = out.shape
   if (spec.queryKeyNorm) {
-    const heads = reshape(out, [rows!, width! / spec.headWidth, spec.headWidth])
+    const heads = reshape(out, [rows!, fixed('project', width!) / spec.headWidth, spec.headWidth])
     out = reshape(rmsNorm(heads, need(parameters, `${at}.${which}_norm.weight`), spec.normEpsilon), out.shape)
   }
   return reshape(rotate(reshape(out, [rows!, 1, width!]), rotary), out.shape)
@@ -119,21 +128,28 @@ export function unembed(parameters: Parameters, spec: DecoderSpec, x: Value): Va
 }
 
 /** Lower-triangular bias [repeats * size, size]: 0 where a token may look, a large negative number elsewhere. */
-export function causalBias(graph: Graph, size: number, repeats: number): Value {
-  const bias = new Float32Array(repeats * size * size)
-  for (let r = 0; r < repeats; r++) {
-    for (let i = 0; i < size; i++) {
-      for (let j = i + 1; j < size; j++) bias[(r * size + i) * size + j] = MASKED
-    }
-  }
-  return graph.constant(bias, [repeats * size, size])
+export function causalBias(graph: Graph, size: Dimension, repeats: number): Value {
+  return graph.compute(
+    `causal ${showDimension(size)} ${repeats}`,
+    'float32',
+    [times(repeats, size), size],
+    (bindings) => {
+      const length = valueOf(size, bindings)
+      const bias = new Float32Array(repeats * length * length)
+      for (let r = 0; r < repeats; r++) {
+        for (let i = 0; i < length; i++)
+          bias.fill(MASKED, (r * length + i) * length + i + 1, (r * length + i + 1) * length)
+      }
+      return bias
+    },
+  )
 }
 
 /** Causal attention of prefixes: q, k, v are [B * P, heads * headWidth]; gives [B * P, heads * headWidth]. */
 export function prefixAttention(
   spec: DecoderSpec,
-  batch: number,
-  length: number,
+  batch: Dimension,
+  length: Dimension,
   q: Value,
   k: Value,
   v: Value,
@@ -142,18 +158,23 @@ export function prefixAttention(
   const share = heads / kvHeads
   const queries = reshape(
     transpose(reshape(q, [batch, length, kvHeads, share, headWidth]), [0, 2, 3, 1, 4]),
-    [batch, kvHeads, share * length, headWidth],
+    [batch, kvHeads, times(share, length), headWidth],
   )
   const keys = byHead(k, batch, length, spec)
   const values = byHead(v, batch, length, spec)
   const scaled = mul(queries, q.graph.scalar(headWidth ** -0.5))
   const scores = add(matmul(scaled, swapLast(keys)), causalBias(q.graph, length, share))
   const context = reshape(matmul(softmax(scores), values), [batch, kvHeads, share, length, headWidth])
-  return reshape(transpose(context, [0, 3, 1, 2, 4]), [batch * length, heads * headWidth])
+  return reshape(transpose(context, [0, 3, 1, 2, 4]), [times(batch, length), heads * headWidth])
 }
 
 /** [B * T, kvHeads * headWidth] as [B, kvHeads, T, headWidth]. */
-export function byHead(x: Value, batch: number, length: number, { kvHeads, headWidth }: DecoderSpec): Value {
+export function byHead(
+  x: Value,
+  batch: Dimension,
+  length: Dimension,
+  { kvHeads, headWidth }: DecoderSpec,
+): Value {
   return transpose(reshape(x, [batch, length, kvHeads, headWidth]), [0, 2, 1, 3])
 }
 
@@ -166,8 +187,11 @@ export interface GroupInputs {
   prefixBias: Value
 }
 
-export function declareGroupInputs(graph: Graph, { groups, rows, prefix, segment }: BatchShape): GroupInputs {
-  const count = groups * prefix + groups * rows * segment
+export function declareGroupInputs(
+  graph: Graph,
+  { groups, rows, prefix, segment }: BatchShape<Dimension>,
+): GroupInputs {
+  const count = plus(times(groups, prefix), times(groups, rows, segment))
   return {
     tokens: graph.input('tokens', 'int32', [count]),
     positions: graph.input('positions', 'int64', [count, 1]),
@@ -180,20 +204,26 @@ export function groupLogits(
   graph: Graph,
   spec: DecoderSpec,
   parameters: Parameters,
-  shape: BatchShape,
+  shape: BatchShape<Dimension>,
   inputs: GroupInputs,
 ): Value {
   const { groups, rows, prefix, segment } = shape
   const { kvHeads, heads, headWidth } = spec
   const share = heads / kvHeads
-  const prefixCount = groups * prefix
-  const count = prefixCount + groups * rows * segment
+  const prefixCount = times(groups, prefix)
+  const count = plus(prefixCount, times(groups, rows, segment))
   const rotary: Rotary = { positions: inputs.positions, ...ropeConstants(graph, spec) }
   const segmentRotary: Rotary = { ...rotary, positions: slice(inputs.positions, 0, prefixCount, count) }
   const bias = concat(
     [
-      expand(reshape(inputs.prefixBias, [groups, 1, 1, 1, prefix]), [groups, 1, 1, share * segment, prefix]),
-      expand(causalBias(graph, segment, share), [groups, 1, 1, share * segment, segment]),
+      expand(reshape(inputs.prefixBias, [groups, 1, 1, 1, prefix]), [
+        groups,
+        1,
+        1,
+        times(share, segment),
+        prefix,
+      ]),
+      expand(causalBias(graph, segment, share), [groups, 1, 1, times(share, segment), segment]),
     ],
     4,
   )
@@ -204,7 +234,7 @@ export function groupLogits(
         groups,
         rows,
         kvHeads,
-        share * segment,
+        times(share, segment),
         headWidth,
       ]),
       graph.scalar(headWidth ** -0.5),
@@ -218,7 +248,7 @@ export function groupLogits(
         headWidth,
       ])
     const ofSegment = (x: Value): Value =>
-      reshape(byHead(slice(x, 0, prefixCount, count), groups * rows, segment, spec), [
+      reshape(byHead(slice(x, 0, prefixCount, count), times(groups, rows), segment, spec), [
         groups,
         rows,
         kvHeads,
@@ -232,11 +262,11 @@ export function groupLogits(
     const weights = softmax(add(scores, bias))
     const context = add(
       matmul(slice(weights, 4, 0, prefix), ofPrefix(v)),
-      matmul(slice(weights, 4, prefix, prefix + segment), ofSegment(v)),
+      matmul(slice(weights, 4, prefix, plus(prefix, segment)), ofSegment(v)),
     )
     return reshape(
       transpose(reshape(context, [groups, rows, kvHeads, share, segment, headWidth]), [0, 1, 4, 2, 3, 5]),
-      [groups * rows * segment, heads * headWidth],
+      [times(groups, rows, segment), heads * headWidth],
     )
   }
 

@@ -4,7 +4,6 @@
 import { WaggleError } from '../../../protocol/errors.ts'
 import type { DecoderSpec } from '../decoder.ts'
 import type { GenerateRequest, Sample } from '../engine.ts'
-import { roundLength } from './plan.ts'
 import { draw, uniformAt } from './random.ts'
 import type { CompiledGraph, Data, Runtime } from './runtime.ts'
 import { buildDecode, buildPrefill } from './sampling.ts'
@@ -66,7 +65,7 @@ export async function generate(
   }
   const results: Sample[] = new Array(samples.length)
   const work = new Float64Array(vocabulary)
-  const capacity = roundLength(longest + maxNewTokens)
+  const capacity = longest + maxNewTokens
 
   // Samples in the order of their prompts, so that a prompt's keys and values can be dropped early.
   const prompts = new Map<string, Prompt>()
@@ -90,8 +89,8 @@ export async function generate(
 
   const readPrompts = async (): Promise<void> => {
     const batch = unread.splice(0, PREFILL_BATCH)
-    const length = roundLength(Math.max(...batch.map((prompt) => prompt.tokens.length)))
-    const size = batch.length <= PREFILL_BATCH / 4 ? 2 ** Math.ceil(Math.log2(batch.length)) : PREFILL_BATCH
+    const length = Math.max(...batch.map((prompt) => prompt.tokens.length))
+    const size = batch.length
     const tokens = new Int32Array(size * length)
     const positions = new BigInt64Array(size * length)
     const last = new Int32Array(size)
@@ -100,8 +99,8 @@ export async function generate(
       for (let i = 0; i < prompt.tokens.length; i++) positions[b * length + i] = BigInt(i)
       last[b] = b * length + prompt.tokens.length - 1
     })
-    const graph = await runtime.compile(`prefill ${size}x${length}`, () => buildPrefill(spec, size, length))
-    const out = await graph.run({ ...weights, tokens, positions, last })
+    const graph = await runtime.compile('prefill', () => buildPrefill(spec))
+    const out = await graph.run({ ...weights, tokens, positions, last }, { batch: size, length })
     batch.forEach((prompt, b) => {
       const kept = prompt.tokens.length * headWidth
       const compact = (all: Float32Array): Float32Array => {
@@ -177,15 +176,13 @@ export async function generate(
 
     const tokens = Int32Array.from(slots, (slot) => slot?.tokens.at(-1) ?? 0)
     const positions = BigInt64Array.from(slots, (slot) => BigInt(slot?.position ?? 0))
-    const graph: CompiledGraph = await runtime.compile(`decode ${cache.batch}x${capacity}`, () =>
-      buildDecode(spec, cache.batch, capacity),
-    )
+    const graph: CompiledGraph = await runtime.compile('decode', () => buildDecode(spec))
     const feeds: Record<string, Data> = { ...weights, tokens, positions, cacheBias: cache.bias }
     for (let layer = 0; layer < layers; layer++) {
       feeds[`keys.${layer}`] = cache.keys[layer]!
       feeds[`values.${layer}`] = cache.values[layer]!
     }
-    const out = await graph.run(feeds)
+    const out = await graph.run(feeds, { batch: cache.batch, capacity })
     slots.forEach((slot, index) => {
       if (!slot) return
       storeToken(cache, spec, index, slot.position, out)

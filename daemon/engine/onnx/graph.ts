@@ -1,9 +1,10 @@
-// A graph under construction: named values with static shapes, nodes, constants, and a tape for differentiation.
+// A graph under construction: named values with shapes, nodes, constants, and a tape for differentiation.
 //
-// Shapes are checked while building, so that a mistake is reported with the operation's name and the shapes rather
+// Shapes may have symbols in them (`dimension.ts`). They are checked while building, so that a mistake is reported with the operation's name and the shapes rather
 // than by the runtime. The graph knows no operation's meaning; `ops.ts` does, and `autodiff.ts` walks the tape.
 
 import { WaggleError } from '../../../protocol/errors.ts'
+import { type Bindings, type Dimension, sameDimension, showDimension, times, valueOf } from './dimension.ts'
 import { type AttributeValue, encodeModel, type NodeProto, type TensorProto } from './proto.ts'
 
 export const ELEMENT_TYPES = { float32: 1, int32: 6, int64: 7, bool: 9 } as const
@@ -12,7 +13,7 @@ export type DType = keyof typeof ELEMENT_TYPES
 /** Opset 18: the first in which all Reduce operations take their axes as an input. */
 const OPSET = 18
 
-export type Shape = readonly number[]
+export type Shape = readonly Dimension[]
 
 export interface Value {
   readonly graph: Graph
@@ -30,12 +31,31 @@ export interface TapeEntry {
   vectorJacobian: VectorJacobian
 }
 
-export function sizeOf(shape: Shape): number {
-  return shape.reduce((product, size) => product * size, 1)
+export function sizeOf(shape: Shape): Dimension {
+  return times(...shape)
+}
+
+export function sameShape(a: Shape, b: Shape): boolean {
+  return a.length === b.length && a.every((size, i) => sameDimension(size, b[i]!))
+}
+
+export function showSizes(shape: Shape): string {
+  return shape.map(showDimension).join(',')
+}
+
+/** A number that must be known while building, such as the width of a layer. */
+export function fixed(
+  operation: string,
+  size: Dimension,
+  ...values: { dtype: DType; shape: Shape }[]
+): number {
+  if (typeof size !== 'number')
+    refuse(operation, `size ${showDimension(size)} must be a plain number`, ...values)
+  return size
 }
 
 export function showShape(value: { dtype: DType; shape: Shape }): string {
-  return `${value.dtype}[${value.shape.join(',')}]`
+  return `${value.dtype}[${showSizes(value.shape)}]`
 }
 
 /** The error for an operation that cannot be built. */
@@ -44,12 +64,19 @@ export function refuse(operation: string, why: string, ...values: { dtype: DType
   throw new WaggleError('E_ENGINE', `${operation}(${shapes}): ${why}`, { data: { operation, shapes } })
 }
 
+/** An input that the runtime makes from the sizes of a run: shapes for Reshape, masks that depend on lengths. */
+export interface ComputedInput {
+  value: Value
+  compute(bindings: Bindings): Float32Array | BigInt64Array
+}
+
 export class Graph {
   readonly name: string
   readonly tape: TapeEntry[] = []
   private readonly nodes: NodeProto[] = []
   private readonly initializers: TensorProto[] = []
   private readonly constants = new Map<string, Value>()
+  private readonly computedInputs = new Map<string, ComputedInput>()
   private readonly inputValues: Value[] = []
   private readonly outputValues: { name: string; value: Value }[] = []
   private counter = 0
@@ -66,13 +93,20 @@ export class Graph {
     return this.inputValues
   }
 
+  /** Inputs that no caller gives. */
+  get computed(): readonly ComputedInput[] {
+    return [...this.computedInputs.values()]
+  }
+
   get outputs(): readonly { name: string; value: Value }[] {
     return this.outputValues
   }
 
   private value(name: string, dtype: DType, shape: Shape): Value {
     for (const size of shape) {
-      if (!Number.isInteger(size) || size < 0) refuse(name, 'sizes must be whole numbers', { dtype, shape })
+      if (typeof size === 'number' && (!Number.isInteger(size) || size < 0)) {
+        refuse(name, 'sizes must be whole numbers', { dtype, shape })
+      }
     }
     return { graph: this, name, dtype, shape }
   }
@@ -111,14 +145,20 @@ export class Graph {
   /** A constant; equal ones are made once. */
   constant(data: Float32Array | Int32Array | BigInt64Array, shape: Shape): Value {
     const dtype = data instanceof Float32Array ? 'float32' : data instanceof Int32Array ? 'int32' : 'int64'
-    if (data.length !== sizeOf(shape)) refuse('constant', `${data.length} elements given`, { dtype, shape })
+    if (!sameDimension(data.length, sizeOf(shape)))
+      refuse('constant', `${data.length} elements given`, { dtype, shape })
     const raw = new Uint8Array(data.buffer, data.byteOffset, data.byteLength)
     const key =
-      raw.length <= 256 ? `${dtype}[${shape.join(',')}]${Buffer.from(raw).toString('base64')}` : undefined
+      raw.length <= 256 ? `${dtype}[${showSizes(shape)}]${Buffer.from(raw).toString('base64')}` : undefined
     const known = key === undefined ? undefined : this.constants.get(key)
     if (known) return known
     const value = this.value(`c${this.counter++}`, dtype, shape)
-    this.initializers.push({ name: value.name, elementType: ELEMENT_TYPES[dtype], shape, raw })
+    this.initializers.push({
+      name: value.name,
+      elementType: ELEMENT_TYPES[dtype],
+      shape: shape as readonly number[],
+      raw,
+    })
     if (key !== undefined) this.constants.set(key, value)
     return value
   }
@@ -127,8 +167,23 @@ export class Graph {
     return this.constant(Float32Array.of(value), [])
   }
 
-  ints(values: readonly number[]): Value {
-    return this.constant(BigInt64Array.from(values, BigInt), [values.length])
+  /** A list of whole numbers: a constant, or an input made from the run's sizes if one of them is symbolic. */
+  ints(values: readonly Dimension[]): Value {
+    if (values.every((value) => typeof value === 'number')) {
+      return this.constant(BigInt64Array.from(values, BigInt), [values.length])
+    }
+    return this.compute(`sizes.${showSizes(values)}`, 'int64', [values.length], (bindings) =>
+      BigInt64Array.from(values, (value) => BigInt(valueOf(value, bindings))),
+    )
+  }
+
+  /** An input that the runtime makes from the sizes of a run; one for each key. */
+  compute(key: string, dtype: 'float32' | 'int64', shape: Shape, compute: ComputedInput['compute']): Value {
+    const known = this.computedInputs.get(key)
+    if (known) return known.value
+    const value = this.value(`computed.${this.computedInputs.size}`, dtype, shape)
+    this.computedInputs.set(key, { value, compute })
+    return value
   }
 
   record(inputs: readonly Value[], outputs: readonly Value[], vectorJacobian: VectorJacobian): void {
@@ -152,7 +207,8 @@ export class Graph {
   encode(): Uint8Array {
     const nodes = this.liveNodes()
     const rename = new Map<string, string>()
-    const isInput = new Set(this.inputValues.map((value) => value.name))
+    const inputs = [...this.inputValues, ...this.computed.map(({ value }) => value)]
+    const isInput = new Set(inputs.map((value) => value.name))
     const produced = new Set(nodes.flatMap((node) => node.outputs))
     for (const { name, value } of this.outputValues) {
       if (!isInput.has(value.name) && produced.has(value.name) && !rename.has(value.name))
@@ -169,7 +225,7 @@ export class Graph {
         outputs: node.outputs.map(renamed),
       })),
       initializers: this.initializers,
-      inputs: this.inputValues.map(({ name, dtype, shape }) => ({
+      inputs: inputs.map(({ name, dtype, shape }) => ({
         name,
         elementType: ELEMENT_TYPES[dtype],
         shape,

@@ -77,7 +77,7 @@ export function lower(expression: Expression, columns: Columns): Value {
 }
 
 function broadcast(value: Value, mask: Value): Value {
-  return value.shape.join() === mask.shape.join() ? value : ops.expand(value, mask.shape)
+  return ops.expand(value, mask.shape)
 }
 
 /** Sum of an expression over the masked tokens. Values outside the mask never count, whatever they are. */

@@ -1,17 +1,18 @@
-// The operations of Waggle's graphs, each with its vector-Jacobian product. Shapes are static and follow NumPy's
-// broadcasting. Fused building blocks of a decoder are in `blocks.ts`.
+// The operations of Waggle's graphs, each with its vector-Jacobian product. Shapes follow NumPy's broadcasting; a size
+// with symbols in it is never taken for 1. Fused building blocks of a decoder are in `blocks.ts`.
 
-import { refuse, type Shape, sizeOf, type Value } from './graph.ts'
+import { type Dimension, minus, plus, sameDimension } from './dimension.ts'
+import { fixed, refuse, type Shape, sameShape, showSizes, sizeOf, type Value } from './graph.ts'
 
 // ── Shapes ──────────────────────────────────────────────────────────────────
 
 function broadcastShape(operation: string, a: Value, b: Value): Shape {
   const rank = Math.max(a.shape.length, b.shape.length)
-  const shape: number[] = []
+  const shape: Dimension[] = []
   for (let i = 0; i < rank; i++) {
     const x = a.shape[a.shape.length - rank + i] ?? 1
     const y = b.shape[b.shape.length - rank + i] ?? 1
-    if (x !== y && x !== 1 && y !== 1) refuse(operation, 'shapes do not broadcast', a, b)
+    if (!sameDimension(x, y) && x !== 1 && y !== 1) refuse(operation, 'shapes do not broadcast', a, b)
     shape.push(x === 1 ? y : x)
   }
   return shape
@@ -19,7 +20,7 @@ function broadcastShape(operation: string, a: Value, b: Value): Shape {
 
 /** Sums a gradient over the axes along which its value was broadcast. */
 function unbroadcast(gradient: Value, shape: Shape): Value {
-  if (gradient.shape.join() === shape.join()) return gradient
+  if (sameShape(gradient.shape, shape)) return gradient
   const lead = gradient.shape.length - shape.length
   const axes: number[] = []
   for (let i = 0; i < gradient.shape.length; i++) {
@@ -40,8 +41,9 @@ function axisOf(operation: string, value: Value, axis: number): number {
 }
 
 export function reshape(a: Value, shape: Shape): Value {
-  if (sizeOf(shape) !== sizeOf(a.shape)) refuse('reshape', `cannot become [${shape.join(',')}]`, a)
-  if (shape.join() === a.shape.join() && shape.length === a.shape.length) return a
+  if (!sameDimension(sizeOf(shape), sizeOf(a.shape)))
+    refuse('reshape', `cannot become [${showSizes(shape)}]`, a)
+  if (sameShape(shape, a.shape)) return a
   const [out] = a.graph.node('Reshape', [a, a.graph.ints(shape)], [{ dtype: a.dtype, shape }], {
     allowzero: 1,
   })
@@ -61,41 +63,44 @@ export function transpose(a: Value, permutation: readonly number[]): Value {
 }
 
 export function expand(a: Value, shape: Shape): Value {
-  if (shape.join() === a.shape.join()) return a
+  if (sameShape(shape, a.shape)) return a
   const [out] = a.graph.node('Expand', [a, a.graph.ints(shape)], [{ dtype: a.dtype, shape }])
-  if (broadcastShape('expand', a, out!).join() !== shape.join())
+  if (!sameShape(broadcastShape('expand', a, out!), shape))
     refuse('expand', 'shapes do not broadcast', a, out!)
   a.graph.record([a], [out!], ([g]) => [g && unbroadcast(g, a.shape)])
   return out!
 }
 
 /** Elements `start` (inclusive) to `end` (exclusive) along an axis. */
-export function slice(a: Value, axis: number, start: number, end: number): Value {
+export function slice(a: Value, axis: number, start: Dimension, end: Dimension): Value {
   const at = axisOf('slice', a, axis)
   const size = a.shape[at]!
-  if (start < 0 || end > size || start >= end) refuse('slice', `no range ${start}..${end} on axis ${axis}`, a)
-  if (start === 0 && end === size) return a
-  const shape = a.shape.map((s, i) => (i === at ? end - start : s))
+  const length = minus(end, start)
+  if (typeof length === 'number' && length <= 0) refuse('slice', `an empty range on axis ${axis}`, a)
+  if (typeof size === 'number' && typeof end === 'number' && end > size)
+    refuse('slice', `no element ${end} on axis ${axis}`, a)
+  if (start === 0 && sameDimension(end, size)) return a
+  const shape = a.shape.map((s, i) => (i === at ? length : s))
   const { graph } = a
   const [out] = graph.node(
     'Slice',
     [a, graph.ints([start]), graph.ints([end]), graph.ints([at])],
     [{ dtype: a.dtype, shape }],
   )
-  graph.record([a], [out!], ([g]) => [g && pad(g, at, start, size - end)])
+  graph.record([a], [out!], ([g]) => [g && pad(g, at, start, minus(size, end))])
   return out!
 }
 
 /** Zeros before and after along an axis. */
-export function pad(a: Value, axis: number, before: number, after: number): Value {
+export function pad(a: Value, axis: number, before: Dimension, after: Dimension): Value {
   const at = axisOf('pad', a, axis)
-  const shape = a.shape.map((s, i) => (i === at ? s + before + after : s))
+  const shape = a.shape.map((s, i) => (i === at ? plus(s, before, after) : s))
   const pads = [
     ...a.shape.map((_, i) => (i === at ? before : 0)),
     ...a.shape.map((_, i) => (i === at ? after : 0)),
   ]
   const [out] = a.graph.node('Pad', [a, a.graph.ints(pads)], [{ dtype: a.dtype, shape }])
-  a.graph.record([a], [out!], ([g]) => [g && slice(g, at, before, before + a.shape[at]!)])
+  a.graph.record([a], [out!], ([g]) => [g && slice(g, at, before, plus(before, a.shape[at]!))])
   return out!
 }
 
@@ -106,15 +111,15 @@ export function concat(values: readonly Value[], axis: number): Value {
   for (const value of values) {
     const fits =
       value.shape.length === first.shape.length &&
-      value.shape.every((s, i) => i === at || s === first.shape[i])
+      value.shape.every((s, i) => i === at || sameDimension(s, first.shape[i]!))
     if (!fits || value.dtype !== first.dtype) refuse('concat', `shapes differ off axis ${axis}`, ...values)
   }
-  const shape = first.shape.map((s, i) => (i === at ? values.reduce((sum, v) => sum + v.shape[at]!, 0) : s))
+  const shape = first.shape.map((s, i) => (i === at ? plus(...values.map((v) => v.shape[at]!)) : s))
   const [out] = first.graph.node('Concat', values, [{ dtype: first.dtype, shape }], { axis: at })
   first.graph.record(values, [out!], ([g]) => {
-    let start = 0
+    let start: Dimension = 0
     return values.map((value) => {
-      const end = start + value.shape[at]!
+      const end = plus(start, value.shape[at]!)
       const part = g && slice(g, at, start, end)
       start = end
       return part
@@ -255,7 +260,10 @@ export function reduceSum(a: Value, axes: readonly number[], keep = false): Valu
 }
 
 export function reduceMean(a: Value, axes: readonly number[], keep = false): Value {
-  const count = axes.reduce((product, axis) => product * a.shape[axisOf('reduceMean', a, axis)]!, 1)
+  const count = axes.reduce(
+    (product, axis) => product * fixed('reduceMean', a.shape[axisOf('reduceMean', a, axis)]!, a),
+    1,
+  )
   const shape = reducedShape('reduceMean', a, axes, keep)
   const [out] = a.graph.node('ReduceMean', [a, a.graph.ints(axes)], [{ dtype: 'float32', shape }], {
     keepdims: keep ? 1 : 0,
@@ -288,7 +296,7 @@ export function gemm(a: Value, b: Value, { transposeA = false, transposeB = fals
   if (a.shape.length !== 2 || b.shape.length !== 2) refuse('gemm', 'needs two matrices', a, b)
   const [m, k] = transposeA ? [a.shape[1]!, a.shape[0]!] : [a.shape[0]!, a.shape[1]!]
   const [k2, n] = transposeB ? [b.shape[1]!, b.shape[0]!] : [b.shape[0]!, b.shape[1]!]
-  if (k !== k2) refuse('gemm', `inner sizes ${k} and ${k2} differ`, a, b)
+  if (!sameDimension(k, k2)) refuse('gemm', 'inner sizes differ', a, b)
   const [out] = a.graph.node('Gemm', [a, b], [{ dtype: 'float32', shape: [m, n] }], {
     transA: transposeA ? 1 : 0,
     transB: transposeB ? 1 : 0,
@@ -312,7 +320,7 @@ export function matmul(a: Value, b: Value): Value {
   requireFloat('matmul', a, b)
   const rank = a.shape.length
   if (rank < 3 || b.shape.length !== rank) refuse('matmul', 'needs equal ranks of 3 or more', a, b)
-  if (a.shape[rank - 1] !== b.shape[rank - 2]) refuse('matmul', 'inner sizes differ', a, b)
+  if (!sameDimension(a.shape[rank - 1]!, b.shape[rank - 2]!)) refuse('matmul', 'inner sizes differ', a, b)
   const batch = (value: Value): Value => ({ ...value, shape: value.shape.slice(0, -2) })
   const lead = broadcastShape('matmul', batch(a), batch(b))
   const shape = [...lead, a.shape[rank - 2]!, b.shape[rank - 1]!]
@@ -354,7 +362,7 @@ export function gatherRows(table: Value, indices: Value): Value {
   return out!
 }
 
-function scatterRows(rows: Value, indices: Value, count: number): Value {
+function scatterRows(rows: Value, indices: Value, count: Dimension): Value {
   const { graph } = rows
   const [, width] = rows.shape
   const spread = expand(reshape(indices, [indices.shape[0]!, 1]), [indices.shape[0]!, width!])
@@ -370,7 +378,7 @@ function scatterRows(rows: Value, indices: Value, count: number): Value {
 /** One element of each row by index: [N, V] and int32 [N] give [N]. No gradient; see `tokenStatistics`. */
 export function pickPerRow(rows: Value, indices: Value): Value {
   const [count] = rows.shape
-  if (indices.shape.join() !== `${count}`) refuse('pickPerRow', 'needs one index a row', rows, indices)
+  if (!sameShape(indices.shape, [count!])) refuse('pickPerRow', 'needs one index a row', rows, indices)
   const column = reshape(indices, [count!, 1])
   const [out] = rows.graph.node(
     'GatherElements',

@@ -1,8 +1,8 @@
-// Cuts a batch of sequences into micro-batches of few distinct shapes.
+// Cuts a batch of sequences into micro-batches.
 //
-// Sequences with the same conditioning share its prefix. Groups are cut into units of a power of two rows, units are
-// sorted by length, and a micro-batch takes units while it stays within the token budget. Sizes are rounded up to
-// coarse steps, since every distinct shape is a graph to compile: a little padding buys far fewer of them.
+// Sequences with the same conditioning share its prefix: they form units of at most `maxRows` rows. Units with as many
+// rows are sorted by length, and a micro-batch takes units while it stays within the token budget, so that little of it
+// is padding. Any size will do, since graphs are compiled for all of them.
 
 import type { BatchShape } from './decoder.ts'
 
@@ -23,12 +23,6 @@ export interface PlanOptions {
   maxRows?: number
 }
 
-/** Rounds a length up: steps of 8 to 64, of 16 to 128, and so on, so that at most 1/8 or 7 tokens are padding. */
-export function roundLength(length: number): number {
-  const step = Math.max(8, 2 ** Math.floor(Math.log2(Math.max(length - 1, 1))) / 8)
-  return Math.max(8, Math.ceil(length / step) * step)
-}
-
 interface Unit {
   rows: number
   prefix: number
@@ -43,9 +37,9 @@ export function plan(
   const byRows = new Map<number, Unit[]>()
   for (const members of groupByConditioning(sequences)) {
     members.sort((a, b) => sequences[a]!.completion.length - sequences[b]!.completion.length || a - b)
-    const prefix = roundLength(sequences[members[0]!]!.conditioning.length - 1)
-    for (const part of powersOfTwo(members, maxRows)) {
-      const segment = roundLength(Math.max(...part.map((i) => sequences[i]!.completion.length)))
+    const prefix = Math.max(1, sequences[members[0]!]!.conditioning.length - 1)
+    for (const part of parts(members, maxRows)) {
+      const segment = Math.max(...part.map((i) => sequences[i]!.completion.length))
       const units = byRows.get(part.length) ?? []
       units.push({ rows: part.length, prefix, segment, members: part })
       byRows.set(part.length, units)
@@ -62,12 +56,12 @@ export function plan(
 /** Takes the longest units from the front of a sorted list. */
 function takeMicroBatch(units: Unit[], tokens: number): MicroBatch {
   const { rows, segment } = units[0]!
-  let groups = 1
-  let prefix = units[0]!.prefix
-  for (let count = 2; count <= units.length; count *= 2) {
-    const wider = Math.max(...units.slice(0, count).map((unit) => unit.prefix))
-    if (count * (wider + rows * segment) > tokens) break
-    groups = count
+  let prefix = 0
+  let groups = 0
+  for (const unit of units) {
+    const wider = Math.max(prefix, unit.prefix)
+    if (groups > 0 && (groups + 1) * (wider + rows * segment) > tokens) break
+    groups += 1
     prefix = wider
   }
   const taken = units.splice(0, groups)
@@ -87,16 +81,11 @@ function groupByConditioning(sequences: readonly PlannedSequence[]): number[][] 
   return [...groups.values()]
 }
 
-/** Cuts a list into parts whose lengths are powers of two, largest first. */
-function powersOfTwo(members: readonly number[], largest: number): number[][] {
-  const parts: number[][] = []
-  let start = 0
-  while (start < members.length) {
-    const size = Math.min(largest, 2 ** Math.floor(Math.log2(members.length - start)))
-    parts.push(members.slice(start, start + size))
-    start += size
-  }
-  return parts
+/** Cuts a list into parts of nearly equal length, at most `largest`. */
+function parts(members: readonly number[], largest: number): number[][] {
+  const count = Math.ceil(members.length / largest)
+  const size = Math.ceil(members.length / count)
+  return Array.from({ length: count }, (_, i) => members.slice(i * size, (i + 1) * size))
 }
 
 export interface PackedBatch {

@@ -22,7 +22,8 @@ export interface TensorProto {
 export interface ValueInfoProto {
   name: string
   elementType: number
-  shape: readonly number[]
+  /** Anything but a number is a size that is not known beforehand. */
+  shape: readonly unknown[]
 }
 
 export interface ModelProto {
@@ -121,7 +122,11 @@ function writeValueInfo(writer: Writer, info: ValueInfoProto): void {
     type.message(1, (tensor) => {
       tensor.int(1, info.elementType)
       tensor.message(2, (shape) => {
-        for (const size of info.shape) shape.message(1, (dimension) => dimension.int(1, size))
+        for (const size of info.shape) {
+          shape.message(1, (dimension) => {
+            if (typeof size === 'number') dimension.int(1, size)
+          })
+        }
       })
     }),
   )

@@ -2,7 +2,8 @@
 
 import { InferenceSession, Tensor } from 'onnxruntime-node'
 import { WaggleError } from '../../../protocol/errors.ts'
-import { type Graph, sizeOf, type Value } from './graph.ts'
+import { type Bindings, valueOf } from './dimension.ts'
+import type { Graph, Value } from './graph.ts'
 
 export type Data = Float32Array | Int32Array | BigInt64Array
 export { Tensor }
@@ -15,10 +16,14 @@ export interface RuntimeOptions {
 }
 
 export interface CompiledGraph {
-  readonly inputs: readonly Value[]
-  readonly outputs: ReadonlyMap<string, readonly number[]>
-  /** Runs; `into` gives arrays to write outputs to. Throws E_ENGINE on any failure. */
-  run(feeds: Record<string, Data>, into?: Record<string, Float32Array>): Promise<Record<string, Float32Array>>
+  /**
+   * Runs with given sizes; `into` gives arrays to write outputs to. Throws E_ENGINE on any failure.
+   */
+  run(
+    feeds: Record<string, Data>,
+    sizes?: Bindings,
+    into?: Record<string, Float32Array>,
+  ): Promise<Record<string, Float32Array>>
 }
 
 export interface Runtime {
@@ -72,6 +77,8 @@ async function createSession(graph: Graph, { threads }: RuntimeOptions): Promise
       executionProviders: ['cpu'],
       intraOpNumThreads: threads,
       interOpNumThreads: 1,
+      // A plan of memory for every combination of sizes would be kept for ever; the arena reuses memory well without.
+      enableMemPattern: false,
       executionMode: 'sequential',
       graphOptimizationLevel: 'all',
       logSeverityLevel: 3,
@@ -85,24 +92,42 @@ async function createSession(graph: Graph, { threads }: RuntimeOptions): Promise
   }
 }
 
+/** Runs of the same sizes follow one another, so the last few sets of computed inputs are kept. */
+const KEPT_SIZES = 16
+
 function wrap(graph: Graph, session: InferenceSession): CompiledGraph {
-  const shapes = new Map(graph.inputs.map((input) => [input.name, input]))
-  const outputs = new Map(graph.outputs.map(({ name, value }) => [name, value.shape]))
+  const declared = new Map(graph.inputs.map((input) => [input.name, input]))
+  const outputs = new Map(graph.outputs.map(({ name, value }) => [name, value]))
+  const computedFor = new Map<string, Record<string, Tensor>>()
+
+  const computed = (sizes: Bindings): Record<string, Tensor> => {
+    const key = JSON.stringify(sizes)
+    let tensors = computedFor.get(key)
+    if (!tensors) {
+      tensors = {}
+      for (const { value, compute } of graph.computed)
+        tensors[value.name] = tensorOf(value, compute(sizes), sizes)
+      if (computedFor.size >= KEPT_SIZES) computedFor.delete(computedFor.keys().next().value!)
+      computedFor.set(key, tensors)
+    }
+    return tensors
+  }
+
   return {
-    inputs: graph.inputs,
-    outputs,
-    async run(feeds, into = {}) {
+    async run(feeds, sizes = {}, into = {}) {
+      const known = computed(sizes)
       const tensors: Record<string, Tensor> = {}
       for (const name of session.inputNames) {
-        const declared = shapes.get(name)!
+        const made = known[name]
         const data = feeds[name]
-        if (!data) throw new WaggleError('E_ENGINE', `graph "${graph.name}" needs input "${name}"`)
-        tensors[name] = tensorOf(declared, data)
+        if (made) tensors[name] = made
+        else if (data) tensors[name] = tensorOf(declared.get(name)!, data, sizes)
+        else throw new WaggleError('E_ENGINE', `graph "${graph.name}" needs input "${name}"`)
       }
       const fetches: Record<string, Tensor | null> = {}
       for (const name of session.outputNames) {
         const target = into[name]
-        fetches[name] = target ? new Tensor('float32', target, [...outputs.get(name)!]) : null
+        fetches[name] = target ? tensorOf(outputs.get(name)!, target, sizes) : null
       }
       try {
         const results = await session.run(tensors, fetches)
@@ -117,14 +142,12 @@ function wrap(graph: Graph, session: InferenceSession): CompiledGraph {
   }
 }
 
-function tensorOf(declared: Value, data: Data): Tensor {
-  if (data.length !== sizeOf(declared.shape)) {
-    throw new WaggleError(
-      'E_ENGINE',
-      `input "${declared.name}" has ${data.length} elements, its shape is [${declared.shape}]`,
-    )
+function tensorOf({ name, dtype, shape }: Value, data: Data, sizes: Bindings): Tensor {
+  const dims = shape.map((size) => valueOf(size, sizes))
+  if (data.length !== dims.reduce((a, b) => a * b, 1)) {
+    throw new WaggleError('E_ENGINE', `"${name}" has ${data.length} elements, its shape is [${dims}]`)
   }
-  return new Tensor(declared.dtype as 'float32', data as Float32Array, [...declared.shape])
+  return new Tensor(dtype as 'float32', data as Float32Array, dims)
 }
 
 function firstLine(cause: unknown): string {

@@ -15,19 +15,25 @@ import {
   ropeConstants,
   unembed,
 } from './decoder.ts'
+import { plus, symbol, times } from './dimension.ts'
 import { Graph, type Value } from './graph.ts'
 import { add, concat, gatherRows, matmul, mul, reshape, slice, softmax, swapLast } from './ops.ts'
+
+const BATCH = symbol('batch')
+const LENGTH = symbol('length')
+const CAPACITY = symbol('capacity')
 
 /**
  * Reads whole prompts, padded at the end. Inputs `tokens` int32 [B * T], `positions` int64 [B * T, 1], `last` int32 [B]
  * (row of each prompt's last token). Outputs `logits` [B, V] and per layer `keys.i`, `values.i` [B, kvHeads, T, headWidth].
  */
-export function buildPrefill(spec: DecoderSpec, batch: number, length: number): Graph {
+export function buildPrefill(spec: DecoderSpec): Graph {
+  const [batch, length] = [BATCH, LENGTH]
   const graph = new Graph('prefill')
   const parameters = declareParameters(graph, spec)
-  const tokens = graph.input('tokens', 'int32', [batch * length])
+  const tokens = graph.input('tokens', 'int32', [times(batch, length)])
   const rotary: Rotary = {
-    positions: graph.input('positions', 'int64', [batch * length, 1]),
+    positions: graph.input('positions', 'int64', [times(batch, length), 1]),
     ...ropeConstants(graph, spec),
   }
   const last = graph.input('last', 'int32', [batch])
@@ -50,7 +56,8 @@ export function buildPrefill(spec: DecoderSpec, batch: number, length: number): 
  * the cache holds a token, a large negative number elsewhere) and per layer `keys.i`, `values.i` [B, kvHeads, T, headWidth].
  * Outputs `logits` [B, V] and per layer `newKeys.i`, `newValues.i` [B, kvHeads * headWidth].
  */
-export function buildDecode(spec: DecoderSpec, batch: number, capacity: number): Graph {
+export function buildDecode(spec: DecoderSpec): Graph {
+  const [batch, capacity] = [BATCH, CAPACITY]
   const { kvHeads, heads, headWidth } = spec
   const share = heads / kvHeads
   const graph = new Graph('decode')
@@ -73,7 +80,7 @@ export function buildDecode(spec: DecoderSpec, batch: number, capacity: number):
     const weights = softmax(concat([past, matmul(queries, newKey)], 3))
     const context = add(
       matmul(slice(weights, 3, 0, capacity), values),
-      mul(slice(weights, 3, capacity, capacity + 1), newValue),
+      mul(slice(weights, 3, capacity, plus(capacity, 1)), newValue),
     )
     return reshape(context, [batch, heads * headWidth])
   }

@@ -8,14 +8,9 @@ import { parameterShapes } from '../decoder.ts'
 import type { Objective } from '../engine.ts'
 import { gradients } from './autodiff.ts'
 import { tokenStatistics } from './blocks.ts'
-import {
-  type BatchShape,
-  declareGroupInputs,
-  declareParameters,
-  groupLogits,
-  type Parameters,
-} from './decoder.ts'
-import { Graph, type Value } from './graph.ts'
+import { ANY_BATCH, declareGroupInputs, declareParameters, groupLogits, type Parameters } from './decoder.ts'
+import { times } from './dimension.ts'
+import { Graph, type Shape, type Value } from './graph.ts'
 import { lower, maskedSum } from './objective.ts'
 import { add, concat, div, expand, min, mul, reshape, sqrt, sub, sum, sumOfSquares } from './ops.ts'
 
@@ -32,25 +27,25 @@ export const OPTIMIZER_SCALARS = [
   'secondCorrection',
 ] as const
 
+/** Per-token columns are [rows, tokens]. */
+const TABLE = [times(ANY_BATCH.groups, ANY_BATCH.rows), ANY_BATCH.segment]
+
 function statistics(
   graph: Graph,
   spec: DecoderSpec,
   parameters: Parameters,
-  shape: BatchShape,
 ): { logprob: Value; entropy: Value } {
-  const count = shape.groups * shape.rows * shape.segment
-  const logits = groupLogits(graph, spec, parameters, shape, declareGroupInputs(graph, shape))
-  const targets = graph.input('targets', 'int32', [count])
+  const logits = groupLogits(graph, spec, parameters, ANY_BATCH, declareGroupInputs(graph, ANY_BATCH))
+  const targets = graph.input('targets', 'int32', [logits.shape[0]!])
   const inverseTemperature = graph.input('inverseTemperature', 'float32', [1])
   const { logprob, entropy } = tokenStatistics(mul(logits, inverseTemperature), targets)
-  const table = [shape.groups * shape.rows, shape.segment]
-  return { logprob: reshape(logprob, table), entropy: reshape(entropy, table) }
+  return { logprob: reshape(logprob, TABLE), entropy: reshape(entropy, TABLE) }
 }
 
 /** Log-probs and entropies of segments' targets, [groups * rows, segment] each. */
-export function buildScore(spec: DecoderSpec, shape: BatchShape): Graph {
+export function buildScore(spec: DecoderSpec): Graph {
   const graph = new Graph('score')
-  const { logprob, entropy } = statistics(graph, spec, declareParameters(graph, spec), shape)
+  const { logprob, entropy } = statistics(graph, spec, declareParameters(graph, spec))
   graph.output('logprob', logprob)
   graph.output('entropy', entropy)
   return graph
@@ -66,19 +61,17 @@ interface Backward {
 function buildBackward(
   name: string,
   spec: DecoderSpec,
-  shape: BatchShape,
   objective: Objective,
   columns: readonly string[],
 ): Backward {
   const graph = new Graph(name)
   const parameters = declareParameters(graph, spec)
-  const { logprob, entropy } = statistics(graph, spec, parameters, shape)
-  const table = [shape.groups * shape.rows, shape.segment]
+  const { logprob, entropy } = statistics(graph, spec, parameters)
   const named = new Map<string, Value>([
     ['logprob', logprob],
     ['entropy', entropy],
   ])
-  for (const column of columns) named.set(column, graph.input(`column.${column}`, 'float32', table))
+  for (const column of columns) named.set(column, graph.input(`column.${column}`, 'float32', TABLE))
   const mask = named.get('mask')!
   const inverseDenominator = graph.input('inverseDenominator', 'float32', [1])
   const total = maskedSum(lower(objective.loss, named), mask)
@@ -105,12 +98,11 @@ function buildBackward(
 /** Adds a micro-batch's gradients to `sofar.<name>`, giving `gradient.<name>`. */
 export function buildAccumulate(
   spec: DecoderSpec,
-  shape: BatchShape,
   objective: Objective,
   columns: readonly string[],
   first: boolean,
 ): Graph {
-  const { graph, parameters, gradients: found } = buildBackward('accumulate', spec, shape, objective, columns)
+  const { graph, parameters, gradients: found } = buildBackward('accumulate', spec, objective, columns)
   for (const [name, gradient] of found) {
     const total = first
       ? gradient
@@ -132,19 +124,14 @@ export function buildApply(spec: DecoderSpec): Graph {
 }
 
 /** Everything at once: one graph from tokens to new weights. */
-export function buildStep(
-  spec: DecoderSpec,
-  shape: BatchShape,
-  objective: Objective,
-  columns: readonly string[],
-): Graph {
-  const { graph, parameters, gradients: found } = buildBackward('step', spec, shape, objective, columns)
+export function buildStep(spec: DecoderSpec, objective: Objective, columns: readonly string[]): Graph {
+  const { graph, parameters, gradients: found } = buildBackward('step', spec, objective, columns)
   adamW(graph, parameters, found)
   return graph
 }
 
 /** Norms, biases and other vectors are not decayed. */
-function isDecayed(shape: readonly number[]): boolean {
+function isDecayed(shape: Shape): boolean {
   return shape.length > 1
 }
 
