@@ -5,7 +5,7 @@
 // the same ratio twice. Tokens whose sampler is unknown fall back on the proximal policy. estimators.md section 6.1.
 
 import { z } from 'zod'
-import { column, type Expression, ratio, where } from '../../protocol/plugin/expression.ts'
+import { column, div, type Expression, max, ratio, rowSum, where } from '../../protocol/plugin/expression.ts'
 
 export const anchorSetting = z.enum(['proximal', 'behaviour']).default('proximal')
 export type Anchor = z.infer<typeof anchorSetting>
@@ -21,3 +21,8 @@ export function anchorLogprob(anchor: Anchor): Expression {
 
 /** pi_theta / pi_anchor of the token. */
 export const anchoredRatio = (anchor: Anchor): Expression => ratio(LOGPROB, anchorLogprob(anchor))
+
+/** Mean over the row's masked tokens; 0 for a row that is only padding, where rowMean divides by 0 and its gradient too. */
+export function rowAverage(of: Expression, mask: Expression = column('mask')): Expression {
+  return div(rowSum(of), max(rowSum(mask), 1))
+}

@@ -5,22 +5,9 @@
 // The row's own advantage decides where advantages differ by token: their mean.
 
 import { z } from 'zod'
-import {
-  column,
-  detach,
-  div,
-  greater,
-  less,
-  max,
-  mul,
-  not,
-  rowMean,
-  rowSum,
-  sub,
-  where,
-} from '../../protocol/plugin/expression.ts'
+import { column, detach, greater, less, mul, not, sub, where } from '../../protocol/plugin/expression.ts'
 import { type Correction, definePlugin } from '../../protocol/plugin/index.ts'
-import { ADVANTAGE, KNOWN, LOGPROB } from './anchors.ts'
+import { ADVANTAGE, KNOWN, LOGPROB, rowAverage } from './anchors.ts'
 
 export default definePlugin({
   name: 'opsm',
@@ -31,8 +18,8 @@ export default definePlugin({
   create: ({ delta }) => ({
     correct(): Correction {
       const gap = where(KNOWN, sub(column('behaviour'), detach(LOGPROB)), 0)
-      const drift = div(rowSum(gap), max(rowSum(KNOWN), 1))
-      const dropped = mul(less(rowMean(ADVANTAGE), 0), greater(drift, delta))
+      const drift = rowAverage(gap, KNOWN)
+      const dropped = mul(less(rowAverage(ADVANTAGE), 0), greater(drift, delta))
       return { mask: not(dropped), metrics: { dropped } }
     },
   }),
