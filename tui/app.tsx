@@ -1,23 +1,23 @@
-// The screen as a whole: which tab, what the keys do, and the picture of the newest view. Knows nothing of sockets or
-// terminals; both come in as functions.
+// What the reader does: which tab, where the cursor is, what the keys do. Knows nothing of sockets or terminals; both
+// come in as functions. How it looks is in picture.tsx.
 
-import { Box, useInput } from 'ink'
+import { useInput } from 'ink'
 import { type ReactElement, useEffect, useRef, useState, useSyncExternalStore } from 'react'
-import { footer, header, tabBar } from './chrome.ts'
+import type { Replay } from './data/replay.ts'
 import type { Store, View } from './data/store.ts'
-import { Help } from './help.tsx'
 import { type Action, actionOf, keyName } from './keys.ts'
+import { Picture, type Size } from './picture.tsx'
 import type { Theme } from './screen/theme.ts'
-import { Compact, OneLine } from './tabs/compact.tsx'
 import { TABS } from './tabs/index.ts'
-import type { TabProps, TabUi } from './tabs/tab.ts'
-import { Lines } from './widgets/panel.tsx'
+import type { TabUi } from './tabs/tab.ts'
 
 export interface AppProps {
   store: Store
   theme: Theme
   size: Size
   intervalMs: number
+  /** The store, if it plays a recorded run. */
+  replay?: Replay | undefined
   /** Where the daemon is, if not here. */
   host: string | undefined
   input: boolean
@@ -28,16 +28,11 @@ export interface AppProps {
   onPause: (paused: boolean) => Promise<string>
 }
 
-export interface Size {
-  columns: number
-  rows: number
-}
-
 const FRESH: TabUi = { cursor: 0, open: false, sort: 0, filter: '', minutes: 0, inner: 0 }
 const WINDOWS = [0, 5, 15, 60, 360, 1440]
 
 export function App(props: AppProps): ReactElement {
-  const { store, theme, size, intervalMs, host } = props
+  const { store, theme, size, intervalMs, host, replay } = props
   const live = useSyncExternalStore(store.subscribe, store.view)
   const [tab, setTab] = useState(0)
   const [uis, setUis] = useState<readonly TabUi[]>(() => TABS.map(() => FRESH))
@@ -92,7 +87,11 @@ export function App(props: AppProps): ReactElement {
     right: () => change({ inner: ui.inner + 1 }),
     sort: () => change({ sort: ui.sort + 1 }),
     filter: () => setTyping(true),
-    freeze: () => setFrozen(frozen ? undefined : live),
+    freeze: () => (replay ? replay.toggle() : setFrozen(frozen ? undefined : live)),
+    earlier: () => replay?.move(-0.02),
+    later: () => replay?.move(0.02),
+    slower: () => replay?.faster(0.5),
+    faster: () => replay?.faster(2),
     wider: () => change({ minutes: WINDOWS[Math.min(WINDOWS.length - 1, WINDOWS.indexOf(ui.minutes) + 1)]! }),
     narrower: () => change({ minutes: WINDOWS[Math.max(0, WINDOWS.indexOf(ui.minutes) - 1)]! }),
     pause: askPause,
@@ -128,76 +127,19 @@ export function App(props: AppProps): ReactElement {
     { isActive: props.input },
   )
 
-  const shownNote = typing ? `/${ui.filter}_` : note
   return (
     <Picture
-      {...{
-        view,
-        ui,
-        theme,
-        size,
-        intervalMs,
-        host,
-        help,
-        tab,
-        frozen: frozen !== undefined,
-        note: shownNote,
-      }}
+      view={view}
+      ui={ui}
+      theme={theme}
+      size={size}
+      intervalMs={intervalMs}
+      host={host}
+      help={help}
+      tab={tab}
+      frozen={frozen !== undefined}
+      place={replay?.place()}
+      note={typing ? `/${ui.filter}_` : note}
     />
-  )
-}
-
-interface PictureProps {
-  view: View
-  ui: TabUi
-  theme: Theme
-  size: Size
-  intervalMs: number
-  host: string | undefined
-  help: boolean
-  tab: number
-  frozen: boolean
-  note: string | undefined
-}
-
-function Picture({
-  view,
-  ui,
-  theme,
-  size,
-  intervalMs,
-  host,
-  help,
-  tab,
-  frozen,
-  note,
-}: PictureProps): ReactElement {
-  const { columns, rows } = size
-  const current = TABS[tab]!
-  const body: TabProps = { view, ui, theme, columns, rows }
-  if (columns < 40 || rows < 10) return <OneLine {...body} />
-  const top = header(view, columns, theme, host)
-  const bottom = footer(current, { frozen, contact: view.contact, intervalMs, note, columns })
-  const boxed = columns >= 80 && rows >= 24
-  if (!boxed && !help) {
-    return (
-      <Box flexDirection="column" height={rows} width={columns} overflow="hidden">
-        <Lines width={columns} theme={theme} rows={[top]} />
-        <Box height={rows - 2} flexDirection="column" overflow="hidden">
-          <Compact {...body} rows={rows - 2} />
-        </Box>
-        <Lines width={columns} theme={theme} rows={[bottom]} />
-      </Box>
-    )
-  }
-  const inner: TabProps = { ...body, rows: rows - 4 }
-  return (
-    <Box flexDirection="column" height={rows} width={columns} overflow="hidden">
-      <Lines width={columns} theme={theme} rows={[top, tabBar(TABS, tab, columns)]} />
-      <Box height={rows - 4} flexDirection="column" overflow="hidden">
-        {help ? <Help columns={columns} rows={rows - 4} theme={theme} /> : current.render(inner)}
-      </Box>
-      <Lines width={columns} theme={theme} rows={[theme.symbols.rule.repeat(columns), bottom]} />
-    </Box>
   )
 }

@@ -1,9 +1,11 @@
 // What stands around every tab: header, tab bar, rule and footer, as rows of text.
 
-import { count, duration } from '../protocol/api/index.ts'
+import { clockTime, count, duration } from '../protocol/api/index.ts'
+import type { Place } from './data/replay.ts'
 import type { View } from './data/store.ts'
 import type { Theme } from './screen/theme.ts'
 import type { Tab } from './tabs/tab.ts'
+import { bar } from './widgets/chart.ts'
 import { stateTone } from './widgets/judge.ts'
 import { type Piece, type Row, spread } from './widgets/row.ts'
 
@@ -43,22 +45,20 @@ export function tabBar(tabs: readonly Tab[], current: number, columns: number): 
   return spread([' ', ...pieces.flatMap((p) => [p, ' '])], columns >= 100 ? '? help ' : '? ', columns)
 }
 
-export function footer(
-  tab: Tab,
-  {
-    frozen,
-    contact,
-    intervalMs,
-    note,
-    columns,
-  }: {
-    frozen: boolean
-    contact: View['contact']
-    intervalMs: number
-    note: string | undefined
-    columns: number
-  },
-): Row {
+export interface FooterFacts {
+  frozen: boolean
+  contact: View['contact']
+  intervalMs: number
+  note: string | undefined
+  columns: number
+  place: Place | undefined
+  theme: Theme
+}
+
+export function footer(tab: Tab, facts: FooterFacts): Row {
+  const { frozen, contact, intervalMs, note, columns, place } = facts
+  if (note) return [' ', ['bold', note]]
+  if (place) return slider(place, facts)
   const right = frozen
     ? 'held still '
     : contact === 'live'
@@ -66,5 +66,13 @@ export function footer(
       : contact === 'lost'
         ? 'r reconnect '
         : 'waiting '
-  return spread(note ? [' ', ['bold', note]] : ` q detach  ${tab.keys}`, right, columns)
+  return spread(` q detach  ${tab.keys}`, right, columns)
+}
+
+/** Where a replay stands within its run. */
+function slider({ from, to, at, running, speed }: Place, { columns, theme }: FooterFacts): Row {
+  const left = ` ${running ? 'playing' : 'stopped'} x${speed}  ${clockTime(at)}  `
+  const right = `  ${duration(at - from)} of ${duration(to - from)}${columns >= 80 ? '   [ ] move  < > speed  Space' : ''} `
+  const room = Math.max(4, columns - left.length - right.length)
+  return [left, ['bold', bar(to > from ? (at - from) / (to - from) : 1, room, theme)], right]
 }

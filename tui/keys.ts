@@ -25,6 +25,10 @@ export type Action =
   | 'left'
   | 'right'
   | 'pause'
+  | 'earlier'
+  | 'later'
+  | 'slower'
+  | 'faster'
   | 'help'
   | 'reconnect'
   | 'repaint'
@@ -61,9 +65,13 @@ export const KEYS: readonly KeyBinding[] = [
   { action: 'right', shown: 'l', does: 'right, later', input: ['l', 'rightArrow'] },
   { action: 'sort', shown: 's', does: 'sort by the next column', input: ['s'] },
   { action: 'filter', shown: '/', does: 'filter', input: ['/'] },
-  { action: 'freeze', shown: 'Space', does: 'hold the picture still; the daemon goes on', input: [' '] },
+  { action: 'freeze', shown: 'Space', does: 'hold the picture still', input: [' '] },
   { action: 'wider', shown: '+', does: 'a longer time on the charts', input: ['+', '='] },
   { action: 'narrower', shown: '-', does: 'a shorter time on the charts', input: ['-'] },
+  { action: 'earlier', shown: '[', does: 'in a replay: earlier', input: ['['] },
+  { action: 'later', shown: ']', does: 'in a replay: later', input: [']'] },
+  { action: 'slower', shown: '<', does: 'in a replay: slower', input: ['<'] },
+  { action: 'faster', shown: '>', does: 'in a replay: faster', input: ['>'] },
   { action: 'pause', shown: 'p', does: 'pause or resume training (asks first)', input: ['p'] },
   { action: 'reconnect', shown: 'r', does: 'look for the daemon again now', input: ['r'] },
   { action: 'repaint', shown: 'Ctrl-L', does: 'draw everything again', input: ['ctrl-l'] },

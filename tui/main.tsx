@@ -4,6 +4,7 @@
 import { render } from 'ink'
 import type { ControlClient } from '../protocol/api/index.ts'
 import { App, type AppProps } from './app.tsx'
+import { createReplay } from './data/replay.ts'
 import { createStore } from './data/store.ts'
 import { createSink } from './screen/sink.ts'
 import { createTerminal, type TerminalStream } from './screen/terminal.ts'
@@ -18,7 +19,8 @@ export interface TopOptions {
 }
 
 export interface TopParts {
-  client: ControlClient
+  /** A daemon, or the lines of a recorded run. */
+  source: ControlClient | { lines: Iterable<string> }
   stdin: NodeJS.ReadStream
   stdout: TerminalStream
   clock: () => number
@@ -28,12 +30,14 @@ export interface TopParts {
 /** Resolves with the exit status once the reader has left. */
 export async function runTop(
   options: TopOptions,
-  { client, stdin, stdout, clock, process }: TopParts,
+  { source, stdin, stdout, clock, process }: TopParts,
 ): Promise<number> {
   const { intervalMs, host } = options
   const size = { columns: stdout.columns ?? 80, rows: stdout.rows ?? 24 }
   const sink = createSink(stdout, size)
-  const store = createStore({ intervalMs }, { client, clock })
+  const client = 'lines' in source ? undefined : source
+  const replay = 'lines' in source ? createReplay(source.lines, { clock }) : undefined
+  const store = replay ?? createStore({ intervalMs }, { client: source as ControlClient, clock })
   let finish: (status: number) => void = () => {}
   const finished = new Promise<number>((resolve) => {
     finish = resolve
@@ -47,6 +51,7 @@ export async function runTop(
   })
   const props: AppProps = {
     store,
+    replay,
     theme: createTheme(options),
     size,
     intervalMs,
@@ -55,7 +60,8 @@ export async function runTop(
     onDetach: () => finish(0),
     onSuspend: () => terminal.suspend(),
     onRepaint: () => sink.repaint(),
-    onPause: async (paused) => (await client.send(paused ? 'pause' : 'resume', {})).message,
+    onPause: async (paused) =>
+      client ? (await client.send(paused ? 'pause' : 'resume', {})).message : 'this is a recording',
   }
   const app = render(<App {...props} />, {
     // In debug mode ink hands over whole frames and leaves the cursor to the sink.

@@ -4,6 +4,7 @@
 import { EXIT, WaggleError } from '../../protocol/errors.ts'
 import { safeText } from '../../protocol/text.ts'
 import type { NodeHandle } from '../control/node.ts'
+import { createRunFile } from '../control/run-file.ts'
 import type { Context } from './context.ts'
 import { contextConfig } from './load-config.ts'
 import { createNarrator } from './narrator.ts'
@@ -32,6 +33,7 @@ export async function runForeground(context: Context, { join }: ForegroundOption
   })
 
   let narrator: ReturnType<typeof createNarrator> | undefined
+  let record: ReturnType<typeof createRunFile> | undefined
   try {
     const { runNode } = await io.loadNode()
     node = await runNode({
@@ -42,7 +44,16 @@ export async function runForeground(context: Context, { join }: ForegroundOption
     })
     // Nobody may be waiting yet when it fails; the await below tells.
     node.whenStopped.catch(() => {})
-    narrator = createNarrator(context, node)
+    const running = node
+    narrator = createNarrator(
+      context,
+      node,
+      config.tasks.map(({ name }) => name),
+    )
+    record = createRunFile(
+      { directory: paths.runs },
+      { events: node.events, snapshot: () => running.snapshot(), clock: io.clock },
+    )
     if (starting.signal.aborted) await node.stop()
     else narrator.introduce()
     if (join !== undefined && !starting.signal.aborted) await joinOrStop(context, node, join)
@@ -53,6 +64,7 @@ export async function runForeground(context: Context, { join }: ForegroundOption
     throw error
   } finally {
     narrator?.close()
+    await record?.close()
     offSignals()
   }
 }

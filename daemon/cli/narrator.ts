@@ -11,7 +11,11 @@ import { statusLine } from './status-line.ts'
 
 const STATUS_EVERY_MS = 30_000
 
-export function createNarrator(context: Context, node: NodeHandle): { introduce(): void; close(): void } {
+export function createNarrator(
+  context: Context,
+  node: NodeHandle,
+  tasks: readonly string[],
+): { introduce(): void; close(): void } {
   const { io, json, quiet, verbose } = context
   const format = logFormat(context)
   const limit = quiet ? 'error' : verbose ? 'debug' : 'info'
@@ -37,7 +41,8 @@ export function createNarrator(context: Context, node: NodeHandle): { introduce(
         return void io.stdout.write(
           `${JSON.stringify({ v: 1, id: 0, time: io.clock(), type: 'snapshot', snapshot: node.snapshot() })}\n`,
         )
-      if (!quiet) for (const line of introduction(context, node.snapshot())) io.stdout.write(`${line}\n`)
+      if (!quiet)
+        for (const line of introduction(context, node.snapshot(), tasks)) io.stdout.write(`${line}\n`)
     },
     close() {
       clearInterval(timer)
@@ -58,15 +63,11 @@ function logFormat({ options, io }: Context): 'text' | 'json' {
 /** Who this is, what it learns, where its files are, what to do next. */
 function introduction(
   { commandLine, io }: Context,
-  { node, model, engine, training, plugins }: Snapshot,
+  { node, model, engine }: Snapshot,
+  tasks: readonly string[],
 ): string[] {
-  const tasks = Object.keys(training?.taskAccuracy ?? {})
-  const learns =
-    tasks.length > 0 ? tasks : (plugins ?? []).filter((p) => p.kind === 'task').map((p) => p.name)
   const at = engine ? ` on ${engine.device}${engine.reason ? ` (${engine.reason})` : ''}` : ''
-  const what = model
-    ? `${learns.join(', ') || 'its tasks'} with ${model.name}${at}`
-    : `${learns.join(', ') || 'its tasks'}${at}`
+  const what = `${tasks.join(', ')}${model ? `, with the model ${model.name}` : ''}${at}`
   return [
     `${safeText(node.name)}  ${node.peerId}`,
     `  trains  ${safeText(what, { line: true })}`,

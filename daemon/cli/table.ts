@@ -94,6 +94,7 @@ export const COMMANDS: readonly Command[] = [
     details: 'A client of the daemon: q leaves it and the daemon goes on.',
     options: [
       { name: 'ascii', summary: 'plain characters only' },
+      { name: 'replay', value: 'FILE', summary: 'play a recorded run; `last` is the newest of this home' },
       { name: 'interval', value: 'MS', summary: 'milliseconds between pictures, from 250 (the default) up' },
     ],
     load: () => import('./commands/top.ts'),
@@ -103,6 +104,41 @@ export const COMMANDS: readonly Command[] = [
     group: 'Watch',
     summary: 'list peers, and what came from each',
     load: () => import('./commands/peers.ts'),
+  },
+  {
+    name: 'logs',
+    group: 'Watch',
+    summary: "show the node's log",
+    details: 'Reads the file, so it works when the daemon has ended, too.',
+    options: [
+      { name: 'follow', short: 'f', summary: 'go on with what is added' },
+      { name: 'lines', short: 'n', value: 'N', summary: 'how many of the newest lines, 100 by default' },
+      {
+        name: 'level',
+        value: 'LEVEL',
+        summary: 'error, warn, info (the default) or debug, and what is above',
+      },
+      { name: 'filter', value: 'TEXT', summary: 'only lines with this text' },
+    ],
+    examples: [['waggle logs -f --level warn', 'what goes wrong, as it happens']],
+    load: () => import('./commands/logs.ts'),
+  },
+  {
+    name: 'events',
+    group: 'Watch',
+    summary: 'follow what happens, one event at a time',
+    options: [
+      { name: 'since', value: 'ID', summary: 'begin after this event; 0 for all that are kept' },
+      {
+        name: 'type',
+        value: 'TYPE',
+        repeat: true,
+        summary: 'only events of this type, such as step or eval',
+      },
+      { name: 'no-follow', summary: 'end with what is kept' },
+    ],
+    examples: [['waggle events --json --type eval', 'evaluations as JSON lines']],
+    load: () => import('./commands/events.ts'),
   },
   {
     name: 'eval',

@@ -42,7 +42,16 @@ export function createRoutes(
     '/v1/health': (_url, _request, response) => {
       const { state, node: who } = snapshot()
       const { name, peerId, pid, version } = who
-      const health: Health = { v: API_VERSION, state, run, name, peerId, pid, version }
+      const health: Health = {
+        v: API_VERSION,
+        state,
+        run,
+        name,
+        peerId,
+        pid,
+        version,
+        lastEvent: node.events.last,
+      }
       sendJson(response, 200, health)
     },
 

@@ -22,6 +22,8 @@ export interface Health {
   version: string
   /** Changes with every start of the daemon, so that a reader notices a restart and begins at event 0 again. */
   run: string
+  /** Number of the newest event. */
+  lastEvent: number
 }
 
 export interface JoinRequest {

@@ -35,7 +35,7 @@ test('up says who it is, what it trains, where its files are and what to do next
   const { status, stdout } = await running
   expect(status).toBe(0)
   expect(stdout).toContain(`${peerName(SELF)}  ${SELF}`)
-  expect(stdout).toMatch(/trains {2}basic_arithmetic, .* with waggle-1m on cpu/)
+  expect(stdout).toMatch(/trains {2}basic_arithmetic, .* with the model waggle-1m on cpu/)
   expect(stdout).toContain('files   /var/lib/waggle')
   expect(stdout).toMatch(/waggle top --home \S+/)
   expect(stdout).toContain(`waggle join ${SELF}`)

@@ -256,7 +256,16 @@ describe('when the daemon goes', () => {
     const screen = await show({ columns: 100, rows: 30, snapshot: node.snapshot, clock: () => now })
     screen.client.health = async () => {
       if (!answers) throw new Error('nobody there')
-      return { v: 1, state: 'TRAINING', name: 'x', peerId: 'x', pid: 1, version: '0', run: 'r2' }
+      return {
+        v: 1,
+        state: 'TRAINING',
+        name: 'x',
+        peerId: 'x',
+        pid: 1,
+        version: '0',
+        run: 'r2',
+        lastEvent: 0,
+      }
     }
     answers = false
     screen.client.hangUp()

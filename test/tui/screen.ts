@@ -92,7 +92,16 @@ export function scriptedClient(
     deliver = undefined
   }
   return {
-    health: async () => ({ v: 1, state: 'TRAINING', name: 'x', peerId: 'x', pid: 1, version: '0', run: 'r' }),
+    health: async () => ({
+      v: 1,
+      state: 'TRAINING',
+      name: 'x',
+      peerId: 'x',
+      pid: 1,
+      version: '0',
+      run: 'r',
+      lastEvent: 0,
+    }),
     snapshot: async () => snapshot(),
     series: async ({ name }) => ({
       v: 1,

@@ -124,7 +124,7 @@ export function stepRows({ snapshot }: View, width: number, theme: Theme): Row[]
     .slice(0, 4)
     .map(
       ({ name, seconds }) =>
-        `${name.slice(0, 8).padEnd(9)}${bar(seconds / longest, width - 19, theme)} ${`${decimal(seconds, 2)} s`.padStart(8)}`,
+        `${name.slice(0, 8).padEnd(9)}${bar(seconds / longest, width - 19, theme)} ${`${seconds.toFixed(2)} s`.padStart(8)}`,
     )
   const batch = training?.batch
   rows.push(

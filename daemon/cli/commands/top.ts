@@ -1,6 +1,10 @@
 // waggle top: hands the terminal to the screen, which is a client of the control API like any other.
 
+import { readFileSync } from 'node:fs'
+import { resolve } from 'node:path'
+import type { ControlClient } from '../../../protocol/api/index.ts'
 import { WaggleError } from '../../../protocol/errors.ts'
+import { listRuns } from '../../control/run-file.ts'
 import type { Context } from '../context.ts'
 
 export async function run(context: Context): Promise<number> {
@@ -14,13 +18,42 @@ export async function run(context: Context): Promise<number> {
   if (!Number.isFinite(interval) || interval < 250) {
     throw new WaggleError('E_USAGE', `--interval must be 250 or more milliseconds, not "${options.interval}"`)
   }
-  // Asked once before the screen is taken, so that a daemon that is not there is said in plain text.
-  await context.client.health()
+  const source = await sourceOf(context)
   const { runTop } = await import('../../../tui/main.tsx')
   const status = await runTop(
     { intervalMs: interval, ascii: options.ascii === true, color: context.color.stdout, env: io.env },
-    { client: context.client, stdin: io.stdin, stdout: process.stdout, clock: io.clock, process },
+    { source, stdin: io.stdin, stdout: process.stdout, clock: io.clock, process },
   )
-  if (status === 0) context.say(`The daemon goes on; stop it with \`${context.commandLine('stop')}\`.`)
+  if (status === 0 && !('lines' in source))
+    context.say(`The daemon goes on; stop it with \`${context.commandLine('stop')}\`.`)
   return status
+}
+
+/** The daemon, or with --replay a recorded run: a file, or `last` for the newest one of this home. */
+async function sourceOf({
+  options,
+  io,
+  paths,
+  client,
+}: Context): Promise<ControlClient | { lines: string[] }> {
+  const asked = options.replay as string | undefined
+  if (asked === undefined) {
+    // Asked once before the screen is taken, so that a daemon that is not there is said in plain text.
+    await client.health()
+    return client
+  }
+  const file = asked === 'last' ? listRuns(paths.runs)[0] : resolve(io.cwd, asked)
+  if (file === undefined) {
+    throw new WaggleError('E_USAGE', `no run was recorded in ${paths.runs}`, {
+      hint: 'A run is recorded while `waggle up` runs.',
+    })
+  }
+  try {
+    return { lines: readFileSync(file, 'utf8').split('\n') }
+  } catch (cause) {
+    throw new WaggleError('E_USAGE', `cannot read ${file}: ${(cause as Error).message}`, {
+      hint: `Recorded runs are in ${paths.runs}; \`--replay last\` takes the newest.`,
+      cause,
+    })
+  }
 }

@@ -1,0 +1,100 @@
+// The record of one run of a daemon, append-only: its events, and a snapshot every few seconds. `waggle top --replay`
+// plays it, `waggle export run` makes a table of it. Groups are left out: there are too many, and their texts are
+// nobody's business later. Snapshots become rarer as the file grows.
+
+import { readdirSync, unlinkSync } from 'node:fs'
+import { join } from 'node:path'
+import type { Event, Snapshot } from '../../protocol/api/index.ts'
+import { createJsonLines } from './json-lines.ts'
+import { redacted } from './log-file.ts'
+import type { EventSource } from './node.ts'
+
+const SNAPSHOT_EVERY_MS = 5000
+/** Beyond this the time between snapshots doubles, and once more for each time as much again. */
+const GROW_BYTES = 32 * 1024 * 1024
+/** Beyond this, steps are left out, too. */
+const STEPS_BYTES = 512 * 1024 * 1024
+
+export interface RunFileOptions {
+  directory: string
+  /** How many runs are kept, this one included. */
+  keep?: number
+}
+
+export interface RunFileParts {
+  events: EventSource
+  snapshot: () => Snapshot
+  clock: () => number
+}
+
+export function createRunFile(
+  { directory, keep = 20 }: RunFileOptions,
+  { events, snapshot, clock }: RunFileParts,
+): { readonly path: string; close(): Promise<void> } {
+  const name = new Date(clock()).toISOString().replace(/[:.]/g, '-')
+  const path = join(directory, `${name}.jsonl`)
+  forgetOld(directory, keep - 1)
+  const lines = createJsonLines({ path, flushMs: 1000 })
+  const take = (event: Event): void => {
+    if (event.type === 'group' || event.type === 'refused') return
+    if (event.type === 'step' && lines.bytes > STEPS_BYTES) return
+    lines.write(redacted(event))
+  }
+  let next = 0
+  const takeSnapshot = (): void => {
+    const now = clock()
+    if (now < next) return
+    next = now + SNAPSHOT_EVERY_MS * 2 ** Math.floor(lines.bytes / GROW_BYTES)
+    try {
+      lines.write({ v: 1, id: 0, time: now, type: 'snapshot', snapshot: slim(snapshot()) })
+    } catch {
+      // A node that is half down may have nothing to say; its record does not stop for that.
+    }
+  }
+  takeSnapshot()
+  for (const event of events.since(0).events) take(event)
+  const unsubscribe = events.subscribe(take)
+  const timer = setInterval(takeSnapshot, 1000)
+  timer.unref()
+  return {
+    path,
+    async close() {
+      clearInterval(timer)
+      unsubscribe()
+      next = 0
+      takeSnapshot()
+      await lines.close()
+    },
+  }
+}
+
+/** Without what the other lines of the file tell already. */
+function slim(snapshot: Snapshot): Snapshot {
+  const { evaluations, training, ...rest } = snapshot
+  if (!training) return rest
+  const { rewardSeries, ...numbers } = training
+  return { ...rest, training: numbers }
+}
+
+/** The runs on disk, newest first. */
+export function listRuns(directory: string): string[] {
+  try {
+    return readdirSync(directory)
+      .filter((name) => name.endsWith('.jsonl'))
+      .sort()
+      .reverse()
+      .map((name) => join(directory, name))
+  } catch {
+    return []
+  }
+}
+
+function forgetOld(directory: string, keep: number): void {
+  for (const path of listRuns(directory).slice(keep)) {
+    try {
+      unlinkSync(path)
+    } catch {
+      // Somebody else may be cleaning up, too.
+    }
+  }
+}
