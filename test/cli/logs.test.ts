@@ -21,7 +21,7 @@ function homeWith(log: string): string {
 describe('logs', () => {
   test('shows the newest lines as text, without a daemon', async () => {
     const home = homeWith(
-      said('one') + said('two', 'warn') + said('hidden', 'debug') + `${said('three')}{"cut`,
+      [said('one'), said('two', 'warn'), said('hidden', 'debug'), said('three'), '{"cut'].join(''),
     )
     const { status, stdout } = await waggle(['logs', '--home', home, '-n', '2'])
     expect(status).toBe(0)

@@ -39,6 +39,7 @@ export async function run(context: Context): Promise<number> {
   // The first line is cut, unless the file was read from its beginning.
   const all = parse(start > 0 ? first.slice(first.indexOf('\n') + 1) : first)
   all.filter(matches).slice(-count).forEach(show)
+  if (options.follow !== true) return 0
 
   let at = size ?? 0
   let rest = ''
