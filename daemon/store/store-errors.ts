@@ -48,10 +48,20 @@ function codeOf(error: unknown): string {
   return cause?.code ?? code ?? ''
 }
 
-/** The innermost message, which is the operating system's; LevelDB puts "IO error: <path>: " before it. */
+/** The innermost message is the operating system's; LevelDB puts "IO error: <path>: " before it and hides the errno. */
 function messageOf(error: unknown): string {
   const { message, cause } = error as Error
   const text = cause instanceof Error ? cause.message : message
-  const io = /^IO error: .*: ([^:]+)$/.exec(text)
-  return io ? io[1]! : text
+  const system = /^IO error: .*: ([^:]+)$/.exec(text)?.[1] ?? text
+  return SYSTEM[system] ?? system
+}
+
+/** strerror(3) to what the rest of the store says for the same. */
+const SYSTEM: Record<string, string> = {
+  'No space left on device': 'the disk is full',
+  'Disk quota exceeded': 'the disk quota is used up',
+  'Input/output error': 'the disk reported an input/output error',
+  'Permission denied': 'permission denied',
+  'Read-only file system': 'the file system is read-only',
+  'Too many open files': 'too many files are open',
 }

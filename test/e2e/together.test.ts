@@ -3,6 +3,7 @@
 
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import type { Snapshot } from '../../protocol/api/index.ts'
 import { killAll, startDaemon, temporary, waggle } from './daemon.ts'
 
 let folder: Awaited<ReturnType<typeof temporary>>
@@ -19,24 +20,30 @@ describe('two nodes', () => {
     const first = await startDaemon(join(folder.path, 'first'))
     const { peerId } = (await first.client.health())!
     const second = await startDaemon(join(folder.path, 'second'), { args: ['join', peerId] })
-    for (const node of [first, second]) {
+    const other = (await second.client.health())!.peerId
+    // Other tests' nodes may be about: on one machine everybody finds everybody.
+    const isUp = (id: string, { swarm }: Snapshot) =>
+      swarm?.peers.some((peer) => peer.id === id && (peer.state === 'up' || peer.state === 'mesh'))
+    for (const [node, id] of [
+      [first, other],
+      [second, peerId],
+    ] as const) {
       const snapshot = await node.until(
         'foreign groups were received, verified and trained on',
         ({ rollouts }) =>
           rollouts && rollouts.received > 0 && rollouts.verified > 0 && rollouts.trainedForeign > 0,
         180_000,
       )
-      expect(snapshot.swarm?.connected).toBe(1)
-      expect(snapshot.rollouts?.refused).toEqual({})
+      expect(isUp(id, snapshot)).toBe(true)
     }
     const status = await waggle(['status', '--json', '--home', second.home])
     expect(status.status).toBe(0)
-    expect(JSON.parse(status.stdout)).toMatchObject({ swarm: { connected: 1, peers: [{ id: peerId }] } })
+    expect(isUp(peerId, JSON.parse(status.stdout))).toBe(true)
     expect(second.stderr()).toContain('joined')
 
     // One goes; the other trains on alone.
     expect((await first.stop()).status).toBe(0)
-    const alone = await second.until('it noticed', ({ swarm }) => swarm?.connected === 0)
+    const alone = await second.until('it noticed', (snapshot) => !isUp(peerId, snapshot))
     await second.until('it trained on', ({ training }) => training!.step > alone.training!.step + 1, 120_000)
     expect((await second.stop()).status).toBe(0)
   }, 420_000)
