@@ -6,12 +6,8 @@
 
 import { defineTask } from '../../protocol/plugin/index.ts'
 import { judge } from './answer.ts'
-import {
-  CALENDAR_QUESTIONS,
-  type CalendarKind,
-  type CalendarQuestion,
-  type CalendarRange,
-} from './calendar-questions.ts'
+import { CALENDAR_QUESTIONS, type CalendarKind } from './calendar-questions.ts'
+import type { CalendarQuestion, CalendarRange } from './calendar-shared.ts'
 import { WEEKDAYS } from './dates.ts'
 import { drawInstance } from './draw.ts'
 import { plainAnswer, readInteger } from './numbers.ts'

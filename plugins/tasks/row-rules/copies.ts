@@ -1,7 +1,7 @@
 // Rules of arc_1d by which a block or a pattern is copied.
 
+import { anyColour, rowWith } from './drawn-rows.ts'
 import {
-  anyColour,
   blocksOf,
   colourOf,
   empty,
@@ -10,7 +10,6 @@ import {
   type Row,
   type RowRule,
   repeat,
-  rowWith,
   sizeOf,
   spansOf,
 } from './row.ts'

@@ -1,7 +1,8 @@
 // Rules of arc_1d by which cells are packed at one end, as if pulled there. `left` packs at the left end.
 
 import type { Dice } from '../random.ts'
-import { anyColour, coloursOf, empty, mirror, type Row, type RowRule, repeat } from './row.ts'
+import { anyColour } from './drawn-rows.ts'
+import { coloursOf, empty, mirror, type Row, type RowRule, repeat } from './row.ts'
 
 const family = 'Cells are packed at one end.'
 

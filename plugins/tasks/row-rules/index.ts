@@ -3,17 +3,20 @@
 import { COPIES } from './copies.ts'
 import { FILLS } from './fills.ts'
 import { GRAVITY } from './gravity.ts'
-import { OTHER_MOVES, SHIFTS, WRAPPED_SHIFTS } from './moves.ts'
+import { MOVES } from './moves.ts'
 import { ORDERS } from './orders.ts'
 import { RECOLOURS } from './recolours.ts'
+import { REMOVALS } from './removals.ts'
 import type { RowRule } from './row.ts'
+import { SHIFTS, WRAPPED_SHIFTS } from './shifts.ts'
 
 export const ROW_RULES: readonly RowRule[] = [
   ...SHIFTS,
   ...WRAPPED_SHIFTS,
   ...GRAVITY,
-  ...OTHER_MOVES,
+  ...MOVES,
   ...FILLS,
+  ...REMOVALS,
   ...COPIES,
   ...RECOLOURS,
   ...ORDERS,

@@ -1,77 +1,21 @@
-// Rules of arc_1d by which one block moves: by a number of cells, around the edge, up to a dot, by its own size.
+// Rules of arc_1d by which a block moves or grows towards a dot, or moves by its own size.
 
+import { colourBut, rowWith } from './drawn-rows.ts'
 import {
-  anyColour,
   blocksOf,
-  colourBut,
+  cellCount,
   colourOf,
   empty,
   isPlain,
-  mirror,
+  onlySpan,
   put,
   type Row,
   type RowRule,
   repeat,
-  rowWith,
   sizeOf,
-  spansOf,
 } from './row.ts'
 
 const family = 'Something moves.'
-
-/** The row's only span, if it has just one. */
-function onlySpan(row: Row) {
-  const spans = spansOf(row)
-  return spans.length === 1 ? spans[0]! : null
-}
-
-const cells = (count: number): string => (count === 1 ? '1 cell' : `${count} cells`)
-
-function moveRight(by: number, colourful: boolean): RowRule {
-  return {
-    name: `move_${by}pix_${colourful ? 'colorful' : 'solid'}_right`,
-    family,
-    words: `the block moves ${cells(by)} to the right`,
-    draw(dice, length) {
-      const size = dice.between(3, Math.max(3, Math.floor(length / 2)))
-      const colour = anyColour(dice)
-      const block = Array.from({ length: size }, () => (colourful ? anyColour(dice) : colour))
-      return size + by > length ? null : put(empty(length), dice.between(0, length - by - size), block)
-    },
-    apply(row) {
-      const block = onlySpan(row)
-      if (!block || (!colourful && !isPlain(block))) return null
-      return put(empty(row.length), block.start + by, block.colours)
-    },
-  }
-}
-
-function wrapRight(by: number, colourful: boolean): RowRule {
-  return {
-    name: `move_${by}pix_${colourful ? 'colorful' : 'solid'}_wrapped_right`,
-    family,
-    words: `the block moves ${cells(by)} to the right, around the edge`,
-    draw(dice, length) {
-      const size = dice.between(2, length - 1)
-      const colour = anyColour(dice)
-      const block = Array.from({ length: size }, () => (colourful ? anyColour(dice) : colour))
-      const start = dice.below(length)
-      const row = empty(length)
-      for (const [i, cell] of block.entries()) row[(start + i) % length] = cell
-      return row
-    },
-    apply(row) {
-      const spans = spansOf(row)
-      const joined = spans.length === 2 && spans[0]!.start === 0 && spans[1]!.end === row.length
-      if (spans.length !== 1 && !joined) return null
-      if (!colourful && new Set(spans.flatMap(({ colours }) => colours)).size > 1) return null
-      return row.map((_, at) => row[(at - by + row.length) % row.length]!)
-    },
-  }
-}
-
-const toTheLeft = (rule: RowRule): RowRule =>
-  mirror(rule, rule.name.replace(/right$/, 'left'), rule.words.replace('the right', 'the left'))
 
 /** A dot of one cell and one plain block, told apart by colour, with at least `gap` cells between. */
 export function dotAndBlock(row: Row, dotColour: number) {
@@ -97,7 +41,7 @@ function touchDot(dotColour: number, most: number): RowRule {
     name: limited ? `block_touch_dot_${most}pix` : 'block_touch_dot',
     family,
     words: limited
-      ? `the block moves up to ${cells(most)} towards the dot of colour ${dotColour}`
+      ? `the block moves up to ${cellCount(most)} towards the dot of colour ${dotColour}`
       : `the block moves until it touches the dot of colour ${dotColour}`,
     draw: drawDotAndBlock(dotColour),
     apply(row) {
@@ -139,13 +83,7 @@ const byOwnSize: RowRule = {
   },
 }
 
-const steps = [1, 2, 3, 4].flatMap((by) => [false, true].map((colourful) => ({ by, colourful })))
-const plain = steps.map(({ by, colourful }) => moveRight(by, colourful))
-const wrapped = steps.map(({ by, colourful }) => wrapRight(by, colourful))
-
-export const SHIFTS: readonly RowRule[] = [...plain, ...plain.map(toTheLeft)]
-export const WRAPPED_SHIFTS: readonly RowRule[] = [...wrapped, ...wrapped.map(toTheLeft)]
-export const OTHER_MOVES: readonly RowRule[] = [
+export const MOVES: readonly RowRule[] = [
   touchDot(1, Number.POSITIVE_INFINITY),
   ...[1, 2, 3, 4].map((most) => touchDot(2, most)),
   scaleToDot,

@@ -1,23 +1,9 @@
 // Rules of arc_1d by which blocks are mirrored or put in order.
 
+import { anyColour, colourBut, plainBlocks, rowWith, sizesOf } from './drawn-rows.ts'
 import { drawMarkedBlock, markedBlock } from './fills.ts'
 import { dotAndBlock } from './moves.ts'
-import {
-  anyColour,
-  blocksOf,
-  colourBut,
-  coloursOf,
-  empty,
-  plainBlocks,
-  put,
-  type Row,
-  type RowRule,
-  repeat,
-  rowWith,
-  sizeOf,
-  sizesOf,
-  spansOf,
-} from './row.ts'
+import { blocksOf, coloursOf, empty, put, type Row, type RowRule, repeat, sizeOf, spansOf } from './row.ts'
 
 const mirrors = 'Something is mirrored.'
 const sorts = 'Blocks are put in order.'

@@ -1,20 +1,7 @@
 // Rules of arc_1d by which blocks change colour.
 
-import {
-  anyColour,
-  blocksOf,
-  colourBut,
-  colourOf,
-  coloursOf,
-  plainBlocks,
-  put,
-  type Row,
-  type RowRule,
-  repeat,
-  rowWith,
-  sizeOf,
-  sizesOf,
-} from './row.ts'
+import { anyColour, colourBut, plainBlocks, rowWith, sizesOf } from './drawn-rows.ts'
+import { blocksOf, colourOf, coloursOf, put, type Row, type RowRule, repeat, sizeOf } from './row.ts'
 
 const recolours = 'Colours change.'
 

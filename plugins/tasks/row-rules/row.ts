@@ -42,6 +42,12 @@ export const spansOf = (row: Row): Run[] => split(row, () => true)
 /** Runs of cells of one colour. */
 export const blocksOf = (row: Row): Run[] => split(row, (a, b) => a === b)
 
+/** The row's only span, if it has just one. */
+export function onlySpan(row: Row): Run | null {
+  const [span, ...others] = spansOf(row)
+  return span && others.length === 0 ? span : null
+}
+
 export const sizeOf = ({ start, end }: Run): number => end - start
 export const colourOf = ({ colours }: Run): number => colours[0]!
 export const isPlain = ({ colours }: Run): boolean => colours.every((colour) => colour === colours[0])
@@ -77,53 +83,11 @@ export function mirror(rule: RowRule, name: string, words: string): RowRule {
   }
 }
 
-export const anyColour = (dice: Dice): number => dice.between(1, 9)
+export const cellCount = (count: number): string => (count === 1 ? '1 cell' : `${count} cells`)
 
-/** A colour that is none of these. */
-export function colourBut(dice: Dice, ...others: number[]): number {
-  return dice.pick([1, 2, 3, 4, 5, 6, 7, 8, 9].filter((colour) => !others.includes(colour)))
-}
-
-/** Starts for blocks of these sizes from left to right with gaps between them; null if they do not fit. */
-export function spread(dice: Dice, length: number, sizes: readonly number[], gap = 1): number[] | null {
-  const slack = length - sizes.reduce((sum, size) => sum + size, 0) - gap * (sizes.length - 1)
-  if (slack < 0) return null
-  const offsets = sizes.map(() => dice.between(0, slack)).sort((a, b) => a - b)
-  let taken = 0
-  return sizes.map((size, i) => {
-    const start = offsets[i]! + taken
-    taken += size + gap
-    return start
-  })
-}
-
-/** A row of these runs of colours, spread out; null if they do not fit. */
-export function rowWith(dice: Dice, length: number, runs: readonly number[][], gap = 1): Row | null {
-  const sizes = runs.map((run) => run.length)
-  const starts = spread(dice, length, sizes, gap)
-  return starts && runs.reduce<Row | null>((row, run, i) => row && put(row, starts[i]!, run), empty(length))
-}
-
-/** `3-6: 4` for each block, places counted from 1. */
+/** `4 at 3-6` for each block, places counted from 1. */
 export function describeRow(row: Row): string {
   return blocksOf(row)
     .map(({ start, end, colours }) => `${colours[0]} at ${start + 1}${end - start > 1 ? `-${end}` : ''}`)
     .join('; ')
 }
-
-/** Plain blocks of one colour and these sizes, in this order. */
-export function plainBlocks(
-  dice: Dice,
-  length: number,
-  colour: number,
-  sizes: readonly number[],
-): Row | null {
-  return rowWith(
-    dice,
-    length,
-    sizes.map((size) => repeat(colour, size)),
-  )
-}
-
-export const sizesOf = (dice: Dice, count: number, low: number, high: number): number[] =>
-  Array.from({ length: count }, () => dice.between(low, high))

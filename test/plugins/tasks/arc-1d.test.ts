@@ -35,6 +35,7 @@ taskConformance(task, {
         .join(' '),
   },
   equations: 0,
+  costly: [4, 5],
   // Turning a row round is what some of its rules do.
   luck: { 0: 0.15, 1: 0.1, 2: 0.08, 3: 0.08 },
 })
@@ -140,7 +141,7 @@ describe('the rules of arc_1d', () => {
           applied++
         }
       }
-      expect(applied, rule.name).toBeGreaterThan(15)
+      expect(applied, rule.name).toBeGreaterThan(8)
     }
   })
 
