@@ -7,14 +7,11 @@ import { availableParallelism, hostname } from 'node:os'
 import { dirname, isAbsolute, join, resolve } from 'node:path'
 import { setTimeout as sleepFor } from 'node:timers/promises'
 import { fileURLToPath, pathToFileURL } from 'node:url'
-import { CORRECTIONS } from '../plugins/corrections/index.ts'
-import { ESTIMATORS } from '../plugins/estimators/index.ts'
-import { SELECTORS } from '../plugins/selectors/index.ts'
-import { TASKS } from '../plugins/tasks/index.ts'
 import type { CheckpointInfo, LogLevel } from '../protocol/api/index.ts'
 import { WaggleError } from '../protocol/errors.ts'
 import { peerName } from '../protocol/text.ts'
 import { type Group, hasSignal } from '../protocol/train/index.ts'
+import { PLUGINS, TASKS } from './built-in.ts'
 import { createEventLog } from './control/event-log.ts'
 import type { NodeHandle, RunNode } from './control/node.ts'
 import { createNodeControl } from './control/node-control.ts'
@@ -118,7 +115,7 @@ export const runNode: RunNode = async ({ config, paths, signal, onProgress }) =>
         seed,
       },
       {
-        builtIn: [...ESTIMATORS, ...CORRECTIONS, ...SELECTORS],
+        builtIn: PLUGINS,
         importPlugin: async (specifier) => {
           const isFile = specifier.startsWith('.') || isAbsolute(specifier)
           const module = await import(

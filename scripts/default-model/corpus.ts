@@ -7,7 +7,7 @@
 import type { Random } from '../../protocol/plugin/index.ts'
 import type { Instance } from '../../protocol/train/index.ts'
 
-export const STYLES = { worked: 0.45, bare: 0.2, untagged: 0.35 } as const
+export const STYLES = { worked: 0.4, bare: 0.2, untagged: 0.4 } as const
 
 export function answerIn(style: keyof typeof STYLES, { steps, key }: Instance): string {
   const lines = steps.filter(({ level }) => level > 1).map(({ text }) => text)

@@ -25,7 +25,7 @@ import { makeTokenizer } from './tokenizer.ts'
 const { values: flags } = parseArgs({
   options: {
     out: { type: 'string', default: 'models/default' },
-    steps: { type: 'string', default: '500' },
+    steps: { type: 'string', default: '450' },
     seed: { type: 'string', default: '20261120' },
   },
 })
@@ -38,11 +38,11 @@ const WARM_UP = 40
 const LOOK = 100
 const FINAL = 500
 
-/** Difficulties that examples are drawn from, per task, and the one that is evaluated. */
-export const DIFFICULTIES: Record<string, { drawn: number[]; evaluated: number }> = {
-  basic_arithmetic: { drawn: [0, 1, 1, 2], evaluated: 1 },
-  base_conversion: { drawn: [0, 0, 1], evaluated: 0 },
-  fraction_simplification: { drawn: [0, 1, 1], evaluated: 1 },
+/** Per task: its share of the examples, the difficulties that they are drawn from, and the one that is evaluated. */
+const DIFFICULTIES: Record<string, { share: number; drawn: number[]; evaluated: number }> = {
+  basic_arithmetic: { share: 0.45, drawn: [0, 1, 1, 1], evaluated: 1 },
+  base_conversion: { share: 0.25, drawn: [0, 1, 1, 1], evaluated: 1 },
+  fraction_simplification: { share: 0.3, drawn: [0, 1, 1, 1], evaluated: 1 },
 }
 
 /** Mulberry32: small, seeded, good enough to draw examples and weights. */
@@ -61,7 +61,8 @@ const random = randomFrom(SEED)
 const tasks = TASKS.filter(({ name }) => name in DIFFICULTIES)
 
 function example(): { question: string; completion: string } {
-  const task = tasks[Math.floor(random() * tasks.length)]!
+  let u = random()
+  const task = tasks.find(({ name }) => (u -= DIFFICULTIES[name]!.share) < 0) ?? tasks[0]!
   const { drawn } = DIFFICULTIES[task.name]!
   const difficulty = drawn[Math.floor(random() * drawn.length)]!
   const instance = task.generate({ seed: Math.floor(random() * HELD_OUT_SEED), difficulty })

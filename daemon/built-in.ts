@@ -1,0 +1,9 @@
+// The plugins and tasks that come along, for those who put a node together or look at one from outside.
+
+import { CORRECTIONS } from '../plugins/corrections/index.ts'
+import { ESTIMATORS } from '../plugins/estimators/index.ts'
+import { SELECTORS } from '../plugins/selectors/index.ts'
+import type { Plugin } from '../protocol/plugin/index.ts'
+
+export { TASKS } from '../plugins/tasks/index.ts'
+export const PLUGINS: readonly Plugin[] = [...ESTIMATORS, ...CORRECTIONS, ...SELECTORS]
