@@ -10,6 +10,7 @@ import gmpo from './gmpo.ts'
 import gspo from './gspo.ts'
 import mis from './mis.ts'
 import opsm from './opsm.ts'
+import overlong from './overlong.ts'
 import rec from './rec.ts'
 import reinforce from './reinforce.ts'
 import softAdaptive from './soft-adaptive.ts'
@@ -18,6 +19,7 @@ import staleness from './staleness.ts'
 import tis from './tis.ts'
 import topr from './topr.ts'
 import vespo from './vespo.ts'
+import zeroSignal from './zero-signal.ts'
 
 export const LOSSES: readonly Plugin[] = [
   clip,
@@ -33,4 +35,13 @@ export const LOSSES: readonly Plugin[] = [
   dppo,
 ]
 
-export const CORRECTIONS: readonly Plugin[] = [...LOSSES, tis, mis, opsm, foreign, staleness]
+export const CORRECTIONS: readonly Plugin[] = [
+  ...LOSSES,
+  tis,
+  mis,
+  opsm,
+  foreign,
+  staleness,
+  zeroSignal,
+  overlong,
+]
