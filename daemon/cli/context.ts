@@ -22,6 +22,9 @@ export interface Io extends PathsEnvironment {
   clock: () => number
   /** How this program is called, for commands shown to the reader: `waggle`, or npm's way from a checkout. */
   program: string
+  /** The script that runs, and the words after it, for starting it again in the background. */
+  self: readonly string[]
+  argv: readonly string[]
   /** Folder of the package. */
   packageRoot: string
   /** Runs `handler` on each of the signals until the returned function is called. */

@@ -36,6 +36,8 @@ function realIo(): Io {
     stderr: process.stderr,
     clock: Date.now,
     program: import.meta.url.endsWith('.ts') ? 'npm run -s waggle --' : 'waggle',
+    self: [process.argv[1]!],
+    argv: process.argv.slice(2),
     packageRoot: root,
     onSignal(handler) {
       for (const signal of SIGNALS) process.on(signal, handler)

@@ -50,9 +50,10 @@ export const COMMANDS: readonly Command[] = [
     summary: 'start a node here and train',
     details:
       'Needs no set-up: makes an identity, loads the model and trains alone at once; peers only add. Ctrl-C saves a checkpoint and stops; a second Ctrl-C stops at once.',
-    options: RUN_OPTIONS,
+    options: [{ name: 'detach', short: 'd', summary: 'run in the background' }, ...RUN_OPTIONS],
     examples: [
       ['waggle up', 'everything defaulted'],
+      ['waggle up --detach', 'in the background; see `waggle status`, `waggle logs -f`, `waggle stop`'],
       ['waggle up --home ./second --name second', 'another node on the same machine'],
       ['waggle up --set training.learning_rate=3e-4', 'with one key changed'],
     ],
@@ -77,6 +78,13 @@ export const COMMANDS: readonly Command[] = [
     summary: 'save a checkpoint and stop the daemon',
     options: [{ name: 'no-checkpoint', summary: 'do not save first' }],
     load: () => import('./commands/stop.ts'),
+  },
+  {
+    name: 'restart',
+    group: 'Run',
+    summary: 'stop the daemon with a checkpoint and start it again in the background',
+    options: RUN_OPTIONS,
+    load: () => import('./commands/restart.ts'),
   },
   {
     name: 'status',
@@ -104,6 +112,24 @@ export const COMMANDS: readonly Command[] = [
     group: 'Watch',
     summary: 'list peers, and what came from each',
     load: () => import('./commands/peers.ts'),
+  },
+  {
+    name: 'rollouts',
+    group: 'Watch',
+    summary: 'the newest groups of rollouts, own and foreign',
+    options: [
+      { name: 'lines', short: 'n', value: 'N', summary: 'how many groups, 16 by default' },
+      { name: 'own', summary: "only this node's own" },
+      { name: 'foreign', summary: "only peers'" },
+      { name: 'full', summary: 'with question, key and every sample' },
+    ],
+    load: () => import('./commands/rollouts.ts'),
+  },
+  {
+    name: 'plugins',
+    group: 'Watch',
+    summary: 'what is loaded, what it costs, what was switched off',
+    load: () => import('./commands/plugins.ts'),
   },
   {
     name: 'logs',
@@ -175,6 +201,49 @@ export const COMMANDS: readonly Command[] = [
     load: async () => ({ run: (await import('./commands/simple.ts')).leave }),
   },
   {
+    name: 'score',
+    group: 'Steer',
+    summary: "what a task's verifier says about an answer",
+    details:
+      'Works without a daemon. Without an answer it prints the question and its key; `-` reads the answer from standard input.',
+    arguments: [
+      { name: 'task', summary: 'a task, such as basic_arithmetic', required: true },
+      { name: 'answer', summary: 'the whole completion' },
+    ],
+    options: [
+      { name: 'seed', value: 'N', summary: 'which prompt, 0 by default' },
+      { name: 'difficulty', value: 'N', summary: "the task's own default if left out" },
+    ],
+    examples: [["waggle score base_conversion --seed 7 '<answer>1f</answer>'", 'is it right?']],
+    load: () => import('./commands/score.ts'),
+  },
+  {
+    name: 'export',
+    group: 'Steer',
+    summary: 'a run as a table, or the newest checkpoint as a model folder',
+    arguments: [
+      { name: 'what', summary: 'run or model', required: true, choices: ['run', 'model'] },
+      { name: 'place', summary: 'run: a recorded run, or `last` (the default); model: a folder to write to' },
+    ],
+    options: [
+      { name: 'format', value: 'FORMAT', summary: 'run: csv (the default) or jsonl' },
+      { name: 'force', summary: 'model: overwrite what is in the folder' },
+    ],
+    examples: [
+      ['waggle export run > run.csv', 'every number of every step'],
+      ['waggle export model ./trained', "in Hugging Face's layout"],
+    ],
+    load: () => import('./commands/export.ts'),
+  },
+  {
+    name: 'init',
+    group: 'Set up',
+    summary: 'write a config file with every key explained',
+    details: 'Not needed: without a config file the same defaults are used.',
+    options: [{ name: 'force', summary: 'write it anew' }],
+    load: () => import('./commands/init.ts'),
+  },
+  {
     name: 'config',
     group: 'Set up',
     summary: 'show or check the config',
@@ -188,6 +257,30 @@ export const COMMANDS: readonly Command[] = [
     options: [{ name: 'origin', summary: 'with show: say where each value comes from' }, ...NODE_OPTIONS],
     examples: [['waggle config show --origin', 'what is used, and why']],
     load: () => import('./commands/config.ts'),
+  },
+  {
+    name: 'doctor',
+    group: 'Set up',
+    summary: 'look at everything that training needs, and say how to fix what does not work',
+    details: 'Exit status 6 says that something does not work.',
+    options: NODE_OPTIONS,
+    load: () => import('./commands/doctor.ts'),
+  },
+  {
+    name: 'env',
+    group: 'Set up',
+    summary: 'facts for a bug report, with secrets taken out',
+    load: () => import('./commands/env.ts'),
+  },
+  {
+    name: 'completion',
+    group: 'Set up',
+    summary: 'a completion script for the shell',
+    arguments: [
+      { name: 'shell', summary: 'bash, zsh or fish', required: true, choices: ['bash', 'zsh', 'fish'] },
+    ],
+    examples: [['source <(waggle completion bash)', 'for this shell']],
+    load: () => import('./commands/completion.ts'),
   },
   {
     name: 'help',

@@ -86,7 +86,7 @@ function invalid(file: string, problems: Problem[]): WaggleError {
     }),
     {
       hint: `Edit ${file}, then try \`waggle config check\`. Every key is explained by \`waggle help config\`.`,
-      data: { problems },
+      data: { problems: ordered },
     },
   )
 }

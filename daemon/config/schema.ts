@@ -120,9 +120,7 @@ export const configSchema = z.strictObject({
     .array(plugin)
     .default([{ use: 'clip' }, { use: 'tis' }])
     .describe('the loss, and what makes up for stale and foreign tokens; in order'),
-  selector: plugin
-    .optional()
-    .describe('what chooses the next prompts; if unset, tasks in turn and seeds at random'),
+  selector: plugin.default({ use: 'uniform' }).describe('what chooses the next prompts'),
   checkpoint: checkpoint.prefault({}).describe('what survives a crash'),
   eval: evaluation.prefault({}).describe('held-out evaluation'),
   swarm: swarm.prefault({}).describe('peers'),

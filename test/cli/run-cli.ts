@@ -52,6 +52,8 @@ export async function waggle(argv: string[], options: CliOptions = {}): Promise<
     },
     clock: Date.now,
     program: 'waggle',
+    self: [],
+    argv,
     packageRoot: resolve(import.meta.dirname, '../..'),
     onSignal: options.onSignal ?? (() => () => {}),
     exit:

@@ -1,0 +1,70 @@
+// waggle doctor: looks at everything that training needs, and says how to fix what does not work.
+
+import { EXIT } from '../../../protocol/errors.ts'
+import type { Config } from '../../config/schema.ts'
+import type { Context } from '../context.ts'
+import type { Check, Finding, Patient } from '../doctor/finding.ts'
+import { clock, disk, graphics, memory, processors, runtime } from '../doctor/machine.ts'
+import { peers, ports, reachability } from '../doctor/network.ts'
+import { config, daemon, home, model, plugins } from '../doctor/node.ts'
+import { contextConfig } from '../load-config.ts'
+
+const CHECKS: readonly Check[] = [
+  runtime,
+  processors,
+  memory,
+  disk,
+  clock,
+  graphics,
+  config,
+  home,
+  model,
+  plugins,
+  daemon,
+  ports,
+  reachability,
+  peers,
+]
+
+export async function run(context: Context): Promise<number> {
+  const patient: Patient = {
+    context,
+    config: readConfig(context),
+    daemon: await context.client.snapshot().catch(() => undefined),
+  }
+  const findings: Finding[] = []
+  for (const check of CHECKS) {
+    try {
+      findings.push(...(await check(patient)))
+    } catch (error) {
+      // A check that breaks is a bug; the others still count.
+      findings.push({
+        what: check.name,
+        level: 'fail',
+        fact: `could not be checked: ${(error as Error).message}`,
+      })
+    }
+  }
+  if (context.json) context.out(JSON.stringify({ v: 1, findings }))
+  else for (const line of findings.flatMap((finding) => lines(finding, context))) context.out(line)
+  return findings.some(({ level }) => level === 'fail') ? EXIT.doctor : EXIT.ok
+}
+
+function readConfig(context: Context): Config | undefined {
+  try {
+    return contextConfig({ ...context, say: () => {} }).config
+  } catch {
+    return undefined
+  }
+}
+
+function lines({ what, level, fact, fix }: Finding, { color, io }: Context): string[] {
+  const hue = { ok: 75, warn: 214, fail: 202 }[level]
+  const word = level.padEnd(4)
+  const mark = color.stdout ? `\u001b[38;5;${hue}m${word}\u001b[39m` : word
+  const shown = fix?.replaceAll('`waggle ', `\`${io.program} `)
+  return [
+    `${mark}  ${what.padEnd(11)} ${fact}`,
+    ...(shown === undefined ? [] : [`${' '.repeat(18)}${shown}`]),
+  ]
+}

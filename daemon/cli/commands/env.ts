@@ -1,0 +1,97 @@
+// waggle env: facts to paste into a bug report. Secrets are taken out, and so is the user's name in paths.
+
+import { readFileSync } from 'node:fs'
+import { availableParallelism, cpus, freemem, release, totalmem } from 'node:os'
+import { join } from 'node:path'
+import { bytes } from '../../../protocol/api/index.ts'
+import { redacted } from '../../control/log-file.ts'
+import type { Context } from '../context.ts'
+import { contextConfig } from '../load-config.ts'
+import { packageVersion } from '../package.ts'
+
+const DEPENDENCIES = ['onnxruntime-node', 'libp2p', '@libp2p/gossipsub', 'level', 'zod', 'ink', 'react']
+
+export async function run(context: Context): Promise<number> {
+  const { io, paths, client } = context
+  const snapshot = await client.snapshot().catch(() => undefined)
+  const facts: Record<string, unknown> = {
+    waggle: packageVersion(io.packageRoot),
+    node: `${process.versions.node} (${process.execPath})`,
+    system: `${process.platform} ${process.arch} ${release()}`,
+    cpu: `${availableParallelism()} x ${cpus()[0]?.model.trim() ?? 'unknown'}`,
+    memory: `${bytes(freemem())} free of ${bytes(totalmem())}`,
+    terminal:
+      `${io.env.TERM ?? 'none'}${io.env.COLORTERM ? ` ${io.env.COLORTERM}` : ''} ${io.env.LANG ?? ''}`.trim(),
+    packages: Object.fromEntries(DEPENDENCIES.map((name) => [name, versionOf(io.packageRoot, name)])),
+    variables: variables(io.env),
+    paths,
+    config: configOf(context),
+    daemon: snapshot
+      ? {
+          state: snapshot.state,
+          step: snapshot.training?.step,
+          engine: snapshot.engine,
+          plugins: snapshot.plugins?.map((p) => `${p.kind}/${p.name} ${p.state}`),
+          peers: snapshot.swarm?.connected,
+          alerts: snapshot.alerts?.map((a) => a.message),
+        }
+      : 'not running',
+  }
+  const shown = anonymous({ v: 1, ...redacted(facts) }, io.homedir)
+  if (context.json) context.out(JSON.stringify(shown))
+  else for (const line of textOf(shown)) context.out(line)
+  return 0
+}
+
+function versionOf(root: string, name: string): string {
+  try {
+    return (
+      JSON.parse(readFileSync(join(root, 'node_modules', name, 'package.json'), 'utf8')) as {
+        version: string
+      }
+    ).version
+  } catch {
+    return 'not found'
+  }
+}
+
+/** Names that matter here; values of others are nobody's business. */
+function variables(env: Context['io']['env']): Record<string, string> {
+  const wanted = /^(WAGGLE_|XDG_|NO_COLOR$|FORCE_COLOR$|NODE_OPTIONS$|CUDA_VISIBLE_DEVICES$)/
+  return Object.fromEntries(
+    Object.entries(env).filter(
+      (pair): pair is [string, string] => wanted.test(pair[0]) && pair[1] !== undefined,
+    ),
+  )
+}
+
+function configOf(context: Context): unknown {
+  try {
+    return contextConfig({ ...context, say: () => {} }).config
+  } catch (error) {
+    return (error as Error).message.split('\n').map((line) => line.trim())
+  }
+}
+
+function anonymous<T>(value: T, homedir: string): T {
+  if (typeof value === 'string') return value.replaceAll(homedir, '~') as T
+  if (Array.isArray(value)) return value.map((inner) => anonymous(inner, homedir)) as T
+  if (typeof value !== 'object' || value === null) return value
+  return Object.fromEntries(
+    Object.entries(value).map(([key, inner]) => [key, anonymous(inner, homedir)]),
+  ) as T
+}
+
+function textOf(facts: object): string[] {
+  return Object.entries(facts).flatMap(([key, value]) => {
+    if (key === 'v' || value === undefined) return []
+    if (typeof value !== 'object' || value === null) return [`${key.padEnd(10)} ${value}`]
+    return [
+      key,
+      ...Object.entries(value).map(
+        ([name, inner]) =>
+          `  ${name.padEnd(20)} ${typeof inner === 'string' ? inner : JSON.stringify(inner)}`,
+      ),
+    ]
+  })
+}

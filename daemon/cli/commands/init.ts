@@ -1,0 +1,33 @@
+// waggle init: writes a config file in which every key stands, explained, with its default, as a comment. Not needed:
+// a node without a config file uses the same defaults.
+
+import { existsSync, mkdirSync, writeFileSync } from 'node:fs'
+import { dirname } from 'node:path'
+import { WaggleError } from '../../../protocol/errors.ts'
+import { configKeys, configSections } from '../../config/keys.ts'
+import { configTemplate } from '../config-template.ts'
+import type { Context } from '../context.ts'
+
+export async function run(context: Context): Promise<number> {
+  const { config } = context.paths
+  if (existsSync(config) && context.options.force !== true) {
+    throw new WaggleError('E_CONFIG', `${config} is there already`, {
+      hint: 'Edit it, or write it anew with --force.',
+    })
+  }
+  try {
+    mkdirSync(dirname(config), { recursive: true })
+    writeFileSync(config, configTemplate(configKeys(), configSections()))
+  } catch (cause) {
+    throw new WaggleError('E_HOME', `cannot write ${config}: ${(cause as Error).message}`, {
+      hint: 'Check the permissions of the folder, or choose another --home.',
+      cause,
+    })
+  }
+  if (context.json) context.out(JSON.stringify({ v: 1, config }))
+  else context.out(config)
+  context.say(
+    `Edit it, check it with \`${context.commandLine('config check')}\`, start with \`${context.commandLine('up')}\`.`,
+  )
+  return 0
+}

@@ -1,0 +1,23 @@
+// waggle plugins: what is loaded, what it costs, what was switched off and why.
+
+import { decimal } from '../../../protocol/api/index.ts'
+import { safeText } from '../../../protocol/text.ts'
+import type { Context } from '../context.ts'
+import { tableText } from '../table-text.ts'
+
+export async function run(context: Context): Promise<number> {
+  const { plugins = [] } = await context.client.snapshot()
+  if (context.json) {
+    context.out(JSON.stringify({ v: 1, plugins }))
+    return 0
+  }
+  const rows = plugins.map(({ kind, name, state, msPerStep, message, summary }) => [
+    safeText(kind),
+    safeText(name, { line: true }),
+    state,
+    decimal(msPerStep, 1),
+    safeText(message ?? summary ?? '', { line: true, limit: 100 }),
+  ])
+  for (const line of tableText(['KIND', 'NAME', 'STATE', 'ms/step', 'WHAT'], rows)) context.out(line)
+  return 0
+}

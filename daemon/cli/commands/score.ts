@@ -1,0 +1,68 @@
+// waggle score: what a task's verifier says about an answer. Works without a daemon.
+
+import { text as readAll } from 'node:stream/consumers'
+import { WaggleError } from '../../../protocol/errors.ts'
+import type { Task } from '../../../protocol/plugin/index.ts'
+import { safeText } from '../../../protocol/text.ts'
+import { didYouMean } from '../../config/suggest.ts'
+import type { Context } from '../context.ts'
+
+export async function run(context: Context): Promise<number> {
+  const { options, io } = context
+  const { TASKS } = await import('../../../plugins/tasks/index.ts')
+  const [name, given] = context.arguments
+  const task = TASKS.find((known) => known.name === name)
+  if (!task) {
+    const names = TASKS.map((known) => known.name)
+    throw new WaggleError('E_TASK', `there is no task "${name}".${didYouMean(name!, names)}`, {
+      hint: `Tasks: ${names.join(', ')}.`,
+    })
+  }
+  const seed = whole(options.seed as string | undefined, 'seed', 0)
+  const difficulty = whole(options.difficulty as string | undefined, 'difficulty', task.difficulty.default)
+  const instance = generate(task, seed, difficulty)
+  // Without an answer the question is what is wanted.
+  const completion = given === '-' ? await readAll(io.stdin) : given
+  const verdict = completion === undefined ? undefined : task.verify(instance, completion)
+  if (context.json) {
+    context.out(
+      JSON.stringify({
+        v: 1,
+        task: task.name,
+        taskVersion: task.version,
+        seed,
+        difficulty,
+        question: instance.question,
+        key: instance.key,
+        ...(verdict ? { verdict } : {}),
+      }),
+    )
+    return 0
+  }
+  context.out(safeText(instance.question))
+  context.out(`key     ${safeText(instance.key, { line: true })}`)
+  if (verdict)
+    context.out(
+      `score   ${verdict.score}  taken as the answer: ${safeText(verdict.answer ?? 'nothing found', { line: true })} (${verdict.found})`,
+    )
+  return 0
+}
+
+function generate(task: Task, seed: number, difficulty: number) {
+  try {
+    return task.generate({ seed, difficulty })
+  } catch (cause) {
+    const { min, max } = task.difficulty
+    throw new WaggleError(
+      'E_TASK',
+      `${task.name} cannot make seed ${seed} at difficulty ${difficulty}: ${(cause as Error).message}`,
+      { hint: `Difficulties go from ${min} to ${max}, seeds from 0 to 4294967295.`, cause },
+    )
+  }
+}
+
+function whole(word: string | undefined, name: string, otherwise: number): number {
+  if (word === undefined) return otherwise
+  if (/^\d{1,10}$/.test(word)) return Number(word)
+  throw new WaggleError('E_USAGE', `--${name} must be a whole number, not "${word}"`)
+}

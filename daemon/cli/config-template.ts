@@ -1,0 +1,43 @@
+// A config file with every key as a comment: what it does, what is allowed, and its default.
+
+import type { Key } from '../config/keys.ts'
+import { wrap } from './help-text.ts'
+
+export function configTemplate(keys: readonly Key[], sections: Record<string, string>): string {
+  const lines = [
+    '# Waggle. Every key is here with its default; take away the # to change one.',
+    '# `waggle config check` finds mistakes, `waggle config show --origin` says what is used and why.',
+  ]
+  // TOML wants keys without a table before the first table, so those come first.
+  const tables = keys.filter(({ path, type }) => !path.includes('.') && (type === 'table' || type === 'list'))
+  let section = ''
+  for (const key of keys.filter((k) => !tables.includes(k))) {
+    const [head, ...rest] = key.path.split('.') as [string, ...string[]]
+    if (head !== section) lines.push('', `# ${sections[head]}`, `[${head}]`)
+    section = head
+    lines.push(
+      ...comment(key),
+      `# ${rest.join('.')} = ${key.default === undefined ? '' : toml(key.default)}`.trimEnd(),
+    )
+  }
+  for (const key of tables) {
+    lines.push('', ...comment(key))
+    const entries = (key.type === 'list' ? key.default : [key.default]) as Array<
+      Record<string, unknown> | undefined
+    >
+    for (const entry of entries ?? [undefined]) {
+      lines.push(key.type === 'list' ? `# [[${key.path}]]` : `# [${key.path}]`)
+      for (const [name, value] of Object.entries(entry ?? { use: '' }))
+        lines.push(`# ${name} = ${toml(value)}`)
+    }
+  }
+  return `${lines.join('\n')}\n`
+}
+
+function comment({ description, choices, range }: Key): string[] {
+  const limits = [choices?.join(', '), range].filter(Boolean).join('; ')
+  return wrap(`${description}${limits ? ` (${limits})` : ''}`, 100).map((line) => `# ${line}`)
+}
+
+const toml = (value: unknown): string =>
+  Array.isArray(value) ? `[${value.map(toml).join(', ')}]` : JSON.stringify(value)

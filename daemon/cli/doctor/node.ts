@@ -1,0 +1,177 @@
+// The node: its home, config, model, plugins, and the daemon if one runs.
+
+import { accessSync, closeSync, constants, existsSync, openSync, readSync, statSync } from 'node:fs'
+import { dirname, join } from 'node:path'
+import { bytes, count, duration } from '../../../protocol/api/index.ts'
+import { WaggleError } from '../../../protocol/errors.ts'
+import { safeText } from '../../../protocol/text.ts'
+import { didYouMean } from '../../config/suggest.ts'
+import { contextConfig } from '../load-config.ts'
+import { type Check, type Finding, fail, ok, warn } from './finding.ts'
+
+export const config: Check = ({ context }) => {
+  try {
+    const { file } = contextConfig(context)
+    return [ok('config', file ?? `defaults, there is no ${context.paths.config}`)]
+  } catch (error) {
+    if (!(error instanceof WaggleError)) throw error
+    const problems = error.data?.problems as
+      | Array<{ where: string; path: string; message: string }>
+      | undefined
+    const fix = error.hint ?? 'See `waggle config check`.'
+    if (!problems) return [fail('config', error.message, fix)]
+    return problems.map(({ where, path, message }, i) => ({
+      ...fail('config', safeText([where, path, message].filter(Boolean).join('  '), { line: true }), fix),
+      ...(i < problems.length - 1 ? { fix: undefined } : {}),
+    })) as Finding[]
+  }
+}
+
+export const home: Check = ({ context }) => {
+  const { state, identity } = context.paths
+  let folder = state
+  while (!existsSync(folder) && dirname(folder) !== folder) folder = dirname(folder)
+  try {
+    accessSync(folder, constants.W_OK | constants.X_OK)
+  } catch {
+    return [
+      fail(
+        'home',
+        `${folder} cannot be written`,
+        'Change its owner or permissions, or choose another --home.',
+      ),
+    ]
+  }
+  if (!existsSync(identity)) return [ok('home', `${state}, new`)]
+  const open = process.platform !== 'win32' && (statSync(identity).mode & 0o077) !== 0
+  return [open ? warn('home', `others can read ${identity}`, `chmod 600 ${identity}`) : ok('home', state)]
+}
+
+export const model: Check = ({ context, config: read }) => {
+  if (!read) return []
+  const folder =
+    read.model.path === 'default' ? join(context.io.packageRoot, 'models', 'default') : read.model.path
+  const wanted = ['config.json', 'tokenizer.json']
+  const missing = wanted.filter((name) => !existsSync(join(folder, name)))
+  if (!existsSync(folder) || missing.length > 0) {
+    return [
+      fail(
+        'model',
+        `${folder} lacks ${missing.join(', ') || 'everything'}`,
+        'Set model.path to a folder in the layout of Hugging Face.',
+      ),
+    ]
+  }
+  const weights = join(folder, 'model.safetensors')
+  if (!existsSync(weights)) {
+    return existsSync(`${weights}.index.json`)
+      ? [ok('model', `${folder}, in several files`)]
+      : [fail('model', `${weights} is missing`, 'Copy the weights there.')]
+  }
+  return [weightsFinding(weights)]
+}
+
+/** Weights, gradients and two moments, and as much again for the sampler's copy; activations come on top. */
+const COPIES = 5
+
+function weightsFinding(path: string): Finding {
+  const { size } = statSync(path)
+  const table = tableOf(path, size)
+  if (!table) return fail('model', `${path} is no whole safetensors file`, 'Copy it again.')
+  const whole = 8 + table.bytes + table.end
+  if (whole > size) return fail('model', `${path} is cut short: ${size} of ${whole} bytes`, 'Copy it again.')
+  return ok(
+    'model',
+    `${dirname(path)}, ${bytes(size)} of weights; about ${bytes(size * COPIES)} with gradients, optimizer state and the sampler, and activations on top`,
+  )
+}
+
+/** Where each tensor lies, from the file's own table, and how long that table is. */
+interface Table {
+  bytes: number
+  /** Where the last tensor ends, after the table. */
+  end: number
+}
+
+function tableOf(path: string, size: number): Table | undefined {
+  const file = openSync(path, 'r')
+  try {
+    const length = Buffer.alloc(8)
+    if (readSync(file, length, 0, 8, 0) < 8) return undefined
+    const tableBytes = Number(length.readBigUInt64LE())
+    if (tableBytes < 2 || tableBytes > Math.min(size, 64 * 1024 * 1024)) return undefined
+    const text = Buffer.alloc(tableBytes)
+    readSync(file, text, 0, tableBytes, 8)
+    const entries = Object.values(
+      JSON.parse(text.toString('utf8')) as Record<string, { data_offsets?: [number, number] }>,
+    )
+    return { bytes: tableBytes, end: Math.max(0, ...entries.map((entry) => entry.data_offsets?.[1] ?? 0)) }
+  } catch {
+    return undefined
+  } finally {
+    closeSync(file)
+  }
+}
+
+export const plugins: Check = async ({ config: read }) => {
+  if (!read) return []
+  const [{ ESTIMATORS }, { CORRECTIONS }, { SELECTORS }, { TASKS }] = await Promise.all([
+    import('../../../plugins/estimators/index.ts'),
+    import('../../../plugins/corrections/index.ts'),
+    import('../../../plugins/selectors/index.ts'),
+    import('../../../plugins/tasks/index.ts'),
+  ])
+  const asked: Array<[kind: string, use: string, known: readonly string[]]> = [
+    ['estimator', read.estimator.use, ESTIMATORS.map((p) => p.name)],
+    ...read.corrections.map(({ use }): [string, string, string[]] => [
+      'correction',
+      use,
+      CORRECTIONS.map((p) => p.name),
+    ]),
+    ...(read.selector
+      ? [['selector', read.selector.use, SELECTORS.map((p) => p.name)] as [string, string, string[]]]
+      : []),
+    ...read.tasks.map(({ name }): [string, string, string[]] => ['task', name, TASKS.map((t) => t.name)]),
+  ]
+  const found: Finding[] = []
+  for (const [kind, use, known] of asked) {
+    // A path or a package is somebody else's, and is checked when it is loaded.
+    if (known.includes(use) || /[./@]|waggle-plugin-/.test(use)) continue
+    found.push(
+      fail(
+        'plugins',
+        `there is no ${kind} "${use}".${didYouMean(use, known)}`,
+        `Known: ${known.join(', ')}.`,
+      ),
+    )
+  }
+  return found.length > 0 ? found : [ok('plugins', [...new Set(asked.map(([, use]) => use))].join(', '))]
+}
+
+export const daemon: Check = ({ daemon: running, context }) => {
+  if (!running) return [ok('daemon', `not running; start it with \`${context.commandLine('up')}\``)]
+  const { node, state, alerts, time, checkpoint, training } = running
+  const found: Finding[] = [
+    ok('daemon', `${safeText(node.name)}, process ${node.pid}, ${state}, step ${count(training?.step)}`),
+  ]
+  for (const alert of alerts ?? []) {
+    const make = alert.level === 'failure' ? fail : warn
+    found.push(
+      make(
+        'alert',
+        safeText(alert.message, { line: true }),
+        safeText(alert.action ?? `See \`${context.commandLine('logs')}\`.`, { line: true }),
+      ),
+    )
+  }
+  if (checkpoint && time - checkpoint.time > 3_600_000) {
+    found.push(
+      warn(
+        'checkpoint',
+        `the last one is ${duration(time - checkpoint.time)} old`,
+        `Save one now: \`${context.commandLine('checkpoint')}\`, or lower checkpoint.every_steps.`,
+      ),
+    )
+  }
+  return found
+}

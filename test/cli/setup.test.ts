@@ -1,0 +1,263 @@
+import { spawnSync } from 'node:child_process'
+import { chmodSync, existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { createServer } from 'node:net'
+import { join } from 'node:path'
+import { describe, expect, test } from 'vitest'
+import type { Finding } from '../../daemon/cli/doctor/finding.ts'
+import { COMMANDS } from '../../daemon/cli/table.ts'
+import { TASKS } from '../../plugins/tasks/index.ts'
+import { freshHome, waggle } from './run-cli.ts'
+
+describe('init', () => {
+  test('writes every key with its default, so that taking away the # changes nothing', async () => {
+    const home = freshHome()
+    expect((await waggle(['init', '--home', home])).stdout).toBe(`${home}/config.toml\n`)
+    const plain = readFileSync(join(home, 'config.toml'), 'utf8')
+    expect((await waggle(['config', 'check', '--home', home])).status).toBe(0)
+    const taken = plain.replace(/^# ([a-z_]+ = .)/gm, '$1').replace(/^# \[/gm, '[')
+    expect(taken).not.toBe(plain)
+    writeFileSync(join(home, 'config.toml'), taken)
+    const shown = await waggle(['config', 'show', '--home', home, '--json'])
+    const defaults = await waggle(['config', 'show', '--home', freshHome(), '--json'])
+    expect(JSON.parse(shown.stdout)).toEqual(JSON.parse(defaults.stdout))
+  })
+
+  test('does not overwrite unless told to', async () => {
+    const home = freshHome()
+    writeFileSync(join(home, 'config.toml'), '[node]\nname = "mine"\n')
+    expect((await waggle(['init', '--home', home])).status).toBe(4)
+    expect(readFileSync(join(home, 'config.toml'), 'utf8')).toContain('mine')
+    expect((await waggle(['init', '--force', '--home', home])).status).toBe(0)
+  })
+})
+
+async function doctor(home: string, ...more: string[]): Promise<{ status: number; findings: Finding[] }> {
+  const { status, stdout } = await waggle(['doctor', '--json', '--home', home, ...more])
+  return { status, findings: JSON.parse(stdout).findings }
+}
+
+describe('doctor', () => {
+  test('finds a sound machine sound, in text and JSON', async () => {
+    const home = freshHome()
+    const { findings } = await doctor(home, '--listen', '/ip4/127.0.0.1/tcp/0')
+    for (const what of [
+      'Node.js',
+      'CPU',
+      'memory',
+      'disk',
+      'clock',
+      'GPU',
+      'engine',
+      'config',
+      'home',
+      'plugins',
+      'daemon',
+      'ports',
+    ]) {
+      expect(findings.map((finding) => finding.what)).toContain(what)
+    }
+    const text = await waggle(['doctor', '--home', home])
+    expect(text.stdout).toMatch(/^ok {4}Node\.js +\d+\.\d+\.\d+$/m)
+  })
+
+  test('names each thing that is broken, with a fix, and ends with 6', async () => {
+    const home = freshHome()
+    const model = join(home, 'model')
+    mkdirSync(model)
+    for (const name of ['config.json', 'tokenizer.json']) writeFileSync(join(model, name), '{}')
+    const table = Buffer.from(JSON.stringify({ w: { dtype: 'F32', shape: [4], data_offsets: [0, 16] } }))
+    const length = Buffer.alloc(8)
+    length.writeBigUInt64LE(BigInt(table.length))
+    writeFileSync(join(model, 'model.safetensors'), Buffer.concat([length, table, Buffer.alloc(10)]))
+    writeFileSync(join(home, 'identity.key'), 'secret')
+    chmodSync(join(home, 'identity.key'), 0o644)
+    const taken = createServer().listen(0, '127.0.0.1')
+    await new Promise((resolve) => taken.once('listening', resolve))
+    const { port } = taken.address() as { port: number }
+    writeFileSync(
+      join(home, 'config.toml'),
+      `[model]\npath = "model"\n[estimator]\nuse = "grop"\n[engine]\nthreads = 1000\n[swarm]\nlisten = ["/ip4/127.0.0.1/tcp/${port}"]\n`,
+    )
+    const { status, findings } = await doctor(home)
+    taken.close()
+    expect(status).toBe(6)
+    const said = (what: string) => findings.find((finding) => finding.what === what)
+    expect(said('model')).toMatchObject({
+      level: 'fail',
+      fact: expect.stringMatching(/cut short: \d+ of \d+ bytes/),
+    })
+    expect(said('plugins')).toMatchObject({
+      level: 'fail',
+      fact: expect.stringContaining('Did you mean "grpo"?'),
+    })
+    expect(said('ports')).toMatchObject({ level: 'fail', fact: expect.stringContaining('is in use') })
+    expect(said('home')).toMatchObject({ level: 'warn', fix: expect.stringContaining('chmod 600') })
+    expect(said('CPU')).toMatchObject({ level: 'warn' })
+    for (const finding of findings) if (finding.level !== 'ok') expect(finding.fix).toBeTruthy()
+  })
+
+  test('lists every mistake of a broken config', async () => {
+    const home = freshHome()
+    writeFileSync(join(home, 'config.toml'), '[training]\nlerning_rate = 1\nown_groups = 0\n')
+    const { status, findings } = await doctor(home)
+    expect(status).toBe(6)
+    expect(findings.filter(({ what }) => what === 'config').map(({ fact }) => fact)).toEqual([
+      'config.toml:2  training.lerning_rate  there is no such key. Did you mean "learning_rate"?',
+      'config.toml:3  training.own_groups  must be at least 1',
+    ])
+  })
+})
+
+test("env has what a bug report needs, without secrets or the user's name", async () => {
+  const home = freshHome()
+  const env = { WAGGLE_API_TOKEN: 'hush-1', AWS_SECRET: 'hush-2', XDG_RUNTIME_DIR: '/nonexistent/run' }
+  const { stdout } = await waggle(['env', '--json', '--home', home], { env })
+  const facts = JSON.parse(stdout)
+  expect(facts).toMatchObject({
+    waggle: expect.stringMatching(/^\d/),
+    packages: { libp2p: expect.stringMatching(/^\d/) },
+    config: { rollout: { group_size: 8 } },
+  })
+  expect(facts.variables).toMatchObject({ WAGGLE_API_TOKEN: '[removed]', XDG_RUNTIME_DIR: '~/run' })
+  expect(stdout).not.toMatch(/hush|AWS/)
+  expect((await waggle(['env', '--home', home], { env })).stdout).toContain('onnxruntime-node')
+})
+
+describe('score', () => {
+  const task = TASKS.find(({ name }) => name === 'basic_arithmetic')!
+  const { key, question } = task.generate({ seed: 5, difficulty: task.difficulty.default })
+
+  test('says whether an answer is right', async () => {
+    const right = await waggle(['score', 'basic_arithmetic', `<answer>${key}</answer>`, '--seed', '5'])
+    expect(right.stdout).toContain('score   1')
+    const wrong = await waggle([
+      'score',
+      'basic_arithmetic',
+      '<answer>nope</answer>',
+      '--seed',
+      '5',
+      '--json',
+    ])
+    expect(JSON.parse(wrong.stdout)).toMatchObject({ question, key, verdict: { score: 0 } })
+  })
+
+  test('prints the question when there is no answer, and knows its tasks', async () => {
+    expect((await waggle(['score', 'basic_arithmetic', '--seed', '5'])).stdout).toBe(
+      `${question}\nkey     ${key}\n`,
+    )
+    const { status, stderr } = await waggle(['score', 'basic_arithmetik'])
+    expect(status).toBe(4)
+    expect(stderr).toContain('Did you mean "basic_arithmetic"?')
+    expect((await waggle(['score', 'basic_arithmetic', '--difficulty', '999'])).stderr).toContain(
+      'Difficulties go from',
+    )
+  })
+})
+
+describe('export', () => {
+  test('makes a table of a run', async () => {
+    const home = freshHome()
+    mkdirSync(join(home, 'runs'))
+    const step = (n: number, metrics: object) =>
+      JSON.stringify({ v: 1, id: n, time: n * 10, type: 'step', step: n, version: n, metrics })
+    writeFileSync(
+      join(home, 'runs', 'a.jsonl'),
+      [
+        step(1, { reward: 0.5 }),
+        JSON.stringify({
+          v: 1,
+          id: 2,
+          time: 15,
+          type: 'eval',
+          step: 1,
+          version: 1,
+          accuracy: 0.25,
+          tasks: { a: 0.25 },
+          prompts: 4,
+        }),
+        step(2, { reward: 0.6, loss: -1 }),
+        '{"cut',
+      ].join('\n'),
+    )
+    const { stdout } = await waggle(['export', 'run', '--home', home])
+    expect(stdout).toBe(
+      'time,step,reward,eval_accuracy,eval_a,loss\n10,1,0.5,,,\n15,1,,0.25,0.25,\n20,2,0.6,,,-1\n',
+    )
+    const lines = await waggle([
+      'export',
+      'run',
+      join(home, 'runs', 'a.jsonl'),
+      '--format',
+      'jsonl',
+      '--home',
+      home,
+    ])
+    expect(JSON.parse(lines.stdout.split('\n')[0]!)).toEqual({ time: 10, step: 1, reward: 0.5 })
+    expect((await waggle(['export', 'run', '--home', freshHome()])).stderr).toContain('no run was recorded')
+  })
+
+  test('makes a model folder of the newest whole checkpoint', async () => {
+    const home = freshHome()
+    const model = join(home, 'm')
+    for (const folder of [
+      model,
+      join(home, 'checkpoints/000001-step-5'),
+      join(home, 'checkpoints/000002-step-9'),
+    ])
+      mkdirSync(folder, { recursive: true })
+    writeFileSync(join(model, 'config.json'), '{}')
+    writeFileSync(
+      join(home, 'checkpoints/000001-step-5/manifest.json'),
+      JSON.stringify({ step: 5, lineage: 'abc' }),
+    )
+    writeFileSync(join(home, 'checkpoints/000001-step-5/model.safetensors'), 'weights')
+    const target = join(home, 'out')
+    const { status } = await waggle([
+      'export',
+      'model',
+      target,
+      '--home',
+      home,
+      '--set',
+      `model.path=${model}`,
+    ])
+    // --set belongs to commands that start a node; the file is how a home says which model it has.
+    expect(status).toBe(2)
+    writeFileSync(join(home, 'config.toml'), '[model]\npath = "m"\n')
+    expect((await waggle(['export', 'model', target, '--home', home])).status).toBe(0)
+    expect(readFileSync(join(target, 'model.safetensors'), 'utf8')).toBe('weights')
+    expect(existsSync(join(target, 'config.json'))).toBe(true)
+    expect((await waggle(['export', 'model', target, '--home', home])).stderr).toContain('is not empty')
+    expect((await waggle(['export', 'model', '/x/y', '--home', freshHome()])).stderr).toContain(
+      'there is no checkpoint',
+    )
+  })
+})
+
+describe('completion', () => {
+  test.each(['bash', 'zsh', 'fish'])('%s knows every command', async (shell) => {
+    const { stdout } = await waggle(['completion', shell])
+    for (const { name } of COMMANDS) expect(stdout).toContain(name)
+    expect(stdout).toContain(shell === 'fish' ? '-l origin' : '--origin')
+  })
+
+  test('bash completes commands, options and choices', async () => {
+    const { stdout } = await waggle(['completion', 'bash'])
+    const complete = (...words: string[]) =>
+      spawnSync(
+        'bash',
+        [
+          '-c',
+          `${stdout}\nCOMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); _waggle; echo "\${COMPREPLY[@]}"`,
+          'x',
+          'waggle',
+          ...words,
+        ],
+        { encoding: 'utf8' },
+      ).stdout.trim()
+    expect(complete('st')).toBe('stop status')
+    expect(complete('config', 'ch')).toBe('check')
+    expect(complete('top', '--re')).toBe('--replay')
+    expect(complete('--home', '/tmp', 'conf')).toContain('config')
+  })
+})
