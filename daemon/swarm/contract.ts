@@ -2,6 +2,8 @@
 
 import type { Datastore } from 'interface-datastore'
 import type { GroupDraft } from '../../protocol/wire/index.ts'
+import type { BulkFetched, BulkFetchOptions } from './bulk-fetch.ts'
+import type { Offer } from './bulk-offer.ts'
 import type { Identity } from './identity.ts'
 import type { JoinOutcome, JoinProgress } from './join.ts'
 import type { PeerView } from './peers.ts'
@@ -105,4 +107,9 @@ export interface Swarm {
   mute(peerId: string, on: boolean): void
   /** One string that lets another node join this swarm; in a private one it holds the key. */
   invite(): Promise<string>
+  /** Offers a file to these peers, or to anyone who connects and knows the id. Nothing is sent before they ask. */
+  offer(file: { path: string; to?: readonly string[] }): Promise<Offer>
+  withdraw(id: string): void
+  /** Fetches an offered file; resumes what an earlier call began. Rejects with E_PEER when the signal ends it early. */
+  download(options: BulkFetchOptions): Promise<BulkFetched>
 }

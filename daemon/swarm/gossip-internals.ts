@@ -45,8 +45,8 @@ export interface GossipGuard {
   rpc(peer: string, weight: RpcWeight): boolean
   /** It could not be decoded. */
   malformed(peer: string): void
-  /** The stream is unusable: a length beyond the limit, or it broke. gossipsub would stay deaf to the peer from here. */
-  broken(peer: string, error: Error): void
+  /** It announced a length that nobody may send. gossipsub stays deaf to the peer from here, while the connection lives. */
+  oversize(peer: string): void
 }
 
 /** PRUNE backoff is an unsigned 64-bit number of seconds of the peer's choice (Lighthouse #8955). */
@@ -77,7 +77,8 @@ export function guardGossip(pubsub: GossipSub, guard: GossipGuard): void {
       }
     } catch (error) {
       inner.handlePeerReadStreamError(error as Error, peerId)
-      guard.broken(peer, error as Error)
+      // A stream also ends in an error when a connection is lost, and that is nobody's fault.
+      if (/^Invalid(Message|Data)Length/.test((error as Error).name)) guard.oversize(peer)
     }
   }
 }

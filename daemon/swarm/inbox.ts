@@ -80,7 +80,10 @@ export class Inbox {
       rpc: (peer, { messages, control }) =>
         this.within('control', peer, control) && this.within('messages', peer, messages),
       malformed: (peer) => this.charge(peer, 'schema'),
-      broken: (peer) => by.standing.offend(peer, 'broken'),
+      oversize: (peer) => {
+        by.ledger.refuse(peer, 'size')
+        by.standing.offend(peer, 'oversize')
+      },
     }
   }
 

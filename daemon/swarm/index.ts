@@ -6,6 +6,8 @@
 //   await swarm.publish(draftOf(group))
 
 export { decodeInvite, draftOf, type GroupDraft, type Invite, isInvite } from '../../protocol/wire/index.ts'
+export type { BulkFetched, BulkFetchOptions } from './bulk-fetch.ts'
+export type { Offer } from './bulk-offer.ts'
 export type { Published, Swarm, SwarmCollaborators, SwarmCounters, SwarmOptions } from './contract.ts'
 export { openPeerDatastore } from './datastore.ts'
 export { type Identity, loadIdentity } from './identity.ts'

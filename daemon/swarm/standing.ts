@@ -12,8 +12,8 @@ const DAY_MS = 86_400_000
 const CUT_MS = [15 * 60_000, 60 * 60_000, DAY_MS]
 const CAPACITY = 1024
 
-/** The fifth rejected message in a row cuts off (G11 allows 16), a flood at once. */
-export const OFFENCES = { reject: 5, malformed: 5, broken: 10, flood: 20 } as const
+/** The fifth rejected message in a row cuts off (G11 allows 16); a flood, or a length that no message has, at once. */
+export const OFFENCES = { reject: 5, malformed: 5, oversize: 20, flood: 20 } as const
 export type Offence = keyof typeof OFFENCES
 
 interface Entry {

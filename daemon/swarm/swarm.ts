@@ -7,6 +7,8 @@ import { peerName } from '../../protocol/text.ts'
 import { type Invite, SWARM_NAME } from '../../protocol/wire/index.ts'
 import { Admission } from './admission.ts'
 import { Verifier } from './admission-verify.ts'
+import { bulkFetch } from './bulk-fetch.ts'
+import { BulkOffers } from './bulk-offer.ts'
 import type { Swarm, SwarmCollaborators, SwarmOptions } from './contract.ts'
 import { Fetcher } from './fetcher.ts'
 import { createGate } from './gate.ts'
@@ -130,6 +132,7 @@ export async function createSwarm(options: SwarmOptions, by: SwarmCollaborators)
       onLie: (peer) => standing.offend(peer, 'reject'),
     },
   )
+  const offers = new BulkOffers({}, { host, log })
   const greeter = new Greeter(
     { rules: { swarm: options.swarm, tasks: [...(options.tasks ?? [])] } },
     {
@@ -206,6 +209,7 @@ export async function createSwarm(options: SwarmOptions, by: SwarmCollaborators)
       await memory.start()
       await greeter.start()
       await fetcher.start()
+      await offers.start()
       await startHost(host, options)
       pubsub.subscribe(topic)
       links.start()
@@ -256,7 +260,7 @@ export async function createSwarm(options: SwarmOptions, by: SwarmCollaborators)
       waiting: inbox.waiting,
       refused: refusedBy(ledger.refused),
       bytesIn: inbox.bytesIn,
-      bytesOut: publisher.bytesOut + fetcher.bytesSent,
+      bytesOut: publisher.bytesOut + fetcher.bytesSent + offers.bytesSent,
     }),
     used(author, groups = 1) {
       used += groups
@@ -269,6 +273,9 @@ export async function createSwarm(options: SwarmOptions, by: SwarmCollaborators)
       void memory.save()
     },
     invite: () => makeInvite(options, { host, wanted: redial.ids() }),
+    offer: (file) => offers.offer(file),
+    withdraw: (id) => offers.withdraw(id),
+    download: (request) => bulkFetch(request, { host, clock, log }),
   }
 
   /** Where a bare peer ID is looked for, in words. */

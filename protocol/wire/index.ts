@@ -1,6 +1,7 @@
 // What nodes say to one another, byte for byte. README.md beside this is the specification.
 
 export * from './announcement.ts'
+export * from './bulk.ts'
 export * from './cbor.ts'
 export * from './digest.ts'
 export * from './fault.ts'

@@ -1,0 +1,128 @@
+// Files that this node's operator has offered: served in chunks, to those whom the offer names, and to nobody else. A
+// peer asks by the offer's id, never by a name or a path.
+
+import { createHash } from 'node:crypto'
+import { createReadStream } from 'node:fs'
+import { type FileHandle, open } from 'node:fs/promises'
+import type { Connection, Stream } from '@libp2p/interface'
+import { lpStream } from '@libp2p/utils'
+import { WaggleError } from '../../protocol/errors.ts'
+import {
+  BULK_PROTOCOL,
+  CHUNK_BYTES,
+  decodeBulkRequest,
+  encodeManifest,
+  MAX_BULK_REQUEST_BYTES,
+  type Manifest,
+} from '../../protocol/wire/index.ts'
+import type { Host } from './host.ts'
+import type { Log } from './types.ts'
+
+const STEP_TIMEOUT_MS = 30_000
+/** Streams at once, over all peers: each holds one chunk in memory. */
+const MAX_STREAMS = 8
+
+export interface Offer {
+  /** 64 hex digits; what the other side asks for. */
+  id: string
+  size: number
+}
+
+interface Entry extends Offer {
+  path: string
+  manifest: Uint8Array
+  chunks: number
+  /** Peer IDs; anyone in the swarm if undefined. */
+  to: ReadonlySet<string> | undefined
+}
+
+export class BulkOffers {
+  private readonly by: { host: Host; log: Log }
+  private readonly entries = new Map<string, Entry>()
+  private streams = 0
+  bytesSent = 0
+
+  constructor(_options: object, collaborators: { host: Host; log: Log }) {
+    this.by = collaborators
+  }
+
+  async start(): Promise<void> {
+    await this.by.host.handle(BULK_PROTOCOL, (stream, connection) => this.serve(stream, connection), {
+      maxInboundStreams: 2,
+    })
+  }
+
+  /** Reads the file once, for its hashes. It must not change while it is offered. */
+  async offer({ path, to }: { path: string; to?: readonly string[] }): Promise<Offer> {
+    const manifest = await manifestOf(path)
+    const bytes = encodeManifest(manifest)
+    const id = createHash('sha256').update(bytes).digest('hex')
+    const { size, hashes } = manifest
+    this.entries.set(id, { id, size, path, manifest: bytes, chunks: hashes.length, to: to && new Set(to) })
+    return { id, size }
+  }
+
+  withdraw(id: string): void {
+    this.entries.delete(id)
+  }
+
+  private async serve(stream: Stream, connection: Connection): Promise<void> {
+    if (this.streams >= MAX_STREAMS) {
+      stream.abort(new Error('busy'))
+      return
+    }
+    this.streams++
+    let file: FileHandle | undefined
+    try {
+      const messages = lpStream(stream, { maxDataLength: MAX_BULK_REQUEST_BYTES, maxBufferSize: 64 << 10 })
+      const timeout = () => ({ signal: AbortSignal.timeout(STEP_TIMEOUT_MS) })
+      let entry: Entry | undefined
+      const buffer = Buffer.allocUnsafe(CHUNK_BYTES)
+      for (;;) {
+        const request = decodeBulkRequest((await messages.read(timeout())).subarray())
+        if ('manifest' in request) {
+          entry = this.entries.get(request.manifest)
+          const { to } = entry ?? {}
+          if (!entry || (to && !to.has(connection.remotePeer.toString())))
+            throw new Error('nothing of that id')
+          await file?.close()
+          file = await open(entry.path, 'r')
+          await messages.write(entry.manifest, timeout())
+          continue
+        }
+        if (!entry || !file || request.chunk >= entry.chunks) throw new Error('no such chunk')
+        const { bytesRead } = await file.read(buffer, 0, CHUNK_BYTES, request.chunk * CHUNK_BYTES)
+        // A copy, since what is written may be sent after the next chunk has been read.
+        await messages.write(Uint8Array.from(buffer.subarray(0, bytesRead)), timeout())
+        this.bytesSent += bytesRead
+      }
+    } catch (error) {
+      // The usual end: the reader has all that it wanted and closes.
+      this.by.log('debug', 'a bulk stream ended', { error: String(error) })
+      stream.abort(error as Error)
+    } finally {
+      this.streams--
+      await file?.close().catch(() => {})
+    }
+  }
+}
+
+async function manifestOf(path: string): Promise<Manifest> {
+  try {
+    const hashes: string[] = []
+    let size = 0
+    for await (const chunk of createReadStream(path, { highWaterMark: CHUNK_BYTES })) {
+      // Only the last one may be short; a stream of a file keeps to that.
+      if (size % CHUNK_BYTES !== 0) throw new Error('it changed while it was read')
+      hashes.push(createHash('sha256').update(chunk).digest('hex'))
+      size += chunk.length
+    }
+    if (size === 0) throw new Error('it is empty')
+    return { size, chunk: CHUNK_BYTES, hashes }
+  } catch (cause) {
+    throw new WaggleError('E_STORE', `${path} cannot be offered: ${(cause as Error).message}`, {
+      hint: 'Give the path of a file that this user can read.',
+      cause,
+    })
+  }
+}

@@ -1,0 +1,92 @@
+// One process of a swarm benchmark: nodes that do as the parent says over the IPC channel. Started by the swarm-*.ts
+// scripts beside it; not a script of its own. The nodes are those of the tests: real swarms with a small real task.
+
+import { createPrivateKey } from 'node:crypto'
+import { identityOf } from '../../daemon/swarm/identity.ts'
+import { openPeerDatastore, type SwarmOptions } from '../../daemon/swarm/index.ts'
+import { draft, freshIdentity, startNode, type TestNode } from '../../test/swarm/helpers.ts'
+
+export type Order =
+  | { do: 'start'; node: number; options: Partial<SwarmOptions>; keyPem?: string; datastore?: string }
+  | { do: 'join'; node: number; target: string }
+  | { do: 'publish'; node: number; seed: number; bytes: number }
+  | { do: 'report'; node: number }
+  | { do: 'key' }
+
+export type Report =
+  | { kind: 'started'; node: number; peerId: string; address: string }
+  | { kind: 'joined'; node: number; ms: number; state: string }
+  | { kind: 'group'; node: number; author: string; seed: number; at: number }
+  | { kind: 'published'; node: number; seed: number; at: number; recipients: number; bytes: number }
+  | {
+      kind: 'report'
+      node: number
+      mesh: number
+      connected: number
+      counters: object
+      peers: object[]
+      rss: number
+      cpuMs: number
+    }
+  | { kind: 'key'; pem: string }
+  | { kind: 'failed'; what: string; error: string }
+
+const nodes = new Map<number, TestNode>()
+const say = (report: Report) => process.send?.(report)
+const now = () => performance.timeOrigin + performance.now()
+
+async function obey(order: Order): Promise<void> {
+  if (order.do === 'key')
+    return void say({
+      kind: 'key',
+      pem: freshIdentity().key.export({ format: 'pem', type: 'pkcs8' }) as string,
+    })
+  if (order.do === 'start') {
+    const identity = order.keyPem ? identityOf(createPrivateKey(order.keyPem)) : freshIdentity()
+    const datastore = order.datastore ? await openPeerDatastore({ path: order.datastore }) : undefined
+    const node = await startNode(order.options, { identity, ...(datastore && { datastore }) })
+    nodes.set(order.node, node)
+    const push = node.groups.push.bind(node.groups)
+    // Groups are reported, not kept: memory is one of the things measured.
+    node.groups.push = (...groups) => {
+      for (const { author, prompt } of groups)
+        say({ kind: 'group', node: order.node, author, seed: prompt.seed, at: now() })
+      return push()
+    }
+    return void say({ kind: 'started', node: order.node, peerId: node.swarm.peerId, address: node.address })
+  }
+  // Orders may come before a node is up again.
+  if (!nodes.has(order.node)) return
+  const { swarm, events } = nodes.get(order.node)!
+  events.length = 0
+  if (order.do === 'join') {
+    const from = performance.now()
+    const { state } = await swarm.join(order.target, { signal: AbortSignal.timeout(30_000) })
+    return void say({ kind: 'joined', node: order.node, ms: performance.now() - from, state })
+  }
+  if (order.do === 'publish') {
+    const { node, seed } = order
+    // Tokens and log-probs take 4 bytes a character beside its own, in four rollouts.
+    const group = draft(seed, { salt: 'x'.repeat(Math.max(0, Math.round((order.bytes - 900) / 16))) })
+    const at = now()
+    const { recipients, bytes } = await swarm.publish(group)
+    return void say({ kind: 'published', node, seed, at, recipients, bytes })
+  }
+  const peers = swarm.peers()
+  const { user, system } = process.cpuUsage()
+  say({
+    kind: 'report',
+    node: order.node,
+    mesh: peers.filter((peer) => peer.mesh).length,
+    connected: swarm.counters().connected,
+    counters: swarm.counters(),
+    peers,
+    rss: process.memoryUsage().rss,
+    cpuMs: (user + system) / 1000,
+  })
+}
+
+process.on('message', (order: Order) => {
+  obey(order).catch((error) => say({ kind: 'failed', what: order.do, error: String(error?.stack ?? error) }))
+})
+process.on('disconnect', () => process.exit(0))
