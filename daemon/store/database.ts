@@ -88,9 +88,10 @@ export async function openDatabase(
   async function* entries(prefix: string, { gte = '', lt, reverse = false, limit = -1 }: Range) {
     await queue.flush()
     const end = lt === undefined ? prefix.slice(0, -1) + END : prefix + lt
-    let iterator: ReturnType<typeof level.iterator> | undefined
+    const start = () => level.iterator({ gte: prefix + gte, lt: end, reverse, limit })
+    let iterator: ReturnType<typeof start> | undefined
     try {
-      iterator = level.iterator({ gte: prefix + gte, lt: end, reverse, limit })
+      iterator = start()
       for (let some = await iterator.nextv(AT_ONCE); some.length; some = await iterator.nextv(AT_ONCE)) {
         for (const [key, value] of some) yield [key.slice(prefix.length), value] as [string, Uint8Array]
       }
