@@ -1,0 +1,165 @@
+// The links' upkeep against real hosts, and the assumptions about gossipsub's inside that it stands on: these fail when an
+// upgrade moves something.
+
+import { afterEach, expect, test } from 'vitest'
+import { type GossipGuard, gossipLink, meshPeers } from '../../daemon/swarm/gossip-internals.ts'
+import { createHost, type Host, startHost } from '../../daemon/swarm/host.ts'
+import { Links } from '../../daemon/swarm/links.ts'
+import { Redial } from '../../daemon/swarm/redial.ts'
+import { freshIdentity, until, worldClock } from './helpers.ts'
+
+const TOPIC = '/waggle/1/links/groups'
+const stops: Array<() => unknown> = []
+afterEach(async () => {
+  for (const stop of stops.splice(0).reverse()) await stop()
+})
+
+interface Seen {
+  frames: number
+  messages: number
+  control: number
+}
+
+async function start(identity = freshIdentity()): Promise<{ host: Host; redial: Redial; seen: Seen }> {
+  const seen = { frames: 0, messages: 0, control: 0 }
+  const guard: GossipGuard = {
+    frame: () => {
+      seen.frames++
+      return true
+    },
+    rpc: (_, { messages, control }) => {
+      seen.messages += messages
+      seen.control += control
+      return true
+    },
+    malformed: () => {},
+    oversize: () => {},
+  }
+  const listen = ['/ip4/127.0.0.1/tcp/0']
+  const host = await createHost(
+    {
+      swarm: 'links',
+      topics: [TOPIC],
+      listen,
+      announce: [],
+      mdns: false,
+      wide: false,
+      upnp: false,
+      relay: false,
+      maxConnections: 32,
+    },
+    { identity, gater: {}, guard, onFound: () => {}, onMdnsTrouble: () => {} },
+  )
+  const by = { host, clock: worldClock, log: () => {}, datastore: undefined, random: Math.random }
+  const links = new Links({}, by)
+  const redial = new Redial({}, by)
+  await startHost(host, { listen })
+  host.services.pubsub.subscribe(TOPIC)
+  links.start()
+  await redial.start()
+  stops.push(() => host.stop(), links.stop.bind(links), redial.stop.bind(redial))
+  return { host, redial, seen }
+}
+
+const id = ({ host }: { host: Host }) => host.peerId.toString()
+const whole = (a: { host: Host }, b: { host: Host }) => {
+  const link = gossipLink(a.host.services.pubsub, id(b))
+  return link?.inbound === true && link.outbound && meshPeers(a.host.services.pubsub, TOPIC).has(id(b))
+}
+const address = ({ host }: { host: Host }) =>
+  host
+    .getMultiaddrs()[0]!
+    .toString()
+    .replace(/\/p2p\/.*/, '')
+
+async function linked() {
+  const a = await start()
+  const b = await start()
+  await b.redial.want(id(a), [address(a)])
+  await b.redial.dial(id(a))
+  await until('the link', () => whole(a, b) && whole(b, a))
+  return { a, b }
+}
+
+test('gossipsub’s inside is where it is expected, and the guard sees all that comes in', async () => {
+  const { a, b } = await linked()
+  expect(gossipLink(a.host.services.pubsub, id(b))).toMatchObject({
+    waitingBytes: 0,
+    score: expect.any(Number),
+  })
+  expect(gossipLink(a.host.services.pubsub, freshIdentity().peerId)).toBeUndefined()
+  // Subscriptions and grafts have come by.
+  expect(a.seen.control).toBeGreaterThan(0)
+  const got: string[] = []
+  a.host.services.pubsub.addEventListener('message', ({ detail }) => got.push(detail.topic))
+  const before = a.seen.messages
+  await b.host.services.pubsub.publish(TOPIC, Uint8Array.of(1, 2, 3))
+  await until('the message', () => got.length === 1)
+  expect(a.seen.messages).toBe(before + 1)
+  expect(a.seen.frames).toBeGreaterThan(1)
+})
+
+test('a gossip stream that was aborted while the connection lives is noticed and the link made anew', async () => {
+  const { a, b } = await linked()
+  const inner = b.host.services.pubsub as unknown as {
+    streamsOutbound: Map<string, { rawStream: { abort(error: Error): void } }>
+  }
+  const [connection] = b.host.getConnections(a.host.peerId)
+  inner.streamsOutbound.get(id(a))!.rawStream.abort(new Error('as if its buffer had overflowed'))
+  await until('the damage', () => !whole(b, a), 2000)
+  await until('a whole link', () => whole(a, b) && whole(b, a), 15_000)
+  expect(b.host.getConnections(a.host.peerId)).not.toContain(connection)
+})
+
+test('a peer that dials again on a new connection supersedes its old one', async () => {
+  const identity = freshIdentity()
+  const a = await start()
+  const before = await start(identity)
+  await before.redial.want(id(a), [address(a)])
+  await before.redial.dial(id(a))
+  await until('the link', () => whole(a, before))
+  const [old] = a.host.getConnections(before.host.peerId)
+  // The same identity from a second process, as after a power cut, while the first connection looks alive.
+  before.redial.stop()
+  const after = await start(identity)
+  await after.redial.want(id(a), [address(a)])
+  await after.redial.dial(id(a))
+  await until('the old one to go', () => old!.status !== 'open', 5000)
+  await until('gossip on the new one', () => whole(a, after) && whole(after, a), 15_000)
+})
+
+test('a wanted peer that was lost is dialled until it is back', async () => {
+  const identity = freshIdentity()
+  const a = await start(identity)
+  const b = await start()
+  const at = address(a)
+  await b.redial.want(id(a), [at])
+  await b.redial.dial(id(a))
+  await a.host.stop()
+  await until('the loss', () => b.host.getPeers().length === 0)
+  await new Promise((resolve) => setTimeout(resolve, 2500))
+  expect(b.redial.lastError(id(a))).toBe('nobody answers at that address')
+  const again = await createHost(
+    {
+      swarm: 'links',
+      topics: [TOPIC],
+      listen: [at],
+      announce: [],
+      mdns: false,
+      wide: false,
+      upnp: false,
+      relay: false,
+      maxConnections: 32,
+    },
+    {
+      identity,
+      gater: {},
+      guard: { frame: () => true, rpc: () => true, malformed: () => {}, oversize: () => {} },
+      onFound: () => {},
+      onMdnsTrouble: () => {},
+    },
+  )
+  stops.push(() => again.stop())
+  await startHost(again, { listen: [at] })
+  await until('the return', () => b.host.getPeers().length === 1, 15_000)
+})

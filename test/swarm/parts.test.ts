@@ -1,0 +1,229 @@
+// The swarm's small parts, without a network: quotas, standing, queue, seen sets, ledger, shelf, target, gate.
+
+import fc from 'fast-check'
+import { describe, expect, test } from 'vitest'
+import { createGate } from '../../daemon/swarm/gate.ts'
+import { Ledger } from '../../daemon/swarm/ledger.ts'
+import { FreshQueue } from '../../daemon/swarm/queue.ts'
+import { Meter, Quota } from '../../daemon/swarm/quota.ts'
+import { SeenSet, SequenceWindow } from '../../daemon/swarm/seen.ts'
+import { Shelf } from '../../daemon/swarm/shelf.ts'
+import { Standing } from '../../daemon/swarm/standing.ts'
+import { parseTarget } from '../../daemon/swarm/target.ts'
+import { freshIdentity, stillClock } from './helpers.ts'
+
+const MINUTE = 60_000
+
+describe('quotas', () => {
+  test('a burst, then the rate, whatever the clock does', () => {
+    const clock = stillClock()
+    const quota = new Quota({ rate: { perSecond: 10, burst: 5 } }, { clock })
+    const taken = (n: number) => Array.from({ length: n }, () => quota.take('a')).filter(Boolean).length
+    expect(taken(20)).toBe(5)
+    clock.time += 300
+    expect(taken(20)).toBe(3)
+    clock.time -= 1_000_000
+    expect(taken(20)).toBe(0)
+    clock.time += 1_000_000_000
+    expect(taken(20)).toBe(5)
+    expect(quota.take('b')).toBe(true)
+  })
+
+  test('never let more through than burst and rate allow', () => {
+    fc.assert(
+      fc.property(
+        fc.array(fc.tuple(fc.nat(500), fc.integer({ min: 1, max: 4 })), { maxLength: 200 }),
+        (steps) => {
+          const clock = stillClock()
+          const start = clock.time
+          const quota = new Quota({ rate: { perSecond: 7, burst: 9 } }, { clock })
+          let through = 0
+          for (const [ms, cost] of steps) {
+            clock.time += ms
+            if (quota.take('a', cost)) through += cost
+            expect(through).toBeLessThanOrEqual(9 + (7 * (clock.time - start)) / 1000 + 1e-6)
+          }
+        },
+      ),
+    )
+  })
+
+  test('hold so many keys and no more', () => {
+    const quota = new Quota({ rate: { perSecond: 1, burst: 1 }, keys: 3 }, { clock: stillClock() })
+    for (const key of ['a', 'b', 'c']) expect(quota.take(key)).toBe(true)
+    expect(quota.take('c')).toBe(false)
+    quota.take('d')
+    // `a` was forgotten to make room; `c` was used last and was not.
+    expect(quota.take('c')).toBe(false)
+    expect(quota.take('a')).toBe(true)
+  })
+
+  test('busy is dropped, a flood is a flood', () => {
+    const meter = new Meter(
+      { soft: { perSecond: 1, burst: 2 }, hard: { perSecond: 1, burst: 5 } },
+      { clock: stillClock() },
+    )
+    expect(Array.from({ length: 6 }, () => meter.take('a'))).toEqual([
+      'fine',
+      'fine',
+      'over',
+      'over',
+      'over',
+      'flood',
+    ])
+  })
+})
+
+describe('standing', () => {
+  const make = () => {
+    const clock = stillClock()
+    const cuts: string[] = []
+    const standing = new Standing({}, { clock, onCut: (peer, reason) => cuts.push(`${peer} ${reason}`) })
+    return { clock, cuts, standing }
+  }
+
+  test('four offences are forgiven in time, the fourth at once is not', () => {
+    const { clock, cuts, standing } = make()
+    for (let i = 0; i < 3; i++) standing.offend('a', 'reject')
+    expect(standing.score('a')).toBe(-15)
+    clock.time += 10 * MINUTE
+    expect(standing.score('a')).toBeCloseTo(-7.5)
+    standing.offend('a', 'reject')
+    expect(standing.isCut('a')).toBe(false)
+    standing.offend('a', 'reject')
+    standing.offend('a', 'reject')
+    expect(cuts).toEqual(['a reject'])
+    expect(standing.isCut('a')).toBe(true)
+  })
+
+  test('a quarter of an hour, then an hour, then a day', () => {
+    const { clock, standing } = make()
+    for (const minutes of [15, 60, 24 * 60, 24 * 60]) {
+      standing.offend('a', 'flood')
+      expect(standing.isCut('a')).toBe(true)
+      clock.time += minutes * MINUTE - 1
+      expect(standing.isCut('a')).toBe(true)
+      clock.time += 1
+      expect(standing.isCut('a')).toBe(false)
+    }
+  })
+
+  test('survives saving, without healing or growing', () => {
+    const { clock, standing } = make()
+    standing.offend('a', 'flood')
+    standing.offend('b', 'reject')
+    standing.mute('c', true)
+    const again = new Standing({}, { clock, onCut: () => {} })
+    again.restore(JSON.parse(JSON.stringify(standing.save())))
+    expect(again.isCut('a')).toBe(true)
+    expect(again.score('b')).toBe(-5)
+    expect(again.isMuted('c')).toBe(true)
+  })
+
+  test('a crowd of new identities does not free who is cut off', () => {
+    const { standing } = make()
+    standing.offend('a', 'flood')
+    for (let i = 0; i < 5000; i++) standing.offend(`sybil ${i}`, 'reject')
+    expect(standing.isCut('a')).toBe(true)
+    expect(standing.save().entries.length).toBeLessThanOrEqual(1024)
+  })
+})
+
+describe('the queue', () => {
+  test('serves the newest first, drops the oldest, and lets other work in between', async () => {
+    const order: string[] = []
+    const dropped: string[] = []
+    const queue = new FreshQueue<{ name: string; bytes: number }>(
+      { items: 3, bytes: 100 },
+      { work: ({ name }) => order.push(name), dropped: ({ name }) => dropped.push(name) },
+    )
+    for (const name of ['a', 'b', 'c', 'd']) queue.push({ name, bytes: 10 })
+    queue.push({ name: 'large', bytes: 85 })
+    expect(dropped).toEqual(['a', 'b', 'c'])
+    setImmediate(() => order.push('other'))
+    await new Promise((resolve) => setTimeout(resolve, 20))
+    expect(order).toEqual(['large', 'other', 'd'])
+    queue.close()
+    queue.push({ name: 'late', bytes: 1 })
+    expect(queue.length).toBe(0)
+  })
+})
+
+describe('what was seen', () => {
+  test('a set never forgets the newer half', () => {
+    const seen = new SeenSet({ capacity: 100 })
+    for (let i = 0; i < 1000; i++) {
+      seen.add(`${i}`)
+      for (let back = 0; back < Math.min(i, 50); back++) expect(seen.has(`${i - back}`)).toBe(true)
+    }
+    expect(seen.entries().length).toBeLessThanOrEqual(100)
+    expect(seen.has('0')).toBe(false)
+  })
+
+  test('a window takes each number once, in any order, and nothing older than it holds', () => {
+    fc.assert(
+      fc.property(fc.array(fc.nat(60), { maxLength: 300 }), (numbers) => {
+        const window = new SequenceWindow({ capacity: 16 })
+        const taken = new Set<number>()
+        for (const number of numbers) {
+          const verdict = window.take(number)
+          if (verdict === 'new') {
+            expect(taken.has(number)).toBe(false)
+            taken.add(number)
+          } else if (verdict === 'old') {
+            expect([...taken].filter((one) => one > number).length).toBeGreaterThanOrEqual(16)
+          } else expect(taken.has(number)).toBe(true)
+        }
+      }),
+    )
+  })
+})
+
+test('the ledger knows so many peers and forgets those that are away first', () => {
+  const ledger = new Ledger({ limit: 10 }, { clock: stillClock() })
+  ledger.touch('friend').connected = true
+  for (let i = 0; i < 100; i++) ledger.refuse(`sybil ${i}`, 'schema')
+  expect(ledger.all().length).toBe(10)
+  expect(ledger.get('friend')).toBeDefined()
+  expect(ledger.refused.get('schema')).toBe(100)
+})
+
+test('the shelf keeps what is young and fits, and lists it oldest first', () => {
+  const clock = stillClock()
+  const shelf = new Shelf({ maxBytes: 1000 }, { clock })
+  const frame = (fill: number) => new Uint8Array(100).fill(fill)
+  const hashes = Array.from({ length: 12 }, (_, i) => {
+    clock.time += 1000
+    return shelf.add(frame(i), i % 2 ? 'odd' : 'even')
+  })
+  expect(shelf.list(MINUTE, [])).toEqual(hashes.slice(2))
+  expect(shelf.list(3500, [])).toEqual(hashes.slice(8))
+  expect(shelf.list(MINUTE, ['odd'])).toEqual(hashes.filter((_, i) => i > 2 && i % 2))
+  expect(shelf.get(hashes[11]!)).toEqual(frame(11))
+  clock.time += 31 * MINUTE
+  shelf.add(frame(99), 'odd')
+  expect(shelf.list(60 * MINUTE, []).length).toBe(1)
+})
+
+test('targets: an ID, an address with and without one, and a relayed address', () => {
+  const { peerId } = freshIdentity()
+  const relay = freshIdentity().peerId
+  const self = freshIdentity().peerId
+  const parse = (text: string) => parseTarget(text, { self })
+  expect(parse(` ${peerId}\n`)).toEqual({ peerId })
+  expect(parse(`/ip4/10.0.0.1/tcp/1/p2p/${peerId}`)).toEqual({ peerId, address: '/ip4/10.0.0.1/tcp/1' })
+  expect(parse('/dns4/example.org/tcp/4001')).toEqual({ address: '/dns4/example.org/tcp/4001' })
+  const circuit = `/ip4/10.0.0.1/tcp/1/p2p/${relay}/p2p-circuit`
+  expect(parse(`${circuit}/p2p/${peerId}`)).toEqual({ peerId, address: circuit })
+  expect(parse(circuit)).toEqual({ address: circuit })
+})
+
+test('the gate lets nobody in who is cut off, not listed, or comes while it is closed', () => {
+  const open = createGate({}, { isCut: (peer) => peer === 'bad' })
+  expect([open.denies('bad'), open.denies('good')]).toEqual([true, false])
+  open.close(true)
+  expect(open.denies('good')).toBe(true)
+  open.close(false)
+  const listed = createGate({ allow: ['a', 'bad'] }, { isCut: (peer) => peer === 'bad' })
+  expect([listed.denies('a'), listed.denies('b'), listed.denies('bad')]).toEqual([false, true, true])
+})
