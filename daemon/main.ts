@@ -2,7 +2,7 @@
 // The only file that knows all parts, and the only one in the daemon that reads the clock and the machine.
 
 import { randomUUID } from 'node:crypto'
-import { appendFile, mkdir, statfs } from 'node:fs/promises'
+import { statfs } from 'node:fs/promises'
 import { availableParallelism, hostname } from 'node:os'
 import { dirname, isAbsolute, join, resolve } from 'node:path'
 import { setTimeout as sleepFor } from 'node:timers/promises'
@@ -13,9 +13,11 @@ import { peerName } from '../protocol/text.ts'
 import { type Group, hasSignal } from '../protocol/train/index.ts'
 import { PLUGINS, TASKS } from './built-in.ts'
 import { createEventLog } from './control/event-log.ts'
+import { createLogFile } from './control/log-file.ts'
 import type { NodeHandle, RunNode } from './control/node.ts'
 import { createNodeControl } from './control/node-control.ts'
 import { startControlServer } from './control/server.ts'
+import { createShowcase } from './control/showcase.ts'
 import { createTelemetry } from './control/telemetry.ts'
 import { parameterCount } from './engine/decoder.ts'
 import { createOnnxEngine } from './engine/onnx/index.ts'
@@ -65,13 +67,8 @@ export const runNode: RunNode = async ({ config, paths, signal, onProgress }) =>
       { disk, clock: now, log, self: { pid: process.pid, host: hostname() } },
     )
     closers.push(() => home.release())
-    await mkdir(paths.logs, { recursive: true })
-    let logging = Promise.resolve()
-    closers.push(() => logging)
-    events.subscribe((event) => {
-      if (event.type === 'step' || event.type === 'group') return
-      logging = logging.then(() => appendFile(paths.logFile, `${JSON.stringify(event)}\n`)).catch(() => {})
-    })
+    const logFile = createLogFile({ path: paths.logFile }, { events })
+    closers.push(() => logFile.close())
     const identity = await loadIdentity({ path: paths.identity })
     const self = identity.peerId
     const seed = config.node.seed ?? hash32(0, self)
@@ -107,6 +104,7 @@ export const runNode: RunNode = async ({ config, paths, signal, onProgress }) =>
 
     // ── Tasks and plugins ───────────────────────────────────────────────────
     const tasks = createTaskBook(TASKS, config.tasks)
+    const showcase = createShowcase({}, tasks)
     const host = await createHost(
       {
         estimator: config.estimator,
@@ -174,6 +172,7 @@ export const runNode: RunNode = async ({ config, paths, signal, onProgress }) =>
       emitGroup(group, 'foreign')
     }
     const emitGroup = (group: Group, origin: 'own' | 'foreign'): void => {
+      showcase.add(group, origin)
       const { prompt, author, rollouts, arm } = group
       events.emit({
         type: 'group',
@@ -246,8 +245,12 @@ export const runNode: RunNode = async ({ config, paths, signal, onProgress }) =>
       const waiting = asked.splice(0)
       if (waiting.length === 0) return
       await save().then(
-        (info) => waiting.forEach(({ resolve }) => resolve(info)),
-        (error) => waiting.forEach(({ reject }) => reject(error)),
+        (info) => {
+          for (const { resolve } of waiting) resolve(info)
+        },
+        (error) => {
+          for (const { reject } of waiting) reject(error)
+        },
       )
     }
 
@@ -366,11 +369,11 @@ export const runNode: RunNode = async ({ config, paths, signal, onProgress }) =>
           policy,
           host,
           waiting: () => ({ own: waitingFor('own'), foreign: waitingFor('foreign') }),
-          take: (groups) =>
-            pool.markUsed(
-              groups.map(({ id }) => id),
-              policy.reference().version,
-            ),
+          take(groups) {
+            const ids = groups.map(({ id }) => id)
+            showcase.used(ids)
+            return pool.markUsed(ids, policy.reference().version)
+          },
           changed,
           isPaused: () => paused,
           random: (stream) => randomStream(seed, stream),
@@ -450,6 +453,7 @@ export const runNode: RunNode = async ({ config, paths, signal, onProgress }) =>
         swarm,
         telemetry,
         events,
+        showcase,
         pool: () => pool.counts(),
         now,
         state: () => {

@@ -39,7 +39,7 @@ const RUN_OPTIONS: readonly Option[] = [
 
 const target = {
   name: 'target',
-  summary: 'a peer ID, or a multiaddr such as /ip4/192.0.2.7/tcp/4001/p2p/12D3Koo...',
+  summary: 'a peer ID, an invite, or a multiaddr such as /ip4/192.0.2.7/tcp/4001/p2p/12D3Koo...',
   required: true,
 } as const
 
@@ -193,6 +193,14 @@ export const COMMANDS: readonly Command[] = [
     group: 'Steer',
     summary: 'save a checkpoint now',
     load: async () => ({ run: (await import('./commands/simple.ts')).checkpoint }),
+  },
+  {
+    name: 'invite',
+    group: 'Steer',
+    summary: 'one string with which another node can join this swarm',
+    details: 'It holds contacts and, for a private swarm, the key: keep it as you would a key.',
+    examples: [['waggle join "$(ssh other waggle invite)"', 'join the swarm of another machine']],
+    load: async () => ({ run: (await import('./commands/simple.ts')).invite }),
   },
   {
     name: 'leave',

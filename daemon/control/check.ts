@@ -7,13 +7,14 @@ import { WaggleError } from '../../protocol/errors.ts'
 type Fields = Record<string, { what: string; ok: (value: unknown) => boolean; required?: boolean }>
 
 const text = {
-  what: 'a text of 1 to 1024 characters',
-  ok: (v: unknown) => typeof v === 'string' && v.length > 0 && v.length <= 1024,
+  what: 'a text of 1 to 8192 characters',
+  ok: (v: unknown) => typeof v === 'string' && v.length > 0 && v.length <= 8192,
 }
 
 const SHAPES: { [Name in CommandName]: Fields } = {
   join: { target: { ...text, required: true } },
   leave: {},
+  invite: {},
   pause: {},
   resume: {},
   checkpoint: {},

@@ -20,6 +20,7 @@ import type { LivePolicy } from '../policy/live-policy.ts'
 import type { PeerView, Swarm } from '../swarm/index.ts'
 import type { EventLog } from './event-log.ts'
 import type { NodeControl } from './node.ts'
+import type { Showcase } from './showcase.ts'
 import type { Telemetry } from './telemetry.ts'
 
 export interface NodeFacts {
@@ -35,6 +36,7 @@ export interface NodeParts {
   swarm: Swarm | undefined
   telemetry: Telemetry
   events: EventLog
+  showcase: Showcase
   pool(): { own: number; foreign: number }
   now(): number
   /** Word and line on what the node is doing. */
@@ -86,6 +88,8 @@ export function createNodeControl(facts: NodeFacts, parts: NodeParts): NodeContr
   return {
     events,
 
+    groups: (query) => parts.showcase.list(query),
+
     snapshot() {
       const { reference } = policy
       const { version, lineage, tokenizer } = reference()
@@ -136,6 +140,15 @@ export function createNodeControl(facts: NodeFacts, parts: NodeParts): NodeContr
       }
       const { peerId, address, already } = outcome
       return { peerId, name: peerName(peerId), already, ...(address === undefined ? {} : { address }) }
+    },
+
+    async invite() {
+      if (!swarm) {
+        throw new WaggleError('E_PEER', 'this node has no network: swarm.enabled is false', {
+          hint: 'Set swarm.enabled = true in the config and start again.',
+        })
+      }
+      return await swarm.invite()
     },
 
     async leave() {

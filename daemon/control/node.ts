@@ -40,6 +40,8 @@ export interface NodeControl {
   /** The newest groups with their texts, newest first, for people to look at. A node may keep none. */
   groups?(query: GroupsQuery): GroupView[]
   join(request: JoinRequest, options?: CallOptions): Promise<JoinResult>
+  /** One string with all that another node needs to join. For a private swarm its key is in it. */
+  invite(): Promise<string>
   /** Leaves all peers and goes on alone. */
   leave(options?: CallOptions): Promise<void>
   pause(): Promise<void>

@@ -59,6 +59,8 @@ async function call(
       return await node.evaluate(body as Commands['eval'][0], options)
     case 'checkpoint':
       return await node.checkpoint(options)
+    case 'invite':
+      return { invite: await node.invite() }
     case 'leave':
       await node.leave(options)
       return done('left the swarm; training goes on alone')

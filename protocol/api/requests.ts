@@ -27,7 +27,7 @@ export interface Health {
 }
 
 export interface JoinRequest {
-  /** A peer ID, or a multiaddr with or without one. */
+  /** A peer ID, a multiaddr with or without one, or an invite. */
   target: string
 }
 
@@ -37,6 +37,11 @@ export interface JoinResult {
   address?: string
   /** True if it was connected before. */
   already: boolean
+}
+
+export interface InviteResult {
+  /** Given to `waggle join` on another node. Whoever has it may come in, so it is to be kept like a key. */
+  invite: string
 }
 
 export interface EvalRequest {
@@ -70,6 +75,7 @@ export interface Progress {
 export interface Commands {
   join: [JoinRequest, JoinResult]
   leave: [Record<string, never>, Done]
+  invite: [Record<string, never>, InviteResult]
   pause: [Record<string, never>, Done]
   resume: [Record<string, never>, Done]
   stop: [StopRequest, Done]
@@ -79,6 +85,7 @@ export interface Commands {
 export type CommandName = keyof Commands
 export const COMMANDS = [
   'join',
+  'invite',
   'leave',
   'pause',
   'resume',

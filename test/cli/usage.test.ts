@@ -44,7 +44,7 @@ describe('a command line that cannot be understood ends with 2 and says what to 
     [['status', '--json=yes'], '--json takes no value'],
     [['status', 'now'], 'status has no use for "now"'],
     [['join'], 'join needs a target'],
-    [['join', 'somebody'], '"somebody" is neither a peer ID nor a multiaddr'],
+    [['join', 'somebody'], '"somebody" is no peer ID, no multiaddr and no invite'],
     [['config', 'chek'], 'action must be one of show, check, path, not "chek". Did you mean "check"?'],
     [['config', 'show', '--set', 'x'], '--set needs KEY=VALUE, not "x"'],
     [['eval', '--prompts', '-3'], '--prompts must be a whole number'],

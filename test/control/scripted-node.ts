@@ -104,6 +104,9 @@ export function createScriptedNode({
       const result: JoinResult = { peerId: id, name: peerName(id), already: false }
       return result
     },
+    async invite() {
+      return 'waggle1abc'
+    },
     async leave() {
       calls.push('leave')
     },

@@ -130,7 +130,7 @@ function sampleRows(sample: SampleView, at: number, of: number, width: number, {
     [['bold', 'SAMPLE '], facts],
     ...wrapText(sample.text, width).slice(0, 12),
     '',
-    `${reward >= 1 ? symbols.up : symbols.down} taken as the answer: ${answer ?? 'nothing found'}`,
+    `${reward >= 1 ? symbols.up : symbols.down} ${reward >= 1 ? 'right' : 'not right'}${answer === undefined ? '' : `, taken as the answer: ${answer ?? 'nothing found'}`}`,
   ]
   if (b !== undefined && t !== undefined)
     rows.push(

@@ -12,12 +12,13 @@ async function ask<Name extends CommandName>(
   const result = await context.client.send(name, {} as Commands[Name][0], {
     onProgress: ({ message }) => context.say(`  ${safeText(message, { line: true })}`),
   })
-  context.out(context.json ? JSON.stringify({ v: 1, ...result }) : safeText(say(result)))
+  context.out(context.json ? JSON.stringify({ v: 1, ...result }) : safeText(say(result), { limit: 10_000 }))
   return 0
 }
 
 export const pause = (context: Context): Promise<number> => ask(context, 'pause', ({ message }) => message)
 export const resume = (context: Context): Promise<number> => ask(context, 'resume', ({ message }) => message)
+export const invite = (context: Context): Promise<number> => ask(context, 'invite', (result) => result.invite)
 export const leave = (context: Context): Promise<number> => ask(context, 'leave', ({ message }) => message)
 export const checkpoint = (context: Context): Promise<number> =>
   ask(context, 'checkpoint', ({ step, path }) => `saved step ${step} in ${path}`)
