@@ -9,7 +9,7 @@ import type { Context } from '../context.ts'
 
 export async function run(context: Context): Promise<number> {
   const { options, io } = context
-  const { TASKS } = await import('../../../plugins/tasks/index.ts')
+  const { TASKS } = await import('../../built-in.ts')
   const [name, given] = context.arguments
   const task = TASKS.find((known) => known.name === name)
   if (!task) {

@@ -115,26 +115,16 @@ function tableOf(path: string, size: number): Table | undefined {
 
 export const plugins: Check = async ({ config: read }) => {
   if (!read) return []
-  const [{ ESTIMATORS }, { CORRECTIONS }, { SELECTORS }, { TASKS }] = await Promise.all([
-    import('../../../plugins/estimators/index.ts'),
-    import('../../../plugins/corrections/index.ts'),
-    import('../../../plugins/selectors/index.ts'),
-    import('../../../plugins/tasks/index.ts'),
-  ])
-  const asked: Array<[kind: string, use: string, known: readonly string[]]> = [
-    ['estimator', read.estimator.use, ESTIMATORS.map((p) => p.name)],
-    ...read.corrections.map(({ use }): [string, string, string[]] => [
-      'correction',
-      use,
-      CORRECTIONS.map((p) => p.name),
-    ]),
-    ...(read.selector
-      ? [['selector', read.selector.use, SELECTORS.map((p) => p.name)] as [string, string, string[]]]
-      : []),
-    ...read.tasks.map(({ name }): [string, string, string[]] => ['task', name, TASKS.map((t) => t.name)]),
+  const { PLUGINS, TASKS } = await import('../../built-in.ts')
+  const named = (kind: string) => PLUGINS.filter((plugin) => plugin.kind === kind).map(({ name }) => name)
+  const asked = [
+    { kind: 'estimator', use: read.estimator.use, known: named('estimator') },
+    ...read.corrections.map(({ use }) => ({ kind: 'correction', use, known: named('correction') })),
+    { kind: 'selector', use: read.selector.use, known: named('selector') },
+    ...read.tasks.map(({ name }) => ({ kind: 'task', use: name, known: TASKS.map((task) => task.name) })),
   ]
   const found: Finding[] = []
-  for (const [kind, use, known] of asked) {
+  for (const { kind, use, known } of asked) {
     // A path or a package is somebody else's, and is checked when it is loaded.
     if (known.includes(use) || /[./@]|waggle-plugin-/.test(use)) continue
     found.push(
@@ -145,7 +135,7 @@ export const plugins: Check = async ({ config: read }) => {
       ),
     )
   }
-  return found.length > 0 ? found : [ok('plugins', [...new Set(asked.map(([, use]) => use))].join(', '))]
+  return found.length > 0 ? found : [ok('plugins', [...new Set(asked.map(({ use }) => use))].join(', '))]
 }
 
 export const daemon: Check = ({ daemon: running, context }) => {
