@@ -58,7 +58,8 @@ const unreadableCode = ({ stderr }: Finished) => (stderr.includes('E_CONFIG') ? 
 /** A peer ID of nobody: well-formed, from a key that was thrown away. */
 const NOBODYS_ID = '12D3KooWD3eckifWpRn9wQpMG9R9hX3sD158z7EqHWmweQAJU5SA'
 
-describe('a daemon that cannot start says why and what to do', () => {
+// Each starts several processes, on a machine that may be busy.
+describe('a daemon that cannot start says why and what to do', { timeout: 120_000 }, () => {
   it('unknown option', async () => {
     expectClear(await refusal(['up', '--hoem', '/tmp/x']), 'E_USAGE', EXIT.usage, /--hoem/)
   })
@@ -169,7 +170,7 @@ describe('a daemon that cannot start says why and what to do', () => {
     expectClear(result, 'E_HOME_LOCKED', EXIT.refused, new RegExp(`\\b${first.pid}\\b`))
     expect((await first.client.health()).pid).toBe(first.pid)
     expect((await first.stop()).status).toBe(0)
-  }, 120_000)
+  })
 
   it('peer that is no peer ID', async () => {
     for (const target of ['quick-otter', '12D3KooWtooShort', '/ip4/999.0.0.1/tcp/1', '']) {
@@ -179,15 +180,15 @@ describe('a daemon that cannot start says why and what to do', () => {
       expect(stderr).not.toMatch(/\n\s+at |This is a bug/)
       expect([EXIT.usage, EXIT.refused]).toContain(status)
     }
-  }, 120_000)
+  })
 
   it('peer that does not exist, asked of a daemon that runs, which goes on', async () => {
     const first = await startDaemon(freshHome())
-    const result = await waggle(['join', NOBODYS_ID, '--home', home], { timeoutMs: 120_000 })
+    const result = await waggle(['join', NOBODYS_ID, '--home', home], { timeoutMs: 60_000 })
     expectClear(result, 'E_PEER', EXIT.refused, /not found|cannot be found|could not/)
     await first.until('it goes on', ({ state }) => state !== 'STOPPING')
     expect((await first.stop()).status).toBe(0)
-  }, 240_000)
+  })
 
   it('commands that need a daemon, without one', async () => {
     for (const command of ['status', 'stop', 'peers']) {
