@@ -2,7 +2,7 @@
 // The only file that knows all parts, and the only one in the daemon that reads the clock and the machine.
 
 import { randomUUID } from 'node:crypto'
-import { statfs } from 'node:fs/promises'
+import { readFile, statfs } from 'node:fs/promises'
 import { availableParallelism, hostname } from 'node:os'
 import { dirname, isAbsolute, join, resolve } from 'node:path'
 import { setTimeout as sleepFor } from 'node:timers/promises'
@@ -35,7 +35,7 @@ import { openHome } from './store/home.ts'
 import { nodeDisk as disk } from './store/node-disk.ts'
 import { createPool } from './store/pool.ts'
 import { createStepSeries } from './store/records.ts'
-import { createSwarm, draftOf, loadIdentity, openPeerDatastore } from './swarm/index.ts'
+import { createSwarm, draftOf, loadIdentity, openPeerDatastore, parsePsk } from './swarm/index.ts'
 import { restoreNode, saveNode } from './trainer/checkpointing.ts'
 import { runTrainLoop, type StepReport } from './trainer/loop.ts'
 
@@ -154,16 +154,17 @@ export const runNode: RunNode = async ({ config, paths, signal, onProgress }) =>
     if (restored) telemetry.checkpoint(checkpointInfo(restored.checkpoint))
     let paused = false
     let phase: 'running' | 'stopping' = 'running'
-    let trouble: string | undefined
+    /** What does not work, by area. */
+    const troubles = new Map<string, string>()
     const changed = createWaker()
     const fail = (area: string) => (error: unknown) => {
-      trouble = `${area}: ${messageOf(error)}`
-      log('error', trouble)
-      telemetry.alert({ level: 'failure', key: area, message: trouble, action: `see ${paths.logFile}` })
+      const message = `${area}: ${messageOf(error)}`
+      if (troubles.get(area) !== message) log('error', message)
+      troubles.set(area, message)
+      telemetry.alert({ level: 'failure', key: area, message, action: `see ${paths.logFile}` })
     }
     const recover = (area: string): void => {
-      trouble = undefined
-      telemetry.clearAlert(area)
+      if (troubles.delete(area)) telemetry.clearAlert(area)
     }
 
     // ── Swarm ───────────────────────────────────────────────────────────────
@@ -187,10 +188,16 @@ export const runNode: RunNode = async ({ config, paths, signal, onProgress }) =>
         arm,
       })
     }
+    const psk = config.swarm.key_file
+      ? parsePsk(
+          await readFile(resolve(dirname(paths.config), config.swarm.key_file), 'utf8').catch(unreadableKey),
+        )
+      : undefined
     const swarm = config.swarm.enabled
       ? await createSwarm(
           {
-            swarm: 'waggle',
+            swarm: config.swarm.name,
+            ...(psk ? { psk } : {}),
             listen: config.swarm.listen,
             announce: config.swarm.announce,
             bootstrap: config.swarm.bootstrap,
@@ -229,7 +236,8 @@ export const runNode: RunNode = async ({ config, paths, signal, onProgress }) =>
     // ── Checkpoints ─────────────────────────────────────────────────────────
     const save = async (): Promise<CheckpointInfo> => {
       const { version, lineage } = policy.reference()
-      await pool.flush()
+      // A database that cannot be written now is tried again by itself, and is no reason to do without a checkpoint.
+      await pool.flush().then(() => recover('store'), fail('store'))
       const saved = await saveNode(
         { version, lineage, rounds, counters: { ...telemetry.counters }, spec: model.spec },
         { trainer, checkpoints },
@@ -459,6 +467,7 @@ export const runNode: RunNode = async ({ config, paths, signal, onProgress }) =>
         state: () => {
           if (phase === 'stopping') return { state: 'STOPPING' }
           if (paused) return { state: 'PAUSED' }
+          const [trouble] = troubles.values()
           if (trouble !== undefined) return { state: 'DEGRADED', detail: trouble }
           return policy.reference().version === 0 ? { state: 'GENERATING' } : { state: 'TRAINING' }
         },
@@ -497,7 +506,18 @@ export const runNode: RunNode = async ({ config, paths, signal, onProgress }) =>
       },
     )
     const server = await startControlServer(
-      { socket: paths.socket, run: randomUUID() },
+      {
+        socket: paths.socket,
+        run: randomUUID(),
+        tcp: config.control.listen
+          ? {
+              listen: config.control.listen,
+              public: config.control.public,
+              readTokenFile: paths.readToken,
+              adminTokenFile: paths.adminToken,
+            }
+          : undefined,
+      },
       { node: control, clock: now },
     )
 
@@ -539,6 +559,13 @@ function packageRoot(): string {
   const here = dirname(fileURLToPath(import.meta.url))
   // Sources are in daemon/, the published build in dist/daemon/.
   return import.meta.url.endsWith('.ts') ? dirname(here) : dirname(dirname(here))
+}
+
+function unreadableKey(cause: Error): never {
+  throw new WaggleError('E_CONFIG', `the key of the private swarm cannot be read: ${cause.message}`, {
+    hint: 'Check swarm.key_file and the permissions of the file that it names.',
+    cause,
+  })
 }
 
 function messageOf(error: unknown): string {

@@ -3,7 +3,7 @@
 
 import type { ControlClient } from '../../protocol/api/index.ts'
 import { type Paths, type PathsEnvironment, resolvePaths } from '../config/paths.ts'
-import { createSocketClient } from '../control/client.ts'
+import { createClient } from '../control/client.ts'
 import type { RunNode } from '../control/node.ts'
 import { envTwin, GLOBAL_OPTIONS, hasEnvTwin } from './command.ts'
 import type { Parsed } from './parse.ts'
@@ -65,7 +65,7 @@ export function createContext({ options, arguments: args }: Parsed, io: Io): Con
     verbose: options.verbose === true,
     color: { stdout: takesColor(io, io.stdout, options), stderr: takesColor(io, io.stderr, options) },
     paths,
-    client: createSocketClient({ socket: paths.socket }),
+    client: createClient({ socket: paths.socket }),
     out: (line) => void io.stdout.write(`${line}\n`),
     say: (line) => void (quiet || io.stderr.write(`${line}\n`)),
     commandLine: (rest) =>

@@ -9,6 +9,7 @@
 //         /logs/waggle.log      rotated
 //         /plugins/             installed plugins
 //         /lock                 held while a daemon runs
+//         /control-*.token      for the control API over TCP
 //   <runtime>/control.sock      $XDG_RUNTIME_DIR/waggle, $RUNTIME_DIRECTORY or HOME; see socketPath
 
 import { createHash } from 'node:crypto'
@@ -28,6 +29,9 @@ export interface Paths {
   plugins: string
   models: string
   lock: string
+  /** Tokens for the control API over TCP, if it is on. */
+  readToken: string
+  adminToken: string
   socket: string
 }
 
@@ -77,6 +81,8 @@ export function resolvePaths(options: PathsOptions, at: PathsEnvironment): Paths
     plugins: join(state, 'plugins'),
     models: home ? join(home, 'models') : join(xdg('XDG_CACHE_HOME', '.cache'), 'models'),
     lock: join(state, 'lock'),
+    readToken: join(state, 'control-read.token'),
+    adminToken: join(state, 'control-admin.token'),
     socket: socketPath(home, state, at),
   }
 }

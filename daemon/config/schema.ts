@@ -95,6 +95,12 @@ const address = z.string().startsWith('/', 'must be a multiaddr such as /ip4/0.0
 
 const swarm = z.strictObject({
   enabled: z.boolean().default(true).describe('false: no network at all'),
+  name: z
+    .string()
+    .regex(/^[a-z0-9][a-z0-9-]{0,31}$/, 'must be 1 to 32 of a-z, 0-9 and -')
+    .default('waggle')
+    .describe('nodes meet only those of the same name'),
+  key_file: z.string().min(1).optional().describe('file with the pre-shared key of a private swarm'),
   listen: z
     .array(address)
     .default(['/ip4/0.0.0.0/tcp/0'])
@@ -102,6 +108,20 @@ const swarm = z.strictObject({
   announce: z.array(address).default([]).describe('multiaddrs to tell peers instead of those found'),
   bootstrap: z.array(address).default([]).describe('peers to dial at start, as multiaddrs with a peer ID'),
   mdns: z.boolean().default(true).describe('find peers on the local network'),
+})
+
+const control = z.strictObject({
+  listen: z
+    .string()
+    .regex(/^(\[[0-9a-fA-F:]+\]|[^\s:[\]]+):\d{1,5}$/, 'must be host:port, such as 127.0.0.1:4190')
+    .optional()
+    .describe(
+      'serve the control API and /metrics here over TCP, with tokens; if unset, on the unix socket only',
+    ),
+  public: z
+    .boolean()
+    .default(false)
+    .describe('allow control.listen on an address that others can reach; it is not encrypted'),
 })
 
 export const configSchema = z.strictObject({
@@ -124,6 +144,7 @@ export const configSchema = z.strictObject({
   checkpoint: checkpoint.prefault({}).describe('what survives a crash'),
   eval: evaluation.prefault({}).describe('held-out evaluation'),
   swarm: swarm.prefault({}).describe('peers'),
+  control: control.prefault({}).describe('how the node is watched and steered'),
 })
 
 export type Config = z.output<typeof configSchema>

@@ -1,4 +1,4 @@
-// The control API's client over a unix socket, for commands and the terminal UI. Light on purpose: `waggle status`
+// The control API's client over a unix socket or TCP, for commands and the terminal UI. Light on purpose: `waggle status`
 // loads this and little else.
 
 import { type IncomingMessage, type RequestOptions, request } from 'node:http'
@@ -18,8 +18,10 @@ import {
 } from '../../protocol/api/index.ts'
 import { ERROR_CODES, WaggleError } from '../../protocol/errors.ts'
 
-export interface SocketClientOptions {
-  socket: string
+/** Where a node answers. */
+export type Place = { socket: string } | { host: string; port: number; token: string | undefined }
+
+export type ClientOptions = Place & {
   /** A node that does not begin to answer within this time counts as hung. */
   timeoutMs?: number
 }
@@ -33,9 +35,9 @@ interface CallOptions {
   timeoutMs?: number
 }
 
-export function createSocketClient({ socket, timeoutMs = 5000 }: SocketClientOptions): ControlClient {
+export function createClient({ timeoutMs = 5000, ...place }: ClientOptions): ControlClient {
   const open = (path: string, options: CallOptions = {}) =>
-    openRequest(socket, path, { timeoutMs, ...options })
+    openRequest(place, path, { timeoutMs, ...options })
   const get = async <T>(path: string, signal?: AbortSignal): Promise<T> =>
     JSON.parse(await text(await open(path, { signal }))) as T
 
@@ -85,16 +87,17 @@ async function streamed<Name extends CommandName>(
   })
 }
 
-function openRequest(socket: string, path: string, options: CallOptions): Promise<IncomingMessage> {
+function openRequest(place: Place, path: string, options: CallOptions): Promise<IncomingMessage> {
   const { method = 'GET', body, accept = 'application/json', signal, timeoutMs } = options
   return new Promise((resolve, reject) => {
     const payload = body === undefined ? undefined : JSON.stringify(body)
     const settings: RequestOptions = {
-      socketPath: socket,
+      ...('socket' in place ? { socketPath: place.socket } : { host: place.host, port: place.port }),
       path,
       method,
       headers: {
         accept,
+        ...('token' in place && place.token ? { authorization: `Bearer ${place.token}` } : {}),
         ...(payload
           ? { 'content-type': 'application/json', 'content-length': Buffer.byteLength(payload) }
           : {}),
@@ -110,7 +113,7 @@ function openRequest(socket: string, path: string, options: CallOptions): Promis
       : undefined
     call.once('error', (error) => {
       clearTimeout(timer)
-      reject(signal?.aborted ? signal.reason : unreachable(socket, error))
+      reject(signal?.aborted ? signal.reason : unreachable(place, error))
     })
     call.once('response', (response) => {
       clearTimeout(timer)
@@ -121,17 +124,18 @@ function openRequest(socket: string, path: string, options: CallOptions): Promis
   })
 }
 
-function unreachable(socket: string, cause: NodeJS.ErrnoException): WaggleError {
+function unreachable(place: Place, cause: NodeJS.ErrnoException): WaggleError {
+  const where = 'socket' in place ? place.socket : `${place.host}:${place.port}`
   switch (cause.code) {
     case 'ENOENT':
     case 'ECONNREFUSED':
-      return new WaggleError('E_NOT_RUNNING', `no daemon runs here (nothing answers on ${socket})`, {
+      return new WaggleError('E_NOT_RUNNING', `no daemon runs here (nothing answers on ${where})`, {
         hint: 'Start one with `waggle up`. If it runs with another --home, give the same --home here.',
         cause,
       })
     case 'EACCES':
     case 'EPERM':
-      return new WaggleError('E_CONTROL', `the control socket ${socket} belongs to another user`, {
+      return new WaggleError('E_CONTROL', `the control socket ${where} belongs to another user`, {
         hint: 'Run this command as the user that started the daemon.',
         cause,
       })

@@ -50,6 +50,8 @@ export interface NodeParts {
 }
 
 const PEERS_SHOWN = 64
+/** The person who asked waits this long; the search goes on for as long as the node runs. */
+const JOIN_MS = 30_000
 
 export function createNodeControl(facts: NodeFacts, parts: NodeParts): NodeControl {
   const { policy, host, swarm, telemetry, events } = parts
@@ -129,8 +131,9 @@ export function createNodeControl(facts: NodeFacts, parts: NodeParts): NodeContr
           hint: 'Set swarm.enabled = true in the config and start again.',
         })
       }
+      const limit = AbortSignal.timeout(JOIN_MS)
       const outcome = await swarm.join(target, {
-        ...(signal ? { signal } : {}),
+        signal: signal ? AbortSignal.any([signal, limit]) : limit,
         ...(onProgress ? { onProgress: ({ message }) => onProgress({ message }) } : {}),
       })
       if (outcome.state === 'searching' || outcome.peerId === undefined) {

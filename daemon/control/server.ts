@@ -2,7 +2,8 @@
 // NodeControl and nothing else; it keeps no state of the node beyond the recent series. What there is to ask is in
 // routes.ts and perform.ts.
 
-import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
+import type { AddressInfo } from 'node:net'
 import { COMMANDS, type Snapshot } from '../../protocol/api/index.ts'
 import { WaggleError } from '../../protocol/errors.ts'
 import { errorBody, HttpError, sendJson, statusOf } from './http.ts'
@@ -11,6 +12,7 @@ import { perform } from './perform.ts'
 import { createRoutes } from './routes.ts'
 import { createSeriesRecorder } from './series.ts'
 import { listenOwnerOnly } from './socket.ts'
+import { createDoorman, type Doorman, listenTcp, type TcpOptions } from './tcp.ts'
 
 /** All readers share one snapshot that is this fresh. */
 const SNAPSHOT_FRESH_MS = 200
@@ -22,6 +24,8 @@ export interface ControlServerOptions {
   socket: string
   /** Another word for each start of the daemon. */
   run: string
+  /** Serve it over TCP as well. */
+  tcp?: TcpOptions | undefined
   maxConnections?: number
   /** A reader of events that takes nothing for this long is dropped. */
   stallMs?: number
@@ -36,11 +40,13 @@ export interface ControlServerParts {
 
 export interface ControlServer {
   readonly socket: string
+  /** Where it listens over TCP, if it does. */
+  readonly tcp: AddressInfo | undefined
   close(): Promise<void>
 }
 
 export async function startControlServer(
-  { socket, run, maxConnections = 64, stallMs = 10_000 }: ControlServerOptions,
+  { socket, run, tcp, maxConnections = 64, stallMs = 10_000 }: ControlServerOptions,
   { node, clock, onBug = () => {} }: ControlServerParts,
 ): Promise<ControlServer> {
   const closing = new AbortController()
@@ -65,10 +71,15 @@ export async function startControlServer(
 
   const routes = createRoutes({ run, stallMs }, { node, snapshot, series, clock, closing: closing.signal })
 
-  async function answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
+  async function answer(
+    request: IncomingMessage,
+    response: ServerResponse,
+    doorman?: Doorman,
+  ): Promise<void> {
     const url = new URL(request.url ?? '/', 'http://waggle')
     const command = COMMANDS.find((name) => url.pathname === `/v1/${name}`)
     const route = Object.hasOwn(routes, url.pathname) ? routes[url.pathname] : undefined
+    doorman?.admit(request, request.method !== 'GET', url.pathname)
     if (!command && !route) {
       const known = [...Object.keys(routes), ...COMMANDS.map((name) => `/v1/${name}`)]
       throw new HttpError(404, `there is no ${url.pathname.slice(0, 120)}`, `Routes: ${known.join(', ')}.`)
@@ -81,31 +92,51 @@ export async function startControlServer(
     cached = undefined
   }
 
-  const server = createServer(
-    { maxHeaderSize: 16 * 1024, headersTimeout: 10_000, requestTimeout: 30_000, keepAliveTimeout: 5_000 },
-    (request, response) => {
-      answer(request, response).catch((error) => {
-        if (!(error instanceof WaggleError)) onBug(error, `${request.method} ${request.url?.split('?')[0]}`)
-        if (response.headersSent) return response.destroy()
-        // What is left of a body that was refused is not read, so the connection cannot be used again.
-        response.setHeader('connection', 'close')
-        sendJson(response, statusOf(error), errorBody(error))
-      })
-    },
-  )
-  server.maxConnections = maxConnections
+  const serve = (doorman?: Doorman) => {
+    const server = createServer(
+      { maxHeaderSize: 16 * 1024, headersTimeout: 10_000, requestTimeout: 30_000, keepAliveTimeout: 5_000 },
+      (request, response) => {
+        answer(request, response, doorman).catch((error) => {
+          if (!(error instanceof WaggleError)) onBug(error, `${request.method} ${request.url?.split('?')[0]}`)
+          if (response.headersSent) return response.destroy()
+          // What is left of a body that was refused is not read, so the connection cannot be used again.
+          response.setHeader('connection', 'close')
+          sendJson(response, statusOf(error), errorBody(error))
+        })
+      },
+    )
+    server.maxConnections = maxConnections
+    return server
+  }
 
-  await listenOwnerOnly(server, socket)
+  const servers = [serve()]
+  try {
+    await listenOwnerOnly(servers[0]!, socket)
+    if (tcp) {
+      const server = serve(createDoorman(tcp))
+      await listenTcp(server, tcp)
+      servers.push(server)
+    }
+  } catch (error) {
+    clearInterval(sampler)
+    for (const server of servers) server.close()
+    throw error
+  }
   return {
     socket,
+    tcp: servers[1]?.address() as AddressInfo | undefined,
     async close() {
       clearInterval(sampler)
       closing.abort()
-      const closed = new Promise<void>((resolve) => server.close(() => resolve()))
-      server.closeIdleConnections()
-      const impatient = setTimeout(() => server.closeAllConnections(), LAST_WORDS_MS)
-      await closed
-      clearTimeout(impatient)
+      await Promise.all(servers.map(closeServer))
     },
   }
+}
+
+async function closeServer(server: Server): Promise<void> {
+  const closed = new Promise<void>((resolve) => server.close(() => resolve()))
+  server.closeIdleConnections()
+  const impatient = setTimeout(() => server.closeAllConnections(), LAST_WORDS_MS)
+  await closed
+  clearTimeout(impatient)
 }

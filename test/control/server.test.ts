@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
-import { createSocketClient } from '../../daemon/control/client.ts'
+import { createClient } from '../../daemon/control/client.ts'
 import { type ControlServer, startControlServer } from '../../daemon/control/server.ts'
 import type { Event } from '../../protocol/api/index.ts'
 import { createScriptedNode, OTHER, type ScriptedNode, SELF } from './scripted-node.ts'
@@ -60,7 +60,7 @@ function ask(
   })
 }
 
-const client = () => createSocketClient({ socket })
+const client = () => createClient({ socket })
 
 async function take(count: number, since: number, signal?: AbortSignal): Promise<Event[]> {
   const found: Event[] = []

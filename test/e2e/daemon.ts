@@ -5,7 +5,7 @@ import { type ChildProcess, spawn } from 'node:child_process'
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
-import { createSocketClient } from '../../daemon/control/client.ts'
+import { createClient } from '../../daemon/control/client.ts'
 import type { ControlClient, Snapshot } from '../../protocol/api/index.ts'
 
 export const ROOT = resolve(import.meta.dirname, '../..')
@@ -82,7 +82,7 @@ export async function startDaemon(
   finished.then((result) => {
     ended = result
   })
-  const client = createSocketClient({ socket: join(home, 'control.sock') })
+  const client = createClient({ socket: join(home, 'control.sock') })
   const told = () => `\n--- stdout\n${output.stdout}\n--- stderr\n${output.stderr}`
 
   const until: Daemon['until'] = async (what, satisfied, timeoutMs = 60_000) => {
