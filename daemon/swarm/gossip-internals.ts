@@ -3,7 +3,7 @@
 // when an upgrade moves any of it.
 
 import type { GossipSub } from '@libp2p/gossipsub'
-import type { PeerId } from '@libp2p/interface'
+import type { Connection, PeerId } from '@libp2p/interface'
 
 interface Rpc {
   subscriptions: unknown[]
@@ -22,13 +22,14 @@ type Chunk = { byteLength: number; subarray(): Uint8Array }
 interface Internals {
   peers: Map<string, PeerId>
   mesh: Map<string, Set<string>>
-  streamsInbound: Map<string, unknown>
+  streamsInbound: Map<string, { source: AsyncIterable<Chunk> }>
   streamsOutbound: Map<string, { rawStream: { writeBufferLength: number } }>
   decodeRpc(bytes: Uint8Array): Rpc
   handleReceivedRpc(from: PeerId, rpc: Rpc): Promise<void>
   pipePeerReadStream(peerId: PeerId, source: AsyncIterable<Chunk>): Promise<void>
   handlePeerReadStreamError(error: Error, peerId: PeerId): void
   getScore(peer: string): number
+  onPeerConnected(peerId: PeerId, connection: Connection): void
 }
 
 export interface RpcWeight {
@@ -76,7 +77,9 @@ export function guardGossip(pubsub: GossipSub, guard: GossipGuard): void {
         inner.handleReceivedRpc(peerId, rpc).catch(() => {})
       }
     } catch (error) {
-      inner.handlePeerReadStreamError(error as Error, peerId)
+      // An old connection that ends must not take down what has moved to a newer one.
+      if (inner.streamsInbound.get(peer)?.source === source)
+        inner.handlePeerReadStreamError(error as Error, peerId)
       // A stream also ends in an error when a connection is lost, and that is nobody's fault.
       if (/^Invalid(Message|Data)Length/.test((error as Error).name)) guard.oversize(peer)
     }
@@ -107,6 +110,11 @@ export function gossipLink(
     waitingBytes: out?.rawStream.writeBufferLength ?? 0,
     score: inner.getScore(peer),
   }
+}
+
+/** Makes gossipsub open its streams on this connection: by itself it does so only when a peer connects for the first time. */
+export function reopenGossip(pubsub: GossipSub, peer: PeerId, connection: Connection): void {
+  ;(pubsub as unknown as Internals).onPeerConnected(peer, connection)
 }
 
 export function meshPeers(pubsub: GossipSub, topic: string): ReadonlySet<string> {

@@ -80,8 +80,8 @@ export async function createHost(options: HostOptions, by: HostCollaborators): P
       // Redialling is done here (redial.ts), since libp2p gives up after five tries.
       reconnectRetries: 0,
     },
-    // With the defaults a busy event loop of a few seconds costs the connection.
-    connectionMonitor: { pingInterval: 5000, pingTimeout: { minTimeout: 15_000, maxTimeout: 30_000 } },
+    // With the defaults a busy event loop of a few seconds costs the connection. probe.ts notices sooner, and gentler.
+    connectionMonitor: { pingInterval: 10_000, pingTimeout: { minTimeout: 15_000, maxTimeout: 30_000 } },
     peerDiscovery: options.mdns ? [watchedMdns(options, by)] : [],
     services: {
       ...(wide?.wideServices(options) as object),

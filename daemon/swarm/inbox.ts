@@ -32,7 +32,7 @@ const QUEUE = { items: 512, bytes: 16 << 20 }
 /**
  * By source: what is read, and beyond which the source is cut off. 16 nodes with a group a second each make 16 messages
  * and some 100 RPCs; what piles up while this process stands still for half a minute must not look like a flood. A flood
- * of 10 000 messages a second has some 200 signatures checked, and ends after half a second (G09 allows 256 and 2 s).
+ * of 10 000 messages a second has some 150 signatures checked, and ends after a third of a second (G09: 256, and 2 s).
  */
 const LIMITS = {
   frames: { soft: { perSecond: 500, burst: 2500 }, hard: { perSecond: 1000, burst: 5000 } },
@@ -40,7 +40,7 @@ const LIMITS = {
     soft: { perSecond: 8 << 20, burst: 32 << 20 },
     hard: { perSecond: 32 << 20, burst: 128 << 20 },
   },
-  messages: { soft: { perSecond: 100, burst: 150 }, hard: { perSecond: 1000, burst: 5000 } },
+  messages: { soft: { perSecond: 80, burst: 120 }, hard: { perSecond: 1000, burst: 2500 } },
   /** Ids in IHAVE, IWANT and IDONTWANT, grafts, prunes and subscriptions. One IHAVE may carry 5000. */
   control: { soft: { perSecond: 5000, burst: 10_000 }, hard: { perSecond: 20_000, burst: 100_000 } },
 }

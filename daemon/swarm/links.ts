@@ -3,7 +3,7 @@
 // while its connection lives.
 
 import type { Connection, PeerId } from '@libp2p/interface'
-import { gossipLink } from './gossip-internals.ts'
+import { gossipLink, reopenGossip } from './gossip-internals.ts'
 import type { Host } from './host.ts'
 import type { Clock, Log } from './types.ts'
 
@@ -17,6 +17,8 @@ export interface LinksCollaborators {
   host: Host
   clock: Clock
   log: Log
+  /** Gossip with the peer may have had a gap, and works again. */
+  onMended(peer: string): void
 }
 
 export class Links {
@@ -42,10 +44,12 @@ export class Links {
   /** A peer that dials again has lost its old connection, whether or not we have noticed. */
   private onOpen({ detail: connection }: CustomEvent<Connection>): void {
     if (connection.direction !== 'inbound') return
-    for (const old of this.by.host.getConnections(connection.remotePeer)) {
+    // A copy, since aborting takes them out of libp2p’s own list.
+    for (const old of [...this.by.host.getConnections(connection.remotePeer)]) {
       if (old === connection || old.direction !== 'inbound') continue
       if (old.timeline.open > connection.timeline.open) continue
       old.abort(new Error('superseded by a newer connection'))
+      this.by.onMended(connection.remotePeer.toString())
     }
   }
 
@@ -54,29 +58,44 @@ export class Links {
       const peers = this.by.host.getPeers()
       const present = new Set(peers.map(String))
       for (const id of this.strikes.keys()) if (!present.has(id)) this.strikes.delete(id)
-      for (const peer of peers) this.check(peer)
+      for (const peer of peers) void this.check(peer)
       this.loop()
     })
   }
 
-  private check(peer: PeerId): void {
+  private async check(peer: PeerId): Promise<void> {
     const { host, log } = this.by
+    const { pubsub } = host.services
     const id = peer.toString()
-    const link = gossipLink(host.services.pubsub, id)
-    // Unknown to gossipsub: a peer that does not speak it, such as a plain relay.
+    const link = gossipLink(pubsub, id)
     const slow = link !== undefined && link.waitingBytes > SLOW_BYTES
-    if (link === undefined || (link.inbound && link.outbound && !slow)) {
-      this.strikes.delete(id)
+    const whole = link?.inbound && link.outbound && !slow
+    if (whole || !(await this.speaksGossip(peer))) {
+      if (this.strikes.delete(id) && whole) this.by.onMended(id)
       return
     }
     const strikes = (this.strikes.get(id) ?? 0) + 1
     this.strikes.set(id, strikes)
-    if (strikes < STRIKES) return
+    const connections = [...host.getConnections(peer)]
+    if (strikes < STRIKES) {
+      // Perhaps its stream died with an older connection, and gossipsub has not noticed that there is another.
+      const usable = connections.findLast((one) => one.status === 'open' && one.limits === undefined)
+      if (usable && !link?.outbound) reopenGossip(pubsub, peer, usable)
+      return
+    }
     this.strikes.delete(id)
     log('debug', slow ? 'hung up on a peer that does not read' : 'hung up on a deaf link', {
       peer: id,
       ...link,
     })
-    for (const connection of host.getConnections(peer)) connection.abort(new Error('gossip is stuck'))
+    for (const connection of connections) connection.abort(new Error('gossip is stuck'))
+  }
+
+  /** False for a plain relay, over a relayed connection, and until it has been identified. */
+  private async speaksGossip(peer: PeerId): Promise<boolean> {
+    const { host } = this.by
+    if (!host.getConnections(peer).some((connection) => connection.limits === undefined)) return false
+    const record = await host.peerStore.get(peer).catch(() => undefined)
+    return record?.protocols.some((protocol) => protocol.startsWith('/meshsub/')) ?? false
   }
 }

@@ -1,4 +1,4 @@
-// Peers that this node wants to be connected to, dialled every 2 s for as long as it runs, and kept over restarts. libp2p
+// Peers that this node wants to be connected to, dialled every 1.5 s for as long as it runs, and kept over restarts. libp2p
 // itself gives up on a peer after five tries, so that a partition of 100 s would last for ever (p2p.md 6).
 
 import { peerIdFromString } from '@libp2p/peer-id'
@@ -7,14 +7,14 @@ import { type Datastore, Key } from 'interface-datastore'
 import type { Host } from './host.ts'
 import type { Clock, Log } from './types.ts'
 
-export const REDIAL_MS = 2000
+const REDIAL_MS = 1500
 const DIAL_TIMEOUT_MS = 5000
 /** A person joins a handful of peers. */
 const MAX_WANTED = 64
-/** Of two that want each other, the one with the lower ID dials at every third tick, so that they seldom cross. */
-const LOWER_ID_EVERY = 3
+/** Of two that want each other, the one with the lower ID dials so much later, so that they seldom cross. */
+const LOWER_ID_LATER_MS = 600
 const KEY = new Key('/waggle/wanted')
-/** Peers of the swarm that were met; tried one by one, every ten seconds, while there are fewer links than this. */
+/** Peers of the swarm that were met; tried one by one, every eight seconds, while there are fewer links than this. */
 const FEW_LINKS = 4
 const MAX_MET = 64
 const TRY_MET_EVERY = 5
@@ -125,7 +125,8 @@ export class Redial {
       this.tick++
       for (const id of this.wanted.keys()) {
         const lower = this.by.host.peerId.toString() < id
-        if (!lower || this.tick % LOWER_ID_EVERY === 0) void this.dial(id)
+        if (lower) this.by.clock.after(LOWER_ID_LATER_MS, () => void (this.cancel && this.dial(id)))
+        else void this.dial(id)
       }
       if (this.tick % TRY_MET_EVERY === 0) this.tryMet()
       this.loop()

@@ -22,6 +22,7 @@ import { Ledger, refusedBy } from './ledger.ts'
 import { Links } from './links.ts'
 import { Memory } from './memory.ts'
 import { viewPeers } from './peers.ts'
+import { Prober } from './probe.ts'
 import { Publisher } from './publisher.ts'
 import { Redial } from './redial.ts'
 import { Shelf } from './shelf.ts'
@@ -31,6 +32,9 @@ import type { SwarmEvent } from './types.ts'
 
 /** A peer may have been away for this long before its connection was given up. */
 const NOTICE_MS = 35_000
+/** After a broken link: longer than it takes to notice one. Asking costs 32 bytes a group, so it may be generous. */
+const GAP_MS = 60_000
+const GAP_SETTLE_MS = 500
 /** What a node that meets the swarm for the first time asks for. */
 const FIRST_ASK_MS = 120_000
 
@@ -106,7 +110,13 @@ export async function createSwarm(options: SwarmOptions, by: SwarmCollaborators)
       identity: by.identity,
       ...(datastore && { datastore }),
       gater: gate,
-      guard: inbox.guard,
+      guard: {
+        ...inbox.guard,
+        frame: (peer, bytes) => {
+          prober.heard(peer)
+          return inbox.guard.frame(peer, bytes)
+        },
+      },
       onFound: ({ id }) => onFound(id.toString()),
       onMdnsTrouble: (message) =>
         notice(
@@ -119,7 +129,8 @@ export async function createSwarm(options: SwarmOptions, by: SwarmCollaborators)
   const { pubsub } = host.services
   const publisher = new Publisher({ topic }, { identity: by.identity, pubsub, admission, shelf, clock })
   const redial = new Redial({}, { host, datastore, clock, log, random })
-  const links = new Links({}, { host, clock, log })
+  const links = new Links({}, { host, clock, log, onMended: fillGap })
+  const prober = new Prober({}, { host, clock, log, onReplaced: fillGap })
   const memory = new Memory({}, { datastore, standing, seen: admission.seen, clock, log })
   const fetcher = new Fetcher(
     {},
@@ -165,8 +176,13 @@ export async function createSwarm(options: SwarmOptions, by: SwarmCollaborators)
     return Math.max(silent, away === undefined ? FIRST_ASK_MS : now - away + NOTICE_MS)
   }
 
+  /** A link was broken for a while without having been closed: what gossip said meanwhile may be gone. */
+  function fillGap(peer: string): void {
+    clock.after(GAP_SETTLE_MS, () => void fetcher.catchUp(peer, GAP_MS))
+  }
+
   function onCut(peer: string, reason: string): void {
-    for (const connection of host.getConnections(peerIdFromString(peer)))
+    for (const connection of [...host.getConnections(peerIdFromString(peer))])
       connection.abort(new Error('cut off'))
     onEvent({ type: 'peer', peer, name: peerName(peer), change: 'muted', reason })
     void memory.save()
@@ -213,6 +229,7 @@ export async function createSwarm(options: SwarmOptions, by: SwarmCollaborators)
       await startHost(host, options)
       pubsub.subscribe(topic)
       links.start()
+      prober.start()
       await redial.start()
       for (const address of options.bootstrap ?? []) {
         const target = parseTarget(address, { self })
@@ -223,6 +240,7 @@ export async function createSwarm(options: SwarmOptions, by: SwarmCollaborators)
     async stop() {
       redial.stop()
       links.stop()
+      prober.stop()
       greeter.stop()
       fetcher.stop()
       inbox.close()

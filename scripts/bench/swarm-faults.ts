@@ -52,7 +52,8 @@ const addresses: string[] = []
 let nextSeed = 1
 /** seed -> [node, when] */
 const published = new Map<number, { node: number; at: number }>()
-const heard: Array<{ node: number; from: number; publishedAt: number; at: number }> = []
+let missing = 0
+const heard: Array<{ node: number; seed: number; from: number; publishedAt: number; at: number }> = []
 
 async function startNode(node: number): Promise<void> {
   const child = new Child({ netns: netns(node) })
@@ -60,7 +61,8 @@ async function startNode(node: number): Promise<void> {
   child.on((report) => {
     if (report.kind !== 'group') return
     const origin = published.get(report.seed)
-    if (origin) heard.push({ node, from: origin.node, publishedAt: origin.at, at: report.at })
+    if (origin)
+      heard.push({ node, seed: report.seed, from: origin.node, publishedAt: origin.at, at: report.at })
   })
   const options = { listen: [`/ip4/10.77.0.${node + 1}/tcp/4001`], swarm: 'faults', wide: true, mdns: false }
   const { address } = await child.start(node, options, {
@@ -136,10 +138,22 @@ const FAULTS: Record<string, (seconds: number) => Promise<number>> = {
   },
 }
 
+/** Of what the others published since the fault began until two seconds ago: the share that the victim has. */
+function caughtUp(from: number): { there: number; of: number } {
+  const until = now() - 2000
+  const missed = [...published].filter(([, { node, at }]) => node !== VICTIM && at >= from && at < until)
+  const there = new Set(heard.filter(({ node }) => node === VICTIM).map(({ seed }) => seed))
+  return { there: missed.filter(([seed]) => there.has(seed)).length, of: missed.length }
+}
+
 async function run(name: string, seconds: number): Promise<number | undefined> {
   heard.length = 0
+  const began = now()
   const since = await FAULTS[name]!(seconds)
   const took = await recovery(since, 60_000)
+  while (now() < since + 10_000) await sleep(100)
+  const { there, of } = caughtUp(began)
+  missing += of - there
   console.log(
     `${name}${seconds ? ` ${seconds} s` : ''}: ${took === undefined ? 'DEAF after 60 s' : `${round(took, 2)} s`}`,
   )
@@ -153,7 +167,6 @@ async function run(name: string, seconds: number): Promise<number | undefined> {
         NODES.map((from) => heard.filter((h) => h.node === node && h.from === from).length),
       )
     }
-  await sleep(3000)
   return took
 }
 
@@ -190,7 +203,7 @@ try {
       else times.push(took)
     }
     console.log(
-      `${randomFaults} faults: median ${round(quantile(times, 0.5), 2)} s, p95 ${round(quantile(times, 0.95), 2)} s, worst ${round(Math.max(...times), 2)} s, deaf ${deaf}`,
+      `${randomFaults} faults: median ${round(quantile(times, 0.5), 2)} s, p95 ${round(quantile(times, 0.95), 2)} s, worst ${round(Math.max(...times), 2)} s, deaf ${deaf}, groups missed for good ${missing}`,
     )
   }
   clearInterval(beat)

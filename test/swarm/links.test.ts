@@ -5,6 +5,7 @@ import { afterEach, expect, test } from 'vitest'
 import { type GossipGuard, gossipLink, meshPeers } from '../../daemon/swarm/gossip-internals.ts'
 import { createHost, type Host, startHost } from '../../daemon/swarm/host.ts'
 import { Links } from '../../daemon/swarm/links.ts'
+import { Prober } from '../../daemon/swarm/probe.ts'
 import { Redial } from '../../daemon/swarm/redial.ts'
 import { freshIdentity, until, worldClock } from './helpers.ts'
 
@@ -51,7 +52,7 @@ async function start(identity = freshIdentity()): Promise<{ host: Host; redial: 
     { identity, gater: {}, guard, onFound: () => {}, onMdnsTrouble: () => {} },
   )
   const by = { host, clock: worldClock, log: () => {}, datastore: undefined, random: Math.random }
-  const links = new Links({}, by)
+  const links = new Links({}, { ...by, onMended: () => {} })
   const redial = new Redial({}, by)
   await startHost(host, { listen })
   host.services.pubsub.subscribe(TOPIC)
@@ -99,7 +100,7 @@ test('gossipsub’s inside is where it is expected, and the guard sees all that 
   expect(a.seen.frames).toBeGreaterThan(1)
 })
 
-test('a gossip stream that was aborted while the connection lives is noticed and the link made anew', async () => {
+test('a gossip stream that was aborted while the connection lives is noticed and opened anew', async () => {
   const { a, b } = await linked()
   const inner = b.host.services.pubsub as unknown as {
     streamsOutbound: Map<string, { rawStream: { abort(error: Error): void } }>
@@ -107,8 +108,8 @@ test('a gossip stream that was aborted while the connection lives is noticed and
   const [connection] = b.host.getConnections(a.host.peerId)
   inner.streamsOutbound.get(id(a))!.rawStream.abort(new Error('as if its buffer had overflowed'))
   await until('the damage', () => !whole(b, a), 2000)
-  await until('a whole link', () => whole(a, b) && whole(b, a), 15_000)
-  expect(b.host.getConnections(a.host.peerId)).not.toContain(connection)
+  await until('a whole link', () => whole(a, b) && whole(b, a), 5000)
+  expect(b.host.getConnections(a.host.peerId)).toEqual([connection])
 })
 
 test('a peer that dials again on a new connection supersedes its old one', async () => {
@@ -126,6 +127,28 @@ test('a peer that dials again on a new connection supersedes its old one', async
   await after.redial.dial(id(a))
   await until('the old one to go', () => old!.status !== 'open', 5000)
   await until('gossip on the new one', () => whole(a, after) && whole(after, a), 15_000)
+})
+
+test('a connection that goes quiet is replaced by a new one, and the old one is dropped', async () => {
+  const { a, b } = await linked()
+  const [old] = b.host.getConnections(a.host.peerId)
+  const { ping } = b.host.services.ping
+  // What a partition does to a connection: nothing comes back on it.
+  b.host.services.ping.ping = async () => {
+    throw new Error('no answer')
+  }
+  let replaced = 0
+  const prober = new Prober(
+    {},
+    { host: b.host, clock: worldClock, log: () => {}, onReplaced: () => replaced++ },
+  )
+  prober.start()
+  stops.push(() => prober.stop())
+  await until('the replacement', () => old!.status !== 'open', 8000)
+  b.host.services.ping.ping = ping
+  expect(replaced).toBe(1)
+  expect(b.host.getConnections(a.host.peerId).length).toBeGreaterThan(0)
+  await until('gossip on the new one', () => whole(a, b) && whole(b, a), 8000)
 })
 
 test('a wanted peer that was lost is dialled until it is back', async () => {

@@ -1,0 +1,113 @@
+// What attacks do to honest traffic: node --import tsx scripts/bench/swarm-attack.ts [mode ...]
+// One victim, ten honest nodes that publish 50 groups a second together, and a raw attacker in a process of its own
+// (swarm-attacker.ts). For each attack: honest delay and delivery while it lasts, what became of the attacker, memory.
+
+import { fork } from 'node:child_process'
+import { Child, type Of, quantile, round, sleep } from './swarm-parent.ts'
+
+const HONEST = 10
+const PER_SECOND = 50
+const SECONDS = 6
+/** mode -> [per second, identities] */
+const ATTACKS: Record<string, [number, number]> = {
+  none: [0, 0],
+  valid: [10_000, 1],
+  invalid: [10_000, 1],
+  malformed: [10_000, 1],
+  nested: [500, 1],
+  large: [50, 1],
+  oversize: [1, 1],
+  replay: [10_000, 1],
+  ihave: [20, 1],
+  iwant: [20, 1],
+  idontwant: [200, 1],
+  prune: [1000, 1],
+  topics: [10_000, 1],
+  sybil: [50, 50],
+}
+
+interface Outcome {
+  sent: number
+  cutAfterMs?: number
+  cut: number
+  refused: number
+}
+
+async function run(mode: string): Promise<void> {
+  const [rate, identities] = ATTACKS[mode]!
+  const victim = new Child()
+  const honest = new Child()
+  const { address } = await victim.start(0)
+  for (let node = 1; node <= HONEST; node++) {
+    await honest.start(node)
+    await honest.ask({ do: 'join', node, target: address }, 'joined')
+  }
+  await sleep(2500)
+  const sent = new Map<number, number>()
+  const arrived = new Map<number, number>()
+  honest.on((report) => {
+    if (report.kind === 'published') sent.set(report.seed, report.at)
+  })
+  const ours = new Set<number>()
+  victim.on((report) => {
+    if (report.kind === 'group' && ours.has(report.seed)) arrived.set(report.seed, report.at)
+  })
+  const before = await victim.ask({ do: 'report', node: 0 }, 'report')
+  const attacker = rate > 0 ? attack(address, mode, rate, identities) : undefined
+  if (attacker) await attacker.ready
+  for (let i = 0; i < PER_SECOND * SECONDS; i++) {
+    const seed = 1_000_000 + i
+    ours.add(seed)
+    honest.tell({ do: 'publish', node: 1 + (i % HONEST), seed, bytes: 3000 })
+    await sleep(1000 / PER_SECOND)
+  }
+  const outcome = await attacker?.outcome
+  await sleep(2000)
+  const after = await victim.ask({ do: 'report', node: 0 }, 'report')
+  report(
+    mode,
+    [...sent].map(([seed, at]) => (arrived.get(seed) ?? Number.NaN) - at),
+    before,
+    after,
+    outcome,
+  )
+  await victim.kill()
+  await honest.kill()
+}
+
+function attack(address: string, mode: string, rate: number, identities: number) {
+  const file = new URL('swarm-attacker.ts', import.meta.url).pathname
+  const args = [address, mode === 'sybil' ? 'valid' : mode, String(rate), String(SECONDS), String(identities)]
+  const child = fork(file, args, {
+    execArgv: ['--import', 'tsx'],
+    stdio: ['ignore', 'inherit', 'ignore', 'ipc'],
+  })
+  const outcome = new Promise<Outcome>((resolve) =>
+    child.on('message', (message) => resolve(message as Outcome)),
+  )
+  // Making its frames takes it a few seconds; the honest traffic starts meanwhile and goes on during the attack.
+  return { outcome, ready: sleep(rate > 5000 ? 4000 : 2000) }
+}
+
+function report(
+  mode: string,
+  delays: number[],
+  before: Of<'report'>,
+  after: Of<'report'>,
+  outcome?: Outcome,
+): void {
+  const there = delays.filter((delay) => !Number.isNaN(delay))
+  const counters = after.counters as { verified: number; received: number; refused: Record<string, number> }
+  console.log(
+    `${mode.padEnd(10)} honest ${there.length}/${delays.length}, p50 ${round(quantile(there, 0.5))} p99 ${round(quantile(there, 0.99))} ms;`,
+    `RSS ${round((after.rss - before.rss) / 1e6, 0)} MB more;`,
+    outcome
+      ? `attacker: ${outcome.sent} sent, ${outcome.cut} cut off${outcome.cutAfterMs === undefined ? '' : ` after ${round(outcome.cutAfterMs / 1000, 2)} s`}, ${outcome.refused} refused when they came back;`
+      : '',
+    `${counters.received - there.length} of its groups looked at; refused ${JSON.stringify(counters.refused)}`,
+  )
+}
+
+const modes = process.argv.slice(2)
+for (const mode of modes.length > 0 ? modes : Object.keys(ATTACKS)) await run(mode)
+process.exit(0)
