@@ -7,6 +7,7 @@ import { createClient } from '../control/client.ts'
 import type { RunNode } from '../control/node.ts'
 import { envTwin, GLOBAL_OPTIONS, hasEnvTwin } from './command.ts'
 import type { Parsed } from './parse.ts'
+import { createRemoteClient } from './remote.ts'
 import { COMMANDS } from './table.ts'
 
 export interface Output {
@@ -30,6 +31,8 @@ export interface Io extends PathsEnvironment {
   /** Runs `handler` on each of the signals until the returned function is called. */
   onSignal(handler: (signal: NodeJS.Signals) => void): () => void
   exit(status: number): never
+  /** Runs before this process ends, however it does. */
+  atExit(run: () => void): void
   loadNode: () => Promise<{ runNode: RunNode }>
 }
 
@@ -44,6 +47,8 @@ export interface Context {
   color: { stdout: boolean; stderr: boolean }
   paths: Paths
   client: ControlClient
+  /** Where the daemon is, if --on says that it is elsewhere. */
+  on: string | undefined
   /** A line of data. */
   out(text: string): void
   /** A line of talk: standard error, nothing with --quiet. */
@@ -56,6 +61,7 @@ export function createContext({ options, arguments: args }: Parsed, io: Io): Con
   const text = (name: string) => options[name] as string | undefined
   const paths = resolvePaths({ home: text('home'), config: text('config') }, io)
   const quiet = options.quiet === true
+  const on = text('on')
   return {
     io,
     options,
@@ -65,12 +71,22 @@ export function createContext({ options, arguments: args }: Parsed, io: Io): Con
     verbose: options.verbose === true,
     color: { stdout: takesColor(io, io.stdout, options), stderr: takesColor(io, io.stderr, options) },
     paths,
-    client: createClient({ socket: paths.socket }),
+    client: clientOf({ on, tokenFile: text('token-file') }, paths, io),
+    on,
     out: (line) => void io.stdout.write(`${line}\n`),
     say: (line) => void (quiet || io.stderr.write(`${line}\n`)),
     commandLine: (rest) =>
       `${io.program} ${rest}${text('home') === undefined ? '' : ` --home ${quoted(text('home')!)}`}`,
   }
+}
+
+function clientOf(
+  { on, tokenFile }: { on: string | undefined; tokenFile: string | undefined },
+  paths: Paths,
+  io: Io,
+): ControlClient {
+  if (on === undefined) return createClient({ socket: paths.socket })
+  return createRemoteClient({ on, tokenFile }, { tmpdir: io.tmpdir, atExit: io.atExit })
 }
 
 /** NO_COLOR (any value) and TERM=dumb turn colours off, FORCE_COLOR turns them on where there is no terminal. */

@@ -46,6 +46,7 @@ function realIo(): Io {
       }
     },
     exit: (status) => process.exit(status),
+    atExit: (run) => void process.on('exit', run),
     loadNode: () => import('../main.ts'),
   }
 }

@@ -37,6 +37,16 @@ const RUN_OPTIONS: readonly Option[] = [
   { name: 'log-format', value: 'FORMAT', summary: 'text or json; by default text on a terminal, else json' },
 ]
 
+/** For commands that talk to a daemon and nothing else. */
+const REMOTE: readonly Option[] = [
+  {
+    name: 'on',
+    value: 'ADDRESS',
+    summary: 'a daemon elsewhere: ssh://host, unix:///socket, http://host:port',
+  },
+  { name: 'token-file', value: 'FILE', summary: 'the token for --on http://' },
+]
+
 const target = {
   name: 'target',
   summary: 'a peer ID, an invite, or a multiaddr such as /ip4/192.0.2.7/tcp/4001/p2p/12D3Koo...',
@@ -65,7 +75,7 @@ export const COMMANDS: readonly Command[] = [
     summary: 'connect to a peer and learn from each other',
     details: 'If no daemon runs on this home, one is started here first, as `waggle up` does.',
     arguments: [target],
-    options: RUN_OPTIONS,
+    options: [...REMOTE, ...RUN_OPTIONS],
     examples: [
       ['waggle join 12D3KooW...', 'a peer on the same network, by its ID'],
       ['waggle join /ip4/192.0.2.7/tcp/4001/p2p/12D3KooW... --home ./second', 'by address, as another node'],
@@ -76,7 +86,7 @@ export const COMMANDS: readonly Command[] = [
     name: 'stop',
     group: 'Run',
     summary: 'save a checkpoint and stop the daemon',
-    options: [{ name: 'no-checkpoint', summary: 'do not save first' }],
+    options: [...REMOTE, { name: 'no-checkpoint', summary: 'do not save first' }],
     load: () => import('./commands/stop.ts'),
   },
   {
@@ -91,7 +101,7 @@ export const COMMANDS: readonly Command[] = [
     group: 'Watch',
     summary: 'one screen of text about the node',
     details: 'Exit status 3 says that no daemon runs here.',
-    options: [{ name: 'watch', short: 'w', summary: 'print it again every two seconds' }],
+    options: [...REMOTE, { name: 'watch', short: 'w', summary: 'print it again every two seconds' }],
     examples: [['waggle status --json', 'the whole snapshot, for programs']],
     load: () => import('./commands/status.ts'),
   },
@@ -101,6 +111,7 @@ export const COMMANDS: readonly Command[] = [
     summary: 'watch the node on a full screen',
     details: 'A client of the daemon: q leaves it and the daemon goes on.',
     options: [
+      ...REMOTE,
       { name: 'ascii', summary: 'plain characters only' },
       { name: 'replay', value: 'FILE', summary: 'play a recorded run; `last` is the newest of this home' },
       { name: 'interval', value: 'MS', summary: 'milliseconds between pictures, from 250 (the default) up' },
@@ -111,6 +122,7 @@ export const COMMANDS: readonly Command[] = [
     name: 'peers',
     group: 'Watch',
     summary: 'list peers, and what came from each',
+    options: REMOTE,
     load: () => import('./commands/peers.ts'),
   },
   {
@@ -118,6 +130,7 @@ export const COMMANDS: readonly Command[] = [
     group: 'Watch',
     summary: 'the newest groups of rollouts, own and foreign',
     options: [
+      ...REMOTE,
       { name: 'lines', short: 'n', value: 'N', summary: 'how many groups, 16 by default' },
       { name: 'own', summary: "only this node's own" },
       { name: 'foreign', summary: "only peers'" },
@@ -129,6 +142,7 @@ export const COMMANDS: readonly Command[] = [
     name: 'plugins',
     group: 'Watch',
     summary: 'what is loaded, what it costs, what was switched off',
+    options: REMOTE,
     load: () => import('./commands/plugins.ts'),
   },
   {
@@ -154,6 +168,7 @@ export const COMMANDS: readonly Command[] = [
     group: 'Watch',
     summary: 'follow what happens, one event at a time',
     options: [
+      ...REMOTE,
       { name: 'since', value: 'ID', summary: 'begin after this event; 0 for all that are kept' },
       {
         name: 'type',
@@ -171,6 +186,7 @@ export const COMMANDS: readonly Command[] = [
     group: 'Steer',
     summary: 'measure held-out accuracy now',
     options: [
+      ...REMOTE,
       { name: 'task', value: 'NAME', repeat: true, summary: 'only this task; may be given more than once' },
       { name: 'prompts', value: 'N', summary: 'held-out prompts per task' },
     ],
@@ -180,18 +196,21 @@ export const COMMANDS: readonly Command[] = [
     name: 'pause',
     group: 'Steer',
     summary: 'stop generating and training, stay connected',
+    options: REMOTE,
     load: async () => ({ run: (await import('./commands/simple.ts')).pause }),
   },
   {
     name: 'resume',
     group: 'Steer',
     summary: 'go on after a pause',
+    options: REMOTE,
     load: async () => ({ run: (await import('./commands/simple.ts')).resume }),
   },
   {
     name: 'checkpoint',
     group: 'Steer',
     summary: 'save a checkpoint now',
+    options: REMOTE,
     load: async () => ({ run: (await import('./commands/simple.ts')).checkpoint }),
   },
   {
@@ -200,12 +219,14 @@ export const COMMANDS: readonly Command[] = [
     summary: 'one string with which another node can join this swarm',
     details: 'It holds contacts and, for a private swarm, the key: keep it as you would a key.',
     examples: [['waggle join "$(ssh other waggle invite)"', 'join the swarm of another machine']],
+    options: REMOTE,
     load: async () => ({ run: (await import('./commands/simple.ts')).invite }),
   },
   {
     name: 'leave',
     group: 'Steer',
     summary: 'leave all peers and train on alone',
+    options: REMOTE,
     load: async () => ({ run: (await import('./commands/simple.ts')).leave }),
   },
   {

@@ -61,6 +61,7 @@ export async function waggle(argv: string[], options: CliOptions = {}): Promise<
       ((status) => {
         throw new Error(`exit ${status}`)
       }),
+    atExit: (run) => void process.on('exit', run),
     loadNode: async () => ({
       runNode:
         options.runNode ??

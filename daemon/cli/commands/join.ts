@@ -9,7 +9,8 @@ export async function run(context: Context): Promise<number> {
   const { client, commandLine } = context
   const target = checkTarget(context.arguments[0]!)
   const running = await client.health().catch((error: unknown) => {
-    if (error instanceof WaggleError && error.code === 'E_NOT_RUNNING') return undefined
+    // Only here can one be started.
+    if (error instanceof WaggleError && error.code === 'E_NOT_RUNNING' && !context.on) return undefined
     throw error
   })
   if (!running) return await runForeground(context, { join: target })

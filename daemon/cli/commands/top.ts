@@ -21,7 +21,13 @@ export async function run(context: Context): Promise<number> {
   const source = await sourceOf(context)
   const { runTop } = await import('../../../tui/main.tsx')
   const status = await runTop(
-    { intervalMs: interval, ascii: options.ascii === true, color: context.color.stdout, env: io.env },
+    {
+      intervalMs: interval,
+      ascii: options.ascii === true,
+      color: context.color.stdout,
+      env: io.env,
+      ...(context.on ? { host: context.on } : {}),
+    },
     { source, stdin: io.stdin, stdout: process.stdout, clock: io.clock, process },
   )
   if (status === 0 && !('lines' in source))
