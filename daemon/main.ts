@@ -362,6 +362,7 @@ export const runNode: RunNode = async ({ config, paths, signal, onProgress }) =>
         {
           sizes: { own: config.training.own_groups, foreign: config.training.foreign_groups },
           minibatches: config.training.minibatches,
+          warmUpSteps: config.training.warm_up_steps,
           temperature: config.rollout.temperature,
           optimizer: {
             learningRate: config.training.learning_rate,

@@ -59,15 +59,20 @@ const task = z.strictObject({
 const rollout = z.strictObject({
   group_size: z.int().min(2).max(256).default(8).describe('rollouts per prompt'),
   temperature: z.number().gt(0).max(5).default(1).describe('sampling temperature'),
-  groups_per_round: z.int().min(1).max(1024).default(8).describe('prompts that are answered in one go'),
+  groups_per_round: z.int().min(1).max(1024).default(16).describe('prompts that are answered in one go'),
 })
 
 const training = z.strictObject({
   learning_rate: z.number().gt(0).max(1).default(1e-4).describe('AdamW step size'),
+  warm_up_steps: z
+    .int()
+    .min(0)
+    .default(10)
+    .describe('optimizer steps over which the learning rate rises from 0, since AdamW knows no scale yet'),
   weight_decay: z.number().min(0).max(1).default(0).describe('decoupled weight decay'),
   max_gradient_norm: z.number().gt(0).default(1).describe('gradients are scaled down to this global norm'),
-  own_groups: z.int().min(1).max(1024).default(4).describe("this node's own groups in a batch (I)"),
-  foreign_groups: z.int().min(0).max(1024).default(4).describe("peers' groups in a batch at most (J)"),
+  own_groups: z.int().min(1).max(1024).default(16).describe("this node's own groups in a batch (I)"),
+  foreign_groups: z.int().min(0).max(1024).default(16).describe("peers' groups in a batch at most (J)"),
   minibatches: z.int().min(1).max(64).default(1).describe('optimizer steps per batch'),
   max_staleness: z
     .int()
@@ -88,7 +93,7 @@ const evaluation = z.strictObject({
     .min(0)
     .default(60)
     .describe('pause between held-out evaluations; 0 turns them off'),
-  prompts_per_task: z.int().min(1).max(100_000).default(64).describe('held-out prompts per task'),
+  prompts_per_task: z.int().min(1).max(100_000).default(100).describe('held-out prompts per task'),
 })
 
 const address = z.string().startsWith('/', 'must be a multiaddr such as /ip4/0.0.0.0/tcp/4001')
@@ -131,7 +136,11 @@ export const configSchema = z.strictObject({
   tasks: z
     .array(task)
     .min(1)
-    .default([{ name: 'basic_arithmetic' }, { name: 'base_conversion' }, { name: 'fraction_simplification' }])
+    .default([
+      { name: 'basic_arithmetic', difficulty: 1 },
+      { name: 'base_conversion', difficulty: 0 },
+      { name: 'fraction_simplification', difficulty: 1 },
+    ])
     .describe('what it learns'),
   rollout: rollout.prefault({}).describe('how answers are sampled'),
   training: training.prefault({}).describe('how it learns'),

@@ -13,7 +13,10 @@ export interface TrainLoopOptions {
   sizes: BatchSizes
   minibatches: number
   temperature: number
+  /** With the learning rate after the warm-up. */
   optimizer: TrainRequest['optimizer']
+  /** Optimizer steps over which the learning rate rises linearly. */
+  warmUpSteps: number
   /** This node's peer ID. */
   self: string
 }
@@ -106,7 +109,11 @@ async function trainOn(
     {
       temperature: options.temperature,
       minibatches: options.minibatches,
-      optimizer: options.optimizer,
+      optimizer: {
+        ...options.optimizer,
+        learningRate:
+          options.optimizer.learningRate * Math.min(1, (version + 1) / Math.max(1, options.warmUpSteps)),
+      },
       self: options.self,
       lineage,
       version,

@@ -21,8 +21,3 @@ export function anchorLogprob(anchor: Anchor): Expression {
 
 /** pi_theta / pi_anchor of the token. */
 export const anchoredRatio = (anchor: Anchor): Expression => ratio(LOGPROB, anchorLogprob(anchor))
-
-/** Mean over the row's masked tokens; 0 for a row that is only padding, where rowMean divides by 0 and its gradient too. */
-export function rowAverage(of: Expression, mask: Expression = column('mask')): Expression {
-  return div(rowSum(of), max(rowSum(mask), 1))
-}

@@ -4,9 +4,20 @@
 // and at -low where it is negative, 0.4 each, before their mean is taken; one outlying token then cannot carry a row.
 
 import { z } from 'zod'
-import { exp, greater, less, max, min, mul, neg, sub, where } from '../../protocol/plugin/expression.ts'
+import {
+  exp,
+  greater,
+  less,
+  max,
+  min,
+  mul,
+  neg,
+  rowMean,
+  sub,
+  where,
+} from '../../protocol/plugin/expression.ts'
 import { type Correction, definePlugin } from '../../protocol/plugin/index.ts'
-import { ADVANTAGE, anchorLogprob, anchorSetting, LOGPROB, rowAverage } from './anchors.ts'
+import { ADVANTAGE, anchorLogprob, anchorSetting, LOGPROB } from './anchors.ts'
 
 const settings = z.strictObject({
   low: z.number().positive().default(0.4),
@@ -26,7 +37,7 @@ export default definePlugin({
       const gains = greater(ADVANTAGE, 0)
       const clipped = where(gains, min(drift, high), max(drift, -low))
       // What the clip does not bound, ratios far on the harmless side, the mean's own cut at 20 does.
-      const ratio = exp(max(min(rowAverage(clipped), 20), -20))
+      const ratio = exp(max(min(rowMean(clipped), 20), -20))
       return {
         loss: neg(mul(ADVANTAGE, ratio)),
         metrics: {

@@ -14,11 +14,12 @@ import {
   min,
   mul,
   neg,
+  rowMean,
   sub,
   where,
 } from '../../protocol/plugin/expression.ts'
 import { type Correction, definePlugin } from '../../protocol/plugin/index.ts'
-import { ADVANTAGE, anchorLogprob, anchorSetting, LOGPROB, rowAverage } from './anchors.ts'
+import { ADVANTAGE, anchorLogprob, anchorSetting, LOGPROB } from './anchors.ts'
 
 const settings = z.strictObject({
   low: z.number().positive().max(1).default(3e-4),
@@ -34,7 +35,7 @@ export default definePlugin({
   settings,
   create: ({ low, high, anchor }) => ({
     correct(): Correction {
-      const drift = rowAverage(sub(LOGPROB, anchorLogprob(anchor)))
+      const drift = rowMean(sub(LOGPROB, anchorLogprob(anchor)))
       // The second half is 0 in value and carries the token's gradient.
       const logRatio = add(detach(drift), sub(LOGPROB, detach(LOGPROB)))
       const ratio = exp(min(logRatio, 10))

@@ -15,12 +15,13 @@ import {
   mul,
   not,
   ratio,
+  rowMean,
   rowSum,
   sub,
   where,
 } from '../../protocol/plugin/expression.ts'
 import { type Correction, definePlugin } from '../../protocol/plugin/index.ts'
-import { KNOWN, rowAverage } from './anchors.ts'
+import { KNOWN } from './anchors.ts'
 
 const settings = z.strictObject({
   level: z.enum(['token', 'sequence', 'geometric']).default('token'),
@@ -42,7 +43,7 @@ export default definePlugin({
       const gap = where(KNOWN, sub(column('proximal'), column('behaviour')), 0)
       const total = rowSum(gap)
       // Over the known tokens; a row with none has a mean of 0.
-      const average = rowAverage(gap, KNOWN)
+      const average = rowMean(gap, KNOWN)
       const compared = ratio(level === 'token' ? gap : level === 'sequence' ? total : average, 0)
       const inside = not(max(less(compared, low), greater(compared, high)))
       const correction: Correction = {

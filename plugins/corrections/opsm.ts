@@ -5,9 +5,19 @@
 // The row's own advantage decides where advantages differ by token: their mean.
 
 import { z } from 'zod'
-import { column, detach, greater, less, mul, not, sub, where } from '../../protocol/plugin/expression.ts'
+import {
+  column,
+  detach,
+  greater,
+  less,
+  mul,
+  not,
+  rowMean,
+  sub,
+  where,
+} from '../../protocol/plugin/expression.ts'
 import { type Correction, definePlugin } from '../../protocol/plugin/index.ts'
-import { ADVANTAGE, KNOWN, LOGPROB, rowAverage } from './anchors.ts'
+import { ADVANTAGE, KNOWN, LOGPROB } from './anchors.ts'
 
 export default definePlugin({
   name: 'opsm',
@@ -18,8 +28,8 @@ export default definePlugin({
   create: ({ delta }) => ({
     correct(): Correction {
       const gap = where(KNOWN, sub(column('behaviour'), detach(LOGPROB)), 0)
-      const drift = rowAverage(gap, KNOWN)
-      const dropped = mul(less(rowAverage(ADVANTAGE), 0), greater(drift, delta))
+      const drift = rowMean(gap, KNOWN)
+      const dropped = mul(less(rowMean(ADVANTAGE), 0), greater(drift, delta))
       return { mask: not(dropped), metrics: { dropped } }
     },
   }),

@@ -79,7 +79,9 @@ export function createOnnxEngine({ threads, microBatchTokens, maxSessions }: Onn
   }
   return {
     info,
-    open: (request) => call({ method: 'open', request }),
+    // Callers may hand in more than the request, such as a whole model, of which not everything can travel.
+    open: ({ spec, weights, optimizer }) =>
+      call({ method: 'open', request: { spec, weights, ...(optimizer ? { optimizer } : {}) } }),
     generate: (request, { signal } = {}) => call({ method: 'generate', request }, signal),
     score: (request) => call({ method: 'score', request }),
     train: (request) => call({ method: 'train', request }),
