@@ -77,7 +77,6 @@ export class BulkOffers {
       const messages = lpStream(stream, { maxDataLength: MAX_BULK_REQUEST_BYTES, maxBufferSize: 64 << 10 })
       const timeout = () => ({ signal: AbortSignal.timeout(STEP_TIMEOUT_MS) })
       let entry: Entry | undefined
-      const buffer = Buffer.allocUnsafe(CHUNK_BYTES)
       for (;;) {
         const request = decodeBulkRequest((await messages.read(timeout())).subarray())
         if ('manifest' in request) {
@@ -91,9 +90,10 @@ export class BulkOffers {
           continue
         }
         if (!entry || !file || request.chunk >= entry.chunks) throw new Error('no such chunk')
-        const { bytesRead } = await file.read(buffer, 0, CHUNK_BYTES, request.chunk * CHUNK_BYTES)
-        // A copy, since what is written may be sent after the next chunk has been read.
-        await messages.write(Uint8Array.from(buffer.subarray(0, bytesRead)), timeout())
+        // A buffer of its own, since what is written may be sent after the next chunk has been read.
+        const chunk = new Uint8Array(CHUNK_BYTES)
+        const { bytesRead } = await file.read(chunk, 0, CHUNK_BYTES, request.chunk * CHUNK_BYTES)
+        await messages.write(chunk.subarray(0, bytesRead), timeout())
         this.bytesSent += bytesRead
       }
     } catch (error) {

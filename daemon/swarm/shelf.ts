@@ -35,7 +35,7 @@ export class Shelf {
     const hash = hashOf(frame)
     if (this.entries.has(hash)) return hash
     // A copy: gossip's buffers are slices of larger ones that would be held with them.
-    this.entries.set(hash, { bytes: Uint8Array.from(frame), task, at: this.clock.now() })
+    this.entries.set(hash, { bytes: new Uint8Array(frame), task, at: this.clock.now() })
     this.bytes += frame.length
     const oldest = this.clock.now() - KEEP_MS
     for (const [key, entry] of this.entries) {

@@ -11,6 +11,7 @@ export type Order =
   | { do: 'join'; node: number; target: string }
   | { do: 'publish'; node: number; seed: number; bytes: number }
   | { do: 'report'; node: number }
+  | { do: 'offer'; node: number; path: string }
   | { do: 'key' }
 
 export type Report =
@@ -28,6 +29,7 @@ export type Report =
       rss: number
       cpuMs: number
     }
+  | { kind: 'offered'; node: number; id: string }
   | { kind: 'key'; pem: string }
   | { kind: 'failed'; what: string; error: string }
 
@@ -59,6 +61,10 @@ async function obey(order: Order): Promise<void> {
   if (!nodes.has(order.node)) return
   const { swarm, events } = nodes.get(order.node)!
   events.length = 0
+  if (order.do === 'offer') {
+    const { id } = await swarm.offer({ path: order.path })
+    return void say({ kind: 'offered', node: order.node, id })
+  }
   if (order.do === 'join') {
     const from = performance.now()
     const { state } = await swarm.join(order.target, { signal: AbortSignal.timeout(30_000) })

@@ -155,7 +155,7 @@ async function run(name: string, seconds: number): Promise<number | undefined> {
   const { there, of } = caughtUp(began)
   missing += of - there
   console.log(
-    `${name}${seconds ? ` ${seconds} s` : ''}: ${took === undefined ? 'DEAF after 60 s' : `${round(took, 2)} s`}`,
+    `${name}${seconds ? ` ${seconds} s` : ''}: ${took === undefined ? 'DEAF after 60 s' : `${round(took, 2)} s`}; after 10 s it has ${there} of ${of} groups written meanwhile`,
   )
   if (took === undefined)
     for (const node of NODES) {
