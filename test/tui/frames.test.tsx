@@ -1,4 +1,6 @@
 import { PassThrough } from 'node:stream'
+import { setFlagsFromString } from 'node:v8'
+import { runInNewContext } from 'node:vm'
 import { render } from 'ink'
 import { afterEach, describe, expect, test } from 'vitest'
 import type { Snapshot } from '../../protocol/api/index.ts'
@@ -216,6 +218,27 @@ test('no row flashes while numbers change', async () => {
   }
   expect(await screen.emulator.flashes()).toBe(0)
   expect((await screen.emulator.text())[0]).toContain('step 220')
+})
+
+test('memory stays flat over many updates', async () => {
+  setFlagsFromString('--expose-gc')
+  const collect = runInNewContext('gc') as () => void
+  const node = createScriptedNode()
+  node.advance(300)
+  const screen = await show({ columns: 100, rows: 30, snapshot: node.snapshot })
+  const update = async (times: number) => {
+    for (let i = 0; i < times; i++) {
+      node.advance(1)
+      screen.client.push({ v: 1, id: 0, time: 0, type: 'snapshot', snapshot: node.snapshot() })
+      await new Promise((resolve) => setImmediate(resolve))
+    }
+    await screen.emulator.text()
+    collect()
+    return process.memoryUsage().heapUsed
+  }
+  const before = await update(60)
+  const after = await update(150)
+  expect(after - before).toBeLessThan(4e6)
 })
 
 test('nothing is written when nothing has changed', async () => {

@@ -18,6 +18,16 @@ const screen = (): string => tmux('capture-pane', '-p', '-t', 'top')
 const sees = (what: RegExp) =>
   until(() => what.test(screen()), 15_000).catch(() => expect(screen()).toMatch(what))
 
+/** Key, and what stands on that tab; back on the first one at the end. */
+const TABS = [
+  ['2', /\[2 Swarm\][\s\S]*Peers {2}1 of 1/],
+  ['3', /\[3 Roll[\s\S]*QUESTION/],
+  ['4', /\[4 Train[\s\S]*mismatch KL/],
+  ['5', /\[5 Plug[\s\S]*grpo/],
+  ['6', /\[6 Logs\][\s\S]*checkpoint saved/],
+  ['1', /\[1 Over[\s\S]*Learning/],
+] as const
+
 let home = ''
 let daemon: ChildProcess
 
@@ -74,6 +84,12 @@ describe.skipIf(!installed)('in tmux', () => {
       const lines = screen().trimEnd().split('\n')
       expect(lines).toHaveLength(rows)
       expect(screen().split('TRAINING').length - 1).toBe(1)
+      if (rows < 24) continue
+      for (const [key, mark] of TABS) {
+        tmux('send-keys', '-t', 'top', key)
+        await sees(mark)
+        expect(screen().trimEnd().split('\n')).toHaveLength(rows)
+      }
     }
 
     tmux('send-keys', '-t', 'top', 'C-z')

@@ -65,7 +65,7 @@ export function createStore(
   const listeners = new Set<() => void>()
   const closing = new AbortController()
   let wanted: Wanted = { series: [] }
-  let history: Snapshot[] = []
+  let history: Counts[] = []
   let lastEvent = 0
   let run: string | undefined
   let pending: Event[] = []
@@ -84,7 +84,7 @@ export function createStore(
       return
     }
     const snapshot = inert(event.snapshot)
-    history = [...history.filter((old) => snapshot.time - old.time <= RATE_WINDOW_MS), snapshot]
+    history = [...history.filter((old) => snapshot.time - old.time <= RATE_WINDOW_MS), countsOf(snapshot)]
     const events = pending.length > 0 ? [...view.events, ...pending].slice(-EVENTS_KEPT) : view.events
     pending = []
     set({
@@ -174,17 +174,36 @@ export function createStore(
   }
 }
 
-function ratesOf(history: readonly Snapshot[]): Rates {
+/** What rates are made of; a minute of whole snapshots would be megabytes. */
+interface Counts {
+  time: number
+  received: number | undefined
+  published: number | undefined
+  bytesIn: number | undefined
+  bytesOut: number | undefined
+}
+
+const countsOf = ({ time, rollouts, swarm }: Snapshot): Counts => ({
+  time,
+  received: rollouts?.received,
+  published: rollouts?.published,
+  bytesIn: swarm?.bytesIn,
+  bytesOut: swarm?.bytesOut,
+})
+
+function ratesOf(history: readonly Counts[]): Rates {
   const [first, last] = [history[0], history.at(-1)]
   if (!first || !last || last.time - first.time < 1000) return {}
   const seconds = (last.time - first.time) / 1000
-  const rate = (a: number | undefined, b: number | undefined, per: number) =>
-    a === undefined || b === undefined || b < a ? undefined : ((b - a) / seconds) * per
+  const rate = (key: Exclude<keyof Counts, 'time'>, per: number) => {
+    const [a, b] = [first[key], last[key]]
+    return a === undefined || b === undefined || b < a ? undefined : ((b - a) / seconds) * per
+  }
   const found = {
-    inPerMinute: rate(first.rollouts?.received, last.rollouts?.received, 60),
-    outPerMinute: rate(first.rollouts?.published, last.rollouts?.published, 60),
-    bytesInPerSecond: rate(first.swarm?.bytesIn, last.swarm?.bytesIn, 1),
-    bytesOutPerSecond: rate(first.swarm?.bytesOut, last.swarm?.bytesOut, 1),
+    inPerMinute: rate('received', 60),
+    outPerMinute: rate('published', 60),
+    bytesInPerSecond: rate('bytesIn', 1),
+    bytesOutPerSecond: rate('bytesOut', 1),
   }
   return Object.fromEntries(Object.entries(found).filter(([, value]) => value !== undefined)) as Rates
 }
