@@ -12,7 +12,7 @@ export interface EvaluationOptions {
   signal?: AbortSignal
 }
 
-/** Greedy and sampled accuracy of the sampler's weights as they are when the call begins. */
+/** Sampled and greedy accuracy of the sampler's weights as they are when the call begins. */
 export async function evaluatePolicy(
   options: EvaluationOptions,
   { policy, tasks, now }: { policy: LivePolicy; tasks: TaskBook; now: () => number },
@@ -20,17 +20,17 @@ export async function evaluatePolicy(
   const { version } = policy.reference()
   const by = { engine: policy.sampler, tokenizer: policy.model.tokenizer, tasks }
   // Both are asked at once, so that no update of the weights comes between them.
-  const [greedy, sampled] = await Promise.all([
-    evaluate({ ...options, temperature: 0 }, by),
+  const [sampled, greedy] = await Promise.all([
     evaluate({ ...options, temperature: 1 }, by),
+    evaluate({ ...options, temperature: 0 }, by),
   ])
   return {
     time: now(),
     step: version,
     version,
-    ...summary(greedy),
-    sampled: summary(sampled),
-    prompts: greedy.reduce((sum, { prompts }) => sum + prompts, 0),
+    ...summary(sampled),
+    greedy: summary(greedy),
+    prompts: sampled.reduce((sum, { prompts }) => sum + prompts, 0),
   }
 }
 

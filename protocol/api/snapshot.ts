@@ -121,11 +121,14 @@ export interface Evaluation {
   time: number
   step: number
   version: number
-  /** Held-out accuracy of the most likely answer (temperature 0), the mean over tasks, 0 to 1. */
+  /**
+   * Held-out accuracy of the policy as it samples, at temperature 1: what training raises. The mean over tasks of one
+   * answer a prompt, 0 to 1.
+   */
   accuracy: number
   tasks: Record<string, number>
-  /** The same for one sampled answer a prompt, at temperature 1. */
-  sampled?: { accuracy: number; tasks: Record<string, number> }
+  /** The same for the most likely answer, at temperature 0. */
+  greedy?: { accuracy: number; tasks: Record<string, number> }
   /** Prompts asked over all tasks. */
   prompts: number
 }

@@ -1,0 +1,92 @@
+// A real daemon for an experiment: started, watched through its control socket, stopped.
+
+import { spawn } from 'node:child_process'
+import { request } from 'node:http'
+import { join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { fileURLToPath } from 'node:url'
+import type { Evaluation, Snapshot } from '../../protocol/api/index.ts'
+
+export interface NodeProcess {
+  snapshot(): Promise<Snapshot>
+  evaluate(promptsPerTask: number): Promise<Evaluation>
+  join(target: string): Promise<void>
+  stop(): Promise<void>
+  exited(): boolean
+  output(): string
+}
+
+const ROOT = fileURLToPath(new URL('../..', import.meta.url))
+
+/** Resolves when the node answers. */
+export async function startNode(home: string, args: readonly string[] = []): Promise<NodeProcess> {
+  const child = spawn(
+    process.execPath,
+    ['--import', 'tsx', join(ROOT, 'daemon/cli/waggle.ts'), 'up', '--home', home, ...args],
+    {
+      cwd: ROOT,
+      stdio: ['ignore', 'pipe', 'pipe'],
+    },
+  )
+  let output = ''
+  let exited = false
+  const done = new Promise<void>((resolve) => child.once('exit', () => resolve()))
+  child.once('exit', () => {
+    exited = true
+  })
+  for (const stream of [child.stdout, child.stderr]) {
+    stream.on('data', (piece: Buffer) => {
+      output = (output + piece.toString()).slice(-20_000)
+    })
+  }
+  process.once('exit', () => child.kill('SIGKILL'))
+  const socketPath = join(home, 'control.sock')
+  const call = <T>(method: string, path: string, body?: unknown): Promise<T> =>
+    new Promise((resolve, reject) => {
+      const sent = request(
+        {
+          socketPath,
+          method,
+          path,
+          headers: body === undefined ? {} : { 'content-type': 'application/json' },
+        },
+        (answer) => {
+          let text = ''
+          answer.on('data', (piece: Buffer) => {
+            text += piece.toString()
+          })
+          answer.on('end', () => {
+            if (answer.statusCode === 200) resolve(JSON.parse(text) as T)
+            else reject(new Error(`${path}: ${answer.statusCode} ${text}`))
+          })
+        },
+      )
+      sent.on('error', reject)
+      sent.end(body === undefined ? undefined : JSON.stringify(body))
+    })
+  for (let attempt = 0; ; attempt++) {
+    if (exited) throw new Error(`the node stopped:\n${output}`)
+    if (
+      await call('GET', '/v1/health').then(
+        () => true,
+        () => false,
+      )
+    )
+      break
+    if (attempt > 600) throw new Error(`the node does not answer:\n${output}`)
+    await sleep(200)
+  }
+  return {
+    snapshot: () => call('GET', '/v1/snapshot'),
+    evaluate: (promptsPerTask) => call('POST', '/v1/eval', { promptsPerTask }),
+    async join(target) {
+      await call('POST', '/v1/join', { target })
+    },
+    async stop() {
+      child.kill('SIGTERM')
+      await done
+    },
+    exited: () => exited,
+    output: () => output,
+  }
+}

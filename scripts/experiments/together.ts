@@ -1,0 +1,53 @@
+// Do two nodes learn from each other's rollouts? `npm run -s experiment:together [-- --minutes 5]`
+//
+// Two daemons with empty homes on this machine; the second is given nothing but the first one's peer ID. After some
+// minutes prints what each received, verified and trained on, how fast they found each other, and their accuracy.
+
+import { mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { availableParallelism, cpus, tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { parseArgs } from 'node:util'
+import { startNode } from './node-process.ts'
+
+const { values: flags } = parseArgs({ options: { minutes: { type: 'string', default: '5' } } })
+const homes = [await mkdtemp(join(tmpdir(), 'waggle-a-')), await mkdtemp(join(tmpdir(), 'waggle-b-'))]
+for (const home of homes) {
+  await writeFile(
+    join(home, 'config.toml'),
+    `[swarm]\nlisten = ["/ip4/127.0.0.1/tcp/0"]\n[eval]\nprompts_per_task = 200\n`,
+  )
+}
+const first = await startNode(homes[0]!)
+const second = await startNode(homes[1]!)
+const { node } = await first.snapshot()
+const asked = Date.now()
+await second.join(node.peerId)
+const joinedMs = Date.now() - asked
+let firstGroupMs: number | undefined
+while (Date.now() - asked < Number(flags.minutes) * 60_000) {
+  await sleep(200)
+  if (firstGroupMs === undefined && ((await second.snapshot()).rollouts?.verified ?? 0) > 0)
+    firstGroupMs = Date.now() - asked
+}
+console.log(`${cpus()[0]?.model}, ${availableParallelism()} cores for both nodes, Node ${process.version}`)
+console.log(
+  `joined by peer ID in ${joinedMs} ms, first foreign group verified after ${((firstGroupMs ?? Number.NaN) / 1000).toFixed(1)} s`,
+)
+console.log(
+  '| node | step | published | received | verified | foreign groups trained on | refused | sampled: start | end | greedy: start | end |',
+)
+console.log(`|${'---|'.repeat(11)}`)
+const percent = (share: number | undefined): string =>
+  share === undefined ? '' : `${(100 * share).toFixed(1)} %`
+for (const [i, process] of [first, second].entries()) {
+  const last = await process.evaluate(200)
+  const { rollouts, training, evaluations } = await process.snapshot()
+  const refused = Object.values(rollouts?.refused ?? {}).reduce((a, b) => a + b, 0)
+  const [start] = evaluations ?? []
+  console.log(
+    `| ${'ab'[i]} | ${training?.step} | ${rollouts?.published} | ${rollouts?.received} | ${rollouts?.verified} | ${rollouts?.trainedForeign} | ${refused} | ${percent(start?.accuracy)} | ${percent(last.accuracy)} | ${percent(start?.greedy?.accuracy)} | ${percent(last.greedy?.accuracy)} |`,
+  )
+}
+await Promise.all([first.stop(), second.stop()])
+for (const home of homes) await rm(home, { recursive: true })
