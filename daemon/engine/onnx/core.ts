@@ -2,22 +2,17 @@
 // `worker.ts` puts it into a thread; `index.ts` is what the daemon uses.
 
 import { WaggleError } from '../../../protocol/errors.ts'
+import type { Core } from '../core.ts'
 import { type DecoderSpec, parameterShapes, type Weights } from '../decoder.ts'
-import type {
-  GenerateRequest,
-  OpenRequest,
-  OptimizerState,
-  Sample,
-  Score,
-  ScoreRequest,
-  TrainReport,
-  TrainRequest,
-} from '../engine.ts'
+import type { Score, TrainRequest } from '../engine.ts'
+import { checkSequences, columnOf, copyChecked } from '../inputs.ts'
 import type { Bindings } from './dimension.ts'
 import { generate } from './generate.ts'
 import { type MicroBatch, type PackedBatch, pack, plan } from './plan.ts'
 import { createRuntime, type Data, type Runtime } from './runtime.ts'
 import { buildAccumulate, buildApply, buildScore, buildStep, OPTIMIZER_SCALARS } from './training.ts'
+
+export type { Core }
 
 export interface CoreOptions {
   threads: number
@@ -37,17 +32,6 @@ interface State {
   /** Where the next step writes; swapped with the three above when it is applied. */
   spare: { weights: Weights; first: Weights; second: Weights } | undefined
   steps: number
-}
-
-export interface Core {
-  open(request: OpenRequest): Promise<void>
-  generate(request: GenerateRequest, isAborted: () => boolean): Promise<Sample[]>
-  score(request: ScoreRequest): Promise<Score[]>
-  train(request: TrainRequest): Promise<TrainReport>
-  weights(): Weights
-  setWeights(weights: Weights): void
-  optimizer(): OptimizerState
-  close(): Promise<void>
 }
 
 export function createCore({ threads, microBatchTokens = 2048, maxSessions = 48, now }: CoreOptions): Core {
@@ -90,7 +74,7 @@ export function createCore({ threads, microBatchTokens = 2048, maxSessions = 48,
     async score({ sequences, temperature }) {
       const { spec, weights } = opened()
       const scores: Score[] = new Array(sequences.length)
-      checkLengths(sequences, spec)
+      checkSequences(sequences, spec)
       for (const batch of plan(sequences, { tokens: microBatchTokens })) {
         const { shape } = batch
         const graph = await runtime.compile('score', () => buildScore(spec))
@@ -115,7 +99,7 @@ export function createCore({ threads, microBatchTokens = 2048, maxSessions = 48,
       const { spec } = current
       const { sequences, objective, temperature, denominator } = request
       const started = now()
-      checkLengths(sequences, spec)
+      checkSequences(sequences, spec)
       const columns = [
         ...new Set(['mask', ...sequences.flatMap(({ columns }) => Object.keys(columns))]),
       ].sort()
@@ -264,20 +248,12 @@ function fillColumns(
   for (const column of columns) {
     const table = column === 'mask' ? packed.mask.slice() : new Float32Array(packed.mask.length)
     forEachRow(batch, (member, row) => {
-      const { completion, columns: given } = sequences[member]!
-      const values = given[column]
-      if (values === undefined) {
-        if (column !== 'mask') throw new WaggleError('E_ENGINE', `a sequence lacks the column "${column}"`)
-        return
-      }
+      const values = columnOf(sequences[member]!, column)
+      if (values === undefined) return
       const start = row * shape.segment
-      if (typeof values === 'number') table.fill(values, start, start + completion.length)
-      else if (values.length === completion.length) table.set(values, start)
-      else
-        throw new WaggleError(
-          'E_ENGINE',
-          `column "${column}" has ${values.length} values for ${completion.length} tokens`,
-        )
+      const { length } = sequences[member]!.completion
+      if (typeof values === 'number') table.fill(values, start, start + length)
+      else table.set(values, start)
     })
     filled[`column.${column}`] = table
   }
@@ -295,33 +271,6 @@ function optimizerScalars(options: TrainRequest['optimizer'], step: number): Rec
   )
 }
 
-function checkLengths(
-  sequences: readonly { conditioning: Int32Array; completion: Int32Array }[],
-  spec: DecoderSpec,
-): void {
-  for (const { conditioning, completion } of sequences) {
-    if (conditioning.length === 0 || completion.length === 0) {
-      throw new WaggleError('E_ENGINE', 'a sequence has an empty conditioning or completion')
-    }
-    const length = conditioning.length + completion.length
-    if (length > spec.contextLength) {
-      throw new WaggleError(
-        'E_ENGINE',
-        `a sequence of ${length} tokens exceeds the context of ${spec.contextLength}`,
-      )
-    }
-    for (const tokens of [conditioning, completion]) {
-      for (const token of tokens) {
-        if (token < 0 || token >= spec.vocabulary)
-          throw new WaggleError(
-            'E_ENGINE',
-            `token id ${token} is outside the vocabulary of ${spec.vocabulary}`,
-          )
-      }
-    }
-  }
-}
-
 function zeros(shapes: ReadonlyMap<string, number[]>): Weights {
   return Object.fromEntries(
     [...shapes].map(([name, shape]) => [name, new Float32Array(shape.reduce((a, b) => a * b, 1))]),
@@ -330,21 +279,4 @@ function zeros(shapes: ReadonlyMap<string, number[]>): Weights {
 
 function copy(weights: Weights): Weights {
   return Object.fromEntries(Object.entries(weights).map(([name, values]) => [name, values.slice()]))
-}
-
-function copyChecked(weights: Weights, shapes: ReadonlyMap<string, number[]>, what: string): Weights {
-  const copies: Weights = {}
-  for (const [name, shape] of shapes) {
-    const values = weights[name]
-    const size = shape.reduce((a, b) => a * b, 1)
-    if (!values) throw new WaggleError('E_MODEL', `the ${what} lack the tensor "${name}"`)
-    if (values.length !== size) {
-      throw new WaggleError(
-        'E_MODEL',
-        `tensor "${name}" of the ${what} has ${values.length} elements, [${shape.join(', ')}] needs ${size}`,
-      )
-    }
-    copies[name] = values.slice()
-  }
-  return copies
 }

@@ -4,7 +4,8 @@
 import { WaggleError } from '../../../protocol/errors.ts'
 import type { DecoderSpec } from '../decoder.ts'
 import type { GenerateRequest, Sample } from '../engine.ts'
-import { draw, uniformAt } from './random.ts'
+import { checkPrompts } from '../inputs.ts'
+import { draw, uniformAt } from '../random.ts'
 import type { CompiledGraph, Data, Runtime } from './runtime.ts'
 import { buildDecode, buildPrefill } from './sampling.ts'
 
@@ -51,18 +52,7 @@ export async function generate(
   const { samples, maxNewTokens, temperature } = request
   const stops = new Set(request.stopTokens)
   const { vocabulary, layers, kvHeads, headWidth } = spec
-  const longest = Math.max(0, ...samples.map((sample) => sample.prompt.length))
-  if (samples.some((sample) => sample.prompt.length === 0))
-    throw new WaggleError('E_ENGINE', 'a prompt is empty')
-  if (longest + maxNewTokens > spec.contextLength) {
-    throw new WaggleError(
-      'E_ENGINE',
-      `a prompt of ${longest} tokens and ${maxNewTokens} new ones exceed the context of ${spec.contextLength}`,
-      {
-        hint: 'Lower model.max_completion_tokens or use shorter prompts.',
-      },
-    )
-  }
+  const longest = checkPrompts(request, spec)
   const results: Sample[] = new Array(samples.length)
   const work = new Float64Array(vocabulary)
   const capacity = longest + maxNewTokens

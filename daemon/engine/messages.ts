@@ -1,14 +1,12 @@
-// What the daemon's thread and the engine's thread say to each other.
+// What the daemon's thread and an engine's thread say to each other.
 
 import type { MessagePort } from 'node:worker_threads'
-import type { ErrorCode } from '../../../protocol/errors.ts'
-import type { Weights } from '../decoder.ts'
-import type { GenerateRequest, OpenRequest, ScoreRequest, TrainRequest } from '../engine.ts'
+import type { ErrorCode } from '../../protocol/errors.ts'
+import type { Weights } from './decoder.ts'
+import type { GenerateRequest, OpenRequest, ScoreRequest, TrainRequest } from './engine.ts'
 
-export interface WorkerOptions {
-  threads: number
-  microBatchTokens?: number
-  maxSessions?: number
+export interface WorkerInput<Options> {
+  options: Options
   /** Ids of generate calls that are to end early. */
   aborts: MessagePort
 }
@@ -19,7 +17,8 @@ export type WorkerCall = { id: number } & (
   | { method: 'score'; request: ScoreRequest }
   | { method: 'train'; request: TrainRequest }
   | { method: 'setWeights'; request: Weights }
-  | { method: 'weights' | 'optimizer' | 'close'; request?: undefined }
+  /** `start` gives what the core found out about its device, once it runs. */
+  | { method: 'start' | 'weights' | 'optimizer' | 'close'; request?: undefined }
 )
 
 export interface WorkerReply {

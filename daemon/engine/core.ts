@@ -1,0 +1,26 @@
+// What an engine's thread serves: the calls of the contract (`engine.ts`), seen from inside the thread. Each engine
+// implements it in its own `core.ts`; `worker.ts` serves it, and `proxy.ts` is what the daemon's thread holds.
+
+import type { Weights } from './decoder.ts'
+import type {
+  GenerateRequest,
+  OpenRequest,
+  OptimizerState,
+  Sample,
+  Score,
+  ScoreRequest,
+  TrainReport,
+  TrainRequest,
+} from './engine.ts'
+
+export interface Core {
+  open(request: OpenRequest): Promise<void>
+  generate(request: GenerateRequest, isAborted: () => boolean): Promise<Sample[]>
+  score(request: ScoreRequest): Promise<Score[]>
+  train(request: TrainRequest): Promise<TrainReport>
+  /** A copy, which the caller may keep or transfer. */
+  weights(): Weights
+  setWeights(weights: Weights): void
+  optimizer(): OptimizerState
+  close(): Promise<void>
+}

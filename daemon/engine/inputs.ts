@@ -1,0 +1,84 @@
+// What every engine checks of its input, and says in the same words whichever engine it is.
+
+import { WaggleError } from '../../protocol/errors.ts'
+import type { DecoderSpec, Weights } from './decoder.ts'
+import type { GenerateRequest, TrainSequence } from './engine.ts'
+
+export function checkSequences(
+  sequences: readonly { conditioning: Int32Array; completion: Int32Array }[],
+  spec: DecoderSpec,
+): void {
+  for (const { conditioning, completion } of sequences) {
+    if (conditioning.length === 0 || completion.length === 0) {
+      throw new WaggleError('E_ENGINE', 'a sequence has an empty conditioning or completion')
+    }
+    const length = conditioning.length + completion.length
+    if (length > spec.contextLength) {
+      throw new WaggleError(
+        'E_ENGINE',
+        `a sequence of ${length} tokens exceeds the context of ${spec.contextLength}`,
+      )
+    }
+    checkTokens(conditioning, spec)
+    checkTokens(completion, spec)
+  }
+}
+
+function checkTokens(tokens: Int32Array, { vocabulary }: DecoderSpec): void {
+  for (const token of tokens) {
+    if (token < 0 || token >= vocabulary)
+      throw new WaggleError('E_ENGINE', `token id ${token} is outside the vocabulary of ${vocabulary}`)
+  }
+}
+
+/** Gives the longest prompt's length. */
+export function checkPrompts({ samples, maxNewTokens }: GenerateRequest, spec: DecoderSpec): number {
+  let longest = 0
+  for (const { prompt } of samples) {
+    if (prompt.length === 0) throw new WaggleError('E_ENGINE', 'a prompt is empty')
+    checkTokens(prompt, spec)
+    longest = Math.max(longest, prompt.length)
+  }
+  if (longest + maxNewTokens > spec.contextLength) {
+    throw new WaggleError(
+      'E_ENGINE',
+      `a prompt of ${longest} tokens and ${maxNewTokens} new ones exceed the context of ${spec.contextLength}`,
+      { hint: 'Lower model.max_completion_tokens or use shorter prompts.' },
+    )
+  }
+  return longest
+}
+
+/** A sequence's values of a column; undefined for a mask that was not given, which is all ones. */
+export function columnOf(
+  { completion, columns }: TrainSequence,
+  column: string,
+): Float32Array | number | undefined {
+  const values = columns[column]
+  if (values === undefined && column !== 'mask')
+    throw new WaggleError('E_ENGINE', `a sequence lacks the column "${column}"`)
+  if (typeof values === 'object' && values.length !== completion.length)
+    throw new WaggleError(
+      'E_ENGINE',
+      `column "${column}" has ${values.length} values for ${completion.length} tokens`,
+    )
+  return values
+}
+
+/** Copies of exactly the tensors that a model has. */
+export function copyChecked(weights: Weights, shapes: ReadonlyMap<string, number[]>, what: string): Weights {
+  const copies: Weights = {}
+  for (const [name, shape] of shapes) {
+    const values = weights[name]
+    const size = shape.reduce((a, b) => a * b, 1)
+    if (!values) throw new WaggleError('E_MODEL', `the ${what} lack the tensor "${name}"`)
+    if (values.length !== size) {
+      throw new WaggleError(
+        'E_MODEL',
+        `tensor "${name}" of the ${what} has ${values.length} elements, [${shape.join(', ')}] needs ${size}`,
+      )
+    }
+    copies[name] = values.slice()
+  }
+  return copies
+}

@@ -1,0 +1,98 @@
+// An engine's thread: serves one call after another. Aborts arrive on a port of their own that a running call polls,
+// since it keeps the thread's event loop busy. Each engine's own `worker.ts` says which core is served.
+
+import { parentPort, receiveMessageOnPort, workerData } from 'node:worker_threads'
+import { WaggleError } from '../../protocol/errors.ts'
+import type { Core } from './core.ts'
+import type { Weights } from './decoder.ts'
+import type { EngineInfo } from './engine.ts'
+import type { WorkerCall, WorkerInput, WorkerReply } from './messages.ts'
+
+export interface Started {
+  core: Core
+  /** Only where the thread finds out itself what it runs on. */
+  info?: EngineInfo
+}
+
+/** A start that fails is reported to every call. */
+export function serveCore<Options>(start: (options: Options) => Started | Promise<Started>): void {
+  const { options, aborts } = workerData as WorkerInput<Options>
+  const port = parentPort!
+  const started = Promise.resolve().then(() => start(options))
+
+  const aborted = new Set<number>()
+  const isAborted = (id: number): boolean => {
+    for (let next = receiveMessageOnPort(aborts); next; next = receiveMessageOnPort(aborts)) {
+      aborted.add(next.message as number)
+    }
+    return aborted.has(id)
+  }
+
+  const serve = async (call: WorkerCall): Promise<void> => {
+    try {
+      const { core, info } = await started
+      const value = call.method === 'start' ? info : await perform(core, call, () => isAborted(call.id))
+      port.postMessage({ id: call.id, value } satisfies WorkerReply, buffersOf(value))
+    } catch (error) {
+      const known = error instanceof WaggleError
+      port.postMessage({
+        id: call.id,
+        error: {
+          code: known ? error.code : 'E_ENGINE',
+          message: error instanceof Error ? error.message : String(error),
+          hint: known ? error.hint : undefined,
+        },
+      } satisfies WorkerReply)
+    }
+  }
+
+  let queue: Promise<void> = started.then(
+    () => undefined,
+    () => undefined,
+  )
+  port.on('message', (call: WorkerCall) => {
+    queue = queue.then(() => serve(call))
+  })
+}
+
+function perform(
+  core: Core,
+  call: Exclude<WorkerCall, { method: 'start' }>,
+  isAborted: () => boolean,
+): unknown {
+  switch (call.method) {
+    case 'open':
+      return core.open(call.request)
+    case 'generate':
+      return core.generate(call.request, isAborted)
+    case 'score':
+      return core.score(call.request)
+    case 'train':
+      return core.train(call.request)
+    case 'weights':
+      return core.weights()
+    case 'setWeights':
+      return core.setWeights(call.request as Weights)
+    case 'optimizer':
+      return core.optimizer()
+    case 'close':
+      return core.close()
+    default:
+      call.method satisfies 'start'
+      return undefined
+  }
+}
+
+/** Results are fresh arrays: their memory moves to the caller instead of being copied. */
+function buffersOf(value: unknown): ArrayBuffer[] {
+  const found = new Set<ArrayBuffer>()
+  const visit = (part: unknown): void => {
+    if (ArrayBuffer.isView(part)) {
+      if (part.buffer instanceof ArrayBuffer && part.byteLength === part.buffer.byteLength)
+        found.add(part.buffer)
+    } else if (Array.isArray(part)) for (const item of part) visit(item)
+    else if (part !== null && typeof part === 'object') for (const item of Object.values(part)) visit(item)
+  }
+  visit(value)
+  return [...found]
+}
