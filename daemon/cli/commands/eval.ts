@@ -22,9 +22,17 @@ export async function run(context: Context): Promise<number> {
     context.out(JSON.stringify({ v: 1, ...result }))
     return 0
   }
-  const rows = Object.entries(result.tasks).map(([task, accuracy]) => [safeText(task), percent(accuracy)])
-  for (const line of tableText(['TASK', 'ACCURACY'], [...rows, ['mean', percent(result.accuracy)]]))
-    context.out(line)
+  const { greedy } = result
+  const row = (name: string, accuracy: number, mostLikely: number | undefined): string[] => [
+    name,
+    percent(accuracy),
+    ...(greedy ? [percent(mostLikely)] : []),
+  ]
+  const rows = Object.entries(result.tasks).map(([task, accuracy]) =>
+    row(safeText(task), accuracy, greedy?.tasks[task]),
+  )
+  rows.push(row('mean', result.accuracy, greedy?.accuracy))
+  for (const line of tableText(['TASK', 'ACCURACY', ...(greedy ? ['GREEDY'] : [])], rows)) context.out(line)
   context.say(`step ${result.step}, ${result.prompts} held-out prompts`)
   return 0
 }
