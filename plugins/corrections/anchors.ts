@@ -5,7 +5,7 @@
 // the same ratio twice. Tokens whose sampler is unknown fall back on the proximal policy. estimators.md section 6.1.
 
 import { z } from 'zod'
-import { column, div, type Expression, max, ratio, rowSum, where } from '../../protocol/plugin/expression.ts'
+import { column, type Expression, ratio, where } from '../../protocol/plugin/expression.ts'
 
 export const anchorSetting = z.enum(['proximal', 'behaviour']).default('proximal')
 export type Anchor = z.infer<typeof anchorSetting>

@@ -99,7 +99,7 @@ export function evaluate(expression: Expression, columns: Record<string, ArrayLi
     if (e.op === 'rowSum') {
       const mask = columns.mask
       let sum = 0
-      for (let i = 0; i < length; i++) if (!mask || mask[i] !== 0) sum += a[i]!
+      for (let i = 0; i < length; i++) if (mask?.[i] !== 0) sum += a[i]!
       return new Float64Array(length).fill(sum)
     }
     return a.map(UNARY_MEANING[e.op as Exclude<UnaryOperation, 'rowSum'>])

@@ -60,8 +60,13 @@ const random = randomFrom(SEED)
 const tasks = TASKS.filter(({ name }) => name in DIFFICULTIES)
 
 function example(): { question: string; completion: string } {
-  let u = random()
-  const task = tasks.find(({ name }) => (u -= DIFFICULTIES[name]!.share) < 0) ?? tasks[0]!
+  const u = random()
+  let below = 0
+  const task =
+    tasks.find(({ name }) => {
+      below += DIFFICULTIES[name]!.share
+      return u < below
+    }) ?? tasks[0]!
   const { drawn } = DIFFICULTIES[task.name]!
   const difficulty = drawn[Math.floor(random() * drawn.length)]!
   const instance = task.generate({ seed: Math.floor(random() * HELD_OUT_SEED), difficulty })

@@ -9,7 +9,7 @@
 
 import { type DecoderSpec, parameterShapes, ropeTables } from '../decoder.ts'
 import { gatedSilu, linear, type Rotary, rmsNorm, rotate } from './blocks.ts'
-import { type Dimension, plus, showDimension, symbol, times, valueOf } from './dimension.ts'
+import { boundSize, type Dimension, plus, showDimension, symbol, times } from './dimension.ts'
 import { fixed, type Graph, type Value } from './graph.ts'
 import {
   add,
@@ -134,7 +134,7 @@ export function causalBias(graph: Graph, size: Dimension, repeats: number): Valu
     'float32',
     [times(repeats, size), size],
     (bindings) => {
-      const length = valueOf(size, bindings)
+      const length = boundSize(size, bindings)
       const bias = new Float32Array(repeats * length * length)
       for (let r = 0; r < repeats; r++) {
         for (let i = 0; i < length; i++)

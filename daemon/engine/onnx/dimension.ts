@@ -65,7 +65,7 @@ export function showDimension(d: Dimension): string {
 }
 
 /** The number that a size has under bindings. Throws for a symbol that is not bound. */
-export function valueOf(d: Dimension, bindings: Bindings): number {
+export function boundSize(d: Dimension, bindings: Bindings): number {
   if (typeof d === 'number') return d
   let sum = 0
   for (const [monomial, coefficient] of d.terms) {

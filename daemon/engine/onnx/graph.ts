@@ -4,7 +4,7 @@
 // than by the runtime. The graph knows no operation's meaning; `ops.ts` does, and `autodiff.ts` walks the tape.
 
 import { WaggleError } from '../../../protocol/errors.ts'
-import { type Bindings, type Dimension, sameDimension, showDimension, times, valueOf } from './dimension.ts'
+import { type Bindings, boundSize, type Dimension, sameDimension, showDimension, times } from './dimension.ts'
 import { type AttributeValue, encodeModel, type NodeProto, type TensorProto } from './proto.ts'
 
 export const ELEMENT_TYPES = { float32: 1, int32: 6, int64: 7, bool: 9 } as const
@@ -173,7 +173,7 @@ export class Graph {
       return this.constant(BigInt64Array.from(values, BigInt), [values.length])
     }
     return this.compute(`sizes.${showSizes(values)}`, 'int64', [values.length], (bindings) =>
-      BigInt64Array.from(values, (value) => BigInt(valueOf(value, bindings))),
+      BigInt64Array.from(values, (value) => BigInt(boundSize(value, bindings))),
     )
   }
 

@@ -2,7 +2,7 @@
 
 import { InferenceSession, Tensor } from 'onnxruntime-node'
 import { WaggleError } from '../../../protocol/errors.ts'
-import { type Bindings, valueOf } from './dimension.ts'
+import { type Bindings, boundSize } from './dimension.ts'
 import type { Graph, Value } from './graph.ts'
 
 export type Data = Float32Array | Int32Array | BigInt64Array
@@ -143,7 +143,7 @@ function wrap(graph: Graph, session: InferenceSession): CompiledGraph {
 }
 
 function tensorOf({ name, dtype, shape }: Value, data: Data, sizes: Bindings): Tensor {
-  const dims = shape.map((size) => valueOf(size, sizes))
+  const dims = shape.map((size) => boundSize(size, sizes))
   if (data.length !== dims.reduce((a, b) => a * b, 1)) {
     throw new WaggleError('E_ENGINE', `"${name}" has ${data.length} elements, its shape is [${dims}]`)
   }
