@@ -241,13 +241,27 @@ describe('verification on this node', () => {
   })
 })
 
-test('quotas refuse before the signature is checked, and an author’s quota holds over all who pass it on', () => {
-  const d = door()
-  let admitted = 0
-  for (let i = 0; i < 700; i++)
-    if (d.screen(d.frame(draft(i)), idOf(testSigner(10 + (i % 40)))) === 'admitted') admitted++
-  expect(admitted).toBe(512)
-  expect(d.ledger.get(idOf(alice))?.refused.get('quota')).toBe(188)
+describe('quotas', () => {
+  const sources = Array.from({ length: 40 }, (_, i) => idOf(testSigner(10 + i)))
+  const flood = (d: ReturnType<typeof door>) => {
+    let admitted = 0
+    for (let i = 0; i < 700; i++) if (d.screen(d.frame(draft(i)), sources[i % 40]) === 'admitted') admitted++
+    return admitted
+  }
+
+  test('what newcomers pass on is bounded in all, and counted to them', () => {
+    const d = door()
+    expect(flood(d)).toBe(512)
+    expect(d.ledger.get(idOf(alice))?.refused.get('quota')).toBeUndefined()
+    expect(d.ledger.refused.get('quota')).toBe(188)
+  })
+
+  test('an author’s quota holds over all who pass its groups on', () => {
+    const d = door()
+    for (const source of sources) d.ledger.touch(source).verified = 1
+    expect(flood(d)).toBe(512)
+    expect(d.ledger.get(idOf(alice))?.refused.get('quota')).toBe(188)
+  })
 })
 
 test('100 000 mutated frames: no throw, nothing let in that the author did not sign, bounded memory', () => {
