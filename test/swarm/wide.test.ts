@@ -1,0 +1,48 @@
+// Beyond one network, as far as loopback can show it: peers found through peers, and a node that nobody can dial.
+
+import { afterEach, expect, test } from 'vitest'
+import { draft, startNode, stopNodes, until } from './helpers.ts'
+
+afterEach(stopNodes)
+
+test('a bare peer ID is found through a contact, without mDNS', async () => {
+  const contact = await startNode({ wide: true })
+  const a = await startNode({ wide: true })
+  const b = await startNode({ wide: true })
+  await a.swarm.join(contact.address)
+  await until('identify', () => contact.swarm.peers().some((peer) => peer.mesh))
+  await b.swarm.join(contact.address)
+  expect(await b.swarm.join(a.swarm.peerId, { signal: AbortSignal.timeout(10_000) })).toMatchObject({
+    state: 'connected',
+    peerId: a.swarm.peerId,
+  })
+})
+
+test('a node that nobody can dial is reached through a relay, and its groups arrive', async () => {
+  // The relay has none of the tasks, and passes their groups on all the same.
+  const relay = await startNode({ wide: true, relay: true }, { tasks: { find: () => undefined } })
+  const hidden = await startNode({ wide: true, listen: [] })
+  const b = await startNode({ wide: true })
+  await hidden.swarm.join(relay.address)
+  await b.swarm.join(relay.address)
+  await until('a reservation', () =>
+    hidden.swarm.addresses().some((address) => address.includes('/p2p-circuit/')),
+  )
+  const outcome = await b.swarm.join(hidden.swarm.peerId, { signal: AbortSignal.timeout(10_000) })
+  expect(outcome).toMatchObject({ state: 'connected', peerId: hidden.swarm.peerId })
+  await hidden.swarm.publish(draft(1))
+  await b.swarm.publish(draft(2))
+  await until('both groups', () => b.groups.length === 1 && hidden.groups.length === 1)
+  expect(relay.groups).toEqual([])
+  expect(relay.swarm.counters().refused).toEqual({})
+})
+
+test('a node with nobody to talk to stays idle', async () => {
+  await startNode({ wide: true })
+  await new Promise((resolve) => setTimeout(resolve, 1000))
+  const before = process.cpuUsage()
+  await new Promise((resolve) => setTimeout(resolve, 2000))
+  const { user, system } = process.cpuUsage(before)
+  // p2p.md 3: a DHT with a relay listener and no peers can loop without end. Idle is about 1 %.
+  expect((user + system) / 2_000_000).toBeLessThan(0.3)
+})
