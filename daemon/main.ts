@@ -421,6 +421,12 @@ export const runNode: RunNode = async ({ config, paths, signal, onProgress }) =>
       )
     }
 
+    const endLoops = async (): Promise<void> => {
+      stopLoops.abort()
+      await Promise.allSettled(loops)
+    }
+    closers.push(endLoops)
+
     // ── Control ─────────────────────────────────────────────────────────────
     let diskFreeBytes: number | undefined
     const lookAtDisk = async (): Promise<void> => {
@@ -496,8 +502,7 @@ export const runNode: RunNode = async ({ config, paths, signal, onProgress }) =>
         async stop({ checkpoint }) {
           phase = 'stopping'
           events.emit({ type: 'state', state: 'STOPPING' })
-          stopLoops.abort()
-          await Promise.allSettled(loops)
+          await endLoops()
           for (const { reject } of asked) reject(new WaggleError('E_CONTROL', 'the node is stopping'))
           asked = []
           if (checkpoint) await save()
