@@ -8,8 +8,8 @@ import type { Host } from './host.ts'
 import type { Clock, Log } from './types.ts'
 
 const CHECK_MS = 1000
-/** Checks in a row that a link may be half there: opening streams takes a moment. */
-const STRIKES = 3
+/** Checks in a row that a link may be half there: on a machine that trains, opening streams can take seconds. */
+const STRIKES = 10
 /** Bytes waiting for a peer that does not read; at 16 MiB libp2p aborts the stream, which this forestalls. */
 const SLOW_BYTES = 8 << 20
 

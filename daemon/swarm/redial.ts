@@ -67,6 +67,10 @@ export class Redial {
     return this.wanted.has(id)
   }
 
+  hasMet(id: string): boolean {
+    return this.met.has(id)
+  }
+
   ids(): string[] {
     return [...this.wanted.keys()]
   }

@@ -195,8 +195,8 @@ export async function createSwarm(options: SwarmOptions, by: SwarmCollaborators)
       record.found = 'mdns'
       onEvent({ type: 'peer', peer: id, name: record.name, change: 'found' })
     }
-    // Neighbours of a node that is in a swarm are welcome; one that works alone is left alone until somebody joins.
-    if (redial.has(id) || host.getPeers().length > 0) void redial.dial(id)
+    // Only whom a person joined, or who was met in this swarm: strangers on the same network are left alone.
+    if (redial.has(id) || redial.hasMet(id)) void redial.dial(id)
   }
 
   host.addEventListener('peer:connect', ({ detail }: CustomEvent<PeerId>) => {
