@@ -15,7 +15,7 @@ const homes = [await mkdtemp(join(tmpdir(), 'waggle-a-')), await mkdtemp(join(tm
 for (const home of homes) {
   await writeFile(
     join(home, 'config.toml'),
-    `[swarm]\nlisten = ["/ip4/127.0.0.1/tcp/0"]\n[eval]\nprompts_per_task = 200\n`,
+    `[swarm]\nname = "experiment-${process.pid}"\nlisten = ["/ip4/127.0.0.1/tcp/0"]\n[eval]\nprompts_per_task = 200\n`,
   )
 }
 const first = await startNode(homes[0]!)
@@ -40,9 +40,9 @@ console.log(
 console.log(`|${'---|'.repeat(11)}`)
 const percent = (share: number | undefined): string =>
   share === undefined ? '' : `${(100 * share).toFixed(1)} %`
-for (const [i, process] of [first, second].entries()) {
-  const last = await process.evaluate(200)
-  const { rollouts, training, evaluations } = await process.snapshot()
+for (const [i, running] of [first, second].entries()) {
+  const last = await running.evaluate(200)
+  const { rollouts, training, evaluations } = await running.snapshot()
   const refused = Object.values(rollouts?.refused ?? {}).reduce((a, b) => a + b, 0)
   const [start] = evaluations ?? []
   console.log(
