@@ -55,6 +55,8 @@ export function createCore({ threads, microBatchTokens = 2048, maxSessions = 48,
     async open({ spec, weights, optimizer }) {
       const shapes = parameterShapes(spec)
       const copies = copyChecked(weights, shapes, 'weights')
+      // Compiled graphs hold one model's sizes.
+      if (state && JSON.stringify(state.spec) !== JSON.stringify(spec)) await runtime.close()
       state = {
         spec,
         names: [...shapes.keys()],

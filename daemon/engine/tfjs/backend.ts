@@ -1,0 +1,105 @@
+// Finds TensorFlow.js and the fastest backend that is installed. None of it is a dependency: all are optional peers,
+// since the native ones download libtensorflow when they are installed.
+
+import type * as tensorflow from '@tensorflow/tfjs-core'
+import { WaggleError } from '../../../protocol/errors.ts'
+
+export type Tensorflow = typeof tensorflow
+export type Tensor = tensorflow.Tensor
+
+export interface Backend {
+  tf: Tensorflow
+  device: string
+  reason: string
+  /** TensorFlow's own pool has as many threads as the machine; the others compute in the thread that calls them. */
+  isNative: boolean
+}
+
+export interface BackendOptions {
+  /** Imports a module by its name; rejects as `import()` does. */
+  load?: (name: string) => Promise<unknown>
+}
+
+const CORE = '@tensorflow/tfjs-core'
+/** Its Node build registers the gradients of all operations, which the core's does not. Nothing else of it is used. */
+const GRADIENTS = '@tensorflow/tfjs-layers'
+
+interface Candidate {
+  module: string
+  /** What TensorFlow.js calls it. */
+  name: string
+  device: string
+  /** Brings its own tfjs-core along and gives it out. */
+  isNative: boolean
+}
+
+/** In order of preference. */
+const CANDIDATES: readonly Candidate[] = [
+  { module: '@tensorflow/tfjs-node-gpu', name: 'tensorflow', device: 'cuda', isNative: true },
+  { module: '@tensorflow/tfjs-node', name: 'tensorflow', device: 'cpu', isNative: true },
+  { module: '@tensorflow/tfjs-backend-wasm', name: 'wasm', device: 'wasm', isNative: false },
+  { module: '@tensorflow/tfjs-backend-cpu', name: 'cpu', device: 'javascript', isNative: false },
+]
+
+export async function openBackend({ load = (name) => import(name) }: BackendOptions = {}): Promise<Backend> {
+  const failures: string[] = []
+  const attempt = async (module: string): Promise<unknown> => {
+    try {
+      return await load(module)
+    } catch (cause) {
+      if (!isMissing(cause, module)) failures.push(`${module} cannot be loaded: ${firstLine(cause)}`)
+      return undefined
+    }
+  }
+
+  restoreRemovedHelpers(await import('node:util'))
+  let core = (await attempt(CORE)) as Tensorflow | undefined
+  const hasGradients = core !== undefined && (await attempt(GRADIENTS)) !== undefined
+  if (core && !hasGradients) failures.push(`${GRADIENTS} is missing`)
+  for (const { module, name, device, isNative } of CANDIDATES) {
+    // Only the native packages bring a core and gradients of their own.
+    if (!isNative && !hasGradients) continue
+    const loaded = await attempt(module)
+    if (!loaded) continue
+    if (isNative) core = loaded as Tensorflow
+    const tf = core!
+    // Or it prints advice to install another backend.
+    tf.enableProdMode()
+    if (!(await tf.setBackend(name).catch(() => false))) {
+      failures.push(`${module} does not start`)
+      continue
+    }
+    await tf.ready()
+    const reason = [`${module} is installed`, ...failures].join('; ')
+    return { tf, device, reason, isNative }
+  }
+  throw new WaggleError(
+    'E_ENGINE',
+    core
+      ? 'engine.kind is "tfjs", but TensorFlow.js is not complete or has no backend that works here'
+      : `engine.kind is "tfjs", but ${CORE} is not installed`,
+    { hint: [INSTALL, ...failures].join(' '), data: { failures } },
+  )
+}
+
+const VERSION = '4.22.0'
+const INSTALL = `Run: npm install ${CORE}@${VERSION} ${GRADIENTS}@${VERSION} @tensorflow/tfjs-backend-wasm@${VERSION} (or, faster where its library installs, @tensorflow/tfjs-node@${VERSION}).`
+
+/** tfjs-node 4.22 calls two functions of node:util that Node 23 removed. */
+function restoreRemovedHelpers(namespace: object): void {
+  const util = (namespace as { default: Record<string, unknown> }).default
+  util.isNullOrUndefined ??= (value: unknown) => value === null || value === undefined
+  util.isArray ??= Array.isArray
+}
+
+function isMissing(cause: unknown, module: string): boolean {
+  const { code, message } = cause as { code?: string; message?: string }
+  return (
+    (code === 'ERR_MODULE_NOT_FOUND' || code === 'MODULE_NOT_FOUND') &&
+    (message ?? '').includes(`'${module}'`)
+  )
+}
+
+function firstLine(cause: unknown): string {
+  return String(cause instanceof Error ? cause.message : cause).split('\n')[0] ?? ''
+}

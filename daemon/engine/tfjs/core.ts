@@ -1,0 +1,164 @@
+// The TensorFlow.js engine itself, in whichever thread it is created: weights and optimizer state as tensors, and the
+// calls of the contract. All tensors but these are freed before a call returns.
+
+import { WaggleError } from '../../../protocol/errors.ts'
+import type { Core } from '../core.ts'
+import { type DecoderSpec, parameterShapes, type Weights } from '../decoder.ts'
+import type { Score } from '../engine.ts'
+import { checkSequences, copyChecked } from '../inputs.ts'
+import type { Tensor, Tensorflow } from './backend.ts'
+import { cut } from './batch.ts'
+import type { Model } from './decoder.ts'
+import { generate } from './generate.ts'
+import { adamW, clipScale, squaresOf } from './optimizer.ts'
+import { statistics } from './statistics.ts'
+import { gradientsOf } from './training.ts'
+
+export interface CoreOptions {
+  tf: Tensorflow
+  /** Tokens, padding included, that are computed at once. */
+  microBatchTokens?: number | undefined
+  /** Monotonic milliseconds, for the reports. */
+  now: () => number
+}
+
+type Tensors = Record<string, Tensor>
+
+interface State {
+  spec: DecoderSpec
+  shapes: Map<string, number[]>
+  weights: Tensors
+  first: Tensors
+  second: Tensors
+  steps: number
+}
+
+export function createCore({ tf, microBatchTokens = 1024, now }: CoreOptions): Core {
+  let state: State | undefined
+
+  const opened = (): State => {
+    if (!state) throw new WaggleError('E_ENGINE', 'the engine holds no model yet')
+    return state
+  }
+  const modelOf = ({ spec, weights }: State): Model => ({ tf, spec, parameters: weights })
+  const upload = (shapes: ReadonlyMap<string, number[]>, values: Weights): Tensors =>
+    Object.fromEntries([...shapes].map(([name, shape]) => [name, tf.tensor(values[name]!, shape)]))
+  const zeros = (shapes: ReadonlyMap<string, number[]>): Tensors =>
+    Object.fromEntries([...shapes].map(([name, shape]) => [name, tf.zeros(shape as never) as Tensor]))
+  // A copy, since some backends give out the tensor's own memory.
+  const download = (tensors: Tensors): Weights =>
+    Object.fromEntries(
+      Object.entries(tensors).map(([name, tensor]) => [name, Float32Array.from(tensor.dataSync())]),
+    )
+  const release = (): void => {
+    if (state) tf.dispose([state.weights, state.first, state.second] as never)
+    state = undefined
+  }
+
+  return {
+    async open({ spec, weights, optimizer }) {
+      const shapes = parameterShapes(spec)
+      const copies = copyChecked(weights, shapes, 'weights')
+      const first = optimizer && copyChecked(optimizer.first, shapes, 'first moments')
+      const second = optimizer && copyChecked(optimizer.second, shapes, 'second moments')
+      release()
+      state = {
+        spec,
+        shapes,
+        weights: upload(shapes, copies),
+        first: first ? upload(shapes, first) : zeros(shapes),
+        second: second ? upload(shapes, second) : zeros(shapes),
+        steps: optimizer?.steps ?? 0,
+      }
+    },
+
+    async generate(request, isAborted) {
+      return generate(request, modelOf(opened()), isAborted)
+    },
+
+    async score({ sequences, temperature }) {
+      const model = modelOf(opened())
+      checkSequences(sequences, model.spec)
+      const scores: Score[] = new Array(sequences.length)
+      for (const batch of cut(sequences, microBatchTokens)) {
+        tf.tidy(() => {
+          const found = statistics(model, batch, temperature)
+          const [logprobs, entropies] = [found.logprob.dataSync(), found.entropy.dataSync()]
+          batch.members.forEach((member, row) => {
+            const start = row * batch.width
+            const end = start + sequences[member]!.completion.length
+            scores[member] = {
+              logprobs: Float32Array.from(logprobs.subarray(start, end)),
+              entropies: Float32Array.from(entropies.subarray(start, end)),
+            }
+          })
+        })
+      }
+      return scores
+    },
+
+    async train(request) {
+      const current = opened()
+      const { sequences, objective, denominator, optimizer } = request
+      const started = now()
+      checkSequences(sequences, current.spec)
+      if (sequences.length === 0) throw new WaggleError('E_ENGINE', 'a training batch has no sequences')
+      const found = gradientsOf(modelOf(current), request, microBatchTokens)
+      const { gradients, totals, completionTokens, batches } = found
+
+      const names = [...current.shapes.keys()]
+      const squares = squaresOf(tf, gradients)
+      const gradientNorm = Math.sqrt(squares.reduce((total, value) => total + value, 0))
+      const broken = squares.findIndex((value) => !Number.isFinite(value))
+      const nonFinite = Number.isFinite(totals[0]!) ? names[broken] : 'loss'
+      if (nonFinite === undefined) {
+        current.steps += 1
+        const scale = clipScale(gradientNorm, optimizer.maxGradientNorm)
+        names.forEach((name, i) => {
+          const { weights, first, second } = current
+          const old = { weight: weights[name]!, first: first[name]!, second: second[name]! }
+          const made = adamW(tf, old, gradients[i]!, scale, current.steps, optimizer)
+          weights[name] = made.weight
+          first[name] = made.first
+          second[name] = made.second
+          tf.dispose(old as never)
+        })
+      }
+      tf.dispose(gradients)
+      const metrics: Record<string, number> = {}
+      Object.keys(objective.metrics).forEach((name, i) => {
+        metrics[name] = totals[i + 1]! / Math.max(1, completionTokens)
+      })
+      return {
+        applied: nonFinite === undefined,
+        ...(nonFinite === undefined ? {} : { nonFinite }),
+        loss: totals[0]! / denominator,
+        gradientNorm,
+        metrics,
+        completionTokens,
+        realTokens: batches.reduce((total, batch) => total + batch.realTokens, 0),
+        computedTokens: batches.reduce((total, batch) => total + batch.tokens.length, 0),
+        microBatches: batches.length,
+        seconds: (now() - started) / 1000,
+      }
+    },
+
+    weights: () => download(opened().weights),
+
+    setWeights(weights) {
+      const current = opened()
+      const copies = copyChecked(weights, current.shapes, 'weights')
+      tf.dispose(current.weights as never)
+      current.weights = upload(current.shapes, copies)
+    },
+
+    optimizer() {
+      const { steps, first, second } = opened()
+      return { steps, first: download(first), second: download(second) }
+    },
+
+    async close() {
+      release()
+    },
+  }
+}

@@ -1,0 +1,152 @@
+// A decoder written with TensorFlow.js operations, as plainly as a paper states it: no shared prefixes, no fused
+// operations, gradients by TensorFlow's own rules. That is what makes it the other engine's oracle.
+
+import { type DecoderSpec, ropeTables } from '../decoder.ts'
+import type { Tensor, Tensorflow } from './backend.ts'
+
+export interface Model {
+  tf: Tensorflow
+  spec: DecoderSpec
+  /** By the names of `parameterShapes`, in its order. */
+  parameters: Readonly<Record<string, Tensor>>
+}
+
+/** Keys and values of one layer, [batch, kvHeads, tokens, headWidth] each. */
+export interface LayerCache {
+  keys: Tensor
+  values: Tensor
+}
+
+export interface DecoderInput {
+  batch: number
+  /** Tokens in each row, padding included. */
+  length: number
+  /** int32 [batch * length]. */
+  tokens: Tensor
+  /** Of each token's position: [batch, length, 1, headWidth / 2]. */
+  cos: Tensor
+  sin: Tensor
+  /** [batch or 1, 1, length, past + length]: 0 where a token may look, a large negative number elsewhere. */
+  bias: Tensor
+  /** What came before, by layer. */
+  past?: readonly LayerCache[]
+}
+
+export const MASKED = -1e9
+
+/** Cosines and sines of given positions, for `DecoderInput`. */
+export function rotaryOf(
+  tf: Tensorflow,
+  spec: DecoderSpec,
+  positions: Int32Array,
+  batch: number,
+): { cos: Tensor; sin: Tensor } {
+  const half = spec.headWidth / 2
+  const tables = ropeTables(spec)
+  const pick = (table: Float32Array): Tensor => {
+    const values = new Float32Array(positions.length * half)
+    positions.forEach((position, i) => {
+      values.set(table.subarray(position * half, (position + 1) * half), i * half)
+    })
+    return tf.tensor(values, [batch, positions.length / batch, 1, half])
+  }
+  return { cos: pick(tables.cos), sin: pick(tables.sin) }
+}
+
+/** The final residual stream [batch * length, width], and every layer's keys and values with the past ones in front. */
+export function forward(model: Model, input: DecoderInput): { hidden: Tensor; cache: LayerCache[] } {
+  const { tf, spec, parameters } = model
+  const cache: LayerCache[] = []
+  let x = gatherRows(tf, parameters['model.embed_tokens.weight']!, input.tokens)
+  for (let layer = 0; layer < spec.layers; layer++) {
+    const of = (name: string): Tensor => parameters[`model.layers.${layer}.${name}.weight`]!
+    const attended = attention(model, layer, norm(tf, spec, x, of('input_layernorm')), input)
+    cache.push(attended.cache)
+    x = tf.add(x, linear(tf, attended.context, of('self_attn.o_proj')))
+    const normed = norm(tf, spec, x, of('post_attention_layernorm'))
+    const gate = linear(tf, normed, of('mlp.gate_proj'))
+    const active = tf.mul(tf.mul(gate, tf.sigmoid(gate)), linear(tf, normed, of('mlp.up_proj')))
+    x = tf.add(x, linear(tf, active, of('mlp.down_proj')))
+  }
+  return { hidden: x, cache }
+}
+
+/** Logits [N, vocabulary] of rows of the residual stream [N, width]. */
+export function unembed({ tf, spec, parameters }: Model, hidden: Tensor): Tensor {
+  const normed = norm(tf, spec, hidden, parameters['model.norm.weight']!)
+  return linear(tf, normed, parameters[spec.tiedEmbeddings ? 'model.embed_tokens.weight' : 'lm_head.weight']!)
+}
+
+function attention(
+  { tf, spec, parameters }: Model,
+  layer: number,
+  x: Tensor,
+  { batch, length, cos, sin, bias, past }: DecoderInput,
+): { context: Tensor; cache: LayerCache } {
+  const { heads, kvHeads, headWidth } = spec
+  const at = `model.layers.${layer}.self_attn`
+  /** [batch, count, length, headWidth] */
+  const project = (which: 'q' | 'k' | 'v', count: number): Tensor => {
+    const flat = linear(
+      tf,
+      x,
+      parameters[`${at}.${which}_proj.weight`]!,
+      parameters[`${at}.${which}_proj.bias`],
+    )
+    let out: Tensor = tf.reshape(flat, [batch, length, count, headWidth])
+    if (which !== 'v') {
+      if (spec.queryKeyNorm) out = norm(tf, spec, out, parameters[`${at}.${which}_norm.weight`]!)
+      out = rotate(tf, out, cos, sin)
+    }
+    return tf.transpose(out, [0, 2, 1, 3])
+  }
+  const queries = project('q', heads)
+  const join = (before: Tensor | undefined, now: Tensor): Tensor =>
+    before ? tf.concat([before, now], 2) : now
+  const keys = join(past?.[layer]?.keys, project('k', kvHeads))
+  const values = join(past?.[layer]?.values, project('v', kvHeads))
+  const seen = keys.shape[2]!
+  // The query heads that share a key head lie next to each other, so they are one matrix with that many more rows.
+  const grouped = tf.reshape(queries, [batch, kvHeads, (heads / kvHeads) * length, headWidth])
+  const scores = tf.mul(tf.matMul(grouped, keys, false, true), headWidth ** -0.5)
+  const weights = tf.softmax(tf.add(tf.reshape(scores, [batch, heads, length, seen]), bias))
+  const mixed = tf.matMul(tf.reshape(weights, [batch, kvHeads, (heads / kvHeads) * length, seen]), values)
+  const byToken = tf.transpose(tf.reshape(mixed, [batch, heads, length, headWidth]), [0, 2, 1, 3])
+  return { context: tf.reshape(byToken, [batch * length, heads * headWidth]), cache: { keys, values } }
+}
+
+/** x Wᵀ + b; W is [out, in]. */
+function linear(tf: Tensorflow, x: Tensor, weight: Tensor, bias?: Tensor): Tensor {
+  const product: Tensor = tf.matMul(x, weight, false, true)
+  return bias ? tf.add(product, bias) : product
+}
+
+/** Root-mean-square norm over the last axis, times a weight. Zhang & Sennrich 2019. */
+function norm(tf: Tensorflow, { normEpsilon }: DecoderSpec, x: Tensor, weight: Tensor): Tensor {
+  const inverse = tf.rsqrt(tf.add(tf.mean(tf.square(x), -1, true), normEpsilon))
+  return tf.mul(tf.mul(x, inverse), weight)
+}
+
+/** Rotary position embedding of [batch, length, heads, headWidth], the two halves of a head paired. Su et al. 2021. */
+function rotate(tf: Tensorflow, x: Tensor, cos: Tensor, sin: Tensor): Tensor {
+  const [a, b] = tf.split(x, 2, -1) as [Tensor, Tensor]
+  return tf.concat([tf.sub(tf.mul(a, cos), tf.mul(b, sin)), tf.add(tf.mul(b, cos), tf.mul(a, sin))], -1)
+}
+
+/**
+ * Rows of a matrix, with a gradient that scatters: the built-in one makes a pass over everything for each row of the
+ * table, and the WebAssembly backend has none.
+ */
+export function gatherRows(tf: Tensorflow, table: Tensor, rows: Tensor): Tensor {
+  const shape = table.shape as [number, number]
+  const gather = tf.customGrad((source, save) => {
+    const [from, keep] = [source as Tensor, save as (tensors: Tensor[]) => void]
+    keep([rows])
+    return {
+      value: tf.gather(from, rows as never),
+      gradFunc: (dy: Tensor, saved: Tensor[]) =>
+        tf.scatterND(tf.reshape(saved[0]!, [-1, 1]), dy, shape as never) as Tensor,
+    }
+  })
+  return gather(table)
+}

@@ -1,0 +1,32 @@
+// What the policy says about a batch's completions; the forward part of scoring and training.
+
+import type { Tensor } from './backend.ts'
+import type { Batch } from './batch.ts'
+import { forward, gatherRows, MASKED, type Model, rotaryOf, unembed } from './decoder.ts'
+
+/** Log-probs and entropies under softmax(logits / temperature), [rows, width] each. */
+export function statistics(
+  model: Model,
+  { members, length, width, tokens, positions, sources, targets }: Batch,
+  temperature: number,
+): { logprob: Tensor; entropy: Tensor } {
+  const { tf, spec } = model
+  const rows = members.length
+  const bias = new Float32Array(length * length)
+  for (let i = 0; i < length; i++) bias.fill(MASKED, i * length + i + 1, (i + 1) * length)
+  const { hidden } = forward(model, {
+    batch: rows,
+    length,
+    tokens: tf.tensor(tokens, [rows * length], 'int32'),
+    bias: tf.tensor(bias, [1, 1, length, length]),
+    ...rotaryOf(tf, spec, positions, rows),
+  })
+  const predicting = gatherRows(tf, hidden, tf.tensor(sources, [rows * width], 'int32'))
+  const logits = tf.div(unembed(model, predicting), temperature || 1)
+  const logs = tf.logSoftmax(logits)
+  const chosen = tf.oneHot(tf.tensor(targets, [rows * width], 'int32'), spec.vocabulary)
+  return {
+    logprob: tf.reshape(tf.sum(tf.mul(logs, tf.cast(chosen, 'float32')), 1), [rows, width]),
+    entropy: tf.reshape(tf.neg(tf.sum(tf.mul(tf.exp(logs), logs), 1)), [rows, width]),
+  }
+}

@@ -1,0 +1,55 @@
+// Models and batches that the engine suite and the comparison of engines share.
+
+import type { DecoderSpec } from '../../daemon/engine/decoder.ts'
+import type { TrainRequest } from '../../daemon/engine/engine.ts'
+import { column, min, mul, neg, ratio } from '../../protocol/plugin/expression.ts'
+import { ADAMW, randomTokens, SPEC, uniform } from '../engine/model.ts'
+
+export const VARIANTS: [string, DecoderSpec][] = [
+  ['Llama-like', SPEC],
+  ['biased, untied, one key head', { ...SPEC, attentionBias: true, tiedEmbeddings: false, kvHeads: 1 }],
+  [
+    'query and key norms, wide heads',
+    { ...SPEC, queryKeyNorm: true, headWidth: 8, ropeFrequencies: [1, 0.3, 0.1, 0.03] },
+  ],
+]
+
+export const CLIPPED: TrainRequest['objective'] = {
+  loss: neg(
+    min(
+      mul(ratio(column('logprob'), column('proximal')), column('advantage')),
+      mul(1.2, column('advantage')),
+    ),
+  ),
+  metrics: { entropy: column('entropy'), ratio: ratio(column('logprob'), column('proximal')) },
+}
+
+/** Groups of several completions a prompt, ragged in both. */
+export function raggedGroups(spec: DecoderSpec, seed: number, sizes = [3, 2, 1]): TrainRequest['sequences'] {
+  const random = uniform(seed)
+  return sizes.flatMap((size, group) => {
+    const conditioning = randomTokens(spec, 2 + group * 5, seed + group)
+    return Array.from({ length: size }, (_, row) => {
+      const completion = randomTokens(spec, 1 + ((row * 5 + group * 3) % 11), seed * 31 + group * 7 + row)
+      return {
+        conditioning,
+        completion,
+        columns: {
+          advantage: random() * 2 - 1,
+          proximal: Float32Array.from(completion, () => -3 + random()),
+        },
+      }
+    })
+  })
+}
+
+/** A token mean of the clipped loss. */
+export function stepOf(sequences: TrainRequest['sequences']): TrainRequest {
+  return {
+    sequences,
+    objective: CLIPPED,
+    temperature: 1,
+    denominator: sequences.reduce((total, { completion }) => total + completion.length, 0),
+    optimizer: ADAMW,
+  }
+}
