@@ -2,23 +2,23 @@
 // The only file that knows all parts, and the only one in the daemon that reads the clock and the machine.
 
 import { randomUUID } from 'node:crypto'
-import { readFile, statfs } from 'node:fs/promises'
+import { statfs } from 'node:fs/promises'
 import { availableParallelism, hostname } from 'node:os'
 import { dirname, isAbsolute, join, resolve } from 'node:path'
 import { setTimeout as sleepFor } from 'node:timers/promises'
 import { fileURLToPath, pathToFileURL } from 'node:url'
-import type { CheckpointInfo, LogLevel } from '../protocol/api/index.ts'
-import { WaggleError } from '../protocol/errors.ts'
+import type { CheckpointInfo } from '../protocol/api/index.ts'
+import { EXIT, WaggleError } from '../protocol/errors.ts'
 import { peerName } from '../protocol/text.ts'
 import { type Group, hasSignal } from '../protocol/train/index.ts'
 import { PLUGINS, TASKS } from './built-in.ts'
 import { createEventLog } from './control/event-log.ts'
+import { createJournal } from './control/journal.ts'
 import { createLogFile } from './control/log-file.ts'
 import type { NodeHandle, RunNode } from './control/node.ts'
 import { createNodeControl } from './control/node-control.ts'
 import { startControlServer } from './control/server.ts'
 import { createShowcase } from './control/showcase.ts'
-import { createTelemetry } from './control/telemetry.ts'
 import { parameterCount } from './engine/decoder.ts'
 import { createOnnxEngine } from './engine/onnx/index.ts'
 import { createHost } from './host/host.ts'
@@ -32,12 +32,13 @@ import { createTaskBook } from './rollout/tasks.ts'
 import { createWaker } from './rollout/waker.ts'
 import { createCheckpoints } from './store/checkpoints.ts'
 import { openHome } from './store/home.ts'
+import type { Log } from './store/log.ts'
 import { nodeDisk as disk } from './store/node-disk.ts'
 import { createPool } from './store/pool.ts'
 import { createStepSeries } from './store/records.ts'
-import { createSwarm, draftOf, loadIdentity, openPeerDatastore, parsePsk } from './swarm/index.ts'
-import { restoreNode, saveNode } from './trainer/checkpointing.ts'
-import { runTrainLoop, type StepReport } from './trainer/loop.ts'
+import { draftOf, loadIdentity, openSwarm } from './swarm/index.ts'
+import { createCheckpointRequests, restoreNode, saveNode } from './trainer/checkpointing.ts'
+import { runTrainLoop } from './trainer/loop.ts'
 
 const VERSION = '0.1.0'
 const POOL_GROUPS = 512
@@ -49,7 +50,7 @@ const sleep = (ms: number, signal: AbortSignal): Promise<void> => sleepFor(ms, u
 export const runNode: RunNode = async ({ config, paths, signal, onProgress }) => {
   const started = now()
   const events = createEventLog({}, { clock: now })
-  const log = (level: LogLevel, message: string, data?: Record<string, unknown>): void => {
+  const log: Log = (level, message, data) => {
     events.emit({ type: 'log', level, area: 'node', message, ...(data ? { data } : {}) })
   }
   /** What has been opened, to be closed in reverse order. */
@@ -102,9 +103,19 @@ export const runNode: RunNode = async ({ config, paths, signal, onProgress }) =>
     const policy = await openPolicy({ model, state: restored?.policy }, { sampler, trainer })
     closers.push(() => policy.close())
 
-    // ── Tasks and plugins ───────────────────────────────────────────────────
     const tasks = createTaskBook(TASKS, config.tasks)
+
+    // ── What is told about it all ───────────────────────────────────────────
     const showcase = createShowcase({}, tasks)
+    const journal = await createJournal(
+      { learningRate: config.training.learning_rate, logFile: paths.logFile },
+      { events, showcase, steps, evaluations, now },
+    )
+    const { telemetry } = journal
+    Object.assign(telemetry.counters, restored?.state.counters)
+    if (restored) telemetry.checkpoint(checkpointInfo(restored.checkpoint))
+
+    // ── Plugins ─────────────────────────────────────────────────────────────
     const host = await createHost(
       {
         estimator: config.estimator,
@@ -124,85 +135,24 @@ export const runNode: RunNode = async ({ config, paths, signal, onProgress }) =>
         now: monotonic,
         sleep,
         log,
-        onTrouble({ kind, name, hook, message, switchedOff }) {
-          const text = `${hook}: ${message}`
-          events.emit({ type: 'plugin', kind, name, state: switchedOff ? 'off' : 'slow', message: text })
-          telemetry.alert({
-            level: 'warning',
-            key: `plugin/${name}`,
-            message: `plugin ${name} ${switchedOff ? 'is off' : 'failed'}: ${text}`,
-          })
-        },
+        onTrouble: (trouble) => journal.plugin(trouble),
       },
     )
-
-    // ── What happened before and what happens now ───────────────────────────
-    const past = await evaluations.newest(64)
-    const telemetry = createTelemetry(
-      {
-        rewards: (await steps.newest(240)).map(({ step, record }) => [
-          Number(record.time),
-          step,
-          Number(record.reward),
-        ]),
-        evaluations: past.map(({ record }) => JSON.parse(String(record.evaluation))),
-      },
-      { now },
-    )
-    Object.assign(telemetry.counters, restored?.state.counters)
-    let rounds = restored?.state.rounds ?? 0
-    if (restored) telemetry.checkpoint(checkpointInfo(restored.checkpoint))
-    let paused = false
-    let phase: 'running' | 'stopping' = 'running'
-    /** What does not work, by area. */
-    const troubles = new Map<string, string>()
-    const changed = createWaker()
-    const fail = (area: string) => (error: unknown) => {
-      const message = `${area}: ${messageOf(error)}`
-      if (troubles.get(area) !== message) log('error', message)
-      troubles.set(area, message)
-      telemetry.alert({ level: 'failure', key: area, message, action: `see ${paths.logFile}` })
-    }
-    const recover = (area: string): void => {
-      if (troubles.delete(area)) telemetry.clearAlert(area)
-    }
 
     // ── Swarm ───────────────────────────────────────────────────────────────
-    const onForeign = (group: Group): void => {
-      if (pool.add(group, 'foreign')) changed.wake()
-      emitGroup(group, 'foreign')
-    }
-    const emitGroup = (group: Group, origin: 'own' | 'foreign'): void => {
-      showcase.add(group, origin)
-      const { prompt, author, rollouts, arm } = group
-      events.emit({
-        type: 'group',
-        id: group.id,
-        origin,
-        author,
-        task: prompt.task,
-        seed: prompt.seed,
-        difficulty: prompt.difficulty,
-        version: group.policy.version,
-        rewards: rollouts.map(({ reward }) => reward),
-        arm,
-      })
-    }
-    const psk = config.swarm.key_file
-      ? parsePsk(
-          await readFile(resolve(dirname(paths.config), config.swarm.key_file), 'utf8').catch(unreadableKey),
-        )
-      : undefined
-    const swarm = config.swarm.enabled
-      ? await createSwarm(
+    const changed = createWaker()
+    if (config.swarm.enabled) onProgress({ message: 'starting the network' })
+    const opened = config.swarm.enabled
+      ? await openSwarm(
           {
             swarm: config.swarm.name,
-            ...(psk ? { psk } : {}),
             listen: config.swarm.listen,
             announce: config.swarm.announce,
             bootstrap: config.swarm.bootstrap,
             mdns: config.swarm.mdns,
             maxCompletionTokens: config.model.max_completion_tokens,
+            peers: join(paths.state, 'peers'),
+            keyFile: config.swarm.key_file && resolve(dirname(paths.config), config.swarm.key_file),
           },
           {
             identity,
@@ -218,49 +168,32 @@ export const runNode: RunNode = async ({ config, paths, signal, onProgress }) =>
             codec: codecOf(model.tokenizer, model.spec.vocabulary),
             version: () => policy.reference().version,
             onEvent(event) {
-              if (event.type === 'group') onForeign(event.group)
-              else if (event.type === 'notice') telemetry.alert({ level: 'notice', ...event })
-              else events.emit(event)
+              if (event.type !== 'group') return journal.swarm(event)
+              if (pool.add(event.group, 'foreign')) changed.wake()
+              journal.group(event.group, 'foreign')
             },
             random: Math.random,
-            datastore: await openPeers(join(paths.state, 'peers'), closers),
           },
         )
       : undefined
-    if (swarm) {
-      onProgress({ message: 'starting the network' })
-      await swarm.start()
-      closers.push(() => swarm.stop())
-    }
+    if (opened) closers.push(opened.close)
+    const swarm = opened?.swarm
 
     // ── Checkpoints ─────────────────────────────────────────────────────────
+    let rounds = restored?.state.rounds ?? 0
     const save = async (): Promise<CheckpointInfo> => {
       const { version, lineage } = policy.reference()
       // A database that cannot be written now is tried again by itself, and is no reason to do without a checkpoint.
-      await pool.flush().then(() => recover('store'), fail('store'))
+      await pool.flush().then(() => journal.recover('store'), journal.fail('store'))
       const saved = await saveNode(
         { version, lineage, rounds, counters: { ...telemetry.counters }, spec: model.spec },
         { trainer, checkpoints },
       )
       const info = checkpointInfo(saved)
-      telemetry.checkpoint(info)
-      events.emit({ type: 'checkpoint', ...info })
+      journal.checkpoint(info)
       return info
     }
-    /** Asked for from outside: made between two steps, by the train loop. */
-    let asked: { resolve(info: CheckpointInfo): void; reject(error: unknown): void }[] = []
-    const answerAsked = async (): Promise<void> => {
-      const waiting = asked.splice(0)
-      if (waiting.length === 0) return
-      await save().then(
-        (info) => {
-          for (const { resolve } of waiting) resolve(info)
-        },
-        (error) => {
-          for (const { reject } of waiting) reject(error)
-        },
-      )
-    }
+    const requests = createCheckpointRequests(save)
 
     // ── Loops ───────────────────────────────────────────────────────────────
     const stopLoops = new AbortController()
@@ -274,48 +207,8 @@ export const runNode: RunNode = async ({ config, paths, signal, onProgress }) =>
           where: ({ group, uses }) => uses === 0 && hasSignal(group),
         })
         .map(({ group }) => group)
-    const onStep = async (report: StepReport): Promise<void> => {
-      recover('training')
-      const clipped = Object.entries(report.metrics).filter(([name]) => /\.clip_(low|high|dual)$/.test(name))
-      const facts = {
-        ...report,
-        ...report.watched,
-        clippedShare: clipped.reduce((sum, [, value]) => sum + value, 0),
-      }
-      telemetry.step(facts, config.training.learning_rate)
-      for (const author of report.authors) if (author !== self) swarm?.used(author)
-      if (report.skipped.length > 0) {
-        telemetry.alert({
-          level: 'warning',
-          key: 'non-finite',
-          message: `step ${report.step}: not applied, ${report.skipped[0]} was not finite`,
-        })
-      }
-      const metrics: Record<string, number> = {
-        ...report.metrics,
-        ...report.pluginMetrics,
-        ...report.watched,
-        loss: report.loss,
-        gradient_norm: report.gradientNorm,
-        own_groups: report.own,
-        foreign_groups: report.foreign,
-        train_seconds: report.seconds,
-        wait_seconds: report.waitSeconds,
-        real_tokens: report.realTokens,
-        computed_tokens: report.computedTokens,
-      }
-      const { reward } = telemetry.training(report.step)
-      if (reward !== undefined) metrics.reward = reward
-      events.emit({ type: 'step', step: report.step, version: report.step, metrics })
-      steps.append(report.step, { time: now(), ...metrics })
-      pool.evict(
-        ({ uses, group }) => uses > 0 || report.step - group.bornVersion > config.training.max_staleness,
-      )
-      if (report.step % config.checkpoint.every_steps < config.training.minibatches) {
-        await save().then(() => recover('checkpoint'), fail('checkpoint'))
-      }
-      await answerAsked()
-    }
+    let paused = false
+    let stopping = false
     const loops = [
       runRolloutLoop(
         {
@@ -338,8 +231,7 @@ export const runNode: RunNode = async ({ config, paths, signal, onProgress }) =>
           monotonic,
           sleep,
           async onGroup(group) {
-            telemetry.ownGroup(group)
-            emitGroup(group, 'own')
+            journal.group(group, 'own')
             if (!hasSignal(group)) return
             if (pool.add(group, 'own')) changed.wake()
             if (!swarm) return
@@ -352,9 +244,9 @@ export const runNode: RunNode = async ({ config, paths, signal, onProgress }) =>
           },
           onRound: (round) => {
             telemetry.round(round)
-            recover('sampling')
+            journal.recover('sampling')
           },
-          onError: fail('sampling'),
+          onError: journal.fail('sampling'),
         },
         running,
       ),
@@ -388,9 +280,20 @@ export const runNode: RunNode = async ({ config, paths, signal, onProgress }) =>
           random: (stream) => randomStream(seed, stream),
           monotonic,
           sleep,
-          onStep,
-          onIdle: answerAsked,
-          onError: fail('training'),
+          async onStep(report) {
+            journal.recover('training')
+            journal.step(report)
+            for (const author of report.authors) if (author !== self) swarm?.used(author)
+            const isOld = (group: Group): boolean =>
+              report.step - group.bornVersion > config.training.max_staleness
+            pool.evict(({ uses, group }) => uses > 0 || isOld(group))
+            if (report.step % config.checkpoint.every_steps < config.training.minibatches) {
+              await save().then(() => journal.recover('checkpoint'), journal.fail('checkpoint'))
+            }
+            await requests.serve()
+          },
+          onIdle: requests.serve,
+          onError: journal.fail('training'),
         },
         running,
       ),
@@ -409,12 +312,8 @@ export const runNode: RunNode = async ({ config, paths, signal, onProgress }) =>
             now,
             isPaused: () => paused,
             sleep,
-            onEvaluation(evaluation) {
-              telemetry.evaluation(evaluation)
-              evaluations.append(evaluation.step, { evaluation: JSON.stringify(evaluation) })
-              events.emit({ type: 'eval', ...evaluation })
-            },
-            onError: fail('evaluation'),
+            onEvaluation: journal.evaluation,
+            onError: journal.fail('evaluation'),
           },
           running,
         ),
@@ -472,10 +371,9 @@ export const runNode: RunNode = async ({ config, paths, signal, onProgress }) =>
         pool: () => pool.counts(),
         now,
         state: () => {
-          if (phase === 'stopping') return { state: 'STOPPING' }
+          if (stopping) return { state: 'STOPPING' }
           if (paused) return { state: 'PAUSED' }
-          const [trouble] = troubles.values()
-          if (trouble !== undefined) return { state: 'DEGRADED', detail: trouble }
+          if (journal.trouble !== undefined) return { state: 'DEGRADED', detail: journal.trouble }
           return policy.reference().version === 0 ? { state: 'GENERATING' } : { state: 'TRAINING' }
         },
         diskFree: () => diskFreeBytes,
@@ -494,20 +392,21 @@ export const runNode: RunNode = async ({ config, paths, signal, onProgress }) =>
             },
             { policy, tasks, now },
           ),
-        checkpoint: () =>
-          new Promise((resolve, reject) => {
-            asked.push({ resolve, reject })
-            changed.wake()
-          }),
+        checkpoint() {
+          const made = requests.request()
+          changed.wake()
+          return made
+        },
         async stop({ checkpoint }) {
-          phase = 'stopping'
+          stopping = true
           events.emit({ type: 'state', state: 'STOPPING' })
           await endLoops()
-          for (const { reject } of asked) reject(new WaggleError('E_CONTROL', 'the node is stopping'))
-          asked = []
-          if (checkpoint) await save()
+          requests.refuse(new WaggleError('E_CONTROL', 'the node is stopping'))
+          // A checkpoint that cannot be made is no reason to stay: the one before it is still there.
+          const failed = checkpoint ? await save().then(() => undefined, asError) : undefined
           await closeAll()
-          setImmediate(() => finish(0))
+          setImmediate(() => finish(failed ? EXIT.unexpected : EXIT.ok))
+          if (failed) throw failed
         },
       },
     )
@@ -555,23 +454,14 @@ function checkpointInfo({
   return { step: manifest.step, time: manifest.savedAt, path: directory }
 }
 
-async function openPeers(path: string, closers: (() => Promise<unknown>)[]) {
-  const datastore = await openPeerDatastore({ path })
-  closers.push(() => datastore.close())
-  return datastore
-}
-
 function packageRoot(): string {
   const here = dirname(fileURLToPath(import.meta.url))
   // Sources are in daemon/, the published build in dist/daemon/.
   return import.meta.url.endsWith('.ts') ? dirname(here) : dirname(dirname(here))
 }
 
-function unreadableKey(cause: Error): never {
-  throw new WaggleError('E_CONFIG', `the key of the private swarm cannot be read: ${cause.message}`, {
-    hint: 'Check swarm.key_file and the permissions of the file that it names.',
-    cause,
-  })
+function asError(error: unknown): Error {
+  return error instanceof Error ? error : new Error(String(error))
 }
 
 function messageOf(error: unknown): string {

@@ -35,7 +35,9 @@ const ALLOWED: Record<string, readonly string[]> = {
     'daemon/engine',
     'daemon/host',
     'daemon/policy',
+    'daemon/store',
     'daemon/swarm',
+    'daemon/trainer',
   ],
   'daemon/cli': [
     'protocol',
@@ -101,7 +103,9 @@ test('every source file in daemon is in a room, except the composition root and 
 test('the control room knows the other parts of the node by their types only', () => {
   const wrong = IMPORTS.filter(
     ({ from, to, typeOnly }) =>
-      roomOf(from) === 'daemon/control' && /^daemon\/(engine|host|policy|swarm)\//.test(to) && !typeOnly,
+      roomOf(from) === 'daemon/control' &&
+      /^daemon\/(engine|host|policy|store|swarm|trainer)\//.test(to) &&
+      !typeOnly,
   )
   expect(wrong.map(({ from, to }) => `${from} imports ${to}`)).toEqual([])
 })

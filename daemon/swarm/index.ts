@@ -12,6 +12,7 @@ export type { Published, Swarm, SwarmCollaborators, SwarmCounters, SwarmOptions 
 export { openPeerDatastore } from './datastore.ts'
 export { type Identity, loadIdentity } from './identity.ts'
 export type { JoinOutcome, JoinProgress } from './join.ts'
+export { type OpenedSwarm, type OpenSwarmOptions, openSwarm } from './open.ts'
 export type { PeerView } from './peers.ts'
 export { formatPsk, makePsk, parsePsk } from './psk.ts'
 export { REASONS, type Reason } from './reasons.ts'
