@@ -1,5 +1,5 @@
 // What an engine's thread serves: the calls of the contract (`engine.ts`), seen from inside the thread. Each engine
-// implements it in its own `core.ts`; `worker.ts` serves it, and `proxy.ts` is what the daemon's thread holds.
+// implements it in its own `core.ts`; `worker.ts` serves it, and `thread.ts` is what the daemon's thread holds.
 
 import type { Weights } from './decoder.ts'
 import type {

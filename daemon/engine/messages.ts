@@ -3,7 +3,7 @@
 import type { MessagePort } from 'node:worker_threads'
 import type { ErrorCode } from '../../protocol/errors.ts'
 import type { Weights } from './decoder.ts'
-import type { GenerateRequest, OpenRequest, ScoreRequest, TrainRequest } from './engine.ts'
+import type { EngineInfo, GenerateRequest, OpenRequest, ScoreRequest, TrainRequest } from './engine.ts'
 
 export interface WorkerInput<Options> {
   options: Options
@@ -11,13 +11,21 @@ export interface WorkerInput<Options> {
   aborts: MessagePort
 }
 
-export type WorkerCall = { id: number } & (
+/** What a thread finds out as it starts. */
+export interface StartReport {
+  info: EngineInfo
+  /** The library loads into one thread of a process: further engines have to share this one. */
+  oneThreadOnly: boolean
+}
+
+/** A thread may serve several engines, each with a core of its own. */
+export type WorkerCall = { id: number; engine: number } & (
   | { method: 'open'; request: OpenRequest }
   | { method: 'generate'; request: GenerateRequest }
   | { method: 'score'; request: ScoreRequest }
   | { method: 'train'; request: TrainRequest }
   | { method: 'setWeights'; request: Weights }
-  /** `start` gives what the core found out about its device, once it runs. */
+  /** `start` gives a StartReport once the thread runs, where it has one. */
   | { method: 'start' | 'weights' | 'optimizer' | 'close'; request?: undefined }
 )
 

@@ -1,22 +1,24 @@
-// Makes the engine that the config asks for. Each is loaded only when it is asked for.
+// Makes the engines that the config asks for. Each kind is loaded only when it is asked for.
 
 import type { Engine } from './engine.ts'
 
 export interface EngineChoice {
   kind: 'onnx' | 'tfjs'
+  /** That each may use. */
   threads: number
 }
 
-export async function createEngine({ kind, threads }: EngineChoice): Promise<Engine> {
+/** Several at once, such as one to sample and one to train, since some kinds have to share a thread. */
+export async function createEngines({ kind, threads }: EngineChoice, count: number): Promise<Engine[]> {
   switch (kind) {
     case 'onnx': {
       const { createOnnxEngine } = await import('./onnx/index.ts')
-      return createOnnxEngine({ threads })
+      return Array.from({ length: count }, () => createOnnxEngine({ threads }))
     }
     case 'tfjs': {
       // Its backends size their pools themselves.
-      const { createTfjsEngine } = await import('./tfjs/index.ts')
-      return createTfjsEngine()
+      const { createTfjsEngines } = await import('./tfjs/index.ts')
+      return createTfjsEngines(count)
     }
   }
 }

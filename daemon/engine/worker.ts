@@ -1,17 +1,16 @@
 // An engine's thread: serves one call after another. Aborts arrive on a port of their own that a running call polls,
-// since it keeps the thread's event loop busy. Each engine's own `worker.ts` says which core is served.
+// since it keeps the thread's event loop busy. Each kind of engine's own `worker.ts` says which cores are served.
 
 import { parentPort, receiveMessageOnPort, workerData } from 'node:worker_threads'
 import { WaggleError } from '../../protocol/errors.ts'
 import type { Core } from './core.ts'
 import type { Weights } from './decoder.ts'
-import type { EngineInfo } from './engine.ts'
-import type { WorkerCall, WorkerInput, WorkerReply } from './messages.ts'
+import type { StartReport, WorkerCall, WorkerInput, WorkerReply } from './messages.ts'
 
 export interface Started {
-  core: Core
+  createCore(): Core
   /** Only where the thread finds out itself what it runs on. */
-  info?: EngineInfo
+  report?: StartReport
 }
 
 /** A start that fails is reported to every call. */
@@ -19,6 +18,13 @@ export function serveCore<Options>(start: (options: Options) => Started | Promis
   const { options, aborts } = workerData as WorkerInput<Options>
   const port = parentPort!
   const started = Promise.resolve().then(() => start(options))
+
+  const cores = new Map<number, Core>()
+  const coreOf = (engine: number, createCore: () => Core): Core => {
+    const core = cores.get(engine) ?? createCore()
+    cores.set(engine, core)
+    return core
+  }
 
   const aborted = new Set<number>()
   const isAborted = (id: number): boolean => {
@@ -30,8 +36,12 @@ export function serveCore<Options>(start: (options: Options) => Started | Promis
 
   const serve = async (call: WorkerCall): Promise<void> => {
     try {
-      const { core, info } = await started
-      const value = call.method === 'start' ? info : await perform(core, call, () => isAborted(call.id))
+      const { createCore, report } = await started
+      const value =
+        call.method === 'start'
+          ? report
+          : await perform(coreOf(call.engine, createCore), call, () => isAborted(call.id))
+      if (call.method === 'close') cores.delete(call.engine)
       port.postMessage({ id: call.id, value } satisfies WorkerReply, buffersOf(value))
     } catch (error) {
       const known = error instanceof WaggleError

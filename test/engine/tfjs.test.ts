@@ -3,7 +3,7 @@
 
 import { expect, test } from 'vitest'
 import type { TrainRequest } from '../../daemon/engine/engine.ts'
-import { createEngine } from '../../daemon/engine/select.ts'
+import { createEngines } from '../../daemon/engine/select.ts'
 import { openBackend } from '../../daemon/engine/tfjs/backend.ts'
 import { createCore } from '../../daemon/engine/tfjs/core.ts'
 import { column, mul } from '../../protocol/plugin/expression.ts'
@@ -83,10 +83,10 @@ test.each(['backend-wasm', 'nothing'])('no call leaves a tensor behind, without 
   expect(tf.memory().numTensors).toBe(before)
 })
 
-test('the config chooses the engine', async () => {
+test('the config chooses the engine, and there may be several', async () => {
   for (const kind of ['onnx', 'tfjs'] as const) {
-    const engine = await createEngine({ kind, threads: 1 })
-    expect(engine.info.kind).toBe(kind)
-    await engine.close()
+    const engines = await createEngines({ kind, threads: 1 }, 2)
+    expect(engines.map(({ info }) => info.kind)).toEqual([kind, kind])
+    await Promise.all(engines.map((engine) => engine.close()))
   }
 })

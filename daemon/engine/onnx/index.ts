@@ -1,7 +1,7 @@
 // The ONNX engine behind the engine contract, in a thread of its own.
 
 import type { Engine } from '../engine.ts'
-import { createProxy } from '../proxy.ts'
+import { createEngineThread } from '../thread.ts'
 
 export interface OnnxEngineOptions {
   threads: number
@@ -10,7 +10,7 @@ export interface OnnxEngineOptions {
 }
 
 export function createOnnxEngine(options: OnnxEngineOptions): Engine {
-  const { engine } = createProxy({ worker: new URL('./worker', import.meta.url), options })
+  const { engine } = createEngineThread({ worker: new URL('./worker', import.meta.url), options })
   return engine({
     kind: 'onnx',
     device: 'cpu',

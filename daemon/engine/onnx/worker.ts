@@ -5,5 +5,5 @@ import { createCore } from './core.ts'
 import type { OnnxEngineOptions } from './index.ts'
 
 serveCore<OnnxEngineOptions>((options) => ({
-  core: createCore({ ...options, now: () => performance.now() }),
+  createCore: () => createCore({ ...options, now: () => performance.now() }),
 }))

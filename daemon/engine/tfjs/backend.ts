@@ -11,7 +11,7 @@ export interface Backend {
   tf: Tensorflow
   device: string
   reason: string
-  /** TensorFlow's own pool has as many threads as the machine; the others compute in the thread that calls them. */
+  /** TensorFlow itself, with a pool of threads; the others compute in the thread that calls them. */
   isNative: boolean
 }
 
@@ -45,7 +45,9 @@ export async function openBackend({ load = (name) => import(name) }: BackendOpti
   const failures: string[] = []
   const attempt = async (module: string): Promise<unknown> => {
     try {
-      return await load(module)
+      const loaded = (await load(module)) as { default?: object }
+      // A CommonJS module's default is all of it; what else there is depends on what the loader recognises.
+      return loaded.default ?? loaded
     } catch (cause) {
       if (!isMissing(cause, module)) failures.push(`${module} cannot be loaded: ${firstLine(cause)}`)
       return undefined

@@ -117,7 +117,9 @@ function attention(
 
 /** x Wᵀ + b; W is [out, in]. */
 function linear(tf: Tensorflow, x: Tensor, weight: Tensor, bias?: Tensor): Tensor {
-  const product: Tensor = tf.matMul(x, weight, false, true)
+  // The WebAssembly backend's fast product takes no transposed operand: sampling is three times as fast without.
+  const product: Tensor =
+    tf.getBackend() === 'wasm' ? tf.matMul(x, tf.transpose(weight)) : tf.matMul(x, weight, false, true)
   return bias ? tf.add(product, bias) : product
 }
 

@@ -1,14 +1,29 @@
-// The TensorFlow.js engine behind the engine contract, in a thread of its own.
+// The TensorFlow.js engine behind the engine contract, outside the caller's thread.
 
 import type { Engine } from '../engine.ts'
-import { createProxy } from '../proxy.ts'
+import { createEngineThread, type EngineThread } from '../thread.ts'
 
 export interface TfjsEngineOptions {
   microBatchTokens?: number
 }
 
-/** Rejects with E_ENGINE, and how to install it, where TensorFlow.js is missing. */
-export async function createTfjsEngine(options: TfjsEngineOptions = {}): Promise<Engine> {
-  const { start, engine } = createProxy({ worker: new URL('./worker', import.meta.url), options })
-  return engine(await start())
+/**
+ * Several engines, each in a thread of its own if the backend can be in several. Rejects with E_ENGINE, and how to
+ * install it, where TensorFlow.js is missing.
+ */
+export async function createTfjsEngines(count: number, options: TfjsEngineOptions = {}): Promise<Engine[]> {
+  const make = (): EngineThread =>
+    createEngineThread({ worker: new URL('./worker', import.meta.url), options })
+  const first = make()
+  const { info, oneThreadOnly } = await first.start()
+  const engines = [first.engine(info)]
+  while (engines.length < count) {
+    const thread = oneThreadOnly ? first : make()
+    engines.push(thread.engine(oneThreadOnly ? info : (await thread.start()).info))
+  }
+  return engines
+}
+
+export async function createTfjsEngine(options?: TfjsEngineOptions): Promise<Engine> {
+  return (await createTfjsEngines(1, options))[0]!
 }

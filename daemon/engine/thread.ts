@@ -1,31 +1,32 @@
-// An engine as the daemon's thread sees it: a proxy to a thread of its own, in which `worker.ts` serves a core.
+// An engine as the daemon's thread sees it: a proxy to another thread, in which `worker.ts` serves a core. As a rule
+// each engine has a thread of its own; where a library loads into one thread only, several engines share that.
 
 import { MessageChannel, Worker } from 'node:worker_threads'
 import { WaggleError } from '../../protocol/errors.ts'
 import type { Engine, EngineInfo } from './engine.ts'
-import type { WorkerCall, WorkerReply } from './messages.ts'
+import type { StartReport, WorkerCall, WorkerReply } from './messages.ts'
 
-export interface ProxyOptions {
+export interface EngineThreadOptions {
   /** The engine's `worker` module, without extension: sources run as .ts, the published build as .js. */
   worker: URL
   /** Given to the core; plain data. */
   options: object
 }
 
-export interface Proxy {
-  /** What the core found out about its device; rejects when the core cannot start. */
-  start(): Promise<EngineInfo>
-  /** The engine, with what is known about it. */
+export interface EngineThread {
+  /** Rejects, and ends the thread, when it cannot start. */
+  start(): Promise<StartReport>
+  /** An engine in this thread, with what is known about it. The thread ends with the last of its engines. */
   engine(info: EngineInfo): Engine
 }
 
 type CallBody = WorkerCall extends infer Call
   ? Call extends { id: number }
-    ? Omit<Call, 'id'>
+    ? Omit<Call, 'id' | 'engine'>
     : never
   : never
 
-export function createProxy({ worker: module, options }: ProxyOptions): Proxy {
+export function createEngineThread({ worker: module, options }: EngineThreadOptions): EngineThread {
   const aborts = new MessageChannel()
   const extension = import.meta.url.endsWith('.ts') ? 'ts' : 'js'
   const worker = new Worker(new URL(`${module.href}.${extension}`), {
@@ -35,6 +36,8 @@ export function createProxy({ worker: module, options }: ProxyOptions): Proxy {
   })
   const pending = new Map<number, { resolve(value: unknown): void; reject(error: Error): void }>()
   let lastId = 0
+  let lastEngine = 0
+  const open = new Set<number>()
   let dead: Error | undefined
 
   const fail = (error: Error): void => {
@@ -55,12 +58,12 @@ export function createProxy({ worker: module, options }: ProxyOptions): Proxy {
   worker.on('error', (cause) =>
     fail(new WaggleError('E_ENGINE', `the engine's thread failed: ${String(cause)}`, { cause })),
   )
-  worker.on('exit', () => fail(new WaggleError('E_ENGINE', 'the engine is closed')))
+  worker.on('exit', () => fail(closed()))
   // A daemon that has nothing else to do may exit; while a call runs, the worker keeps it alive.
   worker.unref()
   aborts.port1.unref()
 
-  const call = <T>(body: CallBody, signal?: AbortSignal): Promise<T> => {
+  const call = <T>(engine: number, body: CallBody, signal?: AbortSignal): Promise<T> => {
     if (dead) return Promise.reject(dead)
     const id = ++lastId
     const abort = (): void => {
@@ -71,7 +74,7 @@ export function createProxy({ worker: module, options }: ProxyOptions): Proxy {
       worker.ref()
       if (signal?.aborted) abort()
       signal?.addEventListener('abort', abort, { once: true })
-      worker.postMessage({ id, ...body } as WorkerCall)
+      worker.postMessage({ id, engine, ...body } as WorkerCall)
     }).finally(() => {
       signal?.removeEventListener('abort', abort)
       if (pending.size === 0) worker.unref()
@@ -85,27 +88,38 @@ export function createProxy({ worker: module, options }: ProxyOptions): Proxy {
   return {
     async start() {
       try {
-        return await call<EngineInfo>({ method: 'start' })
+        return await call<StartReport>(0, { method: 'start' })
       } catch (error) {
         await stop()
         throw error
       }
     },
-    engine: (info) => ({
-      info,
-      // Callers may hand in more than the request, such as a whole model, of which not everything can travel.
-      open: ({ spec, weights, optimizer }) =>
-        call({ method: 'open', request: { spec, weights, ...(optimizer ? { optimizer } : {}) } }),
-      generate: (request, { signal } = {}) => call({ method: 'generate', request }, signal),
-      score: (request) => call({ method: 'score', request }),
-      train: (request) => call({ method: 'train', request }),
-      weights: () => call({ method: 'weights' }),
-      setWeights: (weights) => call({ method: 'setWeights', request: weights }),
-      optimizer: () => call({ method: 'optimizer' }),
-      async close() {
-        if (!dead) await call({ method: 'close' })
-        await stop()
-      },
-    }),
+    engine(info) {
+      const id = ++lastEngine
+      open.add(id)
+      const ask = <T>(body: CallBody, signal?: AbortSignal): Promise<T> =>
+        open.has(id) ? call(id, body, signal) : Promise.reject(closed())
+      return {
+        info,
+        // Callers may hand in more than the request, such as a whole model, of which not everything can travel.
+        open: ({ spec, weights, optimizer }) =>
+          ask({ method: 'open', request: { spec, weights, ...(optimizer ? { optimizer } : {}) } }),
+        generate: (request, { signal } = {}) => ask({ method: 'generate', request }, signal),
+        score: (request) => ask({ method: 'score', request }),
+        train: (request) => ask({ method: 'train', request }),
+        weights: () => ask({ method: 'weights' }),
+        setWeights: (weights) => ask({ method: 'setWeights', request: weights }),
+        optimizer: () => ask({ method: 'optimizer' }),
+        async close() {
+          if (!dead && open.has(id)) await ask({ method: 'close' })
+          open.delete(id)
+          if (open.size === 0) await stop()
+        },
+      }
+    },
   }
+}
+
+function closed(): WaggleError {
+  return new WaggleError('E_ENGINE', 'the engine is closed')
 }

@@ -1,0 +1,48 @@
+import { expect, test } from 'vitest'
+import { createEngineThread } from '../../daemon/engine/thread.ts'
+import { randomTokens, randomWeights, SPEC } from './model.ts'
+
+const INFO = { kind: 'onnx', device: 'cpu', reason: 'a test', threads: 1 }
+const thread = () =>
+  createEngineThread({
+    worker: new URL('../../daemon/engine/onnx/worker', import.meta.url),
+    options: { threads: 1 },
+  })
+
+test('engines that share a thread keep their models apart, and it ends with the last of them', async () => {
+  const { engine } = thread()
+  const [one, other] = [engine(INFO), engine(INFO)]
+  await one.open({ spec: SPEC, weights: randomWeights(SPEC, 1) })
+  await expect(other.weights()).rejects.toThrow(/holds no model/)
+  await other.open({ spec: SPEC, weights: randomWeights(SPEC, 2) })
+  expect(await one.weights()).toEqual(randomWeights(SPEC, 1))
+  await one.close()
+  await one.close()
+  await expect(one.weights()).rejects.toThrow(/closed/)
+  expect(await other.weights()).toEqual(randomWeights(SPEC, 2))
+  await other.close()
+  await expect(other.weights()).rejects.toThrow(/closed/)
+})
+
+test('calls are served in turn, and each abort reaches its own', async () => {
+  const one = thread().engine(INFO)
+  await one.open({ spec: SPEC, weights: randomWeights(SPEC, 1) })
+  const samples = [{ prompt: randomTokens(SPEC, 4, 1), seed: 1 }]
+  const request = { samples, maxNewTokens: 8, temperature: 1, stopTokens: [] }
+  const [aborted, whole] = await Promise.all([
+    one.generate(request, { signal: AbortSignal.abort() }),
+    one.generate(request),
+  ])
+  expect(aborted[0]!.tokens).toHaveLength(0)
+  expect(whole[0]!.tokens).toHaveLength(8)
+  await one.close()
+})
+
+test('a thread that does not start says so to each call', async () => {
+  const { start, engine } = createEngineThread({ worker: new URL('./absent', import.meta.url), options: {} })
+  const one = engine(INFO)
+  const results = await Promise.allSettled([start(), one.open({ spec: SPEC, weights: {} }), one.weights()])
+  for (const result of results)
+    expect(result).toMatchObject({ status: 'rejected', reason: { code: 'E_ENGINE' } })
+  await one.close()
+})
