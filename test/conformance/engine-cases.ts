@@ -1,9 +1,14 @@
 // Models and batches that the engine suite and the comparison of engines share.
 
 import type { DecoderSpec } from '../../daemon/engine/decoder.ts'
-import type { TrainRequest } from '../../daemon/engine/engine.ts'
+import type { Engine, TrainRequest } from '../../daemon/engine/engine.ts'
 import { column, min, mul, neg, ratio } from '../../protocol/plugin/expression.ts'
 import { ADAMW, randomTokens, SPEC, uniform } from '../engine/model.ts'
+
+export type EngineFactory = (options?: { microBatchTokens?: number }) => Promise<Engine>
+
+/** Opens the engine under test on a small random model. */
+export type Opener = (spec?: DecoderSpec) => Promise<void>
 
 export const VARIANTS: [string, DecoderSpec][] = [
   ['Llama-like', SPEC],
@@ -52,4 +57,12 @@ export function stepOf(sequences: TrainRequest['sequences']): TrainRequest {
     denominator: sequences.reduce((total, { completion }) => total + completion.length, 0),
     optimizer: ADAMW,
   }
+}
+
+/** Largest difference of two lists of one length. */
+export function furthest(a: ArrayLike<number>, b: ArrayLike<number>): number {
+  if (a.length !== b.length) return Number.POSITIVE_INFINITY
+  let largest = 0
+  for (let i = 0; i < a.length; i++) largest = Math.max(largest, Math.abs(a[i]! - b[i]!))
+  return largest
 }

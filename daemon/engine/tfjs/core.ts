@@ -48,7 +48,7 @@ export function createCore({ tf, microBatchTokens = 1024, now }: CoreOptions): C
   // A copy, since some backends give out the tensor's own memory.
   const download = (tensors: Tensors): Weights =>
     Object.fromEntries(
-      Object.entries(tensors).map(([name, tensor]) => [name, Float32Array.from(tensor.dataSync())]),
+      Object.entries(tensors).map(([name, tensor]) => [name, new Float32Array(tensor.dataSync())]),
     )
   const release = (): void => {
     if (state) tf.dispose([state.weights, state.first, state.second] as never)
@@ -88,8 +88,8 @@ export function createCore({ tf, microBatchTokens = 1024, now }: CoreOptions): C
             const start = row * batch.width
             const end = start + sequences[member]!.completion.length
             scores[member] = {
-              logprobs: Float32Array.from(logprobs.subarray(start, end)),
-              entropies: Float32Array.from(entropies.subarray(start, end)),
+              logprobs: new Float32Array(logprobs.subarray(start, end)),
+              entropies: new Float32Array(entropies.subarray(start, end)),
             }
           })
         })

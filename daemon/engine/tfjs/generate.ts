@@ -6,15 +6,13 @@ import { WaggleError } from '../../../protocol/errors.ts'
 import type { GenerateRequest, Sample } from '../engine.ts'
 import { checkPrompts } from '../inputs.ts'
 import { draw, uniformAt } from '../random.ts'
-import type { Tensor, Tensorflow } from './backend.ts'
-import { forward, type LayerCache, MASKED, type Model, rotaryOf, unembed } from './decoder.ts'
+import type { Model } from './decoder.ts'
+import { next, type Pending, prefill, replaced, takeRows } from './decoding.ts'
 
 const DEFAULT_SLOTS = 64
 
-interface Row {
+interface Row extends Pending {
   sample: number
-  /** Tokens of padding in front of the prompt. */
-  padding: number
   tokens: number[]
   logprobs: number[]
   entropies: number[]
@@ -99,93 +97,4 @@ function decode(
     tf.dispose(cache as never)
   }
   return rows
-}
-
-interface Step {
-  logits: Float32Array
-  cache: LayerCache[]
-}
-
-/** Reads each distinct prompt once; gives the logits after it and its cache to every row that has it. */
-function prefill(model: Model, prompts: readonly Int32Array[], longest: number): Step {
-  const { tf, spec } = model
-  const indices = new Map<string, number>()
-  const distinct: Int32Array[] = []
-  const indexOf = prompts.map((prompt) => {
-    const key = prompt.join(' ')
-    const known = indices.get(key)
-    if (known !== undefined) return known
-    indices.set(key, distinct.length)
-    return distinct.push(prompt) - 1
-  })
-  const batch = distinct.length
-  const tokens = new Int32Array(batch * longest)
-  const positions = new Int32Array(batch * longest)
-  const bias = new Float32Array(batch * longest * longest).fill(MASKED)
-  distinct.forEach((prompt, b) => {
-    const padding = longest - prompt.length
-    tokens.set(prompt, b * longest + padding)
-    for (let i = padding; i < longest; i++) {
-      positions[b * longest + i] = i - padding
-      bias.fill(0, (b * longest + i) * longest + padding, (b * longest + i) * longest + i + 1)
-    }
-  })
-  let logits = new Float32Array()
-  const cache = tf.tidy(() => {
-    const out = forward(model, {
-      batch,
-      length: longest,
-      tokens: tf.tensor(tokens, [batch * longest], 'int32'),
-      bias: tf.tensor(bias, [batch, 1, longest, longest]),
-      ...rotaryOf(tf, spec, positions, batch),
-    })
-    const lasts = Int32Array.from(distinct, (_, b) => (b + 1) * longest - 1)
-    const last = tf.gather(out.hidden, tf.tensor(lasts, [batch], 'int32') as never)
-    const ofDistinct = unembed(model, last as Tensor).dataSync() as Float32Array
-    logits = new Float32Array(prompts.length * spec.vocabulary)
-    indexOf.forEach((b, at) => {
-      logits.set(ofDistinct.subarray(b * spec.vocabulary, (b + 1) * spec.vocabulary), at * spec.vocabulary)
-    })
-    return takeRows(tf, out.cache, indexOf) as never
-  }) as LayerCache[]
-  return { logits, cache }
-}
-
-/** One more token of every row; `length` tokens are in the cache. */
-function next(model: Model, rows: readonly Row[], length: number, past: LayerCache[]): Step {
-  const { tf, spec } = model
-  const batch = rows.length
-  const bias = new Float32Array(batch * (length + 1))
-  rows.forEach(({ padding }, b) => {
-    bias.fill(MASKED, b * (length + 1), b * (length + 1) + padding)
-  })
-  const tokens = Int32Array.from(rows, (row) => row.tokens.at(-1)!)
-  const out = forward(model, {
-    batch,
-    length: 1,
-    tokens: tf.tensor(tokens, [batch], 'int32'),
-    bias: tf.tensor(bias, [batch, 1, 1, length + 1]),
-    past,
-    ...rotaryOf(
-      tf,
-      spec,
-      Int32Array.from(rows, ({ padding }) => length - padding),
-      batch,
-    ),
-  })
-  return { logits: unembed(model, out.hidden).dataSync() as Float32Array, cache: out.cache }
-}
-
-function takeRows(tf: Tensorflow, cache: readonly LayerCache[], rows: readonly number[]): LayerCache[] {
-  const index = tf.tensor(Int32Array.from(rows), [rows.length], 'int32')
-  return cache.map(({ keys, values }) => ({
-    keys: tf.gather(keys, index as never) as Tensor,
-    values: tf.gather(values, index as never) as Tensor,
-  }))
-}
-
-function replaced(tf: Tensorflow, old: LayerCache[], make: () => LayerCache[]): LayerCache[] {
-  const made = tf.tidy(() => make() as never) as LayerCache[]
-  tf.dispose(old as never)
-  return made
 }

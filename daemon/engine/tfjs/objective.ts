@@ -82,7 +82,7 @@ export function maskedSum(tf: Tensorflow, value: Tensor, mask: Tensor): Tensor {
 
 /** The values as floats in a tensor that the tape has never seen. */
 function detach(tf: Tensorflow, x: Tensor): Tensor {
-  return tf.tensor(Float32Array.from(x.dataSync()), x.shape, 'float32')
+  return tf.tensor(new Float32Array(x.dataSync()), x.shape, 'float32')
 }
 
 /** Element by element; the branch not taken gets a zero gradient, not zero times whatever came back. */

@@ -1,0 +1,120 @@
+// The part of the engine suite that samples and scores.
+
+import { expect, test } from 'vitest'
+import type { Engine, Sample } from '../../daemon/engine/engine.ts'
+import { randomTokens, randomWeights, SPEC } from '../engine/model.ts'
+import { furthest, type Opener, raggedGroups, VARIANTS } from './engine-cases.ts'
+
+export function describeSampling(of: () => Engine, open: Opener): void {
+  test.each(VARIANTS)('what the sampler reports equals what scoring finds: %s', async (_, spec) => {
+    await open(spec)
+    for (const temperature of [1, 0.7]) {
+      const samples = [3, 9, 1, 9].flatMap((length, p) =>
+        Array.from({ length: 3 }, (_, i) => ({ prompt: randomTokens(spec, length, p), seed: p * 100 + i })),
+      )
+      const out = await of().generate({ samples, maxNewTokens: 24, temperature, stopTokens: [0], slots: 5 })
+      const scores = await of().score({
+        sequences: out.map((sample, i) => ({ conditioning: samples[i]!.prompt, completion: sample.tokens })),
+        temperature,
+      })
+      out.forEach((sample, i) => {
+        expect(sample.tokens.length).toBe(sample.finish === 'stop' ? sample.tokens.indexOf(0) + 1 : 24)
+        expect(furthest(sample.logprobs, scores[i]!.logprobs)).toBeLessThan(1e-4)
+        expect(furthest(sample.entropies, scores[i]!.entropies)).toBeLessThan(1e-4)
+      })
+      expect(new Set(out.map(({ finish }) => finish))).toContain('stop')
+    }
+  })
+
+  test('a sequence gets the same tokens whatever is sampled beside it', async () => {
+    await open()
+    const one = { prompt: randomTokens(SPEC, 6, 1), seed: 42 }
+    const others = Array.from({ length: 9 }, (_, i) => ({
+      prompt: randomTokens(SPEC, 2 + i, 50 + i),
+      seed: i,
+    }))
+    const settings = { maxNewTokens: 20, temperature: 1, stopTokens: [0] }
+    const [alone] = await of().generate({ samples: [one], ...settings })
+    const among = await of().generate({ samples: [...others, one], ...settings, slots: 4 })
+    expect(among.at(-1)!.tokens).toEqual(alone!.tokens)
+  })
+
+  test('temperature 0 takes the most likely token each time', async () => {
+    await open()
+    const prompt = randomTokens(SPEC, 6, 1)
+    const run = (seed: number) =>
+      of().generate({ samples: [{ prompt, seed }], maxNewTokens: 12, temperature: 0, stopTokens: [] })
+    const [a] = await run(1)
+    const [b] = await run(2)
+    expect(a!.tokens).toEqual(b!.tokens)
+  })
+
+  test('sampled frequencies follow the reported probabilities', async () => {
+    await open()
+    const prompt = randomTokens(SPEC, 6, 1)
+    const count = 2000
+    const samples = Array.from({ length: count }, (_, seed) => ({ prompt, seed }))
+    const out = await of().generate({ samples, maxNewTokens: 1, temperature: 1, stopTokens: [] })
+    const seen = new Map<number, { times: number; probability: number }>()
+    for (const { tokens, logprobs } of out) {
+      const entry = seen.get(tokens[0]!) ?? { times: 0, probability: Math.exp(logprobs[0]!) }
+      entry.times += 1
+      seen.set(tokens[0]!, entry)
+    }
+    for (const { times, probability } of seen.values()) {
+      const deviation = Math.sqrt(count * probability * (1 - probability))
+      expect(Math.abs(times - count * probability)).toBeLessThan(4.5 * deviation + 1)
+    }
+  })
+
+  test('an aborted call keeps what it wrote', async () => {
+    await open()
+    const samples = Array.from({ length: 64 }, (_, seed) => ({ prompt: randomTokens(SPEC, 4, 9), seed }))
+    const settings = { samples, temperature: 1, stopTokens: [], slots: 4 }
+    const before = await of().generate({ ...settings, maxNewTokens: 90 }, { signal: AbortSignal.abort() })
+    expect(before.every(({ finish, tokens }) => finish === 'aborted' && tokens.length === 0)).toBe(true)
+
+    // How soon there is a first token depends on the machine: wait longer until there is.
+    let out: Sample[] = []
+    let written: Sample | undefined
+    for (let delayMs = 25; written === undefined && delayMs < 5000; delayMs *= 2) {
+      out = await of().generate({ ...settings, maxNewTokens: 90 }, { signal: AbortSignal.timeout(delayMs) })
+      written = out.find(({ finish, tokens }) => finish === 'aborted' && tokens.length > 0)
+    }
+    if (!written) throw new Error('no call was aborted while it wrote')
+    const index = out.indexOf(written)
+    expect(written.logprobs.length).toBe(written.tokens.length)
+    const [again] = await of().generate({
+      ...settings,
+      samples: [samples[index]!],
+      maxNewTokens: written.tokens.length,
+    })
+    expect(again!.tokens).toEqual(written.tokens)
+  })
+
+  test('a completion is scored the same alone and beside others', async () => {
+    await open()
+    const sequences = raggedGroups(SPEC, 8, [4, 2])
+    const together = await of().score({ sequences, temperature: 1 })
+    for (const [i, sequence] of sequences.entries()) {
+      const [apart] = await of().score({ sequences: [sequence], temperature: 1 })
+      expect(furthest(apart!.logprobs, together[i]!.logprobs)).toBeLessThan(1e-5)
+    }
+  })
+
+  test('new weights are what it samples and scores with, and a copy of them', async () => {
+    await open()
+    const request = { sequences: raggedGroups(SPEC, 8), temperature: 1 }
+    const before = await of().score(request)
+    const other = randomWeights(SPEC, 2)
+    await of().setWeights(other)
+    const after = await of().score(request)
+    expect(furthest(before[0]!.logprobs, after[0]!.logprobs)).toBeGreaterThan(1e-3)
+    const held = await of().weights()
+    expect(held).toEqual(other)
+    held['model.norm.weight']!.fill(0)
+    other['model.norm.weight']!.fill(0)
+    expect(await of().weights()).toEqual(randomWeights(SPEC, 2))
+    expect(await of().score(request)).toEqual(after)
+  })
+}
