@@ -65,28 +65,30 @@ export class Admission {
   private readonly options: Required<AdmissionOptions>
   private readonly by: AdmissionCollaborators
   private readonly startedAt: number
-  /** One author's groups, whoever passes them on: a node writes about one a second, and catching up brings minutes. */
+  /** One author's groups, whoever passes them on: a node writes about one a second. */
   private readonly authorQuota: Quota
   /**
    * All that is let in to have its signature checked, at 0.11 ms each and verified at some 0.3 more, since identities are
    * free. Peers whose own groups have proved good do not share a bucket with a crowd of newcomers. Together 8 % of a core
    * at most; a swarm of 64 nodes with a group a second each uses 64. The bursts are for catching up.
    */
-  private readonly totalQuota: { proven: Quota; new: Quota }
+  private readonly totalQuota: { proven: Quota; new: Quota; fetched: Quota }
 
   constructor(options: AdmissionOptions, collaborators: AdmissionCollaborators) {
     this.options = { maxAgeMs: HOUR_MS / 2, maxSkewMs: 1.1 * HOUR_MS, carry: false, ...options }
     this.by = collaborators
     this.startedAt = collaborators.clock.now()
-    this.authorQuota = new Quota({ rate: { perSecond: 8, burst: 512 } }, collaborators)
+    this.authorQuota = new Quota({ rate: { perSecond: 8, burst: 256 } }, collaborators)
     this.totalQuota = {
       proven: new Quota({ rate: { perSecond: 150, burst: 1024 }, keys: 1 }, collaborators),
       new: new Quota({ rate: { perSecond: 50, burst: 512 }, keys: 1 }, collaborators),
+      // What we asked for ourselves comes minutes' worth at once, paced by the fetcher.
+      fetched: new Quota({ rate: { perSecond: 100, burst: 4096 }, keys: 1 }, collaborators),
     }
   }
 
   /** Never throws. `source` is the peer that passed the message on; quotas by source are taken before this. */
-  screen(bytes: Uint8Array, source: string, { limit = MAX_GOSSIP_BYTES } = {}): Screening {
+  screen(bytes: Uint8Array, source: string, { fetched = false } = {}): Screening {
     const { ledger } = this.by
     const from = ledger.touch(source)
     from.framesIn++
@@ -95,7 +97,7 @@ export class Admission {
     let said: SharedGroup | Announcement
     let mark: string
     try {
-      frame = openFrame(bytes, limit)
+      frame = openFrame(bytes, fetched ? MAX_FETCHED_BYTES : MAX_GOSSIP_BYTES)
       // A replay costs microseconds.
       mark = markOf(frame)
       if (this.frames.has(mark)) return this.refuse('duplicate', source)
@@ -105,8 +107,8 @@ export class Admission {
     } catch (error) {
       return this.refuse(error instanceof WireFault ? error.reason : 'schema', source)
     }
-    if (!this.totalQuota[from.verified > 0 ? 'proven' : 'new'].take('all'))
-      return this.refuse('quota', source)
+    const bucket = fetched ? 'fetched' : from.verified > 0 ? 'proven' : 'new'
+    if (!this.totalQuota[bucket].take('all')) return this.refuse('quota', source)
     if (!isAuthentic(frame)) return this.refuse('signature', source)
     this.frames.add(mark)
     if (said.author === this.options.self) {
@@ -114,7 +116,7 @@ export class Admission {
       if (said.createdAt >= this.startedAt) this.by.onImpostor()
       return this.refuse('own', source)
     }
-    const wrong = this.judge(said, source)
+    const wrong = this.judge(said, source, fetched)
     if (wrong) return wrong
     if (!('rollouts' in said)) return { announced: said }
     return this.admit(said, bytes.length)
@@ -127,12 +129,12 @@ export class Admission {
   }
 
   /** From here on the author has said it, and is the one to whom it is counted. Undefined: nothing is wrong with it. */
-  private judge(said: SharedGroup | Announcement, source: string): Screening | undefined {
+  private judge(said: SharedGroup | Announcement, source: string, fetched: boolean): Screening | undefined {
     const { ledger, clock, tasks, isMuted } = this.by
     const { prompt, author } = said
     const refuse = (reason: Reason, peer = author) => this.refuse(reason, peer, prompt.task, author)
     if (isMuted(author)) return refuse('muted')
-    if (!this.authorQuota.take(author)) return refuse('quota')
+    if (!fetched && !this.authorQuota.take(author)) return refuse('quota')
     const wrong = brokenRule(prompt, tasks)
     // Whoever passes on what breaks a rule for all is charged as well, since it has not looked.
     if (wrong && wrong !== 'task') return refuse(wrong, source)

@@ -29,14 +29,19 @@ const BYTES_OUT = { perSecond: 4 << 20, burst: 64 << 20 }
 const TOTAL_BYTES_OUT = { perSecond: 32 << 20, burst: 128 << 20 }
 /** Announced groups that are being fetched; more wait for nobody. */
 const MAX_PENDING = 32
+/** Beyond this the inbox would begin to drop what was just fetched. */
+const MAX_WAITING = 256
 /** Whoever passes an announcement on may not have the body yet. */
 const RETRY_MS = [0, 500, 2000, 6000]
+const CATCH_UP_MS = [0, 1500, 3000, 6000]
 
 export interface FetcherCollaborators {
   host: Host
   shelf: Shelf
   clock: Clock
   log: Log
+  /** Frames that were taken in and are not verified yet. */
+  waiting(): number
   /** Takes a frame in. */
   receive(frame: Uint8Array, source: string): void
   /** The peer gave something other than what it was asked for. */
@@ -73,28 +78,42 @@ export class Fetcher {
     this.stopped.abort()
   }
 
-  /** Everything that the peer got in the last `sinceMs` and we did not. Returns how many frames came. Never rejects. */
+  /**
+   * Everything that the peer got in the last `sinceMs` and we did not. Returns how many frames came. Never rejects: a new
+   * connection is often replaced at once, so it tries again for a while.
+   */
   async catchUp(peerId: string, sinceMs: number): Promise<number> {
     const peer = peerIdFromString(peerId)
+    const from = this.by.clock.now() - sinceMs
     let count = 0
-    try {
-      const question = encodeFetch({ list: { sinceMs: Math.min(sinceMs, KEEP_MS), tasks: [] } })
-      for await (const message of this.ask(peer, question, MAX_LISTED * 32)) {
-        // Oldest first, since an author's sequence numbers are taken within a window.
-        let wanted = splitHashes(message, MAX_LISTED).filter((hash) => this.isNew(hash))
-        while (wanted.length > 0 && !this.stopped.signal.aborted) {
-          const batch = wanted.slice(0, MAX_REQUESTED)
-          const got = await this.get(peer, batch)
-          count += got
-          // An answer stops early when it has grown large: what it left out is asked for again, what it lacks is not.
-          wanted = got === 0 ? wanted.slice(batch.length) : wanted.filter((hash) => this.isNew(hash))
-        }
+    for (const wait of CATCH_UP_MS) {
+      await this.pause(wait)
+      if (this.stopped.signal.aborted || this.by.host.getConnections(peer).length === 0) break
+      try {
+        for await (const got of this.missed(peer, this.by.clock.now() - from)) count += got
         break
+      } catch (error) {
+        this.by.log('debug', 'catching up failed', { peer: peerId, error: String(error) })
       }
-    } catch (error) {
-      this.by.log('debug', 'catching up failed', { peer: peerId, error: String(error) })
     }
     return count
+  }
+
+  private async *missed(peer: PeerId, sinceMs: number): AsyncGenerator<number> {
+    const question = encodeFetch({ list: { sinceMs: Math.min(sinceMs, KEEP_MS), tasks: [] } })
+    for await (const message of this.ask(peer, question, MAX_LISTED * 32)) {
+      // Oldest first, since an author's sequence numbers are taken within a window.
+      let wanted = splitHashes(message, MAX_LISTED).filter((hash) => this.isNew(hash))
+      while (wanted.length > 0 && !this.stopped.signal.aborted) {
+        while (this.by.waiting() > MAX_WAITING) await this.pause(50)
+        const batch = wanted.slice(0, MAX_REQUESTED)
+        const got = await this.get(peer, batch)
+        yield got
+        // An answer stops early when it has grown large: what it left out is asked for again, what it lacks is not.
+        wanted = got === 0 ? wanted.slice(batch.length) : wanted.filter((hash) => this.isNew(hash))
+      }
+      return
+    }
   }
 
   /** The frame behind an announcement, from any of these peers. */

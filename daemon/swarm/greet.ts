@@ -29,6 +29,8 @@ const DIALS = { perSecond: 0.2, burst: 8 }
 /** A question a second is plenty: one for each new connection. */
 const QUESTIONS = { perSecond: 1, burst: 10 }
 
+const ASK_MS = [0, 1000, 3000]
+
 export type Greeting = { hello: Hello } | { mismatch: string } | { silent: true }
 
 export interface GreetOptions {
@@ -97,14 +99,22 @@ export class Greeter {
 
   private async ask(peer: PeerId): Promise<Greeting> {
     const id = peer.toString()
-    try {
-      const question = encodeHello({ ...this.rules, contacts: await this.contacts(id) })
-      const options = { maxMessage: MAX_HELLO_BYTES, overRelay: true }
-      for await (const message of ask({ peer, protocol: HELLO_PROTOCOL, question }, options, this.by))
-        return this.judge(decodeHello(message), id)
-    } catch (error) {
-      this.by.log('debug', 'no greeting', { peer: id, error: String(error) })
+    const options = { maxMessage: MAX_HELLO_BYTES, overRelay: true }
+    // A new connection is often replaced at once, when both sides dialled, and takes the question down with it.
+    for (const wait of ASK_MS) {
+      await new Promise<void>((resolve) => this.by.clock.after(wait, resolve))
+      try {
+        const question = encodeHello({ ...this.rules, contacts: await this.contacts(id) })
+        for await (const message of ask({ peer, protocol: HELLO_PROTOCOL, question }, options, this.by))
+          return this.judge(decodeHello(message), id)
+      } catch (error) {
+        this.by.log('debug', 'no greeting', { peer: id, error: String(error) })
+        if ((error as Error).name === 'UnsupportedProtocolError') break
+        if (this.by.host.getConnections(peer).length === 0) break
+      }
     }
+    // Not for good: its next connection is greeted again.
+    this.outcomes.delete(id)
     return { silent: true }
   }
 

@@ -2,7 +2,7 @@
 // the charges for what was not. The only place where gossip, admission and standing meet.
 
 import { type Message, TopicValidatorResult } from '@libp2p/gossipsub'
-import { type Announcement, MAX_FETCHED_BYTES } from '../../protocol/wire/index.ts'
+import type { Announcement } from '../../protocol/wire/index.ts'
 import type { Admission, Admitted } from './admission.ts'
 import type { Verifier } from './admission-verify.ts'
 import type { GossipGuard } from './gossip-internals.ts'
@@ -108,7 +108,7 @@ export class Inbox {
   }
 
   /** Takes a frame in, however it came; returns why it was refused, if it was. */
-  receive(frame: Uint8Array, source: string, options: { limit?: number } = {}): Reason | undefined {
+  receive(frame: Uint8Array, source: string, options: { fetched?: boolean } = {}): Reason | undefined {
     const result = this.by.admission.screen(frame, source, options)
     if ('admitted' in result) {
       this.lastAdmittedAt = this.by.clock.now()
@@ -131,7 +131,7 @@ export class Inbox {
   /** A frame that was asked for, whose source answers only for its hash. */
   receiveFetched(frame: Uint8Array, source: string): Reason | undefined {
     this.bytesIn += frame.length
-    return this.receive(frame, source, { limit: MAX_FETCHED_BYTES })
+    return this.receive(frame, source, { fetched: true })
   }
 
   private verify(admitted: Admitted): void {

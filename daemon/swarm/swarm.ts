@@ -131,7 +131,7 @@ export async function createSwarm(options: SwarmOptions, by: SwarmCollaborators)
   const redial = new Redial({}, { host, datastore, clock, log, random })
   const links = new Links({}, { host, clock, log, onMended: fillGap })
   const prober = new Prober({}, { host, clock, log, onReplaced: fillGap })
-  const memory = new Memory({}, { datastore, standing, seen: admission.seen, clock, log })
+  const memory = new Memory({}, { datastore, standing, seen: admission.seen, inbox, clock, log })
   const fetcher = new Fetcher(
     {},
     {
@@ -139,6 +139,7 @@ export async function createSwarm(options: SwarmOptions, by: SwarmCollaborators)
       shelf,
       clock,
       log,
+      waiting: () => inbox.waiting,
       receive: (frame, source) => void inbox.receiveFetched(frame, source),
       onLie: (peer) => standing.offend(peer, 'reject'),
     },
@@ -171,9 +172,10 @@ export async function createSwarm(options: SwarmOptions, by: SwarmCollaborators)
   /** For how long a peer's groups may have passed us by. */
   function missedMs(peer: string): number {
     const now = clock.now()
+    const heard = inbox.lastAdmittedAt ?? memory.lastAdmittedAt
+    const silent = heard === undefined ? FIRST_ASK_MS : now - heard
     const away = ledger.get(peer)?.disconnectedAt
-    const silent = inbox.lastAdmittedAt === undefined ? FIRST_ASK_MS : now - inbox.lastAdmittedAt
-    return Math.max(silent, away === undefined ? FIRST_ASK_MS : now - away + NOTICE_MS)
+    return Math.max(silent, away === undefined ? 0 : now - away) + NOTICE_MS
   }
 
   /** A link was broken for a while without having been closed: what gossip said meanwhile may be gone. */

@@ -23,7 +23,7 @@ const ATTACKS: Record<string, [number, number]> = {
   idontwant: [200, 1],
   prune: [1000, 1],
   topics: [10_000, 1],
-  sybil: [50, 50],
+  sybil: [40, 25],
 }
 
 interface Outcome {

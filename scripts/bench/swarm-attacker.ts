@@ -20,7 +20,11 @@ const randomIds = (count: number, wire: number) =>
 /** Distinct attacks to cycle through; made before the clock starts. */
 function make(): Uint8Array[] {
   const { signer } = freshIdentity()
-  const group = (i: number) => signedGroup(draft(i, { salt: `flood ${'x'.repeat(100)}` }), signer)
+  const group = (i: number) =>
+    signedGroup(
+      draft(i, { salt: `flood ${signer.publicKey[0]} ${signer.publicKey[1]} ${'x'.repeat(100)}` }),
+      signer,
+    )
   const some = (n: number, one: (i: number) => Uint8Array) => Array.from({ length: n }, (_, i) => one(i))
   switch (mode) {
     case 'valid':

@@ -37,6 +37,11 @@ const nodes = new Map<number, TestNode>()
 const say = (report: Report) => process.send?.(report)
 const now = () => performance.timeOrigin + performance.now()
 
+/** WAGGLE_BENCH_LOG=1 shows what the swarm logs. */
+function log(level: string, message: string, data?: object): void {
+  if (process.env.WAGGLE_BENCH_LOG) console.error(process.pid, level, message, JSON.stringify(data))
+}
+
 async function obey(order: Order): Promise<void> {
   if (order.do === 'key')
     return void say({
@@ -46,7 +51,7 @@ async function obey(order: Order): Promise<void> {
   if (order.do === 'start') {
     const identity = order.keyPem ? identityOf(createPrivateKey(order.keyPem)) : freshIdentity()
     const datastore = order.datastore ? await openPeerDatastore({ path: order.datastore }) : undefined
-    const node = await startNode(order.options, { identity, ...(datastore && { datastore }) })
+    const node = await startNode(order.options, { identity, log, ...(datastore && { datastore }) })
     nodes.set(order.node, node)
     const push = node.groups.push.bind(node.groups)
     // Groups are reported, not kept: memory is one of the things measured.
