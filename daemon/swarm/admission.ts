@@ -55,6 +55,8 @@ export type Screening =
   | { refused: Reason; task?: string; author?: string }
 
 const HOUR_MS = 3_600_000
+/** A peer has proved good when its groups have been for so long. */
+const PROVEN_MS = 120_000
 /** Ids of content that is not let in again: two hours at 9 groups a second. About 100 bytes each. */
 const SEEN_CAPACITY = 65_536
 
@@ -69,7 +71,7 @@ export class Admission {
   private readonly authorQuota: Quota
   /**
    * All that is let in to have its signature checked, at 0.11 ms each and verified at some 0.3 more, since identities are
-   * free. Peers whose own groups have proved good do not share a bucket with a crowd of newcomers. Together 8 % of a core
+   * free. Peers whose own groups have proved good do not share a bucket with a crowd of newcomers. Together 10 % of a core
    * at most; a swarm of 64 nodes with a group a second each uses 64. The bursts are for catching up.
    */
   private readonly totalQuota: { proven: Quota; new: Quota; fetched: Quota }
@@ -81,7 +83,7 @@ export class Admission {
     this.authorQuota = new Quota({ rate: { perSecond: 8, burst: 256 } }, collaborators)
     this.totalQuota = {
       proven: new Quota({ rate: { perSecond: 150, burst: 1024 }, keys: 1 }, collaborators),
-      new: new Quota({ rate: { perSecond: 50, burst: 512 }, keys: 1 }, collaborators),
+      new: new Quota({ rate: { perSecond: 100, burst: 512 }, keys: 1 }, collaborators),
       // What we asked for ourselves comes minutes' worth at once, paced by the fetcher.
       fetched: new Quota({ rate: { perSecond: 100, burst: 4096 }, keys: 1 }, collaborators),
     }
@@ -107,7 +109,8 @@ export class Admission {
     } catch (error) {
       return this.refuse(error instanceof WireFault ? error.reason : 'schema', source)
     }
-    const bucket = fetched ? 'fetched' : from.verified > 0 ? 'proven' : 'new'
+    const known = this.by.clock.now() - (from.verifiedSince ?? Number.POSITIVE_INFINITY)
+    const bucket = fetched ? 'fetched' : known >= PROVEN_MS ? 'proven' : 'new'
     if (!this.totalQuota[bucket].take('all')) return this.refuse('quota', source)
     if (!isAuthentic(frame)) return this.refuse('signature', source)
     this.frames.add(mark)

@@ -149,6 +149,7 @@ export class Inbox {
         return
       }
       record.verified++
+      record.verifiedSince ??= this.by.clock.now()
       this.verified++
       onEvent({ type: 'group', group: result.group })
     } catch (error) {

@@ -25,6 +25,8 @@ export interface PeerRecord {
   published: number
   /** Of those, verified here. */
   verified: number
+  /** When the first of them was. */
+  verifiedSince: number | undefined
   /** Of those, trained on; one that is used twice counts twice. */
   used: number
   /** Sum and number of rewards as this node computed them. */
@@ -98,6 +100,7 @@ function blank(id: string): PeerRecord {
     bytesIn: 0,
     published: 0,
     verified: 0,
+    verifiedSince: undefined,
     used: 0,
     rewardSum: 0,
     rewardCount: 0,

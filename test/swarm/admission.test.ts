@@ -261,7 +261,7 @@ describe('quotas', () => {
 
   test('an author’s quota holds over all who pass its groups on', () => {
     const d = door()
-    for (const source of sources) d.ledger.touch(source).verified = 1
+    for (const source of sources) d.ledger.touch(source).verifiedSince = 0
     expect(flood(d)).toBe(256)
     expect(d.ledger.get(idOf(alice))?.refused.get('quota')).toBe(444)
   })
