@@ -20,7 +20,8 @@ import { createNodeControl } from './control/node-control.ts'
 import { startControlServer } from './control/server.ts'
 import { createShowcase } from './control/showcase.ts'
 import { parameterCount } from './engine/decoder.ts'
-import { createOnnxEngine } from './engine/onnx/index.ts'
+import type { Engine } from './engine/engine.ts'
+import { createEngines } from './engine/select.ts'
 import { createHost } from './host/host.ts'
 import { hash32, randomStream } from './host/random.ts'
 import { codecOf } from './policy/codec.ts'
@@ -98,8 +99,10 @@ export const runNode: RunNode = async ({ config, paths, signal, onProgress }) =>
       await evaluations.truncate(restored.state.version + 1)
     }
     const threads = Math.max(1, Math.floor((config.engine.threads || availableParallelism()) / 2))
-    const sampler = createOnnxEngine({ threads })
-    const trainer = createOnnxEngine({ threads })
+    const [sampler, trainer] = (await createEngines({ kind: config.engine.kind, threads }, 2)) as [
+      Engine,
+      Engine,
+    ]
     const policy = await openPolicy({ model, state: restored?.policy }, { sampler, trainer })
     closers.push(() => policy.close())
 

@@ -14,7 +14,7 @@ export function createOnnxEngine(options: OnnxEngineOptions): Engine {
   return engine({
     kind: 'onnx',
     device: 'cpu',
-    reason: 'the only device this build drives',
+    reason: 'ONNX Runtime's CPU provider; this version drives no other',
     threads: options.threads,
   })
 }
