@@ -99,10 +99,7 @@ export const runNode: RunNode = async ({ config, paths, signal, onProgress }) =>
       await evaluations.truncate(restored.state.version + 1)
     }
     const threads = Math.max(1, Math.floor((config.engine.threads || availableParallelism()) / 2))
-    const [sampler, trainer] = (await createEngines({ kind: config.engine.kind, threads }, 2)) as [
-      Engine,
-      Engine,
-    ]
+    const [sampler, trainer] = (await createEngines({ ...config.engine, threads }, 2)) as [Engine, Engine]
     const policy = await openPolicy({ model, state: restored?.policy }, { sampler, trainer })
     closers.push(() => policy.close())
 

@@ -14,7 +14,7 @@ export function createOnnxEngine(options: OnnxEngineOptions): Engine {
   return engine({
     kind: 'onnx',
     device: 'cpu',
-    reason: 'ONNX Runtime's CPU provider; this version drives no other',
+    reason: 'this version drives no other device',
     threads: options.threads,
   })
 }
