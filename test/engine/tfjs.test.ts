@@ -85,7 +85,7 @@ test.each(['backend-wasm', 'nothing'])('no call leaves a tensor behind, without 
 
 test('the config chooses the engine, and there may be several', async () => {
   for (const kind of ['onnx', 'tfjs'] as const) {
-    const engines = await createEngines({ kind, threads: 1 }, 2)
+    const engines = await createEngines({ kind, device: 'auto', threads: 1 }, 2)
     expect(engines.map(({ info }) => info.kind)).toEqual([kind, kind])
     await Promise.all(engines.map((engine) => engine.close()))
   }
