@@ -33,13 +33,25 @@ export interface SampleRequest {
   prompt: Int32Array
   /** Unsigned 32-bit. The same seed gives the same tokens from the same weights. */
   seed: number
+  /** Tokens at the prompt's end that this sequence has drawn before: it goes on with its own random numbers. */
+  drawn?: number
 }
 
-export interface GenerateRequest {
-  samples: readonly SampleRequest[]
-  maxNewTokens: number
+/** The distribution that tokens are drawn from; see draw.ts for the order. */
+export interface Sampling {
   /** 1 samples from the policy itself; 0 takes the most likely token. */
   temperature: number
+  /** Only the so many most likely tokens. */
+  topK?: number
+  /** Only the most likely tokens that together have this share of the probability. */
+  topP?: number
+  /** Only tokens at least this many times as likely as the most likely one. */
+  minP?: number
+}
+
+export interface GenerateRequest extends Sampling {
+  samples: readonly SampleRequest[]
+  maxNewTokens: number
   /** Sampling ends after any of these, which is kept as the last token. */
   stopTokens: readonly number[]
   /** Sequences decoded side by side. */
@@ -48,8 +60,10 @@ export interface GenerateRequest {
 
 export interface Sample {
   tokens: Int32Array
-  /** Log-prob of each token under the distribution it was drawn from (the tempered one). */
+  /** Log-prob of each token under the distribution it was drawn from. */
   logprobs: Float32Array
+  /** Log-prob of each token under the policy itself: temperature 1, nothing cut. */
+  policyLogprobs: Float32Array
   /** Entropy of that distribution, nats. */
   entropies: Float32Array
   finish: Finish

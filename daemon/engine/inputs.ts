@@ -2,7 +2,7 @@
 
 import { WaggleError } from '../../protocol/errors.ts'
 import type { DecoderSpec, Weights } from './decoder.ts'
-import type { GenerateRequest, TrainSequence } from './engine.ts'
+import type { GenerateRequest, Sampling, TrainSequence } from './engine.ts'
 
 export function checkSequences(
   sequences: readonly { conditioning: Int32Array; completion: Int32Array }[],
@@ -31,8 +31,20 @@ function checkTokens(tokens: Int32Array, { vocabulary }: DecoderSpec): void {
   }
 }
 
+function checkSampling({ temperature, topK, topP, minP }: Sampling): void {
+  const wrong = (name: string, value: number): never => {
+    throw new WaggleError('E_ENGINE', `${name} cannot be ${value}`)
+  }
+  if (!(temperature >= 0 && temperature < Number.POSITIVE_INFINITY)) wrong('temperature', temperature)
+  if (topK !== undefined && !(Number.isInteger(topK) && topK >= 1)) wrong('topK', topK)
+  if (topP !== undefined && !(topP > 0 && topP <= 1)) wrong('topP', topP)
+  if (minP !== undefined && !(minP >= 0 && minP <= 1)) wrong('minP', minP)
+}
+
 /** Gives the longest prompt's length. */
-export function checkPrompts({ samples, maxNewTokens }: GenerateRequest, spec: DecoderSpec): number {
+export function checkPrompts(request: GenerateRequest, spec: DecoderSpec): number {
+  const { samples, maxNewTokens } = request
+  checkSampling(request)
   let longest = 0
   for (const { prompt } of samples) {
     if (prompt.length === 0) throw new WaggleError('E_ENGINE', 'a prompt is empty')

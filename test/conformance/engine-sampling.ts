@@ -39,6 +39,49 @@ export function describeSampling(of: () => Engine, open: Opener): void {
     expect(among.at(-1)!.tokens).toEqual(alone!.tokens)
   })
 
+  test('a sequence that is continued from what it wrote goes on as if it had not been interrupted', async () => {
+    await open()
+    const prompt = randomTokens(SPEC, 6, 1)
+    const settings = { temperature: 1, topP: 0.95, stopTokens: [] }
+    const [whole] = await of().generate({ samples: [{ prompt, seed: 7 }], maxNewTokens: 16, ...settings })
+    const written = whole!.tokens.slice(0, 9)
+    const resumed = { prompt: Int32Array.from([...prompt, ...written]), seed: 7, drawn: 9 }
+    const [rest] = await of().generate({ samples: [resumed], maxNewTokens: 7, ...settings })
+    expect([...written, ...rest!.tokens]).toEqual([...whole!.tokens])
+  })
+
+  test("the policy's own log-prob is reported beside that of the distribution drawn from", async () => {
+    await open()
+    const samples = [1, 2, 3].map((seed) => ({ prompt: randomTokens(SPEC, 5, seed), seed }))
+    const out = await of().generate({ samples, maxNewTokens: 12, temperature: 0.6, topK: 5, stopTokens: [] })
+    const scores = await of().score({
+      sequences: out.map(({ tokens }, i) => ({ conditioning: samples[i]!.prompt, completion: tokens })),
+      temperature: 1,
+    })
+    out.forEach(({ policyLogprobs, logprobs }, i) => {
+      expect(furthest(policyLogprobs, scores[i]!.logprobs)).toBeLessThan(1e-4)
+      // What is drawn from has fewer tokens, so each is likelier.
+      expect(logprobs.reduce((a, b) => a + b, 0)).toBeGreaterThan(policyLogprobs.reduce((a, b) => a + b, 0))
+    })
+  })
+
+  test('settings of sampling that make no sense are refused', async () => {
+    await open()
+    const samples = [{ prompt: randomTokens(SPEC, 3, 1), seed: 1 }]
+    const wrong = [
+      { temperature: -1 },
+      { temperature: Number.NaN },
+      { topK: 0 },
+      { topP: 0 },
+      { topP: 1.1 },
+      { minP: 2 },
+    ]
+    for (const sampling of wrong) {
+      const call = of().generate({ samples, maxNewTokens: 2, stopTokens: [], temperature: 1, ...sampling })
+      await expect(call).rejects.toThrow(/cannot be/)
+    }
+  })
+
   test('temperature 0 takes the most likely token each time', async () => {
     await open()
     const prompt = randomTokens(SPEC, 6, 1)

@@ -3,7 +3,9 @@ import { createEngines } from '../../daemon/engine/select.ts'
 
 test('a device that is asked for by name and not driven is refused, not replaced in silence', async () => {
   for (const device of ['webgpu', 'cuda', 'dml', 'coreml']) {
-    await expect(createEngines({ kind: 'onnx', device, threads: 1 }, 1)).rejects.toMatchObject({ code: 'E_ENGINE' })
+    await expect(createEngines({ kind: 'onnx', device, threads: 1 }, 1)).rejects.toMatchObject({
+      code: 'E_ENGINE',
+    })
   }
   for (const device of ['auto', 'cpu']) {
     const [engine] = await createEngines({ kind: 'onnx', device, threads: 1 }, 1)

@@ -3,9 +3,10 @@
 
 import { WaggleError } from '../../../protocol/errors.ts'
 import type { DecoderSpec } from '../decoder.ts'
+import { draw } from '../draw.ts'
 import type { GenerateRequest, Sample } from '../engine.ts'
 import { checkPrompts } from '../inputs.ts'
-import { draw, uniformAt } from '../random.ts'
+import { uniformAt } from '../random.ts'
 import type { CompiledGraph, Data, Runtime } from './runtime.ts'
 import { buildDecode, buildPrefill } from './sampling.ts'
 
@@ -29,6 +30,7 @@ interface Slot {
   position: number
   tokens: number[]
   logprobs: number[]
+  policyLogprobs: number[]
   entropies: number[]
 }
 
@@ -49,7 +51,7 @@ export async function generate(
     isAborted,
   }: { spec: DecoderSpec; runtime: Runtime; weights: Record<string, Data>; isAborted: () => boolean },
 ): Promise<Sample[]> {
-  const { samples, maxNewTokens, temperature } = request
+  const { samples, maxNewTokens } = request
   const stops = new Set(request.stopTokens)
   const { vocabulary, layers, kvHeads, headWidth } = spec
   const longest = checkPrompts(request, spec)
@@ -111,12 +113,19 @@ export async function generate(
 
   /** Takes a drawn token into a slot; true when the sequence has ended. */
   const accept = (slot: Slot, logits: Float32Array, offset: number): boolean => {
-    const u = uniformAt(samples[slot.sample]!.seed, slot.tokens.length)
-    const { token, logprob, entropy } = draw(logits, offset, vocabulary, temperature, u, work)
+    const { seed, drawn = 0 } = samples[slot.sample]!
+    const row = logits.subarray(offset, offset + vocabulary)
+    const { token, logprob, entropy, policyLogprob } = draw(
+      row,
+      request,
+      uniformAt(seed, drawn + slot.tokens.length),
+      work,
+    )
     if (!Number.isFinite(logprob))
       throw new WaggleError('E_ENGINE', 'the policy gives logits that are not finite')
     slot.tokens.push(token)
     slot.logprobs.push(logprob)
+    slot.policyLogprobs.push(policyLogprob)
     slot.entropies.push(entropy)
     return stops.has(token) || slot.tokens.length >= maxNewTokens
   }
@@ -125,6 +134,7 @@ export async function generate(
     results[slot.sample] = {
       tokens: Int32Array.from(slot.tokens),
       logprobs: Float32Array.from(slot.logprobs),
+      policyLogprobs: Float32Array.from(slot.policyLogprobs),
       entropies: Float32Array.from(slot.entropies),
       finish: stopped ? 'stop' : aborted ? 'aborted' : 'length',
     }
@@ -141,7 +151,14 @@ export async function generate(
         const sample = order[next++]!
         const prompt = promptOf[sample]!
         if (prompt.keys.length === 0) await readPrompts()
-        const slot: Slot = { sample, position: prompt.tokens.length, tokens: [], logprobs: [], entropies: [] }
+        const slot: Slot = {
+          sample,
+          position: prompt.tokens.length,
+          tokens: [],
+          logprobs: [],
+          policyLogprobs: [],
+          entropies: [],
+        }
         if (accept(slot, prompt.logits, 0)) finish(slot)
         else {
           loadPrompt(cache, spec, index, prompt)
@@ -189,6 +206,7 @@ export async function generate(
     results[order[next]!] = {
       tokens: new Int32Array(),
       logprobs: new Float32Array(),
+      policyLogprobs: new Float32Array(),
       entropies: new Float32Array(),
       finish: 'aborted',
     }

@@ -3,9 +3,10 @@
 // that end leave the batch when half of it has.
 
 import { WaggleError } from '../../../protocol/errors.ts'
+import { draw } from '../draw.ts'
 import type { GenerateRequest, Sample } from '../engine.ts'
 import { checkPrompts } from '../inputs.ts'
-import { draw, uniformAt } from '../random.ts'
+import { uniformAt } from '../random.ts'
 import type { Model } from './decoder.ts'
 import { next, type Pending, prefill, replaced, takeRows } from './decoding.ts'
 
@@ -15,6 +16,7 @@ interface Row extends Pending {
   sample: number
   tokens: number[]
   logprobs: number[]
+  policyLogprobs: number[]
   entropies: number[]
   ended: boolean
 }
@@ -31,6 +33,7 @@ export function generate(request: GenerateRequest, model: Model, isAborted: () =
       results[row.sample] = {
         tokens: Int32Array.from(row.tokens),
         logprobs: Float32Array.from(row.logprobs),
+        policyLogprobs: Float32Array.from(row.policyLogprobs),
         entropies: Float32Array.from(row.entropies),
         finish: stopped ? 'stop' : row.ended ? 'length' : 'aborted',
       }
@@ -40,7 +43,7 @@ export function generate(request: GenerateRequest, model: Model, isAborted: () =
 }
 
 function decode(
-  { samples, maxNewTokens, temperature, stopTokens }: GenerateRequest,
+  { samples, maxNewTokens, stopTokens, ...sampling }: GenerateRequest,
   members: readonly number[],
   model: Model,
   isAborted: () => boolean,
@@ -53,18 +56,21 @@ function decode(
       padding: longest - samples[sample]!.prompt.length,
       tokens: [],
       logprobs: [],
+      policyLogprobs: [],
       entropies: [],
       ended: maxNewTokens === 0,
     }),
   )
   const work = new Float64Array(spec.vocabulary)
   const accept = (row: Row, logits: Float32Array, at: number): void => {
-    const u = uniformAt(samples[row.sample]!.seed, row.tokens.length)
-    const drawn = draw(logits, at * spec.vocabulary, spec.vocabulary, temperature, u, work)
+    const { seed, drawn: before = 0 } = samples[row.sample]!
+    const scores = logits.subarray(at * spec.vocabulary, (at + 1) * spec.vocabulary)
+    const drawn = draw(scores, sampling, uniformAt(seed, before + row.tokens.length), work)
     if (!Number.isFinite(drawn.logprob))
       throw new WaggleError('E_ENGINE', 'the policy gives logits that are not finite')
     row.tokens.push(drawn.token)
     row.logprobs.push(drawn.logprob)
+    row.policyLogprobs.push(drawn.policyLogprob)
     row.entropies.push(drawn.entropy)
     row.ended = stopTokens.includes(drawn.token) || row.tokens.length >= maxNewTokens
   }

@@ -1,0 +1,106 @@
+// Draws one token from a row of logits, in double precision, and says exactly how likely it was.
+//
+// The distribution that is drawn from: softmax(logits / temperature), cut by top-k, then top-p, then min-p, in that
+// order, and normalised again. Log-prob and entropy are of that distribution, since off-policy corrections need the
+// probability with which a token was really drawn; the policy's own, untempered and uncut, is reported beside it.
+
+import type { Sampling } from './engine.ts'
+
+export interface Draw {
+  token: number
+  /** Of the distribution that it was drawn from. */
+  logprob: number
+  /** Of that distribution, nats. */
+  entropy: number
+  /** Under softmax(logits). */
+  policyLogprob: number
+}
+
+/**
+ * Takes the token at the point `u` of the cumulative distribution. Temperature 0 takes the most likely token and
+ * reports the untempered policy. `work` has room for one row.
+ */
+export function draw(logits: Float32Array, sampling: Sampling, u: number, work: Float64Array): Draw {
+  const { temperature } = sampling
+  const size = logits.length
+  const inverse = temperature === 0 ? 1 : 1 / temperature
+  let best = 0
+  let highest = Number.NEGATIVE_INFINITY
+  for (let i = 0; i < size; i++) {
+    const logit = logits[i]!
+    if (logit > highest) {
+      highest = logit
+      best = i
+    }
+  }
+  for (let i = 0; i < size; i++) work[i] = Math.exp((logits[i]! - highest) * inverse)
+  const cut = temperature > 0 && isCut(sampling)
+  if (cut) cutOff(sampling, work.subarray(0, size))
+
+  let total = 0
+  let weighted = 0
+  for (let i = 0; i < size; i++) {
+    const weight = work[i]!
+    if (weight === 0) continue
+    total += weight
+    weighted += weight * (logits[i]! - highest) * inverse
+  }
+  const logTotal = Math.log(total)
+  const token = temperature > 0 ? pick(work, size, u * total) : best
+  const logprob = (logits[token]! - highest) * inverse - logTotal
+  return {
+    token,
+    logprob,
+    entropy: logTotal - weighted / total,
+    policyLogprob: inverse === 1 && !cut ? logprob : logits[token]! - highest - logSumExp(logits, highest),
+  }
+}
+
+function pick(weights: Float64Array, size: number, target: number): number {
+  let sum = 0
+  let last = 0
+  for (let i = 0; i < size; i++) {
+    const weight = weights[i]!
+    if (weight === 0) continue
+    sum += weight
+    last = i
+    if (sum > target) return i
+  }
+  // Rounding may leave the end unreached.
+  return last
+}
+
+function logSumExp(logits: Float32Array, highest: number): number {
+  let total = 0
+  for (const logit of logits) total += Math.exp(logit - highest)
+  return Math.log(total)
+}
+
+function isCut({ topK, topP, minP }: Sampling): boolean {
+  return topK !== undefined || topP !== undefined || minP !== undefined
+}
+
+/** Sets the weights of tokens that may not be drawn to 0. Ties at a limit stay. The most likely token always stays. */
+function cutOff({ topK, topP, minP }: Sampling, weights: Float64Array): void {
+  let limit = 0
+  if (topK !== undefined || topP !== undefined) {
+    const sorted = weights.slice().sort().reverse()
+    const kept = Math.min(topK ?? sorted.length, sorted.length)
+    if (topK !== undefined) limit = sorted[kept - 1]!
+    if (topP !== undefined) {
+      let mass = 0
+      for (let i = 0; i < kept; i++) mass += sorted[i]!
+      let sum = 0
+      for (let i = 0; i < kept; i++) {
+        sum += sorted[i]!
+        if (sum >= topP * mass) {
+          limit = Math.max(limit, sorted[i]!)
+          break
+        }
+      }
+    }
+  }
+  // The largest weight is 1.
+  if (minP !== undefined) limit = Math.max(limit, minP)
+  for (let i = 0; i < weights.length; i++) if (weights[i]! < limit) weights[i] = 0
+}
