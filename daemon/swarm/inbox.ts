@@ -35,7 +35,7 @@ const QUEUE = { items: 512, bytes: 16 << 20 }
  * of 10 000 messages a second has some 150 signatures checked, and ends after a third of a second (G09: 256, and 2 s).
  */
 const LIMITS = {
-  frames: { soft: { perSecond: 500, burst: 2500 }, hard: { perSecond: 1000, burst: 5000 } },
+  frames: { soft: { perSecond: 500, burst: 2500 }, hard: { perSecond: 1000, burst: 3000 } },
   bytes: {
     soft: { perSecond: 8 << 20, burst: 32 << 20 },
     hard: { perSecond: 32 << 20, burst: 128 << 20 },

@@ -54,7 +54,9 @@ async function run(mode: string): Promise<void> {
   })
   const before = await victim.ask({ do: 'report', node: 0 }, 'report')
   const attacker = rate > 0 ? attack(address, mode, rate, identities) : undefined
-  if (attacker) await attacker.ready
+  await attacker?.ready
+  await sleep(1000)
+  setTimeout(() => attacker?.go(), 1000)
   for (let i = 0; i < PER_SECOND * SECONDS; i++) {
     const seed = 1_000_000 + i
     ours.add(seed)
@@ -80,13 +82,18 @@ function attack(address: string, mode: string, rate: number, identities: number)
   const args = [address, mode === 'sybil' ? 'valid' : mode, String(rate), String(SECONDS), String(identities)]
   const child = fork(file, args, {
     execArgv: ['--import', 'tsx'],
-    stdio: ['ignore', 'inherit', 'ignore', 'ipc'],
+    stdio: ['ignore', 'inherit', 'inherit', 'ipc'],
   })
-  const outcome = new Promise<Outcome>((resolve) =>
-    child.on('message', (message) => resolve(message as Outcome)),
-  )
-  // Making its frames takes it a few seconds; the honest traffic starts meanwhile and goes on during the attack.
-  return { outcome, ready: sleep(rate > 5000 ? 4000 : 2000) }
+  const messages: unknown[] = []
+  const until = (holds: () => boolean) =>
+    new Promise<void>((resolve) => {
+      child.on('exit', () => resolve())
+      child.on('message', () => holds() && resolve())
+    })
+  child.on('message', (message) => messages.push(message))
+  const ready = until(() => messages.length > 0)
+  const outcome = until(() => messages.length > 1).then(() => messages[1] as Outcome | undefined)
+  return { outcome, ready, go: () => child.send('go') }
 }
 
 function report(
