@@ -10,7 +10,6 @@ import { fileURLToPath, pathToFileURL } from 'node:url'
 import type { CheckpointInfo } from '../protocol/api/index.ts'
 import { EXIT, WaggleError } from '../protocol/errors.ts'
 import { peerName } from '../protocol/text.ts'
-import { type Group, hasSignal } from '../protocol/train/index.ts'
 import { PLUGINS, TASKS } from './built-in.ts'
 import { createEventLog } from './control/event-log.ts'
 import { createJournal } from './control/journal.ts'
@@ -23,12 +22,12 @@ import { parameterCount } from './engine/decoder.ts'
 import type { Engine } from './engine/engine.ts'
 import { createEngines } from './engine/select.ts'
 import { createHost } from './host/host.ts'
-import { hash32, randomStream } from './host/random.ts'
+import { hash32 } from './host/random.ts'
+import { POOL_GROUPS, startLoops } from './loops.ts'
 import { codecOf } from './policy/codec.ts'
 import { openPolicy } from './policy/live-policy.ts'
 import { loadModel } from './policy/model.ts'
-import { evaluatePolicy, runEvaluationLoop } from './rollout/evaluation-loop.ts'
-import { runRolloutLoop } from './rollout/loop.ts'
+import { evaluatePolicy } from './rollout/evaluation-loop.ts'
 import { createTaskBook } from './rollout/tasks.ts'
 import { createWaker } from './rollout/waker.ts'
 import { createCheckpoints } from './store/checkpoints.ts'
@@ -37,12 +36,10 @@ import type { Log } from './store/log.ts'
 import { nodeDisk as disk } from './store/node-disk.ts'
 import { createPool } from './store/pool.ts'
 import { createStepSeries } from './store/records.ts'
-import { draftOf, loadIdentity, openSwarm } from './swarm/index.ts'
+import { loadIdentity, openSwarm } from './swarm/index.ts'
 import { createCheckpointRequests, restoreNode, saveNode } from './trainer/checkpointing.ts'
-import { runTrainLoop } from './trainer/loop.ts'
 
 const VERSION = '0.1.0'
-const POOL_GROUPS = 512
 
 const now = Date.now
 const monotonic = (): number => performance.now()
@@ -61,6 +58,20 @@ export const runNode: RunNode = async ({ config, paths, signal, onProgress }) =>
       await close().catch((error: unknown) => log('error', `closing: ${messageOf(error)}`))
     }
   }
+
+  /** libp2p can throw this from a timer when a peer goes at the wrong moment (js-libp2p #3415); it harms nothing. */
+  const surviveStreamErrors = (error: Error): void => {
+    if (error.name === 'StreamStateError') {
+      log('warn', `the network library: ${error.message}`)
+      return
+    }
+    process.off('uncaughtException', surviveStreamErrors)
+    throw error
+  }
+  process.on('uncaughtException', surviveStreamErrors)
+  closers.push(async () => {
+    process.off('uncaughtException', surviveStreamErrors)
+  })
 
   try {
     // ── Home, identity, store ───────────────────────────────────────────────
@@ -145,6 +156,7 @@ export const runNode: RunNode = async ({ config, paths, signal, onProgress }) =>
     const opened = config.swarm.enabled
       ? await openSwarm(
           {
+            tasks: TASKS.map(({ name, version }) => ({ name, version })),
             swarm: config.swarm.name,
             listen: config.swarm.listen,
             announce: config.swarm.announce,
@@ -196,134 +208,28 @@ export const runNode: RunNode = async ({ config, paths, signal, onProgress }) =>
     const requests = createCheckpointRequests(save)
 
     // ── Loops ───────────────────────────────────────────────────────────────
-    const stopLoops = new AbortController()
-    const { signal: running } = stopLoops
-    const waitingFor = (origin: 'own' | 'foreign'): Group[] =>
-      pool
-        .select({
-          origin,
-          count: POOL_GROUPS,
-          order: 'newest',
-          where: ({ group, uses }) => uses === 0 && hasSignal(group),
-        })
-        .map(({ group }) => group)
     let paused = false
     let stopping = false
-    const loops = [
-      runRolloutLoop(
-        {
-          groupSize: config.rollout.group_size,
-          groupsPerRound: config.rollout.groups_per_round,
-          temperature: config.rollout.temperature,
-          maxNewTokens: config.model.max_completion_tokens,
-          maxWaiting: 2 * config.training.own_groups,
-          author: self,
-        },
-        {
-          policy,
-          host,
-          tasks,
-          waiting: () => waitingFor('own').length,
-          changed,
-          isPaused: () => paused,
-          roundRandom: () => randomStream(seed, `round/${rounds++}`),
-          now,
-          monotonic,
-          sleep,
-          async onGroup(group) {
-            journal.group(group, 'own')
-            if (!hasSignal(group)) return
-            if (pool.add(group, 'own')) changed.wake()
-            if (!swarm) return
-            await swarm.publish(draftOf(group)).then(
-              () => {
-                telemetry.counters.published += 1
-              },
-              (error: unknown) => log('debug', `a group was not published: ${messageOf(error)}`),
-            )
-          },
-          onRound: (round) => {
-            telemetry.round(round)
-            journal.recover('sampling')
-          },
-          onError: journal.fail('sampling'),
-        },
-        running,
-      ),
-      runTrainLoop(
-        {
-          sizes: { own: config.training.own_groups, foreign: config.training.foreign_groups },
-          minibatches: config.training.minibatches,
-          warmUpSteps: config.training.warm_up_steps,
-          temperature: config.rollout.temperature,
-          optimizer: {
-            learningRate: config.training.learning_rate,
-            beta1: 0.9,
-            beta2: 0.99,
-            epsilon: 1e-8,
-            weightDecay: config.training.weight_decay,
-            maxGradientNorm: config.training.max_gradient_norm,
-          },
-          self,
-        },
-        {
-          policy,
-          host,
-          waiting: () => ({ own: waitingFor('own'), foreign: waitingFor('foreign') }),
-          take(groups) {
-            const ids = groups.map(({ id }) => id)
-            showcase.used(ids)
-            return pool.markUsed(ids, policy.reference().version)
-          },
-          changed,
-          isPaused: () => paused,
-          random: (stream) => randomStream(seed, stream),
-          monotonic,
-          sleep,
-          async onStep(report) {
-            journal.recover('training')
-            journal.step(report)
-            for (const author of report.authors) if (author !== self) swarm?.used(author)
-            const isOld = (group: Group): boolean =>
-              report.step - group.bornVersion > config.training.max_staleness
-            pool.evict(({ uses, group }) => uses > 0 || isOld(group))
-            if (report.step % config.checkpoint.every_steps < config.training.minibatches) {
-              await save().then(() => journal.recover('checkpoint'), journal.fail('checkpoint'))
-            }
-            await requests.serve()
-          },
-          onIdle: requests.serve,
-          onError: journal.fail('training'),
-        },
-        running,
-      ),
-    ]
-    if (config.eval.every_seconds > 0) {
-      loops.push(
-        runEvaluationLoop(
-          {
-            everySeconds: config.eval.every_seconds,
-            promptsPerTask: config.eval.prompts_per_task,
-            maxNewTokens: config.model.max_completion_tokens,
-          },
-          {
-            policy,
-            tasks,
-            now,
-            isPaused: () => paused,
-            sleep,
-            onEvaluation: journal.evaluation,
-            onError: journal.fail('evaluation'),
-          },
-          running,
-        ),
-      )
-    }
-
-    const endLoops = async (): Promise<void> => {
-      stopLoops.abort()
-      await Promise.allSettled(loops)
-    }
+    const endLoops = startLoops(
+      { config, self, seed },
+      {
+        policy,
+        host,
+        tasks,
+        pool,
+        swarm,
+        journal,
+        showcase,
+        changed,
+        now,
+        monotonic,
+        sleep,
+        nextRound: () => rounds++,
+        save,
+        serveRequests: requests.serve,
+        isPaused: () => paused,
+      },
+    )
     closers.push(endLoops)
 
     // ── Control ─────────────────────────────────────────────────────────────

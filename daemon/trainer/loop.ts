@@ -32,7 +32,8 @@ export interface StepReport extends UpdateReport {
   ages: number[]
   waitSeconds: number
   pluginMetrics: Record<string, number>
-  authors: string[]
+  /** Groups by author. */
+  authors: Record<string, number>
 }
 
 export interface TrainLoopCollaborators {
@@ -133,6 +134,12 @@ async function trainOn(
     rollouts: groups.reduce((total, { rollouts }) => total + rollouts.length, 0),
     ages: groups.map((group) => Math.max(0, version - group.bornVersion)),
     pluginMetrics: host.takeMetrics(),
-    authors: [...new Set(groups.map(({ author }) => author))],
+    authors: countBy(groups.map(({ author }) => author)),
   }
+}
+
+function countBy(names: readonly string[]): Record<string, number> {
+  const counts: Record<string, number> = {}
+  for (const name of names) counts[name] = (counts[name] ?? 0) + 1
+  return counts
 }
