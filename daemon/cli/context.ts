@@ -30,7 +30,7 @@ export interface Io extends PathsEnvironment {
   packageRoot: string
   /** Runs `handler` on each of the signals until the returned function is called. */
   onSignal(handler: (signal: NodeJS.Signals) => void): () => void
-  exit(status: number): never
+  exit(status: number): void
   /** Runs before this process ends, however it does. */
   atExit(run: () => void): void
   loadNode: () => Promise<{ runNode: RunNode }>

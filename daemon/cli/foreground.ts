@@ -26,7 +26,10 @@ export async function runForeground(context: Context, { join }: ForegroundOption
   let signals = 0
   const offSignals = io.onSignal((signal) => {
     signals += 1
-    if (signals > 1) io.exit(128 + (SIGNAL_NUMBER[signal] ?? 2))
+    if (signals > 1) {
+      io.exit(128 + (SIGNAL_NUMBER[signal] ?? 2))
+      return
+    }
     context.say('Stopping: saving a checkpoint. Press Ctrl-C again to stop at once.')
     starting.abort(new WaggleError('E_USAGE', 'interrupted'))
     node?.stop().catch((error) => context.say(`error: ${messageOf(error)}`))

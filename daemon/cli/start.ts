@@ -45,7 +45,16 @@ function realIo(): Io {
         for (const signal of SIGNALS) process.off(signal, handler)
       }
     },
-    exit: (status) => process.exit(status),
+    exit(status) {
+      // An orderly exit waits for the engine's thread, which may be inside native code and turn it into an abort. The
+      // signal's own default action asks nobody, and gives the shell the same status.
+      if (status > 128) {
+        for (const signal of SIGNALS) process.removeAllListeners(signal)
+        process.kill(process.pid, status - 128)
+        return
+      }
+      process.exit(status)
+    },
     atExit: (run) => void process.on('exit', run),
     loadNode: () => import('../main.ts'),
   }
