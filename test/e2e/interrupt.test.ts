@@ -17,10 +17,10 @@ describe('Ctrl-C', () => {
   it('stops with a checkpoint of the step that was reached', async () => {
     const node = await startDaemon(join(folder.path, 'home'), { args: ['up', '--no-swarm'] })
     await node.until('it trains', ({ training }) => training!.step >= 1, 60_000)
-    const { status, stderr, stdout } = await node.stop()
+    const { status, stderr } = await node.stop()
     expect(status).toBe(0)
     expect(stderr).toContain('Stopping: saving a checkpoint')
-    expect(stdout).toContain('"type":"checkpoint"')
+    expect(stderr).toContain('"type":"checkpoint"')
   }, 120_000)
 
   it('the second time ends it at once, by the signal and without a word of failure', async () => {
