@@ -3,7 +3,7 @@ import { type PathsEnvironment, resolvePaths, socketPathLimit } from '../../daem
 
 const at: PathsEnvironment = {
   env: {},
-  cwd: '/work',
+  cwd: '/srv',
   homedir: '/home/ada',
   tmpdir: '/tmp',
   uid: 1000,
@@ -12,8 +12,8 @@ const at: PathsEnvironment = {
 
 test('a home holds everything', () => {
   const { home, ...rest } = resolvePaths({ home: 'n1' }, at)
-  expect(home).toBe('/work/n1')
-  for (const path of Object.values(rest)) expect(path).toMatch(/^\/work\/n1(\/|$)/)
+  expect(home).toBe('/srv/n1')
+  for (const path of Object.values(rest)) expect(path).toMatch(/^\/srv\/n1(\/|$)/)
 })
 
 test('without a home the XDG directories are used, relative ones ignored', () => {

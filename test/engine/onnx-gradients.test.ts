@@ -52,7 +52,6 @@ const CASES: Case[] = [
   { name: 'sqrt', shapes: [[5]], build: ([a]) => ops.sqrt(a!), range: [0.5, 2] },
   { name: 'sigmoid', shapes: [[5]], build: ([a]) => ops.sigmoid(a!) },
   { name: 'abs', shapes: [[6]], build: ([a]) => ops.abs(a!) },
-  { name: 'reciprocal', shapes: [[5]], build: ([a]) => ops.reciprocal(a!), range: [0.5, 2] },
   { name: 'min', shapes: [[3, 4], [4]], build: ([a, b]) => ops.min(a!, b!) },
   {
     name: 'max',

@@ -180,7 +180,6 @@ export const sqrt = (a: Value): Value => unary('Sqrt', a, (g, out) => div(mul(g,
 export const sigmoid = (a: Value): Value =>
   unary('Sigmoid', a, (g, out) => mul(g, mul(out, sub(a.graph.scalar(1), out))))
 export const abs = (a: Value): Value => unary('Abs', a, (g) => mul(g, unary('Sign', a)))
-export const reciprocal = (a: Value): Value => unary('Reciprocal', a, (g, out) => neg(mul(g, mul(out, out))))
 
 /** 1 where a < b, else 0. No gradient. */
 export function less(a: Value, b: Value): Value {
