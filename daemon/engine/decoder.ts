@@ -64,16 +64,20 @@ export function parameterCount(spec: DecoderSpec): number {
   return count
 }
 
-/** Cosines and sines of every position's angles, each [contextLength, headWidth / 2]. */
-export function ropeTables(spec: DecoderSpec): { cos: Float32Array; sin: Float32Array } {
-  const half = spec.headWidth / 2
-  const cos = new Float32Array(spec.contextLength * half)
-  const sin = new Float32Array(spec.contextLength * half)
-  for (let position = 0; position < spec.contextLength; position++) {
+/** Cosines and sines of the angles at given positions, each [positions, headWidth / 2]. */
+export function rotaryTables(
+  { headWidth, ropeFrequencies }: DecoderSpec,
+  positions: ArrayLike<number>,
+): { cos: Float32Array; sin: Float32Array } {
+  const half = headWidth / 2
+  const cos = new Float32Array(positions.length * half)
+  const sin = new Float32Array(positions.length * half)
+  for (let at = 0; at < positions.length; at++) {
     for (let i = 0; i < half; i++) {
-      const angle = position * spec.ropeFrequencies[i]!
-      cos[position * half + i] = Math.cos(angle)
-      sin[position * half + i] = Math.sin(angle)
+      // Rounded as in the PyTorch code with which models are trained.
+      const angle = Math.fround(positions[at]! * ropeFrequencies[i]!)
+      cos[at * half + i] = Math.cos(angle)
+      sin[at * half + i] = Math.sin(angle)
     }
   }
   return { cos, sin }

@@ -13,7 +13,8 @@ import { assembleObjective } from '../../daemon/host/objective.ts'
 import { CORRECTIONS, LOSSES } from '../../plugins/corrections/index.ts'
 import { ADAMW, randomTokens, randomWeights, SPEC, uniform } from '../engine/model.ts'
 import { withSettings } from '../plugins/samples.ts'
-import { stepOf, VARIANTS } from './engine-cases.ts'
+import { stepOf } from './engine-cases.ts'
+import { FAMILIES } from './families.ts'
 
 const SCALE = 0.3
 let ours: Engine
@@ -101,7 +102,7 @@ function norm(values: Float32Array): number {
 }
 
 const SPECS: [string, DecoderSpec][] = [
-  ...VARIANTS,
+  ...FAMILIES,
   [
     'everything at once, three layers',
     {

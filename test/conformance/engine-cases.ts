@@ -3,21 +3,12 @@
 import type { DecoderSpec } from '../../daemon/engine/decoder.ts'
 import type { Engine, TrainRequest } from '../../daemon/engine/engine.ts'
 import { column, min, mul, neg, ratio } from '../../protocol/plugin/expression.ts'
-import { ADAMW, randomTokens, SPEC, uniform } from '../engine/model.ts'
+import { ADAMW, randomTokens, uniform } from '../engine/model.ts'
 
 export type EngineFactory = (options?: { microBatchTokens?: number }) => Promise<Engine>
 
 /** Opens the engine under test on a small random model. */
 export type Opener = (spec?: DecoderSpec) => Promise<void>
-
-export const VARIANTS: [string, DecoderSpec][] = [
-  ['Llama-like', SPEC],
-  ['biased, untied, one key head', { ...SPEC, attentionBias: true, tiedEmbeddings: false, kvHeads: 1 }],
-  [
-    'query and key norms, wide heads',
-    { ...SPEC, queryKeyNorm: true, headWidth: 8, ropeFrequencies: [1, 0.3, 0.1, 0.03] },
-  ],
-]
 
 export const CLIPPED: TrainRequest['objective'] = {
   loss: neg(

@@ -3,10 +3,11 @@
 import { expect, test } from 'vitest'
 import type { Engine, Sample } from '../../daemon/engine/engine.ts'
 import { randomTokens, randomWeights, SPEC } from '../engine/model.ts'
-import { furthest, type Opener, raggedGroups, VARIANTS } from './engine-cases.ts'
+import { furthest, type Opener, raggedGroups } from './engine-cases.ts'
+import { FAMILIES } from './families.ts'
 
 export function describeSampling(of: () => Engine, open: Opener): void {
-  test.each(VARIANTS)('what the sampler reports equals what scoring finds: %s', async (_, spec) => {
+  test.each(FAMILIES)('what the sampler reports equals what scoring finds: %s', async (_, spec) => {
     await open(spec)
     for (const temperature of [1, 0.7]) {
       const samples = [3, 9, 1, 9].flatMap((length, p) =>

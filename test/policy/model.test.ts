@@ -91,7 +91,10 @@ test('the digests name weights and tokenizer', async () => {
 test('what cannot be run is refused by name, with what is supported', async () => {
   const cases: [object, RegExp][] = [
     [{ architectures: ['MambaForCausalLM'] }, /architecture is MambaForCausalLM.*not supported/],
-    [{ rope_scaling: { rope_type: 'yarn', factor: 4 } }, /"rope_scaling" is .*yarn.* not supported/],
+    [
+      { rope_scaling: { rope_type: 'yarn', factor: 4 } },
+      /"rope_scaling" has the type "yarn".* not supported/,
+    ],
     [{ hidden_act: 'gelu' }, /"hidden_act" is "gelu"/],
     [{ num_key_value_heads: 3 }, /cannot share 3 key heads/],
     [{ hidden_size: -1 }, /"hidden_size" must be a positive whole number/],

@@ -57,7 +57,7 @@ export function gatedSilu(gate: Value, up: Value): Value {
 export interface Rotary {
   /** int64 [B, T]. */
   positions: Value
-  /** [contextLength, headWidth / 2] each. */
+  /** [more than any position, headWidth / 2] each. */
   cos: Value
   sin: Value
 }

@@ -7,7 +7,7 @@
 // and causally to themselves, never to one another ("Prefix Grouper", Liu et al. 2025). All tokens of all parts go
 // through the linear layers as one matrix.
 
-import { type DecoderSpec, parameterShapes, ropeTables } from '../decoder.ts'
+import { type DecoderSpec, parameterShapes, rotaryTables } from '../decoder.ts'
 import { gatedSilu, linear, type Rotary, rmsNorm, rotate } from './blocks.ts'
 import { boundSize, type Dimension, plus, showDimension, symbol, times } from './dimension.ts'
 import { fixed, type Graph, type Value } from './graph.ts'
@@ -54,10 +54,15 @@ export function declareParameters(graph: Graph, spec: DecoderSpec): Parameters {
   return parameters
 }
 
-export function ropeConstants(graph: Graph, spec: DecoderSpec): { cos: Value; sin: Value } {
-  const { cos, sin } = ropeTables(spec)
-  const shape = [spec.contextLength, spec.headWidth / 2]
-  return { cos: graph.constant(cos, shape), sin: graph.constant(sin, shape) }
+/** Angles of positions 0 to `length` - 1. Made for each run's length: a context of 131072 would fill every graph. */
+export function rotaryInputs(graph: Graph, spec: DecoderSpec, length: Dimension): { cos: Value; sin: Value } {
+  const shape = [length, spec.headWidth / 2]
+  const input = (which: 'cos' | 'sin'): Value =>
+    graph.compute(`${which} ${showDimension(length)}`, 'float32', shape, (bindings) => {
+      const positions = Int32Array.from({ length: boundSize(length, bindings) }, (_, position) => position)
+      return rotaryTables(spec, positions)[which]
+    })
+  return { cos: input('cos'), sin: input('sin') }
 }
 
 function need(parameters: Parameters, name: string): Value {
@@ -212,7 +217,10 @@ export function groupLogits(
   const share = heads / kvHeads
   const prefixCount = times(groups, prefix)
   const count = plus(prefixCount, times(groups, rows, segment))
-  const rotary: Rotary = { positions: inputs.positions, ...ropeConstants(graph, spec) }
+  const rotary: Rotary = {
+    positions: inputs.positions,
+    ...rotaryInputs(graph, spec, plus(prefix, segment)),
+  }
   const segmentRotary: Rotary = { ...rotary, positions: slice(inputs.positions, 0, prefixCount, count) }
   const bias = concat(
     [

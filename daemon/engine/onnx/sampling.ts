@@ -12,7 +12,7 @@ import {
   inputNorm,
   prefixAttention,
   project,
-  ropeConstants,
+  rotaryInputs,
   unembed,
 } from './decoder.ts'
 import { plus, symbol, times } from './dimension.ts'
@@ -34,7 +34,7 @@ export function buildPrefill(spec: DecoderSpec): Graph {
   const tokens = graph.input('tokens', 'int32', [times(batch, length)])
   const rotary: Rotary = {
     positions: graph.input('positions', 'int64', [times(batch, length), 1]),
-    ...ropeConstants(graph, spec),
+    ...rotaryInputs(graph, spec, length),
   }
   const last = graph.input('last', 'int32', [batch])
   let x = embed(parameters, tokens)
@@ -65,7 +65,7 @@ export function buildDecode(spec: DecoderSpec): Graph {
   const tokens = graph.input('tokens', 'int32', [batch])
   const rotary: Rotary = {
     positions: graph.input('positions', 'int64', [batch, 1]),
-    ...ropeConstants(graph, spec),
+    ...rotaryInputs(graph, spec, capacity),
   }
   const bias = reshape(graph.input('cacheBias', 'float32', [batch, capacity]), [batch, 1, 1, capacity])
   const cacheShape = [batch, kvHeads, capacity, headWidth]

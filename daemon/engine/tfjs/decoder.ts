@@ -1,7 +1,7 @@
 // A decoder written with TensorFlow.js operations, as plainly as a paper states it: no shared prefixes, no fused
 // operations, gradients by TensorFlow's own rules. That is what makes it the other engine's oracle.
 
-import { type DecoderSpec, ropeTables } from '../decoder.ts'
+import { type DecoderSpec, rotaryTables } from '../decoder.ts'
 import type { Tensor, Tensorflow } from './backend.ts'
 
 export interface Model {
@@ -41,16 +41,9 @@ export function rotaryOf(
   positions: Int32Array,
   batch: number,
 ): { cos: Tensor; sin: Tensor } {
-  const half = spec.headWidth / 2
-  const tables = ropeTables(spec)
-  const pick = (table: Float32Array): Tensor => {
-    const values = new Float32Array(positions.length * half)
-    positions.forEach((position, i) => {
-      values.set(table.subarray(position * half, (position + 1) * half), i * half)
-    })
-    return tf.tensor(values, [batch, positions.length / batch, 1, half])
-  }
-  return { cos: pick(tables.cos), sin: pick(tables.sin) }
+  const { cos, sin } = rotaryTables(spec, positions)
+  const shape: [number, number, number, number] = [batch, positions.length / batch, 1, spec.headWidth / 2]
+  return { cos: tf.tensor(cos, shape), sin: tf.tensor(sin, shape) }
 }
 
 /** The final residual stream [batch * length, width], and every layer's keys and values with the past ones in front. */

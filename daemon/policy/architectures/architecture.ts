@@ -1,23 +1,34 @@
-// What a model family must say about itself: how its `config.json` reads as a decoder.
+// What a model family must say about itself: how its `config.json` reads as a decoder. A family refuses, by name, every
+// setting that would change the computation in a way it does not follow; what it does not read cannot matter.
 
 import { WaggleError } from '../../../protocol/errors.ts'
+import { safeText } from '../../../protocol/text.ts'
 import type { DecoderSpec } from '../../engine/decoder.ts'
 
 export interface Architecture {
   /** As in the `architectures` field of config.json. */
   name: string
+  /** As in its `model_type` field, which is read where `architectures` is missing. */
+  modelType: string
+  /** Published models that have it, for people. */
+  models: string
   /** Reads a parsed config.json. Throws E_MODEL for what the family does not support here. */
   spec(config: HuggingFaceConfig): DecoderSpec
 }
 
 export type HuggingFaceConfig = Record<string, unknown>
 
-export function wholeNumber(config: HuggingFaceConfig, key: string, fallback?: number): number {
+/** A whole number from 1 to `most`. */
+export function wholeNumber(
+  config: HuggingFaceConfig,
+  key: string,
+  { fallback, most = 2 ** 24 }: { fallback?: number; most?: number } = {},
+): number {
   const value = config[key] ?? fallback
-  if (typeof value !== 'number' || !Number.isInteger(value) || value < 1 || value > 2 ** 31) {
+  if (typeof value !== 'number' || !Number.isInteger(value) || value < 1 || value > most) {
     throw new WaggleError(
       'E_MODEL',
-      `config.json: "${key}" must be a positive whole number, it is ${show(value)}`,
+      `config.json: "${key}" must be a positive whole number of at most ${most}, it is ${show(value)}`,
     )
   }
   return value
@@ -36,16 +47,11 @@ export function requireValue(config: HuggingFaceConfig, key: string, ...allowed:
   const value = config[key]
   if (value === undefined || value === null || allowed.includes(value)) return
   throw new WaggleError('E_MODEL', `config.json: "${key}" is ${show(value)}, which is not supported`, {
-    hint: `Supported here: ${allowed.map(show).join(', ')}.`,
+    hint: allowed.length === 0 ? 'Supported here: none.' : `Supported here: ${allowed.map(show).join(', ')}.`,
   })
 }
 
-/** theta^(-2i/width), unscaled. */
-export function plainFrequencies(theta: number, headWidth: number): number[] {
-  return Array.from({ length: headWidth / 2 }, (_, i) => theta ** ((-2 * i) / headWidth))
-}
-
-function show(value: unknown): string {
-  const text = JSON.stringify(value) ?? 'missing'
-  return text.length > 60 ? `${text.slice(0, 60)}…` : text
+/** A value of a file that may be anyone's, short and inert. */
+export function show(value: unknown): string {
+  return safeText(JSON.stringify(value) ?? 'missing', { limit: 60, line: true })
 }

@@ -1,24 +1,27 @@
 // The families that can be run and trained here.
 
 import { WaggleError } from '../../../protocol/errors.ts'
+import { safeText } from '../../../protocol/text.ts'
 import type { DecoderSpec } from '../../engine/decoder.ts'
 import type { Architecture, HuggingFaceConfig } from './architecture.ts'
 import { llama } from './llama.ts'
+import { qwen2 } from './qwen2.ts'
+import { qwen3 } from './qwen3.ts'
 
-export const ARCHITECTURES: readonly Architecture[] = [llama]
+export const ARCHITECTURES: readonly Architecture[] = [llama, qwen2, qwen3]
 
-/** The decoder that a config.json describes. */
+/** The decoder that a config.json describes. Throws E_MODEL for a family or setting that is not supported. */
 export function specOf(config: HuggingFaceConfig): DecoderSpec {
-  const names = Array.isArray(config.architectures) ? config.architectures.map(String) : []
-  const architecture = ARCHITECTURES.find(({ name }) => names.includes(name))
-  if (!architecture) {
-    throw new WaggleError(
-      'E_MODEL',
-      `config.json: the architecture is ${names.join(', ') || 'not given'}, which is not supported`,
-      {
-        hint: `Supported here: ${ARCHITECTURES.map(({ name }) => name).join(', ')}.`,
-      },
-    )
-  }
-  return architecture.spec(config)
+  const names = Array.isArray(config.architectures) ? config.architectures.slice(0, 8).map(String) : []
+  const architecture = ARCHITECTURES.find(({ name, modelType }) =>
+    names.length > 0 ? names.includes(name) : modelType === config.model_type,
+  )
+  if (architecture) return architecture.spec(config)
+  const found =
+    names.join(', ') || (typeof config.model_type === 'string' && config.model_type) || 'not given'
+  throw new WaggleError(
+    'E_MODEL',
+    `config.json: the architecture is ${safeText(found, { limit: 120, line: true })}, which is not supported`,
+    { hint: `Supported here: ${ARCHITECTURES.map(({ name, models }) => `${name} (${models})`).join(', ')}.` },
+  )
 }

@@ -1,7 +1,7 @@
 // What scripts/bench/engine measures.
 
 import { parameterCount } from '../../../daemon/engine/decoder.ts'
-import { plainFrequencies } from '../../../daemon/policy/architectures/architecture.ts'
+import { plainFrequencies } from '../../../daemon/policy/architectures/rope.ts'
 
 interface Sizes {
   vocabulary: number

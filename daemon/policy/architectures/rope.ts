@@ -1,0 +1,89 @@
+// Rotary frequencies from config.json, in both of its layouts: `rope_theta` with `rope_scaling`, and `rope_parameters`
+// that holds all of it (Transformers 5). Plain ones (Su et al. 2021) and Llama 3.1's scaled ones.
+//
+// Rounded to F32 where PyTorch rounds them: models were trained with these angles, and at a position of ten thousand
+// the difference shows.
+
+import { WaggleError } from '../../../protocol/errors.ts'
+import { type HuggingFaceConfig, positiveNumber, requireValue, show } from './architecture.ts'
+
+const TYPES = ['default', 'llama3']
+/** All that the two types have; another key means another computation. */
+const KEYS = new Set([
+  'rope_type',
+  'type',
+  'rope_theta',
+  'factor',
+  'low_freq_factor',
+  'high_freq_factor',
+  'original_max_position_embeddings',
+  'partial_rotary_factor',
+])
+
+/** headWidth / 2 inverse frequencies, radians a token. Throws E_MODEL for a type that is not supported. */
+export function ropeFrequencies(config: HuggingFaceConfig, headWidth: number): number[] {
+  const key = isGiven(config.rope_scaling) ? 'rope_scaling' : 'rope_parameters'
+  const rope = settingsOf(config, key)
+  const type = rope.rope_type ?? rope.type ?? 'default'
+  if (!TYPES.includes(type as string)) {
+    throw new WaggleError(
+      'E_MODEL',
+      `config.json: "${key}" has the type ${show(type)}, which is not supported`,
+      {
+        hint: `RoPE types supported here: ${TYPES.join(', ')}.`,
+      },
+    )
+  }
+  for (const name of Object.keys(rope)) {
+    if (!KEYS.has(name)) {
+      throw new WaggleError('E_MODEL', `config.json: "${key}" has ${show(name)}, which is not supported`, {
+        hint: `RoPE types supported here: ${TYPES.join(', ')}.`,
+      })
+    }
+  }
+  for (const place of [rope, config]) requireValue(place, 'partial_rotary_factor', 1)
+  const theta = rope.rope_theta ?? settingsOf(config, 'rope_parameters').rope_theta ?? config.rope_theta
+  const plain = plainFrequencies(positiveNumber({ rope_theta: theta }, 'rope_theta', 10_000), headWidth)
+  return type === 'llama3' ? scaled(plain, rope) : plain
+}
+
+function isGiven(value: unknown): boolean {
+  return value !== undefined && value !== null
+}
+
+function settingsOf(config: HuggingFaceConfig, key: string): HuggingFaceConfig {
+  const value = config[key] ?? {}
+  if (typeof value !== 'object' || Array.isArray(value)) {
+    throw new WaggleError('E_MODEL', `config.json: "${key}" must be an object, it is ${show(value)}`)
+  }
+  return value as HuggingFaceConfig
+}
+
+/** theta^(-2i/width), unscaled. */
+export function plainFrequencies(theta: number, headWidth: number): number[] {
+  return Array.from({ length: headWidth / 2 }, (_, i) =>
+    Math.fround(1 / Math.fround(theta ** Math.fround((2 * i) / headWidth))),
+  )
+}
+
+/**
+ * Llama 3.1's stretch of the context: waves longer than `original / low` tokens are slowed down by `factor`, those
+ * shorter than `original / high` stay, and in between the two are blended. Grattafiori et al. 2024, and its code.
+ */
+function scaled(frequencies: readonly number[], rope: HuggingFaceConfig): number[] {
+  const factor = positiveNumber(rope, 'factor')
+  const low = positiveNumber(rope, 'low_freq_factor')
+  const high = positiveNumber(rope, 'high_freq_factor')
+  const original = positiveNumber(rope, 'original_max_position_embeddings')
+  if (high <= low) {
+    throw new WaggleError(
+      'E_MODEL',
+      `config.json: "high_freq_factor" ${high} must be above "low_freq_factor" ${low}`,
+    )
+  }
+  return frequencies.map((frequency) => {
+    const waves = (original * frequency) / (2 * Math.PI)
+    const kept = Math.min(1, Math.max(0, (waves - low) / (high - low)))
+    return Math.fround(((1 - kept) * frequency) / factor + kept * frequency)
+  })
+}
