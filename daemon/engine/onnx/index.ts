@@ -10,6 +10,9 @@ export interface OnnxEngineOptions {
 }
 
 export function createOnnxEngine(options: OnnxEngineOptions): Engine {
+  // ONNX Runtime reports its use to its maker otherwise. Set on this thread: a worker's environment is a copy, which
+  // native code does not see.
+  process.env.ORT_DISABLE_TELEMETRY ??= '1'
   const { engine } = createEngineThread({ worker: new URL('./worker', import.meta.url), options })
   return engine({
     kind: 'onnx',
