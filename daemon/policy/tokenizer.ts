@@ -3,32 +3,45 @@
 // The digest names the mapping. Token ids and log-probs of another node mean something here only if it is the same.
 
 import { createHash } from 'node:crypto'
-import { Template } from '@huggingface/jinja'
 import { Tokenizer as HuggingFaceTokenizer } from '@huggingface/tokenizers'
 import { WaggleError } from '../../protocol/errors.ts'
+import { safeText } from '../../protocol/text.ts'
 import type { Finish } from '../../protocol/train/index.ts'
+import { type ChatMessage, type ChatTemplate, createChatTemplate } from './chat-template.ts'
+import { DeadlineError, withDeadline } from './deadline.ts'
+import type { JsonObject } from './model-files.ts'
+import { namedTokens, stopTokens as stopTokensOf } from './special-tokens.ts'
 
 export interface TokenizerFiles {
   /** Parsed tokenizer.json. */
-  tokenizer: Record<string, unknown>
+  tokenizer: JsonObject
   /** Parsed tokenizer_config.json. */
-  config: Record<string, unknown>
-  /** Parsed generation_config.json or config.json: where `eos_token_id` may be a number or a list. */
-  generation: Record<string, unknown>
+  config: JsonObject
+  /** Parsed generation_config.json and config.json: where `eos_token_id` may be a number or a list. */
+  generation: JsonObject | readonly (JsonObject | undefined)[]
+  /** Parsed special_tokens_map.json. */
+  specialTokens?: JsonObject | undefined
+  /** chat_template.jinja, which counts more than the one in tokenizer_config.json. */
+  chatTemplate?: string | undefined
 }
 
 export interface Tokenizer {
-  /** SHA-256, 64 hex digits, over vocabulary, merges, added tokens and chat template. */
+  /** SHA-256, 64 hex digits, over vocabulary, merges, added tokens, chat template and system prompt. */
   readonly digest: string
-  /** Tokens that end a completion. */
+  /** Tokens that end a completion; at least one. */
   readonly stopTokens: readonly number[]
+  readonly hasChatTemplate: boolean
   /** A question as the model is asked it, up to where its completion begins. */
   encodePrompt(question: string): Int32Array
+  /** A conversation; with `prompt`, up to where the model's next answer begins. Throws E_MODEL without a template. */
+  encodeChat(messages: readonly ChatMessage[], options: { prompt: boolean }): Int32Array
   /** A completion's text; ends with the first stop token if it finished by itself. */
   encodeCompletion(text: string, finish: Finish): Int32Array
   /** A completion's text, without stop tokens and other special ones. */
   decodeCompletion(tokens: Int32Array): string
   encode(text: string): Int32Array
+  /** Text by itself, with the tokens that the model expects around it, such as its first one. */
+  encodeText(text: string): Int32Array
   /** True for tokens that stand for structure, not for text, and for ids that stand for nothing. */
   isSpecial(token: number): boolean
 }
@@ -36,38 +49,47 @@ export interface Tokenizer {
 /** What every question is preceded by, for models whose template has a place for it. */
 const SYSTEM =
   'Think step by step, then give the answer between <answer> and </answer>, nothing but the answer inside.'
+const LIMIT_MS = 1000
 
-export function createTokenizer({ tokenizer, config, generation }: TokenizerFiles): Tokenizer {
+export function createTokenizer(files: TokenizerFiles): Tokenizer {
+  const { tokenizer, config } = files
   const core = attempt('tokenizer.json', () => new HuggingFaceTokenizer(tokenizer, config))
-  const source = templateOf(config)
-  const template = source === undefined ? undefined : attempt('the chat template', () => new Template(source))
-  const stopTokens = stopTokensOf(generation, config, core)
+  const places = {
+    ids: Array.isArray(files.generation) ? files.generation : [files.generation as JsonObject],
+    texts: [config, files.specialTokens],
+  }
+  const stopTokens = stopTokensOf(places, core)
+  if (stopTokens.length === 0) {
+    throw new WaggleError('E_MODEL', 'the model names no end-of-sequence token', {
+      hint: 'generation_config.json or config.json needs "eos_token_id", or tokenizer_config.json an "eos_token".',
+    })
+  }
+  const source = files.chatTemplate ?? templateOf(config)
+  const template = source === undefined ? undefined : createChatTemplate(source, namedTokens(places))
+  const ask = template && askThrough(template)
   const stops = new Set(stopTokens)
   const special = new Set(
     [...core.get_added_tokens_decoder()].filter(([, token]) => token.special).map(([id]) => id),
   )
-  const encode = (text: string): Int32Array =>
-    Int32Array.from(core.encode(text, { add_special_tokens: false }).ids)
+  const run = (text: string, add_special_tokens: boolean): Int32Array =>
+    attempt('tokenizer.json', () => Int32Array.from(core.encode(text, { add_special_tokens }).ids))
+  const encode = (text: string): Int32Array => run(text, false)
 
   return {
     digest: createHash('sha256')
-      .update(JSON.stringify([tokenizer, source ?? null, stopTokens]))
+      .update(JSON.stringify([tokenizer, source ?? null, stopTokens, SYSTEM]))
       .digest('hex'),
     stopTokens,
+    hasChatTemplate: template !== undefined,
     encode,
+    encodeText: (text) => run(text, true),
     isSpecial: (token) => stops.has(token) || special.has(token) || core.id_to_token(token) === undefined,
-    encodePrompt(question) {
-      if (!template) return encode(`${question}\n`)
-      const text = template.render({
-        messages: [
-          { role: 'system', content: SYSTEM },
-          { role: 'user', content: question },
-        ],
-        add_generation_prompt: true,
-        bos_token: contentOf(config.bos_token) ?? '',
-        eos_token: contentOf(config.eos_token) ?? '',
+    encodePrompt: (question) => encode(ask ? ask(question) : `${question}\n`),
+    encodeChat(messages, options) {
+      if (template) return encode(template.render(messages, options))
+      throw new WaggleError('E_MODEL', 'the model has no chat template', {
+        hint: 'It continues text and does not converse: use `waggle generate` or --text.',
       })
-      return encode(text)
     },
     encodeCompletion(text, finish) {
       const tokens = encode(text)
@@ -81,7 +103,26 @@ export function createTokenizer({ tokenizer, config, generation }: TokenizerFile
   }
 }
 
-function templateOf(config: Record<string, unknown>): string | undefined {
+/** How a question is put: with the system prompt, or before it in one message where the template refuses a system. */
+function askThrough(template: ChatTemplate): (question: string) => string {
+  const put = (messages: ChatMessage[]) => template.render(messages, { prompt: true })
+  const apart = (question: string) =>
+    put([
+      { role: 'system', content: SYSTEM },
+      { role: 'user', content: question },
+    ])
+  try {
+    apart('?')
+    return apart
+  } catch (error) {
+    if (error instanceof DeadlineError) throw error
+    const together = (question: string) => put([{ role: 'user', content: `${SYSTEM}\n\n${question}` }])
+    together('?')
+    return together
+  }
+}
+
+function templateOf(config: JsonObject): string | undefined {
   const { chat_template: template } = config
   if (typeof template === 'string') return template
   // Several templates by name: the one called "default" is for plain chat.
@@ -93,38 +134,17 @@ function templateOf(config: Record<string, unknown>): string | undefined {
   return undefined
 }
 
-function contentOf(token: unknown): string | undefined {
-  if (typeof token === 'string') return token
-  const content = (token as { content?: unknown } | null | undefined)?.content
-  return typeof content === 'string' ? content : undefined
-}
-
-function stopTokensOf(
-  generation: Record<string, unknown>,
-  config: Record<string, unknown>,
-  core: HuggingFaceTokenizer,
-): number[] {
-  const given = generation.eos_token_id
-  const listed = (Array.isArray(given) ? given : [given]).filter((id): id is number => Number.isInteger(id))
-  if (listed.length > 0) return listed
-  const text = contentOf(config.eos_token)
-  const id = text === undefined ? undefined : core.token_to_id(text)
-  if (id !== undefined) return [id]
-  throw new WaggleError('E_MODEL', 'the model names no end-of-sequence token', {
-    hint: 'generation_config.json or config.json needs "eos_token_id", or tokenizer_config.json an "eos_token".',
-  })
-}
-
-function attempt<T>(what: string, build: () => T): T {
+/** Its regular expressions are the file's, and may take for ever. */
+function attempt<Result>(what: string, build: () => Result): Result {
   try {
-    return build()
+    return withDeadline(what, LIMIT_MS, build)
   } catch (cause) {
+    if (cause instanceof WaggleError) throw cause
+    const reason = cause instanceof Error ? cause.message.split('\n')[0]! : String(cause)
     throw new WaggleError(
       'E_MODEL',
-      `${what} cannot be used: ${cause instanceof Error ? cause.message.split('\n')[0] : String(cause)}`,
-      {
-        cause,
-      },
+      `${what} cannot be used: ${safeText(reason, { limit: 160, line: true })}`,
+      { hint: 'It must be in the format of Hugging Face tokenizers. Download the model again.', cause },
     )
   }
 }

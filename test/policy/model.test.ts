@@ -123,6 +123,10 @@ test('files that are missing or broken are named', async () => {
     join(noEnd, 'tokenizer_config.json'),
     JSON.stringify({ ...JSON.parse(text), eos_token: null }),
   )
+  // config.json may name it, too.
+  expect((await loadModel(noEnd, { disk })).tokenizer.stopTokens).toEqual([0])
+  const { eos_token_id: _, ...rest } = JSON.parse(await readFile(join(noEnd, 'config.json'), 'utf8'))
+  await writeFile(join(noEnd, 'config.json'), JSON.stringify(rest))
   await expect(loadModel(noEnd, { disk })).rejects.toThrow(/no end-of-sequence token/)
 })
 

@@ -1,0 +1,81 @@
+// A model's chat template, which is a program in Jinja that came with a download: it is rendered with its own few
+// globals, a time limit and a limit on its output, and sees neither clock nor environment, so that a prompt is the same
+// on every node and every day.
+
+import { Environment, Interpreter, Template } from '@huggingface/jinja'
+import { WaggleError } from '../../protocol/errors.ts'
+import { safeText } from '../../protocol/text.ts'
+import { withDeadline } from './deadline.ts'
+
+export interface ChatMessage {
+  role: 'system' | 'user' | 'assistant'
+  content: string
+}
+
+export interface ChatTemplate {
+  readonly source: string
+  /** The conversation as text; with `prompt`, up to where the model's answer begins. Throws E_MODEL. */
+  render(messages: readonly ChatMessage[], options: { prompt: boolean }): string
+}
+
+const LIMIT_MS = 1000
+const LIMIT_CHARS = 4 * 1024 * 1024
+const LIMIT_RANGE = 100_000
+/** Llama 3.1 writes a date into its system prompt; this is the one that its template falls back to. */
+const DATE = '26 Jul 2024'
+
+/** `tokens`: the special tokens that templates name, such as bos_token. Throws E_MODEL for one that does not parse. */
+export function createChatTemplate(source: string, tokens: Readonly<Record<string, string>>): ChatTemplate {
+  const { parsed } = guarded(() => new Template(source))
+  return {
+    source,
+    render(messages, { prompt }) {
+      return guarded(() => {
+        const environment = new Environment()
+        const values = { ...GLOBALS, ...tokens, messages, add_generation_prompt: prompt, date_string: DATE }
+        for (const [name, value] of Object.entries(values)) environment.set(name, value)
+        const { value } = new Interpreter(environment).run(parsed) as { value: unknown }
+        if (typeof value !== 'string') throw new TypeError('it gives no text')
+        if (value.length > LIMIT_CHARS) throw new RangeError(`its text has ${value.length} characters`)
+        return value
+      })
+    },
+  }
+}
+
+const GLOBALS: Record<string, unknown> = {
+  true: true,
+  True: true,
+  false: false,
+  False: false,
+  none: null,
+  None: null,
+  raise_exception(message: unknown) {
+    throw new Error(String(message))
+  },
+  range(...given: unknown[]): number[] {
+    const numbers = given.filter((value): value is number => typeof value === 'number')
+    const [start, stop, step = 1] =
+      numbers.length === 1 ? [0, numbers[0]!] : (numbers as [number, number, number?])
+    const length = Math.max(0, Math.ceil((stop - start) / step))
+    if (!(length <= LIMIT_RANGE)) throw new RangeError(`range of ${length} values`)
+    return Array.from({ length }, (_, i) => start + i * step)
+  },
+  strftime_now: () => DATE,
+}
+
+function guarded<Result>(run: () => Result): Result {
+  try {
+    return withDeadline('the chat template', LIMIT_MS, run)
+  } catch (cause) {
+    if (cause instanceof WaggleError) throw cause
+    const reason = safeText(cause instanceof Error ? cause.message : String(cause), {
+      limit: 160,
+      line: true,
+    })
+    throw new WaggleError('E_MODEL', `the chat template cannot be used: ${reason}`, {
+      hint: 'It is "chat_template" in tokenizer_config.json, or chat_template.jinja.',
+      cause,
+    })
+  }
+}

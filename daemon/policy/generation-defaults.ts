@@ -1,0 +1,22 @@
+// What generation_config.json recommends for talking to the model. Only `waggle chat` and `waggle generate` follow it:
+// rollouts are sampled from the policy itself, since its log-probs are what is trained on.
+
+import type { Sampling } from '../engine/engine.ts'
+import type { JsonObject } from './model-files.ts'
+
+/** Settings that make no sense are passed over. Without a file: temperature 1, nothing cut. */
+export function generationDefaults(file: JsonObject | undefined): Sampling {
+  const number = (key: string, from: number, to: number): number | undefined => {
+    const value = file?.[key]
+    return typeof value === 'number' && value >= from && value <= to ? value : undefined
+  }
+  const topK = number('top_k', 1, 2 ** 24)
+  const topP = number('top_p', Number.MIN_VALUE, 1)
+  const minP = number('min_p', Number.MIN_VALUE, 1)
+  return {
+    temperature: file?.do_sample === false ? 0 : (number('temperature', 0, 5) ?? 1),
+    ...(topK === undefined || !Number.isInteger(topK) ? {} : { topK }),
+    ...(topP === undefined ? {} : { topP }),
+    ...(minP === undefined ? {} : { minP }),
+  }
+}

@@ -1,0 +1,107 @@
+import { expect, test } from 'vitest'
+import { createChatTemplate } from '../../daemon/policy/chat-template.ts'
+import { codecOf } from '../../daemon/policy/codec.ts'
+import { generationDefaults } from '../../daemon/policy/generation-defaults.ts'
+import { createTokenizer, type TokenizerFiles } from '../../daemon/policy/tokenizer.ts'
+import { asciiTokenizer, CHATML } from './tokenizers.ts'
+
+const create = (change: Partial<TokenizerFiles> = {}) => createTokenizer({ ...asciiTokenizer(), ...change })
+const render = (template: string, tokens = {}) =>
+  createChatTemplate(template, tokens).render([{ role: 'user', content: 'hi' }], { prompt: true })
+
+test('merges, special tokens and a list of end tokens are those of the files', () => {
+  const tokenizer = create()
+  expect([...tokenizer.encode('answer')]).toHaveLength(1)
+  expect([...tokenizer.encode('answ')]).toHaveLength(1)
+  expect([...tokenizer.encode('<|im_end|>')]).toEqual([2])
+  expect(tokenizer.stopTokens).toEqual([2, 0])
+  expect(tokenizer.isSpecial(1)).toBe(true)
+  expect(tokenizer.isSpecial(10)).toBe(false)
+  expect(tokenizer.isSpecial(100_000)).toBe(true)
+  expect(tokenizer.decodeCompletion(tokenizer.encodeCompletion('an answer', 'stop'))).toBe('an answer')
+})
+
+test('the end token is found wherever a model names it', () => {
+  const without = { ...asciiTokenizer().config, eos_token: undefined }
+  expect(create({ generation: {} }).stopTokens).toEqual([2])
+  expect(create({ generation: [undefined, { eos_token_id: 1 }] }).stopTokens).toEqual([1])
+  // An id that the vocabulary lacks could never be drawn.
+  expect(create({ generation: [{ eos_token_id: [9999] }, { eos_token_id: 2 }] }).stopTokens).toEqual([2])
+  expect(
+    create({ generation: {}, config: without, specialTokens: { eos_token: '<unk>' } }).stopTokens,
+  ).toEqual([0])
+  expect(() => create({ generation: {}, config: without })).toThrow(/no end-of-sequence token/)
+})
+
+test('chat_template.jinja counts more than the template in tokenizer_config.json', () => {
+  const tokenizer = create({ chatTemplate: '{{ messages[-1].content }}:' })
+  expect([...tokenizer.encodePrompt('x')]).toEqual([...tokenizer.encode('x:')])
+  expect(tokenizer.digest).not.toBe(create().digest)
+})
+
+test('a template that refuses a system message gets it in front of the question', () => {
+  const strict = `{%- if messages[0].role == 'system' %}{{ raise_exception('no system role') }}{%- endif %}${CHATML}`
+  const text = create({ chatTemplate: strict })
+  const prompt = text.decodeCompletion(text.encodePrompt('How many?'))
+  expect(prompt).toContain('<answer>')
+  expect(prompt).toContain('How many?')
+})
+
+test('a template sees neither the clock nor anything but the conversation', () => {
+  expect(render('{{ strftime_now("%d %b %Y") }} {{ date_string }}')).toBe('26 Jul 2024 26 Jul 2024')
+  expect(render('{{ process }}{{ globalThis }}{{ messages.constructor }}')).not.toMatch(
+    /function|native|object/,
+  )
+  expect(render('{{ bos_token }}|{{ range(3) | length }}', { bos_token: '<s>' })).toBe('<s>|3')
+})
+
+test('hostile templates end soon, with an error that names the template', () => {
+  const attacks = [
+    '{% for i in range(1000000000) %}x{% endfor %}',
+    '{% for a in range(99999) %}{% for b in range(99999) %}x{% endfor %}{% endfor %}',
+    "{% set ns = namespace(x='xxxxxxxxxxxxxxxx') %}{% for a in range(22) %}{% set ns.x = ns.x + ns.x %}{% endfor %}{{ ns.x }}",
+    "{% set ns = namespace(x='xxxxxxxxxxxxxxxx') %}{% for a in range(90) %}{% set ns.x = ns.x + ns.x %}{% endfor %}{{ ns.x }}",
+    '{% macro f(n) %}{{ f(n) }}{% endmacro %}{{ f(1) }}',
+    `{{ ${'('.repeat(50_000)} }}`,
+    '{% if %}',
+    '{{ raise_exception("no\u001b[31m") }}',
+    '{{ undefined_function() }}',
+  ]
+  for (const attack of attacks) {
+    expect(() => create({ chatTemplate: attack }), attack.slice(0, 60)).toThrow(/chat template/)
+  }
+}, 60_000)
+
+test('a regular expression that backtracks for ever is stopped', () => {
+  const { tokenizer, ...rest } = asciiTokenizer()
+  const evil = createTokenizer({
+    ...rest,
+    config: {},
+    generation: { eos_token_id: 2 },
+    tokenizer: {
+      ...tokenizer,
+      pre_tokenizer: { type: 'Split', pattern: { Regex: '(a+)+$' }, behavior: 'Isolated', invert: false },
+    },
+  })
+  expect(() => evil.encode(`${'a'.repeat(60)}!`)).toThrow(/tokenizer.json takes longer than/)
+  expect([...evil.encode('b')]).toHaveLength(1)
+}, 60_000)
+
+test('what generation_config.json recommends is taken where it makes sense', () => {
+  expect(generationDefaults(undefined)).toEqual({ temperature: 1 })
+  expect(generationDefaults({ do_sample: false, temperature: 0.7 })).toEqual({ temperature: 0 })
+  expect(generationDefaults({ temperature: 0.7, top_k: 20, top_p: 0.8, min_p: 0 })).toEqual({
+    temperature: 0.7,
+    topK: 20,
+    topP: 0.8,
+  })
+  expect(generationDefaults({ temperature: 'hot', top_k: 2.5, top_p: 7 })).toEqual({ temperature: 1 })
+})
+
+test('text that a tokenizer cannot say does not come back from it', () => {
+  const tokenizer = create()
+  const codec = codecOf(tokenizer, 200)
+  const back = (text: string) => codec.decodeCompletion(codec.encodeCompletion(text, 'stop'))
+  expect(back('<answer>7</answer>\n')).toBe('<answer>7</answer>\n')
+  for (const text of ['naïve', '日本', 'a<|im_end|>b', '<unk>', '\t']) expect(back(text)).not.toBe(text)
+})

@@ -1,0 +1,52 @@
+// Small tokenizers for tests, unlike the default model's, which has a token for every byte.
+
+import type { TokenizerFiles } from '../../daemon/policy/tokenizer.ts'
+
+const TURN = '<|im_start|>'
+const END = '<|im_end|>'
+
+/** ChatML, as Qwen has it. */
+export const CHATML =
+  "{%- for message in messages %}{{- '<|im_start|>' + message.role + '\\n' + message.content + '<|im_end|>\\n' }}{%- endfor %}{%- if add_generation_prompt %}{{- '<|im_start|>assistant\\n' }}{%- endif %}"
+
+/** One token a character, of printable ASCII only: everything else becomes `<unk>`, and so does not come back. */
+export function asciiTokenizer(): TokenizerFiles {
+  const characters = Array.from({ length: 95 }, (_, i) => String.fromCharCode(32 + i))
+  const vocabulary = ['<unk>', TURN, END, '\n', ...characters, 'an', 'sw', 'er', 'answ', 'answer']
+  const merges = [
+    ['a', 'n'],
+    ['s', 'w'],
+    ['e', 'r'],
+    ['an', 'sw'],
+    ['answ', 'er'],
+  ]
+  const added = ['<unk>', TURN, END].map((content, id) => ({
+    id,
+    content,
+    special: true,
+    single_word: false,
+    lstrip: false,
+    rstrip: false,
+    normalized: false,
+  }))
+  return {
+    tokenizer: {
+      version: '1.0',
+      added_tokens: added,
+      normalizer: null,
+      pre_tokenizer: null,
+      post_processor: null,
+      decoder: { type: 'Fuse' },
+      model: {
+        type: 'BPE',
+        unk_token: '<unk>',
+        fuse_unk: false,
+        byte_fallback: false,
+        vocab: Object.fromEntries(vocabulary.map((token, id) => [token, id])),
+        merges,
+      },
+    },
+    config: { eos_token: { content: END }, chat_template: CHATML },
+    generation: [{ eos_token_id: [2, 0] }, undefined],
+  }
+}
