@@ -15,6 +15,7 @@ export function eventLevel(event: Event): LogLevel {
     case 'plugin':
       return event.state === 'ok' ? 'info' : 'warn'
     case 'gap':
+    case 'guard':
       return 'warn'
     case 'step':
     case 'group':
@@ -44,6 +45,10 @@ export function eventText(event: Event, verbose = false): string | undefined {
       return `checkpoint saved at step ${event.step}: ${event.path}`
     case 'peer':
       return `peer ${event.name} ${event.change}${event.address ? ` ${event.address}` : ''}${event.reason ? `: ${event.reason}` : ''}`
+    case 'sharing':
+      return `sharing ${event.verdict}${event.effect === undefined ? '' : ` (${event.effect < 0 ? '' : '+'}${percent(event.effect)})`}: foreign groups in a batch ${event.before} -> ${event.foreign}`
+    case 'guard':
+      return `${event.guard}: ${event.message}`
     case 'refused':
       return `refused a group of ${peerName(event.peer)}: ${event.reason}`
     case 'plugin':

@@ -2,7 +2,7 @@
 // (GET /v1/events) can be resumed with ?since=<id> and says `gap` where the reader missed some. The same objects, one
 // JSON line each, make up the log and the run file that `waggle top --replay` plays.
 
-import type { Alert, CheckpointInfo, Evaluation, Snapshot, StateWord } from './snapshot.ts'
+import type { Alert, CheckpointInfo, Evaluation, SharingVerdict, Snapshot, StateWord } from './snapshot.ts'
 
 export const LOG_LEVELS = ['error', 'warn', 'info', 'debug'] as const
 export type LogLevel = (typeof LOG_LEVELS)[number]
@@ -17,6 +17,8 @@ export type EventBody =
   | { type: 'peer'; peer: string; name: string; change: PeerChange; address?: string; reason?: string }
   | ({ type: 'checkpoint' } & CheckpointInfo)
   | ({ type: 'alert' } & Alert)
+  | SharingEvent
+  | GuardEvent
   | { type: 'plugin'; kind: string; name: string; state: 'ok' | 'slow' | 'off'; message: string }
   | { type: 'log'; level: LogLevel; area: string; message: string; data?: Record<string, unknown> }
   /** The reader missed events `from` to `to`. Made by the server, never by the node; has no number of its own. */
@@ -30,6 +32,30 @@ export interface StepEvent {
   version: number
   /** Numbers about the step under their own names, plugins' included. */
   metrics: Record<string, number>
+}
+
+/** The number of foreign groups in a batch changed, and why. */
+export interface SharingEvent {
+  type: 'sharing'
+  step: number
+  before: number
+  foreign: number
+  verdict: SharingVerdict
+  effect?: number
+  low?: number
+  high?: number
+}
+
+/** A guard kept training from going wrong. */
+export interface GuardEvent {
+  type: 'guard'
+  /** Name of a small fixed set, such as `gradient spike` or `roll-back`. */
+  guard: string
+  step: number
+  /** One line: what was seen and what was done. */
+  message: string
+  /** Peers that it concerns. */
+  peers?: string[]
 }
 
 /** A group was generated here or came in and was verified. */

@@ -49,9 +49,38 @@ export interface EvalRequest {
   tasks?: string[]
   /** Held-out prompts per task; the config's number if left out. */
   promptsPerTask?: number
+  /** Answers per prompt at temperature 1, for pass@k; 1 if left out. */
+  samples?: number
 }
 
-export type EvalResult = Evaluation
+/** A share with its 95 % confidence interval. */
+export interface Estimate {
+  value: number
+  low: number
+  high: number
+}
+
+/** One task at one difficulty. */
+export interface EvalPart {
+  task: string
+  difficulty: number
+  prompts: number
+  /** Answers per prompt at temperature 1. */
+  samples: number
+  /** Mean score of those answers; the interval counts prompts, not answers. */
+  sampled: Estimate
+  /** Mean score of the most likely answer. */
+  greedy: Estimate
+  /** For k = 1, 2, 4 ... up to `samples`: the chance that one of k answers is right. */
+  passAtK: Record<string, Estimate>
+}
+
+/** Without hints, skills or any other help in the prompt, on seeds that are never trained on. */
+export type EvalResult = Evaluation & {
+  parts: EvalPart[]
+  /** The mean over tasks. */
+  overall: Pick<EvalPart, 'sampled' | 'greedy' | 'passAtK'>
+}
 export type CheckpointResult = CheckpointInfo
 
 export interface StopRequest {

@@ -32,6 +32,8 @@ export interface Snapshot {
   evaluations?: Evaluation[]
   rollouts?: RolloutInfo
   swarm?: SwarmInfo
+  /** What peers' groups bring this node; absent while the node has never met one. */
+  sharing?: SharingInfo
   checkpoint?: CheckpointInfo
   machine?: MachineInfo
   plugins?: PluginInfo[]
@@ -112,6 +114,8 @@ export interface TrainingInfo {
   completionTokens?: number
   /** Share of recent own completions that ran into the length limit. */
   truncatedShare?: number
+  /** How often each guard has acted since the start, by its name, such as `gradient spike` or `roll-back`. */
+  guards?: Record<string, number>
 }
 
 /** [ms since the epoch, step, value] */
@@ -164,8 +168,6 @@ export interface SwarmInfo {
   bytesIn?: number
   bytesOut?: number
   reachability?: string
-  /** Measured benefit of foreign groups, present only once there is a measurement. */
-  sharing?: SharingBenefit
 }
 
 export interface PeerInfo {
@@ -189,11 +191,52 @@ export interface PeerInfo {
   reward?: number
 }
 
-export interface SharingBenefit {
-  /** Held-out accuracy with foreign groups minus without, and the half-width of its 95 % interval. */
-  gain: number
-  interval: number
-  verdict: 'helps' | 'hurts' | 'unclear'
+export const SHARING_VERDICTS = ['helps', 'hurts', 'no difference', 'not yet known'] as const
+export type SharingVerdict = (typeof SHARING_VERDICTS)[number]
+
+/**
+ * Whether foreign groups help this node, as it measures by itself: how far each part of an update, its own groups and
+ * each peer's, moves the policy towards what its own earlier rollouts reward, for the compute that the part took.
+ */
+export interface SharingInfo {
+  /**
+   * Progress per compute on foreign groups over progress per compute on own ones, minus 1: 0.5 is half as much again, 0
+   * the same, -1 nothing at all, below that they push back. Absent until there is something to divide by.
+   */
+  effect?: number
+  /** Ends of the 95 % confidence interval, valid whenever it is looked at; one that is absent is unbounded. */
+  low?: number
+  high?: number
+  /** What `effect` counts, in words. */
+  unit: string
+  /** Paired comparisons since the share last changed, and how many there must be before a verdict. */
+  comparisons: number
+  needed: number
+  /** Groups that a batch has now: I and J in SAPO's words. J moves between 0 and `limit`. */
+  own: number
+  foreign: number
+  limit: number
+  verdict: SharingVerdict
+  /** Share of the node's compute that went into comparing alone, 0 to 1. */
+  cost: number
+  /** At most 32, the one with the largest share first. */
+  contributors: SharingContributor[]
+}
+
+export interface SharingContributor {
+  /** Peer ID. */
+  peer: string
+  /** Of the foreign gradient's recent norm, 0 to 1. */
+  share: number
+  /** As above, for this peer's groups alone. */
+  effect?: number
+  low?: number
+  high?: number
+  comparisons: number
+  /** Set aside: not trained on for now, with the reason. */
+  setAside?: string
+  /** Are its log-probs used to correct for its policy, not there, or no longer believed? */
+  logprobs: 'used' | 'none' | 'not believed'
 }
 
 export interface CheckpointInfo {

@@ -66,7 +66,7 @@ const ROWS: ReadonlyArray<{ title: string; panels: PanelPlan[] }> = [
 const UNITS: Record<string, string> = { s: 's', B: 'bytes' }
 const SHARES = /ratio|accuracy|reward$/
 /** May be below zero. */
-const SIGNED = new Set(['loss', 'sharing_gain'])
+const SIGNED = new Set(['loss', 'sharing_effect', 'sharing_low', 'sharing_high'])
 const STAT = { w: 4, h: 4 }
 const GRAPH = { w: 12, h: 8 }
 

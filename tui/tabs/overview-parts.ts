@@ -196,9 +196,10 @@ export function swarmRows({ snapshot, rates }: View, width: number): Row[] {
     `refused ${count(refusedAll)}${refused.length > 0 ? `  ${refused.map(([why, n]) => `${why} ${count(n)}`).join(' ')}` : ''}`,
     `out     ${count(r?.published)} groups${rate(rates.outPerMinute)}${traffic(rates.bytesOutPerSecond)}`,
   ]
-  if (swarm.sharing) {
-    const { gain, interval, verdict } = swarm.sharing
-    rows.splice(1, 0, `sharing ${verdict}: ${signed(gain * 100, 1)} ± ${(interval * 100).toFixed(1)} points`)
+  const { sharing } = snapshot ?? {}
+  if (sharing) {
+    const effect = sharing.effect === undefined ? '' : ` ${signed(sharing.effect * 100, 0)} %`
+    rows.splice(1, 0, `sharing ${sharing.verdict}${effect}, J ${sharing.foreign}`)
   }
   return rows
 }

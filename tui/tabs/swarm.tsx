@@ -191,9 +191,10 @@ function trafficRows(view: View, width: number, theme: Theme): Row[] {
     `pool  ${count(r?.pool.own)} own, ${count(r?.pool.foreign)} foreign groups`,
     `reach ${s?.reachability ?? '-'}  ${s?.addresses[0] ?? ''}`,
   ]
-  if (s?.sharing) {
-    const { verdict, gain, interval } = s.sharing
-    rows.push(`sharing ${verdict}: ${signed(gain * 100, 1)} ± ${(interval * 100).toFixed(1)} points held-out`)
+  const { sharing } = snapshot ?? {}
+  if (sharing) {
+    const effect = sharing.effect === undefined ? '' : ` ${signed(sharing.effect * 100, 0)} %`
+    rows.push(`sharing ${sharing.verdict}${effect}, J ${sharing.foreign}`)
   }
   return rows
 }
