@@ -22,11 +22,63 @@ export interface DecoderSpec {
   attentionBias: boolean
   /** RMSNorm on each query and key head (Qwen3). */
   queryKeyNorm: boolean
+  /** Low-rank adapters beside frozen matrices. Without it, every parameter is trained. */
+  adapter?: AdapterSpec
 }
+
+/** LoRA (Hu et al. 2021): a target's W x becomes W x + alpha / rank * B (A x), and only A and B are trained. */
+export interface AdapterSpec {
+  rank: number
+  alpha: number
+  /** Matrices of each layer that have one. */
+  targets: readonly AdapterTarget[]
+}
+
+export const ADAPTER_TARGETS = [
+  'q_proj',
+  'k_proj',
+  'v_proj',
+  'o_proj',
+  'gate_proj',
+  'up_proj',
+  'down_proj',
+] as const
+export type AdapterTarget = (typeof ADAPTER_TARGETS)[number]
 
 export type Weights = Record<string, Float32Array>
 
-/** Every parameter with its shape, in a fixed order. Matrices are [out, in], as Hugging Face stores them. */
+/** Names of the two matrices beside `name`, such as `model.layers.0.self_attn.q_proj.weight`; PEFT's own, less its prefix. */
+export function adapterNames(name: string): { a: string; b: string } {
+  const stem = name.replace(/\.weight$/, '')
+  return { a: `${stem}.lora_A.weight`, b: `${stem}.lora_B.weight` }
+}
+
+/** Shapes of the adapters' matrices: A is [rank, in], B is [out, rank]. Empty without an adapter. */
+export function adapterShapes(spec: DecoderSpec): Map<string, number[]> {
+  const shapes = new Map<string, number[]>()
+  const { adapter } = spec
+  if (!adapter) return shapes
+  const targets = new Set<string>(adapter.targets)
+  for (const [name, shape] of parameterShapes(spec)) {
+    if (!targets.has(/\.(\w+)\.weight$/.exec(name)?.[1] ?? '')) continue
+    const { a, b } = adapterNames(name)
+    shapes.set(a, [adapter.rank, shape[1]!])
+    shapes.set(b, [shape[0]!, adapter.rank])
+  }
+  return shapes
+}
+
+/** What training changes: the adapters if there are any, else everything. */
+export function trainableShapes(spec: DecoderSpec): Map<string, number[]> {
+  return spec.adapter ? adapterShapes(spec) : parameterShapes(spec)
+}
+
+/** What training leaves as it is. */
+export function frozenShapes(spec: DecoderSpec): Map<string, number[]> {
+  return spec.adapter ? parameterShapes(spec) : new Map()
+}
+
+/** Every parameter of the model itself with its shape, in a fixed order. Matrices are [out, in], as Hugging Face stores them. */
 export function parameterShapes(spec: DecoderSpec): Map<string, number[]> {
   const shapes = new Map<string, number[]>()
   const queryWidth = spec.heads * spec.headWidth

@@ -77,9 +77,12 @@ export function columnOf(
   return values
 }
 
-/** Copies of exactly the tensors that a model has. */
-export function copyChecked(weights: Weights, shapes: ReadonlyMap<string, number[]>, what: string): Weights {
-  const copies: Weights = {}
+/** Every tensor is there, and of the size that the model needs. */
+export function checkTensors(
+  weights: Weights,
+  shapes: ReadonlyMap<string, readonly number[]>,
+  what: string,
+): void {
   for (const [name, shape] of shapes) {
     const values = weights[name]
     const size = shape.reduce((a, b) => a * b, 1)
@@ -90,7 +93,22 @@ export function copyChecked(weights: Weights, shapes: ReadonlyMap<string, number
         `tensor "${name}" of the ${what} has ${values.length} elements, [${shape.join(', ')}] needs ${size}`,
       )
     }
-    copies[name] = values.slice()
   }
-  return copies
+}
+
+/** Copies of exactly the tensors that a model has. */
+export function copyChecked(weights: Weights, shapes: ReadonlyMap<string, number[]>, what: string): Weights {
+  checkTensors(weights, shapes, what)
+  return Object.fromEntries([...shapes.keys()].map((name) => [name, weights[name]!.slice()]))
+}
+
+/** Tensors that nobody writes to. What lies in shared memory is used where it is, by as many engines as there are. */
+export function holdFrozen(weights: Weights, shapes: ReadonlyMap<string, number[]>): Weights {
+  checkTensors(weights, shapes, 'weights')
+  return Object.fromEntries(
+    [...shapes.keys()].map((name) => {
+      const values = weights[name]!
+      return [name, values.buffer instanceof SharedArrayBuffer ? values : values.slice()]
+    }),
+  )
 }

@@ -6,7 +6,7 @@ import { type DecoderSpec, parameterShapes } from '../../daemon/engine/decoder.t
 import { type Core, createCore } from '../../daemon/engine/onnx/core.ts'
 import { pack, plan } from '../../daemon/engine/onnx/plan.ts'
 import { createRuntime } from '../../daemon/engine/onnx/runtime.ts'
-import { buildAccumulate } from '../../daemon/engine/onnx/training.ts'
+import { buildGradient } from '../../daemon/engine/onnx/training.ts'
 import { CLIPPED, raggedGroups } from '../conformance/engine-cases.ts'
 import { FAMILIES } from '../conformance/families.ts'
 import { randomTokens, randomWeights, SPEC, uniform } from './model.ts'
@@ -26,7 +26,9 @@ for (const [name, spec] of FAMILIES) {
     const { shape } = micro!
     const runtime = createRuntime({ threads: 1, maxSessions: 2 })
     const columns = ['advantage', 'mask', 'proximal']
-    const graph = await runtime.compile('gradient', () => buildAccumulate(spec, objective, columns, true))
+    const graph = await runtime.compile('gradient', () =>
+      buildGradient(spec, objective, columns, { accumulate: false }),
+    )
     const weights = randomWeights(spec, 3)
     const table = (values: (member: number, token: number) => number): Float32Array => {
       const out = new Float32Array(packed.mask.length)

@@ -7,7 +7,7 @@
 // and causally to themselves, never to one another ("Prefix Grouper", Liu et al. 2025). All tokens of all parts go
 // through the linear layers as one matrix.
 
-import { type DecoderSpec, parameterShapes, rotaryTables } from '../decoder.ts'
+import { adapterNames, adapterShapes, type DecoderSpec, parameterShapes, rotaryTables } from '../decoder.ts'
 import { gatedSilu, linear, type Rotary, rmsNorm, rotate } from './blocks.ts'
 import { boundSize, type Dimension, plus, showDimension, symbol, times } from './dimension.ts'
 import { fixed, type Graph, type Value } from './graph.ts'
@@ -50,7 +50,8 @@ const MASKED = -1e9
 
 export function declareParameters(graph: Graph, spec: DecoderSpec): Parameters {
   const parameters = new Map<string, Value>()
-  for (const [name, shape] of parameterShapes(spec)) parameters.set(name, graph.input(name, 'float32', shape))
+  for (const shapes of [parameterShapes(spec), adapterShapes(spec)])
+    for (const [name, shape] of shapes) parameters.set(name, graph.input(name, 'float32', shape))
   return parameters
 }
 
@@ -71,21 +72,28 @@ function need(parameters: Parameters, name: string): Value {
   return value
 }
 
+/** x through a matrix of the model, its bias and its adapter, as far as it has them. */
+function applied(parameters: Parameters, spec: DecoderSpec, name: string, x: Value): Value {
+  const plain = linear(x, need(parameters, `${name}.weight`), parameters.get(`${name}.bias`))
+  const { a, b } = adapterNames(`${name}.weight`)
+  const down = parameters.get(a)
+  const up = parameters.get(b)
+  if (!spec.adapter || !down || !up) return plain
+  const scale = x.graph.scalar(spec.adapter.alpha / spec.adapter.rank)
+  return add(plain, linear(mul(linear(x, down), scale), up))
+}
+
 /** Query, key or value rows [N, heads * headWidth] of a layer's normed input, rotated if the family rotates it. */
 export function project(
   parameters: Parameters,
   spec: DecoderSpec,
-  layer: number,
+  index: number,
   which: 'q' | 'k' | 'v',
   x: Value,
   rotary: Rotary,
 ): Value {
-  const at = `model.layers.${layer}.self_attn`
-  let out = linear(
-    x,
-    need(parameters, `${at}.${which}_proj.weight`),
-    parameters.get(`${at}.${which}_proj.bias`),
-  )
+  const at = `model.layers.${index}.self_attn`
+  let out = applied(parameters, spec, `${at}.${which}_proj`, x)
   if (which === 'v') return out
   const [rows, width] = out.shape
   if (spec.queryKeyNorm) {
@@ -99,20 +107,20 @@ export function project(
 export function finishLayer(
   parameters: Parameters,
   spec: DecoderSpec,
-  layer: number,
+  index: number,
   x: Value,
   context: Value,
 ): Value {
-  const at = `model.layers.${layer}`
-  const attended = add(x, linear(context, need(parameters, `${at}.self_attn.o_proj.weight`)))
+  const at = `model.layers.${index}`
+  const attended = add(x, applied(parameters, spec, `${at}.self_attn.o_proj`, context))
   const normed = rmsNorm(
     attended,
     need(parameters, `${at}.post_attention_layernorm.weight`),
     spec.normEpsilon,
   )
-  const gate = linear(normed, need(parameters, `${at}.mlp.gate_proj.weight`))
-  const up = linear(normed, need(parameters, `${at}.mlp.up_proj.weight`))
-  return add(attended, linear(gatedSilu(gate, up), need(parameters, `${at}.mlp.down_proj.weight`)))
+  const gate = applied(parameters, spec, `${at}.mlp.gate_proj`, normed)
+  const up = applied(parameters, spec, `${at}.mlp.up_proj`, normed)
+  return add(attended, applied(parameters, spec, `${at}.mlp.down_proj`, gatedSilu(gate, up)))
 }
 
 export function inputNorm(parameters: Parameters, spec: DecoderSpec, layer: number, x: Value): Value {

@@ -1,0 +1,149 @@
+// One optimizer step: micro-batches' gradients are summed in the gradient's arena, looked at, and applied in place.
+
+import { WaggleError } from '../../../protocol/errors.ts'
+import type { DecoderSpec, Weights } from '../decoder.ts'
+import type { TrainReport, TrainRequest } from '../engine.ts'
+import { checkSequences, columnOf } from '../inputs.ts'
+import type { Arena, Layout } from './arena.ts'
+import type { Bindings } from './dimension.ts'
+import { applyAdamW, type Moments, squaredNorm } from './optimizer.ts'
+import { type MicroBatch, type PackedBatch, pack, plan } from './plan.ts'
+import type { Data, Runtime } from './runtime.ts'
+import { buildGradient } from './training.ts'
+
+export interface Trainable {
+  spec: DecoderSpec
+  layout: Layout
+  /** Every parameter by name: the frozen ones and views of `weights`. */
+  parameters: Weights
+  weights: Arena
+  gradient: Arena
+  moments: Moments
+  /** Steps that the moments have seen. */
+  steps: number
+}
+
+/** Changes weights and moments, but not `steps`; a step that is not finite changes nothing. */
+export async function trainStep(
+  request: TrainRequest,
+  state: Trainable,
+  { runtime, microBatchTokens, now }: { runtime: Runtime; microBatchTokens: number; now: () => number },
+): Promise<TrainReport> {
+  const { spec, layout, gradient } = state
+  const { sequences, objective, temperature, denominator } = request
+  const started = now()
+  checkSequences(sequences, spec)
+  const batches = plan(sequences, { tokens: microBatchTokens })
+  if (batches.length === 0) throw new WaggleError('E_ENGINE', 'a training batch has no sequences')
+  const columns = [...new Set(['mask', ...sequences.flatMap(({ columns }) => Object.keys(columns))])].sort()
+  const accumulate = batches.length > 1
+  const graph = await runtime.compile(`gradient ${accumulate} ${JSON.stringify(objective)} ${columns}`, () =>
+    buildGradient(spec, objective, columns, { accumulate }),
+  )
+  const into = prefixed('gradient', gradient.views)
+  const common = {
+    ...state.parameters,
+    ...(accumulate ? prefixed('sofar', gradient.views) : {}),
+    inverseDenominator: Float32Array.of(1 / denominator),
+  }
+  if (accumulate) gradient.flat.fill(0)
+
+  const totals = new Float64Array(1 + Object.keys(objective.metrics).length)
+  const counts = { completionTokens: 0, realTokens: 0, computedTokens: 0 }
+  for (const batch of batches) {
+    const packed = pack(sequences, batch)
+    const filled = fillColumns(request, batch, packed, columns)
+    counts.realTokens += packed.realTokens
+    counts.computedTokens += packed.tokens.length
+    for (const value of filled['column.mask']!) counts.completionTokens += value
+    const { sums } = await graph.run(
+      { ...common, ...inputsOf(packed, temperature), ...filled },
+      sizesOf(batch.shape),
+      into,
+    )
+    sums!.forEach((value, i) => {
+      totals[i] = totals[i]! + value
+    })
+  }
+
+  const gradientNorm = Math.sqrt(await squaredNorm(gradient, runtime))
+  const nonFinite = !Number.isFinite(totals[0]!)
+    ? 'loss'
+    : Number.isFinite(gradientNorm)
+      ? undefined
+      : firstNonFinite(layout, gradient)
+  if (nonFinite === undefined)
+    await applyAdamW(request.optimizer, state.steps + 1, gradientNorm, state, runtime)
+  const metrics = Object.keys(objective.metrics).map((name, i) => [
+    name,
+    totals[i + 1]! / Math.max(1, counts.completionTokens),
+  ])
+  return {
+    applied: nonFinite === undefined,
+    ...(nonFinite === undefined ? {} : { nonFinite }),
+    loss: totals[0]! / denominator,
+    gradientNorm,
+    metrics: Object.fromEntries(metrics),
+    ...counts,
+    microBatches: batches.length,
+    seconds: (now() - started) / 1000,
+  }
+}
+
+/** The first tensor whose own norm is not finite in single precision. */
+function firstNonFinite({ names }: Layout, { views }: Arena): string {
+  const overflows = (values: Float32Array): boolean =>
+    !Number.isFinite(Math.fround(values.reduce((total, value) => total + value * value, 0)))
+  return names.find((name) => overflows(views[name]!)) ?? 'the norm of all gradients'
+}
+
+/** Names of the graph's inputs for a micro-batch's tokens. */
+export function inputsOf(packed: PackedBatch, temperature: number): Record<string, Data> {
+  return {
+    tokens: packed.tokens,
+    positions: packed.positions,
+    prefixBias: packed.prefixBias,
+    targets: packed.targets,
+    inverseTemperature: Float32Array.of(1 / (temperature || 1)),
+  }
+}
+
+export function sizesOf({ groups, rows, prefix, segment }: MicroBatch['shape']): Bindings {
+  return { groups, rows, prefix, segment }
+}
+
+export function forEachRow({ shape, units }: MicroBatch, visit: (member: number, row: number) => void): void {
+  units.forEach((members, group) => {
+    members.forEach((member, i) => {
+      visit(member, group * shape.rows + i)
+    })
+  })
+}
+
+function prefixed(prefix: string, data: Weights): Weights {
+  return Object.fromEntries(Object.entries(data).map(([name, values]) => [`${prefix}.${name}`, values]))
+}
+
+/** The objective's columns as [rows, segment] tables. A sequence's own mask, if given, narrows the padding mask. */
+function fillColumns(
+  { sequences }: TrainRequest,
+  batch: MicroBatch,
+  packed: PackedBatch,
+  columns: readonly string[],
+): Record<string, Float32Array> {
+  const { shape } = batch
+  const filled: Record<string, Float32Array> = {}
+  for (const column of columns) {
+    const table = column === 'mask' ? packed.mask.slice() : new Float32Array(packed.mask.length)
+    forEachRow(batch, (member, row) => {
+      const values = columnOf(sequences[member]!, column)
+      if (values === undefined) return
+      const start = row * shape.segment
+      const { length } = sequences[member]!.completion
+      if (typeof values === 'number') table.fill(values, start, start + length)
+      else table.set(values, start)
+    })
+    filled[`column.${column}`] = table
+  }
+  return filled
+}
