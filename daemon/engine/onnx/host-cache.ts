@@ -1,0 +1,156 @@
+// Keys and values in the host's memory. A step reads them where they lie and returns only the new tokens', which are
+// written to their places here: nothing is copied but these.
+
+import type { DecoderSpec } from '../decoder.ts'
+import type { Data, Runtime } from './runtime.ts'
+import { buildDecode, buildPrefill } from './sampling.ts'
+import type { ReadPrompt, SequenceCache } from './sequence-cache.ts'
+
+export const MASKED = -1e9
+
+/** Per layer [kvHeads, length, headWidth]. */
+interface HostPrompt extends ReadPrompt {
+  keys: Float32Array[]
+  values: Float32Array[]
+}
+
+/** Per layer [batch, kvHeads, capacity, headWidth]; `bias` is [batch, capacity]. */
+interface Memory {
+  batch: number
+  bias: Float32Array
+  keys: Float32Array[]
+  values: Float32Array[]
+}
+
+export function createHostCache(
+  { spec, slots, capacity }: { spec: DecoderSpec; slots: number; capacity: number },
+  { runtime, weights }: { runtime: Runtime; weights: Record<string, Data> },
+): SequenceCache {
+  const { vocabulary, layers, kvHeads, headWidth } = spec
+  const block = kvHeads * capacity * headWidth
+  const create = (batch: number): Memory => {
+    const make = (): Float32Array[] => Array.from({ length: layers }, () => new Float32Array(batch * block))
+    return { batch, bias: new Float32Array(batch * capacity).fill(MASKED), keys: make(), values: make() }
+  }
+  let memory = create(slots)
+
+  /** Writes the new tokens' keys and values to the places of their positions. */
+  const store = (slot: number, position: number, out: Record<string, Float32Array>): void => {
+    for (let layer = 0; layer < layers; layer++) {
+      const keys = out[`newKeys.${layer}`]!
+      const values = out[`newValues.${layer}`]!
+      for (let h = 0; h < kvHeads; h++) {
+        const from = (slot * kvHeads + h) * headWidth
+        const to = ((slot * kvHeads + h) * capacity + position) * headWidth
+        for (let i = 0; i < headWidth; i++) {
+          memory.keys[layer]![to + i] = keys[from + i]!
+          memory.values[layer]![to + i] = values[from + i]!
+        }
+      }
+    }
+    memory.bias[slot * capacity + position] = 0
+  }
+
+  return {
+    get slots() {
+      return memory.batch
+    },
+
+    async read(prompts) {
+      const { feeds, length } = packPrompts(prompts)
+      const graph = await runtime.compile('prefill', () => buildPrefill(spec))
+      const out = await graph.run({ ...weights, ...feeds }, { batch: prompts.length, length })
+      return prompts.map((prompt, b): HostPrompt => {
+        const kept = prompt.length * headWidth
+        const compact = (all: Float32Array): Float32Array => {
+          const part = new Float32Array(kvHeads * kept)
+          for (let h = 0; h < kvHeads; h++) {
+            const from = (b * kvHeads + h) * length * headWidth
+            part.set(all.subarray(from, from + kept), h * kept)
+          }
+          return part
+        }
+        const each = (which: string): Float32Array[] =>
+          Array.from({ length: layers }, (_, layer) => compact(out[`${which}.${layer}`]!))
+        return {
+          length: prompt.length,
+          logits: out.logits!.slice(b * vocabulary, (b + 1) * vocabulary),
+          keys: each('keys'),
+          values: each('values'),
+          release() {
+            this.keys = []
+            this.values = []
+          },
+        }
+      })
+    },
+
+    async load(entries) {
+      for (const { slot, prompt } of entries) {
+        const { length, keys, values } = prompt as HostPrompt
+        const kept = length * headWidth
+        for (let layer = 0; layer < layers; layer++) {
+          for (let h = 0; h < kvHeads; h++) {
+            const at = (slot * kvHeads + h) * capacity * headWidth
+            memory.keys[layer]!.set(keys[layer]!.subarray(h * kept, (h + 1) * kept), at)
+            memory.values[layer]!.set(values[layer]!.subarray(h * kept, (h + 1) * kept), at)
+          }
+        }
+        memory.bias.fill(MASKED, slot * capacity, (slot + 1) * capacity)
+        memory.bias.fill(0, slot * capacity, slot * capacity + length)
+      }
+    },
+
+    async decode(tokens, positions) {
+      const graph = await runtime.compile('decode', () => buildDecode(spec))
+      const feeds: Record<string, Data> = {
+        ...weights,
+        tokens,
+        positions: BigInt64Array.from(positions, (position) => BigInt(Math.max(0, position))),
+        cacheBias: memory.bias,
+      }
+      for (let layer = 0; layer < layers; layer++) {
+        feeds[`keys.${layer}`] = memory.keys[layer]!
+        feeds[`values.${layer}`] = memory.values[layer]!
+      }
+      const out = await graph.run(feeds, { batch: memory.batch, capacity })
+      positions.forEach((position, slot) => {
+        if (position >= 0) store(slot, position, out)
+      })
+      return out.logits!
+    },
+
+    clear(slot) {
+      memory.bias.fill(MASKED, slot * capacity, (slot + 1) * capacity)
+    },
+
+    async narrow(kept, batch) {
+      const smaller = create(batch)
+      kept.forEach((from, to) => {
+        for (const which of ['keys', 'values'] as const) {
+          memory[which].forEach((all, layer) => {
+            smaller[which][layer]!.set(all.subarray(from * block, (from + 1) * block), to * block)
+          })
+        }
+        smaller.bias.set(memory.bias.subarray(from * capacity, (from + 1) * capacity), to * capacity)
+      })
+      memory = smaller
+    },
+
+    close() {},
+  }
+}
+
+/** The prefill graph's inputs for whole prompts, padded at the end. */
+export function packPrompts(prompts: readonly Int32Array[]): { feeds: Record<string, Data>; length: number } {
+  const length = Math.max(...prompts.map((prompt) => prompt.length))
+  const tokens = new Int32Array(prompts.length * length)
+  const positions = new BigInt64Array(prompts.length * length)
+  const last = new Int32Array(prompts.length)
+  prompts.forEach((prompt, b) => {
+    tokens.set(prompt, b * length)
+    for (let i = 0; i < prompt.length; i++) positions[b * length + i] = BigInt(i)
+    last[b] = b * length + prompt.length - 1
+  })
+  return { feeds: { tokens, positions, last }, length }
+}
