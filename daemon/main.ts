@@ -288,12 +288,13 @@ export const runNode: RunNode = async ({ config, paths, signal, onProgress }) =>
           events.emit({ type: 'state', state: value ? 'PAUSED' : 'TRAINING' })
           changed.wake()
         },
-        evaluate: ({ tasks: names, promptsPerTask }, evaluateSignal) =>
+        evaluate: ({ tasks: names, promptsPerTask, samples }, evaluateSignal) =>
           evaluatePolicy(
             {
               promptsPerTask: promptsPerTask ?? config.eval.prompts_per_task,
               maxNewTokens: config.model.max_completion_tokens,
               ...(names ? { tasks: names } : {}),
+              ...(samples === undefined ? {} : { samples }),
               ...(evaluateSignal ? { signal: evaluateSignal } : {}),
             },
             { policy, tasks, now },

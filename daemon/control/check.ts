@@ -28,6 +28,10 @@ const SHAPES: { [Name in CommandName]: Fields } = {
       what: 'a whole number from 1 to 100000',
       ok: (v) => Number.isInteger(v) && (v as number) >= 1 && (v as number) <= 100_000,
     },
+    samples: {
+      what: 'a whole number from 1 to 1024',
+      ok: (v) => Number.isInteger(v) && (v as number) >= 1 && (v as number) <= 1024,
+    },
   },
 }
 

@@ -4,7 +4,8 @@
 import { availableParallelism, freemem, totalmem } from 'node:os'
 import type {
   CheckpointInfo,
-  Evaluation,
+  EvalRequest,
+  EvalResult,
   JoinResult,
   PeerInfo,
   Snapshot,
@@ -43,7 +44,7 @@ export interface NodeParts {
   state(): { state: StateWord; detail?: string }
   diskFree(): number | undefined
   setPaused(paused: boolean): void
-  evaluate(request: { tasks?: string[]; promptsPerTask?: number }, signal?: AbortSignal): Promise<Evaluation>
+  evaluate(request: EvalRequest, signal?: AbortSignal): Promise<EvalResult>
   checkpoint(): Promise<CheckpointInfo>
   /** Resolves when everything but the control server is down. */
   stop(request: { checkpoint: boolean }): Promise<void>

@@ -1,44 +1,46 @@
 // Evaluates the policy now and then: at the start, and each time some seconds have passed since the last one ended.
 
-import type { Evaluation } from '../../protocol/api/index.ts'
+import type { EvalResult, Evaluation } from '../../protocol/api/index.ts'
 import type { LivePolicy } from '../policy/live-policy.ts'
-import { evaluate, type TaskAccuracy } from './evaluate.ts'
+import { type EvaluateOptions, type EvaluationFigures, figuresOf, scorePrompts } from './evaluate.ts'
 import type { TaskBook } from './tasks.ts'
-
-export interface EvaluationOptions {
-  promptsPerTask: number
-  maxNewTokens: number
-  tasks?: readonly string[]
-  signal?: AbortSignal
-}
 
 /** Sampled and greedy accuracy of the sampler's weights as they are when the call begins. */
 export async function evaluatePolicy(
-  options: EvaluationOptions,
+  options: EvaluateOptions,
   { policy, tasks, now }: { policy: LivePolicy; tasks: TaskBook; now: () => number },
-): Promise<Evaluation> {
+): Promise<EvalResult & EvaluationFigures> {
   const { version } = policy.reference()
-  const by = { engine: policy.sampler, tokenizer: policy.model.tokenizer, tasks }
-  // Both are asked at once, so that no update of the weights comes between them.
-  const [sampled, greedy] = await Promise.all([
-    evaluate({ ...options, temperature: 1 }, by),
-    evaluate({ ...options, temperature: 0 }, by),
-  ])
+  const { samples = 1 } = options
+  const scores = await scorePrompts(options, {
+    engine: policy.sampler,
+    tokenizer: policy.model.tokenizer,
+    tasks,
+  })
+  const figures = figuresOf(scores, samples)
+  const { overall, parts } = figures
   return {
     time: now(),
     step: version,
     version,
-    ...summary(sampled),
-    greedy: summary(greedy),
-    prompts: sampled.reduce((sum, { prompts }) => sum + prompts, 0),
+    accuracy: overall.sampled.value,
+    tasks: byTask(parts.map(({ task, sampled }) => [task, sampled.value])),
+    greedy: {
+      accuracy: overall.greedy.value,
+      tasks: byTask(parts.map(({ task, greedy }) => [task, greedy.value])),
+    },
+    prompts: parts.reduce((sum, { prompts }) => sum + prompts, 0),
+    ...figures,
   }
 }
 
-function summary(results: readonly TaskAccuracy[]): { accuracy: number; tasks: Record<string, number> } {
-  return {
-    accuracy: results.reduce((sum, { accuracy }) => sum + accuracy, 0) / results.length,
-    tasks: Object.fromEntries(results.map(({ task, accuracy }) => [task, accuracy])),
-  }
+/** A task at several difficulties has the mean of them. */
+function byTask(values: readonly (readonly [task: string, value: number])[]): Record<string, number> {
+  const all = new Map<string, number[]>()
+  for (const [task, value] of values) all.set(task, [...(all.get(task) ?? []), value])
+  return Object.fromEntries(
+    [...all].map(([task, found]) => [task, found.reduce((a, b) => a + b, 0) / found.length]),
+  )
 }
 
 export interface EvaluationLoopCollaborators {
@@ -58,7 +60,14 @@ export async function runEvaluationLoop(
 ): Promise<void> {
   while (!signal.aborted) {
     try {
-      if (!by.isPaused()) by.onEvaluation(await evaluatePolicy({ ...options, signal }, by))
+      if (!by.isPaused()) {
+        const {
+          parts: _parts,
+          overall: _overall,
+          ...evaluation
+        } = await evaluatePolicy({ ...options, signal }, by)
+        by.onEvaluation(evaluation)
+      }
     } catch (error) {
       if (signal.aborted) return
       by.onError(error)

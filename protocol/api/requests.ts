@@ -77,9 +77,9 @@ export interface EvalPart {
 
 /** Without hints, skills or any other help in the prompt, on seeds that are never trained on. */
 export type EvalResult = Evaluation & {
-  parts: EvalPart[]
+  parts?: EvalPart[]
   /** The mean over tasks. */
-  overall: Pick<EvalPart, 'sampled' | 'greedy' | 'passAtK'>
+  overall?: Pick<EvalPart, 'sampled' | 'greedy' | 'passAtK'>
 }
 export type CheckpointResult = CheckpointInfo
 

@@ -3,7 +3,8 @@ import { afterAll, beforeAll, expect, test } from 'vitest'
 import type { Engine } from '../../daemon/engine/engine.ts'
 import { createOnnxEngine } from '../../daemon/engine/onnx/index.ts'
 import { loadModel, type Model } from '../../daemon/policy/model.ts'
-import { evaluate } from '../../daemon/rollout/evaluate.ts'
+import { passAt, shareOf } from '../../daemon/rollout/estimates.ts'
+import { figuresOf, scorePrompts } from '../../daemon/rollout/evaluate.ts'
 import { generateRound } from '../../daemon/rollout/generate.ts'
 import { createTaskBook } from '../../daemon/rollout/tasks.ts'
 import { createWaker } from '../../daemon/rollout/waker.ts'
@@ -26,6 +27,8 @@ beforeAll(async () => {
   parts = { engine, tokenizer: model.tokenizer, tasks }
 })
 afterAll(() => engine.close())
+
+const mean10 = (x: number): number => new Array(10).fill(x).reduce((a, b) => a + b, 0) / 10
 
 const round = (signal?: AbortSignal) =>
   generateRound(
@@ -67,15 +70,50 @@ test('an aborted round leaves out what was not finished', async () => {
 })
 
 test('evaluation asks held-out prompts, the same ones each time', async () => {
-  const options = { promptsPerTask: 20, maxNewTokens: 48, temperature: 0 }
-  const first = await evaluate(options, parts)
-  expect(first.map(({ task, prompts }) => [task, prompts])).toEqual([
-    ['basic_arithmetic', 20],
-    ['fraction_simplification', 20],
-  ])
-  expect(await evaluate(options, parts)).toEqual(first)
-  expect(await evaluate({ ...options, tasks: ['fraction_simplification'] }, parts)).toEqual([first[1]])
-  await expect(evaluate({ ...options, tasks: ['bf'] }, parts)).rejects.toThrow(/does not train on "bf"/)
+  const options = { promptsPerTask: 12, maxNewTokens: 48, samples: 2 }
+  const first = await scorePrompts(options, parts)
+  expect(
+    first.map(({ task, greedy, sampled }) => [task, greedy.length, sampled.map((s) => s.length)]),
+  ).toEqual(['basic_arithmetic', 'fraction_simplification'].map((task) => [task, 12, new Array(12).fill(2)]))
+  expect(await scorePrompts(options, parts)).toEqual(first)
+  const [alone] = await scorePrompts({ ...options, tasks: ['fraction_simplification'] }, parts)
+  expect(alone!.greedy).toEqual(first[1]!.greedy)
+  await expect(scorePrompts({ ...options, tasks: ['bf'] }, parts)).rejects.toThrow(/does not train on "bf"/)
+})
+
+test('figures count prompts and not answers, and treat tasks alike whatever their sizes', () => {
+  const scores = [
+    {
+      task: 'a',
+      difficulty: 1,
+      sampled: [
+        [1, 1, 0, 0],
+        [0, 0, 0, 0],
+      ],
+      greedy: [1, 0],
+    },
+    { task: 'b', difficulty: 2, sampled: [[1, 1, 1, 1]], greedy: [1] },
+  ]
+  const { parts: both, overall } = figuresOf(scores, 4)
+  expect(both[0]).toMatchObject({ task: 'a', difficulty: 1, prompts: 2, samples: 4 })
+  expect(both[0]!.sampled.value).toBe(0.25)
+  // Two of four right: 1 - C(2, 2) / C(4, 2) = 5/6.
+  expect(both[0]!.passAtK['2']!.value).toBeCloseTo(5 / 12, 12)
+  expect(both[0]!.passAtK['4']!.value).toBe(0.5)
+  expect(overall.sampled.value).toBe(0.625)
+  expect(overall.greedy.value).toBe(0.75)
+})
+
+test("intervals are Wilson's, also where every answer is right", () => {
+  // Newcombe 1998, table I: 81 of 263, and 0 of 20.
+  const { low, high } = shareOf([...new Array(81).fill(1), ...new Array(182).fill(0)])
+  expect([low, high].map((x) => x.toFixed(4))).toEqual(['0.2553', '0.3662'])
+  expect(shareOf(new Array(20).fill(0)).high).toBeCloseTo(0.1611, 4)
+  expect(shareOf(new Array(20).fill(1)).low).toBeCloseTo(0.8389, 4)
+  // Ten copies of each answer tell no more than one.
+  const once = shareOf([1, 0, 1, 1])
+  expect(shareOf([1, 0, 1, 1].map((x) => mean10(x)))).toEqual(once)
+  expect(() => passAt(5, 4, 1)).toThrow(RangeError)
 })
 
 test('a task book refuses tasks and levels that do not exist', () => {
