@@ -39,6 +39,17 @@ const ALLOWED: Record<string, readonly string[]> = {
     'daemon/swarm',
     'daemon/trainer',
   ],
+  // Tries the engine on the model, as a node does when it starts.
+  'daemon/cli/doctor': [
+    'protocol',
+    'daemon/cli',
+    'daemon/config',
+    'daemon/control',
+    'daemon/built-in.ts',
+    'daemon/engine',
+    'daemon/policy',
+    'daemon/store',
+  ],
   'daemon/cli': [
     'protocol',
     'daemon/cli',

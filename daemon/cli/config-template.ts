@@ -3,22 +3,37 @@
 import type { Key } from '../config/keys.ts'
 import { wrap } from './help-text.ts'
 
-export function configTemplate(keys: readonly Key[], sections: Record<string, string>): string {
+export interface TemplateOptions {
+  /** Chosen at once, not as a comment. */
+  preset?: string | undefined
+}
+
+export function configTemplate(
+  keys: readonly Key[],
+  sections: Record<string, string>,
+  { preset }: TemplateOptions = {},
+): string {
   const lines = [
     '# Waggle. Every key is here with its default; take away the # to change one.',
     '# `waggle config check` finds mistakes, `waggle config show --origin` says what is used and why.',
   ]
   // TOML wants keys without a table before the first table, so those come first.
   const tables = keys.filter(({ path, type }) => !path.includes('.') && (type === 'table' || type === 'list'))
+  const plain = keys.filter((k) => !tables.includes(k) && !k.path.includes('.'))
+  for (const key of plain) {
+    const chosen = key.path === 'preset' ? preset : undefined
+    lines.push(
+      '',
+      ...comment(key),
+      chosen === undefined ? `# ${key.path} = ${sample(key)}` : `${key.path} = ${toml(chosen)}`,
+    )
+  }
   let section = ''
-  for (const key of keys.filter((k) => !tables.includes(k))) {
+  for (const key of keys.filter((k) => !tables.includes(k) && !plain.includes(k))) {
     const [head, ...rest] = key.path.split('.') as [string, ...string[]]
     if (head !== section) lines.push('', `# ${sections[head]}`, `[${head}]`)
     section = head
-    lines.push(
-      ...comment(key),
-      `# ${rest.join('.')} = ${key.default === undefined ? '' : toml(key.default)}`.trimEnd(),
-    )
+    lines.push(...comment(key), `# ${rest.join('.')} = ${sample(key)}`.trimEnd())
   }
   for (const key of tables) {
     lines.push('', ...comment(key))
@@ -38,6 +53,8 @@ function comment({ description, choices, range }: Key): string[] {
   const limits = [choices?.join(', '), range].filter(Boolean).join('; ')
   return wrap(`${description}${limits ? ` (${limits})` : ''}`, 100).map((line) => `# ${line}`)
 }
+
+const sample = (key: Key): string => (key.default === undefined ? '' : toml(key.default))
 
 const toml = (value: unknown): string =>
   Array.isArray(value) ? `[${value.map(toml).join(', ')}]` : JSON.stringify(value)

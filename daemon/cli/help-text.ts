@@ -111,13 +111,14 @@ export function configHelp(keys: readonly Key[], sections: Record<string, string
   let section = ''
   for (const key of keys) {
     const [head] = key.path.split('.') as [string]
-    if (head !== section) lines.push('', key.path.includes('.') ? `[${head}]  ${sections[head]}` : '')
+    if (head !== section) lines.push('', ...(key.path.includes('.') ? [`[${head}]  ${sections[head]}`] : []))
     section = head
     const limits = [key.choices?.join(' | '), key.range].filter(Boolean).join('; ')
     lines.push(
       `  ${key.path.slice(key.path.indexOf('.') + 1)} = ${key.default === undefined ? '(unset)' : JSON.stringify(key.default)}`,
     )
-    lines.push(`      ${capital(key.description)}${limits ? ` (${limits})` : ''}. ${key.env}`)
+    const live = key.live ? ' Can change while the node runs.' : ''
+    lines.push(`      ${capital(key.description)}${limits ? ` (${limits})` : ''}.${live} ${key.env}`)
   }
   return lines
 }

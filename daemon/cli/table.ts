@@ -11,6 +11,12 @@ const SET: Option = {
 
 /** Options that stand for config keys. */
 const NODE_OPTIONS: readonly Option[] = [
+  {
+    name: 'preset',
+    value: 'NAME',
+    key: 'preset',
+    summary: 'tiny, standard, large or gpu; see `waggle doctor`',
+  },
   { name: 'name', value: 'NAME', key: 'node.name', summary: 'what this node calls itself' },
   { name: 'model', value: 'DIR', key: 'model.path', summary: 'folder of the model to start from' },
   {
@@ -189,7 +195,9 @@ export const COMMANDS: readonly Command[] = [
       ...REMOTE,
       { name: 'task', value: 'NAME', repeat: true, summary: 'only this task; may be given more than once' },
       { name: 'prompts', value: 'N', summary: 'held-out prompts per task' },
+      { name: 'samples', value: 'N', summary: 'answers per prompt, 1 by default; more give pass@k' },
     ],
+    examples: [['waggle eval --samples 8 --json', 'pass@1 to pass@8 with intervals, for a program']],
     load: () => import('./commands/eval.ts'),
   },
   {
@@ -269,7 +277,14 @@ export const COMMANDS: readonly Command[] = [
     group: 'Set up',
     summary: 'write a config file with every key explained',
     details: 'Not needed: without a config file the same defaults are used.',
-    options: [{ name: 'force', summary: 'write it anew' }],
+    options: [
+      {
+        name: 'preset',
+        value: 'NAME',
+        summary: 'with values for a machine of some size; `auto` for this one',
+      },
+      { name: 'force', summary: 'write it anew' },
+    ],
     load: () => import('./commands/init.ts'),
   },
   {

@@ -2,6 +2,7 @@
 // other than the file, `config show`, and the reference page are made from this.
 
 import { z } from 'zod'
+import { LIVE_KEYS } from './live.ts'
 import { configSchema } from './schema.ts'
 
 export interface Key {
@@ -19,6 +20,8 @@ export interface Key {
   wordIs?: 'name' | 'use'
   /** Such as `1 to 1024`, or nothing. */
   range: string
+  /** Takes effect while the node runs, after a reload. */
+  live: boolean
 }
 
 interface JsonSchema {
@@ -52,6 +55,7 @@ export function configKeys(): Key[] {
       ...(schema.enum ? { choices: schema.enum } : {}),
       ...(schema.items?.properties ? { wordIs: schema.items.properties.use ? 'use' : 'name' } : {}),
       range: rangeOf(schema),
+      live: LIVE_KEYS.has(path.join('.')),
     })
   }
   visit(root, [])

@@ -2,6 +2,7 @@
 // in its description. Not read by commands that must be fast: zod takes 50 ms to load.
 
 import { z } from 'zod'
+import { PRESET_NAMES, PRESETS } from './presets.ts'
 
 const TASK_NAME = /^[a-z][a-z0-9_]{0,63}$/
 
@@ -129,7 +130,15 @@ const control = z.strictObject({
     .describe('allow control.listen on an address that others can reach; it is not encrypted'),
 })
 
+const preset = z
+  .enum(PRESET_NAMES)
+  .optional()
+  .describe(
+    `values for a machine of some size, under those of this file: ${PRESET_NAMES.map((name) => `${name} (${PRESETS[name].summary})`).join('; ')}. \`waggle doctor\` proposes one`,
+  )
+
 export const configSchema = z.strictObject({
+  preset,
   node: node.prefault({}).describe('who this node is'),
   model: model.prefault({}).describe('the model that it starts from'),
   engine: engine.prefault({}).describe('what computes'),

@@ -1,9 +1,10 @@
-// Where values come from: the file, WAGGLE_* variables, and flags, laid over one another in that order. Every value
+// Where values come from: a preset, the file, WAGGLE_* variables, and flags, laid over one another in that order. Every value
 // remembers where it came from, for `config show --origin` and for messages that point at the right place.
 
 import { parse, TomlError } from 'smol-toml'
 import { configKeys, type Key } from './keys.ts'
 import { locateKeys } from './locate.ts'
+import { PRESETS, type PresetName } from './presets.ts'
 import { didYouMean, suggest } from './suggest.ts'
 
 export interface Problem {
@@ -77,7 +78,10 @@ export function layer({ file, env, flags, reserved }: Sources): Layers {
       problems.push({ where: flag, path, message: `there is no such key.${nearestKey(path, byPath.keys())}` })
   }
 
+  const fromPreset = underlay(values)
   const originOf = (path: readonly PropertyKey[]): string | undefined => {
+    const preset = fromPreset.get(path.slice(0, 2).join('.'))
+    if (preset !== undefined) return preset
     for (let length = path.length; length > 0; length--) {
       const where = overlaid.get(path.slice(0, length).join('.'))
       if (where) return where
@@ -86,6 +90,23 @@ export function layer({ file, env, flags, reserved }: Sources): Layers {
     return file && line !== undefined ? `${file.name}:${line}` : undefined
   }
   return { values, originOf, problems, warnings }
+}
+
+/** Puts a preset's values where nothing else did; says which these are. A preset that does not exist is for the schema. */
+function underlay(values: Record<string, unknown>): Map<string, string> {
+  const taken = new Map<string, string>()
+  const { preset } = values
+  if (typeof preset !== 'string' || !Object.hasOwn(PRESETS, preset)) return taken
+  for (const [path, value] of Object.entries(PRESETS[preset as PresetName].values)) {
+    const parts = path.split('.')
+    const [section] = parts as [string]
+    const table = values[section]
+    // A section that is not a table is a mistake of the file, and is told as such.
+    if (has(values, parts) || (table !== undefined && (typeof table !== 'object' || table === null))) continue
+    place(values, parts, value)
+    taken.set(path, `preset ${preset}`)
+  }
+  return taken
 }
 
 /** A slip in the last part is likelier than one in the section's name, so both are tried. */

@@ -89,12 +89,14 @@ function commandsPage(): string[] {
   ]
 }
 
-function keyRow({ path, default: value, description, choices, range, env }: Key): string[] {
+function keyRow({ path, default: value, description, choices, range, env, live }: Key): string[] {
   const limits = [choices?.join(', '), range].filter(Boolean).join('; ')
   return [
     `\`${path}\``,
     value === undefined ? 'unset' : `\`${JSON.stringify(value)}\``,
-    escaped(`${capital(description)}${limits ? ` (${limits})` : ''}.`),
+    escaped(
+      `${capital(description)}${limits ? ` (${limits})` : ''}.${live ? ' Can change while the node runs.' : ''}`,
+    ),
     `\`${env}\``,
   ]
 }

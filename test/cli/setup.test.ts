@@ -4,7 +4,9 @@ import { createServer } from 'node:net'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import type { Finding } from '../../daemon/cli/doctor/finding.ts'
+import { machineHere } from '../../daemon/cli/doctor/here.ts'
 import { COMMANDS } from '../../daemon/cli/table.ts'
+import { PRESET_NAMES, proposePreset } from '../../daemon/config/presets.ts'
 import { TASKS } from '../../plugins/tasks/index.ts'
 import { freshHome, waggle } from './run-cli.ts'
 
@@ -36,6 +38,17 @@ async function doctor(home: string, ...more: string[]): Promise<{ status: number
   return { status, findings: JSON.parse(stdout).findings }
 }
 
+test('init takes a preset, and `auto` finds one for this machine', async () => {
+  const home = freshHome()
+  expect((await waggle(['init', '--preset', 'tiny', '--home', home])).status).toBe(0)
+  const shown = JSON.parse((await waggle(['config', 'show', '--json', '--origin', '--home', home])).stdout)
+  expect(shown.config.training.own_groups).toBe(4)
+  expect(shown.origins['training.own_groups']).toBe('preset tiny')
+  const auto = await waggle(['init', '--preset', 'auto', '--force', '--json', '--home', home])
+  expect(PRESET_NAMES).toContain(JSON.parse(auto.stdout).preset)
+  expect((await waggle(['init', '--preset', 'tny', '--home', home])).stderr).toContain('Did you mean "tiny"?')
+})
+
 describe('doctor', () => {
   test('finds a sound machine sound, in text and JSON', async () => {
     const home = freshHome()
@@ -44,9 +57,12 @@ describe('doctor', () => {
       'Node.js',
       'CPU',
       'memory',
+      'preset',
       'disk',
       'clock',
       'GPU',
+      'sampling',
+      'socket',
       'engine',
       'config',
       'home',
@@ -94,6 +110,31 @@ describe('doctor', () => {
     expect(said('home')).toMatchObject({ level: 'warn', fix: expect.stringContaining('chmod 600') })
     expect(said('CPU')).toMatchObject({ level: 'warn' })
     for (const finding of findings) if (finding.level !== 'ok') expect(finding.fix).toBeTruthy()
+  })
+
+  test('tries the engine on the model: sampler and trainer agree', async () => {
+    const { findings } = await doctor(freshHome(), '--no-swarm')
+    expect(findings.find(({ what }) => what === 'sampling')).toMatchObject({
+      level: 'ok',
+      fact: expect.stringMatching(/differ by \d\.\de-\d+ at most/),
+    })
+  })
+
+  test('warns of a preset that asks for more than there is, and dials the peers to start with', async () => {
+    const home = freshHome()
+    const listening = createServer().listen(0, '127.0.0.1')
+    await new Promise((resolve) => listening.once('listening', resolve))
+    const { port } = listening.address() as { port: number }
+    writeFileSync(
+      join(home, 'config.toml'),
+      `preset = "gpu"\n[swarm]\nbootstrap = ["/ip4/127.0.0.1/tcp/${port}/p2p/x", "/ip4/127.0.0.1/tcp/1/p2p/x"]\n`,
+    )
+    const { findings } = await doctor(home)
+    listening.close()
+    const said = (what: string) => findings.filter((finding) => finding.what === what)
+    if (proposePreset(await machineHere()) !== 'gpu')
+      expect(said('preset')[0]).toMatchObject({ level: 'warn', fix: expect.stringContaining('preset = "') })
+    expect(said('peers').map(({ level }) => level)).toEqual(['ok', 'warn'])
   })
 
   test('lists every mistake of a broken config', async () => {

@@ -3,7 +3,9 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { configKeys } from '../../daemon/config/keys.ts'
+import { differenceOf, LIVE_KEYS, takeOn } from '../../daemon/config/live.ts'
 import { type Loaded, type LoadOptions, loadConfig } from '../../daemon/config/load.ts'
+import { PRESET_NAMES, PRESETS, proposePreset } from '../../daemon/config/presets.ts'
 import { defaultConfig } from '../../daemon/config/schema.ts'
 import type { WaggleError } from '../../protocol/errors.ts'
 
@@ -140,4 +142,73 @@ test('every key is described, and has a variable of its own', () => {
   const keys = configKeys()
   expect(keys.filter((key) => key.description.length < 10)).toEqual([])
   expect(new Set(keys.map((key) => key.env)).size).toBe(keys.length)
+})
+
+describe('presets', () => {
+  test('lie under the file, and say so', () => {
+    const { config, originOf } = load('preset = "tiny"\n[training]\nown_groups = 7\n')
+    expect(config.training).toMatchObject({ own_groups: 7, foreign_groups: 4 })
+    expect(config.engine.threads).toBe(1)
+    expect(originOf(['training', 'own_groups'])).toBe('config.toml:3')
+    expect(originOf(['training', 'foreign_groups'])).toBe('preset tiny')
+    expect(originOf(['training', 'learning_rate'])).toBeUndefined()
+  })
+
+  test('come from a variable or a flag, too, which wins over the file', () => {
+    const { config } = load('preset = "tiny"\n', { flags: [['--set preset', 'preset', 'large']] })
+    expect(config.training.own_groups).toBe(32)
+    expect(load(undefined, { env: { WAGGLE_PRESET: 'tiny' } }).config.training.own_groups).toBe(4)
+  })
+
+  test('that do not exist are one mistake with a guess, and a section that is no table another', () => {
+    expect(problems('preset = "tinny"\n')).toEqual([expect.stringContaining('Did you mean "tiny"?')])
+    expect(problems('preset = "tiny"\ntraining = 3\n')).toEqual([expect.stringContaining('must be a table')])
+  })
+
+  test.each(PRESET_NAMES)(
+    '%s holds values that the schema takes, and other ones than the defaults',
+    (name) => {
+      const { config } = load(`preset = "${name}"\n`)
+      const known = new Map(configKeys().map((key) => [key.path, key]))
+      for (const [path, value] of Object.entries(PRESETS[name].values)) {
+        expect([path, known.get(path)?.default]).not.toEqual([path, value])
+        expect(known.has(path)).toBe(true)
+      }
+      expect(config.preset).toBe(name)
+    },
+  )
+
+  test.each([
+    [{ cores: 1, memoryBytes: 8e9, gpu: false }, 'tiny'],
+    [{ cores: 2, memoryBytes: 24e9, gpu: false }, 'standard'],
+    [{ cores: 4, memoryBytes: 2e9, gpu: false }, 'tiny'],
+    [{ cores: 16, memoryBytes: 64e9, gpu: false }, 'large'],
+    [{ cores: 16, memoryBytes: 64e9, gpu: true }, 'gpu'],
+    [{ cores: 2, memoryBytes: 64e9, gpu: true }, 'standard'],
+  ] as const)('%o gets %s', (machine, name) => {
+    expect(proposePreset(machine)).toBe(name)
+  })
+})
+
+describe('what changes while a node runs', () => {
+  test('live keys are written in place, others are named', () => {
+    const now = load(undefined).config
+    const next = load('[training]\nlearning_rate = 3e-4\nmax_staleness = 4\n[node]\nname = "x"\n').config
+    const { training } = now
+    const { live, restart } = takeOn(now, next)
+    expect(live).toEqual([{ path: 'training.learning_rate', from: 1e-4, to: 3e-4 }])
+    expect(restart.map(({ path }) => path).sort()).toEqual(['node.name', 'training.max_staleness'])
+    expect(now.training).toBe(training)
+    expect(training.learning_rate).toBe(3e-4)
+    expect(now.node.name).toBeUndefined()
+  })
+
+  test('every live key is a key, and the pace of evaluation is one only while there is evaluation', () => {
+    const known = new Set(configKeys().map(({ path }) => path))
+    for (const path of LIVE_KEYS) expect(known).toContain(path)
+    const plain = load(undefined).config
+    const off = load('[eval]\nevery_seconds = 0\n').config
+    expect(differenceOf(plain, off).restart).toHaveLength(1)
+    expect(differenceOf(plain, load('[eval]\nevery_seconds = 5\n').config).live).toHaveLength(1)
+  })
 })

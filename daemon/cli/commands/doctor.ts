@@ -3,22 +3,27 @@
 import { EXIT } from '../../../protocol/errors.ts'
 import type { Config } from '../../config/schema.ts'
 import type { Context } from '../context.ts'
+import { engineAtWork } from '../doctor/engine.ts'
 import type { Check, Finding, Patient } from '../doctor/finding.ts'
-import { clock, disk, graphics, memory, processors, runtime } from '../doctor/machine.ts'
+import { machineHere } from '../doctor/here.ts'
+import { clock, disk, graphics, memory, preset, processors, runtime } from '../doctor/machine.ts'
 import { peers, ports, reachability } from '../doctor/network.ts'
-import { config, daemon, home, model, plugins } from '../doctor/node.ts'
+import { config, daemon, home, model, plugins, socket } from '../doctor/node.ts'
 import { contextConfig } from '../load-config.ts'
 
 const CHECKS: readonly Check[] = [
   runtime,
   processors,
   memory,
+  preset,
   disk,
   clock,
   graphics,
   config,
   home,
+  socket,
   model,
+  engineAtWork,
   plugins,
   daemon,
   ports,
@@ -30,6 +35,7 @@ export async function run(context: Context): Promise<number> {
   const patient: Patient = {
     context,
     config: readConfig(context),
+    here: await machineHere(),
     daemon: await context.client.snapshot().catch(() => undefined),
   }
   const findings: Finding[] = []

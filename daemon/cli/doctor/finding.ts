@@ -3,6 +3,7 @@
 import type { Snapshot } from '../../../protocol/api/index.ts'
 import type { Config } from '../../config/schema.ts'
 import type { Context } from '../context.ts'
+import type { Here } from './here.ts'
 
 export interface Finding {
   what: string
@@ -18,6 +19,7 @@ export interface Patient {
   context: Context
   /** Undefined where it cannot be read, which a check of its own reports. */
   config: Config | undefined
+  here: Here
   /** Undefined if no daemon runs here. */
   daemon: Snapshot | undefined
 }

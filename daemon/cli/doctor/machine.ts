@@ -1,14 +1,18 @@
-// The machine: runtime, processors, memory, disk, clock, graphics.
+// The machine: runtime, processors, memory, what preset fits it, disk, clock, graphics.
 
-import { existsSync, readdirSync, readFileSync, statfsSync } from 'node:fs'
-import { availableParallelism, cpus, freemem, totalmem } from 'node:os'
-import { dirname } from 'node:path'
+import { spawnSync } from 'node:child_process'
+import { closeSync, existsSync, fsyncSync, openSync, statfsSync, unlinkSync, writeSync } from 'node:fs'
+import { cpus } from 'node:os'
+import { dirname, join } from 'node:path'
 import { bytes } from '../../../protocol/api/index.ts'
+import { isEnough, PRESETS, proposePreset } from '../../config/presets.ts'
 import { type Check, type Finding, fail, ok, warn } from './finding.ts'
 
 const LOW_DISK = 1e9
 const NO_DISK = 100e6
 const LOW_MEMORY = 1e9
+const SLOW_DISK = 10e6
+const PROBE_BYTES = 8 * 1024 * 1024
 /** Older than this program: the clock is wrong, and peers refuse what comes from the past. */
 const EARLIEST = Date.UTC(2026, 0, 1)
 
@@ -19,8 +23,8 @@ export const runtime: Check = () => {
   return [warn('Node.js', `${node} works`, 'Node.js 24 is what Waggle is developed on, and is faster.')]
 }
 
-export const processors: Check = ({ config }) => {
-  const cores = availableParallelism()
+export const processors: Check = ({ config, here }) => {
+  const { cores } = here
   const model = cpus()[0]?.model.trim() ?? 'unknown'
   const asked = config?.engine.threads ?? 0
   if (asked > cores) {
@@ -35,14 +39,30 @@ export const processors: Check = ({ config }) => {
   return [ok('CPU', `${cores} cores (${model})`)]
 }
 
-export const memory: Check = () => {
-  const [free, total] = [freemem(), totalmem()]
-  const fact = `${bytes(free)} free of ${bytes(total)}`
+export const memory: Check = ({ here }) => {
+  const { freeMemoryBytes: free, memoryBytes: total, limited } = here
+  const fact = `${bytes(free)} free of ${bytes(total)}${limited ? ', which is what this container may use' : ''}`
   return [
     free < LOW_MEMORY
       ? warn('memory', fact, 'Close other programs, or use a smaller model.')
       : ok('memory', fact),
   ]
+}
+
+/** Which preset this machine can carry, and whether the config asks for a heavier one. */
+export const preset: Check = ({ config, here, context }) => {
+  const fits = proposePreset(here)
+  const what = `${here.cores} cores, ${bytes(here.memoryBytes)}, ${here.gpu ? 'a GPU' : 'no GPU that the engine drives'}`
+  const chosen = config?.preset ?? 'standard'
+  const said =
+    config?.preset === undefined
+      ? 'none is set, so the defaults (standard) are used'
+      : `the config says ${chosen}`
+  if (chosen === fits) return [ok('preset', `${fits} fits this machine (${what})`)]
+  const fix = `Put preset = "${fits}" at the top of ${context.paths.config}; \`${context.commandLine(`init --preset ${fits}`)}\` writes such a file.`
+  const tooMuch = !isEnough(PRESETS[chosen], here) || (chosen === 'gpu' && !here.gpu)
+  const fact = `${fits} fits this machine (${what}); ${said}`
+  return [tooMuch ? warn('preset', fact, fix) : { ...ok('preset', fact), fix }]
 }
 
 export const disk: Check = ({ context }) => {
@@ -51,11 +71,20 @@ export const disk: Check = ({ context }) => {
   try {
     const { bavail, bsize } = statfsSync(folder)
     const free = bavail * bsize
-    const fact = `${bytes(free)} free at ${folder}`
+    const speed = writeSpeed(folder)
+    const fact = `${bytes(free)} free at ${folder}${speed === undefined ? '' : `, writes ${bytes(speed)}/s`}`
     if (free < NO_DISK)
       return [fail('disk', fact, 'Make room, or choose another --home: checkpoints will not fit.')]
     if (free < LOW_DISK)
       return [warn('disk', fact, 'Checkpoints need room; make some, or lower checkpoint.keep.')]
+    if (speed !== undefined && speed < SLOW_DISK)
+      return [
+        warn(
+          'disk',
+          fact,
+          'Checkpoints take long on it: raise checkpoint.every_steps, or use a --home on another disk.',
+        ),
+      ]
     return [ok('disk', fact)]
   } catch (error) {
     return [
@@ -68,6 +97,26 @@ export const disk: Check = ({ context }) => {
   }
 }
 
+/** Bytes per second to stable storage, from one small file; undefined where it cannot be written. */
+function writeSpeed(folder: string): number | undefined {
+  const path = join(folder, `.waggle-probe-${process.pid}`)
+  try {
+    const file = openSync(path, 'wx', 0o600)
+    try {
+      const began = performance.now()
+      writeSync(file, Buffer.alloc(PROBE_BYTES, 1))
+      fsyncSync(file)
+      return (PROBE_BYTES / (performance.now() - began)) * 1000
+    } finally {
+      closeSync(file)
+      unlinkSync(path)
+    }
+  } catch {
+    // That the folder cannot be written is told by another check.
+    return undefined
+  }
+}
+
 export const clock: Check = ({ context, daemon }) => {
   const now = context.io.clock()
   const said = new Date(now).toISOString()
@@ -76,11 +125,29 @@ export const clock: Check = ({ context, daemon }) => {
   if (daemon && Math.abs(daemon.time - now) > 60_000) {
     return [warn('clock', `the clock was changed while the daemon ran`, 'Restart the daemon.')]
   }
-  return [ok('clock', said)]
+  const synchronised = keptInTime()
+  if (synchronised === false)
+    return [
+      warn(
+        'clock',
+        `${said}, not kept by a time server`,
+        'Turn one on with `timedatectl set-ntp true`; peers refuse groups that seem to come from another time.',
+      ),
+    ]
+  return [ok('clock', `${said}${synchronised ? ', kept by a time server' : ''}`)]
 }
 
-export const graphics: Check = async () => {
-  const cards = devices()
+/** What systemd says about it; undefined where it cannot be asked. */
+function keptInTime(): boolean | undefined {
+  const { status, stdout } = spawnSync('timedatectl', ['show', '--property=NTPSynchronized', '--value'], {
+    encoding: 'utf8',
+    timeout: 2000,
+  })
+  return status === 0 ? stdout.trim() === 'yes' : undefined
+}
+
+export const graphics: Check = async ({ here }) => {
+  const cards = here.graphics
   const found: Finding[] = [
     cards.length > 0 ? ok('GPU', cards.join(', ')) : ok('GPU', 'none seen; the CPU trains small models well'),
   ]
@@ -98,24 +165,6 @@ export const graphics: Check = async () => {
         'Install again with `npm ci`; on Alpine Linux it is not available.',
       ),
     )
-  }
-  return found
-}
-
-function devices(): string[] {
-  const found: string[] = []
-  try {
-    const version = readFileSync('/proc/driver/nvidia/version', 'utf8').split('\n')[0]!
-    found.push(`NVIDIA, driver ${/\s(\d+\.[\d.]+)\s/.exec(version)?.[1] ?? 'unknown'}`)
-  } catch {
-    // No such driver.
-  }
-  try {
-    const nodes = readdirSync('/dev/dri').filter((name) => name.startsWith('render'))
-    if (nodes.length > 0 && found.length === 0)
-      found.push(`${nodes.length} render device${nodes.length > 1 ? 's' : ''}`)
-  } catch {
-    // Not Linux, or nothing there.
   }
   return found
 }

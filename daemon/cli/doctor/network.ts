@@ -1,8 +1,11 @@
 // The network: ports to listen on, addresses that others can reach, peers.
 
-import { createServer } from 'node:net'
+import { connect, createServer } from 'node:net'
 import { networkInterfaces } from 'node:os'
+import { safeText } from '../../../protocol/text.ts'
 import { type Check, type Finding, fail, ok, warn } from './finding.ts'
+
+const DIAL_MS = 3000
 
 export const ports: Check = async ({ config, daemon }) => {
   if (!config?.swarm.enabled) return config ? [ok('swarm', 'off: this node trains alone')] : []
@@ -69,15 +72,51 @@ export const reachability: Check = ({ config, daemon }) => {
   ]
 }
 
-export const peers: Check = ({ daemon, context }) => {
+export const peers: Check = async ({ daemon, context, config }) => {
   const swarm = daemon?.swarm
-  if (!swarm?.enabled) return []
-  if (swarm.connected > 0) return [ok('peers', `${swarm.connected} connected`)]
-  return [
-    warn(
-      'peers',
-      'none connected',
-      `Join one: \`${context.commandLine('join <peer ID>')}\`. Training goes on alone meanwhile.`,
-    ),
-  ]
+  if (swarm?.enabled && swarm.connected > 0) {
+    const muted = swarm.peers.filter(({ state }) => state === 'muted').length
+    return [ok('peers', `${swarm.connected} connected${muted > 0 ? `, ${muted} muted` : ''}`)]
+  }
+  if (swarm?.enabled) {
+    return [
+      warn(
+        'peers',
+        'none connected',
+        `Join one: \`${context.commandLine('join <peer ID>')}\`. Training goes on alone meanwhile.`,
+      ),
+    ]
+  }
+  if (!config?.swarm.enabled) return []
+  return await Promise.all(config.swarm.bootstrap.slice(0, 8).map(dial))
+}
+
+/** Whether anybody listens at a bootstrap address; who it is, only a node finds out. */
+async function dial(address: string): Promise<Finding> {
+  const shown = safeText(address, { limit: 120, line: true })
+  const match = /^\/(?:ip[46]|dns[46]?)\/([^/]+)\/tcp\/(\d{1,5})(?:\/|$)/.exec(address)
+  if (!match) return ok('peers', `${shown} cannot be tried without a node`)
+  const trouble = await tryToConnect(match[1]!, Number(match[2]))
+  return trouble === undefined
+    ? ok('peers', `${shown} answers`)
+    : warn(
+        'peers',
+        `${shown}: ${trouble}`,
+        'Check swarm.bootstrap, and that the peer runs; training goes on without it.',
+      )
+}
+
+function tryToConnect(host: string, port: number): Promise<string | undefined> {
+  return new Promise((resolve) => {
+    const socket = connect({ host, port, timeout: DIAL_MS })
+    const end = (trouble?: string): void => {
+      socket.destroy()
+      resolve(trouble)
+    }
+    socket.once('connect', () => end())
+    socket.once('timeout', () => end('does not answer'))
+    socket.once('error', (error: NodeJS.ErrnoException) =>
+      end(error.code === 'ECONNREFUSED' ? 'nobody listens there' : error.message),
+    )
+  })
 }

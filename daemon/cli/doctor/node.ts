@@ -5,6 +5,7 @@ import { dirname, join } from 'node:path'
 import { bytes, count, duration } from '../../../protocol/api/index.ts'
 import { WaggleError } from '../../../protocol/errors.ts'
 import { safeText } from '../../../protocol/text.ts'
+import { socketPathLimit } from '../../config/paths.ts'
 import { didYouMean } from '../../config/suggest.ts'
 import { contextConfig } from '../load-config.ts'
 import { type Check, type Finding, fail, ok, warn } from './finding.ts'
@@ -45,6 +46,30 @@ export const home: Check = ({ context }) => {
   if (!existsSync(identity)) return [ok('home', `${state}, new`)]
   const open = process.platform !== 'win32' && (statSync(identity).mode & 0o077) !== 0
   return [open ? warn('home', `others can read ${identity}`, `chmod 600 ${identity}`) : ok('home', state)]
+}
+
+/** The control socket: short enough for the system, and nobody else's to open. */
+export const socket: Check = ({ context }) => {
+  const { socket: path } = context.paths
+  const limit = socketPathLimit(context.io.platform)
+  if (Buffer.byteLength(path) > limit) {
+    return [
+      fail(
+        'socket',
+        `its path is longer than the ${limit} bytes that the system allows: ${path}`,
+        'Choose a shorter --home, or set XDG_RUNTIME_DIR to a short directory of your own.',
+      ),
+    ]
+  }
+  if (!existsSync(path)) return [ok('socket', `${path}, made when a daemon starts`)]
+  const { mode, uid } = statSync(path)
+  if (process.getuid && uid !== process.getuid())
+    return [fail('socket', `${path} belongs to another user`, 'Use that user, or another --home.')]
+  return [
+    context.io.platform !== 'win32' && (mode & 0o077) !== 0
+      ? warn('socket', `others can open ${path}`, `chmod 600 ${path}`)
+      : ok('socket', `${path}, for its owner only`),
+  ]
 }
 
 export const model: Check = ({ context, config: read }) => {

@@ -1,0 +1,99 @@
+// The engine at work: it opens the model, writes a few tokens, and scores the same tokens again. Sampler and trainer
+// must agree on what a token's log-prob is, or every importance ratio is wrong. With a daemon running, its own
+// measurement of the same is taken instead, since a second engine would compete for the machine.
+
+import { statSync } from 'node:fs'
+import { join } from 'node:path'
+import { bytes, decimal, si } from '../../../protocol/api/index.ts'
+import { createEngines } from '../../engine/select.ts'
+import { loadModel } from '../../policy/model.ts'
+import { nodeDisk as disk } from '../../store/node-disk.ts'
+import { type Check, fail, ok, warn } from './finding.ts'
+
+/** Larger weights take minutes to load; a node that starts finds out the same. */
+const TRIED_BYTES = 600e6
+/** Nats. Two exact implementations in 32-bit floats differ by 1e-5 at most. */
+const AGREES_WITHIN = 1e-3
+const NEW_TOKENS = 24
+const KL_LIMIT = 0.05
+
+export const engineAtWork: Check = async ({ config, context, daemon, here }) => {
+  if (daemon) return running(daemon.training?.mismatchKl, context.paths.logFile)
+  if (!config) return []
+  const folder =
+    config.model.path === 'default' ? join(context.io.packageRoot, 'models', 'default') : config.model.path
+  const size = sizeOf(join(folder, 'model.safetensors'))
+  // What is wrong with the files is told by the model's own check.
+  if (size === undefined) return []
+  if (size > TRIED_BYTES || size * 3 > here.freeMemoryBytes)
+    return [
+      ok(
+        'sampling',
+        `not tried: ${bytes(size)} of weights take long to load; a node tries it when it starts`,
+      ),
+    ]
+  try {
+    const model = await loadModel(folder, { disk })
+    const threads = Math.max(1, config.engine.threads || here.cores)
+    const [engine] = await createEngines({ ...config.engine, threads }, 1)
+    try {
+      await engine!.open({ spec: model.spec, weights: model.weights })
+      const prompt = Int32Array.from(model.tokenizer.encode('1 + 1 = '))
+      const began = performance.now()
+      const samples = await engine!.generate({
+        samples: [1, 2, 3, 4].map((seed) => ({ prompt, seed })),
+        maxNewTokens: NEW_TOKENS,
+        stopTokens: [],
+        temperature: 1,
+      })
+      const seconds = (performance.now() - began) / 1000
+      const scores = await engine!.score({
+        sequences: samples.map(({ tokens }) => ({ conditioning: prompt, completion: tokens })),
+        temperature: 1,
+      })
+      const differences = samples.flatMap(({ logprobs }, i) =>
+        [...logprobs].map((value, k) => Math.abs(value - scores[i]!.logprobs[k]!)),
+      )
+      const worst = Math.max(...differences)
+      const { kind, device } = engine!.info
+      const fact = `${kind} on ${device}: ${si(differences.length / seconds)} tok/s at first; log-probs of sampler and trainer differ by ${worst.toExponential(1)} at most`
+      return [
+        worst <= AGREES_WITHIN
+          ? ok('sampling', fact)
+          : fail(
+              'sampling',
+              fact,
+              'Try another engine.kind or engine.device, and report this with `waggle env`.',
+            ),
+      ]
+    } finally {
+      await engine!.close()
+    }
+  } catch (error) {
+    return [
+      fail(
+        'sampling',
+        (error as Error).message.split('\n')[0]!,
+        'See `waggle help E_ENGINE` and `waggle help E_MODEL`.',
+      ),
+    ]
+  }
+}
+
+function running(mismatchKl: number | undefined, logFile: string) {
+  if (mismatchKl === undefined) return []
+  const fact = `KL of trainer from sampler ${decimal(mismatchKl)} nats per token, limit ${KL_LIMIT}`
+  return [
+    mismatchKl <= KL_LIMIT
+      ? ok('sampling', fact)
+      : warn('sampling', fact, `Lower training.max_staleness or training.learning_rate; see ${logFile}.`),
+  ]
+}
+
+function sizeOf(path: string): number | undefined {
+  try {
+    return statSync(path).size
+  } catch {
+    return undefined
+  }
+}

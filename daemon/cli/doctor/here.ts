@@ -1,0 +1,57 @@
+// What this machine has, as presets and checks count it. A container's limits count, not the host's sizes.
+
+import { readdirSync, readFileSync } from 'node:fs'
+import { availableParallelism, freemem, totalmem } from 'node:os'
+import type { Machine } from '../../config/presets.ts'
+
+export interface Here extends Machine {
+  freeMemoryBytes: number
+  /** Set where a container allows less than the machine has. */
+  limited: boolean
+  graphics: string[]
+}
+
+export async function machineHere(): Promise<Here> {
+  const graphics = graphicsHere()
+  const drives = graphics.some((name) => name.startsWith('NVIDIA')) && (await drivesCuda())
+  const limit = process.constrainedMemory()
+  const total = totalmem()
+  // An unlimited cgroup reports a number beyond any machine's memory, or 0.
+  const limited = limit > 0 && limit < total
+  return {
+    cores: availableParallelism(),
+    memoryBytes: limited ? limit : total,
+    freeMemoryBytes: limited ? Math.min(process.availableMemory(), freemem()) : freemem(),
+    limited,
+    gpu: drives,
+    graphics,
+  }
+}
+
+/** Whether the engine that is installed here comes with what drives such a card. */
+async function drivesCuda(): Promise<boolean> {
+  try {
+    const { listSupportedBackends } = await import('onnxruntime-node')
+    return listSupportedBackends().some(({ name, bundled }) => name === 'cuda' && bundled)
+  } catch {
+    return false
+  }
+}
+
+export function graphicsHere(): string[] {
+  const found: string[] = []
+  try {
+    const version = readFileSync('/proc/driver/nvidia/version', 'utf8').split('\n')[0]!
+    found.push(`NVIDIA, driver ${/\s(\d+\.[\d.]+)\s/.exec(version)?.[1] ?? 'unknown'}`)
+  } catch {
+    // No such driver.
+  }
+  try {
+    const nodes = readdirSync('/dev/dri').filter((name) => name.startsWith('render'))
+    if (nodes.length > 0 && found.length === 0)
+      found.push(`${nodes.length} render device${nodes.length > 1 ? 's' : ''}`)
+  } catch {
+    // Not Linux, or nothing there.
+  }
+  return found
+}
