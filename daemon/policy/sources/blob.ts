@@ -1,0 +1,159 @@
+// One file of a repository, fetched into the cache: continued where an earlier attempt stopped, hashed whole from the
+// disk before it gets its name, and linked into the snapshot. Bytes are written where they belong, so that two programs
+// that fetch the same file at once write the same; whoever is last finds it there.
+
+import { createHash } from 'node:crypto'
+import { createReadStream } from 'node:fs'
+import { copyFile, mkdir, open, rename, stat, symlink, unlink } from 'node:fs/promises'
+import { join, relative } from 'node:path'
+import { WaggleError } from '../../../protocol/errors.ts'
+import { errnoOf, explainErrno } from '../../store/disk.ts'
+import { type HubFetch, unreachable } from './hub-fetch.ts'
+import type { HubFile } from './hub-files.ts'
+
+export interface BlobPlace {
+  /** `models--org--name`. */
+  repository: string
+  snapshot: string
+}
+
+/** Bytes of the file that are on the disk already, whole or in part. */
+export async function bytesThere(file: HubFile, { repository }: BlobPlace): Promise<number> {
+  const blob = join(repository, 'blobs', file.hash.hex)
+  return (await sizeOf(blob)) ?? Math.min(file.size, (await sizeOf(partialOf(blob))) ?? 0)
+}
+
+export interface BlobOptions {
+  file: HubFile
+  url: string
+  place: BlobPlace
+  /** Times that a connection that breaks is made again without a byte gained. */
+  attempts?: number
+  onBytes?: ((count: number) => void) | undefined
+  signal?: AbortSignal | undefined
+}
+
+export async function fetchBlob(
+  { file, url, place, attempts = 5, onBytes, signal }: BlobOptions,
+  { fetch, sleep }: { fetch: HubFetch; sleep(ms: number, signal?: AbortSignal): Promise<void> },
+): Promise<void> {
+  const blob = join(place.repository, 'blobs', file.hash.hex)
+  try {
+    await mkdir(join(place.repository, 'blobs'), { recursive: true })
+    await mkdir(place.snapshot, { recursive: true })
+    if ((await sizeOf(blob)) !== file.size) {
+      for (let idle = 0; ; ) {
+        const before = (await sizeOf(partialOf(blob))) ?? 0
+        const broken = await receive({ file, url, partial: partialOf(blob), onBytes, signal }, fetch)
+        if (broken === undefined) break
+        signal?.throwIfAborted()
+        idle = ((await sizeOf(partialOf(blob))) ?? 0) > before ? 0 : idle + 1
+        if (idle >= attempts) throw unreachable(new URL(url), broken)
+        await sleep(1000 * 2 ** idle, signal)
+      }
+      await verify(file, partialOf(blob))
+      // Somebody else may have been first, with the same bytes.
+      await rename(partialOf(blob), blob).catch(async (error) => {
+        if ((await sizeOf(blob)) !== file.size) throw error
+      })
+    }
+    await link(blob, join(place.snapshot, file.name))
+  } catch (cause) {
+    if (errnoOf(cause) === '' || cause instanceof WaggleError) throw cause
+    throw new WaggleError('E_MODEL', `${file.name} cannot be written to the cache: ${explainErrno(cause)}`, {
+      hint: 'Make room, or set HF_HOME to a disk that has some. What was fetched stays, and is continued from.',
+      cause,
+    })
+  }
+}
+
+const partialOf = (blob: string): string => `${blob}.incomplete`
+
+/** Gives what broke the connection; undefined once the whole file is there. */
+async function receive(
+  { file, url, partial, onBytes, signal }: Omit<BlobOptions, 'place'> & { partial: string },
+  fetch: HubFetch,
+): Promise<unknown> {
+  const there = (await sizeOf(partial)) ?? 0
+  if (there > file.size) await unlink(partial)
+  let at = there > file.size ? 0 : there
+  if (at === file.size && at > 0) return undefined
+  const response = await fetch(url, at > 0 ? { headers: { range: `bytes=${at}-` } } : {})
+  if (!response.ok) {
+    await response.body?.cancel()
+    throw new WaggleError('E_MODEL', `the hub answers ${response.status} for ${file.name}`, {
+      hint: 'It may have been removed, or need HF_TOKEN. Try again later.',
+    })
+  }
+  // A server that does not know ranges begins anew.
+  if (response.status !== 206 || !response.headers.get('content-range')?.startsWith(`bytes ${at}-`)) at = 0
+  const handle = await open(partial, at === 0 ? 'w' : 'r+')
+  try {
+    for await (const part of response.body ?? []) {
+      signal?.throwIfAborted()
+      if (at + part.length > file.size) {
+        throw new WaggleError(
+          'E_MODEL',
+          `${file.name} is longer than the ${file.size} bytes that were promised`,
+          {
+            hint: 'The mirror is broken, or not to be trusted. Set HF_ENDPOINT to another.',
+          },
+        )
+      }
+      await handle.write(part, 0, part.length, at)
+      at += part.length
+      onBytes?.(part.length)
+    }
+    await handle.sync()
+    return at === file.size ? undefined : new Error(`it ended after ${at} of ${file.size} bytes`)
+  } catch (error) {
+    if (error instanceof WaggleError || isDiskError(error)) throw error
+    return error
+  } finally {
+    await handle.close()
+  }
+}
+
+/** Errors of the disk have the name of the system call that failed; those of a connection do not go through fs. */
+function isDiskError(error: unknown): boolean {
+  return ['write', 'fsync', 'open', 'ftruncate'].includes(String((error as { syscall?: unknown }).syscall))
+}
+
+async function verify(file: HubFile, path: string): Promise<void> {
+  const { kind, hex } = file.hash
+  const hash = createHash(kind === 'sha256' ? 'sha256' : 'sha1')
+  // Git names a small file by the SHA-1 of this header and its content.
+  if (kind === 'git') hash.update(`blob ${file.size}\0`)
+  for await (const part of createReadStream(path, { highWaterMark: 1024 * 1024 })) hash.update(part as Buffer)
+  if (hash.digest('hex') === hex) return
+  await unlink(path)
+  throw new WaggleError(
+    'E_MODEL',
+    `${file.name} is not what the hub promised: its ${kind === 'git' ? 'SHA-1' : 'SHA-256'} is another`,
+    {
+      hint: 'It was deleted. Try again; if it stays so, the mirror is broken or not to be trusted.',
+    },
+  )
+}
+
+/** A relative link, as Hugging Face's tools make it; a copy where the file system has no links. */
+async function link(blob: string, path: string): Promise<void> {
+  const target = relative(join(path, '..'), blob)
+  try {
+    await symlink(target, path)
+  } catch (error) {
+    if (errnoOf(error) === 'EEXIST') {
+      await unlink(path)
+      return await link(blob, path)
+    }
+    if (!['EPERM', 'ENOSYS', 'ENOTSUP'].includes(errnoOf(error))) throw error
+    await copyFile(blob, path)
+  }
+}
+
+async function sizeOf(path: string): Promise<number | undefined> {
+  return await stat(path).then(
+    ({ size }) => size,
+    () => undefined,
+  )
+}

@@ -1,0 +1,72 @@
+// From what `model.path` says to a folder that can be loaded: the model that comes along, a folder, a snapshot in
+// Hugging Face's cache, or, where it is not there yet, one fetched from the hub.
+
+import { statSync } from 'node:fs'
+import { isAbsolute, join, resolve } from 'node:path'
+import { WaggleError } from '../../../protocol/errors.ts'
+import { cachedSnapshot, cacheRoot } from './cache.ts'
+import { type DownloadCollaborators, type DownloadProgress, downloadModel } from './hub.ts'
+import { parseReference, showReference } from './reference.ts'
+
+export interface FindOptions {
+  /** As in the config: `default`, a folder, or `org/name[@revision]`. */
+  reference: string
+  /** Folder of the model that comes along. */
+  bundled: string
+  /** What a relative folder is relative to. */
+  base: string
+  env: NodeJS.ProcessEnv
+  homedir: string
+  signal?: AbortSignal | undefined
+  /** Ask the hub even where a snapshot is there: a branch may have moved. */
+  refresh?: boolean
+  onProgress?: ((progress: DownloadProgress) => void) | undefined
+}
+
+export interface FoundModel {
+  directory: string
+  /** For people: `default`, the folder, or the name on the hub. */
+  name: string
+  /** Commit on the hub. */
+  commit?: string
+}
+
+export async function findModel(options: FindOptions, by: DownloadCollaborators): Promise<FoundModel> {
+  const { reference, base, env } = options
+  const local = reference.replace(/^~(?=[\\/]|$)/, options.homedir)
+  const folder = isAbsolute(local) ? local : resolve(base, local)
+  const parsed = parseReference(reference, () => isFolder(folder))
+  if (parsed.kind === 'bundled') return { directory: options.bundled, name: 'default' }
+  if (parsed.kind === 'directory') return { directory: folder, name: folder }
+
+  const { hub } = parsed
+  const root = cacheRoot(env, options.homedir)
+  const there = options.refresh ? undefined : await cachedSnapshot({ root, hub }, by)
+  if (there) return { ...there, name: showReference(hub) }
+  if (/^(1|true|yes|on)$/i.test(env.HF_HUB_OFFLINE ?? '')) {
+    throw new WaggleError('E_MODEL', `${showReference(hub)} is not in ${root}, and HF_HUB_OFFLINE is set`, {
+      hint: 'Unset HF_HUB_OFFLINE to fetch it, or give a folder. There is no folder of that name here.',
+    })
+  }
+  const fetched = await downloadModel(
+    {
+      hub,
+      root,
+      endpoint: env.HF_ENDPOINT || undefined,
+      token: env.HF_TOKEN || undefined,
+      signal: options.signal,
+      onProgress: options.onProgress,
+    },
+    by,
+  )
+  return { ...fetched, name: showReference(hub) }
+}
+
+function isFolder(path: string): boolean {
+  return statSync(path, { throwIfNoEntry: false })?.isDirectory() === true
+}
+
+/** Where the model that comes along is, from the package's root. */
+export function bundledModel(packageRoot: string): string {
+  return join(packageRoot, 'models', 'default')
+}

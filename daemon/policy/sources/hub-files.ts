@@ -1,0 +1,73 @@
+// Which files of a repository are fetched: those that a model is loaded from and those that say what it is, by an
+// allow-list of names, with a limit on each size. Never a script, a pickle, or anything below a folder.
+
+import { WaggleError } from '../../../protocol/errors.ts'
+import { safeText } from '../../../protocol/text.ts'
+
+export interface HubFile {
+  name: string
+  size: number
+  /** What its content must hash to. */
+  hash: { kind: 'sha256' | 'git'; hex: string }
+}
+
+/** As the hub lists it; see ListFileEntry of @huggingface/hub. */
+export interface ListedFile {
+  type: string
+  path: string
+  size: number
+  oid?: string
+  lfs?: { oid: string; size: number }
+}
+
+const MB = 1024 * 1024
+const RULES: ReadonlyArray<readonly [RegExp, number]> = [
+  [
+    /^(config|generation_config|tokenizer_config|special_tokens_map|added_tokens|chat_template)\.json$/,
+    16 * MB,
+  ],
+  [/^(tokenizer|vocab)\.json$/, 128 * MB],
+  [/^(merges\.txt|tokenizer\.model|chat_template\.jinja)$/, 128 * MB],
+  [/^model\.safetensors\.index\.json$/, 100 * MB],
+  [/^(README\.md|LICEN[CS]E(\.(md|txt))?|NOTICE(\.(md|txt))?)$/i, 4 * MB],
+  [/^[A-Za-z0-9][A-Za-z0-9._-]{0,200}\.safetensors$/, 64 * 1024 * MB],
+]
+export const MOST_TOTAL_BYTES = 256 * 1024 * MB
+
+/** The files to fetch, small ones first; weights among them are chosen later. Throws E_MODEL for a size past its limit. */
+export function allowedFiles(listed: readonly ListedFile[]): HubFile[] {
+  const files = listed.flatMap((entry): HubFile[] => {
+    if (entry?.type !== 'file' || typeof entry.path !== 'string') return []
+    const rule = RULES.find(([name]) => name.test(entry.path))
+    if (!rule) return []
+    const size = entry.lfs?.size ?? entry.size
+    const hash = hashOf(entry)
+    if (!Number.isSafeInteger(size) || size < 0 || !hash) {
+      throw new WaggleError('E_MODEL', `the hub gives no size or hash for ${entry.path}`, {
+        hint: 'The mirror that HF_ENDPOINT names may not speak the protocol of the hub.',
+      })
+    }
+    if (size > rule[1]) {
+      throw new WaggleError('E_MODEL', `${entry.path} has ${size} bytes, at most ${rule[1]} are fetched`, {
+        hint: 'No published model of a size that trains here needs as much. Do not trust this one.',
+      })
+    }
+    return [{ name: entry.path, size, hash }]
+  })
+  return files.sort((a, b) => a.size - b.size || (a.name < b.name ? -1 : 1))
+}
+
+/** Why a repository without safetensors cannot be used. */
+export function noSafetensors(name: string, listed: readonly ListedFile[]): WaggleError {
+  const pickle = listed.find(({ path }) => /\.(bin|pt|pth|ckpt)$/.test(String(path)))
+  return new WaggleError('E_MODEL', `${name} has no model.safetensors`, {
+    hint: pickle
+      ? `Its ${safeText(pickle.path, { limit: 80, line: true })} is a pickle, which can run code when loaded. Look for a repository that has safetensors.`
+      : 'Look for the repository of the model itself, in the format of transformers.',
+  })
+}
+
+function hashOf({ oid, lfs }: ListedFile): HubFile['hash'] | undefined {
+  if (lfs) return /^[0-9a-f]{64}$/.test(lfs.oid) ? { kind: 'sha256', hex: lfs.oid } : undefined
+  return oid !== undefined && /^[0-9a-f]{40}$/.test(oid) ? { kind: 'git', hex: oid } : undefined
+}
