@@ -3,7 +3,11 @@
 
 import type { Weights } from './decoder.ts'
 import type {
+  DescentReport,
+  DescentRequest,
   GenerateRequest,
+  GradientReport,
+  GradientRequest,
   OpenRequest,
   OptimizerState,
   Sample,
@@ -18,6 +22,9 @@ export interface Core {
   generate(request: GenerateRequest, isAborted: () => boolean): Promise<Sample[]>
   score(request: ScoreRequest): Promise<Score[]>
   train(request: TrainRequest): Promise<TrainReport>
+  gradient(request: GradientRequest): Promise<GradientReport>
+  keep(request: { to: 'main' | 'side'; scale: number }): Promise<void>
+  descend(request: DescentRequest): Promise<DescentReport>
   /** A copy, which the caller may keep or transfer. */
   weights(): Weights
   setWeights(weights: Weights): void

@@ -129,6 +129,39 @@ export interface TrainReport {
   seconds: number
 }
 
+/** As in a TrainRequest, without the step. */
+export type GradientRequest = Omit<TrainRequest, 'optimizer'>
+
+export interface GradientReport extends Omit<TrainReport, 'applied'> {
+  /**
+   * How far the gradient goes the compass's way: their inner product over the compass's norm, both in the optimizer's
+   * metric (each element divided by the root of its second moment, as a step divides it). Absent while there is no
+   * compass.
+   */
+  along?: number
+}
+
+export interface DescentRequest {
+  optimizer: TrainRequest['optimizer']
+  /** The side's sum is scaled down to at most so many times the main sum's 2-norm. */
+  sideLimit: number
+  /** Share of itself that the compass keeps when the main gradient is mixed in, 0 to 1. */
+  compassDecay: number
+}
+
+export interface DescentReport {
+  /** False when the gradient was not finite: then nothing was changed. */
+  applied: boolean
+  nonFinite?: string
+  /** 2-norms of the sums, and of what was descended along before clipping. */
+  mainNorm: number
+  sideNorm: number
+  gradientNorm: number
+  /** What the side's sum was multiplied with. */
+  sideScale: number
+  seconds: number
+}
+
 export interface Engine {
   readonly info: EngineInfo
   open(request: OpenRequest): Promise<void>
@@ -136,6 +169,15 @@ export interface Engine {
   score(request: ScoreRequest): Promise<Score[]>
   /** One optimizer step over all the sequences. */
   train(request: TrainRequest): Promise<TrainReport>
+  /** The gradient of a batch, held until `keep` or the next call. Changes no weight. */
+  gradient(request: GradientRequest): Promise<GradientReport>
+  /** Adds the held gradient, times `scale`, to one of two sums. */
+  keep(request: { to: 'main' | 'side'; scale: number }): Promise<void>
+  /**
+   * One optimizer step along the main sum and the bounded side sum, which are empty after it. The main sum also turns
+   * the compass: a running mean of main gradients, kept until the next `open`, that later gradients are compared with.
+   */
+  descend(request: DescentRequest): Promise<DescentReport>
   /** A copy of the weights as they are now. */
   weights(): Promise<Weights>
   setWeights(weights: Weights): Promise<void>

@@ -3,7 +3,15 @@
 import type { MessagePort } from 'node:worker_threads'
 import type { ErrorCode } from '../../protocol/errors.ts'
 import type { Weights } from './decoder.ts'
-import type { EngineInfo, GenerateRequest, OpenRequest, ScoreRequest, TrainRequest } from './engine.ts'
+import type {
+  DescentRequest,
+  EngineInfo,
+  GenerateRequest,
+  GradientRequest,
+  OpenRequest,
+  ScoreRequest,
+  TrainRequest,
+} from './engine.ts'
 
 export interface WorkerInput<Options> {
   options: Options
@@ -24,6 +32,9 @@ export type WorkerCall = { id: number; engine: number } & (
   | { method: 'generate'; request: GenerateRequest }
   | { method: 'score'; request: ScoreRequest }
   | { method: 'train'; request: TrainRequest }
+  | { method: 'gradient'; request: GradientRequest }
+  | { method: 'keep'; request: { to: 'main' | 'side'; scale: number } }
+  | { method: 'descend'; request: DescentRequest }
   | { method: 'setWeights'; request: Weights }
   /** `start` gives a StartReport once the thread runs, where it has one. */
   | { method: 'start' | 'weights' | 'optimizer' | 'close'; request?: undefined }

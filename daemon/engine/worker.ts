@@ -79,6 +79,12 @@ function perform(
       return core.score(call.request)
     case 'train':
       return core.train(call.request)
+    case 'gradient':
+      return core.gradient(call.request)
+    case 'keep':
+      return core.keep(call.request)
+    case 'descend':
+      return core.descend(call.request)
     case 'weights':
       return core.weights()
     case 'setWeights':

@@ -7,6 +7,7 @@ import type { Engine } from '../../daemon/engine/engine.ts'
 import { column } from '../../protocol/plugin/expression.ts'
 import { randomTokens, randomWeights, SPEC } from '../engine/model.ts'
 import { type EngineFactory, raggedGroups, stepOf } from './engine-cases.ts'
+import { describeMixture } from './engine-mixture.ts'
 import { describeSampling } from './engine-sampling.ts'
 import { describeTraining } from './engine-training.ts'
 
@@ -21,6 +22,7 @@ export function describeEngine(name: string, create: EngineFactory): void {
 
     describeSampling(() => engine, open)
     describeTraining(() => engine, open, create)
+    describeMixture(() => engine, open)
 
     test('says what it is and why it runs there', () => {
       expect(engine.info.kind).toBe(name)

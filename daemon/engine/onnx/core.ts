@@ -9,6 +9,7 @@ import { checkSequences, checkTensors, holdFrozen } from '../inputs.ts'
 import { copyArena, createArena, fillArena, layoutOf } from './arena.ts'
 import { generate } from './generate.ts'
 import { createHostCache } from './host-cache.ts'
+import { createMixture, type Mixture } from './mixture.ts'
 import { pack, plan } from './plan.ts'
 import { createRuntime, type Runtime } from './runtime.ts'
 import { forEachRow, inputsOf, sizesOf, type Trainable, trainStep } from './step.ts'
@@ -31,6 +32,7 @@ type State = Omit<Trainable, 'gradient' | 'moments'> & Partial<Pick<Trainable, '
 export function createCore({ threads, microBatchTokens = 2048, maxSessions = 48, now }: CoreOptions): Core {
   const runtime: Runtime = createRuntime({ threads, maxSessions })
   let state: State | undefined
+  let mixture: Mixture | undefined
 
   const opened = (): State => {
     if (!state) throw new WaggleError('E_ENGINE', 'the engine holds no model yet')
@@ -51,6 +53,7 @@ export function createCore({ threads, microBatchTokens = 2048, maxSessions = 48,
       // Compiled graphs hold one model's sizes.
       if (state && JSON.stringify(state.spec) !== JSON.stringify(spec)) await runtime.close()
       const layout = layoutOf(shapes)
+      mixture = undefined
       const weights = createArena(layout)
       fillArena(weights, given)
       state = {
@@ -107,6 +110,23 @@ export function createCore({ threads, microBatchTokens = 2048, maxSessions = 48,
       return report
     },
 
+    async gradient(request) {
+      const current = trainable()
+      mixture ??= createMixture(current, { runtime, microBatchTokens, now })
+      return mixture.gradient(request)
+    },
+
+    async keep(request) {
+      await mixture?.keep(request)
+    },
+
+    async descend(request) {
+      if (!mixture) throw new WaggleError('E_ENGINE', 'there is no gradient to descend along')
+      const report = await mixture.descend(request)
+      if (report.applied) opened().steps += 1
+      return report
+    },
+
     weights() {
       return copyArena(opened().weights)
     },
@@ -124,6 +144,7 @@ export function createCore({ threads, microBatchTokens = 2048, maxSessions = 48,
 
     async close() {
       state = undefined
+      mixture = undefined
       await runtime.close()
     },
   }

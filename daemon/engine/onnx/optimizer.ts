@@ -82,7 +82,7 @@ export async function applyAdamW(
   }
 }
 
-function* parts(from: number, to: number): Generator<[number, number]> {
+export function* parts(from: number, to: number): Generator<[number, number]> {
   for (let start = from; start < to; start += PART) yield [start, Math.min(to, start + PART)]
 }
 

@@ -1,8 +1,9 @@
 // One optimizer step: micro-batches' gradients are summed in the gradient's arena, looked at, and applied in place.
+// `mixture.ts` puts a step together from several such gradients.
 
 import { WaggleError } from '../../../protocol/errors.ts'
 import type { DecoderSpec, Weights } from '../decoder.ts'
-import type { TrainReport, TrainRequest } from '../engine.ts'
+import type { GradientRequest, TrainReport, TrainRequest } from '../engine.ts'
 import { checkSequences, columnOf } from '../inputs.ts'
 import type { Arena, Layout } from './arena.ts'
 import type { Bindings } from './dimension.ts'
@@ -23,12 +24,31 @@ export interface Trainable {
   steps: number
 }
 
+export interface StepParts {
+  runtime: Runtime
+  microBatchTokens: number
+  now: () => number
+}
+
 /** Changes weights and moments, but not `steps`; a step that is not finite changes nothing. */
 export async function trainStep(
   request: TrainRequest,
   state: Trainable,
-  { runtime, microBatchTokens, now }: { runtime: Runtime; microBatchTokens: number; now: () => number },
+  parts: StepParts,
 ): Promise<TrainReport> {
+  const started = parts.now()
+  const report = await computeGradient(request, state, parts)
+  const applied = report.nonFinite === undefined
+  if (applied) await applyAdamW(request.optimizer, state.steps + 1, report.gradientNorm, state, parts.runtime)
+  return { applied, ...report, seconds: (parts.now() - started) / 1000 }
+}
+
+/** Leaves the batch's gradient in `state.gradient`. */
+export async function computeGradient(
+  request: GradientRequest,
+  state: Trainable,
+  { runtime, microBatchTokens, now }: StepParts,
+): Promise<Omit<TrainReport, 'applied'>> {
   const { spec, layout, gradient } = state
   const { sequences, objective, temperature, denominator } = request
   const started = now()
@@ -72,14 +92,11 @@ export async function trainStep(
     : Number.isFinite(gradientNorm)
       ? undefined
       : firstNonFinite(layout, gradient)
-  if (nonFinite === undefined)
-    await applyAdamW(request.optimizer, state.steps + 1, gradientNorm, state, runtime)
   const metrics = Object.keys(objective.metrics).map((name, i) => [
     name,
     totals[i + 1]! / Math.max(1, counts.completionTokens),
   ])
   return {
-    applied: nonFinite === undefined,
     ...(nonFinite === undefined ? {} : { nonFinite }),
     loss: totals[0]! / denominator,
     gradientNorm,
@@ -91,7 +108,7 @@ export async function trainStep(
 }
 
 /** The first tensor whose own norm is not finite in single precision. */
-function firstNonFinite({ names }: Layout, { views }: Arena): string {
+export function firstNonFinite({ names }: Layout, { views }: Arena): string {
   const overflows = (values: Float32Array): boolean =>
     !Number.isFinite(Math.fround(values.reduce((total, value) => total + value * value, 0)))
   return names.find((name) => overflows(views[name]!)) ?? 'the norm of all gradients'
@@ -126,7 +143,7 @@ function prefixed(prefix: string, data: Weights): Weights {
 
 /** The objective's columns as [rows, segment] tables. A sequence's own mask, if given, narrows the padding mask. */
 function fillColumns(
-  { sequences }: TrainRequest,
+  { sequences }: GradientRequest,
   batch: MicroBatch,
   packed: PackedBatch,
   columns: readonly string[],

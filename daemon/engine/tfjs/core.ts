@@ -4,12 +4,13 @@
 import { WaggleError } from '../../../protocol/errors.ts'
 import type { Core } from '../core.ts'
 import { type DecoderSpec, parameterShapes, type Weights } from '../decoder.ts'
-import type { Score } from '../engine.ts'
+import type { GradientReport, GradientRequest, Score, TrainRequest } from '../engine.ts'
 import { checkSequences, copyChecked } from '../inputs.ts'
 import type { Tensor, Tensorflow } from './backend.ts'
 import { cut } from './batch.ts'
 import type { Model } from './decoder.ts'
 import { generate } from './generate.ts'
+import { createMixture } from './mixture.ts'
 import { adamW, clipScale, squaresOf } from './optimizer.ts'
 import { statistics } from './statistics.ts'
 import { gradientsOf } from './training.ts'
@@ -50,9 +51,62 @@ export function createCore({ tf, microBatchTokens = 1024, now }: CoreOptions): C
     Object.fromEntries(
       Object.entries(tensors).map(([name, tensor]) => [name, new Float32Array(tensor.dataSync())]),
     )
+  const mixture = createMixture(tf)
   const release = (): void => {
+    mixture.dispose()
     if (state) tf.dispose([state.weights, state.first, state.second] as never)
     state = undefined
+  }
+
+  const computeGradient = (
+    current: State,
+    request: GradientRequest,
+  ): { gradients: Tensor[]; report: Omit<GradientReport, 'along'> } => {
+    const { sequences, objective, denominator } = request
+    const started = now()
+    checkSequences(sequences, current.spec)
+    if (sequences.length === 0) throw new WaggleError('E_ENGINE', 'a training batch has no sequences')
+    const found = gradientsOf(modelOf(current), request, microBatchTokens)
+    const { gradients, totals, completionTokens, batches } = found
+    const squares = squaresOf(tf, gradients)
+    const broken = squares.findIndex((value) => !Number.isFinite(value))
+    const nonFinite = Number.isFinite(totals[0]!) ? [...current.shapes.keys()][broken] : 'loss'
+    const metrics = Object.keys(objective.metrics).map((name, i) => [
+      name,
+      totals[i + 1]! / Math.max(1, completionTokens),
+    ])
+    return {
+      gradients,
+      report: {
+        ...(nonFinite === undefined ? {} : { nonFinite }),
+        loss: totals[0]! / denominator,
+        gradientNorm: Math.sqrt(squares.reduce((total, value) => total + value, 0)),
+        metrics: Object.fromEntries(metrics),
+        completionTokens,
+        realTokens: batches.reduce((total, batch) => total + batch.realTokens, 0),
+        computedTokens: batches.reduce((total, batch) => total + batch.tokens.length, 0),
+        microBatches: batches.length,
+        seconds: (now() - started) / 1000,
+      },
+    }
+  }
+  const applyStep = (
+    current: State,
+    gradients: readonly Tensor[],
+    norm: number,
+    optimizer: TrainRequest['optimizer'],
+  ): void => {
+    current.steps += 1
+    const scale = clipScale(norm, optimizer.maxGradientNorm)
+    ;[...current.shapes.keys()].forEach((name, i) => {
+      const { weights, first, second } = current
+      const old = { weight: weights[name]!, first: first[name]!, second: second[name]! }
+      const made = adamW(tf, old, gradients[i]!, scale, current.steps, optimizer)
+      weights[name] = made.weight
+      first[name] = made.first
+      second[name] = made.second
+      tf.dispose(old as never)
+    })
   }
 
   return {
@@ -98,49 +152,37 @@ export function createCore({ tf, microBatchTokens = 1024, now }: CoreOptions): C
     },
 
     async train(request) {
-      const current = opened()
-      const { sequences, objective, denominator, optimizer } = request
       const started = now()
-      checkSequences(sequences, current.spec)
-      if (sequences.length === 0) throw new WaggleError('E_ENGINE', 'a training batch has no sequences')
-      const found = gradientsOf(modelOf(current), request, microBatchTokens)
-      const { gradients, totals, completionTokens, batches } = found
-
-      const names = [...current.shapes.keys()]
-      const squares = squaresOf(tf, gradients)
-      const gradientNorm = Math.sqrt(squares.reduce((total, value) => total + value, 0))
-      const broken = squares.findIndex((value) => !Number.isFinite(value))
-      const nonFinite = Number.isFinite(totals[0]!) ? names[broken] : 'loss'
-      if (nonFinite === undefined) {
-        current.steps += 1
-        const scale = clipScale(gradientNorm, optimizer.maxGradientNorm)
-        names.forEach((name, i) => {
-          const { weights, first, second } = current
-          const old = { weight: weights[name]!, first: first[name]!, second: second[name]! }
-          const made = adamW(tf, old, gradients[i]!, scale, current.steps, optimizer)
-          weights[name] = made.weight
-          first[name] = made.first
-          second[name] = made.second
-          tf.dispose(old as never)
-        })
-      }
+      const current = opened()
+      const { gradients, report } = computeGradient(current, request)
+      const applied = report.nonFinite === undefined
+      if (applied) applyStep(current, gradients, report.gradientNorm, request.optimizer)
       tf.dispose(gradients)
-      const metrics: Record<string, number> = {}
-      Object.keys(objective.metrics).forEach((name, i) => {
-        metrics[name] = totals[i + 1]! / Math.max(1, completionTokens)
-      })
-      return {
-        applied: nonFinite === undefined,
-        ...(nonFinite === undefined ? {} : { nonFinite }),
-        loss: totals[0]! / denominator,
-        gradientNorm,
-        metrics,
-        completionTokens,
-        realTokens: batches.reduce((total, batch) => total + batch.realTokens, 0),
-        computedTokens: batches.reduce((total, batch) => total + batch.tokens.length, 0),
-        microBatches: batches.length,
-        seconds: (now() - started) / 1000,
-      }
+      return { applied, ...report, seconds: (now() - started) / 1000 }
+    },
+
+    async gradient(request) {
+      const current = opened()
+      const { gradients, report } = computeGradient(current, request)
+      mixture.hold(gradients)
+      const along =
+        report.nonFinite === undefined
+          ? mixture.along(Object.values(current.second), current.steps)
+          : undefined
+      return { ...report, ...(along === undefined ? {} : { along }) }
+    },
+
+    async keep(request) {
+      mixture.keep(request)
+    },
+
+    async descend(request) {
+      const started = now()
+      const current = opened()
+      const report = mixture.descend(request, [...current.shapes.keys()], (gradients, norm) =>
+        applyStep(current, gradients, norm, request.optimizer),
+      )
+      return { ...report, seconds: (now() - started) / 1000 }
     },
 
     weights: () => download(opened().weights),

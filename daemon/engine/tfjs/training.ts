@@ -1,6 +1,6 @@
 // The gradients of an objective over a batch, by TensorFlow's own rules, micro-batch after micro-batch.
 
-import type { Objective, TrainRequest } from '../engine.ts'
+import type { GradientRequest, Objective } from '../engine.ts'
 import type { Tensor, Tensorflow } from './backend.ts'
 import { type Batch, cut, tableOf } from './batch.ts'
 import type { Model } from './decoder.ts'
@@ -19,7 +19,7 @@ export interface Gradients {
 type Tables = ReadonlyMap<string, Float32Array>
 
 /** All input is checked before the first gradient is there. */
-export function gradientsOf(model: Model, request: TrainRequest, microBatchTokens: number): Gradients {
+export function gradientsOf(model: Model, request: GradientRequest, microBatchTokens: number): Gradients {
   const { tf } = model
   const { sequences, objective } = request
   const columns = [...new Set(['mask', ...sequences.flatMap((sequence) => Object.keys(sequence.columns))])]
@@ -47,7 +47,7 @@ export function gradientsOf(model: Model, request: TrainRequest, microBatchToken
 
 function ofBatch(
   model: Model,
-  { objective, temperature, denominator }: TrainRequest,
+  { objective, temperature, denominator }: GradientRequest,
   batch: Batch,
   tables: Tables,
 ): { gradients: Tensor[]; sums: Float32Array } {
