@@ -49,6 +49,7 @@ export interface LoopsParts {
 
 /** Starts them all. Calling the result ends them, each at a point where nothing is half done. */
 export function startLoops({ config, self, seed }: LoopsOptions, parts: LoopsParts): () => Promise<void> {
+  // Read when used, since these may change while the node runs: see config/live.ts.
   const { policy, tasks, pool, swarm, journal, changed, isPaused, now, monotonic, sleep } = parts
   const ending = new AbortController()
   const shared = { policy, host: parts.host, tasks, changed, isPaused, now, monotonic, sleep }
@@ -74,10 +75,14 @@ export function startLoops({ config, self, seed }: LoopsOptions, parts: LoopsPar
   const generating = runRolloutLoop(
     {
       groupSize: config.rollout.group_size,
-      groupsPerRound: config.rollout.groups_per_round,
+      get groupsPerRound() {
+        return config.rollout.groups_per_round
+      },
       temperature: config.rollout.temperature,
       maxNewTokens: config.model.max_completion_tokens,
-      maxWaiting: 2 * config.training.own_groups,
+      get maxWaiting() {
+        return 2 * config.training.own_groups
+      },
       author: self,
     },
     {
@@ -101,17 +106,25 @@ export function startLoops({ config, self, seed }: LoopsOptions, parts: LoopsPar
 
   const training = runTrainLoop(
     {
-      sizes: { own: config.training.own_groups, foreign: config.training.foreign_groups },
-      minibatches: config.training.minibatches,
-      warmUpSteps: config.training.warm_up_steps,
+      get sizes() {
+        return { own: config.training.own_groups, foreign: config.training.foreign_groups }
+      },
+      get minibatches() {
+        return config.training.minibatches
+      },
+      get warmUpSteps() {
+        return config.training.warm_up_steps
+      },
       temperature: config.rollout.temperature,
-      optimizer: {
-        learningRate: config.training.learning_rate,
-        beta1: 0.9,
-        beta2: 0.99,
-        epsilon: 1e-8,
-        weightDecay: config.training.weight_decay,
-        maxGradientNorm: config.training.max_gradient_norm,
+      get optimizer() {
+        return {
+          learningRate: config.training.learning_rate,
+          beta1: 0.9,
+          beta2: 0.99,
+          epsilon: 1e-8,
+          weightDecay: config.training.weight_decay,
+          maxGradientNorm: config.training.max_gradient_norm,
+        }
       },
       self,
     },
@@ -148,8 +161,12 @@ export function startLoops({ config, self, seed }: LoopsOptions, parts: LoopsPar
     config.eval.every_seconds > 0
       ? runEvaluationLoop(
           {
-            everySeconds: config.eval.every_seconds,
-            promptsPerTask: config.eval.prompts_per_task,
+            get everySeconds() {
+              return config.eval.every_seconds
+            },
+            get promptsPerTask() {
+              return config.eval.prompts_per_task
+            },
             maxNewTokens: config.model.max_completion_tokens,
           },
           { ...shared, onEvaluation: journal.evaluation, onError: journal.fail('evaluation') },

@@ -11,6 +11,7 @@ import type { CheckpointInfo } from '../protocol/api/index.ts'
 import { EXIT, WaggleError } from '../protocol/errors.ts'
 import { peerName } from '../protocol/text.ts'
 import { PLUGINS, TASKS } from './built-in.ts'
+import { differenceOf, takeOn } from './config/live.ts'
 import { createEventLog } from './control/event-log.ts'
 import { createJournal } from './control/journal.ts'
 import { createLogFile } from './control/log-file.ts'
@@ -45,7 +46,7 @@ const now = Date.now
 const monotonic = (): number => performance.now()
 const sleep = (ms: number, signal: AbortSignal): Promise<void> => sleepFor(ms, undefined, { signal })
 
-export const runNode: RunNode = async ({ config, paths, signal, onProgress }) => {
+export const runNode: RunNode = async ({ config, readConfig, paths, signal, onProgress }) => {
   const started = now()
   const events = createEventLog({}, { clock: now })
   const log: Log = (level, message, data) => {
@@ -119,7 +120,7 @@ export const runNode: RunNode = async ({ config, paths, signal, onProgress }) =>
     // ── What is told about it all ───────────────────────────────────────────
     const showcase = createShowcase({}, tasks)
     const journal = await createJournal(
-      { learningRate: config.training.learning_rate, logFile: paths.logFile },
+      { training: config.training, logFile: paths.logFile },
       { events, showcase, steps, evaluations, now },
     )
     const { telemetry } = journal
@@ -210,6 +211,8 @@ export const runNode: RunNode = async ({ config, paths, signal, onProgress }) =>
     // ── Loops ───────────────────────────────────────────────────────────────
     let paused = false
     let stopping = false
+    /** Settings that were changed while it runs. */
+    const laidOver: Record<string, string> = {}
     const endLoops = startLoops(
       { config, self, seed },
       {
@@ -283,6 +286,25 @@ export const runNode: RunNode = async ({ config, paths, signal, onProgress }) =>
           return policy.reference().version === 0 ? { state: 'GENERATING' } : { state: 'TRAINING' }
         },
         diskFree: () => diskFreeBytes,
+        reconfigure(settings) {
+          const next = readConfig({ ...laidOver, ...settings })
+          const fixed = differenceOf(config, next).restart.filter(({ path }) => path in settings)
+          if (fixed.length > 0) {
+            throw new WaggleError(
+              'E_CONFIG',
+              `${fixed.map(({ path }) => path).join(', ')} cannot change while the node runs`,
+              {
+                hint: `Nothing was changed. Put it into ${paths.config} and \`waggle restart\`; \`waggle help config\` marks what can change.`,
+              },
+            )
+          }
+          Object.assign(laidOver, settings)
+          const { live, restart } = takeOn(config, next)
+          for (const { path, from, to } of live)
+            log('info', `${path} is ${JSON.stringify(to)} now, was ${JSON.stringify(from)}`)
+          changed.wake()
+          return { changed: live, restart: restart.map(({ path }) => path) }
+        },
         setPaused(value) {
           paused = value
           events.emit({ type: 'state', state: value ? 'PAUSED' : 'TRAINING' })

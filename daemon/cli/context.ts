@@ -30,6 +30,12 @@ export interface Io extends PathsEnvironment {
   packageRoot: string
   /** Runs `handler` on each of the signals until the returned function is called. */
   onSignal(handler: (signal: NodeJS.Signals) => void): () => void
+  /** Runs `handler` on each signal that asks for something other than an end, until the returned function is called. */
+  onRequest(handler: (signal: 'SIGHUP' | 'SIGUSR2') => void): () => void
+  /** Whether the terminal that this was started on has been closed. */
+  terminalGone(): boolean
+  /** Runs `handler`, in place of an end, once nobody reads standard output any more. */
+  onReaderGone(handler: () => void): void
   exit(status: number): void
   /** Runs before this process ends, however it does. */
   atExit(run: () => void): void

@@ -1,15 +1,18 @@
 // Runs a node in the foreground: start, say what runs where, tell what happens, stop on a signal. The first signal
-// stops gracefully with a checkpoint, the second at once. The node itself is behind RunNode; nothing of it is here.
+// stops gracefully with a checkpoint, the second at once; SIGHUP and SIGUSR2 ask for something else. The node itself is
+// behind RunNode; nothing of it is here.
 
+import { stringify } from 'smol-toml'
 import { EXIT, WaggleError } from '../../protocol/errors.ts'
 import { safeText } from '../../protocol/text.ts'
 import type { NodeHandle } from '../control/node.ts'
 import { createRunFile } from '../control/run-file.ts'
+import { answerSignal } from './answer-signal.ts'
 import type { Context } from './context.ts'
 import { contextConfig } from './load-config.ts'
 import { createNarrator } from './narrator.ts'
 
-const SIGNAL_NUMBER: Partial<Record<NodeJS.Signals, number>> = { SIGHUP: 1, SIGINT: 2, SIGTERM: 15 }
+const SIGNAL_NUMBER: Partial<Record<NodeJS.Signals, number>> = { SIGINT: 2, SIGTERM: 15 }
 
 export interface ForegroundOptions {
   /** Peer to join once the node is up. */
@@ -24,15 +27,28 @@ export async function runForeground(context: Context, { join }: ForegroundOption
   const starting = new AbortController()
   let node: NodeHandle | undefined
   let signals = 0
+  const stop = (words: string): void => {
+    context.say(words)
+    starting.abort(new WaggleError('E_USAGE', 'interrupted'))
+    node?.stop().catch((error) => context.say(`error: ${messageOf(error)}`))
+  }
   const offSignals = io.onSignal((signal) => {
     signals += 1
     if (signals > 1) {
       io.exit(128 + (SIGNAL_NUMBER[signal] ?? 2))
       return
     }
-    context.say('Stopping: saving a checkpoint. Press Ctrl-C again to stop at once.')
-    starting.abort(new WaggleError('E_USAGE', 'interrupted'))
-    node?.stop().catch((error) => context.say(`error: ${messageOf(error)}`))
+    stop('Stopping: saving a checkpoint. Press Ctrl-C again to stop at once.')
+  })
+  // `waggle up | head`, or a terminal that is closed: as Ctrl-C, with a checkpoint.
+  const gone = (): void => {
+    signals += 1
+    if (signals === 1) stop('Stopping: nobody reads this any more.')
+  }
+  io.onReaderGone(gone)
+  const offRequests = io.onRequest((signal) => {
+    if (signal === 'SIGHUP' && io.terminalGone()) return gone()
+    if (node) void answerSignal(signal, context, node)
   })
 
   let narrator: ReturnType<typeof createNarrator> | undefined
@@ -41,6 +57,7 @@ export async function runForeground(context: Context, { join }: ForegroundOption
     const { runNode } = await io.loadNode()
     node = await runNode({
       config,
+      readConfig: (settings) => contextConfig(context, settings).config,
       paths,
       signal: starting.signal,
       onProgress: ({ message }) => context.say(`  ${message}`),
@@ -54,7 +71,7 @@ export async function runForeground(context: Context, { join }: ForegroundOption
       config.tasks.map(({ name }) => name),
     )
     record = createRunFile(
-      { directory: paths.runs },
+      { directory: paths.runs, config: stringify(config) },
       { events: node.events, snapshot: () => running.snapshot(), clock: io.clock },
     )
     if (starting.signal.aborted) await node.stop()
@@ -69,6 +86,7 @@ export async function runForeground(context: Context, { join }: ForegroundOption
     narrator?.close()
     await record?.close()
     offSignals()
+    offRequests()
   }
 }
 

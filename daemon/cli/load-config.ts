@@ -6,13 +6,21 @@ import { type Loaded, loadConfig } from '../config/load.ts'
 import { type Context, reservedVariables } from './context.ts'
 import { COMMANDS } from './table.ts'
 
-export function contextConfig(context: Context): Loaded {
+/** `settings` lie over everything else. */
+export function contextConfig(context: Context, settings: Record<string, string> = {}): Loaded {
   const { io, options, paths } = context
   const loaded = loadConfig({
     file: paths.config,
     required: options.config !== undefined,
     env: io.env,
-    flags: configFlags(options),
+    flags: [
+      ...configFlags(options),
+      ...Object.entries(settings).map(([path, text]): [string, string, string] => [
+        `set ${path}`,
+        path,
+        text,
+      ]),
+    ],
     reserved: reservedVariables(),
     cwd: io.cwd,
     homedir: io.homedir,

@@ -1,7 +1,7 @@
 // What a node in the foreground says: four lines when it is up, then what happens, and every 30 seconds one line on
 // how it goes. Text for people on standard output, the log on standard error: as text on a terminal, else as JSON.
 
-import { type Event, eventLevel, LOG_LEVELS, type Snapshot } from '../../protocol/api/index.ts'
+import { type Event, eventLevel, LOG_LEVELS, type LogLevel, type Snapshot } from '../../protocol/api/index.ts'
 import { WaggleError } from '../../protocol/errors.ts'
 import { safeText } from '../../protocol/text.ts'
 import type { NodeHandle } from '../control/node.ts'
@@ -10,6 +10,8 @@ import { eventLine } from './event-text.ts'
 import { statusLine } from './status-line.ts'
 
 const STATUS_EVERY_MS = 30_000
+/** syslog's levels, as sd-daemon(3) writes them. */
+const PRIORITY: Record<LogLevel, string> = { error: '<3>', warn: '<4>', info: '<6>', debug: '<7>' }
 
 export function createNarrator(
   context: Context,
@@ -19,12 +21,15 @@ export function createNarrator(
   const { io, json, quiet, verbose } = context
   const format = logFormat(context)
   const limit = quiet ? 'error' : verbose ? 'debug' : 'info'
+  // The journal takes a line's weight from its beginning.
+  const priority = (event: Event): string =>
+    io.env.JOURNAL_STREAM && !io.stderr.isTTY ? PRIORITY[eventLevel(event)] : ''
   const tell = (event: Event): void => {
     if (json) return void io.stdout.write(`${JSON.stringify(event)}\n`)
     if (LOG_LEVELS.indexOf(eventLevel(event)) > LOG_LEVELS.indexOf(limit)) return
-    if (format === 'json') return void io.stderr.write(`${JSON.stringify(event)}\n`)
+    if (format === 'json') return void io.stderr.write(`${priority(event)}${JSON.stringify(event)}\n`)
     const line = eventLine(event, { color: context.color.stderr, verbose })
-    if (line !== undefined) io.stderr.write(`${line}\n`)
+    if (line !== undefined) io.stderr.write(`${priority(event)}${line}\n`)
   }
   for (const event of node.events.since(0).events) tell(event)
   const unsubscribe = node.events.subscribe(tell)

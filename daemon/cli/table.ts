@@ -127,8 +127,13 @@ export const COMMANDS: readonly Command[] = [
   {
     name: 'peers',
     group: 'Watch',
-    summary: 'list peers, and what came from each',
+    summary: 'list peers, and what came from each; mute one, or hear it again',
+    arguments: [
+      { name: 'action', summary: 'list (the default), mute or unmute', choices: ['list', 'mute', 'unmute'] },
+      { name: 'peer', summary: 'which one, by its name or its ID' },
+    ],
     options: REMOTE,
+    examples: [['waggle peers mute slow-heron', 'take nothing from it until `waggle peers unmute`']],
     load: () => import('./commands/peers.ts'),
   },
   {
@@ -229,6 +234,27 @@ export const COMMANDS: readonly Command[] = [
     examples: [['waggle join "$(ssh other waggle invite)"', 'join the swarm of another machine']],
     options: REMOTE,
     load: async () => ({ run: (await import('./commands/simple.ts')).invite }),
+  },
+  {
+    name: 'set',
+    group: 'Steer',
+    summary: 'change settings of the running node, until it stops',
+    details:
+      'Only keys that can change while a node runs; `waggle help config` marks them. Where one cannot, nothing is changed.',
+    arguments: [
+      { name: 'setting', summary: 'KEY=VALUE; may be given more than once', required: true, repeat: true },
+    ],
+    options: REMOTE,
+    examples: [['waggle set training.learning_rate=3e-4', 'from the next step on']],
+    load: async () => ({ run: (await import('./commands/set.ts')).set }),
+  },
+  {
+    name: 'reload',
+    group: 'Steer',
+    summary: 'read the config file again, and take on what can change while the node runs',
+    details: 'SIGHUP does the same. What needs a restart is named.',
+    options: REMOTE,
+    load: async () => ({ run: (await import('./commands/set.ts')).reload }),
   },
   {
     name: 'leave',

@@ -3,9 +3,11 @@
 
 import type { Config } from './schema.ts'
 
-/** Looked at anew by the loops each round, step, or evaluation. */
+/**
+ * Looked at anew by the loops each round, step, or evaluation. Not the sampling temperature: groups that wait were drawn
+ * at the old one, and their log-probs would not fit the trainer's any more.
+ */
 export const LIVE_KEYS: ReadonlySet<string> = new Set([
-  'rollout.temperature',
   'rollout.groups_per_round',
   'training.learning_rate',
   'training.warm_up_steps',

@@ -1,4 +1,4 @@
-// Checks the bodies of requests by hand: seven small shapes need no library. Unknown fields are refused, so that a
+// Checks the bodies of requests by hand: ten small shapes need no library. Unknown fields are refused, so that a
 // misspelt one is noticed.
 
 import type { CommandName, Commands } from '../../protocol/api/index.ts'
@@ -18,6 +18,21 @@ const SHAPES: { [Name in CommandName]: Fields } = {
   pause: {},
   resume: {},
   checkpoint: {},
+  reconfigure: {
+    settings: {
+      what: 'a table of at most 64 texts',
+      ok: (v) =>
+        typeof v === 'object' &&
+        v !== null &&
+        !Array.isArray(v) &&
+        Object.keys(v).length <= 64 &&
+        Object.values(v).every((value) => typeof value === 'string' && value.length <= 8192),
+    },
+  },
+  mute: {
+    peer: { ...text, required: true },
+    on: { what: 'true or false', ok: (v) => typeof v === 'boolean', required: true },
+  },
   stop: { checkpoint: { what: 'true or false', ok: (v) => typeof v === 'boolean' } },
   eval: {
     tasks: {

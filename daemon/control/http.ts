@@ -8,6 +8,7 @@ import { type ErrorCode, WaggleError } from '../../protocol/errors.ts'
 const STATUS: Partial<Record<ErrorCode, number>> = {
   E_CONTROL: 400,
   E_USAGE: 400,
+  E_CONFIG: 400,
   E_PEER: 404,
   E_TASK: 404,
   E_SWARM_RULES: 409,

@@ -37,7 +37,7 @@ export interface Journal {
 }
 
 export async function createJournal(
-  { learningRate, logFile }: { learningRate: number; logFile: string },
+  { training, logFile }: { training: { readonly learning_rate: number }; logFile: string },
   { events, showcase, steps, evaluations, now }: JournalParts,
 ): Promise<Journal> {
   const telemetry = createTelemetry(
@@ -81,7 +81,7 @@ export async function createJournal(
     step(report) {
       const clipped = Object.entries(report.metrics).filter(([name]) => /\.clip_(low|high|dual)$/.test(name))
       const clippedShare = clipped.reduce((sum, [, share]) => sum + share, 0)
-      telemetry.step({ ...report, ...report.watched, clippedShare }, learningRate)
+      telemetry.step({ ...report, ...report.watched, clippedShare }, training.learning_rate)
       if (report.skipped.length > 0) {
         telemetry.alert({
           level: 'warning',

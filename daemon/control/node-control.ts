@@ -8,13 +8,14 @@ import type {
   EvalResult,
   JoinResult,
   PeerInfo,
+  ReconfigureResult,
   Snapshot,
   StateWord,
   SwarmInfo,
 } from '../../protocol/api/index.ts'
 import { API_VERSION } from '../../protocol/api/index.ts'
 import { WaggleError } from '../../protocol/errors.ts'
-import { peerName } from '../../protocol/text.ts'
+import { peerName, safeText } from '../../protocol/text.ts'
 import type { EngineInfo } from '../engine/engine.ts'
 import type { Host } from '../host/host.ts'
 import type { LivePolicy } from '../policy/live-policy.ts'
@@ -44,6 +45,7 @@ export interface NodeParts {
   state(): { state: StateWord; detail?: string }
   diskFree(): number | undefined
   setPaused(paused: boolean): void
+  reconfigure(settings: Record<string, string>): ReconfigureResult
   evaluate(request: EvalRequest, signal?: AbortSignal): Promise<EvalResult>
   checkpoint(): Promise<CheckpointInfo>
   /** Resolves when everything but the control server is down. */
@@ -165,6 +167,20 @@ export function createNodeControl(facts: NodeFacts, parts: NodeParts): NodeContr
 
     async resume() {
       parts.setPaused(false)
+    },
+
+    async reconfigure(settings) {
+      return parts.reconfigure(settings)
+    },
+
+    async mute(peer, on) {
+      const found = swarm?.peers().find(({ id, name }) => id === peer || name === peer)
+      if (!swarm || !found) {
+        throw new WaggleError('E_PEER', `no peer is called ${safeText(peer, { limit: 100, line: true })}`, {
+          hint: '`waggle peers` lists them by name and ID.',
+        })
+      }
+      swarm.mute(found.id, on)
     },
 
     evaluate: (request, { signal } = {}) => parts.evaluate(request, signal),

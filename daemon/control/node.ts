@@ -11,6 +11,7 @@ import type {
   JoinRequest,
   JoinResult,
   Progress,
+  ReconfigureResult,
   Snapshot,
   StopRequest,
 } from '../../protocol/api/index.ts'
@@ -49,6 +50,13 @@ export interface NodeControl {
   evaluate(request: EvalRequest, options?: CallOptions): Promise<EvalResult>
   checkpoint(options?: CallOptions): Promise<CheckpointResult>
   /**
+   * Reads the config again, with settings (path -> value as text) laid over it until the node stops, and takes on what
+   * can change while it runs. Rejects with E_CONFIG, having changed nothing, where the config is not valid.
+   */
+  reconfigure(settings: Record<string, string>): Promise<ReconfigureResult>
+  /** Takes nothing from a peer any more, or again. Given by its ID or its name. */
+  mute(peer: string, on: boolean): Promise<void>
+  /**
    * Begins to stop, and resolves when training and swarm are down and the checkpoint is on disk; later calls get the
    * same promise. The control server is closed after that, since it has to carry the answer; then whenStopped resolves.
    */
@@ -62,6 +70,8 @@ export interface NodeHandle extends NodeControl {
 
 export interface RunOptions {
   config: Config
+  /** The config as it is now on disk, with settings laid over it. Throws E_CONFIG. */
+  readConfig(settings: Record<string, string>): Config
   paths: Paths
   /** Aborted when the operator interrupts before the node is up. */
   signal: AbortSignal

@@ -59,6 +59,13 @@ async function call(
       return await node.evaluate(body as Commands['eval'][0], options)
     case 'checkpoint':
       return await node.checkpoint(options)
+    case 'reconfigure':
+      return await node.reconfigure((body as Commands['reconfigure'][0]).settings ?? {})
+    case 'mute': {
+      const { peer, on } = body as Commands['mute'][0]
+      await node.mute(peer, on)
+      return done(on ? 'muted' : 'heard again')
+    }
     case 'invite':
       return { invite: await node.invite() }
     case 'leave':

@@ -1,8 +1,8 @@
 // The record of one run of a daemon, append-only: its events, and a snapshot every few seconds. `waggle top --replay`
 // plays it, `waggle export run` makes a table of it. Groups are left out: there are too many, and their texts are
-// nobody's business later. Snapshots become rarer as the file grows.
+// nobody's business later. Snapshots become rarer as the file grows. The config as it was used lies beside it.
 
-import { readdirSync, unlinkSync } from 'node:fs'
+import { mkdirSync, readdirSync, rmSync, unlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Event, Snapshot } from '../../protocol/api/index.ts'
 import { createJsonLines } from './json-lines.ts'
@@ -17,6 +17,8 @@ const STEPS_BYTES = 512 * 1024 * 1024
 
 export interface RunFileOptions {
   directory: string
+  /** The config as it is used, as TOML. */
+  config?: string
   /** How many runs are kept, this one included. */
   keep?: number
 }
@@ -28,12 +30,13 @@ export interface RunFileParts {
 }
 
 export function createRunFile(
-  { directory, keep = 20 }: RunFileOptions,
+  { directory, config, keep = 20 }: RunFileOptions,
   { events, snapshot, clock }: RunFileParts,
 ): { readonly path: string; close(): Promise<void> } {
   const name = new Date(clock()).toISOString().replace(/[:.]/g, '-')
   const path = join(directory, `${name}.jsonl`)
   forgetOld(directory, keep - 1)
+  if (config !== undefined) keepConfig(directory, name, config)
   const lines = createJsonLines({ path, flushMs: 1000 })
   const take = (event: Event): void => {
     if (event.type === 'group' || event.type === 'refused') return
@@ -76,6 +79,15 @@ function slim(snapshot: Snapshot): Snapshot {
   return { ...rest, training: numbers }
 }
 
+function keepConfig(directory: string, name: string, config: string): void {
+  try {
+    mkdirSync(directory, { recursive: true })
+    writeFileSync(join(directory, `${name}.toml`), config)
+  } catch {
+    // A full disk; the events are not written either, and that is told.
+  }
+}
+
 /** The runs on disk, newest first. */
 export function listRuns(directory: string): string[] {
   try {
@@ -93,6 +105,7 @@ function forgetOld(directory: string, keep: number): void {
   for (const path of listRuns(directory).slice(keep)) {
     try {
       unlinkSync(path)
+      rmSync(path.replace(/\.jsonl$/, '.toml'), { force: true })
     } catch {
       // Somebody else may be cleaning up, too.
     }

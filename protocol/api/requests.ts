@@ -83,6 +83,24 @@ export type EvalResult = Evaluation & {
 }
 export type CheckpointResult = CheckpointInfo
 
+export interface MuteRequest {
+  /** Peer ID, or the name that the node shows for it. */
+  peer: string
+  /** False: hear it again. */
+  on: boolean
+}
+
+export interface ReconfigureRequest {
+  /** Config path -> value as text; in force until the node stops. Nothing: only read the file again. */
+  settings?: Record<string, string>
+}
+
+export interface ReconfigureResult {
+  changed: Array<{ path: string; from?: unknown; to?: unknown }>
+  /** Keys that differ from what the node runs with, and that a restart is needed for. */
+  restart: string[]
+}
+
 export interface StopRequest {
   /** Default true. */
   checkpoint?: boolean
@@ -109,6 +127,8 @@ export interface Commands {
   resume: [Record<string, never>, Done]
   stop: [StopRequest, Done]
   eval: [EvalRequest, EvalResult]
+  reconfigure: [ReconfigureRequest, ReconfigureResult]
+  mute: [MuteRequest, Done]
   checkpoint: [Record<string, never>, CheckpointResult]
 }
 export type CommandName = keyof Commands
@@ -120,6 +140,8 @@ export const COMMANDS = [
   'resume',
   'stop',
   'eval',
+  'reconfigure',
+  'mute',
   'checkpoint',
 ] as const satisfies CommandName[]
 

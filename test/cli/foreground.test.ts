@@ -1,3 +1,4 @@
+import { readdirSync, readFileSync, statSync } from 'node:fs'
 import { describe, expect, test } from 'vitest'
 import type { NodeHandle, RunOptions } from '../../daemon/control/node.ts'
 import { type ControlServer, startControlServer } from '../../daemon/control/server.ts'
@@ -121,6 +122,95 @@ describe('signals', () => {
     })
     expect(status).toBe(130)
   })
+})
+
+describe('signals that end nothing', () => {
+  async function withSignal(
+    name: 'SIGHUP' | 'SIGUSR2',
+    answered: RegExp,
+    more: (node: ScriptedNode) => void = () => {},
+  ) {
+    const started = scripted()
+    more(started.node)
+    const home = freshHome()
+    let ask: (signal: 'SIGHUP' | 'SIGUSR2') => void = () => {}
+    let sent = false
+    const result = await waggle(['up', '--home', home], {
+      runNode: started.runNode,
+      env: { WAGGLE_API_TOKEN: 'hush' },
+      onRequest: (handler) => {
+        ask = handler
+        return () => {}
+      },
+      onOutput: (all) => {
+        if (!sent && all.includes('next ')) {
+          sent = true
+          queueMicrotask(() => ask(name))
+        }
+        if (answered.test(all)) queueMicrotask(() => void started.node.stop())
+      },
+    })
+    return { ...result, home, node: started.node }
+  }
+
+  test('SIGHUP reads the config again, and says what needs a restart', async () => {
+    const { status, stderr, node } = await withSignal('SIGHUP', /after a restart/, (scripted) => {
+      scripted.reconfigure = async () => {
+        scripted.calls.push('reconfigure')
+        return {
+          changed: [{ path: 'training.learning_rate', from: 1e-4, to: 3e-4 }],
+          restart: ['swarm.listen'],
+        }
+      }
+    })
+    expect(status).toBe(0)
+    expect(node.calls[0]).toBe('reconfigure')
+    expect(stderr).toContain('training.learning_rate is 0.0003 now, was 0.0001')
+    expect(stderr).toContain('after a restart only: swarm.listen')
+  })
+
+  test('a config that is not valid is told, and the node goes on as before', async () => {
+    const { status, stderr } = await withSignal('SIGHUP', /nothing changed/, (node) => {
+      node.reconfigure = async () => {
+        throw new WaggleError('E_CONFIG', 'the config has a problem')
+      }
+    })
+    expect(status).toBe(0)
+    expect(stderr).toContain('error: the config was not taken on, nothing changed: the config has a problem')
+  })
+
+  test('SIGUSR2 writes a report that only the owner can read, without secrets', async () => {
+    const { stderr } = await withSignal('SIGUSR2', /diagnostic report: \S/)
+    const path = /report: (\S+)/.exec(stderr)![1]!
+    expect(statSync(path).mode & 0o777).toBe(0o600)
+    const report = JSON.parse(readFileSync(path, 'utf8'))
+    expect(report).toMatchObject({
+      v: 1,
+      facts: { config: { rollout: { group_size: 8 } } },
+      snapshot: { training: { step: 60 } },
+      process: { memory: { rss: expect.any(Number) } },
+    })
+    expect(report.events.length).toBeGreaterThan(10)
+    expect(JSON.stringify(report)).not.toContain('hush')
+  })
+
+  test('a run keeps the config that it was started with', async () => {
+    const { home } = await withSignal('SIGHUP', /nothing is different/)
+    const [file] = readdirSync(`${home}/runs`).filter((name) => name.endsWith('.toml'))
+    expect(readFileSync(`${home}/runs/${file}`, 'utf8')).toContain('learning_rate = 0.0001')
+  })
+})
+
+test('in the journal every line carries its weight', async () => {
+  const started = scripted()
+  started.node.emit({ type: 'log', level: 'error', area: 'test', message: 'broken' })
+  const { stderr } = await waggle(['up', '--home', freshHome()], {
+    runNode: started.runNode,
+    env: { JOURNAL_STREAM: '8:1' },
+    onOutput: (all) => all.includes('next ') && started.node.stop(),
+  })
+  expect(stderr).toMatch(/^<3>\{.*broken/m)
+  expect(stderr).toMatch(/^<6>\{.*checkpoint/m)
 })
 
 test("the node's own failure ends with its code and message", async () => {

@@ -17,6 +17,7 @@ export interface CliOptions {
   env?: Record<string, string>
   runNode?: RunNode
   onSignal?: Io['onSignal']
+  onRequest?: Io['onRequest']
   exit?: Io['exit']
   tty?: boolean
   onOutput?: (all: string) => void
@@ -56,6 +57,9 @@ export async function waggle(argv: string[], options: CliOptions = {}): Promise<
     argv,
     packageRoot: resolve(import.meta.dirname, '../..'),
     onSignal: options.onSignal ?? (() => () => {}),
+    onRequest: options.onRequest ?? (() => () => {}),
+    terminalGone: () => false,
+    onReaderGone: () => {},
     exit:
       options.exit ??
       ((status) => {

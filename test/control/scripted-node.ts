@@ -137,6 +137,19 @@ export function createScriptedNode({
       calls.push('checkpoint')
       return { step, time: now(), path: `${state}/checkpoints/${step}` }
     },
+    async reconfigure(settings) {
+      calls.push(`reconfigure ${JSON.stringify(settings)}`)
+      return {
+        changed: Object.entries(settings).map(([path, to]) => ({ path, from: 1, to })),
+        restart: [],
+      }
+    },
+    async mute(peer, on) {
+      calls.push(`${on ? 'mute' : 'unmute'} ${peer}`)
+      const found = peers.find(({ id, name }) => id === peer || name === peer)
+      if (!found) throw new WaggleError('E_PEER', `no peer is called ${peer}`)
+      found.state = on ? 'muted' : 'mesh'
+    },
     async stop({ checkpoint = true } = {}, { onProgress } = {}) {
       calls.push(`stop ${checkpoint ? 'with' : 'without'} checkpoint`)
       onProgress?.({ message: 'saving a checkpoint' })

@@ -97,6 +97,18 @@ test('commands reach the node, and their progress the caller', async () => {
   expect(node.calls).toEqual([`join ${OTHER}`, 'pause'])
 })
 
+test('settings and muting reach the node, checked on the way', async () => {
+  expect(await client().send('reconfigure', { settings: { 'training.learning_rate': '3e-4' } })).toEqual({
+    changed: [{ path: 'training.learning_rate', from: 1, to: '3e-4' }],
+    restart: [],
+  })
+  await client().send('mute', { peer: OTHER, on: true })
+  expect(node.calls).toEqual(['reconfigure {"training.learning_rate":"3e-4"}', `mute ${OTHER}`])
+  for (const body of ['{"settings":{"a":1}}', '{"settings":["a"]}', '{"setings":{}}'])
+    expect((await ask('POST', '/v1/reconfigure', body)).status).toBe(400)
+  expect((await ask('POST', '/v1/mute', `{"peer":"${OTHER}"}`)).status).toBe(400)
+})
+
 test('without NDJSON the same command answers with plain JSON', async () => {
   const answer = await ask('POST', '/v1/eval', '{"tasks":["base_conversion"]}')
   expect(answer.status).toBe(200)

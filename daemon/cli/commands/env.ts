@@ -3,7 +3,7 @@
 import { readFileSync } from 'node:fs'
 import { availableParallelism, cpus, freemem, release, totalmem } from 'node:os'
 import { join } from 'node:path'
-import { bytes } from '../../../protocol/api/index.ts'
+import { bytes, type Snapshot } from '../../../protocol/api/index.ts'
 import { redacted } from '../../control/log-file.ts'
 import type { Context } from '../context.ts'
 import { contextConfig } from '../load-config.ts'
@@ -12,8 +12,15 @@ import { packageVersion } from '../package.ts'
 const DEPENDENCIES = ['onnxruntime-node', 'libp2p', '@libp2p/gossipsub', 'level', 'zod', 'ink', 'react']
 
 export async function run(context: Context): Promise<number> {
-  const { io, paths, client } = context
-  const snapshot = await client.snapshot().catch(() => undefined)
+  const shown = factsOf(context, await context.client.snapshot().catch(() => undefined))
+  if (context.json) context.out(JSON.stringify(shown))
+  else for (const line of textOf(shown)) context.out(line)
+  return 0
+}
+
+/** Versions, machine, config and state of the daemon, fit to be shown to others. */
+export function factsOf(context: Context, snapshot: Snapshot | undefined): Record<string, unknown> {
+  const { io, paths } = context
   const facts: Record<string, unknown> = {
     waggle: packageVersion(io.packageRoot),
     node: `${process.versions.node} (${process.execPath})`,
@@ -37,11 +44,11 @@ export async function run(context: Context): Promise<number> {
         }
       : 'not running',
   }
-  const shown = anonymous({ v: 1, ...redacted(facts) }, io.homedir)
-  if (context.json) context.out(JSON.stringify(shown))
-  else for (const line of textOf(shown)) context.out(line)
-  return 0
+  return presentable({ v: 1, ...facts }, io.homedir)
 }
+
+/** The same value without secrets, and without the user's name in paths. */
+export const presentable = <T>(value: T, homedir: string): T => anonymous(redacted(value), homedir)
 
 function versionOf(root: string, name: string): string {
   try {

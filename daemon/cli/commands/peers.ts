@@ -1,11 +1,14 @@
 // waggle peers: who is there, and what came from each.
 
 import { count, duration, percent } from '../../../protocol/api/index.ts'
+import { WaggleError } from '../../../protocol/errors.ts'
 import { safeText } from '../../../protocol/text.ts'
 import type { Context } from '../context.ts'
 import { tableText } from '../table-text.ts'
 
 export async function run(context: Context): Promise<number> {
+  const [action = 'list', peer] = context.arguments
+  if (action !== 'list') return await mute(context, peer, action === 'mute')
   const { swarm, time } = await context.client.snapshot()
   if (context.json) {
     context.out(JSON.stringify({ v: 1, peers: swarm?.peers ?? [] }))
@@ -33,5 +36,20 @@ export async function run(context: Context): Promise<number> {
   ])
   const head = ['NAME', 'STATE', 'RTT', 'SEEN', 'IN', 'VERIFIED', 'USED', 'REFUSED', 'VERSION', 'PEER ID']
   for (const line of tableText(head, rows)) context.out(line)
+  return 0
+}
+
+async function mute(context: Context, peer: string | undefined, on: boolean): Promise<number> {
+  if (peer === undefined) {
+    throw new WaggleError('E_USAGE', `peers ${on ? 'mute' : 'unmute'} needs a peer: its name or its ID`, {
+      hint: '`waggle peers` lists them.',
+    })
+  }
+  const result = await context.client.send('mute', { peer, on })
+  context.out(
+    context.json
+      ? JSON.stringify({ v: 1, ...result, peer })
+      : `${safeText(peer, { line: true })} is ${result.message}`,
+  )
   return 0
 }
