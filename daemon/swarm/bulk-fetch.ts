@@ -65,8 +65,8 @@ export async function bulkFetch(
             result.resumed = bytesThere(manifest, missing)
             await file.truncate(manifest.size)
           }
-          for await (const { index, bytes } of chunks(missing)) {
-            await file.write(bytes, 0, bytes.length, index * manifest.chunk)
+          for await (const { index, parts } of chunks(missing)) {
+            await writeAll(file, parts, index * manifest.chunk)
             missing.delete(index)
             result.chunksFetched++
             options.onProgress?.({ bytes: bytesThere(manifest, missing), size: manifest.size })
@@ -93,7 +93,8 @@ export async function bulkFetch(
   return result
 }
 
-type Chunk = { index: number; bytes: Uint8Array }
+/** As it came off the wire: putting the parts together would copy every byte once more. */
+type Chunk = { index: number; parts: Uint8Array[] }
 
 /** One stream: the manifest, then whatever chunks are asked for, in order. */
 async function session(
@@ -125,10 +126,10 @@ async function session(
           inFlight.push(index)
           await messages.write(encodeBulkRequest({ chunk: index }), step())
         }
-        const chunk = (await messages.read(step())).subarray()
+        const parts = [...(await messages.read(step()))]
         const index = inFlight.shift()!
-        if (sha256(chunk) !== manifest.hashes[index]) throw new Error(`chunk ${index} is damaged`)
-        yield { index, bytes: chunk }
+        if (sha256(...parts) !== manifest.hashes[index]) throw new Error(`chunk ${index} is damaged`)
+        yield { index, parts }
       }
     })
     await stream.close(step())
@@ -160,8 +161,20 @@ function bytesThere({ size, chunk, hashes }: Manifest, missing: ReadonlySet<numb
   return size - missing.size * chunk + (missing.has(last) ? short : 0)
 }
 
-function sha256(bytes: Uint8Array): string {
-  return createHash('sha256').update(bytes).digest('hex')
+function sha256(...parts: Uint8Array[]): string {
+  const hash = createHash('sha256')
+  for (const part of parts) hash.update(part)
+  return hash.digest('hex')
+}
+
+/** A system call may take less than it is given. */
+async function writeAll(file: FileHandle, parts: Uint8Array[], at: number): Promise<void> {
+  const size = parts.reduce((sum, part) => sum + part.length, 0)
+  const { bytesWritten } = await file.writev(parts, at)
+  if (bytesWritten === size) return
+  const rest = Buffer.concat(parts).subarray(bytesWritten)
+  for (let done = 0; done < rest.length; )
+    done += (await file.write(rest, done, rest.length - done, at + bytesWritten + done)).bytesWritten
 }
 
 async function syncDirectory(path: string): Promise<void> {

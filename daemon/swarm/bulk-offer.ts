@@ -9,6 +9,7 @@ import { lpStream } from '@libp2p/utils'
 import { WaggleError } from '../../protocol/errors.ts'
 import {
   BULK_PROTOCOL,
+  BULK_WINDOW,
   CHUNK_BYTES,
   decodeBulkRequest,
   encodeManifest,
@@ -21,6 +22,11 @@ import type { Log } from './types.ts'
 const STEP_TIMEOUT_MS = 30_000
 /** Streams at once, over all peers: each holds one chunk in memory. */
 const MAX_STREAMS = 8
+/**
+ * Used in turn, since what is written may be sent later. Whoever keeps to the window asks for chunk i + 6 when it has chunk i,
+ * whose buffer is free by then; whoever does not gets bytes of the same file that do not fit the hash.
+ */
+const BUFFERS = BULK_WINDOW + 1
 
 export interface Offer {
   /** 64 hex digits; what the other side asks for. */
@@ -76,6 +82,8 @@ export class BulkOffers {
     try {
       const messages = lpStream(stream, { maxDataLength: MAX_BULK_REQUEST_BYTES, maxBufferSize: 64 << 10 })
       const timeout = () => ({ signal: AbortSignal.timeout(STEP_TIMEOUT_MS) })
+      const buffers: Uint8Array[] = []
+      let served = 0
       let entry: Entry | undefined
       for (;;) {
         const request = decodeBulkRequest((await messages.read(timeout())).subarray())
@@ -90,8 +98,8 @@ export class BulkOffers {
           continue
         }
         if (!entry || !file || request.chunk >= entry.chunks) throw new Error('no such chunk')
-        // A buffer of its own, since what is written may be sent after the next chunk has been read.
-        const chunk = new Uint8Array(CHUNK_BYTES)
+        buffers[served % BUFFERS] ??= new Uint8Array(CHUNK_BYTES)
+        const chunk = buffers[served++ % BUFFERS]!
         const { bytesRead } = await file.read(chunk, 0, CHUNK_BYTES, request.chunk * CHUNK_BYTES)
         await messages.write(chunk.subarray(0, bytesRead), timeout())
         this.bytesSent += bytesRead

@@ -6,7 +6,6 @@ import { type GossipSub, gossipsub } from '@libp2p/gossipsub'
 import { type Identify, identify } from '@libp2p/identify'
 import type { ConnectionGater, Libp2p, PeerInfo } from '@libp2p/interface'
 import { type MulticastDNSComponents, mdns } from '@libp2p/mdns'
-import { noise } from '@libp2p/noise'
 import { type Ping, ping } from '@libp2p/ping'
 import { preSharedKey } from '@libp2p/pnet'
 import { tcp } from '@libp2p/tcp'
@@ -14,10 +13,12 @@ import { yamux } from '@libp2p/yamux'
 import type { Datastore } from 'interface-datastore'
 import { createLibp2p } from 'libp2p'
 import { WaggleError } from '../../protocol/errors.ts'
+import { encryption } from './encryption.ts'
 import { gossipOptions } from './gossip-config.ts'
 import { type GossipGuard, guardGossip } from './gossip-internals.ts'
 import type { Identity } from './identity.ts'
 import { formatPsk } from './psk.ts'
+import { webRtcTransport } from './webrtc.ts'
 
 export interface HostOptions {
   /** Name of the swarm; nodes of other swarms are not found by mDNS. */
@@ -31,6 +32,8 @@ export interface HostOptions {
   wide: boolean
   upnp: boolean
   relay: boolean
+  /** Needs `wide`, and no `psk`. */
+  webrtc: boolean
   psk?: Uint8Array
   maxConnections: number
 }
@@ -43,6 +46,8 @@ export interface HostCollaborators {
   guard: GossipGuard
   /** mDNS heard of a peer; called for each answer, not only the first. */
   onFound(info: PeerInfo): void
+  /** `host:port` of STUN servers, asked for at each connection by WebRTC. */
+  stun(): readonly string[]
   /** mDNS cannot work on this machine. */
   onMdnsTrouble(message: string): void
 }
@@ -53,6 +58,11 @@ export type Host = Libp2p<Services>
 /** Not started. */
 export async function createHost(options: HostOptions, by: HostCollaborators): Promise<Host> {
   const wide = options.wide || options.relay ? await import('./host-wide.ts') : undefined
+  if (options.psk && options.webrtc)
+    throw new WaggleError('E_CONFIG', 'a private swarm cannot use WebRTC: its key protects TCP only', {
+      hint: 'Set swarm.webrtc = false.',
+    })
+  const webrtc = options.webrtc && wide ? await webRtcTransport(by) : undefined
   return await createLibp2p<Services>({
     start: false,
     privateKey: await libp2pKey(by.identity),
@@ -61,10 +71,10 @@ export async function createHost(options: HostOptions, by: HostCollaborators): P
       listen: [...options.listen, ...(wide?.wideListen(options) ?? [])],
       appendAnnounce: [...options.announce],
     },
-    transports: wide ? [tcp(), wide.circuitRelayTransport()] : [tcp()],
+    transports: [tcp(), ...(wide ? [wide.circuitRelayTransport()] : []), ...(webrtc ? [webrtc] : [])],
     // Protects TCP only, so nothing else may ever be added beside it (p2p.md 3).
     ...(options.psk && { connectionProtector: preSharedKey({ psk: Buffer.from(formatPsk(options.psk)) }) }),
-    connectionEncrypters: [noise()],
+    connectionEncrypters: [encryption()],
     // Windows above the 4 MiB that a stream may buffer unread make libp2p abort it (p2p.md 5).
     streamMuxers: [yamux({ streamOptions: { maxStreamWindowSize: 4 << 20 } })],
     connectionGater: by.gater,

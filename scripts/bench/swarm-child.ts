@@ -3,7 +3,7 @@
 
 import { createPrivateKey } from 'node:crypto'
 import { identityOf } from '../../daemon/swarm/identity.ts'
-import { openPeerDatastore, type SwarmOptions } from '../../daemon/swarm/index.ts'
+import { openPeerDatastore, type Swarm, type SwarmOptions } from '../../daemon/swarm/index.ts'
 import { draft, freshIdentity, startNode, type TestNode } from '../../test/swarm/helpers.ts'
 
 export type Order =
@@ -12,6 +12,7 @@ export type Order =
   | { do: 'publish'; node: number; seed: number; bytes: number }
   | { do: 'report'; node: number }
   | { do: 'offer'; node: number; path: string }
+  | { do: 'download'; node: number; id: string; from: string; path: string }
   | { do: 'key' }
 
 export type Report =
@@ -30,6 +31,16 @@ export type Report =
       cpuMs: number
     }
   | { kind: 'offered'; node: number; id: string }
+  | { kind: 'progress'; node: number; share: number }
+  | {
+      kind: 'downloaded'
+      node: number
+      chunks: number
+      ms: number
+      cpuMs: number
+      idle: number
+      peak: number
+    }
   | { kind: 'key'; pem: string }
   | { kind: 'failed'; what: string; error: string }
 
@@ -40,6 +51,23 @@ const now = () => performance.timeOrigin + performance.now()
 /** WAGGLE_BENCH_LOG=1 shows what the swarm logs. */
 function log(level: string, message: string, data?: object): void {
   if (process.env.WAGGLE_BENCH_LOG) console.error(process.pid, level, message, JSON.stringify(data))
+}
+
+async function download({ node, ...file }: Order & { do: 'download' }, swarm: Swarm): Promise<Report> {
+  const idle = process.memoryUsage.rss()
+  let peak = idle
+  const watch = setInterval(() => {
+    peak = Math.max(peak, process.memoryUsage.rss())
+  }, 50)
+  const from = performance.now()
+  const cpu = process.cpuUsage()
+  const onProgress = (at: { bytes: number; size: number }) =>
+    say({ kind: 'progress', node, share: at.bytes / at.size })
+  const { chunksFetched } = await swarm.download({ ...file, onProgress })
+  clearInterval(watch)
+  const { user, system } = process.cpuUsage(cpu)
+  const cpuMs = (user + system) / 1000
+  return { kind: 'downloaded', node, chunks: chunksFetched, ms: performance.now() - from, cpuMs, idle, peak }
 }
 
 async function obey(order: Order): Promise<void> {
@@ -70,6 +98,7 @@ async function obey(order: Order): Promise<void> {
     const { id } = await swarm.offer({ path: order.path })
     return void say({ kind: 'offered', node: order.node, id })
   }
+  if (order.do === 'download') return void say(await download(order, swarm))
   if (order.do === 'join') {
     const from = performance.now()
     const { state } = await swarm.join(order.target, { signal: AbortSignal.timeout(30_000) })

@@ -15,10 +15,10 @@ export class Child {
     const file = new URL('swarm-child.ts', import.meta.url).pathname
     const stdio = ['ignore', 'inherit', 'inherit', 'ipc'] as const
     this.process = netns
-      ? spawn('ip', ['netns', 'exec', netns, process.execPath, '--import', 'tsx', file], {
+      ? spawn('ip', ['netns', 'exec', netns, process.execPath, ...process.execArgv, file], {
           stdio: [...stdio],
         })
-      : fork(file, { execArgv: ['--import', 'tsx'], stdio: [...stdio] })
+      : fork(file, { stdio: [...stdio] })
     this.process.on('message', (report: Report) => {
       if (report.kind === 'failed') console.error(report.what, report.error)
       for (const listener of this.listeners) listener(report)
