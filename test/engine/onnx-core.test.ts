@@ -4,9 +4,12 @@
 import { expect, test } from 'vitest'
 import { type DecoderSpec, parameterShapes } from '../../daemon/engine/decoder.ts'
 import { type Core, createCore } from '../../daemon/engine/onnx/core.ts'
-import { pack, plan } from '../../daemon/engine/onnx/plan.ts'
+import { pack } from '../../daemon/engine/onnx/pack.ts'
+import { plan } from '../../daemon/engine/onnx/plan.ts'
 import { createRuntime } from '../../daemon/engine/onnx/runtime.ts'
+import { inputsOf } from '../../daemon/engine/onnx/step.ts'
 import { buildGradient } from '../../daemon/engine/onnx/training.ts'
+import { expression } from '../../protocol/plugin/index.ts'
 import { CLIPPED, raggedGroups } from '../conformance/engine-cases.ts'
 import { FAMILIES } from '../conformance/families.ts'
 import { randomTokens, randomWeights, SPEC, uniform } from './model.ts'
@@ -27,27 +30,18 @@ for (const [name, spec] of FAMILIES) {
     const runtime = createRuntime({ threads: 1, maxSessions: 2 })
     const columns = ['advantage', 'mask', 'proximal']
     const graph = await runtime.compile('gradient', () =>
-      buildGradient(spec, objective, columns, { accumulate: false }),
+      buildGradient(spec, objective, columns, { accumulate: false, checkpointing: false }),
     )
     const weights = randomWeights(spec, 3)
     const table = (values: (member: number, token: number) => number): Float32Array => {
       const out = new Float32Array(packed.mask.length)
-      micro!.units.forEach((members, g) => {
-        members.forEach((member, r) => {
-          for (let t = 0; t < sequences[member]!.completion.length; t++) {
-            out[(g * shape.rows + r) * shape.segment + t] = values(member, t)
-          }
-        })
-      })
+      for (const { member, slot, length } of packed.rows)
+        for (let t = 0; t < length; t++) out[slot + t] = values(member, t)
       return out
     }
     const feeds = {
       ...weights,
-      tokens: packed.tokens,
-      positions: packed.positions,
-      prefixBias: packed.prefixBias,
-      targets: packed.targets,
-      inverseTemperature: Float32Array.of(1 / 0.8),
+      ...inputsOf(packed, 0.8),
       inverseDenominator: Float32Array.of(1),
       'column.mask': packed.mask,
       'column.advantage': table((member) => sequences[member]!.columns.advantage as number),
@@ -78,6 +72,31 @@ for (const [name, spec] of FAMILIES) {
     await runtime.close()
   })
 }
+
+test('gradients are the same when layers are computed again instead of kept', async () => {
+  for (const [, spec] of FAMILIES) {
+    const sequences = raggedGroups(spec, 5)
+    const [micro] = plan(sequences, { tokens: 4096 })
+    const packed = pack(sequences, micro!)
+    const runtime = createRuntime({ threads: 1, maxSessions: 2 })
+    const objective = { loss: expression.neg(expression.column('logprob')), metrics: {} }
+    const run = async (checkpointing: boolean): Promise<Record<string, Float32Array>> => {
+      const graph = await runtime.compile(`gradient ${checkpointing}`, () =>
+        buildGradient(spec, objective, ['mask'], { accumulate: false, checkpointing }),
+      )
+      const feeds = {
+        ...randomWeights(spec, 3),
+        ...inputsOf(packed, 1),
+        inverseDenominator: Float32Array.of(1),
+        'column.mask': packed.mask,
+      }
+      return graph.run(feeds, { ...micro!.shape })
+    }
+    const [kept, again] = [await run(false), await run(true)]
+    for (const name of Object.keys(kept)) expect(again[name], name).toEqual(kept[name])
+    await runtime.close()
+  }
+})
 
 test('an abort is seen before each step, and later samples are not begun', async () => {
   const core = await opened(SPEC)

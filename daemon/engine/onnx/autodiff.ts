@@ -1,7 +1,7 @@
 // Reverse-mode differentiation over a graph's tape. The backward pass is more nodes in the same graph.
 
-import { refuse, sameShape, sizeOf, type Value } from './graph.ts'
-import { add } from './ops.ts'
+import { refuse, sameShape, sizeOf, type TapeEntry, type Value } from './graph.ts'
+import { add, afterwards } from './ops.ts'
 
 /**
  * Gradients of a scalar with respect to values. Entries are undefined where the scalar does not depend on the value.
@@ -10,29 +10,57 @@ import { add } from './ops.ts'
 export function gradients(scalar: Value, withRespectTo: readonly Value[]): (Value | undefined)[] {
   if (sizeOf(scalar.shape) !== 1) refuse('gradients', 'needs a scalar', scalar)
   const { graph } = scalar
-  const entries = [...graph.tape]
+  return pullBack([...graph.tape], scalar, graph.constant(Float32Array.of(1), scalar.shape), withRespectTo)
+}
 
+/**
+ * `build(input)`, of which only the input is kept: the backward pass computes the rest again (Chen et al. 2016).
+ * `captured` are the other values that it reads and whose gradients are wanted.
+ */
+export function checkpoint(input: Value, captured: readonly Value[], build: (input: Value) => Value): Value {
+  const { tape } = input.graph
+  const start = tape.length
+  const out = build(input)
+  tape.length = start
+  input.graph.record([input, ...captured], [out], ([g]) => {
+    if (!g) return []
+    // Without a dependence on the gradient, the runtime might compute all of it at once, before it is needed.
+    const again = afterwards(input, g)
+    const from = tape.length
+    const output = build(again)
+    return pullBack(tape.splice(from), output, g, [again, ...captured])
+  })
+  return out
+}
+
+/** Walks entries backwards from the gradient of one value. */
+function pullBack(
+  entries: readonly TapeEntry[],
+  output: Value,
+  gradient: Value,
+  withRespectTo: readonly Value[],
+): (Value | undefined)[] {
   const dependent = new Set(withRespectTo.map((value) => value.name))
   for (const entry of entries) {
     if (entry.inputs.some((input) => dependent.has(input.name))) {
-      for (const output of entry.outputs) dependent.add(output.name)
+      for (const out of entry.outputs) dependent.add(out.name)
     }
   }
 
-  const found = new Map<string, Value>([[scalar.name, graph.constant(Float32Array.of(1), scalar.shape)]])
-  for (const entry of entries.reverse()) {
-    const outputGradients = entry.outputs.map((output) => found.get(output.name))
-    if (outputGradients.every((gradient) => gradient === undefined)) continue
+  const found = new Map<string, Value>([[output.name, gradient]])
+  for (const entry of [...entries].reverse()) {
+    const outputGradients = entry.outputs.map((out) => found.get(out.name))
+    if (outputGradients.every((out) => out === undefined)) continue
     if (!entry.inputs.some((input) => dependent.has(input.name))) continue
     const inputGradients = entry.vectorJacobian(outputGradients)
     entry.inputs.forEach((input, index) => {
-      const gradient = inputGradients[index]
-      if (!gradient || !dependent.has(input.name)) return
-      if (!sameShape(gradient.shape, input.shape)) {
-        refuse('gradients', 'a rule returned a gradient of another shape than its input', gradient, input)
+      const part = inputGradients[index]
+      if (!part || !dependent.has(input.name)) return
+      if (!sameShape(part.shape, input.shape)) {
+        refuse('gradients', 'a rule returned a gradient of another shape than its input', part, input)
       }
       const sofar = found.get(input.name)
-      found.set(input.name, sofar ? add(sofar, gradient) : gradient)
+      found.set(input.name, sofar ? add(sofar, part) : part)
     })
   }
   return withRespectTo.map((value) => found.get(value.name))

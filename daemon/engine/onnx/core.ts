@@ -10,9 +10,10 @@ import { copyArena, createArena, fillArena, layoutOf } from './arena.ts'
 import { generate } from './generate.ts'
 import { createHostCache } from './host-cache.ts'
 import { createMixture, type Mixture } from './mixture.ts'
-import { pack, plan } from './plan.ts'
+import { pack } from './pack.ts'
+import { plan } from './plan.ts'
 import { createRuntime, type Runtime } from './runtime.ts'
-import { forEachRow, inputsOf, sizesOf, type Trainable, trainStep } from './step.ts'
+import { inputsOf, sizesOf, type Trainable, trainStep } from './step.ts'
 import { buildScore } from './training.ts'
 
 export type { Core }
@@ -86,19 +87,14 @@ export function createCore({ threads, microBatchTokens = 2048, maxSessions = 48,
       checkSequences(sequences, spec)
       const graph = await runtime.compile('score', () => buildScore(spec))
       for (const batch of plan(sequences, { tokens: microBatchTokens })) {
-        const { shape } = batch
-        const out = await graph.run(
-          { ...parameters, ...inputsOf(pack(sequences, batch), temperature) },
-          sizesOf(shape),
-        )
-        forEachRow(batch, (member, row) => {
-          const start = row * shape.segment
-          const end = start + sequences[member]!.completion.length
+        const packed = pack(sequences, batch)
+        const out = await graph.run({ ...parameters, ...inputsOf(packed, temperature) }, sizesOf(batch))
+        for (const { member, start, length } of packed.rows) {
           scores[member] = {
-            logprobs: out.logprob!.slice(start, end),
-            entropies: out.entropy!.slice(start, end),
+            logprobs: out.logprob!.slice(start, start + length),
+            entropies: out.entropy!.slice(start, start + length),
           }
-        })
+        }
       }
       return scores
     },

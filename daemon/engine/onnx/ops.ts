@@ -240,6 +240,26 @@ export function detach(a: Value): Value {
   return a.graph.node('Identity', [a], [{ dtype: a.dtype, shape: a.shape }])[0]!
 }
 
+/**
+ * The same value, but not to be had before `other`: 0 times an element of it is added. If that is not finite, neither is
+ * the result.
+ */
+export function afterwards(a: Value, other: Value): Value {
+  const { graph } = a
+  const [flat] = graph.node(
+    'Reshape',
+    [other, graph.ints([-1])],
+    [{ dtype: other.dtype, shape: [sizeOf(other.shape)] }],
+  )
+  const [element] = graph.node(
+    'Gather',
+    [flat, graph.constant(Int32Array.of(0), [1])],
+    [{ dtype: other.dtype, shape: [1] }],
+    { axis: 0 },
+  )
+  return add(a, mul(element!, graph.scalar(0)))
+}
+
 // ── Reductions ──────────────────────────────────────────────────────────────
 
 function reducedShape(operation: string, a: Value, axes: readonly number[], keep: boolean): Shape {

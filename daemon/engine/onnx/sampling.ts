@@ -3,14 +3,13 @@
 // are two products joined in one softmax.
 
 import type { DecoderSpec } from '../decoder.ts'
+import { byHead, prefixAttention } from './attention.ts'
 import type { Rotary } from './blocks.ts'
 import {
-  byHead,
   declareParameters,
   embed,
   finishLayer,
   inputNorm,
-  prefixAttention,
   project,
   rotaryInputs,
   unembed,

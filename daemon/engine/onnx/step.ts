@@ -8,7 +8,8 @@ import { checkSequences, columnOf } from '../inputs.ts'
 import type { Arena, Layout } from './arena.ts'
 import type { Bindings } from './dimension.ts'
 import { applyAdamW, type Moments, squaredNorm } from './optimizer.ts'
-import { type MicroBatch, type PackedBatch, pack, plan } from './plan.ts'
+import { type PackedBatch, pack } from './pack.ts'
+import { type MicroBatch, plan } from './plan.ts'
 import type { Data, Runtime } from './runtime.ts'
 import { buildGradient } from './training.ts'
 
@@ -57,8 +58,10 @@ export async function computeGradient(
   if (batches.length === 0) throw new WaggleError('E_ENGINE', 'a training batch has no sequences')
   const columns = [...new Set(['mask', ...sequences.flatMap(({ columns }) => Object.keys(columns))])].sort()
   const accumulate = batches.length > 1
-  const graph = await runtime.compile(`gradient ${accumulate} ${JSON.stringify(objective)} ${columns}`, () =>
-    buildGradient(spec, objective, columns, { accumulate }),
+  const checkpointing = false
+  const graph = await runtime.compile(
+    `gradient ${accumulate} ${checkpointing} ${JSON.stringify(objective)} ${columns}`,
+    () => buildGradient(spec, objective, columns, { accumulate, checkpointing }),
   )
   const into = prefixed('gradient', gradient.views)
   const common = {
@@ -72,13 +75,13 @@ export async function computeGradient(
   const counts = { completionTokens: 0, realTokens: 0, computedTokens: 0 }
   for (const batch of batches) {
     const packed = pack(sequences, batch)
-    const filled = fillColumns(request, batch, packed, columns)
-    counts.realTokens += packed.realTokens
+    const filled = fillColumns(request, packed, columns)
+    counts.realTokens += packed.tokens.length - 1
     counts.computedTokens += packed.tokens.length
     for (const value of filled['column.mask']!) counts.completionTokens += value
     const { sums } = await graph.run(
       { ...common, ...inputsOf(packed, temperature), ...filled },
-      sizesOf(batch.shape),
+      sizesOf(batch),
       into,
     )
     sums!.forEach((value, i) => {
@@ -114,27 +117,14 @@ export function firstNonFinite({ names }: Layout, { views }: Arena): string {
   return names.find((name) => overflows(views[name]!)) ?? 'the norm of all gradients'
 }
 
-/** Names of the graph's inputs for a micro-batch's tokens. */
+/** The graph's inputs for a micro-batch's tokens. */
 export function inputsOf(packed: PackedBatch, temperature: number): Record<string, Data> {
-  return {
-    tokens: packed.tokens,
-    positions: packed.positions,
-    prefixBias: packed.prefixBias,
-    targets: packed.targets,
-    inverseTemperature: Float32Array.of(1 / (temperature || 1)),
-  }
+  const { mask: _, rows: __, ...tokens } = packed
+  return { ...tokens, inverseTemperature: Float32Array.of(1 / (temperature || 1)) }
 }
 
-export function sizesOf({ groups, rows, prefix, segment }: MicroBatch['shape']): Bindings {
-  return { groups, rows, prefix, segment }
-}
-
-export function forEachRow({ shape, units }: MicroBatch, visit: (member: number, row: number) => void): void {
-  units.forEach((members, group) => {
-    members.forEach((member, i) => {
-      visit(member, group * shape.rows + i)
-    })
-  })
+export function sizesOf({ shape }: MicroBatch): Bindings {
+  return { ...shape }
 }
 
 function prefixed(prefix: string, data: Weights): Weights {
@@ -144,22 +134,17 @@ function prefixed(prefix: string, data: Weights): Weights {
 /** The objective's columns as [rows, segment] tables. A sequence's own mask, if given, narrows the padding mask. */
 function fillColumns(
   { sequences }: GradientRequest,
-  batch: MicroBatch,
-  packed: PackedBatch,
+  { mask, rows }: PackedBatch,
   columns: readonly string[],
 ): Record<string, Float32Array> {
-  const { shape } = batch
   const filled: Record<string, Float32Array> = {}
   for (const column of columns) {
-    const table = column === 'mask' ? packed.mask.slice() : new Float32Array(packed.mask.length)
-    forEachRow(batch, (member, row) => {
+    const table = column === 'mask' ? mask.slice() : new Float32Array(mask.length)
+    for (const { member, slot, length } of rows) {
       const values = columnOf(sequences[member]!, column)
-      if (values === undefined) return
-      const start = row * shape.segment
-      const { length } = sequences[member]!.completion
-      if (typeof values === 'number') table.fill(values, start, start + length)
-      else table.set(values, start)
-    })
+      if (typeof values === 'number') table.fill(values, slot, slot + length)
+      else if (values) table.set(values, slot)
+    }
     filled[`column.${column}`] = table
   }
   return filled

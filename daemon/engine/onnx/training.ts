@@ -6,31 +6,33 @@ import { trainableShapes } from '../decoder.ts'
 import type { Objective } from '../engine.ts'
 import { gradients } from './autodiff.ts'
 import { tokenStatistics } from './blocks.ts'
-import { ANY_BATCH, declareGroupInputs, declareParameters, groupLogits, type Parameters } from './decoder.ts'
-import { times } from './dimension.ts'
+import { declareParameters, type Parameters } from './decoder.ts'
 import { Graph, type Value } from './graph.ts'
+import { type GroupOptions, groupLogits } from './groups.ts'
 import { lower, maskedSum } from './objective.ts'
 import { add, concat, expand, mul, reshape } from './ops.ts'
-
-/** Per-token columns are [rows, tokens]. */
-const TABLE = [times(ANY_BATCH.groups, ANY_BATCH.rows), ANY_BATCH.segment]
+import { asTable, declarePacked, type PackedInputs, SEGMENT_ROWS, TABLE } from './packing.ts'
 
 function statistics(
   graph: Graph,
   spec: DecoderSpec,
   parameters: Parameters,
+  inputs: PackedInputs,
+  options: GroupOptions,
 ): { logprob: Value; entropy: Value } {
-  const logits = groupLogits(graph, spec, parameters, ANY_BATCH, declareGroupInputs(graph, ANY_BATCH))
-  const targets = graph.input('targets', 'int32', [logits.shape[0]!])
+  const logits = groupLogits(graph, spec, parameters, inputs, options)
+  const targets = graph.input('targets', 'int32', [SEGMENT_ROWS])
   const inverseTemperature = graph.input('inverseTemperature', 'float32', [1])
-  const { logprob, entropy } = tokenStatistics(mul(logits, inverseTemperature), targets)
-  return { logprob: reshape(logprob, TABLE), entropy: reshape(entropy, TABLE) }
+  return tokenStatistics(mul(logits, inverseTemperature), targets)
 }
 
-/** Log-probs and entropies of segments' targets, [groups * rows, segment] each. */
+/** Log-probs and entropies of the blank token's and segments' targets, [1 + segmentTokens] each. */
 export function buildScore(spec: DecoderSpec): Graph {
   const graph = new Graph('score')
-  const { logprob, entropy } = statistics(graph, spec, declareParameters(graph, spec))
+  const parameters = declareParameters(graph, spec)
+  const { logprob, entropy } = statistics(graph, spec, parameters, declarePacked(graph), {
+    checkpointing: false,
+  })
   graph.output('logprob', logprob)
   graph.output('entropy', entropy)
   return graph
@@ -44,14 +46,15 @@ export function buildGradient(
   spec: DecoderSpec,
   objective: Objective,
   columns: readonly string[],
-  { accumulate }: { accumulate: boolean },
+  { accumulate, checkpointing }: { accumulate: boolean } & GroupOptions,
 ): Graph {
   const graph = new Graph(accumulate ? 'accumulate' : 'gradient')
   const parameters = declareParameters(graph, spec)
-  const { logprob, entropy } = statistics(graph, spec, parameters)
+  const inputs = declarePacked(graph)
+  const { logprob, entropy } = statistics(graph, spec, parameters, inputs, { checkpointing })
   const named = new Map<string, Value>([
-    ['logprob', logprob],
-    ['entropy', entropy],
+    ['logprob', asTable(logprob, inputs)],
+    ['entropy', asTable(entropy, inputs)],
   ])
   for (const column of columns) named.set(column, graph.input(`column.${column}`, 'float32', TABLE))
   const mask = named.get('mask')!
