@@ -5,6 +5,7 @@
 
 import { WaggleError } from '../../../protocol/errors.ts'
 import { type Bindings, boundSize, type Dimension, sameDimension, showDimension, times } from './dimension.ts'
+import type { Lowering } from './lowering.ts'
 import { type AttributeValue, encodeModel, type NodeProto, type TensorProto } from './proto.ts'
 
 export const ELEMENT_TYPES = { float32: 1, int32: 6, int64: 7, bool: 9 } as const
@@ -204,8 +205,9 @@ export class Graph {
   }
 
   /** The bytes of the model. Outputs keep the names given to `output`. */
-  encode(): Uint8Array {
-    const nodes = this.liveNodes()
+  encode(lowering?: Lowering): Uint8Array {
+    const nodes = this.liveNodes().flatMap((node) => lowering?.replace(node) ?? [node])
+    const used = new Set(nodes.flatMap((node) => node.inputs))
     const rename = new Map<string, string>()
     const inputs = [...this.inputValues, ...this.computed.map(({ value }) => value)]
     const isInput = new Set(inputs.map((value) => value.name))
@@ -224,7 +226,10 @@ export class Graph {
         inputs: node.inputs.map(renamed),
         outputs: node.outputs.map(renamed),
       })),
-      initializers: this.initializers,
+      initializers: [
+        ...this.initializers,
+        ...(lowering?.constants ?? []).filter(({ name }) => used.has(name)),
+      ],
       inputs: inputs.map(({ name, dtype, shape }) => ({
         name,
         elementType: ELEMENT_TYPES[dtype],

@@ -1,44 +1,80 @@
-// Compiled graphs: a bounded cache of ONNX Runtime sessions, and tensors over typed arrays.
+// Compiled graphs: a bounded cache of ONNX Runtime sessions, and tensors over typed arrays or held by the device.
 
 import { InferenceSession, Tensor } from 'onnxruntime-node'
 import { WaggleError } from '../../../protocol/errors.ts'
-import { type Bindings, boundSize } from './dimension.ts'
-import type { Graph, Value } from './graph.ts'
+import { type Bindings, boundSize, symbol } from './dimension.ts'
+import { engineError } from './failure.ts'
+import { Graph, type Value } from './graph.ts'
+import { Held, type HeldMemory } from './held.ts'
+import { PROVIDERS, type Provider } from './provider.ts'
 
 export type Data = Float32Array | Int32Array | BigInt64Array
-export { Tensor }
+/** What a graph may be fed with. */
+export type Feeds = Record<string, Data | Held>
+export { Held, Tensor }
 
 export interface RuntimeOptions {
   /** Threads that one operation may use. */
   threads: number
   /** Sessions kept; the least recently used one goes. Each holds its plan and work memory. */
   maxSessions: number
+  /** The CPU's if left out. */
+  provider?: Provider
 }
 
 export interface CompiledGraph {
   /**
-   * Runs with given sizes; `into` gives arrays to write outputs to. Throws E_ENGINE on any failure.
+   * Runs with given sizes; `into` gives arrays to write outputs to, or places on the device to leave them in, which are
+   * not among the results. Throws E_ENGINE on any failure.
    */
   run(
-    feeds: Record<string, Data>,
+    feeds: Feeds,
     sizes?: Bindings,
-    into?: Record<string, Float32Array>,
+    into?: Record<string, Float32Array | Held>,
   ): Promise<Record<string, Float32Array>>
 }
 
 export interface Runtime {
   readonly options: RuntimeOptions
   /** The compiled graph for a key, built and compiled when it is new. */
-  compile(key: string, build: () => Graph): Promise<CompiledGraph>
+  compile(key: string, build: () => Graph, options?: CompileOptions): Promise<CompiledGraph>
   readonly compiled: number
+  /** A place on the device for so many elements. */
+  hold(length: number): Held
+  write(place: Held, values: Float32Array): Promise<void>
+  /** A copy of what is held. */
+  read(place: Held): Promise<Float32Array>
+  /** What is held in places now. */
+  readonly held: Readonly<HeldMemory>
   close(): Promise<void>
 }
 
+export interface CompileOptions {
+  /** Work on the host's arrays, which the CPU does where they are, whatever the provider. */
+  onHost?: boolean
+}
+
 export function createRuntime(options: RuntimeOptions): Runtime {
-  const cache = new Map<string, { graph: CompiledGraph; session: InferenceSession }>()
+  const cache = new Map<string, { graph: CompiledGraph; release(): Promise<void> }>()
+  const held: HeldMemory = { count: 0, bytes: 0 }
   let compiled = 0
 
-  const compile = async (key: string, build: () => Graph): Promise<CompiledGraph> => {
+  const hold = (length: number): Held => new Held(length, held)
+  const write = async (place: Held, values: Float32Array): Promise<void> => {
+    const graph = await compile('copy', buildCopy)
+    await graph.run({ from: values }, { length: values.length }, { to: place })
+  }
+  const upload = async (values: Float32Array): Promise<Held> => {
+    const place = hold(values.length)
+    await write(place, values)
+    return place
+  }
+
+  const compile = async (
+    key: string,
+    build: () => Graph,
+    { onHost = false }: CompileOptions = {},
+  ): Promise<CompiledGraph> => {
     const known = cache.get(key)
     if (known) {
       cache.delete(key)
@@ -46,16 +82,15 @@ export function createRuntime(options: RuntimeOptions): Runtime {
       return known.graph
     }
     const graph = build()
-    const session = await createSession(graph, options)
+    const made = await wrap(graph, { ...options, ...(onHost ? { provider: 'cpu' } : {}) }, upload)
     compiled += 1
-    const entry = { graph: wrap(graph, session), session }
-    cache.set(key, entry)
+    cache.set(key, made)
     if (cache.size > options.maxSessions) {
       const [oldest, evicted] = cache.entries().next().value!
       cache.delete(oldest)
-      await evicted.session.release()
+      await evicted.release()
     }
-    return entry.graph
+    return made.graph
   }
 
   return {
@@ -64,17 +99,40 @@ export function createRuntime(options: RuntimeOptions): Runtime {
     get compiled() {
       return compiled
     },
+    hold,
+    write,
+    async read(place) {
+      // What the runtime gives out may be its own memory.
+      if (!place.content) return new Float32Array(place.length)
+      const graph = await compile('copy', buildCopy)
+      return (await graph.run({ from: place }, { length: place.length })).to!
+    },
+    held,
     async close() {
-      for (const { session } of cache.values()) await session.release()
+      for (const { release } of cache.values()) await release()
       cache.clear()
     },
   }
 }
 
-async function createSession(graph: Graph, { threads }: RuntimeOptions): Promise<InferenceSession> {
+function buildCopy(): Graph {
+  const graph = new Graph('copy')
+  graph.output('to', graph.input('from', 'float32', [symbol('length')]))
+  return graph
+}
+
+async function createSession(
+  graph: Graph,
+  { threads, provider = 'cpu' }: RuntimeOptions,
+  staying: readonly string[],
+): Promise<InferenceSession> {
+  const { executionProviders, lowering, heldIn } = PROVIDERS[provider]
   try {
-    return await InferenceSession.create(graph.encode(), {
-      executionProviders: ['cpu'],
+    return await InferenceSession.create(graph.encode(lowering), {
+      executionProviders,
+      ...(heldIn === 'cpu' || staying.length === 0
+        ? {}
+        : { preferredOutputLocation: Object.fromEntries(staying.map((name) => [name, heldIn])) }),
       intraOpNumThreads: threads,
       interOpNumThreads: 1,
       // A plan of memory for every combination of sizes would be kept for ever; the arena reuses memory well without.
@@ -86,70 +144,109 @@ async function createSession(graph: Graph, { threads }: RuntimeOptions): Promise
       extra: { session: { intra_op: { allow_spinning: '0' } } },
     })
   } catch (cause) {
-    throw new WaggleError('E_ENGINE', `the runtime refused the graph "${graph.name}": ${firstLine(cause)}`, {
-      cause,
-    })
+    throw engineError(`the runtime refused the graph "${graph.name}"`, cause)
   }
 }
 
 /** Runs of the same sizes follow one another, so the last few sets of computed inputs are kept. */
 const KEPT_SIZES = 16
 
-function wrap(graph: Graph, session: InferenceSession): CompiledGraph {
-  const declared = new Map(graph.inputs.map((input) => [input.name, input]))
+async function wrap(
+  graph: Graph,
+  options: RuntimeOptions,
+  upload: (values: Float32Array) => Promise<Held>,
+): Promise<{ graph: CompiledGraph; release(): Promise<void> }> {
+  const declared = new Map(
+    [...graph.inputs, ...graph.computed.map(({ value }) => value)].map((input) => [input.name, input]),
+  )
   const outputs = new Map(graph.outputs.map(({ name, value }) => [name, value]))
-  const computedFor = new Map<string, Record<string, Tensor>>()
+  const computedFor = new Map<string, Record<string, Tensor | Held>>()
+  /** By the outputs that stay on the device, which a session is told when it is made. */
+  const sessions = new Map<string, InferenceSession>()
+  const sessionFor = async (staying: readonly string[]): Promise<InferenceSession> => {
+    const key = staying.join()
+    const session = sessions.get(key) ?? (await createSession(graph, options, staying))
+    sessions.set(key, session)
+    return session
+  }
+  const { heldIn } = PROVIDERS[options.provider ?? 'cpu']
+  // Where nothing stays there is one session: a graph that it refuses is refused at once.
+  if (heldIn === 'cpu') await sessionFor([])
 
-  const computed = (sizes: Bindings): Record<string, Tensor> => {
+  /** Numbers go to the device once; sizes of shapes are read on the host. */
+  const computed = async (sizes: Bindings): Promise<Record<string, Tensor | Held>> => {
     const key = JSON.stringify(sizes)
-    let tensors = computedFor.get(key)
-    if (!tensors) {
-      tensors = {}
-      for (const { value, compute } of graph.computed)
-        tensors[value.name] = tensorOf(value, compute(sizes), sizes)
-      if (computedFor.size >= KEPT_SIZES) computedFor.delete(computedFor.keys().next().value!)
-      computedFor.set(key, tensors)
+    const done = computedFor.get(key)
+    if (done) return done
+    const made: Record<string, Tensor | Held> = {}
+    for (const { value, compute } of graph.computed) {
+      const data = compute(sizes)
+      const stays = heldIn !== 'cpu' && data instanceof Float32Array
+      made[value.name] = stays ? await upload(data) : tensorOf(value, data, sizes)
     }
-    return tensors
+    if (computedFor.size >= KEPT_SIZES) forget(computedFor.keys().next().value!)
+    computedFor.set(key, made)
+    return made
+  }
+  const forget = (key: string): void => {
+    for (const data of Object.values(computedFor.get(key)!)) if (data instanceof Held) data.release()
+    computedFor.delete(key)
+  }
+
+  const run: CompiledGraph['run'] = async (feeds, sizes = {}, into = {}) => {
+    const session = await sessionFor(
+      heldIn === 'cpu' ? [] : [...outputs.keys()].filter((name) => into[name] instanceof Held),
+    )
+    const known = await computed(sizes)
+    const tensors: Record<string, Tensor> = {}
+    for (const name of session.inputNames) {
+      const ready = known[name]
+      const data = ready instanceof Held ? ready : feeds[name]
+      if (ready && !(ready instanceof Held)) tensors[name] = ready
+      else if (data) tensors[name] = tensorOf(declared.get(name)!, data, sizes)
+      else throw new WaggleError('E_ENGINE', `graph "${graph.name}" needs input "${name}"`)
+    }
+    const fetches: Record<string, Tensor | null> = {}
+    for (const name of session.outputNames) {
+      const target = into[name]
+      fetches[name] = target && !(target instanceof Held) ? tensorOf(outputs.get(name)!, target, sizes) : null
+    }
+    let results: Record<string, Tensor>
+    try {
+      results = (await session.run(tensors, fetches)) as Record<string, Tensor>
+    } catch (cause) {
+      throw engineError(`graph "${graph.name}" failed`, cause)
+    }
+    const data: Record<string, Float32Array> = {}
+    for (const name of session.outputNames) {
+      const target = into[name]
+      if (target instanceof Held) target.put(results[name])
+      else data[name] = target ?? (results[name]!.data as Float32Array)
+    }
+    return data
   }
 
   return {
-    async run(feeds, sizes = {}, into = {}) {
-      const known = computed(sizes)
-      const tensors: Record<string, Tensor> = {}
-      for (const name of session.inputNames) {
-        const made = known[name]
-        const data = feeds[name]
-        if (made) tensors[name] = made
-        else if (data) tensors[name] = tensorOf(declared.get(name)!, data, sizes)
-        else throw new WaggleError('E_ENGINE', `graph "${graph.name}" needs input "${name}"`)
-      }
-      const fetches: Record<string, Tensor | null> = {}
-      for (const name of session.outputNames) {
-        const target = into[name]
-        fetches[name] = target ? tensorOf(outputs.get(name)!, target, sizes) : null
-      }
-      try {
-        const results = await session.run(tensors, fetches)
-        const data: Record<string, Float32Array> = {}
-        for (const name of session.outputNames)
-          data[name] = into[name] ?? (results[name]!.data as Float32Array)
-        return data
-      } catch (cause) {
-        throw new WaggleError('E_ENGINE', `graph "${graph.name}" failed: ${firstLine(cause)}`, { cause })
-      }
+    graph: { run },
+    async release() {
+      for (const key of [...computedFor.keys()]) forget(key)
+      for (const session of sessions.values()) await session.release()
+      sessions.clear()
     },
   }
 }
 
-function tensorOf({ name, dtype, shape }: Value, data: Data, sizes: Bindings): Tensor {
+function tensorOf({ name, dtype, shape }: Value, data: Data | Held, sizes: Bindings): Tensor {
   const dims = shape.map((size) => boundSize(size, sizes))
   if (data.length !== dims.reduce((a, b) => a * b, 1)) {
     throw new WaggleError('E_ENGINE', `"${name}" has ${data.length} elements, its shape is [${dims}]`)
   }
-  return new Tensor(dtype as 'float32', data as Float32Array, dims)
-}
-
-function firstLine(cause: unknown): string {
-  return String(cause instanceof Error ? cause.message : cause).split('\n')[0] ?? ''
+  if (!(data instanceof Held)) return new Tensor(dtype as 'float32', data as Float32Array, dims)
+  const { content } = data
+  if (!content) return new Tensor('float32', new Float32Array(data.length), dims)
+  if (content.dims.join() === dims.join()) return content
+  // The same memory under another shape.
+  return content.location === 'gpu-buffer'
+    ? Tensor.fromGpuBuffer(content.gpuBuffer, { dataType: 'float32', dims })
+    : new Tensor('float32', content.data as Float32Array, dims)
 }

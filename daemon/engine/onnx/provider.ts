@@ -1,0 +1,22 @@
+// ONNX Runtime's execution providers, as this engine uses them.
+
+import type { InferenceSession } from 'onnxruntime-node'
+import { type Lowering, WEBGPU } from './lowering.ts'
+
+export type Provider = 'cpu' | 'webgpu' | 'cuda' | 'dml' | 'coreml'
+
+export interface ProviderFacts {
+  executionProviders: InferenceSession.ExecutionProviderConfig[]
+  /** Where tensors can stay between runs. Of the devices, the Node binding of 1.30 gives out WebGPU's buffers alone. */
+  heldIn: 'cpu' | 'gpu-buffer'
+  lowering?: Lowering
+}
+
+export const PROVIDERS: Readonly<Record<Provider, ProviderFacts>> = {
+  cpu: { executionProviders: ['cpu'], heldIn: 'cpu' },
+  webgpu: { executionProviders: ['webgpu'], heldIn: 'gpu-buffer', lowering: WEBGPU },
+  // What these cannot do goes to the CPU by itself.
+  cuda: { executionProviders: ['cuda'], heldIn: 'cpu' },
+  dml: { executionProviders: ['dml'], heldIn: 'cpu' },
+  coreml: { executionProviders: ['coreml'], heldIn: 'cpu' },
+}
