@@ -14,6 +14,8 @@ export interface Output {
   write(text: string): unknown
   isTTY?: boolean | undefined
   columns?: number | undefined
+  /** Bytes that its reader has not taken yet. */
+  writableLength?: number | undefined
 }
 
 export interface Io extends PathsEnvironment {

@@ -8,6 +8,7 @@ import { safeText } from '../../protocol/text.ts'
 import type { NodeHandle } from '../control/node.ts'
 import { createRunFile } from '../control/run-file.ts'
 import { answerSignal } from './answer-signal.ts'
+import { boundedOutput } from './bounded-output.ts'
 import type { Context } from './context.ts'
 import { contextConfig } from './load-config.ts'
 import { createNarrator } from './narrator.ts'
@@ -19,8 +20,11 @@ export interface ForegroundOptions {
   join?: string
 }
 
-export async function runForeground(context: Context, { join }: ForegroundOptions = {}): Promise<number> {
-  const { io, paths } = context
+export async function runForeground(given: Context, { join }: ForegroundOptions = {}): Promise<number> {
+  const { stdout, stderr } = given.io
+  const io = { ...given.io, stdout: boundedOutput(stdout), stderr: boundedOutput(stderr) }
+  const context: Context = { ...given, io }
+  const { paths } = context
   const { config } = contextConfig(context)
   await refuseSecond(context)
 

@@ -1,5 +1,6 @@
 // Help pages as lines of text, made from the tables of commands, errors and config keys.
 
+import { ERROR_HELP } from '../../protocol/error-help.ts'
 import { ERROR_CODES, type ErrorCode, EXIT } from '../../protocol/errors.ts'
 import type { Key } from '../config/keys.ts'
 import { type Command, envTwin, GLOBAL_OPTIONS, hasEnvTwin, type Option } from './command.ts'
@@ -58,7 +59,15 @@ function optionLine(option: Option): string {
 
 export function errorHelp(code: ErrorCode): string[] {
   const [status, meaning] = ERROR_CODES[code]
-  return [`${code}: ${meaning}.`, `Commands that end with it exit with status ${status}.`]
+  return [
+    `${code}: ${meaning}.`,
+    `Commands that end with it exit with status ${status}.`,
+    ...ERROR_HELP[code].flatMap(({ cause, cure }) => [
+      '',
+      ...wrap(cause, 100).map((line) => `  ${line}`),
+      ...wrap(cure, 94).map((line, i) => `  ${i === 0 ? 'try   ' : '      '}${line}`),
+    ]),
+  ]
 }
 
 export function exitHelp(): string[] {

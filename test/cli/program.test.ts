@@ -4,6 +4,7 @@ import { spawn, spawnSync } from 'node:child_process'
 import { existsSync, readFileSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 import { expect, test } from 'vitest'
+import { boundedOutput } from '../../daemon/cli/bounded-output.ts'
 import { freshHome } from './run-cli.ts'
 
 const ROOT = resolve(import.meta.dirname, '../..')
@@ -89,3 +90,29 @@ function reachable(...entries: string[]): { packages: string[] } {
   for (const entry of entries) visit(entry)
   return { packages: [...packages] }
 }
+
+test('a node whose output nobody takes goes on; one whose reader has left saves and stops', async () => {
+  const stuck = start(freshHome())
+  await stuck.ready
+  stuck.child.stdout!.destroy()
+  stuck.child.stderr!.destroy()
+  // Steps make lines only with --json, so the next one is the 30-second status or what a signal asks for.
+  stuck.child.kill('SIGUSR2')
+  expect(await stuck.ended).toBe(0)
+}, 40_000)
+
+test('lines are left out while the reader takes nothing, and counted', () => {
+  const written: string[] = []
+  const reader = {
+    writableLength: 0,
+    write: (text: string) => void written.push(text),
+  }
+  const output = boundedOutput(reader)
+  output.write('a')
+  reader.writableLength = 2_000_000
+  output.write('b')
+  output.write('c')
+  reader.writableLength = 0
+  output.write('d')
+  expect(written).toEqual(['a', '{"v":1,"type":"dropped","lines":2}\n', 'd'])
+})
