@@ -5,6 +5,7 @@ import type { Weights } from './decoder.ts'
 import type {
   DescentReport,
   DescentRequest,
+  DrawnToken,
   GenerateRequest,
   GradientReport,
   GradientRequest,
@@ -19,7 +20,11 @@ import type {
 
 export interface Core {
   open(request: OpenRequest): Promise<void>
-  generate(request: GenerateRequest, isAborted: () => boolean): Promise<Sample[]>
+  generate(
+    request: GenerateRequest,
+    isAborted: () => boolean,
+    onToken?: (drawn: DrawnToken) => void,
+  ): Promise<Sample[]>
   score(request: ScoreRequest): Promise<Score[]>
   train(request: TrainRequest): Promise<TrainReport>
   gradient(request: GradientRequest): Promise<GradientReport>

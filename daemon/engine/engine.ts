@@ -58,6 +58,12 @@ export interface GenerateRequest extends Sampling {
   slots?: number
 }
 
+/** A token as it is drawn: which of the request's samples it belongs to, and its id. */
+export interface DrawnToken {
+  sample: number
+  token: number
+}
+
 export interface Sample {
   tokens: Int32Array
   /** Log-prob of each token under the distribution it was drawn from. */
@@ -165,7 +171,11 @@ export interface DescentReport {
 export interface Engine {
   readonly info: EngineInfo
   open(request: OpenRequest): Promise<void>
-  generate(request: GenerateRequest, options?: { signal?: AbortSignal }): Promise<Sample[]>
+  generate(
+    request: GenerateRequest,
+    /** `onToken` is told tokens as they are drawn, by engines that can; all are in the samples in the end. */
+    options?: { signal?: AbortSignal; onToken?: (drawn: DrawnToken) => void },
+  ): Promise<Sample[]>
   score(request: ScoreRequest): Promise<Score[]>
   /** One optimizer step over all the sequences. */
   train(request: TrainRequest): Promise<TrainReport>

@@ -5,6 +5,7 @@ import type { ErrorCode } from '../../protocol/errors.ts'
 import type { Weights } from './decoder.ts'
 import type {
   DescentRequest,
+  DrawnToken,
   EngineInfo,
   GenerateRequest,
   GradientRequest,
@@ -29,7 +30,7 @@ export interface StartReport {
 /** A thread may serve several engines, each with a core of its own. */
 export type WorkerCall = { id: number; engine: number } & (
   | { method: 'open'; request: OpenRequest }
-  | { method: 'generate'; request: GenerateRequest }
+  | { method: 'generate'; request: GenerateRequest; tellTokens: boolean }
   | { method: 'score'; request: ScoreRequest }
   | { method: 'train'; request: TrainRequest }
   | { method: 'gradient'; request: GradientRequest }
@@ -42,6 +43,8 @@ export type WorkerCall = { id: number; engine: number } & (
 
 export interface WorkerReply {
   id: number
+  /** The call goes on. */
+  drawn?: DrawnToken
   value?: unknown
   error?: { code: ErrorCode; message: string; hint: string | undefined }
 }

@@ -3,7 +3,7 @@
 
 import { MessageChannel, Worker } from 'node:worker_threads'
 import { WaggleError } from '../../protocol/errors.ts'
-import type { Engine, EngineInfo } from './engine.ts'
+import type { DrawnToken, Engine, EngineInfo } from './engine.ts'
 import type { StartReport, WorkerCall, WorkerReply } from './messages.ts'
 
 export interface EngineThreadOptions {
@@ -26,6 +26,8 @@ type CallBody = WorkerCall extends infer Call
     : never
   : never
 
+type OnToken = (drawn: DrawnToken) => void
+
 export function createEngineThread({ worker: module, options }: EngineThreadOptions): EngineThread {
   const aborts = new MessageChannel()
   const extension = import.meta.url.endsWith('.ts') ? 'ts' : 'js'
@@ -34,7 +36,10 @@ export function createEngineThread({ worker: module, options }: EngineThreadOpti
     workerData: { options, aborts: aborts.port2 },
     transferList: [aborts.port2],
   })
-  const pending = new Map<number, { resolve(value: unknown): void; reject(error: Error): void }>()
+  const pending = new Map<
+    number,
+    { resolve(value: unknown): void; reject(error: Error): void; onToken?: OnToken | undefined }
+  >()
   let lastId = 0
   let lastEngine = 0
   const open = new Set<number>()
@@ -45,8 +50,12 @@ export function createEngineThread({ worker: module, options }: EngineThreadOpti
     for (const { reject } of pending.values()) reject(dead)
     pending.clear()
   }
-  worker.on('message', ({ id, value, error }: WorkerReply) => {
+  worker.on('message', ({ id, drawn, value, error }: WorkerReply) => {
     const call = pending.get(id)
+    if (drawn) {
+      call?.onToken?.(drawn)
+      return
+    }
     pending.delete(id)
     if (!call) return
     if (error)
@@ -63,14 +72,14 @@ export function createEngineThread({ worker: module, options }: EngineThreadOpti
   worker.unref()
   aborts.port1.unref()
 
-  const call = <T>(engine: number, body: CallBody, signal?: AbortSignal): Promise<T> => {
+  const call = <T>(engine: number, body: CallBody, signal?: AbortSignal, onToken?: OnToken): Promise<T> => {
     if (dead) return Promise.reject(dead)
     const id = ++lastId
     const abort = (): void => {
       aborts.port1.postMessage(id)
     }
     return new Promise<unknown>((resolve, reject) => {
-      pending.set(id, { resolve, reject })
+      pending.set(id, { resolve, reject, onToken })
       worker.ref()
       if (signal?.aborted) abort()
       signal?.addEventListener('abort', abort, { once: true })
@@ -97,14 +106,15 @@ export function createEngineThread({ worker: module, options }: EngineThreadOpti
     engine(info) {
       const id = ++lastEngine
       open.add(id)
-      const ask = <T>(body: CallBody, signal?: AbortSignal): Promise<T> =>
-        open.has(id) ? call(id, body, signal) : Promise.reject(closed())
+      const ask = <T>(body: CallBody, signal?: AbortSignal, onToken?: OnToken): Promise<T> =>
+        open.has(id) ? call(id, body, signal, onToken) : Promise.reject(closed())
       return {
         info,
         // Callers may hand in more than the request, such as a whole model, of which not everything can travel.
         open: ({ spec, weights, optimizer }) =>
           ask({ method: 'open', request: { spec, weights, ...(optimizer ? { optimizer } : {}) } }),
-        generate: (request, { signal } = {}) => ask({ method: 'generate', request }, signal),
+        generate: (request, { signal, onToken } = {}) =>
+          ask({ method: 'generate', request, tellTokens: onToken !== undefined }, signal, onToken),
         score: (request) => ask({ method: 'score', request }),
         train: (request) => ask({ method: 'train', request }),
         gradient: (request) => ask({ method: 'gradient', request }),

@@ -5,6 +5,7 @@ import { parentPort, receiveMessageOnPort, workerData } from 'node:worker_thread
 import { WaggleError } from '../../protocol/errors.ts'
 import type { Core } from './core.ts'
 import type { Weights } from './decoder.ts'
+import type { DrawnToken } from './engine.ts'
 import type { StartReport, WorkerCall, WorkerInput, WorkerReply } from './messages.ts'
 
 export interface Started {
@@ -40,7 +41,12 @@ export function serveCore<Options>(start: (options: Options) => Started | Promis
       const value =
         call.method === 'start'
           ? report
-          : await perform(coreOf(call.engine, createCore), call, () => isAborted(call.id))
+          : await perform(
+              coreOf(call.engine, createCore),
+              call,
+              () => isAborted(call.id),
+              (drawn) => port.postMessage({ id: call.id, drawn } satisfies WorkerReply),
+            )
       if (call.method === 'close') cores.delete(call.engine)
       port.postMessage({ id: call.id, value } satisfies WorkerReply, buffersOf(value))
     } catch (error) {
@@ -69,12 +75,13 @@ function perform(
   core: Core,
   call: Exclude<WorkerCall, { method: 'start' }>,
   isAborted: () => boolean,
+  onToken: (drawn: DrawnToken) => void,
 ): unknown {
   switch (call.method) {
     case 'open':
       return core.open(call.request)
     case 'generate':
-      return core.generate(call.request, isAborted)
+      return core.generate(call.request, isAborted, call.tellTokens ? onToken : undefined)
     case 'score':
       return core.score(call.request)
     case 'train':

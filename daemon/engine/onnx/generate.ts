@@ -4,7 +4,7 @@
 import { WaggleError } from '../../../protocol/errors.ts'
 import type { DecoderSpec } from '../decoder.ts'
 import { draw } from '../draw.ts'
-import type { GenerateRequest, Sample } from '../engine.ts'
+import type { DrawnToken, GenerateRequest, Sample } from '../engine.ts'
 import { checkPrompts } from '../inputs.ts'
 import { uniformAt } from '../random.ts'
 import type { ReadPrompt, SequenceCache } from './sequence-cache.ts'
@@ -35,10 +35,12 @@ export async function generate(
     spec,
     createCache,
     isAborted,
+    onToken,
   }: {
     spec: DecoderSpec
     createCache: (sizes: { slots: number; capacity: number }) => SequenceCache
     isAborted: () => boolean
+    onToken?: ((drawn: DrawnToken) => void) | undefined
   },
 ): Promise<Sample[]> {
   const { samples, maxNewTokens } = request
@@ -76,6 +78,7 @@ export async function generate(
     if (!Number.isFinite(logprob))
       throw new WaggleError('E_ENGINE', 'the policy gives logits that are not finite')
     slot.tokens.push(token)
+    onToken?.({ sample: slot.sample, token })
     slot.logprobs.push(logprob)
     slot.policyLogprobs.push(policyLogprob)
     slot.entropies.push(entropy)
