@@ -13,10 +13,11 @@ import type { Admission } from './admission.ts'
 import type { Published } from './contract.ts'
 import type { Identity } from './identity.ts'
 import type { Shelf } from './shelf.ts'
-import type { Clock } from './types.ts'
+import type { Clock, Codec } from './types.ts'
 
 export interface PublisherCollaborators {
   identity: Pick<Identity, 'signer'>
+  codec: Codec
   pubsub: GossipSub
   admission: Admission
   shelf: Shelf
@@ -39,7 +40,8 @@ export class Publisher {
     const { identity, shelf, admission, clock } = this.by
     const { prompt } = draft
     const createdAt = clock.now()
-    const frame = encodeGroup({ ...draft, sequence: this.sequence(), createdAt }, identity.signer)
+    const shown = withoutHiddenTokens(draft, this.by.codec)
+    const frame = encodeGroup({ ...shown, sequence: this.sequence(), createdAt }, identity.signer)
     const id = contentId(
       prompt,
       draft.rollouts.map((rollout) => rollout.text),
@@ -68,4 +70,18 @@ export class Publisher {
     this.last = Math.max(this.last + 1, this.by.clock.now())
     return this.last
   }
+}
+
+/**
+ * A policy may draw a special token in the middle of a completion, which the text does not show. No receiver takes tokens
+ * that its own tokenizer does not turn into the text, since anything could hide there: of such a completion it gets the
+ * text alone.
+ */
+function withoutHiddenTokens(draft: GroupDraft, codec: Codec): GroupDraft {
+  if (draft.policy.tokenizer !== codec.tokenizer) return draft
+  const rollouts = draft.rollouts.map((rollout) => {
+    const { tokens, behaviourLogprobs: _, ...textOnly } = rollout
+    return tokens && codec.decodeCompletion(tokens) !== rollout.text ? textOnly : rollout
+  })
+  return { ...draft, rollouts }
 }

@@ -10,6 +10,7 @@ import { Verifier } from './admission-verify.ts'
 import { bulkFetch } from './bulk-fetch.ts'
 import { BulkOffers } from './bulk-offer.ts'
 import type { Swarm, SwarmCollaborators, SwarmOptions } from './contract.ts'
+import { Directly } from './directly.ts'
 import { Fetcher } from './fetcher.ts'
 import { createGate } from './gate.ts'
 import { groupsTopic } from './gossip-config.ts'
@@ -27,6 +28,7 @@ import { Publisher } from './publisher.ts'
 import { Redial } from './redial.ts'
 import { Shelf } from './shelf.ts'
 import { Standing } from './standing.ts'
+import { type StunResponder, startStunResponder } from './stun-responder.ts'
 import { parseTarget } from './target.ts'
 import type { SwarmEvent } from './types.ts'
 
@@ -103,6 +105,7 @@ export async function createSwarm(options: SwarmOptions, by: SwarmCollaborators)
       wide: options.wide ?? true,
       upnp: options.upnp ?? false,
       relay: options.relay ?? false,
+      webrtc: options.webrtc ?? false,
       ...(options.psk && { psk: options.psk }),
       maxConnections: options.maxConnections ?? 128,
     },
@@ -117,6 +120,7 @@ export async function createSwarm(options: SwarmOptions, by: SwarmCollaborators)
           return inbox.guard.frame(peer, bytes)
         },
       },
+      stun: () => options.stun ?? [],
       onFound: ({ id }) => onFound(id.toString()),
       onMdnsTrouble: (message) =>
         notice(
@@ -127,9 +131,13 @@ export async function createSwarm(options: SwarmOptions, by: SwarmCollaborators)
     },
   )
   const { pubsub } = host.services
-  const publisher = new Publisher({ topic }, { identity: by.identity, pubsub, admission, shelf, clock })
+  const publisher = new Publisher(
+    { topic },
+    { identity: by.identity, codec: by.codec, pubsub, admission, shelf, clock },
+  )
   const redial = new Redial({}, { host, datastore, clock, log, random })
   const links = new Links({}, { host, clock, log, onMended: fillGap })
+  const directly = new Directly({}, { host, clock, log })
   const prober = new Prober({}, { host, clock, log, onReplaced: fillGap })
   const memory = new Memory({}, { datastore, standing, seen: admission.seen, inbox, clock, log })
   const fetcher = new Fetcher(
@@ -219,6 +227,7 @@ export async function createSwarm(options: SwarmOptions, by: SwarmCollaborators)
   })
   pubsub.topicValidators.set(topic, (source, message) => inbox.validate(source.toString(), message))
   let used = 0
+  let stunResponder: StunResponder | undefined
 
   return {
     peerId: self,
@@ -229,8 +238,11 @@ export async function createSwarm(options: SwarmOptions, by: SwarmCollaborators)
       await fetcher.start()
       await offers.start()
       await startHost(host, options)
+      if (options.stunPort !== undefined)
+        stunResponder = await startStunResponder({ port: options.stunPort }, { clock })
       pubsub.subscribe(topic)
       links.start()
+      if (options.webrtc) directly.start()
       prober.start()
       await redial.start()
       for (const address of options.bootstrap ?? []) {
@@ -242,10 +254,12 @@ export async function createSwarm(options: SwarmOptions, by: SwarmCollaborators)
     async stop() {
       redial.stop()
       links.stop()
+      directly.stop()
       prober.stop()
       greeter.stop()
       fetcher.stop()
       inbox.close()
+      await stunResponder?.stop()
       await memory.stop()
       await host.stop()
     },

@@ -75,6 +75,29 @@ describe('catching up', () => {
   })
 })
 
+test('a completion with a special token in its middle is shared as text alone, and its group is taken', async () => {
+  const a = await startNode()
+  const b = await startNode()
+  await b.swarm.join(a.address)
+  await linked(a, b)
+  const group = draft(40)
+  const { tokens, segments } = group.rollouts[1]!
+  tokens![4] = 0x1ffff
+  group.rollouts[1]!.text = group.rollouts[1]!.text.slice(0, 4) + group.rollouts[1]!.text.slice(5)
+  await a.swarm.publish(group)
+  await until('the group', () => b.groups.length === 1)
+  const { rollouts } = b.groups[0]!
+  expect(rollouts.map(({ behaviourLogprobs }) => behaviourLogprobs !== undefined)).toEqual([
+    true,
+    false,
+    true,
+    true,
+  ])
+  expect(rollouts[1]).toMatchObject({ text: group.rollouts[1]!.text, tokens: { length: tokens!.length - 1 } })
+  expect(rollouts[0]!.tokens).toEqual(group.rollouts[0]!.tokens)
+  expect(segments[0]!.length).toBe(tokens!.length)
+})
+
 describe('rules', () => {
   const others = [{ name: 'sums', version: 2 }]
   test('other task versions are named, and the peers part', async () => {
