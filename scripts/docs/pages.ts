@@ -6,7 +6,8 @@ import { exitHelp } from '../../daemon/cli/help-text.ts'
 import { COMMANDS } from '../../daemon/cli/table.ts'
 import { configKeys, configSections, type Key } from '../../daemon/config/keys.ts'
 import { METRICS } from '../../protocol/api/index.ts'
-import { ERROR_CODES } from '../../protocol/errors.ts'
+import { ERROR_HELP } from '../../protocol/error-help.ts'
+import { ERROR_CODES, type ErrorCode } from '../../protocol/errors.ts'
 import { KEYS } from '../../tui/keys.ts'
 
 const MADE =
@@ -132,6 +133,20 @@ function configPage(): string[] {
   return lines
 }
 
+function errorSection(code: ErrorCode): string[] {
+  return [
+    `## ${code}`,
+    '',
+    `${escaped(capital(ERROR_CODES[code][1]))}.`,
+    '',
+    ...table(
+      ['Likely', 'What to do'],
+      ERROR_HELP[code].map(({ cause, cure }) => [escaped(cause), escaped(cure)]),
+    ),
+    '',
+  ]
+}
+
 function errorsPage(): string[] {
   return [
     '# Errors and exit statuses',
@@ -143,12 +158,13 @@ function errorsPage(): string[] {
     ...table(
       ['Code', 'Exit status', 'Meaning'],
       Object.entries(ERROR_CODES).map(([code, [status, meaning]]) => [
-        `\`${code}\``,
+        `[\`${code}\`](#${code.toLowerCase()})`,
         String(status),
         escaped(capital(meaning)),
       ]),
     ),
     '',
+    ...(Object.keys(ERROR_CODES) as ErrorCode[]).flatMap(errorSection),
     '## Exit statuses',
     '',
     '```text',

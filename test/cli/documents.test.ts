@@ -1,10 +1,12 @@
 import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { dirname, join, resolve } from 'node:path'
 import { describe, expect, test } from 'vitest'
+import { errorHelp } from '../../daemon/cli/help-text.ts'
 import { parseCommandLine } from '../../daemon/cli/parse.ts'
 import { COMMANDS } from '../../daemon/cli/table.ts'
 import { configKeys } from '../../daemon/config/keys.ts'
-import { ERROR_CODES } from '../../protocol/errors.ts'
+import { ERROR_HELP } from '../../protocol/error-help.ts'
+import { ERROR_CODES, type ErrorCode } from '../../protocol/errors.ts'
 
 const ROOT = resolve(import.meta.dirname, '../..')
 const OURS = ['operating.md', 'control-api.md', 'troubleshooting.md'].map((name) => join('docs', name))
@@ -40,7 +42,15 @@ describe.each(pages)('%s', (page) => {
   })
 })
 
-test('troubleshooting has every code', () => {
-  const text = read('docs/troubleshooting.md')
-  for (const code of Object.keys(ERROR_CODES)) expect(text).toContain(`\`${code}\``)
+test('every code has its likely causes and what to do, on the page and in help', () => {
+  const page = read('docs/reference/errors.md')
+  for (const code of Object.keys(ERROR_CODES) as ErrorCode[]) {
+    const help = errorHelp(code).join(' ').replaceAll(/\s+/g, ' ')
+    expect(page).toContain(`## ${code}\n`)
+    expect(ERROR_HELP[code].length, code).toBeGreaterThan(0)
+    for (const { cause, cure } of ERROR_HELP[code]) {
+      expect(`${cause} ${cure}`, code).toMatch(/^[A-Z`].+\. .+\.$/)
+      expect(help).toContain(cause)
+    }
+  }
 })
