@@ -71,11 +71,20 @@ async function readWeights(directory: string, spec: DecoderSpec, disk: Disk): Pr
       }
     }
     const weights: Weights = {}
-    for (const name of parameterShapes(spec).keys()) weights[name] = await source.readFloat32(name)
+    for (const [name, shape] of parameterShapes(spec)) {
+      // A tensor that is missing is named by the reader, before memory is taken for it.
+      const into = source.tensors.has(name) ? sharedFloats(shape) : undefined
+      weights[name] = await source.readFloat32(name, into)
+    }
     return weights
   } finally {
     await source.close()
   }
+}
+
+/** In memory that threads share: engines use frozen weights where they are, and no copy travels to their threads. */
+function sharedFloats(shape: readonly number[]): Float32Array {
+  return new Float32Array(new SharedArrayBuffer(shape.reduce((a, b) => a * b, 1) * 4))
 }
 
 export function architectureDigest(spec: DecoderSpec): string {
