@@ -27,6 +27,12 @@ export interface SwarmOptions {
   upnp?: boolean
   /** Relay for nodes behind NATs, and pass groups on that this node has no tasks for. Default false. */
   relay?: boolean
+  /** Connect by WebRTC where both sides are behind NATs; an optional package. Default false. */
+  webrtc?: boolean
+  /** `host:port` of STUN servers that WebRTC asks, beside those that invites name. */
+  stun?: readonly string[]
+  /** Answer STUN on this UDP port; 0 takes a free one. Default: do not. */
+  stunPort?: number
   /** Pre-shared key of a private swarm, 32 bytes: see psk.ts. */
   psk?: Uint8Array
   /** Peer IDs that may connect; anyone if left out. */

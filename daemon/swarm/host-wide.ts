@@ -12,6 +12,7 @@ export interface WideOptions {
   swarm: string
   relay: boolean
   upnp: boolean
+  webrtc: boolean
 }
 
 /** Bytes and time of one relayed connection. Gossip goes through the relay as a peer; this carries hellos and dials. */
@@ -30,7 +31,7 @@ export function wideServices({ swarm, relay, upnp }: WideOptions) {
       peerInfoMapper: passthroughMapper,
       // Not allowQueryWithZeroPeers: with a circuit listener and no peers it loops without end (p2p.md 3).
     }),
-    autoNAT: autoNAT(),
+    autoNAT: politeAutoNAT,
     dcutr: dcutr(),
     ...(relay && { relay: circuitRelayServer({ reservations: RELAY_LIMITS }) }),
     ...(upnp && { upnp: uPnPNAT({ portMappingDescription: 'waggle' }) }),
@@ -38,8 +39,34 @@ export function wideServices({ swarm, relay, upnp }: WideOptions) {
 }
 
 /** A relay needs no relay; anyone else takes a reservation with any it meets. */
-export function wideListen({ relay }: Pick<WideOptions, 'relay'>): string[] {
-  return relay ? [] : ['/p2p-circuit']
+export function wideListen({ relay, webrtc }: Pick<WideOptions, 'relay' | 'webrtc'>): string[] {
+  return relay ? [] : ['/p2p-circuit', ...(webrtc ? ['/webrtc'] : [])]
+}
+
+type AutoNATComponents = Parameters<ReturnType<typeof autoNAT>>[0]
+
+/**
+ * To see whether a peer can be reached, @libp2p/autonat 3.0.28 "dials" it, gets the connection that it has already, and
+ * closes that: a node behind a NAT loses its relay, and the reservation there, as soon as it has it. Its dials are made
+ * real ones here.
+ */
+function politeAutoNAT(components: AutoNATComponents) {
+  const { connectionManager } = components
+  const openConnection: typeof connectionManager.openConnection = (target, options) =>
+    connectionManager.openConnection(target, { ...options, force: true })
+  const dialling = withProperty(connectionManager, 'openConnection', openConnection)
+  return autoNAT()(withProperty(components, 'connectionManager', dialling))
+}
+
+/** The object, but for one property. (libp2p's are proxies and classes, which cannot be copied.) */
+function withProperty<T extends object, K extends keyof T>(target: T, key: K, value: T[K]): T {
+  return new Proxy(target, {
+    get(from, property) {
+      if (property === key) return value
+      const found = Reflect.get(from, property)
+      return typeof found === 'function' ? found.bind(from) : found
+    },
+  })
 }
 
 export { circuitRelayTransport }

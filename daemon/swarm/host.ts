@@ -13,6 +13,7 @@ import { yamux } from '@libp2p/yamux'
 import type { Datastore } from 'interface-datastore'
 import { createLibp2p } from 'libp2p'
 import { WaggleError } from '../../protocol/errors.ts'
+import { compareAddresses, ownSubnets } from './address-order.ts'
 import { encryption } from './encryption.ts'
 import { gossipOptions } from './gossip-config.ts'
 import { type GossipGuard, guardGossip } from './gossip-internals.ts'
@@ -87,6 +88,9 @@ export async function createHost(options: HostOptions, by: HostCollaborators): P
       inboundConnectionThreshold: 50,
       maxIncomingPendingConnections: 32,
       dialTimeout: 10_000,
+      // Addresses are tried one by one: enough for a round trip of 400 ms, and soon on to the next.
+      addressDialTimeout: 2500,
+      addressSorter: (a, b) => compareAddresses(ownSubnets())(a, b),
       // Redialling is done here (redial.ts), since libp2p gives up after five tries.
       reconnectRetries: 0,
     },

@@ -5,11 +5,14 @@
 import type { Connection, PeerId } from '@libp2p/interface'
 import { gossipLink, reopenGossip } from './gossip-internals.ts'
 import type { Host } from './host.ts'
+import { ping } from './probe.ts'
 import type { Clock, Log } from './types.ts'
 
 const CHECK_MS = 1000
 /** Checks in a row that a link may be half there: on a machine that trains, opening streams can take seconds. */
 const STRIKES = 10
+/** When a newer connection has answered, an answer on the older one may be just behind. */
+const GRACE_MS = 500
 /** Bytes waiting for a peer that does not read; at 16 MiB libp2p aborts the stream, which this forestalls. */
 const SLOW_BYTES = 8 << 20
 
@@ -41,16 +44,36 @@ export class Links {
     this.by.host.removeEventListener('connection:open', this.onOpen)
   }
 
-  /** A peer that dials again has lost its old connection, whether or not we have noticed. */
+  /** A peer that dials again has probably lost its old connection, and we have not noticed. */
   private onOpen({ detail: connection }: CustomEvent<Connection>): void {
     if (connection.direction !== 'inbound') return
-    // A copy, since aborting takes them out of libp2p’s own list.
-    for (const old of [...this.by.host.getConnections(connection.remotePeer)]) {
+    for (const old of this.by.host.getConnections(connection.remotePeer)) {
       if (old === connection || old.direction !== 'inbound') continue
-      if (old.timeline.open > connection.timeline.open) continue
-      old.abort(new Error('superseded by a newer connection'))
-      this.by.onMended(connection.remotePeer.toString())
+      if (old.timeline.open <= connection.timeline.open) void this.supersede(old, connection)
     }
+  }
+
+  /**
+   * Drops the old connection if the new one answers and the old one does not: AutoNAT dials a second time too, to see
+   * whether we can be reached, and a peer that is busy answers on neither.
+   */
+  private async supersede(old: Connection, fresh: Connection): Promise<void> {
+    let alive = false
+    const stays = ping(old).then(
+      () => {
+        alive = true
+      },
+      () => {},
+    )
+    try {
+      await ping(fresh)
+    } catch {
+      return
+    }
+    await Promise.race([stays, new Promise<void>((resolve) => this.by.clock.after(GRACE_MS, resolve))])
+    if (alive || fresh.status !== 'open') return
+    old.abort(new Error('superseded by a newer connection'))
+    this.by.onMended(old.remotePeer.toString())
   }
 
   private loop(): void {

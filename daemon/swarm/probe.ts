@@ -119,7 +119,7 @@ export class Prober {
 }
 
 /** Asks over this very connection. Resolves when anything comes back, be it that the protocol is not spoken. */
-async function ping(connection: Connection): Promise<void> {
+export async function ping(connection: Connection): Promise<void> {
   const signal = AbortSignal.timeout(ANSWER_MS)
   try {
     const stream = await connection.newStream(PING_PROTOCOL, { signal, runOnLimitedConnection: true })

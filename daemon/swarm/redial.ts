@@ -1,6 +1,7 @@
 // Peers that this node wants to be connected to, dialled every 1.5 s for as long as it runs, and kept over restarts. libp2p
 // itself gives up on a peer after five tries, so that a partition of 100 s would last for ever (p2p.md 6).
 
+import type { PeerId } from '@libp2p/interface'
 import { peerIdFromString } from '@libp2p/peer-id'
 import { multiaddr } from '@multiformats/multiaddr'
 import { type Datastore, Key } from 'interface-datastore'
@@ -8,7 +9,8 @@ import type { Host } from './host.ts'
 import type { Clock, Log } from './types.ts'
 
 const REDIAL_MS = 1500
-const DIAL_TIMEOUT_MS = 5000
+/** Several addresses, one after the other. */
+const DIAL_TIMEOUT_MS = 8000
 /** A person joins a handful of peers. */
 const MAX_WANTED = 64
 /** Of two that want each other, the one with the lower ID dials so much later, so that they seldom cross. */
@@ -36,6 +38,8 @@ export interface RedialCollaborators {
   datastore: Datastore | undefined
   clock: Clock
   log: Log
+  /** Asks others where a peer is; true if there are new addresses to try. */
+  lookup(peer: PeerId, signal: AbortSignal): Promise<boolean>
   random(): number
 }
 
@@ -112,8 +116,14 @@ export class Redial {
     if (entry?.dialling) return false
     if (entry) entry.dialling = true
     const timeout = AbortSignal.timeout(DIAL_TIMEOUT_MS)
+    const until = signal ? AbortSignal.any([signal, timeout]) : timeout
     try {
-      await host.dial(peer, { signal: signal ? AbortSignal.any([signal, timeout]) : timeout })
+      try {
+        await host.dial(peer, { signal: until })
+      } catch (error) {
+        if (!(await this.by.lookup(peer, until))) throw error
+        await host.dial(peer, { signal: until })
+      }
       if (entry) entry.lastError = undefined
       return true
     } catch (error) {

@@ -21,6 +21,7 @@ import { checkInvite, makeInvite } from './inviting.ts'
 import { join } from './join.ts'
 import { Ledger, refusedBy } from './ledger.ts'
 import { Links } from './links.ts'
+import { Lookup } from './lookup.ts'
 import { Memory } from './memory.ts'
 import { viewPeers } from './peers.ts'
 import { Prober } from './probe.ts'
@@ -135,7 +136,20 @@ export async function createSwarm(options: SwarmOptions, by: SwarmCollaborators)
     { topic },
     { identity: by.identity, codec: by.codec, pubsub, admission, shelf, clock },
   )
-  const redial = new Redial({}, { host, datastore, clock, log, random })
+  const lookup = new Lookup(
+    {},
+    {
+      host,
+      clock,
+      onLearned: (peer) => {
+        ledger.touch(peer).found ??= 'dht'
+      },
+    },
+  )
+  const redial = new Redial(
+    {},
+    { host, datastore, clock, log, random, lookup: (peer, signal) => lookup.find(peer, signal) },
+  )
   const links = new Links({}, { host, clock, log, onMended: fillGap })
   const directly = new Directly({}, { host, clock, log })
   const prober = new Prober({}, { host, clock, log, onReplaced: fillGap })

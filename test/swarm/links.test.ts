@@ -47,11 +47,19 @@ async function start(identity = freshIdentity()): Promise<{ host: Host; redial: 
       wide: false,
       upnp: false,
       relay: false,
+      webrtc: false,
       maxConnections: 32,
     },
-    { identity, gater: {}, guard, onFound: () => {}, onMdnsTrouble: () => {} },
+    { identity, gater: {}, guard, stun: () => [], onFound: () => {}, onMdnsTrouble: () => {} },
   )
-  const by = { host, clock: worldClock, log: () => {}, datastore: undefined, random: Math.random }
+  const by = {
+    host,
+    clock: worldClock,
+    log: () => {},
+    datastore: undefined,
+    random: Math.random,
+    lookup: async () => false,
+  }
   const links = new Links({}, { ...by, onMended: () => {} })
   const redial = new Redial({}, by)
   await startHost(host, { listen })
@@ -168,6 +176,7 @@ test('a wanted peer that was lost is dialled until it is back', async () => {
       wide: false,
       upnp: false,
       relay: false,
+      webrtc: false,
       maxConnections: 32,
     },
     {
@@ -175,6 +184,7 @@ test('a wanted peer that was lost is dialled until it is back', async () => {
       gater: {},
       guard: { frame: () => true, rpc: () => true, malformed: () => {}, oversize: () => {} },
       onFound: () => {},
+      stun: () => [],
       onMdnsTrouble: () => {},
     },
   )
