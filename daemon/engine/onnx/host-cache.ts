@@ -2,7 +2,7 @@
 // written to their places here: nothing is copied but these.
 
 import type { DecoderSpec } from '../decoder.ts'
-import type { Data, Runtime } from './runtime.ts'
+import type { Data, Feeds, Runtime } from './runtime.ts'
 import { buildDecode, buildPrefill } from './sampling.ts'
 import type { ReadPrompt, SequenceCache } from './sequence-cache.ts'
 
@@ -24,7 +24,7 @@ interface Memory {
 
 export function createHostCache(
   { spec, slots, capacity }: { spec: DecoderSpec; slots: number; capacity: number },
-  { runtime, weights }: { runtime: Runtime; weights: Record<string, Data> },
+  { runtime, weights }: { runtime: Runtime; weights: Feeds },
 ): SequenceCache {
   const { vocabulary, layers, kvHeads, headWidth } = spec
   const block = kvHeads * capacity * headWidth
@@ -103,7 +103,7 @@ export function createHostCache(
 
     async decode(tokens, positions) {
       const graph = await runtime.compile('decode', () => buildDecode(spec))
-      const feeds: Record<string, Data> = {
+      const feeds: Feeds = {
         ...weights,
         tokens,
         positions: BigInt64Array.from(positions, (position) => BigInt(Math.max(0, position))),

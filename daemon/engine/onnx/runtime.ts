@@ -20,6 +20,8 @@ export interface RuntimeOptions {
   maxSessions: number
   /** The CPU's if left out. */
   provider?: Provider
+  /** Whether parameters are kept in places on the device; where left out, if the provider can. */
+  keepsOnDevice?: boolean
 }
 
 export interface CompiledGraph {
@@ -36,12 +38,13 @@ export interface CompiledGraph {
 
 export interface Runtime {
   readonly options: RuntimeOptions
+  readonly keepsOnDevice: boolean
   /** The compiled graph for a key, built and compiled when it is new. */
   compile(key: string, build: () => Graph, options?: CompileOptions): Promise<CompiledGraph>
   readonly compiled: number
   /** A place on the device for so many elements. */
   hold(length: number): Held
-  write(place: Held, values: Float32Array): Promise<void>
+  write(place: Held, values: Float32Array | Held): Promise<void>
   /** A copy of what is held. */
   read(place: Held): Promise<Float32Array>
   /** What is held in places now. */
@@ -60,7 +63,7 @@ export function createRuntime(options: RuntimeOptions): Runtime {
   let compiled = 0
 
   const hold = (length: number): Held => new Held(length, held)
-  const write = async (place: Held, values: Float32Array): Promise<void> => {
+  const write = async (place: Held, values: Float32Array | Held): Promise<void> => {
     const graph = await compile('copy', buildCopy)
     await graph.run({ from: values }, { length: values.length }, { to: place })
   }
@@ -95,6 +98,7 @@ export function createRuntime(options: RuntimeOptions): Runtime {
 
   return {
     options,
+    keepsOnDevice: options.keepsOnDevice ?? PROVIDERS[options.provider ?? 'cpu'].heldIn !== 'cpu',
     compile,
     get compiled() {
       return compiled

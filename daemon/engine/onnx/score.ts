@@ -1,0 +1,31 @@
+// Log-probs and entropies of given completions: the forward part of training alone.
+
+import type { DecoderSpec } from '../decoder.ts'
+import type { Score, ScoreRequest } from '../engine.ts'
+import { checkSequences } from '../inputs.ts'
+import { pack } from './pack.ts'
+import { plan } from './plan.ts'
+import type { Feeds, Runtime } from './runtime.ts'
+import { inputsOf, sizesOf } from './step.ts'
+import { buildScore } from './training.ts'
+
+export async function score(
+  { sequences, temperature }: ScoreRequest,
+  { spec, parameters }: { spec: DecoderSpec; parameters: Feeds },
+  { runtime, microBatchTokens }: { runtime: Runtime; microBatchTokens: number },
+): Promise<Score[]> {
+  const scores: Score[] = new Array(sequences.length)
+  checkSequences(sequences, spec)
+  const graph = await runtime.compile('score', () => buildScore(spec))
+  for (const batch of plan(sequences, { tokens: microBatchTokens })) {
+    const packed = pack(sequences, batch)
+    const out = await graph.run({ ...parameters, ...inputsOf(packed, temperature) }, sizesOf(batch))
+    for (const { member, start, length } of packed.rows) {
+      scores[member] = {
+        logprobs: out.logprob!.slice(start, start + length),
+        entropies: out.entropy!.slice(start, start + length),
+      }
+    }
+  }
+  return scores
+}
