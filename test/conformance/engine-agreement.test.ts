@@ -5,7 +5,7 @@
 // shows it.
 
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { type DecoderSpec, parameterShapes, type Weights } from '../../daemon/engine/decoder.ts'
+import { type DecoderSpec, trainableShapes, type Weights } from '../../daemon/engine/decoder.ts'
 import type { Engine, Objective, TrainRequest } from '../../daemon/engine/engine.ts'
 import { createOnnxEngine } from '../../daemon/engine/onnx/index.ts'
 import { createTfjsEngine } from '../../daemon/engine/tfjs/index.ts'
@@ -14,7 +14,7 @@ import { CORRECTIONS, LOSSES } from '../../plugins/corrections/index.ts'
 import { ADAMW, randomTokens, randomWeights, SPEC, uniform } from '../engine/model.ts'
 import { withSettings } from '../plugins/samples.ts'
 import { stepOf } from './engine-cases.ts'
-import { FAMILIES } from './families.ts'
+import { ADAPTED, FAMILIES } from './families.ts'
 
 const SCALE = 0.3
 let ours: Engine
@@ -83,7 +83,7 @@ function compare(spec: DecoderSpec, a: Weights, b: Weights): Apart {
   const all = Math.hypot(...Object.values(b).map(norm))
   expect(all).toBeGreaterThan(1e-3)
   const apart: Apart = { norm: 0, element: 0 }
-  for (const name of parameterShapes(spec).keys()) {
+  for (const name of trainableShapes(spec).keys()) {
     const [x, y] = [a[name]!, b[name]!]
     const differences = x.map((value, i) => value - y[i]!)
     apart.norm = Math.max(apart.norm, norm(differences) / Math.max(norm(y), 1e-3 * all))
@@ -103,6 +103,7 @@ function norm(values: Float32Array): number {
 
 const SPECS: [string, DecoderSpec][] = [
   ...FAMILIES,
+  ADAPTED,
   [
     'everything at once, three layers',
     {

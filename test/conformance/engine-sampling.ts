@@ -4,28 +4,34 @@ import { expect, test } from 'vitest'
 import type { Engine, Sample } from '../../daemon/engine/engine.ts'
 import { randomTokens, randomWeights, SPEC } from '../engine/model.ts'
 import { furthest, type Opener, raggedGroups } from './engine-cases.ts'
-import { FAMILIES } from './families.ts'
+import { ADAPTED, FAMILIES } from './families.ts'
 
 export function describeSampling(of: () => Engine, open: Opener): void {
-  test.each(FAMILIES)('what the sampler reports equals what scoring finds: %s', async (_, spec) => {
-    await open(spec)
-    for (const temperature of [1, 0.7]) {
-      const samples = [3, 9, 1, 9].flatMap((length, p) =>
-        Array.from({ length: 3 }, (_, i) => ({ prompt: randomTokens(spec, length, p), seed: p * 100 + i })),
-      )
-      const out = await of().generate({ samples, maxNewTokens: 24, temperature, stopTokens: [0], slots: 5 })
-      const scores = await of().score({
-        sequences: out.map((sample, i) => ({ conditioning: samples[i]!.prompt, completion: sample.tokens })),
-        temperature,
-      })
-      out.forEach((sample, i) => {
-        expect(sample.tokens.length).toBe(sample.finish === 'stop' ? sample.tokens.indexOf(0) + 1 : 24)
-        expect(furthest(sample.logprobs, scores[i]!.logprobs)).toBeLessThan(1e-4)
-        expect(furthest(sample.entropies, scores[i]!.entropies)).toBeLessThan(1e-4)
-      })
-      expect(new Set(out.map(({ finish }) => finish))).toContain('stop')
-    }
-  })
+  test.each([...FAMILIES, ADAPTED])(
+    'what the sampler reports equals what scoring finds: %s',
+    async (_, spec) => {
+      await open(spec)
+      for (const temperature of [1, 0.7]) {
+        const samples = [3, 9, 1, 9].flatMap((length, p) =>
+          Array.from({ length: 3 }, (_, i) => ({ prompt: randomTokens(spec, length, p), seed: p * 100 + i })),
+        )
+        const out = await of().generate({ samples, maxNewTokens: 24, temperature, stopTokens: [0], slots: 5 })
+        const scores = await of().score({
+          sequences: out.map((sample, i) => ({
+            conditioning: samples[i]!.prompt,
+            completion: sample.tokens,
+          })),
+          temperature,
+        })
+        out.forEach((sample, i) => {
+          expect(sample.tokens.length).toBe(sample.finish === 'stop' ? sample.tokens.indexOf(0) + 1 : 24)
+          expect(furthest(sample.logprobs, scores[i]!.logprobs)).toBeLessThan(1e-4)
+          expect(furthest(sample.entropies, scores[i]!.entropies)).toBeLessThan(1e-4)
+        })
+        expect(new Set(out.map(({ finish }) => finish))).toContain('stop')
+      }
+    },
+  )
 
   test('a sequence gets the same tokens whatever is sampled beside it', async () => {
     await open()

@@ -1,10 +1,12 @@
 // The part of the engine suite that trains.
 
 import { expect, test } from 'vitest'
+import { adapterNames, parameterShapes, trainableShapes } from '../../daemon/engine/decoder.ts'
 import type { Engine, TrainRequest } from '../../daemon/engine/engine.ts'
 import { column, detach, div, exp, mul, neg, ratio, rowMean, sub } from '../../protocol/plugin/expression.ts'
 import { ADAMW, randomWeights, SPEC } from '../engine/model.ts'
 import { type EngineFactory, furthest, type Opener, raggedGroups, stepOf } from './engine-cases.ts'
+import { ADAPTED } from './families.ts'
 
 export function describeTraining(of: () => Engine, open: Opener, create: EngineFactory): void {
   test('micro-batches give the same step as one batch', async () => {
@@ -22,6 +24,41 @@ export function describeTraining(of: () => Engine, open: Opener, create: EngineF
     for (const [name, values] of Object.entries(await of().weights()))
       expect(furthest(values, others[name]!), name).toBeLessThan(2e-5)
     await cut.close()
+  })
+
+  test('with adapters, nothing else is trained, saved or handed over', async () => {
+    const [, spec] = ADAPTED
+    await open(spec)
+    const weights = randomWeights(spec, 1)
+    await of().open({ spec, weights })
+    await of().train(stepOf(raggedGroups(spec, 8)))
+    const trained = await of().weights()
+    const { first } = await of().optimizer()
+    expect(Object.keys(trained)).toEqual([...trainableShapes(spec).keys()])
+    expect(Object.keys(first)).toEqual([...trainableShapes(spec).keys()])
+    expect(Object.keys(trained).every((name) => /lora_[AB]/.test(name))).toBe(true)
+
+    // The product added to the matrix by plain arithmetic is the same model.
+    const sequences = raggedGroups(spec, 9)
+    const { adapter, ...plain } = spec
+    const merged = { ...weights }
+    for (const [name, [rows, columns]] of parameterShapes(plain)) {
+      const { a, b } = adapterNames(name)
+      const [down, up] = [trained[a], trained[b]]
+      if (!down || !up) continue
+      merged[name] = weights[name]!.map((value, at) => {
+        const [row, column] = [Math.floor(at / columns!), at % columns!]
+        let sum = 0
+        for (let i = 0; i < adapter!.rank; i++)
+          sum += up[row * adapter!.rank + i]! * down[i * columns! + column]!
+        return value + (sum * adapter!.alpha) / adapter!.rank
+      })
+      expect(up.length).toBe(rows! * adapter!.rank)
+    }
+    const scores = await of().score({ sequences, temperature: 1 })
+    await of().open({ spec: plain, weights: merged })
+    for (const [i, { logprobs }] of (await of().score({ sequences, temperature: 1 })).entries())
+      expect(furthest(logprobs, scores[i]!.logprobs)).toBeLessThan(1e-4)
   })
 
   test('AdamW equals the textbook update', async () => {

@@ -80,3 +80,12 @@ export const FAMILIES: [string, DecoderSpec][] = Object.entries(CONFIGS).map(([n
   name,
   specOf(config),
 ])
+
+/** Low-rank adapters on a frozen model, with its biases and norms. */
+export const ADAPTED: [string, DecoderSpec] = [
+  'LoRA',
+  {
+    ...specOf(CONFIGS['Qwen2.5']),
+    adapter: { rank: 3, alpha: 6, targets: ['q_proj', 'v_proj', 'o_proj', 'gate_proj', 'down_proj'] },
+  },
+]

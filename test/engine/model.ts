@@ -1,6 +1,11 @@
 // A small random decoder for engine tests.
 
-import { type DecoderSpec, parameterShapes, type Weights } from '../../daemon/engine/decoder.ts'
+import {
+  adapterShapes,
+  type DecoderSpec,
+  parameterShapes,
+  type Weights,
+} from '../../daemon/engine/decoder.ts'
 
 export const SPEC: DecoderSpec = {
   vocabulary: 23,
@@ -29,7 +34,7 @@ export function uniform(seed: number): () => number {
 export function randomWeights(spec: DecoderSpec, seed: number, scale = 0.5): Weights {
   const random = uniform(seed)
   const weights: Weights = {}
-  for (const [name, shape] of parameterShapes(spec)) {
+  for (const [name, shape] of [...parameterShapes(spec), ...adapterShapes(spec)]) {
     const size = shape.reduce((a, b) => a * b, 1)
     const center = name.endsWith('norm.weight') ? 1 : 0
     weights[name] = Float32Array.from({ length: size }, () => center + (random() * 2 - 1) * scale)

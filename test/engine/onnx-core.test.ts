@@ -2,7 +2,7 @@
 // turns. What it shares with every engine is tested in test/conformance.
 
 import { expect, test } from 'vitest'
-import { type DecoderSpec, parameterShapes } from '../../daemon/engine/decoder.ts'
+import { type DecoderSpec, trainableShapes } from '../../daemon/engine/decoder.ts'
 import { type Core, createCore } from '../../daemon/engine/onnx/core.ts'
 import { pack } from '../../daemon/engine/onnx/pack.ts'
 import { plan } from '../../daemon/engine/onnx/plan.ts'
@@ -11,7 +11,7 @@ import { inputsOf } from '../../daemon/engine/onnx/step.ts'
 import { buildGradient } from '../../daemon/engine/onnx/training.ts'
 import { expression } from '../../protocol/plugin/index.ts'
 import { CLIPPED, raggedGroups } from '../conformance/engine-cases.ts'
-import { FAMILIES } from '../conformance/families.ts'
+import { ADAPTED, FAMILIES } from '../conformance/families.ts'
 import { randomTokens, randomWeights, SPEC, uniform } from './model.ts'
 
 async function opened(spec: DecoderSpec, seed = 1, options = {}): Promise<Core> {
@@ -20,7 +20,7 @@ async function opened(spec: DecoderSpec, seed = 1, options = {}): Promise<Core> 
   return core
 }
 
-for (const [name, spec] of FAMILIES) {
+for (const [name, spec] of [...FAMILIES, ADAPTED]) {
   test(`every weight's gradient equals finite differences: ${name}`, async () => {
     const sequences = raggedGroups(spec, 5)
     const objective = CLIPPED
@@ -49,7 +49,7 @@ for (const [name, spec] of FAMILIES) {
     }
     const exact = await graph.run(feeds, { ...shape })
     const random = uniform(11)
-    for (const [parameter, size] of parameterShapes(spec)) {
+    for (const [parameter, size] of trainableShapes(spec)) {
       const data = weights[parameter]!
       expect(data.length).toBe(size.reduce((a, b) => a * b, 1))
       for (let probe = 0; probe < 6; probe++) {
@@ -74,7 +74,7 @@ for (const [name, spec] of FAMILIES) {
 }
 
 test('gradients are the same when layers are computed again instead of kept', async () => {
-  for (const [, spec] of FAMILIES) {
+  for (const [, spec] of [...FAMILIES, ADAPTED]) {
     const sequences = raggedGroups(spec, 5)
     const [micro] = plan(sequences, { tokens: 4096 })
     const packed = pack(sequences, micro!)

@@ -3,7 +3,7 @@
 
 import { WaggleError } from '../../../protocol/errors.ts'
 import type { Core } from '../core.ts'
-import { type DecoderSpec, parameterShapes, type Weights } from '../decoder.ts'
+import { type DecoderSpec, frozenShapes, trainableShapes, type Weights } from '../decoder.ts'
 import type { GradientReport, GradientRequest, Score, TrainRequest } from '../engine.ts'
 import { checkSequences, copyChecked } from '../inputs.ts'
 import type { Tensor, Tensorflow } from './backend.ts'
@@ -27,7 +27,9 @@ type Tensors = Record<string, Tensor>
 
 interface State {
   spec: DecoderSpec
+  /** Of what is trained. */
   shapes: Map<string, number[]>
+  frozen: Tensors
   weights: Tensors
   first: Tensors
   second: Tensors
@@ -41,7 +43,12 @@ export function createCore({ tf, microBatchTokens = 1024, now }: CoreOptions): C
     if (!state) throw new WaggleError('E_ENGINE', 'the engine holds no model yet')
     return state
   }
-  const modelOf = ({ spec, weights }: State): Model => ({ tf, spec, parameters: weights })
+  const modelOf = ({ spec, frozen, weights }: State): Model => ({
+    tf,
+    spec,
+    parameters: { ...frozen, ...weights },
+    trained: weights,
+  })
   const upload = (shapes: ReadonlyMap<string, number[]>, values: Weights): Tensors =>
     Object.fromEntries([...shapes].map(([name, shape]) => [name, tf.tensor(values[name]!, shape)]))
   const zeros = (shapes: ReadonlyMap<string, number[]>): Tensors =>
@@ -54,7 +61,7 @@ export function createCore({ tf, microBatchTokens = 1024, now }: CoreOptions): C
   const mixture = createMixture(tf)
   const release = (): void => {
     mixture.dispose()
-    if (state) tf.dispose([state.weights, state.first, state.second] as never)
+    if (state) tf.dispose([state.frozen, state.weights, state.first, state.second] as never)
     state = undefined
   }
 
@@ -111,7 +118,9 @@ export function createCore({ tf, microBatchTokens = 1024, now }: CoreOptions): C
 
   return {
     async open({ spec, weights, optimizer }) {
-      const shapes = parameterShapes(spec)
+      const shapes = trainableShapes(spec)
+      const fixed = frozenShapes(spec)
+      const frozen = copyChecked(weights, fixed, 'weights')
       const copies = copyChecked(weights, shapes, 'weights')
       const first = optimizer && copyChecked(optimizer.first, shapes, 'first moments')
       const second = optimizer && copyChecked(optimizer.second, shapes, 'second moments')
@@ -119,6 +128,7 @@ export function createCore({ tf, microBatchTokens = 1024, now }: CoreOptions): C
       state = {
         spec,
         shapes,
+        frozen: upload(fixed, frozen),
         weights: upload(shapes, copies),
         first: first ? upload(shapes, first) : zeros(shapes),
         second: second ? upload(shapes, second) : zeros(shapes),

@@ -1,14 +1,16 @@
 // A decoder written with TensorFlow.js operations, as plainly as a paper states it: no shared prefixes, no fused
 // operations, gradients by TensorFlow's own rules. That is what makes it the other engine's oracle.
 
-import { type DecoderSpec, rotaryTables } from '../decoder.ts'
+import { adapterNames, type DecoderSpec, rotaryTables } from '../decoder.ts'
 import type { Tensor, Tensorflow } from './backend.ts'
 
 export interface Model {
   tf: Tensorflow
   spec: DecoderSpec
-  /** By the names of `parameterShapes`, in its order. */
+  /** All of them by name, the adapters' among them. */
   parameters: Readonly<Record<string, Tensor>>
+  /** Those that training changes, in the order of `trainableShapes`. */
+  trained: Readonly<Record<string, Tensor>>
 }
 
 /** Keys and values of one layer, [batch, kvHeads, tokens, headWidth] each. */
@@ -55,11 +57,12 @@ export function forward(model: Model, input: DecoderInput): { hidden: Tensor; ca
     const of = (name: string): Tensor => parameters[`model.layers.${layer}.${name}.weight`]!
     const attended = attention(model, layer, norm(tf, spec, x, of('input_layernorm')), input)
     cache.push(attended.cache)
-    x = tf.add(x, linear(tf, attended.context, of('self_attn.o_proj')))
+    x = tf.add(x, project(model, layer, 'self_attn.o_proj', attended.context))
     const normed = norm(tf, spec, x, of('post_attention_layernorm'))
-    const gate = linear(tf, normed, of('mlp.gate_proj'))
-    const active = tf.mul(tf.mul(gate, tf.sigmoid(gate)), linear(tf, normed, of('mlp.up_proj')))
-    x = tf.add(x, linear(tf, active, of('mlp.down_proj')))
+    const gate = project(model, layer, 'mlp.gate_proj', normed)
+    const up = project(model, layer, 'mlp.up_proj', normed)
+    const active = tf.mul(tf.mul(gate, tf.sigmoid(gate)), up)
+    x = tf.add(x, project(model, layer, 'mlp.down_proj', active))
   }
   return { hidden: x, cache }
 }
@@ -70,22 +73,28 @@ export function unembed({ tf, spec, parameters }: Model, hidden: Tensor): Tensor
   return linear(tf, normed, parameters[spec.tiedEmbeddings ? 'model.embed_tokens.weight' : 'lm_head.weight']!)
 }
 
+/** x through a matrix of a layer, its bias and its adapter, as far as it has them. */
+function project({ tf, spec, parameters }: Model, layer: number, name: string, x: Tensor): Tensor {
+  const at = `model.layers.${layer}.${name}`
+  const plain = linear(tf, x, parameters[`${at}.weight`]!, parameters[`${at}.bias`])
+  const { a, b } = adapterNames(`${at}.weight`)
+  const [down, up] = [parameters[a], parameters[b]]
+  if (!spec.adapter || !down || !up) return plain
+  return tf.add(plain, tf.mul(linear(tf, linear(tf, x, down), up), spec.adapter.alpha / spec.adapter.rank))
+}
+
 function attention(
-  { tf, spec, parameters }: Model,
+  model: Model,
   layer: number,
   x: Tensor,
   { batch, length, cos, sin, bias, past }: DecoderInput,
 ): { context: Tensor; cache: LayerCache } {
+  const { tf, spec, parameters } = model
   const { heads, kvHeads, headWidth } = spec
   const at = `model.layers.${layer}.self_attn`
   /** [batch, count, length, headWidth] */
-  const project = (which: 'q' | 'k' | 'v', count: number): Tensor => {
-    const flat = linear(
-      tf,
-      x,
-      parameters[`${at}.${which}_proj.weight`]!,
-      parameters[`${at}.${which}_proj.bias`],
-    )
+  const byHead = (which: 'q' | 'k' | 'v', count: number): Tensor => {
+    const flat = project(model, layer, `self_attn.${which}_proj`, x)
     let out: Tensor = tf.reshape(flat, [batch, length, count, headWidth])
     if (which !== 'v') {
       if (spec.queryKeyNorm) out = norm(tf, spec, out, parameters[`${at}.${which}_norm.weight`]!)
@@ -93,11 +102,11 @@ function attention(
     }
     return tf.transpose(out, [0, 2, 1, 3])
   }
-  const queries = project('q', heads)
+  const queries = byHead('q', heads)
   const join = (before: Tensor | undefined, now: Tensor): Tensor =>
     before ? tf.concat([before, now], 2) : now
-  const keys = join(past?.[layer]?.keys, project('k', kvHeads))
-  const values = join(past?.[layer]?.values, project('v', kvHeads))
+  const keys = join(past?.[layer]?.keys, byHead('k', kvHeads))
+  const values = join(past?.[layer]?.values, byHead('v', kvHeads))
   const seen = keys.shape[2]!
   // The query heads that share a key head lie next to each other, so they are one matrix with that many more rows.
   const grouped = tf.reshape(queries, [batch, kvHeads, (heads / kvHeads) * length, headWidth])

@@ -51,7 +51,7 @@ function ofBatch(
   batch: Batch,
   tables: Tables,
 ): { gradients: Tensor[]; sums: Float32Array } {
-  const { tf, parameters } = model
+  const { tf, trained } = model
   let sums = new Float32Array()
   const loss = (): Tensor => {
     const columns = new Map<string, Tensor>(Object.entries(statistics(model, batch, temperature)))
@@ -62,7 +62,7 @@ function ofBatch(
     return tf.div(totals[0]!, denominator)
   }
   const gradients = tf.tidy(() => {
-    const inputs = Object.values(parameters)
+    const inputs = Object.values(trained)
     // Not variableGrads, which refuses a loss that depends on no weight: its gradient is zero.
     const { grads } = tf.engine().gradients(loss as never, inputs, undefined, true)
     return inputs.map((input, i) => (grads[i] as Tensor | null) ?? tf.zerosLike(input))
