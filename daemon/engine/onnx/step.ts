@@ -10,7 +10,7 @@ import type { Bindings } from './dimension.ts'
 import { applyAdamW, type Moments, squaredNorm } from './optimizer.ts'
 import { type PackedBatch, pack } from './pack.ts'
 import { type MicroBatch, plan } from './plan.ts'
-import type { Data, Runtime } from './runtime.ts'
+import type { Data, Feeds, Held, Runtime } from './runtime.ts'
 import { buildGradient } from './training.ts'
 
 export interface Trainable {
@@ -40,17 +40,40 @@ export async function trainStep(
   const started = parts.now()
   const report = await computeGradient(request, state, parts)
   const applied = report.nonFinite === undefined
-  if (applied) await applyAdamW(request.optimizer, state.steps + 1, report.gradientNorm, state, parts.runtime)
+  if (applied) applyAdamW(request.optimizer, state.steps + 1, report.gradientNorm, state)
   return { applied, ...report, seconds: (parts.now() - started) / 1000 }
 }
 
 /** Leaves the batch's gradient in `state.gradient`. */
-export async function computeGradient(
+export function computeGradient(
   request: GradientRequest,
-  state: Trainable,
+  { spec, parameters, layout, gradient }: Trainable,
+  parts: StepParts,
+): Promise<Omit<TrainReport, 'applied'>> {
+  const place: GradientPlace = {
+    views: gradient.views,
+    clear: () => gradient.flat.fill(0),
+    squaredNorm: () => squaredNorm(gradient),
+    firstNonFinite: () => firstNonFinite(layout, gradient),
+  }
+  return gradientInto(place, request, { spec, parameters }, parts)
+}
+
+/** Where a batch's gradient is left: the host's memory or the device's. */
+export interface GradientPlace {
+  /** By name. */
+  views: Readonly<Record<string, Float32Array | Held>>
+  clear(): unknown
+  squaredNorm(): number | Promise<number>
+  firstNonFinite(): string | Promise<string>
+}
+
+export async function gradientInto(
+  gradient: GradientPlace,
+  request: GradientRequest,
+  { spec, parameters }: { spec: DecoderSpec; parameters: Feeds },
   { runtime, microBatchTokens, now }: StepParts,
 ): Promise<Omit<TrainReport, 'applied'>> {
-  const { spec, layout, gradient } = state
   const { sequences, objective, temperature, denominator } = request
   const started = now()
   checkSequences(sequences, spec)
@@ -65,11 +88,11 @@ export async function computeGradient(
   )
   const into = prefixed('gradient', gradient.views)
   const common = {
-    ...state.parameters,
+    ...parameters,
     ...(accumulate ? prefixed('sofar', gradient.views) : {}),
     inverseDenominator: Float32Array.of(1 / denominator),
   }
-  if (accumulate) gradient.flat.fill(0)
+  if (accumulate) gradient.clear()
 
   const totals = new Float64Array(1 + Object.keys(objective.metrics).length)
   const counts = { completionTokens: 0, realTokens: 0, computedTokens: 0 }
@@ -89,12 +112,12 @@ export async function computeGradient(
     })
   }
 
-  const gradientNorm = Math.sqrt(await squaredNorm(gradient, runtime))
+  const gradientNorm = Math.sqrt(await gradient.squaredNorm())
   const nonFinite = !Number.isFinite(totals[0]!)
     ? 'loss'
     : Number.isFinite(gradientNorm)
       ? undefined
-      : firstNonFinite(layout, gradient)
+      : await gradient.firstNonFinite()
   const metrics = Object.keys(objective.metrics).map((name, i) => [
     name,
     totals[i + 1]! / Math.max(1, counts.completionTokens),
@@ -111,7 +134,7 @@ export async function computeGradient(
 }
 
 /** The first tensor whose own norm is not finite in single precision. */
-export function firstNonFinite({ names }: Layout, { views }: Arena): string {
+export function firstNonFinite({ names }: Layout, { views }: { views: Weights }): string {
   const overflows = (values: Float32Array): boolean =>
     !Number.isFinite(Math.fround(values.reduce((total, value) => total + value * value, 0)))
   return names.find((name) => overflows(views[name]!)) ?? 'the norm of all gradients'
@@ -127,7 +150,7 @@ export function sizesOf({ shape }: MicroBatch): Bindings {
   return { ...shape }
 }
 
-function prefixed(prefix: string, data: Weights): Weights {
+function prefixed<T>(prefix: string, data: Readonly<Record<string, T>>): Record<string, T> {
   return Object.fromEntries(Object.entries(data).map(([name, values]) => [`${prefix}.${name}`, values]))
 }
 
