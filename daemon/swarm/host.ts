@@ -3,7 +3,7 @@
 
 import { generateKeyPairFromSeed } from '@libp2p/crypto/keys'
 import { type GossipSub, gossipsub } from '@libp2p/gossipsub'
-import { type Identify, identify } from '@libp2p/identify'
+import { type Identify, identify, identifyPush } from '@libp2p/identify'
 import type { ConnectionGater, Libp2p, PeerInfo } from '@libp2p/interface'
 import { type MulticastDNSComponents, mdns } from '@libp2p/mdns'
 import { type Ping, ping } from '@libp2p/ping'
@@ -100,6 +100,8 @@ export async function createHost(options: HostOptions, by: HostCollaborators): P
     services: {
       ...(wide?.wideServices(options) as object),
       identify: identify({ maxInboundStreams: 4, maxOutboundStreams: 4 }),
+      // Tells peers when addresses change: a relay found, a laptop moved. Not part of identify.
+      ...({ identifyPush: identifyPush({ maxInboundStreams: 4, maxOutboundStreams: 4 }) } as object),
       ping: ping({ maxInboundStreams: 4 }),
       pubsub: (components) => {
         const pubsub = gossipsub(gossipOptions(options.topics))(components as never)

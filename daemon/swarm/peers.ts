@@ -18,7 +18,7 @@ export interface PeerView {
   /** Joined by a person, so redialled for ever. */
   wanted: boolean
   /** Set while connected. */
-  how?: 'direct' | 'relay' | 'mdns' | 'dht'
+  how?: 'direct' | 'relay' | 'webrtc' | 'mdns' | 'dht'
   address?: string
   rttMs?: number
   /** ms since the epoch. */
@@ -90,6 +90,7 @@ function view(record: PeerRecord, mesh: ReadonlySet<string>, by: PeersCollaborat
 }
 
 function how(address: string, { found }: PeerRecord): NonNullable<PeerView['how']> {
+  if (address.includes('/webrtc')) return 'webrtc'
   if (address.includes('/p2p-circuit')) return 'relay'
   return found === 'mdns' || found === 'dht' ? found : 'direct'
 }

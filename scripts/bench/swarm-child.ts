@@ -26,6 +26,7 @@ export type Report =
       mesh: number
       connected: number
       counters: object
+      addresses: string[]
       peers: object[]
       rss: number
       cpuMs: number
@@ -120,6 +121,7 @@ async function obey(order: Order): Promise<void> {
     mesh: peers.filter((peer) => peer.mesh).length,
     connected: swarm.counters().connected,
     counters: swarm.counters(),
+    addresses: swarm.addresses(),
     peers,
     rss: process.memoryUsage().rss,
     cpuMs: (user + system) / 1000,
