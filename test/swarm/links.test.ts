@@ -5,7 +5,7 @@ import { afterEach, expect, test } from 'vitest'
 import { type GossipGuard, gossipLink, meshPeers } from '../../daemon/swarm/gossip-internals.ts'
 import { createHost, type Host, startHost } from '../../daemon/swarm/host.ts'
 import { Links } from '../../daemon/swarm/links.ts'
-import { Prober } from '../../daemon/swarm/probe.ts'
+import { Prober, ping } from '../../daemon/swarm/probe.ts'
 import { Redial } from '../../daemon/swarm/redial.ts'
 import { freshIdentity, until, worldClock } from './helpers.ts'
 
@@ -128,13 +128,30 @@ test('a peer that dials again on a new connection supersedes its old one', async
   await before.redial.dial(id(a))
   await until('the link', () => whole(a, before))
   const [old] = a.host.getConnections(before.host.peerId)
-  // The same identity from a second process, as after a power cut, while the first connection looks alive.
+  // The same identity from a second process, as after a power cut: the first connection looks alive and says nothing.
+  old!.newStream = () => new Promise(() => {})
   before.redial.stop()
   const after = await start(identity)
   await after.redial.want(id(a), [address(a)])
   await after.redial.dial(id(a))
   await until('the old one to go', () => old!.status !== 'open', 5000)
   await until('gossip on the new one', () => whole(a, after) && whole(after, a), 15_000)
+})
+
+test('a second connection of a peer whose first one answers costs it nothing', async () => {
+  const { a, b } = await linked()
+  const [first] = a.host.getConnections(b.host.peerId)
+  // As AutoNAT does, to see whether we can be reached.
+  const second = await b.host.dial(a.host.getMultiaddrs()[0]!, { force: true })
+  await until('both', () => a.host.getConnections(b.host.peerId).length === 2)
+  // An answer on the second one only starts the wait for the first; long after it both are there.
+  await ping(second)
+  await new Promise((resolve) => setTimeout(resolve, 1000))
+  expect(first!.status).toBe('open')
+  await second.close()
+  await until('one', () => a.host.getConnections(b.host.peerId).length === 1)
+  expect(a.host.getConnections(b.host.peerId)).toEqual([first])
+  expect(whole(a, b)).toBe(true)
 })
 
 test('a connection that goes quiet is replaced by a new one, and the old one is dropped', async () => {
