@@ -50,6 +50,16 @@ const ALLOWED: Record<string, readonly string[]> = {
     'daemon/policy',
     'daemon/store',
   ],
+  // Looks at what a model does, without a node.
+  'daemon/cli/model': [
+    'protocol',
+    'daemon/cli',
+    'daemon/config',
+    'daemon/control',
+    'daemon/engine',
+    'daemon/policy',
+    'daemon/store',
+  ],
   'daemon/cli': [
     'protocol',
     'daemon/cli',

@@ -18,7 +18,12 @@ const NODE_OPTIONS: readonly Option[] = [
     summary: 'tiny, standard, large or gpu; see `waggle doctor`',
   },
   { name: 'name', value: 'NAME', key: 'node.name', summary: 'what this node calls itself' },
-  { name: 'model', value: 'DIR', key: 'model.path', summary: 'folder of the model to start from' },
+  {
+    name: 'model',
+    value: 'MODEL',
+    key: 'model.path',
+    summary: 'the model: a folder, or a name on the hub such as org/name or org/name@revision',
+  },
   {
     name: 'device',
     value: 'DEVICE',
@@ -36,6 +41,23 @@ const NODE_OPTIONS: readonly Option[] = [
   { name: 'no-swarm', key: 'swarm.enabled', sets: 'false', summary: 'train alone, with no network at all' },
   { name: 'seed', value: 'N', key: 'node.seed', summary: 'where random numbers start' },
   SET,
+]
+
+/** For commands that use a model without a node. */
+const MODEL_OPTIONS: readonly Option[] = NODE_OPTIONS.filter(({ name }) =>
+  ['model', 'device', 'threads', 'set'].includes(name),
+)
+
+const SAMPLING: readonly Option[] = [
+  {
+    name: 'temperature',
+    value: 'T',
+    summary: "0 takes the most likely token; the model's own default if left out",
+  },
+  { name: 'top-p', value: 'P', summary: 'only the most likely tokens that together have this share' },
+  { name: 'top-k', value: 'N', summary: 'only so many of the most likely tokens' },
+  { name: 'max-tokens', value: 'N', summary: 'tokens of an answer at most, 256 by default' },
+  { name: 'seed', value: 'N', summary: 'the same seed gives the same answer' },
 ]
 
 const RUN_OPTIONS: readonly Option[] = [
@@ -63,6 +85,7 @@ export const COMMANDS: readonly Command[] = [
   {
     name: 'up',
     group: 'Run',
+    stays: true,
     summary: 'start a node here and train',
     details:
       'Needs no set-up: makes an identity, loads the model and trains alone at once; peers only add. Ctrl-C saves a checkpoint and stops; a second Ctrl-C stops at once.',
@@ -78,6 +101,7 @@ export const COMMANDS: readonly Command[] = [
   {
     name: 'join',
     group: 'Run',
+    changes: true,
     summary: 'connect to a peer and learn from each other',
     details: 'If no daemon runs on this home, one is started here first, as `waggle up` does.',
     arguments: [target],
@@ -91,6 +115,7 @@ export const COMMANDS: readonly Command[] = [
   {
     name: 'stop',
     group: 'Run',
+    changes: true,
     summary: 'save a checkpoint and stop the daemon',
     options: [...REMOTE, { name: 'no-checkpoint', summary: 'do not save first' }],
     load: () => import('./commands/stop.ts'),
@@ -98,6 +123,7 @@ export const COMMANDS: readonly Command[] = [
   {
     name: 'restart',
     group: 'Run',
+    changes: true,
     summary: 'stop the daemon with a checkpoint and start it again in the background',
     options: RUN_OPTIONS,
     load: () => import('./commands/restart.ts'),
@@ -114,12 +140,14 @@ export const COMMANDS: readonly Command[] = [
   {
     name: 'top',
     group: 'Watch',
+    stays: true,
     summary: 'watch the node on a full screen',
     details: 'A client of the daemon: q leaves it and the daemon goes on.',
     options: [
       ...REMOTE,
       { name: 'ascii', summary: 'plain characters only' },
       { name: 'replay', value: 'FILE', summary: 'play a recorded run; `last` is the newest of this home' },
+      { name: 'read-only', summary: 'nothing on the screen changes the node' },
       { name: 'interval', value: 'MS', summary: 'milliseconds between pictures, from 250 (the default) up' },
     ],
     load: () => import('./commands/top.ts'),
@@ -127,6 +155,7 @@ export const COMMANDS: readonly Command[] = [
   {
     name: 'peers',
     group: 'Watch',
+    changes: ['mute', 'unmute'],
     summary: 'list peers, and what came from each; mute one, or hear it again',
     arguments: [
       { name: 'action', summary: 'list (the default), mute or unmute', choices: ['list', 'mute', 'unmute'] },
@@ -208,6 +237,7 @@ export const COMMANDS: readonly Command[] = [
   {
     name: 'pause',
     group: 'Steer',
+    changes: true,
     summary: 'stop generating and training, stay connected',
     options: REMOTE,
     load: async () => ({ run: (await import('./commands/simple.ts')).pause }),
@@ -215,6 +245,7 @@ export const COMMANDS: readonly Command[] = [
   {
     name: 'resume',
     group: 'Steer',
+    changes: true,
     summary: 'go on after a pause',
     options: REMOTE,
     load: async () => ({ run: (await import('./commands/simple.ts')).resume }),
@@ -222,6 +253,7 @@ export const COMMANDS: readonly Command[] = [
   {
     name: 'checkpoint',
     group: 'Steer',
+    changes: true,
     summary: 'save a checkpoint now',
     options: REMOTE,
     load: async () => ({ run: (await import('./commands/simple.ts')).checkpoint }),
@@ -238,6 +270,7 @@ export const COMMANDS: readonly Command[] = [
   {
     name: 'set',
     group: 'Steer',
+    changes: true,
     summary: 'change settings of the running node, until it stops',
     details:
       'Only keys that can change while a node runs; `waggle help config` marks them. Where one cannot, nothing is changed.',
@@ -251,6 +284,7 @@ export const COMMANDS: readonly Command[] = [
   {
     name: 'reload',
     group: 'Steer',
+    changes: true,
     summary: 'read the config file again, and take on what can change while the node runs',
     details: 'SIGHUP does the same. What needs a restart is named.',
     options: REMOTE,
@@ -259,6 +293,7 @@ export const COMMANDS: readonly Command[] = [
   {
     name: 'leave',
     group: 'Steer',
+    changes: true,
     summary: 'leave all peers and train on alone',
     options: REMOTE,
     load: async () => ({ run: (await import('./commands/simple.ts')).leave }),
@@ -266,19 +301,62 @@ export const COMMANDS: readonly Command[] = [
   {
     name: 'score',
     group: 'Steer',
-    summary: "what a task's verifier says about an answer",
+    summary: "what a task's verifier says about an answer, or what a model says about tokens",
     details:
-      'Works without a daemon. Without an answer it prints the question and its key; `-` reads the answer from standard input.',
+      'Works without a daemon. With a task: without an answer it prints the question and its key; `-` reads the answer from standard input. With --ids, --text or --chat: one JSON object a line in, one with `logprobs` and `entropy` (nats, one for each scored token) a line out, in the same order. The first token of --ids and --text is given and not scored. A line that is wrong ends it, with its number.',
     arguments: [
-      { name: 'task', summary: 'a task, such as basic_arithmetic', required: true },
+      { name: 'task', summary: 'a task, such as basic_arithmetic' },
       { name: 'answer', summary: 'the whole completion' },
     ],
     options: [
       { name: 'seed', value: 'N', summary: 'which prompt, 0 by default' },
       { name: 'difficulty', value: 'N', summary: "the task's own default if left out" },
+      {
+        name: 'ids',
+        value: 'FILE',
+        summary: 'lines of {"ids": [...]}; `-` is standard input; the model needs no tokenizer',
+      },
+      {
+        name: 'text',
+        value: 'FILE',
+        summary: 'lines of {"text": ...} or {"prompt": ..., "completion": ...}',
+      },
+      {
+        name: 'chat',
+        value: 'FILE',
+        summary: 'lines of {"messages": [...]}, of which the last one is scored',
+      },
+      ...MODEL_OPTIONS,
     ],
-    examples: [["waggle score base_conversion --seed 7 '<answer>1f</answer>'", 'is it right?']],
+    examples: [
+      ["waggle score base_conversion --seed 7 '<answer>1f</answer>'", 'is it right?'],
+      ['waggle score --model ./model --ids sequences.jsonl', 'log-probs of token ids'],
+    ],
     load: () => import('./commands/score.ts'),
+  },
+  {
+    name: 'generate',
+    group: 'Steer',
+    summary: 'what the model writes, once',
+    details:
+      'Works without a daemon. Without --model it is what this home has learned so far, from its newest checkpoint. A model with a chat template is asked; one without, or with --raw, goes on with the text.',
+    arguments: [{ name: 'text', summary: 'the question; `-` reads it from standard input', required: true }],
+    options: [{ name: 'raw', summary: 'go on with the text as it is' }, ...SAMPLING, ...MODEL_OPTIONS],
+    examples: [["waggle generate 'What is 3 + 4?'", 'one answer, as it is drawn']],
+    load: () => import('./commands/generate.ts'),
+  },
+  {
+    name: 'chat',
+    group: 'Steer',
+    summary: 'talk with the model',
+    details:
+      'Works without a daemon. Without --model it is what this home has learned so far, from its newest checkpoint. Ctrl-C ends an answer, /new begins anew, Ctrl-D leaves.',
+    options: [
+      { name: 'system', value: 'TEXT', summary: 'what stands before the conversation' },
+      ...SAMPLING,
+      ...MODEL_OPTIONS,
+    ],
+    load: () => import('./commands/chat.ts'),
   },
   {
     name: 'export',
@@ -297,6 +375,22 @@ export const COMMANDS: readonly Command[] = [
       ['waggle export model ./trained', "in Hugging Face's layout"],
     ],
     load: () => import('./commands/export.ts'),
+  },
+  {
+    name: 'model',
+    group: 'Set up',
+    summary: 'fetch a model from the hub, or list those that are here',
+    details:
+      "They are kept in Hugging Face's cache, which HF_HOME moves. HF_TOKEN opens gated models, HF_ENDPOINT names a mirror, HF_HUB_OFFLINE keeps from asking. Only weights, configs, tokenizers and texts are fetched, each checked against its hash; nothing in them is run.",
+    arguments: [
+      { name: 'action', summary: 'pull or list', required: true, choices: ['pull', 'list'] },
+      { name: 'name', summary: 'pull: org/name, or org/name@revision' },
+    ],
+    examples: [
+      ['waggle model pull Qwen/Qwen2.5-0.5B-Instruct', 'fetch it; what was fetched in part goes on'],
+      ['waggle up --model Qwen/Qwen2.5-0.5B-Instruct', 'fetches it, too, and trains it'],
+    ],
+    load: () => import('./commands/model.ts'),
   },
   {
     name: 'init',

@@ -1,7 +1,7 @@
 // Reads and checks the config as a whole: every problem is found in one go, with the place it comes from and what was
 // probably meant. The result is plain data.
 
-import { readFileSync } from 'node:fs'
+import { existsSync, readFileSync } from 'node:fs'
 import { basename, dirname, isAbsolute, join, resolve } from 'node:path'
 import type { z } from 'zod'
 import { WaggleError } from '../../protocol/errors.ts'
@@ -174,10 +174,14 @@ function repeatedTasks({ tasks }: Config, { originOf }: Layers): Problem[] {
   )
 }
 
-/** A path in the file is relative to the file, elsewhere to where the command was given. */
+/** `org/name` or `org/name@revision`, unless there is such a folder. */
+const ON_HUB = /^[A-Za-z0-9][\w.-]*\/[A-Za-z0-9][\w.-]*(@.*)?$/
+
+/** A path in the file is relative to the file, elsewhere to where the command was given. A name on the hub stays. */
 function modelPath(path: string, origin: string | undefined, { file, cwd, homedir }: LoadOptions): string {
   if (path === 'default' || isAbsolute(path)) return path
   if (path.startsWith('~/')) return join(homedir, path.slice(2))
   const fromFile = origin?.startsWith(`${basename(file)}:`) === true
-  return resolve(fromFile ? dirname(file) : cwd, path)
+  const folder = resolve(fromFile ? dirname(file) : cwd, path)
+  return ON_HUB.test(path) && !existsSync(folder) ? path : folder
 }

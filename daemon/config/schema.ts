@@ -33,7 +33,7 @@ const model = z.strictObject({
     .min(1)
     .default('default')
     .describe(
-      'folder with config.json, model.safetensors and tokenizer.json; "default" is the one that comes along',
+      'folder with config.json, model.safetensors and tokenizer.json, or a name on the hub: org/name or org/name@revision; "default" is the one that comes along',
     ),
   max_completion_tokens: z
     .int()
@@ -74,6 +74,12 @@ const training = z.strictObject({
   max_gradient_norm: z.number().gt(0).default(1).describe('gradients are scaled down to this global norm'),
   own_groups: z.int().min(1).max(1024).default(16).describe("this node's own groups in a batch (I)"),
   foreign_groups: z.int().min(0).max(1024).default(16).describe("peers' groups in a batch at most (J)"),
+  adaptive_sharing: z
+    .boolean()
+    .default(true)
+    .describe(
+      'lower J, down to 0, while what peers send brings less than own groups for the same compute; raise it again when it brings more',
+    ),
   minibatches: z.int().min(1).max(64).default(1).describe('optimizer steps per batch'),
   max_staleness: z
     .int()

@@ -20,6 +20,7 @@ export interface CliOptions {
   onRequest?: Io['onRequest']
   exit?: Io['exit']
   tty?: boolean
+  stdin?: Io['stdin']
   onOutput?: (all: string) => void
 }
 
@@ -36,7 +37,7 @@ export async function waggle(argv: string[], options: CliOptions = {}): Promise<
     tmpdir: tmpdir(),
     uid: process.getuid?.() ?? 0,
     platform: process.platform,
-    stdin: process.stdin,
+    stdin: options.stdin ?? process.stdin,
     stdout: {
       isTTY: options.tty === true,
       write: (text: string) => {

@@ -1,4 +1,5 @@
-// waggle score: what a task's verifier says about an answer. Works without a daemon.
+// waggle score: what a task's verifier says about an answer; or, with --ids, --text or --chat, what a model does. Works
+// without a daemon.
 
 import { text as readAll } from 'node:stream/consumers'
 import { WaggleError } from '../../../protocol/errors.ts'
@@ -9,12 +10,20 @@ import type { Context } from '../context.ts'
 
 export async function run(context: Context): Promise<number> {
   const { options, io } = context
+  if (options.ids !== undefined || options.text !== undefined || options.chat !== undefined) {
+    return await (await import('../model/score-model.ts')).scoreModel(context)
+  }
   const { TASKS } = await import('../../built-in.ts')
   const [name, given] = context.arguments
+  if (name === undefined) {
+    throw new WaggleError('E_USAGE', 'score needs a task, or --ids, --text or --chat with a file', {
+      hint: 'See `waggle help score`.',
+    })
+  }
   const task = TASKS.find((known) => known.name === name)
   if (!task) {
     const names = TASKS.map((known) => known.name)
-    throw new WaggleError('E_TASK', `there is no task "${name}".${didYouMean(name!, names)}`, {
+    throw new WaggleError('E_TASK', `there is no task "${name}".${didYouMean(name, names)}`, {
       hint: `Tasks: ${names.join(', ')}.`,
     })
   }

@@ -22,6 +22,8 @@ export type HubFetch = (url: string | URL, init?: { headers?: HeaderList }) => P
 
 const MOST_REDIRECTS = 5
 const HEADER_MS = 30_000
+/** A host that cannot be reached will hardly be in a minute. */
+const CONNECT_ATTEMPTS = 3
 const MOST_WAIT_MS = 60_000
 const BUSY = new Set([408, 429, 500, 502, 503, 504])
 
@@ -74,7 +76,7 @@ export function createHubFetch(
       } catch (cause) {
         signal?.throwIfAborted()
         if (cause instanceof WaggleError) throw cause
-        if (last) throw unreachable(url, cause)
+        if (attempt >= Math.min(attempts, CONNECT_ATTEMPTS)) throw unreachable(url, cause)
         await sleep(waitMs(attempt, null), signal)
       }
     }

@@ -1,0 +1,94 @@
+// waggle chat: a conversation with a model, in the terminal or line by line through a pipe. Works without a daemon.
+
+import { createInterface } from 'node:readline'
+import { WaggleError } from '../../../protocol/errors.ts'
+import type { Context } from '../context.ts'
+import { contextConfig } from '../load-config.ts'
+import type { ChatMessage } from '../model/answer.ts'
+import { answer } from '../model/answer.ts'
+import { loadAsked } from '../model/checkpoint.ts'
+import { openModel } from '../model/open.ts'
+import { samplingOf } from '../model/sampling-options.ts'
+
+export async function run(context: Context): Promise<number> {
+  const { options, io, say } = context
+  const { config } = contextConfig(context)
+  const { model, name } = await loadAsked(context)
+  if (!model.tokenizer.hasChatTemplate) {
+    throw new WaggleError('E_MODEL', `${name} has no chat template`, {
+      hint: 'It continues text and does not converse: try `waggle generate`.',
+    })
+  }
+  const sampling = samplingOf(context, model)
+  const opened = await openModel(config, model)
+  const terminal = io.stdin.isTTY === true && io.stdout.isTTY === true
+  say(`${name}, temperature ${sampling.temperature}, seed ${sampling.seed}`)
+  if (terminal) say('Ctrl-C ends an answer, /new begins anew, Ctrl-D leaves.')
+
+  const system = options.system as string | undefined
+  const opening: ChatMessage[] = system === undefined ? [] : [{ role: 'system', content: system }]
+  let messages = [...opening]
+  let drawn = 0
+  const lines = createInterface({
+    input: io.stdin,
+    prompt: '> ',
+    ...(terminal ? { output: process.stdout } : {}),
+  })
+  // Ctrl-C at the prompt leaves; while an answer is written, `answer` hears of it.
+  let answering = false
+  lines.on('SIGINT', () => (answering ? process.emit('SIGINT') : lines.close()))
+  const ask = () => void (terminal && lines.prompt())
+  try {
+    ask()
+    for await (const line of lines) {
+      if (line.trim() === '/new') {
+        messages = [...opening]
+      } else if (line.trim() !== '') {
+        const next: ChatMessage[] = [...messages, { role: 'user', content: line }]
+        const prompt = fitting(next, opening.length, opened.model, say)
+        if (prompt) {
+          answering = true
+          const { text, sample } = await answer({ ...prompt, sampling, drawn }, opened, context, (part) =>
+            io.stdout.write(part),
+          )
+          answering = false
+          io.stdout.write('\n')
+          drawn += sample.tokens.length
+          messages = [...prompt.messages, { role: 'assistant', content: text }]
+        }
+      }
+      ask()
+    }
+    return 0
+  } finally {
+    lines.close()
+    await opened.close()
+  }
+}
+
+/** The conversation as tokens, without its oldest turns where the context is too short for all of it. */
+function fitting(
+  messages: ChatMessage[],
+  opening: number,
+  {
+    tokenizer,
+    spec,
+  }: {
+    tokenizer: { encodeChat: (m: ChatMessage[], o: { prompt: boolean }) => Int32Array }
+    spec: { contextLength: number }
+  },
+  say: (text: string) => void,
+): { prompt: Int32Array; messages: ChatMessage[] } | undefined {
+  for (let kept = messages; ; kept = [...kept.slice(0, opening), ...kept.slice(opening + 2)]) {
+    const prompt = tokenizer.encodeChat(kept, { prompt: true })
+    // Room for an answer of some length.
+    if (prompt.length <= spec.contextLength * 0.75) {
+      if (kept.length < messages.length) say('(the oldest turns are forgotten: the context is full)')
+      return { prompt, messages: kept }
+    }
+    if (kept.length <= opening + 1) {
+      say(`that is ${prompt.length} tokens; the model's context has ${spec.contextLength}`)
+      return undefined
+    }
+  }
+}

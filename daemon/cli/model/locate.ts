@@ -1,0 +1,56 @@
+// From the config's `model.path` to a folder, for commands: fetches a model that is not here yet, with a progress bar.
+
+import { statfs } from 'node:fs/promises'
+import { setTimeout as sleepFor } from 'node:timers/promises'
+import { type CachedModel, cacheRoot, listCached } from '../../policy/sources/cache.ts'
+import { bundledModel, type FoundModel, findModel } from '../../policy/sources/find.ts'
+import type { DownloadCollaborators } from '../../policy/sources/hub.ts'
+import { nodeDisk as disk } from '../../store/node-disk.ts'
+import type { Context } from '../context.ts'
+import { createProgressBar } from './progress-bar.ts'
+
+export const fromHere: DownloadCollaborators = {
+  disk,
+  fetch: (input, init) => fetch(input, init),
+  sleep: (ms, signal) => sleepFor(ms, undefined, signal ? { signal } : {}),
+  freeBytes: (path) =>
+    statfs(path).then(
+      ({ bavail, bsize }) => bavail * bsize,
+      () => undefined,
+    ),
+}
+
+export async function locateModel(
+  context: Context,
+  reference: string,
+  { refresh = false }: { refresh?: boolean } = {},
+): Promise<FoundModel> {
+  const { io } = context
+  const bar = createProgressBar(context)
+  const stop = new AbortController()
+  const off = io.onSignal(() => stop.abort())
+  try {
+    return await findModel(
+      {
+        reference,
+        bundled: bundledModel(io.packageRoot),
+        base: io.cwd,
+        env: io.env,
+        homedir: io.homedir,
+        signal: stop.signal,
+        refresh,
+        onProgress: (progress) => bar.update(progress),
+      },
+      fromHere,
+    )
+  } finally {
+    bar.end()
+    off()
+  }
+}
+
+/** What is in the cache. */
+export async function listHere({ io }: Context): Promise<{ root: string; models: CachedModel[] }> {
+  const root = cacheRoot(io.env, io.homedir)
+  return { root, models: await listCached({ root }, { disk }) }
+}

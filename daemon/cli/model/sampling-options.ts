@@ -1,0 +1,37 @@
+// How `waggle chat` and `waggle generate` sample: as the options say, else as the model's generation_config.json
+// recommends.
+
+import { WaggleError } from '../../../protocol/errors.ts'
+import type { Sampling } from '../../engine/engine.ts'
+import { generationDefaults } from '../../policy/generation-defaults.ts'
+import type { Model } from '../../policy/model.ts'
+import type { Context } from '../context.ts'
+
+export interface Asked extends Sampling {
+  seed: number
+  maxNewTokens: number
+}
+
+const DEFAULT_TOKENS = 256
+
+export function samplingOf({ options, io }: Context, { files }: Model): Asked {
+  const number = (name: string, from: number, to: number, whole = false): number | undefined => {
+    const word = options[name] as string | undefined
+    if (word === undefined) return undefined
+    const value = word.trim() === '' ? Number.NaN : Number(word)
+    if (value >= from && value <= to && (!whole || Number.isInteger(value))) return value
+    const kind = whole ? 'a whole number' : 'a number'
+    throw new WaggleError('E_USAGE', `--${name} must be ${kind} from ${from} to ${to}, not "${word}"`)
+  }
+  const temperature = number('temperature', 0, 5)
+  const topP = number('top-p', 1e-6, 1)
+  const topK = number('top-k', 1, 2 ** 24, true)
+  return {
+    ...generationDefaults(files.generation),
+    ...(temperature === undefined ? {} : { temperature }),
+    ...(topP === undefined ? {} : { topP }),
+    ...(topK === undefined ? {} : { topK }),
+    seed: number('seed', 0, 2 ** 32 - 1, true) ?? io.clock() % 2 ** 32,
+    maxNewTokens: number('max-tokens', 1, 2 ** 20, true) ?? DEFAULT_TOKENS,
+  }
+}

@@ -1,0 +1,64 @@
+// LoRA adapters (Hu et al. 2021) as plain data: how they begin, and what a model with one is as a plain model. The
+// engine trains them; files of PEFT are read and written in peft.ts.
+
+import {
+  type AdapterSpec,
+  adapterNames,
+  adapterShapes,
+  type DecoderSpec,
+  parameterShapes,
+  type Weights,
+} from '../engine/decoder.ts'
+
+/** Uniform in [0, 1). */
+export type Random = () => number
+
+/** As PEFT begins: A uniform within ±1/sqrt(in) (Kaiming with a = sqrt 5), B zero, so that nothing changes at first. */
+export function initialAdapter(spec: DecoderSpec, random: Random): Weights {
+  const weights: Weights = {}
+  for (const [name, [rows, columns]] of adapterShapes(spec) as Map<string, [number, number]>) {
+    const values = new Float32Array(rows * columns)
+    if (name.endsWith('.lora_A.weight')) {
+      const bound = 1 / Math.sqrt(columns)
+      for (let i = 0; i < values.length; i++) values[i] = (2 * random() - 1) * bound
+    }
+    weights[name] = values
+  }
+  return weights
+}
+
+/** Spec and weights of the same function without an adapter: W + alpha / rank * B A. Other tensors are not copied. */
+export function mergeAdapter(spec: DecoderSpec, weights: Weights): { spec: DecoderSpec; weights: Weights } {
+  const { adapter, ...plain } = spec
+  if (!adapter) return { spec, weights }
+  const merged: Weights = {}
+  for (const [name, shape] of parameterShapes(plain))
+    merged[name] = mergedTensor(name, shape, weights, adapter)
+  return { spec: plain, weights: merged }
+}
+
+/** One tensor of it, so that a model can be written without holding all of it twice. */
+export function mergedTensor(
+  name: string,
+  shape: readonly number[],
+  weights: Weights,
+  { alpha, rank }: AdapterSpec,
+): Float32Array {
+  const base = weights[name]!
+  const { a, b } = adapterNames(name)
+  const [down, up] = [weights[a], weights[b]]
+  if (!down || !up) return base
+  const [rows, columns] = shape as [number, number]
+  const out = new Float32Array(base.length)
+  const row = new Float64Array(columns)
+  for (let i = 0; i < rows; i++) {
+    row.fill(0)
+    for (let r = 0; r < rank; r++) {
+      const factor = up[i * rank + r]!
+      for (let j = 0; j < columns; j++) row[j]! += factor * down[r * columns + j]!
+    }
+    const at = i * columns
+    for (let j = 0; j < columns; j++) out[at + j] = base[at + j]! + (alpha / rank) * row[j]!
+  }
+  return out
+}

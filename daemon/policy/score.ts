@@ -1,0 +1,73 @@
+// Log-probs of given token ids, for any number of sequences in bounded memory: cut into pieces and batches so that the
+// engine never holds more logits at once than the budget allows, short sequences beside short ones.
+
+import type { DecoderSpec } from '../engine/decoder.ts'
+import type { Engine, Score } from '../engine/engine.ts'
+
+export interface ScoredSequence {
+  /** Given, not scored; at least one token. */
+  conditioning: Int32Array
+  /** Scored; may be empty. */
+  completion: Int32Array
+}
+
+/** Logits and what is made of them, for one batch. */
+const LOGIT_BYTES = 512 * 1024 * 1024
+/** Arrays of the logits' size that are alive at once: the logits, their exponentials, and a spare. */
+const LOGIT_COPIES = 3
+const MOST_TOKENS = 2048
+const LEAST_TOKENS = 32
+
+/** Tokens of one batch. */
+export function batchTokens({ vocabulary }: Pick<DecoderSpec, 'vocabulary'>): number {
+  const fit = Math.floor(LOGIT_BYTES / (vocabulary * 4 * LOGIT_COPIES))
+  return Math.max(LEAST_TOKENS, Math.min(MOST_TOKENS, fit))
+}
+
+interface Piece extends ScoredSequence {
+  sequence: number
+  start: number
+}
+
+/** In the order of `sequences`; log-probs of softmax(logits), and entropies, both in nats. */
+export async function scoreSequences(
+  sequences: readonly ScoredSequence[],
+  { tokens }: { tokens: number },
+  { engine }: { engine: Pick<Engine, 'score'> },
+): Promise<Score[]> {
+  const scores = sequences.map(({ completion }) => ({
+    logprobs: new Float32Array(completion.length),
+    entropies: new Float32Array(completion.length),
+  }))
+  const pieces = sequences.flatMap((sequence, i) => piecesOf(sequence, i, tokens))
+  pieces.sort((a, b) => lengthOf(a) - lengthOf(b))
+  for (let from = 0; from < pieces.length; ) {
+    let to = from + 1
+    // Sorted, so that the next is the longest: it decides how wide all rows are.
+    while (to < pieces.length && (to + 1 - from) * lengthOf(pieces[to]!) <= tokens) to++
+    const batch = pieces.slice(from, to)
+    const done = await engine.score({ sequences: batch, temperature: 1 })
+    batch.forEach(({ sequence, start }, i) => {
+      scores[sequence]!.logprobs.set(done[i]!.logprobs, start)
+      scores[sequence]!.entropies.set(done[i]!.entropies, start)
+    })
+    from = to
+  }
+  return scores
+}
+
+/** A long completion in parts, each after all that comes before it. */
+function piecesOf({ conditioning, completion }: ScoredSequence, sequence: number, most: number): Piece[] {
+  const pieces: Piece[] = []
+  for (let start = 0; start < completion.length; start += most) {
+    const before = new Int32Array(conditioning.length + start)
+    before.set(conditioning)
+    before.set(completion.subarray(0, start), conditioning.length)
+    pieces.push({ conditioning: before, completion: completion.slice(start, start + most), sequence, start })
+  }
+  return pieces
+}
+
+function lengthOf({ conditioning, completion }: ScoredSequence): number {
+  return conditioning.length + completion.length
+}

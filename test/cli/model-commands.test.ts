@@ -1,0 +1,217 @@
+// Commands that look at a model without a node: score, generate, chat, model. On the default model, which is small.
+
+import { cp, mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { Readable } from 'node:stream'
+import { fileURLToPath } from 'node:url'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import type { Io } from '../../daemon/cli/context.ts'
+import { createCore } from '../../daemon/engine/onnx/core.ts'
+import { loadModel, type Model } from '../../daemon/policy/model.ts'
+import { nodeDisk as disk } from '../../daemon/store/node-disk.ts'
+import { startHub } from '../policy/hub-server.ts'
+import { freshHome, waggle } from './run-cli.ts'
+
+const DEFAULT = fileURLToPath(new URL('../../models/default', import.meta.url))
+let model: Model
+let folder: string
+let home: string
+
+beforeAll(async () => {
+  model = await loadModel(DEFAULT, { disk })
+  folder = await mkdtemp(join(tmpdir(), 'waggle-score-'))
+  home = freshHome()
+})
+afterAll(() => rm(folder, { recursive: true }))
+
+const lines = (text: string) =>
+  text
+    .trim()
+    .split('\n')
+    .map((line) => JSON.parse(line))
+const input = async (...rows: (object | string)[]): Promise<string> => {
+  const file = join(folder, `${Math.abs(rows.length)}-${JSON.stringify(rows).length}.jsonl`)
+  await writeFile(file, rows.map((row) => (typeof row === 'string' ? row : JSON.stringify(row))).join('\n'))
+  return file
+}
+const from = (text: string) => Readable.from([Buffer.from(text)]) as unknown as NonNullable<Io['stdin']>
+
+describe('score with a model', () => {
+  test("log-probs are the engine's own, in the order of the lines, whatever their lengths", async () => {
+    const rows = [40, 2, 1, 200, 7, 3].map((length, i) => ({
+      ids: Array.from({ length }, (_, t) => (i * 31 + t * 7) % 300),
+    }))
+    const bare = join(folder, 'bare')
+    // No tokenizer is needed.
+    for (const name of ['config.json', 'model.safetensors']) await cp(join(DEFAULT, name), join(bare, name))
+    const { status, stdout, stderr } = await waggle([
+      'score',
+      '--model',
+      bare,
+      '--ids',
+      await input(...rows),
+      '--home',
+      home,
+    ])
+    expect(stderr).toBe('')
+    expect(status).toBe(0)
+    const core = createCore({ threads: 1, now: () => 0 })
+    await core.open(model)
+    const answers = lines(stdout)
+    expect(answers).toHaveLength(rows.length)
+    for (const [i, { ids }] of rows.entries()) {
+      expect(answers[i].logprobs).toHaveLength(ids.length - 1)
+      expect(answers[i].entropy).toHaveLength(ids.length - 1)
+      if (ids.length === 1) continue
+      const [expected] = await core.score({
+        sequences: [{ conditioning: Int32Array.of(ids[0]!), completion: Int32Array.from(ids.slice(1)) }],
+        temperature: 1,
+      })
+      answers[i].logprobs.forEach((value: number, t: number) => {
+        expect(Math.abs(value - expected!.logprobs[t]!)).toBeLessThan(1e-5)
+        expect(Math.abs(answers[i].entropy[t] - expected!.entropies[t]!)).toBeLessThan(1e-5)
+      })
+    }
+    await core.close()
+  })
+
+  test('a line that is wrong is named by its number, after the answers to those before it', async () => {
+    const cases: [object | string, RegExp][] = [
+      ['{"ids": [1, 2', /line 3: .*JSON/],
+      [{ ids: 'x' }, /line 3: "ids" is missing/],
+      [{ ids: [] }, /line 3: there is no token/],
+      [{ ids: [1, 320] }, /line 3: 320 is no token id; they go from 0 to 319/],
+      [{ ids: [1, 2.5] }, /line 3: 2.5 is no token id/],
+      [{ ids: Array(600).fill(1) }, /line 3: 600 tokens; the model's context has 512/],
+      ['[1]', /line 3: it is no JSON object/],
+    ]
+    for (const [wrong, message] of cases) {
+      const file = await input({ ids: [1, 2] }, '', wrong, { ids: [3, 4] })
+      const { status, stdout, stderr } = await waggle(['score', '--ids', file, '--home', home])
+      expect(stderr).toMatch(message)
+      expect(status).toBe(2)
+      expect(lines(stdout)).toHaveLength(1)
+    }
+  })
+
+  test('text and conversations go through the tokenizer, and the ids come along', async () => {
+    const text = await waggle(['score', '--text', '-', '--home', home], {
+      stdin: from('{"text":"1 + 1 = 2"}\n{"prompt":"1 + 1","completion":" = 2"}\n'),
+    })
+    const [whole, part] = lines(text.stdout)
+    const ids = [...model.tokenizer.encode('1 + 1 = 2')]
+    expect(whole.ids).toEqual(ids.slice(1))
+    expect(part.ids).toEqual([...model.tokenizer.encode(' = 2')])
+    expect(part.logprobs.at(-1)).toBeCloseTo(whole.logprobs.at(-1), 4)
+
+    const messages = [
+      { role: 'user', content: '1+1?' },
+      { role: 'assistant', content: '<answer>2</answer>' },
+    ]
+    const chat = await waggle(['score', '--chat', await input({ messages }), '--home', home])
+    expect(lines(chat.stdout)[0].ids).toEqual([
+      ...model.tokenizer.encodeCompletion('<answer>2</answer>', 'stop'),
+    ])
+    const last = await waggle([
+      'score',
+      '--chat',
+      await input({ messages: messages.slice(0, 1) }),
+      '--home',
+      home,
+    ])
+    expect(last.stderr).toMatch(/line 1: the last message must be the assistant's/)
+  })
+
+  test('one way of giving lines at a time, and a file that is there', async () => {
+    expect((await waggle(['score', '--ids', 'a', '--text', 'b', '--home', home])).stderr).toMatch(
+      /one of --ids/,
+    )
+    expect((await waggle(['score', '--ids', '/nowhere', '--home', home])).stderr).toMatch(
+      /cannot read \/nowhere/,
+    )
+    expect((await waggle(['score', '--home', home])).stderr).toMatch(/score needs a task, or --ids/)
+  })
+})
+
+describe('generate and chat', () => {
+  test('the same seed gives the same answer, drawn as it is written', async () => {
+    const ask = (...more: string[]) =>
+      waggle(['generate', 'What is 3 + 4?', '--seed', '5', '--max-tokens', '16', '--home', home, ...more])
+    const first = await ask()
+    expect(first.status).toBe(0)
+    const json = JSON.parse((await ask('--json')).stdout)
+    expect(first.stdout.trim()).toBe(json.text.trim())
+    expect(json.ids.length).toBe(json.logprobs.length)
+    expect(json.ids.length).toBeLessThanOrEqual(16)
+  })
+
+  test('a conversation keeps what was said, through a pipe as well', async () => {
+    const { status, stdout, stderr } = await waggle(
+      ['chat', '--temperature', '0', '--max-tokens', '12', '--home', home],
+      { stdin: from('What is 2 + 2?\nWhat is 2 + 2?\n/new\nWhat is 2 + 2?\n') },
+    )
+    expect(status).toBe(0)
+    expect(stderr).toMatch(/temperature 0/)
+    const greedy = JSON.parse(
+      (
+        await waggle([
+          'generate',
+          'What is 2 + 2?',
+          '--temperature',
+          '0',
+          '--max-tokens',
+          '12',
+          '--json',
+          '--home',
+          home,
+        ])
+      ).stdout,
+    )
+    const answer = greedy.text
+    expect(stdout.startsWith(answer)).toBe(true)
+    // After /new the model is asked as at first.
+    expect(stdout.trimEnd().endsWith(answer.trimEnd())).toBe(true)
+  })
+
+  test('options that make no sense are refused', async () => {
+    for (const [option, value] of [
+      ['temperature', 'hot'],
+      ['top-p', '2'],
+      ['top-k', '1.5'],
+      ['max-tokens', '0'],
+    ]) {
+      const { status, stderr } = await waggle(['generate', 'x', `--${option}`, value!, '--home', home])
+      expect(stderr).toMatch(new RegExp(`--${option} must be`))
+      expect(status).toBe(2)
+    }
+  })
+})
+
+test('a model by name is fetched with progress, listed, and scored with', async () => {
+  const files: Record<string, Buffer> = {}
+  const { readFile } = await import('node:fs/promises')
+  for (const name of ['config.json', 'model.safetensors', 'tokenizer.json', 'tokenizer_config.json'])
+    files[name] = await readFile(join(DEFAULT, name))
+  const hub = await startHub(files)
+  try {
+    const env = { HF_HOME: join(folder, 'hf'), HF_ENDPOINT: hub.endpoint }
+    expect((await waggle(['model', 'list', '--home', home], { env })).stderr).toMatch(/no models in/)
+    const pulled = await waggle(['model', 'pull', 'org/tiny', '--home', home], { env, tty: true })
+    expect(pulled.stdout).toMatch(/snapshots/)
+    expect(pulled.stderr).toMatch(/\[#+\] 100 %/)
+    expect((await waggle(['model', 'list', '--home', home], { env })).stdout).toMatch(
+      /org\/tiny +main +c0ffee0000 .* whole/,
+    )
+    const before = hub.requests.length
+    const scored = await waggle(
+      ['score', '--model', 'org/tiny', '--ids', await input({ ids: [1, 2, 3] }), '--home', home],
+      { env },
+    )
+    expect(lines(scored.stdout)[0].logprobs).toHaveLength(2)
+    expect(hub.requests).toHaveLength(before)
+    expect((await waggle(['model', 'pull', '--home', home], { env })).stderr).toMatch(/needs a name/)
+  } finally {
+    await hub.close()
+  }
+})
