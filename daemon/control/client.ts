@@ -166,17 +166,28 @@ function fromBody({ code, message, hint }: ErrorBody): WaggleError {
 
 async function text(response: IncomingMessage): Promise<string> {
   let all = ''
-  response.setEncoding('utf8')
-  for await (const chunk of response) all += chunk
+  for await (const chunk of chunks(response)) all += chunk
   return all
 }
 
 async function* lines(response: IncomingMessage): AsyncGenerator<string> {
   let rest = ''
-  response.setEncoding('utf8')
-  for await (const chunk of response as AsyncIterable<string>) {
+  for await (const chunk of chunks(response)) {
     const parts = (rest + chunk).split('\n')
     rest = parts.pop()!
     for (const part of parts) if (part !== '') yield part
+  }
+}
+
+async function* chunks(response: IncomingMessage): AsyncGenerator<string> {
+  response.setEncoding('utf8')
+  try {
+    yield* response as AsyncIterable<string>
+  } catch (cause) {
+    if ((cause as NodeJS.ErrnoException).code !== 'ECONNRESET') throw cause
+    throw new WaggleError('E_CONTROL', 'the daemon hung up in the middle of its answer', {
+      hint: 'See `waggle status`, and the log, for what it does now.',
+      cause,
+    })
   }
 }
