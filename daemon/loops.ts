@@ -14,6 +14,7 @@ import type { TaskBook } from './rollout/tasks.ts'
 import type { Waker } from './rollout/waker.ts'
 import type { Pool } from './store/pool.ts'
 import { draftOf, type Swarm } from './swarm/index.ts'
+import { createLearner, type Learner, type LearnerState } from './trainer/learner.ts'
 import { runTrainLoop } from './trainer/loop.ts'
 
 /** Groups of each origin that are kept at most. */
@@ -42,13 +43,25 @@ export interface LoopsParts {
   /** Number of the next round of prompts. */
   nextRound(): number
   save(): Promise<unknown>
+  /** As LearnerParts' restore, less the groups. */
+  restore(before: number): Promise<{ step: number } | undefined>
+  /** Of the learner, from the checkpoint that the node continues. */
+  restored?: LearnerState | undefined
   /** Makes checkpoints that were asked for from outside. */
   serveRequests(): Promise<void>
   isPaused(): boolean
 }
 
-/** Starts them all. Calling the result ends them, each at a point where nothing is half done. */
-export function startLoops({ config, self, seed }: LoopsOptions, parts: LoopsParts): () => Promise<void> {
+export interface Loops {
+  learner: Learner
+  /** Ends them, each at a point where nothing is half done. */
+  end(): Promise<void>
+}
+
+/** Of old rounds in what an own group takes to make. */
+const FADE = 0.9
+
+export function startLoops({ config, self, seed }: LoopsOptions, parts: LoopsParts): Loops {
   // Read when used, since these may change while the node runs: see config/live.ts.
   const { policy, tasks, pool, swarm, journal, changed, isPaused, now, monotonic, sleep } = parts
   const ending = new AbortController()
@@ -62,6 +75,51 @@ export function startLoops({ config, self, seed }: LoopsOptions, parts: LoopsPar
         where: ({ group, uses }) => uses === 0 && hasSignal(group),
       })
       .map(({ group }) => group)
+
+  /** Seconds of recent rounds, and own groups with a signal that came of them. */
+  const generation = { seconds: 0, groups: 0 }
+  const learner = createLearner(
+    {
+      get sizes() {
+        return { own: config.training.own_groups, foreign: config.training.foreign_groups }
+      },
+      get minibatches() {
+        return config.training.minibatches
+      },
+      get warmUpSteps() {
+        return config.training.warm_up_steps
+      },
+      temperature: config.rollout.temperature,
+      get optimizer() {
+        return {
+          learningRate: config.training.learning_rate,
+          beta1: 0.9,
+          beta2: 0.99,
+          epsilon: 1e-8,
+          weightDecay: config.training.weight_decay,
+          maxGradientNorm: config.training.max_gradient_norm,
+        }
+      },
+      self,
+      adaptive: config.training.adaptive_sharing,
+      restored: parts.restored,
+    },
+    {
+      policy,
+      host: parts.host,
+      random: (stream) => randomStream(seed, stream),
+      cost: ({ author, groups, seconds }) =>
+        seconds + (author === undefined ? (groups * generation.seconds) / Math.max(1, generation.groups) : 0),
+      peers: () => swarm?.counters().connected ?? 0,
+      onFinding: (finding) => journal.finding(finding, policy.reference().version),
+      async restore(before) {
+        const restored = await parts.restore(before)
+        // What the policy of the bad steps wrote is not to teach the next ones.
+        if (restored) pool.evict(({ origin, uses }) => origin === 'own' && uses === 0)
+        return restored
+      },
+    },
+  )
 
   const publish = async (group: Group): Promise<void> => {
     try {
@@ -91,12 +149,16 @@ export function startLoops({ config, self, seed }: LoopsOptions, parts: LoopsPar
       roundRandom: () => randomStream(seed, `round/${parts.nextRound()}`),
       async onGroup(group) {
         journal.group(group, 'own')
+        learner.ownGroup(group)
         if (!hasSignal(group)) return
+        generation.groups += 1
         if (pool.add(group, 'own')) changed.wake()
         await publish(group)
       },
       onRound(round) {
         journal.telemetry.round(round)
+        generation.seconds = FADE * generation.seconds + round.seconds
+        generation.groups *= FADE
         journal.recover('sampling')
       },
       onError: journal.fail('sampling'),
@@ -106,37 +168,14 @@ export function startLoops({ config, self, seed }: LoopsOptions, parts: LoopsPar
 
   const training = runTrainLoop(
     {
-      get sizes() {
-        return { own: config.training.own_groups, foreign: config.training.foreign_groups }
-      },
-      get minibatches() {
-        return config.training.minibatches
-      },
-      get warmUpSteps() {
-        return config.training.warm_up_steps
-      },
-      temperature: config.rollout.temperature,
-      get optimizer() {
-        return {
-          learningRate: config.training.learning_rate,
-          beta1: 0.9,
-          beta2: 0.99,
-          epsilon: 1e-8,
-          weightDecay: config.training.weight_decay,
-          maxGradientNorm: config.training.max_gradient_norm,
-        }
-      },
-      self,
-    },
-    {
       ...shared,
+      learner,
       waiting: () => ({ own: waitingFor('own'), foreign: waitingFor('foreign') }),
       take(groups) {
         const ids = groups.map(({ id }) => id)
         parts.showcase.used(ids)
         pool.markUsed(ids, policy.reference().version)
       },
-      random: (stream) => randomStream(seed, stream),
       async onStep(report) {
         journal.recover('training')
         journal.step(report)
@@ -169,13 +208,23 @@ export function startLoops({ config, self, seed }: LoopsOptions, parts: LoopsPar
             },
             maxNewTokens: config.model.max_completion_tokens,
           },
-          { ...shared, onEvaluation: journal.evaluation, onError: journal.fail('evaluation') },
+          {
+            ...shared,
+            onEvaluation(evaluation) {
+              journal.evaluation(evaluation)
+              learner.evaluation(evaluation.accuracy, evaluation.prompts)
+            },
+            onError: journal.fail('evaluation'),
+          },
           ending.signal,
         )
       : undefined
 
-  return async () => {
-    ending.abort()
-    await Promise.allSettled([generating, training, evaluating])
+  return {
+    learner,
+    async end() {
+      ending.abort()
+      await Promise.allSettled([generating, training, evaluating])
+    },
   }
 }

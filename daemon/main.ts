@@ -38,7 +38,8 @@ import { nodeDisk as disk } from './store/node-disk.ts'
 import { createPool } from './store/pool.ts'
 import { createStepSeries } from './store/records.ts'
 import { loadIdentity, openSwarm } from './swarm/index.ts'
-import { createCheckpointRequests, restoreNode, saveNode } from './trainer/checkpointing.ts'
+import { createCheckpointRequests, restoreBefore, restoreNode, saveNode } from './trainer/checkpointing.ts'
+import type { Learner } from './trainer/learner.ts'
 
 const VERSION = '0.1.0'
 
@@ -194,12 +195,20 @@ export const runNode: RunNode = async ({ config, readConfig, paths, signal, onPr
 
     // ── Checkpoints ─────────────────────────────────────────────────────────
     let rounds = restored?.state.rounds ?? 0
+    let learner: Learner | undefined
     const save = async (): Promise<CheckpointInfo> => {
       const { version, lineage } = policy.reference()
       // A database that cannot be written now is tried again by itself, and is no reason to do without a checkpoint.
       await pool.flush().then(() => journal.recover('store'), journal.fail('store'))
       const saved = await saveNode(
-        { version, lineage, rounds, counters: { ...telemetry.counters }, spec: model.spec },
+        {
+          version,
+          lineage,
+          rounds,
+          counters: { ...telemetry.counters },
+          learner: learner?.state(),
+          spec: model.spec,
+        },
         { trainer, checkpoints },
       )
       const info = checkpointInfo(saved)
@@ -213,7 +222,7 @@ export const runNode: RunNode = async ({ config, readConfig, paths, signal, onPr
     let stopping = false
     /** Settings that were changed while it runs. */
     const laidOver: Record<string, string> = {}
-    const endLoops = startLoops(
+    const loops = startLoops(
       { config, self, seed },
       {
         policy,
@@ -229,11 +238,19 @@ export const runNode: RunNode = async ({ config, readConfig, paths, signal, onPr
         sleep,
         nextRound: () => rounds++,
         save,
+        restored: restored?.state.learner,
+        async restore(before) {
+          const ids = { lineage: model.digest, spec: model.spec }
+          const earlier = await restoreBefore(before, ids, { checkpoints, disk })
+          await policy.goBack(earlier?.policy ?? { weights: model.weights })
+          return { step: earlier?.state.version ?? 0 }
+        },
         serveRequests: requests.serve,
         isPaused: () => paused,
       },
     )
-    closers.push(endLoops)
+    learner = loops.learner
+    closers.push(loops.end)
 
     // ── Control ─────────────────────────────────────────────────────────────
     let diskFreeBytes: number | undefined
@@ -278,6 +295,7 @@ export const runNode: RunNode = async ({ config, readConfig, paths, signal, onPr
         events,
         showcase,
         pool: () => pool.counts(),
+        sharing: () => loops.learner.sharing(),
         now,
         state: () => {
           if (stopping) return { state: 'STOPPING' }
@@ -329,7 +347,7 @@ export const runNode: RunNode = async ({ config, readConfig, paths, signal, onPr
         async stop({ checkpoint }) {
           stopping = true
           events.emit({ type: 'state', state: 'STOPPING' })
-          await endLoops()
+          await loops.end()
           requests.refuse(new WaggleError('E_CONTROL', 'the node is stopping'))
           // A checkpoint that cannot be made is no reason to stay: the one before it is still there.
           const failed = checkpoint ? await save().then(() => undefined, asError) : undefined

@@ -6,6 +6,7 @@ import type { Group } from '../../protocol/train/index.ts'
 import type { PluginTrouble } from '../host/host.ts'
 import type { StepSeries } from '../store/records.ts'
 import type { SwarmEvent } from '../swarm/index.ts'
+import type { Finding } from '../trainer/learner.ts'
 import type { StepReport } from '../trainer/loop.ts'
 import type { EventLog } from './event-log.ts'
 import type { Showcase } from './showcase.ts'
@@ -26,6 +27,8 @@ export interface Journal {
   group(group: Group, origin: 'own' | 'foreign'): void
   step(report: StepReport): void
   evaluation(evaluation: Evaluation): void
+  /** What the learner saw and acted on. */
+  finding(finding: Finding, step: number): void
   checkpoint(checkpoint: CheckpointInfo): void
   plugin(trouble: PluginTrouble): void
   swarm(event: Exclude<SwarmEvent, { type: 'group' }>): void
@@ -82,13 +85,6 @@ export async function createJournal(
       const clipped = Object.entries(report.metrics).filter(([name]) => /\.clip_(low|high|dual)$/.test(name))
       const clippedShare = clipped.reduce((sum, [, share]) => sum + share, 0)
       telemetry.step({ ...report, ...report.watched, clippedShare }, training.learning_rate)
-      if (report.skipped.length > 0) {
-        telemetry.alert({
-          level: 'warning',
-          key: 'non-finite',
-          message: `step ${report.step}: not applied, ${report.skipped[0]} was not finite`,
-        })
-      }
       const { reward } = telemetry.training(report.step)
       const metrics: Record<string, number> = {
         ...report.metrics,
@@ -106,6 +102,26 @@ export async function createJournal(
       }
       events.emit({ type: 'step', step: report.step, version: report.step, metrics })
       steps.append(report.step, { time: now(), ...metrics })
+    },
+
+    finding(finding, step) {
+      events.emit({ ...finding, step })
+      if (finding.type !== 'guard') return
+      telemetry.guard(finding.guard)
+      // Guards that act by the step are counted; what a person should know of is an alert.
+      const level = {
+        'roll-back': 'failure',
+        canary: 'warning',
+        entropy: 'warning',
+        'not finite': 'warning',
+      } as const
+      const { guard, message } = finding
+      if (guard in level)
+        telemetry.alert({
+          level: level[guard as keyof typeof level],
+          key: guard,
+          message: `step ${step}: ${message}`,
+        })
     },
 
     evaluation(evaluation) {

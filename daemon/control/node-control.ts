@@ -9,6 +9,7 @@ import type {
   JoinResult,
   PeerInfo,
   ReconfigureResult,
+  SharingInfo,
   Snapshot,
   StateWord,
   SwarmInfo,
@@ -40,6 +41,7 @@ export interface NodeParts {
   events: EventLog
   showcase: Showcase
   pool(): { own: number; foreign: number }
+  sharing(): SharingInfo | undefined
   now(): number
   /** Word and line on what the node is doing. */
   state(): { state: StateWord; detail?: string }
@@ -100,6 +102,7 @@ export function createNodeControl(facts: NodeFacts, parts: NodeParts): NodeContr
       const { version, lineage, tokenizer } = reference()
       const counters = swarm?.counters()
       const diskFreeBytes = parts.diskFree()
+      const sharing = parts.sharing()
       return {
         v: API_VERSION,
         time: parts.now(),
@@ -115,6 +118,7 @@ export function createNodeControl(facts: NodeFacts, parts: NodeParts): NodeContr
           refused: { ...counters?.refused },
         }),
         swarm: swarmInfo(),
+        ...(sharing ? { sharing } : {}),
         ...(telemetry.lastCheckpoint ? { checkpoint: telemetry.lastCheckpoint } : {}),
         machine: {
           rssBytes: process.memoryUsage.rss(),

@@ -52,6 +52,8 @@ export interface Telemetry {
   checkpoint(checkpoint: CheckpointInfo): void
   alert(alert: Omit<Alert, 'time'>): void
   clearAlert(key: string): void
+  /** A guard of the trainer has acted. */
+  guard(name: string): void
   readonly counters: Counters
   training(step: number): TrainingInfo
   rollouts(rest: Pick<RolloutInfo, 'pool' | 'received' | 'verified' | 'refused'>): RolloutInfo
@@ -78,6 +80,7 @@ export function createTelemetry(history: TelemetryHistory, { now }: { now: () =>
   const rewards: SeriesPoint[] = [...(history.rewards ?? [])].slice(-MAX_SERIES)
   const evaluations: Evaluation[] = [...(history.evaluations ?? [])].slice(-MAX_EVALUATIONS)
   const alerts: Alert[] = []
+  const guards: Record<string, number> = {}
   const generation: { at: number; tokens: number }[] = []
   const trained: { at: number; tokens: number }[] = []
   const counters: Counters = { generated: 0, published: 0, trainedOwn: 0, trainedForeign: 0 }
@@ -155,6 +158,10 @@ export function createTelemetry(history: TelemetryHistory, { now }: { now: () =>
       if (known >= 0) alerts.splice(known, 1)
     },
 
+    guard(name) {
+      guards[name] = (guards[name] ?? 0) + 1
+    },
+
     training(step) {
       const generated = rate(generation)
       const trainRate = rate(trained)
@@ -163,6 +170,7 @@ export function createTelemetry(history: TelemetryHistory, { now }: { now: () =>
       for (const { task, rewards: values } of recent) tasks.set(task, [...(tasks.get(task) ?? []), ...values])
       return {
         step,
+        ...(Object.keys(guards).length === 0 ? {} : { guards }),
         ...(reward === undefined ? {} : { reward }),
         ...(rewards.length === 0 ? {} : { rewardSeries: rewards }),
         ...(tasks.size === 0

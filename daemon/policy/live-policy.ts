@@ -16,6 +16,8 @@ export interface LivePolicy {
   reference(): PolicyReference
   /** After so many optimizer steps: the trainer's weights go to the sampler as the next version. */
   advance(steps: number): Promise<void>
+  /** Takes on earlier weights as the next version: versions never go back, so that ages keep their meaning. */
+  goBack(state: Pick<PolicyState, 'weights' | 'optimizer'>): Promise<void>
   close(): Promise<void>
 }
 
@@ -51,6 +53,13 @@ export async function openPolicy(
       const done = sampler.setWeights(updated)
       version += steps
       await done
+    },
+    async goBack({ weights: earlier, optimizer }) {
+      await Promise.all([
+        trainer.open({ spec, weights: earlier, ...(optimizer ? { optimizer } : {}) }),
+        sampler.setWeights(earlier),
+      ])
+      version += 1
     },
     async close() {
       await Promise.all([sampler.close(), trainer.close()])

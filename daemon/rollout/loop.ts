@@ -57,7 +57,11 @@ export async function runRolloutLoop(
     try {
       const started = by.monotonic()
       const random = by.roundRandom()
-      const asks = await by.host.select(view, options.groupsPerRound, by.policy.reference().version)
+      const asks = await by.host.select(
+        view,
+        Math.min(options.groupsPerRound, options.maxWaiting - by.waiting()),
+        by.policy.reference().version,
+      )
       const round = await generateRound(
         {
           asks,

@@ -56,6 +56,8 @@ export interface Checkpoints {
   save(request: SaveRequest): Promise<Checkpoint>
   /** The newest one that verifies; undefined only if none was ever made here. */
   latest(): Promise<Checkpoint | undefined>
+  /** All that verify, oldest first. */
+  list(): Promise<Checkpoint[]>
   /** Removes those made after `sequence`: going back to an earlier one must survive a restart. */
   discardAfter(sequence: number): Promise<void>
 }
@@ -177,6 +179,16 @@ export async function createCheckpoints(
           hint: 'Restore the folder from a backup, or move it away to start again from the base model.',
           data: { directory, reasons },
         })
+      }),
+
+    list: () =>
+      guard('the checkpoints cannot be listed', async () => {
+        const found: Checkpoint[] = []
+        for (const { name } of (await folders()).reverse()) {
+          const manifest = await verify(name)
+          if (typeof manifest !== 'string') found.push(checkpoint(name, manifest))
+        }
+        return found
       }),
 
     discardAfter: (sequence) =>

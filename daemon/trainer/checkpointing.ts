@@ -8,6 +8,7 @@ import type { PolicyState } from '../policy/live-policy.ts'
 import { encodeSafetensors, openWeights, type TensorSource } from '../policy/safetensors.ts'
 import type { Checkpoint, Checkpoints } from '../store/checkpoints.ts'
 import type { Disk } from '../store/disk.ts'
+import type { LearnerState } from './learner.ts'
 
 export interface NodeState {
   version: number
@@ -15,6 +16,8 @@ export interface NodeState {
   /** Rounds of prompts asked since the lineage's start: where the sampling seeds go on. */
   rounds: number
   counters: Record<string, number>
+  /** Who is set aside; absent in checkpoints of before there was such a thing. */
+  learner?: LearnerState | undefined
 }
 
 const WEIGHTS = 'model.safetensors'
@@ -27,6 +30,7 @@ export async function saveNode(
     lineage,
     rounds,
     counters,
+    learner,
     spec,
   }: Omit<NodeState, 'optimizerSteps'> & { lineage: string; spec: DecoderSpec },
   { trainer, checkpoints }: { trainer: Engine; checkpoints: Checkpoints },
@@ -35,7 +39,7 @@ export async function saveNode(
   const shapes = parameterShapes(spec)
   const tensors = (prefix: string, values: Weights): Record<string, TensorSource> =>
     Object.fromEntries([...shapes].map(([name, shape]) => [prefix + name, { shape, data: values[name]! }]))
-  const state: NodeState = { version, optimizerSteps: optimizer.steps, rounds, counters }
+  const state: NodeState = { version, optimizerSteps: optimizer.steps, rounds, counters, learner }
   return checkpoints.save({
     step: version,
     policyVersion: version,
@@ -91,6 +95,22 @@ export interface Restored {
   checkpoint: Checkpoint
   policy: PolicyState
   state: NodeState
+}
+
+/**
+ * What to go back to when the last steps were bad: the newest checkpoint that is no younger than `before`, or the oldest
+ * there is. Younger ones are removed, so that a restart does not go back to them. Undefined if there is none.
+ */
+export async function restoreBefore(
+  before: number,
+  { lineage, spec }: { lineage: string; spec: DecoderSpec },
+  by: { checkpoints: Checkpoints; disk: Disk },
+): Promise<Restored | undefined> {
+  const all = await by.checkpoints.list()
+  const chosen = all.findLast(({ manifest }) => manifest.step <= before) ?? all[0]
+  if (!chosen) return undefined
+  await by.checkpoints.discardAfter(chosen.manifest.sequence)
+  return restoreNode({ lineage, spec }, by)
 }
 
 /** The newest checkpoint that verifies, if there is any. Throws E_CHECKPOINT if it belongs to another model. */

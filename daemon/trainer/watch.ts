@@ -5,6 +5,12 @@
 import { type Expression, expression } from '../../protocol/plugin/index.ts'
 import type { TrainReport } from '../engine/engine.ts'
 
+/** Of a report, what is summed up here. */
+export type Measured = Pick<
+  TrainReport,
+  'loss' | 'metrics' | 'completionTokens' | 'realTokens' | 'computedTokens' | 'seconds'
+>
+
 export interface Watched {
   /** Nats per token. */
   entropy: number
@@ -30,15 +36,34 @@ export function watched(): Record<string, Expression> {
     'watch.known': known,
     'watch.weight': weight,
     'watch.weightSquared': mul(weight, weight),
+    'watch.behaviour': mul(known, column('behaviour')),
     'watch.k3': mul(known, sub(sub(ratio(gap, 0), 1), gap)),
     'watch.foreign': column('foreign'),
     'watch.staleness': column('staleness'),
   }
 }
 
+/** Means over the tokens whose sampler is known, from a report's metrics; undefined where there are none. */
+export function reportedOf(
+  metrics: Readonly<Record<string, number>>,
+): { weight: number; behaviour: number; entropy: number } | undefined {
+  const known = metrics['watch.known'] ?? 0
+  if (!(known > 0)) return undefined
+  return {
+    weight: metrics['watch.weight']! / known,
+    behaviour: metrics['watch.behaviour']! / known,
+    entropy: metrics['watch.entropy'] ?? 0,
+  }
+}
+
+/** Kish's, as a share of the tokens whose sampler is known; undefined where there are none. */
+export function effectiveSampleSize(metrics: Readonly<Record<string, number>>): number | undefined {
+  const known = metrics['watch.known'] ?? 0
+  return known > 0 ? metrics['watch.weight']! ** 2 / (metrics['watch.weightSquared']! * known) : undefined
+}
+
 export interface Summary {
   loss: number
-  gradientNorm: number
   watched: Watched
   metrics: Record<string, number>
   realTokens: number
@@ -46,12 +71,12 @@ export interface Summary {
   seconds: number
 }
 
-/** Token-weighted means over a batch's optimizer steps; the gradient norm is the largest. */
-export function summarize(reports: readonly TrainReport[]): Summary {
+/** Token-weighted means over all parts of a batch's optimizer steps. */
+export function summarize(reports: readonly Measured[]): Summary {
   const total = reports.reduce((sum, { completionTokens }) => sum + completionTokens, 0)
-  const mean = (read: (report: TrainReport) => number): number =>
+  const mean = (read: (report: Measured) => number): number =>
     reports.reduce((sum, report) => sum + read(report) * report.completionTokens, 0) / Math.max(1, total)
-  const add = (read: (report: TrainReport) => number): number =>
+  const add = (read: (report: Measured) => number): number =>
     reports.reduce((sum, report) => sum + read(report), 0)
   const all: Record<string, number> = {}
   for (const name of Object.keys(reports[0]?.metrics ?? {}))
@@ -60,11 +85,10 @@ export function summarize(reports: readonly TrainReport[]): Summary {
   const known = of('known')
   return {
     loss: mean(({ loss }) => loss),
-    gradientNorm: Math.max(0, ...reports.map(({ gradientNorm }) => gradientNorm)),
     watched: {
       entropy: of('entropy'),
       mismatchKl: known > 0 ? of('k3') / known : 0,
-      effectiveSampleSize: known > 0 ? of('weight') ** 2 / (of('weightSquared') * known) : 0,
+      effectiveSampleSize: effectiveSampleSize(all) ?? 0,
       knownShare: known,
       foreignShare: of('foreign'),
       staleness: of('staleness'),

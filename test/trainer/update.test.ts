@@ -1,4 +1,5 @@
 import { expect, test } from 'vitest'
+import type { Weights } from '../../daemon/engine/decoder.ts'
 import type { Engine } from '../../daemon/engine/engine.ts'
 import { type Core, createCore } from '../../daemon/engine/onnx/core.ts'
 import { assembleObjective } from '../../daemon/host/objective.ts'
@@ -30,15 +31,29 @@ async function open(): Promise<{ core: Core; engine: Engine }> {
   const engine = {
     train: (request) => core.train(request),
     score: (request) => core.score(request),
+    gradient: (request) => core.gradient(request),
+    keep: (request) => core.keep(request),
+    descend: (request) => core.descend(request),
   } as Partial<Engine> as Engine
   return { core, engine }
 }
 
-const options = { temperature: 1, minibatches: 1, optimizer: ADAMW, self: 'me', lineage: 'a', version: 3 }
+const options = {
+  temperature: 1,
+  minibatches: 1,
+  optimizer: ADAMW,
+  self: 'me',
+  lineage: 'a',
+  version: 3,
+  learnForeign: true,
+  compare: false,
+  isBelieved: () => true,
+  allowance: () => 1,
+}
 const random = randomStream(1, 'test')
 
 test('leaving out the scoring pass changes nothing: the first step of a batch has a ratio of one', async () => {
-  const groups = [group([1, 0, 0], { seed: 1 }), group([1, 1, 0], { seed: 2, author: 'peer' })]
+  const groups = [group([1, 0, 0], { seed: 1 }), group([1, 1, 0], { seed: 2 })]
   const advantages = [
     [1.2, -0.6, -0.6],
     [0.5, 0.5, -1],
@@ -119,12 +134,84 @@ test('what a trainer must watch is measured on the batch', async () => {
 test('tokens whose sampler is unknown do not move the weights by default', async () => {
   const { core, engine } = await open()
   const before = core.weights()
-  await update([group([1, 0], { author: 'peer', known: false })], [[1, -1]], options, {
+  const own = group([1, 0])
+  const advantages = [
+    [0, 0],
+    [1, -1],
+  ]
+  const groups = [own, group([1, 0], { author: 'peer', known: false })]
+  await update(groups, advantages, options, { engine, objective, random })
+  expect(core.weights()).toEqual(before)
+})
+
+test('the gradient of peers is no longer than the own one, whatever their advantages are', async () => {
+  const groups = [
+    group([1, 0], { seed: 1 }),
+    ...['a', 'b'].map((author) => group([1, 0], { seed: 2, author })),
+  ]
+  const run = async (allowance: number, learnForeign = true) => {
+    const { core, engine } = await open()
+    const before = core.weights() as Weights
+    const given = { ...options, learnForeign, allowance: () => allowance }
+    const huge = [
+      [0.1, -0.1],
+      [1e6, -1e6],
+      [1e6, -1e6],
+    ]
+    const { parts } = await update(groups, huge, given, { engine, objective, random })
+    return { parts, before, after: core.weights() as Weights }
+  }
+  const { parts } = await run(1)
+  const [own, ...foreign] = parts
+  expect(foreign.map(({ author }) => author)).toEqual(['a', 'b'])
+  const applied = foreign.map(({ scale, gradientNorm }) => scale * gradientNorm)
+  for (const norm of applied) expect(norm).toBeLessThanOrEqual(own!.gradientNorm * 1.0001)
+  // Both peers wrote the same, so their norms add up.
+  expect(applied[0]! + applied[1]!).toBeCloseTo(own!.gradientNorm, 4)
+  const [, less] = (await run(0.1)).parts
+  expect(less!.scale * less!.gradientNorm).toBeCloseTo(0.1 * own!.gradientNorm, 5)
+  const looked = await run(1, false)
+  expect(looked.parts.map(({ scale }) => scale)).toEqual([1, 0, 0])
+  expect(looked.parts[1]!.wouldScale).toBeGreaterThan(0)
+  const { core, engine } = await open()
+  await update(groups.slice(0, 1), [[0.1, -0.1]], options, { engine, objective, random })
+  expect(looked.after).toEqual(core.weights())
+})
+
+test("a peer's part that is not finite, or rests on a few tokens, is left out and the rest is learnt", async () => {
+  const { core, engine } = await open()
+  const liar = group([1, 0, 1, 0, 1, 0], { seed: 3, author: 'liar' })
+  // One token that was all but impossible at the peer, by its own report: all the weight is on it.
+  liar.rollouts[0]!.behaviourLogprobs![0] = -19
+  const broken = group([1, 0], { seed: 4, author: 'broken' })
+  broken.rollouts[0]!.behaviourLogprobs![0] = Number.NaN
+  const before = core.weights()
+  const advantages = [
+    [1, -1],
+    [1, -1, 1, -1, 1, -1],
+    [1, -1],
+  ]
+  const { parts, steps } = await update([group([1, 0]), liar, broken], advantages, options, {
     engine,
     objective,
     random,
   })
-  expect(core.weights()).toEqual(before)
+  expect(parts.map(({ author, leftOut }) => [author, leftOut])).toEqual([
+    [undefined, undefined],
+    ['liar', 'effective sample size'],
+    ['broken', 'not finite'],
+  ])
+  expect(steps).toBe(1)
+  expect(core.weights()).not.toEqual(before)
+})
+
+test('log-probs that are not believed count as unknown', async () => {
+  const { engine } = await open()
+  const groups = [group([1, 0]), group([1, 0], { author: 'liar' })]
+  const given = { ...options, isBelieved: () => false }
+  const advantages = groups.map(() => [1, -1])
+  const { parts } = await update(groups, advantages, given, { engine, objective, random })
+  expect(parts.map(({ metrics }) => metrics['watch.known'])).toEqual([1, 0])
 })
 
 test('minibatches are separate steps, of whole groups, against the policy at the start', async () => {

@@ -1,0 +1,80 @@
+// The guards of a run: they look at every step and every fresh reward, cut spikes, and say when training must go back to
+// the last good checkpoint. They decide; the learner acts.
+
+import { createCanary } from './canary.ts'
+import { createEntropyWatch } from './entropy.ts'
+import { createNormGuard } from './gradient-norm.ts'
+
+/** Something that a guard saw. `rollBack`: what was learnt lately is not to be kept. */
+export interface Alarm {
+  guard: 'gradient spike' | 'not finite' | 'entropy' | 'canary'
+  message: string
+  rollBack: boolean
+}
+
+export interface Guards {
+  /** The largest gradient norm that the next step may have. */
+  normLimit(): number
+  step(seen: { gradientNorm: number; entropy: number; skipped: readonly string[] }): Alarm[]
+  ownGroup(reward: number): Alarm[]
+  evaluation(accuracy: number, prompts: number): Alarm[]
+  /** After a roll-back: what was seen since belongs to weights that are gone. */
+  reset(): void
+}
+
+/** So many skipped steps among so many are no accident. */
+const SKIPPED = 3
+const AMONG = 20
+
+export function createGuards(): Guards {
+  let norms = createNormGuard()
+  let entropies = createEntropyWatch()
+  let canary = createCanary()
+  let lately: boolean[] = []
+
+  return {
+    normLimit: () => norms.limit(),
+
+    step({ gradientNorm, entropy, skipped }) {
+      const alarms: Alarm[] = []
+      lately = [...lately, skipped.length > 0].slice(-AMONG)
+      if (skipped.length > 0) {
+        const often = lately.filter(Boolean).length
+        alarms.push({
+          guard: 'not finite',
+          message: `${skipped[0]} was not finite, the step was not taken${often > 1 ? ` (${often} of the last ${lately.length})` : ''}`,
+          rollBack: often >= SKIPPED,
+        })
+        return alarms
+      }
+      const limit = norms.limit()
+      if (norms.observe(gradientNorm)) {
+        alarms.push({
+          guard: 'gradient spike',
+          message: `a gradient of norm ${gradientNorm.toPrecision(3)} was cut to ${limit.toPrecision(3)}`,
+          rollBack: false,
+        })
+      }
+      const odd = entropies.observe(entropy)
+      if (odd !== undefined) alarms.push({ guard: 'entropy', message: odd, rollBack: true })
+      return alarms
+    },
+
+    ownGroup(reward) {
+      const fallen = canary.ownGroup(reward)
+      return fallen === undefined ? [] : [{ guard: 'canary', message: fallen, rollBack: true }]
+    },
+
+    evaluation(accuracy, prompts) {
+      const fallen = canary.evaluation(accuracy, prompts)
+      return fallen === undefined ? [] : [{ guard: 'canary', message: fallen, rollBack: true }]
+    },
+
+    reset() {
+      norms = createNormGuard()
+      entropies = createEntropyWatch()
+      canary = createCanary()
+      lately = []
+    },
+  }
+}

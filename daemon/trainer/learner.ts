@@ -1,0 +1,301 @@
+// One node's learning, step by step: which groups make the next batch, the update, and what follows from it: how many
+// foreign groups the next one has, whose groups are set aside, and whether to go back to the last good checkpoint.
+// No loop and no clock: the train loop drives it in a daemon, experiments drive many of them in one process.
+
+import type { SharingInfo } from '../../protocol/api/index.ts'
+import type { BatchView, Random } from '../../protocol/plugin/index.ts'
+import { type Group, hasSignal } from '../../protocol/train/index.ts'
+import type { TrainRequest } from '../engine/engine.ts'
+import type { Host } from '../host/host.ts'
+import type { LivePolicy } from '../policy/live-policy.ts'
+import { type Authors, createAuthors, type SetAside } from './authors.ts'
+import { chooseBatch } from './batch.ts'
+import { type Alarm, createGuards } from './guards/index.ts'
+import { createRollBacks, type RollBackPlan } from './roll-back.ts'
+import { createJudge, type PartProgress } from './sharing/judge.ts'
+import { type PartReport, type UpdateReport, update } from './update.ts'
+import { reportedOf } from './watch.ts'
+
+/** Read when used, except for the last two: they may change while the node runs. */
+export interface LearnerOptions {
+  /** I, and J at most. */
+  sizes: { own: number; foreign: number }
+  minibatches: number
+  temperature: number
+  /** With the learning rate after the warm-up. */
+  optimizer: TrainRequest['optimizer']
+  /** Optimizer steps over which the learning rate rises linearly. */
+  warmUpSteps: number
+  /** This node's peer ID. */
+  self: string
+  /** False keeps J at its most, whatever the comparison says. */
+  adaptive: boolean
+  restored?: LearnerState | undefined
+}
+
+/** What a checkpoint keeps of it. */
+export interface LearnerState {
+  setAside: SetAside[]
+}
+
+/** Something that was seen and acted on. */
+export type Finding =
+  | { type: 'guard'; guard: string; message: string; peers?: string[] }
+  | ({ type: 'sharing'; before: number; foreign: number } & Pick<
+      SharingInfo,
+      'verdict' | 'effect' | 'low' | 'high'
+    >)
+
+export interface LearnerParts {
+  policy: LivePolicy
+  host: Host
+  random(stream: string): Random
+  /** Compute that a part of an update took, own groups' generation included; in any unit that is the same for all. */
+  cost(part: PartReport): number
+  /** Peers that might send groups. */
+  peers(): number
+  onFinding(finding: Finding): void
+  /** Goes back to a checkpoint that is no younger than a version, or the oldest there is, and drops own groups since. */
+  restore(before: number): Promise<{ step: number } | undefined>
+}
+
+export interface Batch {
+  groups: Group[]
+  learnForeign: boolean
+  compare: boolean
+}
+
+export interface StepReport extends UpdateReport {
+  step: number
+  own: number
+  /** Learnt from; those that were only looked at are in `probed`. */
+  foreign: number
+  probed: number
+  /** Groups that plugins dropped. */
+  dropped: number
+  rollouts: number
+  /** Versions between a group's making and its use, one per group. */
+  ages: number[]
+  pluginMetrics: Record<string, number>
+  /** Groups by author. */
+  authors: Record<string, number>
+  /** Set when the step ended in going back to a checkpoint. */
+  rolledBack?: boolean
+}
+
+export interface Learner {
+  /** The next batch, while there are enough own groups. */
+  choose(waiting: { own: readonly Group[]; foreign: readonly Group[] }): Batch | undefined
+  /** Undefined when plugins left nothing to train on. */
+  train(batch: Batch): Promise<StepReport | undefined>
+  /** A fresh own group, of whatever signal. */
+  ownGroup(group: Group): void
+  evaluation(accuracy: number, prompts: number): void
+  /** Undefined until a peer's group has come in. */
+  sharing(): SharingInfo | undefined
+  state(): LearnerState
+}
+
+const UNIT = 'of the progress that the same compute on own groups brings'
+
+export function createLearner(options: LearnerOptions, parts: LearnerParts): Learner {
+  const { policy, host } = parts
+  const authors: Authors = createAuthors({ restored: options.restored?.setAside ?? [] })
+  const judge = createJudge({
+    get limit() {
+      return options.sizes.foreign
+    },
+    adaptive: options.adaptive,
+  })
+  const guards = createGuards()
+  const rollBacks = createRollBacks({ authors, judge, guards, restore: parts.restore })
+  let hasMet = false
+  /** Alarms that came between two steps. */
+  let pending: Alarm[] = []
+
+  const tell = (alarms: readonly Alarm[]): void => {
+    for (const { guard, message } of alarms) parts.onFinding({ type: 'guard', guard, message })
+  }
+
+  const afterUpdate = (report: UpdateReport, learnt: boolean): void => {
+    const [mine, theirs] = [
+      report.parts.filter(({ author }) => author === undefined),
+      report.parts.filter(({ author }) => author !== undefined),
+    ]
+    const own = progressOf(mine, parts.cost)
+    const foreign = progressOf(theirs, parts.cost)
+    const ownNorm = Math.max(...mine.map(({ gradientNorm }) => gradientNorm), 1e-30)
+    for (const part of theirs) {
+      const author = part.author!
+      if (part.leftOut !== undefined) {
+        parts.onFinding({
+          type: 'guard',
+          guard: part.leftOut,
+          message: `a peer's groups were left out of a step: ${LEFT_OUT[part.leftOut]}`,
+          peers: [author],
+        })
+      }
+      const gain = progressOf([part], parts.cost)
+      const findings = authors.observe(author, {
+        gain: gain && judge.scaled(gain),
+        own: own && judge.scaled(own),
+        norm: (part.scale * finite(part.gradientNorm)) / ownNorm,
+        reported: reportedOf(part.metrics),
+      })
+      for (const { kind, reason } of findings)
+        parts.onFinding({ type: 'guard', guard: kind, message: reason, peers: [author] })
+    }
+    authors.tick(Math.max(parts.peers(), new Set(theirs.map(({ author }) => author)).size))
+    const change = own && foreign ? judge.observe(own, foreign, learnt) : undefined
+    if (!own || !foreign) judge.spent(report.parts.reduce((sum, part) => sum + parts.cost(part), 0))
+    if (change) {
+      const { verdict, effect, low, high } = judge.state
+      parts.onFinding({
+        type: 'sharing',
+        ...change,
+        verdict,
+        ...(effect === undefined ? {} : { effect }),
+        ...(low === undefined ? {} : { low }),
+        ...(high === undefined ? {} : { high }),
+      })
+    }
+  }
+
+  const goBack = async (alarm: Alarm, version: number): Promise<boolean> => {
+    const plan: RollBackPlan | undefined = await rollBacks.handle(alarm, version)
+    if (plan)
+      parts.onFinding({ type: 'guard', guard: 'roll-back', message: plan.message, peers: plan.authors })
+    return plan?.restored ?? false
+  }
+
+  return {
+    choose(waiting) {
+      const { foreign, learn, compare } = judge.next()
+      const usable = waiting.foreign.filter(({ author }) => !authors.isSetAside(author))
+      hasMet ||= waiting.foreign.length > 0
+      const { version } = policy.reference()
+      const groups = chooseBatch(
+        { own: waiting.own, foreign: usable },
+        { own: options.sizes.own, foreign },
+        parts.random(`batch/${version}`),
+      )
+      return groups && { groups, learnForeign: learn, compare: compare && hasMet }
+    },
+
+    async train({ groups: chosen, learnForeign, compare }) {
+      const { lineage, tokenizer, version } = policy.reference()
+      const alarms = pending
+      pending = []
+      tell(alarms)
+      const urgent = alarms.find(({ rollBack }) => rollBack)
+      if (urgent && (await goBack(urgent, version))) return undefined
+
+      const view: BatchView = { lineage, tokenizer, version, self: options.self }
+      const groups = (await host.group([...chosen], view, version)).filter(hasSignal)
+      const own = groups.filter(({ author }) => author === options.self).length
+      if (own === 0) return undefined
+      const advantages = await host.advantage(groups, version)
+      const { optimizer } = options
+      const report = await update(
+        groups,
+        advantages,
+        {
+          temperature: options.temperature,
+          minibatches: options.minibatches,
+          optimizer: {
+            ...optimizer,
+            learningRate:
+              optimizer.learningRate * Math.min(1, (version + 1) / Math.max(1, options.warmUpSteps)),
+            maxGradientNorm: Math.min(optimizer.maxGradientNorm, guards.normLimit()),
+          },
+          self: options.self,
+          lineage,
+          version,
+          isBelieved: authors.isBelieved,
+          allowance: authors.allowance,
+          learnForeign,
+          compare,
+        },
+        { engine: policy.trainer, objective: host.objective, random: parts.random(`minibatches/${version}`) },
+      )
+      await policy.advance(report.steps)
+      const step = policy.reference().version
+      await host.commit({ step, metrics: report.metrics })
+      afterUpdate(report, learnForeign)
+      rollBacks.batch(
+        groups.flatMap(({ author }) => (learnForeign && author !== options.self ? [author] : [])),
+      )
+      const seen = guards.step({ ...report, entropy: report.watched.entropy })
+      tell(seen)
+      const bad = seen.find(({ rollBack }) => rollBack)
+      const rolledBack = bad ? await goBack(bad, step) : false
+      return {
+        ...report,
+        step: policy.reference().version,
+        own,
+        foreign: learnForeign ? groups.length - own : 0,
+        probed: learnForeign ? 0 : groups.length - own,
+        dropped: chosen.length - groups.length,
+        rollouts: groups.reduce((total, { rollouts }) => total + rollouts.length, 0),
+        ages: groups.map((group) => Math.max(0, version - group.bornVersion)),
+        pluginMetrics: host.takeMetrics(),
+        authors: countBy(groups.map(({ author }) => author)),
+        ...(rolledBack ? { rolledBack } : {}),
+      }
+    },
+
+    ownGroup({ rollouts }) {
+      const mean = rollouts.reduce((sum, { reward }) => sum + reward, 0) / Math.max(1, rollouts.length)
+      pending.push(...guards.ownGroup(mean))
+    },
+
+    evaluation(accuracy, prompts) {
+      pending.push(...guards.evaluation(accuracy, prompts))
+    },
+
+    sharing: () =>
+      hasMet
+        ? {
+            ...judge.state,
+            unit: UNIT,
+            own: options.sizes.own,
+            limit: options.sizes.foreign,
+            contributors: authors.contributors(),
+          }
+        : undefined,
+
+    state: () => ({ setAside: authors.save() }),
+  }
+}
+
+const LEFT_OUT: Record<NonNullable<PartReport['leftOut']>, string> = {
+  'not finite': 'their gradient was not finite',
+  'effective sample size': 'nearly all of their weight was on a few tokens',
+}
+
+/** Sum over parts; undefined while there is no compass, or nothing to sum. */
+function progressOf(
+  parts: readonly PartReport[],
+  cost: (part: PartReport) => number,
+): PartProgress | undefined {
+  if (parts.length === 0) return undefined
+  let total = { gain: 0, cost: 0 }
+  for (const part of parts) {
+    if (part.along === undefined && part.leftOut === undefined) return undefined
+    total = {
+      gain: total.gain + (part.leftOut === undefined ? part.along! * part.wouldScale : 0),
+      cost: total.cost + cost(part),
+    }
+  }
+  return total
+}
+
+function finite(value: number): number {
+  return Number.isFinite(value) ? value : 0
+}
+
+function countBy(names: readonly string[]): Record<string, number> {
+  const counts: Record<string, number> = {}
+  for (const name of names) counts[name] = (counts[name] ?? 0) + 1
+  return counts
+}

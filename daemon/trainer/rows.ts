@@ -1,0 +1,77 @@
+// Groups as an engine trains on them: one row a rollout with the columns that objectives read, apart for this node and
+// for each peer.
+
+import type { Advantages } from '../../protocol/plugin/index.ts'
+import type { Group } from '../../protocol/train/index.ts'
+import type { TrainSequence } from '../engine/engine.ts'
+
+export interface Row extends TrainSequence {
+  columns: Record<string, Float32Array | number>
+}
+
+export interface RowOptions {
+  /** This node's peer ID and policy, to tell own tokens from foreign ones and their age. */
+  self: string
+  lineage: string
+  version: number
+  /** False for an author whose log-probs are taken as if there were none. */
+  isBelieved(author: string): boolean
+}
+
+/** All that one author wrote in a batch. */
+export interface AuthorRows {
+  author: string
+  /** Rows by group. */
+  groups: Row[][]
+}
+
+/** Larger advantages are cut: an estimator that divides by a tiny spread must not own the batch. */
+const LARGEST_ADVANTAGE = 10
+
+/** Own rows first, then each peer's, in order of appearance. */
+export function rowsByAuthor(
+  groups: readonly Group[],
+  advantages: Advantages,
+  options: RowOptions,
+): { own: Row[][]; foreign: AuthorRows[] } {
+  const own: Row[][] = []
+  const foreign = new Map<string, Row[][]>()
+  groups.forEach((group, g) => {
+    const rows = group.rollouts.map((_, r) => rowOf(group, r, advantages[g]![r]!, options))
+    if (group.author === options.self) own.push(rows)
+    else foreign.set(group.author, [...(foreign.get(group.author) ?? []), rows])
+  })
+  return { own, foreign: [...foreign].map(([author, rows]) => ({ author, groups: rows })) }
+}
+
+function rowOf(
+  group: Group,
+  index: number,
+  advantage: number | Float32Array,
+  { self, lineage, version, isBelieved }: RowOptions,
+): Row {
+  const { tokens, behaviourLogprobs, segments } = group.rollouts[index]!
+  const foreign = group.author !== self
+  const staleness = new Float32Array(tokens.length)
+  for (const segment of segments) {
+    const age =
+      group.policy.lineage === lineage && !foreign ? version - segment.version : version - group.bornVersion
+    staleness.fill(Math.max(0, age), segment.start, segment.start + segment.length)
+  }
+  const known = behaviourLogprobs !== undefined && (!foreign || isBelieved(group.author))
+  return {
+    conditioning: group.conditioning,
+    completion: tokens,
+    columns: {
+      advantage: typeof advantage === 'number' ? bounded(advantage) : advantage.map(bounded),
+      behaviour: known ? behaviourLogprobs : 0,
+      known: known ? 1 : 0,
+      staleness,
+      foreign: foreign ? 1 : 0,
+    },
+  }
+}
+
+function bounded(advantage: number): number {
+  return Math.max(-LARGEST_ADVANTAGE, Math.min(LARGEST_ADVANTAGE, advantage))
+}

@@ -1,0 +1,173 @@
+// Is sharing helping? Compares, update by update, the progress that foreign groups bring with what own groups bring for
+// the same compute, and says how many foreign groups a batch should have.
+//
+// Progress of a part of an update is how far its gradient, as scaled into the step, goes the way of the compass: the
+// running mean of what this node's own rollouts of earlier updates asked for, on prompts that none of the compared
+// parts has seen, in the metric in which the optimizer steps. That is the first-order gain in this node's own objective,
+// measured on own rollouts that were held out from what is judged. Both sides of a pair come from the same update,
+// so what changes with time falls away. Figures are scaled by the size of earlier ones alone, which keeps them
+// comparable over a run and the interval valid. While J > 0 a comparison costs an inner product; at J = 0 a few
+// groups are looked at without being learnt from, for no more than a set share of compute.
+
+import type { SharingVerdict } from '../../../protocol/api/index.ts'
+import { addPair, meanInterval, noPairs, type Pairs, ratioInterval } from './interval.ts'
+
+export interface JudgeOptions {
+  /** J at most. */
+  limit: number
+  /** False keeps J at its limit, whatever is found. */
+  adaptive: boolean
+  /** Share of compute that may go into groups that are only looked at. */
+  probeShare?: number
+}
+
+/** One part of an update. */
+export interface PartProgress {
+  /** Along the compass, times what the part was scaled with. */
+  gain: number
+  /** Seconds, or any other measure of compute that is the same for all parts. */
+  cost: number
+}
+
+export interface SharingChange {
+  before: number
+  foreign: number
+}
+
+export interface Judge {
+  /** Foreign groups for the next batch, and whether they are only to be looked at. */
+  next(): { foreign: number; learn: boolean; compare: boolean }
+  /** After an update that had foreign groups. Tells if J changed. */
+  observe(own: PartProgress, foreign: PartProgress, learnt: boolean): SharingChange | undefined
+  /** After any other update. */
+  spent(cost: number): void
+  /** Own progress in the unit of pairs, for comparisons with single authors. */
+  scaled(part: PartProgress): number | undefined
+  /** No foreign groups for so many updates, then one level up from none. */
+  coolDown(updates: number): SharingChange | undefined
+  readonly state: JudgeState
+}
+
+export interface JudgeState {
+  foreign: number
+  verdict: SharingVerdict
+  effect?: number
+  low?: number
+  high?: number
+  comparisons: number
+  needed: number
+  cost: number
+}
+
+const ALPHA = 0.05
+/** Fewer comparisons give no verdict, however clear: the first few have a compass of hardly any rollouts. */
+const NEEDED = 12
+/** A comparison starts anew after so many, since a policy in training changes. */
+const EPOCH = 400
+/** Closer to 0 than this, an effect is none. */
+const NEGLIGIBLE = 0.1
+
+/** What J can be, as shares of its limit. */
+const LEVELS = [0, 0.25, 0.5, 1]
+
+/** Options are read when used: the limit may change while the node runs. */
+export function createJudge(options: JudgeOptions): Judge {
+  const { adaptive, probeShare = 0.08 } = options
+  const foreignAt = (at: number): number => Math.ceil(LEVELS[at]! * options.limit)
+  let level = LEVELS.length - 1
+  let pairs: Pairs = noPairs()
+  let scale: number | undefined
+  let resting = 0
+  let total = 0
+  let probes = 0
+  /** What the last epoch that came to an end said, until the new one knows. */
+  let earlier: Pick<JudgeState, 'verdict' | 'effect' | 'low' | 'high'> = { verdict: 'not yet known' }
+
+  const judge = (): typeof earlier => {
+    if (pairs.count < NEEDED) return { verdict: 'not yet known' }
+    const difference = meanInterval(pairs, 1, ALPHA)
+    const ratio = ratioInterval(pairs, ALPHA)
+    const figures = ratio && {
+      effect: ratio.value - 1,
+      ...(Number.isFinite(ratio.low) ? { low: ratio.low - 1 } : {}),
+      ...(Number.isFinite(ratio.high) ? { high: ratio.high - 1 } : {}),
+    }
+    const isNone = ratio !== undefined && ratio.low - 1 > -NEGLIGIBLE && ratio.high - 1 < NEGLIGIBLE
+    const verdict: SharingVerdict =
+      difference.low > 0
+        ? 'helps'
+        : difference.high < 0
+          ? 'hurts'
+          : isNone
+            ? 'no difference'
+            : 'not yet known'
+    return { verdict, ...figures }
+  }
+  const restart = (): void => {
+    earlier = judge()
+    pairs = noPairs()
+  }
+  const move = (to: number): SharingChange | undefined => {
+    const before = foreignAt(level)
+    level = Math.max(0, Math.min(LEVELS.length - 1, to))
+    restart()
+    return foreignAt(level) === before ? undefined : { before, foreign: foreignAt(level) }
+  }
+
+  return {
+    next() {
+      const { limit } = options
+      const foreign = resting > 0 ? 0 : foreignAt(level)
+      if (foreign > 0) return { foreign, learn: true, compare: true }
+      const mayProbe = limit > 0 && resting === 0 && probes <= probeShare * total
+      return { foreign: mayProbe ? Math.max(1, Math.ceil(limit / 4)) : 0, learn: false, compare: limit > 0 }
+    },
+
+    observe(mine, foreign, learnt) {
+      if (resting > 0) resting -= 1
+      total += mine.cost + foreign.cost
+      if (!learnt) probes += foreign.cost
+      const [x, y] = [foreign.gain / foreign.cost, mine.gain / mine.cost]
+      if (!Number.isFinite(x) || !Number.isFinite(y)) return undefined
+      const unit = scale
+      scale = unit === undefined ? Math.abs(y) : 0.9 * unit + 0.1 * Math.abs(y)
+      if (unit === undefined || !(unit > 0)) return undefined
+      addPair(pairs, x / unit, y / unit)
+      if (!adaptive) {
+        if (pairs.count >= EPOCH) restart()
+        return undefined
+      }
+      const { verdict } = judge()
+      if (verdict === 'hurts' && level > 0) return move(level - 1)
+      if (verdict === 'helps' && level < LEVELS.length - 1) return move(level + 1)
+      if (pairs.count >= EPOCH) restart()
+      return undefined
+    },
+
+    spent(cost) {
+      if (resting > 0) resting -= 1
+      total += cost
+    },
+
+    scaled({ gain, cost }) {
+      return scale !== undefined && scale > 0 ? gain / cost / scale : undefined
+    },
+
+    coolDown(updates) {
+      resting = updates
+      return move(Math.min(level, 1))
+    },
+
+    get state() {
+      const now = judge()
+      const told = now.verdict === 'not yet known' && now.effect === undefined ? earlier : now
+      return {
+        foreign: resting > 0 ? 0 : foreignAt(level),
+        ...told,
+        comparisons: pairs.count,
+        needed: NEEDED,
+        cost: total > 0 ? probes / total : 0,
+      }
+    },
+  }
+}
