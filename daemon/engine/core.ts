@@ -31,8 +31,8 @@ export interface Core {
   keep(request: { to: 'main' | 'side'; scale: number }): Promise<void>
   descend(request: DescentRequest): Promise<DescentReport>
   /** A copy, which the caller may keep or transfer. */
-  weights(): Weights
-  setWeights(weights: Weights): void
-  optimizer(): OptimizerState
+  weights(): Weights | Promise<Weights>
+  setWeights(weights: Weights): void | Promise<void>
+  optimizer(): OptimizerState | Promise<OptimizerState>
   close(): Promise<void>
 }

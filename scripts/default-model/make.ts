@@ -180,7 +180,7 @@ await mkdir(flags.out, { recursive: true })
 const write = (name: string, content: string | Uint8Array): Promise<void> =>
   writeFile(join(flags.out, name), content)
 const pieces: Uint8Array[] = []
-const weights = core.weights()
+const weights = await core.weights()
 const tensors = Object.fromEntries(
   [...parameterShapes(spec)].map(([name, shape]) => [name, { shape, data: weights[name]! }]),
 )

@@ -69,10 +69,13 @@ test.each(['backend-wasm', 'nothing'])('no call leaves a tensor behind, without 
     await core.train({ ...step, objective: { loss: mul(column('logprob'), 1e38), metrics: {} } })
     await failing({ objective: { loss: column('absent'), metrics: {} } })
     await failing({ objective: { loss: { op: 'cube', of: 1 } as never, metrics: {} } })
-    core.setWeights(core.weights())
+    await core.setWeights(await core.weights())
     expect(tf.memory().numTensors).toBe(held)
   }
-  core.setWeights({ ...core.weights(), 'model.norm.weight': new Float32Array(SPEC.width).fill(Number.NaN) })
+  await core.setWeights({
+    ...(await core.weights()),
+    'model.norm.weight': new Float32Array(SPEC.width).fill(Number.NaN),
+  })
   const samples = [{ prompt: Int32Array.of(1), seed: 1 }]
   await expect(
     core.generate({ samples, maxNewTokens: 4, temperature: 1, stopTokens: [] }, () => false),

@@ -4,22 +4,21 @@
 import { WaggleError } from '../../../protocol/errors.ts'
 import type { Core } from '../core.ts'
 import { frozenShapes, trainableShapes } from '../decoder.ts'
-import type { Score } from '../engine.ts'
-import { checkSequences, checkTensors, holdFrozen } from '../inputs.ts'
+import { checkTensors, holdFrozen } from '../inputs.ts'
 import { copyArena, createArena, fillArena, layoutOf } from './arena.ts'
 import { generate } from './generate.ts'
 import { createHostCache } from './host-cache.ts'
-import { createMixture, type Mixture } from './mixture.ts'
-import { pack } from './pack.ts'
-import { plan } from './plan.ts'
+import { createMixture, hostAlgebra, type Mixture } from './mixture.ts'
+import type { Provider } from './provider.ts'
 import { createRuntime, type Runtime } from './runtime.ts'
-import { inputsOf, sizesOf, type Trainable, trainStep } from './step.ts'
-import { buildScore } from './training.ts'
+import { score } from './score.ts'
+import { type Trainable, trainStep } from './step.ts'
 
 export type { Core }
 
 export interface CoreOptions {
   threads: number
+  provider?: Provider
   /** Tokens, padding included, in a micro-batch: small enough for activations to stay in the processor's cache. */
   microBatchTokens?: number
   maxSessions?: number
@@ -30,8 +29,14 @@ export interface CoreOptions {
 /** Only an engine that trains holds gradients and moments; they are made at its first step. */
 type State = Omit<Trainable, 'gradient' | 'moments'> & Partial<Pick<Trainable, 'gradient' | 'moments'>>
 
-export function createCore({ threads, microBatchTokens = 2048, maxSessions = 48, now }: CoreOptions): Core {
-  const runtime: Runtime = createRuntime({ threads, maxSessions })
+export function createCore({
+  threads,
+  provider = 'cpu',
+  microBatchTokens = 2048,
+  maxSessions = 48,
+  now,
+}: CoreOptions): Core {
+  const runtime: Runtime = createRuntime({ threads, maxSessions, provider })
   let state: State | undefined
   let mixture: Mixture | undefined
 
@@ -72,31 +77,19 @@ export function createCore({ threads, microBatchTokens = 2048, maxSessions = 48,
       }
     },
 
-    async generate(request, isAborted) {
+    async generate(request, isAborted, onToken) {
       const { spec, parameters } = opened()
       return generate(request, {
         spec,
         createCache: (sizes) => createHostCache({ spec, ...sizes }, { runtime, weights: parameters }),
         isAborted,
+        onToken,
       })
     },
 
-    async score({ sequences, temperature }) {
+    async score(request) {
       const { spec, parameters } = opened()
-      const scores: Score[] = new Array(sequences.length)
-      checkSequences(sequences, spec)
-      const graph = await runtime.compile('score', () => buildScore(spec))
-      for (const batch of plan(sequences, { tokens: microBatchTokens })) {
-        const packed = pack(sequences, batch)
-        const out = await graph.run({ ...parameters, ...inputsOf(packed, temperature) }, sizesOf(batch))
-        for (const { member, start, length } of packed.rows) {
-          scores[member] = {
-            logprobs: out.logprob!.slice(start, start + length),
-            entropies: out.entropy!.slice(start, start + length),
-          }
-        }
-      }
-      return scores
+      return score(request, { spec, parameters }, { runtime, microBatchTokens })
     },
 
     async train(request) {
@@ -108,7 +101,7 @@ export function createCore({ threads, microBatchTokens = 2048, maxSessions = 48,
 
     async gradient(request) {
       const current = trainable()
-      mixture ??= createMixture(current, { runtime, microBatchTokens, now })
+      mixture ??= createMixture(hostAlgebra(current, { runtime, microBatchTokens, now }), { now })
       return mixture.gradient(request)
     },
 

@@ -1,23 +1,32 @@
-// The ONNX engine behind the engine contract, in a thread of its own.
+// The ONNX engine behind the engine contract, outside the caller's thread.
 
 import type { Engine } from '../engine.ts'
 import { createEngineThread } from '../thread.ts'
+import type { Provider } from './provider.ts'
 
 export interface OnnxEngineOptions {
   threads: number
   microBatchTokens?: number
   maxSessions?: number
+  /** The CPU's if left out. */
+  provider?: Provider
+  /** Tensors stay on the device between calls; if left out, where the provider can. */
+  isResident?: boolean
 }
 
-export function createOnnxEngine(options: OnnxEngineOptions): Engine {
+export function createOnnxEngine(options: OnnxEngineOptions, reason = 'asked for'): Engine {
+  return createOnnxEngines(1, options, reason)[0]!
+}
+
+/** As many engines, each in a thread of its own; a device is driven from one thread, so its engines share that. */
+export function createOnnxEngines(count: number, options: OnnxEngineOptions, reason: string): Engine[] {
   // ONNX Runtime reports its use to its maker otherwise. Set on this thread: a worker's environment is a copy, which
   // native code does not see.
   process.env.ORT_DISABLE_TELEMETRY ??= '1'
-  const { engine } = createEngineThread({ worker: new URL('./worker', import.meta.url), options })
-  return engine({
-    kind: 'onnx',
-    device: 'cpu',
-    reason: 'this version drives no other device',
-    threads: options.threads,
-  })
+  const { provider = 'cpu', threads } = options
+  const make = () => createEngineThread({ worker: new URL('./worker', import.meta.url), options })
+  const shared = provider === 'cpu' ? undefined : make()
+  return Array.from({ length: count }, () =>
+    (shared ?? make()).engine({ kind: 'onnx', device: provider, reason, threads }),
+  )
 }

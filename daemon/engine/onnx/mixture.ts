@@ -2,9 +2,15 @@
 // and each can be compared with the way that the main parts of earlier steps went, the compass.
 
 import { WaggleError } from '../../../protocol/errors.ts'
-import type { DescentReport, DescentRequest, GradientReport, GradientRequest } from '../engine.ts'
+import type {
+  DescentReport,
+  DescentRequest,
+  GradientReport,
+  GradientRequest,
+  TrainReport,
+} from '../engine.ts'
 import { type Arena, createArena } from './arena.ts'
-import { applyAdamW, squaredNorm } from './optimizer.ts'
+import { type AdamWOptions, applyAdamW, squaredNorm } from './optimizer.ts'
 import { computeGradient, firstNonFinite, type StepParts, type Trainable } from './step.ts'
 
 export interface Mixture {
@@ -14,38 +20,46 @@ export interface Mixture {
   descend(request: DescentRequest): Promise<DescentReport>
 }
 
-/** `state` is the trainer's own: its `gradient` is what a call of `gradient` leaves, and is written over by `descend`. */
-export function createMixture(state: Trainable, by: StepParts): Mixture {
-  const { now } = by
-  /** Sums so far, and whether anything has been added to them. */
-  const sums = { main: createArena(state.layout), side: createArena(state.layout) }
-  const filled = { main: false, side: false }
-  let compass: Arena | undefined
-  let last: DescentRequest['optimizer'] | undefined
+/** What a step is put together with, wherever the numbers are kept. */
+export interface Algebra<Tensors> {
+  /** The trainer's own: what a call of `compute` leaves, written over by `descend`. */
+  gradient: Tensors
+  /** Steps that the moments have seen. */
+  steps(): number
+  compute(request: GradientRequest): Promise<Omit<TrainReport, 'applied'>>
+  /** Zeros. */
+  create(): Tensors
+  /** into = x * byX + y * byY; what has the factor 0 is not read, whatever is in it. */
+  blend(x: Tensors, byX: number, y: Tensors, byY: number, into: Tensors): void | Promise<void>
+  squaredNorm(values: Tensors): number | Promise<number>
+  /** Inner products of a with b and of b with itself, in the optimizer's metric. */
+  products(
+    a: Tensors,
+    b: Tensors,
+    optimizer: AdamWOptions,
+  ): { across: number; within: number } | Promise<{ across: number; within: number }>
+  firstNonFinite(): string | Promise<string>
+  /** One update along the gradient. */
+  apply(optimizer: AdamWOptions, step: number, norm: number): void | Promise<void>
+}
 
-  /** Inner products in the optimizer's metric. */
-  const products = (a: Arena, b: Arena, { beta2, epsilon }: DescentRequest['optimizer']) => {
-    const secondScale = 1 / Math.sqrt(1 - beta2 ** state.steps)
-    const second = state.moments.second.flat
-    let [across, within] = [0, 0]
-    for (let i = 0; i < second.length; i++) {
-      const measured = b.flat[i]! / (Math.sqrt(second[i]!) * secondScale + epsilon)
-      across += a.flat[i]! * measured
-      within += b.flat[i]! * measured
-    }
-    return { across, within }
-  }
+export function createMixture<Tensors>(by: Algebra<Tensors>, { now }: Pick<StepParts, 'now'>): Mixture {
+  /** Sums so far, and whether anything has been added to them. */
+  const sums = { main: by.create(), side: by.create() }
+  const filled = { main: false, side: false }
+  let compass: Tensors | undefined
+  let last: AdamWOptions | undefined
 
   return {
     async gradient(request) {
-      const report = await computeGradient(request, state, by)
-      if (!compass || !last || state.steps === 0 || report.nonFinite !== undefined) return report
-      const { across, within } = products(state.gradient, compass, last)
+      const report = await by.compute(request)
+      if (!compass || !last || by.steps() === 0 || report.nonFinite !== undefined) return report
+      const { across, within } = await by.products(by.gradient, compass, last)
       return within > 0 ? { ...report, along: across / Math.sqrt(within) } : report
     },
 
     async keep({ to, scale }) {
-      blend(sums[to], filled[to] ? 1 : 0, state.gradient, scale, sums[to])
+      await by.blend(sums[to], filled[to] ? 1 : 0, by.gradient, scale, sums[to])
       filled[to] = true
     },
 
@@ -53,24 +67,24 @@ export function createMixture(state: Trainable, by: StepParts): Mixture {
       const started = now()
       if (!filled.main) throw new WaggleError('E_ENGINE', 'a step needs a main gradient')
       const { main, side } = sums
-      const mainNorm = Math.sqrt(squaredNorm(main))
-      const sideNorm = filled.side ? Math.sqrt(squaredNorm(side)) : 0
+      const mainNorm = Math.sqrt(await by.squaredNorm(main))
+      const sideNorm = filled.side ? Math.sqrt(await by.squaredNorm(side)) : 0
       const sideScale = sideNorm > 0 ? Math.min(1, (sideLimit * mainNorm) / sideNorm) : 1
-      blend(main, 1, side, filled.side ? sideScale : 0, state.gradient)
+      await by.blend(main, 1, side, filled.side ? sideScale : 0, by.gradient)
       filled.main = false
       filled.side = false
-      const gradientNorm = Math.sqrt(squaredNorm(state.gradient))
+      const gradientNorm = Math.sqrt(await by.squaredNorm(by.gradient))
       const applied = Number.isFinite(gradientNorm)
       if (applied) {
-        applyAdamW(optimizer, state.steps + 1, gradientNorm, state)
+        await by.apply(optimizer, by.steps() + 1, gradientNorm)
         const isNew = compass === undefined
-        compass ??= createArena(state.layout)
-        blend(compass, isNew ? 0 : compassDecay, main, isNew ? 1 : 1 - compassDecay, compass)
+        compass ??= by.create()
+        await by.blend(compass, isNew ? 0 : compassDecay, main, isNew ? 1 : 1 - compassDecay, compass)
         last = optimizer
       }
       return {
         applied,
-        ...(applied ? {} : { nonFinite: firstNonFinite(state.layout, state.gradient) }),
+        ...(applied ? {} : { nonFinite: await by.firstNonFinite() }),
         mainNorm,
         sideNorm,
         gradientNorm,
@@ -78,6 +92,31 @@ export function createMixture(state: Trainable, by: StepParts): Mixture {
         seconds: (now() - started) / 1000,
       }
     },
+  }
+}
+
+/** In the host's memory. */
+export function hostAlgebra(state: Trainable, parts: StepParts): Algebra<Arena> {
+  return {
+    gradient: state.gradient,
+    steps: () => state.steps,
+    compute: (request) => computeGradient(request, state, parts),
+    create: () => createArena(state.layout),
+    blend,
+    squaredNorm,
+    products(a, b, { beta2, epsilon }) {
+      const secondScale = 1 / Math.sqrt(1 - beta2 ** state.steps)
+      const second = state.moments.second.flat
+      let [across, within] = [0, 0]
+      for (let i = 0; i < second.length; i++) {
+        const measured = b.flat[i]! / (Math.sqrt(second[i]!) * secondScale + epsilon)
+        across += a.flat[i]! * measured
+        within += b.flat[i]! * measured
+      }
+      return { across, within }
+    },
+    firstNonFinite: () => firstNonFinite(state.layout, state.gradient),
+    apply: (optimizer, step, norm) => applyAdamW(optimizer, step, norm, state),
   }
 }
 

@@ -134,7 +134,7 @@ export async function gradientInto(
 }
 
 /** The first tensor whose own norm is not finite in single precision. */
-export function firstNonFinite({ names }: Layout, { views }: { views: Weights }): string {
+export function firstNonFinite({ names }: Pick<Layout, 'names'>, { views }: { views: Weights }): string {
   const overflows = (values: Float32Array): boolean =>
     !Number.isFinite(Math.fround(values.reduce((total, value) => total + value * value, 0)))
   return names.find((name) => overflows(views[name]!)) ?? 'the norm of all gradients'

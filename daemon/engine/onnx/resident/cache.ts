@@ -1,0 +1,154 @@
+// Keys and values of the sequences being decoded, on the device. The host knows which slot has which positions.
+
+import type { DecoderSpec } from '../../decoder.ts'
+import { MASKED, packPrompts } from '../host-cache.ts'
+import type { Feeds, Held, Runtime } from '../runtime.ts'
+import { buildPrefill } from '../sampling.ts'
+import type { ReadPrompt, SequenceCache } from '../sequence-cache.ts'
+import { buildDecode, buildLoad, buildNarrow } from './sampling.ts'
+
+/** Prompts that were read together; freed with the last of them. */
+interface PromptBatch {
+  size: number
+  length: number
+  /** `keys.i`, `values.i`: [size, kvHeads, length, headWidth]. */
+  places: Record<string, Held>
+  users: number
+}
+
+interface DevicePrompt extends ReadPrompt {
+  batch: PromptBatch
+  row: number
+}
+
+export function createDeviceCache(
+  { spec, slots, capacity }: { spec: DecoderSpec; slots: number; capacity: number },
+  { runtime, weights }: { runtime: Runtime; weights: Feeds },
+): SequenceCache {
+  const { vocabulary, layers, kvHeads, headWidth } = spec
+  const rowSize = (length: number): number => kvHeads * length * headWidth
+  const makePlaces = (rows: number, length: number): Record<string, Held> => {
+    const places: Record<string, Held> = {}
+    for (let layer = 0; layer < layers; layer++) {
+      places[`keys.${layer}`] = runtime.hold(rows * rowSize(length))
+      places[`values.${layer}`] = runtime.hold(rows * rowSize(length))
+    }
+    return places
+  }
+  const release = (places: Record<string, Held>): void => {
+    for (const place of Object.values(places)) place.release()
+  }
+  let batch = slots
+  let places = makePlaces(slots, capacity)
+  let bias = new Float32Array(slots * capacity).fill(MASKED)
+
+  return {
+    get slots() {
+      return batch
+    },
+
+    async read(prompts) {
+      const { feeds, length } = packPrompts(prompts)
+      const graph = await runtime.compile('prefill', () => buildPrefill(spec))
+      const group: PromptBatch = {
+        size: prompts.length,
+        length,
+        places: makePlaces(prompts.length, length),
+        users: prompts.length,
+      }
+      const out = await graph.run({ ...weights, ...feeds }, { batch: prompts.length, length }, group.places)
+      return prompts.map((prompt, row): DevicePrompt => {
+        let isReleased = false
+        return {
+          length: prompt.length,
+          logits: out.logits!.slice(row * vocabulary, (row + 1) * vocabulary),
+          batch: group,
+          row,
+          release() {
+            if (isReleased) return
+            isReleased = true
+            group.users -= 1
+            if (group.users === 0) release(group.places)
+          },
+        }
+      })
+    },
+
+    async load(entries) {
+      const groups = Map.groupBy(entries, ({ prompt }) => (prompt as DevicePrompt).batch)
+      for (const [group, members] of groups) {
+        const source = new Int32Array(batch)
+        const fresh = new Float32Array(batch)
+        for (const { slot, prompt } of members) {
+          source[slot] = (prompt as DevicePrompt).row
+          fresh[slot] = 1
+          bias.fill(MASKED, slot * capacity, (slot + 1) * capacity)
+          bias.fill(0, slot * capacity, slot * capacity + prompt.length)
+        }
+        const prompts = Object.entries(group.places).map(([name, place]) => [`${name}.prompt`, place])
+        const graph = await runtime.compile('load', () => buildLoad(spec))
+        await graph.run(
+          { ...places, ...Object.fromEntries(prompts), source, fresh },
+          { batch, capacity, prompts: group.size, length: group.length },
+          updates(places),
+        )
+      }
+    },
+
+    async decode(tokens, positions) {
+      const writes = new Float32Array(batch * capacity)
+      positions.forEach((position, slot) => {
+        if (position < 0) return
+        writes[slot * capacity + position] = 1
+        bias[slot * capacity + position] = 0
+      })
+      const graph = await runtime.compile('decode', () => buildDecode(spec))
+      const out = await graph.run(
+        {
+          ...weights,
+          ...places,
+          tokens,
+          positions: BigInt64Array.from(positions, (position) => BigInt(Math.max(0, position))),
+          writes,
+          cacheBias: bias,
+        },
+        { batch, capacity },
+        updates(places),
+      )
+      return out.logits!
+    },
+
+    clear(slot) {
+      bias.fill(MASKED, slot * capacity, (slot + 1) * capacity)
+    },
+
+    async narrow(kept, size) {
+      const smaller = makePlaces(size, capacity)
+      const slots = Int32Array.from({ length: size }, (_, i) => kept[i] ?? 0)
+      const graph = await runtime.compile('narrow', () => buildNarrow(spec))
+      await graph.run({ ...places, slots }, { batch, capacity, kept: size }, updates(smaller))
+      release(places)
+      places = smaller
+      const rows = new Float32Array(size * capacity).fill(MASKED)
+      kept.forEach((from, to) => {
+        rows.set(bias.subarray(from * capacity, (from + 1) * capacity), to * capacity)
+      })
+      bias = rows
+      batch = size
+    },
+
+    close() {
+      release(places)
+    },
+  }
+}
+
+/** The same places under the names of a graph's outputs. */
+function updates(places: Record<string, Held>): Record<string, Held> {
+  return Object.fromEntries(
+    Object.entries(places).map(([name, place]) => [
+      name.replace('keys.', 'newKeys.').replace('values.', 'newValues.'),
+      place,
+    ]),
+  )
+}

@@ -1,0 +1,119 @@
+// The tensors of a model that stay on the device, or as many numbers that go with them: a place for each by name.
+// Operations on all of them run in parts of several tensors: few calls, and few new tensors at a time, since a device
+// cannot write where it reads.
+
+import type { Weights } from '../../decoder.ts'
+import { symbol } from '../dimension.ts'
+import { Graph, type Value } from '../graph.ts'
+import type { Feeds, Held, Runtime } from '../runtime.ts'
+
+/** Tensors of a part. */
+const PART = 16
+
+export type Shapes = ReadonlyMap<string, readonly number[]>
+export type Places = Readonly<Record<string, Held>>
+
+/** Empty, which counts as zeros. */
+export function createPlaces(shapes: Shapes, runtime: Runtime): Places {
+  const size = (shape: readonly number[]): number => shape.reduce((a, b) => a * b, 1)
+  return Object.fromEntries([...shapes].map(([name, shape]) => [name, runtime.hold(size(shape))]))
+}
+
+/** Takes over tensors that have been checked against the shapes. */
+export async function upload(places: Places, values: Weights, runtime: Runtime): Promise<void> {
+  for (const [name, place] of Object.entries(places)) await runtime.write(place, values[name]!)
+}
+
+export async function download(places: Places, runtime: Runtime): Promise<Weights> {
+  const values: Weights = {}
+  for (const [name, place] of Object.entries(places)) values[name] = await runtime.read(place)
+  return values
+}
+
+export function release(places: Places | undefined): void {
+  for (const place of Object.values(places ?? {})) place.release()
+}
+
+/** Names in parts; a part is of matrices alone, which weight decay is for, or of none. */
+export function partsOf(shapes: Shapes): { names: string[]; isDecayed: boolean }[] {
+  return [true, false].flatMap((isDecayed) => {
+    const names = [...shapes.keys()].filter((name) => shapes.get(name)!.length > 1 === isDecayed)
+    const count = Math.ceil(names.length / PART)
+    return Array.from({ length: count }, (_, i) => ({
+      names: names.slice(i * PART, (i + 1) * PART),
+      isDecayed,
+    }))
+  })
+}
+
+/** What a part's graph is fed with or writes to, under `<role>.0`, `<role>.1` and so on. */
+export function fed(role: string, places: Places, names: readonly string[]): Record<string, Held> {
+  return Object.fromEntries(names.map((name, index) => [`${role}.${index}`, places[name]!]))
+}
+
+export interface PartBuilder {
+  graph: Graph
+  /** The `index`-th tensor's numbers in a role, as a list. */
+  array(role: string): Value
+  /** A number for the whole part, [1]. */
+  scalar(name: string): Value
+  output(role: string, value: Value): void
+}
+
+/** Runs one graph over each part in turn: `build` says what is done with each tensor, `finish` with what that gave. */
+export async function overParts<Found>(
+  name: string,
+  { parts, roles, into = {}, scalars = () => ({}) }: PartRun,
+  { build, finish }: { build: (at: PartBuilder) => Found; finish?: (graph: Graph, found: Found[]) => void },
+  runtime: Runtime,
+): Promise<Record<string, Float32Array>[]> {
+  const results: Record<string, Float32Array>[] = []
+  for (const part of parts) {
+    const { names } = part
+    const compiled = await runtime.compile(`${name} ${names.length}`, () =>
+      buildPart(name, names.length, build, finish),
+    )
+    const feeds: Feeds = { ...scalars(part) }
+    for (const [role, places] of Object.entries(roles)) Object.assign(feeds, fed(role, places, names))
+    const targets: Record<string, Held> = {}
+    for (const [role, places] of Object.entries(into)) Object.assign(targets, fed(role, places, names))
+    const sizes = names.map((name, index) => [
+      `length${index}`,
+      (Object.values(roles)[0]![name] as Held).length,
+    ])
+    results.push(await compiled.run(feeds, Object.fromEntries(sizes), targets))
+  }
+  return results
+}
+
+export interface PartRun {
+  parts: readonly { names: readonly string[]; isDecayed: boolean }[]
+  roles: Record<string, Places>
+  into?: Record<string, Places>
+  scalars?: (part: { isDecayed: boolean }) => Record<string, Float32Array>
+}
+
+function buildPart<Found>(
+  name: string,
+  count: number,
+  build: (at: PartBuilder) => Found,
+  finish?: (graph: Graph, found: Found[]) => void,
+): Graph {
+  const graph = new Graph(name)
+  const scalars = new Map<string, Value>()
+  const scalar = (name: string): Value => {
+    const value = scalars.get(name) ?? graph.input(name, 'float32', [1])
+    scalars.set(name, value)
+    return value
+  }
+  const found = Array.from({ length: count }, (_, index) =>
+    build({
+      graph,
+      scalar,
+      array: (role) => graph.input(`${role}.${index}`, 'float32', [symbol(`length${index}`)]),
+      output: (role, value) => graph.output(`${role}.${index}`, value),
+    }),
+  )
+  finish?.(graph, found)
+  return graph
+}

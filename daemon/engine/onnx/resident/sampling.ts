@@ -1,0 +1,107 @@
+// Sampling graphs for keys and values that stay on the device. A step gives the whole cache anew, with the new tokens'
+// keys and values put in: a device cannot write where it reads, and has the bandwidth for it.
+
+import type { DecoderSpec } from '../../decoder.ts'
+import type { Rotary } from '../blocks.ts'
+import {
+  declareParameters,
+  embed,
+  finishLayer,
+  inputNorm,
+  project,
+  rotaryInputs,
+  unembed,
+} from '../decoder.ts'
+import { minus, symbol, times } from '../dimension.ts'
+import { Graph, type Value } from '../graph.ts'
+import { add, gatherRows, matmul, mul, pad, reshape, softmax, swapLast, where } from '../ops.ts'
+
+const BATCH = symbol('batch')
+const LENGTH = symbol('length')
+const CAPACITY = symbol('capacity')
+const PROMPTS = symbol('prompts')
+const KEPT = symbol('kept')
+
+const cacheShape = ({ kvHeads, headWidth }: DecoderSpec) => [BATCH, kvHeads, CAPACITY, headWidth]
+
+/**
+ * One token for each of B sequences. Inputs `tokens` int32 [B], `positions` int64 [B, 1], `writes` [B, T] (1 where the
+ * new token goes), `cacheBias` [B, T] (0 where there is a token, the new one included, a large negative number
+ * elsewhere) and per layer `keys.i`, `values.i` [B, kvHeads, T, headWidth]. Outputs `logits` [B, V] and per layer
+ * `newKeys.i`, `newValues.i`, the caches with the new tokens.
+ */
+export function buildDecode(spec: DecoderSpec): Graph {
+  const { kvHeads, heads, headWidth } = spec
+  const share = heads / kvHeads
+  const graph = new Graph('decode')
+  const parameters = declareParameters(graph, spec)
+  const tokens = graph.input('tokens', 'int32', [BATCH])
+  const rotary: Rotary = {
+    positions: graph.input('positions', 'int64', [BATCH, 1]),
+    ...rotaryInputs(graph, spec, CAPACITY),
+  }
+  const table = (name: string): Value => graph.input(name, 'float32', [BATCH, CAPACITY])
+  const writes = reshape(table('writes'), [BATCH, 1, CAPACITY, 1])
+  const bias = reshape(table('cacheBias'), [BATCH, 1, 1, CAPACITY])
+
+  const updated = (name: string, layer: number, added: Value): Value => {
+    const old = graph.input(`${name}.${layer}`, 'float32', cacheShape(spec))
+    const next = where(writes, reshape(added, [BATCH, kvHeads, 1, headWidth]), old)
+    graph.output(`${name === 'keys' ? 'newKeys' : 'newValues'}.${layer}`, next)
+    return next
+  }
+  let x = embed(parameters, tokens)
+  for (let layer = 0; layer < spec.layers; layer++) {
+    const normed = inputNorm(parameters, spec, layer, x)
+    const q = project(parameters, spec, layer, 'q', normed, rotary)
+    const keys = updated('keys', layer, project(parameters, spec, layer, 'k', normed, rotary))
+    const values = updated('values', layer, project(parameters, spec, layer, 'v', normed, rotary))
+    const queries = mul(reshape(q, [BATCH, kvHeads, share, headWidth]), graph.scalar(headWidth ** -0.5))
+    const weights = softmax(add(matmul(queries, swapLast(keys)), bias))
+    const context = reshape(matmul(weights, values), [BATCH, heads * headWidth])
+    x = finishLayer(parameters, spec, layer, x, context)
+  }
+  graph.output('logits', unembed(parameters, spec, x))
+  return graph
+}
+
+/**
+ * Puts prompts into slots. Inputs per layer the caches as above and `keys.i.prompt`, `values.i.prompt`
+ * [P, kvHeads, L, headWidth], `source` int32 [B] (each slot's prompt), `fresh` [B] (1 where a slot gets it). Outputs as
+ * above.
+ */
+export function buildLoad(spec: DecoderSpec): Graph {
+  const { kvHeads, headWidth } = spec
+  const graph = new Graph('load')
+  const source = graph.input('source', 'int32', [BATCH])
+  const fresh = reshape(graph.input('fresh', 'float32', [BATCH]), [BATCH, 1, 1, 1])
+  const width = times(kvHeads, LENGTH, headWidth)
+  each(spec, (name, layer, output) => {
+    const old = graph.input(`${name}.${layer}`, 'float32', cacheShape(spec))
+    const prompt = graph.input(`${name}.${layer}.prompt`, 'float32', [PROMPTS, kvHeads, LENGTH, headWidth])
+    const taken = gatherRows(reshape(prompt, [PROMPTS, width]), source)
+    const placed = pad(reshape(taken, [BATCH, kvHeads, LENGTH, headWidth]), 2, 0, minus(CAPACITY, LENGTH))
+    graph.output(output, where(fresh, placed, old))
+  })
+  return graph
+}
+
+/** The caches of some slots alone. Inputs the caches and `slots` int32 [K]; outputs as above, with K for B. */
+export function buildNarrow(spec: DecoderSpec): Graph {
+  const graph = new Graph('narrow')
+  const slots = graph.input('slots', 'int32', [KEPT])
+  const [, ...rest] = cacheShape(spec)
+  each(spec, (name, layer, output) => {
+    const old = graph.input(`${name}.${layer}`, 'float32', cacheShape(spec))
+    const taken = gatherRows(reshape(old, [BATCH, times(...rest)]), slots)
+    graph.output(output, reshape(taken, [KEPT, ...rest]))
+  })
+  return graph
+}
+
+function each({ layers }: DecoderSpec, visit: (name: string, layer: number, output: string) => void): void {
+  for (let layer = 0; layer < layers; layer++) {
+    visit('keys', layer, `newKeys.${layer}`)
+    visit('values', layer, `newValues.${layer}`)
+  }
+}
