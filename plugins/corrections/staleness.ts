@@ -1,9 +1,9 @@
 // Bounded staleness: drops groups that are more policy versions old than a bound.
 //
-// Age in versions means something along one lineage only (estimators.md 7.1). A group of this node's is as old as its
-// oldest token. A peer's group has been here since `bornVersion`, and that is the only age that this node knows; where
-// the peer claims our lineage, its own version counts too, if that makes the group older, since a claim of being young
-// is worth nothing. Versions ahead of ours (after a restore from a checkpoint) are as foreign as those behind.
+// A group of this node's is as old as its oldest token. A peer's group is as old as its stay here, counted in this node's
+// versions since `bornVersion`: even where both began with the same weights, theirs have gone another way since, so that
+// how many steps they took says nothing about ours. How far apart the two policies are is measured per token by `tis`.
+// Versions ahead of ours (after a restore from a checkpoint) are as foreign as those behind.
 
 import { z } from 'zod'
 import { type BatchView, definePlugin } from '../../protocol/plugin/index.ts'
@@ -30,9 +30,7 @@ export default definePlugin({
 
 export function ageOf(group: Group, view: BatchView): number {
   const own = group.author === view.self && group.policy.lineage === view.lineage
-  if (own) return Math.abs(view.version - oldestVersion(group))
-  const here = Math.abs(view.version - group.bornVersion)
-  return group.policy.lineage === view.lineage ? Math.max(here, view.version - group.policy.version) : here
+  return Math.abs(view.version - (own ? oldestVersion(group) : group.bornVersion))
 }
 
 function oldestVersion(group: Group): number {
