@@ -100,9 +100,14 @@ export function embed(parameters: Parameters, tokens: Value): Value {
 
 /** Logits [N, V] of the final residual stream [N, D]. */
 export function unembed(parameters: Parameters, spec: DecoderSpec, x: Value): Value {
-  const normed = rmsNorm(x, need(parameters, 'model.norm.weight'), spec.normEpsilon)
-  return linear(
-    normed,
-    need(parameters, spec.tiedEmbeddings ? 'model.embed_tokens.weight' : 'lm_head.weight'),
-  )
+  return linear(finalNorm(parameters, spec, x), headTable(parameters, spec))
+}
+
+export function finalNorm(parameters: Parameters, spec: DecoderSpec, x: Value): Value {
+  return rmsNorm(x, need(parameters, 'model.norm.weight'), spec.normEpsilon)
+}
+
+/** The matrix [V, D] that gives logits. */
+export function headTable(parameters: Parameters, spec: DecoderSpec): Value {
+  return need(parameters, spec.tiedEmbeddings ? 'model.embed_tokens.weight' : 'lm_head.weight')
 }

@@ -8,13 +8,13 @@ import { checkpoint } from './autodiff.ts'
 import type { Rotary } from './blocks.ts'
 import {
   embed,
+  finalNorm,
   finishLayer,
   inputNorm,
   layerParameters,
   type Parameters,
   project,
   rotaryInputs,
-  unembed,
 } from './decoder.ts'
 import { plus } from './dimension.ts'
 import type { Graph, Value } from './graph.ts'
@@ -26,8 +26,8 @@ export interface GroupOptions {
   checkpointing: boolean
 }
 
-/** Logits of the blank token and every segment's, [1 + segmentTokens, V]. */
-export function groupLogits(
+/** The final residual stream of the blank token and every segment's, normed, [1 + segmentTokens, D]. */
+export function groupHidden(
   graph: Graph,
   spec: DecoderSpec,
   parameters: Parameters,
@@ -74,5 +74,5 @@ export function groupLogits(
       ? checkpoint(x, layerParameters(parameters, index), (input) => layer(index, input))
       : layer(index, x)
   }
-  return unembed(parameters, spec, x)
+  return finalNorm(parameters, spec, x)
 }

@@ -6,7 +6,7 @@ import { checkSequences } from '../inputs.ts'
 import { pack } from './pack.ts'
 import { plan } from './plan.ts'
 import type { Feeds, Runtime } from './runtime.ts'
-import { inputsOf, sizesOf } from './step.ts'
+import { headOf, inputsOf } from './step.ts'
 import { buildScore } from './training.ts'
 
 export async function score(
@@ -16,10 +16,11 @@ export async function score(
 ): Promise<Score[]> {
   const scores: Score[] = new Array(sequences.length)
   checkSequences(sequences, spec)
-  const graph = await runtime.compile('score', () => buildScore(spec))
   for (const batch of plan(sequences, { tokens: microBatchTokens })) {
     const packed = pack(sequences, batch)
-    const out = await graph.run({ ...parameters, ...inputsOf(packed, temperature) }, sizesOf(batch))
+    const { headParts, sizes } = headOf(batch, spec)
+    const graph = await runtime.compile(`score ${headParts}`, () => buildScore(spec, { headParts }))
+    const out = await graph.run({ ...parameters, ...inputsOf(packed, temperature) }, sizes)
     for (const { member, start, length } of packed.rows) {
       scores[member] = {
         logprobs: out.logprob!.slice(start, start + length),

@@ -7,6 +7,7 @@ import type { GradientRequest, TrainReport, TrainRequest } from '../engine.ts'
 import { checkSequences, columnOf } from '../inputs.ts'
 import type { Arena, Layout } from './arena.ts'
 import type { Bindings } from './dimension.ts'
+import { partSizes, partsOf } from './head.ts'
 import { applyAdamW, type Moments, squaredNorm } from './optimizer.ts'
 import { type PackedBatch, pack } from './pack.ts'
 import { type MicroBatch, plan } from './plan.ts'
@@ -82,10 +83,7 @@ export async function gradientInto(
   const columns = [...new Set(['mask', ...sequences.flatMap(({ columns }) => Object.keys(columns))])].sort()
   const accumulate = batches.length > 1
   const checkpointing = false
-  const graph = await runtime.compile(
-    `gradient ${accumulate} ${checkpointing} ${JSON.stringify(objective)} ${columns}`,
-    () => buildGradient(spec, objective, columns, { accumulate, checkpointing }),
-  )
+  const key = `gradient ${accumulate} ${checkpointing} ${JSON.stringify(objective)} ${columns}`
   const into = prefixed('gradient', gradient.views)
   const common = {
     ...parameters,
@@ -102,11 +100,11 @@ export async function gradientInto(
     counts.realTokens += packed.tokens.length - 1
     counts.computedTokens += packed.tokens.length
     for (const value of filled['column.mask']!) counts.completionTokens += value
-    const { sums } = await graph.run(
-      { ...common, ...inputsOf(packed, temperature), ...filled },
-      sizesOf(batch),
-      into,
+    const { headParts, sizes } = headOf(batch, spec)
+    const graph = await runtime.compile(`${key} ${headParts}`, () =>
+      buildGradient(spec, objective, columns, { accumulate, checkpointing, headParts }),
     )
+    const { sums } = await graph.run({ ...common, ...inputsOf(packed, temperature), ...filled }, sizes, into)
     sums!.forEach((value, i) => {
       totals[i] = totals[i]! + value
     })
@@ -146,8 +144,14 @@ export function inputsOf(packed: PackedBatch, temperature: number): Record<strin
   return { ...tokens, inverseTemperature: Float32Array.of(1 / (temperature || 1)) }
 }
 
-export function sizesOf({ shape }: MicroBatch): Bindings {
-  return { ...shape }
+/** A micro-batch's sizes, and in how many parts its rows go through the head. */
+export function headOf(
+  { shape }: MicroBatch,
+  { vocabulary }: DecoderSpec,
+): { headParts: number; sizes: Bindings } {
+  const rows = 1 + shape.segmentTokens
+  const headParts = partsOf(rows, vocabulary)
+  return { headParts, sizes: { ...shape, ...partSizes(rows, headParts) } }
 }
 
 function prefixed<T>(prefix: string, data: Readonly<Record<string, T>>): Record<string, T> {

@@ -5,32 +5,38 @@ import type { DecoderSpec } from '../decoder.ts'
 import { trainableShapes } from '../decoder.ts'
 import type { Objective } from '../engine.ts'
 import { gradients } from './autodiff.ts'
-import { tokenStatistics } from './blocks.ts'
-import { declareParameters, type Parameters } from './decoder.ts'
+import { declareParameters, headTable, type Parameters } from './decoder.ts'
 import { Graph, type Value } from './graph.ts'
-import { type GroupOptions, groupLogits } from './groups.ts'
+import { type GroupOptions, groupHidden } from './groups.ts'
+import { headStatistics, type TokenStatistics } from './head.ts'
 import { lower, maskedSum } from './objective.ts'
 import { add, concat, expand, mul, reshape } from './ops.ts'
 import { asTable, declarePacked, type PackedInputs, SEGMENT_ROWS, TABLE } from './packing.ts'
+
+export interface HeadOptions {
+  /** See `head.ts`. */
+  headParts: number
+}
 
 function statistics(
   graph: Graph,
   spec: DecoderSpec,
   parameters: Parameters,
   inputs: PackedInputs,
-  options: GroupOptions,
-): { logprob: Value; entropy: Value } {
-  const logits = groupLogits(graph, spec, parameters, inputs, options)
+  { headParts, ...options }: HeadOptions & GroupOptions,
+): TokenStatistics {
+  const hidden = groupHidden(graph, spec, parameters, inputs, options)
   const targets = graph.input('targets', 'int32', [SEGMENT_ROWS])
   const inverseTemperature = graph.input('inverseTemperature', 'float32', [1])
-  return tokenStatistics(mul(logits, inverseTemperature), targets)
+  return headStatistics(mul(hidden, inverseTemperature), headTable(parameters, spec), targets, headParts)
 }
 
 /** Log-probs and entropies of the blank token's and segments' targets, [1 + segmentTokens] each. */
-export function buildScore(spec: DecoderSpec): Graph {
+export function buildScore(spec: DecoderSpec, head: HeadOptions): Graph {
   const graph = new Graph('score')
   const parameters = declareParameters(graph, spec)
   const { logprob, entropy } = statistics(graph, spec, parameters, declarePacked(graph), {
+    ...head,
     checkpointing: false,
   })
   graph.output('logprob', logprob)
@@ -46,12 +52,12 @@ export function buildGradient(
   spec: DecoderSpec,
   objective: Objective,
   columns: readonly string[],
-  { accumulate, checkpointing }: { accumulate: boolean } & GroupOptions,
+  { accumulate, ...options }: { accumulate: boolean } & HeadOptions & GroupOptions,
 ): Graph {
   const graph = new Graph(accumulate ? 'accumulate' : 'gradient')
   const parameters = declareParameters(graph, spec)
   const inputs = declarePacked(graph)
-  const { logprob, entropy } = statistics(graph, spec, parameters, inputs, { checkpointing })
+  const { logprob, entropy } = statistics(graph, spec, parameters, inputs, options)
   const named = new Map<string, Value>([
     ['logprob', asTable(logprob, inputs)],
     ['entropy', asTable(entropy, inputs)],

@@ -1,0 +1,74 @@
+// The part of a model that is as wide as its vocabulary, in one piece and in parts.
+
+import { expect, test } from 'vitest'
+import { type DecoderSpec, trainableShapes } from '../../daemon/engine/decoder.ts'
+import { partSizes, partsOf } from '../../daemon/engine/onnx/head.ts'
+import { pack } from '../../daemon/engine/onnx/pack.ts'
+import { plan } from '../../daemon/engine/onnx/plan.ts'
+import { createRuntime } from '../../daemon/engine/onnx/runtime.ts'
+import { inputsOf } from '../../daemon/engine/onnx/step.ts'
+import { buildGradient, buildScore } from '../../daemon/engine/onnx/training.ts'
+import { add, column, mul, neg } from '../../protocol/plugin/expression.ts'
+import { furthest, raggedGroups } from '../conformance/engine-cases.ts'
+import { randomWeights, SPEC } from './model.ts'
+
+const LOSSES = {
+  'log-probs': neg(mul(column('logprob'), column('advantage'))),
+  entropies: column('entropy'),
+  both: add(neg(column('logprob')), mul(0.3, mul(column('entropy'), column('logprob')))),
+}
+
+async function inParts(spec: DecoderSpec, loss: keyof typeof LOSSES, headParts: number) {
+  const sequences = raggedGroups(spec, 5)
+  const [micro] = plan(sequences, { tokens: 4096 })
+  const packed = pack(sequences, micro!)
+  const runtime = createRuntime({ threads: 1, maxSessions: 2 })
+  const sizes = { ...micro!.shape, ...partSizes(1 + micro!.shape.segmentTokens, headParts) }
+  const objective = { loss: LOSSES[loss], metrics: {} }
+  const options = { accumulate: false, checkpointing: false, headParts }
+  const score = await runtime.compile('score', () => buildScore(spec, { headParts }))
+  const gradient = await runtime.compile('gradient', () =>
+    buildGradient(spec, objective, ['advantage', 'mask'], options),
+  )
+  const feeds = { ...randomWeights(spec, 3), ...inputsOf(packed, 0.8) }
+  const columns = {
+    inverseDenominator: Float32Array.of(1),
+    'column.mask': packed.mask,
+    'column.advantage': packed.mask.map((_, i) => Math.sin(i)),
+  }
+  const out = {
+    scores: await score.run(feeds, sizes),
+    gradients: await gradient.run({ ...feeds, ...columns }, sizes),
+  }
+  await runtime.close()
+  return out
+}
+
+test.each([
+  ['tied', 'log-probs', SPEC],
+  ['tied', 'entropies', SPEC],
+  ['untied', 'both', { ...SPEC, tiedEmbeddings: false }],
+] as const)('parts give what one piece gives: %s, a loss of %s', async (_, loss, spec) => {
+  const whole = await inParts(spec, loss, 1)
+  for (const headParts of [3, 16]) {
+    const parts = await inParts(spec, loss, headParts)
+    for (const name of ['logprob', 'entropy'])
+      expect(furthest(parts.scores[name]!, whole.scores[name]!), name).toBeLessThan(1e-5)
+    for (const name of trainableShapes(spec).keys()) {
+      const [a, b] = [parts.gradients[`gradient.${name}`]!, whole.gradients[`gradient.${name}`]!]
+      expect(furthest(a, b), name).toBeLessThan(1e-5 * Math.max(1, Math.hypot(...b)))
+    }
+  }
+})
+
+test('only a large vocabulary is cut into parts, and each part of it has rows', () => {
+  expect(partsOf(4096, 512)).toBe(1)
+  expect(partsOf(2048, 151_936)).toBe(8)
+  expect(partsOf(1, 2 ** 24)).toBe(1)
+  for (const rows of [1, 2, 3, 7, 100, 5000]) {
+    for (const vocabulary of [23, 151_936, 2 ** 24]) {
+      const parts = partsOf(rows, vocabulary)
+      expect(partSizes(rows, parts).headPart).toBeGreaterThanOrEqual(1)
+    }
+  }
+})
