@@ -77,7 +77,8 @@ const REMOTE: readonly Option[] = [
 
 const target = {
   name: 'target',
-  summary: 'a peer ID, an invite, or a multiaddr such as /ip4/192.0.2.7/tcp/4001/p2p/12D3Koo...',
+  summary:
+    'a peer ID, an invite, a multiaddr such as /ip4/192.0.2.7/tcp/4001/p2p/12D3Koo..., or - to read it from standard input',
   required: true,
 } as const
 
@@ -361,18 +362,30 @@ export const COMMANDS: readonly Command[] = [
   {
     name: 'export',
     group: 'Steer',
-    summary: 'a run as a table, or the newest checkpoint as a model folder',
+    summary: 'a run as a table, or the newest checkpoint for other tools',
+    details:
+      "model: the whole model in Hugging Face's layout, an adapter merged into it. adapter: the LoRA adapter by itself, as PEFT has it. Both with a card (README.md) that says what was trained, on what, and with what result.",
     arguments: [
-      { name: 'what', summary: 'run or model', required: true, choices: ['run', 'model'] },
-      { name: 'place', summary: 'run: a recorded run, or `last` (the default); model: a folder to write to' },
+      {
+        name: 'what',
+        summary: 'run, model or adapter',
+        required: true,
+        choices: ['run', 'model', 'adapter'],
+      },
+      {
+        name: 'place',
+        summary: 'run: a recorded run, or `last` (the default); model, adapter: a folder to write to',
+      },
     ],
     options: [
       { name: 'format', value: 'FORMAT', summary: 'run: csv (the default) or jsonl' },
-      { name: 'force', summary: 'model: overwrite what is in the folder' },
+      { name: 'dtype', value: 'DTYPE', summary: 'model, adapter: f32 (the default), bf16 or f16' },
+      { name: 'force', summary: 'model, adapter: overwrite what is in the folder' },
     ],
     examples: [
       ['waggle export run > run.csv', 'every number of every step'],
-      ['waggle export model ./trained', "in Hugging Face's layout"],
+      ['waggle export model ./trained --dtype bf16', 'for any tool that loads such models'],
+      ['waggle export adapter ./adapter', 'a few MB, to go on the model that it was trained on'],
     ],
     load: () => import('./commands/export.ts'),
   },

@@ -94,7 +94,7 @@ async function readText(directory: string, name: string, disk: Disk): Promise<st
   }
 }
 
-async function readJson(directory: string, name: string, disk: Disk): Promise<JsonObject> {
+export async function readJson(directory: string, name: string, disk: Disk): Promise<JsonObject> {
   const text = await readText(directory, name, disk)
   try {
     const value: unknown = JSON.parse(text)
@@ -112,4 +112,29 @@ function broken(path: string, reason: string, cause: unknown): WaggleError {
     hint: 'The file may be truncated: copy or download the model again.',
     cause,
   })
+}
+
+/** What belongs to a model beside its weights and config, as it is; for writing the model elsewhere. */
+const COPYABLE = [
+  'tokenizer.json',
+  'tokenizer_config.json',
+  'special_tokens_map.json',
+  'added_tokens.json',
+  'generation_config.json',
+  'chat_template.jinja',
+  'vocab.json',
+  'merges.txt',
+  'LICENSE',
+  'LICENSE.md',
+  'LICENSE.txt',
+  'NOTICE',
+]
+
+export async function copyableFiles(directory: string, disk: Disk): Promise<[string, string][]> {
+  const found: [string, string][] = []
+  for (const name of COPYABLE) {
+    const text = await ifThere(() => readText(directory, name, disk))
+    if (text !== undefined) found.push([name, text])
+  }
+  return found
 }

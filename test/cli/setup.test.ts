@@ -1,5 +1,5 @@
 import { spawnSync } from 'node:child_process'
-import { chmodSync, existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { chmodSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { createServer } from 'node:net'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
@@ -235,43 +235,6 @@ describe('export', () => {
     ])
     expect(JSON.parse(lines.stdout.split('\n')[0]!)).toEqual({ time: 10, step: 1, reward: 0.5 })
     expect((await waggle(['export', 'run', '--home', freshHome()])).stderr).toContain('no run was recorded')
-  })
-
-  test('makes a model folder of the newest whole checkpoint', async () => {
-    const home = freshHome()
-    const model = join(home, 'm')
-    for (const folder of [
-      model,
-      join(home, 'checkpoints/000001-step-5'),
-      join(home, 'checkpoints/000002-step-9'),
-    ])
-      mkdirSync(folder, { recursive: true })
-    writeFileSync(join(model, 'config.json'), '{}')
-    writeFileSync(
-      join(home, 'checkpoints/000001-step-5/manifest.json'),
-      JSON.stringify({ step: 5, lineage: 'abc' }),
-    )
-    writeFileSync(join(home, 'checkpoints/000001-step-5/model.safetensors'), 'weights')
-    const target = join(home, 'out')
-    const { status } = await waggle([
-      'export',
-      'model',
-      target,
-      '--home',
-      home,
-      '--set',
-      `model.path=${model}`,
-    ])
-    // --set belongs to commands that start a node; the file is how a home says which model it has.
-    expect(status).toBe(2)
-    writeFileSync(join(home, 'config.toml'), '[model]\npath = "m"\n')
-    expect((await waggle(['export', 'model', target, '--home', home])).status).toBe(0)
-    expect(readFileSync(join(target, 'model.safetensors'), 'utf8')).toBe('weights')
-    expect(existsSync(join(target, 'config.json'))).toBe(true)
-    expect((await waggle(['export', 'model', target, '--home', home])).stderr).toContain('is not empty')
-    expect((await waggle(['export', 'model', '/x/y', '--home', freshHome()])).stderr).toContain(
-      'there is no checkpoint',
-    )
   })
 })
 

@@ -1,15 +1,15 @@
-// waggle export: a run's numbers as a table, or the newest checkpoint as a model folder in Hugging Face's layout.
+// waggle export: a run's numbers as a table, or the newest checkpoint for other tools, which is in model/export-model.ts.
 
-import { copyFileSync, existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
-import { join, resolve } from 'node:path'
+import { existsSync, readFileSync } from 'node:fs'
+import { resolve } from 'node:path'
 import type { Event } from '../../../protocol/api/index.ts'
 import { WaggleError } from '../../../protocol/errors.ts'
 import { listRuns } from '../../control/run-file.ts'
 import type { Context } from '../context.ts'
-import { contextConfig } from '../load-config.ts'
 
 export async function run(context: Context): Promise<number> {
-  return context.arguments[0] === 'model' ? exportModel(context) : exportRun(context)
+  if (context.arguments[0] === 'run') return exportRun(context)
+  return await (await import('../model/export-model.ts')).exportModel(context)
 }
 
 /** One row per step; columns are all numbers that any step has. */
@@ -47,71 +47,4 @@ function rowOf(line: string): Array<Record<string, number>> {
     // A line that a crash cut in half.
     return []
   }
-}
-
-/** Weights from the newest checkpoint; what describes them, from the model that training started from. */
-function exportModel(context: Context): number {
-  const {
-    paths,
-    io,
-    options,
-    arguments: [, given],
-  } = context
-  if (given === undefined)
-    throw new WaggleError('E_USAGE', 'export model needs a folder to write to', {
-      hint: 'For example `waggle export model ./trained`.',
-    })
-  const target = resolve(io.cwd, given)
-  if (existsSync(target) && readdirSync(target).length > 0 && options.force !== true) {
-    throw new WaggleError('E_USAGE', `${target} is not empty`, {
-      hint: 'Choose another folder, or overwrite with --force.',
-    })
-  }
-  const checkpoint = newestCheckpoint(paths.checkpoints)
-  const { config } = contextConfig(context)
-  const source =
-    config.model.path === 'default' ? join(io.packageRoot, 'models', 'default') : config.model.path
-  try {
-    mkdirSync(target, { recursive: true })
-    for (const name of ['config.json', 'tokenizer.json', 'tokenizer_config.json', 'generation_config.json']) {
-      if (existsSync(join(source, name))) copyFileSync(join(source, name), join(target, name))
-    }
-    copyFileSync(join(checkpoint.folder, 'model.safetensors'), join(target, 'model.safetensors'))
-    writeFileSync(
-      join(target, 'README.md'),
-      `# Trained with Waggle\n\nStep ${checkpoint.step} of lineage ${checkpoint.lineage}, from ${config.model.path}.\n`,
-    )
-  } catch (cause) {
-    throw new WaggleError('E_HOME', `cannot write ${target}: ${(cause as Error).message}`, {
-      hint: 'Check its permissions and the room on the disk.',
-      cause,
-    })
-  }
-  context.out(
-    context.json
-      ? JSON.stringify({ v: 1, path: target, step: checkpoint.step, lineage: checkpoint.lineage })
-      : target,
-  )
-  context.say(`step ${checkpoint.step}; try it with \`${io.program} up --model ${target} --home DIR\``)
-  return 0
-}
-
-function newestCheckpoint(directory: string): { folder: string; step: number; lineage: string } {
-  const names = existsSync(directory) ? readdirSync(directory).sort().reverse() : []
-  for (const name of names) {
-    const folder = join(directory, name)
-    try {
-      // The manifest is written last, so a checkpoint without one is not whole.
-      const { step, lineage } = JSON.parse(readFileSync(join(folder, 'manifest.json'), 'utf8')) as {
-        step: number
-        lineage: string
-      }
-      return { folder, step, lineage }
-    } catch {
-      // An older one may do.
-    }
-  }
-  throw new WaggleError('E_CHECKPOINT', `there is no checkpoint in ${directory}`, {
-    hint: 'Train first: `waggle up`, then `waggle checkpoint`.',
-  })
 }
