@@ -3,13 +3,19 @@
 
 import { useInput } from 'ink'
 import { type ReactElement, useEffect, useRef, useState, useSyncExternalStore } from 'react'
+import { changesNode, OWN_COMMANDS, type Reply, type TopCommand } from './commands.ts'
+import { narrow } from './data/inert.ts'
 import type { Replay } from './data/replay.ts'
 import type { Store, View } from './data/store.ts'
+import { helpRows } from './help.ts'
 import { type Action, actionOf, keyName } from './keys.ts'
 import { Picture, type Size } from './picture.tsx'
 import type { Theme } from './screen/theme.ts'
 import { TABS } from './tabs/index.ts'
 import type { TabUi } from './tabs/tab.ts'
+import { type Line, type LineKind, openLine, PROMPT, typeKey } from './typing.ts'
+import { lastPlace } from './widgets/pager.tsx'
+import type { Row } from './widgets/row.ts'
 
 export interface AppProps {
   store: Store
@@ -21,50 +27,133 @@ export interface AppProps {
   /** Where the daemon is, if not here. */
   host: string | undefined
   input: boolean
+  /** Nothing here may change the node. */
+  readOnly: boolean
+  commands: readonly TopCommand[]
   onDetach: () => void
   onSuspend: () => void
   onRepaint: () => void
-  /** Pauses or resumes; resolves with what to tell. */
-  onPause: (paused: boolean) => Promise<string>
+  /** Runs a command of the program. */
+  onCommand: (line: string) => Promise<Reply>
+  /** To the terminal's clipboard. */
+  onCopy: (text: string) => void
+  /** Writes a file where the program was started; `text` left out: the picture. Resolves with its path. */
+  onExport: (kind: string, text: string | undefined) => string
 }
 
-const FRESH: TabUi = { cursor: 0, open: false, sort: 0, filter: '', minutes: 0, inner: 0 }
+const FRESH: TabUi = {
+  cursor: 0,
+  open: false,
+  sort: 0,
+  filter: '',
+  search: '',
+  minutes: 0,
+  inner: 0,
+  logarithm: false,
+  steps: false,
+  wrap: false,
+}
 const WINDOWS = [0, 5, 15, 60, 360, 1440]
+const HISTORY = 50
+
+/** What lies over the body: help, or what a command said. */
+export interface Over {
+  title: string
+  rows: readonly Row[]
+  at: number
+}
 
 export function App(props: AppProps): ReactElement {
-  const { store, theme, size, intervalMs, host, replay } = props
+  const { store, theme, size, intervalMs, host, replay, commands, readOnly } = props
   const live = useSyncExternalStore(store.subscribe, store.view)
   const [tab, setTab] = useState(0)
   const [uis, setUis] = useState<readonly TabUi[]>(() => TABS.map(() => FRESH))
   const [frozen, setFrozen] = useState<View | undefined>(undefined)
-  const [help, setHelp] = useState(false)
+  const [over, setOver] = useState<Over | undefined>(undefined)
   const [note, setNote] = useState<string | undefined>(undefined)
-  const [typing, setTyping] = useState(false)
+  const [line, setLine] = useState<Line | undefined>(undefined)
   const asking = useRef<(() => void) | undefined>(undefined)
+  const history = useRef<string[]>([])
 
   const current = TABS[tab]!
   const ui = uis[tab]!
   const view = frozen ?? live
+  const bodyHeight = size.rows - (size.columns >= 80 && size.rows >= 24 ? 4 : 2)
   useEffect(() => store.want(current), [store, current])
 
   const change = (part: Partial<TabUi>) =>
     setUis(uis.map((old, i) => (i === tab ? { ...old, ...part } : old)))
   const move = (by: number) => {
+    if (over) {
+      const last = lastPlace(over.rows.length, bodyHeight)
+      return setOver({ ...over, at: Math.min(last, Math.max(0, over.at + by)) })
+    }
     const last = Math.max(0, (current.count?.(view, ui) ?? 1) - 1)
     const to = Math.min(last, ui.cursor) + (current.upward ? -by : by)
     change({ cursor: Math.min(last, Math.max(0, to)), inner: 0 })
   }
-  const goTo = (next: number) => TABS[next] && setTab(next)
-  const askPause = () => {
-    const paused = live.snapshot?.state !== 'PAUSED'
-    setNote(
-      `${paused ? 'Pause' : 'Resume'} training, as \`waggle ${paused ? 'pause' : 'resume'}\` does?  y yes  any other key: no`,
-    )
-    asking.current = () => {
-      setNote('…')
-      props.onPause(paused).then(setNote, (error: Error) => setNote(error.message))
+  const goTo = (next: number) => {
+    setOver(undefined)
+    if (TABS[next]) setTab(next)
+  }
+  const find = (by: 1 | -1, search = ui.search) => {
+    const at = current.find?.(view, { ...ui, search }, by)
+    if (at !== undefined) change({ cursor: at, search })
+    else if (search) {
+      change({ search })
+      setNote(`"${search}" is not there`)
     }
   }
+  const help = () =>
+    setOver({ title: 'Keys', rows: helpRows(current, replay ? [] : commands, size.columns - 4), at: 0 })
+
+  const run = (command: string) => {
+    setNote(`:${command} …`)
+    const ended = ({ status, lines }: Reply) => {
+      const rows = lines.map((text) => narrow(text))
+      setNote(status === 0 ? undefined : `:${command} ended with status ${status}`)
+      // One line has room at the bottom; more gets the body.
+      if (rows.length <= 1 && status === 0) setNote(rows[0] ?? 'done')
+      else setOver({ title: `:${command}`, rows, at: 0 })
+    }
+    props.onCommand(command).then(ended, (error: Error) => setNote(narrow(error.message)))
+  }
+  const ask = (question: string, command: string) => {
+    if (replay) return setNote('this is a recording: there is no node to change')
+    if (readOnly) return setNote('this screen may look, not steer (--read-only)')
+    setNote(`${question}  \`waggle ${command}\`?  y yes  any other key: no`)
+    asking.current = () => run(command)
+  }
+  const command = (text: string) => {
+    const [name = '', argument = ''] = text.split(/\s+/)
+    if (name === '') return
+    history.current = [...history.current.filter((old) => old !== text), text].slice(-HISTORY)
+    if (name === 'quit' || name === 'q') return props.onDetach()
+    if (name === 'keys') return help()
+    if (name === 'tab') {
+      const wanted = argument.toLowerCase()
+      const at = TABS.findIndex(
+        ({ title }, i) =>
+          wanted === String(i + 1) || (wanted !== '' && title.toLowerCase().startsWith(wanted)),
+      )
+      return at < 0 ? setNote(`there is no tab "${argument}"`) : goTo(at)
+    }
+    if (replay) return setNote('this is a recording: there is no node to ask')
+    if (changesNode(text, commands)) return ask('Do this:', text)
+    run(text)
+  }
+  const openFor = (kind: LineKind) =>
+    setLine(
+      openLine(
+        kind,
+        kind === 'command' ? '' : ui[kind === 'search' && current.searches ? 'search' : 'filter'],
+      ),
+    )
+  const finish = ({ kind, text }: Line) => {
+    if (kind === 'command') command(text.trim())
+    else if (kind === 'search' && current.searches) find(1, text)
+  }
+  const peer = current.peer?.(view, ui)
 
   const act: Record<Action, () => void> = {
     tab1: () => goTo(0),
@@ -73,20 +162,51 @@ export function App(props: AppProps): ReactElement {
     tab4: () => goTo(3),
     tab5: () => goTo(4),
     tab6: () => goTo(5),
-    nextTab: () => setTab((tab + 1) % TABS.length),
-    previousTab: () => setTab((tab + TABS.length - 1) % TABS.length),
+    nextTab: () => goTo((tab + 1) % TABS.length),
+    previousTab: () => goTo((tab + TABS.length - 1) % TABS.length),
     down: () => move(1),
     up: () => move(-1),
     pageDown: () => move(10),
     pageUp: () => move(-10),
     top: () => move(Number.NEGATIVE_INFINITY),
     bottom: () => move(Number.POSITIVE_INFINITY),
-    open: () => change({ open: !ui.open, inner: 0 }),
-    back: () => (help ? setHelp(false) : ui.open ? change({ open: false }) : change({ filter: '' })),
+    open: () => (over ? setOver(undefined) : change({ open: !ui.open, inner: 0 })),
+    back: () =>
+      over ? setOver(undefined) : ui.open ? change({ open: false }) : change({ filter: '', search: '' }),
     left: () => change({ inner: Math.max(0, ui.inner - 1) }),
     right: () => change({ inner: ui.inner + 1 }),
     sort: () => change({ sort: ui.sort + 1 }),
-    filter: () => setTyping(true),
+    search: () => openFor('search'),
+    filter: () => openFor('filter'),
+    next: () => (current.searches ? find(1) : move(1)),
+    previous: () => (current.searches ? find(-1) : move(-1)),
+    command: () => openFor('command'),
+    copy: () => {
+      const text = current.copied?.(view, ui) ?? view.snapshot?.node.peerId
+      if (text === undefined) return
+      props.onCopy(text)
+      setNote(`copied ${text}`)
+    },
+    export: () => {
+      const { kind, text } = current.exported?.(view, ui) ?? { kind: 'txt', text: undefined }
+      try {
+        setNote(`wrote ${props.onExport(`${current.title.toLowerCase()}.${kind}`, text)}`)
+      } catch (error) {
+        setNote((error as Error).message)
+      }
+    },
+    mute: () =>
+      peer
+        ? ask(
+            `${peer.muted ? 'Hear' : 'Mute'} ${peer.name}:`,
+            `peers ${peer.muted ? 'unmute' : 'mute'} ${peer.id}`,
+          )
+        : undefined,
+    dial: () => (peer ? ask(`Connect to ${peer.name}:`, `join ${peer.address ?? peer.id}`) : undefined),
+    wrap: () => change({ wrap: !ui.wrap }),
+    follow: () => (current.upward ? change({ cursor: 0, open: false }) : undefined),
+    logarithm: () => change({ logarithm: !ui.logarithm }),
+    axis: () => change({ steps: !ui.steps }),
     freeze: () => (replay ? replay.toggle() : setFrozen(frozen ? undefined : live)),
     earlier: () => replay?.move(-0.02),
     later: () => replay?.move(0.02),
@@ -94,30 +214,44 @@ export function App(props: AppProps): ReactElement {
     faster: () => replay?.faster(2),
     wider: () => change({ minutes: WINDOWS[Math.min(WINDOWS.length - 1, WINDOWS.indexOf(ui.minutes) + 1)]! }),
     narrower: () => change({ minutes: WINDOWS[Math.max(0, WINDOWS.indexOf(ui.minutes) - 1)]! }),
-    pause: askPause,
-    help: () => setHelp(!help),
+    pause: () => {
+      const paused = live.snapshot?.state !== 'PAUSED'
+      ask(paused ? 'Pause training:' : 'Resume training:', paused ? 'pause' : 'resume')
+    },
+    help: () => (over?.title === 'Keys' ? setOver(undefined) : help()),
     reconnect: store.reconnect,
     repaint: props.onRepaint,
     suspend: props.onSuspend,
-    detach: props.onDetach,
+    detach: () => (over ? setOver(undefined) : props.onDetach()),
   }
 
   useInput(
     (input, key) => {
       const name = keyName(input, key)
+      if (name === 'ctrl-c') return props.onDetach()
       if (asking.current) {
         const yes = asking.current
         asking.current = undefined
         setNote(undefined)
-        if (input === 'y') return yes()
-        if (name !== 'ctrl-c') return
+        if (input === 'y') yes()
+        return
       }
-      if (typing && name !== 'ctrl-c') {
-        if (name === 'return' || name === 'escape') setTyping(false)
-        if (name === 'escape') change({ filter: '' })
-        else if (key.backspace || key.delete) change({ filter: ui.filter.slice(0, -1), cursor: 0 })
-        else if (name === input && input.length === 1)
-          change({ filter: (ui.filter + input).slice(0, 40), cursor: 0 })
+      if (line) {
+        const words = [...OWN_COMMANDS, ...commands].map(({ name: word }) => word)
+        const typed = typeKey(line, name, input, key.backspace || key.delete, {
+          history: history.current,
+          words,
+        })
+        const filters = line.kind === 'filter' || (line.kind === 'search' && !current.searches)
+        if (typed.state === 'given up') {
+          setLine(undefined)
+          if (filters) change({ filter: '' })
+          return
+        }
+        // A filter shows what it does while it is typed.
+        if (filters) change({ filter: typed.line.text.slice(0, 60), cursor: 0 })
+        setLine(typed.state === 'done' ? undefined : typed.line)
+        if (typed.state === 'done') finish(typed.line)
         return
       }
       setNote(undefined)
@@ -135,11 +269,11 @@ export function App(props: AppProps): ReactElement {
       size={size}
       intervalMs={intervalMs}
       host={host}
-      help={help}
+      over={over}
       tab={tab}
       frozen={frozen !== undefined}
       place={replay?.place()}
-      note={typing ? `/${ui.filter}_` : note}
+      note={line ? `${PROMPT[line.kind]}${narrow(line.text)}_` : note}
     />
   )
 }

@@ -53,10 +53,12 @@ export interface FooterFacts {
   columns: number
   place: Place | undefined
   theme: Theme
+  /** Whether there is room for boxes, and so for a bar of tabs. */
+  boxed: boolean
 }
 
-export function footer(tab: Tab, facts: FooterFacts): Row {
-  const { frozen, contact, intervalMs, note, columns, place } = facts
+export function footer(tab: Tab, number: number, facts: FooterFacts): Row {
+  const { frozen, contact, intervalMs, note, columns, place, boxed } = facts
   if (note) return [' ', ['bold', note]]
   if (place) return slider(place, facts)
   const right = frozen
@@ -66,7 +68,9 @@ export function footer(tab: Tab, facts: FooterFacts): Row {
       : contact === 'lost'
         ? 'r reconnect '
         : 'waiting '
-  return spread(` q detach  ${tab.keys}`, right, columns)
+  if (!boxed)
+    return spread([['bold', ` ${number + 1} ${tab.title}`], '  1-6 tabs  q detach  ? help'], right, columns)
+  return spread(` q detach  : command  ${tab.keys}`, right, columns)
 }
 
 /** Where a replay stands within its run. */

@@ -22,6 +22,18 @@ export type Action =
   | 'narrower'
   | 'sort'
   | 'filter'
+  | 'search'
+  | 'next'
+  | 'previous'
+  | 'command'
+  | 'copy'
+  | 'export'
+  | 'mute'
+  | 'dial'
+  | 'wrap'
+  | 'follow'
+  | 'logarithm'
+  | 'axis'
   | 'left'
   | 'right'
   | 'pause'
@@ -64,7 +76,11 @@ export const KEYS: readonly KeyBinding[] = [
   { action: 'left', shown: 'h', does: 'left, earlier', input: ['h', 'leftArrow'] },
   { action: 'right', shown: 'l', does: 'right, later', input: ['l', 'rightArrow'] },
   { action: 'sort', shown: 's', does: 'sort by the next column', input: ['s'] },
-  { action: 'filter', shown: '/', does: 'filter', input: ['/'] },
+  { action: 'search', shown: '/', does: 'find; in lists, only what has it', input: ['/'] },
+  { action: 'filter', shown: '&', does: 'only what has it', input: ['&'] },
+  { action: 'next', shown: 'n', does: 'next one found', input: ['n'] },
+  { action: 'previous', shown: 'N', does: 'one found before', input: ['N'] },
+  { action: 'command', shown: ':', does: 'a command, such as :peers or :set; Tab completes', input: [':'] },
   { action: 'freeze', shown: 'Space', does: 'hold the picture still', input: [' '] },
   { action: 'wider', shown: '+', does: 'a longer time on the charts', input: ['+', '='] },
   { action: 'narrower', shown: '-', does: 'a shorter time on the charts', input: ['-'] },
@@ -72,6 +88,14 @@ export const KEYS: readonly KeyBinding[] = [
   { action: 'later', shown: ']', does: 'in a replay: later', input: [']'] },
   { action: 'slower', shown: '<', does: 'in a replay: slower', input: ['<'] },
   { action: 'faster', shown: '>', does: 'in a replay: faster', input: ['>'] },
+  { action: 'logarithm', shown: 'L', does: 'charts by powers of ten, or not', input: ['L'] },
+  { action: 'axis', shown: 'x', does: 'charts over time, or over steps', input: ['x'] },
+  { action: 'wrap', shown: 'w', does: 'long log lines whole, or cut', input: ['w'] },
+  { action: 'follow', shown: 'f', does: 'go along with the log', input: ['f'] },
+  { action: 'copy', shown: 'c', does: 'copy the ID (to the clipboard, OSC 52)', input: ['c', 'y'] },
+  { action: 'export', shown: 'e', does: 'write what is shown to a file here', input: ['e'] },
+  { action: 'mute', shown: 'm', does: 'mute a peer, or hear it again (asks first)', input: ['m'] },
+  { action: 'dial', shown: 'd', does: 'connect to a peer (asks first)', input: ['d'] },
   { action: 'pause', shown: 'p', does: 'pause or resume training (asks first)', input: ['p'] },
   { action: 'reconnect', shown: 'r', does: 'look for the daemon again now', input: ['r'] },
   { action: 'repaint', shown: 'Ctrl-L', does: 'draw everything again', input: ['ctrl-l'] },

@@ -1,11 +1,16 @@
 // Attaches a screen to a daemon: takes the terminal, draws what the store knows, gives the terminal back. A client of
 // the control API only; when it goes, the daemon goes on.
 
+import { writeFileSync } from 'node:fs'
+import { resolve } from 'node:path'
 import { render } from 'ink'
 import type { ControlClient } from '../protocol/api/index.ts'
 import { App, type AppProps } from './app.tsx'
+import type { Reply, TopCommand } from './commands.ts'
 import { createReplay } from './data/replay.ts'
 import { createStore } from './data/store.ts'
+import { copySequence } from './screen/clipboard.ts'
+import { paced } from './screen/pace.ts'
 import { createSink } from './screen/sink.ts'
 import { createTerminal, type TerminalStream } from './screen/terminal.ts'
 import { createTheme } from './screen/theme.ts'
@@ -16,26 +21,35 @@ export interface TopOptions {
   color: boolean
   env: Record<string, string | undefined>
   host?: string
+  readOnly: boolean
+  commands: readonly TopCommand[]
+  /** Where files go that the reader asks for. */
+  folder: string
 }
 
 export interface TopParts {
   /** A daemon, or the lines of a recorded run. */
   source: ControlClient | { lines: Iterable<string> }
+  /** Runs a command of the program and gives back what it wrote. */
+  onCommand: (line: string) => Promise<Reply>
   stdin: NodeJS.ReadStream
   stdout: TerminalStream
   clock: () => number
   process: NodeJS.Process
 }
 
+/** Where a frame is dear, there are fewer: the cost goes with the number of cells. */
+const leastInterval = ({ columns, rows }: { columns: number; rows: number }): number =>
+  columns * rows > 160 * 50 ? 500 : 0
+
 /** Resolves with the exit status once the reader has left. */
 export async function runTop(
   options: TopOptions,
-  { source, stdin, stdout, clock, process }: TopParts,
+  { source, onCommand, stdin, stdout, clock, process }: TopParts,
 ): Promise<number> {
   const { intervalMs, host } = options
   const size = { columns: stdout.columns ?? 80, rows: stdout.rows ?? 24 }
   const sink = createSink(stdout, size)
-  const client = 'lines' in source ? undefined : source
   const replay = 'lines' in source ? createReplay(source.lines, { clock }) : undefined
   const store = replay ?? createStore({ intervalMs }, { client: source as ControlClient, clock })
   let finish: (status: number) => void = () => {}
@@ -50,7 +64,7 @@ export async function runTop(
     onEnd: (signal) => finish(signal === 'SIGTERM' ? 143 : signal === 'SIGINT' ? 130 : 129),
   })
   const props: AppProps = {
-    store,
+    store: paced(store, () => leastInterval(sink)),
     replay,
     theme: createTheme(options),
     size,
@@ -60,8 +74,16 @@ export async function runTop(
     onDetach: () => finish(0),
     onSuspend: () => terminal.suspend(),
     onRepaint: () => sink.repaint(),
-    onPause: async (paused) =>
-      client ? (await client.send(paused ? 'pause' : 'resume', {})).message : 'this is a recording',
+    readOnly: options.readOnly,
+    commands: options.commands,
+    onCommand,
+    onCopy: (text) => void stdout.write(copySequence(text)),
+    onExport(kind, text) {
+      const time = new Date(clock()).toISOString().slice(0, 19).replace(/[:T]/g, '-')
+      const path = resolve(options.folder, `waggle-${time}-${kind}`)
+      writeFileSync(path, text ?? `${sink.picture().join('\n')}\n`, { flag: 'wx' })
+      return path
+    },
   }
   const app = render(<App {...props} />, {
     // In debug mode ink hands over whole frames and leaves the cursor to the sink.

@@ -3,14 +3,15 @@
 
 import { Box } from 'ink'
 import type { ReactElement } from 'react'
+import type { Over } from './app.tsx'
 import { footer, header, tabBar } from './chrome.ts'
 import type { Place } from './data/replay.ts'
 import type { View } from './data/store.ts'
-import { Help } from './help.tsx'
 import type { Theme } from './screen/theme.ts'
-import { Compact, OneLine } from './tabs/compact.tsx'
 import { TABS } from './tabs/index.ts'
+import { oneLine } from './tabs/overview-compact.ts'
 import type { TabProps, TabUi } from './tabs/tab.ts'
+import { Pager } from './widgets/pager.tsx'
 import { Lines } from './widgets/panel.tsx'
 
 export interface Size {
@@ -25,7 +26,7 @@ export interface PictureProps {
   size: Size
   intervalMs: number
   host: string | undefined
-  help: boolean
+  over: Over | undefined
   tab: number
   frozen: boolean
   /** Where a replay stands. */
@@ -34,33 +35,35 @@ export interface PictureProps {
 }
 
 export function Picture(props: PictureProps): ReactElement {
-  const { view, ui, theme, size, host, help, tab } = props
+  const { view, ui, theme, size, host, over, tab } = props
   const { columns, rows } = size
   const current = TABS[tab]!
-  const body: TabProps = { view, ui, theme, columns, rows }
-  if (columns < 40 || rows < 10) return <OneLine {...body} />
-  const top = header(view, columns, theme, host)
-  const bottom = footer(current, { ...props, contact: view.contact, columns })
+  const all: TabProps = { view, ui, theme, columns, rows }
+  if (columns < 40 || rows < 10)
+    return <Lines width={columns} theme={theme} rows={[oneLine(all, props.note)]} />
   const boxed = columns >= 80 && rows >= 24
-  if (!boxed && !help) {
-    return (
-      <Box flexDirection="column" height={rows} width={columns} overflow="hidden">
-        <Lines width={columns} theme={theme} rows={[top]} />
-        <Box height={rows - 2} flexDirection="column" overflow="hidden">
-          <Compact {...body} rows={rows - 2} />
-        </Box>
-        <Lines width={columns} theme={theme} rows={[bottom]} />
-      </Box>
-    )
+  const top = [header(view, columns, theme, host)]
+  const bottom = [footer(current, tab, { ...props, contact: view.contact, columns, boxed })]
+  if (boxed) {
+    top.push(tabBar(TABS, tab, columns))
+    bottom.unshift(theme.symbols.rule.repeat(columns))
   }
-  const inner: TabProps = { ...body, rows: rows - 4 }
+  const height = rows - top.length - bottom.length
+  const inner: TabProps = { ...all, rows: height }
+  const body = over ? (
+    <Pager {...over} columns={columns} height={height} theme={theme} />
+  ) : boxed ? (
+    current.render(inner)
+  ) : (
+    <Lines width={columns} theme={theme} rows={current.compact(inner).slice(0, height)} />
+  )
   return (
     <Box flexDirection="column" height={rows} width={columns} overflow="hidden">
-      <Lines width={columns} theme={theme} rows={[top, tabBar(TABS, tab, columns)]} />
-      <Box height={rows - 4} flexDirection="column" overflow="hidden">
-        {help ? <Help columns={columns} rows={rows - 4} theme={theme} /> : current.render(inner)}
+      <Lines width={columns} theme={theme} rows={top} />
+      <Box height={height} flexDirection="column" overflow="hidden">
+        {body}
       </Box>
-      <Lines width={columns} theme={theme} rows={[theme.symbols.rule.repeat(columns), bottom]} />
+      <Lines width={columns} theme={theme} rows={bottom} />
     </Box>
   )
 }

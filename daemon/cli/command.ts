@@ -32,6 +32,10 @@ export interface Command {
   arguments?: readonly Argument[]
   options?: readonly Option[]
   examples?: ReadonlyArray<readonly [command: string, what: string]>
+  /** Changes the running node: always, or with one of these as its first argument. The screen asks before it does. */
+  changes?: true | readonly string[]
+  /** Takes the terminal, or does not end by itself, so that the screen cannot run it. */
+  stays?: true
   /** Heading that it stands under in `waggle help`. */
   group: 'Run' | 'Watch' | 'Steer' | 'Set up' | 'Help'
   load: () => Promise<{ run: (context: Context) => Promise<number> }>

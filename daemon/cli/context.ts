@@ -5,7 +5,7 @@ import type { ControlClient } from '../../protocol/api/index.ts'
 import { type Paths, type PathsEnvironment, resolvePaths } from '../config/paths.ts'
 import { createClient } from '../control/client.ts'
 import type { RunNode } from '../control/node.ts'
-import { envTwin, GLOBAL_OPTIONS, hasEnvTwin } from './command.ts'
+import { type Command, envTwin, GLOBAL_OPTIONS, hasEnvTwin } from './command.ts'
 import type { Parsed } from './parse.ts'
 import { createRemoteClient } from './remote.ts'
 import { COMMANDS } from './table.ts'
@@ -104,6 +104,9 @@ export function takesColor(io: Io, stream: Output, options: Parsed['options']): 
   if (forced !== undefined) return forced !== '0' && forced !== 'false'
   return stream.isTTY === true && io.env.TERM !== 'dumb'
 }
+
+export const takesOption = ({ options = [] }: Command, name: string): boolean =>
+  [...GLOBAL_OPTIONS, ...options].some((option) => option.name === name)
 
 /** Every WAGGLE_* variable that is the twin of an option, and so no config key. */
 export function reservedVariables(): Set<string> {

@@ -1,10 +1,21 @@
 // A snapshot as one screen of plain text: what `waggle status` prints, and what the screen falls back to without a
 // terminal. What is not known is left out.
 
-import { bytes, count, decimal, duration, percent, type Snapshot, si } from '../../protocol/api/index.ts'
+import {
+  adviceOn,
+  bytes,
+  count,
+  decimal,
+  duration,
+  percent,
+  type Snapshot,
+  sharingText,
+  si,
+} from '../../protocol/api/index.ts'
 import { safeText } from '../../protocol/text.ts'
 
-export function statusText(s: Snapshot): string[] {
+/** `program` is how commands are called, for advice that names one. */
+export function statusText(s: Snapshot, program = 'waggle'): string[] {
   const { node, engine, model, training: t, rollouts: r, swarm, checkpoint, machine } = s
   const rows: Array<[string, string | false | undefined]> = [
     ['node', `${node.name}  ${node.peerId}`],
@@ -71,6 +82,7 @@ export function statusText(s: Snapshot): string[] {
             )
           : 'off'),
     ],
+    ['sharing', s.sharing && sharingText(s.sharing)],
     [
       'groups',
       r &&
@@ -109,6 +121,10 @@ export function statusText(s: Snapshot): string[] {
     lines.push(
       `! ${safeText(`${alert.message}${alert.action ? ` - ${alert.action}` : ''}`, { line: true, limit: 400 })}`,
     )
+  }
+  for (const { level, text, action } of adviceOn(s)) {
+    const what = action.replace(/`([a-z])/g, `\`${program} $1`)
+    lines.push(safeText(`${level === 'attention' ? '!' : ' '} ${text} - ${what}`, { line: true, limit: 400 }))
   }
   return lines
 }

@@ -249,6 +249,22 @@ export function createScriptedNode({
         bytesIn: step * 20_000,
         bytesOut: step * 11_000,
       },
+      sharing: {
+        effect: 0.35,
+        low: 0.12,
+        high: 0.6,
+        unit: 'progress per compute',
+        comparisons: 24,
+        needed: 12,
+        own: 4,
+        foreign: 4,
+        limit: 16,
+        verdict: step < 100 ? 'not yet known' : 'helps',
+        cost: 0.021,
+        contributors: [
+          { peer: OTHER, share: 1, effect: 0.35, low: 0.12, high: 0.6, comparisons: 24, logprobs: 'used' },
+        ],
+      },
       checkpoint: {
         step: step - (step % 50),
         time: now() - 42_000,

@@ -5,6 +5,7 @@ import { render } from 'ink'
 import { afterEach, describe, expect, test } from 'vitest'
 import type { Snapshot } from '../../protocol/api/index.ts'
 import { App, type AppProps } from '../../tui/app.tsx'
+import type { Reply } from '../../tui/commands.ts'
 import type { Store } from '../../tui/data/store.ts'
 import type { Sink } from '../../tui/screen/sink.ts'
 import { createTheme } from '../../tui/screen/theme.ts'
@@ -34,6 +35,8 @@ interface ShowOptions {
   ascii?: boolean
   color?: boolean
   clock?: () => number
+  readOnly?: boolean
+  reply?: (line: string) => Reply
 }
 
 async function show({
@@ -43,6 +46,8 @@ async function show({
   ascii = false,
   color = false,
   clock,
+  readOnly = false,
+  reply = () => ({ status: 0, lines: ['done'] }),
 }: ShowOptions): Promise<Screen> {
   const node = createScriptedNode()
   node.advance(400)
@@ -68,9 +73,20 @@ async function show({
     onDetach: () => acted.push('detach'),
     onSuspend: () => acted.push('suspend'),
     onRepaint: () => sink.repaint(),
-    onPause: async (paused) => {
-      acted.push(paused ? 'pause' : 'resume')
-      return 'done'
+    readOnly,
+    commands: [
+      { name: 'peers', summary: 'list peers', changes: ['mute', 'unmute'] },
+      { name: 'pause', summary: 'stop training', changes: true },
+      { name: 'plugins', summary: 'what is loaded', changes: false },
+    ],
+    onCommand: async (line) => {
+      acted.push(line)
+      return reply(line)
+    },
+    onCopy: (text) => acted.push(`copy ${text}`),
+    onExport: (kind, text) => {
+      acted.push(`export ${kind} ${text?.split('\n')[0] ?? 'picture'}`)
+      return `/here/${kind}`
     },
   }
   const app = render(<App {...props} />, {

@@ -21,6 +21,8 @@ export interface Sink extends EventEmitter {
   resize(columns: number, rows: number): void
   /** Writes everything again with the next frame, and the last frame at once. */
   repaint(): void
+  /** The rows as they are now, without colours. */
+  picture(): string[]
   /** While closed, frames are kept but not written. */
   open: boolean
 }
@@ -65,6 +67,7 @@ export function createSink(target: SinkTarget, size: { columns: number; rows: nu
       // ink lays the frame out anew when it hears this, which draws it.
       emitter.emit('resize')
     },
+    picture: () => frame.split('\n').map((row) => plain(row).trimEnd()),
     repaint(): void {
       shown = []
       draw()
@@ -79,8 +82,10 @@ function padded(row: string, columns: number): string {
   return missing > 0 ? `${row}\u001b[0m${' '.repeat(missing)}` : row
 }
 
+const plain = (row: string): string => row.replace(/\u001b\[[0-9;]*m/g, '')
+
 export function visibleWidth(row: string): number {
   let width = 0
-  for (const _ of row.replace(/\u001b\[[0-9;]*m/g, '')) width += 1
+  for (const _ of plain(row)) width += 1
   return width
 }

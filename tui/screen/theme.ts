@@ -24,6 +24,8 @@ export interface Symbols {
   /** top left, horizontal, top right, vertical, bottom left, bottom right */
   box: readonly [string, string, string, string, string, string]
   axis: string
+  /** A broken line across a chart. */
+  limit: string
   full: string
   /** Eighths of a cell, from one to seven; empty where there are none. */
   partial: string
@@ -43,6 +45,7 @@ const UNICODE: Symbols = {
   rule: '─',
   box: ['╭', '─', '╮', '│', '╰', '╯'],
   axis: '┤',
+  limit: '┄',
   full: '█',
   partial: '▏▎▍▌▋▊▉',
   levels: '▁▂▃▄▅▆▇█',
@@ -61,6 +64,7 @@ const ASCII: Symbols = {
   rule: '-',
   box: ['+', '-', '+', '|', '+', '+'],
   axis: '|',
+  limit: '.',
   full: '#',
   partial: '',
   levels: '_.-=+*#',

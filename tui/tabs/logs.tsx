@@ -1,8 +1,9 @@
-// Logs: what happened, newest at the bottom. Follows until scrolled; only the lines in sight are ever drawn.
+// Logs: what happened, newest at the bottom. Follows until scrolled; only the lines in sight are ever drawn. `/` finds
+// and leaves the rest in sight, `&` leaves only what fits.
 
-import type { ReactElement } from 'react'
 import {
   clockTime,
+  count,
   type Event,
   eventLevel,
   eventText,
@@ -12,7 +13,7 @@ import {
 import type { View } from '../data/store.ts'
 import type { Theme, Tone } from '../screen/theme.ts'
 import { Panel } from '../widgets/panel.tsx'
-import type { Row } from '../widgets/row.ts'
+import type { Piece, Row } from '../widgets/row.ts'
 import { wrapText } from '../widgets/wrap.ts'
 import type { Tab, TabProps, TabUi } from './tab.ts'
 
@@ -21,49 +22,124 @@ export const logs: Tab = {
   short: 'Logs',
   series: [],
   upward: true,
-  keys: 'j/k scroll  G follow  s level  / filter  Enter JSON',
-  render: (props) => <Logs {...props} />,
+  searches: true,
+  keys: 'f follow  s level  / find n N  & filter  w wrap  Enter JSON',
+  render: (props) => {
+    const { columns, rows, theme } = props
+    const inside = { ...props, columns: columns - 4, rows: rows - 2 }
+    return <Panel title={titleOf(props)} width={columns} height={rows} theme={theme} rows={logRows(inside)} />
+  },
+  compact: (props): Row[] => [[['bold', titleOf(props)]], ...logRows({ ...props, rows: props.rows - 1 })],
   count: (view, ui) => eventsOf(view, ui).length,
+  find,
+  copied: (view, ui) => {
+    const found = eventsOf(view, ui)
+    const chosen = found[found.length - 1 - Math.min(ui.cursor, found.length - 1)]
+    // Only events of the node's own making; what a peer wrote does not go to the clipboard.
+    return chosen && ['step', 'eval', 'checkpoint', 'state'].includes(chosen.type)
+      ? JSON.stringify(chosen)
+      : undefined
+  },
+  exported: (view, ui) => ({
+    kind: 'jsonl',
+    text: eventsOf(view, ui)
+      .map((event) => `${JSON.stringify(event)}\n`)
+      .join(''),
+  }),
 }
 
 /** Levels in the order in which `s` goes through them. */
 const LEVELS: readonly LogLevel[] = ['info', 'debug', 'error', 'warn']
 const TONES: Record<LogLevel, Tone> = { error: 'failure', warn: 'attention', info: 'ok', debug: 'plain' }
+const MOST_WRAPPED = 6
+
+const textOf = (event: Event): string => eventText(event) ?? event.type
 
 function eventsOf({ events }: View, ui: TabUi): Event[] {
   const limit = LOG_LEVELS.indexOf(LEVELS[ui.sort % LEVELS.length]!)
   const wanted = ui.filter.toLowerCase()
   return events.filter((event) => {
     if (LOG_LEVELS.indexOf(eventLevel(event)) > limit) return false
-    return wanted === '' || (eventText(event) ?? '').toLowerCase().includes(wanted)
+    return wanted === '' || textOf(event).toLowerCase().includes(wanted)
   })
 }
 
-function Logs({ view, ui, columns, rows, theme }: TabProps): ReactElement {
+/** From the cursor on towards older lines with 1, newer ones with -1; the cursor counts from the newest. */
+function find(view: View, ui: TabUi, by: 1 | -1): number | undefined {
+  const wanted = ui.search.toLowerCase()
+  if (wanted === '') return undefined
   const found = eventsOf(view, ui)
-  const behind = Math.min(ui.cursor, Math.max(0, found.length - 1))
-  const chosen = found[found.length - 1 - behind]
-  const detail = ui.open && chosen ? wrapText(JSON.stringify(chosen), columns - 4).slice(0, 6) : []
-  const room = rows - 2 - (detail.length > 0 ? detail.length + 1 : 0)
-  const end = found.length - behind
-  const lines: Row[] = found
-    .slice(Math.max(0, end - room), end)
-    .map((event) => lineOf(event, event === chosen && (behind > 0 || ui.open), theme))
-  const level = LEVELS[ui.sort % LEVELS.length]
-  const place = behind === 0 ? 'following' : `${behind} newer below`
-  const title = `Log  ${level} and up  ${place}${ui.filter ? `  filter: ${ui.filter}` : ''}`
-  const body: Row[] = lines.length > 0 ? lines : ['nothing yet']
-  while (body.length < room) body.push('')
-  if (detail.length > 0) body.push('', ...detail)
-  return <Panel title={title} width={columns} height={rows} theme={theme} rows={body} />
+  for (let at = ui.cursor + by; at >= 0 && at < found.length; at += by) {
+    if (
+      textOf(found[found.length - 1 - at]!)
+        .toLowerCase()
+        .includes(wanted)
+    )
+      return at
+  }
+  // Where the cursor is counts if nothing is beyond it.
+  const here = found[found.length - 1 - ui.cursor]
+  return here && textOf(here).toLowerCase().includes(wanted) ? ui.cursor : undefined
 }
 
-function lineOf(event: Event, chosen: boolean, { symbols }: Theme): Row {
+function titleOf({ view, ui }: TabProps): string {
+  const found = eventsOf(view, ui)
+  const behind = Math.min(ui.cursor, Math.max(0, found.length - 1))
+  const level = LEVELS[ui.sort % LEVELS.length]
+  const place = behind === 0 ? 'following' : `${count(behind)} newer below`
+  return `Log  ${level} and up  ${place}${ui.filter ? `  only: ${ui.filter}` : ''}${ui.search ? `  find: ${ui.search}` : ''}`
+}
+
+function logRows({ view, ui, columns, rows, theme }: TabProps): Row[] {
+  const found = eventsOf(view, ui)
+  if (found.length === 0) return ['nothing yet']
+  const behind = Math.min(ui.cursor, found.length - 1)
+  const chosen = found[found.length - 1 - behind]
+  const detail = ui.open && chosen ? wrapText(JSON.stringify(chosen), columns).slice(0, MOST_WRAPPED) : []
+  const room = Math.max(1, rows - (detail.length > 0 ? detail.length + 1 : 0))
+  const lines: Row[] = []
+  // From the newest that is shown upwards, until the room is used up.
+  for (let i = found.length - 1 - behind; i >= 0 && lines.length < room; i--) {
+    const event = found[i]!
+    lines.unshift(...rowsOf(event, event === chosen && (behind > 0 || ui.open), ui, columns, theme))
+  }
+  const shown = lines.slice(-room)
+  while (detail.length > 0 && shown.length < room) shown.push('')
+  return detail.length > 0 ? [...shown, '', ...detail] : shown
+}
+
+const HEAD = 17
+
+function rowsOf(event: Event, chosen: boolean, ui: TabUi, columns: number, { symbols }: Theme): Row[] {
   const level = eventLevel(event)
-  return [
+  const head: Piece[] = [
     chosen ? ['bold', `${symbols.cursor} `] : '  ',
     `${clockTime(event.time)} `,
     [TONES[level], level.padEnd(5)],
-    ` ${eventText(event) ?? event.type}`,
+    ' ',
   ]
+  const text = textOf(event)
+  if (!ui.wrap) return [[...head, ...marked(text, ui.search)]]
+  const [first = '', ...rest] = wrapText(text, columns - HEAD).slice(0, MOST_WRAPPED)
+  return [
+    [...head, ...marked(first, ui.search)],
+    ...rest.map((part): Row => [' '.repeat(HEAD), ...marked(part, ui.search)]),
+  ]
+}
+
+/** What is searched for stands out. */
+function marked(text: string, search: string): Piece[] {
+  if (search === '') return [text]
+  const pieces: Piece[] = []
+  const lower = text.toLowerCase()
+  let at = 0
+  for (
+    let next = lower.indexOf(search.toLowerCase());
+    next >= 0;
+    next = lower.indexOf(search.toLowerCase(), at)
+  ) {
+    pieces.push(text.slice(at, next), ['inverse', text.slice(next, next + search.length)])
+    at = next + search.length
+  }
+  return [...pieces, text.slice(at)]
 }

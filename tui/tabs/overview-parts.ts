@@ -1,9 +1,19 @@
 // The overview's panels as rows of text, each answering one question. What is not known is left out or a dash; nothing
 // is made up.
 
-import { bytes, clockTime, count, decimal, duration, percent, si, signed } from '../../protocol/api/index.ts'
+import {
+  bytes,
+  count,
+  decimal,
+  duration,
+  effectText,
+  percent,
+  type SharingInfo,
+  si,
+  signed,
+} from '../../protocol/api/index.ts'
 import type { View } from '../data/store.ts'
-import type { Theme } from '../screen/theme.ts'
+import type { Symbols, Theme } from '../screen/theme.ts'
 import { bar, lineChart, sparkline } from '../widgets/chart.ts'
 import { evenly } from '../widgets/curve.ts'
 import {
@@ -181,49 +191,59 @@ export function stabilityRows(view: View, width: number, theme: Theme): Row[] {
 }
 
 /** Does the swarm help me, and do I help it? */
-export function swarmRows({ snapshot, rates }: View, width: number): Row[] {
+export function swarmRows(view: View, width: number, height: number, theme: Theme): Row[] {
+  const { snapshot, rates } = view
   const { swarm, rollouts: r } = snapshot ?? {}
+  if (!snapshot) return []
   if (!swarm?.enabled) return ['off: this node trains alone']
-  const refused = Object.entries(r?.refused ?? {}).filter(([, n]) => n > 0)
-  const refusedAll = refused.reduce((sum, [, n]) => sum + n, 0)
+  const refused = Object.entries(r?.refused ?? {})
+    .filter(([, n]) => n > 0)
+    .sort(([, a], [, b]) => b - a)
+  const all = refused.reduce((sum, [, n]) => sum + n, 0)
   const rate = (perMinute: number | undefined) => (perMinute === undefined ? '' : `  ${si(perMinute)} /min`)
   const traffic = (perSecond: number | undefined) =>
     perSecond === undefined || width < 40 ? '' : `  ${bytes(perSecond)}/s`
-  const rows: Row[] = [
-    `peers   ${swarm.connected} connected${swarm.known === undefined ? '' : `, ${swarm.known} known`}`,
-    `in      ${count(r?.received)} groups${rate(rates.inPerMinute)}${traffic(rates.bytesInPerSecond)}`,
-    `used    ${count(r?.trainedForeign)} trained on, ${count(r?.verified)} verified`,
-    `refused ${count(refusedAll)}${refused.length > 0 ? `  ${refused.map(([why, n]) => `${why} ${count(n)}`).join(' ')}` : ''}`,
-    `out     ${count(r?.published)} groups${rate(rates.outPerMinute)}${traffic(rates.bytesOutPerSecond)}`,
+  const reasons =
+    width >= 40 && refused[0] ? `: ${refused.map(([why, n]) => `${why} ${count(n)}`).join(' ')}` : ''
+  const used = r && r.received > 0 ? ` (${percent(r.trainedForeign / r.received, 0)})` : ''
+  const into = `in ${count(r?.received)} groups${rate(rates.inPerMinute)}${traffic(rates.bytesInPerSecond)}`
+  const out = `out ${count(r?.published)} groups${rate(rates.outPerMinute)}${traffic(rates.bytesOutPerSecond)}`
+  return [
+    `peers ${swarm.connected} connected${swarm.known === undefined ? '' : `, ${swarm.known} known`}`,
+    sharingPieces(view, theme, width) ?? 'sharing not yet known: no group of a peer used',
+    ...(height >= 5 ? [into] : []),
+    `used ${count(r?.trainedForeign)}${used}  refused ${count(all)}${reasons}`,
+    height >= 5 ? out : `in ${count(r?.received)}  out ${count(r?.published)} groups`,
   ]
-  const { sharing } = snapshot ?? {}
-  if (sharing) {
-    const effect = sharing.effect === undefined ? '' : ` ${signed(sharing.effect * 100, 0)} %`
-    rows.splice(1, 0, `sharing ${sharing.verdict}${effect}, J ${sharing.foreign}`)
-  }
-  return rows
 }
 
-/** Is there anything to do? Newest first; notable events fill what alerts leave. */
-export function attentionRows({ snapshot, events }: View, theme: Theme, height: number): Row[] {
-  const rows: Row[] = (snapshot?.alerts ?? []).map(({ time, level, message, action }) => [
-    [
-      level === 'failure' ? 'failure' : 'attention',
-      `${level === 'failure' ? theme.symbols.failed : theme.symbols.look} `,
-    ],
-    `${clockTime(time).slice(0, 5)} ${message}${action ? ` - ${action}` : ''}`,
-  ])
-  for (let i = events.length - 1; i >= 0 && rows.length < height; i--) {
-    const event = events[i]!
-    const said =
-      event.type === 'checkpoint'
-        ? `checkpoint of step ${count(event.step)} saved`
-        : event.type === 'peer' && event.change !== 'found'
-          ? `peer ${event.name} ${event.change}${event.reason ? `: ${event.reason}` : ''}`
-          : event.type === 'eval'
-            ? `held-out ${percent(event.accuracy)} at step ${count(event.step)}`
-            : undefined
-    if (said) rows.push(`  ${clockTime(event.time).slice(0, 5)} ${said}`)
-  }
-  return rows.length > 0 ? rows : ['nothing']
+/** Is sharing helping me? The verdict as a word, then the effect with its interval, then what is shared. */
+export function sharingPieces(
+  { snapshot }: Pick<View, 'snapshot'>,
+  { symbols }: Theme,
+  width = Number.POSITIVE_INFINITY,
+): Piece[] | undefined {
+  const sharing = snapshot?.sharing
+  if (!sharing) return undefined
+  const { verdict, comparisons, needed, foreign, limit } = sharing
+  const rest =
+    width >= 60
+      ? `  ${foreign} of ${limit} foreign groups a batch`
+      : width >= 42
+        ? `  J ${foreign}/${limit}`
+        : ''
+  if (verdict === 'not yet known')
+    return ['sharing ', ['bold', 'not yet known'], `, ${comparisons} of ${needed} comparisons${rest}`]
+  return ['sharing ', verdictPiece(sharing, symbols), ` ${effectText(sharing, width >= 60)}${rest}`]
+}
+
+export function verdictPiece({ verdict }: SharingInfo, symbols: Symbols): Piece {
+  const mark = {
+    helps: symbols.rising,
+    hurts: symbols.falling,
+    'no difference': symbols.steady,
+    'not yet known': '',
+  }[verdict]
+  const tone = verdict === 'helps' ? 'ok' : verdict === 'hurts' ? 'failure' : 'bold'
+  return [tone, `${mark} ${verdict}`.trim()]
 }

@@ -3,15 +3,11 @@
 import { Box } from 'ink'
 import type { ReactElement } from 'react'
 import { Lines, Panel, Side } from '../widgets/panel.tsx'
-import {
-  attentionRows,
-  learningRows,
-  machineRows,
-  stabilityRows,
-  stepRows,
-  swarmRows,
-} from './overview-parts.ts'
+import { attentionRows } from './attention.ts'
+import { compactOverview } from './overview-compact.ts'
+import { learningRows, machineRows, stabilityRows, stepRows, swarmRows } from './overview-parts.ts'
 import type { Tab, TabProps } from './tab.ts'
+import { ChartPanel } from './training.tsx'
 
 export const overview: Tab = {
   title: 'Overview',
@@ -25,16 +21,52 @@ export const overview: Tab = {
     'gradient_norm',
     'clipped',
     'ess',
+    'eval_accuracy',
+    'signal',
   ],
   keys: 'p pause  Space hold',
-  render: (props) => (props.columns >= 100 && props.rows >= 26 ? wide(props) : medium(props)),
+  render: (props) =>
+    props.columns >= 160 && props.rows >= 36
+      ? huge(props)
+      : props.columns >= 100 && props.rows >= 26
+        ? wide(props)
+        : medium(props),
+  compact: compactOverview,
+}
+
+/** What the second column of charts shows, from the top. */
+const BESIDE = ['held-out accuracy', 'entropy', 'mismatch KL', 'groups with signal']
+
+/** 160 x 40 and more: the same, and a column of charts beside it. */
+function huge(props: TabProps): ReactElement {
+  const { view, ui, columns, rows, theme } = props
+  const left = Math.floor(columns * 0.64)
+  const height = Math.floor(rows / BESIDE.length)
+  return (
+    <Side>
+      {wide({ ...props, columns: left })}
+      <Box flexDirection="column">
+        {BESIDE.map((title, i) => (
+          <ChartPanel
+            key={title}
+            title={title}
+            view={view}
+            ui={ui}
+            columns={columns - left}
+            rows={i === BESIDE.length - 1 ? rows - height * (BESIDE.length - 1) : height}
+            theme={theme}
+          />
+        ))}
+      </Box>
+    </Side>
+  )
 }
 
 function wide({ view, columns, rows, theme }: TabProps): ReactElement {
   const left = Math.floor(columns * 0.65)
   const right = columns - left
   const half = Math.floor(columns / 2)
-  const low = 7
+  const low = rows >= 34 ? 9 : 7
   const high = rows - 2 * low
   return (
     <Box flexDirection="column">
@@ -71,7 +103,13 @@ function wide({ view, columns, rows, theme }: TabProps): ReactElement {
         />
       </Side>
       <Side>
-        <Panel title="Swarm" width={half} height={low} theme={theme} rows={swarmRows(view, half - 4)} />
+        <Panel
+          title="Swarm"
+          width={half}
+          height={low}
+          theme={theme}
+          rows={swarmRows(view, half - 4, low - 2, theme)}
+        />
         <Panel
           title="Needs attention"
           width={columns - half}
@@ -116,7 +154,13 @@ function medium({ view, columns, rows, theme }: TabProps): ReactElement {
         />
       </Side>
       <Side>
-        <Panel title="Swarm" width={half} height={6} theme={theme} rows={swarmRows(view, half - 4)} />
+        <Panel
+          title="Swarm"
+          width={half}
+          height={6}
+          theme={theme}
+          rows={swarmRows(view, half - 4, 4, theme)}
+        />
         <Panel
           title="Machine"
           width={other}

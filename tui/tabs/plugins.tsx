@@ -15,8 +15,21 @@ export const plugins: Tab = {
   title: 'Plugins',
   short: 'Plug',
   series: [],
-  keys: 'j/k move  / filter',
+  keys: 'j/k move  Enter details  / filter',
   render: (props) => <Plugins {...props} />,
+  compact: ({ view, ui, columns, rows, theme }) => {
+    const found = pluginsOf(view, ui)
+    const chosen = found[Math.min(ui.cursor, Math.max(0, found.length - 1))]
+    const detail = ui.open && chosen ? detailRows(chosen, columns - 2) : []
+    const height = rows - detail.length
+    return [
+      ...tableRows(
+        { items: found, columns: columnsOf(theme), width: columns, height, cursor: ui.cursor },
+        theme,
+      ),
+      ...detail,
+    ]
+  },
   count: (view, ui) => pluginsOf(view, ui).length,
 }
 
@@ -82,8 +95,6 @@ function detailRows({ summary, state, strikes, message, kind, name }: PluginInfo
     ...wrapText(summary ?? '', width).slice(0, 1),
     `${state}${strikes === undefined ? '' : `, ${strikes} failures in a row`}`,
     ...wrapText(message ?? '', width).slice(0, 2),
-    ...(state === 'off'
-      ? [`Training goes on without it. Its log: waggle logs --filter ${kind}/${name}`]
-      : []),
+    ...(state === 'off' ? [`Training goes on without it. Its log: \`:logs --filter ${kind}/${name}\``] : []),
   ].filter((row) => row !== '')
 }

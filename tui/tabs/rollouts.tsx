@@ -23,12 +23,26 @@ export const rollouts: Tab = {
   short: 'Roll',
   series: [],
   groups: true,
-  keys: 'j/k group  h/l sample  s all|own|foreign|mixed  / filter',
+  keys: 'j/k group  h/l sample  s all|own|foreign|mixed|wrong  / filter',
   render: (props) => <Rollouts {...props} />,
+  compact: ({ view, ui, columns, rows, theme }) => {
+    const found = groupsOf(view, ui)
+    const chosen = found[Math.min(ui.cursor, Math.max(0, found.length - 1))]
+    if (ui.open && chosen) return groupRows(chosen, view, ui, columns - 1, theme)
+    if (found.length === 0) return ['no groups yet']
+    const list = { items: found, columns: COLUMNS, width: columns, height: rows - 2, cursor: ui.cursor }
+    return [...tableRows(list, theme), ...sharesRows(view, theme)].slice(0, rows)
+  },
+  exported: (view, ui) => ({
+    kind: 'jsonl',
+    text: groupsOf(view, ui)
+      .map((group) => `${JSON.stringify(group)}\n`)
+      .join(''),
+  }),
   count: (view, ui) => groupsOf(view, ui).length,
 }
 
-const KINDS = ['all', 'own', 'foreign', 'mixed'] as const
+const KINDS = ['all', 'own', 'foreign', 'mixed', 'wrong'] as const
 
 const mean = (rewards: readonly number[]): number =>
   rewards.reduce((a, b) => a + b, 0) / Math.max(1, rewards.length)
@@ -51,14 +65,20 @@ function groupsOf({ groups, events }: View, ui: TabUi): GroupView[] {
   const wanted = ui.filter.toLowerCase()
   return found.filter(
     (g) =>
-      (kind === 'all' || g.origin === kind || (kind === 'mixed' && spreadOf(g.rewards) > 0)) &&
-      (wanted === '' || `${g.task} ${g.authorName} ${g.question ?? ''}`.toLowerCase().includes(wanted)),
+      (kind === 'all' ||
+        g.origin === kind ||
+        (kind === 'mixed' && spreadOf(g.rewards) > 0) ||
+        (kind === 'wrong' && g.rewards.every((reward) => reward <= 0))) &&
+      (wanted === '' || searched(g).includes(wanted)),
   )
 }
 
+const searched = ({ task, seed, authorName, question = '', key = '', samples = [] }: GroupView): string =>
+  [`${task}/${seed}`, authorName, question, key, ...samples.map(({ text }) => text)].join(' ').toLowerCase()
+
 const COLUMNS: Array<Column<GroupView>> = [
   { title: 'TASK', width: 12, grows: true, drop: 0, text: (g) => `${g.task}/${g.seed}` },
-  { title: 'BY', width: 10, drop: 2, text: (g) => (g.origin === 'own' ? 'own' : g.authorName) },
+  { title: 'BY', width: 8, drop: 2, text: (g) => (g.origin === 'own' ? 'own' : g.authorName) },
   { title: 'R', width: 4, align: 'right', drop: 0, text: (g) => mean(g.rewards).toFixed(2) },
   { title: 'SD', width: 4, align: 'right', drop: 1, text: (g) => spreadOf(g.rewards).toFixed(2) },
   { title: 'USE', width: 4, drop: 3, text: (g) => (g.used === undefined ? '-' : g.used ? 'yes' : 'no') },
@@ -67,11 +87,11 @@ const COLUMNS: Array<Column<GroupView>> = [
 function Rollouts({ view, ui, columns, rows, theme }: TabProps): ReactElement {
   const groups = groupsOf(view, ui)
   const cursor = Math.min(ui.cursor, Math.max(0, groups.length - 1))
-  const left = Math.min(50, Math.floor(columns * 0.45))
+  const left = Math.min(60, Math.floor(columns * 0.5))
   const right = columns - left
   const chosen = groups[cursor]
   const title = `Groups  ${KINDS[ui.sort % KINDS.length]}${ui.filter ? `  filter: ${ui.filter}` : ''}`
-  const foot = sharesRows(view)
+  const foot = sharesRows(view, theme)
   const list: Row[] =
     groups.length > 0
       ? tableRows(
@@ -88,21 +108,36 @@ function Rollouts({ view, ui, columns, rows, theme }: TabProps): ReactElement {
         width={right}
         height={rows}
         theme={theme}
-        rows={chosen ? groupRows(chosen, ui, right - 4, theme) : []}
+        rows={chosen ? groupRows(chosen, view, ui, right - 4, theme) : []}
       />
     </Side>
   )
 }
 
-function sharesRows({ snapshot }: View): Row[] {
+function sharesRows({ snapshot, groups }: View, theme: Theme): Row[] {
   const { rollouts: r, training: t } = snapshot ?? {}
   return [
+    `rewards 0 ${histogram(groups, theme)} 1`,
     `right ${percent(r?.allRightShare, 0)}  wrong ${percent(r?.allWrongShare, 0)}  mixed ${percent(r?.signalShare, 0)}`,
     `length ${decimal(t?.completionTokens, 0)} tok  cut off ${percent(t?.truncatedShare)}`,
   ]
 }
 
-function groupRows(group: GroupView, ui: TabUi, width: number, theme: Theme): Row[] {
+const BINS = 11
+
+/** How often each reward was given in the groups that are kept, from 0 to 1. */
+function histogram(groups: readonly GroupView[], { symbols }: Theme): string {
+  const bins = new Array<number>(BINS).fill(0)
+  for (const reward of groups.flatMap(({ rewards }) => rewards)) {
+    const at = Math.round(Math.min(1, Math.max(0, reward)) * (BINS - 1))
+    if (Number.isFinite(at)) bins[at] = bins[at]! + 1
+  }
+  const most = Math.max(1, ...bins)
+  const levels = [...symbols.levels]
+  return bins.map((n) => (n === 0 ? ' ' : levels[Math.ceil((n / most) * levels.length) - 1]!)).join('')
+}
+
+function groupRows(group: GroupView, view: View, ui: TabUi, width: number, theme: Theme): Row[] {
   const samples = group.samples ?? []
   const at = samples.length > 0 ? ui.inner % samples.length : 0
   const sample = samples[at]
@@ -120,6 +155,11 @@ function groupRows(group: GroupView, ui: TabUi, width: number, theme: Theme): Ro
   if (group.key) rows.push([['bold', 'KEY'], `  ${group.key}`], '')
   if (sample) rows.push(...sampleRows(sample, at, samples.length, width, theme))
   else rows.push('This node keeps no texts of its groups.')
+  const methods = (view.snapshot?.plugins ?? []).filter(
+    ({ kind }) => kind === 'estimator' || kind === 'correction',
+  )
+  if (sample && methods.length > 0)
+    rows.push('', `methods  ${methods.map(({ kind, name }) => `${name} (${kind})`).join('  ')}`)
   return rows
 }
 

@@ -2,14 +2,14 @@
 
 import { Box } from 'ink'
 import type { ReactElement } from 'react'
-import { duration, type SeriesPoint, si } from '../../protocol/api/index.ts'
+import { duration, KL_LIMIT, type SeriesPoint, si } from '../../protocol/api/index.ts'
 import type { View } from '../data/store.ts'
 import type { Theme } from '../screen/theme.ts'
-import { lineChart } from '../widgets/chart.ts'
+import { lineChart, sparkline } from '../widgets/chart.ts'
 import { evenly, inWindow } from '../widgets/curve.ts'
-import { KL_LIMIT, trend } from '../widgets/judge.ts'
+import { trend } from '../widgets/judge.ts'
 import { Lines, Panel, Side } from '../widgets/panel.tsx'
-import { type Row, spread } from '../widgets/row.ts'
+import { cell, type Row, spread } from '../widgets/row.ts'
 import { rewardPoints } from './overview-parts.ts'
 import type { Tab, TabProps, TabUi } from './tab.ts'
 
@@ -21,6 +21,7 @@ interface Chart {
   note?: (view: View) => string
   points?: (view: View) => readonly SeriesPoint[] | undefined
   min?: number
+  limit?: number
 }
 
 const share = (value: number): string => `${(value * 100).toFixed(0)} %`
@@ -39,13 +40,14 @@ const CHARTS: readonly Chart[] = [
     series: 'mismatch_kl',
     text: (v) => v.toFixed(3),
     min: 0,
+    limit: KL_LIMIT,
     note: () => `limit ${KL_LIMIT}`,
   },
   {
     title: 'entropy',
     series: 'entropy',
     text: (v) => v.toFixed(2),
-    note: (view) => fallen(view.series.get('entropy')),
+    note: (view) => changed(view.series.get('entropy')),
   },
   { title: 'loss', series: 'loss', text: (v) => v.toFixed(3) },
   {
@@ -69,8 +71,48 @@ export const training: Tab = {
   title: 'Training',
   short: 'Train',
   series: CHARTS.map(({ series }) => series),
-  keys: '+/- time  h/l page  Space hold',
+  keys: '+/- time  h/l page  L log  x steps  e CSV',
   render: (props) => <Training {...props} />,
+  compact: ({ view, ui, columns, theme }) =>
+    CHARTS.map((chart) => {
+      const points = inWindow(pointsOf(chart, view), ui)
+      const last = points.at(-1)
+      const width = Math.max(0, columns - 34)
+      return `${cell(chart.title, 22)} ${cell(last ? chart.text(last[2]) : '-', 8, 'right')}  ${sparkline(
+        points.map(([, , v]) => v),
+        width,
+        theme,
+      )}`
+    }),
+  exported: (view, ui) => ({ kind: 'csv', text: csvOf(view, ui) }),
+}
+
+/** Every point of every curve that is shown: series, time, step, value. */
+function csvOf(view: View, ui: TabUi): string {
+  const rows = CHARTS.flatMap((chart) =>
+    inWindow(pointsOf(chart, view), ui).map(([time, step, value]) =>
+      [chart.series, new Date(time).toISOString(), step, value].join(','),
+    ),
+  )
+  return `series,time,step,value\n${rows.join('\n')}\n`
+}
+
+const pointsOf = (chart: Chart, view: View): readonly SeriesPoint[] =>
+  (chart.points ?? ((v: View) => v.series.get(chart.series)))(view) ?? []
+
+/** Exponential moving average, the newest point weighing a tenth. */
+const averageOf = (values: readonly number[]): number | undefined =>
+  values.length === 0 ? undefined : values.reduce((mean, value) => mean + 0.1 * (value - mean))
+
+export interface ChartPanelProps extends TabProps {
+  title: string
+}
+
+/** One of the charts by its title, in a box. */
+export function ChartPanel({ title, view, ui, columns, rows, theme }: ChartPanelProps): ReactElement {
+  const chart = CHARTS.find((known) => known.title === title)!
+  const content = chartRows(chart, view, ui, { width: columns - 4, height: rows - 2, theme })
+  return <Panel title={title} width={columns} height={rows} theme={theme} rows={content} />
 }
 
 function evaluations({ snapshot }: View): SeriesPoint[] {
@@ -82,7 +124,7 @@ function evaluationNote({ snapshot }: View): string {
   return last ? `n = ${last.prompts}  step ${last.step}` : ''
 }
 
-function fallen(points: readonly SeriesPoint[] | undefined): string {
+function changed(points: readonly SeriesPoint[] | undefined): string {
   const change = trend(points)
   const first = points?.[0]?.[2]
   if (!change || !first) return ''
@@ -107,21 +149,27 @@ function Training({ view, ui, columns, rows, theme }: TabProps): ReactElement {
         <Side key={line[0]?.title ?? i}>
           {line.map((chart, k) => {
             const own = k === across - 1 ? columns - width * (across - 1) : width
-            const content = chartRows(chart, view, ui, { width: own - 4, height: height - 2, theme })
             return (
-              <Panel
+              <ChartPanel
                 key={chart.title}
                 title={chart.title}
-                width={own}
-                height={height}
+                view={view}
+                ui={ui}
+                columns={own}
+                rows={height}
                 theme={theme}
-                rows={content}
               />
             )
           })}
         </Side>
       ))}
-      <Lines width={columns} theme={theme} rows={[` page ${page + 1} of ${PAGES}   ${window}`]} />
+      <Lines
+        width={columns}
+        theme={theme}
+        rows={[
+          ` page ${page + 1} of ${PAGES}   ${window}, over ${ui.steps ? 'steps' : 'time'}${ui.logarithm ? ', by powers of ten' : ''}`,
+        ]}
+      />
     </Box>
   )
 }
@@ -132,14 +180,24 @@ function chartRows(
   ui: TabUi,
   { width, height, theme }: { width: number; height: number; theme: Theme },
 ): Row[] {
-  const points = inWindow((chart.points ?? ((v: View) => v.series.get(chart.series)))(view) ?? [], ui)
+  const points = inWindow(pointsOf(chart, view), ui)
   const last = points.at(-1)
   const all = points.map(([, , value]) => value)
+  const average = averageOf(all)
   const extremes =
     all.length > 1 ? `min ${chart.text(Math.min(...all))}  max ${chart.text(Math.max(...all))}` : ''
   const note = chart.note?.(view) || extremes
-  const head: Row = spread(['now ', ['bold', last ? chart.text(last[2]) : '-']], note, width)
-  const values = evenly(points, Math.max(2, (width - 8) * 2))
+  const head: Row = spread(
+    [
+      'now ',
+      ['bold', last ? chart.text(last[2]) : '-'],
+      average === undefined || width < 40 ? '' : `  mean ${chart.text(average)}`,
+    ],
+    note,
+    width,
+  )
+  const along = ui.steps ? points.map(([, step, value]): SeriesPoint => [step, step, value]) : points
+  const values = evenly(along, Math.max(2, (width - 8) * 2))
   return [
     head,
     ...lineChart(
@@ -148,7 +206,9 @@ function chartRows(
         width,
         height: height - 1,
         label: chart.text,
+        logarithm: ui.logarithm,
         ...(chart.min === undefined ? {} : { min: chart.min }),
+        ...(chart.limit === undefined ? {} : { limit: chart.limit }),
       },
       theme,
     ),

@@ -14,6 +14,10 @@ export interface ChartOptions {
   label: (value: number) => string
   min?: number
   max?: number
+  /** A value worth knowing, drawn as a broken line where it lies within the picture. */
+  limit?: number
+  /** By powers of ten; values that are not positive are left out. */
+  logarithm?: boolean
 }
 
 /** Bit of each dot of a braille cell, by row and column. */
@@ -25,7 +29,9 @@ const DOT = [
 ] as const
 
 /** A line chart with a labelled axis on the left. Needs at least two values; says so otherwise. */
-export function lineChart(curve: Curve, options: ChartOptions, theme: Theme): string[] {
+export function lineChart(given: Curve, options: ChartOptions, theme: Theme): string[] {
+  if (options.logarithm) return logarithmic(given, options, theme)
+  const curve = given
   const { width, height, label } = options
   const values = curve.values.map((v) => (v === undefined || !Number.isFinite(v) ? undefined : v))
   const known = values.filter((v) => v !== undefined)
@@ -39,8 +45,27 @@ export function lineChart(curve: Curve, options: ChartOptions, theme: Theme): st
   const plot = theme.ascii
     ? plotAscii(values, plotWidth, height, low, high)
     : plotBraille(values, plotWidth, height, low, high)
+  const { limit } = options
+  if (limit !== undefined && limit >= low && limit <= high) {
+    const at = Math.round(((high - limit) / (high - low)) * (height - 1))
+    plot[at] = plot[at]!.replaceAll(' ', theme.symbols.limit)
+  }
   return plot.map(
     (row, i) => `${labels[i]!.padStart(gutter - 1)} ${labels[i] ? theme.symbols.axis : ' '}${row}`,
+  )
+}
+
+function logarithmic({ values }: Curve, options: ChartOptions, theme: Theme): string[] {
+  const { label, min: _min, max: _max, limit, ...rest } = options
+  return lineChart(
+    { values: values.map((v) => (v === undefined || v <= 0 ? undefined : Math.log10(v))) },
+    {
+      ...rest,
+      label: (v) => label(10 ** v),
+      logarithm: false,
+      ...(limit !== undefined && limit > 0 ? { limit: Math.log10(limit) } : {}),
+    },
+    theme,
   )
 }
 

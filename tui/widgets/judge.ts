@@ -1,6 +1,14 @@
 // Words for numbers: fine, or worth a look. Thresholds are rough on purpose; each says what it goes by.
 
-import type { SeriesPoint, Snapshot } from '../../protocol/api/index.ts'
+import {
+  CLIPPED_LIMIT,
+  duration,
+  ESS_LIMIT,
+  KL_LIMIT,
+  percent,
+  type SeriesPoint,
+  type Snapshot,
+} from '../../protocol/api/index.ts'
 import type { Tone } from '../screen/theme.ts'
 
 export interface Judgement {
@@ -12,13 +20,9 @@ const OK: Judgement = { word: 'ok', tone: 'ok' }
 const LOOK: Judgement = { word: '!', tone: 'attention' }
 const judge = (fine: boolean): Judgement => (fine ? OK : LOOK)
 
-/** Sampler and trainer should agree on the same tokens; beyond this, one of them is wrong or too stale. */
-export const KL_LIMIT = 0.05
 export const judgeKl = (kl: number): Judgement => judge(kl <= KL_LIMIT)
-/** Clipping is for the odd token; a fifth of them means that steps are too long. */
-export const judgeClipped = (share: number): Judgement => judge(share <= 0.2)
-/** Below this, a few tokens carry the whole batch. */
-export const judgeEss = (share: number): Judgement => judge(share >= 0.3)
+export const judgeClipped = (share: number): Judgement => judge(share <= CLIPPED_LIMIT)
+export const judgeEss = (share: number): Judgement => judge(share >= ESS_LIMIT)
 
 /** Entropy that has fallen by more than half within the shown time is on its way to collapse. */
 export function judgeEntropy(points: readonly SeriesPoint[] | undefined, now: number): Judgement {
@@ -49,4 +53,15 @@ export function trend(
 export function stateTone(state: Snapshot['state'] | 'LOST'): Tone {
   if (state === 'DEGRADED' || state === 'LOST') return 'failure'
   return state === 'TRAINING' || state === 'GENERATING' || state === 'SYNCING' ? 'ok' : 'attention'
+}
+
+/** Whether a curve has fallen by more than `share` of what it was, in words; undefined if not. */
+export function fallen(
+  points: readonly SeriesPoint[] | undefined,
+  share: number,
+): { percent: string; over: string } | undefined {
+  const change = trend(points)
+  const first = points?.[0]?.[2]
+  if (!change || !first || first <= 0 || change.change > -share * first) return undefined
+  return { percent: percent(-change.change / first, 0), over: duration(change.ms) }
 }

@@ -5,10 +5,10 @@ import type { Context } from '../context.ts'
 import { statusText } from '../status-text.ts'
 
 export async function run(context: Context): Promise<number> {
-  const { client, json, options } = context
+  const { client, json, options, io } = context
   for (;;) {
     const snapshot = await client.snapshot()
-    context.out(json ? JSON.stringify(snapshot) : statusText(snapshot).join('\n'))
+    context.out(json ? JSON.stringify(snapshot) : statusText(snapshot, io.program).join('\n'))
     if (options.watch !== true) return 0
     await sleep(2000)
     if (!json) context.out('')

@@ -6,6 +6,7 @@ import type { ControlClient } from '../../../protocol/api/index.ts'
 import { WaggleError } from '../../../protocol/errors.ts'
 import { listRuns } from '../../control/run-file.ts'
 import type { Context } from '../context.ts'
+import { runTopCommand, topCommands } from '../top-commands.ts'
 
 export async function run(context: Context): Promise<number> {
   const { io, options } = context
@@ -27,8 +28,22 @@ export async function run(context: Context): Promise<number> {
       color: context.color.stdout,
       env: io.env,
       ...(context.on ? { host: context.on } : {}),
+      readOnly: options['read-only'] === true,
+      commands: topCommands(context).map(({ name, summary, changes = false }) => ({
+        name,
+        summary,
+        changes,
+      })),
+      folder: io.cwd,
     },
-    { source, stdin: io.stdin, stdout: process.stdout, clock: io.clock, process },
+    {
+      source,
+      onCommand: (line) => runTopCommand(line, context),
+      stdin: io.stdin,
+      stdout: process.stdout,
+      clock: io.clock,
+      process,
+    },
   )
   if (status === 0 && !('lines' in source))
     context.say(`The daemon goes on; stop it with \`${context.commandLine('stop')}\`.`)

@@ -4,7 +4,7 @@
 
 import { statSync } from 'node:fs'
 import { join } from 'node:path'
-import { bytes, decimal, si } from '../../../protocol/api/index.ts'
+import { bytes, decimal, KL_LIMIT, si } from '../../../protocol/api/index.ts'
 import { createEngines } from '../../engine/select.ts'
 import { loadModel } from '../../policy/model.ts'
 import { nodeDisk as disk } from '../../store/node-disk.ts'
@@ -15,7 +15,6 @@ const TRIED_BYTES = 600e6
 /** Nats. Two exact implementations in 32-bit floats differ by 1e-5 at most. */
 const AGREES_WITHIN = 1e-3
 const NEW_TOKENS = 24
-const KL_LIMIT = 0.05
 
 export const engineAtWork: Check = async ({ config, context, daemon, here }) => {
   if (daemon) return running(daemon.training?.mismatchKl, context.paths.logFile)

@@ -1,26 +1,25 @@
-// Windows below 80 x 24: the same answers without boxes, and one line where not even that fits.
+// The overview in windows below 80 x 24: the same answers without boxes, and one line where not even that fits.
 
-import type { ReactElement } from 'react'
 import { count, decimal, duration, percent, si } from '../../protocol/api/index.ts'
 import { sparkline } from '../widgets/chart.ts'
 import { judgeClipped, judgeKl, stateTone } from '../widgets/judge.ts'
-import { Lines } from '../widgets/panel.tsx'
 import type { Row } from '../widgets/row.ts'
-import { attentionRows, heldOutPieces, rewardPieces, rewardPoints } from './overview-parts.ts'
+import { attentionRows } from './attention.ts'
+import { heldOutPieces, rewardPieces, rewardPoints, sharingPieces } from './overview-parts.ts'
 import type { TabProps } from './tab.ts'
 
-export function Compact({ view, columns, rows, theme }: TabProps): ReactElement {
+export function compactOverview({ view, columns, rows, theme }: TabProps): Row[] {
   const { snapshot, rates } = view
   const { training: t, rollouts: r, swarm, machine, checkpoint } = snapshot ?? {}
   const curve = (rewardPoints(view) ?? []).map(([, , v]) => v)
   const kl = t?.mismatchKl === undefined ? undefined : judgeKl(t.mismatchKl)
   const clipped = t?.clippedShare === undefined ? undefined : judgeClipped(t.clippedShare)
   const refused = Object.values(r?.refused ?? {}).reduce((a, b) => a + b, 0)
+  const sharing = sharingPieces(view, theme)
   const all: Row[] = [
     rewardPieces(view, theme),
     heldOutPieces(view, theme),
     sparkline(curve, Math.min(columns - 2, 58), theme).trimStart(),
-    '',
     [
       `KL ${decimal(t?.mismatchKl)} `,
       kl ? [kl.tone, kl.word] : '',
@@ -30,27 +29,22 @@ export function Compact({ view, columns, rows, theme }: TabProps): ReactElement 
     swarm?.enabled
       ? `peers ${swarm.connected}  in ${count(r?.received)}  used ${count(r?.trainedForeign)}  refused ${count(refused)}  out ${count(r?.published)}`
       : 'swarm off',
+    ...(sharing ? [sharing] : []),
     `gen ${si(t?.generateTokensPerSecond)} tok/s  train ${si(t?.trainTokensPerSecond)} tok/s${rates.inPerMinute === undefined ? '' : `  in ${si(rates.inPerMinute)}/min`}`,
     `signal ${percent(r?.signalShare, 0)}  memory ${si(machine?.rssBytes, 'B')}  ckpt ${checkpoint && snapshot ? `${duration(snapshot.time - checkpoint.time)} ago` : '-'}`,
     '',
   ]
-  const room = Math.max(0, rows - all.length)
-  return (
-    <Lines
-      width={columns}
-      theme={theme}
-      rows={[...all, ...attentionRows(view, theme, room)].slice(0, rows)}
-    />
-  )
+  return [...all, ...attentionRows(view, theme, Math.max(0, rows - all.length))].slice(0, rows)
 }
 
-export function OneLine({ view, columns, theme }: TabProps): ReactElement {
+/** The whole node in one row. */
+export function oneLine({ view }: TabProps, note: string | undefined): Row {
+  if (note) return [['bold', note]]
   const { snapshot } = view
   const state = view.contact === 'lost' ? 'LOST' : (snapshot?.state ?? 'STARTING')
-  const row: Row = [
+  return [
     [stateTone(state), state],
     ` ${count(snapshot?.training?.step)}  r ${decimal(snapshot?.training?.reward)}  ${snapshot?.swarm?.connected ?? 0} peers`,
     snapshot?.alerts?.length ? `  ! ${snapshot.alerts.length}` : '',
   ]
-  return <Lines width={columns} theme={theme} rows={[row]} />
 }

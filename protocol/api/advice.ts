@@ -1,0 +1,167 @@
+// What an operator should do, if anything: rules over one snapshot, each with what was seen and the next step. Shown by
+// the terminal UI and by `waggle status`. A node's own alerts are not repeated here. Thresholds are rough on purpose.
+
+import { bytes, duration, percent } from './format.ts'
+import type { Snapshot } from './snapshot.ts'
+
+export interface Advice {
+  level: 'attention' | 'hint'
+  /** What was seen; one line. */
+  text: string
+  /** What to do; words in backquotes are commands, without the program's name. */
+  action: string
+}
+
+/** Sampler and trainer should agree on the same tokens; beyond this, one of them is wrong or too stale. */
+export const KL_LIMIT = 0.05
+/** Clipping is for the odd token; a fifth of them means that steps are too long. */
+export const CLIPPED_LIMIT = 0.2
+/** Below this, a few tokens carry the whole batch. */
+export const ESS_LIMIT = 0.3
+const SIGNAL_LOW = 0.15
+const TRUNCATED_HIGH = 0.3
+const DISK_LOW = 1e9
+const MEMORY_LOW = 400e6
+const CHECKPOINT_OLD_MS = 3_600_000
+const ALONE_MS = 120_000
+const REFUSED_HIGH = 0.5
+/** Fewer foreign groups than this say nothing about a share. */
+const ENOUGH_GROUPS = 50
+/** Evaluations over which held-out accuracy should have risen. */
+const PLATEAU = 12
+
+type Rule = (snapshot: Snapshot) => Advice | undefined
+
+const attention = (text: string, action: string): Advice => ({ level: 'attention', text, action })
+const hint = (text: string, action: string): Advice => ({ level: 'hint', text, action })
+
+const paused: Rule = ({ state }) =>
+  state === 'PAUSED' ? attention('training is paused', '`resume` goes on') : undefined
+
+const disk: Rule = ({ machine }) =>
+  machine?.diskFreeBytes !== undefined && machine.diskFreeBytes < DISK_LOW
+    ? attention(
+        `only ${bytes(machine.diskFreeBytes)} of disk are free`,
+        'make room, or lower checkpoint.keep',
+      )
+    : undefined
+
+const memory: Rule = ({ machine }) =>
+  machine?.freeMemoryBytes !== undefined && machine.freeMemoryBytes < MEMORY_LOW
+    ? attention(
+        `only ${bytes(machine.freeMemoryBytes)} of memory are free`,
+        'close other programs, or `set training.own_groups=4`',
+      )
+    : undefined
+
+const mismatch: Rule = ({ training: t }) =>
+  t?.mismatchKl !== undefined && t.mismatchKl > KL_LIMIT
+    ? attention(
+        `trainer and sampler disagree: KL ${t.mismatchKl.toFixed(3)}, limit ${KL_LIMIT}`,
+        'lower training.max_staleness, or halve the learning rate',
+      )
+    : undefined
+
+const clipped: Rule = ({ training: t }) =>
+  t?.clippedShare !== undefined && t.clippedShare > CLIPPED_LIMIT
+    ? attention(
+        `clipping stops ${percent(t.clippedShare, 0)} of tokens: steps are too long`,
+        t.learningRate === undefined
+          ? 'lower training.learning_rate'
+          : `\`set training.learning_rate=${Number((t.learningRate / 2).toPrecision(2))}\``,
+      )
+    : undefined
+
+const weights: Rule = ({ training: t }) =>
+  t?.effectiveSampleSize !== undefined && t.effectiveSampleSize < ESS_LIMIT
+    ? attention(
+        `few tokens carry the batch: ESS ${percent(t.effectiveSampleSize, 0)}`,
+        'lower training.max_staleness or training.foreign_groups',
+      )
+    : undefined
+
+const signal: Rule = ({ rollouts: r }) => {
+  if (r?.signalShare === undefined || r.signalShare >= SIGNAL_LOW) return undefined
+  const easy = (r.allRightShare ?? 0) > (r.allWrongShare ?? 0)
+  return attention(
+    `only ${percent(r.signalShare, 0)} of groups carry a signal: the tasks are too ${easy ? 'easy' : 'hard'}`,
+    `${easy ? 'raise' : 'lower'} difficulty in [[tasks]] and \`restart\``,
+  )
+}
+
+const cutOff: Rule = ({ training: t }) =>
+  t?.truncatedShare !== undefined && t.truncatedShare > TRUNCATED_HIGH
+    ? attention(
+        `${percent(t.truncatedShare, 0)} of completions are cut off by the length limit`,
+        'raise model.max_completion_tokens and `restart`',
+      )
+    : undefined
+
+const alone: Rule = ({ swarm, time, node }) =>
+  swarm?.enabled && swarm.connected === 0 && time - node.startedAt > ALONE_MS
+    ? hint('no peers; training goes on alone', '`join <peer ID>` meets one')
+    : undefined
+
+const refused: Rule = ({ rollouts: r }) => {
+  const counts = Object.entries(r?.refused ?? {}).sort(([, a], [, b]) => b - a)
+  const all = counts.reduce((sum, [, n]) => sum + n, 0)
+  if (!r || !counts[0] || r.received < ENOUGH_GROUPS || all < r.received * REFUSED_HIGH) return undefined
+  return attention(
+    `${percent(all / r.received, 0)} of peers' groups are refused, most as ${counts[0][0]}`,
+    'see the Swarm tab, or `peers`',
+  )
+}
+
+const sharingHurts: Rule = ({ sharing }) =>
+  sharing?.verdict === 'hurts' && sharing.limit > 0
+    ? attention(
+        "learning from peers' groups sets this node back",
+        '`set training.foreign_groups=0` trains on own groups only',
+      )
+    : undefined
+
+const checkpoint: Rule = ({ checkpoint: last, time, training, node }) =>
+  training && time - Math.max(last?.time ?? 0, node.startedAt) > CHECKPOINT_OLD_MS
+    ? attention(
+        `the last checkpoint is ${duration(time - (last?.time ?? node.startedAt))} old`,
+        '`checkpoint` saves one now',
+      )
+    : undefined
+
+const plateau: Rule = ({ evaluations = [] }) => {
+  const recent = evaluations.slice(-PLATEAU)
+  if (recent.length < PLATEAU) return undefined
+  const best = (part: typeof recent) => Math.max(...part.map(({ accuracy }) => accuracy))
+  const before = best(recent.slice(0, PLATEAU / 2))
+  return best(recent.slice(PLATEAU / 2)) <= before
+    ? hint(
+        `held-out accuracy has not risen for ${duration(recent.at(-1)!.time - recent[PLATEAU / 2]!.time)}`,
+        'harder tasks, another learning rate, or more peers may help',
+      )
+    : undefined
+}
+
+const RULES: readonly Rule[] = [
+  paused,
+  disk,
+  memory,
+  mismatch,
+  clipped,
+  weights,
+  signal,
+  cutOff,
+  sharingHurts,
+  refused,
+  checkpoint,
+  alone,
+  plateau,
+]
+
+/** The most pressing first. Empty is the normal state. */
+export function adviceOn(snapshot: Snapshot): Advice[] {
+  const found = RULES.flatMap((rule) => rule(snapshot) ?? [])
+  return [
+    ...found.filter(({ level }) => level === 'attention'),
+    ...found.filter(({ level }) => level === 'hint'),
+  ]
+}

@@ -1,0 +1,64 @@
+// Is there anything to do? The node's alerts, then advice, then notable events to fill what is left. Newest first.
+
+import { adviceOn, clockTime, count, eventText, percent } from '../../protocol/api/index.ts'
+import type { View } from '../data/store.ts'
+import type { Theme } from '../screen/theme.ts'
+import { fallen } from '../widgets/judge.ts'
+import type { Row } from '../widgets/row.ts'
+
+export function attentionRows(view: View, theme: Theme, height: number): Row[] {
+  const { snapshot } = view
+  if (!snapshot) return ['nothing']
+  const { symbols } = theme
+  const rows: Row[] = (snapshot.alerts ?? []).map(({ time, level, message, action }) => [
+    [
+      level === 'failure' ? 'failure' : 'attention',
+      `${level === 'failure' ? symbols.failed : symbols.look} `,
+    ],
+    `${clockTime(time).slice(0, 5)} ${message}${action ? ` - ${action}` : ''}`,
+  ])
+  for (const { level, text, action } of [...entropyAdvice(view), ...adviceOn(snapshot)]) {
+    const mark: Row = [
+      [level === 'attention' ? 'attention' : 'plain', level === 'attention' ? `${symbols.look} ` : '  '],
+    ]
+    rows.push([...mark, `${text} - ${typed(action)}`])
+  }
+  if (rows.length === 0 && height > 1) rows.push([['ok', `${symbols.up} `], 'nothing to do'])
+  return [...rows, ...notable(view, height - rows.length)]
+}
+
+/** Commands as they are typed on this screen. */
+const typed = (action: string): string => action.replace(/`([a-z])/g, '`:$1')
+
+/** Falling by half means that the policy soon gives one answer only. */
+function entropyAdvice({ series }: View) {
+  const found = fallen(series.get('entropy'), 0.4)
+  return found
+    ? [
+        {
+          level: 'attention' as const,
+          text: `entropy fell ${found.percent} in ${found.over}: answers become alike`,
+          action: 'see 4 Training; lower the learning rate, or use harder tasks',
+        },
+      ]
+    : []
+}
+
+function notable({ events }: View, room: number): Row[] {
+  const rows: Row[] = []
+  for (let i = events.length - 1; i >= 0 && rows.length < room; i--) {
+    const event = events[i]!
+    const said =
+      event.type === 'checkpoint'
+        ? `checkpoint of step ${count(event.step)} saved`
+        : event.type === 'peer' && event.change !== 'found'
+          ? `peer ${event.name} ${event.change}${event.reason ? `: ${event.reason}` : ''}`
+          : event.type === 'eval'
+            ? `held-out ${percent(event.accuracy)} at step ${count(event.step)}`
+            : event.type === 'sharing' || event.type === 'guard'
+              ? eventText(event)
+              : undefined
+    if (said) rows.push(`  ${clockTime(event.time).slice(0, 5)} ${said}`)
+  }
+  return rows
+}

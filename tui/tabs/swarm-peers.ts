@@ -1,0 +1,143 @@
+// The table of peers: columns, order, filter, and one peer in detail.
+
+import {
+  count,
+  decimal,
+  duration,
+  effectText,
+  type PeerInfo,
+  percent,
+  type Snapshot,
+  signed,
+} from '../../protocol/api/index.ts'
+import type { View } from '../data/store.ts'
+import { createTheme, type Theme } from '../screen/theme.ts'
+import type { Row } from '../widgets/row.ts'
+import { type Column, sortedBy } from '../widgets/table.ts'
+import { wrapText } from '../widgets/wrap.ts'
+import type { TabUi } from './tab.ts'
+
+const share = (part: number, whole: number): number | undefined => (whole > 0 ? part / whole : undefined)
+
+export function peerColumns(now: number, { symbols }: Theme): Array<Column<PeerInfo>> {
+  const mark = { mesh: symbols.up, up: symbols.up, down: symbols.down, muted: symbols.failed }
+  return [
+    { title: 'NAME', width: 16, grows: true, drop: 0, text: (p) => p.name },
+    {
+      title: 'STATE',
+      width: 7,
+      drop: 0,
+      text: (p) => `${mark[p.state]} ${p.state}`,
+      tone: (p) => (p.state === 'muted' ? 'failure' : p.state === 'down' ? 'plain' : 'ok'),
+    },
+    {
+      title: 'RTT',
+      width: 7,
+      align: 'right',
+      drop: 1,
+      text: (p) => (p.rttMs === undefined ? '-' : `${Math.round(p.rttMs)} ms`),
+      value: (p) => -(p.rttMs ?? 1e9),
+    },
+    {
+      title: 'SEEN',
+      width: 8,
+      align: 'right',
+      drop: 4,
+      text: (p) => (p.lastSeen === undefined ? '-' : duration(now - p.lastSeen)),
+      value: (p) => p.lastSeen ?? 0,
+    },
+    {
+      title: 'IN',
+      width: 7,
+      align: 'right',
+      drop: 0,
+      text: (p) => count(p.received),
+      value: (p) => p.received,
+    },
+    {
+      title: 'USED',
+      width: 6,
+      align: 'right',
+      drop: 0,
+      text: (p) => percent(share(p.trained, p.received), 0),
+      value: (p) => share(p.trained, p.received) ?? -1,
+    },
+    {
+      title: 'REFUSED',
+      width: 7,
+      align: 'right',
+      drop: 0,
+      text: (p) => percent(share(p.refused, p.received), 0),
+      value: (p) => share(p.refused, p.received) ?? -1,
+    },
+    {
+      title: 'REWARD',
+      width: 7,
+      align: 'right',
+      drop: 2,
+      text: (p) => decimal(p.reward),
+      value: (p) => p.reward ?? -1,
+    },
+    {
+      title: 'VERSION',
+      width: 8,
+      align: 'right',
+      drop: 3,
+      text: (p) => (p.version === undefined ? '-' : `v${p.version}`),
+      value: (p) => p.version ?? -1,
+    },
+    {
+      title: 'SCORE',
+      width: 6,
+      align: 'right',
+      drop: 5,
+      text: (p) => signed(p.score, 1),
+      value: (p) => p.score ?? -1e9,
+    },
+    { title: 'VIA', width: 6, drop: 6, text: via },
+  ]
+}
+
+/** How a connection goes, by its address. */
+function via({ address }: PeerInfo): string {
+  if (!address) return '-'
+  if (address.includes('/p2p-circuit')) return 'relay'
+  return /\/(quic|webrtc|wss|ws|tcp)\b/.exec(address)?.[1] ?? '-'
+}
+
+const SORTS = ['IN', 'USED', 'REFUSED', 'REWARD', 'RTT', 'SEEN', 'NAME']
+/** Order does not depend on what the terminal can show. */
+const ANY = createTheme({ ascii: true, color: false, env: {} })
+
+export const sortOf = (ui: TabUi): string => SORTS[ui.sort % SORTS.length]!
+
+/** As they stand in the table, the cursor counting from the first. */
+export function peersOf({ snapshot }: View, ui: TabUi): PeerInfo[] {
+  const peers = snapshot?.swarm?.peers ?? []
+  const wanted = ui.filter.toLowerCase()
+  const found = peers.filter((p) => `${p.name} ${p.id} ${p.state} ${via(p)}`.toLowerCase().includes(wanted))
+  return sortedBy(found, peerColumns(0, ANY).find(({ title }) => title === sortOf(ui))!)
+}
+
+export function chosenPeer(view: View, ui: TabUi): PeerInfo | undefined {
+  const peers = peersOf(view, ui)
+  return peers[Math.min(ui.cursor, peers.length - 1)]
+}
+
+export function peerRows(peer: PeerInfo, snapshot: Snapshot | undefined, width: number): Row[] {
+  const { id, agent, address, sameTokenizer, received, verified, trained, refused, reward } = peer
+  const tokenizer =
+    sameTokenizer === undefined ? '' : sameTokenizer ? '  same tokenizer' : '  another tokenizer: text only'
+  const part = snapshot?.sharing?.contributors.find((contributor) => contributor.peer === id)
+  const lines = [
+    `id ${id}${agent ? `  ${agent}` : ''}`,
+    `${address ?? 'no address'}${tokenizer}`,
+    `sent ${count(received)}  verified ${count(verified)}  trained on ${count(trained)} (${percent(share(trained, received), 0)})  refused ${count(refused)} (${percent(share(refused, received), 0)})  mean reward as re-checked here ${decimal(reward)}`,
+    ...(part
+      ? [
+          `share of what peers teach ${percent(part.share, 0)}  effect ${effectText(part) || 'not yet known'}  log-probs ${part.logprobs}${part.setAside ? `  set aside: ${part.setAside}` : ''}`,
+        ]
+      : []),
+  ]
+  return lines.flatMap((line) => wrapText(line, width))
+}
