@@ -38,6 +38,7 @@ import { nodeDisk as disk } from './store/node-disk.ts'
 import { createPool } from './store/pool.ts'
 import { createStepSeries } from './store/records.ts'
 import { loadIdentity, openSwarm } from './swarm/index.ts'
+import { swarmOptions } from './swarm-config.ts'
 import { createCheckpointRequests, restoreBefore, restoreNode, saveNode } from './trainer/checkpointing.ts'
 import type { Learner } from './trainer/learner.ts'
 
@@ -47,7 +48,7 @@ const now = Date.now
 const monotonic = (): number => performance.now()
 const sleep = (ms: number, signal: AbortSignal): Promise<void> => sleepFor(ms, undefined, { signal })
 
-export const runNode: RunNode = async ({ config, readConfig, paths, signal, onProgress }) => {
+export const runNode: RunNode = async ({ config, readConfig, paths, invite, signal, onProgress }) => {
   const started = now()
   const events = createEventLog({}, { clock: now })
   const log: Log = (level, message, data) => {
@@ -159,14 +160,8 @@ export const runNode: RunNode = async ({ config, readConfig, paths, signal, onPr
       ? await openSwarm(
           {
             tasks: TASKS.map(({ name, version }) => ({ name, version })),
-            swarm: config.swarm.name,
-            listen: config.swarm.listen,
-            announce: config.swarm.announce,
-            bootstrap: config.swarm.bootstrap,
-            mdns: config.swarm.mdns,
-            maxCompletionTokens: config.model.max_completion_tokens,
-            peers: join(paths.state, 'peers'),
-            keyFile: config.swarm.key_file && resolve(dirname(paths.config), config.swarm.key_file),
+            ...swarmOptions(config, paths),
+            invite,
           },
           {
             identity,

@@ -10,6 +10,7 @@ import { createRunFile } from '../control/run-file.ts'
 import { answerSignal } from './answer-signal.ts'
 import { boundedOutput } from './bounded-output.ts'
 import type { Context } from './context.ts'
+import { isInvite } from './join-target.ts'
 import { contextConfig } from './load-config.ts'
 import { createNarrator } from './narrator.ts'
 
@@ -63,6 +64,7 @@ export async function runForeground(given: Context, { join }: ForegroundOptions 
       config,
       readConfig: (settings) => contextConfig(context, settings).config,
       paths,
+      ...(join !== undefined && isInvite(join) && { invite: join }),
       signal: starting.signal,
       onProgress: ({ message }) => context.say(`  ${message}`),
     })
@@ -107,7 +109,7 @@ async function refuseSecond({ client, paths, commandLine }: Context): Promise<vo
   )
 }
 
-/** `waggle join` is asked for the peer, so without it there is no point in going on. */
+/** A peer that is not found yet is searched for while the node trains alone; one that cannot be joined ends it. */
 async function joinOrStop(context: Context, node: NodeHandle, target: string): Promise<void> {
   try {
     const peer = await node.join(
@@ -116,6 +118,11 @@ async function joinOrStop(context: Context, node: NodeHandle, target: string): P
     )
     context.say(`joined    ${safeText(peer.name)}  ${safeText(peer.peerId)}`)
   } catch (error) {
+    if (error instanceof WaggleError && error.data?.searching === true) {
+      context.say(`searching ${error.message}. The node trains alone meanwhile.`)
+      if (error.hint) context.say(`          ${error.hint}`)
+      return
+    }
     await node.stop()
     await node.whenStopped.catch(() => {})
     throw error

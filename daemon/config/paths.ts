@@ -3,6 +3,7 @@
 //
 //   <config>/config.toml        $XDG_CONFIG_HOME/waggle                    or HOME
 //   <state>/identity.key        $XDG_STATE_HOME/waggle, $STATE_DIRECTORY   or HOME
+//         /swarm.json           which swarm, and its key, if an invite or this node made it
 //         /store/               groups, progress, reputation (level)
 //         /checkpoints/         one folder a checkpoint
 //         /runs/                one event file a run
@@ -21,6 +22,8 @@ export interface Paths {
   config: string
   state: string
   identity: string
+  /** The swarm that an invite brought, or the key of a private one that was made here. */
+  membership: string
   store: string
   checkpoints: string
   runs: string
@@ -73,6 +76,7 @@ export function resolvePaths(options: PathsOptions, at: PathsEnvironment): Paths
     config: options.config ? resolve(at.cwd, options.config) : join(configDirectory, 'config.toml'),
     state,
     identity: join(state, 'identity.key'),
+    membership: join(state, 'swarm.json'),
     store: join(state, 'store'),
     checkpoints: join(state, 'checkpoints'),
     runs: join(state, 'runs'),

@@ -110,16 +110,65 @@ const swarm = z.strictObject({
   name: z
     .string()
     .regex(/^[a-z0-9][a-z0-9-]{0,31}$/, 'must be 1 to 32 of a-z, 0-9 and -')
-    .default('waggle')
-    .describe('nodes meet only those of the same name'),
-  key_file: z.string().min(1).optional().describe('file with the pre-shared key of a private swarm'),
+    .optional()
+    .describe(
+      'nodes meet only those of the same name; if unset, that of the invite this node joined by, else "waggle"',
+    ),
+  private: z
+    .boolean()
+    .default(false)
+    .describe(
+      'a private swarm: who lacks its key cannot connect. The key is made at the first start, and invites hold it',
+    ),
+  key_file: z
+    .string()
+    .min(1)
+    .optional()
+    .describe(
+      'file with the key of a private swarm, in place of the one that was made or came with an invite',
+    ),
+  allow: z
+    .array(z.string().regex(/^12D3KooW[1-9A-HJ-NP-Za-km-z]{44}$/, 'must be a peer ID, 12D3KooW…'))
+    .optional()
+    .describe('peer IDs that may connect; if unset, anyone who can'),
   listen: z
     .array(address)
     .default(['/ip4/0.0.0.0/tcp/0'])
     .describe('multiaddrs to listen on; port 0 takes a free one'),
-  announce: z.array(address).default([]).describe('multiaddrs to tell peers instead of those found'),
+  announce: z
+    .array(address)
+    .default([])
+    .describe('multiaddrs to tell peers beside those found: a forwarded port, a public name'),
   bootstrap: z.array(address).default([]).describe('peers to dial at start, as multiaddrs with a peer ID'),
   mdns: z.boolean().default(true).describe('find peers on the local network'),
+  wide: z
+    .boolean()
+    .default(true)
+    .describe(
+      'find peers through peers, and be reached through relays; false: only mDNS and addresses that are given',
+    ),
+  max_connections: z.int().min(1).max(1000).default(128).describe('connections at once, to all peers'),
+  upnp: z.boolean().default(false).describe('ask the router to forward a port (UPnP)'),
+  relay: z
+    .boolean()
+    .default(false)
+    .describe('let nodes behind NATs be reached through this one; it needs a port that others can reach'),
+  webrtc: z
+    .boolean()
+    .default(false)
+    .describe(
+      'connect directly where both sides are behind NATs (WebRTC, an optional package); not in a private swarm',
+    ),
+  stun: z
+    .array(z.string().regex(/^(\[[0-9A-Fa-f:]+\]|[^\s:[\]/]+):\d{1,5}$/, 'must be host:port'))
+    .default([])
+    .describe('STUN servers that WebRTC asks, beside those that an invite names'),
+  stun_port: z
+    .int()
+    .min(0)
+    .max(65_535)
+    .default(0)
+    .describe('answer STUN on this UDP port, for WebRTC of others; 0: do not'),
 })
 
 const control = z.strictObject({

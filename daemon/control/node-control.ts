@@ -146,6 +146,7 @@ export function createNodeControl(facts: NodeFacts, parts: NodeParts): NodeContr
       if (outcome.state === 'searching' || outcome.peerId === undefined) {
         throw new WaggleError('E_PEER', `${target} was not found yet; the search goes on in the background`, {
           hint: 'Check that the other node runs and is on this network, or join by its full address (its `waggle status` shows it).',
+          data: { searching: true },
         })
       }
       const { peerId, address, already } = outcome

@@ -73,6 +73,8 @@ export interface RunOptions {
   /** The config as it is now on disk, with settings laid over it. Throws E_CONFIG. */
   readConfig(settings: Record<string, string>): Config
   paths: Paths
+  /** Accepted before any network is started. The node still has to be told to join. */
+  invite?: string
   /** Aborted when the operator interrupts before the node is up. */
   signal: AbortSignal
   /** What start-up is doing, one line at a time. */

@@ -104,7 +104,10 @@ export interface Swarm {
     target: string,
     options?: { signal?: AbortSignal; onProgress?: (progress: JoinProgress) => void },
   ): Promise<JoinOutcome>
-  /** Forgets all peers that were joined, disconnects from everyone, and lets nobody in until the next join. */
+  /**
+   * Forgets all peers that were joined, and the swarm that an invite brought, key and all; disconnects from everyone, and
+   * lets nobody in until the next join.
+   */
   leave(): Promise<void>
   peers(): PeerView[]
   counters(): SwarmCounters

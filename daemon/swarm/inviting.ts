@@ -16,8 +16,8 @@ import type { Host } from './host.ts'
 const OTHERS = 3
 
 export async function makeInvite(
-  options: Pick<SwarmOptions, 'swarm' | 'tasks' | 'psk'>,
-  { host, wanted }: { host: Host; wanted: readonly string[] },
+  options: Pick<SwarmOptions, 'swarm' | 'tasks' | 'psk' | 'stun'>,
+  { host, wanted, stunPort }: { host: Host; wanted: readonly string[]; stunPort: number | undefined },
 ): Promise<string> {
   const own = host.getMultiaddrs().map((address) => withoutPeer(address.toString(), host.peerId.toString()))
   const contacts: Contact[] = [{ peerId: host.peerId.toString(), addresses: furthestFirst(own) }]
@@ -31,7 +31,11 @@ export async function makeInvite(
   }
   const { swarm, psk } = options
   const rules = rulesDigest({ swarm, tasks: [...(options.tasks ?? [])] })
-  return encodeInvite({ swarm, contacts, rules, ...(psk && { psk }) })
+  const stun = [
+    ...(stunPort === undefined ? [] : ownStun(contacts[0]!.addresses, stunPort)),
+    ...(options.stun ?? []),
+  ]
+  return encodeInvite({ swarm, contacts, rules, stun: [...new Set(stun)], ...(psk && { psk }) })
 }
 
 /** Throws E_SWARM_RULES where this node, as it runs, cannot accept. */
@@ -56,6 +60,15 @@ export function checkInvite(invite: Invite, { swarm, psk }: Pick<SwarmOptions, '
         : 'the invite’s key is another than this node’s',
     { hint: 'Start this node with the swarm’s key; the invite holds it.', data: { swarm } },
   )
+}
+
+/** Where this node's STUN responder can be asked: the host that others reach it at, best first. */
+function ownStun(addresses: readonly string[], port: number): string[] {
+  const hosts = addresses.flatMap((address) => {
+    const [, family, host] = /^\/(ip4|ip6|dns|dns4|dns6)\/([^/]+)\/tcp\/\d+$/.exec(address) ?? []
+    return host === undefined ? [] : [family === 'ip6' ? `[${host}]` : host]
+  })
+  return [...new Set(hosts)].slice(0, 2).map((host) => `${host}:${port}`)
 }
 
 /** Public addresses first, then private ones, then loopback: only so many fit. */

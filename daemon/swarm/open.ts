@@ -1,17 +1,31 @@
-// A swarm from its files: the memory of peers, and the key of a private swarm. Opens, and closes what it opened.
+// A swarm from its files: the memory of peers, what an invite brought, the key of a private swarm. Opens, and closes what
+// it opened.
 
 import { readFile } from 'node:fs/promises'
 import { WaggleError } from '../../protocol/errors.ts'
 import type { Swarm, SwarmCollaborators, SwarmOptions } from './contract.ts'
 import { openPeerDatastore } from './datastore.ts'
-import { parsePsk } from './psk.ts'
+import { loadMembership, type Membership, removeMembership, saveMembership } from './membership.ts'
+import { makePsk, parsePsk } from './psk.ts'
+import { takeSeat } from './seat.ts'
 import { createSwarm } from './swarm.ts'
 
-export interface OpenSwarmOptions extends Omit<SwarmOptions, 'psk'> {
+/** The swarm of who says nothing. */
+const OPEN_SWARM = 'waggle'
+
+export interface OpenSwarmOptions extends Omit<SwarmOptions, 'psk' | 'swarm'> {
   /** Folder of the memory of peers. */
   peers: string
-  /** File with the key of a private swarm. */
+  /** File of what an invite brought, or of the key that was made here; see membership.ts. */
+  membership: string
+  /** The swarm's name if the config has one; else the invite's, else `waggle`. */
+  name?: string | undefined
+  /** File with the key of a private swarm, if the config names one. */
   keyFile?: string | undefined
+  /** Make a key where there is none. */
+  private?: boolean
+  /** Accepted before anything is started. */
+  invite?: string | undefined
 }
 
 export interface OpenedSwarm {
@@ -20,24 +34,72 @@ export interface OpenedSwarm {
 }
 
 export async function openSwarm(
-  { peers, keyFile, ...options }: OpenSwarmOptions,
+  {
+    peers,
+    membership: file,
+    name,
+    keyFile,
+    private: isPrivate = false,
+    invite,
+    ...options
+  }: OpenSwarmOptions,
   by: Omit<SwarmCollaborators, 'datastore'>,
 ): Promise<OpenedSwarm> {
-  const psk =
+  const key =
     keyFile === undefined ? undefined : parsePsk(await readFile(keyFile, 'utf8').catch(unreadableKey))
   const datastore = await openPeerDatastore({ path: peers })
   let swarm: Swarm | undefined
-  const close = async (): Promise<void> => {
-    await swarm?.stop()
-    await datastore.close()
+
+  const open = async (membership: Membership | undefined) => {
+    if (membership !== undefined && name !== undefined && membership.swarm !== name)
+      throw new WaggleError(
+        'E_CONFIG',
+        `this home belongs to the swarm "${membership.swarm}", and the config says swarm.name = "${name}"`,
+        { hint: `Take swarm.name out of the config, or remove ${file} to leave that swarm.` },
+      )
+    const belongs = membership?.swarm ?? name ?? OPEN_SWARM
+    let kept = membership
+    if (key === undefined && membership?.psk === undefined && isPrivate) {
+      kept = { swarm: belongs, psk: makePsk(), stun: [] }
+      await saveMembership(file, kept)
+    }
+    const psk = key ?? kept?.psk
+    const stun = [...(options.stun ?? []), ...(membership?.stun ?? [])]
+    const opened = await createSwarm(
+      { ...options, stun, swarm: belongs, ...(psk && { psk }) },
+      { ...by, datastore },
+    )
+    try {
+      await opened.start()
+    } catch (error) {
+      await opened.stop().catch(() => {})
+      throw error
+    }
+    return { swarm: opened, psk, membership: kept }
   }
+
   try {
-    swarm = await createSwarm({ ...options, ...(psk ? { psk } : {}) }, { ...by, datastore })
-    await swarm.start()
-    return { swarm, close }
+    const fixed = { ...(name !== undefined && { name }), key: key !== undefined, private: isPrivate }
+    swarm = await takeSeat(
+      { fixed, invite },
+      {
+        open,
+        load: () => loadMembership(file),
+        save: (membership) => saveMembership(file, membership),
+        remove: () => removeMembership(file),
+      },
+    )
   } catch (error) {
-    await close()
+    await datastore.close()
     throw error
+  }
+  const opened = swarm
+  return {
+    swarm: opened,
+    async close() {
+      await opened.stop()
+      await datastore.close()
+    },
   }
 }
 

@@ -320,7 +320,7 @@ export async function createSwarm(options: SwarmOptions, by: SwarmCollaborators)
       onEvent({ type: 'peer', peer: peerId, name: peerName(peerId), change: on ? 'muted' : 'unmuted' })
       void memory.save()
     },
-    invite: () => makeInvite(options, { host, wanted: redial.ids() }),
+    invite: () => makeInvite(options, { host, wanted: redial.ids(), stunPort: stunResponder?.port }),
     offer: (file) => offers.offer(file),
     withdraw: (id) => offers.withdraw(id),
     download: (request) => bulkFetch(request, { host, clock, log }),

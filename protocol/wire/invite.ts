@@ -6,7 +6,7 @@
 import { Buffer } from 'node:buffer'
 import { createHash } from 'node:crypto'
 import { WaggleError } from '../errors.ts'
-import { readCbor, type Writable, writeCbor } from './cbor.ts'
+import { readCbor, type Value, type Writable, writeCbor } from './cbor.ts'
 import { Fields, list } from './fields.ts'
 import { type Contact, MAX_CONTACTS, type Rules, readContact, SWARM_NAME } from './hello.ts'
 
@@ -16,6 +16,8 @@ export interface Invite {
   contacts: Contact[]
   /** Of the inviting node's rules; see rulesDigest. */
   rules: string
+  /** `host:port` of STUN servers, for WebRTC between nodes behind NATs. */
+  stun?: string[]
   /** Pre-shared key of a private swarm: 32 bytes. */
   psk?: Uint8Array
 }
@@ -24,6 +26,9 @@ export const INVITE_PREFIX = 'waggle1'
 /** Eight contacts with four addresses are some 3000 characters; what a chat or an e-mail still takes. */
 export const MAX_INVITE_CHARS = 8192
 const KEY_BYTES = 32
+const MAX_STUN = 4
+/** A name, an IPv4 address or an IPv6 address in brackets, and a port. */
+export const STUN_SERVER = /^(?:[A-Za-z0-9][A-Za-z0-9.-]{0,252}|\[[0-9A-Fa-f:]{2,45}\]):\d{1,5}$/
 
 export function encodeInvite(invite: Invite): string {
   const body: { [key: string]: Writable } = {
@@ -32,6 +37,7 @@ export function encodeInvite(invite: Invite): string {
       .slice(0, MAX_CONTACTS)
       .map(({ peerId, addresses }) => [peerId, addresses.slice(0, 4)]),
     rules: Buffer.from(invite.rules, 'hex'),
+    ...(invite.stun?.length && { stun: invite.stun.slice(0, MAX_STUN) }),
     ...(invite.psk && { psk: invite.psk }),
   }
   const bytes = writeCbor(body)
@@ -57,6 +63,7 @@ export function decodeInvite(text: string): Invite {
       swarm: fields.name('swarm', SWARM_NAME),
       contacts: list(fields.get('contacts'), 1, MAX_CONTACTS).map(readContact),
       rules: fields.digest('rules'),
+      ...stunOf(fields.get('stun')),
       ...(psk && { psk }),
     }
   } catch (cause) {
@@ -65,6 +72,16 @@ export function decodeInvite(text: string): Invite {
       cause,
     })
   }
+}
+
+function stunOf(value: Value | undefined): { stun?: string[] } {
+  if (value === undefined) return {}
+  const stun = list(value, 0, MAX_STUN).map((server) => {
+    if (typeof server !== 'string' || !STUN_SERVER.test(server))
+      throw new Error('a STUN server makes no sense')
+    return server
+  })
+  return { stun }
 }
 
 /** 64 hex digits; equal for nodes with the same swarm name and the same tasks. */
