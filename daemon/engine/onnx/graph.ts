@@ -204,10 +204,25 @@ export class Graph {
     return live.reverse()
   }
 
+  private lowered(lowering: Lowering | undefined): { nodes: NodeProto[]; constants: TensorProto[] } {
+    const live = this.liveNodes()
+    if (!lowering) return { nodes: live, constants: [] }
+    const used = new Set([
+      ...live.flatMap(({ inputs }) => inputs),
+      ...this.outputValues.map(({ value }) => value.name),
+    ])
+    const constants = new Map<string, TensorProto>()
+    const nodes = live.flatMap((node) => {
+      const replaced = lowering(node, (output) => used.has(output))
+      for (const constant of replaced?.constants ?? []) constants.set(constant.name, constant)
+      return replaced?.nodes ?? [node]
+    })
+    return { nodes, constants: [...constants.values()] }
+  }
+
   /** The bytes of the model. Outputs keep the names given to `output`. */
   encode(lowering?: Lowering): Uint8Array {
-    const nodes = this.liveNodes().flatMap((node) => lowering?.replace(node) ?? [node])
-    const used = new Set(nodes.flatMap((node) => node.inputs))
+    const { nodes, constants } = this.lowered(lowering)
     const rename = new Map<string, string>()
     const inputs = [...this.inputValues, ...this.computed.map(({ value }) => value)]
     const isInput = new Set(inputs.map((value) => value.name))
@@ -226,10 +241,7 @@ export class Graph {
         inputs: node.inputs.map(renamed),
         outputs: node.outputs.map(renamed),
       })),
-      initializers: [
-        ...this.initializers,
-        ...(lowering?.constants ?? []).filter(({ name }) => used.has(name)),
-      ],
+      initializers: [...this.initializers, ...constants],
       inputs: inputs.map(({ name, dtype, shape }) => ({
         name,
         elementType: ELEMENT_TYPES[dtype],

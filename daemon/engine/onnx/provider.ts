@@ -1,7 +1,7 @@
 // ONNX Runtime's execution providers, as this engine uses them.
 
 import type { InferenceSession } from 'onnxruntime-node'
-import { type Lowering, WEBGPU } from './lowering.ts'
+import { type Lowering, lowerForWebGpu } from './lowering.ts'
 
 export type Provider = 'cpu' | 'webgpu' | 'cuda' | 'dml' | 'coreml'
 
@@ -14,7 +14,7 @@ export interface ProviderFacts {
 
 export const PROVIDERS: Readonly<Record<Provider, ProviderFacts>> = {
   cpu: { executionProviders: ['cpu'], heldIn: 'cpu' },
-  webgpu: { executionProviders: ['webgpu'], heldIn: 'gpu-buffer', lowering: WEBGPU },
+  webgpu: { executionProviders: ['webgpu'], heldIn: 'gpu-buffer', lowering: lowerForWebGpu },
   // What these cannot do goes to the CPU by itself.
   cuda: { executionProviders: ['cuda'], heldIn: 'cpu' },
   dml: { executionProviders: ['dml'], heldIn: 'cpu' },
