@@ -17,7 +17,8 @@ import {
   type SharedGroup,
   WireFault,
 } from '../../protocol/wire/index.ts'
-import type { Ledger } from './ledger.ts'
+import { FairShare } from './fair-share.ts'
+import type { Ledger, PeerRecord } from './ledger.ts'
 import { Quota } from './quota.ts'
 import type { Reason } from './reasons.ts'
 import { SeenSet } from './seen.ts'
@@ -55,8 +56,9 @@ export type Screening =
   | { refused: Reason; task?: string; author?: string }
 
 const HOUR_MS = 3_600_000
-/** A peer has proved good when its groups have been for so long. */
-const PROVEN_MS = 120_000
+/** A peer whose groups have been good for half an hour counts as much as so many newcomers. */
+const MAX_TRUST = 16
+const TRUST_MS = 120_000
 /** Ids of content that is not let in again: two hours at 9 groups a second. About 100 bytes each. */
 const SEEN_CAPACITY = 65_536
 
@@ -70,23 +72,20 @@ export class Admission {
   /** One author's groups, whoever passes them on: a node writes about one a second. */
   private readonly authorQuota: Quota
   /**
-   * All that is let in to have its signature checked, at 0.11 ms each and verified at some 0.3 more, since identities are
-   * free. Peers whose own groups have proved good do not share a bucket with a crowd of newcomers. Together 10 % of a core
-   * at most; a swarm of 64 nodes with a group a second each uses 64. The bursts are for catching up.
+   * All that is let in to have its signature checked, at 0.11 ms each and verified at some 0.3 more: 10 % of a core at most.
+   * A swarm of 64 nodes with a group a second each uses 64. Shared out among sources, since identities are free.
    */
-  private readonly totalQuota: { proven: Quota; new: Quota; fetched: Quota }
+  private readonly shares: FairShare
+  /** What we asked for ourselves comes minutes' worth at once, paced by the fetcher. */
+  private readonly fetchedQuota: Quota
 
   constructor(options: AdmissionOptions, collaborators: AdmissionCollaborators) {
     this.options = { maxAgeMs: HOUR_MS / 2, maxSkewMs: 1.1 * HOUR_MS, carry: false, ...options }
     this.by = collaborators
     this.startedAt = collaborators.clock.now()
     this.authorQuota = new Quota({ rate: { perSecond: 8, burst: 256 } }, collaborators)
-    this.totalQuota = {
-      proven: new Quota({ rate: { perSecond: 150, burst: 1024 }, keys: 1 }, collaborators),
-      new: new Quota({ rate: { perSecond: 100, burst: 512 }, keys: 1 }, collaborators),
-      // What we asked for ourselves comes minutes' worth at once, paced by the fetcher.
-      fetched: new Quota({ rate: { perSecond: 100, burst: 4096 }, keys: 1 }, collaborators),
-    }
+    this.shares = new FairShare({ perSecond: 250, burstSeconds: 4, spare: 1536 }, collaborators)
+    this.fetchedQuota = new Quota({ rate: { perSecond: 100, burst: 4096 }, keys: 1 }, collaborators)
   }
 
   /** Never throws. `source` is the peer that passed the message on; quotas by source are taken before this. */
@@ -109,9 +108,8 @@ export class Admission {
     } catch (error) {
       return this.refuse(error instanceof WireFault ? error.reason : 'schema', source)
     }
-    const known = this.by.clock.now() - (from.verifiedSince ?? Number.POSITIVE_INFINITY)
-    const bucket = fetched ? 'fetched' : known >= PROVEN_MS ? 'proven' : 'new'
-    if (!this.totalQuota[bucket].take('all')) return this.refuse('quota', source)
+    const fits = fetched ? this.fetchedQuota.take('all') : this.shares.take(source, this.trust(from))
+    if (!fits) return this.refuse('quota', source)
     if (!isAuthentic(frame)) return this.refuse('signature', source)
     this.frames.add(mark)
     if (said.author === this.options.self) {
@@ -129,6 +127,12 @@ export class Admission {
   sent(bytes: Uint8Array, id?: string): void {
     this.frames.add(markOf(openFrame(bytes, MAX_FETCHED_BYTES)))
     if (id !== undefined) this.seen.add(id)
+  }
+
+  /** Weight of its part, 1 to 16: grows with the time since its first good group, and with their number. */
+  private trust({ verified, verifiedSince = Number.POSITIVE_INFINITY }: PeerRecord): number {
+    const known = this.by.clock.now() - verifiedSince
+    return Math.max(1, Math.min(MAX_TRUST, known / TRUST_MS, verified / 4))
   }
 
   /** From here on the author has said it, and is the one to whom it is counted. Undefined: nothing is wrong with it. */

@@ -48,7 +48,12 @@ export interface GossipGuard {
   malformed(peer: string): void
   /** It announced a length that nobody may send. gossipsub stays deaf to the peer from here, while the connection lives. */
   oversize(peer: string): void
+  /** So many RPCs of it were dealt with that others should have a turn before the next; the rest waits. */
+  busy(peer: string): void
 }
+
+/** RPCs of one peer before others get a turn. A new group costs up to a millisecond, the peers that it is passed on to included. */
+const TURN = 16
 
 /** PRUNE backoff is an unsigned 64-bit number of seconds of the peer's choice (Lighthouse #8955). */
 const MAX_BACKOFF_S = 3600
@@ -58,8 +63,14 @@ export function guardGossip(pubsub: GossipSub, guard: GossipGuard): void {
   const inner = pubsub as unknown as Internals
   inner.pipePeerReadStream = async (peerId, source) => {
     const peer = peerId.toString()
+    let inTurn = 0
     try {
       for await (const chunk of source) {
+        if (++inTurn > TURN) {
+          inTurn = 0
+          guard.busy(peer)
+          await new Promise(setImmediate)
+        }
         if (!guard.frame(peer, chunk.byteLength)) continue
         let rpc: Rpc
         try {

@@ -7,6 +7,7 @@ import { peerName } from '../../protocol/text.ts'
 import { type Invite, SWARM_NAME } from '../../protocol/wire/index.ts'
 import { Admission } from './admission.ts'
 import { Verifier } from './admission-verify.ts'
+import { Brake } from './brake.ts'
 import { bulkFetch } from './bulk-fetch.ts'
 import { BulkOffers } from './bulk-offer.ts'
 import type { Swarm, SwarmCollaborators, SwarmOptions } from './contract.ts'
@@ -93,6 +94,7 @@ export async function createSwarm(options: SwarmOptions, by: SwarmCollaborators)
       log,
       onEvent,
       onAdmitted: (frame, task) => shelf.add(frame, task),
+      slow: (peer, ms) => brake.slow(peer, ms),
       onAnnounced: ({ hash, author }, source) => void fetcher.fetchAnnounced(hash, [source, author]),
     },
   )
@@ -132,6 +134,7 @@ export async function createSwarm(options: SwarmOptions, by: SwarmCollaborators)
     },
   )
   const { pubsub } = host.services
+  const brake = new Brake({}, { host, clock })
   const publisher = new Publisher(
     { topic },
     { identity: by.identity, codec: by.codec, pubsub, admission, shelf, clock },

@@ -39,7 +39,8 @@ async function run(mode: string): Promise<void> {
   const honest = new Child()
   const { address } = await victim.start(0)
   for (let node = 1; node <= HONEST; node++) {
-    await honest.start(node)
+    // What they receive is dropped before it is verified: all in one process, they would be the slowest part.
+    await honest.start(node, { maxCompletionTokens: 1 })
     await honest.ask({ do: 'join', node, target: address }, 'joined')
   }
   await sleep(2500)
@@ -53,6 +54,7 @@ async function run(mode: string): Promise<void> {
     if (report.kind === 'group' && ours.has(report.seed)) arrived.set(report.seed, report.at)
   })
   const before = await victim.ask({ do: 'report', node: 0 }, 'report')
+  await honest.ask({ do: 'report', node: 1 }, 'report')
   const attacker = rate > 0 ? attack(address, mode, rate, identities) : undefined
   await attacker?.ready
   await sleep(1000)
@@ -66,11 +68,13 @@ async function run(mode: string): Promise<void> {
   const outcome = await attacker?.outcome
   await sleep(2000)
   const after = await victim.ask({ do: 'report', node: 0 }, 'report')
+  const theirs = await honest.ask({ do: 'report', node: 1 }, 'report')
   report(
     mode,
     [...sent].map(([seed, at]) => (arrived.get(seed) ?? Number.NaN) - at),
     before,
     after,
+    theirs,
     outcome,
   )
   await victim.kill()
@@ -101,12 +105,14 @@ function report(
   delays: number[],
   before: Of<'report'>,
   after: Of<'report'>,
+  theirs: Of<'report'>,
   outcome?: Outcome,
 ): void {
   const there = delays.filter((delay) => !Number.isNaN(delay))
   const counters = after.counters as { verified: number; received: number; refused: Record<string, number> }
   console.log(
     `${mode.padEnd(10)} honest ${there.length}/${delays.length}, p50 ${round(quantile(there, 0.5))} p99 ${round(quantile(there, 0.99))} ms;`,
+    `event loop late p99 ${round(after.lateMs[0])}, most ${round(after.lateMs[1])} ms (the honest ones’ ${round(theirs.lateMs[0])}, ${round(theirs.lateMs[1])}), CPU ${round(after.cpuMs - before.cpuMs, 0)} ms;`,
     `RSS ${round((after.rss - before.rss) / 1e6, 0)} MB more;`,
     outcome
       ? `attacker: ${outcome.sent} sent, ${outcome.cut} cut off${outcome.cutAfterMs === undefined ? '' : ` after ${round(outcome.cutAfterMs / 1000, 2)} s`}, ${outcome.refused} refused when they came back;`

@@ -2,6 +2,7 @@
 // scripts beside it; not a script of its own. The nodes are those of the tests: real swarms with a small real task.
 
 import { createPrivateKey } from 'node:crypto'
+import { monitorEventLoopDelay } from 'node:perf_hooks'
 import { identityOf } from '../../daemon/swarm/identity.ts'
 import { openPeerDatastore, type Swarm, type SwarmOptions } from '../../daemon/swarm/index.ts'
 import { draft, freshIdentity, startNode, type TestNode } from '../../test/swarm/helpers.ts'
@@ -30,6 +31,8 @@ export type Report =
       peers: object[]
       rss: number
       cpuMs: number
+      /** How late this process was since the last report: the 99th percentile and the most, in ms. */
+      lateMs: [p99: number, most: number]
     }
   | { kind: 'offered'; node: number; id: string }
   | { kind: 'progress'; node: number; share: number }
@@ -45,6 +48,8 @@ export type Report =
   | { kind: 'key'; pem: string }
   | { kind: 'failed'; what: string; error: string }
 
+const late = monitorEventLoopDelay({ resolution: 5 })
+late.enable()
 const nodes = new Map<number, TestNode>()
 const say = (report: Report) => process.send?.(report)
 const now = () => performance.timeOrigin + performance.now()
@@ -109,9 +114,8 @@ async function obey(order: Order): Promise<void> {
     const { node, seed } = order
     // Tokens and log-probs take 4 bytes a character beside its own, in four rollouts.
     const group = draft(seed, { salt: 'x'.repeat(Math.max(0, Math.round((order.bytes - 900) / 16))) })
-    const at = now()
     const { recipients, bytes } = await swarm.publish(group)
-    return void say({ kind: 'published', node, seed, at, recipients, bytes })
+    return void say({ kind: 'published', node, seed, at: now(), recipients, bytes })
   }
   const peers = swarm.peers()
   const { user, system } = process.cpuUsage()
@@ -125,7 +129,9 @@ async function obey(order: Order): Promise<void> {
     peers,
     rss: process.memoryUsage().rss,
     cpuMs: (user + system) / 1000,
+    lateMs: [late.percentile(99) / 1e6, late.max / 1e6],
   })
+  late.reset()
 }
 
 process.on('message', (order: Order) => {

@@ -1,87 +1,59 @@
-// Fuzzes what a peer's bytes meet first: node --expose-gc --import tsx scripts/bench/swarm-fuzz.ts [frames=10000000] [seed=1]
-// Mutations of the golden fixtures, of groups made up from the schema, and plain noise, through the decoders of every message
-// type and the door. With --expose-gc it says what memory is held at the end. Anything but a fault or an answer ends the run and prints the frame.
+// Fuzzes what a peer's bytes meet first: node --expose-gc --import tsx scripts/bench/swarm-fuzz.ts [messages=10000000] [seed=1] [keep]
+// Mutations of the golden fixtures, of messages made up from the schemas, of the corpus, and plain noise, through the
+// harnesses of test/swarm/fuzzing.ts, one for each kind of message, and the door. Anything but a fault or an answer ends the run
+// and prints the message. What leads to an outcome that none has led to yet is mutated further; with `keep` the smallest for
+// each outcome is written to test/swarm/corpus. With --expose-gc it says what memory is held at the end.
 
-import { readdirSync, readFileSync } from 'node:fs'
-import { Admission } from '../../daemon/swarm/admission.ts'
-import { Ledger } from '../../daemon/swarm/ledger.ts'
-import {
-  decodeBulkRequest,
-  decodeFetch,
-  decodeHello,
-  decodeManifest,
-  encodeManifest,
-  WireFault,
-} from '../../protocol/wire/index.ts'
-import { mutate, seeded } from '../../test/protocol/wire/arbitrary.ts'
-import { signedGroup } from '../../test/swarm/attacker.ts'
-import { draft, stillClock, tasks } from '../../test/swarm/helpers.ts'
+import { seeded } from '../../test/protocol/wire/arbitrary.ts'
+import { HARNESSES, next, outcome, readCorpus, seeds, writeCorpus } from '../../test/swarm/fuzzing.ts'
 
-const [frames = 10_000_000, seed = 1] = process.argv.slice(2).map(Number)
+const [count = 10_000_000, seed = 1] = process.argv.slice(2, 4).map(Number)
+const keep = process.argv[4] === 'keep'
 const random = seeded(seed)
-const folder = new URL('../../test/protocol/wire/fixtures/', import.meta.url)
-const fixtures = readdirSync(folder).map((name) =>
-  Buffer.from(readFileSync(new URL(name, folder), 'utf8').replace(/\s/g, ''), 'hex'),
-)
-const manifest = encodeManifest({
-  size: 1_000_000,
-  chunk: 524_288,
-  hashes: ['ab'.repeat(32), 'cd'.repeat(32)],
-})
-const corpus: Uint8Array[] = [
-  ...fixtures,
-  manifest,
-  ...Array.from({ length: 20 }, (_, i) => signedGroup(draft(i))),
-]
-
-const clock = stillClock()
-const ledger = new Ledger({}, { clock })
-const admission = new Admission(
-  { self: 'nobody', arms: ['base'] },
-  { tasks, ledger, clock, isMuted: () => false, onImpostor: () => {} },
-)
-const readers = [decodeHello, decodeFetch, decodeManifest, decodeBulkRequest]
+const corpus = readCorpus()
+const harnesses = Object.keys(HARNESSES)
+for (const name of harnesses) if (!corpus.has(name)) corpus.set(name, new Map())
+const from = [...seeds(), ...[...corpus.values()].flatMap((entries) => [...entries.values()])]
+/** Longer ones are no use to look at. */
+const KEPT_BYTES = 1000
 
 globalThis.gc?.()
 const before = held()
 const started = performance.now()
-let slowest = 0
-let understood = 0
-for (let i = 0; i < frames; i++) {
-  clock.time += 0.5
-  const bytes = next()
-  const from = performance.now()
+const slow: number[] = []
+const tally = new Map<string, number>()
+for (let i = 0; i < count; i++) {
+  const bytes = next(from, random)
+  const harness = harnesses[i % harnesses.length]!
+  const at = performance.now()
+  let said = ''
   try {
-    const reader = i % 2 === 0 ? undefined : readers[(i >> 1) % readers.length]
-    if (reader) reader(bytes)
-    else admission.screen(bytes, `peer ${i % 3000}`)
-    understood++
+    said = outcome(harness, bytes)
   } catch (error) {
-    if (!(error instanceof WireFault)) {
-      console.error(`frame ${i}:`, Buffer.from(bytes).toString('hex'), error)
-      process.exit(1)
-    }
+    console.error(`message ${i}, ${harness}:`, Buffer.from(bytes).toString('hex'), error)
+    process.exit(1)
   }
-  slowest = Math.max(slowest, performance.now() - from)
+  const took = performance.now() - at
+  if (took > 1) slow.push(took)
+  tally.set(said, (tally.get(said) ?? 0) + 1)
+  const best = corpus.get(harness)!.get(said)
+  // Numbers in what a fault says would make every one new.
+  if (!/\d/.test(said) && bytes.length <= KEPT_BYTES && (best === undefined || bytes.length < best.length)) {
+    if (best === undefined) from.push(bytes)
+    corpus.get(harness)!.set(said, bytes)
+  }
   if (i % 1_000_000 === 999_999)
     console.log(
-      `${i + 1} frames, ${Math.round(i / ((performance.now() - started) / 1000))} a second, heap ${(process.memoryUsage().heapUsed / 1e6).toFixed(0)} MB`,
+      `${i + 1} messages, ${Math.round(i / ((performance.now() - started) / 1000))} a second, heap ${(process.memoryUsage().heapUsed / 1e6).toFixed(0)} MB`,
     )
 }
 globalThis.gc?.()
 console.log(
-  `${frames} frames: 0 uncaught, ${understood} answered, slowest ${slowest.toFixed(1)} ms,`,
-  `${((held() - before) / 1e6).toFixed(0)} MB more held after a collection, ${ledger.all().length} peers known, polluted: ${'polluted' in {}}`,
+  `${count} messages: 0 uncaught, ${tally.size} different outcomes, ${slow.length} took more than 1 ms, the slowest ${Math.max(0, ...slow).toFixed(1)} ms,`,
+  `${((held() - before) / 1e6).toFixed(0)} MB more held after a collection, polluted: ${'polluted' in {}}`,
 )
+if (keep) writeCorpus(corpus)
 process.exit(0)
-
-function next(): Uint8Array {
-  if (random() < 0.02)
-    return Uint8Array.from({ length: Math.floor(random() * 300) }, () => Math.floor(random() * 256))
-  let bytes = corpus[Math.floor(random() * corpus.length)]!
-  for (let n = 1 + Math.floor(random() * 4); n > 0 && bytes.length > 0; n--) bytes = mutate(bytes, random)
-  return bytes
-}
 
 function held(): number {
   const { heapUsed, external } = process.memoryUsage()

@@ -35,6 +35,7 @@ async function start(identity = freshIdentity()): Promise<{ host: Host; redial: 
     },
     malformed: () => {},
     oversize: () => {},
+    busy: () => {},
   }
   const listen = ['/ip4/127.0.0.1/tcp/0']
   const host = await createHost(
@@ -199,7 +200,7 @@ test('a wanted peer that was lost is dialled until it is back', async () => {
     {
       identity,
       gater: {},
-      guard: { frame: () => true, rpc: () => true, malformed: () => {}, oversize: () => {} },
+      guard: { frame: () => true, rpc: () => true, malformed: () => {}, oversize: () => {}, busy: () => {} },
       onFound: () => {},
       stun: () => [],
       onMdnsTrouble: () => {},

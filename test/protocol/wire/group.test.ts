@@ -207,18 +207,18 @@ describe('forgeries and nonsense', () => {
   }
 })
 
-test('100 000 mutated frames are read or refused with a fault, and nothing else', () => {
+test('20 000 mutated frames are read or refused with a fault, and nothing else', () => {
   const random = seeded(20_26)
   const seeds = Object.keys(CASES).map(fixture)
   let accepted = 0
-  for (let i = 0; i < 100_000; i++) {
+  for (let i = 0; i < 20_000; i++) {
     let bytes: Uint8Array = seeds[i % seeds.length]!
     for (let n = 1 + Math.floor(random() * 3); n > 0 && bytes.length > 0; n--) bytes = mutate(bytes, random)
     // Frames cut off in the header are dull; most mutations should reach the body.
     if (bytes.length > HEADER_BYTES && i % 8 !== 0) bytes.set(seeds[0]!.subarray(0, 4))
     if (faultOf(bytes) === undefined) accepted++
   }
-  expect(accepted).toBeGreaterThan(1000)
+  expect(accepted).toBeGreaterThan(200)
   expect(({} as Record<string, unknown>).polluted).toBeUndefined()
 })
 
