@@ -4,6 +4,7 @@
 // order, and normalised again. Log-prob and entropy are of that distribution, since off-policy corrections need the
 // probability with which a token was really drawn; the policy's own, untempered and uncut, is reported beside it.
 
+import { leastWeight } from './cutoff.ts'
 import type { Sampling } from './engine.ts'
 
 export interface Draw {
@@ -72,7 +73,7 @@ function pick(weights: Float64Array, size: number, target: number): number {
 
 function logSumExp(logits: Float32Array, highest: number): number {
   let total = 0
-  for (const logit of logits) total += Math.exp(logit - highest)
+  for (let i = 0; i < logits.length; i++) total += Math.exp(logits[i]! - highest)
   return Math.log(total)
 }
 
@@ -81,26 +82,10 @@ function isCut({ topK, topP, minP }: Sampling): boolean {
 }
 
 /** Sets the weights of tokens that may not be drawn to 0. Ties at a limit stay. The most likely token always stays. */
-function cutOff({ topK, topP, minP }: Sampling, weights: Float64Array): void {
-  let limit = 0
-  if (topK !== undefined || topP !== undefined) {
-    const sorted = weights.slice().sort().reverse()
-    const kept = Math.min(topK ?? sorted.length, sorted.length)
-    if (topK !== undefined) limit = sorted[kept - 1]!
-    if (topP !== undefined) {
-      let mass = 0
-      for (let i = 0; i < kept; i++) mass += sorted[i]!
-      let sum = 0
-      for (let i = 0; i < kept; i++) {
-        sum += sorted[i]!
-        if (sum >= topP * mass) {
-          limit = Math.max(limit, sorted[i]!)
-          break
-        }
-      }
-    }
-  }
+function cutOff(sampling: Sampling, weights: Float64Array): void {
+  const { topK, topP, minP } = sampling
+  const least = topK === undefined && topP === undefined ? 0 : leastWeight(weights, sampling)
   // The largest weight is 1.
-  if (minP !== undefined) limit = Math.max(limit, minP)
+  const limit = Math.max(least, minP ?? 0)
   for (let i = 0; i < weights.length; i++) if (weights[i]! < limit) weights[i] = 0
 }

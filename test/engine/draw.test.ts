@@ -1,6 +1,8 @@
 import { expect, test } from 'vitest'
+import { leastWeight } from '../../daemon/engine/cutoff.ts'
 import { draw } from '../../daemon/engine/draw.ts'
 import type { Sampling } from '../../daemon/engine/engine.ts'
+import { uniform } from './model.ts'
 
 const PROBABILITIES = [0.4, 0.3, 0.15, 0.1, 0.05]
 const LOGITS = Float32Array.from([...PROBABILITIES].reverse(), Math.log)
@@ -39,6 +41,34 @@ test.each<[string, Partial<Sampling>, number[]]>([
   ['min-p', { minP: 0.3 }, [0.4 / 0.85, 0.3 / 0.85, 0.15 / 0.85, 0, 0]],
   ['all of them', { topK: 4, topP: 0.9, minP: 0.5 }, [4 / 7, 3 / 7, 0, 0, 0]],
 ])('%s', (_, cut, expected) => near(shares({ temperature: 1, ...cut }), expected))
+
+test.each([
+  ['flat', 0.01],
+  ['like a model', 3],
+  ['peaked', 40],
+])('the limit is the one that sorting finds, in a large vocabulary: %s', (_, spread) => {
+  const random = uniform(3)
+  // Some tokens tie, and some cannot be drawn.
+  const weights = Float64Array.from({ length: 20_000 }, (_, i) =>
+    i % 50 === 0 ? 0 : Math.exp(-spread * Math.fround(Math.round(random() * 5000) / 5000)),
+  )
+  weights[7] = 1
+  const sorted = weights.slice().sort().reverse()
+  const bySorting = (topK: number, topP: number): number => {
+    const kept = sorted.subarray(0, topK)
+    const mass = kept.reduce((a, b) => a + b, 0)
+    let last = 0
+    for (let sum = kept[0]!; sum < topP * mass; sum += kept[last]!) last += 1
+    return Math.max(kept.at(-1)!, kept[last]!)
+  }
+  for (const topK of [1, 2, 20, 1000, 19_000]) {
+    expect(leastWeight(weights, { temperature: 1, topK })).toBe(sorted[topK - 1])
+    for (const topP of [1e-9, 0.1, 0.5, 0.8, 0.95, 0.999])
+      expect(leastWeight(weights, { temperature: 1, topK, topP }), `${topK} ${topP}`).toBe(
+        bySorting(topK, topP),
+      )
+  }
+})
 
 test('log-prob and entropy are of the distribution that was drawn from', () => {
   const drawn = draw(LOGITS, { temperature: 1, topK: 2 }, 0.999, work)
