@@ -32,7 +32,7 @@ export interface Core {
   descend(request: DescentRequest): Promise<DescentReport>
   /** A copy, which the caller may keep or transfer. */
   weights(): Weights | Promise<Weights>
-  setWeights(weights: Weights): void | Promise<void>
+  setWeights(weights: Weights, version?: number): void | Promise<void>
   optimizer(): OptimizerState | Promise<OptimizerState>
   close(): Promise<void>
 }

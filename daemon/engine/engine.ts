@@ -20,6 +20,10 @@ export interface OpenRequest {
   weights: Weights
   /** First and second moments of AdamW, with the number of steps they have seen. Zero when absent. */
   optimizer?: OptimizerState
+  /** Of these weights; what is sampled from them carries it. 0 if left out. */
+  version?: number
+  /** The text that each token id stands for by itself. Without it there are no stop strings. */
+  pieces?: readonly string[]
 }
 
 export interface OptimizerState {
@@ -54,6 +58,8 @@ export interface GenerateRequest extends Sampling {
   maxNewTokens: number
   /** Sampling ends after any of these, which is kept as the last token. */
   stopTokens: readonly number[]
+  /** Sampling ends with the token that completes any of these in the sequence's text, prompt excluded. */
+  stopStrings?: readonly string[]
   /** Sequences decoded side by side. */
   slots?: number
 }
@@ -73,6 +79,8 @@ export interface Sample {
   /** Entropy of that distribution, nats. */
   entropies: Float32Array
   finish: Finish
+  /** Of the weights that wrote it. */
+  version: number
 }
 
 export interface ScoreRequest {
@@ -190,7 +198,8 @@ export interface Engine {
   descend(request: DescentRequest): Promise<DescentReport>
   /** A copy of the weights as they are now. */
   weights(): Promise<Weights>
-  setWeights(weights: Weights): Promise<void>
+  /** `version` is what sequences written from now on carry; the same as before if left out. */
+  setWeights(weights: Weights, version?: number): Promise<void>
   optimizer(): Promise<OptimizerState>
   close(): Promise<void>
 }

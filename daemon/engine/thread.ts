@@ -111,8 +111,17 @@ export function createEngineThread({ worker: module, options }: EngineThreadOpti
       return {
         info,
         // Callers may hand in more than the request, such as a whole model, of which not everything can travel.
-        open: ({ spec, weights, optimizer }) =>
-          ask({ method: 'open', request: { spec, weights, ...(optimizer ? { optimizer } : {}) } }),
+        open: ({ spec, weights, optimizer, version, pieces }) =>
+          ask({
+            method: 'open',
+            request: {
+              spec,
+              weights,
+              ...(optimizer ? { optimizer } : {}),
+              ...(version === undefined ? {} : { version }),
+              ...(pieces ? { pieces } : {}),
+            },
+          }),
         generate: (request, { signal, onToken } = {}) =>
           ask({ method: 'generate', request, tellTokens: onToken !== undefined }, signal, onToken),
         score: (request) => ask({ method: 'score', request }),
@@ -121,7 +130,7 @@ export function createEngineThread({ worker: module, options }: EngineThreadOpti
         keep: (request) => ask({ method: 'keep', request }),
         descend: (request) => ask({ method: 'descend', request }),
         weights: () => ask({ method: 'weights' }),
-        setWeights: (weights) => ask({ method: 'setWeights', request: weights }),
+        setWeights: (weights, version) => ask({ method: 'setWeights', request: { weights, version } }),
         optimizer: () => ask({ method: 'optimizer' }),
         async close() {
           if (!dead && open.has(id)) await ask({ method: 'close' })

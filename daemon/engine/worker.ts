@@ -4,7 +4,6 @@
 import { parentPort, receiveMessageOnPort, workerData } from 'node:worker_threads'
 import { WaggleError } from '../../protocol/errors.ts'
 import type { Core } from './core.ts'
-import type { Weights } from './decoder.ts'
 import type { DrawnToken } from './engine.ts'
 import type { StartReport, WorkerCall, WorkerInput, WorkerReply } from './messages.ts'
 
@@ -95,7 +94,7 @@ function perform(
     case 'weights':
       return core.weights()
     case 'setWeights':
-      return core.setWeights(call.request as Weights)
+      return core.setWeights(call.request.weights, call.request.version)
     case 'optimizer':
       return core.optimizer()
     case 'close':

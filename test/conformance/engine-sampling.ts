@@ -57,6 +57,53 @@ export function describeSampling(of: () => Engine, open: Opener): void {
     expect([...written, ...rest!.tokens]).toEqual([...whole!.tokens])
   })
 
+  test('a stop string ends a sequence with the token that completes it, wherever the tokens are cut', async () => {
+    await open()
+    // Three letters in turn, some of them two to a token.
+    const pieces = Array.from({ length: SPEC.vocabulary }, (_, id) =>
+      'abcab'.slice(id % 3, (id % 3) + 1 + (id % 2)),
+    )
+    await of().open({ spec: SPEC, weights: randomWeights(SPEC, 1), pieces })
+    const samples = Array.from({ length: 12 }, (_, seed) => ({ prompt: randomTokens(SPEC, 4, seed), seed }))
+    const settings = { samples, maxNewTokens: 5, temperature: 1, stopTokens: [] }
+    const textOf = ({ tokens }: Pick<Sample, 'tokens'>): string =>
+      Array.from(tokens, (id) => pieces[id]).join('')
+    const free = await of().generate(settings)
+    const stopped = await of().generate({ ...settings, stopStrings: ['cab', 'bbb'] })
+    stopped.forEach((sample, i) => {
+      const all = textOf(free[i]!)
+      const found = ['cab', 'bbb'].map((stop) => all.indexOf(stop)).filter((at) => at >= 0)
+      expect(sample.finish).toBe(found.length > 0 ? 'stop' : 'length')
+      // The same tokens as without, up to the first that completes one.
+      expect([...sample.tokens]).toEqual([...free[i]!.tokens.slice(0, sample.tokens.length)])
+      if (found.length === 0) return
+      expect(textOf(sample).length).toBeGreaterThanOrEqual(Math.min(...found) + 3)
+      expect(textOf({ tokens: sample.tokens.slice(0, -1) }).length).toBeLessThan(Math.min(...found) + 3)
+    })
+    expect(new Set(stopped.map(({ finish }) => finish)).size).toBe(2)
+    await open()
+    await expect(of().generate({ ...settings, stopStrings: ['cab'] })).rejects.toMatchObject({
+      code: 'E_ENGINE',
+    })
+  })
+
+  test('what is sampled says which version of the weights wrote it', async () => {
+    const settings = {
+      samples: [{ prompt: randomTokens(SPEC, 4, 1), seed: 1 }],
+      maxNewTokens: 2,
+      temperature: 1,
+      stopTokens: [],
+    }
+    const weights = randomWeights(SPEC, 1)
+    const versions = async () => (await of().generate(settings)).map(({ version }) => version)
+    await of().open({ spec: SPEC, weights, version: 7 })
+    expect(await versions()).toEqual([7])
+    await of().setWeights(weights, 9)
+    expect(await versions()).toEqual([9])
+    await of().setWeights(weights)
+    expect(await versions()).toEqual([9])
+  })
+
   test("the policy's own log-prob is reported beside that of the distribution drawn from", async () => {
     await open()
     const samples = [1, 2, 3].map((seed) => ({ prompt: randomTokens(SPEC, 5, seed), seed }))

@@ -5,6 +5,7 @@ import { WaggleError } from '../../../protocol/errors.ts'
 import type { Core } from '../core.ts'
 import { frozenShapes, trainableShapes } from '../decoder.ts'
 import { checkTensors, holdFrozen } from '../inputs.ts'
+import { createWriter, type Labels } from '../writer.ts'
 import { copyArena, createArena, fillArena, layoutOf } from './arena.ts'
 import { generate } from './generate.ts'
 import { createHostCache } from './host-cache.ts'
@@ -27,7 +28,8 @@ export interface CoreOptions {
 }
 
 /** Only an engine that trains holds gradients and moments; they are made at its first step. */
-type State = Omit<Trainable, 'gradient' | 'moments'> & Partial<Pick<Trainable, 'gradient' | 'moments'>>
+type State = Omit<Trainable, 'gradient' | 'moments'> &
+  Partial<Pick<Trainable, 'gradient' | 'moments'>> & { labels: Labels }
 
 export function createCore({
   threads,
@@ -52,7 +54,7 @@ export function createCore({
   }
 
   return {
-    async open({ spec, weights: given, optimizer }) {
+    async open({ spec, weights: given, optimizer, ...labels }) {
       const shapes = trainableShapes(spec)
       checkTensors(given, shapes, 'weights')
       const frozen = holdFrozen(given, frozenShapes(spec))
@@ -68,6 +70,7 @@ export function createCore({
         weights,
         parameters: { ...frozen, ...weights.views },
         steps: optimizer?.steps ?? 0,
+        labels: { version: 0, ...labels },
       }
       if (!optimizer) return
       const { moments } = trainable()
@@ -78,12 +81,12 @@ export function createCore({
     },
 
     async generate(request, isAborted, onToken) {
-      const { spec, parameters } = opened()
+      const { spec, parameters, labels } = opened()
       return generate(request, {
         spec,
         createCache: (sizes) => createHostCache({ spec, ...sizes }, { runtime, weights: parameters }),
         isAborted,
-        onToken,
+        write: createWriter(request, { vocabulary: spec.vocabulary, ...labels, onToken }),
       })
     },
 
@@ -120,10 +123,11 @@ export function createCore({
       return copyArena(opened().weights)
     },
 
-    setWeights(weights) {
-      const { spec, weights: held } = opened()
+    setWeights(weights, version) {
+      const { spec, weights: held, labels } = opened()
       checkTensors(weights, trainableShapes(spec), 'weights')
       fillArena(held, weights)
+      labels.version = version ?? labels.version
     },
 
     optimizer() {

@@ -1,12 +1,10 @@
 // The sampling loop: prefills each distinct prompt once, decodes many sequences side by side, refills a slot as soon
 // as its sequence ends, and narrows the batch when nothing is left to refill it with.
 
-import { WaggleError } from '../../../protocol/errors.ts'
 import type { DecoderSpec } from '../decoder.ts'
-import { draw } from '../draw.ts'
-import type { DrawnToken, GenerateRequest, Sample } from '../engine.ts'
+import type { GenerateRequest, Sample } from '../engine.ts'
 import { checkPrompts } from '../inputs.ts'
-import { uniformAt } from '../random.ts'
+import type { Sequence, Writer } from '../writer.ts'
 import type { ReadPrompt, SequenceCache } from './sequence-cache.ts'
 
 const DEFAULT_SLOTS = 64
@@ -21,12 +19,8 @@ interface Prompt {
 }
 
 interface Slot {
-  sample: number
+  sequence: Sequence
   position: number
-  tokens: number[]
-  logprobs: number[]
-  policyLogprobs: number[]
-  entropies: number[]
 }
 
 export async function generate(
@@ -35,20 +29,18 @@ export async function generate(
     spec,
     createCache,
     isAborted,
-    onToken,
+    write,
   }: {
     spec: DecoderSpec
     createCache: (sizes: { slots: number; capacity: number }) => SequenceCache
     isAborted: () => boolean
-    onToken?: ((drawn: DrawnToken) => void) | undefined
+    write: Writer
   },
 ): Promise<Sample[]> {
   const { samples, maxNewTokens } = request
-  const stops = new Set(request.stopTokens)
   const { vocabulary } = spec
   const longest = checkPrompts(request, spec)
   const results: Sample[] = new Array(samples.length)
-  const work = new Float64Array(vocabulary)
 
   // Samples in the order of their prompts, so that a prompt's keys and values can be dropped early.
   const prompts = new Map<string, Prompt>()
@@ -65,34 +57,8 @@ export async function generate(
   const unread = [...prompts.values()]
   let next = 0
 
-  /** Takes a drawn token into a slot; true when the sequence has ended. */
-  const accept = (slot: Slot, logits: Float32Array, offset: number): boolean => {
-    const { seed, drawn = 0 } = samples[slot.sample]!
-    const row = logits.subarray(offset, offset + vocabulary)
-    const { token, logprob, entropy, policyLogprob } = draw(
-      row,
-      request,
-      uniformAt(seed, drawn + slot.tokens.length),
-      work,
-    )
-    if (!Number.isFinite(logprob))
-      throw new WaggleError('E_ENGINE', 'the policy gives logits that are not finite')
-    slot.tokens.push(token)
-    onToken?.({ sample: slot.sample, token })
-    slot.logprobs.push(logprob)
-    slot.policyLogprobs.push(policyLogprob)
-    slot.entropies.push(entropy)
-    return stops.has(token) || slot.tokens.length >= maxNewTokens
-  }
-  const finish = (slot: Slot, aborted = false): void => {
-    const stopped = stops.has(slot.tokens.at(-1) ?? -1)
-    results[slot.sample] = {
-      tokens: Int32Array.from(slot.tokens),
-      logprobs: Float32Array.from(slot.logprobs),
-      policyLogprobs: Float32Array.from(slot.policyLogprobs),
-      entropies: Float32Array.from(slot.entropies),
-      finish: stopped ? 'stop' : aborted ? 'aborted' : 'length',
-    }
+  const finish = ({ sequence }: Slot): void => {
+    results[sequence.sample] = sequence.finish()
   }
 
   const cache = createCache({
@@ -121,15 +87,8 @@ export async function generate(
         const sample = order[next++]!
         const prompt = promptOf[sample]!
         const known = await read(prompt)
-        const slot: Slot = {
-          sample,
-          position: known.length,
-          tokens: [],
-          logprobs: [],
-          policyLogprobs: [],
-          entropies: [],
-        }
-        if (accept(slot, known.logits, 0)) finish(slot)
+        const slot: Slot = { sequence: write(sample), position: known.length }
+        if (slot.sequence.accept(known.logits)) finish(slot)
         else {
           entries.push({ slot: index, prompt: known })
           slots[index] = slot
@@ -154,13 +113,13 @@ export async function generate(
         slots = Array.from({ length: narrower }, (_, i) => slots[live[i] ?? -1])
       }
 
-      const tokens = Int32Array.from(slots, (slot) => slot?.tokens.at(-1) ?? 0)
+      const tokens = Int32Array.from(slots, (slot) => slot?.sequence.last ?? 0)
       const positions = Int32Array.from(slots, (slot) => slot?.position ?? -1)
       const logits = await cache.decode(tokens, positions)
       slots.forEach((slot, index) => {
         if (!slot) return
         slot.position += 1
-        if (accept(slot, logits, index * vocabulary)) {
+        if (slot.sequence.accept(logits.subarray(index * vocabulary, (index + 1) * vocabulary))) {
           finish(slot)
           slots[index] = undefined
           cache.clear(index)
@@ -171,16 +130,8 @@ export async function generate(
     for (const prompt of prompts.values()) prompt.read?.release()
     cache.close()
   }
-  for (const slot of slots) if (slot) finish(slot, true)
-  for (; next < order.length; next++) {
-    results[order[next]!] = {
-      tokens: new Int32Array(),
-      logprobs: new Float32Array(),
-      policyLogprobs: new Float32Array(),
-      entropies: new Float32Array(),
-      finish: 'aborted',
-    }
-  }
+  for (const slot of slots) if (slot) finish(slot)
+  for (; next < order.length; next++) results[order[next]!] = write(order[next]!).finish()
   return results
 }
 

@@ -6,6 +6,7 @@ import type { Core } from '../core.ts'
 import { type DecoderSpec, frozenShapes, trainableShapes, type Weights } from '../decoder.ts'
 import type { GradientReport, GradientRequest, Score, TrainRequest } from '../engine.ts'
 import { checkSequences, copyChecked } from '../inputs.ts'
+import { createWriter, type Labels } from '../writer.ts'
 import type { Tensor, Tensorflow } from './backend.ts'
 import { cut } from './batch.ts'
 import type { Model } from './decoder.ts'
@@ -34,6 +35,7 @@ interface State {
   first: Tensors
   second: Tensors
   steps: number
+  labels: Labels
 }
 
 export function createCore({ tf, microBatchTokens = 1024, now }: CoreOptions): Core {
@@ -117,7 +119,7 @@ export function createCore({ tf, microBatchTokens = 1024, now }: CoreOptions): C
   }
 
   return {
-    async open({ spec, weights, optimizer }) {
+    async open({ spec, weights, optimizer, ...labels }) {
       const shapes = trainableShapes(spec)
       const fixed = frozenShapes(spec)
       const frozen = copyChecked(weights, fixed, 'weights')
@@ -133,11 +135,15 @@ export function createCore({ tf, microBatchTokens = 1024, now }: CoreOptions): C
         first: first ? upload(shapes, first) : zeros(shapes),
         second: second ? upload(shapes, second) : zeros(shapes),
         steps: optimizer?.steps ?? 0,
+        labels: { version: 0, ...labels },
       }
     },
 
-    async generate(request, isAborted) {
-      return generate(request, modelOf(opened()), isAborted)
+    async generate(request, isAborted, onToken) {
+      const current = opened()
+      const { spec, labels } = current
+      const write = createWriter(request, { vocabulary: spec.vocabulary, ...labels, onToken })
+      return generate(request, modelOf(current), { isAborted, write })
     },
 
     async score({ sequences, temperature }) {
@@ -197,11 +203,12 @@ export function createCore({ tf, microBatchTokens = 1024, now }: CoreOptions): C
 
     weights: () => download(opened().weights),
 
-    setWeights(weights) {
+    setWeights(weights, version) {
       const current = opened()
       const copies = copyChecked(weights, current.shapes, 'weights')
       tf.dispose(current.weights as never)
       current.weights = upload(current.shapes, copies)
+      current.labels.version = version ?? current.labels.version
     },
 
     optimizer() {

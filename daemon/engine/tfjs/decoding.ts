@@ -8,8 +8,8 @@ import { forward, type LayerCache, MASKED, type Model, rotaryOf, unembed } from 
 export interface Pending {
   /** Tokens of padding in front of the prompt. */
   padding: number
-  /** Written so far; at least one. */
-  tokens: readonly number[]
+  /** The last token written. */
+  readonly last: number
 }
 
 export interface Step {
@@ -70,7 +70,7 @@ export function next(model: Model, rows: readonly Pending[], length: number, pas
   rows.forEach(({ padding }, b) => {
     bias.fill(MASKED, b * (length + 1), b * (length + 1) + padding)
   })
-  const tokens = Int32Array.from(rows, (row) => row.tokens.at(-1)!)
+  const tokens = Int32Array.from(rows, ({ last }) => last)
   const out = forward(model, {
     batch,
     length: 1,

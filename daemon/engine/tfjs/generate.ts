@@ -2,82 +2,62 @@
 // grows by a token a step. Prompts are padded in front, so that all sequences of a turn are at the same step; those
 // that end leave the batch when half of it has.
 
-import { WaggleError } from '../../../protocol/errors.ts'
-import { draw } from '../draw.ts'
 import type { GenerateRequest, Sample } from '../engine.ts'
 import { checkPrompts } from '../inputs.ts'
-import { uniformAt } from '../random.ts'
+import type { Sequence, Writer } from '../writer.ts'
 import type { Model } from './decoder.ts'
 import { next, type Pending, prefill, replaced, takeRows } from './decoding.ts'
 
 const DEFAULT_SLOTS = 64
 
 interface Row extends Pending {
-  sample: number
-  tokens: number[]
-  logprobs: number[]
-  policyLogprobs: number[]
-  entropies: number[]
+  sequence: Sequence
   ended: boolean
 }
 
-export function generate(request: GenerateRequest, model: Model, isAborted: () => boolean): Sample[] {
+export function generate(
+  request: GenerateRequest,
+  model: Model,
+  by: { isAborted: () => boolean; write: Writer },
+): Sample[] {
   checkPrompts(request, model.spec)
   const { samples, slots = DEFAULT_SLOTS } = request
   const order = samples.map((_, i) => i)
   order.sort((a, b) => samples[a]!.prompt.length - samples[b]!.prompt.length || a - b)
   const results: Sample[] = new Array(samples.length)
   while (order.length > 0) {
-    for (const row of decode(request, order.splice(0, slots), model, isAborted)) {
-      const stopped = request.stopTokens.includes(row.tokens.at(-1) ?? -1)
-      results[row.sample] = {
-        tokens: Int32Array.from(row.tokens),
-        logprobs: Float32Array.from(row.logprobs),
-        policyLogprobs: Float32Array.from(row.policyLogprobs),
-        entropies: Float32Array.from(row.entropies),
-        finish: stopped ? 'stop' : row.ended ? 'length' : 'aborted',
-      }
-    }
+    for (const { sequence } of decode(request, order.splice(0, slots), model, by))
+      results[sequence.sample] = sequence.finish()
   }
   return results
 }
 
 function decode(
-  { samples, maxNewTokens, stopTokens, ...sampling }: GenerateRequest,
+  { samples, maxNewTokens }: GenerateRequest,
   members: readonly number[],
   model: Model,
-  isAborted: () => boolean,
+  { isAborted, write }: { isAborted: () => boolean; write: Writer },
 ): Row[] {
   const { tf, spec } = model
+  const promptOf = ({ sequence }: Row): Int32Array => samples[sequence.sample]!.prompt
   const longest = Math.max(...members.map((sample) => samples[sample]!.prompt.length))
-  const rows = members.map(
-    (sample): Row => ({
-      sample,
+  const rows = members.map((sample): Row => {
+    const sequence = write(sample)
+    return {
+      sequence,
       padding: longest - samples[sample]!.prompt.length,
-      tokens: [],
-      logprobs: [],
-      policyLogprobs: [],
-      entropies: [],
+      get last() {
+        return sequence.last
+      },
       ended: maxNewTokens === 0,
-    }),
-  )
-  const work = new Float64Array(spec.vocabulary)
+    }
+  })
   const accept = (row: Row, logits: Float32Array, at: number): void => {
-    const { seed, drawn: before = 0 } = samples[row.sample]!
-    const scores = logits.subarray(at * spec.vocabulary, (at + 1) * spec.vocabulary)
-    const drawn = draw(scores, sampling, uniformAt(seed, before + row.tokens.length), work)
-    if (!Number.isFinite(drawn.logprob))
-      throw new WaggleError('E_ENGINE', 'the policy gives logits that are not finite')
-    row.tokens.push(drawn.token)
-    row.logprobs.push(drawn.logprob)
-    row.policyLogprobs.push(drawn.policyLogprob)
-    row.entropies.push(drawn.entropy)
-    row.ended = stopTokens.includes(drawn.token) || row.tokens.length >= maxNewTokens
+    row.ended = row.sequence.accept(logits.subarray(at * spec.vocabulary, (at + 1) * spec.vocabulary))
   }
 
   if (isAborted() || maxNewTokens === 0) return rows
-  const prompts = rows.map(({ sample }) => samples[sample]!.prompt)
-  let { logits, cache } = prefill(model, prompts, longest)
+  let { logits, cache } = prefill(model, rows.map(promptOf), longest)
   let live = rows
   try {
     live.forEach((row, at) => {

@@ -7,6 +7,7 @@ import type { Core } from '../../core.ts'
 import { type DecoderSpec, frozenShapes, trainableShapes, type Weights } from '../../decoder.ts'
 import type { GradientRequest } from '../../engine.ts'
 import { checkTensors } from '../../inputs.ts'
+import { createWriter, type Labels } from '../../writer.ts'
 import { generate } from '../generate.ts'
 import { type Algebra, createMixture, type Mixture } from '../mixture.ts'
 import type { AdamWOptions } from '../optimizer.ts'
@@ -44,6 +45,7 @@ interface State {
   first: Places
   second: Places
   steps: number
+  labels: Labels
 }
 
 export function createResidentCore({
@@ -119,7 +121,7 @@ export function createResidentCore({
       return { ...runtime.held }
     },
 
-    async open({ spec, weights, optimizer }) {
+    async open({ spec, weights, optimizer, ...labels }) {
       const shapes = trainableShapes(spec)
       checkTensors(weights, shapes, 'weights')
       checkTensors(weights, frozenShapes(spec), 'weights')
@@ -138,6 +140,7 @@ export function createResidentCore({
         first: createPlaces(shapes, runtime),
         second: createPlaces(shapes, runtime),
         steps: optimizer?.steps ?? 0,
+        labels: { version: 0, ...labels },
       }
       state = made
       await upload(made.frozen, weights, runtime)
@@ -154,7 +157,7 @@ export function createResidentCore({
         createCache: (sizes) =>
           createDeviceCache({ spec: current.spec, ...sizes }, { runtime, weights: parametersOf(current) }),
         isAborted,
-        onToken,
+        write: createWriter(request, { vocabulary: current.spec.vocabulary, ...current.labels, onToken }),
       })
     },
 
@@ -196,10 +199,11 @@ export function createResidentCore({
 
     weights: () => download(opened().weights, runtime),
 
-    async setWeights(weights: Weights) {
-      const { shapes, weights: places } = opened()
+    async setWeights(weights: Weights, version) {
+      const { shapes, weights: places, labels } = opened()
       checkTensors(weights, shapes, 'weights')
       await upload(places, weights, runtime)
+      labels.version = version ?? labels.version
     },
 
     async optimizer() {

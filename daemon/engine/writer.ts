@@ -1,0 +1,105 @@
+// A sequence while it is written: draws token after token from logits, writes down how likely each was, and knows when to
+// stop. The same for every engine, so that the same logits give the same sequence whichever computed them.
+
+import { WaggleError } from '../../protocol/errors.ts'
+import { draw } from './draw.ts'
+import type { DrawnToken, GenerateRequest, Sample } from './engine.ts'
+import { uniformAt } from './random.ts'
+
+/** What goes with a model's weights. */
+export interface Labels {
+  /** Of the weights that write. */
+  version: number
+  /** The text that each token id stands for by itself; needed for stop strings. */
+  pieces?: readonly string[] | undefined
+}
+
+export interface WriterOptions extends Labels {
+  vocabulary: number
+  onToken?: ((drawn: DrawnToken) => void) | undefined
+}
+
+export interface Sequence {
+  /** Index in the request. */
+  readonly sample: number
+  /** Tokens so far. */
+  readonly length: number
+  /** The last token; 0 before there is one. */
+  readonly last: number
+  /** Draws from a row of logits; true when the sequence has ended with that. Throws E_ENGINE if they are not finite. */
+  accept(logits: Float32Array): boolean
+  /** What there is. A sequence that has not ended by itself counts as aborted. */
+  finish(): Sample
+}
+
+export type Writer = (sample: number) => Sequence
+
+export function createWriter(
+  request: GenerateRequest,
+  { vocabulary, version, pieces, onToken }: WriterOptions,
+): Writer {
+  const stops = new Set(request.stopTokens)
+  const strings = request.stopStrings ?? []
+  if (strings.length > 0 && !pieces) {
+    throw new WaggleError(
+      'E_ENGINE',
+      'stop strings need the text of each token, which the engine was opened without',
+    )
+  }
+  /** Enough of the end to find any stop string that the last piece completes. */
+  const kept = Math.max(0, ...strings.map((text) => text.length - 1))
+  const work = new Float64Array(vocabulary)
+
+  return (sample) => {
+    const { seed, drawn = 0 } = request.samples[sample]!
+    const tokens: number[] = []
+    const logprobs: number[] = []
+    const policyLogprobs: number[] = []
+    const entropies: number[] = []
+    let tail = ''
+    let ended: 'stop' | 'length' | undefined
+
+    const isStopped = (token: number): boolean => {
+      if (stops.has(token)) return true
+      if (strings.length === 0) return false
+      const text = tail + (pieces?.[token] ?? '')
+      tail = kept === 0 ? '' : text.slice(-kept)
+      return strings.some((stop) => text.includes(stop))
+    }
+    return {
+      sample,
+      get length() {
+        return tokens.length
+      },
+      get last() {
+        return tokens.at(-1) ?? 0
+      },
+      accept(logits) {
+        const { token, logprob, entropy, policyLogprob } = draw(
+          logits,
+          request,
+          uniformAt(seed, drawn + tokens.length),
+          work,
+        )
+        if (!Number.isFinite(logprob))
+          throw new WaggleError('E_ENGINE', 'the policy gives logits that are not finite')
+        tokens.push(token)
+        logprobs.push(logprob)
+        policyLogprobs.push(policyLogprob)
+        entropies.push(entropy)
+        onToken?.({ sample, token })
+        if (isStopped(token)) ended = 'stop'
+        else if (tokens.length >= request.maxNewTokens) ended = 'length'
+        return ended !== undefined
+      },
+      finish: () => ({
+        tokens: Int32Array.from(tokens),
+        logprobs: Float32Array.from(logprobs),
+        policyLogprobs: Float32Array.from(policyLogprobs),
+        entropies: Float32Array.from(entropies),
+        finish: ended ?? 'aborted',
+        version,
+      }),
+    }
+  }
+}
