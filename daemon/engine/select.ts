@@ -1,6 +1,10 @@
 // Makes the engines that the config asks for. Each kind is loaded only when it is asked for.
 
 import { WaggleError } from '../../protocol/errors.ts'
+import { decide } from './devices/decide.ts'
+import { DEVICES, type Device } from './devices/device.ts'
+import { thisMachine } from './devices/machine.ts'
+import { probe } from './devices/probe.ts'
 import type { Engine } from './engine.ts'
 
 export interface EngineChoice {
@@ -9,28 +13,48 @@ export interface EngineChoice {
   device: string
   /** That each may use. */
   threads: number
+  /** Tokens that are trained on at once; by default as many as suit the processor. */
+  microBatchTokens?: number
 }
 
-/** Several at once, such as one to sample and one to train, since some kinds have to share a thread. */
+/**
+ * Several at once, such as one to sample and one to train, since some kinds have to share a thread. Rejects with
+ * E_ENGINE where the device was asked for by name and does not work.
+ */
 export async function createEngines(
-  { kind, device, threads }: EngineChoice,
+  { kind, device, threads, microBatchTokens }: EngineChoice,
   count: number,
 ): Promise<Engine[]> {
-  // A device that was asked for by name and cannot be had is an error: silence would cost days on the wrong one.
-  if (device !== 'auto' && device !== 'cpu') {
-    throw new WaggleError('E_ENGINE', `engine.device is "${device}", and this version drives the CPU only`, {
-      hint: 'Set engine.device to "auto" or "cpu".',
-    })
-  }
   switch (kind) {
     case 'onnx': {
-      const { createOnnxEngine } = await import('./onnx/index.ts')
-      return Array.from({ length: count }, () => createOnnxEngine({ threads }))
+      const { createOnnxEngines } = await import('./onnx/index.ts')
+      const choice = await decide({ wanted: deviceOf(device), machine: thisMachine() }, { probe })
+      return createOnnxEngines(
+        count,
+        { threads, provider: choice.device, ...(microBatchTokens ? { microBatchTokens } : {}) },
+        choice.reason,
+      )
     }
     case 'tfjs': {
+      // It takes the fastest of its backends that is installed.
+      if (device !== 'auto' && device !== 'cpu')
+        throw new WaggleError(
+          'E_ENGINE',
+          `engine.device is "${device}", which engine.kind "tfjs" cannot be told`,
+          {
+            hint: 'Set engine.device to "auto": TensorFlow.js takes its fastest backend that is installed.',
+          },
+        )
       // Its backends size their pools themselves.
       const { createTfjsEngines } = await import('./tfjs/index.ts')
       return createTfjsEngines(count)
     }
   }
+}
+
+function deviceOf(name: string): Device | 'auto' {
+  if (name === 'auto' || (DEVICES as readonly string[]).includes(name)) return name as Device | 'auto'
+  throw new WaggleError('E_ENGINE', `engine.device is "${name}", which is no device`, {
+    hint: `It can be auto, ${DEVICES.join(', ')}.`,
+  })
 }

@@ -1,0 +1,37 @@
+// Decides on a device: rules out what cannot be here, tries the rest one after another, and chooses.
+
+import { type Choice, choose, type Finding } from './choice.ts'
+import { type Device, drivable, type Machine, ruledOut } from './device.ts'
+import type { ProbeOptions } from './probe.ts'
+
+export interface DecideOptions {
+  wanted: Device | 'auto'
+  machine: Machine
+  /** A first run compiles every shader; a device that takes longer than this in `auto` is none to train on. */
+  timeoutMs?: { auto: number; named: number }
+}
+
+export async function findAll(
+  { wanted, machine, timeoutMs = { auto: 30_000, named: 180_000 } }: DecideOptions,
+  { probe }: { probe: (options: ProbeOptions) => Promise<Finding> },
+): Promise<Finding[]> {
+  if (wanted === 'cpu') return []
+  const findings: Finding[] = []
+  for (const device of wanted === 'auto' ? drivable(machine) : [wanted]) {
+    const trouble = ruledOut(device, machine)
+    const isAuto = wanted === 'auto'
+    findings.push(
+      trouble === undefined
+        ? await probe({ device, measure: isAuto, timeoutMs: isAuto ? timeoutMs.auto : timeoutMs.named })
+        : { device, trouble },
+    )
+  }
+  return findings
+}
+
+export async function decide(
+  options: DecideOptions,
+  by: { probe: (options: ProbeOptions) => Promise<Finding> },
+): Promise<Choice> {
+  return choose(options.wanted, await findAll(options, by))
+}

@@ -1,0 +1,20 @@
+// This machine, as far as the choice of a device needs to know it.
+
+import { readdirSync } from 'node:fs'
+import { basename, dirname } from 'node:path'
+import type { Machine } from './device.ts'
+
+export function thisMachine(): Machine {
+  return {
+    platform: process.platform,
+    arch: process.arch,
+    env: process.env,
+    has(path) {
+      try {
+        return readdirSync(dirname(path)).some((name) => name.startsWith(basename(path)))
+      } catch {
+        return false
+      }
+    },
+  }
+}

@@ -1,0 +1,70 @@
+// Tries a device in a throw-away process, so that a driver that crashes or hangs costs this process nothing but time.
+
+import { fork } from 'node:child_process'
+import { fileURLToPath } from 'node:url'
+import { safeText } from '../../../protocol/text.ts'
+import type { Finding } from './choice.ts'
+import type { Device } from './device.ts'
+import { agrees, type TrialReport } from './trial-report.ts'
+
+export interface ProbeOptions {
+  device: Device
+  /** Whether to find out how fast it is, too. */
+  measure: boolean
+  timeoutMs: number
+  /** The module to run instead of the trial's, and its environment: for tests. */
+  child?: URL
+  env?: NodeJS.ProcessEnv
+}
+
+const LONGEST_REASON = 200
+
+export function probe({ device, measure, timeoutMs, child, env }: ProbeOptions): Promise<Finding> {
+  const extension = import.meta.url.endsWith('.ts') ? 'ts' : 'js'
+  const module = child ?? new URL(`./trial-child.${extension}`, import.meta.url)
+  return new Promise((resolve) => {
+    const trial = fork(fileURLToPath(module), [device, measure ? 'measure' : 'check'], {
+      stdio: ['ignore', 'ignore', 'pipe', 'ipc'],
+      ...(env ? { env } : {}),
+    })
+    let said = ''
+    const settle = (finding: Finding): void => {
+      clearTimeout(timer)
+      trial.kill('SIGKILL')
+      resolve(finding)
+    }
+    const timer = setTimeout(
+      () => settle({ device, trouble: `no answer within ${Math.round(timeoutMs / 1000)} s` }),
+      timeoutMs,
+    )
+    trial.stderr!.on('data', (piece: Buffer) => {
+      said = (said + piece.toString()).slice(-4000)
+    })
+    trial.once('error', (error) => settle({ device, trouble: `cannot be tried: ${error.message}` }))
+    trial.once('message', ({ report, trouble }: { report?: TrialReport; trouble?: string }) => {
+      if (!report) return settle({ device, trouble: reasonOf(trouble ?? 'it gave no report') })
+      if (!agrees(report))
+        return settle({
+          device,
+          trouble: `its numbers are not the CPU's (a product differs by ${report.product.toPrecision(2)}, training by ${report.training.toPrecision(2)})`,
+        })
+      settle({ device, ...(report.speed === undefined ? {} : { speed: report.speed }) })
+    })
+    trial.once('exit', (code, signal) => {
+      const last = said.trim().split('\n').at(-1) ?? ''
+      settle({
+        device,
+        trouble: reasonOf(`the trial ended with ${signal ?? `status ${code}`}${last ? `: ${last}` : ''}`),
+      })
+    })
+  })
+}
+
+/** The part of a native error that a person can use: less its source path and function. */
+function reasonOf(text: string): string {
+  const line = text.split('\n')[0] ?? ''
+  return safeText(/(?:was false\. |Error: )([^\n]+)$/.exec(line)?.[1] ?? line, {
+    limit: LONGEST_REASON,
+    line: true,
+  })
+}

@@ -1,0 +1,140 @@
+// The trial of a device: a product of matrices and two training steps of a small decoder, which must agree with the
+// CPU's, then the same step at a size that shows how fast it is. Run in a process of its own (`trial-child.ts`), since
+// a driver may crash or hang.
+
+import { column, neg } from '../../../protocol/plugin/expression.ts'
+import type { Core } from '../core.ts'
+import { type DecoderSpec, parameterShapes, type Weights } from '../decoder.ts'
+import type { TrainRequest } from '../engine.ts'
+import { createCore } from '../onnx/core.ts'
+import { Graph } from '../onnx/graph.ts'
+import { gemm } from '../onnx/ops.ts'
+import { PROVIDERS } from '../onnx/provider.ts'
+import { createResidentCore } from '../onnx/resident/core.ts'
+import { createRuntime } from '../onnx/runtime.ts'
+import { uniformAt } from '../random.ts'
+import type { Device } from './device.ts'
+import { agrees, type TrialReport } from './trial-report.ts'
+
+const SMALL: DecoderSpec = specOf({ width: 32, layers: 2, vocabulary: 61, headWidth: 16 })
+const LARGE: DecoderSpec = specOf({ width: 192, layers: 2, vocabulary: 512, headWidth: 64 })
+const THREADS = 2
+
+export async function tryDevice(
+  device: Device,
+  { measure, now }: { measure: boolean; now: () => number },
+): Promise<TrialReport> {
+  const cores = [coreOn('cpu', now), coreOn(device, now)]
+  const [expected, found] = [await product('cpu'), await product(device)]
+  const productError = Math.max(...expected.map((value, i) => Math.abs(value - found[i]!)))
+  const [cpu, other] = await Promise.all(cores.map((core) => train(core, SMALL, 2, 6, now)))
+  const training = Math.max(
+    ...cpu!.values.map((value, i) => Math.abs(value - other!.values[i]!) / Math.max(1e-3, Math.abs(value))),
+  )
+  const report: TrialReport = { product: productError, training }
+  if (measure && agrees(report)) {
+    const seconds: number[] = []
+    for (const core of cores) seconds.push((await train(core, LARGE, 4, 64, now)).seconds)
+    report.speed = seconds[0]! / seconds[1]!
+  }
+  for (const core of cores) await core.close()
+  return report
+}
+
+function coreOn(provider: Device, now: () => number): Core {
+  const options = { provider, threads: THREADS, now }
+  return PROVIDERS[provider].heldIn === 'cpu' ? createCore(options) : createResidentCore(options)
+}
+
+async function product(provider: Device): Promise<number[]> {
+  const runtime = createRuntime({ threads: THREADS, maxSessions: 1, provider })
+  const shape = [96, 96]
+  const graph = new Graph('product')
+  graph.output('c', gemm(graph.input('a', 'float32', shape), graph.input('b', 'float32', shape)))
+  const numbers = (seed: number): Float32Array =>
+    Float32Array.from({ length: 96 * 96 }, (_, i) => uniformAt(seed, i) - 0.5)
+  const compiled = await runtime.compile('product', () => graph)
+  const { c } = await compiled.run({ a: numbers(1), b: numbers(2) })
+  await runtime.close()
+  return [...c!]
+}
+
+/** Losses and gradient norms of some steps, and the fastest step but the first, which compiles. */
+async function train(
+  core: Core,
+  spec: DecoderSpec,
+  steps: number,
+  length: number,
+  now: () => number,
+): Promise<{ values: number[]; seconds: number }> {
+  await core.open({ spec, weights: weightsOf(spec) })
+  const values: number[] = []
+  let seconds = Number.POSITIVE_INFINITY
+  for (let step = 0; step < steps; step++) {
+    const started = now()
+    const { loss, gradientNorm } = await core.train(batchOf(spec, length))
+    if (step > 0) seconds = Math.min(seconds, (now() - started) / 1000)
+    values.push(loss, gradientNorm)
+  }
+  return { values, seconds }
+}
+
+function batchOf({ vocabulary }: DecoderSpec, length: number): TrainRequest {
+  const tokens = (seed: number, count: number): Int32Array =>
+    Int32Array.from({ length: count }, (_, i) => Math.floor(uniformAt(seed, i) * vocabulary))
+  const sequences = Array.from({ length: 8 }, (_, i) => ({
+    conditioning: tokens(i >> 2, 5),
+    completion: tokens(10 + i, length),
+    columns: {},
+  }))
+  return {
+    sequences,
+    objective: { loss: neg(column('logprob')), metrics: {} },
+    temperature: 1,
+    denominator: sequences.length * length,
+    optimizer: {
+      learningRate: 1e-3,
+      beta1: 0.9,
+      beta2: 0.95,
+      epsilon: 1e-8,
+      weightDecay: 0,
+      maxGradientNorm: 1,
+    },
+  }
+}
+
+function weightsOf(spec: DecoderSpec): Weights {
+  const weights: Weights = {}
+  let seed = 100
+  for (const [name, shape] of parameterShapes(spec)) {
+    seed += 1
+    const scale = 2 * (shape[1] ?? 1) ** -0.5
+    weights[name] = Float32Array.from({ length: shape.reduce((a, b) => a * b, 1) }, (_, i) =>
+      shape.length === 1 ? 1 : (uniformAt(seed, i) - 0.5) * scale,
+    )
+  }
+  return weights
+}
+
+function specOf({
+  width,
+  layers,
+  vocabulary,
+  headWidth,
+}: Pick<DecoderSpec, 'width' | 'layers' | 'vocabulary' | 'headWidth'>): DecoderSpec {
+  return {
+    width,
+    layers,
+    vocabulary,
+    headWidth,
+    heads: width / headWidth,
+    kvHeads: 1,
+    feedForward: 2 * width,
+    normEpsilon: 1e-5,
+    ropeFrequencies: Array.from({ length: headWidth / 2 }, (_, i) => 10_000 ** ((-2 * i) / headWidth)),
+    contextLength: 128,
+    tiedEmbeddings: true,
+    attentionBias: false,
+    queryKeyNorm: false,
+  }
+}
