@@ -3,8 +3,8 @@
 
 import { randomUUID } from 'node:crypto'
 import { statfs } from 'node:fs/promises'
-import { availableParallelism, hostname } from 'node:os'
-import { dirname, isAbsolute, join, resolve } from 'node:path'
+import { availableParallelism, homedir, hostname } from 'node:os'
+import { dirname, isAbsolute, resolve } from 'node:path'
 import { setTimeout as sleepFor } from 'node:timers/promises'
 import { fileURLToPath, pathToFileURL } from 'node:url'
 import type { CheckpointInfo } from '../protocol/api/index.ts'
@@ -23,13 +23,17 @@ import { parameterCount } from './engine/decoder.ts'
 import type { Engine } from './engine/engine.ts'
 import { createEngines } from './engine/select.ts'
 import { createHost } from './host/host.ts'
-import { hash32 } from './host/random.ts'
+import { hash32, randomStream } from './host/random.ts'
 import { POOL_GROUPS, startLoops } from './loops.ts'
 import { codecOf } from './policy/codec.ts'
 import { openPolicy } from './policy/live-policy.ts'
+import { type MemoryPlan, memoryHere, planMemory, planText, wishOf } from './policy/memory-plan/index.ts'
 import { loadModel } from './policy/model.ts'
+import { bundledModel, findModel } from './policy/sources/find.ts'
+import type { DownloadProgress } from './policy/sources/hub.ts'
+import { trainedMeta } from './policy/trained.ts'
 import { evaluatePolicy } from './rollout/evaluation-loop.ts'
-import { createTaskBook } from './rollout/tasks.ts'
+import { createTaskBook, sampleQuestions } from './rollout/tasks.ts'
 import { createWaker } from './rollout/waker.ts'
 import { createCheckpoints } from './store/checkpoints.ts'
 import { openHome } from './store/home.ts'
@@ -95,17 +99,41 @@ export const runNode: RunNode = async ({ config, readConfig, paths, invite, sign
     closers.push(() => pool.flush())
 
     // ── Model, engines, policy ──────────────────────────────────────────────
-    const modelPath =
-      config.model.path === 'default'
-        ? join(packageRoot(), 'models', 'default')
-        : resolve(dirname(paths.config), config.model.path)
-    onProgress({ message: `loading the model ${modelPath}` })
-    const model = await loadModel(modelPath, { disk })
-    signal.throwIfAborted()
     const checkpoints = await createCheckpoints(
       { directory: paths.checkpoints, keep: config.checkpoint.keep },
       { disk, clock: now, log },
     )
+    const latest = await checkpoints.latest()
+    const found = await findModel(
+      {
+        reference: config.model.path,
+        bundled: bundledModel(packageRoot()),
+        base: dirname(paths.config),
+        env: process.env,
+        homedir: homedir(),
+        signal,
+        onProgress: eachTenth((percent) =>
+          onProgress({ message: `fetching ${config.model.path}: ${percent} %` }),
+        ),
+      },
+      { disk, fetch, sleep: (ms, until) => sleep(ms, until ?? signal), freeBytes },
+    )
+    onProgress({ message: `loading the model ${found.directory}` })
+    const tasks = createTaskBook(TASKS, config.tasks)
+    let plan: MemoryPlan | undefined
+    const model = await loadModel(found.directory, { disk }, ({ spec, tokenizer }) => {
+      const wish = wishOf({
+        config,
+        questions: sampleQuestions(TASKS, config.tasks),
+        tokenizer,
+        checkpoint: latest && trainedMeta(latest.manifest.meta),
+        memory: memoryHere(),
+      })
+      plan = planMemory(found.name, spec, wish)
+    })
+    const { adapter, microBatchTokens, slots } = plan!
+    log('info', planText(plan!))
+    signal.throwIfAborted()
     const restored = await restoreNode({ lineage: model.digest, spec: model.spec }, { checkpoints, disk })
     if (restored) {
       onProgress({ message: `continuing at step ${restored.state.version}` })
@@ -113,11 +141,15 @@ export const runNode: RunNode = async ({ config, readConfig, paths, invite, sign
       await evaluations.truncate(restored.state.version + 1)
     }
     const threads = Math.max(1, Math.floor((config.engine.threads || availableParallelism()) / 2))
-    const [sampler, trainer] = (await createEngines({ ...config.engine, threads }, 2)) as [Engine, Engine]
-    const policy = await openPolicy({ model, state: restored?.policy }, { sampler, trainer })
+    const [sampler, trainer] = (await createEngines({ ...config.engine, threads, microBatchTokens }, 2)) as [
+      Engine,
+      Engine,
+    ]
+    const policy = await openPolicy(
+      { model, adapter, state: restored?.policy, slots },
+      { sampler, trainer, random: randomStream(seed, 'adapter') },
+    )
     closers.push(() => policy.close())
-
-    const tasks = createTaskBook(TASKS, config.tasks)
 
     // ── What is told about it all ───────────────────────────────────────────
     const showcase = createShowcase({}, tasks)
@@ -202,7 +234,8 @@ export const runNode: RunNode = async ({ config, readConfig, paths, invite, sign
           rounds,
           counters: { ...telemetry.counters },
           learner: learner?.state(),
-          spec: model.spec,
+          spec: policy.spec,
+          base: found,
         },
         { trainer, checkpoints },
       )
@@ -237,7 +270,7 @@ export const runNode: RunNode = async ({ config, readConfig, paths, invite, sign
         async restore(before) {
           const ids = { lineage: model.digest, spec: model.spec }
           const earlier = await restoreBefore(before, ids, { checkpoints, disk })
-          await policy.goBack(earlier?.policy ?? { weights: model.weights })
+          await policy.goBack(earlier?.policy)
           return { step: earlier?.state.version ?? 0 }
         },
         serveRequests: requests.serve,
@@ -250,8 +283,7 @@ export const runNode: RunNode = async ({ config, readConfig, paths, invite, sign
     // ── Control ─────────────────────────────────────────────────────────────
     let diskFreeBytes: number | undefined
     const lookAtDisk = async (): Promise<void> => {
-      const facts = await statfs(paths.state).catch(() => undefined)
-      diskFreeBytes = facts ? facts.bavail * facts.bsize : undefined
+      diskFreeBytes = await freeBytes(paths.state)
     }
     await lookAtDisk()
     const diskTimer = setInterval(lookAtDisk, 30_000)
@@ -276,8 +308,8 @@ export const runNode: RunNode = async ({ config, readConfig, paths, invite, sign
         },
         engine: trainer.info,
         model: {
-          name: config.model.path === 'default' ? 'default' : modelPath,
-          path: modelPath,
+          name: found.name,
+          path: found.directory,
           parameters: parameterCount(model.spec),
           maxCompletionTokens: config.model.max_completion_tokens,
         },
@@ -394,6 +426,22 @@ function checkpointInfo({
   directory: string
 }): CheckpointInfo {
   return { step: manifest.step, time: manifest.savedAt, path: directory }
+}
+
+async function freeBytes(path: string): Promise<number | undefined> {
+  const facts = await statfs(path).catch(() => undefined)
+  return facts && facts.bavail * facts.bsize
+}
+
+/** A line for every tenth of a download. */
+function eachTenth(tell: (percent: number) => void): (progress: DownloadProgress) => void {
+  let told = 0
+  return ({ done, total }) => {
+    const percent = Math.floor((10 * done) / Math.max(1, total)) * 10
+    if (percent <= told) return
+    told = percent
+    tell(percent)
+  }
 }
 
 function packageRoot(): string {

@@ -50,6 +50,20 @@ const engine = z.strictObject({
     .default('auto')
     .describe('where it runs; "auto" takes the fastest that works and says why'),
   threads: z.int().min(0).max(1024).default(0).describe('CPU threads; 0 is one a core'),
+  memory_gb: z
+    .number()
+    .min(0)
+    .max(65_536)
+    .default(0)
+    .describe(
+      'memory that the node may take, in GB; 0 is 85 % of what is free, within the limit of a container',
+    ),
+  micro_batch_tokens: z
+    .int()
+    .min(0)
+    .max(1_048_576)
+    .default(0)
+    .describe('tokens that are trained on at once; 0 is as many as fit, 2048 at most'),
 })
 
 const task = z.strictObject({
@@ -64,6 +78,14 @@ const rollout = z.strictObject({
 })
 
 const training = z.strictObject({
+  method: z
+    .enum(['auto', 'full', 'lora'])
+    .default('auto')
+    .describe(
+      'what is trained: all parameters, or a LoRA adapter beside frozen ones, which takes far less memory; "auto" is all parameters where they fit. A home goes on as it began',
+    ),
+  lora_rank: z.int().min(1).max(1024).default(16).describe('width of the adapter'),
+  lora_alpha: z.number().gt(0).max(65_536).default(32).describe('the adapter counts alpha / rank times'),
   learning_rate: z.number().gt(0).max(1).default(1e-4).describe('AdamW step size'),
   warm_up_steps: z
     .int()
@@ -211,7 +233,7 @@ export const configSchema = z.strictObject({
   estimator: plugin.default({ use: 'grpo' }).describe('what turns rewards into advantages'),
   corrections: z
     .array(plugin)
-    .default([{ use: 'clip' }, { use: 'tis' }])
+    .default([{ use: 'clip' }, { use: 'tis', unknown: 'keep' }, { use: 'foreign' }])
     .describe('the loss, and what makes up for stale and foreign tokens; in order'),
   selector: plugin.default({ use: 'uniform' }).describe('what chooses the next prompts'),
   checkpoint: checkpoint.prefault({}).describe('what survives a crash'),

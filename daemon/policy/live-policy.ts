@@ -3,12 +3,14 @@
 // its calls, so that neither waits for the other.
 
 import type { PolicyReference } from '../../protocol/train/index.ts'
-import type { DecoderSpec, Weights } from '../engine/decoder.ts'
+import type { AdapterSpec, DecoderSpec, Weights } from '../engine/decoder.ts'
 import type { Engine, OptimizerState } from '../engine/engine.ts'
+import { initialAdapter, type Random } from './adapter.ts'
 import type { Model } from './model.ts'
 
 export interface LivePolicy {
   readonly model: Model
+  /** The model's, with the adapter that is trained, if there is one. */
   readonly spec: DecoderSpec
   readonly sampler: Engine
   readonly trainer: Engine
@@ -16,24 +18,49 @@ export interface LivePolicy {
   reference(): PolicyReference
   /** After so many optimizer steps: the trainer's weights go to the sampler as the next version. */
   advance(steps: number): Promise<void>
-  /** Takes on earlier weights as the next version: versions never go back, so that ages keep their meaning. */
-  goBack(state: Pick<PolicyState, 'weights' | 'optimizer'>): Promise<void>
+  /**
+   * Takes on earlier weights as the next version: versions never go back, so that ages keep their meaning. Without a
+   * state, those that version 0 had.
+   */
+  goBack(state: Pick<PolicyState, 'weights' | 'optimizer'> | undefined): Promise<void>
   close(): Promise<void>
 }
 
 export interface PolicyState {
   version: number
+  /** What is trained: the adapter's tensors if there is one, else all. */
   weights: Weights
   optimizer?: OptimizerState
 }
 
-/** `state` continues from a checkpoint; without it the model's own weights are version 0. */
+export interface PolicyOptions {
+  model: Model
+  /** Trained beside frozen weights; without it all weights are trained. */
+  adapter?: AdapterSpec | undefined
+  /** Continues from a checkpoint; without it the model itself is version 0. */
+  state?: PolicyState | undefined
+  /** Sequences that are written side by side, at most. */
+  slots?: number | undefined
+}
+
+export interface PolicyCollaborators {
+  sampler: Engine
+  trainer: Engine
+  /** Uniform in [0, 1): where an adapter begins. */
+  random: Random
+}
+
 export async function openPolicy(
-  { model, state }: { model: Model; state?: PolicyState | undefined },
-  { sampler, trainer }: { sampler: Engine; trainer: Engine },
+  { model, adapter, state, slots }: PolicyOptions,
+  { sampler: engine, trainer, random }: PolicyCollaborators,
 ): Promise<LivePolicy> {
-  const { spec, digest, tokenizer } = model
-  const weights = state?.weights ?? model.weights
+  const { digest, tokenizer } = model
+  const spec = adapter ? { ...model.spec, adapter } : model.spec
+  const initial = adapter ? initialAdapter(spec, random) : model.weights
+  /** Frozen weights lie in memory that threads share: both engines use the same. */
+  const whole = (trained: Weights): Weights => (adapter ? { ...model.weights, ...trained } : trained)
+  const weights = whole(state?.weights ?? initial)
+  const sampler = slots === undefined ? engine : withSlots(engine, slots)
   let version = state?.version ?? 0
   await Promise.all([
     sampler.open({ spec, weights }),
@@ -54,9 +81,10 @@ export async function openPolicy(
       version += steps
       await done
     },
-    async goBack({ weights: earlier, optimizer }) {
+    async goBack(earlierState) {
+      const { weights: earlier, optimizer } = earlierState ?? { weights: initial }
       await Promise.all([
-        trainer.open({ spec, weights: earlier, ...(optimizer ? { optimizer } : {}) }),
+        trainer.open({ spec, weights: whole(earlier), ...(optimizer ? { optimizer } : {}) }),
         sampler.setWeights(earlier),
       ])
       version += 1
@@ -64,5 +92,13 @@ export async function openPolicy(
     async close() {
       await Promise.all([sampler.close(), trainer.close()])
     },
+  }
+}
+
+function withSlots(engine: Engine, slots: number): Engine {
+  return {
+    ...engine,
+    generate: (request, options) =>
+      engine.generate({ ...request, slots: Math.min(slots, request.slots ?? slots) }, options),
   }
 }

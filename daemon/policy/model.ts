@@ -29,10 +29,16 @@ export interface Model extends Decoder {
   files: ModelFiles
 }
 
-export async function loadModel(directory: string, { disk }: { disk: Disk }): Promise<Model> {
+/** `beforeWeights` may look at what is known before the weights are read, and throw. */
+export async function loadModel(
+  directory: string,
+  { disk }: { disk: Disk },
+  beforeWeights: (known: Pick<Model, 'spec' | 'tokenizer'>) => void = () => {},
+): Promise<Model> {
   const files = await readModelFiles(directory, disk)
   const spec = specOf(files.config)
   const tokenizer = tokenizerOf(files)
+  beforeWeights({ spec, tokenizer })
   return { ...(await decoderOf(directory, spec, disk)), tokenizer, files }
 }
 

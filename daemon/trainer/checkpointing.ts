@@ -2,11 +2,12 @@
 // a continued run would repeat itself.
 
 import { WaggleError } from '../../protocol/errors.ts'
-import { type DecoderSpec, parameterShapes, type Weights } from '../engine/decoder.ts'
+import { type AdapterSpec, type DecoderSpec, trainableShapes, type Weights } from '../engine/decoder.ts'
 import type { Engine } from '../engine/engine.ts'
 import type { PolicyState } from '../policy/live-policy.ts'
 import { encodeSafetensors, openWeights, type TensorSource } from '../policy/safetensors.ts'
-import type { Checkpoint, Checkpoints } from '../store/checkpoints.ts'
+import { type TrainedMeta, trainedMeta } from '../policy/trained.ts'
+import type { Checkpoint, Checkpoints, Json } from '../store/checkpoints.ts'
 import type { Disk } from '../store/disk.ts'
 import type { LearnerState } from './learner.ts'
 
@@ -32,11 +33,17 @@ export async function saveNode(
     counters,
     learner,
     spec,
-  }: Omit<NodeState, 'optimizerSteps'> & { lineage: string; spec: DecoderSpec },
+    base,
+  }: Omit<NodeState, 'optimizerSteps'> & {
+    lineage: string
+    /** With the adapter, if that is what is trained. */
+    spec: DecoderSpec
+    base: NonNullable<TrainedMeta['base']>
+  },
   { trainer, checkpoints }: { trainer: Engine; checkpoints: Checkpoints },
 ): Promise<Checkpoint> {
   const [weights, optimizer] = await Promise.all([trainer.weights(), trainer.optimizer()])
-  const shapes = parameterShapes(spec)
+  const shapes = trainableShapes(spec)
   const tensors = (prefix: string, values: Weights): Record<string, TensorSource> =>
     Object.fromEntries([...shapes].map(([name, shape]) => [prefix + name, { shape, data: values[name]! }]))
   const state: NodeState = { version, optimizerSteps: optimizer.steps, rounds, counters, learner }
@@ -57,6 +64,7 @@ export async function saveNode(
       }).content,
       [STATE]: `${JSON.stringify(state, null, 2)}\n`,
     },
+    meta: metaOf(spec.adapter, base),
   })
 }
 
@@ -91,8 +99,15 @@ export function createCheckpointRequests<Made>(save: () => Promise<Made>): Check
   }
 }
 
+function metaOf(adapter: AdapterSpec | undefined, base: NonNullable<TrainedMeta['base']>): Json {
+  const meta: TrainedMeta = { base, ...(adapter ? { adapter } : {}) }
+  return meta as Json
+}
+
 export interface Restored {
   checkpoint: Checkpoint
+  /** What is trained, as the checkpoint has it; undefined where it is all weights. */
+  adapter: AdapterSpec | undefined
   policy: PolicyState
   state: NodeState
 }
@@ -113,7 +128,7 @@ export async function restoreBefore(
   return restoreNode({ lineage, spec }, by)
 }
 
-/** The newest checkpoint that verifies, if there is any. Throws E_CHECKPOINT if it belongs to another model. */
+/** The newest checkpoint that verifies, if there is any, for a model of `spec`. Throws E_CHECKPOINT if it belongs to another model. */
 export async function restoreNode(
   { lineage, spec }: { lineage: string; spec: DecoderSpec },
   { checkpoints, disk }: { checkpoints: Checkpoints; disk: Disk },
@@ -130,11 +145,14 @@ export async function restoreNode(
       },
     )
   }
+  const { adapter } = trainedMeta(checkpoint.manifest.meta)
+  const trained = adapter ? { ...spec, adapter } : spec
   const state = await readState(checkpoint, disk)
-  const weights = await readAll(checkpoint.path(WEIGHTS), [''], spec, disk)
-  const moments = await readAll(checkpoint.path(MOMENTS), ['first.', 'second.'], spec, disk)
+  const weights = await readAll(checkpoint.path(WEIGHTS), [''], trained, disk)
+  const moments = await readAll(checkpoint.path(MOMENTS), ['first.', 'second.'], trained, disk)
   return {
     checkpoint,
+    adapter,
     state,
     policy: {
       version: state.version,
@@ -155,7 +173,7 @@ async function readAll(
     const all: Record<string, Weights> = {}
     for (const prefix of prefixes) {
       const weights: Weights = {}
-      for (const name of parameterShapes(spec).keys()) weights[name] = await source.readFloat32(prefix + name)
+      for (const name of trainableShapes(spec).keys()) weights[name] = await source.readFloat32(prefix + name)
       all[prefix] = weights
     }
     return all

@@ -1,0 +1,122 @@
+// Chooses how to train so that it fits: all parameters or an adapter, how many tokens go through the layers at once, and
+// how many sequences are written side by side. What cannot fit is refused with the numbers, and with the nearest
+// setting that does.
+
+import { bytes } from '../../../protocol/api/index.ts'
+import { WaggleError } from '../../../protocol/errors.ts'
+import type { AdapterSpec, DecoderSpec } from '../../engine/decoder.ts'
+import { estimateMemory, type MemoryEstimate, type Work, withAdapter } from './estimate.ts'
+
+export interface Wish {
+  /** `auto` takes all parameters where they fit, else the adapter. */
+  method: 'auto' | 'full' | 'lora'
+  adapter: AdapterSpec
+  /** 0: as many as fit, up to the engine's own best. */
+  microBatchTokens: number
+  /** Bytes that the node may take in all. */
+  budget: number
+  work: Omit<Work, 'slots' | 'microBatchTokens'>
+}
+
+export interface MemoryPlan {
+  /** Undefined where all parameters are trained. */
+  adapter: AdapterSpec | undefined
+  microBatchTokens: number
+  slots: number
+  estimate: MemoryEstimate
+  budget: number
+}
+
+/** More do not make the processor faster: activations should stay in its cache. */
+const MICRO_BATCHES = [2048, 1024, 512, 256, 128]
+const SLOTS = [64, 32, 16, 8, 4, 1]
+/** In `auto`, training all parameters is not worth it with less than this at once. */
+const LEAST_FOR_FULL = { microBatchTokens: 512, slots: 8 }
+
+/** Throws E_MODEL for what cannot fit. `name` is the model's, for the message. */
+export function planMemory(name: string, spec: DecoderSpec, wish: Wish): MemoryPlan {
+  const plan = fitting(spec, wish)
+  if (plan) return plan
+  throw tooLarge(name, spec, wish)
+}
+
+function fitting(spec: DecoderSpec, wish: Wish): MemoryPlan | undefined {
+  const methods = wish.method === 'auto' ? (['full', 'lora'] as const) : [wish.method]
+  for (const method of methods) {
+    const adapter = method === 'lora' ? wish.adapter : undefined
+    for (const [microBatchTokens, slots] of sizes(wish)) {
+      const { microBatchTokens: tokens, slots: side } = LEAST_FOR_FULL
+      if (wish.method === 'auto' && method === 'full' && (microBatchTokens < tokens || slots < side)) continue
+      const plan = planOf(spec, wish, { adapter, microBatchTokens, slots })
+      if (plan.estimate.total <= wish.budget) return plan
+    }
+  }
+  return undefined
+}
+
+/** From the largest on; both grow together, since neither helps much without the other. */
+function sizes({ microBatchTokens }: Wish): [number, number][] {
+  const batches = microBatchTokens > 0 ? [microBatchTokens] : MICRO_BATCHES
+  const all = batches.flatMap((tokens) => SLOTS.map((slots): [number, number] => [tokens, slots]))
+  return all.sort(
+    (a, b) => Math.log2(b[0]) + Math.log2(b[1]) - Math.log2(a[0]) - Math.log2(a[1]) || b[0] - a[0],
+  )
+}
+
+function planOf(
+  spec: DecoderSpec,
+  { work, budget }: Wish,
+  chosen: Pick<MemoryPlan, 'adapter' | 'microBatchTokens' | 'slots'>,
+): MemoryPlan {
+  const { adapter, microBatchTokens, slots } = chosen
+  return {
+    ...chosen,
+    budget,
+    estimate: estimateMemory(withAdapter(spec, adapter), { ...work, microBatchTokens, slots }),
+  }
+}
+
+function tooLarge(name: string, spec: DecoderSpec, wish: Wish): WaggleError {
+  const least = smallest(spec, wish)
+  const { total, ...parts } = least.estimate
+  const largest = Object.entries(parts)
+    .sort(([, a], [, b]) => b - a)
+    .slice(0, 4)
+    .map(([part, size]) => `${part} ${bytes(size)}`)
+  return new WaggleError(
+    'E_MODEL',
+    `${name} does not fit: training ${least.adapter ? `LoRA of rank ${least.adapter.rank}` : 'all parameters'} takes ${bytes(total)} at least (${largest.join(', ')}), ${bytes(wish.budget)} may be used`,
+    {
+      hint: `${nearest(spec, wish, total)} See \`waggle doctor\`.`,
+      data: { needed: total, budget: wish.budget, parts },
+    },
+  )
+}
+
+function smallest(spec: DecoderSpec, wish: Wish): MemoryPlan {
+  const adapter = wish.method === 'full' ? undefined : wish.adapter
+  const [microBatchTokens, slots] = sizes(wish).at(-1)!
+  return planOf(spec, wish, { adapter, microBatchTokens, slots })
+}
+
+/** The first change that makes it fit, from the least to the most. */
+function nearest(spec: DecoderSpec, wish: Wish, needed: number): string {
+  const { work } = wish
+  const changes: [string, Wish][] = []
+  if (wish.microBatchTokens > 0)
+    changes.push(['engine.micro_batch_tokens = 0', { ...wish, microBatchTokens: 0 }])
+  if (wish.method === 'full')
+    changes.push(['training.method = "lora"', { ...wish, method: 'lora', microBatchTokens: 0 }])
+  for (let completion = work.completion >> 1; completion >= 16; completion >>= 1) {
+    const shorter: Wish = { ...wish, work: { ...work, completion }, microBatchTokens: 0 }
+    changes.push([`model.max_completion_tokens = ${completion}`, shorter])
+    if (wish.method === 'full')
+      changes.push([
+        `training.method = "lora" with model.max_completion_tokens = ${completion}`,
+        { ...shorter, method: 'lora' },
+      ])
+  }
+  const found = changes.find(([, changed]) => fitting(spec, changed))
+  if (found) return `This would fit: ${found[0]}.`
+  return `No setting makes it fit: it takes engine.memory_gb = ${Math.ceil((needed / 1e9) * 10) / 10}, or a smaller model.`
+}

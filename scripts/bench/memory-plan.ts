@@ -1,0 +1,169 @@
+// The memory plan against the real engine: for models of several sizes, full and LoRA, a child process loads, samples,
+// trains (with a foreign part, and a checkpoint's copies) as a node does, and tells its peak resident memory.
+//
+//   node --import tsx scripts/bench/memory-plan.ts [--only 60M-lora] [--json]
+
+import { spawnSync } from 'node:child_process'
+import { fileURLToPath } from 'node:url'
+import { parseArgs } from 'node:util'
+import {
+  type AdapterSpec,
+  type DecoderSpec,
+  parameterCount,
+  parameterShapes,
+  type Weights,
+} from '../../daemon/engine/decoder.ts'
+import { createOnnxEngine } from '../../daemon/engine/onnx/index.ts'
+import { randomStream } from '../../daemon/host/random.ts'
+import { openPolicy } from '../../daemon/policy/live-policy.ts'
+import { estimateMemory, type Work } from '../../daemon/policy/memory-plan/estimate.ts'
+import type { Model } from '../../daemon/policy/model.ts'
+import { column, min, mul, neg, ratio } from '../../protocol/plugin/expression.ts'
+
+const adapter: AdapterSpec = {
+  rank: 16,
+  alpha: 32,
+  targets: ['q_proj', 'k_proj', 'v_proj', 'o_proj', 'gate_proj', 'up_proj', 'down_proj'],
+}
+const decoder = (
+  vocabulary: number,
+  width: number,
+  layers: number,
+  heads: number,
+  kvHeads: number,
+  feedForward: number,
+): DecoderSpec => ({
+  vocabulary,
+  width,
+  layers,
+  heads,
+  kvHeads,
+  headWidth: width / heads,
+  feedForward,
+  normEpsilon: 1e-6,
+  ropeFrequencies: Array.from(
+    { length: width / heads / 2 },
+    (_, i) => 10_000 ** ((-2 * i) / (width / heads)),
+  ),
+  contextLength: 2048,
+  tiedEmbeddings: true,
+  attentionBias: false,
+  queryKeyNorm: false,
+})
+const SIZES: Record<string, DecoderSpec> = {
+  '10M': decoder(8_000, 256, 10, 8, 4, 704),
+  '60M': decoder(32_000, 512, 16, 8, 4, 1408),
+  '240M': decoder(49_152, 1024, 16, 16, 4, 2816),
+}
+const WORK: Record<string, Work> = {
+  '10M': { prompt: 64, completion: 128, groupSize: 8, slots: 64, microBatchTokens: 2048, mixes: true },
+  '60M': { prompt: 100, completion: 100, groupSize: 8, slots: 32, microBatchTokens: 1024, mixes: true },
+  '240M': { prompt: 64, completion: 64, groupSize: 4, slots: 16, microBatchTokens: 512, mixes: true },
+}
+const { values } = parseArgs({
+  options: { only: { type: 'string' }, child: { type: 'string' }, json: { type: 'boolean', default: false } },
+})
+
+function caseOf(name: string): { spec: DecoderSpec; work: Work } {
+  const [size, method] = name.split('-') as [string, string]
+  const base = SIZES[size]!
+  return { spec: method === 'lora' ? { ...base, adapter } : base, work: WORK[size]! }
+}
+
+if (values.child) {
+  await child(values.child)
+  process.exit(0)
+}
+
+const gb = (bytes: number) => (bytes / 1e9).toFixed(2)
+for (const size of Object.keys(SIZES)) {
+  for (const method of ['full', 'lora']) {
+    const name = `${size}-${method}`
+    if (values.only && values.only !== name) continue
+    const script = fileURLToPath(import.meta.url)
+    const done = spawnSync(process.execPath, ['--import', 'tsx', script, '--child', name], {
+      encoding: 'utf8',
+    })
+    if (done.status !== 0) throw new Error(`${name}: ${done.stderr}`)
+    const { peak } = JSON.parse(done.stdout) as { peak: number }
+    const { spec, work } = caseOf(name)
+    const { total, ...parts } = estimateMemory(spec, work)
+    const error = (100 * (total - peak)) / peak
+    console.log(
+      values.json
+        ? JSON.stringify({ name, peak, total, error, parts })
+        : `${name} (${(parameterCount(spec) / 1e6).toFixed(0)} M): measured ${gb(peak)} GB, estimated ${gb(total)} GB, ${error > 0 ? '+' : ''}${error.toFixed(0)} %  ${Object.entries(
+            parts,
+          )
+            .map(([part, bytes]) => `${part} ${gb(bytes)}`)
+            .join(', ')}`,
+    )
+  }
+}
+
+async function child(name: string): Promise<void> {
+  const { spec, work } = caseOf(name)
+  const { adapter: wanted, ...plain } = spec
+  const random = randomStream(1, 'memory')
+  const weights: Weights = {}
+  for (const [tensor, shape] of parameterShapes(plain)) {
+    const length = shape.reduce((a, b) => a * b, 1)
+    const values = new Float32Array(new SharedArrayBuffer(4 * length))
+    for (let i = 0; i < length; i++) values[i] = (random() - 0.5) * 0.04
+    weights[tensor] = values
+  }
+  const tokens = (length: number) => Int32Array.from({ length }, () => Math.floor(random() * spec.vocabulary))
+  const { microBatchTokens, slots, groupSize, completion } = work
+  const options = { threads: 1, microBatchTokens }
+  const [sampler, trainer] = [createOnnxEngine(options), createOnnxEngine(options)]
+  const model = { spec: plain, weights, digest: '', tokenizer: { digest: '' } } as unknown as Model
+  const policy = await openPolicy({ model, adapter: wanted, slots }, { sampler, trainer, random })
+  const prompts = Array.from({ length: Math.ceil((2 * slots) / groupSize) }, () => tokens(work.prompt))
+  const samples = prompts.flatMap((prompt, p) =>
+    Array.from({ length: groupSize }, (_, i) => ({ prompt, seed: p * 100 + i })),
+  )
+  const objective = {
+    loss: neg(
+      min(
+        mul(ratio(column('logprob'), column('proximal')), column('advantage')),
+        mul(1.2, column('advantage')),
+      ),
+    ),
+    metrics: {},
+  }
+  for (let step = 0; step < 2; step++) {
+    const written = await policy.sampler.generate({
+      samples,
+      maxNewTokens: completion,
+      temperature: 1,
+      stopTokens: [],
+    })
+    const most =
+      Math.max(1, Math.ceil((2 * microBatchTokens) / (work.prompt + groupSize * completion))) * groupSize
+    const sequences = written.slice(0, most).map(({ tokens: drawn }, i) => ({
+      conditioning: samples[i]!.prompt,
+      completion: drawn,
+      columns: { advantage: i % 2 === 0 ? 1 : -1, proximal: -10 },
+    }))
+    const request = { sequences, objective, temperature: 1, denominator: 1000 }
+    const optimizer = {
+      learningRate: 1e-5,
+      beta1: 0.9,
+      beta2: 0.999,
+      epsilon: 1e-8,
+      weightDecay: 0,
+      maxGradientNorm: 1,
+    }
+    for (const to of ['main', 'side'] as const) {
+      await trainer.gradient(request)
+      await trainer.keep({ to, scale: 1 })
+    }
+    await trainer.descend({ optimizer, sideLimit: 1, compassDecay: 0.9 })
+    await policy.advance(1)
+  }
+  // As a checkpoint takes them.
+  const kept = await Promise.all([trainer.weights(), trainer.optimizer()])
+  const peak = process.resourceUsage().maxRSS * 1024
+  await policy.close()
+  console.log(JSON.stringify({ peak, kept: kept.length }))
+}
