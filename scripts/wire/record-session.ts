@@ -1,0 +1,94 @@
+// Records what a node of this version says to another, for the nodes of later versions to be tested with:
+//   node --import tsx scripts/wire/record-session.ts
+// Writes test/swarm/sessions/<major>.<minor>.json. Run it once, before the minor version is raised; a recording is never changed.
+
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { RPC } from '@libp2p/gossipsub/message'
+import { groupsTopic } from '../../daemon/swarm/gossip-config.ts'
+import {
+  BULK_PROTOCOL,
+  decodeFetch,
+  encodeBulkRequest,
+  encodeFetch,
+  encodeHello,
+  FETCH_PROTOCOL,
+  HELLO_PROTOCOL,
+  joinHashes,
+  KIND,
+  MAJOR,
+  MINOR,
+  openFrame,
+} from '../../protocol/wire/index.ts'
+import { draft, startNode, stopNodes, sums, until } from '../../test/swarm/helpers.ts'
+import { GOSSIP, hex, type Session, startParty, unhex } from '../../test/swarm/session.ts'
+
+const home = mkdtempSync(join(tmpdir(), 'waggle-session-'))
+const tasks = [{ name: sums.name, version: sums.version }]
+const missing = 'ab'.repeat(32)
+const file = Buffer.from('what one node has and another wants\n'.repeat(20))
+const path = join(home, 'file')
+writeFileSync(path, file)
+
+const party = await startParty({
+  [HELLO_PROTOCOL]: () => [encodeHello({ swarm: 'test', tasks, contacts: [] })],
+  [FETCH_PROTOCOL]: (question) =>
+    'list' in decodeFetch(question) ? [joinHashes([missing])] : [new Uint8Array(0)],
+})
+const recorded = await startNode({ tasks, maxCompletionTokens: 50_000 })
+const recordedAt = Date.now()
+await recorded.swarm.join(party.address)
+const topic = groupsTopic('test')
+await party.say(RPC.encode({ subscriptions: [{ subscribe: true, topic }], messages: [] }))
+await until('gossip', () => recorded.swarm.peers().some((peer) => peer.mesh))
+await until('its question', () => party.heard[FETCH_PROTOCOL]!.length >= 2)
+
+await recorded.swarm.publish(draft(1))
+await recorded.swarm.publish(draft(2, { salt: 'x'.repeat(4300) }))
+const frames = () =>
+  party.heard[GOSSIP]!.flatMap((rpc) => RPC.decode(unhex(rpc)).messages).map(({ data }) =>
+    openFrame(data!, 65_536),
+  )
+await until('both messages', () => frames().length === 2)
+const announced = frames().find(({ kind }) => kind === KIND.announcement)!
+const [answer] = await party.ask(HELLO_PROTOCOL, [encodeHello({ swarm: 'test', tasks, contacts: [] })], 1)
+const [listed] = await party.ask(
+  FETCH_PROTOCOL,
+  [encodeFetch({ list: { sinceMs: 60_000, tasks: ['sums'] } })],
+  1,
+)
+const hash = hex(announced.body).match(/64686173685820([0-9a-f]{64})/)![1]!
+const got = await party.ask(FETCH_PROTOCOL, [encodeFetch({ get: [hash] })], 2)
+
+const { id } = await recorded.swarm.offer({ path })
+const bulk = [encodeBulkRequest({ manifest: id }), encodeBulkRequest({ chunk: 0 })]
+const [manifest, chunk] = await party.ask(BULK_PROTOCOL, bulk, 2)
+await recorded.swarm
+  .download({
+    id: missing,
+    from: party.node.peerId.toString(),
+    path: join(home, 'copy'),
+    signal: AbortSignal.timeout(500),
+  })
+  .catch(() => {})
+
+const session: Session = {
+  minor: MINOR,
+  recordedAt,
+  file: hex(file),
+  hello: { question: party.heard[HELLO_PROTOCOL]![0]!, answer: hex(answer!) },
+  rpcs: party.heard[GOSSIP]!,
+  fetch: {
+    questions: party.heard[FETCH_PROTOCOL]!.slice(0, 2),
+    listed: hex(listed!),
+    got: got.map(hex),
+    hash,
+  },
+  bulk: { questions: party.heard[BULK_PROTOCOL]!.slice(0, 1), manifest: hex(manifest!), chunk: hex(chunk!) },
+}
+const folder = new URL('../../test/swarm/sessions/', import.meta.url)
+writeFileSync(new URL(`${MAJOR}.${MINOR}.json`, folder), `${JSON.stringify(session, null, 2)}\n`)
+await party.node.stop()
+await stopNodes()
+rmSync(home, { recursive: true })
