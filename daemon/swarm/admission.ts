@@ -84,7 +84,7 @@ export class Admission {
     this.by = collaborators
     this.startedAt = collaborators.clock.now()
     this.authorQuota = new Quota({ rate: { perSecond: 8, burst: 256 } }, collaborators)
-    this.shares = new FairShare({ perSecond: 250, burstSeconds: 4, spare: 1536 }, collaborators)
+    this.shares = new FairShare({ perSecond: 250, burstSeconds: 2, spare: 768 }, collaborators)
     this.fetchedQuota = new Quota({ rate: { perSecond: 100, burst: 4096 }, keys: 1 }, collaborators)
   }
 

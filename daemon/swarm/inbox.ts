@@ -73,6 +73,7 @@ export class Inbox {
     this.carry = carry
     this.queue = new FreshQueue(QUEUE, {
       work: (admitted) => this.verify(admitted),
+      ownerOf: ({ group }) => group.author,
       dropped: ({ group }) => this.refused(group.author, 'busy', group.prompt.task),
     })
     this.excess = new FairShare(EXCESS, by)

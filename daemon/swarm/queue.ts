@@ -1,5 +1,6 @@
 // A bounded queue that serves the newest first: fresh groups are worth more than old ones, so when more comes than can be
-// verified, the oldest are dropped and counted. One item at a time; between two, other work gets its turn.
+// verified, old ones are dropped and counted: of whoever has the most waiting, so that one who sends much does not push out
+// one who sends little. One item at a time; between two, other work gets its turn.
 
 export interface QueueOptions {
   items: number
@@ -10,6 +11,8 @@ export class FreshQueue<Item extends { bytes: number }> {
   private readonly options: QueueOptions
   private readonly work: (item: Item) => void
   private readonly dropped: (item: Item) => void
+  private readonly ownerOf: (item: Item) => string
+  private readonly owned = new Map<string, number>()
   /** Newest last. */
   private readonly waiting: Item[] = []
   private bytes = 0
@@ -19,11 +22,12 @@ export class FreshQueue<Item extends { bytes: number }> {
   /** `work` and `dropped` must not throw. */
   constructor(
     options: QueueOptions,
-    { work, dropped }: { work(item: Item): void; dropped(item: Item): void },
+    by: { work(item: Item): void; dropped(item: Item): void; ownerOf(item: Item): string },
   ) {
     this.options = options
-    this.work = work
-    this.dropped = dropped
+    this.work = by.work
+    this.dropped = by.dropped
+    this.ownerOf = by.ownerOf
   }
 
   get length(): number {
@@ -33,19 +37,36 @@ export class FreshQueue<Item extends { bytes: number }> {
   push(item: Item): void {
     if (this.closed) return
     this.waiting.push(item)
-    this.bytes += item.bytes
-    while (this.waiting.length > this.options.items || this.bytes > this.options.bytes) {
-      const oldest = this.waiting.shift()!
-      this.bytes -= oldest.bytes
-      this.dropped(oldest)
-    }
+    this.count(item, 1)
+    while (this.waiting.length > this.options.items || this.bytes > this.options.bytes)
+      this.dropped(this.dropOne())
     if (!this.running) this.schedule()
   }
 
   close(): void {
     this.closed = true
     this.waiting.length = 0
+    this.owned.clear()
     this.bytes = 0
+  }
+
+  /** The oldest of whoever has the most. */
+  private dropOne(): Item {
+    let most = 0
+    let owner = ''
+    for (const [who, count] of this.owned) if (count > most) [most, owner] = [count, who]
+    const at = this.waiting.findIndex((item) => this.ownerOf(item) === owner)
+    const [item] = this.waiting.splice(at, 1)
+    this.count(item!, -1)
+    return item!
+  }
+
+  private count(item: Item, by: 1 | -1): void {
+    this.bytes += by * item.bytes
+    const owner = this.ownerOf(item)
+    const count = (this.owned.get(owner) ?? 0) + by
+    if (count > 0) this.owned.set(owner, count)
+    else this.owned.delete(owner)
   }
 
   private schedule(): void {
@@ -54,7 +75,7 @@ export class FreshQueue<Item extends { bytes: number }> {
       this.running = false
       const newest = this.waiting.pop()
       if (newest === undefined) return
-      this.bytes -= newest.bytes
+      this.count(newest, -1)
       this.work(newest)
       if (this.waiting.length > 0) this.schedule()
     })

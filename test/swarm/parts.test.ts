@@ -130,13 +130,22 @@ describe('standing', () => {
 })
 
 describe('the queue', () => {
-  test('serves the newest first, drops the oldest, and lets other work in between', async () => {
+  const make = (items: number, bytes: number) => {
     const order: string[] = []
     const dropped: string[] = []
     const queue = new FreshQueue<{ name: string; bytes: number }>(
-      { items: 3, bytes: 100 },
-      { work: ({ name }) => order.push(name), dropped: ({ name }) => dropped.push(name) },
+      { items, bytes },
+      {
+        work: ({ name }) => order.push(name),
+        dropped: ({ name }) => dropped.push(name),
+        ownerOf: ({ name }) => name[0]!,
+      },
     )
+    return { queue, order, dropped }
+  }
+
+  test('serves the newest first, drops the oldest, and lets other work in between', async () => {
+    const { queue, order, dropped } = make(3, 100)
     for (const name of ['a', 'b', 'c', 'd']) queue.push({ name, bytes: 10 })
     queue.push({ name: 'large', bytes: 85 })
     expect(dropped).toEqual(['a', 'b', 'c'])
@@ -146,6 +155,12 @@ describe('the queue', () => {
     queue.close()
     queue.push({ name: 'late', bytes: 1 })
     expect(queue.length).toBe(0)
+  })
+
+  test('drops of those who have the most waiting', () => {
+    const { queue, dropped } = make(5, 1000)
+    for (const name of ['a1', 'm1', 'm2', 'b1', 'm3', 'm4', 'm5', 'm6', 'b2']) queue.push({ name, bytes: 10 })
+    expect(dropped).toEqual(['m1', 'm2', 'm3', 'm4'])
   })
 })
 
