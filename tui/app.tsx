@@ -8,7 +8,7 @@ import { narrow } from './data/inert.ts'
 import type { Replay } from './data/replay.ts'
 import type { Store, View } from './data/store.ts'
 import { helpRows } from './help.ts'
-import { type Action, actionOf, keyName } from './keys.ts'
+import { type Action, actionOf, type Stroke, strokesOf } from './keys.ts'
 import { Picture, type Size } from './picture.tsx'
 import type { Theme } from './screen/theme.ts'
 import { TABS } from './tabs/index.ts'
@@ -16,6 +16,7 @@ import type { TabUi } from './tabs/tab.ts'
 import { type Line, type LineKind, openLine, PROMPT, typeKey } from './typing.ts'
 import { lastPlace } from './widgets/pager.tsx'
 import type { Row } from './widgets/row.ts'
+import { wrapText } from './widgets/wrap.ts'
 
 export interface AppProps {
   store: Store
@@ -114,7 +115,8 @@ export function App(props: AppProps): ReactElement {
       setNote(status === 0 ? undefined : `:${command} ended with status ${status}`)
       // One line has room at the bottom; more gets the body.
       if (rows.length <= 1 && status === 0) setNote(rows[0] ?? 'done')
-      else setOver({ title: `:${command}`, rows, at: 0 })
+      else
+        setOver({ title: `:${command}`, rows: rows.flatMap((row) => wrapText(row, size.columns - 4)), at: 0 })
     }
     props.onCommand(command).then(ended, (error: Error) => setNote(narrow(error.message)))
   }
@@ -225,38 +227,48 @@ export function App(props: AppProps): ReactElement {
     detach: () => (over ? setOver(undefined) : props.onDetach()),
   }
 
+  const press = ({ name, text, erases }: Stroke) => {
+    if (name === 'ctrl-c') return props.onDetach()
+    if (asking.current) {
+      const yes = asking.current
+      asking.current = undefined
+      setNote(undefined)
+      if (name === 'y') yes()
+      return
+    }
+    if (line) {
+      const words = [...OWN_COMMANDS, ...commands].map(({ name: word }) => word)
+      const typed = typeKey(line, { name, text, erases }, { history: history.current, words })
+      const filters = line.kind === 'filter' || (line.kind === 'search' && !current.searches)
+      if (typed.state === 'given up') {
+        setLine(undefined)
+        if (filters) change({ filter: '' })
+        return
+      }
+      // A filter shows what it does while it is typed.
+      if (filters) change({ filter: typed.line.text.slice(0, 60), cursor: 0 })
+      setLine(typed.state === 'done' ? undefined : typed.line)
+      if (typed.state === 'done') finish(typed.line)
+      return
+    }
+    setNote(undefined)
+    const action = actionOf(name)
+    if (action) act[action]()
+  }
+
+  // Each key is taken after the picture that the one before it made, since what it means may depend on that.
+  const waiting = useRef<Stroke[]>([])
+  const [, setTaken] = useState(0)
+  useEffect(() => {
+    const next = waiting.current.shift()
+    if (!next) return
+    press(next)
+    setTaken((taken) => taken + 1)
+  })
   useInput(
     (input, key) => {
-      const name = keyName(input, key)
-      if (name === 'ctrl-c') return props.onDetach()
-      if (asking.current) {
-        const yes = asking.current
-        asking.current = undefined
-        setNote(undefined)
-        if (input === 'y') yes()
-        return
-      }
-      if (line) {
-        const words = [...OWN_COMMANDS, ...commands].map(({ name: word }) => word)
-        const typed = typeKey(line, name, input, key.backspace || key.delete, {
-          history: history.current,
-          words,
-        })
-        const filters = line.kind === 'filter' || (line.kind === 'search' && !current.searches)
-        if (typed.state === 'given up') {
-          setLine(undefined)
-          if (filters) change({ filter: '' })
-          return
-        }
-        // A filter shows what it does while it is typed.
-        if (filters) change({ filter: typed.line.text.slice(0, 60), cursor: 0 })
-        setLine(typed.state === 'done' ? undefined : typed.line)
-        if (typed.state === 'done') finish(typed.line)
-        return
-      }
-      setNote(undefined)
-      const action = actionOf(name)
-      if (action) act[action]()
+      waiting.current.push(...strokesOf(input, key))
+      setTaken((taken) => taken + 1)
     },
     { isActive: props.input },
   )

@@ -143,4 +143,31 @@ export function keyName(input: string, key: PressedKey): string {
   return key.ctrl ? `ctrl-${input}` : input
 }
 
+/** One key, by its name, with the character that it writes if it writes one. */
+export interface Stroke {
+  name: string
+  text: string
+  erases: boolean
+}
+
+const CONTROL: Record<string, string> = { '\r': 'return', '\n': 'return', '\t': 'tab', '\u001b': 'escape' }
+
+/** What came in one go: one key, or, from a fast typist, a paste or a slow line, several characters at once. */
+export function strokesOf(
+  input: string,
+  key: PressedKey & { backspace: boolean; delete: boolean },
+): Stroke[] {
+  const name = keyName(input, key)
+  const one = name !== input || [...input].length <= 1
+  if (one) return [{ name, text: name === input ? input : '', erases: key.backspace || key.delete }]
+  return [...input].map((text): Stroke => {
+    if (text === '\u007f' || text === '\b') return { name: text, text: '', erases: true }
+    const special = CONTROL[text]
+    if (special) return { name: special, text: '', erases: false }
+    return text < ' '
+      ? { name: `ctrl-${String.fromCharCode(text.charCodeAt(0) + 96)}`, text: '', erases: false }
+      : { name: text, text, erases: false }
+  })
+}
+
 export const actionOf = (name: string): Action | undefined => ACTIONS.get(name)

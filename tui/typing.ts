@@ -1,6 +1,8 @@
 // A line that is being typed at the bottom of the screen: a filter, a search, or a command. Pure: a key in, the next
 // state out.
 
+import type { Stroke } from './keys.ts'
+
 export type LineKind = 'filter' | 'search' | 'command'
 
 export interface Line {
@@ -26,14 +28,7 @@ export function openLine(kind: LineKind, text = ''): Line {
   return { kind, text, back: 0 }
 }
 
-/** `name` as keyName gives it, `input` the characters that came, if any. */
-export function typeKey(
-  line: Line,
-  name: string,
-  input: string,
-  erase: boolean,
-  { history, words }: TypingParts,
-): Typed {
+export function typeKey(line: Line, { name, text, erases }: Stroke, { history, words }: TypingParts): Typed {
   const to = (change: Partial<Line>): Typed => ({ state: 'typing', line: { ...line, ...change } })
   switch (name) {
     case 'return':
@@ -53,11 +48,9 @@ export function typeKey(
       return to({ back, text: back === 0 ? '' : history[history.length - back]! })
     }
   }
-  if (erase)
+  if (erases)
     return line.text === '' ? { state: 'given up' } : to({ text: [...line.text].slice(0, -1).join('') })
-  // Pasted text comes as one piece; a line has no line breaks.
-  const plain = name === input ? input.replace(/[\u0000-\u001f\u007f-\u009f]/g, ' ') : ''
-  return to({ text: (line.text + plain).slice(0, LONGEST) })
+  return to({ text: (line.text + text).slice(0, LONGEST) })
 }
 
 /** To the longest beginning that all fitting words share. */

@@ -38,26 +38,26 @@ export async function runTopCommand(line: string, context: Context): Promise<Out
       lines.push(...parts.slice(0, Math.max(0, MOST_LINES - lines.length)))
     },
   }
-  const argv = wordsOf(line)
-  const io = { ...context.io, stdout: output, stderr: output, argv }
-  const status = await main(refused(argv, context) ?? complete(argv, context), io)
-  if (rest !== '') lines.push(rest)
-  return { status, lines }
+  const given = wordsOf(line)
+  try {
+    const argv = complete(given, context)
+    const status = await main(argv, { ...context.io, stdout: output, stderr: output, argv })
+    return { status, lines: rest === '' ? lines : [...lines, rest] }
+  } catch (error) {
+    if (!(error instanceof WaggleError)) throw error
+    return { status: error.exitStatus, lines: [`error: ${error.message}`] }
+  }
 }
 
-/** The words with which the parser says what is wrong, where this cannot be run here. */
-function refused(argv: string[], context: Context): string[] | undefined {
-  const known = topCommands(context).map(({ name }) => name)
-  const command = COMMANDS.find(({ name }) => name === argv[0])
-  if (!command || known.includes(command.name)) return undefined
-  throw new WaggleError('E_USAGE', `${command.name} is for the shell, not for this screen`)
-}
-
+/** With where the daemon is, and refused where it would not end, or would take the terminal. */
 function complete(argv: string[], context: Context): string[] {
   const command = COMMANDS.find(({ name }) => name === argv[0])
+  // The parser says what is wrong with it, and what was probably meant.
   if (!command) return argv
-  const given = PASSED_ON.filter((name) => context.options[name] !== undefined && takesOption(command, name))
-  const all = [...argv, ...given.flatMap((name) => [`--${name}`, String(context.options[name])])]
+  if (!topCommands(context).includes(command))
+    throw new WaggleError('E_USAGE', `${command.name} is for the shell, not for this screen`)
+  const passed = PASSED_ON.filter((name) => context.options[name] !== undefined && takesOption(command, name))
+  const all = [...argv, ...passed.flatMap((name) => [`--${name}`, String(context.options[name])])]
   // `events` goes on for ever if nothing else is said.
   if (command.name === 'events') all.push('--no-follow')
   const { options } = parseCommandLine(all, context.io.env, COMMANDS)
@@ -68,9 +68,10 @@ function complete(argv: string[], context: Context): string[] {
 
 /** Split as a shell does, with quotes; nothing is expanded. */
 export function wordsOf(line: string): string[] {
-  const words: string[] = []
-  for (const [, double, single, plain] of line.matchAll(/"((?:[^"\\]|\\.)*)"|'([^']*)'|(\S+)/g)) {
-    words.push(double?.replace(/\\(.)/g, '$1') ?? single ?? plain!)
-  }
-  return words
+  const words = line.match(/(?:[^\s"']+|"(?:[^"\\]|\\.)*"|'[^']*'|["'])+/g) ?? []
+  return words.map((word) =>
+    word.replace(/"((?:[^"\\]|\\.)*)"|'([^']*)'/g, (_, double?: string, single?: string) =>
+      double === undefined ? (single ?? '') : double.replace(/\\(.)/g, '$1'),
+    ),
+  )
 }

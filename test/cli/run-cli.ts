@@ -3,8 +3,9 @@
 import { mkdtempSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
-import type { Io } from '../../daemon/cli/context.ts'
+import { type Context, createContext, type Io } from '../../daemon/cli/context.ts'
 import { main } from '../../daemon/cli/run.ts'
+import { COMMANDS } from '../../daemon/cli/table.ts'
 import type { RunNode } from '../../daemon/control/node.ts'
 
 export interface Result {
@@ -26,7 +27,17 @@ export interface CliOptions {
 
 export const freshHome = (): string => mkdtempSync(join(tmpdir(), 'waggle-cli-'))
 
+/** What a command gets that was called with these options. */
+export const contextFor = (options: Record<string, string>): Context =>
+  createContext({ command: COMMANDS[0]!, options, arguments: [] }, ioFor([], {}).io)
+
 export async function waggle(argv: string[], options: CliOptions = {}): Promise<Result> {
+  const { io, written } = ioFor(argv, options)
+  const status = await main(argv, io)
+  return { status, ...written() }
+}
+
+function ioFor(argv: string[], options: CliOptions): { io: Io; written: () => Omit<Result, 'status'> } {
   let stdout = ''
   let stderr = ''
   const note = () => options.onOutput?.(stdout + stderr)
@@ -67,6 +78,7 @@ export async function waggle(argv: string[], options: CliOptions = {}): Promise<
         throw new Error(`exit ${status}`)
       }),
     atExit: (run) => void process.on('exit', run),
+    loadRelay: () => Promise.reject(new Error('no relay in this test')),
     loadNode: async () => ({
       runNode:
         options.runNode ??
@@ -75,6 +87,5 @@ export async function waggle(argv: string[], options: CliOptions = {}): Promise<
         }),
     }),
   }
-  const status = await main(argv, io)
-  return { status, stdout, stderr }
+  return { io, written: () => ({ stdout, stderr }) }
 }

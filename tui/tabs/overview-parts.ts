@@ -14,7 +14,7 @@ import {
 } from '../../protocol/api/index.ts'
 import type { View } from '../data/store.ts'
 import type { Symbols, Theme } from '../screen/theme.ts'
-import { bar, lineChart, sparkline } from '../widgets/chart.ts'
+import { axisDecimal, bar, lineChart, sparkline } from '../widgets/chart.ts'
 import { evenly } from '../widgets/curve.ts'
 import {
   type Judgement,
@@ -47,7 +47,7 @@ export function learningRows(view: View, width: number, height: number, theme: T
   const first = points?.[0]
   if (chartHeight >= 3) {
     const curve = { values: evenly(points ?? [], width * 2) }
-    rows.push(...lineChart(curve, { width, height: chartHeight, label: (v) => v.toFixed(2) }, theme))
+    rows.push(...lineChart(curve, { width, height: chartHeight, label: axisDecimal }, theme))
     const from = first ? `${duration((view.snapshot?.time ?? 0) - first[0])} ago` : ''
     rows.push(spread(`      ${from}`, first ? 'now' : '', width))
   } else if (height - rows.length - below.length >= 1) {
@@ -233,7 +233,11 @@ export function sharingPieces(
         ? `  J ${foreign}/${limit}`
         : ''
   if (verdict === 'not yet known')
-    return ['sharing ', ['bold', 'not yet known'], `, ${comparisons} of ${needed} comparisons${rest}`]
+    return [
+      'sharing ',
+      ['bold', 'not yet known'],
+      `, ${comparisons} of ${needed} comparisons${width >= 54 ? rest : ''}`,
+    ]
   return ['sharing ', verdictPiece(sharing, symbols), ` ${effectText(sharing, width >= 60)}${rest}`]
 }
 

@@ -10,8 +10,8 @@ export interface Curve {
 export interface ChartOptions {
   width: number
   height: number
-  /** How a number on the axis is written. */
-  label: (value: number) => string
+  /** How a number on an axis of this span is written. */
+  label: (value: number, span: number) => string
   min?: number
   max?: number
   /** A value worth knowing, drawn as a broken line where it lies within the picture. */
@@ -38,7 +38,7 @@ export function lineChart(given: Curve, options: ChartOptions, theme: Theme): st
   if (known.length < 2 || height < 1) return centred('no data yet', width, height)
   const { low, high } = range(known, options)
   const marks = axisMarks(low, high, height)
-  const labels = marks.map((value) => (value === undefined ? '' : label(value)))
+  const labels = marks.map((value) => (value === undefined ? '' : label(value, high - low)))
   const gutter = Math.max(...labels.map((text) => text.length)) + 1
   const plotWidth = width - gutter - 1
   if (plotWidth < 4) return centred('', width, height)
@@ -61,7 +61,7 @@ function logarithmic({ values }: Curve, options: ChartOptions, theme: Theme): st
     { values: values.map((v) => (v === undefined || v <= 0 ? undefined : Math.log10(v))) },
     {
       ...rest,
-      label: (v) => label(10 ** v),
+      label: (v) => label(10 ** v, 10 ** v),
       logarithm: false,
       ...(limit !== undefined && limit > 0 ? { limit: Math.log10(limit) } : {}),
     },
@@ -86,6 +86,10 @@ function axisMarks(low: number, high: number, height: number): Array<number | un
     return high - ((high - low) * row) / Math.max(1, height - 1)
   })
 }
+
+/** Enough digits that neighbours on an axis differ. */
+export const axisDecimal = (value: number, span: number): string =>
+  value.toFixed(span < 0.004 ? 5 : span < 0.02 ? 4 : span < 0.2 ? 3 : 2)
 
 /** One value per column: the mean of those that fall into it, or a point on the line between two where they are few. */
 function columnsOf(values: Curve['values'], columns: number): Array<number | undefined> {

@@ -1,0 +1,61 @@
+import { expect, test } from 'vitest'
+import { changesNode } from '../../tui/commands.ts'
+import { completed, type Line, openLine, typeKey } from '../../tui/typing.ts'
+
+const PARTS = { history: ['peers', 'set a=1'], words: ['peers', 'pause', 'plugins', 'pluck'] }
+const key = (name: string, text = name.length === 1 ? name : '') => ({ name, text, erases: name === 'erase' })
+
+function typed(line: Line, ...names: string[]): Line | string {
+  let at = line
+  for (const name of names) {
+    const next = typeKey(at, key(name), PARTS)
+    if (next.state === 'given up') return next.state
+    at = next.line
+    if (next.state === 'done') return `done ${at.text}`
+  }
+  return at
+}
+
+test('characters are added, taken away, and done with Enter', () => {
+  expect(typed(openLine('command'), 'a', 'b', 'erase', 'c', 'return')).toBe('done ac')
+  expect(typed(openLine('search', 'two words'), 'ctrl-w', 'return')).toBe('done two ')
+  expect(typed(openLine('search', 'two words'), 'ctrl-u', 'x', 'return')).toBe('done x')
+})
+
+test('Escape gives up, and so does taking away from nothing', () => {
+  expect(typed(openLine('command', 'abc'), 'escape')).toBe('given up')
+  expect(typed(openLine('filter'), 'erase')).toBe('given up')
+})
+
+test('Tab completes as far as it is certain', () => {
+  expect(completed('pe', PARTS.words)).toBe('peers ')
+  expect(completed('p', PARTS.words)).toBe('p')
+  expect(completed('pl', PARTS.words)).toBe('plu')
+  expect(completed('x', PARTS.words)).toBe('x')
+  expect(completed('peers mu', PARTS.words)).toBe('peers mu')
+})
+
+test('the arrows go through what was given before', () => {
+  expect(typed(openLine('command'), 'upArrow')).toMatchObject({ text: 'set a=1' })
+  expect(typed(openLine('command'), 'upArrow', 'upArrow', 'upArrow')).toMatchObject({ text: 'peers' })
+  expect(typed(openLine('command'), 'upArrow', 'downArrow')).toMatchObject({ text: '' })
+})
+
+test('a line is bounded', () => {
+  const long = typeKey(openLine('command'), { name: 'x', text: 'x'.repeat(9999), erases: false }, PARTS)
+  expect(long).toMatchObject({ line: { text: 'x'.repeat(400) } })
+})
+
+test('what changes the node is known by its name or its first argument', () => {
+  const commands = [
+    { name: 'stop', summary: '', changes: true },
+    { name: 'peers', summary: '', changes: ['mute'] },
+    { name: 'status', summary: '', changes: false },
+  ]
+  expect(['stop', 'stop --no-checkpoint', 'peers mute x'].every((line) => changesNode(line, commands))).toBe(
+    true,
+  )
+  expect(['status', 'peers', 'peers list', 'nonsense', ''].some((line) => changesNode(line, commands))).toBe(
+    false,
+  )
+})
