@@ -1,0 +1,164 @@
+// waggle export of a home as a node leaves it: checkpoints written by the node's own code, and a recorded run.
+
+import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { beforeAll, expect, test } from 'vitest'
+import {
+  type AdapterSpec,
+  type DecoderSpec,
+  trainableShapes,
+  type Weights,
+} from '../../daemon/engine/decoder.ts'
+import type { Engine } from '../../daemon/engine/engine.ts'
+import { randomStream } from '../../daemon/host/random.ts'
+import { loadModel, type Model } from '../../daemon/policy/model.ts'
+import { readAdapter } from '../../daemon/policy/peft.ts'
+import { createCheckpoints } from '../../daemon/store/checkpoints.ts'
+import { nodeDisk as disk } from '../../daemon/store/node-disk.ts'
+import { saveNode } from '../../daemon/trainer/checkpointing.ts'
+import { freshHome, waggle } from './run-cli.ts'
+
+const DEFAULT = fileURLToPath(new URL('../../models/default', import.meta.url))
+const ADAPTER: AdapterSpec = { rank: 2, alpha: 4, targets: ['q_proj', 'up_proj'] }
+let model: Model
+
+beforeAll(async () => {
+  model = await loadModel(DEFAULT, { disk })
+})
+
+/** Checkpoints at steps 5 and 9; gives what the newest one holds. */
+async function trainedHome(adapter?: AdapterSpec): Promise<{ home: string; weights: Weights }> {
+  const home = freshHome()
+  const spec: DecoderSpec = adapter ? { ...model.spec, adapter } : model.spec
+  const checkpoints = await createCheckpoints(
+    { directory: join(home, 'checkpoints') },
+    { disk, clock: () => 1000, log: () => {} },
+  )
+  let weights: Weights = {}
+  for (const version of [5, 9]) {
+    const random = randomStream(version, 'weights')
+    weights = Object.fromEntries(
+      [...trainableShapes(spec)].map(([name, shape]) => [
+        name,
+        Float32Array.from({ length: shape.reduce((a, b) => a * b, 1) }, () => (random() - 0.5) * 0.1),
+      ]),
+    )
+    const trainer = {
+      weights: async () => weights,
+      optimizer: async () => ({ steps: version, first: weights, second: weights }),
+    } as unknown as Engine
+    const base = { name: 'org/tiny', directory: DEFAULT, commit: 'c0ffee' }
+    const counters = { trainedOwn: 30, trainedForeign: 10 }
+    await saveNode(
+      { version, lineage: model.digest, rounds: 1, counters, spec, base },
+      { trainer, checkpoints },
+    )
+  }
+  mkdirSync(join(home, 'runs'))
+  const evaluation = (step: number, accuracy: number) =>
+    JSON.stringify({
+      v: 1,
+      id: step,
+      time: step,
+      type: 'eval',
+      step,
+      version: step,
+      accuracy,
+      tasks: { sums: accuracy },
+      prompts: 40,
+    })
+  writeFileSync(join(home, 'runs', 'a.jsonl'), [evaluation(0, 0.125), evaluation(8, 0.5), '{"cut'].join('\n'))
+  // After the checkpoint: not of this model.
+  writeFileSync(join(home, 'runs', 'b.jsonl'), evaluation(12, 0.9))
+  return { home, weights }
+}
+
+test('the newest checkpoint becomes a folder that loads, with a card of what the records say', async () => {
+  const { home, weights } = await trainedHome()
+  const target = join(home, 'out')
+  const { status, stdout } = await waggle(['export', 'model', target, '--home', home])
+  expect(status).toBe(0)
+  expect(stdout.trim()).toBe(target)
+  const again = await loadModel(target, { disk })
+  expect(again.tokenizer.digest).toBe(model.tokenizer.digest)
+  for (const [name, values] of Object.entries(weights))
+    expect(Buffer.compare(Buffer.from(again.weights[name]!.buffer), Buffer.from(values.buffer))).toBe(0)
+  const card = readFileSync(join(target, 'README.md'), 'utf8')
+  for (const fact of [
+    'base_model: "org/tiny"',
+    'commit `c0ffee`',
+    '9 optimizer steps',
+    'Of 40 groups',
+    '10 (25.0 %) came from peers',
+    '| sums | 12.5 % | 50.0 % |',
+    'base_conversion, difficulty 0',
+    'Advantages by grpo',
+  ])
+    expect(card).toContain(fact)
+  expect(card).not.toContain('90.0 %')
+
+  expect((await waggle(['export', 'model', target, '--home', home])).stderr).toContain('is not empty')
+  expect(
+    (await waggle(['export', 'model', target, '--home', home, '--force', '--dtype', 'bf16'])).status,
+  ).toBe(0)
+  expect(
+    (await waggle(['export', 'model', join(home, 'b'), '--home', home, '--dtype', 'f8'])).stderr,
+  ).toMatch(/--dtype must be f32, bf16, f16/)
+  expect((await waggle(['export', 'adapter', join(home, 'a'), '--home', home])).stderr).toMatch(
+    /trains all parameters/,
+  )
+})
+
+test('an adapter is exported by itself, or merged', async () => {
+  const { home, weights } = await trainedHome(ADAPTER)
+  const [bare, merged] = [join(home, 'adapter'), join(home, 'merged')]
+  expect((await waggle(['export', 'adapter', bare, '--home', home])).status).toBe(0)
+  expect((await waggle(['export', 'model', merged, '--home', home])).status).toBe(0)
+  const read = await readAdapter({ directory: bare, spec: model.spec }, { disk })
+  expect(read.adapter).toEqual(ADAPTER)
+  expect(Object.keys(read.weights).sort()).toEqual(Object.keys(weights).sort())
+  expect(readFileSync(join(bare, 'README.md'), 'utf8')).toContain('library_name: peft')
+  const whole = await loadModel(merged, { disk })
+  expect(whole.spec).toEqual(model.spec)
+  expect(whole.digest).not.toBe(model.digest)
+  // Both ways a line is scored alike: through the home's own checkpoint, and through the folder.
+  const ask = async (...more: string[]) =>
+    JSON.parse(
+      (
+        await waggle([
+          'generate',
+          'hi',
+          '--raw',
+          '--temperature',
+          '0',
+          '--max-tokens',
+          '4',
+          '--json',
+          '--home',
+          home,
+          ...more,
+        ])
+      ).stdout,
+    )
+  const [here, there] = [await ask(), await ask('--model', merged)]
+  expect(there.ids).toEqual(here.ids)
+  there.logprobs.forEach((value: number, i: number) => {
+    expect(Math.abs(value - here.logprobs[i])).toBeLessThan(1e-4)
+  })
+})
+
+test('a home without a checkpoint has nothing to export', async () => {
+  const { status, stderr } = await waggle(['export', 'model', '/x/y', '--home', freshHome()])
+  expect(stderr).toContain('there is no checkpoint')
+  expect(status).toBe(4)
+})
+
+test("a checkpoint of another model than the config's is not exported as if it were of this one", async () => {
+  const { home } = await trainedHome()
+  const manifest = join(home, 'checkpoints/000002-step-9/manifest.json')
+  const changed = JSON.parse(readFileSync(manifest, 'utf8'))
+  writeFileSync(manifest, JSON.stringify({ ...changed, lineage: 'f'.repeat(64) }))
+  const { stderr } = await waggle(['export', 'model', join(home, 'out'), '--home', home])
+  expect(stderr).toMatch(/continues another model/)
+})
