@@ -127,7 +127,7 @@ export function createAuthors({ restored = [] }: { restored?: readonly SetAside[
             reason: author.plausibility.reason ?? '',
           })
       }
-      if (gain !== undefined && own !== undefined && Number.isFinite(gain) && Number.isFinite(own)) {
+      if (author.away === 0 && isNumber(gain) && isNumber(own)) {
         if (author.pairs.count >= EPOCH) {
           author.pairs = noPairs()
           author.offences = Math.max(0, author.offences - 1)
@@ -188,4 +188,8 @@ export function createAuthors({ restored = [] }: { restored?: readonly SetAside[
           reason: reason ?? '',
         })),
   }
+}
+
+function isNumber(value: number | undefined): value is number {
+  return value !== undefined && Number.isFinite(value)
 }

@@ -113,4 +113,26 @@ describe('foreign', () => {
     expect(valuesOf(weight, row(1))).toEqual([0.5, 0.5, 1, 1])
     expect(valuesOf(weight, row(-1))).toEqual([0.1, 0.1, 1, 1])
   })
+
+  it('learns from what went well where the sampler is unknown, and not from what went badly', () => {
+    const { weight, metrics } = withSettings(foreign).correct!()
+    const unknown = (advantage: number): Columns => ({ ...row(advantage), known: [0, 0, 1, 1] })
+    expect(valuesOf(weight, unknown(1))).toEqual([1, 1, 1, 1])
+    expect(valuesOf(weight, unknown(-1))).toEqual([0, 0, 1, 1])
+    expect(valuesOf(metrics!.uncorrected, unknown(1))).toEqual([1, 1, 0, 0])
+  })
+
+  it('drops what went badly in rows of a policy that is far away, unless it is this node', () => {
+    const { mask } = withSettings(foreign, { far: 0.5 }).correct!()
+    const far = (advantage: number, author: number, gap: number): Columns => ({
+      logprob: [-1 - gap, -1 - gap],
+      behaviour: [-1, -1],
+      advantage: [advantage, advantage],
+      foreign: [author, author],
+    })
+    expect(valuesOf(mask, far(-1, 1, 0.6))).toEqual([0, 0])
+    expect(valuesOf(mask, far(-1, 1, 0.4))).toEqual([1, 1])
+    expect(valuesOf(mask, far(1, 1, 3))).toEqual([1, 1])
+    expect(valuesOf(mask, far(-1, 0, 3))).toEqual([1, 1])
+  })
 })

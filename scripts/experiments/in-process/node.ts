@@ -1,0 +1,292 @@
+// A node without its loops and its network: one call is one round, in which it answers prompts, verifies the answers and
+// learns from a batch. Everything that decides is the daemon's own: generation, verification, the plugin host, the
+// learner with its comparison and its guards. Rounds are deterministic for a seed.
+
+import { PLUGINS, TASKS } from '../../../daemon/built-in.ts'
+import type { Engine } from '../../../daemon/engine/engine.ts'
+import { createHost } from '../../../daemon/host/host.ts'
+import { randomStream } from '../../../daemon/host/random.ts'
+import { codecOf } from '../../../daemon/policy/codec.ts'
+import { type LivePolicy, openPolicy, type PolicyState } from '../../../daemon/policy/live-policy.ts'
+import type { Model } from '../../../daemon/policy/model.ts'
+import { scorePrompts } from '../../../daemon/rollout/evaluate.ts'
+import { generateRound } from '../../../daemon/rollout/generate.ts'
+import { createTaskBook, type TaskChoice } from '../../../daemon/rollout/tasks.ts'
+import { Verifier } from '../../../daemon/swarm/admission-verify.ts'
+import { createLearner, type Finding, type StepReport } from '../../../daemon/trainer/learner.ts'
+import { type Group, HELD_OUT_SEED, hasSignal } from '../../../protocol/train/index.ts'
+import { contentId, draftOf, type GroupDraft } from '../../../protocol/wire/index.ts'
+import { createLocalEngine } from './engine.ts'
+
+export interface NodeOptions {
+  name: string
+  seed: number
+  model: Model
+  tasks: readonly TaskChoice[]
+  /** I: prompts that it answers in a round, and own groups in a batch at most. */
+  own: number
+  /** J at most. */
+  foreign: number
+  adaptive: boolean
+  groupSize?: number
+  learningRate?: number
+  maxNewTokens?: number
+  maxStaleness?: number
+  threads?: number
+  /** An engine to use, whose compiled graphs outlive the node; one of its own, that is closed with it, if left out. */
+  engine?: Engine
+  /** Rounds between two states that a roll-back may go to; 25 if left out. */
+  checkpointEvery?: number
+  corrections?: readonly { use: string; [setting: string]: unknown }[]
+}
+
+export interface RoundReport {
+  /** Mean reward of this round's own rollouts. */
+  reward: number
+  /** Those with a signal: what peers get. */
+  shared: GroupDraft[]
+  step: StepReport | undefined
+  generatedTokens: number
+}
+
+export interface ExperimentNode {
+  readonly name: string
+  readonly policy: LivePolicy
+  round(): Promise<RoundReport>
+  /** A peer's group as it came off the wire: verified and, if it is of use, kept. */
+  receive(author: string, draft: GroupDraft): void
+  /** Sampled and greedy held-out accuracy; `marked` is the share of sampled answers with a text in them. */
+  evaluate(
+    promptsPerTask: number,
+    mark?: string,
+  ): Promise<{ sampled: number; greedy: number; marked: number }>
+  learner: ReturnType<typeof createLearner>
+  readonly findings: Finding[]
+  /** Of all rounds: tokens sampled, and tokens trained on. */
+  readonly compute: { generated: number; trained: number }
+  close(): Promise<void>
+}
+
+/** A sampled token costs a forward pass, as one that is trained on costs three. */
+const SAMPLED = 1
+const TRAINED = 3
+/** Groups of peers that wait at most. */
+const POOL = 256
+
+export async function createNode(options: NodeOptions): Promise<ExperimentNode> {
+  const { name, seed, model, groupSize = 8, maxNewTokens = 64, maxStaleness = 8 } = options
+  const engine = options.engine ?? createLocalEngine({ threads: options.threads ?? 1 })
+  const policy = await openPolicy(
+    { model },
+    { sampler: engine, trainer: engine, random: randomStream(seed, 'adapter') },
+  )
+  const tasks = createTaskBook(TASKS, options.tasks)
+  const codec = codecOf(model.tokenizer, model.spec.vocabulary)
+  let clock = 0
+  const host = await createHost(
+    {
+      estimator: { use: 'grpo' },
+      corrections: [
+        ...(options.corrections ?? DEFAULT_CORRECTIONS),
+        { use: 'staleness', bound: maxStaleness },
+      ],
+      selector: { use: 'uniform' },
+      seed,
+    },
+    {
+      builtIn: PLUGINS,
+      importPlugin: async (specifier) => {
+        throw new Error(`${specifier} is not built in`)
+      },
+      now: () => clock,
+      sleep: (_ms, signal) => new Promise((_, reject) => signal.addEventListener('abort', reject)),
+      log: () => {},
+      onTrouble: ({ name: plugin, message }) => {
+        throw new Error(`${plugin}: ${message}`)
+      },
+    },
+  )
+  const verifier = new Verifier(
+    { maxCompletionTokens: maxNewTokens },
+    {
+      tasks,
+      codec,
+      clock: { now: () => clock, after: () => () => {} },
+      version: () => policy.reference().version,
+    },
+  )
+  const waiting = { own: [] as Group[], foreign: [] as Group[] }
+  const seen = new Set<string>()
+  const findings: Finding[] = []
+  const compute = { generated: 0, trained: 0 }
+  const states: { version: number; state: PolicyState }[] = []
+  const met = new Set<string>()
+  let rounds = 0
+  /** Tokens that an own group with a signal took to sample, on average over rounds. */
+  const generation = { tokens: 0, groups: 0 }
+
+  const learner = createLearner(
+    {
+      get sizes() {
+        return { own: Math.max(1, Math.min(options.own, waiting.own.length)), foreign: options.foreign }
+      },
+      adaptive: options.adaptive,
+      minibatches: 1,
+      temperature: 1,
+      optimizer: {
+        learningRate: options.learningRate ?? 1e-4,
+        beta1: 0.9,
+        beta2: 0.99,
+        epsilon: 1e-8,
+        weightDecay: 0,
+        maxGradientNorm: 1,
+      },
+      warmUpSteps: 10,
+      self: name,
+    },
+    {
+      policy,
+      host,
+      random: (stream) => randomStream(seed, stream),
+      // Counted, not timed, so that a run repeats itself.
+      cost: ({ author, groups, realTokens }) =>
+        TRAINED * realTokens +
+        (author === undefined ? (SAMPLED * groups * generation.tokens) / Math.max(1, generation.groups) : 0),
+      peers: () => met.size,
+      onFinding: (finding) => findings.push(finding),
+      async restore(before) {
+        const chosen = states.findLast(({ version }) => version <= before) ?? states[0]!
+        states.splice(states.indexOf(chosen) + 1)
+        await policy.goBack(chosen.state)
+        waiting.own = []
+        return { step: chosen.version }
+      },
+    },
+  )
+  const keepState = async (): Promise<void> => {
+    const { version } = policy.reference()
+    states.push({
+      version,
+      state: { version, weights: await engine.weights(), optimizer: await engine.optimizer() },
+    })
+    if (states.length > 3) states.shift()
+  }
+  await keepState()
+
+  return {
+    name,
+    policy,
+    learner,
+    findings,
+    compute,
+
+    async round() {
+      clock += 1000
+      const random = randomStream(seed, `round/${rounds}`)
+      const reference = policy.reference()
+      const asks = await host.select(
+        { tasks: tasks.view, rollouts: groupSize },
+        options.own,
+        reference.version,
+      )
+      const { groups, tokens } = await generateRound(
+        {
+          asks,
+          policy: reference,
+          maxNewTokens,
+          temperature: 1,
+          author: name,
+          sampleSeed: () => Math.floor(random() * 2 ** 32),
+          now: () => clock,
+        },
+        { engine, tokenizer: model.tokenizer, tasks },
+      )
+      compute.generated += tokens
+      generation.tokens = 0.9 * generation.tokens + tokens
+      generation.groups *= 0.9
+      const shared: GroupDraft[] = []
+      let reward = 0
+      for (const group of groups) {
+        reward +=
+          group.rollouts.reduce((sum, one) => sum + one.reward, 0) / group.rollouts.length / groups.length
+        learner.ownGroup(group)
+        if (!hasSignal(group)) continue
+        generation.groups += 1
+        waiting.own.push(group)
+        shared.push(draftOf(group))
+      }
+      const { version } = reference
+      const isFresh = (group: Group): boolean => version - group.bornVersion <= maxStaleness
+      waiting.own = waiting.own.filter(isFresh)
+      waiting.foreign = waiting.foreign.filter(isFresh).slice(-POOL)
+      const batch = waiting.own.length > 0 ? learner.choose(waiting) : undefined
+      let step: StepReport | undefined
+      if (batch) {
+        const used = new Set(batch.groups.map(({ id }) => id))
+        waiting.own = waiting.own.filter(({ id }) => !used.has(id))
+        waiting.foreign = waiting.foreign.filter(({ id }) => !used.has(id))
+        step = await learner.train(batch)
+        compute.trained += step?.realTokens ?? 0
+      }
+      rounds += 1
+      if (rounds % (options.checkpointEvery ?? 25) === 0) await keepState()
+      return { reward, shared, step, generatedTokens: tokens }
+    },
+
+    receive(author, draft) {
+      met.add(author)
+      const id = contentId(
+        draft.prompt,
+        draft.rollouts.map(({ text }) => text),
+      )
+      if (seen.has(id)) return
+      seen.add(id)
+      const found = verifier.verify({
+        group: { ...draft, author, sequence: seen.size, createdAt: clock },
+        id,
+        bytes: 0,
+      })
+      if ('group' in found) waiting.foreign.push(found.group)
+    },
+
+    async evaluate(promptsPerTask, mark) {
+      const scores = await scorePrompts(
+        { promptsPerTask, maxNewTokens },
+        { engine, tokenizer: model.tokenizer, tasks },
+      )
+      const mean = (values: readonly number[]): number => values.reduce((a, b) => a + b, 0) / values.length
+      let marked = 0
+      if (mark !== undefined) {
+        const prompts = tasks.chosen.flatMap(({ task, difficulty }) =>
+          Array.from({ length: promptsPerTask }, (_, i) =>
+            task.generate({ seed: HELD_OUT_SEED + i, difficulty }),
+          ),
+        )
+        const written = await engine.generate({
+          samples: prompts.map(({ question }, i) => ({
+            prompt: model.tokenizer.encodePrompt(question),
+            seed: i,
+          })),
+          maxNewTokens,
+          temperature: 1,
+          stopTokens: model.tokenizer.stopTokens,
+        })
+        marked = mean(
+          written.map(({ tokens }) => (model.tokenizer.decodeCompletion(tokens).includes(mark) ? 1 : 0)),
+        )
+      }
+      return {
+        sampled: mean(scores.map(({ sampled }) => mean(sampled.map(mean)))),
+        greedy: mean(scores.map(({ greedy }) => mean(greedy))),
+        marked,
+      }
+    },
+
+    async close() {
+      if (!options.engine) await engine.close()
+    },
+  }
+}
+
+/** As a fresh node's config has them. */
+export const DEFAULT_CORRECTIONS = [{ use: 'clip' }, { use: 'tis', unknown: 'keep' }, { use: 'foreign' }]

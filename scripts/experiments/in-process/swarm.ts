@@ -1,0 +1,47 @@
+// Several nodes in one process on a virtual network: in each round every node does its round, then all that they share
+// reaches every other node, signed names taken for granted. Authors that are no nodes, such as liars, take part by what
+// they send.
+
+import type { GroupDraft } from '../../../protocol/wire/index.ts'
+import type { ExperimentNode, RoundReport } from './node.ts'
+
+export interface Outsider {
+  name: string
+  /** What it sends in a round, given what honest nodes sent. */
+  round(honest: readonly { author: string; draft: GroupDraft }[]): readonly GroupDraft[]
+}
+
+export interface SwarmRound {
+  round: number
+  reports: readonly RoundReport[]
+}
+
+export async function runRounds(
+  { rounds, from = 0 }: { rounds: number; from?: number },
+  {
+    nodes,
+    outsiders = [],
+    onRound,
+  }: {
+    nodes: readonly ExperimentNode[]
+    outsiders?: readonly Outsider[]
+    onRound?(round: SwarmRound): void | Promise<void>
+  },
+): Promise<void> {
+  for (let round = from; round < from + rounds; round++) {
+    const reports: RoundReport[] = []
+    for (const node of nodes) reports.push(await node.round())
+    const honest = nodes.flatMap(({ name: author }, i) =>
+      reports[i]!.shared.map((draft) => ({ author, draft })),
+    )
+    const sent = [
+      ...honest,
+      ...outsiders.flatMap((outsider) =>
+        outsider.round(honest).map((draft) => ({ author: outsider.name, draft })),
+      ),
+    ]
+    for (const node of nodes)
+      for (const { author, draft } of sent) if (author !== node.name) node.receive(author, draft)
+    await onRound?.({ round, reports })
+  }
+}

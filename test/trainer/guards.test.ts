@@ -1,0 +1,73 @@
+// The guards by themselves: what they see, what they let pass.
+
+import { describe, expect, test } from 'vitest'
+import { randomStream } from '../../daemon/host/random.ts'
+import { createGuards } from '../../daemon/trainer/guards/index.ts'
+
+function warm(steps = 30) {
+  const [guards, random] = [createGuards(), randomStream(1, 'guards')]
+  const seen = []
+  for (let i = 0; i < steps; i++)
+    seen.push(
+      ...guards.step({
+        gradientNorm: 1 + 0.3 * random(),
+        entropy: 1 - i / 200 + 0.02 * random(),
+        skipped: [],
+      }),
+    )
+  expect(seen).toEqual([])
+  return guards
+}
+const usual = { gradientNorm: 1.1, entropy: 0.85, skipped: [] }
+
+describe('guards', () => {
+  test('cut a spike to what is usual, and one spike does not make the next one usual', () => {
+    const guards = warm()
+    const limit = guards.normLimit()
+    expect(limit).toBeGreaterThan(1.3)
+    expect(limit).toBeLessThan(2.5)
+    const [alarm] = guards.step({ ...usual, gradientNorm: 50 })
+    expect(alarm).toMatchObject({ guard: 'gradient spike', rollBack: false })
+    expect(guards.normLimit()).toBeLessThan(1.5 * limit)
+    expect(createGuards().normLimit()).toBe(Number.POSITIVE_INFINITY)
+  })
+
+  test('three skipped steps among twenty are a reason to go back, two are not', () => {
+    const guards = warm()
+    const skip = () => guards.step({ ...usual, skipped: ['loss'] })[0]!
+    expect(skip()).toMatchObject({ guard: 'not finite', rollBack: false })
+    for (let i = 0; i < 25; i++) guards.step(usual)
+    expect(skip().rollBack).toBe(false)
+    expect(skip().rollBack).toBe(false)
+    expect(skip().rollBack).toBe(true)
+  })
+
+  test('entropy may fall as it does, but not jump and stay', () => {
+    for (const entropy of [0.05, 3, Number.NaN]) {
+      const guards = warm()
+      const jump = () => guards.step({ ...usual, entropy })
+      expect([jump(), jump()]).toEqual([[], []])
+      expect(jump()).toMatchObject([{ guard: 'entropy', rollBack: true }])
+    }
+    const guards = warm()
+    for (let i = 0; i < 200; i++) expect(guards.step({ ...usual, entropy: 0.85 * 0.99 ** i })).toEqual([])
+  })
+
+  test('a reward that falls far beyond chance is an alarm; one that rises, or shakes, is none', () => {
+    const random = randomStream(2, 'rewards')
+    const groups = (guards: ReturnType<typeof createGuards>, mean: number, count: number) =>
+      Array.from({ length: count }, () => guards.ownGroup(mean + 0.6 * (random() - 0.5))).flat()
+    const guards = createGuards()
+    expect(groups(guards, 0.3, 512)).toEqual([])
+    expect(groups(guards, 0.6, 1024)).toEqual([])
+    expect(groups(guards, 0.57, 1024)).toEqual([])
+    expect(groups(guards, 0.45, 128)).toMatchObject([{ guard: 'canary', rollBack: true }])
+  })
+
+  test('held-out accuracy is a canary too', () => {
+    const guards = createGuards()
+    for (const accuracy of [0.2, 0.4, 0.38, 0.36]) expect(guards.evaluation(accuracy, 300)).toEqual([])
+    expect(guards.evaluation(0.2, 300)).toMatchObject([{ guard: 'canary', rollBack: true }])
+    expect(createGuards().evaluation(0, 300)).toEqual([])
+  })
+})
