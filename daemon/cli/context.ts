@@ -42,6 +42,7 @@ export interface Io extends PathsEnvironment {
   /** Runs before this process ends, however it does. */
   atExit(run: () => void): void
   loadNode: () => Promise<{ runNode: RunNode }>
+  loadRelay: () => Promise<{ runNode: RunNode }>
 }
 
 export interface Context {

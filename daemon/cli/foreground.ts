@@ -5,6 +5,8 @@
 import { stringify } from 'smol-toml'
 import { EXIT, WaggleError } from '../../protocol/errors.ts'
 import { safeText } from '../../protocol/text.ts'
+import type { Loaded } from '../config/load.ts'
+import type { Config } from '../config/schema.ts'
 import type { NodeHandle } from '../control/node.ts'
 import { createRunFile } from '../control/run-file.ts'
 import { answerSignal } from './answer-signal.ts'
@@ -19,14 +21,20 @@ const SIGNAL_NUMBER: Partial<Record<NodeJS.Signals, number>> = { SIGINT: 2, SIGT
 export interface ForegroundOptions {
   /** Peer to join once the node is up. */
   join?: string
+  /** Relay instead of training. */
+  relay?: boolean
 }
 
-export async function runForeground(given: Context, { join }: ForegroundOptions = {}): Promise<number> {
+export async function runForeground(
+  given: Context,
+  { join, relay = false }: ForegroundOptions = {},
+): Promise<number> {
   const { stdout, stderr } = given.io
   const io = { ...given.io, stdout: boundedOutput(stdout), stderr: boundedOutput(stderr) }
   const context: Context = { ...given, io }
   const { paths } = context
-  const { config } = contextConfig(context)
+  const { config, originOf } = contextConfig(context)
+  if (relay) placeRelay(config, originOf)
   await refuseSecond(context)
 
   const starting = new AbortController()
@@ -43,7 +51,7 @@ export async function runForeground(given: Context, { join }: ForegroundOptions 
       io.exit(128 + (SIGNAL_NUMBER[signal] ?? 2))
       return
     }
-    stop('Stopping: saving a checkpoint. Press Ctrl-C again to stop at once.')
+    stop(`Stopping${relay ? '' : ': saving a checkpoint'}. Press Ctrl-C again to stop at once.`)
   })
   // `waggle up | head`, or a terminal that is closed: as Ctrl-C, with a checkpoint.
   const gone = (): void => {
@@ -59,7 +67,7 @@ export async function runForeground(given: Context, { join }: ForegroundOptions 
   let narrator: ReturnType<typeof createNarrator> | undefined
   let record: ReturnType<typeof createRunFile> | undefined
   try {
-    const { runNode } = await io.loadNode()
+    const { runNode } = await (relay ? io.loadRelay() : io.loadNode())
     node = await runNode({
       config,
       readConfig: (settings) => contextConfig(context, settings).config,
@@ -127,6 +135,12 @@ async function joinOrStop(context: Context, node: NodeHandle, target: string): P
     await node.whenStopped.catch(() => {})
     throw error
   }
+}
+
+/** Others have to know where a relay is, so its ports are the same at every start. */
+function placeRelay({ swarm }: Config, originOf: Loaded['originOf']): void {
+  if (originOf(['swarm', 'listen']) === undefined) swarm.listen = ['/ip4/0.0.0.0/tcp/4001']
+  if (originOf(['swarm', 'stun_port']) === undefined) swarm.stun_port = 3478
 }
 
 const messageOf = (error: unknown): string => (error instanceof Error ? error.message : String(error))

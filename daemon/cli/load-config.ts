@@ -31,8 +31,10 @@ export function contextConfig(context: Context, settings: Record<string, string>
 
 function configFlags(options: Context['options']): Array<[string, string, string]> {
   const flags: Array<[string, string, string]> = []
-  const standing = COMMANDS.find(({ name }) => name === 'up')?.options ?? []
-  for (const { name, key, sets } of standing) {
+  const standing = new Map(
+    COMMANDS.flatMap(({ options = [] }) => options).map((option) => [option.name, option]),
+  )
+  for (const { name, key, sets } of standing.values()) {
     const value = options[name]
     if (key === undefined || value === undefined || value === false) continue
     flags.push([`--${name}`, key, sets ?? (value as string)])

@@ -68,13 +68,23 @@ function logFormat({ options, io }: Context): 'text' | 'json' {
 /** Who this is, what it learns, where its files are, what to do next. */
 function introduction(
   { commandLine, io }: Context,
-  { node, model, engine }: Snapshot,
+  { node, model, engine, swarm, state }: Snapshot,
   tasks: readonly string[],
 ): string[] {
   const at = engine ? ` on ${engine.device}${engine.reason ? ` (${engine.reason})` : ''}` : ''
   const what = `${tasks.join(', ')}${model ? `, with the model ${model.name}` : ''}${at}`
+  const name = `${safeText(node.name)}  ${node.peerId}`
+  if (state === 'RELAYING')
+    return [
+      name,
+      ...(swarm?.addresses ?? [])
+        .slice(0, 4)
+        .map((address) => `  at      ${safeText(address, { line: true })}`),
+      `  files   ${node.home.state}`,
+      `  next    let others join: ${commandLine('invite')}   see who is there: ${commandLine('peers')}`,
+    ]
   return [
-    `${safeText(node.name)}  ${node.peerId}`,
+    name,
     `  trains  ${safeText(what, { line: true })}`,
     `  files   ${node.home.state}`,
     `  next    watch it: ${commandLine('top')}   join it from another node: ${io.program} join ${node.peerId}`,

@@ -82,6 +82,7 @@ function realIo(): Io {
     },
     atExit: (run) => void process.on('exit', run),
     loadNode: () => import('../main.ts'),
+    loadRelay: () => import('../relay.ts'),
   }
 }
 

@@ -114,6 +114,47 @@ export const COMMANDS: readonly Command[] = [
     load: () => import('./commands/join.ts'),
   },
   {
+    name: 'relay',
+    group: 'Run',
+    summary: 'run a contact and relay for others, without training',
+    details:
+      'For a machine with a public address: nodes find each other through it, those behind NATs are reached through it, and it answers STUN for WebRTC. Listens on TCP port 4001 and UDP port 3478 unless told otherwise. `waggle invite` on it prints what others join with.',
+    arguments: [{ ...target, required: false }],
+    options: [
+      {
+        name: 'listen',
+        value: 'ADDRS',
+        key: 'swarm.listen',
+        summary: 'multiaddrs to listen on, with commas between',
+      },
+      {
+        name: 'announce',
+        value: 'ADDRS',
+        key: 'swarm.announce',
+        summary: 'multiaddrs that others reach it at, where a router or a name is before it',
+      },
+      {
+        name: 'stun-port',
+        value: 'N',
+        key: 'swarm.stun_port',
+        summary: 'UDP port for STUN, 3478 by default',
+      },
+      { name: 'private', key: 'swarm.private', sets: 'true', summary: 'of a private swarm, with a key' },
+      { name: 'name', value: 'NAME', key: 'node.name', summary: 'what this node calls itself' },
+      SET,
+      {
+        name: 'log-format',
+        value: 'FORMAT',
+        summary: 'text or json; by default text on a terminal, else json',
+      },
+    ],
+    examples: [
+      ['waggle relay', 'on a machine with a public address'],
+      ['waggle relay --announce /dns4/relay.example.org/tcp/4001', 'behind a forwarded port'],
+    ],
+    load: () => import('./commands/relay.ts'),
+  },
+  {
     name: 'stop',
     group: 'Run',
     changes: true,

@@ -6,24 +6,20 @@ import type {
   CheckpointInfo,
   EvalRequest,
   EvalResult,
-  JoinResult,
-  PeerInfo,
   ReconfigureResult,
   SharingInfo,
   Snapshot,
   StateWord,
-  SwarmInfo,
 } from '../../protocol/api/index.ts'
 import { API_VERSION } from '../../protocol/api/index.ts'
-import { WaggleError } from '../../protocol/errors.ts'
-import { peerName, safeText } from '../../protocol/text.ts'
 import type { EngineInfo } from '../engine/engine.ts'
 import type { Host } from '../host/host.ts'
 import type { LivePolicy } from '../policy/live-policy.ts'
-import type { PeerView, Swarm } from '../swarm/index.ts'
+import type { Swarm } from '../swarm/index.ts'
 import type { EventLog } from './event-log.ts'
 import type { NodeControl } from './node.ts'
 import type { Showcase } from './showcase.ts'
+import { createSwarmControl } from './swarm-control.ts'
 import type { Telemetry } from './telemetry.ts'
 
 export interface NodeFacts {
@@ -54,10 +50,6 @@ export interface NodeParts {
   stop(request: { checkpoint: boolean }): Promise<void>
 }
 
-const PEERS_SHOWN = 64
-/** The person who asked waits this long; the search goes on for as long as the node runs. */
-const JOIN_MS = 30_000
-
 export function createNodeControl(facts: NodeFacts, parts: NodeParts): NodeControl {
   const { policy, host, swarm, telemetry, events } = parts
   let stopping: Promise<void> | undefined
@@ -73,24 +65,7 @@ export function createNodeControl(facts: NodeFacts, parts: NodeParts): NodeContr
     return Math.min(cpu.cores, availableParallelism())
   }
 
-  const swarmInfo = (): SwarmInfo => {
-    if (!swarm) return { enabled: false, addresses: [], connected: 0, peers: [] }
-    const { connected, known, bytesIn, bytesOut } = swarm.counters()
-    const own = policy.reference().tokenizer
-    return {
-      enabled: true,
-      name: swarm.name,
-      addresses: swarm.addresses(),
-      connected,
-      known,
-      peers: swarm
-        .peers()
-        .slice(0, PEERS_SHOWN)
-        .map((peer) => peerInfo(peer, own)),
-      bytesIn,
-      bytesOut,
-    }
-  }
+  const { info, ...peers } = createSwarmControl({ tokenizer: () => policy.reference().tokenizer }, { swarm })
 
   return {
     events,
@@ -117,7 +92,7 @@ export function createNodeControl(facts: NodeFacts, parts: NodeParts): NodeContr
           verified: counters?.verified ?? 0,
           refused: { ...counters?.refused },
         }),
-        swarm: swarmInfo(),
+        swarm: info(),
         ...(sharing ? { sharing } : {}),
         ...(telemetry.lastCheckpoint ? { checkpoint: telemetry.lastCheckpoint } : {}),
         machine: {
@@ -132,39 +107,7 @@ export function createNodeControl(facts: NodeFacts, parts: NodeParts): NodeContr
       }
     },
 
-    async join({ target }, { signal, onProgress } = {}): Promise<JoinResult> {
-      if (!swarm) {
-        throw new WaggleError('E_PEER', 'this node has no network: swarm.enabled is false', {
-          hint: 'Set swarm.enabled = true in the config and start again.',
-        })
-      }
-      const limit = AbortSignal.timeout(JOIN_MS)
-      const outcome = await swarm.join(target, {
-        signal: signal ? AbortSignal.any([signal, limit]) : limit,
-        ...(onProgress ? { onProgress: ({ message }) => onProgress({ message }) } : {}),
-      })
-      if (outcome.state === 'searching' || outcome.peerId === undefined) {
-        throw new WaggleError('E_PEER', `${target} was not found yet; the search goes on in the background`, {
-          hint: 'Check that the other node runs and is on this network, or join by its full address (its `waggle status` shows it).',
-          data: { searching: true },
-        })
-      }
-      const { peerId, address, already } = outcome
-      return { peerId, name: peerName(peerId), already, ...(address === undefined ? {} : { address }) }
-    },
-
-    async invite() {
-      if (!swarm) {
-        throw new WaggleError('E_PEER', 'this node has no network: swarm.enabled is false', {
-          hint: 'Set swarm.enabled = true in the config and start again.',
-        })
-      }
-      return await swarm.invite()
-    },
-
-    async leave() {
-      await swarm?.leave()
-    },
+    ...peers,
 
     async pause() {
       parts.setPaused(true)
@@ -178,16 +121,6 @@ export function createNodeControl(facts: NodeFacts, parts: NodeParts): NodeContr
       return parts.reconfigure(settings)
     },
 
-    async mute(peer, on) {
-      const found = swarm?.peers().find(({ id, name }) => id === peer || name === peer)
-      if (!swarm || !found) {
-        throw new WaggleError('E_PEER', `no peer is called ${safeText(peer, { limit: 100, line: true })}`, {
-          hint: '`waggle peers` lists them by name and ID.',
-        })
-      }
-      swarm.mute(found.id, on)
-    },
-
     evaluate: (request, { signal } = {}) => parts.evaluate(request, signal),
 
     checkpoint: () => parts.checkpoint(),
@@ -196,25 +129,5 @@ export function createNodeControl(facts: NodeFacts, parts: NodeParts): NodeContr
       stopping ??= parts.stop({ checkpoint })
       return stopping
     },
-  }
-}
-
-function peerInfo(peer: PeerView, ownTokenizer: string): PeerInfo {
-  const { id, name, address, rttMs, lastHeard, policyVersion, tokenizer, reward } = peer
-  return {
-    id,
-    name,
-    state: peer.muted ? 'muted' : peer.mesh ? 'mesh' : peer.connected ? 'up' : 'down',
-    received: peer.published,
-    verified: peer.verified,
-    trained: peer.used,
-    refused: peer.refusedTotal,
-    score: peer.score,
-    ...(address === undefined ? {} : { address }),
-    ...(rttMs === undefined ? {} : { rttMs }),
-    ...(lastHeard === undefined ? {} : { lastSeen: lastHeard }),
-    ...(policyVersion === undefined ? {} : { version: policyVersion }),
-    ...(tokenizer === undefined ? {} : { sameTokenizer: tokenizer === ownTokenizer }),
-    ...(reward === undefined ? {} : { reward }),
   }
 }

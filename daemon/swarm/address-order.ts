@@ -5,7 +5,7 @@
 import { networkInterfaces } from 'node:os'
 import type { Address } from '@libp2p/interface'
 import { isLoopback, isPrivate } from '@libp2p/utils'
-import type { Multiaddr } from '@multiformats/multiaddr'
+import { type Multiaddr, multiaddr } from '@multiformats/multiaddr'
 
 /** Direct and public; in a network of this machine's; through a relay; private elsewhere; this machine. */
 export function compareAddresses(subnets: readonly Subnet[]): (a: Address, b: Address) => -1 | 0 | 1 {
@@ -62,4 +62,26 @@ function bitsOf(address: string, family: 4 | 6, length: number): bigint | undefi
   } catch {
     return undefined
   }
+}
+
+/** Of the addresses that `listen` comes to on these interfaces, those on the internet; a port of 0 is not known yet. */
+export function publicAddresses(
+  listen: readonly string[],
+  interfaces: ReturnType<typeof networkInterfaces>,
+): string[] {
+  const found = listen.flatMap((address) => {
+    const [, family, host, port] = /^\/ip([46])\/([^/]+)\/tcp\/(\d+)$/.exec(address) ?? []
+    if (family === undefined || port === '0') return []
+    const hosts =
+      host === '0.0.0.0' || host === '::'
+        ? Object.values(interfaces)
+            .flat()
+            .flatMap((one) => (one?.family === `IPv${family}` ? [one.address] : []))
+        : [host!]
+    return hosts.map((one) => `/ip${family}/${one}/tcp/${port}`)
+  })
+  return found.filter((address) => {
+    const parsed = multiaddr(address)
+    return !isLoopback(parsed) && !isPrivate(parsed) && !address.includes('/fe80:')
+  })
 }

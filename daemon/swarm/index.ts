@@ -6,6 +6,7 @@
 //   await swarm.publish(draftOf(group))
 
 export { decodeInvite, draftOf, type GroupDraft, type Invite, isInvite } from '../../protocol/wire/index.ts'
+export { publicAddresses } from './address-order.ts'
 export type { BulkFetched, BulkFetchOptions } from './bulk-fetch.ts'
 export type { Offer } from './bulk-offer.ts'
 export type { Published, Swarm, SwarmCollaborators, SwarmCounters, SwarmOptions } from './contract.ts'
@@ -18,3 +19,4 @@ export { formatPsk, makePsk, parsePsk } from './psk.ts'
 export { REASONS, type Reason } from './reasons.ts'
 export { createSwarm } from './swarm.ts'
 export type { Clock, Codec, Log, SwarmEvent, TaskSource } from './types.ts'
+export { worldClock } from './world-clock.ts'

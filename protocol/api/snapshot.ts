@@ -10,6 +10,8 @@ export const STATES = [
   'JOINING',
   'GENERATING',
   'TRAINING',
+  /** Does not train: a contact and relay for others. */
+  'RELAYING',
   'SYNCING',
   'PAUSED',
   'DEGRADED',
@@ -174,6 +176,8 @@ export interface PeerInfo {
   id: string
   name: string
   state: 'mesh' | 'up' | 'down' | 'muted'
+  /** Which way, while connected: straight, through a relay, by WebRTC; or where it was found, if straight. */
+  how?: 'direct' | 'relay' | 'webrtc' | 'mdns' | 'dht'
   address?: string
   agent?: string
   rttMs?: number
@@ -186,6 +190,10 @@ export interface PeerInfo {
   verified: number
   trained: number
   refused: number
+  /** By reason; a small fixed set of words. */
+  refusedWhy?: Record<string, number>
+  /** Of groups that it sent or passed on, since this node started. */
+  bytesIn?: number
   score?: number
   /** Mean reward as this node re-computed it. */
   reward?: number

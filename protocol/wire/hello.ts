@@ -92,8 +92,9 @@ export function rulesMismatch(
   if (theirs.protocol[0] !== MAJOR) return `it speaks protocol ${theirs.protocol[0]}, this node ${MAJOR}`
   if (theirs.swarm !== ours.swarm) return `it is in the swarm "${theirs.swarm}", this node in "${ours.swarm}"`
   const versions = new Map(ours.tasks.map(({ name, version }) => [name, version]))
-  if (theirs.tasks.length === 0 || theirs.tasks.some(({ name, version }) => versions.get(name) === version))
-    return undefined
+  // A relay has no tasks, and suits everybody.
+  if (ours.tasks.length === 0 || theirs.tasks.length === 0) return undefined
+  if (theirs.tasks.some(({ name, version }) => versions.get(name) === version)) return undefined
   const others = theirs.tasks.filter(({ name }) => versions.has(name))
   if (others.length > 0) {
     const said = others

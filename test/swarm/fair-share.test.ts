@@ -96,9 +96,17 @@ describe('the brake', () => {
         wide: false,
         upnp: false,
         relay: false,
+        webrtc: false,
         maxConnections: 8,
       },
-      { identity: freshIdentity(), gater: {}, guard, onFound: () => {}, onMdnsTrouble: () => {} },
+      {
+        identity: freshIdentity(),
+        gater: {},
+        guard,
+        stun: () => [],
+        onFound: () => {},
+        onMdnsTrouble: () => {},
+      },
     )
     await startHost(host, { listen: [] })
     try {

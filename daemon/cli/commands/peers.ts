@@ -1,6 +1,6 @@
 // waggle peers: who is there, and what came from each.
 
-import { count, duration, percent } from '../../../protocol/api/index.ts'
+import { bytes, count, duration, type PeerInfo } from '../../../protocol/api/index.ts'
 import { WaggleError } from '../../../protocol/errors.ts'
 import { safeText } from '../../../protocol/text.ts'
 import type { Context } from '../context.ts'
@@ -25,16 +25,31 @@ export async function run(context: Context): Promise<number> {
   const rows = swarm.peers.map((peer) => [
     safeText(peer.name, { limit: 32, line: true }),
     peer.state,
+    peer.how ?? '-',
     peer.rttMs === undefined ? '-' : `${Math.round(peer.rttMs)} ms`,
     peer.lastSeen === undefined ? '-' : duration(time - peer.lastSeen),
     count(peer.received),
+    peer.bytesIn === undefined ? '-' : bytes(peer.bytesIn),
     count(peer.verified),
     count(peer.trained),
-    peer.received > 0 ? percent(peer.refused / peer.received, 0) : '-',
+    refused(peer),
     peer.version === undefined ? '-' : `v${peer.version}`,
     safeText(peer.id, { limit: 64, line: true }),
   ])
-  const head = ['NAME', 'STATE', 'RTT', 'SEEN', 'IN', 'VERIFIED', 'USED', 'REFUSED', 'VERSION', 'PEER ID']
+  const head = [
+    'NAME',
+    'STATE',
+    'HOW',
+    'RTT',
+    'SEEN',
+    'IN',
+    'BYTES',
+    'VERIFIED',
+    'USED',
+    'REFUSED',
+    'VERSION',
+    'PEER ID',
+  ]
   for (const line of tableText(head, rows)) context.out(line)
   return 0
 }
@@ -52,4 +67,15 @@ async function mute(context: Context, peer: string | undefined, on: boolean): Pr
       : `${safeText(peer, { line: true })} is ${result.message}`,
   )
   return 0
+}
+
+/** How many, and for the two commonest reasons why. */
+function refused({ refused, refusedWhy = {} }: PeerInfo): string {
+  if (refused === 0) return '-'
+  const why = Object.entries(refusedWhy)
+    .filter(([, times]) => times > 0)
+    .sort(([, a], [, b]) => b - a)
+    .slice(0, 2)
+    .map(([reason, times]) => `${reason} ${count(times)}`)
+  return `${count(refused)}${why.length > 0 ? ` (${why.join(', ')})` : ''}`
 }
