@@ -310,6 +310,41 @@ export const COMMANDS: readonly Command[] = [
     load: async () => ({ run: (await import('./commands/simple.ts')).invite }),
   },
   {
+    name: 'share',
+    group: 'Steer',
+    changes: true,
+    summary: 'let a peer fetch a file, such as a checkpoint or an adapter',
+    details:
+      'Prints what the other node’s person gives to `waggle fetch`. Nothing is sent before they ask. Until the node stops.',
+    arguments: [{ name: 'file', summary: 'the file', required: true }],
+    options: [
+      ...REMOTE,
+      {
+        name: 'to',
+        value: 'PEER',
+        repeat: true,
+        summary: 'only to this peer, by ID or name; may be given more than once',
+      },
+    ],
+    examples: [['waggle share adapter.safetensors --to brave-otter', 'nobody else gets it']],
+    load: async () => ({ run: (await import('./commands/share.ts')).share }),
+  },
+  {
+    name: 'fetch',
+    group: 'Steer',
+    changes: true,
+    summary: 'fetch a file that a peer shares',
+    details:
+      'In chunks, each checked; a fetch that was cut off goes on where it stopped. Nothing loads the file until you name it.',
+    arguments: [
+      { name: 'source', summary: 'what `waggle share` printed there', required: true },
+      { name: 'file', summary: 'where to put it; must not exist', required: true },
+    ],
+    options: REMOTE,
+    examples: [['waggle fetch 12D3Koo.../3fa9... theirs.safetensors', 'then look at it before you use it']],
+    load: async () => ({ run: (await import('./commands/share.ts')).fetchFile }),
+  },
+  {
     name: 'set',
     group: 'Steer',
     changes: true,

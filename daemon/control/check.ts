@@ -1,4 +1,4 @@
-// Checks the bodies of requests by hand: ten small shapes need no library. Unknown fields are refused, so that a
+// Checks the bodies of requests by hand: a dozen small shapes need no library. Unknown fields are refused, so that a
 // misspelt one is noticed.
 
 import type { CommandName, Commands } from '../../protocol/api/index.ts'
@@ -15,6 +15,14 @@ const SHAPES: { [Name in CommandName]: Fields } = {
   join: { target: { ...text, required: true } },
   leave: {},
   invite: {},
+  share: {
+    path: { ...text, required: true },
+    to: {
+      what: 'a list of 1 to 64 peers',
+      ok: (v) => Array.isArray(v) && v.length > 0 && v.length <= 64 && v.every(text.ok),
+    },
+  },
+  fetch: { source: { ...text, required: true }, path: { ...text, required: true } },
   pause: {},
   resume: {},
   checkpoint: {},

@@ -6,12 +6,16 @@ import type {
   EvalRequest,
   EvalResult,
   Event,
+  FetchRequest,
+  FetchResult,
   GroupsQuery,
   GroupView,
   JoinRequest,
   JoinResult,
   Progress,
   ReconfigureResult,
+  ShareRequest,
+  ShareResult,
   Snapshot,
   StopRequest,
 } from '../../protocol/api/index.ts'
@@ -43,6 +47,10 @@ export interface NodeControl {
   join(request: JoinRequest, options?: CallOptions): Promise<JoinResult>
   /** One string with all that another node needs to join. For a private swarm its key is in it. */
   invite(): Promise<string>
+  /** Lets peers fetch a file, for as long as the node runs. */
+  share(request: ShareRequest): Promise<ShareResult>
+  /** Fetches a file that a peer shares. Only ever written to disk; to use it is for a person to decide. */
+  fetch(request: FetchRequest, options?: CallOptions): Promise<FetchResult>
   /** Leaves all peers and goes on alone. */
   leave(options?: CallOptions): Promise<void>
   pause(): Promise<void>

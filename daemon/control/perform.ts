@@ -68,6 +68,10 @@ async function call(
     }
     case 'invite':
       return { invite: await node.invite() }
+    case 'share':
+      return await node.share(body as Commands['share'][0])
+    case 'fetch':
+      return await node.fetch(body as Commands['fetch'][0], options)
     case 'leave':
       await node.leave(options)
       return done('left the swarm; training goes on alone')

@@ -44,6 +44,33 @@ export interface InviteResult {
   invite: string
 }
 
+export interface ShareRequest {
+  /** Of a file on the node's machine, absolute. It must not change while it is shared: until the node stops. */
+  path: string
+  /** Peer IDs, or names that the node shows for them: nobody else gets it. Left out: whoever knows the source. */
+  to?: string[]
+}
+
+export interface ShareResult {
+  /** Given to `waggle fetch` on another node: the peer ID, a slash, and the digest of the file's digests. */
+  source: string
+  bytes: number
+}
+
+export interface FetchRequest {
+  /** What `waggle share` printed on the other node. */
+  source: string
+  /** Where it goes on the node's machine, absolute; nothing may be there yet. Nothing ever loads it by itself. */
+  path: string
+}
+
+export interface FetchResult {
+  path: string
+  bytes: number
+  /** Bytes that an earlier try had left. */
+  resumed: number
+}
+
 export interface EvalRequest {
   /** Names of tasks; all that the node trains on if left out. */
   tasks?: string[]
@@ -123,6 +150,8 @@ export interface Commands {
   join: [JoinRequest, JoinResult]
   leave: [Record<string, never>, Done]
   invite: [Record<string, never>, InviteResult]
+  share: [ShareRequest, ShareResult]
+  fetch: [FetchRequest, FetchResult]
   pause: [Record<string, never>, Done]
   resume: [Record<string, never>, Done]
   stop: [StopRequest, Done]
@@ -136,6 +165,8 @@ export const COMMANDS = [
   'join',
   'invite',
   'leave',
+  'share',
+  'fetch',
   'pause',
   'resume',
   'stop',

@@ -107,6 +107,15 @@ export function createScriptedNode({
     async invite() {
       return 'waggle1abc'
     },
+    async share({ path }) {
+      calls.push(`share ${path}`)
+      return { source: `${OTHER}/${'ab'.repeat(32)}`, bytes: 1000 }
+    },
+    async fetch({ source, path }, { onProgress } = {}) {
+      calls.push(`fetch ${source} ${path}`)
+      onProgress?.({ message: '50 %', fraction: 0.5 })
+      return { path, bytes: 1000, resumed: 0 }
+    },
     async leave() {
       calls.push('leave')
     },
