@@ -1,12 +1,21 @@
 // A hostile process for swarm-attack.ts: connects as a bare libp2p node, opens gossipsub's protocol by hand and writes as
 // fast as it is told to, without any of our manners. Frames are signed beforehand, so that its own CPU is no limit.
-//   node --import tsx scripts/bench/swarm-attacker.ts <address> <mode> <per second> <seconds> [identities]
+//   node --import tsx scripts/bench/swarm-attacker.ts <address> <mode> <per second> <seconds> [identities] [again] [task]
+// With `again` it comes back under a new identity whenever it is cut off. The task is that of the tests if none is named.
 
 import { MAX_GOSSIP_BYTES } from '../../protocol/wire/index.ts'
 import { lengthPrefixed, signedGroup, startRawAttacker } from '../../test/swarm/attacker.ts'
 import { draft, freshIdentity } from '../../test/swarm/helpers.ts'
 
-const [address = '', mode = 'valid', rate = '10000', seconds = '5', identities = '1'] = process.argv.slice(2)
+const [
+  address = '',
+  mode = 'valid',
+  rate = '10000',
+  seconds = '5',
+  identities = '1',
+  again = '',
+  task = 'sums',
+] = process.argv.slice(2)
 const TOPIC = Buffer.from('/waggle/1/test/groups')
 
 const field = (number: number, bytes: Uint8Array) =>
@@ -20,11 +29,11 @@ const randomIds = (count: number, wire: number) =>
 /** Distinct attacks to cycle through; made before the clock starts. */
 function make(): Uint8Array[] {
   const { signer } = freshIdentity()
-  const group = (i: number) =>
-    signedGroup(
-      draft(i, { salt: `flood ${signer.publicKey[0]} ${signer.publicKey[1]} ${'x'.repeat(100)}` }),
-      signer,
-    )
+  const group = (i: number) => {
+    const salt = `flood ${signer.publicKey[0]} ${signer.publicKey[1]} ${'x'.repeat(100)}`
+    const { prompt, ...rest } = draft(i, { salt })
+    return signedGroup({ ...rest, prompt: { ...prompt, task, difficulty: 1 } }, signer)
+  }
   const some = (n: number, one: (i: number) => Uint8Array) => Array.from({ length: n }, (_, i) => one(i))
   switch (mode) {
     case 'valid':
@@ -72,9 +81,9 @@ function make(): Uint8Array[] {
   }
 }
 
-async function attack(
-  frames: Uint8Array[],
-): Promise<{ sent: number; cutAfterMs: number | undefined; refused: boolean }> {
+type Attack = { sent: number; cutAfterMs: number | undefined; refused: boolean }
+
+async function attack(frames: Uint8Array[], from = 0): Promise<Attack> {
   const { node, stream } = await startRawAttacker(address)
   const connection = node.getConnections()[0]!
   const started = performance.now()
@@ -86,7 +95,8 @@ async function attack(
   while (cut === undefined && performance.now() - started < Number(seconds) * 1000) {
     const due = ((performance.now() - started) / 1000) * Number(rate)
     try {
-      for (; sent < due && stream.status === 'open'; sent++) stream.send(frames[sent % frames.length]!)
+      for (; sent < due && stream.status === 'open'; sent++)
+        stream.send(frames[(from + sent) % frames.length]!)
     } catch {
       // The other side is gone.
     }
@@ -104,7 +114,12 @@ const frames = Array.from({ length: Number(identities) }, make)
 // What signing costs is the attacker's own affair; it begins when it is told to.
 process.send?.('ready')
 await new Promise((resolve) => (process.send ? process.once('message', resolve) : resolve(undefined)))
-const results = await Promise.all(frames.map(attack))
+const ends = performance.now() + Number(seconds) * 1000
+const results: Attack[] = []
+do {
+  const from = results.reduce((sum, { sent }) => sum + sent, 0)
+  results.push(...(await Promise.all(frames.map((some) => attack(some, from)))))
+} while (again && performance.now() < ends)
 process.send?.({
   sent: results.reduce((sum, { sent }) => sum + sent, 0),
   cutAfterMs: results.every((one) => one.cutAfterMs !== undefined)
