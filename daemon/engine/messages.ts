@@ -45,6 +45,13 @@ export interface WorkerReply {
   id: number
   /** The call goes on. */
   drawn?: DrawnToken
+  /** To be told to a person; no answer to a call. */
+  notice?: string
   value?: unknown
-  error?: { code: ErrorCode; message: string; hint: string | undefined }
+  error?: {
+    code: ErrorCode
+    message: string
+    hint: string | undefined
+    data: Record<string, unknown> | undefined
+  }
 }

@@ -5,6 +5,7 @@ import { decide } from './devices/decide.ts'
 import { DEVICES, type Device } from './devices/device.ts'
 import { thisMachine } from './devices/machine.ts'
 import { probe } from './devices/probe.ts'
+import { createSteadyEngine } from './devices/steady.ts'
 import type { Engine } from './engine.ts'
 
 export interface EngineChoice {
@@ -24,16 +25,18 @@ export interface EngineChoice {
 export async function createEngines(
   { kind, device, threads, microBatchTokens }: EngineChoice,
   count: number,
+  { onNotice }: { onNotice?: (message: string) => void } = {},
 ): Promise<Engine[]> {
   switch (kind) {
     case 'onnx': {
       const { createOnnxEngines } = await import('./onnx/index.ts')
       const choice = await decide({ wanted: deviceOf(device), machine: thisMachine() }, { probe })
-      return createOnnxEngines(
-        count,
-        { threads, provider: choice.device, ...(microBatchTokens ? { microBatchTokens } : {}) },
-        choice.reason,
-      )
+      const { device: provider, reason } = choice
+      const options = { threads, ...(microBatchTokens ? { microBatchTokens } : {}) }
+      const engines = createOnnxEngines(count, { ...options, provider }, { reason, onNotice })
+      if (provider === 'cpu') return engines
+      const spare = (why: string): Engine => createOnnxEngines(1, options, { reason: why, onNotice })[0]!
+      return engines.map((engine) => createSteadyEngine({ engine, spare, onNotice }))
     }
     case 'tfjs': {
       // It takes the fastest of its backends that is installed.

@@ -1,16 +1,16 @@
-// An engine as the daemon's thread sees it: a proxy to another thread, in which `worker.ts` serves a core. As a rule
+// An engine as the daemon's thread sees it: a proxy to another thread or process, where `worker.ts` serves a core. As a rule
 // each engine has a thread of its own; where a library loads into one thread only, several engines share that.
 
-import { MessageChannel, Worker } from 'node:worker_threads'
 import { WaggleError } from '../../protocol/errors.ts'
 import type { DrawnToken, Engine, EngineInfo } from './engine.ts'
+import { type HostOptions, openProcess, openThread } from './host.ts'
 import type { StartReport, WorkerCall, WorkerReply } from './messages.ts'
 
-export interface EngineThreadOptions {
-  /** The engine's `worker` module, without extension: sources run as .ts, the published build as .js. */
-  worker: URL
-  /** Given to the core; plain data. */
-  options: object
+export interface EngineThreadOptions extends HostOptions {
+  /** In a process of its own instead. */
+  isProcess?: boolean
+  /** What a person should know, such as that memory was short. */
+  onNotice?: ((message: string) => void) | undefined
 }
 
 export interface EngineThread {
@@ -28,14 +28,11 @@ type CallBody = WorkerCall extends infer Call
 
 type OnToken = (drawn: DrawnToken) => void
 
-export function createEngineThread({ worker: module, options }: EngineThreadOptions): EngineThread {
-  const aborts = new MessageChannel()
-  const extension = import.meta.url.endsWith('.ts') ? 'ts' : 'js'
-  const worker = new Worker(new URL(`${module.href}.${extension}`), {
-    name: 'waggle-engine',
-    workerData: { options, aborts: aborts.port2 },
-    transferList: [aborts.port2],
-  })
+export function createEngineThread({
+  isProcess = false,
+  onNotice,
+  ...where
+}: EngineThreadOptions): EngineThread {
   const pending = new Map<
     number,
     { resolve(value: unknown): void; reject(error: Error): void; onToken?: OnToken | undefined }
@@ -50,7 +47,11 @@ export function createEngineThread({ worker: module, options }: EngineThreadOpti
     for (const { reject } of pending.values()) reject(dead)
     pending.clear()
   }
-  worker.on('message', ({ id, drawn, value, error }: WorkerReply) => {
+  const onReply = ({ id, drawn, notice, value, error }: WorkerReply): void => {
+    if (notice !== undefined) {
+      onNotice?.(notice)
+      return
+    }
     const call = pending.get(id)
     if (drawn) {
       call?.onToken?.(drawn)
@@ -58,41 +59,41 @@ export function createEngineThread({ worker: module, options }: EngineThreadOpti
     }
     pending.delete(id)
     if (!call) return
-    if (error)
+    if (error) {
+      const { code, message, hint, data } = error
       call.reject(
-        new WaggleError(error.code, error.message, error.hint === undefined ? {} : { hint: error.hint }),
+        new WaggleError(code, message, {
+          ...(hint === undefined ? {} : { hint }),
+          ...(data === undefined ? {} : { data }),
+        }),
       )
-    else call.resolve(value)
-  })
-  worker.on('error', (cause) =>
-    fail(new WaggleError('E_ENGINE', `the engine's thread failed: ${String(cause)}`, { cause })),
-  )
-  worker.on('exit', () => fail(closed()))
-  // A daemon that has nothing else to do may exit; while a call runs, the worker keeps it alive.
-  worker.unref()
-  aborts.port1.unref()
+    } else call.resolve(value)
+  }
+  const onEnd = (reason: string | undefined): void =>
+    // What was in it is lost: that is trouble with the device, whatever the reason.
+    fail(
+      reason === undefined ? closed() : new WaggleError('E_ENGINE', reason, { data: { trouble: 'device' } }),
+    )
+  const host = (isProcess ? openProcess : openThread)(where, { onReply, onEnd })
 
   const call = <T>(engine: number, body: CallBody, signal?: AbortSignal, onToken?: OnToken): Promise<T> => {
     if (dead) return Promise.reject(dead)
     const id = ++lastId
     const abort = (): void => {
-      aborts.port1.postMessage(id)
+      host.abort(id)
     }
     return new Promise<unknown>((resolve, reject) => {
       pending.set(id, { resolve, reject, onToken })
-      worker.ref()
+      host.hold(true)
       if (signal?.aborted) abort()
       signal?.addEventListener('abort', abort, { once: true })
-      worker.postMessage({ id, engine, ...body } as WorkerCall)
+      host.post({ id, engine, ...body } as WorkerCall)
     }).finally(() => {
       signal?.removeEventListener('abort', abort)
-      if (pending.size === 0) worker.unref()
+      if (pending.size === 0) host.hold(false)
     }) as Promise<T>
   }
-  const stop = async (): Promise<void> => {
-    aborts.port1.close()
-    await worker.terminate()
-  }
+  const stop = (): Promise<void> => host.stop()
 
   return {
     async start() {

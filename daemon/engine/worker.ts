@@ -1,23 +1,32 @@
-// An engine's thread: serves one call after another. Aborts arrive on a port of their own that a running call polls,
-// since it keeps the thread's event loop busy. Each kind of engine's own `worker.ts` says which cores are served.
+// An engine's thread or process: serves one call of an engine after another. Each kind of engine's own `worker.ts` says
+// which cores are served.
 
-import { parentPort, receiveMessageOnPort, workerData } from 'node:worker_threads'
 import { WaggleError } from '../../protocol/errors.ts'
 import type { Core } from './core.ts'
 import type { DrawnToken } from './engine.ts'
-import type { StartReport, WorkerCall, WorkerInput, WorkerReply } from './messages.ts'
+import { openLine } from './line.ts'
+import type { StartReport, WorkerCall } from './messages.ts'
 
 export interface Started {
   createCore(): Core
   /** Only where the thread finds out itself what it runs on. */
   report?: StartReport
+  /** Calls of several engines take turns within a call, so that none waits for the others' to end. */
+  interleaves?: boolean
+}
+
+export interface Surroundings {
+  /** Tells the node something that a person should know. */
+  notify(message: string): void
 }
 
 /** A start that fails is reported to every call. */
-export function serveCore<Options>(start: (options: Options) => Started | Promise<Started>): void {
-  const { options, aborts } = workerData as WorkerInput<Options>
-  const port = parentPort!
-  const started = Promise.resolve().then(() => start(options))
+export function serveCore<Options>(
+  start: (options: Options, surroundings: Surroundings) => Started | Promise<Started>,
+): void {
+  const line = openLine<Options>()
+  const notify = (notice: string): void => line.send({ id: 0, notice })
+  const started = Promise.resolve().then(() => start(line.options, { notify }))
 
   const cores = new Map<number, Core>()
   const coreOf = (engine: number, createCore: () => Core): Core => {
@@ -28,9 +37,7 @@ export function serveCore<Options>(start: (options: Options) => Started | Promis
 
   const aborted = new Set<number>()
   const isAborted = (id: number): boolean => {
-    for (let next = receiveMessageOnPort(aborts); next; next = receiveMessageOnPort(aborts)) {
-      aborted.add(next.message as number)
-    }
+    for (const next of line.newAborts()) aborted.add(next)
     return aborted.has(id)
   }
 
@@ -44,29 +51,37 @@ export function serveCore<Options>(start: (options: Options) => Started | Promis
               coreOf(call.engine, createCore),
               call,
               () => isAborted(call.id),
-              (drawn) => port.postMessage({ id: call.id, drawn } satisfies WorkerReply),
+              (drawn) => line.send({ id: call.id, drawn }),
             )
       if (call.method === 'close') cores.delete(call.engine)
-      port.postMessage({ id: call.id, value } satisfies WorkerReply, buffersOf(value))
+      line.send({ id: call.id, value }, buffersOf(value))
     } catch (error) {
       const known = error instanceof WaggleError
-      port.postMessage({
+      line.send({
         id: call.id,
         error: {
           code: known ? error.code : 'E_ENGINE',
           message: error instanceof Error ? error.message : String(error),
           hint: known ? error.hint : undefined,
+          data: known ? error.data : undefined,
         },
-      } satisfies WorkerReply)
+      })
     }
   }
 
-  let queue: Promise<void> = started.then(
-    () => undefined,
-    () => undefined,
+  const queues = new Map<number, Promise<void>>()
+  const begun = started.then(
+    ({ interleaves = false }) => interleaves,
+    () => false,
   )
-  port.on('message', (call: WorkerCall) => {
-    queue = queue.then(() => serve(call))
+  line.listen((call) => {
+    void begun.then((interleaves) => {
+      const queue = interleaves ? call.engine : 0
+      queues.set(
+        queue,
+        (queues.get(queue) ?? Promise.resolve()).then(() => serve(call)),
+      )
+    })
   })
 }
 

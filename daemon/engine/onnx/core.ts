@@ -11,9 +11,10 @@ import { generate } from './generate.ts'
 import { createHostCache } from './host-cache.ts'
 import { createMixture, hostAlgebra, type Mixture } from './mixture.ts'
 import type { Provider } from './provider.ts'
+import { DEFAULT_SLOTS, type Room } from './room.ts'
 import { createRuntime, type Runtime } from './runtime.ts'
 import { score } from './score.ts'
-import { type Trainable, trainStep } from './step.ts'
+import { type StepParts, type Trainable, trainStep } from './step.ts'
 
 export type { Core }
 
@@ -22,7 +23,11 @@ export interface CoreOptions {
   provider?: Provider
   /** Tokens, padding included, in a micro-batch: small enough for activations to stay in the processor's cache. */
   microBatchTokens?: number
+  /** Layers are computed again for the backward pass: less memory, about a third more work. */
+  checkpointing?: boolean
   maxSessions?: number
+  /** Instead of `microBatchTokens`: what may become less while it runs (`room.ts`). */
+  room?: Room
   /** Monotonic milliseconds, for the reports. */
   now: () => number
 }
@@ -35,12 +40,22 @@ export function createCore({
   threads,
   provider = 'cpu',
   microBatchTokens = 2048,
+  checkpointing = false,
   maxSessions = 48,
+  room = { microBatchTokens, slots: DEFAULT_SLOTS },
   now,
 }: CoreOptions): Core {
   const runtime: Runtime = createRuntime({ threads, maxSessions, provider })
   let state: State | undefined
   let mixture: Mixture | undefined
+  const parts: StepParts = {
+    runtime,
+    checkpointing,
+    now,
+    get microBatchTokens() {
+      return room.microBatchTokens
+    },
+  }
 
   const opened = (): State => {
     if (!state) throw new WaggleError('E_ENGINE', 'the engine holds no model yet')
@@ -92,19 +107,19 @@ export function createCore({
 
     async score(request) {
       const { spec, parameters } = opened()
-      return score(request, { spec, parameters }, { runtime, microBatchTokens })
+      return score(request, { spec, parameters }, parts)
     },
 
     async train(request) {
       const current = trainable()
-      const report = await trainStep(request, current, { runtime, microBatchTokens, now })
+      const report = await trainStep(request, current, parts)
       if (report.applied) current.steps += 1
       return report
     },
 
     async gradient(request) {
       const current = trainable()
-      mixture ??= createMixture(hostAlgebra(current, { runtime, microBatchTokens, now }), { now })
+      mixture ??= createMixture(hostAlgebra(current, parts), { now })
       return mixture.gradient(request)
     },
 

@@ -5,9 +5,9 @@ import type { DecoderSpec } from '../decoder.ts'
 import type { GenerateRequest, Sample } from '../engine.ts'
 import { checkPrompts } from '../inputs.ts'
 import type { Sequence, Writer } from '../writer.ts'
+import { DEFAULT_SLOTS } from './room.ts'
 import type { ReadPrompt, SequenceCache } from './sequence-cache.ts'
 
-const DEFAULT_SLOTS = 64
 /** Prompts read in one prefill. */
 const PREFILL_BATCH = 16
 

@@ -29,6 +29,8 @@ export interface Trainable {
 export interface StepParts {
   runtime: Runtime
   microBatchTokens: number
+  /** Layers are computed again for the backward pass: less memory, about a third more work. */
+  checkpointing?: boolean | undefined
   now: () => number
 }
 
@@ -73,7 +75,7 @@ export async function gradientInto(
   gradient: GradientPlace,
   request: GradientRequest,
   { spec, parameters }: { spec: DecoderSpec; parameters: Feeds },
-  { runtime, microBatchTokens, now }: StepParts,
+  { runtime, microBatchTokens, checkpointing = false, now }: StepParts,
 ): Promise<Omit<TrainReport, 'applied'>> {
   const { sequences, objective, temperature, denominator } = request
   const started = now()
@@ -82,7 +84,6 @@ export async function gradientInto(
   if (batches.length === 0) throw new WaggleError('E_ENGINE', 'a training batch has no sequences')
   const columns = [...new Set(['mask', ...sequences.flatMap(({ columns }) => Object.keys(columns))])].sort()
   const accumulate = batches.length > 1
-  const checkpointing = false
   const key = `gradient ${accumulate} ${checkpointing} ${JSON.stringify(objective)} ${columns}`
   const into = prefixed('gradient', gradient.views)
   const common = {

@@ -1,18 +1,26 @@
-// The ONNX engine's thread.
+// The ONNX engine's thread or process.
 
 import { serveCore } from '../worker.ts'
 import { createCore } from './core.ts'
 import type { OnnxEngineOptions } from './index.ts'
 import { PROVIDERS } from './provider.ts'
 import { createResidentCore } from './resident/core.ts'
+import { DEFAULT_SLOTS, type Room, withinRoom } from './room.ts'
 
-serveCore<OnnxEngineOptions>((options) => {
+/** Small enough on the CPU for activations to stay in its cache; a device is better used by more at once. */
+const MICRO_BATCH_TOKENS = { host: 2048, device: 8192 }
+
+serveCore<OnnxEngineOptions>((options, { notify }) => {
   const { provider = 'cpu', isResident = PROVIDERS[provider].heldIn !== 'cpu' } = options
   const now = (): number => performance.now()
   return {
-    createCore: () =>
-      isResident
-        ? createResidentCore({ ...options, provider, now })
-        : createCore({ ...options, provider, now }),
+    // A run on a device leaves the thread only when it is done, so that turns are as long as a run.
+    interleaves: true,
+    createCore() {
+      const { microBatchTokens = MICRO_BATCH_TOKENS[provider === 'cpu' ? 'host' : 'device'] } = options
+      const room: Room = { microBatchTokens, slots: DEFAULT_SLOTS }
+      const make = isResident ? createResidentCore : createCore
+      return withinRoom(make({ ...options, provider, room, now }), room, { notify })
+    },
   }
 })

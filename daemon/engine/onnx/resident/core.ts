@@ -12,6 +12,7 @@ import { generate } from '../generate.ts'
 import { type Algebra, createMixture, type Mixture } from '../mixture.ts'
 import type { AdamWOptions } from '../optimizer.ts'
 import type { Provider } from '../provider.ts'
+import { DEFAULT_SLOTS, type Room } from '../room.ts'
 import { createRuntime, type Held, type Runtime } from '../runtime.ts'
 import { score } from '../score.ts'
 import { firstNonFinite, type GradientPlace, gradientInto } from '../step.ts'
@@ -24,7 +25,11 @@ export interface ResidentCoreOptions {
   threads: number
   /** Tokens, padding included, in a micro-batch. */
   microBatchTokens?: number
+  /** Layers are computed again for the backward pass: less memory, about a third more work. */
+  checkpointing?: boolean
   maxSessions?: number
+  /** Instead of `microBatchTokens`: what may become less while it runs (`room.ts`). */
+  room?: Room
   /** Monotonic milliseconds, for the reports. */
   now: () => number
 }
@@ -45,6 +50,8 @@ interface State {
   first: Places
   second: Places
   steps: number
+  /** An update broke off half way: these weights are nobody's. */
+  isSpoilt?: boolean
   labels: Labels
 }
 
@@ -52,7 +59,9 @@ export function createResidentCore({
   provider,
   threads,
   microBatchTokens = 8192,
+  checkpointing = false,
   maxSessions = 48,
+  room = { microBatchTokens, slots: DEFAULT_SLOTS },
   now,
 }: ResidentCoreOptions): ResidentCore {
   const runtime: Runtime = createRuntime({ threads, maxSessions, provider })
@@ -63,6 +72,8 @@ export function createResidentCore({
 
   const opened = (): State => {
     if (!state) throw new WaggleError('E_ENGINE', 'the engine holds no model yet')
+    if (state.isSpoilt)
+      throw new WaggleError('E_ENGINE', 'an update broke off half way', { data: { trouble: 'device' } })
     return state
   }
   const close = (): void => {
@@ -86,11 +97,21 @@ export function createResidentCore({
       placeOf(current),
       request,
       { spec: current.spec, parameters: parametersOf(current) },
-      { runtime, microBatchTokens, now },
+      { runtime, microBatchTokens: room.microBatchTokens, checkpointing, now },
     )
-  const apply = (options: AdamWOptions, step: number, norm: number, current: State): Promise<void> => {
+  const apply = async (options: AdamWOptions, step: number, norm: number, current: State): Promise<void> => {
     const { weights, gradient, first, second, parts } = current
-    return applyAdamW(options, step, norm, { weight: weights, gradient, first, second }, parts, runtime)
+    const tensors = { weight: weights, gradient, first, second }
+    try {
+      await applyAdamW(options, step, norm, tensors, parts, runtime)
+    } catch (error) {
+      // Some tensors may have moved and others not: no smaller portion mends that.
+      current.isSpoilt = true
+      throw new WaggleError('E_ENGINE', `an update broke off: ${(error as Error).message}`, {
+        cause: error,
+        data: { trouble: 'device' },
+      })
+    }
   }
   const algebraOf = (current: State): Algebra<Places> => {
     const { shapes, parts, gradient, second } = current
@@ -164,7 +185,7 @@ export function createResidentCore({
     async score(request) {
       const current = opened()
       const model = { spec: current.spec, parameters: parametersOf(current) }
-      return score(request, model, { runtime, microBatchTokens })
+      return score(request, model, { runtime, microBatchTokens: room.microBatchTokens })
     },
 
     async train(request) {

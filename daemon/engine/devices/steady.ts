@@ -1,0 +1,148 @@
+// An engine on a device that may fail: the CPU goes on in its place, from the last good step, and the node is told.
+//
+// What the step before left is asked of the failing device first; one that has gone cannot answer, so weights are
+// remembered whenever they pass by here, as they do after each update, and moments every so many steps.
+
+import { WaggleError } from '../../../protocol/errors.ts'
+import type { Weights } from '../decoder.ts'
+import type { Engine, OpenRequest, OptimizerState } from '../engine.ts'
+import { troubleOf } from '../onnx/failure.ts'
+
+export interface SteadyOptions {
+  engine: Engine
+  /** Makes the engine that takes over; told why. */
+  spare: (why: string) => Engine
+  onNotice?: ((message: string) => void) | undefined
+  /** Steps after which the moments are copied to the host. */
+  rememberEvery?: number
+  /** How long a failing device may take to hand over what it has. */
+  handOverMs?: number
+}
+
+export function createSteadyEngine({
+  engine: first,
+  spare,
+  onNotice,
+  rememberEvery = 20,
+  handOverMs = 20_000,
+}: SteadyOptions): Engine {
+  let engine = first
+  let model: OpenRequest | undefined
+  /** Optimizer steps since `open`, and of them those that the moments here have seen. */
+  let steps = 0
+  let remembered = 0
+  let replacing: Promise<void> | undefined
+
+  const remember = (weights: Weights, optimizer?: OptimizerState): void => {
+    if (!model) return
+    // A frozen base comes with `open` alone.
+    model = {
+      ...model,
+      weights: { ...model.weights, ...weights },
+      ...(optimizer ? { optimizer } : {}),
+    }
+    if (optimizer) remembered = steps
+  }
+
+  const replace = async (cause: unknown): Promise<void> => {
+    const failed = engine
+    const { device } = failed.info
+    const reason = cause instanceof Error ? cause.message : String(cause)
+    let handedOver = false
+    await within(handOverMs, async () => {
+      const weights = await failed.weights()
+      remember(weights, steps > 0 ? await failed.optimizer() : undefined)
+      handedOver = true
+    })
+    const lost = handedOver ? 0 : steps - remembered
+    const next = spare(`${device} failed: ${reason}`)
+    if (model) await next.open(model)
+    engine = next
+    onNotice?.(
+      `${device} failed, the CPU goes on${lost > 0 ? `; the optimizer's moments are those of ${lost} steps ago` : ''}: ${reason}`,
+    )
+    // Not waited for: what is broken may never answer.
+    failed.close().catch(() => {})
+  }
+
+  const steady = async <T>(call: (engine: Engine) => Promise<T>): Promise<T> => {
+    await replacing
+    const used = engine
+    try {
+      return await call(used)
+    } catch (error) {
+      if (troubleOf(error) === undefined) throw error
+      if (used === engine && used !== first) throw error
+      if (used === engine) {
+        replacing ??= replace(error).finally(() => {
+          replacing = undefined
+        })
+        await replacing
+      }
+      return call(engine)
+    }
+  }
+  const stepped = async (): Promise<void> => {
+    steps += 1
+    if (engine === first && steps - remembered >= rememberEvery) {
+      // A device that fails here fails the next call, too.
+      await Promise.all([engine.weights(), engine.optimizer()]).then(
+        ([weights, optimizer]) => remember(weights, optimizer),
+        () => {},
+      )
+    }
+  }
+
+  return {
+    get info() {
+      return engine.info
+    },
+    async open(request) {
+      model = request
+      steps = 0
+      remembered = 0
+      await steady((engine) => engine.open(request))
+    },
+    generate: (request, options) => steady((engine) => engine.generate(request, options)),
+    score: (request) => steady((engine) => engine.score(request)),
+    async train(request) {
+      const report = await steady((engine) => engine.train(request))
+      if (report.applied) await stepped()
+      return report
+    },
+    gradient: (request) => steady((engine) => engine.gradient(request)),
+    keep: (request) => steady((engine) => engine.keep(request)),
+    async descend(request) {
+      const before = engine
+      const report = await steady((engine) => {
+        // Sums of gradients are not handed over: this step is lost, and the next one begins with its own.
+        if (engine !== before) throw new WaggleError('E_ENGINE', 'the device failed within a step')
+        return engine.descend(request)
+      })
+      if (report.applied) await stepped()
+      return report
+    },
+    async weights() {
+      const weights = await steady((engine) => engine.weights())
+      if (engine === first) remember(weights)
+      return weights
+    },
+    async setWeights(weights, version) {
+      await steady((engine) => engine.setWeights(weights, version))
+      remember(weights)
+      if (model && version !== undefined) model = { ...model, version }
+    },
+    optimizer: () => steady((engine) => engine.optimizer()),
+    close: () => engine.close(),
+  }
+}
+
+/** Tries for so long; whether it came to an end is the caller's to see. */
+async function within(ms: number, run: () => Promise<void>): Promise<void> {
+  let timer: NodeJS.Timeout | undefined
+  const deadline = new Promise<void>((resolve) => {
+    timer = setTimeout(resolve, ms)
+  })
+  await Promise.race([run().catch(() => {}), deadline])
+  clearTimeout(timer)
+}

@@ -1,0 +1,101 @@
+// Where an engine's code runs, as the daemon's thread sees it: another thread, or for devices another process, since a
+// driver that crashes takes its process along.
+
+import { type ChildProcess, fork } from 'node:child_process'
+import { fileURLToPath } from 'node:url'
+import { MessageChannel, Worker } from 'node:worker_threads'
+import { joining, sendInPieces } from './ipc.ts'
+import type { WorkerCall, WorkerReply } from './messages.ts'
+
+export interface Host {
+  post(call: WorkerCall): void
+  /** A running call that is to end early. */
+  abort(id: number): void
+  /** Keeps this process alive, or no longer does. */
+  hold(isHeld: boolean): void
+  stop(): Promise<void>
+}
+
+export interface HostOptions {
+  /** The engine's `worker` module, without extension: sources run as .ts, the published build as .js. */
+  worker: URL
+  /** Given to the core; plain data. */
+  options: object
+}
+
+export interface HostEvents {
+  onReply(reply: WorkerReply): void
+  /** It has ended; with a reason where nobody asked it to. */
+  onEnd(reason: string | undefined): void
+}
+
+const withExtension = (module: URL): URL =>
+  new URL(`${module.href}.${import.meta.url.endsWith('.ts') ? 'ts' : 'js'}`)
+
+export function openThread({ worker: module, options }: HostOptions, { onReply, onEnd }: HostEvents): Host {
+  const aborts = new MessageChannel()
+  const worker = new Worker(withExtension(module), {
+    name: 'waggle-engine',
+    workerData: { options, aborts: aborts.port2 },
+    transferList: [aborts.port2],
+  })
+  worker.on('message', onReply)
+  worker.on('error', (cause) => onEnd(`the engine's thread failed: ${String(cause)}`))
+  worker.on('exit', () => onEnd(undefined))
+  // A daemon that has nothing else to do may exit; while a call runs, the worker keeps it alive.
+  worker.unref()
+  aborts.port1.unref()
+  return {
+    post: (call) => worker.postMessage(call),
+    abort: (id) => aborts.port1.postMessage(id),
+    hold: (isHeld) => (isHeld ? worker.ref() : worker.unref()),
+    async stop() {
+      aborts.port1.close()
+      await worker.terminate()
+    },
+  }
+}
+
+export function openProcess({ worker: module, options }: HostOptions, { onReply, onEnd }: HostEvents): Host {
+  const child: ChildProcess = fork(fileURLToPath(withExtension(module)), [JSON.stringify(options)], {
+    serialization: 'advanced',
+    stdio: ['ignore', 'ignore', 'pipe', 'ipc'],
+  })
+  let isStopping = false
+  let said = ''
+  child.stderr!.on('data', (piece: Buffer) => {
+    said = (said + piece.toString()).slice(-2000)
+  })
+  child.on('message', joining(onReply))
+  child.on('error', (cause) => onEnd(`the engine's process failed: ${cause.message}`))
+  child.on('exit', (code, signal) => {
+    const last = said.trim().split('\n').at(-1) ?? ''
+    onEnd(
+      isStopping
+        ? undefined
+        : `the engine's process ended with ${signal ?? `status ${code}`}${last ? `: ${last.slice(0, 200)}` : ''}`,
+    )
+  })
+  const hold = (isHeld: boolean): void => {
+    for (const part of [child, child.channel, child.stderr as unknown as { ref(): void; unref(): void }])
+      if (isHeld) part?.ref()
+      else part?.unref()
+  }
+  hold(false)
+  /** A process that is gone says so by its exit; what could not be sent matters no more. */
+  const send = (message: unknown): void => {
+    if (child.connected) child.send(message as object, () => {})
+  }
+  return {
+    post: (call) => sendInPieces(call, send),
+    abort: (id) => send({ abort: id }),
+    hold,
+    async stop() {
+      isStopping = true
+      if (child.exitCode !== null || child.signalCode !== null) return
+      const ended = new Promise<void>((resolve) => child.once('exit', () => resolve()))
+      child.kill('SIGKILL')
+      await ended
+    },
+  }
+}

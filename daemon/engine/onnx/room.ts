@@ -1,0 +1,64 @@
+// Memory that runs out costs smaller portions, not the call: micro-batches of half as many tokens, or half as many
+// sequences side by side, which is remembered. Both change nothing about the results but the order of sums.
+
+import type { Core } from '../core.ts'
+import { troubleOf } from './failure.ts'
+
+/** What is computed at once; shared with the core that it is for. */
+export interface Room {
+  /** Tokens of a micro-batch, padding included. */
+  microBatchTokens: number
+  /** Most sequences that are decoded side by side. */
+  slots: number
+}
+
+export const DEFAULT_SLOTS = 64
+
+/** Less than this is not worth a try. */
+const LEAST: Room = { microBatchTokens: 32, slots: 4 }
+
+export function withinRoom<Wrapped extends Core>(
+  core: Wrapped,
+  room: Room,
+  { notify }: { notify: (message: string) => void },
+): Wrapped {
+  const portioned = async <T>(what: keyof Room, name: string, run: () => Promise<T>): Promise<T> => {
+    for (;;) {
+      try {
+        return await run()
+      } catch (error) {
+        if (troubleOf(error) !== 'memory' || room[what] <= LEAST[what]) throw error
+        room[what] = Math.max(LEAST[what], Math.floor(room[what] / 2))
+        notify(`out of memory: from now on ${name} of ${room[what]}`)
+      }
+    }
+  }
+  const inMicroBatches = <T>(run: () => Promise<T>): Promise<T> =>
+    portioned('microBatchTokens', 'micro-batches with tokens', run)
+  return {
+    ...core,
+    train: (request) => inMicroBatches(() => core.train(request)),
+    gradient: (request) => inMicroBatches(() => core.gradient(request)),
+    score: (request) => inMicroBatches(() => core.score(request)),
+    generate(request, isAborted, onToken) {
+      // A sequence that is written again has the same tokens; they are told once.
+      const told = new Map<number, number>()
+      return portioned('slots', 'sequences side by side, at most', () => {
+        const drawn = new Map<number, number>()
+        const slots = Math.min(request.slots ?? room.slots, room.slots)
+        return core.generate(
+          { ...request, slots },
+          isAborted,
+          onToken &&
+            ((token) => {
+              const count = (drawn.get(token.sample) ?? 0) + 1
+              drawn.set(token.sample, count)
+              if (count <= (told.get(token.sample) ?? 0)) return
+              told.set(token.sample, count)
+              onToken(token)
+            }),
+        )
+      })
+    },
+  }
+}
