@@ -14,7 +14,7 @@ import { boundedOutput } from './bounded-output.ts'
 import type { Context } from './context.ts'
 import { isInvite } from './join-target.ts'
 import { contextConfig } from './load-config.ts'
-import { createNarrator } from './narrator.ts'
+import { createNarrator, logFormat } from './narrator.ts'
 
 const SIGNAL_NUMBER: Partial<Record<NodeJS.Signals, number>> = { SIGINT: 2, SIGTERM: 15 }
 
@@ -35,6 +35,7 @@ export async function runForeground(
   const { paths } = context
   const { config, originOf } = contextConfig(context)
   if (relay) placeRelay(config, originOf)
+  logFormat(context)
   await refuseSecond(context)
 
   const starting = new AbortController()

@@ -56,7 +56,8 @@ export function createNarrator(
   }
 }
 
-function logFormat({ options, io }: Context): 'text' | 'json' {
+/** As asked for, or what fits the output. Throws E_USAGE. */
+export function logFormat({ options, io }: Context): 'text' | 'json' {
   const asked = options['log-format']
   if (asked === undefined) return io.stderr.isTTY ? 'text' : 'json'
   if (asked === 'text' || asked === 'json') return asked

@@ -1,0 +1,200 @@
+// Every command, by the table: its JSON as a shape, against a real daemon, and what it says when something is wrong.
+// (Help is in usage.test.ts.) A command that is added without a line here fails the first test.
+
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { takesOption } from '../../daemon/cli/context.ts'
+import { COMMANDS } from '../../daemon/cli/table.ts'
+import { type Daemon, killAll, startDaemon } from '../e2e/daemon.ts'
+import { freshHome, waggle } from './run-cli.ts'
+
+interface Line {
+  /** Words after the name, for JSON from a running node; or why there is none. */
+  json: readonly string[] | string
+  /** Words that are wrong in a way of this command's own; the usual ways are tried for all. */
+  wrong?: ReadonlyArray<readonly string[]>
+  /** Words that it needs, for trying it with something else wrong. */
+  needs?: readonly string[]
+}
+
+const STRANGER = '12D3KooWPjceQrSwdWXPyLLeABRXmuqt69Rg3sBYbU1Nft9HyQ6X'
+
+const LINES: Record<string, Line> = {
+  up: {
+    json: 'does not end; its JSON is the event stream',
+    wrong: [
+      ['--log-format', 'xml'],
+      ['--preset', 'tny'],
+    ],
+  },
+  join: {
+    json: 'needs a second node; test/e2e/together.test.ts',
+    needs: [STRANGER],
+    wrong: [[], ['somebody']],
+  },
+  relay: { json: 'does not end; its JSON is the event stream' },
+  stop: { json: ['--no-checkpoint'] },
+  restart: { json: 'starts another process; test/e2e', wrong: [['--set', 'x']] },
+  status: { json: [] },
+  top: { json: 'is a screen', wrong: [[], ['--interval', '10'], ['--replay', '/nonexistent']] },
+  peers: { json: [], wrong: [['list', 'a', 'b'], ['mute'], ['mute', 'nobody'], ['mut', 'x']] },
+  rollouts: { json: ['-n', '1'], wrong: [['-n', '0']] },
+  plugins: { json: [] },
+  logs: {
+    json: ['-n', '1'],
+    wrong: [
+      ['--level', 'wran'],
+      ['-n', 'x'],
+    ],
+  },
+  events: { json: ['--no-follow', '--type', 'state'], wrong: [['--since', 'x']] },
+  eval: {
+    json: ['--prompts', '1', '--task', 'base_conversion'],
+    wrong: [
+      ['--prompts', '0'],
+      ['--task', 'nope'],
+    ],
+  },
+  pause: { json: [] },
+  resume: { json: [] },
+  checkpoint: { json: [] },
+  invite: { json: [] },
+  share: { json: ['package.json'], needs: ['package.json'], wrong: [[], ['/nonexistent/file']] },
+  fetch: {
+    json: 'needs a second node; test/control/file-sharing.test.ts',
+    needs: ['x', 'y'],
+    wrong: [[], ['x', 'y']],
+  },
+  set: {
+    json: ['training.learning_rate=2e-4'],
+    needs: ['a=1'],
+    wrong: [[], ['x'], ['training.lerning_rate=1'], ['swarm.mdns=true'], ['training.learning_rate=-1']],
+  },
+  reload: { json: [] },
+  leave: { json: [] },
+  score: { json: ['base_conversion'], wrong: [['base_conversoin'], ['base_conversion', '--seed', 'x']] },
+  generate: {
+    json: ['1 + 1 =', '--max-tokens', '2'],
+    needs: ['x'],
+    wrong: [[], ['x', '--temperature', 'hot']],
+  },
+  chat: { json: 'is a talk', wrong: [['--max-tokens', 'x']] },
+  export: {
+    json: 'writes CSV, JSON lines or files',
+    needs: ['run'],
+    wrong: [[], ['rnu'], ['run', '--format', 'xml']],
+  },
+  model: { json: ['list'], needs: ['list'], wrong: [[], ['pul']] },
+  init: { json: ['--force'], wrong: [['--preset', 'tinny']] },
+  config: {
+    json: ['show', '--origin'],
+    wrong: [['chek'], ['show', '--set', 'x'], ['check', '--set', 'x=1']],
+  },
+  doctor: { json: ['--no-swarm'] },
+  env: { json: [] },
+  completion: { json: 'writes a script', needs: ['bash'], wrong: [[], ['bsh']] },
+  help: { json: ['exit'], wrong: [['stauts'], ['E_PERR']] },
+  version: { json: [] },
+}
+
+test('every command has its line here, and every line is a command', () => {
+  expect(Object.keys(LINES).sort()).toEqual(COMMANDS.map(({ name }) => name).sort())
+})
+
+let daemon: Daemon
+beforeAll(async () => {
+  daemon = await startDaemon(freshHome(), {
+    settings: ['swarm.mdns=false', 'swarm.listen=/ip4/127.0.0.1/tcp/0'],
+  })
+  await daemon.until(
+    'it had made groups',
+    ({ rollouts, training }) => (rollouts?.generated ?? 0) > 0 && (training?.step ?? 0) > 0,
+  )
+}, 120_000)
+afterAll(killAll)
+
+/** Names and kinds, as deep as what is always there: deeper down, a node leaves out what it does not know yet. */
+function shapeOf(value: unknown, deep: number): unknown {
+  if (value === null) return 'null'
+  if (Array.isArray(value)) return 'list'
+  if (typeof value !== 'object') return typeof value
+  if (deep === 0) return 'table'
+  const entries = Object.entries(value).filter(([key]) => !SOMETIMES.has(key))
+  return Object.fromEntries(entries.sort().map(([key, inner]) => [key, shapeOf(inner, deep - 1)]))
+}
+/** Depends on the moment, or on who else is there. */
+const SOMETIMES = new Set(['sharing', 'checkpoint', 'detail', 'greedy', 'bytes'])
+/** Events and log lines are of many shapes; this is what all have. */
+const ENVELOPE = ['v', 'id', 'time', 'type']
+
+describe('what is wrong is said, with what to do, and the documented status', () => {
+  const home = freshHome()
+  const said = async (...argv: string[]) => {
+    const { status, stdout, stderr } = await waggle([...argv])
+    expect(stdout).toBe('')
+    expect(stderr).not.toMatch(/\n {4}at /)
+    expect([2, 3, 4, 5, 7]).toContain(status)
+    return `exit ${status}\n${stderr.replaceAll(home, 'HOME').replaceAll(daemon.home, 'DAEMON')}`
+  }
+  const names = COMMANDS.map(({ name }) => name)
+
+  test.each(names)('%s: an option that does not exist', async (name) => {
+    expect(await said(name, ...(LINES[name]!.needs ?? []), '--jsno', '--home', home)).toMatchSnapshot()
+  })
+
+  test.each(names.filter((name) => !COMMANDS.find((c) => c.name === name)!.arguments?.at(-1)?.repeat))(
+    '%s: a word too many',
+    async (name) => {
+      const many = COMMANDS.find((command) => command.name === name)!.arguments?.length ?? 0
+      const given = [...(LINES[name]!.needs ?? [])]
+      const choices = COMMANDS.find((command) => command.name === name)!.arguments?.[0]?.choices
+      while (given.length < many) given.push(given.length === 0 && choices ? choices[0]! : 'x')
+      expect(await said(name, ...given, 'surplus', '--home', home)).toMatchSnapshot()
+    },
+  )
+
+  test.each(
+    COMMANDS.filter(({ name, options = [] }) => name !== 'top' && options.some((o) => o.name === 'on')).map(
+      ({ name }) => name,
+    ),
+  )('%s: no daemon', async (name) => {
+    const json = LINES[name]!.json
+    const words = LINES[name]!.needs ?? (typeof json === 'string' ? [] : json)
+    expect(await said(name, ...words, '--on', 'unix:///nonexistent/c.sock')).toMatchSnapshot()
+  })
+
+  const own = Object.entries(LINES).flatMap(([name, { wrong = [] }]) =>
+    wrong.map((words) => [name, words.join(' '), words] as const),
+  )
+  test.each(own)('%s %s', async (name, _shown, words) => {
+    const asks = takesOption(COMMANDS.find((command) => command.name === name)!, 'on')
+    expect(await said(name, ...words, '--home', asks ? daemon.home : home)).toMatchSnapshot()
+  })
+})
+
+describe('JSON from a running node', () => {
+  const reading = Object.entries(LINES).flatMap(([name, { json }]) =>
+    typeof json === 'string' ? [] : [[name, json] as const],
+  )
+  // The node is stopped by the last one.
+  const order = [
+    ...reading.filter(([name]) => name !== 'stop'),
+    ...reading.filter(([name]) => name === 'stop'),
+  ]
+
+  test.each(order)(
+    '%s',
+    async (name, words) => {
+      const { status, stdout, stderr } = await waggle([name, ...words, '--json', '--home', daemon.home])
+      expect([status, stderr.includes('error')]).toEqual([name === 'doctor' ? status : 0, false])
+      const objects = stdout
+        .trim()
+        .split('\n')
+        .map((text) => JSON.parse(text) as { v: number })
+      for (const object of objects) expect(object.v).toBe(1)
+      if (name === 'logs' || name === 'events')
+        expect(Object.keys(objects[0]!)).toEqual(expect.arrayContaining(ENVELOPE))
+      else expect(shapeOf(objects[0], 1)).toMatchSnapshot()
+    },
+    60_000,
+  )
+})
