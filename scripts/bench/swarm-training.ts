@@ -13,7 +13,7 @@ import { quantile, round, sleep } from './swarm-parent.ts'
 const [pairs = 6, seconds = 10] = process.argv.slice(2).map(Number)
 const home = mkdtempSync(join(tmpdir(), 'waggle-training-'))
 const root = new URL('../../', import.meta.url).pathname
-/** Small steps, so that there are many to count. */
+/** Small steps, so that there are many to count, and a policy that stays as it is, so that they stay alike. */
 const settings = [
   'swarm.name=test',
   'eval.every_seconds=0',
@@ -23,6 +23,7 @@ const settings = [
   'rollout.groups_per_round=2',
   'training.own_groups=1',
   'training.foreign_groups=0',
+  'training.learning_rate=1e-9',
   'tasks=basic_arithmetic',
 ]
 const pinned = (core: number, ...args: string[]) =>
@@ -55,7 +56,7 @@ const done = async () => {
   const { training, rollouts } = await snapshot()
   return (training?.step ?? 0) + (rollouts?.generated ?? 0)
 }
-while ((await done()) < 20) await sleep(500)
+while ((await done()) < 1000) await sleep(500)
 const addresses = (await snapshot()).swarm?.addresses ?? []
 const address = addresses.find((one) => one.includes('/127.0.0.1/tcp/')) ?? ''
 
@@ -66,7 +67,7 @@ async function window(attacked: boolean): Promise<number> {
     ? pinned(1, file, address, 'valid', '10000', String(seconds + 30), '1', 'again', 'basic_arithmetic')
     : undefined
   // It signs its messages first.
-  if (attacker) await sleep(8000)
+  if (attacker) await sleep(4000)
   const from = await done()
   const at = performance.now()
   await sleep(seconds * 1000)

@@ -12,6 +12,7 @@ import {
   openFrame,
   peerIdOf,
   publicKeyOf,
+  readCbor,
   sealFrame,
   WireFault,
   type Writable,
@@ -38,6 +39,31 @@ function framed(body: Writable, minor = 0): Uint8Array {
       return sign(message)
     },
   }).map((byte, i) => (i === 2 ? minor : byte))
+}
+
+/** As it may be written again. */
+function plain(value: unknown): Writable {
+  if (value instanceof Map) return Object.fromEntries([...value].map(([key, of]) => [key, plain(of)]))
+  return Array.isArray(value) ? value.map(plain) : (value as Writable)
+}
+
+/** The value with each of its leaves changed in turn, and each key left out, by path. */
+function* changes(value: Writable, path = ''): Generator<[string, Writable]> {
+  const at = (key: string) => (path === '' ? key : `${path}.${key}`)
+  if (value instanceof Uint8Array) return yield [path, Uint8Array.from([...value, 1])]
+  if (typeof value === 'string') return yield [path, `${value}x`]
+  if (typeof value === 'number') return yield [path, value + 1]
+  if (Array.isArray(value))
+    for (const [i, one] of value.entries())
+      for (const [where, changed] of changes(one, at(String(i)))) yield [where, value.with(i, changed)]
+  else if (value !== null && typeof value === 'object') {
+    for (const [key, one] of Object.entries(value)) {
+      const { [key]: _, ...rest } = value
+      yield [`${at(key)} left out`, rest]
+      for (const [where, changed] of changes(one, at(key))) yield [where, { ...value, [key]: changed }]
+    }
+    yield [`${at('more')} put in`, { ...value, more: 1 }]
+  }
 }
 
 const rollout = { text: 'x', finish: 'stop', segments: [] }
@@ -114,6 +140,44 @@ describe('signatures', () => {
         expect(error).toBeInstanceOf(WireFault)
       }
       expect(authentic).toBe(false)
+    }
+  })
+
+  test('every field is signed: one that is changed, left out or put in leaves no valid signature', () => {
+    const bytes = fixture('group-with-tokens')
+    const body = plain(readCbor(bytes.subarray(HEADER_BYTES)))
+    const seen: string[] = []
+    for (const [path, changed] of changes(body)) {
+      seen.push(path)
+      const forged = Buffer.concat([bytes.subarray(0, HEADER_BYTES), writeCbor(changed)])
+      expect([path, isAuthentic(openFrame(forged, MAX_GOSSIP_BYTES))]).toEqual([path, false])
+    }
+    // What credit and corrections hang on, by name, so that none can drop out of the body unnoticed.
+    for (const field of [
+      'prompt.task',
+      'prompt.version',
+      'prompt.seed',
+      'prompt.difficulty',
+      'arm',
+      'policy.lineage',
+      'policy.tokenizer',
+      'policy.version',
+      'rollouts.0.text',
+      'rollouts.0.finish',
+      'rollouts.0.segments.0.0',
+      'rollouts.0.tokens',
+      'rollouts.0.logprobs',
+      'sequence',
+      'created',
+    ])
+      expect(seen).toContain(field)
+  })
+
+  test('the author and the kind are signed too', () => {
+    for (const at of [2, 3, 4, 35]) {
+      const forged = Uint8Array.from(fixture('group-with-tokens'))
+      forged[at]! ^= 1
+      expect(isAuthentic(openFrame(forged, MAX_GOSSIP_BYTES))).toBe(false)
     }
   })
 
