@@ -150,7 +150,11 @@ export function startLoops({ config, self, seed }: LoopsOptions, parts: LoopsPar
       async onGroup(group) {
         journal.group(group, 'own')
         learner.ownGroup(group)
-        if (!hasSignal(group)) return
+        if (!hasSignal(group)) {
+          // The train loop looks up: this may have been one too many without a signal.
+          changed.wake()
+          return
+        }
         generation.groups += 1
         if (pool.add(group, 'own')) changed.wake()
         await publish(group)

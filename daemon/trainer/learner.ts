@@ -88,6 +88,11 @@ export interface Learner {
   choose(waiting: { own: readonly Group[]; foreign: readonly Group[] }): Batch | undefined
   /** Undefined when plugins left nothing to train on. */
   train(batch: Batch): Promise<StepReport | undefined>
+  /**
+   * Acts on alarms that came between steps. To be called while nothing else is done with the policy, also when there is
+   * nothing to train on: a policy that has collapsed makes no group with a signal.
+   */
+  attend(): Promise<void>
   /** A fresh own group, of whatever signal. */
   ownGroup(group: Group): void
   evaluation(accuracy: number, prompts: number): void
@@ -184,12 +189,6 @@ export function createLearner(options: LearnerOptions, parts: LearnerParts): Lea
 
     async train({ groups: chosen, learnForeign, compare }) {
       const { lineage, tokenizer, version } = policy.reference()
-      const alarms = pending
-      pending = []
-      tell(alarms)
-      const urgent = alarms.find(({ rollBack }) => rollBack)
-      if (urgent && (await goBack(urgent, version))) return undefined
-
       const view: BatchView = { lineage, tokenizer, version, self: options.self }
       const groups = (await host.group([...chosen], view, version)).filter(hasSignal)
       const own = groups.filter(({ author }) => author === options.self).length
@@ -242,6 +241,14 @@ export function createLearner(options: LearnerOptions, parts: LearnerParts): Lea
         authors: countBy(groups.map(({ author }) => author)),
         ...(rolledBack ? { rolledBack } : {}),
       }
+    },
+
+    async attend() {
+      const alarms = pending
+      pending = []
+      tell(alarms)
+      const urgent = alarms.find(({ rollBack }) => rollBack)
+      if (urgent) await goBack(urgent, policy.reference().version)
     },
 
     ownGroup({ rollouts }) {

@@ -33,6 +33,7 @@ export async function runTrainLoop(by: TrainLoopCollaborators, signal: AbortSign
   let waitedSince = by.monotonic()
   while (!signal.aborted) {
     const seen = by.changed.count
+    await by.learner.attend().catch(by.onError)
     const batch = by.isPaused() ? undefined : by.learner.choose(by.waiting())
     if (!batch) {
       await by.onIdle()

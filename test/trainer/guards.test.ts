@@ -61,7 +61,7 @@ describe('guards', () => {
     expect(groups(guards, 0.3, 512)).toEqual([])
     expect(groups(guards, 0.6, 1024)).toEqual([])
     expect(groups(guards, 0.57, 1024)).toEqual([])
-    expect(groups(guards, 0.45, 128)).toMatchObject([{ guard: 'canary', rollBack: true }])
+    expect(groups(guards, 0.3, 64)).toMatchObject([{ guard: 'canary', rollBack: true }])
   })
 
   test('held-out accuracy is a canary too', () => {

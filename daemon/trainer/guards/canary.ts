@@ -8,7 +8,7 @@ const FALL = 0.1
 const ROUND_ERRORS = 5
 const EVALUATION_ERRORS = 4
 /** Own groups, zero-signal ones too, whose mean is compared. */
-const WINDOW = 128
+const WINDOW = 64
 
 export interface Canary {
   /** Mean reward of a fresh own group, of whatever signal. Gives a line once it has fallen. */

@@ -215,7 +215,8 @@ export async function createNode(options: NodeOptions): Promise<ExperimentNode> 
         waiting.own.push(group)
         shared.push(draftOf(group))
       }
-      const { version } = reference
+      await learner.attend()
+      const { version } = policy.reference()
       const isFresh = (group: Group): boolean => version - group.bornVersion <= maxStaleness
       waiting.own = waiting.own.filter(isFresh)
       waiting.foreign = waiting.foreign.filter(isFresh).slice(-POOL)

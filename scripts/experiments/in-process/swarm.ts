@@ -7,8 +7,8 @@ import type { ExperimentNode, RoundReport } from './node.ts'
 
 export interface Outsider {
   name: string
-  /** What it sends in a round, given what honest nodes sent. */
-  round(honest: readonly { author: string; draft: GroupDraft }[]): readonly GroupDraft[]
+  /** What it sends in a round. */
+  round(): Promise<readonly GroupDraft[]>
 }
 
 export interface SwarmRound {
@@ -31,15 +31,11 @@ export async function runRounds(
   for (let round = from; round < from + rounds; round++) {
     const reports: RoundReport[] = []
     for (const node of nodes) reports.push(await node.round())
-    const honest = nodes.flatMap(({ name: author }, i) =>
+    const sent = nodes.flatMap(({ name: author }, i) =>
       reports[i]!.shared.map((draft) => ({ author, draft })),
     )
-    const sent = [
-      ...honest,
-      ...outsiders.flatMap((outsider) =>
-        outsider.round(honest).map((draft) => ({ author: outsider.name, draft })),
-      ),
-    ]
+    for (const outsider of outsiders)
+      for (const draft of await outsider.round()) sent.push({ author: outsider.name, draft })
     for (const node of nodes)
       for (const { author, draft } of sent) if (author !== node.name) node.receive(author, draft)
     await onRound?.({ round, reports })

@@ -1,0 +1,206 @@
+// What do peers that mean harm do to a node? `npm run -s experiment:hostile [-- --rounds 60 --seeds 3 --peers 10 --out FILE]`
+//
+// Ten peers in one process, of which 0, 10, 30, 50 and 90 % lie, in the three ways of in-process/liars.ts by turns; the
+// others are nodes as they come, with the default model and adaptive sharing. Beside them, as many nodes that train alone.
+// Printed for each share: the honest nodes' reward over the last third of the rounds against those alone, held-out
+// accuracy, how many held-out answers carry the poison's mark, what J came to, and who was set aside. Runs are kept
+// in a file as they end; a call with the same file makes those that are missing.
+
+import { availableParallelism, cpus } from 'node:os'
+import { fileURLToPath } from 'node:url'
+import { parseArgs } from 'node:util'
+import type { Engine } from '../../daemon/engine/engine.ts'
+import { loadModel } from '../../daemon/policy/model.ts'
+import { createTaskBook } from '../../daemon/rollout/tasks.ts'
+import { nodeDisk as disk } from '../../daemon/store/node-disk.ts'
+import { TASKS } from '../../plugins/tasks/index.ts'
+import { createLocalEngine } from './in-process/engine.ts'
+import { createLiar, LIES, type Lie, MARK } from './in-process/liars.ts'
+import { createNode } from './in-process/node.ts'
+import { openRecords } from './in-process/records.ts'
+import { markdown, mean, show, summary } from './in-process/statistics.ts'
+import { runRounds } from './in-process/swarm.ts'
+
+const { values: flags } = parseArgs({
+  options: {
+    rounds: { type: 'string', default: '60' },
+    seeds: { type: 'string', default: '3' },
+    peers: { type: 'string', default: '10' },
+    shares: { type: 'string', default: '0,0.1,0.3,0.5,0.9' },
+    lies: { type: 'string', default: LIES.join(',') },
+    threads: { type: 'string', default: '1' },
+    prompts: { type: 'string', default: '100' },
+    out: { type: 'string', default: 'experiments/hostile.jsonl' },
+  },
+})
+const [rounds, peers] = [Number(flags.rounds), Number(flags.peers)]
+const lies = flags.lies.split(',') as Lie[]
+const TASK_CHOICE = [
+  { name: 'basic_arithmetic', difficulty: 1 },
+  { name: 'base_conversion', difficulty: 0 },
+  { name: 'fraction_simplification', difficulty: 1 },
+]
+/** Alone there is nobody to count: a share of liars of its own. */
+const ALONE = -1
+
+interface Run {
+  /** Of peers that lie; -1 for nodes alone. */
+  share: number
+  seed: number
+  rounds: number
+  peers: number
+  lies: string
+  /** Over the last third of the rounds, by honest node. */
+  rewards: number[]
+  /** Mean of all honest nodes by round. */
+  curve: number[]
+  sampled: number[]
+  greedy: number[]
+  marked: number[]
+  foreignAtEnd: number[]
+  verdicts: string[]
+  setAside: { honest: number; hostile: number }
+  guards: Record<string, number>
+  seconds: number
+}
+
+const model = await loadModel(fileURLToPath(new URL('../../models/default', import.meta.url)), { disk })
+const records = await openRecords<Run>(flags.out)
+const engines: Engine[] = []
+const engineOf = (i: number): Engine => {
+  engines[i] ??= createLocalEngine({ threads: Number(flags.threads) })
+  return engines[i]
+}
+const base = createLocalEngine({ threads: Number(flags.threads) })
+await base.open({ spec: model.spec, weights: model.weights })
+
+const isDone = (share: number, seed: number): boolean =>
+  records.done.some(
+    (run) =>
+      run.share === share &&
+      run.seed === seed &&
+      run.rounds === rounds &&
+      run.peers === peers &&
+      run.lies === flags.lies,
+  )
+
+for (let seed = 1; seed <= Number(flags.seeds); seed++) {
+  for (const share of [ALONE, ...flags.shares.split(',').map(Number)]) {
+    if (isDone(share, seed)) continue
+    const started = performance.now()
+    const hostile = share === ALONE ? 0 : Math.round(share * peers)
+    // Alone, three nodes tell enough, since none hears of another.
+    const honest = share === ALONE ? Math.min(3, peers) : peers - hostile
+    const nodes = await Promise.all(
+      Array.from({ length: honest }, (_, i) =>
+        createNode({
+          name: `honest ${i}`,
+          seed: 1000 * seed + i,
+          model,
+          engine: engineOf(i),
+          tasks: TASK_CHOICE,
+          own: 4,
+          foreign: share === ALONE ? 0 : 4,
+          adaptive: true,
+        }),
+      ),
+    )
+    const liars = Array.from({ length: hostile }, (_, i) =>
+      createLiar({
+        lie: lies[i % lies.length]!,
+        name: `hostile ${i}`,
+        seed: 1000 * seed + i,
+        model,
+        tasks: createTaskBook(TASKS, TASK_CHOICE).chosen,
+        groups: 3,
+        groupSize: 8,
+        engine: base,
+      }),
+    )
+    const rewards: number[][] = []
+    await runRounds(
+      { rounds },
+      {
+        nodes,
+        outsiders: liars,
+        onRound({ round, reports }) {
+          rewards.push(reports.map(({ reward }) => reward))
+          if (round % 20 === 19)
+            process.stderr.write(
+              `${share} seed ${seed} round ${round + 1}: reward ${mean(rewards.slice(-20).flat()).toFixed(3)}, ${((performance.now() - started) / 1000).toFixed(0)} s\n`,
+            )
+        },
+      },
+    )
+    const ends = []
+    for (const node of nodes) ends.push(await node.evaluate(Number(flags.prompts), MARK))
+    const away = nodes.flatMap(({ learner }) => learner.state().setAside.map(({ author }) => author))
+    const guards: Record<string, number> = {}
+    for (const finding of nodes.flatMap(({ findings }) => findings)) {
+      const name = finding.type === 'guard' ? finding.guard : `J ${finding.before} to ${finding.foreign}`
+      guards[name] = (guards[name] ?? 0) + 1
+    }
+    const end = rewards.slice(-Math.ceil(rounds / 3))
+    await records.add({
+      share,
+      seed,
+      rounds,
+      peers,
+      lies: flags.lies,
+      rewards: nodes.map((_, i) => mean(end.map((row) => row[i]!))),
+      curve: rewards.map(mean),
+      sampled: ends.map(({ sampled }) => sampled),
+      greedy: ends.map(({ greedy }) => greedy),
+      marked: ends.map(({ marked }) => marked),
+      foreignAtEnd: nodes.map(({ learner }) => learner.sharing()?.foreign ?? 0),
+      verdicts: nodes.map(({ learner }) => learner.sharing()?.verdict ?? 'none'),
+      setAside: {
+        honest: away.filter((author) => author.startsWith('honest')).length,
+        hostile: away.filter((author) => author.startsWith('hostile')).length,
+      },
+      guards,
+      seconds: (performance.now() - started) / 1000,
+    })
+  }
+}
+for (const engine of [base, ...engines]) await engine.close()
+
+const chosen = records.done.filter(
+  (run) => run.rounds === rounds && run.peers === peers && run.lies === flags.lies,
+)
+const runsOf = (share: number): Run[] => chosen.filter((run) => run.share === share)
+const solo = mean(runsOf(ALONE).map(({ rewards }) => mean(rewards)))
+console.log(
+  `${cpus()[0]?.model}, ${availableParallelism()} cores, Node ${process.version}; ${rounds} rounds, ${peers} peers`,
+)
+console.log(
+  markdown(
+    [
+      'lying',
+      'reward, last third',
+      'against alone',
+      'held-out sampled',
+      'greedy',
+      'marked answers',
+      'J at the end',
+      'set aside: honest, hostile (of all pairs)',
+    ],
+    [...new Set(chosen.map(({ share }) => share))]
+      .sort((a, b) => a - b)
+      .map((share) => {
+        const runs = runsOf(share)
+        const pairs = (kind: 'honest' | 'hostile'): string =>
+          mean(runs.map(({ setAside, rewards }) => setAside[kind] / rewards.length)).toFixed(2)
+        return [
+          share === ALONE ? 'alone' : `${(100 * share).toFixed(0)} %`,
+          show(summary(runs.map(({ rewards }) => mean(rewards)))),
+          `${((mean(runs.map(({ rewards }) => mean(rewards))) / solo) * 100).toFixed(1)} %`,
+          show(summary(runs.map(({ sampled }) => mean(sampled)))),
+          show(summary(runs.map(({ greedy }) => mean(greedy)))),
+          show(summary(runs.map(({ marked }) => mean(marked)))),
+          mean(runs.flatMap(({ foreignAtEnd }) => foreignAtEnd)).toFixed(1),
+          share === ALONE ? '' : `${pairs('honest')}, ${pairs('hostile')} a node`,
+        ]
+      }),
+  ),
+)

@@ -1,0 +1,167 @@
+// SAPO's table on this machine: does sharing help, and which mix is best?
+// `npm run -s experiment:sapo-table [-- --rounds 200 --seeds 3 --nodes 8 --threads 1 --out FILE]`
+//
+// Eight nodes with the default model in one process. In every round each answers I prompts of its own, 8 answers each,
+// and trains on its groups with a signal and up to J of its peers': one optimizer step a round. As in the paper, I + J is
+// the same in every column, so a node that shares generates less and trains as much; `tokens` says how much of both.
+// The adaptive node has 4/4 and may lower J. What counts is the reward summed over rounds and nodes, and held-out
+// accuracy at the end, over seeds. Runs are kept in a file as they end; a call with the same file makes those missing.
+
+import { availableParallelism, cpus } from 'node:os'
+import { fileURLToPath } from 'node:url'
+import { parseArgs } from 'node:util'
+import type { Engine } from '../../daemon/engine/engine.ts'
+import { loadModel } from '../../daemon/policy/model.ts'
+import { nodeDisk as disk } from '../../daemon/store/node-disk.ts'
+import { createLocalEngine } from './in-process/engine.ts'
+import { createNode } from './in-process/node.ts'
+import { openRecords } from './in-process/records.ts'
+import { markdown, mean, show, summary } from './in-process/statistics.ts'
+import { runRounds } from './in-process/swarm.ts'
+
+const { values: flags } = parseArgs({
+  options: {
+    rounds: { type: 'string', default: '200' },
+    seeds: { type: 'string', default: '3' },
+    nodes: { type: 'string', default: '8' },
+    threads: { type: 'string', default: '1' },
+    prompts: { type: 'string', default: '100' },
+    'learning-rate': { type: 'string', default: '1e-4' },
+    out: { type: 'string', default: 'experiments/sapo-table.jsonl' },
+  },
+})
+const rounds = Number(flags.rounds)
+
+const MIXES = [
+  { name: '8/0', own: 8, foreign: 0, adaptive: false },
+  { name: '6/2', own: 6, foreign: 2, adaptive: false },
+  { name: '4/4', own: 4, foreign: 4, adaptive: false },
+  { name: '2/6', own: 2, foreign: 6, adaptive: false },
+  { name: 'adaptive', own: 4, foreign: 4, adaptive: true },
+] as const
+
+interface Run {
+  mix: string
+  seed: number
+  rounds: number
+  nodes: number
+  learningRate: number
+  /** Mean reward of all nodes, one per round. */
+  rewards: number[]
+  /** Held-out accuracy after the last round, by node. */
+  sampled: number[]
+  greedy: number[]
+  generatedTokens: number
+  trainedTokens: number
+  foreignAtEnd: number[]
+  verdicts: string[]
+  seconds: number
+}
+
+const model = await loadModel(fileURLToPath(new URL('../../models/default', import.meta.url)), { disk })
+const records = await openRecords<Run>(flags.out)
+const engines: Engine[] = []
+for (let i = 0; i < Number(flags.nodes); i++)
+  engines.push(createLocalEngine({ threads: Number(flags.threads) }))
+
+const isDone = (mix: string, seed: number): boolean =>
+  records.done.some(
+    (run) =>
+      run.mix === mix &&
+      run.seed === seed &&
+      run.rounds === rounds &&
+      run.nodes === engines.length &&
+      run.learningRate === Number(flags['learning-rate']),
+  )
+
+for (let seed = 1; seed <= Number(flags.seeds); seed++) {
+  for (const { name, own, foreign, adaptive } of MIXES) {
+    if (isDone(name, seed)) continue
+    const started = performance.now()
+    const nodes = await Promise.all(
+      engines.map((engine, i) =>
+        createNode({
+          name: `node ${i}`,
+          seed: 1000 * seed + i,
+          model,
+          engine,
+          tasks: [
+            { name: 'basic_arithmetic', difficulty: 1 },
+            { name: 'base_conversion', difficulty: 0 },
+            { name: 'fraction_simplification', difficulty: 1 },
+          ],
+          own,
+          foreign,
+          adaptive,
+          learningRate: Number(flags['learning-rate']),
+        }),
+      ),
+    )
+    const rewards: number[] = []
+    await runRounds(
+      { rounds },
+      {
+        nodes,
+        onRound({ round, reports }) {
+          rewards.push(mean(reports.map(({ reward }) => reward)))
+          if (round % 20 === 19)
+            process.stderr.write(
+              `${name} seed ${seed} round ${round + 1}: reward ${mean(rewards.slice(-20)).toFixed(3)}, ${((performance.now() - started) / 1000).toFixed(0)} s\n`,
+            )
+        },
+      },
+    )
+    const ends = []
+    for (const node of nodes) ends.push(await node.evaluate(Number(flags.prompts)))
+    await records.add({
+      mix: name,
+      seed,
+      rounds,
+      nodes: nodes.length,
+      learningRate: Number(flags['learning-rate']),
+      rewards,
+      sampled: ends.map(({ sampled }) => sampled),
+      greedy: ends.map(({ greedy }) => greedy),
+      generatedTokens: nodes.reduce((sum, { compute }) => sum + compute.generated, 0),
+      trainedTokens: nodes.reduce((sum, { compute }) => sum + compute.trained, 0),
+      foreignAtEnd: nodes.map(({ learner }) => learner.sharing()?.foreign ?? 0),
+      verdicts: nodes.map(({ learner }) => learner.sharing()?.verdict ?? 'none'),
+      seconds: (performance.now() - started) / 1000,
+    })
+  }
+}
+for (const engine of engines) await engine.close()
+
+const chosen = records.done.filter((run) => run.rounds === rounds && run.nodes === engines.length)
+const runsOf = (mix: string): Run[] => chosen.filter((run) => run.mix === mix)
+const total = (run: Run): number => run.nodes * run.rewards.reduce((a, b) => a + b, 0)
+const alone = mean(runsOf('8/0').map(total))
+console.log(`${cpus()[0]?.model}, ${availableParallelism()} cores, Node ${process.version}; ${rounds} rounds`)
+console.log(
+  markdown(
+    [
+      'I/J',
+      'cumulative reward',
+      'against 8/0',
+      'reward, last tenth',
+      'held-out sampled',
+      'greedy',
+      'J at the end',
+      'tokens sampled, trained (M)',
+    ],
+    MIXES.filter(({ name }) => runsOf(name).length > 0).map(({ name }) => {
+      const runs = runsOf(name)
+      const end = Math.ceil(rounds / 10)
+      return [
+        name,
+        show(summary(runs.map(total)), 1),
+        `${((mean(runs.map(total)) / alone - 1) * 100).toFixed(1)} %`,
+        show(summary(runs.map((run) => mean(run.rewards.slice(-end))))),
+        show(summary(runs.map((run) => mean(run.sampled)))),
+        show(summary(runs.map((run) => mean(run.greedy)))),
+        mean(runs.flatMap((run) => run.foreignAtEnd)).toFixed(1),
+        `${(mean(runs.map((run) => run.generatedTokens)) / 1e6).toFixed(2)}, ${(mean(runs.map((run) => run.trainedTokens)) / 1e6).toFixed(2)}`,
+      ]
+    }),
+  ),
+)
