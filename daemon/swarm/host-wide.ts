@@ -50,7 +50,7 @@ type AutoNATComponents = Parameters<ReturnType<typeof autoNAT>>[0]
  * closes that: a node behind a NAT loses its relay, and the reservation there, as soon as it has it. Its dials are made
  * real ones here.
  */
-function politeAutoNAT(components: AutoNATComponents) {
+export function politeAutoNAT(components: AutoNATComponents) {
   const { connectionManager } = components
   const openConnection: typeof connectionManager.openConnection = (target, options) =>
     connectionManager.openConnection(target, { ...options, force: true })

@@ -37,6 +37,30 @@ test('a node that nobody can dial is reached through a relay, and its groups arr
   expect(relay.swarm.counters().refused).toEqual({})
 })
 
+test('an address that has gone out of date does not hide where a peer is now', async () => {
+  const contact = await startNode({ wide: true })
+  const a = await startNode({ wide: true })
+  await a.swarm.join(contact.address)
+  const b = await startNode({ wide: true })
+  // Nobody is there any more; that it is A's ID makes B keep it.
+  const gone = `/ip4/127.0.0.1/tcp/1/p2p/${a.swarm.peerId}`
+  const searching = b.swarm.join(gone, { signal: AbortSignal.timeout(20_000) })
+  await b.swarm.join(contact.address)
+  expect(await searching).toMatchObject({ state: 'connected', peerId: a.swarm.peerId })
+})
+
+test('a node that finds a relay later tells those that it knows already', async () => {
+  const contact = await startNode({ wide: true })
+  const relay = await startNode({ wide: true, relay: true })
+  const hidden = await startNode({ wide: true, listen: [] })
+  await hidden.swarm.join(contact.address)
+  await hidden.swarm.join(relay.address)
+  const b = await startNode({ wide: true })
+  await b.swarm.join(contact.address)
+  const outcome = await b.swarm.join(hidden.swarm.peerId, { signal: AbortSignal.timeout(20_000) })
+  expect(outcome).toMatchObject({ state: 'connected', peerId: hidden.swarm.peerId })
+})
+
 test('a node with nobody to talk to stays idle', async () => {
   await startNode({ wide: true })
   await new Promise((resolve) => setTimeout(resolve, 1000))
