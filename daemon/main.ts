@@ -141,10 +141,12 @@ export const runNode: RunNode = async ({ config, readConfig, paths, invite, sign
       await evaluations.truncate(restored.state.version + 1)
     }
     const threads = Math.max(1, Math.floor((config.engine.threads || availableParallelism()) / 2))
-    const [sampler, trainer] = (await createEngines({ ...config.engine, threads, microBatchTokens }, 2)) as [
-      Engine,
-      Engine,
-    ]
+    // The journal comes later; until then the log takes what an engine has to say.
+    let notice = (message: string): void => log('warn', `engine: ${message}`)
+    const [sampler, trainer] = (await createEngines({ ...config.engine, threads, microBatchTokens }, 2, {
+      onNotice: (message) => notice(message),
+    })) as [Engine, Engine]
+    log('info', `engine: ${trainer.info.kind} on ${trainer.info.device} (${trainer.info.reason})`)
     const policy = await openPolicy(
       { model, adapter, state: restored?.policy, slots },
       { sampler, trainer, random: randomStream(seed, 'adapter') },
@@ -157,6 +159,7 @@ export const runNode: RunNode = async ({ config, readConfig, paths, invite, sign
       { training: config.training, logFile: paths.logFile },
       { events, showcase, steps, evaluations, now },
     )
+    notice = (message) => journal.notice('engine', message)
     const { telemetry } = journal
     Object.assign(telemetry.counters, restored?.state.counters)
     if (restored) telemetry.checkpoint(checkpointInfo(restored.checkpoint))
@@ -306,7 +309,6 @@ export const runNode: RunNode = async ({ config, readConfig, paths, invite, sign
             socket: paths.socket,
           },
         },
-        engine: trainer.info,
         model: {
           name: found.name,
           path: found.directory,

@@ -32,6 +32,8 @@ export interface Journal {
   checkpoint(checkpoint: CheckpointInfo): void
   plugin(trouble: PluginTrouble): void
   swarm(event: Exclude<SwarmEvent, { type: 'group' }>): void
+  /** What a person should know of, though the node goes on. */
+  notice(key: string, message: string): void
   /** An area does not work, until it is said to. Told once for as long as the reason stays the same. */
   fail(area: string): (error: unknown) => void
   recover(area: string): void
@@ -148,6 +150,11 @@ export async function createJournal(
     swarm(event) {
       if (event.type === 'notice') telemetry.alert({ level: 'notice', ...event })
       else events.emit(event)
+    },
+
+    notice(key, message) {
+      log('warn', `${key}: ${message}`)
+      telemetry.alert({ level: 'warning', key, message })
     },
 
     fail: (area) => (error) => {

@@ -12,7 +12,6 @@ import type {
   StateWord,
 } from '../../protocol/api/index.ts'
 import { API_VERSION } from '../../protocol/api/index.ts'
-import type { EngineInfo } from '../engine/engine.ts'
 import type { Host } from '../host/host.ts'
 import type { LivePolicy } from '../policy/live-policy.ts'
 import type { Swarm } from '../swarm/index.ts'
@@ -24,7 +23,6 @@ import type { Telemetry } from './telemetry.ts'
 
 export interface NodeFacts {
   node: Snapshot['node']
-  engine: EngineInfo
   model: { name: string; path: string; parameters: number; maxCompletionTokens: number }
 }
 
@@ -83,6 +81,8 @@ export function createNodeControl(facts: NodeFacts, parts: NodeParts): NodeContr
         time: parts.now(),
         ...parts.state(),
         ...facts,
+        // After a device has failed it is another one.
+        engine: policy.trainer.info,
         model: { ...facts.model, policy: { lineage, tokenizer, version } },
         training: telemetry.training(version),
         evaluations: [...telemetry.evaluations],
