@@ -7,8 +7,9 @@ import { engineAtWork } from '../doctor/engine.ts'
 import type { Check, Finding, Patient } from '../doctor/finding.ts'
 import { machineHere } from '../doctor/here.ts'
 import { clock, disk, graphics, memory, preset, processors, runtime } from '../doctor/machine.ts'
+import { model } from '../doctor/model.ts'
 import { peers, ports, reachability } from '../doctor/network.ts'
-import { config, daemon, home, model, plugins, socket } from '../doctor/node.ts'
+import { config, daemon, home, plugins, socket } from '../doctor/node.ts'
 import { contextConfig } from '../load-config.ts'
 
 const CHECKS: readonly Check[] = [

@@ -1,8 +1,8 @@
 // The node: its home, config, model, plugins, and the daemon if one runs.
 
-import { accessSync, closeSync, constants, existsSync, openSync, readSync, statSync } from 'node:fs'
-import { dirname, join } from 'node:path'
-import { bytes, count, duration } from '../../../protocol/api/index.ts'
+import { accessSync, constants, existsSync, statSync } from 'node:fs'
+import { dirname } from 'node:path'
+import { count, duration } from '../../../protocol/api/index.ts'
 import { WaggleError } from '../../../protocol/errors.ts'
 import { safeText } from '../../../protocol/text.ts'
 import { socketPathLimit } from '../../config/paths.ts'
@@ -70,72 +70,6 @@ export const socket: Check = ({ context }) => {
       ? warn('socket', `others can open ${path}`, `chmod 600 ${path}`)
       : ok('socket', `${path}, for its owner only`),
   ]
-}
-
-export const model: Check = ({ context, config: read }) => {
-  if (!read) return []
-  const folder =
-    read.model.path === 'default' ? join(context.io.packageRoot, 'models', 'default') : read.model.path
-  const wanted = ['config.json', 'tokenizer.json']
-  const missing = wanted.filter((name) => !existsSync(join(folder, name)))
-  if (!existsSync(folder) || missing.length > 0) {
-    return [
-      fail(
-        'model',
-        `${folder} lacks ${missing.join(', ') || 'everything'}`,
-        'Set model.path to a folder in the layout of Hugging Face.',
-      ),
-    ]
-  }
-  const weights = join(folder, 'model.safetensors')
-  if (!existsSync(weights)) {
-    return existsSync(`${weights}.index.json`)
-      ? [ok('model', `${folder}, in several files`)]
-      : [fail('model', `${weights} is missing`, 'Copy the weights there.')]
-  }
-  return [weightsFinding(weights)]
-}
-
-/** Weights, gradients and two moments, and as much again for the sampler's copy; activations come on top. */
-const COPIES = 5
-
-function weightsFinding(path: string): Finding {
-  const { size } = statSync(path)
-  const table = tableOf(path, size)
-  if (!table) return fail('model', `${path} is no whole safetensors file`, 'Copy it again.')
-  const whole = 8 + table.bytes + table.end
-  if (whole > size) return fail('model', `${path} is cut short: ${size} of ${whole} bytes`, 'Copy it again.')
-  return ok(
-    'model',
-    `${dirname(path)}, ${bytes(size)} of weights; about ${bytes(size * COPIES)} with gradients, optimizer state and the sampler, and activations on top`,
-  )
-}
-
-/** Where each tensor lies, from the file's own table, and how long that table is. */
-interface Table {
-  bytes: number
-  /** Where the last tensor ends, after the table. */
-  end: number
-}
-
-function tableOf(path: string, size: number): Table | undefined {
-  const file = openSync(path, 'r')
-  try {
-    const length = Buffer.alloc(8)
-    if (readSync(file, length, 0, 8, 0) < 8) return undefined
-    const tableBytes = Number(length.readBigUInt64LE())
-    if (tableBytes < 2 || tableBytes > Math.min(size, 64 * 1024 * 1024)) return undefined
-    const text = Buffer.alloc(tableBytes)
-    readSync(file, text, 0, tableBytes, 8)
-    const entries = Object.values(
-      JSON.parse(text.toString('utf8')) as Record<string, { data_offsets?: [number, number] }>,
-    )
-    return { bytes: tableBytes, end: Math.max(0, ...entries.map((entry) => entry.data_offsets?.[1] ?? 0)) }
-  } catch {
-    return undefined
-  } finally {
-    closeSync(file)
-  }
 }
 
 export const plugins: Check = async ({ config: read }) => {
