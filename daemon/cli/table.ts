@@ -520,6 +520,34 @@ export const COMMANDS: readonly Command[] = [
     load: () => import('./commands/doctor.ts'),
   },
   {
+    name: 'device',
+    group: 'Set up',
+    summary: 'try each device against the CPU, or install what CUDA needs',
+    details:
+      "Each device is tried in a process of its own: a product of matrices and training steps that must agree with the CPU's. CUDA's libraries come from NuGet, where ONNX Runtime publishes them, and are checked against its digest.",
+    arguments: [
+      { name: 'action', summary: 'list (the default) or install', choices: ['list', 'install'] },
+      { name: 'what', summary: 'with install: cuda', choices: ['cuda'] },
+    ],
+    options: [
+      {
+        name: 'from',
+        value: 'PLACE',
+        summary: "install: a NuGet feed's index as a URL, or the package as a file",
+      },
+      {
+        name: 'digest',
+        value: 'DIGEST',
+        summary: 'install: sha256:… or sha512:… that the package must have',
+      },
+    ],
+    examples: [
+      ['waggle device', 'which there are, and how fast'],
+      ['waggle device install cuda', "on Linux with NVIDIA's driver, CUDA 12 and cuDNN 9"],
+    ],
+    load: () => import('./commands/device.ts'),
+  },
+  {
     name: 'env',
     group: 'Set up',
     summary: 'facts for a bug report, with secrets taken out',

@@ -18,8 +18,8 @@ export async function findAll(
   if (wanted === 'cpu') return []
   const findings: Finding[] = []
   for (const device of wanted === 'auto' ? drivable(machine) : [wanted]) {
-    const trouble = ruledOut(device, machine)
     const isAuto = wanted === 'auto'
+    const trouble = ruledOut(device, machine, !isAuto)
     findings.push(
       trouble === undefined
         ? await probe({ device, measure: isAuto, timeoutMs: isAuto ? timeoutMs.auto : timeoutMs.named })

@@ -27,8 +27,11 @@ export function drivable({ platform, arch }: Pick<Machine, 'platform' | 'arch'>)
   }
 }
 
-/** Why a device is not worth a try, or undefined. Drivers are not touched for this. */
-export function ruledOut(device: Device, machine: Machine): string | undefined {
+/**
+ * Why a device is not worth a try, or undefined. Drivers are not touched for this. One that is asked for by name may be
+ * in software, which needs nothing in /dev.
+ */
+export function ruledOut(device: Device, machine: Machine, isNamed = false): string | undefined {
   const { platform, arch, has, env } = machine
   if (device === 'cpu') return undefined
   if (!drivable(machine).includes(device)) return `not in ONNX Runtime for ${platform}-${arch}`
@@ -36,5 +39,5 @@ export function ruledOut(device: Device, machine: Machine): string | undefined {
   const hasNvidia = has('/dev/nvidia') || has('/dev/dxg')
   if (device === 'cuda') return hasNvidia ? undefined : 'no NVIDIA device in /dev'
   const named = env.VK_ICD_FILENAMES ?? env.VK_DRIVER_FILES
-  return hasNvidia || named || has('/dev/dri/render') ? undefined : 'no GPU in /dev'
+  return isNamed || hasNvidia || named || has('/dev/dri/render') ? undefined : 'no GPU in /dev'
 }

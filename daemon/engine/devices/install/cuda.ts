@@ -1,0 +1,155 @@
+// Installs ONNX Runtime's CUDA provider: libraries of the same version as the binding, put beside it, which is where the
+// runtime looks for them. They are in the NuGet package that the binding's own install script takes them from.
+
+import { createHash } from 'node:crypto'
+import { createReadStream, createWriteStream } from 'node:fs'
+import { access, constants, mkdtemp, readFile, rename, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { Readable, Transform } from 'node:stream'
+import { pipeline } from 'node:stream/promises'
+import { WaggleError } from '../../../../protocol/errors.ts'
+import { extract, listArchive } from './archive.ts'
+import { findPackage, type PackageSource, unreachable } from './nuget.ts'
+
+export interface InstallOptions {
+  /** Folder of onnxruntime-node. */
+  binding: string
+  platform: string
+  arch: string
+  /** A NuGet feed's index, or a package on disk. */
+  from: { index: string } | { file: string }
+  /** What the package must be, as `sha256:…` or `sha512:…` in hex; a feed gives its own. */
+  digest?: string | undefined
+}
+
+export interface Installed {
+  version: string
+  directory: string
+  files: string[]
+  bytes: number
+  /** Undefined where there was nothing to compare the package with. */
+  verified: 'sha256' | 'sha512' | undefined
+}
+
+export interface InstallParts {
+  fetch: typeof globalThis.fetch
+  /** Bytes so far, and in all if known. */
+  onProgress?: (done: number, total: number | undefined) => void
+}
+
+const PACKAGE = 'Microsoft.ML.OnnxRuntime.Gpu.Linux'
+const WITHIN = 'runtimes/linux-x64/native/'
+export const CUDA_FILES = ['libonnxruntime_providers_shared.so', 'libonnxruntime_providers_cuda.so'] as const
+const LARGEST_PACKAGE = 4e9
+
+export async function installCuda(options: InstallOptions, parts: InstallParts): Promise<Installed> {
+  const { binding, platform, arch, from } = options
+  if (platform !== 'linux' || arch !== 'x64')
+    throw new WaggleError(
+      'E_ENGINE',
+      `ONNX Runtime for Node has CUDA on linux-x64 alone, not ${platform}-${arch}`,
+      {
+        hint: 'WebGPU drives NVIDIA cards, too, and needs nothing installed but the driver: set engine.device to "webgpu".',
+      },
+    )
+  const { version } = JSON.parse(await readFile(join(binding, 'package.json'), 'utf8')) as { version: string }
+  const directory = join(binding, 'bin', 'napi-v6', 'linux', 'x64')
+  await access(directory, constants.W_OK).catch((cause) => {
+    throw new WaggleError('E_ENGINE', `cannot write to ${directory}: ${(cause as { code?: string }).code}`, {
+      hint: 'The libraries have to lie beside the binding; run this as the user that installed Waggle.',
+      cause,
+    })
+  })
+  const temporary = await mkdtemp(join(tmpdir(), 'waggle-cuda-'))
+  try {
+    const wanted = options.digest === undefined ? undefined : parseDigest(options.digest)
+    const isFile = 'file' in from
+    const source = isFile
+      ? undefined
+      : await findPackage({ index: from.index, name: PACKAGE, version }, parts)
+    const path = isFile ? from.file : join(temporary, 'package.nupkg')
+    if (source) await download(source, path, parts)
+    const digest = wanted ?? source?.digest
+    if (digest) await verify(path, digest)
+    const bytes = await place(path, directory)
+    return { version, directory, files: [...CUDA_FILES], bytes, verified: digest?.algorithm }
+  } finally {
+    await rm(temporary, { recursive: true, force: true })
+  }
+}
+
+/** All files or none: they are unpacked beside their places first. */
+async function place(path: string, directory: string): Promise<number> {
+  const entries = await listArchive(path).catch((cause) => {
+    if (cause instanceof WaggleError) throw cause
+    throw new WaggleError('E_ENGINE', `cannot read ${path}: ${(cause as Error).message}`, { cause })
+  })
+  const parts = CUDA_FILES.map((name) => ({ name, part: join(directory, `${name}.part`) }))
+  let bytes = 0
+  try {
+    for (const { name, part } of parts) {
+      const entry = entries.find((entry) => entry.name === `${WITHIN}${name}`)
+      if (!entry)
+        throw new WaggleError('E_ENGINE', `${path} has no ${WITHIN}${name}`, {
+          hint: `It must be the NuGet package ${PACKAGE}.`,
+        })
+      await extract(path, entry, part)
+      bytes += entry.bytes
+    }
+    for (const { name, part } of parts) await rename(part, join(directory, name))
+  } finally {
+    for (const { part } of parts) await rm(part, { force: true })
+  }
+  return bytes
+}
+
+async function download(
+  { url }: PackageSource,
+  path: string,
+  { fetch, onProgress }: InstallParts,
+): Promise<void> {
+  try {
+    const answer = await fetch(url)
+    if (!answer.ok || !answer.body) throw new Error(`status ${answer.status}`)
+    const total = Number(answer.headers.get('content-length')) || undefined
+    let done = 0
+    const counting = new Transform({
+      transform(piece: Buffer, _, pass) {
+        done += piece.length
+        onProgress?.(done, total)
+        pass(done > LARGEST_PACKAGE ? new Error('it is far too long') : null, piece)
+      },
+    })
+    await pipeline(Readable.fromWeb(answer.body as never), counting, createWriteStream(path))
+  } catch (cause) {
+    throw unreachable(url, cause)
+  }
+}
+
+async function verify(path: string, { algorithm, value }: PackageSource['digest']): Promise<void> {
+  const hash = createHash(algorithm)
+  await pipeline(createReadStream(path), hash)
+  if (hash.digest('base64') !== value)
+    throw new WaggleError(
+      'E_ENGINE',
+      `${path} is not the package that it should be: its ${algorithm} is another`,
+      {
+        hint: 'It was damaged or changed on the way. Nothing was installed; fetch it again.',
+      },
+    )
+}
+
+function parseDigest(text: string): PackageSource['digest'] {
+  const [, algorithm, hex] = /^(sha256|sha512):([0-9a-f]+)$/i.exec(text) ?? []
+  const length = { sha256: 64, sha512: 128 }[algorithm?.toLowerCase() ?? '']
+  if (!algorithm || hex?.length !== length)
+    throw new WaggleError(
+      'E_USAGE',
+      `--digest must be sha256: or sha512: and the digest in hex, not "${text}"`,
+    )
+  return {
+    algorithm: algorithm.toLowerCase() as 'sha256' | 'sha512',
+    value: Buffer.from(hex!, 'hex').toString('base64'),
+  }
+}
