@@ -1,0 +1,59 @@
+// What scripts/bench/real-model measures.
+
+import type { AdapterSpec } from '../../../daemon/engine/decoder.ts'
+
+export interface Job {
+  name: string
+  kind: 'load' | 'sample' | 'score' | 'train'
+  /** Prompts, and completions of each. */
+  groups: number
+  rows: number
+  /** Tokens of a prompt, and of a completion. */
+  prompt: number
+  length: number
+}
+
+/** A job with all that either side needs to know. */
+export type Order = Job & {
+  folder: string
+  threads: number
+  runs: number
+  /** Completion tokens of a run. */
+  tokens: number
+  adapter: AdapterSpec
+}
+
+export interface Measured {
+  seconds: number[]
+  loadSeconds: number
+  /** Peak resident memory after loading, and at the end. */
+  loadBytes: number
+  peakBytes: number
+  /** What the first run found, for both sides to agree on: log-probs of a score, loss and gradient's norm of a step. */
+  found: number[]
+}
+
+/** Numbers that look random and are the same on both sides, from 0 to 1: a multiplicative hash of the index. */
+export function scattered(index: number): number {
+  return (Math.imul(index, 2_654_435_761) >>> 0) / 2 ** 32
+}
+
+/** The usual one for training by reinforcement: all matrices of every layer. */
+export const ADAPTER: AdapterSpec = {
+  rank: 16,
+  alpha: 32,
+  targets: ['q_proj', 'k_proj', 'v_proj', 'o_proj', 'gate_proj', 'up_proj', 'down_proj'],
+}
+
+const group = { groups: 1, rows: 8, prompt: 64, length: 64 }
+const alone = { groups: 8, rows: 1, prompt: 64, length: 64 }
+
+export const JOBS: readonly Job[] = [
+  { name: 'load', kind: 'load', ...group },
+  { name: 'sample, 8 completions of a prompt', kind: 'sample', ...group },
+  { name: 'sample, 8 prompts', kind: 'sample', ...alone },
+  { name: 'score, 8 completions of a prompt', kind: 'score', ...group },
+  { name: 'score, 8 prompts', kind: 'score', ...alone },
+  { name: 'LoRA step, 8 completions of a prompt', kind: 'train', ...group },
+  { name: 'LoRA step, 8 prompts', kind: 'train', ...alone },
+]

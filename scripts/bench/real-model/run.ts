@@ -1,0 +1,97 @@
+// A model of Qwen2.5-0.5B's true shape: does it load, sample and learn here, how fast, and in how much memory?
+//
+//   /usr/bin/python3 scripts/bench/real-model/make.py FOLDER
+//   node --import tsx scripts/bench/real-model/run.ts --folder FOLDER [--only 'LoRA step' --runs 2 --rounds 2]
+//
+// Each job is done by the daemon's own loader and engine and, turn by turn in the same run, by PyTorch eager
+// (reference.py). Each side runs in a process of its own, whose peak resident memory is taken. Quote the ratios: the
+// machines that this runs on are shared, and absolute times drift.
+
+import { spawnSync } from 'node:child_process'
+import { availableParallelism, cpus, freemem } from 'node:os'
+import { fileURLToPath } from 'node:url'
+import { parseArgs } from 'node:util'
+import { ADAPTER, JOBS, type Job, type Measured, type Order } from './jobs.ts'
+
+const { values: flags } = parseArgs({
+  options: {
+    folder: { type: 'string' },
+    only: { type: 'string', default: '' },
+    runs: { type: 'string', default: '2' },
+    rounds: { type: 'string', default: '2' },
+  },
+})
+if (!flags.folder) throw new Error('--folder FOLDER, which make.py has filled')
+const threads = availableParallelism()
+const here = (name: string): string => fileURLToPath(new URL(name, import.meta.url))
+/** Either side may need so much. */
+const NEEDED = 10 * 2 ** 30
+
+function measure(command: string, args: string[], job: Job): Measured {
+  if (freemem() < NEEDED) throw new Error(`only ${(freemem() / 2 ** 30).toFixed(1)} GiB of memory are free`)
+  const order: Order = {
+    ...job,
+    folder: flags.folder!,
+    threads,
+    runs: Number(flags.runs),
+    tokens: job.groups * job.rows * job.length,
+    adapter: ADAPTER,
+  }
+  const { status, stdout, stderr } = spawnSync(command, args, {
+    input: JSON.stringify(order),
+    encoding: 'utf8',
+    env: { ...process.env, OMP_NUM_THREADS: String(threads) },
+  })
+  if (status !== 0) throw new Error(`${job.name}: ${stderr.split('\n').slice(-4).join('\n')}`)
+  return JSON.parse(stdout.trim().split('\n').at(-1)!) as Measured
+}
+
+const SIDES = {
+  ours: (job: Job) => measure(process.execPath, ['--import', 'tsx', here('./ours.ts')], job),
+  theirs: (job: Job) => measure('/usr/bin/python3', [here('./reference.py')], job),
+}
+/** The largest difference of what both found, of each number or a share of it where it is above 1. */
+function apart(a: readonly number[], b: readonly number[]): string {
+  if (a.length === 0) return ''
+  return Math.max(
+    ...a.map((value, i) => Math.abs(value - b[i]!) / Math.max(1, Math.abs(b[i]!))),
+  ).toExponential(1)
+}
+const median = (values: number[]): number => [...values].sort((a, b) => a - b)[values.length >> 1]!
+const gigabytes = (bytes: number): string => `${(bytes / 1e9).toFixed(2)} GB`
+
+interface Side {
+  seconds: number
+  bytes: number
+  found: number[]
+}
+
+function pair(job: Job): Record<keyof typeof SIDES, Side> {
+  const found: Record<keyof typeof SIDES, Measured[]> = { ours: [], theirs: [] }
+  for (let round = 0; round < Number(flags.rounds); round++) {
+    for (const side of ['ours', 'theirs'] as const) found[side].push(SIDES[side](job))
+  }
+  const sum = (all: Measured[]): Side => ({
+    seconds: median(all.flatMap((one) => (job.kind === 'load' ? [one.loadSeconds] : one.seconds))),
+    found: all[0]!.found,
+    bytes: Math.max(...all.map((one) => (job.kind === 'load' ? one.loadBytes : one.peakBytes))),
+  })
+  return { ours: sum(found.ours), theirs: sum(found.theirs) }
+}
+
+console.log(`${cpus()[0]?.model}, ${threads} cores, Node ${process.version}`)
+console.log('| job | Waggle | PyTorch eager | times faster | peak memory | PyTorch | ratio | apart |')
+console.log('|---|---|---|---|---|---|---|---|')
+for (const job of JOBS) {
+  if (!job.name.includes(flags.only)) continue
+  const { ours, theirs } = pair(job)
+  const tokens = job.groups * job.rows * job.length
+  const shown = ({ seconds }: Side): string =>
+    job.kind === 'load'
+      ? `${seconds.toFixed(1)} s`
+      : `${seconds.toFixed(2)} s, ${(tokens / seconds).toFixed(0)} tokens/s`
+  console.log(
+    `| ${job.name} | ${shown(ours)} | ${shown(theirs)} | ${(theirs.seconds / ours.seconds).toFixed(2)} | ` +
+      `${gigabytes(ours.bytes)} | ${gigabytes(theirs.bytes)} | ${(ours.bytes / theirs.bytes).toFixed(2)} | ${apart(ours.found, theirs.found)} |`,
+  )
+}
