@@ -30,7 +30,7 @@ const { values: flags } = parseArgs({
     lies: { type: 'string', default: LIES.join(',') },
     threads: { type: 'string', default: '1' },
     prompts: { type: 'string', default: '100' },
-    out: { type: 'string', default: 'experiments/hostile.jsonl' },
+    out: { type: 'string', default: '.cache/experiments/hostile.jsonl' },
   },
 })
 const [rounds, peers] = [Number(flags.rounds), Number(flags.peers)]

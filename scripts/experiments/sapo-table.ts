@@ -27,7 +27,7 @@ const { values: flags } = parseArgs({
     threads: { type: 'string', default: '1' },
     prompts: { type: 'string', default: '100' },
     'learning-rate': { type: 'string', default: '1e-4' },
-    out: { type: 'string', default: 'experiments/sapo-table.jsonl' },
+    out: { type: 'string', default: '.cache/experiments/sapo-table.jsonl' },
   },
 })
 const rounds = Number(flags.rounds)

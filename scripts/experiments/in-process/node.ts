@@ -30,6 +30,7 @@ export interface NodeOptions {
   adaptive: boolean
   groupSize?: number
   learningRate?: number
+  warmUpSteps?: number
   maxNewTokens?: number
   maxStaleness?: number
   threads?: number
@@ -141,7 +142,7 @@ export async function createNode(options: NodeOptions): Promise<ExperimentNode> 
         weightDecay: 0,
         maxGradientNorm: 1,
       },
-      warmUpSteps: 10,
+      warmUpSteps: options.warmUpSteps ?? 10,
       self: name,
     },
     {
