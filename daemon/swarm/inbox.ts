@@ -35,7 +35,7 @@ const QUEUE = { items: 512, bytes: 16 << 20 }
 /**
  * By source: what is dealt with, and beyond which the source is cut off. 16 nodes with a group a second each make 16 messages
  * and some 100 RPCs; what piles up while this process, or the line, stands still for half a minute must not look like a
- * flood. A flood of 10 000 messages a second has some 150 signatures checked and ends within a second (G09: 256, and 2 s).
+ * flood. A flood of 10 000 messages a second has some 150 signatures checked and ends within two seconds (G09: 256, and 2 s).
  */
 const LIMITS = {
   frames: { soft: { perSecond: 300, burst: 1000 }, hard: { perSecond: 600, burst: 4000 } },
@@ -43,7 +43,7 @@ const LIMITS = {
     soft: { perSecond: 8 << 20, burst: 32 << 20 },
     hard: { perSecond: 32 << 20, burst: 128 << 20 },
   },
-  messages: { soft: { perSecond: 80, burst: 100 }, hard: { perSecond: 400, burst: 600 } },
+  messages: { soft: { perSecond: 80, burst: 100 }, hard: { perSecond: 200, burst: 600 } },
   /** Ids in IHAVE, IWANT and IDONTWANT, grafts, prunes and subscriptions. One IHAVE may carry 5000. */
   control: { soft: { perSecond: 5000, burst: 10_000 }, hard: { perSecond: 20_000, burst: 100_000 } },
 }
@@ -51,9 +51,9 @@ const LIMITS = {
 const TURN_MS = 20
 /**
  * What all sources together may send beyond that: read, decrypted and dropped, at 60 µs each. Who sends more is read from
- * later, so that a flood takes some 5 % of a core, from however many sources.
+ * later, so that floods take some 3 % of a core, from however many sources.
  */
-const EXCESS = { perSecond: 800, burstSeconds: 0.5, spare: 0 }
+const EXCESS = { perSecond: 400, burstSeconds: 0.5, spare: 0 }
 
 export class Inbox {
   private readonly by: InboxCollaborators

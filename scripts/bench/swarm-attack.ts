@@ -24,6 +24,7 @@ const ATTACKS: Record<string, [number, number]> = {
   prune: [1000, 1],
   topics: [10_000, 1],
   sybil: [40, 25],
+  crowd: [5, 200],
 }
 
 interface Outcome {
@@ -83,7 +84,13 @@ async function run(mode: string): Promise<void> {
 
 function attack(address: string, mode: string, rate: number, identities: number) {
   const file = new URL('swarm-attacker.ts', import.meta.url).pathname
-  const args = [address, mode === 'sybil' ? 'valid' : mode, String(rate), String(SECONDS), String(identities)]
+  const args = [
+    address,
+    mode === 'sybil' || mode === 'crowd' ? 'valid' : mode,
+    String(rate),
+    String(SECONDS),
+    String(identities),
+  ]
   const child = fork(file, args, {
     execArgv: ['--import', 'tsx'],
     stdio: ['ignore', 'inherit', 'inherit', 'ipc'],

@@ -37,7 +37,7 @@ function make(): Uint8Array[] {
   const some = (n: number, one: (i: number) => Uint8Array) => Array.from({ length: n }, (_, i) => one(i))
   switch (mode) {
     case 'valid':
-      return some(Math.min(20_000, Number(rate) * 2), (i) => message(group(i)))
+      return some(Math.min(20_000, Number(rate) * Number(seconds)), (i) => message(group(i)))
     case 'invalid':
       return some(2000, (i) => {
         const bytes = group(i)
@@ -81,10 +81,22 @@ function make(): Uint8Array[] {
   }
 }
 
+/** So many from one address at once are refused now and then. */
+async function connect(): ReturnType<typeof startRawAttacker> {
+  for (let tries = 0; ; tries++) {
+    try {
+      return await startRawAttacker(address)
+    } catch (error) {
+      if (tries > 20) throw error
+      await new Promise((resolve) => setTimeout(resolve, 200 + Math.random() * 800))
+    }
+  }
+}
+
 type Attack = { sent: number; cutAfterMs: number | undefined; refused: boolean }
 
 async function attack(frames: Uint8Array[], from = 0): Promise<Attack> {
-  const { node, stream } = await startRawAttacker(address)
+  const { node, stream } = await connect()
   const connection = node.getConnections()[0]!
   const started = performance.now()
   let sent = 0
