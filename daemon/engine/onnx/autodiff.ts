@@ -13,22 +13,39 @@ export function gradients(scalar: Value, withRespectTo: readonly Value[]): (Valu
   return pullBack([...graph.tape], scalar, graph.constant(Float32Array.of(1), scalar.shape), withRespectTo)
 }
 
+export interface StageOptions {
+  /** Keep only the input, and compute the rest again for the backward pass (Chen et al. 2016). */
+  recompute: boolean
+}
+
 /**
- * `build(input)`, of which only the input is kept: the backward pass computes the rest again (Chen et al. 2016).
- * `captured` are the other values that it reads and whose gradients are wanted.
+ * `build(input)` as one stage of the backward pass, which has to end before the pass goes on to what came before. Left
+ * to itself, the runtime puts off the gradients of parameters to the end, and keeps everything that they need till then.
+ * `captured` are the other values that `build` reads and whose gradients are wanted.
  */
-export function checkpoint(input: Value, captured: readonly Value[], build: (input: Value) => Value): Value {
+export function stage(
+  input: Value,
+  captured: readonly Value[],
+  build: (input: Value) => Value,
+  { recompute }: StageOptions,
+): Value {
   const { tape } = input.graph
   const start = tape.length
   const out = build(input)
-  tape.length = start
+  const entries = tape.splice(start)
   input.graph.record([input, ...captured], [out], ([g]) => {
     if (!g) return []
-    // Without a dependence on the gradient, the runtime might compute all of it at once, before it is needed.
-    const again = afterwards(input, g)
-    const from = tape.length
-    const output = build(again)
-    return pullBack(tape.splice(from), output, g, [again, ...captured])
+    let [from, walked, to] = [input, entries, out]
+    if (recompute) {
+      // Without a dependence on the gradient, the runtime might compute all of it at once, before it is needed.
+      from = afterwards(input, [g])
+      const begin = tape.length
+      to = build(from)
+      walked = tape.splice(begin)
+    }
+    const [before, ...found] = pullBack(walked, to, g, [from, ...captured])
+    const own = found.filter((gradient) => gradient !== undefined)
+    return [before && own.length > 0 ? afterwards(before, own) : before, ...found]
   })
   return out
 }

@@ -46,6 +46,7 @@ export function createCore({
   now,
 }: CoreOptions): Core {
   const runtime: Runtime = createRuntime({ threads, maxSessions, provider })
+  room.free = () => runtime.close()
   let state: State | undefined
   let mixture: Mixture | undefined
   const parts: StepParts = {

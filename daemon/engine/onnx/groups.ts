@@ -4,7 +4,7 @@
 
 import type { DecoderSpec } from '../decoder.ts'
 import { prefixAttention, segmentAttention, segmentBias } from './attention.ts'
-import { checkpoint } from './autodiff.ts'
+import { stage } from './autodiff.ts'
 import type { Rotary } from './blocks.ts'
 import {
   embed,
@@ -70,9 +70,9 @@ export function groupHidden(
 
   let x = embed(parameters, inputs.tokens)
   for (let index = 0; index < spec.layers; index++) {
-    x = checkpointing
-      ? checkpoint(x, layerParameters(parameters, index), (input) => layer(index, input))
-      : layer(index, x)
+    x = stage(x, layerParameters(parameters, index), (input) => layer(index, input), {
+      recompute: checkpointing,
+    })
   }
   return finalNorm(parameters, spec, x)
 }

@@ -66,7 +66,7 @@ export function headStatistics(x: Value, table: Value, targets: Value, parts: nu
     for (const { from, to } of ranges) {
       const column = (values: Value): Value => reshape(slice(values, 0, from, to), [minus(to, from), 1])
       // One part after another, or the runtime might have the logits of several at once.
-      const again = afterwards(slice(x, 0, from, to), earlier)
+      const again = afterwards(slice(x, 0, from, to), [earlier])
       const ofLogits = backward(gemm(again, table, { transposeB: true }), {
         targets: column(targets),
         ofLogprob: ofLogprob && column(ofLogprob),

@@ -241,23 +241,22 @@ export function detach(a: Value): Value {
 }
 
 /**
- * The same value, but not to be had before `other`: 0 times an element of it is added. If that is not finite, neither is
- * the result.
+ * The same value, but not to be had before the others: 0 times an element of each is added. If one of those is not finite,
+ * neither is the result.
  */
-export function afterwards(a: Value, other: Value): Value {
+export function afterwards(a: Value, others: readonly Value[]): Value {
   const { graph } = a
-  const [flat] = graph.node(
-    'Reshape',
-    [other, graph.ints([-1])],
-    [{ dtype: other.dtype, shape: [sizeOf(other.shape)] }],
-  )
-  const [element] = graph.node(
-    'Gather',
-    [flat, graph.constant(Int32Array.of(0), [1])],
-    [{ dtype: other.dtype, shape: [1] }],
-    { axis: 0 },
-  )
-  return add(a, mul(element!, graph.scalar(0)))
+  const elements = others.map((other) => {
+    const flat = graph.node(
+      'Reshape',
+      [other, graph.ints([-1])],
+      [{ dtype: other.dtype, shape: [sizeOf(other.shape)] }],
+    )[0]!
+    const first = graph.constant(Int32Array.of(0), [1])
+    return graph.node('Gather', [flat, first], [{ dtype: other.dtype, shape: [1] }], { axis: 0 })[0]!
+  })
+  const together = elements.length === 1 ? elements[0]! : sum(concat(elements, 0))
+  return add(a, mul(together, graph.scalar(0)))
 }
 
 // ── Reductions ──────────────────────────────────────────────────────────────

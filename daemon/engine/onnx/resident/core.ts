@@ -65,6 +65,7 @@ export function createResidentCore({
   now,
 }: ResidentCoreOptions): ResidentCore {
   const runtime: Runtime = createRuntime({ threads, maxSessions, provider })
+  room.free = () => runtime.close()
   let state: State | undefined
   let mixture: Mixture | undefined
   /** What the mixture has on the device. */
