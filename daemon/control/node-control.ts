@@ -91,6 +91,7 @@ export function createNodeControl(facts: NodeFacts, parts: NodeParts): NodeContr
           received: counters?.received ?? 0,
           verified: counters?.verified ?? 0,
           refused: { ...counters?.refused },
+          droppedTexts: counters?.droppedTexts ?? 0,
         }),
         swarm: info(),
         ...(sharing ? { sharing } : {}),

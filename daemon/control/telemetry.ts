@@ -56,7 +56,9 @@ export interface Telemetry {
   guard(name: string): void
   readonly counters: Counters
   training(step: number): TrainingInfo
-  rollouts(rest: Pick<RolloutInfo, 'pool' | 'received' | 'verified' | 'refused'>): RolloutInfo
+  rollouts(
+    rest: Pick<RolloutInfo, 'pool' | 'received' | 'verified' | 'refused' | 'droppedTexts'>,
+  ): RolloutInfo
   readonly evaluations: readonly Evaluation[]
   readonly alerts: readonly Alert[]
   readonly lastCheckpoint: CheckpointInfo | undefined

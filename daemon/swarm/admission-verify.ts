@@ -38,6 +38,8 @@ const COPY_MIN_CHARS = 32
 export class Verifier {
   private readonly options: VerifierOptions
   private readonly by: VerifierCollaborators
+  /** Completions that this node's tokenizer cannot represent, and that were left out for it. */
+  droppedTexts = 0
   private readonly texts = new Map<string, { author: string; texts: Set<string> }>()
 
   constructor(options: VerifierOptions, collaborators: VerifierCollaborators) {
@@ -66,7 +68,10 @@ export class Verifier {
     let unfit: Reason = 'text'
     for (const rollout of shared.rollouts) {
       const own = this.underOwnTokenizer(rollout, shared)
-      if (own === 'text') continue
+      if (own === 'text') {
+        this.droppedTexts++
+        continue
+      }
       if (typeof own === 'string') {
         unfit = own
         break

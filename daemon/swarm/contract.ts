@@ -82,6 +82,8 @@ export interface SwarmCounters {
   /** Waiting to be verified. */
   waiting: number
   refused: Partial<Record<Reason, number>>
+  /** Single completions that the tokenizer here cannot represent; the rest of their groups may have been taken. */
+  droppedTexts: number
   bytesIn: number
   bytesOut: number
 }

@@ -83,11 +83,12 @@ export async function createSwarm(options: SwarmOptions, by: SwarmCollaborators)
         ),
     },
   )
+  const verifier = new Verifier(options, by)
   const inbox = new Inbox(
     { carry: options.relay ?? false },
     {
       admission,
-      verifier: new Verifier(options, by),
+      verifier,
       ledger,
       standing,
       clock,
@@ -310,6 +311,7 @@ export async function createSwarm(options: SwarmOptions, by: SwarmCollaborators)
       used,
       waiting: inbox.waiting,
       refused: refusedBy(ledger.refused),
+      droppedTexts: verifier.droppedTexts,
       bytesIn: inbox.bytesIn,
       bytesOut: publisher.bytesOut + fetcher.bytesSent + offers.bytesSent,
     }),

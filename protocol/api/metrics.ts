@@ -267,6 +267,13 @@ export const METRICS: readonly Metric[] = [
   counter('refused', 'groups_refused', 'groups', "Peers' groups that were refused, by reason", (s) =>
     labelled('reason', s.rollouts?.refused),
   ),
+  counter(
+    'dropped_texts',
+    'texts_dropped',
+    'completions',
+    "Peers' completions that this node's tokenizer cannot represent",
+    (s) => s.rollouts?.droppedTexts,
+  ),
   gauge('peers', 'swarm_peers', 'peers', 'Peers connected', (s) => s.swarm?.connected),
   gauge('peers_known', 'swarm_known_peers', 'peers', 'Peers heard of', (s) => s.swarm?.known),
   counter('bytes_in', 'swarm_received_bytes', 'B', 'Bytes from peers', (s) => s.swarm?.bytesIn),

@@ -151,6 +151,8 @@ export interface RolloutInfo {
   trainedForeign: number
   /** Foreign groups refused or dropped, by reason. Reasons are a small fixed set of words. */
   refused: Record<string, number>
+  /** Single completions of peers that this node's tokenizer cannot represent, and that were left out for it. */
+  droppedTexts?: number
   /** Of recent own groups: share with some right and some wrong, which is what learning lives on. */
   signalShare?: number
   allRightShare?: number
