@@ -25,6 +25,8 @@ export type Order = Job & {
 
 export interface Measured {
   seconds: number[]
+  /** Of all cores together: what a busy machine disturbs less. */
+  cpuSeconds: number[]
   loadSeconds: number
   /** Peak resident memory after loading, and at the end. */
   loadBytes: number

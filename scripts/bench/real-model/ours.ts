@@ -72,13 +72,18 @@ const runs: Record<Order['kind'], () => Promise<number[]>> = {
 }
 
 const seconds: number[] = []
+const cpuSeconds: number[] = []
 let found: number[] = []
 for (let i = 0; i <= order.runs; i++) {
   const start = performance.now()
+  const before = process.cpuUsage()
   const result = await runs[order.kind]()
   if (i === 0) found = result
-  if (i > 0) seconds.push((performance.now() - start) / 1000)
+  if (i === 0) continue
+  seconds.push((performance.now() - start) / 1000)
+  const { user, system } = process.cpuUsage(before)
+  cpuSeconds.push((user + system) / 1e6)
 }
-const measured: Measured = { seconds, loadSeconds, loadBytes, peakBytes: peakBytes(), found }
+const measured: Measured = { seconds, cpuSeconds, loadSeconds, loadBytes, peakBytes: peakBytes(), found }
 console.log(JSON.stringify(measured))
 process.exit(0)
