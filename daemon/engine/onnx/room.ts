@@ -10,31 +10,35 @@ export interface Room {
   microBatchTokens: number
   /** Most sequences that are decoded side by side. */
   slots: number
+  /** Set by the core: gives back memory that is kept for later calls. */
+  free?: () => Promise<void>
 }
 
 export const DEFAULT_SLOTS = 64
 
 /** Less than this is not worth a try. */
-const LEAST: Room = { microBatchTokens: 32, slots: 4 }
+const LEAST = { microBatchTokens: 32, slots: 4 } as const
+type Portion = keyof typeof LEAST
 
 export function withinRoom<Wrapped extends Core>(
   core: Wrapped,
   room: Room,
   { notify }: { notify: (message: string) => void },
 ): Wrapped {
-  const portioned = async <T>(what: keyof Room, name: string, run: () => Promise<T>): Promise<T> => {
+  const portioned = async <T>(what: Portion, name: string, run: () => Promise<T>): Promise<T> => {
     for (;;) {
       try {
         return await run()
       } catch (error) {
         if (troubleOf(error) !== 'memory' || room[what] <= LEAST[what]) throw error
         room[what] = Math.max(LEAST[what], Math.floor(room[what] / 2))
-        notify(`out of memory: from now on ${name} of ${room[what]}`)
+        notify(`out of memory: from now on ${name} ${room[what]}`)
+        await room.free?.()
       }
     }
   }
   const inMicroBatches = <T>(run: () => Promise<T>): Promise<T> =>
-    portioned('microBatchTokens', 'micro-batches with tokens', run)
+    portioned('microBatchTokens', 'tokens of a micro-batch at most', run)
   return {
     ...core,
     train: (request) => inMicroBatches(() => core.train(request)),
@@ -43,7 +47,7 @@ export function withinRoom<Wrapped extends Core>(
     generate(request, isAborted, onToken) {
       // A sequence that is written again has the same tokens; they are told once.
       const told = new Map<number, number>()
-      return portioned('slots', 'sequences side by side, at most', () => {
+      return portioned('slots', 'sequences side by side at most', () => {
         const drawn = new Map<number, number>()
         const slots = Math.min(request.slots ?? room.slots, room.slots)
         return core.generate(
