@@ -51,14 +51,14 @@ const decoder = (
   queryKeyNorm: false,
 })
 const SIZES: Record<string, DecoderSpec> = {
+  '3M': decoder(4_000, 192, 6, 6, 2, 512),
   '10M': decoder(8_000, 256, 10, 8, 4, 704),
   '60M': decoder(32_000, 512, 16, 8, 4, 1408),
-  '240M': decoder(49_152, 1024, 16, 16, 4, 2816),
 }
 const WORK: Record<string, Work> = {
-  '10M': { prompt: 64, completion: 128, groupSize: 8, slots: 64, microBatchTokens: 2048, mixes: true },
-  '60M': { prompt: 100, completion: 100, groupSize: 8, slots: 32, microBatchTokens: 1024, mixes: true },
-  '240M': { prompt: 64, completion: 64, groupSize: 4, slots: 16, microBatchTokens: 512, mixes: true },
+  '3M': { prompt: 64, completion: 96, groupSize: 8, slots: 64, microBatchTokens: 2048, mixes: true },
+  '10M': { prompt: 64, completion: 96, groupSize: 8, slots: 32, microBatchTokens: 1024, mixes: true },
+  '60M': { prompt: 48, completion: 32, groupSize: 4, slots: 8, microBatchTokens: 256, mixes: true },
 }
 const { values } = parseArgs({
   options: { only: { type: 'string' }, child: { type: 'string' }, json: { type: 'boolean', default: false } },
@@ -118,7 +118,10 @@ async function child(name: string): Promise<void> {
   const [sampler, trainer] = [createOnnxEngine(options), createOnnxEngine(options)]
   const model = { spec: plain, weights, digest: '', tokenizer: { digest: '' } } as unknown as Model
   const policy = await openPolicy({ model, adapter: wanted, slots }, { sampler, trainer, random })
-  const prompts = Array.from({ length: Math.ceil((2 * slots) / groupSize) }, () => tokens(work.prompt))
+  const prompts = Array.from(
+    { length: Math.ceil(Math.max(slots, (2 * microBatchTokens) / completion) / groupSize) },
+    () => tokens(work.prompt),
+  )
   const samples = prompts.flatMap((prompt, p) =>
     Array.from({ length: groupSize }, (_, i) => ({ prompt, seed: p * 100 + i })),
   )
@@ -131,7 +134,7 @@ async function child(name: string): Promise<void> {
     ),
     metrics: {},
   }
-  for (let step = 0; step < 2; step++) {
+  for (let step = 0; step < 1; step++) {
     const written = await policy.sampler.generate({
       samples,
       maxNewTokens: completion,

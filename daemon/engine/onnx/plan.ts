@@ -19,7 +19,7 @@ export interface MicroBatch {
 }
 
 export interface PlanOptions {
-  /** Tokens that a micro-batch may have. One unit may exceed it if it must. */
+  /** Tokens that a micro-batch may have. One row, with its prefix, may exceed it if it must. */
   tokens: number
   maxRows?: number
 }
@@ -43,7 +43,9 @@ export function plan(
     const length = (i: number): number => sequences[i]!.completion.length
     members.sort((a, b) => length(a) - length(b) || a - b)
     const prefix = sequences[members[0]!]!.conditioning.length - 1
-    for (const part of parts(members, maxRows)) {
+    // Rows that share a prefix go together as far as the budget lets them; a single row may exceed it if it must.
+    const fit = Math.floor((tokens - prefix) / length(members.at(-1)!))
+    for (const part of parts(members, Math.max(1, Math.min(maxRows, fit)))) {
       const segmentTokens = part.reduce((sum, i) => sum + length(i), 0)
       units.push({ prefix, segment: length(part.at(-1)!), segmentTokens, members: part })
     }

@@ -56,8 +56,7 @@ const FIT = {
   /** Copies of the cache while it is read and grown. */
   cacheCopies: 2,
 }
-/** A prompt's rows in one unit of a micro-batch, and prompts read in one go; see engine/onnx. */
-const MOST_ROWS = 16
+/** Prompts read in one go; see engine/onnx. */
 const PREFILL_PROMPTS = 16
 
 export function estimateMemory(spec: DecoderSpec, work: Work): MemoryEstimate {
@@ -76,10 +75,9 @@ export function estimateMemory(spec: DecoderSpec, work: Work): MemoryEstimate {
   return { ...parts, total: Object.values(parts).reduce((sum, part) => sum + part, 0) }
 }
 
-/** Tokens that go through the layers in one micro-batch. */
-export function tokensAtOnce({ prompt, completion, groupSize, microBatchTokens }: Work): number {
-  const unit = prompt + Math.min(groupSize, MOST_ROWS) * completion
-  return Math.max(microBatchTokens, unit)
+/** Tokens that go through the layers in one micro-batch: one row with its prompt may be longer than it should be. */
+export function tokensAtOnce({ prompt, completion, microBatchTokens }: Work): number {
+  return Math.max(microBatchTokens, prompt + completion)
 }
 
 function activations(spec: DecoderSpec, work: Work): number {
