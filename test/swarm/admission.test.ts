@@ -17,13 +17,20 @@ const self = testSigner(3)
 const idOf = (signer: typeof alice) => peerIdOf(signer.publicKey)
 const SOURCE = idOf(testSigner(4))
 
-function door() {
+function door({ wanted }: { wanted?: string } = {}) {
   const clock = stillClock()
   const ledger = new Ledger({}, { clock })
   const muted = new Set<string>()
   const admission = new Admission(
     { self: idOf(self), arms: ['base'] },
-    { tasks, ledger, clock, isMuted: (peer) => muted.has(peer), onImpostor: () => {} },
+    {
+      tasks,
+      ledger,
+      clock,
+      isMuted: (peer) => muted.has(peer),
+      isWanted: (peer) => peer === wanted,
+      onImpostor: () => {},
+    },
   )
   const verifier = new Verifier({ maxCompletionTokens: 200 }, { tasks, codec, clock, version: () => 7 })
   let sequence = clock.now()
@@ -280,6 +287,20 @@ describe('quotas', () => {
         if (d.screen(d.frame(draft(50_000 + second * 5 + i)), idOf(alice)) === 'admitted') through++
     }
     expect(through).toBe(40)
+  })
+
+  test('whom a person joined counts as a known peer from the first message on', () => {
+    const d = door({ wanted: idOf(alice) })
+    const strangers = Array.from({ length: 25 }, (_, i) => testSigner(60 + i))
+    flood(d, strangers, 2000)
+    let through = 0
+    for (let second = 0; second < 4; second++) {
+      d.clock.time += 1000
+      flood(d, strangers, 300, second + 1)
+      for (let i = 0; i < 5; i++)
+        if (d.screen(d.frame(draft(50_000 + second * 5 + i)), idOf(alice)) === 'admitted') through++
+    }
+    expect(through).toBe(20)
   })
 
   test('an author’s quota holds over all who pass its groups on', () => {
