@@ -113,7 +113,7 @@ export interface Restored {
 }
 
 /**
- * What to go back to when the last steps were bad: the newest checkpoint that is no younger than `before`, or the oldest
+ * What to go back to when the last steps were bad: the newest checkpoint of step `before` or earlier, or the oldest
  * there is. Younger ones are removed, so that a restart does not go back to them. Undefined if there is none.
  */
 export async function restoreBefore(

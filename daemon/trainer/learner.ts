@@ -55,7 +55,7 @@ export interface LearnerParts {
   /** Peers that might send groups. */
   peers(): number
   onFinding(finding: Finding): void
-  /** Goes back to a checkpoint that is no younger than a version, or the oldest there is, and drops own groups since. */
+  /** Goes back to a checkpoint of that version or earlier, or the oldest there is, and drops own groups that wait. */
   restore(before: number): Promise<{ step: number } | undefined>
 }
 

@@ -1,0 +1,62 @@
+// Going back to an earlier checkpoint, in a way that a restart agrees with.
+
+import { expect, test } from 'vitest'
+import type { Engine } from '../../daemon/engine/engine.ts'
+import { createCheckpoints } from '../../daemon/store/checkpoints.ts'
+import { restoreBefore, restoreNode, saveNode } from '../../daemon/trainer/checkpointing.ts'
+import { randomWeights, SPEC } from '../engine/model.ts'
+import { SimulatedDisk } from '../store/simulated-disk.ts'
+
+const model = { lineage: 'a'.repeat(64), spec: SPEC }
+
+async function setUp(steps: readonly number[]) {
+  const disk = new SimulatedDisk()
+  const by = {
+    disk,
+    checkpoints: await createCheckpoints(
+      { directory: '/home/checkpoints', keep: 3 },
+      { disk, clock: () => 1e12, log: () => {} },
+    ),
+  }
+  const save = async (step: number, broken = false): Promise<unknown> => {
+    const weights = randomWeights(SPEC, step)
+    if (broken) weights['model.norm.weight']![0] = Number.NaN
+    const trainer = {
+      weights: async () => weights,
+      optimizer: async () => ({ steps: step, first: randomWeights(SPEC, 1), second: randomWeights(SPEC, 2) }),
+    } as Partial<Engine> as Engine
+    return saveNode(
+      {
+        ...model,
+        version: step,
+        rounds: step,
+        counters: {},
+        learner: { setAside: [{ author: 'bad', updates: 7, offences: 1, reason: 'why' }] },
+        base: { name: 'tiny', directory: '/model' },
+      },
+      { trainer, checkpoints: by.checkpoints },
+    )
+  }
+  for (const step of steps) await save(step)
+  return { by, save }
+}
+
+test('the newest checkpoint that is old enough is gone back to, and a restart begins there too', async () => {
+  const { by } = await setUp([10, 40, 60])
+  const found = await restoreBefore(45, model, by)
+  expect(found?.state).toMatchObject({ version: 40, learner: { setAside: [{ author: 'bad' }] } })
+  expect(found?.policy.weights).toEqual(randomWeights(SPEC, 40))
+  expect((await restoreNode(model, by))?.state.version).toBe(40)
+})
+
+test('where all are too young, the oldest has to do; where there are none, there is none', async () => {
+  const { by } = await setUp([40, 60])
+  expect((await restoreBefore(5, model, by))?.state.version).toBe(40)
+  expect(await restoreBefore(5, model, (await setUp([])).by)).toBeUndefined()
+})
+
+test('a weight that is not finite is never saved, and the checkpoint before it stays', async () => {
+  const { by, save } = await setUp([10])
+  await expect(save(20, true)).rejects.toThrow(/infinite or NaN/)
+  expect((await restoreNode(model, by))?.state.version).toBe(10)
+})
