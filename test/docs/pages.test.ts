@@ -1,0 +1,97 @@
+// What documents refer to exists: links, sections, config keys, commands with their options, npm scripts, paths.
+
+import { existsSync, readFileSync } from 'node:fs'
+import { dirname, join } from 'node:path'
+import { parse as parseToml } from 'smol-toml'
+import { describe, expect, test } from 'vitest'
+import { errorHelp } from '../../daemon/cli/help-text.ts'
+import { parseCommandLine } from '../../daemon/cli/parse.ts'
+import { COMMANDS } from '../../daemon/cli/table.ts'
+import { configKeys } from '../../daemon/config/keys.ts'
+import { configSchema } from '../../daemon/config/schema.ts'
+import { ERROR_HELP } from '../../protocol/error-help.ts'
+import { ERROR_CODES, type ErrorCode } from '../../protocol/errors.ts'
+import { blocksOf, commandsOf, PAGES, partsOf, ROOT, read, waggleWords } from './blocks.ts'
+
+const SCRIPTS = (JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8')) as { scripts: object }).scripts
+/** Programs that the documents use beside Waggle, npm and Node. */
+const OTHERS = /^(alias|cat|cd|cp|curl|docker|git|mkdir|rm|source|ssh|sudo|systemctl) /
+
+/** As GitHub makes anchors of headings. */
+const anchors = (markdown: string): string[] =>
+  [...markdown.matchAll(/^#+ (.+)$/gm)].map(([, title]) =>
+    title!
+      .toLowerCase()
+      .replaceAll(/[^\p{L}\p{N} _-]/gu, '')
+      .replaceAll(' ', '-'),
+  )
+
+/** Throws if the program would not understand it, or if it names what is not there. */
+function check(command: string): void {
+  const words = waggleWords(command)
+  if (words) {
+    parseCommandLine(words, {}, COMMANDS)
+    return
+  }
+  const script = /^npm (?:run (?:-s )?)?([\w:-]+)/.exec(command)?.[1]
+  if (script) {
+    if (!['ci', 'install', 'pack'].includes(script)) expect(Object.keys(SCRIPTS)).toContain(script)
+  } else if (/^(npx|node) /.test(command)) {
+    const paths = command.match(/\b(?:test|scripts|daemon|protocol)\/[\w./-]+/g) ?? []
+    expect(paths.filter((path) => !existsSync(join(ROOT, path)))).toEqual([])
+  } else expect(`${command} `).toMatch(OTHERS)
+}
+
+describe.each(PAGES)('%s', (page) => {
+  const text = read(page)
+
+  test('links to what is there', () => {
+    for (const [, target] of text.replaceAll(/^```[\s\S]*?^```$/gm, '').matchAll(/\]\(([^)\s]+)\)/g)) {
+      if (/^https?:/.test(target!)) continue
+      const [file, section] = target!.split('#')
+      const path = file ? join(dirname(page), file) : page
+      expect(existsSync(join(ROOT, path)), target).toBe(true)
+      if (section) expect(anchors(read(path)), target).toContain(section)
+    }
+  })
+
+  test('has only commands that exist, with options that they take', () => {
+    for (const line of commandsOf(text))
+      for (const part of partsOf(line)) expect(() => check(part), line).not.toThrow()
+  })
+
+  test('names only keys that the config has', () => {
+    const known = configKeys().map(({ path }) => path)
+    const sections = new Set(known.map((path) => path.split('.')[0]))
+    for (const [, path] of text.matchAll(/`([a-z]+\.[a-z_]+)`/g)) {
+      if (sections.has(path!.split('.')[0]) && !/\.(toml|ts|json)$/.test(path!)) expect(known).toContain(path)
+    }
+    for (const { text: toml } of blocksOf(text).filter(({ language }) => language === 'toml'))
+      expect(configSchema.safeParse(parseToml(toml)).error?.issues ?? [], toml).toEqual([])
+  })
+})
+
+test('every code has its likely causes and what to do, on the page and in help', () => {
+  const page = read('docs/reference/errors.md')
+  for (const code of Object.keys(ERROR_CODES) as ErrorCode[]) {
+    const help = errorHelp(code).join(' ').replaceAll(/\s+/g, ' ')
+    expect(page).toContain(`## ${code}\n`)
+    expect(ERROR_HELP[code].length, code).toBeGreaterThan(0)
+    for (const { cause, cure } of ERROR_HELP[code]) {
+      expect(`${cause} ${cure}`, code).toMatch(/^[A-Z`].+\. .+\.$/)
+      expect(help).toContain(cause)
+    }
+  }
+})
+
+test('these checks notice a page that is wrong', () => {
+  expect(() => check('waggle up --hoome x')).toThrow('hoome')
+  expect(() => check('npm run -s waggle -- peeers')).toThrow('peeers')
+  expect(() => check('npm run no-such-script')).toThrow()
+  expect(() => check('npx vitest run test/no-such-folder')).toThrow()
+  expect(() => check('frobnicate --all')).toThrow()
+  expect(commandsOf('```sh\nwaggle up  # why\n```\n\n    waggle join x     text\n')).toEqual([
+    'waggle up',
+    'waggle join x',
+  ])
+})

@@ -1,0 +1,132 @@
+// A reader at a terminal: types a page's commands one after another, with real daemons, in a home that is thrown away.
+// A node in the foreground stays until another command stops it, as in a second terminal.
+
+import { type ChildProcess, spawn } from 'node:child_process'
+import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { createRequire } from 'node:module'
+import { tmpdir } from 'node:os'
+import { dirname, join } from 'node:path'
+import { parseCommandLine } from '../../daemon/cli/parse.ts'
+import { COMMANDS } from '../../daemon/cli/table.ts'
+import { createClient } from '../../daemon/control/client.ts'
+import { type Block, partsOf, ROOT, waggleWords } from './blocks.ts'
+
+const PROGRAM = join(ROOT, 'daemon/cli/waggle.ts')
+/** Whole, since the reader's folder is not this one. */
+const TSX = createRequire(import.meta.url).resolve('tsx')
+const LIMIT_MS = 120_000
+
+/** Little work a step and an evaluation, and nobody else's nodes. Everything else is as a user has it. */
+const QUICK = {
+  WAGGLE_SWARM_NAME: `docs-${process.pid}`,
+  WAGGLE_ROLLOUT_GROUP_SIZE: '4',
+  WAGGLE_ROLLOUT_GROUPS_PER_ROUND: '4',
+  WAGGLE_TRAINING_OWN_GROUPS: '2',
+  WAGGLE_TRAINING_FOREIGN_GROUPS: '2',
+  WAGGLE_EVAL_EVERY_SECONDS: '0',
+  WAGGLE_EVAL_PROMPTS_PER_TASK: '2',
+  WAGGLE_ENGINE_THREADS: '1',
+}
+
+interface Running {
+  child: ChildProcess
+  output: string
+  status: number | undefined
+}
+
+export interface Session {
+  /** Runs one line of a shell block; rejects if a command of it fails. */
+  type(line: string): Promise<void>
+  /** Puts a block that names a file where it says. */
+  put(block: Block): Promise<void>
+  close(): Promise<void>
+}
+
+/** `skip` says which commands are not run here. */
+export async function openSession(skip: (command: string) => boolean): Promise<Session> {
+  const folder = await mkdtemp(join(tmpdir(), 'waggle-docs-'))
+  const env = { PATH: process.env.PATH, HOME: folder, NO_COLOR: '1', NODE_ENV: 'production', ...QUICK }
+  const homes = new Set<string>()
+  const children: Running[] = []
+  let peerId: string | undefined
+
+  const socketOf = (home: string): string =>
+    join(home === '' ? join(folder, '.local/state/waggle') : join(folder, home), 'control.sock')
+  const healthOf = (home: string) =>
+    createClient({ socket: socketOf(home) })
+      .health()
+      .catch(() => undefined)
+
+  const start = (words: readonly string[]): Running => {
+    const child = spawn(process.execPath, ['--import', TSX, PROGRAM, ...words], {
+      cwd: folder,
+      env,
+      stdio: ['ignore', 'pipe', 'pipe'],
+    })
+    const running: Running = { child, output: '', status: undefined }
+    for (const stream of [child.stdout, child.stderr]) {
+      stream.on('data', (data) => {
+        running.output += data
+      })
+    }
+    child.once('exit', (status) => {
+      running.status = status ?? 1
+    })
+    children.push(running)
+    return running
+  }
+
+  const until = async (what: string, running: Running, satisfied: () => unknown): Promise<void> => {
+    const deadline = performance.now() + LIMIT_MS
+    while (!(await satisfied())) {
+      if (running.status !== undefined)
+        throw new Error(`${what}: ended with ${running.status}\n${running.output}`)
+      if (performance.now() > deadline)
+        throw new Error(`${what}: not within ${LIMIT_MS} ms\n${running.output}`)
+      await new Promise((next) => setTimeout(next, 25))
+    }
+  }
+
+  const run = async (command: string, words: readonly string[]): Promise<void> => {
+    const typed = words.map((word) => (/^12D3KooW\W*$/.test(word) ? peerId! : word))
+    const { command: chosen, options } = parseCommandLine(typed, {}, COMMANDS)
+    const home = (options.home as string | undefined) ?? ''
+    homes.add(home)
+    const running = start(typed)
+    if ((chosen.name === 'up' && !options.detach) || (chosen.name === 'join' && !(await healthOf(home)))) {
+      const said = chosen.name === 'up' ? '  next ' : 'joined '
+      await until(command, running, () => running.output.includes(said))
+      peerId ??= (await healthOf(home))?.peerId
+    } else if (options.follow || options.watch) {
+      await until(command, running, () => running.output.includes('\n'))
+      running.child.kill('SIGKILL')
+    } else {
+      await until(command, running, () => running.status === 0)
+    }
+  }
+
+  return {
+    async type(line) {
+      for (const part of partsOf(line)) {
+        if (skip(part)) continue
+        const words = part === 'npm start' ? ['up'] : waggleWords(part)
+        if (!words)
+          throw new Error(`"${part}" is no command of Waggle, and not among those that are left out`)
+        await run(part, words)
+      }
+    },
+    async put({ file, text }) {
+      const path = join(folder, file!)
+      await mkdir(dirname(path), { recursive: true })
+      await writeFile(path, text)
+    },
+    async close() {
+      for (const home of homes) {
+        const pid = (await healthOf(home))?.pid
+        if (pid) process.kill(pid, 'SIGKILL')
+      }
+      for (const { child, status } of children) if (status === undefined) child.kill('SIGKILL')
+      await rm(folder, { recursive: true, force: true, maxRetries: 10, retryDelay: 50 })
+    },
+  }
+}
