@@ -128,10 +128,14 @@ export async function readyStore(client: ControlClient, clock: () => number = ()
   return store
 }
 
-export async function until(condition: () => boolean | Promise<boolean>, ms = 5000): Promise<void> {
+export async function until(
+  condition: () => boolean | Promise<boolean>,
+  ms = 15_000,
+  everyMs = 10,
+): Promise<void> {
   const end = Date.now() + ms
   while (!(await condition())) {
     if (Date.now() > end) throw new Error('what was waited for did not happen')
-    await new Promise((resolve) => setTimeout(resolve, 10))
+    await new Promise((resolve) => setTimeout(resolve, everyMs))
   }
 }

@@ -16,16 +16,16 @@ const tmux = (...args: string[]): string =>
   execFileSync('tmux', ['-L', SERVER, ...args], { encoding: 'utf8', env: { ...process.env, TMUX: '' } })
 const screen = (): string => tmux('capture-pane', '-p', '-t', 'top')
 const sees = (what: RegExp) =>
-  until(() => what.test(screen()), 15_000).catch(() => expect(screen()).toMatch(what))
+  until(() => what.test(screen()), 60_000, 80).catch(() => expect(screen()).toMatch(what))
 
-/** Key, and what stands on that tab; back on the first one at the end. */
+/** Key, and what stands on that tab, with boxes and in a small window; back on the first one at the end. */
 const TABS = [
-  ['2', /\[2 Swarm\][\s\S]*Peers {2}1 of 1/],
-  ['3', /\[3 Roll[\s\S]*QUESTION/],
-  ['4', /\[4 Train[\s\S]*mismatch KL/],
-  ['5', /\[5 Plug[\s\S]*grpo/],
-  ['6', /\[6 Logs\][\s\S]*checkpoint saved/],
-  ['1', /\[1 Over[\s\S]*Learning/],
+  ['2', /\[2 Swarm\][\s\S]*Peers {2}1 of 1/, /spry-elk[\s\S]*2 Swarm {2}1-6 tabs/],
+  ['3', /\[3 Roll[\s\S]*QUESTION/, /TASK[\s\S]*basic_arithmetic[\s\S]*3 Rollouts/],
+  ['4', /\[4 Train[\s\S]*mismatch KL/, /mismatch KL +0\.\d+[\s\S]*4 Training/],
+  ['5', /\[5 Plug[\s\S]*grpo/, /grpo[\s\S]*5 Plugins/],
+  ['6', /\[6 Logs\][\s\S]*checkpoint saved/, /checkpoint saved[\s\S]*6 Logs/],
+  ['1', /\[1 Over[\s\S]*Learning/, /reward 0\.\d+[\s\S]*1 Overview/],
 ] as const
 
 let home = ''
@@ -69,7 +69,7 @@ describe.skipIf(!installed)('in tmux', () => {
   })
 
   test('the screen is whole at each size, survives the daemon, job control, and leaves nothing behind', async () => {
-    await until(() => spawnSync('test', ['-S', join(home, 'control.sock')]).status === 0, 15_000)
+    await until(() => spawnSync('test', ['-S', join(home, 'control.sock')]).status === 0, 60_000, 80)
     tmux('send-keys', '-t', 'top', `echo before; ${NODE} daemon/cli/waggle.ts top --home ${home}`, 'Enter')
     await sees(/TRAINING +step \d+/)
     await sees(/╭─ Learning [\s\S]*Needs attention/)
@@ -84,13 +84,25 @@ describe.skipIf(!installed)('in tmux', () => {
       const lines = screen().trimEnd().split('\n')
       expect(lines).toHaveLength(rows)
       expect(screen().split('TRAINING').length - 1).toBe(1)
-      if (rows < 24) continue
-      for (const [key, mark] of TABS) {
+      for (const [key, boxed, small] of TABS) {
         tmux('send-keys', '-t', 'top', key)
-        await sees(mark)
+        await sees(rows < 24 ? small : boxed)
         expect(screen().trimEnd().split('\n')).toHaveLength(rows)
       }
     }
+
+    // A window that is pulled about, while numbers change: the last size's picture is whole, and nothing of others is left.
+    for (let i = 0; i < 24; i++)
+      tmux('resize-window', '-t', 'top', '-x', String(60 + 5 * (i % 10)), '-y', String(15 + (i % 16)))
+    tmux('resize-window', '-t', 'top', '-x', '100', '-y', '30')
+    await sees(/^ ● TRAINING[\s\S]*╭─ Needs attention[\s\S]*q detach/)
+    await until(
+      () => screen().trimEnd().split('\n').length === 30 && screen().split('╭─ Learning').length === 2,
+    )
+
+    tmux('send-keys', '-t', 'top', ':config path', 'Enter')
+    await sees(/config\.toml/)
+    tmux('send-keys', '-t', 'top', 'Escape')
 
     tmux('send-keys', '-t', 'top', 'C-z')
     await sees(/Stopped[\s\S]*shell>/)
@@ -114,5 +126,5 @@ describe.skipIf(!installed)('in tmux', () => {
     ).toBe('0 1 1')
     tmux('send-keys', '-t', 'top', 'echo typed', 'Enter')
     await sees(/^typed$/m)
-  }, 60_000)
+  }, 180_000)
 })
