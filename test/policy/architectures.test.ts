@@ -156,6 +156,8 @@ test.each([
   [{ attention_bias: true }, /"attention_bias" is true.*false/],
   [{ mlp_bias: true }, /"mlp_bias" is true/],
   [{ rope_interleaved: true }, /"rope_interleaved" is true/],
+  [{ tie_word_embeddings: 'yes' }, /"tie_word_embeddings" is "yes".*true, false/],
+  [{ architectures: ['Qwen2ForCausalLM'], use_mrope: true }, /"use_mrope" is true/],
   [{ use_sliding_window: true }, /"use_sliding_window" is true/],
   [{ layer_types: ['full_attention', 'sliding_attention'] }, /"layer_types" has "sliding_attention"/],
   [{ quantization_config: { quant_method: 'gptq' } }, /"quantization_config" is .*gptq/],

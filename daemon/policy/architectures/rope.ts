@@ -35,7 +35,7 @@ export function ropeFrequencies(config: HuggingFaceConfig, headWidth: number): n
     )
   }
   for (const name of Object.keys(rope)) {
-    if (!KEYS.has(name)) {
+    if (!KEYS.has(name) && isGiven(rope[name])) {
       throw new WaggleError('E_MODEL', `config.json: "${key}" has ${show(name)}, which is not supported`, {
         hint: `RoPE types supported here: ${TYPES.join(', ')}.`,
       })

@@ -14,6 +14,7 @@ export function readSizes(config: HuggingFaceConfig): Omit<DecoderSpec, 'attenti
   requireValue(config, 'hidden_act', 'silu')
   requireValue(config, 'quantization_config')
   requireValue(config, 'use_sliding_window', false)
+  requireValue(config, 'tie_word_embeddings', true, false)
   requireFullAttention(config)
   const width = wholeNumber(config, 'hidden_size')
   const heads = wholeNumber(config, 'num_attention_heads', { most: MOST_HEADS })
