@@ -12,7 +12,9 @@ const CHECK_MS = 1000
 /** Checks in a row that a link may be half there: on a machine that trains, opening streams can take seconds. */
 const STRIKES = 10
 /** When a newer connection has answered, an answer on the older one may be just behind. */
-const GRACE_MS = 500
+const GRACE_MS = { least: 500, most: 4000 }
+/** Longer than any second connection of one node lasts. */
+const TWIN_MS = 20_000
 /** Bytes waiting for a peer that does not read; at 16 MiB libp2p aborts the stream, which this forestalls. */
 const SLOW_BYTES = 8 << 20
 
@@ -20,6 +22,8 @@ export interface LinksCollaborators {
   host: Host
   clock: Clock
   log: Log
+  /** Two nodes are connected that both are this peer: a home was copied. */
+  onTwin(peer: string): void
   /** Gossip with the peer may have had a gap, and works again. */
   onMended(peer: string): void
 }
@@ -65,15 +69,28 @@ export class Links {
       },
       () => {},
     )
+    const asked = this.by.clock.now()
     try {
       await ping(fresh)
     } catch {
       return
     }
-    await Promise.race([stays, new Promise<void>((resolve) => this.by.clock.after(GRACE_MS, resolve))])
-    if (alive || fresh.status !== 'open') return
+    // On a machine that trains an answer takes its time, on either.
+    const took = this.by.clock.now() - asked
+    const grace = Math.min(Math.max(GRACE_MS.least, 4 * took), GRACE_MS.most)
+    await Promise.race([stays, new Promise<void>((resolve) => this.by.clock.after(grace, resolve))])
+    if (alive) return this.watchTwin(old, fresh)
+    if (fresh.status !== 'open') return
     old.abort(new Error('superseded by a newer connection'))
     this.by.onMended(old.remotePeer.toString())
+  }
+
+  /** AutoNAT closes its connection at once, and a prober one of its two; two that stay are two nodes. */
+  private watchTwin(one: Connection, other: Connection): void {
+    if (one.limits !== undefined || other.limits !== undefined) return
+    this.by.clock.after(TWIN_MS, () => {
+      if (one.status === 'open' && other.status === 'open') this.by.onTwin(one.remotePeer.toString())
+    })
   }
 
   private loop(): void {

@@ -75,6 +75,7 @@ export async function createSwarm(options: SwarmOptions, by: SwarmCollaborators)
       ledger,
       clock,
       isMuted: (peer) => standing.isMuted(peer),
+      isWanted: (peer) => redial.has(peer),
       onImpostor: () =>
         notice(
           'identity-copied',
@@ -154,12 +155,27 @@ export async function createSwarm(options: SwarmOptions, by: SwarmCollaborators)
     {},
     { host, datastore, clock, log, random, lookup: (peer, signal) => lookup.find(peer, signal) },
   )
-  const links = new Links({}, { host, clock, log, onMended: fillGap })
+  const links = new Links(
+    {},
+    {
+      host,
+      clock,
+      log,
+      onMended: fillGap,
+      onTwin: (peer) =>
+        notice(
+          `twin-${peer}`,
+          `${peerName(peer)} is connected twice: two nodes have one identity, and hear only part of the swarm`,
+          'If that is yours, delete identity.key in one of the two homes and start that one again.',
+        ),
+    },
+  )
   const directly = new Directly({}, { host, clock, log })
   const prober = new Prober({}, { host, clock, log, onReplaced: fillGap })
   const memory = new Memory({}, { datastore, standing, seen: admission.seen, inbox, clock, log })
   const fetcher = new Fetcher(
-    {},
+    // A relay keeps for others what it has no use for itself.
+    { tasks: options.relay ? [] : (options.tasks ?? []).map(({ name }) => name) },
     {
       host,
       shelf,

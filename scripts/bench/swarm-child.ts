@@ -12,6 +12,7 @@ export type Order =
   | { do: 'join'; node: number; target: string }
   | { do: 'publish'; node: number; seed: number; bytes: number }
   | { do: 'report'; node: number }
+  | { do: 'stop'; node: number }
   | { do: 'offer'; node: number; path: string }
   | { do: 'download'; node: number; id: string; from: string; path: string }
   | { do: 'key' }
@@ -35,6 +36,7 @@ export type Report =
       lateMs: [p99: number, most: number]
     }
   | { kind: 'offered'; node: number; id: string }
+  | { kind: 'stopped'; node: number }
   | { kind: 'progress'; node: number; share: number }
   | {
       kind: 'downloaded'
@@ -105,6 +107,11 @@ async function obey(order: Order): Promise<void> {
     return void say({ kind: 'offered', node: order.node, id })
   }
   if (order.do === 'download') return void say(await download(order, swarm))
+  if (order.do === 'stop') {
+    await swarm.stop()
+    nodes.delete(order.node)
+    return void say({ kind: 'stopped', node: order.node })
+  }
   if (order.do === 'join') {
     const from = performance.now()
     const { state } = await swarm.join(order.target, { signal: AbortSignal.timeout(30_000) })

@@ -1,5 +1,5 @@
 // How long joining takes: node --import tsx scripts/bench/swarm-join.ts [runs=10]   (root: network namespaces, nat-lab.ts)
-// Every run is a process of its own that has never met anybody. Measured is from the call of join until it is connected;
+// Every run is a node that has never met anybody. Measured is from the call of join until it is connected;
 // behind two routers also until the connection is a direct one (WebRTC), and until a group has come over.
 
 import { buildLab, dropLab, netns, RELAY_IP } from './nat-lab.ts'
@@ -16,18 +16,27 @@ const note = (way: string, ms: number | undefined) => {
   times.set(way, all)
   if (ms !== undefined) all.push(ms)
 }
-const join = async (child: Child, target: string) => {
-  const { ms, state } = await child.ask({ do: 'join', node: 0, target }, 'joined')
+buildLab()
+interface Node {
+  child: Child
+  node: number
+  peerId: string
+  address: string
+}
+/** One process a machine; nodes come and go in it. */
+const children = new Map<string, Child>()
+let nextNode = 0
+const start = async (host: string, options: object): Promise<Node> => {
+  const child = children.get(host) ?? new Child({ netns: netns(host) })
+  children.set(host, child)
+  const { node, peerId, address } = await child.start(nextNode++, { swarm, listen, ...options })
+  return { child, node, peerId, address }
+}
+const join = async ({ child, node }: Node, target: string) => {
+  const { ms, state } = await child.ask({ do: 'join', node, target }, 'joined')
   return state === 'connected' ? ms : undefined
 }
-
-buildLab()
-const children: Child[] = []
-const start = async (host: string, options: object) => {
-  const child = new Child({ netns: netns(host) })
-  children.push(child)
-  return { child, ...(await child.start(0, { swarm, listen, ...options })) }
-}
+const stop = ({ child, node }: Node) => child.ask({ do: 'stop', node }, 'stopped')
 
 try {
   const relay = await start('relay', {
@@ -43,50 +52,44 @@ try {
     announce: ['/ip4/5.9.0.2/tcp/4002'],
     listen: ['/ip4/0.0.0.0/tcp/4002'],
   })
-  await join(open.child, relayAddress)
+  await join(open, relayAddress)
   const neighbour = await start('home-a2', { mdns: true, wide: false })
   await sleep(3000)
 
   for (let run = 0; run < runs; run++) {
+    console.error(`run ${run + 1} of ${runs}`)
     const plain = await start('home-a1', { wide: false })
-    note('full address of a public node', await join(plain.child, `/ip4/5.9.0.2/tcp/4002/p2p/${open.peerId}`))
-    await plain.child.kill()
+    note('full address of a public node', await join(plain, `/ip4/5.9.0.2/tcp/4002/p2p/${open.peerId}`))
+    await stop(plain)
 
     const local = await start('home-a1', { mdns: true, wide: false })
-    note('bare ID on one network, mDNS', await join(local.child, neighbour.peerId))
-    await local.child.kill()
+    note('bare ID on one network, mDNS', await join(local, neighbour.peerId))
+    await stop(local)
 
     const asking = await start('home-a1', { wide: true })
-    await join(asking.child, relayAddress)
-    note('bare ID of a public node, DHT through a contact', await join(asking.child, open.peerId))
-    await asking.child.kill()
+    await join(asking, relayAddress)
+    note('bare ID of a public node, DHT through a contact', await join(asking, open.peerId))
+    await stop(asking)
 
     for (const webrtc of [false, true]) {
       const options = { wide: true, webrtc, stun: [STUN] }
       const there = await start('home-b1', options)
       const here = await start('home-a1', options)
-      await join(there.child, relayAddress)
-      await join(here.child, relayAddress)
+      await join(there, relayAddress)
+      await join(here, relayAddress)
       // Until the other one has its reservation: it is a node that has been up for a while.
       await sleep(1500)
       const from = performance.now()
-      const ms = await join(here.child, there.peerId)
+      const ms = await join(here, there.peerId)
       if (!webrtc) note('bare ID, both behind NATs, through the relay', ms)
-      else
-        note(
-          'bare ID, both behind NATs, direct by WebRTC',
-          ms && (await direct(here.child, there.peerId, from)),
-        )
-      note(
-        `  and a group is there${webrtc ? ', WebRTC' : ''}`,
-        ms && (await group(there.child, here.child, run)),
-      )
-      await here.child.kill()
-      await there.child.kill()
+      else note('bare ID, both behind NATs, direct by WebRTC', ms && (await direct(here, there.peerId, from)))
+      note(`  and a group is there${webrtc ? ', WebRTC' : ''}`, ms && (await group(there, here)))
+      await stop(here)
+      await stop(there)
     }
   }
 } finally {
-  for (const { process } of children) process.kill('SIGKILL')
+  for (const { process } of children.values()) process.kill('SIGKILL')
   dropLab()
 }
 
@@ -100,9 +103,9 @@ for (const [way, ms] of times)
 process.exit(0)
 
 /** ms from `from` until the two are connected by WebRTC and gossip runs over it. */
-async function direct(child: Child, peer: string, from: number): Promise<number | undefined> {
+async function direct({ child, node }: Node, peer: string, from: number): Promise<number | undefined> {
   for (const end = from + 20_000; performance.now() < end; ) {
-    const { peers } = await child.ask({ do: 'report', node: 0 }, 'report')
+    const { peers } = await child.ask({ do: 'report', node }, 'report')
     const link = (peers as Array<{ id: string; how?: string; mesh: boolean }>).find(({ id }) => id === peer)
     if (link?.how === 'webrtc' && link.mesh) return performance.now() - from
     await sleep(20)
@@ -111,16 +114,16 @@ async function direct(child: Child, peer: string, from: number): Promise<number 
 }
 
 /** ms from when it is published until it has been verified over there. */
-function group(from: Child, to: Child, run: number): Promise<number | undefined> {
+function group(from: Node, to: Node): Promise<number | undefined> {
   return new Promise((resolve) => {
-    const seed = 1000 + run
+    const seed = 1000 + from.node
     const started = performance.now()
     const timer = setTimeout(() => resolve(undefined), 20_000)
-    to.on((report) => {
-      if (report.kind !== 'group' || report.seed !== seed) return
+    to.child.on((report) => {
+      if (report.kind !== 'group' || report.node !== to.node || report.seed !== seed) return
       clearTimeout(timer)
       resolve(performance.now() - started)
     })
-    from.tell({ do: 'publish', node: 0, seed, bytes: 4000 })
+    from.child.tell({ do: 'publish', node: from.node, seed, bytes: 4000 })
   })
 }

@@ -7,6 +7,8 @@ import { createHost, type Host, startHost } from '../../daemon/swarm/host.ts'
 import { Links } from '../../daemon/swarm/links.ts'
 import { Prober, ping } from '../../daemon/swarm/probe.ts'
 import { Redial } from '../../daemon/swarm/redial.ts'
+import type { Clock } from '../../daemon/swarm/types.ts'
+import { peerIdOf } from '../../protocol/wire/index.ts'
 import { freshIdentity, until, worldClock } from './helpers.ts'
 
 const TOPIC = '/waggle/1/links/groups'
@@ -21,7 +23,10 @@ interface Seen {
   control: number
 }
 
-async function start(identity = freshIdentity()): Promise<{ host: Host; redial: Redial; seen: Seen }> {
+async function start(
+  identity = freshIdentity(),
+  { clock = worldClock, onTwin = () => {} }: { clock?: Clock; onTwin?: (peer: string) => void } = {},
+): Promise<{ host: Host; redial: Redial; seen: Seen }> {
   const seen = { frames: 0, messages: 0, control: 0 }
   const guard: GossipGuard = {
     frame: () => {
@@ -61,7 +66,7 @@ async function start(identity = freshIdentity()): Promise<{ host: Host; redial: 
     random: Math.random,
     lookup: async () => false,
   }
-  const links = new Links({}, { ...by, onMended: () => {} })
+  const links = new Links({}, { ...by, clock, onMended: () => {}, onTwin })
   const redial = new Redial({}, by)
   await startHost(host, { listen })
   host.services.pubsub.subscribe(TOPIC)
@@ -137,6 +142,21 @@ test('a peer that dials again on a new connection supersedes its old one', async
   await after.redial.dial(id(a))
   await until('the old one to go', () => old!.status !== 'open', 5000)
   await until('gossip on the new one', () => whole(a, after) && whole(after, a), 15_000)
+})
+
+test('two nodes with one identity that stay connected are noticed by who they are connected to', async () => {
+  const identity = freshIdentity()
+  const twins: string[] = []
+  // The wait of twenty seconds is short here.
+  const after: Clock['after'] = (ms, run) => worldClock.after(ms > 10_000 ? 200 : ms, run)
+  const a = await start(freshIdentity(), {
+    clock: { ...worldClock, after },
+    onTwin: (peer) => twins.push(peer),
+  })
+  for (const twin of [await start(identity), await start(identity)])
+    await twin.redial.want(id(a), [address(a)]).then(() => twin.redial.dial(id(a)))
+  await until('the notice', () => twins.length > 0)
+  expect(twins[0]).toBe(peerIdOf(identity.signer.publicKey))
 })
 
 test('a second connection of a peer whose first one answers costs it nothing', async () => {

@@ -88,7 +88,7 @@ test('a peer that does not read is hung up on, before gossip with it breaks for 
       return () => {}
     },
   }
-  const links = new Links({}, { host: node, clock, log: () => {}, onMended: () => {} })
+  const links = new Links({}, { host: node, clock, log: () => {}, onMended: () => {}, onTwin: () => {} })
   links.start()
   stops.push(() => links.stop())
   const inner = node.services.pubsub as unknown as {
