@@ -1,15 +1,23 @@
 import { expect, test } from 'vitest'
+import { drivable } from '../../daemon/engine/devices/device.ts'
 import { createEngines } from '../../daemon/engine/select.ts'
 
-test('a device that is asked for by name and not driven is refused, not replaced in silence', async () => {
-  for (const device of ['webgpu', 'cuda', 'dml', 'coreml']) {
+test('a device that is asked for by name and cannot be had is refused, not replaced in silence', async () => {
+  const absent = ['cuda', 'dml', 'coreml'].filter(
+    (device) => !(drivable(process) as string[]).includes(device),
+  )
+  for (const device of [...absent, 'abacus']) {
     await expect(createEngines({ kind: 'onnx', device, threads: 1 }, 1)).rejects.toMatchObject({
       code: 'E_ENGINE',
     })
   }
-  for (const device of ['auto', 'cpu']) {
-    const [engine] = await createEngines({ kind: 'onnx', device, threads: 1 }, 1)
-    expect(engine!.info).toMatchObject({ kind: 'onnx', device: 'cpu' })
-    await engine!.close()
-  }
+  await expect(createEngines({ kind: 'tfjs', device: 'webgpu', threads: 1 }, 1)).rejects.toMatchObject({
+    code: 'E_ENGINE',
+  })
+})
+
+test('the CPU that is asked for is the CPU', async () => {
+  const [engine] = await createEngines({ kind: 'onnx', device: 'cpu', threads: 1 }, 1)
+  expect(engine!.info).toMatchObject({ kind: 'onnx', device: 'cpu', reason: expect.stringMatching(/asks/) })
+  await engine!.close()
 })

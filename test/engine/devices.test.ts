@@ -1,0 +1,108 @@
+import { mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { pathToFileURL } from 'node:url'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { choose, type Finding } from '../../daemon/engine/devices/choice.ts'
+import { decide } from '../../daemon/engine/devices/decide.ts'
+import { drivable, type Machine } from '../../daemon/engine/devices/device.ts'
+import { probe } from '../../daemon/engine/devices/probe.ts'
+import { tryDevice } from '../../daemon/engine/devices/trial.ts'
+import { agrees } from '../../daemon/engine/devices/trial-report.ts'
+
+const machine = (facts: Partial<Machine> = {}): Machine => ({
+  platform: 'linux',
+  arch: 'x64',
+  has: () => false,
+  env: {},
+  ...facts,
+})
+
+let folder: string
+beforeAll(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'waggle-probe-'))
+})
+afterAll(() => rm(folder, { recursive: true }))
+
+/** Probes with a child that runs this code in place of the trial. */
+async function probing(code: string, timeoutMs = 60_000): Promise<Finding> {
+  const path = join(folder, `${Math.abs(Buffer.from(code).reduce((h, b) => (h * 31 + b) | 0, 7))}.mjs`)
+  await writeFile(path, code)
+  return probe({ device: 'webgpu', measure: true, timeoutMs, child: pathToFileURL(path) })
+}
+
+test('a driver that crashes, hangs, throws or computes nonsense costs its own process and gives a reason', async () => {
+  const report = (values: object) => `process.send({ report: ${JSON.stringify(values)} })`
+  const [crash, hang, thrown, wrong, mute, good] = await Promise.all([
+    probing(`process.stderr.write('bad driver\\n', () => process.kill(process.pid, 'SIGSEGV'))`),
+    probing('setInterval(() => {}, 1000)', 1),
+    probing(`process.send({ trouble: 'x.cc:1 f() was false. No adapters\\nmore' })`),
+    probing(report({ product: 0.5, training: 0 })),
+    probing('process.exit(3)'),
+    probing(report({ product: 1e-6, training: 1e-6, speed: 2.5 })),
+  ])
+  expect(crash!.trouble).toMatch(/SIGSEGV/)
+  expect(hang!.trouble).toMatch(/no answer within/)
+  expect(thrown!.trouble).toBe('No adapters')
+  expect(wrong!.trouble).toMatch(/product differs by 0.5/)
+  expect(mute!.trouble).toMatch(/status 3/)
+  expect(good).toEqual({ device: 'webgpu', speed: 2.5 })
+})
+
+test('not a number agrees with nothing', () => {
+  expect(agrees({ product: 0, training: Number.NaN })).toBe(false)
+  expect(agrees({ product: 0, training: 0 })).toBe(true)
+})
+
+test('the trial finds that the CPU agrees with itself', async () => {
+  const report = await tryDevice('cpu', { measure: false, now: () => performance.now() })
+  expect(report).toEqual({ product: 0, training: 0 })
+})
+
+test('auto takes the fastest that agrees and beats the CPU, and says what became of the others', () => {
+  const choice = choose('auto', [
+    { device: 'webgpu', speed: 3.21 },
+    { device: 'cuda', trouble: 'no driver' },
+    { device: 'dml', speed: 7.5 },
+  ])
+  expect(choice.device).toBe('dml')
+  expect(choice.reason).toMatch(/7.5 times as fast.*webgpu: 3.2 times.*cuda: no driver/)
+  const slow = choose('auto', [{ device: 'webgpu', speed: 0.2 }])
+  expect(slow).toMatchObject({ device: 'cpu', reason: expect.stringMatching(/webgpu: slower than the CPU/) })
+  expect(choose('auto', []).device).toBe('cpu')
+})
+
+test('a device asked for by name is used if it agrees, however slow, and else refused with what to do', () => {
+  expect(choose('webgpu', [{ device: 'webgpu' }]).device).toBe('webgpu')
+  expect(() => choose('cuda', [{ device: 'cuda', trouble: 'no library' }])).toThrow(
+    expect.objectContaining({ code: 'E_ENGINE', hint: expect.stringMatching(/waggle device install cuda/) }),
+  )
+})
+
+test('nothing is tried where there is no sign of a GPU, or on the CPU alone', async () => {
+  const tried: string[] = []
+  const by = {
+    probe: async ({ device }: { device: Finding['device'] }) => {
+      tried.push(device)
+      return { device, speed: 2 }
+    },
+  }
+  expect(await decide({ wanted: 'auto', machine: machine() }, by)).toMatchObject({
+    device: 'cpu',
+    reason: expect.stringMatching(/no GPU in \/dev/),
+  })
+  expect((await decide({ wanted: 'cpu', machine: machine() }, by)).device).toBe('cpu')
+  expect(tried).toEqual([])
+  const nvidia = machine({ has: (path) => path === '/dev/nvidia' })
+  expect((await decide({ wanted: 'auto', machine: nvidia }, by)).device).toBe('webgpu')
+  expect(tried).toEqual(['webgpu', 'cuda'])
+  // One in software needs no device file, if it is asked for.
+  expect((await decide({ wanted: 'webgpu', machine: machine() }, by)).device).toBe('webgpu')
+  await expect(decide({ wanted: 'dml', machine: machine() }, by)).rejects.toThrow(/not in ONNX Runtime/)
+})
+
+test('what can be driven is what the binaries of this platform list', async () => {
+  const { listSupportedBackends } = await import('onnxruntime-node')
+  const listed = listSupportedBackends().map(({ name }) => name)
+  expect(listed).toEqual(expect.arrayContaining(drivable(process)))
+})
