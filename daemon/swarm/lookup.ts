@@ -7,7 +7,7 @@ import type { Clock } from './types.ts'
 
 const LOOKUP_MS = 3000
 /** Between two questions about one peer: while no address is known, and while one is that did not work. */
-const AGAIN_MS = { unknown: 500, stale: 5000 }
+const AGAIN_MS = { unknown: 500, stale: 2000 }
 /** Peers asked about; the oldest is forgotten, and may be asked about at once. */
 const MAX_PEERS = 256
 
