@@ -59,7 +59,11 @@ export class Fetcher {
   private readonly stopped = new AbortController()
   bytesSent = 0
 
-  constructor(_options: object, collaborators: FetcherCollaborators) {
+  private readonly tasks: readonly string[]
+
+  /** `tasks`: names of those whose groups are asked for; all if there are none. */
+  constructor({ tasks = [] }: { tasks?: readonly string[] }, collaborators: FetcherCollaborators) {
+    this.tasks = tasks
     this.by = collaborators
     this.requests = new Quota({ rate: REQUESTS }, collaborators)
     this.bytesOut = new Quota({ rate: BYTES_OUT }, collaborators)
@@ -100,7 +104,9 @@ export class Fetcher {
   }
 
   private async *missed(peer: PeerId, sinceMs: number): AsyncGenerator<number> {
-    const question = encodeFetch({ list: { sinceMs: Math.min(sinceMs, KEEP_MS), tasks: [] } })
+    const question = encodeFetch({
+      list: { sinceMs: Math.min(sinceMs, KEEP_MS), tasks: [...this.tasks] },
+    })
     for await (const message of this.ask(peer, question, MAX_LISTED * 32)) {
       // Oldest first, since an author's sequence numbers are taken within a window.
       let wanted = splitHashes(message, MAX_LISTED).filter((hash) => this.isNew(hash))

@@ -2,6 +2,7 @@
 
 import { afterEach, describe, expect, test } from 'vitest'
 import { decodeInvite, formatPsk, makePsk, parsePsk } from '../../daemon/swarm/index.ts'
+import { decodeFetch, encodeHello, FETCH_PROTOCOL, HELLO_PROTOCOL } from '../../protocol/wire/index.ts'
 import {
   draft,
   freshDatastore,
@@ -11,6 +12,7 @@ import {
   type TestNode,
   until,
 } from './helpers.ts'
+import { startParty, unhex } from './session.ts'
 
 afterEach(stopNodes)
 
@@ -65,6 +67,24 @@ describe('catching up', () => {
     expect(published.bytes).toBeGreaterThan(65_536)
     await until('the group', () => hub.groups.length === 1 && b.groups.length === 1)
     expect(b.groups[0]).toMatchObject({ id: published.id, author: a.swarm.peerId })
+  })
+
+  test('a node asks for its own tasks, a relay for all', async () => {
+    const asked = async (options: { relay?: boolean }) => {
+      const tasks = [{ name: 'sums', version: 1 }]
+      const hello = encodeHello({ swarm: 'test', tasks, contacts: [] })
+      const other = await startParty({ [HELLO_PROTOCOL]: () => [hello] })
+      try {
+        const node = await startNode({ tasks, ...options })
+        await node.swarm.join(other.address)
+        await until('the question', () => other.heard[FETCH_PROTOCOL]!.length > 0)
+        return decodeFetch(unhex(other.heard[FETCH_PROTOCOL]![0]!))
+      } finally {
+        await other.node.stop()
+      }
+    }
+    expect(await asked({})).toMatchObject({ list: { tasks: ['sums'] } })
+    expect(await asked({ relay: true })).toMatchObject({ list: { tasks: [] } })
   })
 
   test('a group that no receiver would take cannot be sent', async () => {
