@@ -57,6 +57,8 @@ const SAMPLING: readonly Option[] = [
   { name: 'top-p', value: 'P', summary: 'only the most likely tokens that together have this share' },
   { name: 'top-k', value: 'N', summary: 'only so many of the most likely tokens' },
   { name: 'max-tokens', value: 'N', summary: 'tokens of an answer at most, 256 by default' },
+  { name: 'min-p', value: 'P', summary: 'only tokens at least so likely, next to the most likely one' },
+  { name: 'stop', value: 'TEXT', repeat: true, summary: 'end with this text; may be given again' },
   { name: 'seed', value: 'N', summary: 'the same seed gives the same answer' },
 ]
 

@@ -63,7 +63,7 @@ export async function openPolicy(
   const sampler = slots === undefined ? engine : withSlots(engine, slots)
   let version = state?.version ?? 0
   await Promise.all([
-    sampler.open({ spec, weights }),
+    sampler.open({ spec, weights, version }),
     trainer.open({ spec, weights, ...(state?.optimizer ? { optimizer: state.optimizer } : {}) }),
   ])
   return {
@@ -77,15 +77,15 @@ export async function openPolicy(
       const updated = await trainer.weights()
       // The version rises when the sampler has the weights: what it writes before that is the old version's. Calls are
       // served in order, so anything asked for after this is written by the new one.
-      const done = sampler.setWeights(updated)
       version += steps
+      const done = sampler.setWeights(updated, version)
       await done
     },
     async goBack(earlierState) {
       const { weights: earlier, optimizer } = earlierState ?? { weights: initial }
       await Promise.all([
         trainer.open({ spec, weights: whole(earlier), ...(optimizer ? { optimizer } : {}) }),
-        sampler.setWeights(earlier),
+        sampler.setWeights(earlier, version + 1),
       ])
       version += 1
     },

@@ -42,6 +42,8 @@ export interface Tokenizer {
   encode(text: string): Int32Array
   /** Text by itself, with the tokens that the model expects around it, such as its first one. */
   encodeText(text: string): Int32Array
+  /** The text that each of the first `vocabulary` ids stands for by itself; nothing for special ones. */
+  pieces(vocabulary: number): string[]
   /** True for tokens that stand for structure, not for text, and for ids that stand for nothing. */
   isSpecial(token: number): boolean
 }
@@ -75,6 +77,11 @@ export function createTokenizer(files: TokenizerFiles): Tokenizer {
     attempt('tokenizer.json', () => Int32Array.from(core.encode(text, { add_special_tokens }).ids))
   const encode = (text: string): Int32Array => run(text, false)
 
+  const isSpecial = (token: number): boolean =>
+    stops.has(token) || special.has(token) || core.id_to_token(token) === undefined
+  const decode = (tokens: number[]): string =>
+    core.decode(tokens, { skip_special_tokens: true, clean_up_tokenization_spaces: false })
+
   return {
     digest: createHash('sha256')
       .update(JSON.stringify([tokenizer, source ?? null, stopTokens, SYSTEM]))
@@ -83,7 +90,15 @@ export function createTokenizer(files: TokenizerFiles): Tokenizer {
     hasChatTemplate: template !== undefined,
     encode,
     encodeText: (text) => run(text, true),
-    isSpecial: (token) => stops.has(token) || special.has(token) || core.id_to_token(token) === undefined,
+    isSpecial,
+    pieces(vocabulary) {
+      const ids = Array.from({ length: vocabulary }, (_, token) => token)
+      // After another token, since some decoders take the space from a text's beginning.
+      const anchor = ids.find((token) => !isSpecial(token) && /^\w+$/.test(decode([token])))
+      const before = anchor === undefined ? [] : [anchor]
+      const { length } = decode(before)
+      return ids.map((token) => (isSpecial(token) ? '' : decode([...before, token]).slice(length)))
+    },
     encodePrompt: (question) => encode(ask ? ask(question) : `${question}\n`),
     encodeChat(messages, options) {
       if (template) return encode(template.render(messages, options))
@@ -98,7 +113,7 @@ export function createTokenizer(files: TokenizerFiles): Tokenizer {
     decodeCompletion(tokens) {
       const kept = [...tokens].filter((token) => !stops.has(token))
       if (kept.length === 0) return ''
-      return core.decode(kept, { skip_special_tokens: true, clean_up_tokenization_spaces: false })
+      return decode(kept)
     },
   }
 }

@@ -64,7 +64,7 @@ export async function generateRound(
         tokens: sample.tokens,
         behaviourLogprobs: sample.logprobs,
         entropies: sample.entropies,
-        segments: [{ version: policy.version, start: 0, length: sample.tokens.length }],
+        segments: [{ version: sample.version, start: 0, length: sample.tokens.length }],
         finish: sample.finish,
         reward: task.verify(instance, text).score,
       })

@@ -135,6 +135,33 @@ describe('score with a model', () => {
 })
 
 describe('generate and chat', () => {
+  test('an answer ends with the text that --stop names, or goes on without', async () => {
+    const asked = [
+      'generate',
+      'What is 3 + 4?',
+      '--temperature',
+      '0',
+      '--max-tokens',
+      '24',
+      '--seed',
+      '1',
+      '--json',
+      '--home',
+      home,
+    ]
+    const { stdout: whole } = await waggle(asked)
+    const { text, ids } = JSON.parse(whole) as { text: string; ids: number[] }
+    const stop = text.slice(2, 4)
+    const { stdout } = await waggle([...asked, '--stop', 'nowhere to be found', '--stop', stop])
+    const ended = JSON.parse(stdout) as { text: string; ids: number[]; finish: string }
+    expect(ended.finish).toBe('stop')
+    expect(ended.text).toContain(stop)
+    expect(ids.slice(0, ended.ids.length)).toEqual(ended.ids)
+    expect(model.tokenizer.decodeCompletion(Int32Array.from(ended.ids.slice(0, -1)))).not.toContain(stop)
+    const { stdout: untouched } = await waggle([...asked, '--stop', 'nowhere to be found'])
+    expect(JSON.parse(untouched)).toEqual(JSON.parse(whole))
+  })
+
   test('the same seed gives the same answer, drawn as it is written', async () => {
     const ask = (...more: string[]) =>
       waggle(['generate', 'What is 3 + 4?', '--seed', '5', '--max-tokens', '16', '--home', home, ...more])

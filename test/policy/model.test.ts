@@ -64,6 +64,15 @@ test('any text survives the tokenizer, since every byte has a token', () => {
   }
 })
 
+test('the pieces of a text, one after another, are the text', () => {
+  const pieces = model.tokenizer.pieces(model.spec.vocabulary)
+  const text = 'What is 12 - 7? <answer>5</answer>\nYes, 5.'
+  const tokens = model.tokenizer.encode(text)
+  expect(tokens.length).toBeGreaterThan(3)
+  expect(Array.from(tokens, (id) => pieces[id]).join('')).toBe(text)
+  expect(pieces[model.tokenizer.stopTokens[0]!]).toBe('')
+})
+
 test("other nodes' ids are not turned into text if something could hide in them", () => {
   const codec = codecOf(model.tokenizer, model.spec.vocabulary)
   const [stop] = model.tokenizer.stopTokens

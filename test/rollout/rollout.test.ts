@@ -23,7 +23,7 @@ let parts: { engine: Engine; tokenizer: Model['tokenizer']; tasks: typeof tasks 
 beforeAll(async () => {
   model = await loadModel(DEFAULT, { disk })
   engine = createOnnxEngine({ threads: 1 })
-  await engine.open(model)
+  await engine.open({ ...model, version: 7 })
   parts = { engine, tokenizer: model.tokenizer, tasks }
 })
 afterAll(() => engine.close())

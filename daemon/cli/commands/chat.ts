@@ -8,7 +8,7 @@ import type { ChatMessage } from '../model/answer.ts'
 import { answer } from '../model/answer.ts'
 import { loadAsked } from '../model/checkpoint.ts'
 import { openModel } from '../model/open.ts'
-import { samplingOf } from '../model/sampling-options.ts'
+import { piecesFor, samplingOf } from '../model/sampling-options.ts'
 
 export async function run(context: Context): Promise<number> {
   const { options, io, say } = context
@@ -20,7 +20,7 @@ export async function run(context: Context): Promise<number> {
     })
   }
   const sampling = samplingOf(context, model)
-  const opened = await openModel(config, model)
+  const opened = await openModel(config, model, piecesFor(sampling, model))
   const terminal = io.stdin.isTTY === true && io.stdout.isTTY === true
   say(`${name}, temperature ${sampling.temperature}, seed ${sampling.seed}`)
   if (terminal) say('Ctrl-C ends an answer, /new begins anew, Ctrl-D leaves.')

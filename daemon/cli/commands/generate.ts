@@ -7,7 +7,7 @@ import { contextConfig } from '../load-config.ts'
 import { answer } from '../model/answer.ts'
 import { loadAsked } from '../model/checkpoint.ts'
 import { openModel } from '../model/open.ts'
-import { samplingOf } from '../model/sampling-options.ts'
+import { piecesFor, samplingOf } from '../model/sampling-options.ts'
 
 export async function run(context: Context): Promise<number> {
   const { options, io, json, out } = context
@@ -29,7 +29,7 @@ export async function run(context: Context): Promise<number> {
     )
   }
   context.say(`${name}, temperature ${sampling.temperature}, seed ${sampling.seed}`)
-  const opened = await openModel(config, model)
+  const opened = await openModel(config, model, piecesFor(sampling, model))
   try {
     const write = json ? () => {} : (part: string) => void io.stdout.write(part)
     const done = await answer({ prompt, sampling }, opened, context, write)

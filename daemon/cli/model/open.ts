@@ -12,12 +12,14 @@ export interface OpenedModel<Loaded extends Decoder> {
   close(): Promise<void>
 }
 
+/** `pieces`, the text of each token, is what stop strings need. */
 export async function openModel<Loaded extends Decoder>(
   config: Config,
   model: Loaded,
+  pieces?: readonly string[],
 ): Promise<OpenedModel<Loaded>> {
   const threads = config.engine.threads || availableParallelism()
   const [engine] = await createEngines({ ...config.engine, threads }, 1)
-  await engine!.open(model)
+  await engine!.open({ ...model, ...(pieces ? { pieces } : {}) })
   return { model, engine: engine!, close: () => engine!.close() }
 }

@@ -10,6 +10,7 @@ import type { Context } from '../context.ts'
 export interface Asked extends Sampling {
   seed: number
   maxNewTokens: number
+  stopStrings: readonly string[]
 }
 
 const DEFAULT_TOKENS = 256
@@ -25,13 +26,21 @@ export function samplingOf({ options, io }: Context, { files }: Model): Asked {
   }
   const temperature = number('temperature', 0, 5)
   const topP = number('top-p', 1e-6, 1)
+  const minP = number('min-p', 0, 1)
   const topK = number('top-k', 1, 2 ** 24, true)
   return {
     ...generationDefaults(files.generation),
     ...(temperature === undefined ? {} : { temperature }),
     ...(topP === undefined ? {} : { topP }),
     ...(topK === undefined ? {} : { topK }),
+    ...(minP === undefined ? {} : { minP }),
     seed: number('seed', 0, 2 ** 32 - 1, true) ?? io.clock() % 2 ** 32,
     maxNewTokens: number('max-tokens', 1, 2 ** 20, true) ?? DEFAULT_TOKENS,
+    stopStrings: ((options.stop as string[] | undefined) ?? []).filter((text) => text !== ''),
   }
+}
+
+/** The text of each token, if it is needed: a large vocabulary takes a moment. */
+export function piecesFor({ stopStrings }: Asked, { tokenizer, spec }: Model): string[] | undefined {
+  return stopStrings.length > 0 ? tokenizer.pieces(spec.vocabulary) : undefined
 }
