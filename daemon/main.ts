@@ -131,7 +131,7 @@ export const runNode: RunNode = async ({ config, readConfig, paths, invite, sign
       })
       plan = planMemory(found.name, spec, wish)
     })
-    const { adapter, microBatchTokens, slots } = plan!
+    const { adapter, microBatchTokens, checkpointing, slots } = plan!
     log('info', planText(plan!))
     signal.throwIfAborted()
     const restored = await restoreNode({ lineage: model.digest, spec: model.spec }, { checkpoints, disk })
@@ -143,9 +143,13 @@ export const runNode: RunNode = async ({ config, readConfig, paths, invite, sign
     const threads = Math.max(1, Math.floor((config.engine.threads || availableParallelism()) / 2))
     // The journal comes later; until then the log takes what an engine has to say.
     let notice = (message: string): void => log('warn', `engine: ${message}`)
-    const [sampler, trainer] = (await createEngines({ ...config.engine, threads, microBatchTokens }, 2, {
-      onNotice: (message) => notice(message),
-    })) as [Engine, Engine]
+    const [sampler, trainer] = (await createEngines(
+      { ...config.engine, threads, microBatchTokens, checkpointing },
+      2,
+      {
+        onNotice: (message) => notice(message),
+      },
+    )) as [Engine, Engine]
     log('info', `engine: ${trainer.info.kind} on ${trainer.info.device} (${trainer.info.reason})`)
     const policy = await openPolicy(
       { model, adapter, state: restored?.policy, slots },

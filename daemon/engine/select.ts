@@ -16,6 +16,8 @@ export interface EngineChoice {
   threads: number
   /** Tokens that are trained on at once; by default as many as suit the processor. */
   microBatchTokens?: number
+  /** Activations are computed again for the backward pass instead of kept; false by default. */
+  checkpointing?: boolean
 }
 
 /**
@@ -23,7 +25,7 @@ export interface EngineChoice {
  * E_ENGINE where the device was asked for by name and does not work.
  */
 export async function createEngines(
-  { kind, device, threads, microBatchTokens }: EngineChoice,
+  { kind, device, threads, microBatchTokens, checkpointing }: EngineChoice,
   count: number,
   { onNotice }: { onNotice?: (message: string) => void } = {},
 ): Promise<Engine[]> {
@@ -32,7 +34,11 @@ export async function createEngines(
       const { createOnnxEngines } = await import('./onnx/index.ts')
       const choice = await decide({ wanted: deviceOf(device), machine: thisMachine() }, { probe })
       const { device: provider, reason } = choice
-      const options = { threads, ...(microBatchTokens ? { microBatchTokens } : {}) }
+      const options = {
+        threads,
+        ...(microBatchTokens ? { microBatchTokens } : {}),
+        ...(checkpointing ? { checkpointing } : {}),
+      }
       const engines = createOnnxEngines(count, { ...options, provider }, { reason, onNotice })
       if (provider === 'cpu') return engines
       const spare = (why: string): Engine => createOnnxEngines(1, options, { reason: why, onNotice })[0]!

@@ -56,9 +56,33 @@ const SIZES: Record<string, DecoderSpec> = {
   '60M': decoder(32_000, 512, 16, 8, 4, 1408),
 }
 const WORK: Record<string, Work> = {
-  '3M': { prompt: 64, completion: 96, groupSize: 8, slots: 64, microBatchTokens: 2048, mixes: true },
-  '10M': { prompt: 64, completion: 96, groupSize: 8, slots: 32, microBatchTokens: 1024, mixes: true },
-  '60M': { prompt: 48, completion: 32, groupSize: 4, slots: 8, microBatchTokens: 256, mixes: true },
+  '3M': {
+    prompt: 64,
+    completion: 96,
+    groupSize: 8,
+    slots: 64,
+    microBatchTokens: 2048,
+    checkpointing: false,
+    mixes: true,
+  },
+  '10M': {
+    prompt: 64,
+    completion: 96,
+    groupSize: 8,
+    slots: 32,
+    microBatchTokens: 1024,
+    checkpointing: false,
+    mixes: true,
+  },
+  '60M': {
+    prompt: 48,
+    completion: 32,
+    groupSize: 4,
+    slots: 8,
+    microBatchTokens: 256,
+    checkpointing: false,
+    mixes: true,
+  },
 }
 const { values } = parseArgs({
   options: { only: { type: 'string' }, child: { type: 'string' }, json: { type: 'boolean', default: false } },
@@ -67,7 +91,8 @@ const { values } = parseArgs({
 function caseOf(name: string): { spec: DecoderSpec; work: Work } {
   const [size, method] = name.split('-') as [string, string]
   const base = SIZES[size]!
-  return { spec: method === 'lora' ? { ...base, adapter } : base, work: WORK[size]! }
+  const work = { ...WORK[size]!, checkpointing: name.endsWith('-again') }
+  return { spec: method === 'lora' ? { ...base, adapter } : base, work }
 }
 
 if (values.child) {
@@ -77,7 +102,7 @@ if (values.child) {
 
 const gb = (bytes: number) => (bytes / 1e9).toFixed(2)
 for (const size of Object.keys(SIZES)) {
-  for (const method of ['full', 'lora']) {
+  for (const method of ['full', 'lora', 'full-again', 'lora-again']) {
     const name = `${size}-${method}`
     if (values.only && values.only !== name) continue
     const script = fileURLToPath(import.meta.url)
@@ -113,8 +138,8 @@ async function child(name: string): Promise<void> {
     weights[tensor] = values
   }
   const tokens = (length: number) => Int32Array.from({ length }, () => Math.floor(random() * spec.vocabulary))
-  const { microBatchTokens, slots, groupSize, completion } = work
-  const options = { threads: 1, microBatchTokens }
+  const { microBatchTokens, checkpointing, slots, groupSize, completion } = work
+  const options = { threads: 1, microBatchTokens, checkpointing }
   const [sampler, trainer] = [createOnnxEngine(options), createOnnxEngine(options)]
   const model = { spec: plain, weights, digest: '', tokenizer: { digest: '' } } as unknown as Model
   const policy = await openPolicy({ model, adapter: wanted, slots }, { sampler, trainer, random })

@@ -15,13 +15,14 @@ export interface Wish {
   microBatchTokens: number
   /** Bytes that the node may take in all. */
   budget: number
-  work: Omit<Work, 'slots' | 'microBatchTokens'>
+  work: Omit<Work, 'slots' | 'microBatchTokens' | 'checkpointing'>
 }
 
 export interface MemoryPlan {
   /** Undefined where all parameters are trained. */
   adapter: AdapterSpec | undefined
   microBatchTokens: number
+  checkpointing: boolean
   slots: number
   estimate: MemoryEstimate
   budget: number
@@ -44,36 +45,38 @@ function fitting(spec: DecoderSpec, wish: Wish): MemoryPlan | undefined {
   const methods = wish.method === 'auto' ? (['full', 'lora'] as const) : [wish.method]
   for (const method of methods) {
     const adapter = method === 'lora' ? wish.adapter : undefined
-    for (const [microBatchTokens, slots] of sizes(wish)) {
+    for (const size of sizes(wish)) {
       const { microBatchTokens: tokens, slots: side } = LEAST_FOR_FULL
-      if (wish.method === 'auto' && method === 'full' && (microBatchTokens < tokens || slots < side)) continue
-      const plan = planOf(spec, wish, { adapter, microBatchTokens, slots })
+      const isLittle = size.microBatchTokens < tokens || size.slots < side
+      if (wish.method === 'auto' && method === 'full' && isLittle) continue
+      const plan = planOf(spec, wish, { adapter, ...size })
       if (plan.estimate.total <= wish.budget) return plan
     }
   }
   return undefined
 }
 
-/** From the largest on; both grow together, since neither helps much without the other. */
-function sizes({ microBatchTokens }: Wish): [number, number][] {
+type Size = Pick<MemoryPlan, 'microBatchTokens' | 'checkpointing' | 'slots'>
+
+/** From the fastest on: all grow together, since none helps much without the others. */
+function sizes({ microBatchTokens }: Wish): Size[] {
   const batches = microBatchTokens > 0 ? [microBatchTokens] : MICRO_BATCHES
-  const all = batches.flatMap((tokens) => SLOTS.map((slots): [number, number] => [tokens, slots]))
-  return all.sort(
-    (a, b) => Math.log2(b[0]) + Math.log2(b[1]) - Math.log2(a[0]) - Math.log2(a[1]) || b[0] - a[0],
+  const all = [false, true].flatMap((checkpointing) =>
+    batches.flatMap((tokens) => SLOTS.map((slots) => ({ microBatchTokens: tokens, checkpointing, slots }))),
   )
+  // Computing layers twice costs a third more time: less than half the tokens at once does.
+  const cost = ({ microBatchTokens: tokens, checkpointing, slots }: Size) =>
+    (checkpointing ? 0.5 : 0) - Math.log2(tokens) - Math.log2(slots)
+  return all.sort((a, b) => cost(a) - cost(b) || b.microBatchTokens - a.microBatchTokens)
 }
 
 function planOf(
   spec: DecoderSpec,
   { work, budget }: Wish,
-  chosen: Pick<MemoryPlan, 'adapter' | 'microBatchTokens' | 'slots'>,
+  chosen: Size & Pick<MemoryPlan, 'adapter'>,
 ): MemoryPlan {
-  const { adapter, microBatchTokens, slots } = chosen
-  return {
-    ...chosen,
-    budget,
-    estimate: estimateMemory(withAdapter(spec, adapter), { ...work, microBatchTokens, slots }),
-  }
+  const { adapter, ...size } = chosen
+  return { ...chosen, budget, estimate: estimateMemory(withAdapter(spec, adapter), { ...work, ...size }) }
 }
 
 function tooLarge(name: string, spec: DecoderSpec, wish: Wish): WaggleError {
@@ -95,8 +98,7 @@ function tooLarge(name: string, spec: DecoderSpec, wish: Wish): WaggleError {
 
 function smallest(spec: DecoderSpec, wish: Wish): MemoryPlan {
   const adapter = wish.method === 'full' ? undefined : wish.adapter
-  const [microBatchTokens, slots] = sizes(wish).at(-1)!
-  return planOf(spec, wish, { adapter, microBatchTokens, slots })
+  return planOf(spec, wish, { adapter, ...sizes(wish).at(-1)! })
 }
 
 /** The first change that makes it fit, from the least to the most. */

@@ -14,6 +14,8 @@ export interface Work {
   slots: number
   /** Tokens of a micro-batch at most; one sequence may have more. */
   microBatchTokens: number
+  /** Activations are computed again for the backward pass instead of kept. */
+  checkpointing: boolean
   /** Peers' gradients are kept apart from the own one. */
   mixes: boolean
 }
@@ -43,15 +45,15 @@ export interface MemoryEstimate extends MemoryParts {
 const FLOAT = 4
 /** Measured; see the header. */
 const FIT = {
-  process: 210e6,
+  process: 190e6,
   /** Floats kept for each token and layer, in widths of what they hold. */
-  perWidth: 9,
-  perQuery: 5,
-  perFeedForward: 5,
+  perWidth: 7,
+  perQuery: 3.5,
+  perFeedForward: 3.5,
   /** Floats for each pair of a token and one that it attends to, a head. */
-  perPair: 2.5,
+  perPair: 1.8,
   /** Logits that are alive at once, for so many rows at most. */
-  logits: 4,
+  logits: 3,
   logitRows: 512,
   /** Copies of the cache while it is read and grown. */
   cacheCopies: 2,
@@ -86,7 +88,9 @@ function activations(spec: DecoderSpec, work: Work): number {
   const pairs = work.prompt + work.completion
   const perLayer = perToken(spec) + FIT.perPair * heads * pairs
   const logits = FIT.logits * Math.min(tokens, FIT.logitRows) * vocabulary
-  return FLOAT * (tokens * layers * perLayer + logits)
+  // What each layer begins with is kept, and all of one layer at a time.
+  const kept = work.checkpointing ? layers * spec.width + perLayer : layers * perLayer
+  return FLOAT * (tokens * kept + logits)
 }
 
 function perToken({ width, heads, kvHeads, headWidth, feedForward, adapter }: DecoderSpec): number {

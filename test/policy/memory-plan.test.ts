@@ -1,0 +1,145 @@
+import { expect, test } from 'vitest'
+import { ADAPTER_TARGETS, type DecoderSpec, parameterCount } from '../../daemon/engine/decoder.ts'
+import { memoryBudget } from '../../daemon/policy/memory-plan/budget.ts'
+import { planMemory, type Wish } from '../../daemon/policy/memory-plan/choose.ts'
+import { estimateMemory } from '../../daemon/policy/memory-plan/estimate.ts'
+import { planText } from '../../daemon/policy/memory-plan/text.ts'
+import { type TrainingConfig, wishOf } from '../../daemon/policy/memory-plan/wish.ts'
+import { WaggleError } from '../../protocol/errors.ts'
+
+/** Qwen2.5-0.5B's shape. */
+const SPEC: DecoderSpec = {
+  vocabulary: 151_936,
+  width: 896,
+  layers: 24,
+  heads: 14,
+  kvHeads: 2,
+  headWidth: 64,
+  feedForward: 4864,
+  normEpsilon: 1e-6,
+  ropeFrequencies: Array(32).fill(1),
+  contextLength: 32_768,
+  tiedEmbeddings: true,
+  attentionBias: true,
+  queryKeyNorm: false,
+}
+const WISH: Wish = {
+  method: 'auto',
+  adapter: { rank: 16, alpha: 32, targets: ADAPTER_TARGETS },
+  microBatchTokens: 0,
+  budget: 20e9,
+  work: { prompt: 200, completion: 96, groupSize: 8, mixes: true },
+}
+const plan = (change: Partial<Wish>) => planMemory('org/model', SPEC, { ...WISH, ...change })
+
+test('arrays of parameters are counted exactly', () => {
+  const { model, trained, optimizer } = estimateMemory(SPEC, {
+    ...WISH.work,
+    slots: 1,
+    microBatchTokens: 128,
+    checkpointing: false,
+  })
+  expect(model).toBe(4 * parameterCount(SPEC))
+  expect(trained).toBe(2 * model)
+  expect(optimizer).toBe(2 * model)
+  const lora = estimateMemory(
+    { ...SPEC, adapter: WISH.adapter },
+    { ...WISH.work, slots: 1, microBatchTokens: 128, checkpointing: false },
+  )
+  expect(lora.model).toBe(model)
+  // rank 16 on all seven matrices: 16 * (in + out) of each, in 24 layers.
+  const perLayer = 16 * (2 * (896 + 896) + 2 * (896 + 128) + 3 * (896 + 4864))
+  expect(lora.optimizer).toBe(2 * 4 * 24 * perLayer)
+})
+
+test('all parameters where they fit, else the adapter, always within the budget', () => {
+  expect(plan({ budget: 200e9 })).toMatchObject({ adapter: undefined, microBatchTokens: 2048, slots: 64 })
+  const small = plan({ budget: 8e9 })
+  expect(small.adapter).toEqual(WISH.adapter)
+  let last = Number.POSITIVE_INFINITY
+  for (let budget = 100e9; budget > 5e9; budget *= 0.8) {
+    const { estimate, microBatchTokens, slots, adapter, checkpointing } = plan({ budget })
+    expect(estimate.total).toBeLessThanOrEqual(budget)
+    // Less room never makes for more work at once, while the method stays.
+    if (adapter) {
+      const work = microBatchTokens * slots * (checkpointing ? Math.SQRT1_2 : 1)
+      expect(work).toBeLessThanOrEqual(last)
+      last = work
+    }
+  }
+})
+
+test('what is asked for is kept to', () => {
+  expect(plan({ method: 'lora', budget: 200e9 }).adapter).toEqual(WISH.adapter)
+  expect(plan({ method: 'full', budget: 200e9 }).adapter).toBeUndefined()
+  expect(plan({ microBatchTokens: 300, budget: 200e9 }).microBatchTokens).toBe(300)
+})
+
+test('what cannot fit is refused with the numbers, and the nearest setting that does', () => {
+  const refusal = (change: Partial<Wish>): WaggleError => {
+    try {
+      plan(change)
+    } catch (error) {
+      if (error instanceof WaggleError) return error
+    }
+    throw new Error('not refused')
+  }
+  const full = refusal({ method: 'full', budget: 12e9 })
+  expect(full.code).toBe('E_MODEL')
+  expect(full.message).toMatch(
+    /org\/model does not fit: training all parameters takes [\d.]+ GB at least \(.*\), 12.0 GB may be used/,
+  )
+  expect(full.hint).toMatch(/This would fit: training.method = "lora"/)
+
+  const long = refusal({ budget: 6e9, work: { ...WISH.work, completion: 8192 } })
+  const completion = Number(/model.max_completion_tokens = (\d+)/.exec(long.hint!)![1])
+  expect(completion).toBeLessThan(8192)
+  expect(() => plan({ budget: 6e9, work: { ...WISH.work, completion } })).not.toThrow()
+  expect(() => plan({ budget: 6e9, work: { ...WISH.work, completion: completion * 2 } })).toThrow()
+
+  const none = refusal({ budget: 1e9 })
+  const gb = Number(/engine.memory_gb = ([\d.]+)/.exec(none.hint!)![1])
+  expect(() => plan({ budget: gb * 1e9 })).not.toThrow()
+})
+
+test('the budget is what the config says, else a share of what is free, within a container', () => {
+  const here = { available: 10e9, used: 2e9, limit: 0 }
+  expect(memoryBudget(7, here)).toBe(7e9)
+  expect(memoryBudget(0, here)).toBeCloseTo(0.85 * 12e9)
+  expect(memoryBudget(0, { ...here, limit: 4e9 })).toBeCloseTo(0.85 * 4e9)
+  expect(memoryBudget(0, { ...here, limit: 2 ** 63 })).toBeCloseTo(0.85 * 12e9)
+})
+
+test('a home goes on as it began', () => {
+  const config: TrainingConfig = {
+    model: { max_completion_tokens: 96 },
+    engine: { memory_gb: 4, micro_batch_tokens: 0 },
+    rollout: { group_size: 8 },
+    training: { method: 'auto', lora_rank: 8, lora_alpha: 16, foreign_groups: 0 },
+    swarm: { enabled: true },
+  }
+  const tokenizer = { encodePrompt: (text: string) => new Int32Array(text.length) }
+  const parts = { config, questions: ['a', 'abcd'], tokenizer, memory: { available: 1, used: 1, limit: 0 } }
+  const fresh = wishOf({ ...parts, checkpoint: undefined })
+  expect(fresh).toMatchObject({
+    method: 'auto',
+    adapter: { rank: 8, alpha: 16 },
+    budget: 4e9,
+    work: { prompt: 5, mixes: false },
+  })
+  expect(wishOf({ ...parts, checkpoint: { adapter: WISH.adapter } })).toMatchObject({
+    method: 'lora',
+    adapter: WISH.adapter,
+  })
+  expect(wishOf({ ...parts, checkpoint: {} }).method).toBe('full')
+  const lora = { ...config, training: { ...config.training, method: 'lora' as const } }
+  expect(() => wishOf({ ...parts, config: lora, checkpoint: {} })).toThrow(
+    /training.method is "lora", and the checkpoints .* "full"/,
+  )
+})
+
+test('the plan in words has every part', () => {
+  const text = planText(plan({ budget: 8e9 }))
+  for (const word of ['LoRA of rank 16', 'tokens at once', 'model ', 'optimizer ', 'activations ', 'cache '])
+    expect(text).toContain(word)
+})
