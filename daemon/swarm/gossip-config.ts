@@ -54,7 +54,8 @@ export function gossipOptions(topics: string[]): Partial<GossipsubOpts> {
       behaviourPenaltyDecay: 0.986,
       decayInterval: 1000,
       decayToZero: 0.01,
-      retainScore: 3_600_000,
+      // An hour by default, for each identity that ever connected; conduct is remembered by standing.ts.
+      retainScore: 600_000,
       topicScoreCap: 50,
       topics: Object.fromEntries(topics.map((topic) => [topic, TOPIC_SCORE])),
     },

@@ -1,0 +1,81 @@
+// What is counted before anything is decoded: who is dealt with, who is read from later, and who is cut off.
+
+import { describe, expect, test } from 'vitest'
+import { Admission } from '../../daemon/swarm/admission.ts'
+import { Verifier } from '../../daemon/swarm/admission-verify.ts'
+import { Inbox } from '../../daemon/swarm/inbox.ts'
+import { Ledger } from '../../daemon/swarm/ledger.ts'
+import { Standing } from '../../daemon/swarm/standing.ts'
+import { codec, stillClock, tasks } from './helpers.ts'
+
+function make() {
+  const clock = stillClock()
+  const ledger = new Ledger({}, { clock })
+  const cuts: string[] = []
+  const slowed: Array<[string, number]> = []
+  const standing = new Standing({}, { clock, onCut: (peer, reason) => cuts.push(`${peer} ${reason}`) })
+  const by = { tasks, codec, ledger, clock, version: () => 0, isMuted: () => false, onImpostor: () => {} }
+  const inbox = new Inbox(
+    {},
+    {
+      admission: new Admission({ self: 'me', arms: ['base'] }, by),
+      verifier: new Verifier({ maxCompletionTokens: 100 }, by),
+      ledger,
+      standing,
+      clock,
+      log: () => {},
+      onEvent: () => {},
+      onAdmitted: () => {},
+      onAnnounced: () => {},
+      slow: (peer, ms) => slowed.push([peer, ms]),
+    },
+  )
+  const message = (peer: string) =>
+    inbox.guard.frame(peer, 600) && inbox.guard.rpc(peer, { messages: 1, control: 0 })
+  return { clock, ledger, standing, cuts, slowed, inbox, message }
+}
+
+describe('a flood', () => {
+  test('is dealt with up to its quota, then read from later, then cut off; nobody else notices', () => {
+    const { ledger, cuts, slowed, message } = make()
+    let through = 0
+    let sent = 0
+    while (cuts.length === 0 && sent < 10_000) {
+      sent++
+      if (message('flooder')) through++
+      if (sent === 250) for (let i = 0; i < 20; i++) expect(message('honest')).toBe(true)
+    }
+    expect(through).toBe(100)
+    expect(sent).toBeLessThanOrEqual(601)
+    expect(cuts).toEqual(['flooder flood'])
+    expect(slowed.length).toBeGreaterThan(0)
+    expect(slowed.every(([peer, ms]) => peer === 'flooder' && ms > 0)).toBe(true)
+    expect(ledger.get('flooder')?.refused.get('quota')).toBe(sent - through)
+    // What was under way is dropped undecoded.
+    expect(message('flooder')).toBe(false)
+  })
+
+  test('from many is read from the later the more there are', () => {
+    const wait = (sources: number) => {
+      const { slowed, message } = make()
+      for (let i = 0; i < 400; i++) for (let s = 0; s < sources; s++) message(`peer ${s}`)
+      return Math.max(...slowed.filter(([peer]) => peer === 'peer 0').map(([, ms]) => ms))
+    }
+    expect(wait(8) / wait(1)).toBeGreaterThan(4)
+  })
+
+  test('what piled up while this node stood still for half a minute is none', () => {
+    const { clock, cuts, message } = make()
+    clock.time += 30_000
+    // 16 nodes with a group a second each, all through one peer.
+    for (let i = 0; i < 480; i++) message('peer')
+    expect(cuts).toEqual([])
+  })
+
+  test('of RPCs without a message, too', () => {
+    const { cuts, inbox } = make()
+    let sent = 0
+    for (; cuts.length === 0 && sent < 10_000; sent++) inbox.guard.frame('flooder', 5)
+    expect(sent).toBeLessThanOrEqual(4001)
+  })
+})
