@@ -1,7 +1,6 @@
 // A running node as NodeControl: answers what it is doing, and carries out what it is asked. Holds no part of the node
 // itself; every one is a collaborator, given by the composition root.
 
-import { availableParallelism, freemem, totalmem } from 'node:os'
 import type {
   CheckpointInfo,
   EvalRequest,
@@ -16,6 +15,7 @@ import type { Host } from '../host/host.ts'
 import type { LivePolicy } from '../policy/live-policy.ts'
 import type { Swarm } from '../swarm/index.ts'
 import type { EventLog } from './event-log.ts'
+import { watchMachine } from './machine.ts'
 import type { NodeControl } from './node.ts'
 import type { Showcase } from './showcase.ts'
 import { createSwarmControl } from './swarm-control.ts'
@@ -51,18 +51,7 @@ export interface NodeParts {
 export function createNodeControl(facts: NodeFacts, parts: NodeParts): NodeControl {
   const { policy, host, swarm, telemetry, events } = parts
   let stopping: Promise<void> | undefined
-  let cpu = { at: performance.now(), usage: process.cpuUsage(), cores: 0 }
-
-  /** CPU since the last look, in cores; looked at no more than once a second. */
-  const cpuCores = (): number => {
-    const at = performance.now()
-    if (at - cpu.at > 1000) {
-      const usage = process.cpuUsage(cpu.usage)
-      cpu = { at, usage: process.cpuUsage(), cores: (usage.user + usage.system) / 1000 / (at - cpu.at) }
-    }
-    return Math.min(cpu.cores, availableParallelism())
-  }
-
+  const lookAtMachine = watchMachine({ state: facts.node.home.state })
   const { info, ...peers } = createSwarmControl({ tokenizer: () => policy.reference().tokenizer }, { swarm })
 
   return {
@@ -97,10 +86,7 @@ export function createNodeControl(facts: NodeFacts, parts: NodeParts): NodeContr
         ...(sharing ? { sharing } : {}),
         ...(telemetry.lastCheckpoint ? { checkpoint: telemetry.lastCheckpoint } : {}),
         machine: {
-          rssBytes: process.memoryUsage.rss(),
-          freeMemoryBytes: freemem(),
-          totalMemoryBytes: totalmem(),
-          cpuCores: cpuCores(),
+          ...lookAtMachine(),
           ...(diskFreeBytes === undefined ? {} : { diskFreeBytes }),
         },
         plugins: host.status(),
