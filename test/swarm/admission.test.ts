@@ -147,12 +147,13 @@ describe('replays and copies', () => {
     const d = door()
     const bytes = d.frame(draft(1))
     d.screen(bytes)
-    const started = performance.now()
+    const before = process.cpuUsage()
     let admitted = 0
     for (let i = 0; i < 1_000_000; i++) if (d.screen(bytes) === 'admitted') admitted++
     expect(admitted).toBe(0)
-    // G20's limit; 2.0 s measured where this was written.
-    expect(performance.now() - started).toBeLessThan(15_000)
+    // Of CPU, whatever else the machine does; 0.7 s where this was written.
+    const { user, system } = process.cpuUsage(before)
+    expect((user + system) / 1e6).toBeLessThan(5)
   })
 })
 
@@ -250,57 +251,50 @@ describe('verification on this node', () => {
 
 describe('quotas', () => {
   const sources = Array.from({ length: 40 }, (_, i) => idOf(testSigner(10 + i)))
-  const flood = (d: ReturnType<typeof door>, authors = [alice], count = 700, salt = 0) => {
-    let admitted = 0
+  /** Frames by anybody, which cost what is shared out, and then a look at a signature that does not fit. */
+  const crowd = (d: ReturnType<typeof door>, count: number, salt = 0) => {
+    const bytes = d.frame(draft(1))
+    let looked = 0
     for (let i = 0; i < count; i++) {
-      const by = authors[i % authors.length]!
-      if (d.screen(d.frame(draft(i + 100_000 * salt), { by }), sources[i % 40]) === 'admitted') admitted++
+      new DataView(bytes.buffer, bytes.byteOffset).setUint32(40, salt * 10_000 + i)
+      if (d.screen(bytes, sources[i % sources.length]) === 'signature') looked++
     }
-    return admitted
+    return looked
+  }
+  /** How many of twelve groups a second get through beside a crowd. */
+  const beside = (d: ReturnType<typeof door>, seconds: number) => {
+    crowd(d, 1500)
+    let through = 0
+    for (let second = 0; second < seconds; second++) {
+      d.clock.time += 1000
+      crowd(d, 300, second + 1)
+      for (let i = 0; i < 12; i++)
+        if (d.screen(d.frame(draft(50_000 + second * 12 + i)), idOf(alice)) === 'admitted') through++
+    }
+    return through
   }
 
   test('what a crowd passes on is bounded in all, and counted to those who passed it on', () => {
     const d = door()
-    const admitted = flood(
-      d,
-      Array.from({ length: 20 }, (_, i) => testSigner(60 + i)),
-      4000,
-    )
-    expect(admitted).toBeGreaterThan(350)
-    expect(admitted).toBeLessThan(1300)
-    expect(d.ledger.get(idOf(testSigner(60)))?.refused.get('quota')).toBeUndefined()
-    expect(d.ledger.refused.get('quota')).toBe(4000 - admitted)
+    const looked = crowd(d, 2000)
+    expect(looked).toBeGreaterThan(350)
+    expect(looked).toBeLessThan(1300)
+    expect(d.ledger.get(idOf(alice))?.refused.get('quota')).toBeUndefined()
+    expect(d.ledger.refused.get('quota')).toBe(2000 - looked)
   })
 
-  test('a crowd of strangers leaves a known peer its part', () => {
+  test('a crowd of strangers leaves a known peer its part, and a stranger little', () => {
     const d = door()
-    const known = d.ledger.touch(idOf(alice))
+    expect(beside(d, 4)).toBeLessThan(40)
+    const other = door()
+    const known = other.ledger.touch(idOf(alice))
     known.verified = 100
     known.verifiedSince = 0
-    const strangers = Array.from({ length: 25 }, (_, i) => testSigner(60 + i))
-    flood(d, strangers, 2000)
-    let through = 0
-    for (let second = 0; second < 8; second++) {
-      d.clock.time += 1000
-      flood(d, strangers, 300, second + 1)
-      for (let i = 0; i < 5; i++)
-        if (d.screen(d.frame(draft(50_000 + second * 5 + i)), idOf(alice)) === 'admitted') through++
-    }
-    expect(through).toBe(40)
+    expect(beside(other, 4)).toBe(48)
   })
 
   test('whom a person joined counts as a known peer from the first message on', () => {
-    const d = door({ wanted: idOf(alice) })
-    const strangers = Array.from({ length: 25 }, (_, i) => testSigner(60 + i))
-    flood(d, strangers, 2000)
-    let through = 0
-    for (let second = 0; second < 4; second++) {
-      d.clock.time += 1000
-      flood(d, strangers, 300, second + 1)
-      for (let i = 0; i < 5; i++)
-        if (d.screen(d.frame(draft(50_000 + second * 5 + i)), idOf(alice)) === 'admitted') through++
-    }
-    expect(through).toBe(20)
+    expect(beside(door({ wanted: idOf(alice) }), 4)).toBe(48)
   })
 
   test('an author’s quota holds over all who pass its groups on', () => {
@@ -321,7 +315,6 @@ test('20 000 mutated frames: no throw, nothing let in that the author did not si
   const d = door()
   const random = seeded(77)
   const seeds = Array.from({ length: 8 }, (_, i) => d.frame(draft(i + 1)))
-  const started = performance.now()
   let admitted = 0
   for (let i = 0; i < 20_000; i++) {
     // Fast enough for the quota on signature checks to matter.
@@ -337,5 +330,4 @@ test('20 000 mutated frames: no throw, nothing let in that the author did not si
   }
   expect(admitted).toBeLessThanOrEqual(seeds.length)
   expect(d.ledger.all().length).toBeLessThanOrEqual(2)
-  expect(performance.now() - started).toBeLessThan(30_000)
 }, 60_000)

@@ -141,7 +141,7 @@ describe('the brake', () => {
     await b.swarm.join(a.address)
     await until('gossip', () => a.swarm.peers().some((peer) => peer.mesh))
     await Promise.all(Array.from({ length: 80 }, (_, seed) => a.swarm.publish(draft(seed))))
-    await until('all groups', () => b.groups.length === 80)
+    await until('all groups', () => b.groups.length === 80, 30_000)
     expect(b.swarm.counters().refused).toEqual({})
   })
 })

@@ -4,13 +4,14 @@ import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { createGate } from '../../daemon/swarm/gate.ts'
 import { Ledger } from '../../daemon/swarm/ledger.ts'
+import { Memory } from '../../daemon/swarm/memory.ts'
 import { FreshQueue } from '../../daemon/swarm/queue.ts'
 import { Meter, Quota } from '../../daemon/swarm/quota.ts'
 import { SeenSet, SequenceWindow } from '../../daemon/swarm/seen.ts'
 import { Shelf } from '../../daemon/swarm/shelf.ts'
 import { Standing } from '../../daemon/swarm/standing.ts'
 import { parseTarget } from '../../daemon/swarm/target.ts'
-import { freshIdentity, stillClock } from './helpers.ts'
+import { freshDatastore, freshIdentity, stillClock, stopNodes } from './helpers.ts'
 
 const MINUTE = 60_000
 
@@ -129,6 +130,33 @@ describe('standing', () => {
   })
 })
 
+test('who was cut off, and what was seen, are remembered on disk by a node that ends without a word', async () => {
+  const clock = stillClock()
+  const datastore = await freshDatastore()
+  const start = async () => {
+    const seen = new SeenSet({ capacity: 100 })
+    const standing = new Standing({}, { clock, onCut: () => void memory.save() })
+    const inbox = { lastAdmittedAt: undefined }
+    const memory = new Memory({}, { datastore, standing, seen, inbox, clock, log: () => {} })
+    await memory.start()
+    return { seen, standing }
+  }
+  try {
+    const first = await start()
+    first.seen.add('ab'.repeat(32))
+    first.standing.mute('rude', true)
+    first.standing.offend('slow learner', 'reject')
+    first.standing.offend('flooder', 'flood')
+    await expect.poll(async () => (await start()).standing.isCut('flooder')).toBe(true)
+    const { seen, standing } = await start()
+    expect(standing.isMuted('rude')).toBe(true)
+    expect(standing.score('slow learner')).toBe(-5)
+    expect(seen.has('ab'.repeat(32))).toBe(true)
+  } finally {
+    await stopNodes()
+  }
+})
+
 describe('the queue', () => {
   const make = (items: number, bytes: number) => {
     const order: string[] = []
@@ -150,7 +178,7 @@ describe('the queue', () => {
     queue.push({ name: 'large', bytes: 85 })
     expect(dropped).toEqual(['a', 'b', 'c'])
     setImmediate(() => order.push('other'))
-    await new Promise((resolve) => setTimeout(resolve, 20))
+    for (let turn = 0; turn < 10; turn++) await new Promise((resolve) => setImmediate(resolve))
     expect(order).toEqual(['large', 'other', 'd'])
     queue.close()
     queue.push({ name: 'late', bytes: 1 })
