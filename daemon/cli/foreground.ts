@@ -2,6 +2,7 @@
 // stops gracefully with a checkpoint, the second at once; SIGHUP and SIGUSR2 ask for something else. The node itself is
 // behind RunNode; nothing of it is here.
 
+import { isAbsolute } from 'node:path'
 import { stringify } from 'smol-toml'
 import { EXIT, WaggleError } from '../../protocol/errors.ts'
 import { safeText } from '../../protocol/text.ts'
@@ -68,6 +69,11 @@ export async function runForeground(
   let narrator: ReturnType<typeof createNarrator> | undefined
   let record: ReturnType<typeof createRunFile> | undefined
   try {
+    // Fetched here, where a progress bar can be shown; the node finds it in the cache.
+    const { path: model } = config.model
+    if (!relay && model !== 'default' && !isAbsolute(model)) {
+      await (await import('./model/locate.ts')).locateModel(context, model)
+    }
     const { runNode } = await (relay ? io.loadRelay() : io.loadNode())
     node = await runNode({
       config,

@@ -32,7 +32,7 @@ export interface MemoryParts {
   activations: number
   /** Keys and values of the sequences being written, and what a step of the sampler needs. */
   cache: number
-  /** Copies on their way to a checkpoint. */
+  /** Copies on their way to the sampler and to a checkpoint. */
   copies: number
   /** The program itself. */
   process: number
@@ -71,7 +71,7 @@ export function estimateMemory(spec: DecoderSpec, work: Work): MemoryEstimate {
     optimizer: 2 * FLOAT * trained,
     activations: activations(spec, work),
     cache: cache(spec, work),
-    copies: 3 * FLOAT * trained,
+    copies: 4 * FLOAT * trained,
     process: FIT.process,
   }
   return { ...parts, total: Object.values(parts).reduce((sum, part) => sum + part, 0) }
