@@ -1,22 +1,30 @@
 // An engine that computes on the caller's thread: many nodes in one process, without a thread and a copy for each call.
+// Calls are served one after another, as an engine promises.
 
 import type { Engine } from '../../../daemon/engine/engine.ts'
 import { createCore } from '../../../daemon/engine/onnx/core.ts'
 
 export function createLocalEngine({ threads }: { threads: number }): Engine {
   const core = createCore({ threads, now: () => performance.now() })
+  let last: Promise<unknown> = Promise.resolve()
+  const inTurn = <Result>(run: () => Result | Promise<Result>): Promise<Result> => {
+    const done = last.then(run)
+    last = done.catch(() => {})
+    return done
+  }
   return {
     info: { kind: 'onnx', device: 'cpu', reason: 'an experiment in one process', threads },
-    open: ({ spec, weights, optimizer }) => core.open({ spec, weights, ...(optimizer ? { optimizer } : {}) }),
-    generate: (request, { signal } = {}) => core.generate(request, () => signal?.aborted ?? false),
-    score: (request) => core.score(request),
-    train: (request) => core.train(request),
-    gradient: (request) => core.gradient(request),
-    keep: (request) => core.keep(request),
-    descend: (request) => core.descend(request),
-    weights: async () => core.weights(),
-    setWeights: async (weights) => core.setWeights(weights),
-    optimizer: async () => core.optimizer(),
-    close: () => core.close(),
+    open: (request) => inTurn(() => core.open(request)),
+    generate: (request, { signal } = {}) =>
+      inTurn(() => core.generate(request, () => signal?.aborted ?? false)),
+    score: (request) => inTurn(() => core.score(request)),
+    train: (request) => inTurn(() => core.train(request)),
+    gradient: (request) => inTurn(() => core.gradient(request)),
+    keep: (request) => inTurn(() => core.keep(request)),
+    descend: (request) => inTurn(() => core.descend(request)),
+    weights: () => inTurn(() => core.weights()),
+    setWeights: (weights, version) => inTurn(() => core.setWeights(weights, version)),
+    optimizer: () => inTurn(() => core.optimizer()),
+    close: () => inTurn(() => core.close()),
   }
 }
