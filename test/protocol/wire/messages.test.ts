@@ -128,6 +128,19 @@ describe('what differs in the rules is named', () => {
 })
 
 describe('invites', () => {
+  test('name STUN servers, of a form that is one', () => {
+    const stun = ['192.0.2.7:3478', '[2001:db8::1]:3478', 'relay.example.org:3478']
+    expect(decodeInvite(encodeInvite({ ...invite, stun }))).toEqual({ ...invite, stun })
+    for (const bad of ['', 'relay', 'a b:1', 'x\u001b[2J:1', '-o:1', 'stun:x:1'])
+      expect(() => decodeInvite(encodeInvite({ ...invite, stun: [bad] }))).toThrow(/STUN server/)
+  })
+
+  test('a relay, which has no tasks, suits everybody, and everybody suits it', () => {
+    const relay = { swarm: 'test', tasks: [] }
+    expect(rulesMismatch(relay, { ...rules, protocol: [1, 0] })).toBeUndefined()
+    expect(rulesMismatch(rules, { ...relay, protocol: [1, 0] })).toBeUndefined()
+  })
+
   const text = encodeInvite(invite)
 
   test('survive, also with line breaks that a mail program put in', () => {
