@@ -3,6 +3,7 @@
 import { EXIT } from '../../../protocol/errors.ts'
 import type { Config } from '../../config/schema.ts'
 import type { Context } from '../context.ts'
+import { device } from '../doctor/device.ts'
 import { engineAtWork } from '../doctor/engine.ts'
 import type { Check, Finding, Patient } from '../doctor/finding.ts'
 import { machineHere } from '../doctor/here.ts'
@@ -20,6 +21,7 @@ const CHECKS: readonly Check[] = [
   disk,
   clock,
   graphics,
+  device,
   config,
   home,
   socket,

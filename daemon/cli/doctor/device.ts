@@ -1,0 +1,23 @@
+// The device that a node would use here, and why; with a daemon running, the one that it uses.
+
+import type { WaggleError } from '../../../protocol/errors.ts'
+import { decide } from '../../engine/devices/decide.ts'
+import { thisMachine } from '../../engine/devices/machine.ts'
+import { probe } from '../../engine/devices/probe.ts'
+import { type Check, fail, ok } from './finding.ts'
+
+export const device: Check = async ({ config, daemon }) => {
+  if (daemon?.engine) {
+    const { device, reason } = daemon.engine
+    return [ok('device', `${device}${reason ? ` (${reason})` : ''}`)]
+  }
+  // TensorFlow.js takes the fastest of its own backends.
+  if (config?.engine.kind !== 'onnx') return []
+  try {
+    const choice = await decide({ wanted: config.engine.device, machine: thisMachine() }, { probe })
+    return [ok('device', `${choice.device} (${choice.reason})`)]
+  } catch (error) {
+    const { message, hint } = error as WaggleError
+    return [fail('device', message, hint ?? 'Set engine.device to "auto".')]
+  }
+}
