@@ -12,6 +12,7 @@ import { createStore } from './data/store.ts'
 import { copySequence } from './screen/clipboard.ts'
 import { paced } from './screen/pace.ts'
 import { createSink } from './screen/sink.ts'
+import { keepHeapSmall } from './screen/small-heap.ts'
 import { createTerminal, type TerminalStream } from './screen/terminal.ts'
 import { createTheme } from './screen/theme.ts'
 
@@ -48,6 +49,7 @@ export async function runTop(
   { source, onCommand, stdin, stdout, clock, process }: TopParts,
 ): Promise<number> {
   const { intervalMs, host } = options
+  keepHeapSmall()
   const size = { columns: stdout.columns ?? 80, rows: stdout.rows ?? 24 }
   const sink = createSink(stdout, size)
   const replay = 'lines' in source ? createReplay(source.lines, { clock }) : undefined

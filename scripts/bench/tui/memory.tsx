@@ -10,12 +10,14 @@ import { createScriptedNode } from '../../../test/control/scripted-node.ts'
 import { readyStore, scriptedClient } from '../../../test/tui/screen.ts'
 import { App } from '../../../tui/app.tsx'
 import { createSink } from '../../../tui/screen/sink.ts'
+import { keepHeapSmall } from '../../../tui/screen/small-heap.ts'
 import { createTheme } from '../../../tui/screen/theme.ts'
 
 const LOOKS = 10
 const turn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve))
 
 export async function measureMemory({ updates }: { updates: number }): Promise<string[]> {
+  keepHeapSmall()
   setFlagsFromString('--expose-gc')
   const collect = runInNewContext('gc') as () => void
   const node = createScriptedNode()
