@@ -50,14 +50,12 @@ test.each([
   ['untied', 'both', { ...SPEC, tiedEmbeddings: false }],
 ] as const)('parts give what one piece gives: %s, a loss of %s', async (_, loss, spec) => {
   const whole = await inParts(spec, loss, 1)
-  for (const headParts of [3, 16]) {
-    const parts = await inParts(spec, loss, headParts)
-    for (const name of ['logprob', 'entropy'])
-      expect(furthest(parts.scores[name]!, whole.scores[name]!), name).toBeLessThan(1e-5)
-    for (const name of trainableShapes(spec).keys()) {
-      const [a, b] = [parts.gradients[`gradient.${name}`]!, whole.gradients[`gradient.${name}`]!]
-      expect(furthest(a, b), name).toBeLessThan(1e-5 * Math.max(1, Math.hypot(...b)))
-    }
+  const parts = await inParts(spec, loss, 5)
+  for (const name of ['logprob', 'entropy'])
+    expect(furthest(parts.scores[name]!, whole.scores[name]!), name).toBeLessThan(1e-5)
+  for (const name of trainableShapes(spec).keys()) {
+    const [a, b] = [parts.gradients[`gradient.${name}`]!, whole.gradients[`gradient.${name}`]!]
+    expect(furthest(a, b), name).toBeLessThan(1e-5 * Math.max(1, Math.hypot(...b)))
   }
 })
 
