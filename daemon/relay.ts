@@ -13,7 +13,7 @@ import { startControlServer } from './control/server.ts'
 import { openHome } from './store/home.ts'
 import type { Log } from './store/log.ts'
 import { nodeDisk as disk } from './store/node-disk.ts'
-import { loadIdentity, openSwarm, publicAddresses, worldClock } from './swarm/index.ts'
+import { loadIdentity, openSwarm, publicAddresses } from './swarm/index.ts'
 import { swarmOptions } from './swarm-config.ts'
 
 const VERSION = '0.1.0'
@@ -53,7 +53,13 @@ export const runNode: RunNode = async ({ config, paths, invite, onProgress }) =>
       },
       {
         identity,
-        clock: worldClock,
+        clock: {
+          now: Date.now,
+          after(ms, run) {
+            const timer = setTimeout(run, ms)
+            return () => clearTimeout(timer)
+          },
+        },
         log,
         // It passes on groups of tasks that it does not have, and trains on none.
         tasks: { find: () => undefined },
