@@ -80,7 +80,7 @@ const REMOTE: readonly Option[] = [
 const target = {
   name: 'target',
   summary:
-    'a peer ID, an invite, a multiaddr such as /ip4/192.0.2.7/tcp/4001/p2p/12D3Koo..., or - to read it from standard input',
+    'a peer ID, an invite, a multiaddr such as /ip4/192.0.2.7/tcp/4001/p2p/12D3Koo..., or - for standard input',
   required: true,
 } as const
 
