@@ -89,6 +89,7 @@ const LINES: Record<string, Line> = {
     json: ['show', '--origin'],
     wrong: [['chek'], ['show', '--set', 'x'], ['check', '--set', 'x=1']],
   },
+  device: { json: [], wrong: [['lst'], ['install'], ['install', 'dml']] },
   doctor: { json: ['--no-swarm'] },
   env: { json: [] },
   completion: { json: 'writes a script', needs: ['bash'], wrong: [[], ['bsh']] },
