@@ -172,6 +172,7 @@ const LABELS: Record<string, string> = {
   trained: 'origin',
   refused: 'reason',
   phase: 'phase',
+  sharing_verdict: 'verdict',
 }
 
 const legend = ({ series }: Metric): string =>
