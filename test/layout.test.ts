@@ -50,6 +50,8 @@ const ALLOWED: Record<string, readonly string[]> = {
     'daemon/policy',
     'daemon/store',
   ],
+  // Tries devices, without a node.
+  'daemon/cli/device': ['protocol', 'daemon/cli', 'daemon/engine'],
   // Looks at what a model does, without a node.
   'daemon/cli/model': [
     'protocol',

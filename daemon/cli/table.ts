@@ -547,7 +547,7 @@ export const COMMANDS: readonly Command[] = [
       ['waggle device', 'which there are, and how fast'],
       ['waggle device install cuda', "on Linux with NVIDIA's driver, CUDA 12 and cuDNN 9"],
     ],
-    load: () => import('./commands/device.ts'),
+    load: () => import('./device/command.ts'),
   },
   {
     name: 'env',

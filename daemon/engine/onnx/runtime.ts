@@ -142,7 +142,6 @@ async function createSession(
       // A plan of memory for every combination of sizes would be kept for ever; the arena reuses memory well without.
       enableMemPattern: false,
       executionMode: 'sequential',
-     
       graphOptimizationLevel: 'all',
       logSeverityLevel: 3,
       // Two engines and the daemon share the cores: a thread that waits must not burn one.
