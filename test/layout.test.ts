@@ -1,4 +1,4 @@
-// Who may import whom (DESIGN section 3). Reads every source file and compares each import with the table.
+// Who may import whom. Reads every source file and compares each import with the table.
 
 import { readdirSync, readFileSync } from 'node:fs'
 import { dirname, join, relative, resolve } from 'node:path'

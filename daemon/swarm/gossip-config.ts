@@ -1,5 +1,5 @@
 // gossipsub's settings, with where each comes from. Most defaults are made for a public network of thousands; a swarm of
-// a few nodes, often behind one address, dies of them without an error (p2p.md 4.3, 4.4, 6).
+// a few nodes, often behind one address, dies of them without an error.
 
 import { createHash } from 'node:crypto'
 import { type GossipsubOpts, type Message, StrictNoSign } from '@libp2p/gossipsub'
@@ -25,7 +25,7 @@ export function gossipOptions(topics: string[]): Partial<GossipsubOpts> {
     ignoreDuplicatePublishError: true,
     fallbackToFloodsub: false,
     batchPublish: true,
-    // Degrees for small swarms: 4.0 copies of each byte at 16 nodes instead of 7.1 (p2p.md 4.1).
+    // Degrees for small swarms: 4.0 copies of each byte at 16 nodes instead of 7.1.
     D: 4,
     Dlo: 3,
     Dhi: 8,

@@ -29,7 +29,7 @@ export function wideServices({ swarm, relay, upnp }: WideOptions) {
       // Private addresses are kept: most swarms have nothing else. Nobody here is a mere client; a swarm is small.
       clientMode: false,
       peerInfoMapper: passthroughMapper,
-      // Not allowQueryWithZeroPeers: with a circuit listener and no peers it loops without end (p2p.md 3).
+      // Not allowQueryWithZeroPeers: with a circuit listener and no peers it loops without end.
     }),
     autoNAT: politeAutoNAT,
     dcutr: dcutr(),

@@ -73,10 +73,10 @@ export async function createHost(options: HostOptions, by: HostCollaborators): P
       appendAnnounce: [...options.announce],
     },
     transports: [tcp(), ...(wide ? [wide.circuitRelayTransport()] : []), ...(webrtc ? [webrtc] : [])],
-    // Protects TCP only, so nothing else may ever be added beside it (p2p.md 3).
+    // Protects TCP only, so nothing else may ever be added beside it.
     ...(options.psk && { connectionProtector: preSharedKey({ psk: Buffer.from(formatPsk(options.psk)) }) }),
     connectionEncrypters: [encryption()],
-    // Windows above the 4 MiB that a stream may buffer unread make libp2p abort it (p2p.md 5).
+    // Windows above the 4 MiB that a stream may buffer unread make libp2p abort it.
     streamMuxers: [yamux({ streamOptions: { maxStreamWindowSize: 4 << 20 } })],
     connectionGater: by.gater,
     ...(by.datastore && { datastore: by.datastore }),

@@ -1,4 +1,4 @@
-// Keeps links alive that look alive and are not. Two traps (p2p.md 6): after a power cut a peer comes back on a new
+// Keeps links alive that look alive and are not. Two traps: after a power cut a peer comes back on a new
 // connection while gossip still hangs on the old one, deaf for good; and gossipsub never reopens a stream that was aborted
 // while its connection lives.
 

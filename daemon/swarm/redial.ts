@@ -1,5 +1,5 @@
 // Peers that this node wants to be connected to, dialled every 1.5 s for as long as it runs, and kept over restarts. libp2p
-// itself gives up on a peer after five tries, so that a partition of 100 s would last for ever (p2p.md 6).
+// itself gives up on a peer after five tries, so that a partition of 100 s would last for ever.
 
 import type { PeerId } from '@libp2p/interface'
 import { peerIdFromString } from '@libp2p/peer-id'

@@ -1,6 +1,6 @@
 // What this node thinks of a peer's conduct, beside gossipsub's own score: a number that offences lower and time heals.
 // Below a line the peer is cut off: a quarter of an hour, then an hour, then a day. gossipsub by itself never hangs up,
-// however bad its score (reliability.md 0.4), so this is what does. Survives restarts through save and restore.
+// however bad its score, so this is what does. Survives restarts through save and restore.
 
 import type { Clock } from './types.ts'
 

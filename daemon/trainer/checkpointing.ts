@@ -52,7 +52,7 @@ export async function saveNode(
     policyVersion: version,
     lineage,
     files: {
-      // A weight that is not finite is never saved (reliability.md, G08).
+      // A weight that is not finite is never saved.
       [WEIGHTS]: encodeSafetensors({
         tensors: tensors('', weights),
         metadata: { format: 'pt' },

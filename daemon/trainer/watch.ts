@@ -1,6 +1,6 @@
 // What a trainer must watch, whatever the algorithm: as expressions that ride along with every batch, and their means.
 //
-// Definitions: estimators.md section 7. d = log pi_proximal - log pi_behaviour on the tokens whose sampler is known.
+// d = log pi_proximal - log pi_behaviour on the tokens whose sampler is known.
 
 import { type Expression, expression } from '../../protocol/plugin/index.ts'
 import type { TrainReport } from '../engine/engine.ts'

@@ -2,7 +2,7 @@
 //
 // `proximal`: the policy as it was when the batch began; corrections such as `tis` then account for what was sampled
 // elsewhere (decoupled). `behaviour`: the sampler itself (bypass): no second weight may be put on top, it would count
-// the same ratio twice. Tokens whose sampler is unknown fall back on the proximal policy. estimators.md section 6.1.
+// the same ratio twice. Tokens whose sampler is unknown fall back on the proximal policy.
 
 import { z } from 'zod'
 import { column, type Expression, ratio, where } from '../../protocol/plugin/expression.ts'

@@ -1,6 +1,6 @@
 // Guards against the one thing in a peer's rollouts that is dangerous: negative advantages on unlikely tokens.
 //
-// Pushing a token down pushes every other up, and nothing bounds that (estimators.md 8.4). So a peer's token with a
+// Pushing a token down pushes every other up, and nothing bounds that. So a peer's token with a
 // negative advantage weighs at most 1, as TOPR has it: beside `tis`, which has the ratio in it already, `cap` takes
 // off what is above 1; with no other weight, `alone` puts min(ratio, 1). A share of everything foreign can be taken
 // off too. This node's own tokens are left as they are.

@@ -2,7 +2,7 @@
 //
 // As in slime and, by tokens in [0.5, 5], Ling-Team's IcePop: what stays keeps its ratio as its weight. By rows the
 // ratio is the product over tokens, or with `geometric` their geometric mean, which is a test for drift and never a
-// weight; [0.99, 1.01] suits peers with the same engine, [0.9, 1.1] quantised ones (estimators.md 6.9). Direction as
+// weight; [0.99, 1.01] suits peers with the same engine, [0.9, 1.1] quantised ones. Direction as
 // in tis: proximal over behaviour.
 
 import { z } from 'zod'

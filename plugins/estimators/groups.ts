@@ -1,6 +1,6 @@
 // What all estimators share: which rollouts count, small statistics, and the bound on what they may say.
 //
-// Traps of estimators.md section 0.1, in one place. A rollout whose reward is not a finite number is left out of
+// What goes wrong with groups, in one place. A rollout whose reward is not a finite number is left out of
 // every statistic and gets 0. A group too small to compare gets zeros. A group of equal rewards gets zeros unless
 // the method wants to see it. No advantage leaves here above the limit or as anything but a number, since a blown-up
 // one would own the batch (section 8.5).

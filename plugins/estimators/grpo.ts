@@ -2,7 +2,7 @@
 //
 // Shao et al. 2024 (DeepSeekMath), section 4.1. The paper names no ddof and no epsilon; the defaults, sample standard
 // deviation and 1e-6, are verl's. Two guards that neither has: groups whose rewards differ by less than 1e-6 get zeros,
-// and the deviation is never taken below 1e-3, so that noise in rewards cannot become a signal (estimators.md 0.1).
+// and the deviation is never taken below 1e-3, so that noise in rewards cannot become a signal.
 
 import { z } from 'zod'
 import { definePlugin } from '../../protocol/plugin/index.ts'

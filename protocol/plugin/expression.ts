@@ -60,7 +60,7 @@ export const clamp = (of: Expression, low: Expression, high: Expression): Expres
 /** Mean over the row's masked tokens, given to each of them; 0 in a row without any, which padding has. */
 export const rowMean = (of: Expression, mask: Expression = column('mask')): Expression =>
   div(rowSum(of), max(rowSum(mask), 1))
-/** exp(a - b) with the difference clamped to +-20 before the exponential (estimators.md section 6.10). */
+/** exp(a - b) with the difference clamped to +-20 before the exponential. */
 export const ratio = (a: Expression, b: Expression): Expression => exp(clamp(sub(a, b), -20, 20))
 
 /** Columns that an expression reads, sorted. */

@@ -11,7 +11,7 @@ import { malformed } from './fault.ts'
 import { Fields } from './fields.ts'
 
 export const BULK_PROTOCOL = '/waggle/bulk/1'
-/** With 512 KiB and 6 in flight, 3 MiB are under way: a stream may hold 4 unread (p2p.md 5). */
+/** With 512 KiB and 6 in flight, 3 MiB are under way: a stream may hold 4 unread. */
 export const CHUNK_BYTES = 512 << 10
 export const BULK_WINDOW = 6
 /** 16 GiB in chunks of 512 KiB. */

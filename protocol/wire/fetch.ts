@@ -16,7 +16,7 @@ export const MAX_LISTED = 4096
 /** Frames in one request. */
 export const MAX_REQUESTED = 64
 export const MAX_REQUEST_BYTES = 8192
-/** What one answer carries at most, so that it never fills the 4 MiB that a stream may hold unread (p2p.md 5). */
+/** What one answer carries at most, so that it never fills the 4 MiB that a stream may hold unread. */
 export const MAX_ANSWER_BYTES = 2 << 20
 const MAX_TASKS = 64
 

@@ -3,7 +3,7 @@
 
 import { MAX_COMPLETION_CHARS } from '../train/index.ts'
 
-/** Bytes of a frame that travels by gossip. 64 KiB: one costs 6 ms of CPU over a swarm, 256 KiB costs 20 (p2p.md 4.1). */
+/** Bytes of a frame that travels by gossip. 64 KiB: one costs 6 ms of CPU over a swarm, 256 KiB costs 20. */
 export const MAX_GOSSIP_BYTES = 65_536
 
 /** Bytes of a frame that is fetched over a stream. Sixteen of the largest gossip frames. */
@@ -15,7 +15,7 @@ export const MAX_DEPTH = 8
 /** Data items (numbers, strings, containers) in one body: about 8 a segment at most, and far fewer bytes than items. */
 export const MAX_ITEMS = 16_384
 
-/** Rollouts in a group. SAPO uses 8, DAPO 16, the largest in use is 64 (core.md 15). */
+/** Rollouts in a group. SAPO uses 8, DAPO 16, the largest in use is 64. */
 export const MAX_ROLLOUTS = 64
 
 /** A group of one teaches a group-relative estimator nothing. */

@@ -26,7 +26,7 @@ export function packLogprobs(logprobs: ArrayLike<number>): Uint8Array {
   return bytes
 }
 
-/** Refuses a length other than the tokens', and a completion whose log-probs are all zero (estimators.md 6.10). */
+/** Refuses a length other than the tokens', and a completion whose log-probs are all zero. */
 export function unpackLogprobs(bytes: Uint8Array, tokens: number): Float32Array {
   if (bytes.length !== tokens * 2) throw new WireFault('forged', 'as many log-probs as tokens')
   const logprobs = new Float32Array(tokens)

@@ -261,7 +261,7 @@ describe('completion', () => {
       ).stdout.trim()
     expect(complete('st')).toBe('stop status')
     expect(complete('config', 'ch')).toBe('check')
-    expect(complete('top', '--re')).toBe('--replay')
+    expect(complete('top', '--re')).toBe('--replay --read-only')
     expect(complete('--home', '/tmp', 'conf')).toContain('config')
   })
 })

@@ -48,7 +48,10 @@ test('brings nodes together that share tasks which it does not have, answers the
   )
   await a.swarm.publish(draft(1))
   await until('the group', () => b.groups.length === 1)
-  expect(await client.snapshot()).toMatchObject({ state: 'RELAYING', swarm: { connected: 2 } })
+  // The snapshot that is served lags behind the node's own.
+  await expect
+    .poll(() => client.snapshot(), { timeout: 20_000 })
+    .toMatchObject({ state: 'RELAYING', swarm: { connected: 2 } })
   await expect(client.send('checkpoint', {})).rejects.toMatchObject({ code: 'E_USAGE' })
   await client.send('stop', {})
   expect(await relay.whenStopped).toBe(0)

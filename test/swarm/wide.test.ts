@@ -67,6 +67,6 @@ test('a node with nobody to talk to stays idle', async () => {
   const before = process.cpuUsage()
   await new Promise((resolve) => setTimeout(resolve, 2000))
   const { user, system } = process.cpuUsage(before)
-  // p2p.md 3: a DHT with a relay listener and no peers can loop without end. Idle is about 1 %.
+  // A DHT with a relay listener and no peers can loop without end. Idle is about 1 %.
   expect((user + system) / 2_000_000).toBeLessThan(0.3)
 })
