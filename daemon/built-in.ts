@@ -6,4 +6,5 @@ import { SELECTORS } from '../plugins/selectors/index.ts'
 import type { Plugin } from '../protocol/plugin/index.ts'
 
 export { TASKS } from '../plugins/tasks/index.ts'
+export { loadTasks } from './datasets.ts'
 export const PLUGINS: readonly Plugin[] = [...ESTIMATORS, ...CORRECTIONS, ...SELECTORS]

@@ -10,7 +10,7 @@ import { fileURLToPath, pathToFileURL } from 'node:url'
 import type { CheckpointInfo } from '../protocol/api/index.ts'
 import { EXIT, WaggleError } from '../protocol/errors.ts'
 import { peerName } from '../protocol/text.ts'
-import { PLUGINS, TASKS } from './built-in.ts'
+import { loadTasks, PLUGINS } from './built-in.ts'
 import { differenceOf, takeOn } from './config/live.ts'
 import { createEventLog } from './control/event-log.ts'
 import { createJournal } from './control/journal.ts'
@@ -119,12 +119,13 @@ export const runNode: RunNode = async ({ config, readConfig, paths, invite, sign
       { disk, fetch, sleep: (ms, until) => sleep(ms, until ?? signal), freeBytes },
     )
     onProgress({ message: `loading the model ${found.directory}` })
-    const tasks = createTaskBook(TASKS, config.tasks)
+    const known = await loadTasks(config.tasks)
+    const tasks = createTaskBook(known, config.tasks)
     let plan: MemoryPlan | undefined
     const model = await loadModel(found.directory, { disk }, ({ spec, tokenizer }) => {
       const wish = wishOf({
         config,
-        questions: sampleQuestions(TASKS, config.tasks),
+        questions: sampleQuestions(known, config.tasks),
         tokenizer,
         checkpoint: latest && trainedMeta(latest.manifest.meta),
         memory: memoryHere(),
@@ -198,7 +199,7 @@ export const runNode: RunNode = async ({ config, readConfig, paths, invite, sign
     const opened = config.swarm.enabled
       ? await openSwarm(
           {
-            tasks: TASKS.map(({ name, version }) => ({ name, version })),
+            tasks: known.map(({ name, version }) => ({ name, version })),
             ...swarmOptions(config, paths),
             invite,
           },

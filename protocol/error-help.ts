@@ -139,6 +139,20 @@ export const ERROR_HELP: Record<ErrorCode, readonly Trouble[]> = {
       cure: 'Add it to `tasks` and restart.',
     },
   ],
+  E_DATASET: [
+    {
+      cause: 'Rows that are no JSON, lack a key, or have an answer that the verifier does not take.',
+      cure: 'The message has the first 20 with file and line; `waggle config check` reads the dataset again.',
+    },
+    {
+      cause: 'The path is wrong: in the config it is relative to the config file.',
+      cure: '`waggle config show` has the path that is used.',
+    },
+    {
+      cause: 'It is larger than 256 MiB or a million rows, or a row is larger than 64 KiB.',
+      cure: 'Take a part of it, or name several datasets.',
+    },
+  ],
   E_ENGINE: [
     {
       cause: 'A device was asked for that is not there, or that this version does not drive.',

@@ -29,6 +29,7 @@ export const ERROR_CODES = {
   E_STORE: [EXIT.config, 'the database cannot be opened or written'],
   E_PLUGIN: [EXIT.config, 'a plugin cannot be loaded, or plugins do not fit together'],
   E_TASK: [EXIT.config, 'a task, its version or its difficulty is not known here'],
+  E_DATASET: [EXIT.config, 'a dataset cannot be read, or has mistakes in it'],
   E_ENGINE: [EXIT.unexpected, 'the compute engine failed or cannot do what was asked'],
   E_PORT: [EXIT.refused, 'an address to listen on is in use or not allowed'],
   E_PEER: [EXIT.refused, 'a peer cannot be found or reached'],

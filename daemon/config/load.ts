@@ -44,10 +44,15 @@ export function loadConfig(options: LoadOptions): Loaded {
   if (!parsed.success && !layers.problems.some((problem) => problem.path === '')) {
     for (const issue of parsed.error.issues) problems.push(...explain(issue, layers))
   }
-  if (parsed.success) problems.push(...repeatedTasks(parsed.data, layers))
+  if (parsed.success)
+    problems.push(...repeatedTasks(parsed.data, layers), ...lonelyVerifiers(parsed.data, layers))
   if (problems.length > 0 || !parsed.success) throw invalid(options.file, problems)
   const config = parsed.data
   config.model.path = modelPath(config.model.path, layers.originOf(['model', 'path']), options)
+  for (const [i, task] of config.tasks.entries()) {
+    if (task.dataset !== undefined)
+      task.dataset = pathFrom(task.dataset, layers.originOf(['tasks', i, 'dataset']), options)
+  }
   return {
     config,
     file: text === undefined ? undefined : options.file,
@@ -174,14 +179,34 @@ function repeatedTasks({ tasks }: Config, { originOf }: Layers): Problem[] {
   )
 }
 
+function lonelyVerifiers({ tasks }: Config, { originOf }: Layers): Problem[] {
+  return tasks.flatMap(({ dataset, verifier }, i) =>
+    dataset !== undefined || verifier === undefined
+      ? []
+      : [
+          {
+            where: originOf(['tasks', i, 'verifier']) ?? '',
+            path: `tasks.${i}.verifier`,
+            message: 'goes with a `dataset`; the other tasks have verifiers of their own',
+          },
+        ],
+  )
+}
+
 /** `org/name` or `org/name@revision`, unless there is such a folder. */
 const ON_HUB = /^[A-Za-z0-9][\w.-]*\/[A-Za-z0-9][\w.-]*(@.*)?$/
 
-/** A path in the file is relative to the file, elsewhere to where the command was given. A name on the hub stays. */
-function modelPath(path: string, origin: string | undefined, { file, cwd, homedir }: LoadOptions): string {
-  if (path === 'default' || isAbsolute(path)) return path
+/** A path in the file is relative to the file, elsewhere to where the command was given. */
+function pathFrom(path: string, origin: string | undefined, { file, cwd, homedir }: LoadOptions): string {
+  if (isAbsolute(path)) return path
   if (path.startsWith('~/')) return join(homedir, path.slice(2))
   const fromFile = origin?.startsWith(`${basename(file)}:`) === true
-  const folder = resolve(fromFile ? dirname(file) : cwd, path)
+  return resolve(fromFile ? dirname(file) : cwd, path)
+}
+
+/** As any path; a name on the hub stays. */
+function modelPath(path: string, origin: string | undefined, options: LoadOptions): string {
+  if (path === 'default') return path
+  const folder = pathFrom(path, origin, options)
   return ON_HUB.test(path) && !existsSync(folder) ? path : folder
 }

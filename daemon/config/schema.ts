@@ -67,8 +67,22 @@ const engine = z.strictObject({
 })
 
 const task = z.strictObject({
-  name: z.string().regex(TASK_NAME, 'must be a task name: a-z, 0-9 and _').describe('the task'),
+  name: z
+    .string()
+    .regex(TASK_NAME, 'must be a task name: a-z, 0-9 and _')
+    .describe('the task; for a dataset, a name of your choice'),
   difficulty: z.int().min(0).max(1000).optional().describe("if unset, the task's own default"),
+  dataset: z
+    .string()
+    .min(1)
+    .optional()
+    .describe('questions of your own: a file of JSON lines, or a folder of such files'),
+  verifier: z
+    .union([z.string().min(1), plugin])
+    .optional()
+    .describe(
+      'for a dataset, how an answer is judged where its row does not say: exact, numeric, choice, set, regex, fraction or expression; as a table with "use", with settings',
+    ),
 })
 
 const rollout = z.strictObject({

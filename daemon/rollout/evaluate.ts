@@ -12,6 +12,7 @@ import type { TaskBook } from './tasks.ts'
 export interface EvaluateOptions {
   /** Names of tasks; all that the node trains on if left out. */
   tasks?: readonly string[]
+  /** At most; of a task with fewer held-out questions, all of them. */
   promptsPerTask: number
   maxNewTokens: number
   /** Answers per prompt at temperature 1; one if left out. */
@@ -42,8 +43,12 @@ export async function scorePrompts(
     })
   }
   const chosen = tasks.chosen.filter(({ task }) => wanted === undefined || wanted.includes(task.name))
-  const cases = chosen.flatMap(({ task, difficulty }) =>
-    Array.from({ length: promptsPerTask }, (_, i) => {
+  // A question that is asked twice would count as two, and make the interval look narrower than it is.
+  const counts = chosen.map(({ task, difficulty }) =>
+    Math.min(promptsPerTask, task.finite?.heldOut(difficulty) ?? promptsPerTask),
+  )
+  const cases = chosen.flatMap(({ task, difficulty }, t) =>
+    Array.from({ length: counts[t]! }, (_, i) => {
       const instance = task.generate({ seed: HELD_OUT_SEED + i, difficulty })
       return { task, instance, prompt: tokenizer.encodePrompt(instance.question) }
     }),
@@ -66,8 +71,8 @@ export async function scorePrompts(
   const scoreOf = ({ task, instance }: (typeof cases)[number], { tokens }: Sample): number =>
     task.verify(instance as Instance, tokenizer.decodeCompletion(tokens)).score
   return chosen.map(({ task, difficulty }, t) => {
-    const from = t * promptsPerTask
-    const part = cases.slice(from, from + promptsPerTask)
+    const from = counts.slice(0, t).reduce((sum, count) => sum + count, 0)
+    const part = cases.slice(from, from + counts[t]!)
     return {
       task: task.name,
       difficulty,

@@ -49,7 +49,8 @@ export function createTaskBook(tasks: readonly Task[], choices: readonly TaskCho
 
 /** Questions like those that will be asked, for a look at how long they are. */
 export function sampleQuestions(tasks: readonly Task[], choices: readonly TaskChoice[], each = 16): string[] {
-  return createTaskBook(tasks, choices).chosen.flatMap(({ task, difficulty }) =>
-    Array.from({ length: each }, (_, seed) => task.generate({ seed, difficulty }).question),
-  )
+  return createTaskBook(tasks, choices).chosen.flatMap(({ task, difficulty }) => [
+    ...Array.from({ length: each }, (_, seed) => task.generate({ seed, difficulty }).question),
+    ...(task.finite ? [task.finite.longest(difficulty)] : []),
+  ])
 }

@@ -133,6 +133,13 @@ export interface Task {
   }
   /** Pure: the same instance for the same seed and level on every machine. Throws RangeError outside the range. */
   generate(at: { seed: number; difficulty: number }): Instance
+  /** For a task that has finitely many questions and knows them, such as a dataset. */
+  finite?: {
+    /** Different held-out questions up to this level; seeds from HELD_OUT_SEED on have each of them once, then again. */
+    heldOut(level: number): number
+    /** The longest question up to this level. */
+    longest(level: number): string
+  }
   /** Total: a verdict for any string whatever, in under 50 ms. */
   verify(instance: Instance, completion: string): Verdict
 }

@@ -13,6 +13,8 @@ export async function run(context: Context): Promise<number> {
   }
   const { config, file, originOf } = contextConfig(context)
   if (action === 'check') {
+    if (config.tasks.some(({ dataset }) => dataset !== undefined))
+      await (await import('../../built-in.ts')).loadTasks(config.tasks)
     const where = file ?? 'defaults only, since there is no config file'
     context.out(context.json ? JSON.stringify({ v: 1, ok: true, file: file ?? null }) : `ok  ${where}`)
     return 0

@@ -13,16 +13,16 @@ export async function run(context: Context): Promise<number> {
   if (options.ids !== undefined || options.text !== undefined || options.chat !== undefined) {
     return await (await import('../model/score-model.ts')).scoreModel(context)
   }
-  const { TASKS } = await import('../../built-in.ts')
   const [name, given] = context.arguments
   if (name === undefined) {
     throw new WaggleError('E_USAGE', 'score needs a task, or --ids, --text or --chat with a file', {
       hint: 'See `waggle help score`.',
     })
   }
-  const task = TASKS.find((known) => known.name === name)
+  const tasks = await knownTasks(context, name)
+  const task = tasks.find((known) => known.name === name)
   if (!task) {
-    const names = TASKS.map((known) => known.name)
+    const names = tasks.map((known) => known.name)
     throw new WaggleError('E_TASK', `there is no task "${name}".${didYouMean(name, names)}`, {
       hint: `Tasks: ${names.join(', ')}.`,
     })
@@ -55,6 +55,14 @@ export async function run(context: Context): Promise<number> {
       `score   ${verdict.score}  taken as the answer: ${safeText(verdict.answer ?? 'nothing found', { line: true })} (${verdict.found})`,
     )
   return 0
+}
+
+/** Those that come along; for another name also the datasets of the config. */
+async function knownTasks(context: Context, name: string): Promise<readonly Task[]> {
+  const { loadTasks, TASKS } = await import('../../built-in.ts')
+  if (TASKS.some((known) => known.name === name)) return TASKS
+  const { contextConfig } = await import('../load-config.ts')
+  return await loadTasks(contextConfig(context).config.tasks)
 }
 
 function generate(task: Task, seed: number, difficulty: number) {

@@ -3,7 +3,8 @@
 
 import { bytes } from '../../../protocol/api/index.ts'
 import { WaggleError } from '../../../protocol/errors.ts'
-import { TASKS } from '../../built-in.ts'
+import type { Task } from '../../../protocol/plugin/index.ts'
+import { loadTasks } from '../../built-in.ts'
 import { type DecoderSpec, parameterCount, parameterShapes } from '../../engine/decoder.ts'
 import { specOf } from '../../policy/architectures/index.ts'
 import { memoryHere, planMemory, planText, wishOf } from '../../policy/memory-plan/index.ts'
@@ -39,7 +40,7 @@ export const model: Check = async (patient) => {
     const spec = specOf(files.config)
     checkShapes(tensors, spec)
     const fact = `${name}: ${(files.config.architectures as string[] | undefined)?.[0] ?? 'model'}, ${(parameterCount(spec) / 1e6).toFixed(1)} M parameters`
-    return [ok('model', fact), planOf(patient, name, spec, tokenizerOf(files))]
+    return [ok('model', fact), await planOf(patient, name, spec, tokenizerOf(files))]
   } catch (error) {
     if (!(error instanceof WaggleError)) throw error
     const hub = reference.includes('/') && !reference.startsWith('/') ? hubReference(reference) : undefined
@@ -74,16 +75,20 @@ function checkShapes(tensors: ReadonlyMap<string, TensorInfo>, spec: DecoderSpec
   }
 }
 
-function planOf(
+async function planOf(
   { context, config, daemon }: Patient,
   name: string,
   spec: DecoderSpec,
   tokenizer: ReturnType<typeof tokenizerOf>,
-): Finding {
+): Promise<Finding> {
+  // What is wrong with a dataset is said by another check.
+  const tasks = await loadTasks(config!.tasks).catch((): Task[] => [])
   const questions = config!.tasks.flatMap(({ name: task, difficulty }) => {
-    const known = TASKS.find((one) => one.name === task)
+    const known = tasks.find((one) => one.name === task)
     const at = { difficulty: difficulty ?? known?.difficulty.default ?? 0 }
-    return known ? Array.from({ length: 16 }, (_, seed) => known.generate({ seed, ...at }).question) : []
+    if (!known) return []
+    const some = Array.from({ length: 16 }, (_, seed) => known.generate({ seed, ...at }).question)
+    return known.finite ? [...some, known.finite.longest(at.difficulty)] : some
   })
   try {
     const memory = memoryHere()

@@ -74,13 +74,20 @@ export const socket: Check = ({ context }) => {
 
 export const plugins: Check = async ({ config: read }) => {
   if (!read) return []
-  const { PLUGINS, TASKS } = await import('../../built-in.ts')
+  const { loadTasks, PLUGINS } = await import('../../built-in.ts')
   const named = (kind: string) => PLUGINS.filter((plugin) => plugin.kind === kind).map(({ name }) => name)
+  let tasks: readonly string[]
+  try {
+    tasks = (await loadTasks(read.tasks)).map(({ name }) => name)
+  } catch (error) {
+    if (!(error instanceof WaggleError)) throw error
+    return [fail('dataset', error.message, error.hint ?? 'See `waggle config check`.')]
+  }
   const asked = [
     { kind: 'estimator', use: read.estimator.use, known: named('estimator') },
     ...read.corrections.map(({ use }) => ({ kind: 'correction', use, known: named('correction') })),
     { kind: 'selector', use: read.selector.use, known: named('selector') },
-    ...read.tasks.map(({ name }) => ({ kind: 'task', use: name, known: TASKS.map((task) => task.name) })),
+    ...read.tasks.map(({ name }) => ({ kind: 'task', use: name, known: tasks })),
   ]
   const found: Finding[] = []
   for (const { kind, use, known } of asked) {

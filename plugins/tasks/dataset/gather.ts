@@ -1,0 +1,76 @@
+// Rows from many lines, in one list without repetitions, and every mistake on the way.
+
+import { Fault } from '../verifiers/index.ts'
+import { plainText } from '../verifiers/plain-text.ts'
+import { type Judge, MAX_ROWS, type Row, readRow, rowOf } from './rows.ts'
+
+/** Mistakes that are worth reading; after these, reading stops. */
+export const MAX_PROBLEMS = 20
+
+export interface Problem {
+  /** `sums.jsonl:12`. */
+  where: string
+  message: string
+}
+
+export interface Gathered {
+  rows: Row[]
+  problems: Problem[]
+  /** Rows that repeated an earlier one word for word. */
+  repeated: number
+}
+
+export interface Gathering {
+  /** False when there is no point in reading on. */
+  line(where: string, text: string): boolean
+  pair(where: string, prompt: string, answer: string, id: string): boolean
+  fail(where: string, message: string): boolean
+  result(): Gathered
+}
+
+/** Two questions are the same if they differ in white space only. */
+export const subjectOf = (prompt: string): string => plainText(prompt, false)
+
+/** All that decides how an answer to a row is judged. */
+export const contentOf = ({ answer, judge, difficulty }: Row): string =>
+  JSON.stringify([answer, judge.verifier.name, judge.settings, difficulty])
+
+export function gather(usual: Judge): Gathering {
+  const rows = new Map<string, { row: Row; where: string }>()
+  const problems: Problem[] = []
+  let repeated = 0
+  const fail = (where: string, message: string): boolean => {
+    if (problems.length < MAX_PROBLEMS) problems.push({ where, message })
+    return problems.length < MAX_PROBLEMS
+  }
+  const take = (where: string, read: () => Row): boolean => {
+    let row: Row
+    try {
+      row = read()
+    } catch (error) {
+      if (!(error instanceof Fault)) throw error
+      return fail(where, error.message)
+    }
+    const subject = subjectOf(row.prompt)
+    const first = rows.get(subject)
+    if (first) {
+      if (contentOf(first.row) !== contentOf(row))
+        return fail(
+          where,
+          `the same question as ${first.where}, with another answer, verifier or difficulty; keep one`,
+        )
+      repeated++
+      return true
+    }
+    rows.set(subject, { row, where })
+    if (rows.size <= MAX_ROWS) return true
+    fail(where, `more than ${MAX_ROWS} rows; take a part of them`)
+    return false
+  }
+  return {
+    line: (where, text) => take(where, () => readRow(text, usual)),
+    pair: (where, prompt, answer, id) => take(where, () => rowOf({ prompt, answer, id }, usual)),
+    fail,
+    result: () => ({ rows: Array.from(rows.values(), ({ row }) => row), problems, repeated }),
+  }
+}

@@ -1,0 +1,99 @@
+// The rows of a dataset, from lines of JSON: each is checked for itself and against the others, and all mistakes are
+// reported together, each with its file and line. Nothing here reads a file.
+//
+//   {"prompt": "What is 2 + 3?", "answer": 5, "difficulty": 1, "verifier": {"use": "numeric", "tolerance": 0}, "id": "a1"}
+
+import { type Answer, Fault, type Settings, VERIFIERS, type Verifier } from '../verifiers/index.ts'
+import { nearest } from './nearest.ts'
+
+export const MAX_ROW_BYTES = 65_536
+export const MAX_ROWS = 1_000_000
+export const MAX_DIFFICULTY = 1000
+const KEYS = ['prompt', 'answer', 'verifier', 'choices', 'difficulty', 'id']
+
+/** A verifier with its settings checked and its defaults filled in. */
+export interface Judge {
+  verifier: Verifier
+  settings: Settings
+}
+
+export interface Row {
+  prompt: string
+  answer: Answer
+  judge: Judge
+  difficulty: number
+  id?: string
+}
+
+/** `numeric`, or `{ use = "numeric", tolerance = 0.01 }`. Throws Fault. */
+export function readJudge(given: unknown): Judge {
+  const table = typeof given === 'string' ? { use: given } : given
+  if (typeof table !== 'object' || table === null || Array.isArray(table))
+    throw new Fault('"verifier" must be a name, or a table with "use" and settings')
+  const { use, ...settings } = table as Record<string, unknown>
+  const names = VERIFIERS.map(({ name }) => name)
+  const verifier = VERIFIERS.find(({ name }) => name === use)
+  if (!verifier)
+    throw new Fault(`there is no verifier ${show(use)}.${nearest(use, names)} There are ${names.join(', ')}`)
+  const unknown = Object.keys(settings).find((key) => !verifier.keys.includes(key))
+  if (unknown !== undefined)
+    throw new Fault(
+      `${verifier.name} has no setting ${show(unknown)}.${nearest(unknown, verifier.keys)} It has ${verifier.keys.join(', ')}`,
+    )
+  return { verifier, settings: verifier.settings(settings) }
+}
+
+/** One line, without its end. `usual` judges what names no verifier of its own. Throws Fault. */
+export function readRow(line: string, usual: Judge): Row {
+  let parsed: unknown
+  try {
+    parsed = JSON.parse(line)
+  } catch (cause) {
+    throw new Fault(`not JSON: ${(cause as Error).message.slice(0, 120)}`)
+  }
+  if (typeof parsed !== 'object' || parsed === null || Array.isArray(parsed))
+    throw new Fault('must be an object, {"prompt": …, "answer": …}')
+  return rowOf(parsed as Record<string, unknown>, usual)
+}
+
+export function rowOf(given: Record<string, unknown>, usual: Judge): Row {
+  const { prompt, answer, verifier, choices, difficulty = 0, id } = given
+  const unknown = Object.keys(given).find((key) => !KEYS.includes(key))
+  if (unknown !== undefined)
+    throw new Fault(`there is no key ${show(unknown)}.${nearest(unknown, KEYS)} There are ${KEYS.join(', ')}`)
+  if (typeof prompt !== 'string' || prompt.trim() === '')
+    throw new Fault('"prompt" must be the question, as a text that is not empty')
+  if (!prompt.isWellFormed()) throw new Fault('"prompt" has half a character (a lone surrogate) in it')
+  if (!isAnswer(answer)) throw new Fault('"answer" must be a text, a number, or a list of these')
+  if (!Number.isInteger(difficulty) || (difficulty as number) < 0 || (difficulty as number) > MAX_DIFFICULTY)
+    throw new Fault(`"difficulty" must be a whole number from 0 to ${MAX_DIFFICULTY}`)
+  if (id !== undefined && typeof id !== 'string' && typeof id !== 'number')
+    throw new Fault('"id" must be a text or a number')
+  const judge = judgeOf(verifier, choices, usual)
+  const key = judge.verifier.key(answer, judge.settings)
+  if (key !== undefined && !judge.verifier.accepts(key, answer, judge.settings))
+    throw new Fault(`${judge.verifier.name} does not take its own "answer" ${show(key)}; write it otherwise`)
+  return {
+    prompt,
+    answer,
+    judge,
+    difficulty: difficulty as number,
+    ...(id === undefined ? {} : { id: String(id).slice(0, 256) }),
+  }
+}
+
+/** `choices` beside the prompt are the usual thing to write, and stand for the verifier's setting. */
+function judgeOf(verifier: unknown, choices: unknown, usual: Judge): Judge {
+  const own = verifier === undefined ? usual : readJudge(verifier)
+  if (choices === undefined) return own
+  if (own.verifier.name !== 'choice')
+    throw new Fault(`"choices" go with the verifier choice, not ${own.verifier.name}`)
+  return { verifier: own.verifier, settings: own.verifier.settings({ choices }) }
+}
+
+function isAnswer(value: unknown): value is Answer {
+  const single = (one: unknown) => typeof one === 'number' || (typeof one === 'string' && one.isWellFormed())
+  return single(value) || (Array.isArray(value) && value.every(single))
+}
+
+const show = (value: unknown): string => (JSON.stringify(value) ?? 'nothing').slice(0, 60)

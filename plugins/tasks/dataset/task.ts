@@ -1,0 +1,133 @@
+// A task made of a dataset's rows.
+//
+// A level has all rows up to that difficulty. One question in eight is held out, by the hash of its text: it is on the
+// same side in every dataset that has it, but for sets so small that all would fall on one side, which give up the
+// question with the lowest (or highest) hash. Training seeds draw a row; held-out seeds go through them in turn, so that
+// an evaluation sees each once. The version is a digest of all rows, their verifiers and the way they are drawn: nodes
+// with the same rows, in whatever order or files, share groups, and with other rows do not. It has 32 bits, as versions
+// on the wire have; who forges another set with the same gains nothing, since prompts and rewards are made here.
+
+import { createHash } from 'node:crypto'
+import { defineTask, type Task } from '../../../protocol/plugin/index.ts'
+import { HELD_OUT_SEED, type Instance, isHeldOut, promptKey } from '../../../protocol/train/index.ts'
+import { judge } from '../answer.ts'
+import { HELD_OUT_SHARE } from '../draw.ts'
+import { diceFor, hash64 } from '../random.ts'
+import { type Answer, Fault, type Settings, VERIFIERS } from '../verifiers/index.ts'
+import { contentOf, subjectOf } from './gather.ts'
+import type { Row } from './rows.ts'
+
+/** Raised whenever rows come to be drawn, parted or judged in another way. */
+const SCHEME = 'waggle/dataset/1'
+
+interface Placed {
+  row: Row
+  hash: bigint
+  subject: string
+}
+
+/** What `verify` needs; plain JSON. */
+interface Data {
+  verifier: string
+  settings: Settings
+  answer: Answer
+  id?: string
+}
+
+/** Throws Fault for fewer than two different questions, since one has to be held out. */
+export function datasetTask(name: string, rows: readonly Row[]): Task {
+  if (rows.length < 2)
+    throw new Fault(
+      rows.length === 0 ? 'there are no rows' : 'one question is not enough: one is held out for evaluation',
+    )
+  const placed = rows.map((row): Placed => {
+    const subject = subjectOf(row.prompt)
+    return { row, subject, hash: hash64(`${SCHEME}\n${subject}`) }
+  })
+  placed.sort((a, b) => Number(a.hash > b.hash) - Number(a.hash < b.hash) || (a.subject < b.subject ? -1 : 1))
+  const [training, heldOut] = parted(placed).map((part) =>
+    // Stable, so that rows of one difficulty stay in the order of their hashes.
+    part.sort((a, b) => a.row.difficulty - b.row.difficulty),
+  ) as [Placed[], Placed[]]
+  const version = versionOf(placed)
+  // Below this a part would be empty.
+  const min = Math.max(training[0]!.row.difficulty, heldOut[0]!.row.difficulty)
+  const max = Math.max(training.at(-1)!.row.difficulty, heldOut.at(-1)!.row.difficulty)
+  const questions = (level: number) => upTo(training, level) + upTo(heldOut, level)
+  const longest = longestBy(placed)
+
+  return defineTask({
+    name,
+    kind: 'task',
+    api: 1,
+    summary: `A dataset of ${rows.length} questions, ${heldOut.length} of them held out.`,
+    version,
+    difficulty: {
+      min,
+      max,
+      default: max,
+      describe: (level) => `${questions(level)} questions of difficulty up to ${level}`,
+    },
+    finite: { heldOut: (level) => upTo(heldOut, level), longest },
+    generate({ seed, difficulty }) {
+      if (!Number.isInteger(seed) || seed < 0 || seed > 0xffff_ffff)
+        throw new RangeError(`${name}: seed ${seed} is not an unsigned 32-bit number`)
+      if (!Number.isInteger(difficulty) || difficulty < min || difficulty > max)
+        throw new RangeError(`${name}: difficulty ${difficulty} is not a whole number from ${min} to ${max}`)
+      if (isHeldOut(seed)) return instanceOf(heldOut[(seed - HELD_OUT_SEED) % upTo(heldOut, difficulty)]!.row)
+      const dice = diceFor(promptKey({ task: name, taskVersion: version, seed, difficulty }))
+      return instanceOf(training[dice.below(upTo(training, difficulty))]!.row)
+    },
+    verify({ data }, completion) {
+      const { verifier, settings, answer } = data as Data
+      const { accepts } = VERIFIERS.find((known) => known.name === verifier)!
+      return judge(completion, (text) => accepts(text, answer, settings))
+    },
+  })
+}
+
+/** Training and held-out questions; neither is empty. */
+function parted(placed: readonly Placed[]): [Placed[], Placed[]] {
+  const held = new Set(placed.filter(({ hash }) => hash % HELD_OUT_SHARE === 0n))
+  if (held.size === 0) held.add(placed[0]!)
+  if (held.size === placed.length) held.delete(placed.at(-1)!)
+  return [placed.filter((one) => !held.has(one)), placed.filter((one) => held.has(one))]
+}
+
+/** How many rows, sorted by difficulty, are at most this difficult. */
+function upTo(part: readonly Placed[], level: number): number {
+  let [low, high] = [0, part.length]
+  while (low < high) {
+    const middle = (low + high) >>> 1
+    if (part[middle]!.row.difficulty <= level) low = middle + 1
+    else high = middle
+  }
+  return low
+}
+
+function longestBy(placed: readonly Placed[]): (level: number) => string {
+  return (level) =>
+    placed.reduce(
+      (longest, { row }) =>
+        row.difficulty <= level && row.prompt.length > longest.length ? row.prompt : longest,
+      '',
+    )
+}
+
+function versionOf(placed: readonly Placed[]): number {
+  const digest = createHash('sha256').update(SCHEME)
+  for (const { row } of placed) digest.update(`\n${JSON.stringify(row.prompt)}${contentOf(row)}`)
+  return digest.digest().readUInt32BE(0) || 1
+}
+
+function instanceOf({ prompt, answer, judge: { verifier, settings }, id }: Row): Instance {
+  const key = verifier.key(answer, settings)
+  const data: Data = { verifier: verifier.name, settings, answer, ...(id === undefined ? {} : { id }) }
+  return {
+    question: prompt,
+    key: key ?? String(answer),
+    // Nobody has written the working down, so the answer is the only step; a pattern is no answer.
+    steps: key === undefined ? [] : [{ level: 5, text: key, value: key }],
+    data,
+  }
+}

@@ -1,0 +1,13 @@
+// The verifiers that a dataset can name, in the order in which lists show them.
+
+import { choice } from './choice.ts'
+import { exact } from './exact.ts'
+import { expression } from './expression.ts'
+import { fraction } from './fraction.ts'
+import { numeric } from './numeric.ts'
+import { regex } from './regex.ts'
+import { set } from './set.ts'
+import type { Verifier } from './verifier.ts'
+
+export const VERIFIERS: readonly Verifier[] = [exact, numeric, choice, set, regex, fraction, expression]
+export { type Answer, Fault, type Settings, type Verifier } from './verifier.ts'

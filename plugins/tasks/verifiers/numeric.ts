@@ -1,0 +1,39 @@
+// numeric: one number, equal to the answer or within a tolerance. Compared as exact decimals, so that a tolerance of 0.1
+// means 0.1. Of two tolerances the wider counts. Units, percent signs, sums and fractions are not numbers here.
+
+import { plainAnswer } from '../numbers.ts'
+import { type Rational, readDecimal, times, within } from './rational.ts'
+import { amount, Fault, oneAnswer, type Settings, type Verifier } from './verifier.ts'
+
+const exactly = (value: unknown): Rational => readDecimal(String(value))!
+
+export const numeric: Verifier = {
+  name: 'numeric',
+  summary: 'One number, within a tolerance',
+  keys: ['tolerance', 'relative_tolerance'],
+  settings(given: Settings) {
+    const settings = {
+      tolerance: amount(given, 'tolerance'),
+      relative_tolerance: amount(given, 'relative_tolerance'),
+    }
+    // From 1 on, 0 would be near enough to everything.
+    if (settings.relative_tolerance >= 1) throw new Fault('"relative_tolerance" must be below 1; 0.01 is 1 %')
+    return settings
+  },
+  key(answer) {
+    const text = oneAnswer(answer)
+    if (!readDecimal(text))
+      throw new Fault(`"answer" must be a number such as 12, -0.5 or 6.02e23, not "${text.slice(0, 40)}"`)
+    return text
+  },
+  accepts(text, answer, { tolerance, relative_tolerance }) {
+    const plain = plainAnswer(text)
+    const given = plain === null ? null : readDecimal(plain)
+    if (given === null) return false
+    const right = readDecimal(oneAnswer(answer))!
+    return (
+      within(given, right, exactly(tolerance)) ||
+      within(given, right, times(right, exactly(relative_tolerance)))
+    )
+  },
+}

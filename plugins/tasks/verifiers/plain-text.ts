@@ -1,0 +1,12 @@
+// When two texts are the same: composed characters (NFC), runs of white space as one space, none at the ends.
+
+import { trimSpaces } from '../answer.ts'
+
+/** Longer answers are wrong. */
+export const MAX_TEXT_CHARS = 4096
+
+export function plainText(text: string, ignoreCase: boolean): string {
+  const spaced = trimSpaces(text.normalize('NFC')).replace(/[\s\u001c-\u001f\u0085]+/g, ' ')
+  // Upper first, so that "ß" and "SS" are the same as in a dictionary's folding.
+  return ignoreCase ? spaced.toUpperCase().toLowerCase() : spaced
+}

@@ -1,0 +1,53 @@
+// What a verifier by name is: it reads the answer that a person wrote down, and says whether a model's answer is right.
+//
+// What a person wrote (settings, answers) is checked when a dataset is loaded, and a mistake is a Fault with what to do.
+// What a model or a peer wrote is hostile: `accepts` is total, strict, and bounded in time for any text.
+
+/** A mistake in a dataset or its settings; the message says what is wrong and what to write instead. */
+export class Fault extends Error {
+  override readonly name = 'Fault'
+}
+
+/** As written in JSON or TOML. */
+export type Answer = string | number | ReadonlyArray<string | number>
+export type Settings = Readonly<Record<string, unknown>>
+
+export interface Verifier {
+  name: string
+  /** One line for the documents. */
+  summary: string
+  /** Checks settings and fills in defaults; the result is plain JSON. Throws Fault. Gets only keys listed in `keys`. */
+  settings(given: Settings): Settings
+  /** The settings that there are. */
+  keys: readonly string[]
+  /** One right answer as a text, for people and hints; undefined where the answer is only a description. Throws Fault. */
+  key(answer: Answer, settings: Settings): string | undefined
+  /** Whether a trimmed text is right. Never throws for an answer that `key` took; under 50 ms for any text. */
+  accepts(text: string, answer: Answer, settings: Settings): boolean
+}
+
+export function flag(given: Settings, name: string): boolean {
+  const value = given[name] ?? false
+  if (typeof value !== 'boolean') throw new Fault(`"${name}" must be true or false`)
+  return value
+}
+
+export function amount(given: Settings, name: string): number {
+  const value = given[name] ?? 0
+  if (typeof value !== 'number' || !(value >= 0 && value <= Number.MAX_VALUE))
+    throw new Fault(`"${name}" must be a number from 0 up`)
+  return value
+}
+
+/** A single answer as text. Whole numbers that JSON cannot hold exactly have to be in quotes. */
+export function oneAnswer(answer: Answer): string {
+  if (typeof answer === 'object') throw new Fault('"answer" must be one text or number here, not a list')
+  if (typeof answer === 'number' && Number.isInteger(answer) && !Number.isSafeInteger(answer))
+    throw new Fault(`"answer" is too large for a plain number; write it in quotes, "${answer}"`)
+  if (typeof answer === 'number' && !Number.isFinite(answer)) throw new Fault('"answer" is no finite number')
+  return String(answer)
+}
+
+/** Answers as texts. */
+export const textsOf = (answer: Answer): string[] =>
+  typeof answer === 'object' ? answer.map(oneAnswer) : [oneAnswer(answer)]
