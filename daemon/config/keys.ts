@@ -18,6 +18,8 @@ export interface Key {
   choices?: string[]
   /** For a list of tables: the key that a plain word stands for. */
   wordIs?: 'name' | 'use'
+  /** For a list of tables whose keys are all known: these, with what they are. */
+  entry?: ReadonlyArray<{ name: string; description: string }>
   /** Such as `1 to 1024`, or nothing. */
   range: string
   /** Takes effect while the node runs, after a reload. */
@@ -54,6 +56,14 @@ export function configKeys(): Key[] {
       env: `WAGGLE_${path.join('_').toUpperCase()}`,
       ...(schema.enum ? { choices: schema.enum } : {}),
       ...(schema.items?.properties ? { wordIs: schema.items.properties.use ? 'use' : 'name' } : {}),
+      ...(schema.items?.properties && schema.items.additionalProperties === false
+        ? {
+            entry: Object.entries(schema.items.properties).map(([name, { description = '' }]) => ({
+              name,
+              description,
+            })),
+          }
+        : {}),
       range: rangeOf(schema),
       live: LIVE_KEYS.has(path.join('.')),
     })

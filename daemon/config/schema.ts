@@ -241,7 +241,7 @@ export const configSchema = z.strictObject({
       { name: 'base_conversion', difficulty: 0 },
       { name: 'fraction_simplification', difficulty: 1 },
     ])
-    .describe('what it learns'),
+    .describe('what it learns; `dataset` makes a task of questions of your own'),
   rollout: rollout.prefault({}).describe('how answers are sampled'),
   training: training.prefault({}).describe('how it learns'),
   estimator: plugin.default({ use: 'grpo' }).describe('what turns rewards into advantages'),

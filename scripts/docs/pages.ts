@@ -5,6 +5,7 @@ import { type Command, envTwin, GLOBAL_OPTIONS, hasEnvTwin, type Option } from '
 import { exitHelp } from '../../daemon/cli/help-text.ts'
 import { COMMANDS } from '../../daemon/cli/table.ts'
 import { configKeys, configSections, type Key } from '../../daemon/config/keys.ts'
+import { VERIFIERS } from '../../plugins/tasks/verifiers/index.ts'
 import { METRICS } from '../../protocol/api/index.ts'
 import { ERROR_HELP } from '../../protocol/error-help.ts'
 import { ERROR_CODES, type ErrorCode } from '../../protocol/errors.ts'
@@ -129,8 +130,33 @@ function configPage(): string[] {
     const own = keys.filter(({ path }) => path === section || path.startsWith(`${section}.`))
     lines.push('', `## ${section}`, '', `${capital(sections[section]!)}.`, '')
     lines.push(...table(['Key', 'Default', 'What it does', 'Variable'], own.map(keyRow)))
+    for (const { path, entry } of own) {
+      if (!entry) continue
+      const rows = entry.map(({ name, description }) => [`\`${name}\``, `${escaped(capital(description))}.`])
+      lines.push('', `Each entry, \`[[${path}]]\`, has:`, '', ...table(['Key', 'What it does'], rows))
+    }
+    if (section === 'tasks') lines.push(...datasets())
   }
   return lines
+}
+
+function datasets(): string[] {
+  return [
+    '',
+    'A row of a dataset is a JSON object on one line, at most 64 KiB: `prompt`, `answer` (a text, a number or a list of these),',
+    'and where wanted `difficulty` (a whole number, 0 if left out; the task at a difficulty has all rows up to it), `verifier`',
+    '(as in the config), `choices` (for the verifier `choice`) and `id`. A dataset is at most 256 MiB and a million rows; a',
+    'folder has all its `*.jsonl`, or pairs `NAME.prompt.txt` and `NAME.answer.txt`. The verifiers:',
+    '',
+    ...table(
+      ['Verifier', 'What is right', 'Settings'],
+      VERIFIERS.map(({ name, summary, keys }) => [
+        `\`${name}\``,
+        `${summary}.`,
+        keys.map((key) => `\`${key}\``).join(', '),
+      ]),
+    ),
+  ]
 }
 
 function errorSection(code: ErrorCode): string[] {

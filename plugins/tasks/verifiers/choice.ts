@@ -31,7 +31,7 @@ function letterIn(text: string, options: readonly string[]): string | null {
 
 export const choice: Verifier = {
   name: 'choice',
-  summary: 'One option, by its letter or its text',
+  summary: 'One option by its letter or, with `choices` (a list, the first is A), by its text',
   keys: ['choices'],
   settings({ choices = [] }) {
     if (!Array.isArray(choices) || choices.some((one) => typeof one !== 'string' || one.trim() === ''))

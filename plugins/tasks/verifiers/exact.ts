@@ -5,7 +5,8 @@ import { Fault, flag, textsOf, type Verifier } from './verifier.ts'
 
 export const exact: Verifier = {
   name: 'exact',
-  summary: 'The same text; runs of white space count as one. Of a list, any one',
+  summary:
+    'The same text; runs of white space count as one. Of a list, any one. `ignore_case` takes either case',
   keys: ['ignore_case'],
   settings: (given) => ({ ignore_case: flag(given, 'ignore_case') }),
   key(answer) {

@@ -14,7 +14,8 @@ const withoutSpaces = (text: string): number => text.replace(/\s/g, '').length
 
 export const expression: Verifier = {
   name: 'expression',
-  summary: 'An expression of equal value in one variable, or none',
+  summary:
+    'An expression of equal value, in one `variable` (x if unset) or none, of at most `max_chars` characters',
   keys: ['variable', 'max_chars'],
   settings({ variable = 'x', max_chars = MAX_CHARS }) {
     if (typeof variable !== 'string' || !/^[a-zA-Z]$/.test(variable))

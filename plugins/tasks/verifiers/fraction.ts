@@ -7,7 +7,7 @@ import { Fault, flag, oneAnswer, type Verifier } from './verifier.ts'
 
 export const fraction: Verifier = {
   name: 'fraction',
-  summary: 'A fraction, whole number or decimal of equal value',
+  summary: 'A fraction, whole number or decimal of equal value; with `lowest_terms` only in lowest terms',
   keys: ['lowest_terms'],
   settings: (given) => ({ lowest_terms: flag(given, 'lowest_terms') }),
   key(answer, { lowest_terms }) {

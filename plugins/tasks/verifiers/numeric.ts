@@ -9,7 +9,8 @@ const exactly = (value: unknown): Rational => readDecimal(String(value))!
 
 export const numeric: Verifier = {
   name: 'numeric',
-  summary: 'One number, within a tolerance',
+  summary:
+    'One number that differs by at most `tolerance`, or by at most `relative_tolerance` times the answer; compared exactly, 0 each if unset',
   keys: ['tolerance', 'relative_tolerance'],
   settings(given: Settings) {
     const settings = {

@@ -40,7 +40,8 @@ export function matches(program: Program, text: string): boolean {
 
 export const regex: Verifier = {
   name: 'regex',
-  summary: 'The whole text matches a pattern, in linear time',
+  summary:
+    'The whole text matches a pattern: classes, groups, alternatives, counts; no back references, no look-around. In linear time',
   keys: ['ignore_case'],
   settings: (given) => ({ ignore_case: flag(given, 'ignore_case') }),
   key(answer, { ignore_case }) {

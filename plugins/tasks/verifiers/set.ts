@@ -17,7 +17,7 @@ function itemsOf(text: string, { separator, ignore_case }: Settings): string[] {
 
 export const set: Verifier = {
   name: 'set',
-  summary: 'The same items in any order, each once',
+  summary: 'The same items in any order, each once, parted by `separator` (a comma if unset)',
   keys: ['separator', 'ignore_case'],
   settings(given) {
     const { separator = ',' } = given
