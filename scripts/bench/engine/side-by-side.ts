@@ -2,8 +2,8 @@
 //
 // Two engines in threads of their own, as in the daemon: one writes groups, the other trains, without a pause. Each is
 // first timed alone. Busy: processor time of the process over wall time, as a share of all cores. Shares: each engine's
-// rate beside the other, over its rate alone. Lag: of timers on the main thread,
-// where the daemon's network and control API live.
+// rate beside the other, over its rate alone. Lag: of timers on the main thread, where the daemon's network and control
+// API live.
 
 import { availableParallelism, cpus } from 'node:os'
 import { monitorEventLoopDelay } from 'node:perf_hooks'
