@@ -7,6 +7,7 @@ import type {
   Advantages,
   Ask,
   BatchView,
+  CommitReport,
   Context,
   Hooks,
   PluginKind,
@@ -59,7 +60,7 @@ export interface Host {
   select(view: SelectView, want: number, step: number): Promise<Ask[]>
   group(groups: Group[], view: BatchView, step: number): Promise<Group[]>
   advantage(groups: Group[], step: number): Promise<Advantages>
-  commit(report: { step: number; metrics: Record<string, number> }): Promise<void>
+  commit(report: CommitReport): Promise<void>
   /** Numbers that plugins recorded since the last call. */
   takeMetrics(): Record<string, number>
   status(): PluginStatus[]
@@ -103,15 +104,16 @@ export async function createHost(options: HostOptions, by: HostCollaborators): P
   )
   let metrics: Record<string, number> = {}
 
-  const contextOf = ({ plugin }: Active, step: number): Context => ({
-    step,
-    phase: 'train',
-    random: (stream) => randomStream(options.seed, `plugin/${plugin.kind}/${plugin.name}/${stream}`),
-    log: (message, data) => by.log('info', `${plugin.name}: ${message}`, data),
-    metric(name, value) {
-      if (Number.isFinite(value)) metrics[`${plugin.name}.${name}`] = value
-    },
-  })
+  const contextOf = ({ plugin }: Active, step: number): Context =>
+    ({
+      step,
+      phase: 'train',
+      random: (stream) => randomStream(options.seed, `plugin/${plugin.kind}/${plugin.name}/${stream}`),
+      log: (message, data) => by.log('info', `${plugin.name}: ${message}`, data),
+      metric(name, value) {
+        if (Number.isFinite(value)) metrics[`${plugin.name}.${name}`] = value
+      },
+    }) as Partial<Context> as Context
 
   /** Runs a hook within its time; a failure is a strike and is thrown on. */
   const timed = async <T>(plugin: Active, hook: keyof Hooks, run: () => T | Promise<T>): Promise<T> => {

@@ -219,7 +219,7 @@ export function createLearner(options: LearnerOptions, parts: LearnerParts): Lea
       )
       await policy.advance(report.steps)
       const step = policy.reference().version
-      await host.commit({ step, metrics: report.metrics })
+      await host.commit({ step, metrics: report.metrics, groups, advantages })
       afterUpdate(report, learnForeign)
       rollBacks.batch(
         groups.flatMap(({ author }) => (learnForeign && author !== options.self ? [author] : [])),

@@ -20,6 +20,19 @@ export interface Segment {
   length: number
 }
 
+/** One exchange with an environment: what it showed, and the policy's tokens that answered. */
+export interface Turn {
+  /** Names the state that the policy was in: equal for equal states of one prompt, whatever led there. */
+  state: string
+  /** What the environment showed before the answer; at turn 0 the question itself. */
+  observation: string
+  /** Where the answer's tokens are within the completion. */
+  start: number
+  length: number
+  /** What the environment gave for the answer. */
+  reward: number
+}
+
 /** How a completion ended: end-of-sequence or stop string, length limit, or cut off by the node. */
 export type Finish = 'stop' | 'length' | 'aborted'
 
@@ -37,10 +50,38 @@ export interface Rollout {
   entropies?: Float32Array
   segments: Segment[]
   finish: Finish
-  /** What this node's own verifier said; never taken from a peer. */
+  /** What is learnt from: this node's own verifier's score, never a peer's, and what a plugin made of it. */
   reward: number
+  /** The verifier's score alone, where a plugin has changed `reward`. */
+  taskReward?: number
+  /** Token ids that the sampler saw before it, where they are not the group's: a replayed or hinted one among others. */
+  conditioning?: Int32Array
+  /** How its prompt was presented, where that is not the group's `arm`. */
+  arm?: string
+  /** Times that it was trained on before: a replayed one. Its age is then the replay plugin's to bound. */
+  replayed?: number
+  /** 0 at tokens that an environment wrote, else 1, shape [tokens]. Left out where the policy wrote them all. */
+  lossMask?: Uint8Array
+  /** In an episode, what happened turn by turn. */
+  turns?: Turn[]
   /** Named parts that the reward was made of, when there is more than one. */
   rewardParts?: Record<string, number>
+}
+
+/** What a plugin that asked for a group, or made one, wants to know of it later. Stays on the node. */
+export interface Origin {
+  /** `kind/name` of the plugin. */
+  plugin: string
+  /** Its own name for what it asked for. */
+  request?: string
+  /** Id of the group that gave rise to it. */
+  parent?: string
+  /** Strength of a hint. */
+  level?: number
+  /** Entries of a library that were shown. */
+  items?: string[]
+  /** Place in a chain of prompts. */
+  chain?: { id: string; position: number }
 }
 
 /** All rollouts of one prompt by one policy under one conditioning: the unit that is shared, pooled and sampled. */
@@ -53,8 +94,14 @@ export interface Group {
   /** Peer ID of the node that wrote the rollouts. */
   author: string
   policy: PolicyReference
-  /** How the prompt was presented: `base`, or what a plugin that rewrote it calls it. */
+  /** How the prompt was presented: `base`, or what a plugin that rewrote it calls it. Only `base` is shared. */
   arm: string
+  /** Who had a hand in it, where a plugin did. */
+  origin?: Origin
+  /** True where its conditioning shows something of the answer key: trained on, never shared, never in evaluation. */
+  tainted?: boolean
+  /** True where it is trained on although all its rewards are equal: a plugin has advantages for it. */
+  always?: boolean
   rollouts: Rollout[]
   /** When this node made or received it, in ms since the epoch by this node's clock. */
   bornAt: number

@@ -1,6 +1,7 @@
 // Small groups, contexts and rows for the tests of plugins.
 
-import type { Advantages, Context, Hooks, Plugin } from '../../protocol/plugin/index.ts'
+import type { Advantages, Hooks, Plugin } from '../../protocol/plugin/index.ts'
+import { createScriptedContext, type ScriptedContext } from '../../protocol/plugin/testing/index.ts'
 import type { Group, Rollout } from '../../protocol/train/index.ts'
 
 /** Creates a plugin as a configuration would: its defaults, and what is given on top. */
@@ -36,25 +37,9 @@ export function groupOf(rollouts: Array<number | Rollout>, more: Partial<Group> 
   }
 }
 
-/** A context that keeps what it is told; its random numbers are a small linear sequence named by the stream. */
-export function contextOf(step = 0): Context & { metrics: Record<string, number> } {
-  const metrics: Record<string, number> = {}
-  return {
-    step,
-    phase: 'train',
-    metrics,
-    random(stream) {
-      let state = [...stream].reduce((sum, char) => (sum * 31 + char.charCodeAt(0)) >>> 0, 7)
-      return () => {
-        state = (Math.imul(state, 1664525) + 1013904223) >>> 0
-        return state / 2 ** 32
-      }
-    },
-    log() {},
-    metric(name, value) {
-      metrics[name] = value
-    },
-  }
+/** A context that keeps what it is told, on a policy that writes nothing. */
+export function contextOf(step = 0): ScriptedContext {
+  return createScriptedContext({ step })
 }
 
 /** What an estimator says about groups, one list a group; advantages per token as lists. */

@@ -1,0 +1,39 @@
+// The shared leak gate: does a text give an answer away? HiLL's rule (arXiv 2604.00698): a boxed key always does; a key
+// of one or two characters only where the text asserts it, since "7" is in many harmless sentences; a longer key wherever
+// it stands. Added here: numbers of the same value count as the key (0.5 for 1/2, 1000 for 1,000).
+// It finds no paraphrase: "half" passes for 1/2, and a hint may still give away all steps but the last.
+
+const ASSERTED = ['=', 'equals', 'equal to', 'is', 'answer:', 'answer is', 'result is', 'value is']
+const SHORT = 2
+const NUMBER = /-?\d[\d,]*(?:\.\d+)?(?:\s*\/\s*\d+)?/g
+
+/** True if `text` gives `key` away. An empty key is given away by nothing. */
+export function leaksAnswer(key: string, text: string): boolean {
+  const answer = key.trim().toLowerCase()
+  if (answer === '') return false
+  const said = text.toLowerCase()
+  if (said.includes(`boxed{${answer}}`)) return true
+  if (answer.length <= SHORT) return ASSERTED.some((words) => asserts(said, words, answer))
+  if (said.includes(answer)) return true
+  const value = valueOf(answer)
+  return value !== undefined && (said.match(NUMBER) ?? []).some((number) => valueOf(number) === value)
+}
+
+function asserts(said: string, words: string, answer: string): boolean {
+  for (let at = said.indexOf(words); at >= 0; at = said.indexOf(words, at + 1)) {
+    const isWord = /\w/.test(words[0]!) && at > 0 && /\w/.test(said[at - 1]!)
+    const rest = said.slice(at + words.length).trimStart()
+    const next = rest[answer.length] ?? ' '
+    const goesOn = /\w/.test(next) || (next === '.' && /\d/.test(rest[answer.length + 1] ?? ' '))
+    if (!isWord && rest.startsWith(answer) && !goesOn) return true
+  }
+  return false
+}
+
+/** Of a number or a fraction of two; undefined for anything else. */
+function valueOf(text: string): number | undefined {
+  const parts = text.replaceAll(',', '').split('/')
+  if (parts.length > 2 || !parts.every((part) => /^\s*-?\d+(\.\d+)?\s*$/.test(part))) return undefined
+  const value = parts.length === 2 ? Number(parts[0]) / Number(parts[1]) : Number(parts[0])
+  return Number.isFinite(value) ? value : undefined
+}

@@ -1,0 +1,7 @@
+export {
+  createScriptedContext,
+  type ScriptedContext,
+  type ScriptedOptions,
+  textOf,
+  tokensOf,
+} from './scripted.ts'
