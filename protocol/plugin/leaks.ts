@@ -15,8 +15,8 @@ export function leaksAnswer(key: string, text: string): boolean {
   if (said.includes(`boxed{${answer}}`)) return true
   if (answer.length <= SHORT) return ASSERTED.some((words) => asserts(said, words, answer))
   if (said.includes(answer)) return true
-  const value = valueOf(answer)
-  return value !== undefined && (said.match(NUMBER) ?? []).some((number) => valueOf(number) === value)
+  const value = numberIn(answer)
+  return value !== undefined && (said.match(NUMBER) ?? []).some((number) => numberIn(number) === value)
 }
 
 function asserts(said: string, words: string, answer: string): boolean {
@@ -31,7 +31,7 @@ function asserts(said: string, words: string, answer: string): boolean {
 }
 
 /** Of a number or a fraction of two; undefined for anything else. */
-function valueOf(text: string): number | undefined {
+function numberIn(text: string): number | undefined {
   const parts = text.replaceAll(',', '').split('/')
   if (parts.length > 2 || !parts.every((part) => /^\s*-?\d+(\.\d+)?\s*$/.test(part))) return undefined
   const value = parts.length === 2 ? Number(parts[0]) / Number(parts[1]) : Number(parts[0])
