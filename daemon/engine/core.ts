@@ -18,13 +18,19 @@ import type {
   TrainRequest,
 } from './engine.ts'
 
+/** A caller's say in a `generate` that runs. */
+export interface Steering {
+  /** Asked between steps. */
+  isAborted?: () => boolean
+  /** Samples that were cut since it was last asked, which is between steps. */
+  newCuts?: () => readonly number[]
+  onToken?: ((drawn: DrawnToken) => void) | undefined
+  onFinish?: ((sample: number, written: Sample) => void) | undefined
+}
+
 export interface Core {
   open(request: OpenRequest): Promise<void>
-  generate(
-    request: GenerateRequest,
-    isAborted: () => boolean,
-    onToken?: (drawn: DrawnToken) => void,
-  ): Promise<Sample[]>
+  generate(request: GenerateRequest, steering?: Steering): Promise<Sample[]>
   score(request: ScoreRequest): Promise<Score[]>
   train(request: TrainRequest): Promise<TrainReport>
   gradient(request: GradientRequest): Promise<GradientReport>

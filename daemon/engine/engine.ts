@@ -176,14 +176,31 @@ export interface DescentReport {
   seconds: number
 }
 
+/** Ends single sequences of a running `generate`; see `createControl` in control.ts. */
+export interface Control {
+  /**
+   * These samples of the request end where they are, as aborted, with what they wrote; the others go on as if nothing
+   * had happened. Those that have ended already, or that the request has not, are passed over.
+   */
+  cut(samples: readonly number[]): void
+  /** For engines: told of every cut, those made before included, until the function that it gives is called. */
+  listen(onCut: (samples: readonly number[]) => void): () => void
+}
+
+export interface GenerateOptions {
+  /** Ends all sequences. */
+  signal?: AbortSignal
+  control?: Control
+  /** Told tokens as they are drawn, by engines that can; all are in the samples in the end. */
+  onToken?: (drawn: DrawnToken) => void
+  /** Told each sequence once, as it ends: its index in the request, and what the call gives for it. */
+  onFinish?: (sample: number, written: Sample) => void
+}
+
 export interface Engine {
   readonly info: EngineInfo
   open(request: OpenRequest): Promise<void>
-  generate(
-    request: GenerateRequest,
-    /** `onToken` is told tokens as they are drawn, by engines that can; all are in the samples in the end. */
-    options?: { signal?: AbortSignal; onToken?: (drawn: DrawnToken) => void },
-  ): Promise<Sample[]>
+  generate(request: GenerateRequest, options?: GenerateOptions): Promise<Sample[]>
   score(request: ScoreRequest): Promise<Score[]>
   /** One optimizer step over all the sequences. */
   train(request: TrainRequest): Promise<TrainReport>

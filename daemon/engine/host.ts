@@ -5,12 +5,11 @@ import { type ChildProcess, fork } from 'node:child_process'
 import { fileURLToPath } from 'node:url'
 import { MessageChannel, Worker } from 'node:worker_threads'
 import { joining, sendInPieces } from './ipc.ts'
-import type { WorkerCall, WorkerReply } from './messages.ts'
+import type { Cut, WorkerCall, WorkerReply } from './messages.ts'
 
 export interface Host {
   post(call: WorkerCall): void
-  /** A running call that is to end early. */
-  abort(id: number): void
+  cut(cut: Cut): void
   /** Keeps this process alive, or no longer does. */
   hold(isHeld: boolean): void
   stop(): Promise<void>
@@ -33,24 +32,24 @@ const withExtension = (module: URL): URL =>
   new URL(`${module.href}.${import.meta.url.endsWith('.ts') ? 'ts' : 'js'}`)
 
 export function openThread({ worker: module, options }: HostOptions, { onReply, onEnd }: HostEvents): Host {
-  const aborts = new MessageChannel()
+  const cuts = new MessageChannel()
   const worker = new Worker(withExtension(module), {
     name: 'waggle-engine',
-    workerData: { options, aborts: aborts.port2 },
-    transferList: [aborts.port2],
+    workerData: { options, cuts: cuts.port2 },
+    transferList: [cuts.port2],
   })
   worker.on('message', onReply)
   worker.on('error', (cause) => onEnd(`the engine's thread failed: ${String(cause)}`))
   worker.on('exit', () => onEnd(undefined))
   // A daemon that has nothing else to do may exit; while a call runs, the worker keeps it alive.
   worker.unref()
-  aborts.port1.unref()
+  cuts.port1.unref()
   return {
     post: (call) => worker.postMessage(call),
-    abort: (id) => aborts.port1.postMessage(id),
+    cut: (cut) => cuts.port1.postMessage(cut),
     hold: (isHeld) => (isHeld ? worker.ref() : worker.unref()),
     async stop() {
-      aborts.port1.close()
+      cuts.port1.close()
       await worker.terminate()
     },
   }
@@ -88,7 +87,7 @@ export function openProcess({ worker: module, options }: HostOptions, { onReply,
   }
   return {
     post: (call) => sendInPieces(call, send),
-    abort: (id) => send({ abort: id }),
+    cut: (cut) => send({ cut }),
     hold,
     async stop() {
       isStopping = true

@@ -2,14 +2,14 @@
 
 import { type MessagePort, parentPort, receiveMessageOnPort, workerData } from 'node:worker_threads'
 import { joining, sendInPieces } from './ipc.ts'
-import type { WorkerCall, WorkerInput, WorkerReply } from './messages.ts'
+import type { Cut, WorkerCall, WorkerInput, WorkerReply } from './messages.ts'
 
 export interface Line<Options> {
   options: Options
   listen(receive: (call: WorkerCall) => void): void
   send(reply: WorkerReply, transfer?: ArrayBuffer[]): void
-  /** Ids of calls that are to end early, since the last time. */
-  newAborts(): number[]
+  /** Since the last time. */
+  newCuts(): Cut[]
 }
 
 export function openLine<Options>(): Line<Options> {
@@ -17,40 +17,40 @@ export function openLine<Options>(): Line<Options> {
 }
 
 function threadLine<Options>(port: MessagePort): Line<Options> {
-  const { options, aborts } = workerData as WorkerInput<Options>
+  const { options, cuts } = workerData as WorkerInput<Options>
   return {
     options,
     listen: (receive) => port.on('message', receive),
     send: (reply, transfer = []) => port.postMessage(reply, transfer),
-    newAborts() {
-      const ids: number[] = []
+    newCuts() {
+      const found: Cut[] = []
       // Polled, since a running call keeps the thread's event loop busy.
-      for (let next = receiveMessageOnPort(aborts); next; next = receiveMessageOnPort(aborts))
-        ids.push(next.message as number)
-      return ids
+      for (let next = receiveMessageOnPort(cuts); next; next = receiveMessageOnPort(cuts))
+        found.push(next.message as Cut)
+      return found
     },
   }
 }
 
 function processLine<Options>(): Line<Options> {
-  let aborted: number[] = []
+  let cuts: Cut[] = []
   return {
     options: JSON.parse(process.argv[2]!) as Options,
     listen(receive) {
       process.on('disconnect', () => process.exit())
       process.on(
         'message',
-        joining<WorkerCall | { abort: number }>((message) => {
-          if ('abort' in message) aborted.push(message.abort)
+        joining<WorkerCall | { cut: Cut }>((message) => {
+          if ('cut' in message) cuts.push(message.cut)
           else receive(message)
         }),
       )
     },
     send: (reply) => sendInPieces(reply, (message) => process.send!(message)),
-    newAborts() {
-      const ids = aborted
-      aborted = []
-      return ids
+    newCuts() {
+      const found = cuts
+      cuts = []
+      return found
     },
   }
 }

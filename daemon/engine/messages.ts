@@ -10,14 +10,21 @@ import type {
   GenerateRequest,
   GradientRequest,
   OpenRequest,
+  Sample,
   ScoreRequest,
   TrainRequest,
 } from './engine.ts'
 
 export interface WorkerInput<Options> {
   options: Options
-  /** Ids of generate calls that are to end early. */
-  aborts: MessagePort
+  /** Brings `Cut`s past the calls, which wait in turn. */
+  cuts: MessagePort
+}
+
+/** A generate call that is to end early, or some of its samples. */
+export interface Cut {
+  id: number
+  samples?: readonly number[] | undefined
 }
 
 /** What a thread finds out as it starts. */
@@ -30,7 +37,7 @@ export interface StartReport {
 /** A thread may serve several engines, each with a core of its own. */
 export type WorkerCall = { id: number; engine: number } & (
   | { method: 'open'; request: OpenRequest }
-  | { method: 'generate'; request: GenerateRequest; tellTokens: boolean }
+  | { method: 'generate'; request: GenerateRequest; tells: { tokens: boolean; finishes: boolean } }
   | { method: 'score'; request: ScoreRequest }
   | { method: 'train'; request: TrainRequest }
   | { method: 'gradient'; request: GradientRequest }
@@ -45,6 +52,8 @@ export interface WorkerReply {
   id: number
   /** The call goes on. */
   drawn?: DrawnToken
+  /** The call goes on. */
+  finished?: { sample: number; written: Sample }
   /** To be told to a person; no answer to a call. */
   notice?: string
   value?: unknown

@@ -2,7 +2,7 @@
 // each engine has a thread of its own; where a library loads into one thread only, several engines share that.
 
 import { WaggleError } from '../../protocol/errors.ts'
-import type { DrawnToken, Engine, EngineInfo } from './engine.ts'
+import type { Engine, EngineInfo, GenerateOptions } from './engine.ts'
 import { type HostOptions, openProcess, openThread } from './host.ts'
 import type { StartReport, WorkerCall, WorkerReply } from './messages.ts'
 
@@ -26,8 +26,6 @@ type CallBody = WorkerCall extends infer Call
     : never
   : never
 
-type OnToken = (drawn: DrawnToken) => void
-
 export function createEngineThread({
   isProcess = false,
   onNotice,
@@ -35,7 +33,10 @@ export function createEngineThread({
 }: EngineThreadOptions): EngineThread {
   const pending = new Map<
     number,
-    { resolve(value: unknown): void; reject(error: Error): void; onToken?: OnToken | undefined }
+    { resolve(value: unknown): void; reject(error: Error): void } & Pick<
+      GenerateOptions,
+      'onToken' | 'onFinish'
+    >
   >()
   let lastId = 0
   let lastEngine = 0
@@ -47,7 +48,7 @@ export function createEngineThread({
     for (const { reject } of pending.values()) reject(dead)
     pending.clear()
   }
-  const onReply = ({ id, drawn, notice, value, error }: WorkerReply): void => {
+  const onReply = ({ id, drawn, finished, notice, value, error }: WorkerReply): void => {
     if (notice !== undefined) {
       onNotice?.(notice)
       return
@@ -55,6 +56,10 @@ export function createEngineThread({
     const call = pending.get(id)
     if (drawn) {
       call?.onToken?.(drawn)
+      return
+    }
+    if (finished) {
+      call?.onFinish?.(finished.sample, finished.written)
       return
     }
     pending.delete(id)
@@ -76,20 +81,22 @@ export function createEngineThread({
     )
   const host = (isProcess ? openProcess : openThread)(where, { onReply, onEnd })
 
-  const call = <T>(engine: number, body: CallBody, signal?: AbortSignal, onToken?: OnToken): Promise<T> => {
+  const call = <T>(engine: number, body: CallBody, options: GenerateOptions = {}): Promise<T> => {
+    const { signal, control, ...told } = options
     if (dead) return Promise.reject(dead)
     const id = ++lastId
-    const abort = (): void => {
-      host.abort(id)
-    }
+    const abort = (): void => host.cut({ id })
+    let unlisten: (() => void) | undefined
     return new Promise<unknown>((resolve, reject) => {
-      pending.set(id, { resolve, reject, onToken })
+      pending.set(id, { resolve, reject, ...told })
       host.hold(true)
       if (signal?.aborted) abort()
       signal?.addEventListener('abort', abort, { once: true })
+      unlisten = control?.listen((samples) => host.cut({ id, samples }))
       host.post({ id, engine, ...body } as WorkerCall)
     }).finally(() => {
       signal?.removeEventListener('abort', abort)
+      unlisten?.()
       if (pending.size === 0) host.hold(false)
     }) as Promise<T>
   }
@@ -107,8 +114,8 @@ export function createEngineThread({
     engine(info) {
       const id = ++lastEngine
       open.add(id)
-      const ask = <T>(body: CallBody, signal?: AbortSignal, onToken?: OnToken): Promise<T> =>
-        open.has(id) ? call(id, body, signal, onToken) : Promise.reject(closed())
+      const ask = <T>(body: CallBody, options?: GenerateOptions): Promise<T> =>
+        open.has(id) ? call(id, body, options) : Promise.reject(closed())
       return {
         info,
         // Callers may hand in more than the request, such as a whole model, of which not everything can travel.
@@ -123,8 +130,10 @@ export function createEngineThread({
               ...(pieces ? { pieces } : {}),
             },
           }),
-        generate: (request, { signal, onToken } = {}) =>
-          ask({ method: 'generate', request, tellTokens: onToken !== undefined }, signal, onToken),
+        generate(request, options = {}) {
+          const tells = { tokens: options.onToken !== undefined, finishes: options.onFinish !== undefined }
+          return ask({ method: 'generate', request, tells }, options)
+        },
         score: (request) => ask({ method: 'score', request }),
         train: (request) => ask({ method: 'train', request }),
         gradient: (request) => ask({ method: 'gradient', request }),

@@ -2,8 +2,8 @@
 // which cores are served.
 
 import { WaggleError } from '../../protocol/errors.ts'
-import type { Core } from './core.ts'
-import type { DrawnToken } from './engine.ts'
+import type { Core, Steering } from './core.ts'
+import { createCuts } from './cuts.ts'
 import { openLine } from './line.ts'
 import type { StartReport, WorkerCall } from './messages.ts'
 
@@ -35,10 +35,16 @@ export function serveCore<Options>(
     return core
   }
 
-  const aborted = new Set<number>()
-  const isAborted = (id: number): boolean => {
-    for (const next of line.newAborts()) aborted.add(next)
-    return aborted.has(id)
+  const cuts = createCuts(() => line.newCuts())
+
+  const steering = ({ id, ...call }: WorkerCall): Steering => {
+    const { tokens, finishes } = call.method === 'generate' ? call.tells : {}
+    return {
+      isAborted: () => cuts.isAborted(id),
+      newCuts: () => cuts.newCuts(id),
+      onToken: tokens ? (drawn) => line.send({ id, drawn }) : undefined,
+      onFinish: finishes ? (sample, written) => line.send({ id, finished: { sample, written } }) : undefined,
+    }
   }
 
   const serve = async (call: WorkerCall): Promise<void> => {
@@ -47,12 +53,7 @@ export function serveCore<Options>(
       const value =
         call.method === 'start'
           ? report
-          : await perform(
-              coreOf(call.engine, createCore),
-              call,
-              () => isAborted(call.id),
-              (drawn) => line.send({ id: call.id, drawn }),
-            )
+          : await perform(coreOf(call.engine, createCore), call, steering(call))
       if (call.method === 'close') cores.delete(call.engine)
       line.send({ id: call.id, value }, buffersOf(value))
     } catch (error) {
@@ -66,6 +67,8 @@ export function serveCore<Options>(
           data: known ? error.data : undefined,
         },
       })
+    } finally {
+      cuts.end(call.id)
     }
   }
 
@@ -75,6 +78,7 @@ export function serveCore<Options>(
     () => false,
   )
   line.listen((call) => {
+    cuts.begin(call.id)
     void begun.then((interleaves) => {
       const queue = interleaves ? call.engine : 0
       queues.set(
@@ -85,17 +89,12 @@ export function serveCore<Options>(
   })
 }
 
-function perform(
-  core: Core,
-  call: Exclude<WorkerCall, { method: 'start' }>,
-  isAborted: () => boolean,
-  onToken: (drawn: DrawnToken) => void,
-): unknown {
+function perform(core: Core, call: Exclude<WorkerCall, { method: 'start' }>, steering: Steering): unknown {
   switch (call.method) {
     case 'open':
       return core.open(call.request)
     case 'generate':
-      return core.generate(call.request, isAborted, call.tellTokens ? onToken : undefined)
+      return core.generate(call.request, steering)
     case 'score':
       return core.score(call.request)
     case 'train':

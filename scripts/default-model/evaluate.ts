@@ -36,10 +36,13 @@ export async function evaluate({
       seed,
     }))
     const accuracy = async (temperature: number): Promise<number> => {
-      const out = await core.generate(
-        { samples, maxNewTokens: 96, temperature, stopTokens: tokenizer.stopTokens, slots: 64 },
-        () => false,
-      )
+      const out = await core.generate({
+        samples,
+        maxNewTokens: 96,
+        temperature,
+        stopTokens: tokenizer.stopTokens,
+        slots: 64,
+      })
       const scores = out.map(
         ({ tokens }, i) => task.verify(instances[i]!, tokenizer.decodeCompletion(tokens)).score,
       )

@@ -1,12 +1,22 @@
 // The engine suite, on every engine there is.
 
-import { describe } from 'vitest'
+import { afterAll, describe } from 'vitest'
 import { createOnnxEngine } from '../../daemon/engine/onnx/index.ts'
 import { createTfjsEngine } from '../../daemon/engine/tfjs/index.ts'
+import { randomWeights, SPEC } from '../engine/model.ts'
 import { describeEngine } from './engine.ts'
+import { describeCuts } from './engine-cuts.ts'
 
 describeEngine('onnx', async (options) => createOnnxEngine({ threads: 1, ...options }))
 describe('with tensors that stay with the provider between calls', () => {
   describeEngine('onnx', async (options) => createOnnxEngine({ threads: 1, isResident: true, ...options }))
+})
+describe('in a process of its own', () => {
+  const engine = createOnnxEngine({ threads: 1, isProcess: true })
+  afterAll(() => engine.close())
+  describeCuts(
+    () => engine,
+    () => engine.open({ spec: SPEC, weights: randomWeights(SPEC, 1) }),
+  )
 })
 describeEngine('tfjs', (options) => createTfjsEngine(options))

@@ -7,6 +7,7 @@ import type { Engine } from '../../daemon/engine/engine.ts'
 import { column } from '../../protocol/plugin/expression.ts'
 import { randomTokens, randomWeights, SPEC } from '../engine/model.ts'
 import { type EngineFactory, raggedGroups, stepOf } from './engine-cases.ts'
+import { describeCuts } from './engine-cuts.ts'
 import { describeMixture } from './engine-mixture.ts'
 import { describeSampling } from './engine-sampling.ts'
 import { describeTraining } from './engine-training.ts'
@@ -21,6 +22,7 @@ export function describeEngine(name: string, create: EngineFactory): void {
     const open = (spec: DecoderSpec = SPEC) => engine.open({ spec, weights: randomWeights(spec, 1) })
 
     describeSampling(() => engine, open)
+    describeCuts(() => engine, open)
     describeTraining(() => engine, open, create)
     describeMixture(() => engine, open)
 

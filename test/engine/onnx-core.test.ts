@@ -104,7 +104,7 @@ test('an abort is seen before each step, and later samples are not begun', async
   let steps = 0
   const out = await core.generate(
     { samples, maxNewTokens: 40, temperature: 1, stopTokens: [], slots: 4 },
-    () => ++steps > 5,
+    { isAborted: () => ++steps > 5 },
   )
   expect(out.every((sample) => sample.finish === 'aborted')).toBe(true)
   expect(out.slice(0, 4).map((sample) => sample.tokens.length)).toEqual([6, 6, 6, 6])

@@ -2,6 +2,7 @@
 
 import { readdirSync, readFileSync } from 'node:fs'
 import { expect, test } from 'vitest'
+import { createControl } from '../../daemon/engine/control.ts'
 import { createSteadyEngine } from '../../daemon/engine/devices/steady.ts'
 import type { Engine } from '../../daemon/engine/engine.ts'
 import { createCore } from '../../daemon/engine/onnx/core.ts'
@@ -100,6 +101,34 @@ test('a device that still answers hands over its last step, moments included; on
   await engine.close()
 })
 
+test('what had ended when the device failed is not written again, and cuts reach what goes on', async () => {
+  const control = createControl()
+  let generations = 0
+  const device = createOnnxEngine({ threads: 1, isResident: true })
+  const engine = createSteadyEngine({
+    engine: {
+      ...device,
+      async generate(request, { onFinish } = {}) {
+        generations += 1
+        const [, second] = await device.generate(request)
+        onFinish?.(1, second!)
+        throw engineError('graph "decode" failed', new Error('CUDA failure 719'))
+      },
+    },
+    spare: (why) => createOnnxEngine({ threads: 1 }, why),
+  })
+  await engine.open(model())
+  const samples = [1, 2, 3].map((seed) => ({ prompt: randomTokens(SPEC, 3, seed), seed }))
+  const ended: number[] = []
+  control.cut([2])
+  const request = { samples, maxNewTokens: 6, temperature: 1, stopTokens: [] }
+  const found = await engine.generate(request, { control, onFinish: (sample) => ended.push(sample) })
+  expect(generations).toBe(1)
+  expect(found.map(({ tokens }) => tokens.length)).toEqual([6, 6, 0])
+  expect(ended).toEqual([1, 2, 0])
+  await engine.close()
+})
+
 test('what is wrong with the request is no reason to leave the device', async () => {
   const device = createOnnxEngine({ threads: 1 })
   const engine = createSteadyEngine({
@@ -171,15 +200,18 @@ test('sequences that are written again have the same tokens, and are told once',
   let failures = 0
   const short = {
     ...real,
-    async generate(...[request, isAborted, onToken]: Parameters<typeof real.generate>) {
+    async generate(...[request, { onToken, ...steering } = {}]: Parameters<typeof real.generate>) {
       let told = 0
-      return real.generate(request, isAborted, (drawn) => {
-        onToken?.(drawn)
-        told += 1
-        if (told === 5 && failures === 0) {
-          failures += 1
-          throw engineError('graph "decode" failed', new Error('out of memory'))
-        }
+      return real.generate(request, {
+        ...steering,
+        onToken(drawn) {
+          onToken?.(drawn)
+          told += 1
+          if (told === 10 && failures === 0) {
+            failures += 1
+            throw engineError('graph "decode" failed', new Error('out of memory'))
+          }
+        },
       })
     },
   }
@@ -188,13 +220,17 @@ test('sequences that are written again have the same tokens, and are told once',
   const samples = [1, 2, 3].map((seed) => ({ prompt: randomTokens(SPEC, 3, seed), seed }))
   const request = { samples, maxNewTokens: 6, temperature: 1, stopTokens: [] }
   const told: number[][] = [[], [], []]
-  const found = await core.generate(
-    request,
-    () => false,
-    ({ sample, token }) => told[sample]!.push(token),
-  )
+  const ended: number[] = []
+  // The second sequence is cut after its second token, before memory runs out.
+  const found = await core.generate(request, {
+    newCuts: () => (told[1]!.length === 2 ? [1] : []),
+    onToken: ({ sample, token }) => told[sample]!.push(token),
+    onFinish: (sample) => ended.push(sample),
+  })
   expect([failures, room.slots]).toEqual([1, 32])
   expect(found.map(({ tokens }) => [...tokens])).toEqual(told)
+  expect(told.map(({ length }) => length)).toEqual([6, 2, 6])
+  expect(ended).toEqual([1, 0, 2])
   await core.close()
 })
 

@@ -65,7 +65,7 @@ test.each(['backend-wasm', 'nothing'])('no call leaves a tensor behind, without 
     expect((await core.train(step)).microBatches).toBeGreaterThan(1)
     await core.score({ sequences: step.sequences, temperature: 1 })
     const samples = [2, 5, 5].map((length, seed) => ({ prompt: randomTokens(SPEC, length, length), seed }))
-    await core.generate({ samples, maxNewTokens: 6, temperature: 1, stopTokens: [0] }, () => false)
+    await core.generate({ samples, maxNewTokens: 6, temperature: 1, stopTokens: [0] })
     await core.train({ ...step, objective: { loss: mul(column('logprob'), 1e38), metrics: {} } })
     await failing({ objective: { loss: column('absent'), metrics: {} } })
     await failing({ objective: { loss: { op: 'cube', of: 1 } as never, metrics: {} } })
@@ -77,9 +77,9 @@ test.each(['backend-wasm', 'nothing'])('no call leaves a tensor behind, without 
     'model.norm.weight': new Float32Array(SPEC.width).fill(Number.NaN),
   })
   const samples = [{ prompt: Int32Array.of(1), seed: 1 }]
-  await expect(
-    core.generate({ samples, maxNewTokens: 4, temperature: 1, stopTokens: [] }, () => false),
-  ).rejects.toThrow(/not finite/)
+  await expect(core.generate({ samples, maxNewTokens: 4, temperature: 1, stopTokens: [] })).rejects.toThrow(
+    /not finite/,
+  )
   await core.open({ spec: SPEC, weights: randomWeights(SPEC, 1) })
   expect(tf.memory().numTensors).toBe(held)
   await core.close()

@@ -147,10 +147,12 @@ test('sampled log-probs of the default model equal scored ones to 1e-4', async (
     prompt: model.tokenizer.encodePrompt(task.generate({ seed, difficulty: 1 }).question),
     seed,
   }))
-  const written = await core.generate(
-    { samples, maxNewTokens: 48, temperature: 1, stopTokens: model.tokenizer.stopTokens },
-    () => false,
-  )
+  const written = await core.generate({
+    samples,
+    maxNewTokens: 48,
+    temperature: 1,
+    stopTokens: model.tokenizer.stopTokens,
+  })
   const scores = await core.score({
     sequences: written.map(({ tokens }, i) => ({ conditioning: samples[i]!.prompt, completion: tokens })),
     temperature: 1,

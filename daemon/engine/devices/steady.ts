@@ -4,8 +4,9 @@
 // remembered whenever they pass by here, as they do after each update, and moments every so many steps.
 
 import { WaggleError } from '../../../protocol/errors.ts'
+import { createAttempts } from '../attempts.ts'
 import type { Weights } from '../decoder.ts'
-import type { Engine, OpenRequest, OptimizerState } from '../engine.ts'
+import type { Control, Engine, OpenRequest, OptimizerState } from '../engine.ts'
 import { troubleOf } from '../onnx/failure.ts'
 
 export interface SteadyOptions {
@@ -103,7 +104,19 @@ export function createSteadyEngine({
       remembered = 0
       await steady((engine) => engine.open(request))
     },
-    generate: (request, options) => steady((engine) => engine.generate(request, options)),
+    generate(request, { signal, control, ...tell } = {}) {
+      const next = createAttempts(request, tell)
+      return steady(async (engine) => {
+        const { request: rest, placesOf, joined, onToken, onFinish } = next()
+        const options = {
+          onFinish,
+          ...(onToken ? { onToken } : {}),
+          ...(signal ? { signal } : {}),
+          ...(control ? { control: placed(control, placesOf) } : {}),
+        }
+        return joined(await engine.generate(rest, options))
+      })
+    },
     score: (request) => steady((engine) => engine.score(request)),
     async train(request) {
       const report = await steady((engine) => engine.train(request))
@@ -135,6 +148,11 @@ export function createSteadyEngine({
     optimizer: () => steady((engine) => engine.optimizer()),
     close: () => engine.close(),
   }
+}
+
+/** The same, where samples have other places. */
+function placed({ listen, cut }: Control, placesOf: (samples: readonly number[]) => number[]): Control {
+  return { cut, listen: (onCut) => listen((samples) => onCut(placesOf(samples))) }
 }
 
 /** Tries for so long; whether it came to an end is the caller's to see. */

@@ -96,12 +96,12 @@ export function createCore({
       }
     },
 
-    async generate(request, isAborted, onToken) {
+    async generate(request, { onToken, ...steering } = {}) {
       const { spec, parameters, labels } = opened()
       return generate(request, {
         spec,
         createCache: (sizes) => createHostCache({ spec, ...sizes }, { runtime, weights: parameters }),
-        isAborted,
+        steering,
         write: createWriter(request, { vocabulary: spec.vocabulary, ...labels, onToken }),
       })
     },

@@ -1,7 +1,9 @@
 // The sampling loop: prefills each distinct prompt once, decodes many sequences side by side, refills a slot as soon
 // as its sequence ends, and narrows the batch when nothing is left to refill it with.
 
+import type { Steering } from '../core.ts'
 import type { DecoderSpec } from '../decoder.ts'
+import { createEndings } from '../endings.ts'
 import type { GenerateRequest, Sample } from '../engine.ts'
 import { checkPrompts } from '../inputs.ts'
 import type { Sequence, Writer } from '../writer.ts'
@@ -28,19 +30,19 @@ export async function generate(
   {
     spec,
     createCache,
-    isAborted,
+    steering,
     write,
   }: {
     spec: DecoderSpec
     createCache: (sizes: { slots: number; capacity: number }) => SequenceCache
-    isAborted: () => boolean
+    steering: Steering
     write: Writer
   },
 ): Promise<Sample[]> {
   const { samples, maxNewTokens } = request
   const { vocabulary } = spec
   const longest = checkPrompts(request, spec)
-  const results: Sample[] = new Array(samples.length)
+  const endings = createEndings(samples.length, { write, steering })
 
   // Samples in the order of their prompts, so that a prompt's keys and values can be dropped early.
   const prompts = new Map<string, Prompt>()
@@ -57,15 +59,21 @@ export async function generate(
   const unread = [...prompts.values()]
   let next = 0
 
-  const finish = ({ sequence }: Slot): void => {
-    results[sequence.sample] = sequence.finish()
-  }
-
   const cache = createCache({
     slots: batchFor(Math.min(samples.length, request.slots ?? DEFAULT_SLOTS)),
     capacity: longest + maxNewTokens,
   })
   let slots: (Slot | undefined)[] = new Array(cache.slots).fill(undefined)
+
+  /** Frees the slot of a sequence that is under way. */
+  const vacate = (sample: number): Sequence | undefined => {
+    const index = slots.findIndex((slot) => slot?.sequence.sample === sample)
+    const slot = slots[index]
+    if (!slot) return undefined
+    slots[index] = undefined
+    cache.clear(index)
+    return slot.sequence
+  }
 
   const read = async (prompt: Prompt): Promise<ReadPrompt> => {
     if (!prompt.read) {
@@ -86,24 +94,27 @@ export async function generate(
       while (slots[index] === undefined && next < order.length) {
         const sample = order[next++]!
         const prompt = promptOf[sample]!
-        const known = await read(prompt)
-        const slot: Slot = { sequence: write(sample), position: known.length }
-        if (slot.sequence.accept(known.logits)) finish(slot)
-        else {
-          entries.push({ slot: index, prompt: known })
-          slots[index] = slot
+        if (!endings.has(sample)) {
+          const known = await read(prompt)
+          const sequence = write(sample)
+          if (sequence.accept(known.logits)) endings.end(sequence)
+          else {
+            entries.push({ slot: index, prompt: known })
+            slots[index] = { sequence, position: known.length }
+          }
         }
         prompt.waiting -= 1
         if (prompt.waiting === 0) used.push(prompt)
       }
     }
     if (entries.length > 0) await cache.load(entries)
-    for (const { read } of used) read!.release()
+    for (const { read } of used) read?.release()
   }
 
   try {
     for (;;) {
-      if (isAborted()) break
+      if (endings.isAborted()) break
+      endings.takeCuts(vacate)
       await refill()
       const live = slots.flatMap((slot, index) => (slot ? [index] : []))
       if (live.length === 0) break
@@ -119,20 +130,18 @@ export async function generate(
       slots.forEach((slot, index) => {
         if (!slot) return
         slot.position += 1
-        if (slot.sequence.accept(logits.subarray(index * vocabulary, (index + 1) * vocabulary))) {
-          finish(slot)
-          slots[index] = undefined
-          cache.clear(index)
-        }
+        const { sequence } = slot
+        if (!sequence.accept(logits.subarray(index * vocabulary, (index + 1) * vocabulary))) return
+        vacate(sequence.sample)
+        endings.end(sequence)
       })
     }
   } finally {
     for (const prompt of prompts.values()) prompt.read?.release()
     cache.close()
   }
-  for (const slot of slots) if (slot) finish(slot)
-  for (; next < order.length; next++) results[order[next]!] = write(order[next]!).finish()
-  return results
+  for (const slot of slots) if (slot) endings.end(slot.sequence)
+  return endings.results()
 }
 
 /** Batch sizes are powers of two from 4, so that few sizes are computed for. */

@@ -1,6 +1,7 @@
 // Memory that runs out costs smaller portions, not the call: micro-batches of half as many tokens, or half as many
 // sequences side by side, which is remembered. Both change nothing about the results but the order of sums.
 
+import { createAttempts } from '../attempts.ts'
 import type { Core } from '../core.ts'
 import { troubleOf } from './failure.ts'
 
@@ -44,24 +45,17 @@ export function withinRoom<Wrapped extends Core>(
     train: (request) => inMicroBatches(() => core.train(request)),
     gradient: (request) => inMicroBatches(() => core.gradient(request)),
     score: (request) => inMicroBatches(() => core.score(request)),
-    generate(request, isAborted, onToken) {
-      // A sequence that is written again has the same tokens; they are told once.
-      const told = new Map<number, number>()
-      return portioned('slots', 'sequences side by side at most', () => {
-        const drawn = new Map<number, number>()
+    generate(request, { isAborted, newCuts, ...tell } = {}) {
+      const next = createAttempts(request, tell)
+      return portioned('slots', 'sequences side by side at most', async () => {
+        const { request: rest, placesOf, joined, ...told } = next()
         const slots = Math.min(request.slots ?? room.slots, room.slots)
-        return core.generate(
-          { ...request, slots },
-          isAborted,
-          onToken &&
-            ((token) => {
-              const count = (drawn.get(token.sample) ?? 0) + 1
-              drawn.set(token.sample, count)
-              if (count <= (told.get(token.sample) ?? 0)) return
-              told.set(token.sample, count)
-              onToken(token)
-            }),
-        )
+        const steering = {
+          ...told,
+          ...(isAborted ? { isAborted } : {}),
+          ...(newCuts ? { newCuts: () => placesOf(newCuts()) } : {}),
+        }
+        return joined(await core.generate({ ...rest, slots }, steering))
       })
     },
   }

@@ -2,6 +2,8 @@
 // grows by a token a step. Prompts are padded in front, so that all sequences of a turn are at the same step; those
 // that end leave the batch when half of it has.
 
+import type { Steering } from '../core.ts'
+import { createEndings, type Endings } from '../endings.ts'
 import type { GenerateRequest, Sample } from '../engine.ts'
 import { checkPrompts } from '../inputs.ts'
 import type { Sequence, Writer } from '../writer.ts'
@@ -12,32 +14,33 @@ const DEFAULT_SLOTS = 64
 
 interface Row extends Pending {
   sequence: Sequence
-  ended: boolean
 }
 
 export function generate(
   request: GenerateRequest,
   model: Model,
-  by: { isAborted: () => boolean; write: Writer },
+  by: { steering: Steering; write: Writer },
 ): Sample[] {
   checkPrompts(request, model.spec)
   const { samples, slots = DEFAULT_SLOTS } = request
   const order = samples.map((_, i) => i)
   order.sort((a, b) => samples[a]!.prompt.length - samples[b]!.prompt.length || a - b)
-  const results: Sample[] = new Array(samples.length)
-  while (order.length > 0) {
-    for (const { sequence } of decode(request, order.splice(0, slots), model, by))
-      results[sequence.sample] = sequence.finish()
-  }
-  return results
+  const endings = createEndings(samples.length, by)
+  if (request.maxNewTokens > 0)
+    while (order.length > 0 && !endings.isAborted()) {
+      endings.takeCuts(() => undefined)
+      const turn = order.splice(0, slots).filter((sample) => !endings.has(sample))
+      if (turn.length > 0) decode(request, turn, model, { endings, write: by.write })
+    }
+  return endings.results()
 }
 
 function decode(
-  { samples, maxNewTokens }: GenerateRequest,
+  { samples }: GenerateRequest,
   members: readonly number[],
   model: Model,
-  { isAborted, write }: { isAborted: () => boolean; write: Writer },
-): Row[] {
+  { endings, write }: { endings: Endings; write: Writer },
+): void {
   const { tf, spec } = model
   const promptOf = ({ sequence }: Row): Int32Array => samples[sequence.sample]!.prompt
   const longest = Math.max(...members.map((sample) => samples[sample]!.prompt.length))
@@ -49,24 +52,28 @@ function decode(
       get last() {
         return sequence.last
       },
-      ended: maxNewTokens === 0,
     }
   })
   const accept = (row: Row, logits: Float32Array, at: number): void => {
-    row.ended = row.sequence.accept(logits.subarray(at * spec.vocabulary, (at + 1) * spec.vocabulary))
+    const ended = row.sequence.accept(logits.subarray(at * spec.vocabulary, (at + 1) * spec.vocabulary))
+    if (ended) endings.end(row.sequence)
   }
+  const goesOn = ({ sequence }: Row): boolean => !endings.has(sequence.sample)
+  const underWay = (sample: number): Sequence | undefined =>
+    live.find(({ sequence }) => sequence.sample === sample)?.sequence
 
-  if (isAborted() || maxNewTokens === 0) return rows
   let { logits, cache } = prefill(model, rows.map(promptOf), longest)
   let live = rows
   try {
     live.forEach((row, at) => {
       accept(row, logits, at)
     })
-    for (let length = longest; live.some((row) => !row.ended) && !isAborted(); length++) {
-      const going = live.filter((row) => !row.ended).length
+    for (let length = longest; !endings.isAborted(); length++) {
+      endings.takeCuts(underWay)
+      const going = live.filter(goesOn).length
+      if (going === 0) break
       if (going <= live.length / 2) {
-        const kept = live.flatMap((row, at) => (row.ended ? [] : [at]))
+        const kept = live.flatMap((row, at) => (goesOn(row) ? [at] : []))
         cache = replaced(tf, cache, () => takeRows(tf, cache, kept))
         live = kept.map((at) => live[at]!)
       }
@@ -76,11 +83,12 @@ function decode(
         return step.cache
       })
       live.forEach((row, at) => {
-        if (!row.ended) accept(row, logits, at)
+        if (goesOn(row)) accept(row, logits, at)
       })
     }
   } finally {
     tf.dispose(cache as never)
   }
-  return rows
+  // Where the call was aborted.
+  for (const row of live) if (goesOn(row)) endings.end(row.sequence)
 }

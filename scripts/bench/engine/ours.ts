@@ -72,10 +72,7 @@ if (job.kind === 'matmul') {
   } else {
     const samples = Array.from({ length: job.rows }, (_, seed) => ({ prompt: tokens(job.prompt), seed }))
     await timed(() =>
-      core.generate(
-        { samples, maxNewTokens: job.length, temperature: 1, stopTokens: [], slots: job.rows },
-        () => false,
-      ),
+      core.generate({ samples, maxNewTokens: job.length, temperature: 1, stopTokens: [], slots: job.rows }),
     )
   }
 }

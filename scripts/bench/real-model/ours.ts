@@ -39,7 +39,7 @@ const runs: Record<Order['kind'], () => Promise<number[]>> = {
   sample: async () => {
     const samples = sequences.map(({ conditioning }, seed) => ({ prompt: conditioning, seed }))
     const request = { samples, maxNewTokens: order.length, temperature: 1, stopTokens: [] }
-    await core.generate({ ...request, slots: samples.length }, () => false)
+    await core.generate({ ...request, slots: samples.length })
     return []
   },
   score: async () => {

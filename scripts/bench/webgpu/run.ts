@@ -105,7 +105,7 @@ for (let step = 1; step <= total; step++) {
   await gpu.train(batches[step % batches.length]!)
   if (step % 10 === 0) {
     const samples = [1, 2, 3, 4].map((seed) => ({ prompt: tokens(5), seed }))
-    await gpu.generate({ samples, maxNewTokens: 6, temperature: 1, stopTokens: [] }, () => false)
+    await gpu.generate({ samples, maxNewTokens: 6, temperature: 1, stopTokens: [] })
   }
   if (step % Math.ceil(total / 10) === 0 || step === 20) {
     const { count, bytes } = gpu.held

@@ -16,7 +16,7 @@ export function createLocalEngine({ threads }: { threads: number }): Engine {
     info: { kind: 'onnx', device: 'cpu', reason: 'an experiment in one process', threads },
     open: (request) => inTurn(() => core.open(request)),
     generate: (request, { signal } = {}) =>
-      inTurn(() => core.generate(request, () => signal?.aborted ?? false)),
+      inTurn(() => core.generate(request, { isAborted: () => signal?.aborted ?? false })),
     score: (request) => inTurn(() => core.score(request)),
     train: (request) => inTurn(() => core.train(request)),
     gradient: (request) => inTurn(() => core.gradient(request)),

@@ -172,13 +172,13 @@ export function createResidentCore({
       await upload(made.second, optimizer.second, runtime)
     },
 
-    async generate(request, isAborted, onToken) {
+    async generate(request, { onToken, ...steering } = {}) {
       const current = opened()
       return generate(request, {
         spec: current.spec,
         createCache: (sizes) =>
           createDeviceCache({ spec: current.spec, ...sizes }, { runtime, weights: parametersOf(current) }),
-        isAborted,
+        steering,
         write: createWriter(request, { vocabulary: current.spec.vocabulary, ...current.labels, onToken }),
       })
     },

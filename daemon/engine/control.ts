@@ -1,0 +1,22 @@
+// What a caller holds to end single sequences of a `generate` that runs. A cut may come at any time: before the call, or
+// when its sequence has long ended, and then it changes nothing.
+
+import type { Control } from './engine.ts'
+
+export function createControl(): Control {
+  const asked = new Set<number>()
+  const listeners = new Set<(samples: readonly number[]) => void>()
+  return {
+    cut(samples) {
+      const fresh = samples.filter((sample) => !asked.has(sample))
+      if (fresh.length === 0) return
+      for (const sample of fresh) asked.add(sample)
+      for (const listener of listeners) listener(fresh)
+    },
+    listen(onCut) {
+      if (asked.size > 0) onCut([...asked])
+      listeners.add(onCut)
+      return () => void listeners.delete(onCut)
+    },
+  }
+}

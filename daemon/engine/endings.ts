@@ -1,0 +1,44 @@
+// How the sequences of a `generate` end: each once, by itself, cut, or with the call. Those that are not begun can be cut,
+// too. The same for every engine.
+
+import type { Steering } from './core.ts'
+import type { Sample } from './engine.ts'
+import type { Sequence, Writer } from './writer.ts'
+
+export interface Endings {
+  has(sample: number): boolean
+  end(sequence: Sequence): void
+  /** Takes up what was cut since the last time; `stop` frees what a sequence under way takes, and gives it. */
+  takeCuts(stop: (sample: number) => Sequence | undefined): void
+  isAborted(): boolean
+  /** All of them, in the request's order; those that are left end now. */
+  results(): Sample[]
+}
+
+export function createEndings(
+  samples: number,
+  { write, steering }: { write: Writer; steering: Steering },
+): Endings {
+  const { isAborted = () => false, newCuts = () => [], onFinish } = steering
+  const results = new Map<number, Sample>()
+  const end = (sequence: Sequence): void => {
+    const written = sequence.finish()
+    results.set(sequence.sample, written)
+    onFinish?.(sequence.sample, written)
+  }
+  return {
+    has: (sample) => results.has(sample),
+    end,
+    takeCuts(stop) {
+      for (const sample of newCuts()) {
+        const isOne = Number.isInteger(sample) && sample >= 0 && sample < samples
+        if (isOne && !results.has(sample)) end(stop(sample) ?? write(sample))
+      }
+    },
+    isAborted,
+    results() {
+      for (let sample = 0; sample < samples; sample++) if (!results.has(sample)) end(write(sample))
+      return Array.from({ length: samples }, (_, sample) => results.get(sample)!)
+    },
+  }
+}
