@@ -28,6 +28,7 @@ export function swarmOptions(
     webrtc: swarm.webrtc,
     stun: swarm.stun,
     ...(swarm.stun_port > 0 && { stunPort: swarm.stun_port }),
+    stateMinutes: swarm.state_minutes,
     maxConnections: swarm.max_connections,
     maxCompletionTokens: model.max_completion_tokens,
   }

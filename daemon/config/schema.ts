@@ -184,6 +184,14 @@ const swarm = z.strictObject({
       'find peers through peers, and be reached through relays; false: only mDNS and addresses that are given',
     ),
   max_connections: z.int().min(1).max(1000).default(128).describe('connections at once, to all peers'),
+  state_minutes: z
+    .number()
+    .min(0)
+    .max(1440)
+    .default(5)
+    .describe(
+      'minutes between asking peers for what their plugins know, for plugins that merge it; 0: never ask',
+    ),
   upnp: z.boolean().default(false).describe('ask the router to forward a port (UPnP)'),
   relay: z
     .boolean()

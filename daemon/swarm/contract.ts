@@ -8,7 +8,7 @@ import type { Identity } from './identity.ts'
 import type { JoinOutcome, JoinProgress } from './join.ts'
 import type { PeerView } from './peers.ts'
 import type { Reason } from './reasons.ts'
-import type { Clock, Codec, Log, SwarmEvent, TaskSource } from './types.ts'
+import type { Clock, Codec, Log, PluginStates, SwarmEvent, TaskSource } from './types.ts'
 
 export interface SwarmOptions {
   /** Nodes meet only within a swarm of one name, `[a-z0-9][a-z0-9-]{0,31}`. */
@@ -44,6 +44,8 @@ export interface SwarmOptions {
   arms?: readonly string[]
   /** Longer completions of others are not trained on. */
   maxCompletionTokens: number
+  /** Minutes between two rounds of asking peers for the state of plugins; 0: never. Default 5. */
+  stateMinutes?: number
 }
 
 export interface SwarmCollaborators {
@@ -58,6 +60,8 @@ export interface SwarmCollaborators {
   version(): number
   /** Must return quickly; what it throws is logged. */
   onEvent(event: SwarmEvent): void
+  /** Of plugins that merge what peers' plugins know. None if left out. */
+  states?: PluginStates
   /** Remembers peers over restarts. Opened and closed by whoever made it. */
   datastore?: Datastore
 }

@@ -19,6 +19,7 @@ import {
 } from '../../protocol/wire/index.ts'
 import type { Host } from './host.ts'
 import { Quota } from './quota.ts'
+import { shuffled } from './shuffled.ts'
 import { ask, serve } from './streams.ts'
 import type { Clock, Log } from './types.ts'
 
@@ -169,14 +170,4 @@ export class Greeter {
     }
     return contacts
   }
-}
-
-/** Fisher and Yates. */
-function shuffled<T>(items: readonly T[], random: () => number): T[] {
-  const copy = [...items]
-  for (let i = copy.length - 1; i > 0; i--) {
-    const j = Math.floor(random() * (i + 1))
-    ;[copy[i], copy[j]] = [copy[j]!, copy[i]!]
-  }
-  return copy
 }

@@ -30,6 +30,7 @@ import { Publisher } from './publisher.ts'
 import { Redial } from './redial.ts'
 import { Shelf } from './shelf.ts'
 import { Standing } from './standing.ts'
+import { States } from './states.ts'
 import { type StunResponder, startStunResponder } from './stun-responder.ts'
 import { parseTarget } from './target.ts'
 import type { SwarmEvent } from './types.ts'
@@ -187,6 +188,20 @@ export async function createSwarm(options: SwarmOptions, by: SwarmCollaborators)
     },
   )
   const offers = new BulkOffers({}, { host, log })
+  const states =
+    by.states &&
+    new States(
+      { ...(options.stateMinutes !== undefined && { minutes: options.stateMinutes }) },
+      {
+        host,
+        states: by.states,
+        clock,
+        random,
+        log,
+        isMuted: (peer) => standing.isMuted(peer),
+        onLie: (peer) => standing.offend(peer, 'reject'),
+      },
+    )
   const greeter = new Greeter(
     { rules: { swarm: options.swarm, tasks: [...(options.tasks ?? [])] } },
     {
@@ -271,6 +286,7 @@ export async function createSwarm(options: SwarmOptions, by: SwarmCollaborators)
       await greeter.start()
       await fetcher.start()
       await offers.start()
+      await states?.start()
       await startHost(host, options)
       if (options.stunPort !== undefined)
         stunResponder = await startStunResponder({ port: options.stunPort }, { clock })
@@ -292,6 +308,7 @@ export async function createSwarm(options: SwarmOptions, by: SwarmCollaborators)
       prober.stop()
       greeter.stop()
       fetcher.stop()
+      states?.stop()
       inbox.close()
       await stunResponder?.stop()
       await memory.stop()

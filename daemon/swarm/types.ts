@@ -38,6 +38,19 @@ export interface Codec {
   decodeCompletion(ids: Int32Array): string | undefined
 }
 
+/**
+ * What plugins here exchange with the same plugins of peers. Asked of it rather than pushed into the swarm, since a swarm may
+ * become another one while the node runs.
+ */
+export interface PluginStates {
+  /** Of plugins that merge, `kind/name`, each with the version of its bytes' form. None: nothing is asked or answered. */
+  wanted(): ReadonlyArray<{ name: string; version: number }>
+  /** This node's own, for a peer that asks; at most 64 KiB. Undefined where there is nothing to tell. */
+  own(name: string): Uint8Array | undefined | Promise<Uint8Array | undefined>
+  /** A peer's, in the version that was wanted. At most 64 KiB, and otherwise anything that a liar may think of. */
+  received(name: string, from: string, bytes: Uint8Array): void | Promise<void>
+}
+
 export type SwarmEvent =
   /** A foreign group that has been verified here. */
   | { type: 'group'; group: Group }

@@ -4,7 +4,7 @@
 import { Buffer } from 'node:buffer'
 import type { Value, ValueMap } from './cbor.ts'
 import { malformed } from './fault.ts'
-import { MINOR } from './frame.ts'
+import { SCHEMA_MINOR } from './frame.ts'
 
 export class Fields {
   private readonly map: ValueMap
@@ -70,7 +70,7 @@ export class Fields {
   }
 
   end(): void {
-    if (this.map.size > this.asked && this.minor <= MINOR) throw malformed('unknown field')
+    if (this.map.size > this.asked && this.minor <= SCHEMA_MINOR) throw malformed('unknown field')
   }
 }
 

@@ -3,7 +3,7 @@
 //
 //   byte  0        0x57 'W'
 //   byte  1        major version     another major is ignored
-//   byte  2        minor version     a newer minor may bring fields that we do not know
+//   byte  2        schema's minor    a newer one may bring fields that we do not know
 //   byte  3        kind
 //   bytes 4-35     the author's Ed25519 public key
 //   bytes 36-99    Ed25519 signature over  "waggle/frame\0" | bytes 0-35 | body
@@ -15,7 +15,10 @@ import { malformed, WireFault } from './fault.ts'
 import { peerIdOf } from './peer-id.ts'
 
 export const MAJOR = 1
-export const MINOR = 0
+/** Of the wire as a whole; 1.1 added a protocol for streams. */
+export const MINOR = 1
+/** Of frames: the last minor that changed a body's schema. */
+export const SCHEMA_MINOR = 0
 export const HEADER_BYTES = 100
 const MAGIC = 0x57
 const DOMAIN = Buffer.from('waggle/frame\0')
@@ -46,7 +49,7 @@ export interface Frame {
 
 export function sealFrame(kind: Kind, body: Uint8Array, signer: Signer): Uint8Array {
   const frame = new Uint8Array(HEADER_BYTES + body.length)
-  frame.set([MAGIC, MAJOR, MINOR, kind])
+  frame.set([MAGIC, MAJOR, SCHEMA_MINOR, kind])
   frame.set(signer.publicKey, 4)
   frame.set(body, HEADER_BYTES)
   frame.set(signer.sign(signedPart(frame)), 36)

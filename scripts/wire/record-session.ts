@@ -13,6 +13,8 @@ import {
   encodeBulkRequest,
   encodeFetch,
   encodeHello,
+  encodeState,
+  encodeStateRequest,
   FETCH_PROTOCOL,
   HELLO_PROTOCOL,
   joinHashes,
@@ -20,6 +22,7 @@ import {
   MAJOR,
   MINOR,
   openFrame,
+  STATE_PROTOCOL,
 } from '../../protocol/wire/index.ts'
 import { draft, startNode, stopNodes, sums, until } from '../../test/swarm/helpers.ts'
 import { GOSSIP, hex, type Session, startParty, unhex } from '../../test/swarm/session.ts'
@@ -35,8 +38,15 @@ const party = await startParty({
   [HELLO_PROTOCOL]: () => [encodeHello({ swarm: 'test', tasks, contacts: [] })],
   [FETCH_PROTOCOL]: (question) =>
     'list' in decodeFetch(question) ? [joinHashes([missing])] : [new Uint8Array(0)],
+  [STATE_PROTOCOL]: () => [encodeState(new TextEncoder().encode('what another knows'))],
 })
-const recorded = await startNode({ tasks, maxCompletionTokens: 50_000 })
+const plugin = { name: 'skill/book', version: 1 }
+const states = {
+  wanted: () => [plugin],
+  own: () => new TextEncoder().encode('what this one knows'),
+  received: () => {},
+}
+const recorded = await startNode({ tasks, maxCompletionTokens: 50_000, stateMinutes: 1 / 600 }, { states })
 const recordedAt = Date.now()
 await recorded.swarm.join(party.address)
 const topic = groupsTopic('test')
@@ -73,6 +83,9 @@ await recorded.swarm
   })
   .catch(() => {})
 
+await until('its question about state', () => party.heard[STATE_PROTOCOL]!.length > 0)
+const [state] = await party.ask(STATE_PROTOCOL, [encodeStateRequest(plugin)], 1)
+
 const session: Session = {
   minor: MINOR,
   recordedAt,
@@ -85,6 +98,7 @@ const session: Session = {
     got: got.map(hex),
     hash,
   },
+  state: { questions: party.heard[STATE_PROTOCOL]!.slice(0, 1), answer: hex(state!) },
   bulk: { questions: party.heard[BULK_PROTOCOL]!.slice(0, 1), manifest: hex(manifest!), chunk: hex(chunk!) },
 }
 const folder = new URL('../../test/swarm/sessions/', import.meta.url)

@@ -16,6 +16,7 @@ import {
   HELLO_PROTOCOL,
   joinHashes,
   readCbor,
+  STATE_PROTOCOL,
   type Writable,
   writeCbor,
 } from '../../protocol/wire/index.ts'
@@ -118,6 +119,27 @@ describe.each(sessions)('a node of version %s', (_, session) => {
     } finally {
       rmSync(home, { recursive: true })
     }
+  })
+})
+
+describe.each(sessions.filter(([, { state }]) => state))('a node of version %s', (_, { state, hello }) => {
+  test('exchanges the state of plugins', async () => {
+    const heard: string[] = []
+    const states = {
+      wanted: () => [{ name: 'skill/book', version: 1 }],
+      own: () => Buffer.from('what this one knows'),
+      received: (_name: string, _from: string, bytes: Uint8Array) => void heard.push(hex(bytes)),
+    }
+    const node = await startNode({ tasks, stateMinutes: 1 / 600 }, { states })
+    const peer = await party({
+      [HELLO_PROTOCOL]: () => [unhex(hello.answer)],
+      [STATE_PROTOCOL]: () => [unhex(state!.answer)],
+    })
+    await peer.connect(node.address)
+    const [answer] = await peer.ask(STATE_PROTOCOL, [unhex(state!.questions[0]!)], 1)
+    expect(hex(answer!)).toBe(state!.answer)
+    await until('its state', () => heard.length > 0)
+    expect(heard[0]).toBe(hex(Buffer.from('what this one knows')))
   })
 })
 

@@ -14,6 +14,7 @@ import {
   FETCH_PROTOCOL,
   HELLO_PROTOCOL,
   MAX_FETCHED_BYTES,
+  STATE_PROTOCOL,
 } from '../../protocol/wire/index.ts'
 
 /** All in hex. Whatever the recorded node said of its own accord, in the order in which it did, and what it answered. */
@@ -30,7 +31,11 @@ export interface Session {
   fetch: { questions: string[]; listed: string; got: string[]; hash: string }
   /** Its questions; the manifest and the chunk that it answered. */
   bulk: { questions: string[]; manifest: string; chunk: string }
+  /** From 1.1 on: its questions, and what it answered. */
+  state?: { questions: string[]; answer: string }
 }
+
+const ONE_QUESTION = new Set<string>([HELLO_PROTOCOL, FETCH_PROTOCOL, STATE_PROTOCOL])
 
 export type Answers = Record<string, (question: Uint8Array) => Uint8Array[]>
 export const GOSSIP = '/meshsub/1.2.0'
@@ -60,8 +65,10 @@ export async function startParty(answers: Answers): Promise<Party> {
   })
   const heard: Party['heard'] = {}
   const messagesOf = (stream: Stream) => lpStream(stream, { maxDataLength: MAX_FETCHED_BYTES })
-  for (const protocol of [HELLO_PROTOCOL, FETCH_PROTOCOL, BULK_PROTOCOL, GOSSIP]) {
+  for (const protocol of [HELLO_PROTOCOL, FETCH_PROTOCOL, BULK_PROTOCOL, STATE_PROTOCOL, GOSSIP]) {
     heard[protocol] = []
+    // A node of 1.0 does not speak it.
+    if (protocol === STATE_PROTOCOL && !answers[protocol]) continue
     await node.handle(protocol, async (stream) => {
       try {
         const messages = messagesOf(stream)
@@ -69,7 +76,7 @@ export async function startParty(answers: Answers): Promise<Party> {
           const question = (await messages.read()).subarray()
           heard[protocol]!.push(hex(question))
           for (const answer of answers[protocol]?.(question) ?? []) await messages.write(answer)
-          if (protocol === HELLO_PROTOCOL || protocol === FETCH_PROTOCOL) return await stream.close()
+          if (ONE_QUESTION.has(protocol)) return await stream.close()
         }
       } catch {
         // The other side is done.

@@ -8,12 +8,17 @@ import {
   decodeFetch,
   decodeHello,
   decodeInvite,
+  decodeState,
+  decodeStateRequest,
   encodeAnnouncement,
   encodeFetch,
   encodeHello,
   encodeInvite,
+  encodeState,
+  encodeStateRequest,
   isAuthentic,
   MAX_REQUESTED,
+  MAX_STATE_BYTES,
   openFrame,
   rulesDigest,
   rulesMismatch,
@@ -51,11 +56,22 @@ const MESSAGES: Record<
     read: (bytes) => decodeAnnouncement(openFrame(bytes, 65_536)),
     value: { ...announcement, author: peerId },
   },
-  hello: {
+  'hello-1.1': {
     written: () => encodeHello({ ...rules, contacts }),
     read: decodeHello,
-    value: { ...rules, contacts, protocol: [1, 0] },
+    value: { ...rules, contacts, protocol: [1, 1] },
   },
+  'state-request': {
+    written: () => encodeStateRequest({ name: 'skill/book-of-2', version: 3 }),
+    read: decodeStateRequest,
+    value: { name: 'skill/book-of-2', version: 3 },
+  },
+  state: {
+    written: () => encodeState(Uint8Array.of(0, 1, 254, 255)),
+    read: decodeState,
+    value: Uint8Array.of(0, 1, 254, 255),
+  },
+  'state-none': { written: () => encodeState(undefined), read: decodeState, value: undefined },
   'fetch-list': {
     written: () => encodeFetch({ list: { sinceMs: 60_000, tasks: ['basic_arithmetic'] } }),
     read: decodeFetch,
@@ -103,6 +119,27 @@ test('an announcement is signed, and only of what is too large for gossip', () =
 test('fields that a newer hello may have are skipped', () => {
   const newer = writeCbor({ protocol: [1, 7], swarm: 'test', tasks: [], contacts: [], colour: { r: 1 } })
   expect(decodeHello(newer)).toMatchObject({ swarm: 'test', protocol: [1, 7] })
+})
+
+test('the hello of 1.0 is read', () => {
+  expect(decodeHello(fixture('hello'))).toEqual({ ...rules, contacts, protocol: [1, 0] })
+})
+
+test('a name that is no plugin’s, and more state than one may have, are refused', () => {
+  for (const state of [
+    '',
+    'skill',
+    'skill/',
+    '../etc',
+    'Skill/x',
+    `skill/${'x'.repeat(60)}`,
+    'skill/\u001b[2J',
+  ])
+    expect(() => decodeStateRequest(writeCbor({ state, version: 1 }))).toThrow(WireFault)
+  for (const version of [-1, 2 ** 32, '1', null])
+    expect(() => decodeStateRequest(writeCbor({ state: 'skill/x', version }))).toThrow(WireFault)
+  expect(() => decodeState(writeCbor({ bytes: new Uint8Array(MAX_STATE_BYTES + 1) }))).toThrow(WireFault)
+  expect(() => decodeState(writeCbor({ bytes: 'text' }))).toThrow(WireFault)
 })
 
 test('more hashes than one request may have are refused', () => {
