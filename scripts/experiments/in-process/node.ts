@@ -75,7 +75,7 @@ const TRAINED = 3
 const POOL = 256
 
 export async function createNode(options: NodeOptions): Promise<ExperimentNode> {
-  const { name, seed, model, groupSize = 8, maxNewTokens = 64, maxStaleness = 8 } = options
+  const { name, seed, model, groupSize = 8, maxNewTokens = 96, maxStaleness = 8 } = options
   const engine = options.engine ?? createLocalEngine({ threads: options.threads ?? 1 })
   const policy = await openPolicy(
     { model },
