@@ -84,6 +84,8 @@ export interface Context {
   /** Token ids of a question, with text around it if given, as the sampler would see it. */
   conditioning(at: PromptCoordinates, rewrite?: Pick<Rewrite, 'before' | 'after'>): Int32Array
   countTokens(text: string): number
+  /** Token ids of a text alone, as a completion would have them; for `score`. */
+  encode(text: string): Int32Array
   /** Most tokens that conditioning and completion may have together, and a completion alone. */
   limits: { context: number; completion: number }
   /** True if the text gives the answer to the prompt away. */

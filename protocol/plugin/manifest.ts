@@ -40,6 +40,13 @@ export interface Conflict {
   because: string
 }
 
+export interface Requirement {
+  /** `kind/name`. */
+  plugin: string
+  /** Completes "needs X: ". */
+  because: string
+}
+
 export interface Budget {
   /** Tokens that it may have generated beyond the round's own rollouts, per round. 0 if left out. */
   tokens?: number
@@ -61,6 +68,8 @@ export interface Manifest<Settings = unknown> {
   needs?: readonly Need[]
   claims?: readonly Slot[]
   conflicts?: readonly Conflict[]
+  /** Plugins that must be configured beside it. */
+  requires?: readonly Requirement[]
   /** What it may spend with these settings. */
   budget?(settings: Settings): Budget
   roles?: readonly Role[]

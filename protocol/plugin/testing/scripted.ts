@@ -92,6 +92,7 @@ export function createScriptedContext(options: ScriptedOptions = {}): ScriptedCo
     conditioning: (at, rewrite) =>
       tokensOf(`${rewrite?.before ?? ''}${instanceOf(at).instance.question}${rewrite?.after ?? ''}`),
     countTokens: (text) => tokensOf(text).length,
+    encode: tokensOf,
     leaks: (at, text) => leaksAnswer(instanceOf(at).instance.key, text),
     privileged(at) {
       if (!options.privileged || phase === 'eval' || isHeldOut(at.seed)) return null
