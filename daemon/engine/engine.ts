@@ -39,6 +39,8 @@ export interface SampleRequest {
   seed: number
   /** Tokens at the prompt's end that this sequence has drawn before: it goes on with its own random numbers. */
   drawn?: number
+  /** Where this sequence may have fewer than the request's. */
+  maxNewTokens?: number
 }
 
 /** The distribution that tokens are drawn from; see draw.ts for the order. */

@@ -41,22 +41,25 @@ function checkSampling({ temperature, topK, topP, minP }: Sampling): void {
   if (minP !== undefined && !(minP >= 0 && minP <= 1)) wrong('minP', minP)
 }
 
-/** Gives the longest prompt's length. */
+/** Gives the most tokens that a sequence may come to, prompt included. */
 export function checkPrompts(request: GenerateRequest, spec: DecoderSpec): number {
-  const { samples, maxNewTokens } = request
+  const { samples } = request
   checkSampling(request)
   let longest = 0
-  for (const { prompt } of samples) {
+  for (const { prompt, maxNewTokens } of samples) {
     if (prompt.length === 0) throw new WaggleError('E_ENGINE', 'a prompt is empty')
     checkTokens(prompt, spec)
-    longest = Math.max(longest, prompt.length)
-  }
-  if (longest + maxNewTokens > spec.contextLength) {
-    throw new WaggleError(
-      'E_ENGINE',
-      `a prompt of ${longest} tokens and ${maxNewTokens} new ones exceed the context of ${spec.contextLength}`,
-      { hint: 'Lower model.max_completion_tokens or use shorter prompts.' },
-    )
+    if (maxNewTokens !== undefined && !(Number.isInteger(maxNewTokens) && maxNewTokens >= 1))
+      throw new WaggleError('E_ENGINE', `maxNewTokens of a sequence cannot be ${maxNewTokens}`)
+    const fresh = Math.min(maxNewTokens ?? Number.POSITIVE_INFINITY, request.maxNewTokens)
+    if (prompt.length + fresh > spec.contextLength) {
+      throw new WaggleError(
+        'E_ENGINE',
+        `a prompt of ${prompt.length} tokens and ${fresh} new ones exceed the context of ${spec.contextLength}`,
+        { hint: 'Lower model.max_completion_tokens or use shorter prompts.' },
+      )
+    }
+    longest = Math.max(longest, prompt.length + fresh)
   }
   return longest
 }

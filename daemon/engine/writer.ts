@@ -51,7 +51,8 @@ export function createWriter(
   const work = new Float64Array(vocabulary)
 
   return (sample) => {
-    const { seed, drawn = 0 } = request.samples[sample]!
+    const { seed, drawn = 0, maxNewTokens = request.maxNewTokens } = request.samples[sample]!
+    const limit = Math.min(request.maxNewTokens, maxNewTokens)
     const tokens: number[] = []
     const logprobs: number[] = []
     const policyLogprobs: number[] = []
@@ -89,7 +90,7 @@ export function createWriter(
         entropies.push(entropy)
         onToken?.({ sample, token })
         if (isStopped(token)) ended = 'stop'
-        else if (tokens.length >= request.maxNewTokens) ended = 'length'
+        else if (tokens.length >= limit) ended = 'length'
         return ended !== undefined
       },
       finish: () => ({

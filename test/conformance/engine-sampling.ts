@@ -57,6 +57,29 @@ export function describeSampling(of: () => Engine, open: Opener): void {
     expect([...written, ...rest!.tokens]).toEqual([...whole!.tokens])
   })
 
+  test('sequences may have fewer new tokens than the rest, and then longer prompts', async () => {
+    await open()
+    const settings = { temperature: 1, stopTokens: [] }
+    const [short, long] = [randomTokens(SPEC, 4, 1), randomTokens(SPEC, 90, 2)]
+    const samples = [
+      { prompt: long, seed: 3, maxNewTokens: 6 },
+      { prompt: short, seed: 4, maxNewTokens: 1 },
+      { prompt: short, seed: 5 },
+    ]
+    const out = await of().generate({ samples, maxNewTokens: 40, ...settings })
+    expect(out.map(({ tokens, finish }) => [tokens.length, finish])).toEqual([
+      [6, 'length'],
+      [1, 'length'],
+      [40, 'length'],
+    ])
+    const [alone] = await of().generate({ samples: [samples[0]!], maxNewTokens: 6, ...settings })
+    expect(out[0]!.tokens).toEqual(alone!.tokens)
+    for (const maxNewTokens of [0, 1.5, 7])
+      await expect(
+        of().generate({ samples: [{ prompt: long, seed: 3, maxNewTokens }], maxNewTokens: 40, ...settings }),
+      ).rejects.toMatchObject({ code: 'E_ENGINE' })
+  })
+
   test('a stop string ends a sequence with the token that completes it, wherever the tokens are cut', async () => {
     await open()
     // Three letters in turn, some of them two to a token.

@@ -39,7 +39,7 @@ export async function generate(
     write: Writer
   },
 ): Promise<Sample[]> {
-  const { samples, maxNewTokens } = request
+  const { samples } = request
   const { vocabulary } = spec
   const longest = checkPrompts(request, spec)
   const endings = createEndings(samples.length, { write, steering })
@@ -61,7 +61,7 @@ export async function generate(
 
   const cache = createCache({
     slots: batchFor(Math.min(samples.length, request.slots ?? DEFAULT_SLOTS)),
-    capacity: longest + maxNewTokens,
+    capacity: longest,
   })
   let slots: (Slot | undefined)[] = new Array(cache.slots).fill(undefined)
 
