@@ -21,11 +21,12 @@ export interface SeriesRecorder {
 
 export function createSeriesRecorder(): SeriesRecorder {
   const kept = new Map<string, Track>()
-  const known = new Map(METRICS.map((metric) => [metric.series, metric]))
+  const lasting = METRICS.filter(({ passing }) => !passing)
+  const known = new Map(lasting.map((metric) => [metric.series, metric]))
   return {
     sample(snapshot) {
       const step = snapshot.training?.step ?? 0
-      for (const metric of METRICS) {
+      for (const metric of lasting) {
         const reading = metric.read(snapshot)
         const values =
           typeof reading === 'number'

@@ -100,6 +100,7 @@ function peerInfo(peer: PeerView, ownTokenizer: string | undefined): PeerInfo {
     refused: peer.refusedTotal,
     refusedWhy: { ...peer.refused },
     bytesIn: peer.bytesIn,
+    bytesOut: peer.bytesOut,
     score: peer.score,
     ...(how === undefined ? {} : { how }),
     ...(address === undefined ? {} : { address }),

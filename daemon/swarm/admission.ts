@@ -95,7 +95,6 @@ export class Admission {
     const { ledger } = this.by
     const from = ledger.touch(source)
     from.framesIn++
-    from.bytesIn += bytes.length
     let frame: Frame
     let said: SharedGroup | Announcement
     let mark: string

@@ -18,6 +18,7 @@ import {
   type Manifest,
 } from '../../protocol/wire/index.ts'
 import type { Host } from './host.ts'
+import type { Traffic } from './streams.ts'
 import type { Clock, Log } from './types.ts'
 
 const STEP_TIMEOUT_MS = 15_000
@@ -46,7 +47,7 @@ export interface BulkFetched {
 
 export async function bulkFetch(
   options: BulkFetchOptions,
-  by: { host: Host; clock: Clock; log: Log },
+  by: { host: Host; traffic: Traffic; clock: Clock; log: Log },
 ): Promise<BulkFetched> {
   const partial = `${options.path}.partial`
   const file = await open(partial, 'a+').then(async (made) => {
@@ -99,7 +100,7 @@ type Chunk = { index: number; parts: Uint8Array[] }
 /** One stream: the manifest, then whatever chunks are asked for, in order. */
 async function session(
   { id, from, maxBytes = Number.POSITIVE_INFINITY, signal }: BulkFetchOptions,
-  { host }: { host: Host },
+  { host, traffic }: { host: Host; traffic: Traffic },
   use: (manifest: Manifest, chunks: (wanted: Iterable<number>) => AsyncGenerator<Chunk>) => Promise<void>,
 ): Promise<void> {
   const step = () => {
@@ -110,8 +111,13 @@ async function session(
   const stream = await connection.newStream(BULK_PROTOCOL, step())
   try {
     const messages = lpStream(stream, { maxDataLength: MAX_MANIFEST_BYTES, maxBufferSize: 4 << 20 })
-    await messages.write(encodeBulkRequest({ manifest: id }), step())
+    const ask = async (question: Uint8Array) => {
+      await messages.write(question, step())
+      traffic.sent(from, question.length)
+    }
+    await ask(encodeBulkRequest({ manifest: id }))
     const bytes = (await messages.read(step())).subarray()
+    traffic.received(from, bytes.length)
     // The id is the manifest's hash, so nobody can slip in another file.
     if (sha256(bytes) !== id) throw new WaggleError('E_PEER', 'the peer offers another file under this id')
     const manifest = decodeManifest(bytes)
@@ -124,9 +130,11 @@ async function session(
         while (inFlight.length < BULK_WINDOW && queue.length > 0) {
           const index = queue.shift()!
           inFlight.push(index)
-          await messages.write(encodeBulkRequest({ chunk: index }), step())
+          await ask(encodeBulkRequest({ chunk: index }))
         }
-        const parts = [...(await messages.read(step()))]
+        const message = await messages.read(step())
+        traffic.received(from, message.byteLength)
+        const parts = [...message]
         const index = inFlight.shift()!
         if (sha256(...parts) !== manifest.hashes[index]) throw new Error(`chunk ${index} is damaged`)
         yield { index, parts }

@@ -17,6 +17,7 @@ import {
   type Manifest,
 } from '../../protocol/wire/index.ts'
 import type { Host } from './host.ts'
+import type { Traffic } from './streams.ts'
 import type { Log } from './types.ts'
 
 const STEP_TIMEOUT_MS = 30_000
@@ -43,12 +44,11 @@ interface Entry extends Offer {
 }
 
 export class BulkOffers {
-  private readonly by: { host: Host; log: Log }
+  private readonly by: { host: Host; traffic: Traffic; log: Log }
   private readonly entries = new Map<string, Entry>()
   private streams = 0
-  bytesSent = 0
 
-  constructor(_options: object, collaborators: { host: Host; log: Log }) {
+  constructor(_options: object, collaborators: { host: Host; traffic: Traffic; log: Log }) {
     this.by = collaborators
   }
 
@@ -83,18 +83,21 @@ export class BulkOffers {
       const messages = lpStream(stream, { maxDataLength: MAX_BULK_REQUEST_BYTES, maxBufferSize: 64 << 10 })
       const timeout = () => ({ signal: AbortSignal.timeout(STEP_TIMEOUT_MS) })
       const buffers: Uint8Array[] = []
+      const peer = connection.remotePeer.toString()
       let served = 0
       let entry: Entry | undefined
       for (;;) {
-        const request = decodeBulkRequest((await messages.read(timeout())).subarray())
+        const question = (await messages.read(timeout())).subarray()
+        this.by.traffic.received(peer, question.length)
+        const request = decodeBulkRequest(question)
         if ('manifest' in request) {
           entry = this.entries.get(request.manifest)
           const { to } = entry ?? {}
-          if (!entry || (to && !to.has(connection.remotePeer.toString())))
-            throw new Error('nothing of that id')
+          if (!entry || (to && !to.has(peer))) throw new Error('nothing of that id')
           await file?.close()
           file = await open(entry.path, 'r')
           await messages.write(entry.manifest, timeout())
+          this.by.traffic.sent(peer, entry.manifest.length)
           continue
         }
         if (!entry || !file || request.chunk >= entry.chunks) throw new Error('no such chunk')
@@ -102,7 +105,7 @@ export class BulkOffers {
         const chunk = buffers[served++ % BUFFERS]!
         const { bytesRead } = await file.read(chunk, 0, CHUNK_BYTES, request.chunk * CHUNK_BYTES)
         await messages.write(chunk.subarray(0, bytesRead), timeout())
-        this.bytesSent += bytesRead
+        this.by.traffic.sent(peer, bytesRead)
       }
     } catch (error) {
       // The usual end: the reader has all that it wanted and closes.

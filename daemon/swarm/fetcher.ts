@@ -20,7 +20,7 @@ import type { Host } from './host.ts'
 import { Quota } from './quota.ts'
 import { SeenSet } from './seen.ts'
 import { hashOf, KEEP_MS, type Shelf } from './shelf.ts'
-import { ask, serve } from './streams.ts'
+import { ask, serve, type Traffic } from './streams.ts'
 import type { Clock, Log } from './types.ts'
 
 /** What one peer may ask of us; a node that was away asks for a list and some dozens of batches. */
@@ -37,6 +37,7 @@ const CATCH_UP_MS = [0, 1500, 3000, 6000]
 
 export interface FetcherCollaborators {
   host: Host
+  traffic: Traffic
   shelf: Shelf
   clock: Clock
   log: Log
@@ -57,7 +58,6 @@ export class Fetcher {
   private readonly fetched = new SeenSet({ capacity: 2 * MAX_LISTED })
   private readonly pending = new Set<string>()
   private readonly stopped = new AbortController()
-  bytesSent = 0
 
   private readonly tasks: readonly string[]
 
@@ -186,7 +186,6 @@ export class Fetcher {
       if (sent > 0 && sent + frame.length > MAX_ANSWER_BYTES) break
       if (!this.totalOut.take('all', frame.length) || !this.bytesOut.take(peer, frame.length)) break
       sent += frame.length
-      this.bytesSent += frame.length
       yield frame
     }
     yield new Uint8Array(0)

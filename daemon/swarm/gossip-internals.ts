@@ -1,5 +1,5 @@
-// The one file that knows what gossipsub 17.1.1 keeps inside: its streams, for the watchdog, and the two places where a
-// peer's bytes come in, so that they can be weighed before they are decoded. test/swarm/gossip-internals.test.ts fails
+// The one file that knows what gossipsub 17.1.1 keeps inside: its streams, for the watchdog, and the places where a
+// peer's bytes come in, so that they can be weighed before they are decoded, and where ours go out. test/swarm/gossip-internals.test.ts fails
 // when an upgrade moves any of it.
 
 import type { GossipSub } from '@libp2p/gossipsub'
@@ -19,11 +19,17 @@ interface Rpc {
 
 type Chunk = { byteLength: number; subarray(): Uint8Array }
 
+interface Outbound {
+  rawStream: { writeBufferLength: number }
+  /** Everything goes through here. */
+  pushPrefixed(bytes: { byteLength: number }): void
+}
+
 interface Internals {
   peers: Map<string, PeerId>
   mesh: Map<string, Set<string>>
   streamsInbound: Map<string, { source: AsyncIterable<Chunk> }>
-  streamsOutbound: Map<string, { rawStream: { writeBufferLength: number } }>
+  streamsOutbound: Map<string, Outbound>
   decodeRpc(bytes: Uint8Array): Rpc
   handleReceivedRpc(from: PeerId, rpc: Rpc): Promise<void>
   pipePeerReadStream(peerId: PeerId, source: AsyncIterable<Chunk>): Promise<void>
@@ -48,6 +54,8 @@ export interface GossipGuard {
   malformed(peer: string): void
   /** It announced a length that nobody may send. gossipsub stays deaf to the peer from here, while the connection lives. */
   oversize(peer: string): void
+  /** So many bytes are on their way to it. */
+  sent(peer: string, bytes: number): void
   /** So many RPCs of it were dealt with that others should have a turn before the next; the rest waits. */
   busy(peer: string): void
 }
@@ -61,6 +69,15 @@ const MAX_BACKOFF_S = 3600
 /** Puts the guard in front of everything that gossipsub does with a peer's bytes. Call before it starts. */
 export function guardGossip(pubsub: GossipSub, guard: GossipGuard): void {
   const inner = pubsub as unknown as Internals
+  const keep = inner.streamsOutbound.set.bind(inner.streamsOutbound)
+  inner.streamsOutbound.set = (peer, stream) => {
+    const push = stream.pushPrefixed.bind(stream)
+    stream.pushPrefixed = (bytes) => {
+      push(bytes)
+      guard.sent(peer, bytes.byteLength)
+    }
+    return keep(peer, stream)
+  }
   inner.pipePeerReadStream = async (peerId, source) => {
     const peer = peerId.toString()
     let inTurn = 0

@@ -20,7 +20,7 @@ import {
 import type { Host } from './host.ts'
 import { Quota } from './quota.ts'
 import { shuffled } from './shuffled.ts'
-import { ask, serve } from './streams.ts'
+import { ask, serve, type Traffic } from './streams.ts'
 import type { Clock, Log } from './types.ts'
 
 /** Links that a node tries to have; the mesh wants 4 and some in reserve. */
@@ -40,6 +40,7 @@ export interface GreetOptions {
 
 export interface GreetCollaborators {
   host: Host
+  traffic: Traffic
   clock: Clock
   log: Log
   random(): number

@@ -66,7 +66,6 @@ export class Inbox {
   verified = 0
   /** When a group last came in, by whatever way. */
   lastAdmittedAt: number | undefined
-  bytesIn = 0
 
   constructor({ carry = false }: { carry?: boolean }, by: InboxCollaborators) {
     this.by = by
@@ -85,13 +84,14 @@ export class Inbox {
     }
     this.guard = {
       frame: (peer, size) => {
-        this.bytesIn += size
+        by.ledger.received(peer, size)
         // What was under way when it was cut off.
         if (by.standing.isCut(peer)) return false
         return this.within('frames', peer, 1) && this.within('bytes', peer, size)
       },
       rpc: (peer, { messages, control }) =>
         this.within('control', peer, control) && this.within('messages', peer, messages),
+      sent: (peer, bytes) => by.ledger.sent(peer, bytes),
       busy: (peer) => by.slow(peer, TURN_MS),
       malformed: (peer) => this.charge(peer, 'schema'),
       oversize: (peer) => {
@@ -144,7 +144,6 @@ export class Inbox {
 
   /** A frame that was asked for, whose source answers only for its hash. */
   receiveFetched(frame: Uint8Array, source: string): Reason | undefined {
-    this.bytesIn += frame.length
     return this.receive(frame, source, { fetched: true })
   }
 

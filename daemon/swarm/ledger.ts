@@ -4,6 +4,7 @@
 import { peerName } from '../../protocol/text.ts'
 import { REASON_NAMES, type Reason } from './reasons.ts'
 import { SequenceWindow } from './seen.ts'
+import type { Traffic } from './streams.ts'
 import type { Clock } from './types.ts'
 
 /** About 5 KiB each with a full replay window. G13 allows 32. */
@@ -20,7 +21,9 @@ export interface PeerRecord {
   found: 'mdns' | 'dht' | 'exchange' | undefined
   /** Frames that it passed on to us, its own and others'. */
   framesIn: number
+  /** By gossip and over streams, as sent and received by us, without encryption. */
   bytesIn: number
+  bytesOut: number
   /** Groups that it wrote and that reached us for the first time. */
   published: number
   /** Of those, verified here. */
@@ -39,11 +42,13 @@ export interface PeerRecord {
   readonly refused: Map<Reason, number>
 }
 
-export class Ledger {
+export class Ledger implements Traffic {
   private readonly peers = new Map<string, PeerRecord>()
   private readonly clock: Clock
   private readonly limit: number
   readonly refused = new Map<Reason, number>()
+  bytesIn = 0
+  bytesOut = 0
 
   constructor({ limit = MAX_KNOWN_PEERS }: { limit?: number }, { clock }: { clock: Clock }) {
     this.limit = limit
@@ -65,6 +70,18 @@ export class Ledger {
     this.peers.delete(id)
     this.peers.set(id, record)
     return record
+  }
+
+  received(id: string, bytes: number): void {
+    this.bytesIn += bytes
+    const record = this.peers.get(id)
+    if (record) record.bytesIn += bytes
+  }
+
+  sent(id: string, bytes: number): void {
+    this.bytesOut += bytes
+    const record = this.peers.get(id)
+    if (record) record.bytesOut += bytes
   }
 
   refuse(id: string, reason: Reason): void {
@@ -98,6 +115,7 @@ function blank(id: string): PeerRecord {
     found: undefined,
     framesIn: 0,
     bytesIn: 0,
+    bytesOut: 0,
     published: 0,
     verified: 0,
     verifiedSince: undefined,

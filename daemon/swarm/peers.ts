@@ -23,9 +23,11 @@ export interface PeerView {
   rttMs?: number
   /** ms since the epoch. */
   lastHeard?: number
-  /** Frames that it passed on to us, its own and others', and their bytes. */
+  /** Frames that it passed on to us, its own and others'. */
   received: number
+  /** By gossip and over streams. */
   bytesIn: number
+  bytesOut: number
   /** Groups that it wrote and we saw; those of them verified here; those trained on. */
   published: number
   verified: number
@@ -59,7 +61,7 @@ export function viewPeers(by: PeersCollaborators): PeerView[] {
 }
 
 function view(record: PeerRecord, mesh: ReadonlySet<string>, by: PeersCollaborators): PeerView {
-  const { id, name, lastHeard, framesIn, bytesIn, published, verified, used, rewardCount } = record
+  const { id, name, lastHeard, framesIn, bytesIn, bytesOut, published, verified, used, rewardCount } = record
   const [connection] = by.host.getConnections(peerIdFromString(id))
   const refused = refusedBy(record.refused)
   return {
@@ -76,6 +78,7 @@ function view(record: PeerRecord, mesh: ReadonlySet<string>, by: PeersCollaborat
     ...(lastHeard !== undefined && { lastHeard }),
     received: framesIn,
     bytesIn,
+    bytesOut,
     published,
     verified,
     used,

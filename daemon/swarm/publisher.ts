@@ -29,7 +29,6 @@ export class Publisher {
   private readonly by: PublisherCollaborators
   private last = 0
   count = 0
-  bytesOut = 0
 
   constructor({ topic }: { topic: string }, collaborators: PublisherCollaborators) {
     this.topic = topic
@@ -54,15 +53,9 @@ export class Publisher {
       ? encodeAnnouncement({ ...facts, sequence: this.sequence() }, identity.signer)
       : frame
     if (announced) admission.sent(message)
-    const recipients = await this.send(message)
-    this.count++
-    return { id, bytes: frame.length, recipients, announced }
-  }
-
-  private async send(message: Uint8Array): Promise<number> {
     const { recipients } = await this.by.pubsub.publish(this.topic, message)
-    this.bytesOut += message.length * recipients.length
-    return recipients.length
+    this.count++
+    return { id, bytes: frame.length, recipients: recipients.length, announced }
   }
 
   /** By the clock, so that numbers go on rising over a restart without having been saved. */

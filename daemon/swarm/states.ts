@@ -18,7 +18,7 @@ import {
 import type { Host } from './host.ts'
 import { Quota } from './quota.ts'
 import { shuffled } from './shuffled.ts'
-import { ask, serve } from './streams.ts'
+import { ask, serve, type Traffic } from './streams.ts'
 import type { Clock, Log, PluginStates } from './types.ts'
 
 /** Asked in one round. With 5 minutes, 16 nodes and the most random choice all have heard of each other in a quarter of an hour. */
@@ -34,6 +34,7 @@ const MINUTE_MS = 60_000
 
 export interface StatesCollaborators {
   host: Host
+  traffic: Traffic
   states: PluginStates
   clock: Clock
   random(): number

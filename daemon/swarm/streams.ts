@@ -7,6 +7,12 @@ import type { Host } from './host.ts'
 
 const STEP_TIMEOUT_MS = 10_000
 
+/** Counts what goes to and comes from each peer. */
+export interface Traffic {
+  sent(peer: string, bytes: number): void
+  received(peer: string, bytes: number): void
+}
+
 export interface AskOptions {
   signal?: AbortSignal
   /** Bytes of one message of the answer. */
@@ -19,7 +25,7 @@ export interface AskOptions {
 export async function* ask(
   { peer, protocol, question }: { peer: PeerId; protocol: string; question: Uint8Array },
   { signal, maxMessage, overRelay = false }: AskOptions,
-  { host }: { host: Host },
+  { host, traffic }: { host: Host; traffic: Traffic },
 ): AsyncGenerator<Uint8Array> {
   const step = () => stepSignal(signal)
   const connection = host.getConnections(peer).find((one) => one.limits === undefined || overRelay)
@@ -27,8 +33,14 @@ export async function* ask(
   const stream = await connection.newStream(protocol, { ...step(), runOnLimitedConnection: overRelay })
   try {
     const messages = lpStream(stream, { maxDataLength: maxMessage, maxBufferSize: 4 << 20 })
+    const id = peer.toString()
     await messages.write(question, step())
-    for (;;) yield (await messages.read(step())).subarray()
+    traffic.sent(id, question.length)
+    for (;;) {
+      const message = (await messages.read(step())).subarray()
+      traffic.received(id, message.length)
+      yield message
+    }
   } finally {
     close(stream)
   }
@@ -52,7 +64,7 @@ export async function serve(
     overRelay?: boolean
   },
   answer: Answer,
-  { host }: { host: Host },
+  { host, traffic }: { host: Host; traffic: Traffic },
 ): Promise<void> {
   await host.handle(
     protocol,
@@ -60,8 +72,12 @@ export async function serve(
       try {
         const messages = lpStream(stream, { maxDataLength: maxQuestion, maxBufferSize: maxQuestion + 1024 })
         const question = (await messages.read(stepSignal())).subarray()
-        for await (const message of answer(question, connection.remotePeer.toString()))
+        const peer = connection.remotePeer.toString()
+        traffic.received(peer, question.length)
+        for await (const message of answer(question, peer)) {
           await messages.write(message, stepSignal())
+          traffic.sent(peer, message.length)
+        }
         await stream.close(stepSignal())
       } catch (error) {
         // A question that makes no sense, a peer that is not there any more, or one that does not read.

@@ -179,6 +179,7 @@ export async function createSwarm(options: SwarmOptions, by: SwarmCollaborators)
     { tasks: options.relay ? [] : (options.tasks ?? []).map(({ name }) => name) },
     {
       host,
+      traffic: ledger,
       shelf,
       clock,
       log,
@@ -187,13 +188,14 @@ export async function createSwarm(options: SwarmOptions, by: SwarmCollaborators)
       onLie: (peer) => standing.offend(peer, 'reject'),
     },
   )
-  const offers = new BulkOffers({}, { host, log })
+  const offers = new BulkOffers({}, { host, traffic: ledger, log })
   const states =
     by.states &&
     new States(
       { ...(options.stateMinutes !== undefined && { minutes: options.stateMinutes }) },
       {
         host,
+        traffic: ledger,
         states: by.states,
         clock,
         random,
@@ -206,6 +208,7 @@ export async function createSwarm(options: SwarmOptions, by: SwarmCollaborators)
     { rules: { swarm: options.swarm, tasks: [...(options.tasks ?? [])] } },
     {
       host,
+      traffic: ledger,
       clock,
       log,
       random,
@@ -345,8 +348,8 @@ export async function createSwarm(options: SwarmOptions, by: SwarmCollaborators)
       waiting: inbox.waiting,
       refused: refusedBy(ledger.refused),
       droppedTexts: verifier.droppedTexts,
-      bytesIn: inbox.bytesIn,
-      bytesOut: publisher.bytesOut + fetcher.bytesSent + offers.bytesSent,
+      bytesIn: ledger.bytesIn,
+      bytesOut: ledger.bytesOut,
     }),
     used(author, groups = 1) {
       used += groups
@@ -361,7 +364,7 @@ export async function createSwarm(options: SwarmOptions, by: SwarmCollaborators)
     invite: () => makeInvite(options, { host, wanted: redial.ids(), stunPort: stunResponder?.port }),
     offer: (file) => offers.offer(file),
     withdraw: (id) => offers.withdraw(id),
-    download: (request) => bulkFetch(request, { host, clock, log }),
+    download: (request) => bulkFetch(request, { host, traffic: ledger, clock, log }),
   }
 
   /** Where a bare peer ID is looked for, in words. */

@@ -2,10 +2,10 @@
 // /metrics, the Grafana dashboard's test and the metrics page all read this table, so none can disagree.
 //
 // Names follow Prometheus: `waggle_<area>_<thing>_<unit>`, counters end in `_total`. Label values come from small
-// fixed sets, never from a peer.
+// fixed sets, never from a peer; those of connected peers, which come and go, are made from their keys.
 
 import { MAX_METRIC_LABELS } from './requests.ts'
-import type { Snapshot } from './snapshot.ts'
+import type { PeerInfo, Snapshot } from './snapshot.ts'
 
 export interface Reading {
   labels?: Record<string, string>
@@ -19,6 +19,8 @@ export interface Metric {
   kind: 'gauge' | 'counter'
   unit: string
   help: string
+  /** Its label values come and go, so no past is kept of it. */
+  passing?: true
   read(snapshot: Snapshot): number | Reading[] | undefined
 }
 
@@ -49,6 +51,15 @@ function labelled(label: string, values: Record<string, number> | undefined): Re
     .map(([key, value]) => ({ labels: { [label]: key }, value }))
   const rest = entries.slice(MAX_METRIC_LABELS).reduce((sum, [, value]) => sum + value, 0)
   return entries.length > MAX_METRIC_LABELS ? [...kept, { labels: { [label]: 'other' }, value: rest }] : kept
+}
+
+/** Of connected peers, so many at most. */
+function byPeer(snapshot: Snapshot, read: (peer: PeerInfo) => number | undefined): Reading[] {
+  const connected = snapshot.swarm?.peers.filter(({ state }) => state === 'mesh' || state === 'up') ?? []
+  return connected.slice(0, MAX_METRIC_LABELS).flatMap((peer) => {
+    const value = read(peer)
+    return value === undefined ? [] : [{ labels: { peer: peer.id }, value }]
+  })
 }
 
 const last = <T>(items: readonly T[] | undefined): T | undefined => items?.[items.length - 1]
@@ -278,6 +289,18 @@ export const METRICS: readonly Metric[] = [
   gauge('peers_known', 'swarm_known_peers', 'peers', 'Peers heard of', (s) => s.swarm?.known),
   counter('bytes_in', 'swarm_received_bytes', 'B', 'Bytes from peers', (s) => s.swarm?.bytesIn),
   counter('bytes_out', 'swarm_sent_bytes', 'B', 'Bytes to peers', (s) => s.swarm?.bytesOut),
+  {
+    ...counter('peer_bytes_in', 'peer_received_bytes', 'B', 'Bytes from each connected peer', (s) =>
+      byPeer(s, (peer) => peer.bytesIn),
+    ),
+    passing: true,
+  },
+  {
+    ...counter('peer_bytes_out', 'peer_sent_bytes', 'B', 'Bytes to each connected peer', (s) =>
+      byPeer(s, (peer) => peer.bytesOut),
+    ),
+    passing: true,
+  },
   gauge(
     'sharing_effect',
     'sharing_effect_ratio',

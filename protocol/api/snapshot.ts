@@ -194,8 +194,9 @@ export interface PeerInfo {
   refused: number
   /** By reason; a small fixed set of words. */
   refusedWhy?: Record<string, number>
-  /** Of groups that it sent or passed on, since this node started. */
+  /** By gossip and over streams, since this node started. */
   bytesIn?: number
+  bytesOut?: number
   score?: number
   /** Mean reward as this node re-computed it. */
   reward?: number

@@ -48,6 +48,7 @@ const ROWS: ReadonlyArray<{ title: string; panels: PanelPlan[] }> = [
       { title: 'Groups per minute', series: ['received', 'verified', 'published', 'trained', 'generated'] },
       { title: 'Refused per minute, by reason', series: ['refused'] },
       { title: 'Traffic', series: ['bytes_in', 'bytes_out'] },
+      { title: 'Traffic by peer', series: ['peer_bytes_in', 'peer_bytes_out'] },
       { title: 'Pool and batch', series: ['pool', 'batch'] },
     ],
   },
@@ -172,6 +173,8 @@ const LABELS: Record<string, string> = {
   trained: 'origin',
   refused: 'reason',
   phase: 'phase',
+  peer_bytes_in: 'peer',
+  peer_bytes_out: 'peer',
   sharing_verdict: 'verdict',
 }
 

@@ -207,13 +207,13 @@ function metricsPage(): string[] {
     '',
     '`GET /metrics` on the control socket gives these in Prometheus text form, and `GET /v1/series?name=` the recent past of',
     'each under its short name (a label follows after a dot, as in `eval_task_accuracy.base_conversion`). A number that is',
-    'not known is left out. No label ever names a peer.',
+    'not known is left out. Labels name peers in `waggle_peer_…` only: those connected now, 32 at most, and without a past.',
     '',
     ...table(
       ['Metric', 'Series', 'Kind', 'Unit', 'Meaning'],
-      METRICS.map(({ name, series, kind, unit, help }) => [
+      METRICS.map(({ name, series, kind, unit, help, passing }) => [
         `\`${name}\``,
-        `\`${series}\``,
+        passing ? '-' : `\`${series}\``,
         kind,
         unit || '-',
         escaped(help),

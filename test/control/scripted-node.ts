@@ -341,6 +341,8 @@ export function createScriptedNode({
       verified: 110,
       trained: 49,
       refused: 2,
+      bytesIn: 1_200_000,
+      bytesOut: 660_000,
       score: 3.2,
       reward: 0.58,
     }

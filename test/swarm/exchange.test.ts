@@ -21,6 +21,35 @@ const linked = (...nodes: TestNode[]) =>
 const seeds = (node: TestNode) => node.groups.map(({ prompt }) => prompt.seed).sort((a, b) => a - b)
 const range = (from: number, to: number) => Array.from({ length: to - from }, (_, i) => from + i)
 
+test('what goes to a peer and what comes from it is counted on both sides, by gossip and over streams', async () => {
+  const a = await startNode({ maxCompletionTokens: 50_000 })
+  const b = await startNode({ maxCompletionTokens: 50_000 })
+  const moved = (of: TestNode, peer: TestNode) => {
+    const view = of.swarm.peers().find(({ id }) => id === peer.swarm.peerId)!
+    return { in: view.bytesIn, out: view.bytesOut }
+  }
+  await b.swarm.join(a.address)
+  await linked(a, b)
+  const before = moved(a, b)
+  const small = await a.swarm.publish(draft(1))
+  await until('the gossiped group', () => b.groups.length === 1)
+  const between = moved(a, b)
+  expect(between.out - before.out).toBeGreaterThan(small.bytes)
+  expect(between.out - before.out).toBeLessThan(small.bytes + 1000)
+  const large = await a.swarm.publish(draft(2, { salt: 'x'.repeat(30_000) }))
+  await until('the fetched group', () => b.groups.length === 2)
+  expect(moved(a, b).out - between.out).toBeGreaterThan(large.bytes)
+  for (const [one, other] of [
+    [a, b],
+    [b, a],
+  ] as const) {
+    // Gossip’s length prefixes are in one and not in the other; and what is under way is not there yet.
+    const [sent, got] = [moved(one, other).out, moved(other, one).in]
+    expect(Math.abs(sent - got)).toBeLessThan(1000)
+    expect(one.swarm.counters()).toMatchObject({ bytesOut: sent, bytesIn: moved(one, other).in })
+  }
+})
+
 describe('catching up', () => {
   test('a node that comes late gets what was published before', async () => {
     const a = await startNode()

@@ -85,6 +85,7 @@ describe('the brake', () => {
       malformed: () => {},
       oversize: () => {},
       busy: () => {},
+      sent: () => {},
     }
     const host = await createHost(
       {

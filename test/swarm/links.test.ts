@@ -41,6 +41,7 @@ async function start(
     malformed: () => {},
     oversize: () => {},
     busy: () => {},
+    sent: () => {},
   }
   const listen = ['/ip4/127.0.0.1/tcp/0']
   const host = await createHost(
@@ -220,7 +221,14 @@ test('a wanted peer that was lost is dialled until it is back', async () => {
     {
       identity,
       gater: {},
-      guard: { frame: () => true, rpc: () => true, malformed: () => {}, oversize: () => {}, busy: () => {} },
+      guard: {
+        frame: () => true,
+        rpc: () => true,
+        malformed: () => {},
+        oversize: () => {},
+        busy: () => {},
+        sent: () => {},
+      },
       onFound: () => {},
       stun: () => [],
       onMdnsTrouble: () => {},

@@ -1,6 +1,7 @@
 // The table of peers: columns, order, filter, and one peer in detail.
 
 import {
+  bytes,
   count,
   decimal,
   duration,
@@ -94,8 +95,18 @@ export function peerColumns(now: number, { symbols }: Theme): Array<Column<PeerI
       text: (p) => signed(p.score, 1),
       value: (p) => p.score ?? -1e9,
     },
+    ...moved('BYTES IN', (p) => p.bytesIn),
+    ...moved('BYTES OUT', (p) => p.bytesOut),
     { title: 'VIA', width: 6, drop: 6, text: via },
   ]
+}
+
+function moved(title: string, read: (peer: PeerInfo) => number | undefined): Array<Column<PeerInfo>> {
+  const text = (peer: PeerInfo) => {
+    const value = read(peer)
+    return value === undefined ? '-' : bytes(value)
+  }
+  return [{ title, width: 9, align: 'right', drop: 7, text, value: (peer) => read(peer) ?? -1 }]
 }
 
 /** How a connection goes, by its address. */
@@ -125,13 +136,27 @@ export function chosenPeer(view: View, ui: TabUi): PeerInfo | undefined {
 }
 
 export function peerRows(peer: PeerInfo, snapshot: Snapshot | undefined, width: number): Row[] {
-  const { id, agent, address, sameTokenizer, received, verified, trained, refused, reward } = peer
+  const {
+    id,
+    agent,
+    address,
+    sameTokenizer,
+    received,
+    verified,
+    trained,
+    refused,
+    reward,
+    bytesIn,
+    bytesOut,
+  } = peer
   const tokenizer =
     sameTokenizer === undefined ? '' : sameTokenizer ? '  same tokenizer' : '  another tokenizer: text only'
+  const traffic =
+    bytesIn === undefined || bytesOut === undefined ? '' : `  in ${bytes(bytesIn)}  out ${bytes(bytesOut)}`
   const part = snapshot?.sharing?.contributors.find((contributor) => contributor.peer === id)
   const lines = [
     `id ${id}${agent ? `  ${agent}` : ''}`,
-    `${address ?? 'no address'}${tokenizer}`,
+    `${address ?? 'no address'}${tokenizer}${traffic}`,
     `sent ${count(received)}  verified ${count(verified)}  trained on ${count(trained)} (${percent(share(trained, received), 0)})  refused ${count(refused)} (${percent(share(refused, received), 0)})  mean reward as re-checked here ${decimal(reward)}`,
     ...(part
       ? [
