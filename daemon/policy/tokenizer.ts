@@ -7,8 +7,9 @@ import { Tokenizer as HuggingFaceTokenizer } from '@huggingface/tokenizers'
 import { WaggleError } from '../../protocol/errors.ts'
 import { safeText } from '../../protocol/text.ts'
 import type { Finish } from '../../protocol/train/index.ts'
-import { type ChatMessage, type ChatTemplate, createChatTemplate } from './chat-template.ts'
-import { DeadlineError, withDeadline } from './deadline.ts'
+import { askThrough, replyThrough, SYSTEM } from './chat-prompts.ts'
+import { type ChatMessage, createChatTemplate } from './chat-template.ts'
+import { withDeadline } from './deadline.ts'
 import type { JsonObject } from './model-files.ts'
 import { namedTokens, stopTokens as stopTokensOf } from './special-tokens.ts'
 
@@ -33,6 +34,11 @@ export interface Tokenizer {
   readonly hasChatTemplate: boolean
   /** A question as the model is asked it, up to where its completion begins. */
   encodePrompt(question: string): Int32Array
+  /**
+   * What stands between an answer, its end-of-sequence token included, and where the next answer begins, when the other
+   * side says this in between.
+   */
+  encodeReply(observation: string): Int32Array
   /** A conversation; with `prompt`, up to where the model's next answer begins. Throws E_MODEL without a template. */
   encodeChat(messages: readonly ChatMessage[], options: { prompt: boolean }): Int32Array
   /** A completion's text; ends with the first stop token if it finished by itself. */
@@ -48,9 +54,6 @@ export interface Tokenizer {
   isSpecial(token: number): boolean
 }
 
-/** What every question is preceded by, for models whose template has a place for it. */
-const SYSTEM =
-  'Think step by step, then give the answer between <answer> and </answer>, nothing but the answer inside.'
 /** Of the wall clock, and a thread on a busy machine may have to wait for a second by itself. */
 const LIMIT_MS = 5000
 
@@ -70,6 +73,7 @@ export function createTokenizer(files: TokenizerFiles): Tokenizer {
   const source = files.chatTemplate ?? templateOf(config)
   const template = source === undefined ? undefined : createChatTemplate(source, namedTokens(places))
   const ask = template && askThrough(template)
+  let reply: { before: string; after: string } | undefined
   const stops = new Set(stopTokens)
   const special = new Set(
     [...core.get_added_tokens_decoder()].filter(([, token]) => token.special).map(([id]) => id),
@@ -101,6 +105,12 @@ export function createTokenizer(files: TokenizerFiles): Tokenizer {
       return ids.map((token) => (isSpecial(token) ? '' : decode([...before, token]).slice(length)))
     },
     encodePrompt: (question) => encode(ask ? ask(question) : `${question}\n`),
+    encodeReply(observation) {
+      reply ??= template ? replyThrough(template) : { before: '\n', after: '\n' }
+      const tokens = encode(`${reply.before}${observation}${reply.after}`)
+      // The template closes the answer with a token that the policy has written already.
+      return template && stops.has(tokens[0]!) ? tokens.subarray(1) : tokens
+    },
     encodeChat(messages, options) {
       if (template) return encode(template.render(messages, options))
       throw new WaggleError('E_MODEL', 'the model has no chat template', {
@@ -116,25 +126,6 @@ export function createTokenizer(files: TokenizerFiles): Tokenizer {
       if (kept.length === 0) return ''
       return decode(kept)
     },
-  }
-}
-
-/** How a question is put: with the system prompt, or before it in one message where the template refuses a system. */
-function askThrough(template: ChatTemplate): (question: string) => string {
-  const put = (messages: ChatMessage[]) => template.render(messages, { prompt: true })
-  const apart = (question: string) =>
-    put([
-      { role: 'system', content: SYSTEM },
-      { role: 'user', content: question },
-    ])
-  try {
-    apart('?')
-    return apart
-  } catch (error) {
-    if (error instanceof DeadlineError) throw error
-    const together = (question: string) => put([{ role: 'user', content: `${SYSTEM}\n\n${question}` }])
-    together('?')
-    return together
   }
 }
 

@@ -105,3 +105,27 @@ test('text that a tokenizer cannot say does not come back from it', () => {
   expect(back('<answer>7</answer>\n')).toBe('<answer>7</answer>\n')
   for (const text of ['naïve', '日本', 'a<|im_end|>b', '<unk>', '\t']) expect(back(text)).not.toBe(text)
 })
+
+test('what stands between two answers is what the template puts there, less the end that was drawn', () => {
+  const tokenizer = create({ chatTemplate: CHATML })
+  const conversation = tokenizer.encodeChat(
+    [
+      { role: 'user', content: 'go' },
+      { role: 'assistant', content: 'answer' },
+      { role: 'user', content: 'wall' },
+    ],
+    { prompt: true },
+  )
+  const first = tokenizer.encodeChat([{ role: 'user', content: 'go' }], { prompt: true })
+  expect([...conversation]).toEqual([
+    ...first,
+    ...tokenizer.encodeCompletion('answer', 'stop'),
+    ...tokenizer.encodeReply('wall'),
+  ])
+  const { chat_template: _, ...config } = asciiTokenizer().config
+  const plain = create({ config: { ...config } })
+  expect([...plain.encodeReply('wall')]).toEqual([...plain.encode('\nwall\n')])
+  expect(() => create({ chatTemplate: "{{ messages[0]['content'] }}" }).encodeReply('wall')).toThrow(
+    /no place for a second message/,
+  )
+})

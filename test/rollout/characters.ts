@@ -1,0 +1,38 @@
+// A tokenizer without a model: a character is a token, after four that stand for structure. Everything that the daemon
+// asks of a tokenizer, so that a round can be tried in milliseconds.
+
+import { createHash } from 'node:crypto'
+import type { Tokenizer } from '../../daemon/policy/tokenizer.ts'
+
+export const END = 0
+const [USER, ASSISTANT] = [1, 2]
+const FIRST = 4
+
+export function characterTokenizer(): Tokenizer {
+  const encode = (text: string): Int32Array =>
+    Int32Array.from(text, (character) => character.codePointAt(0)! + FIRST)
+  const isSpecial = (token: number): boolean => token < FIRST
+  const decode = (tokens: Int32Array): string =>
+    [...tokens].map((token) => (isSpecial(token) ? '' : String.fromCodePoint(token - FIRST))).join('')
+  const around = (before: readonly number[], text: string, after: readonly number[]): Int32Array =>
+    Int32Array.from([...before, ...encode(text), ...after])
+  return {
+    digest: createHash('sha256').update('characters').digest('hex'),
+    stopTokens: [END],
+    hasChatTemplate: true,
+    encode,
+    encodeText: encode,
+    encodePrompt: (question) => around([USER], question, [ASSISTANT]),
+    encodeReply: (observation) => around([USER], observation, [ASSISTANT]),
+    encodeChat(messages, { prompt }) {
+      const said = messages.flatMap(({ role, content }) =>
+        role === 'assistant' ? [...around([ASSISTANT], content, [END])] : [...around([USER], content, [])],
+      )
+      return Int32Array.from(prompt ? [...said, ASSISTANT] : said)
+    },
+    encodeCompletion: (text, finish) => around([], text, finish === 'stop' ? [END] : []),
+    decodeCompletion: decode,
+    isSpecial,
+    pieces: (vocabulary) => Array.from({ length: vocabulary }, (_, token) => decode(Int32Array.of(token))),
+  }
+}
