@@ -1,4 +1,5 @@
-// Makes the default model from nothing: `npm run -s model:make [-- --out DIR --steps N]`.
+// Makes the default model from nothing: `npm run -s model:make [-- --out DIR --steps N]`. Other sizes and tokenizers, as
+// experiments with several models need them, by --batch, --hidden (a multiple of 64), --layers and --pieces.
 //
 // A Llama of about 1 M parameters, initialised from a fixed seed and supervised on generated examples of the tasks'
 // training seeds only. Deterministic on one machine; about 15 minutes on 2 cores. Prints held-out accuracy as it goes
@@ -26,11 +27,17 @@ const { values: flags } = parseArgs({
     out: { type: 'string', default: 'models/default' },
     steps: { type: 'string', default: '450' },
     seed: { type: 'string', default: '20261120' },
+    batch: { type: 'string', default: '256' },
+    hidden: { type: 'string', default: '128' },
+    layers: { type: 'string', default: '5' },
+    pieces: { type: 'string', default: '384' },
+    threads: { type: 'string', default: '2' },
   },
 })
 const STEPS = Number(flags.steps)
 const SEED = Number(flags.seed)
-const BATCH = 256
+const BATCH = Number(flags.batch)
+const HIDDEN = Number(flags.hidden)
 const PEAK_RATE = 4e-3
 const WARM_UP = 40
 /** Held-out prompts a task at each look, and at the end. */
@@ -76,7 +83,7 @@ function example(): { question: string; completion: string } {
 const sample = Array.from({ length: 6000 }, example)
 const files = makeTokenizer(
   sample.flatMap(({ question, completion }) => [question, completion]),
-  { size: 384, least: 60 },
+  { size: Number(flags.pieces), least: 60 },
 )
 const vocabulary =
   Math.ceil((Object.keys((files.tokenizer.model as { vocab: object }).vocab).length + 1) / 8) * 8
@@ -84,12 +91,12 @@ const config = {
   architectures: ['LlamaForCausalLM'],
   model_type: 'llama',
   vocab_size: vocabulary,
-  hidden_size: 128,
-  num_hidden_layers: 5,
-  num_attention_heads: 4,
-  num_key_value_heads: 2,
+  hidden_size: HIDDEN,
+  num_hidden_layers: Number(flags.layers),
+  num_attention_heads: HIDDEN / 32,
+  num_key_value_heads: Math.max(1, Math.floor(HIDDEN / 64)),
   head_dim: 32,
-  intermediate_size: 384,
+  intermediate_size: 3 * HIDDEN,
   hidden_act: 'silu',
   rms_norm_eps: 1e-5,
   rope_theta: 10000,
@@ -123,7 +130,7 @@ function initialWeights(): Weights {
   return weights
 }
 
-const core = createCore({ threads: 2, now: () => performance.now() })
+const core = createCore({ threads: Number(flags.threads), now: () => performance.now() })
 await core.open({ spec, weights: initialWeights() })
 const started = performance.now()
 for (let step = 1; step <= STEPS; step++) {

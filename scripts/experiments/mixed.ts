@@ -1,0 +1,191 @@
+// Does a swarm of unlike models harm any of them? `npm run -s experiment:mixed [-- --rounds 60 --seeds 3 --out FILE]`
+//
+// Three sizes of model and two tokenizers in one process: a small one with a tokenizer of its own, the default model,
+// and a larger one with the default's tokenizer. Two nodes of each learn together with adaptive sharing, and as many
+// alone, with the same seeds and rounds. Printed for each size: held-out accuracy and reward together against alone, the
+// difference paired by seed and node with its 95 % interval, and what J came to. Missing models are made first.
+
+import { spawnSync } from 'node:child_process'
+import { existsSync } from 'node:fs'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { parseArgs } from 'node:util'
+import { parameterCount } from '../../daemon/engine/decoder.ts'
+import type { Engine } from '../../daemon/engine/engine.ts'
+import { loadModel } from '../../daemon/policy/model.ts'
+import { nodeDisk as disk } from '../../daemon/store/node-disk.ts'
+import { createLocalEngine } from './in-process/engine.ts'
+import { createNode } from './in-process/node.ts'
+import { openRecords } from './in-process/records.ts'
+import { markdown, mean, show, summary } from './in-process/statistics.ts'
+import { runRounds } from './in-process/swarm.ts'
+
+const { values: flags } = parseArgs({
+  options: {
+    rounds: { type: 'string', default: '60' },
+    seeds: { type: 'string', default: '3' },
+    each: { type: 'string', default: '2' },
+    prompts: { type: 'string', default: '200' },
+    models: { type: 'string', default: '.cache/experiments/models' },
+    'model-steps': { type: 'string', default: '300' },
+    out: { type: 'string', default: '.cache/experiments/mixed.jsonl' },
+  },
+})
+const [rounds, each] = [Number(flags.rounds), Number(flags.each)]
+const ROOT = fileURLToPath(new URL('../..', import.meta.url))
+
+const SIZES = [
+  { name: 'small', make: ['--hidden', '64', '--layers', '4', '--pieces', '320'] },
+  { name: 'default', make: undefined },
+  { name: 'large', make: ['--hidden', '192', '--layers', '5'] },
+] as const
+
+interface Run {
+  together: boolean
+  seed: number
+  rounds: number
+  each: number
+  nodes: {
+    size: string
+    /** Mean over the last third of the rounds. */
+    reward: number
+    sampled: number
+    greedy: number
+    foreignAtEnd: number
+    verdict: string
+  }[]
+  seconds: number
+}
+
+function folderOf({ name, make }: (typeof SIZES)[number]): string {
+  if (!make) return join(ROOT, 'models/default')
+  const folder = join(flags.models, `${name}-${flags['model-steps']}`)
+  if (existsSync(join(folder, 'README.md'))) return folder
+  const script = join(ROOT, 'scripts/default-model/make.ts')
+  const given = [
+    '--out',
+    folder,
+    '--batch',
+    '128',
+    '--steps',
+    flags['model-steps'],
+    '--threads',
+    '1',
+    ...make,
+  ]
+  const { status } = spawnSync(process.execPath, ['--import', 'tsx', script, ...given], {
+    stdio: ['ignore', 2, 2],
+  })
+  if (status !== 0) throw new Error(`the ${name} model was not made`)
+  return folder
+}
+
+const models = await Promise.all(
+  SIZES.map(async (size) => ({ ...size, model: await loadModel(folderOf(size), { disk }) })),
+)
+const records = await openRecords<Run>(flags.out)
+const engines: Engine[] = []
+const engineOf = (i: number): Engine => {
+  engines[i] ??= createLocalEngine({ threads: 1 })
+  return engines[i]
+}
+
+for (let seed = 1; seed <= Number(flags.seeds); seed++) {
+  for (const together of [false, true]) {
+    const isDone = records.done.some(
+      (run) => run.seed === seed && run.together === together && run.rounds === rounds && run.each === each,
+    )
+    if (isDone) continue
+    const started = performance.now()
+    const members = models.flatMap(({ name, model }) => Array.from({ length: each }, () => ({ name, model })))
+    const nodes = await Promise.all(
+      members.map(({ name, model }, i) =>
+        createNode({
+          name: `${name} ${i}`,
+          seed: 1000 * seed + i,
+          model,
+          engine: engineOf(i),
+          tasks: [
+            { name: 'basic_arithmetic', difficulty: 1 },
+            { name: 'base_conversion', difficulty: 0 },
+            { name: 'fraction_simplification', difficulty: 1 },
+          ],
+          own: 8,
+          foreign: together ? 8 : 0,
+          adaptive: true,
+        }),
+      ),
+    )
+    const rewards = nodes.map((): number[] => [])
+    await runRounds(
+      { rounds },
+      {
+        nodes,
+        onRound({ round, reports }) {
+          reports.forEach(({ reward }, i) => {
+            rewards[i]!.push(reward)
+          })
+          if (round % 20 === 19)
+            process.stderr.write(
+              `${together ? 'together' : 'alone'} seed ${seed} round ${round + 1}: ${((performance.now() - started) / 1000).toFixed(0)} s\n`,
+            )
+        },
+      },
+    )
+    const ends: Run['nodes'] = []
+    for (const [i, node] of nodes.entries()) {
+      const { sampled, greedy } = await node.evaluate(Number(flags.prompts))
+      ends.push({
+        size: members[i]!.name,
+        reward: mean(rewards[i]!.slice(-Math.ceil(rounds / 3))),
+        sampled,
+        greedy,
+        foreignAtEnd: node.learner.sharing()?.foreign ?? 0,
+        verdict: node.learner.sharing()?.verdict ?? 'none',
+      })
+    }
+    const seconds = (performance.now() - started) / 1000
+    await records.add({ together, seed, rounds, each, nodes: ends, seconds })
+  }
+}
+for (const engine of engines) await engine.close()
+
+const chosen = records.done.filter((run) => run.rounds === rounds && run.each === each)
+const endsOf = (together: boolean, size: string): Run['nodes'] =>
+  chosen
+    .filter((run) => run.together === together)
+    .sort((a, b) => a.seed - b.seed)
+    .flatMap(({ nodes }) => nodes.filter((node) => node.size === size))
+console.log(`${rounds} rounds, ${each} nodes of each size, ${flags.seeds} seeds`)
+console.log(
+  markdown(
+    [
+      'model',
+      'parameters',
+      'tokenizer',
+      'sampled, alone',
+      'together',
+      'difference',
+      'reward, alone',
+      'together',
+      'difference',
+      'J at the end',
+    ],
+    models.map(({ name, model }) => {
+      const [alone, together] = [endsOf(false, name), endsOf(true, name)]
+      const column = (read: (end: Run['nodes'][number]) => number): string[] => [
+        show(summary(alone.map(read))),
+        show(summary(together.map(read))),
+        show(summary(together.map((end, i) => read(end) - read(alone[i]!)))),
+      ]
+      return [
+        name,
+        `${(parameterCount(model.spec) / 1e6).toFixed(2)} M`,
+        model.tokenizer.digest.slice(0, 8),
+        ...column(({ sampled }) => sampled),
+        ...column(({ reward }) => reward),
+        mean(together.map(({ foreignAtEnd }) => foreignAtEnd)).toFixed(1),
+      ]
+    }),
+  ),
+)
