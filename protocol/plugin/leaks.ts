@@ -1,7 +1,10 @@
 // The shared leak gate: does a text give an answer away? HiLL's rule (arXiv 2604.00698): a boxed key always does; a key
 // of one or two characters only where the text asserts it, since "7" is in many harmless sentences; a longer key wherever
 // it stands. Added here: numbers of the same value count as the key (0.5 for 1/2, 1000 for 1,000).
+// The answers of an episode are given away by standing one after another, whatever is between them.
 // It finds no paraphrase: "half" passes for 1/2, and a hint may still give away all steps but the last.
+
+import { TURN_MARK } from './turn-mark.ts'
 
 const ASSERTED = ['=', 'equals', 'equal to', 'is', 'answer:', 'answer is', 'result is', 'value is']
 const SHORT = 2
@@ -13,10 +16,19 @@ export function leaksAnswer(key: string, text: string): boolean {
   if (answer === '') return false
   const said = text.toLowerCase()
   if (said.includes(`boxed{${answer}}`)) return true
+  if (answer.includes(TURN_MARK)) return wordsOf(said).includes(wordsOf(answer))
   if (answer.length <= SHORT) return ASSERTED.some((words) => asserts(said, words, answer))
   if (said.includes(answer)) return true
   const value = numberIn(answer)
   return value !== undefined && (said.match(NUMBER) ?? []).some((number) => numberIn(number) === value)
+}
+
+/** With a blank at both ends and between. */
+function wordsOf(text: string): string {
+  return ` ${text
+    .split(/[^a-z0-9]+/)
+    .filter((word) => word !== '')
+    .join(' ')} `
 }
 
 function asserts(said: string, words: string, answer: string): boolean {

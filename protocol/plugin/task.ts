@@ -1,6 +1,7 @@
 // A task: its generator and verifier, pure and synchronous.
 
 import type { Instance, Verdict } from '../train/index.ts'
+import type { Environment } from './environment.ts'
 import type { PLUGIN_API } from './plugin.ts'
 
 export interface Task {
@@ -28,6 +29,8 @@ export interface Task {
   }
   /** Total: a verdict for any string whatever, in under 50 ms. */
   verify(instance: Instance, completion: string): Verdict
+  /** Of a task with turns, made by `defineEnvironment`. */
+  environment?: Environment
 }
 
 export function defineTask(task: Task): Task {

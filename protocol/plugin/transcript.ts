@@ -1,0 +1,85 @@
+// An episode as tokens: answers that the policy wrote, each but the last closed by an end token that it drew, and between
+// them what the environment showed. Both ways: from tokens that somebody sent, which must be what the environment and
+// this tokenizer make of the answers in them, and from the text alone.
+
+import type { Finish, Instance, Turn } from '../train/index.ts'
+import { beginPlay, type Environment, type Play, playOn, replay, transcriptOf } from './environment.ts'
+
+export interface TranscriptCodec {
+  readonly stopTokens: readonly number[]
+  /** Between an answer's end token and the next answer. */
+  encodeReply(observation: string): Int32Array
+  encodeCompletion(text: string, finish: Finish): Int32Array
+  /** Undefined where something hides in the tokens. */
+  decodeCompletion(tokens: Int32Array): string | undefined
+}
+
+export interface Transcript {
+  text: string
+  tokens: Int32Array
+  /** 0 at tokens of the environment. */
+  lossMask: Uint8Array
+  turns: Turn[]
+  score: number
+}
+
+/** Undefined for tokens that are not an episode of this instance. */
+export function readTranscript(
+  { environment, instance }: { environment: Environment; instance: Instance },
+  tokens: Int32Array,
+  codec: TranscriptCodec,
+): Transcript | undefined {
+  const stops = new Set(codec.stopTokens)
+  let play = beginPlay(environment, instance)
+  const places: Place[] = []
+  for (let at = 0; ; ) {
+    const end = tokens.findIndex((token, i) => i >= at && stops.has(token))
+    const to = end < 0 ? tokens.length : end + 1
+    const said = to > at ? codec.decodeCompletion(tokens.subarray(at, to)) : undefined
+    if (said === undefined || play.done) return undefined
+    places.push({ start: at, length: to - at })
+    play = playOn(environment, play, said)
+    if (to === tokens.length) return transcript(play, tokens, places)
+    const reply = codec.encodeReply(play.observation)
+    if (reply.some((token, i) => tokens[to + i] !== token)) return undefined
+    at = to + reply.length
+  }
+}
+
+/** Undefined where the tokenizer cannot say the answers. */
+export function writeTranscript(
+  { environment, instance }: { environment: Environment; instance: Instance },
+  { text, finish }: { text: string; finish: Finish },
+  codec: TranscriptCodec,
+): Transcript | undefined {
+  const whole = replay(environment, instance, text)
+  if (!whole) return undefined
+  const tokens: number[] = []
+  const places: Place[] = []
+  for (const [i, { answer }] of whole.turns.entries()) {
+    if (i > 0) tokens.push(...codec.encodeReply(whole.turns[i]!.observation))
+    const isLast = i === whole.turns.length - 1
+    const said = codec.encodeCompletion(answer, isLast ? finish : 'stop')
+    if (codec.decodeCompletion(said) !== answer || said.length === 0) return undefined
+    places.push({ start: tokens.length, length: said.length })
+    tokens.push(...said)
+  }
+  return transcript(whole, Int32Array.from(tokens), places)
+}
+
+interface Place {
+  start: number
+  length: number
+}
+
+function transcript(play: Play, tokens: Int32Array, places: readonly Place[]): Transcript {
+  const lossMask = new Uint8Array(tokens.length)
+  for (const { start, length } of places) lossMask.fill(1, start, start + length)
+  const turns = play.turns.map(({ state, observation, reward }, i) => ({
+    state,
+    observation,
+    ...places[i]!,
+    reward,
+  }))
+  return { text: transcriptOf(play), tokens, lossMask, turns, score: play.score }
+}
