@@ -1,0 +1,57 @@
+// What a model is asked when it is to write hints: as the papers describe their prompts, in other words.
+//
+// `full` asks as HiLL (arXiv 2604.00698) and SAGE (arXiv 2602.03143) do. `short` is for models of a few million
+// parameters, which no instruction reaches: they are trained on the form, or learn it. What is too long loses its middle.
+
+/** Inputs of a hint. */
+export interface Material {
+  question: string
+  solution: string
+  /** A rollout that failed. */
+  attempt: string
+}
+
+export function hinterPrompt(form: 'full' | 'short', { question, solution, attempt }: Material): string {
+  if (form === 'short') return `Hint\nQ: ${question}\nA: ${attempt}\nS: ${solution}\n`
+  return `You tutor a student who cannot solve the problem below yet. Write a hint for the student's next attempts. A good hint makes some of them right and some of them wrong: if all still fail it was too weak, if all succeed at once it gave too much away.
+
+Problem:
+${question}
+
+One of the student's wrong attempts:
+${attempt}
+
+Reference solution, which the student never sees:
+${solution}
+
+Find the first place where the attempt rests on a misunderstanding. Point to the idea or the strategy that is missing there. Do not tell the answer, do not work out any numbers for the student, and do not put the problem's numbers into a formula.
+
+First write your analysis between <analysis> and </analysis>. Then write the hint, one to three sentences, between <hint> and </hint>.`
+}
+
+export function ladderPrompt(levels: number, { question, solution }: Omit<Material, 'attempt'>): string {
+  const names = Array.from({ length: levels }, (_, i) => `"level_${i + 1}"`)
+  return `You are a tutor. Write ${levels} hints for the question below that get stronger step by step: the first says as little as may help, the last goes into detail, and each builds on the one before. None of them may tell the final answer.
+
+Question:
+${question}
+
+Solution, which the student never sees:
+${solution}
+
+Answer with one JSON object and nothing else. It has exactly these fields, each a text: ${names.join(', ')}.`
+}
+
+/** At most `most` tokens of a text: its beginning and its end, with a mark where the middle was. */
+export function withoutMiddle(text: string, most: number, countTokens: (text: string) => number): string {
+  if (countTokens(text) <= most) return text
+  const keeping = (kept: number): string =>
+    `${text.slice(0, Math.ceil(kept / 2))} ... ${text.slice(text.length - Math.floor(kept / 2))}`
+  let [low, high] = [0, text.length]
+  while (low < high) {
+    const middle = Math.ceil((low + high) / 2)
+    if (countTokens(keeping(middle)) <= most) low = middle
+    else high = middle - 1
+  }
+  return low === 0 ? '' : keeping(low)
+}

@@ -1,0 +1,138 @@
+// SAGE-light (arXiv 2602.03143): how strong a hint a prompt gets is decided before its rollout, from how it went the last
+// time that the prompt came up. No second rollouts; prompts must come back.
+//
+//   paper  up one level if the last pass rate was below `alpha`, never down
+//   code   up if it was at most `low`, down if it was above `high` (the released script's 0.1 and 0.35)
+//
+// Level 0 is no hint, and the first visit has none. Hints are written at each visit by the current policy, all levels at
+// once; if that fails, those of the last time serve again, and if there are none the prompt stays as it is.
+
+import { z } from 'zod'
+import { type Context, definePlugin, type Rewrite } from '../../protocol/plugin/index.ts'
+import { type Group, type PromptCoordinates, promptKey } from '../../protocol/train/index.ts'
+import { passRate, tokensSetting } from './groups.ts'
+import { type Ladder, type LadderOptions, ladderSettings, writeLadders } from './ladder-hints.ts'
+
+const settings = z.strictObject({
+  ...ladderSettings,
+  rule: z.enum(['paper', 'code']).default('paper'),
+  alpha: z.number().min(0).max(1).default(0.35),
+  low: z.number().min(0).max(1).default(0.1),
+  high: z.number().min(0).max(1).default(0.35),
+  /** A rollout is right above this. */
+  threshold: z.number().min(0).max(1).default(0.5),
+  /** Prompts that are remembered; the one that was away the longest is forgotten first. */
+  remembered: z.number().int().positive().max(4096).default(2048),
+  tokens: tokensSetting,
+})
+type Settings = z.output<typeof settings>
+
+const NAME = 'hint/sage_light'
+/** Pass rates that are kept a prompt. */
+const HISTORY = 8
+
+interface Memory {
+  level: number
+  history: number[]
+  /** The last hints that could be read. */
+  ladder?: Ladder
+}
+
+const saved = z.array(
+  z.tuple([
+    z.string(),
+    z.strictObject({
+      level: z.number().int().min(0),
+      history: z.array(z.number()),
+      ladder: z.array(z.string().optional()).optional(),
+    }),
+  ]),
+)
+
+export default definePlugin({
+  name: 'sage_light',
+  kind: 'hint',
+  api: 1,
+  summary: 'Hints before the rollout, as strong as the last visit asked for.',
+  settings,
+  manifest: {
+    needs: ['privileged', 'recurring'],
+    conflicts: ['hill', 'sage', 'scaf_grpo'].map((name) => ({
+      with: `hint/${name}`,
+      because: 'it hints prompts before they are asked, the other one after they failed',
+    })),
+    budget: ({ tokens }) => ({ tokens, stateBytes: 64 * 1024 * 1024 }),
+  },
+  create(options) {
+    const memories = new Map<string, Memory>()
+    const remember = (key: string, memory: Memory): void => {
+      memories.delete(key)
+      memories.set(key, memory)
+      if (memories.size > options.remembered) memories.delete(memories.keys().next().value!)
+    }
+    return {
+      save: () => new TextEncoder().encode(JSON.stringify([...memories])),
+      load(state) {
+        memories.clear()
+        const entries = saved.parse(JSON.parse(new TextDecoder().decode(state), withoutNull))
+        for (const [key, memory] of entries)
+          remember(key, { ...memory, level: clamp(memory.level, options) } as Memory)
+      },
+
+      async compose({ prompt, turn }, context): Promise<Rewrite | undefined> {
+        const memory = memories.get(promptKey(prompt))
+        if (turn > 0 || context.phase === 'eval' || !memory || memory.level === 0) return undefined
+        memory.ladder = (await ladderFor(prompt, options, context)) ?? memory.ladder ?? []
+        const after = strongest(memory.ladder, memory.level)
+        return after === undefined ? undefined : { after, arm: 'hint', tainted: true, level: memory.level }
+      },
+
+      observe(groups) {
+        for (const group of groups) {
+          if (!isPlainOrOurs(group)) continue
+          const key = promptKey(group.prompt)
+          const { level, history, ladder } = memories.get(key) ?? { level: 0, history: [] }
+          const rate = passRate(group, options.threshold)
+          remember(key, {
+            level: clamp(level + change(rate, options), options),
+            history: [...history, rate].slice(-HISTORY),
+            ...(ladder && { ladder }),
+          })
+        }
+      },
+    }
+  },
+})
+
+/** What is added to the level after a visit. */
+function change(rate: number, { rule, alpha, low, high }: Settings): number {
+  if (rule === 'paper') return rate < alpha ? 1 : 0
+  return rate <= low ? 1 : rate > high ? -1 : 0
+}
+
+function clamp(level: number, { levels }: Settings): number {
+  return Math.max(0, Math.min(levels, level))
+}
+
+async function ladderFor(
+  prompt: PromptCoordinates,
+  options: LadderOptions,
+  context: Context,
+): Promise<Ladder | undefined> {
+  if (context.privileged(prompt) === null) return undefined
+  return (await writeLadders([prompt], options, context))[0]
+}
+
+/** The hint of this level, or of the next lower one that there is. */
+function strongest(ladder: Ladder, level: number): string | undefined {
+  return ladder.slice(0, level).findLast((hint) => hint !== undefined)
+}
+
+function isPlainOrOurs({ arm, origin }: Group): boolean {
+  return origin === undefined ? arm === 'base' || arm === 'hint' : origin.plugin === NAME
+}
+
+/** A level that is missing is null in JSON. */
+function withoutNull(_: string, value: unknown): unknown {
+  return value === null ? undefined : value
+}

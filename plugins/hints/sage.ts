@@ -1,0 +1,97 @@
+// SAGE (arXiv 2602.03143): for prompts whose groups are all wrong, the policy itself writes hints of rising strength from
+// the reference solution, and the weakest one that brings any success is trained on.
+//
+// Level by level, the whole group is rolled out again under the hint, only where it is still all wrong (the released code
+// rolls all prompts out and throws most of it away). The last level tried stands in for the plain group, all
+// wrong or not. The reward is as ever, and the loss sees question and hint. A prompt whose hints cannot be read keeps its
+// group. Hints go by the group's id, never by place in a batch. The leak gate is ours: the paper has none.
+
+import { z } from 'zod'
+import { type Context, definePlugin, type Request, type RoundView } from '../../protocol/plugin/index.ts'
+import type { Group } from '../../protocol/train/index.ts'
+import { affordable, passRate, promptsToHint, standIn, tokensSetting } from './groups.ts'
+import { type Ladder, ladderSettings, writeLadders, writingCost } from './ladder-hints.ts'
+
+const settings = z.strictObject({
+  ...ladderSettings,
+  /** A prompt with any reward above this is solved. */
+  threshold: z.number().min(0).max(1).default(0),
+  tokens: tokensSetting,
+})
+type Settings = z.output<typeof settings>
+
+const NAME = 'hint/sage'
+
+/** A prompt on its way up. */
+interface Climb {
+  base: Group
+  ladder: Ladder
+  /** Under the last level that was tried. */
+  last?: Group
+  /** That was asked for, from 1; 0 before the first. */
+  level: number
+}
+
+export default definePlugin({
+  name: 'sage',
+  kind: 'hint',
+  api: 1,
+  summary: 'Hints by the policy itself, no stronger than a success needs.',
+  settings,
+  manifest: {
+    needs: ['privileged'],
+    claims: ['hinted'],
+    budget: ({ tokens }) => ({ tokens }),
+  },
+  create(options) {
+    let climbs: Climb[] = []
+    return {
+      async extend(round, context) {
+        if (round.asked === 0) climbs = await begin(round, options, context)
+        return climbs.flatMap((climb, i) => next(climb, i, round, options) ?? [])
+      },
+
+      group(groups, view) {
+        if (view.at === 'batch') return groups
+        const chosen = new Map(climbs.flatMap(({ base, last }) => (last ? [[base.id, last] as const] : [])))
+        climbs = []
+        return standIn(groups, NAME, chosen)
+      },
+    }
+  },
+})
+
+async function begin(round: RoundView, options: Settings, context: Context): Promise<Climb[]> {
+  const costOf = ({ rollouts }: Group): number =>
+    writingCost(options, context) + options.levels * rollouts.length * context.limits.completion
+  const bases = affordable(promptsToHint(round, options.threshold, context), round.tokensLeft, costOf)
+  const prompts = bases.map(({ prompt }) => prompt)
+  const ladders = await writeLadders(prompts, options, context)
+  return bases.flatMap((base, i) => {
+    const ladder = ladders[i]
+    return ladder ? [{ base, ladder, level: 0 }] : []
+  })
+}
+
+/** The next level that there is a hint for, unless the last one brought a success. */
+function next(climb: Climb, index: number, round: RoundView, { threshold }: Settings): Request | undefined {
+  if (climb.level > 0) {
+    const landed = round.landed.get(`${index}:${climb.level}`)
+    if (!landed) return undefined
+    climb.last = landed
+    if (passRate(landed, threshold) > 0) return undefined
+  }
+  const above = climb.ladder.findIndex((hint, i) => i >= climb.level && hint !== undefined)
+  if (above < 0) return undefined
+  climb.level = above + 1
+  const { prompt, rollouts, id } = climb.base
+  const rewrite = { after: climb.ladder[above]!, arm: 'hint', tainted: true, level: climb.level }
+  return {
+    id: `${index}:${climb.level}`,
+    prompt,
+    rollouts: rollouts.length,
+    rewrite,
+    keep: 'train',
+    parent: id,
+  }
+}

@@ -1,0 +1,138 @@
+// Scaf-GRPO (arXiv 2510.19807): after an exemption, prompts whose groups are all wrong are tried again with more and more
+// of a fixed hint, one rollout each; the first success takes the place of one failure.
+//
+// In order: knowledge 1 to 4, planning 1 to 4, solution 1 to 4; a step has all earlier ones of its tier in it. The paper's
+// bank was written by a large model; this one is made from the task's worked solution, see worked.ts. `parallel` asks
+// for all at once and takes the first in order, as the released code does. The paper exempts the first 15 % of the steps;
+// a node that never ends counts steps, as the code. The group is then of two contexts: its baseline is biased.
+
+import { z } from 'zod'
+import { type Context, definePlugin, type Request, type RoundView } from '../../protocol/plugin/index.ts'
+import type { Group, Rollout } from '../../protocol/train/index.ts'
+import { contentId } from '../../protocol/wire/index.ts'
+import { affordable, fits, promptsToHint, scoreOf, tokensSetting } from './groups.ts'
+import { bankOf, TIERS } from './worked.ts'
+
+const settings = z.strictObject({
+  /** Optimizer steps without hints at the start. */
+  exemption: z.number().int().min(0).default(50),
+  parallel: z.boolean().default(false),
+  /** Which failure the success takes the place of: the paper's, or the code's. */
+  replace: z.enum(['random', 'first']).default('random'),
+  /** Whether the loss of the success sees question and hint, as it was sampled, or the question alone. */
+  lossSees: z.enum(['hinted', 'bare']).default('hinted'),
+  /** A rollout is right above this. */
+  threshold: z.number().min(0).max(1).default(0.5),
+  /** Longest hinted question, in tokens; the model's own limits hold as well. */
+  promptTokens: z.number().int().positive().default(4096),
+  tokens: tokensSetting,
+})
+type Settings = z.output<typeof settings>
+
+const NAME = 'hint/scaf_grpo'
+/** Hints a prompt at most: three tiers of four. */
+const MOST = 12
+
+interface Search {
+  base: Group
+  /** In the order in which they are tried. */
+  hints: Array<{ before: string; after: string }>
+  /** How many were asked for. */
+  asked: number
+  found?: { group: Group; rollout: Rollout; level: number }
+}
+
+export default definePlugin({
+  name: 'scaf_grpo',
+  kind: 'hint',
+  api: 1,
+  summary: 'One hinted success takes the place of a failure in groups that are all wrong.',
+  settings,
+  manifest: {
+    needs: ['privileged'],
+    claims: ['hinted'],
+    budget: ({ tokens }) => ({ tokens }),
+  },
+  create(options) {
+    let searches: Search[] = []
+    return {
+      extend(round, context) {
+        if (round.asked === 0) searches = begin(round, options, context)
+        else for (const [i, search] of searches.entries()) look(search, i, round, options)
+        return searches.flatMap((search, i) => (search.found ? [] : ask(search, i, options)))
+      },
+
+      group(groups, view, context) {
+        if (view.at === 'batch') return groups
+        const replaced = new Map(
+          searches.flatMap((search) =>
+            search.found ? [[search.base.id, mixed(search, options, context)] as const] : [],
+          ),
+        )
+        searches = []
+        return groups.map((group) => replaced.get(group.id) ?? group)
+      },
+    }
+  },
+})
+
+function begin(round: RoundView, options: Settings, context: Context): Search[] {
+  if (context.step < options.exemption) return []
+  const costOf = (): number => MOST * context.limits.completion
+  const bases = affordable(promptsToHint(round, options.threshold, context), round.tokensLeft, costOf)
+  return bases.map((base) => ({ base, hints: hintsFor(base, options, context), asked: 0 }))
+}
+
+function hintsFor({ prompt }: Group, { promptTokens }: Settings, context: Context): Search['hints'] {
+  const { steps } = context.privileged(prompt)!
+  const bank = bankOf(context.question(prompt), steps, (text) => context.leaks(prompt, text))
+  return TIERS.flatMap((tier) =>
+    bank[tier].map((_, last) => {
+      const items = bank[tier].slice(0, last + 1).map((text, i) => `${i + 1}. ${text}`)
+      const title = `${tier[0]!.toUpperCase()}${tier.slice(1)}`
+      return { before: 'Question:\n', after: `\n\n${title} Hints:\n${items.join('\n')}` }
+    }),
+  ).filter(({ after }) => !context.leaks(prompt, after) && fits(prompt, after, promptTokens, context))
+}
+
+function ask(search: Search, index: number, { parallel }: Settings): Request[] {
+  const { prompt, id } = search.base
+  const wanted = search.hints.slice(search.asked, parallel ? MOST : search.asked + 1)
+  const from = search.asked
+  search.asked += wanted.length
+  return wanted.map((text, i) => ({
+    id: `${index}:${from + i}`,
+    prompt,
+    rollouts: 1,
+    rewrite: { ...text, arm: 'hint', tainted: true, level: from + i + 1 },
+    keep: 'probe',
+    parent: id,
+  }))
+}
+
+/** The first success in order, among what was asked for. */
+function look(search: Search, index: number, { landed }: RoundView, { threshold }: Settings): void {
+  for (let i = 0; i < search.asked && !search.found; i++) {
+    const group = landed.get(`${index}:${i}`)
+    const rollout = group?.rollouts.find((one) => scoreOf(one) > threshold)
+    if (group && rollout) search.found = { group, rollout, level: i + 1 }
+  }
+}
+
+/** The group with one failure less and one hinted success more. It is never shared: it shows something of the answer. */
+function mixed({ base, found }: Search, { replace, lossSees }: Settings, context: Context): Group {
+  const { group, rollout, level } = found!
+  const random = context.random(`replace/${context.step}/${base.id}`)
+  const place = replace === 'first' ? 0 : Math.floor(random() * base.rollouts.length)
+  const conditioning = rollout.conditioning ?? group.conditioning
+  const success: Rollout = { ...rollout, arm: 'hint', ...(lossSees === 'hinted' && { conditioning }) }
+  const rollouts = base.rollouts.map((one, i) => (i === place ? success : one))
+  const texts = rollouts.map(({ text }) => text)
+  return {
+    ...base,
+    id: contentId(base.prompt, texts),
+    rollouts,
+    tainted: true,
+    origin: { plugin: NAME, parent: base.id, level },
+  }
+}

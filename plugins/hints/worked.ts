@@ -1,0 +1,74 @@
+// Hints made from a task's worked solution, without a model. Not a paper's: there, models write them.
+//
+// Lines of the working are shown from the front, never the last one, and none from the first on that gives the answer
+// away. A bank has Scaf-GRPO's tiers (arXiv 2510.19807): what to know (method and set-up), what to do (the lines
+// without numbers that are not the question's), how it is done (the lines); each cut into at most four pieces.
+
+import type { Privileged } from '../../protocol/plugin/index.ts'
+import type { Step } from '../../protocol/train/index.ts'
+
+export type Leaks = (text: string) => boolean
+
+export const TIERS = ['knowledge', 'planning', 'solution'] as const
+export type Tier = (typeof TIERS)[number]
+const PIECES = 4
+
+/** The whole working for who writes hints; the answer alone where a task has no working. */
+export function solutionOf({ key, steps }: Privileged): string {
+  return steps.length > 0 ? steps.map(({ text }) => text).join('\n') : key
+}
+
+/** The lines that may be shown, in order. */
+export function shown(steps: readonly Step[], leaks: Leaks): Step[] {
+  return untilLeak(
+    steps.filter(({ level }) => level < 5),
+    ({ text }) => text,
+    leaks,
+  )
+}
+
+/** One text per level from 1 on, each with more lines than the one before; fewer levels where there are fewer lines. */
+export function progressive(steps: readonly Step[], levels: number, leaks: Leaks): string[] {
+  const lines = shown(steps, leaks).map(({ text }) => text)
+  const ends = Array.from({ length: levels }, (_, i) => Math.ceil((lines.length * (i + 1)) / levels))
+  return [...new Set(ends)].filter((end) => end > 0).map((end) => lines.slice(0, end).join('\n'))
+}
+
+/** Per tier, its pieces from the first to the last. */
+export function bankOf(question: string, steps: readonly Step[], leaks: Leaks): Record<Tier, string[]> {
+  const lines = shown(steps, leaks)
+  const given = new Set(question.match(NUMBER))
+  const plan = steps.filter(({ level }) => level > 1).map((step) => withoutValues(step, given))
+  return {
+    knowledge: pieces(lines.filter(({ level }) => level <= 2).map(({ text }) => text)),
+    planning: pieces(untilLeak([...new Set(plan)], (text) => text, leaks)),
+    solution: pieces(lines.filter(({ level }) => level > 1).map(({ text }) => text)),
+  }
+}
+
+const NUMBER = /(?<![\w.])-?\d+(?:\.\d+)?(?!\w|\.\d)/g
+
+/** What the line arrives at, and numbers that are not the question's, become question marks. */
+function withoutValues({ text, value }: Step, given: ReadonlySet<string>): string {
+  const plain = value === undefined ? text : text.replaceAll(value, '?')
+  return plain.replace(NUMBER, (number) => (given.has(number) ? number : '?'))
+}
+
+function untilLeak<Line>(lines: readonly Line[], textOf: (line: Line) => string, leaks: Leaks): Line[] {
+  const leak = lines.findIndex((_, i) =>
+    leaks(
+      lines
+        .slice(0, i + 1)
+        .map(textOf)
+        .join('\n'),
+    ),
+  )
+  return leak < 0 ? [...lines] : lines.slice(0, leak)
+}
+
+/** Cut into at most four pieces of about the same number of lines. */
+function pieces(lines: readonly string[]): string[] {
+  const count = Math.min(PIECES, lines.length)
+  const at = (i: number): number => Math.round((lines.length * i) / count)
+  return Array.from({ length: count }, (_, i) => lines.slice(at(i), at(i + 1)).join('\n'))
+}
