@@ -50,7 +50,7 @@ function rowOf(
   advantage: number | Float32Array,
   { self, lineage, version, isBelieved }: RowOptions,
 ): Row {
-  const { tokens, behaviourLogprobs, segments } = group.rollouts[index]!
+  const { tokens, behaviourLogprobs, segments, lossMask, conditioning } = group.rollouts[index]!
   const foreign = group.author !== self
   const staleness = new Float32Array(tokens.length)
   for (const segment of segments) {
@@ -60,9 +60,10 @@ function rowOf(
   }
   const known = behaviourLogprobs !== undefined && (!foreign || isBelieved(group.author))
   return {
-    conditioning: group.conditioning,
+    conditioning: conditioning ?? group.conditioning,
     completion: tokens,
     columns: {
+      ...(lossMask && { mask: Float32Array.from(lossMask, (kept) => (kept ? 1 : 0)) }),
       advantage: typeof advantage === 'number' ? bounded(advantage) : advantage.map(bounded),
       behaviour: known ? behaviourLogprobs : 0,
       known: known ? 1 : 0,

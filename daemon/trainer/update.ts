@@ -95,7 +95,7 @@ export async function update(
       row.columns.proximal = scores[i]!.logprobs
     })
   }
-  const wanted = new Set([full.loss, ...Object.values(full.metrics)].flatMap(columnsOf))
+  const wanted = new Set(['mask', ...[full.loss, ...Object.values(full.metrics)].flatMap(columnsOf)])
   for (const row of rows) {
     for (const column of Object.keys(row.columns)) if (!wanted.has(column)) delete row.columns[column]
   }
@@ -205,8 +205,15 @@ async function mixedStep(
 function tokensOf(rows: readonly Row[]): number {
   return Math.max(
     1,
-    rows.reduce((total, { completion }) => total + completion.length, 0),
+    rows.reduce(
+      (total, { completion, columns: { mask } }) => total + (mask ? countOf(mask) : completion.length),
+      0,
+    ),
   )
+}
+
+function countOf(mask: Float32Array | number): number {
+  return typeof mask === 'number' ? mask : mask.reduce((sum, kept) => sum + kept, 0)
 }
 
 /** Whole groups in random order, into steps of about equal numbers of groups, each with own groups in it. */
