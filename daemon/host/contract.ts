@@ -89,7 +89,7 @@ export interface World {
   instance(at: PromptCoordinates): Instance
   verify(at: PromptCoordinates, completion: string): Verdict
   conditioning: Context['conditioning']
-  countTokens(text: string): number
+  encode(text: string): Int32Array
   limits: Context['limits']
 }
 
@@ -200,7 +200,7 @@ export interface Host {
   readonly learnsFromAny: boolean
   /** False where the estimator wants no update of the policy. */
   readonly updates: boolean
-  /** Loads saved states and opens every plugin. Nothing but select, group, advantage and commit works before it. */
+  /** Loads saved states and opens every plugin. Before it, plugins cannot reach the world. */
   open(world: World, step: number, states?: readonly SavedState[]): Promise<void>
   /** After the node went back to an earlier checkpoint. */
   restore(step: number, states: readonly SavedState[]): Promise<void>

@@ -1,7 +1,12 @@
 // Finds the plugins that a configuration names and checks their settings. All problems are told at once.
 
-import { WaggleError } from '../../protocol/errors.ts'
-import { type Hooks, PLUGIN_API, type Plugin, type PluginKind } from '../../protocol/plugin/index.ts'
+import {
+  type Hooks,
+  PLUGIN_API,
+  PLUGIN_KINDS,
+  type Plugin,
+  type PluginKind,
+} from '../../protocol/plugin/index.ts'
 
 /** As in the config: `use` names the plugin, every other key is a setting of it. */
 export interface PluginChoice {
@@ -21,33 +26,35 @@ export interface PluginSource {
   importPlugin(specifier: string): Promise<unknown>
 }
 
+/** A place in the config, and what it names. `kinds`: what may stand there, the usual one first. */
+export interface PlacedChoice {
+  kinds: readonly PluginKind[]
+  choice: PluginChoice
+}
+
+/** Those that can be had, and what is wrong with the others. */
 export async function loadPlugins(
-  choices: readonly { kind: PluginKind; choice: PluginChoice }[],
+  choices: readonly PlacedChoice[],
   source: PluginSource,
-): Promise<LoadedPlugin[]> {
+): Promise<{ loaded: LoadedPlugin[]; problems: string[] }> {
   const problems: string[] = []
   const loaded: LoadedPlugin[] = []
-  for (const { kind, choice } of choices) {
+  for (const { kinds, choice } of choices) {
     try {
-      loaded.push(await loadOne(kind, choice, source))
+      loaded.push(await loadOne(kinds, choice, source))
     } catch (error) {
-      problems.push(`${kind} "${choice.use}": ${error instanceof Error ? error.message : String(error)}`)
+      problems.push(`${kinds[0]} "${choice.use}": ${error instanceof Error ? error.message : String(error)}`)
     }
   }
-  if (problems.length > 0) {
-    throw new WaggleError('E_PLUGIN', problems.join('\n'), {
-      hint: 'Correct the plugin tables in the config file; `waggle config show` prints them.',
-    })
-  }
-  return loaded
+  return { loaded, problems }
 }
 
 async function loadOne(
-  kind: PluginKind,
+  kinds: readonly PluginKind[],
   { use, ...given }: PluginChoice,
   source: PluginSource,
 ): Promise<LoadedPlugin> {
-  const plugin = await findPlugin(kind, use, source)
+  const plugin = await findPlugin(kinds, use, source)
   const checked = (await plugin.settings['~standard'].validate(given)) as {
     value?: unknown
     issues?: readonly { message: string; path?: readonly unknown[] }[]
@@ -62,14 +69,22 @@ async function loadOne(
   return { plugin, settings: checked.value, hooks: plugin.create(checked.value) }
 }
 
-async function findPlugin(kind: PluginKind, use: string, source: PluginSource): Promise<Plugin> {
-  const builtIn = source.builtIn.find((plugin) => plugin.kind === kind && plugin.name === use)
+async function findPlugin(kinds: readonly PluginKind[], use: string, source: PluginSource): Promise<Plugin> {
+  const ofKind = source.builtIn.filter(({ kind }) => kinds.includes(kind))
+  const builtIn = ofKind.find(({ name }) => name === use)
   if (builtIn) return builtIn
-  const names = source.builtIn.filter((plugin) => plugin.kind === kind).map(({ name }) => name)
+  const names = ofKind.map(({ name }) => name)
   const looksLikeModule = /[./@]/.test(use) || use.startsWith('waggle-plugin-')
-  if (!looksLikeModule) throw new Error(`there is no such plugin; built in are ${names.join(', ') || 'none'}`)
+  if (!looksLikeModule) {
+    const elsewhere = source.builtIn.find(({ name }) => name === use)
+    throw new Error(
+      elsewhere
+        ? `it is a ${elsewhere.kind} plugin, and belongs into the config's ${elsewhere.kind} table`
+        : `there is no such plugin; built in are ${names.join(', ') || 'none'}`,
+    )
+  }
   const plugin = asPlugin(await source.importPlugin(use))
-  if (plugin.kind !== kind) throw new Error(`it is a ${plugin.kind} plugin`)
+  if (!kinds.includes(plugin.kind)) throw new Error(`it is a ${plugin.kind} plugin`)
   return plugin
 }
 
@@ -85,6 +100,10 @@ function asPlugin(value: unknown): Plugin {
   }
   if (plugin.api !== PLUGIN_API)
     throw new Error(`it is made for plugin API ${plugin.api}, this is ${PLUGIN_API}`)
+  if (!(PLUGIN_KINDS as readonly unknown[]).includes(plugin.kind) || plugin.kind === 'task')
+    throw new Error(`a ${plugin.kind} is no kind of plugin`)
+  if (!/^[a-z][a-z0-9_-]{0,63}$/.test(plugin.name))
+    throw new Error('its name must be 1 to 64 of a-z, 0-9, _ and -')
   if (!plugin.settings?.['~standard']) throw new Error('its settings are no Standard Schema')
   return plugin as Plugin
 }

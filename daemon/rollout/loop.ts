@@ -57,11 +57,9 @@ export async function runRolloutLoop(
     try {
       const started = by.monotonic()
       const random = by.roundRandom()
-      const asks = await by.host.select(
-        view,
-        Math.min(options.groupsPerRound, options.maxWaiting - by.waiting()),
-        by.policy.reference().version,
-      )
+      const asks = await by.host
+        .round({ step: by.policy.reference().version })
+        .select(view, Math.min(options.groupsPerRound, options.maxWaiting - by.waiting()))
       const round = await generateRound(
         {
           asks,

@@ -118,6 +118,8 @@ export function createLearner(options: LearnerOptions, parts: LearnerParts): Lea
   /** Alarms that came between two steps. */
   let pending: Alarm[] = []
 
+  const isUseful = (group: Group): boolean => host.learnsFromAny || group.always === true || hasSignal(group)
+
   const tell = (alarms: readonly Alarm[]): void => {
     for (const { guard, message } of alarms) parts.onFinding({ type: 'guard', guard, message })
   }
@@ -190,10 +192,11 @@ export function createLearner(options: LearnerOptions, parts: LearnerParts): Lea
     async train({ groups: chosen, learnForeign, compare }) {
       const { lineage, tokenizer, version } = policy.reference()
       const view: BatchView = { lineage, tokenizer, version, self: options.self }
-      const groups = (await host.group([...chosen], view, version)).filter(hasSignal)
+      const batch = host.batch({ step: version })
+      const groups = (await batch.group(chosen, view)).filter(isUseful)
       const own = groups.filter(({ author }) => author === options.self).length
       if (own === 0) return undefined
-      const advantages = await host.advantage(groups, version)
+      const advantages = await batch.advantage(groups)
       const { optimizer } = options
       const report = await update(
         groups,
@@ -219,7 +222,7 @@ export function createLearner(options: LearnerOptions, parts: LearnerParts): Lea
       )
       await policy.advance(report.steps)
       const step = policy.reference().version
-      await host.commit({ step, metrics: report.metrics, groups, advantages })
+      await batch.commit({ step, metrics: report.metrics, groups, advantages })
       afterUpdate(report, learnForeign)
       rollBacks.batch(
         groups.flatMap(({ author }) => (learnForeign && author !== options.self ? [author] : [])),

@@ -77,4 +77,8 @@ export interface Manifest<Settings = unknown> {
   testTime?: 'never' | 'frozen' | 'live'
   /** `any` if the estimator learns from groups whose rewards are all equal, which are dropped else. */
   signal?: 'mixed' | 'any'
+  /** False for an estimator under which the policy is not trained: what is learnt is in the plugins' own state. */
+  update?: false
+  /** Of what `save` and `share` write: raised when its form changes. A state of another version is not loaded. 1 if left out. */
+  stateVersion?: number
 }

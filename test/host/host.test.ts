@@ -93,7 +93,7 @@ test('a group hook that throws is skipped, struck, and off after the third time'
   const { made, troubles } = setUp({ corrections: [{ use: 'clip' }, { use: 'bad' }] }, [bad])
   const host = await made
   const groups = [group([1, 0])]
-  for (let step = 0; step < 4; step++) expect(await host.group(groups, VIEW, step)).toEqual(groups)
+  for (let step = 0; step < 4; step++) expect(await host.batch({ step }).group(groups, VIEW)).toEqual(groups)
   expect(troubles.map(({ switchedOff }) => switchedOff)).toEqual([false, false, true])
   expect(host.status().find(({ name }) => name === 'bad')).toMatchObject({
     state: 'off',
@@ -108,7 +108,7 @@ test('a hook that hangs costs its time limit, not the step', async () => {
     hangs,
   ])
   const groups = [group([1, 0])]
-  expect(await (await made).group(groups, VIEW, 0)).toEqual(groups)
+  expect(await (await made).batch({ step: 0 }).group(groups, VIEW)).toEqual(groups)
   expect(troubles[0]!.message).toBe('took longer than 50 ms')
 })
 
@@ -123,7 +123,7 @@ test('an estimator that fails fails the step, each time', async () => {
     const wrong = plugin('wrong', 'estimator', { advantage: advantage! })
     const host = await setUp({ estimator: { use: 'wrong' } }, [wrong]).made
     for (let step = 0; step < 4; step++)
-      await expect(host.advantage([group([1, 0])], step)).rejects.toThrow(message)
+      await expect(host.batch({ step }).advantage([group([1, 0])])).rejects.toThrow(message)
   }
 })
 
@@ -137,8 +137,8 @@ test('a plugin draws from its own stream, the same one each time', async () => {
     },
   })
   const host = await setUp({ corrections: [{ use: 'clip' }, { use: 'draws' }] }, [draws]).made
-  await host.group([group([1, 0])], VIEW, 0)
-  await host.group([group([1, 0])], VIEW, 1)
+  await host.batch({ step: 0 }).group([group([1, 0])], VIEW)
+  await host.batch({ step: 1 }).group([group([1, 0])], VIEW)
   expect(drawn[0]).toBe(drawn[2])
   expect(drawn[0]).not.toBe(drawn[1])
   expect(host.takeMetrics()).toEqual({ 'draws.seen': 1 })

@@ -185,11 +185,9 @@ export async function createNode(options: NodeOptions): Promise<ExperimentNode> 
       clock += 1000
       const random = randomStream(seed, `round/${rounds}`)
       const reference = policy.reference()
-      const asks = await host.select(
-        { tasks: tasks.view, rollouts: groupSize },
-        options.own,
-        reference.version,
-      )
+      const asks = await host
+        .round({ step: reference.version })
+        .select({ tasks: tasks.view, rollouts: groupSize }, options.own)
       const { groups, tokens } = await generateRound(
         {
           asks,

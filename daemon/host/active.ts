@@ -1,0 +1,81 @@
+// A plugin that takes part: its hooks, what it may spend, and what became of it so far.
+
+import type { Budget, Hooks, Need, Plugin } from '../../protocol/plugin/index.ts'
+
+export interface Active {
+  readonly plugin: Plugin
+  readonly settings: unknown
+  /** `kind/name`. */
+  readonly id: string
+  readonly needs: ReadonlySet<Need>
+  readonly budget: Required<Budget>
+  /** Replaced by a fresh one when the node goes back to a checkpoint. */
+  hooks: Hooks
+  readonly tally: Tally
+}
+
+/** Shared by a plugin and its copies in evaluations. */
+export interface Tally {
+  strikes: number
+  off: boolean
+  /** Of its merging alone: peers must not be able to switch a plugin off. */
+  mergeStrikes: number
+  totalMs: number
+  steps: number
+  message: string | undefined
+  /** Keys of prompts whose reference solution it has seen. */
+  readonly told: Set<string>
+  /** Prompts are not remembered without end: true if it has seen more of them than `told` holds. */
+  toldMany: boolean
+}
+
+export const emptyTally = (): Tally => ({
+  strikes: 0,
+  off: false,
+  mergeStrikes: 0,
+  totalMs: 0,
+  steps: 0,
+  message: undefined,
+  told: new Set(),
+  toldMany: false,
+})
+
+/** A round, a batch or an evaluation: who is out of it, and what was spent in it. */
+export interface Window {
+  readonly of: 'round' | 'batch' | 'evaluation' | 'node'
+  readonly step: number
+  readonly phase: 'train' | 'eval'
+  readonly out: Set<Active>
+  readonly spent: Map<Active, number>
+  /** Calls of `generate`, for seeds. */
+  readonly generated: Map<Active, number>
+  readonly ran: Set<Active>
+}
+
+export function openWindow(of: Window['of'], step: number): Window {
+  return {
+    of,
+    step,
+    phase: of === 'evaluation' ? 'eval' : 'train',
+    out: new Set(),
+    spent: new Map(),
+    generated: new Map(),
+    ran: new Set(),
+  }
+}
+
+const TOLD = 65_536
+
+export function rememberTold({ tally }: Active, key: string): void {
+  if (tally.told.size < TOLD) tally.told.add(key)
+  else tally.toldMany = true
+}
+
+export function tokensLeft(active: Active, window: Window): number {
+  return Math.max(0, active.budget.tokens - (window.spent.get(active) ?? 0))
+}
+
+export function spend(active: Active, window: Window, tokens: number): number {
+  window.spent.set(active, (window.spent.get(active) ?? 0) + tokens)
+  return tokensLeft(active, window)
+}

@@ -1,0 +1,82 @@
+// One batch of the train side: what is trained on, with which advantages, and what follows from the update.
+
+import type { RoleGroup } from '../../protocol/plugin/index.ts'
+import { type Active, openWindow } from './active.ts'
+import type { Call } from './call.ts'
+import { checkAdvantages, checkGroups, checkRoleGroups } from './checks.ts'
+import type { HostBatch } from './contract.ts'
+import type { Taint } from './taint.ts'
+
+export interface BatchParts {
+  active: readonly Active[]
+  estimator: Active
+  call: Call
+  taint: Taint
+}
+
+export function openBatch(step: number, { active, estimator, call, taint }: BatchParts): HostBatch {
+  const window = openWindow('batch', step)
+  const withHook = (hook: keyof Active['hooks']): Active[] =>
+    active.filter((one) => !one.tally.off && !window.out.has(one) && one.hooks[hook] !== undefined)
+
+  return {
+    async group(groups, view) {
+      taint.note(groups)
+      let current = [...groups]
+      for (const one of withHook('group')) {
+        const changed = await call(
+          one,
+          'group',
+          window,
+          (hooks, context) => hooks.group!([...current], { ...view, at: 'batch' }, context),
+          checkGroups,
+        ).catch(() => undefined)
+        if (!changed) continue
+        current = taint.mark(changed)
+        taint.note(current)
+      }
+      return current
+    },
+
+    async advantage(groups) {
+      let advantages = await call(
+        estimator,
+        'advantage',
+        window,
+        (hooks, context) => hooks.advantage!(groups, context),
+        (given) => checkAdvantages(given, groups),
+      )
+      for (const one of withHook('modify')) {
+        const before = advantages
+        // A copy: what it did before it failed must not stay.
+        const own = before.map((rows) => rows.map((row) => (typeof row === 'number' ? row : row.slice())))
+        advantages = await call(
+          one,
+          'modify',
+          window,
+          (hooks, context) => hooks.modify!(own, groups, context),
+          (given) => checkAdvantages(given, groups),
+        ).catch(() => before)
+      }
+      return advantages
+    },
+
+    async commit(report) {
+      const train: RoleGroup[] = []
+      for (const one of withHook('commit')) {
+        const roles = (one.plugin.manifest?.roles ?? []).flatMap(({ name, trainable }) =>
+          trainable ? [name] : [],
+        )
+        const given = await call(
+          one,
+          'commit',
+          window,
+          (hooks, context) => hooks.commit!(report, context),
+          (value) => checkRoleGroups(value ?? undefined, roles),
+        ).catch(() => [])
+        train.push(...given)
+      }
+      return train
+    },
+  }
+}

@@ -1,0 +1,174 @@
+// What a hook may give back. Each check throws with what is wrong, and gives what is used further.
+
+import type {
+  Advantages,
+  Ask,
+  Request,
+  Rewrite,
+  RoleGroup,
+  SelectView,
+  Steering,
+} from '../../protocol/plugin/index.ts'
+import { type Group, isHeldOut, type PromptCoordinates } from '../../protocol/train/index.ts'
+
+const MOST_ROLLOUTS = 1024
+const MOST_TEXT = 65_536
+const ARM = /^[a-z][a-z0-9_+-]{0,63}$/
+
+/** A rollout that is to be trained on again must say how likely it was when it was written. */
+export class ReplayWithoutLogprobsError extends Error {
+  override readonly name = 'ReplayWithoutLogprobsError'
+}
+
+export function checkAsks(asks: Ask[], view: SelectView, want: number): Ask[] {
+  if (!Array.isArray(asks) || asks.length === 0) throw new Error('chose no prompt')
+  if (asks.length > want) throw new Error(`chose ${asks.length} prompts, ${want} were asked for`)
+  for (const ask of asks) checkAsk(ask, view.tasks)
+  return asks
+}
+
+function checkAsk({ prompt, rollouts }: Ask, tasks?: SelectView['tasks']): void {
+  checkPrompt(prompt)
+  if (tasks && !tasks.some(({ name, version }) => name === prompt.task && version === prompt.taskVersion))
+    throw new Error(`chose a prompt of ${prompt.task} version ${prompt.taskVersion}, which is no task here`)
+  if (!Number.isInteger(rollouts) || rollouts < 1 || rollouts > MOST_ROLLOUTS)
+    throw new Error(`asked for ${rollouts} rollouts of a prompt`)
+}
+
+function checkPrompt(prompt: PromptCoordinates): void {
+  const { seed } = prompt
+  if (!Number.isInteger(seed) || seed < 0 || seed > 0xffff_ffff)
+    throw new Error(`named a prompt with seed ${seed}`)
+  if (isHeldOut(seed)) throw new Error('named a held-out prompt: these are for evaluation only')
+}
+
+export function checkWeights(weights: ArrayLike<number>, count: number): ArrayLike<number> {
+  if (weights.length !== count) throw new Error(`gave ${weights.length} weights for ${count} candidates`)
+  for (let i = 0; i < count; i++)
+    if (!(weights[i]! >= 0 && weights[i]! < Number.POSITIVE_INFINITY))
+      throw new Error(`gave a weight of ${weights[i]}`)
+  return weights
+}
+
+/** Undefined for a rewrite without text. */
+export function checkRewrite(rewrite: Rewrite | undefined | null): Rewrite | undefined {
+  if (!rewrite) return undefined
+  const { before = '', after = '', arm, tainted, items = [] } = rewrite
+  for (const text of [before, after, ...items])
+    if (typeof text !== 'string' || text.length > MOST_TEXT)
+      throw new Error('gave text that is none, or too long')
+  if (typeof arm !== 'string' || !ARM.test(arm) || arm === 'base')
+    throw new Error(`called its rewrite ${JSON.stringify(arm)}; use a word such as "hint", and not "base"`)
+  if (typeof tainted !== 'boolean') throw new Error('did not say whether its rewrite is tainted')
+  return before === '' && after === '' ? undefined : rewrite
+}
+
+export function checkRequests(requests: Request[], known: Set<string>): Request[] {
+  if (!Array.isArray(requests)) throw new Error('gave no list of requests')
+  for (const request of requests) {
+    checkAsk(request)
+    if (typeof request.id !== 'string' || request.id === '' || known.has(request.id))
+      throw new Error(`gave a request the id ${JSON.stringify(request.id)}, which is none or was used`)
+    known.add(request.id)
+    if (request.keep !== 'train' && request.keep !== 'probe')
+      throw new Error(`keeps a request for ${JSON.stringify(request.keep)}; it is "train" or "probe"`)
+  }
+  return requests
+}
+
+const STEERINGS: readonly Steering[] = ['keep', 'park', 'cut', 'drop']
+
+export function checkSteering(chosen: Map<string, Steering>): Map<string, Steering> {
+  if (!(chosen instanceof Map)) throw new Error('gave no map')
+  for (const word of chosen.values())
+    if (!STEERINGS.includes(word)) throw new Error(`steered to ${JSON.stringify(word)}`)
+  return chosen
+}
+
+export function checkOversample(count: number, want: number): number {
+  if (!Number.isInteger(count) || count < want || count > 16 * want)
+    throw new Error(`over-sampled ${want} groups to ${count}`)
+  return count
+}
+
+export function checkRewards(rewards: number[] | undefined, group: Group): number[] | undefined {
+  if (rewards === undefined) return undefined
+  if (rewards.length !== group.rollouts.length)
+    throw new Error(`gave ${rewards.length} rewards for ${group.rollouts.length} rollouts`)
+  if (!rewards.every(Number.isFinite)) throw new Error('gave a reward that is not finite')
+  return rewards
+}
+
+export function checkGroups(groups: Group[]): Group[] {
+  if (!Array.isArray(groups)) throw new Error('gave no list of groups')
+  for (const { id, prompt, arm, conditioning, rollouts } of groups) {
+    checkPrompt(prompt)
+    if (typeof id !== 'string' || id === '' || typeof arm !== 'string' || arm === '')
+      throw new Error('gave a group without an id or an arm')
+    if (!(conditioning instanceof Int32Array) || conditioning.length === 0)
+      throw new Error('gave a group without conditioning')
+    if (!Array.isArray(rollouts) || rollouts.length === 0) throw new Error('gave a group without rollouts')
+    for (const rollout of rollouts) checkRollout(rollout)
+  }
+  return groups
+}
+
+function checkRollout(rollout: Group['rollouts'][number]): void {
+  const { tokens, behaviourLogprobs, lossMask, conditioning, reward, replayed } = rollout
+  if (!(tokens instanceof Int32Array) || tokens.length === 0) throw new Error('gave a rollout without tokens')
+  if (!Number.isFinite(reward)) throw new Error('gave a rollout a reward that is not finite')
+  if (replayed !== undefined && behaviourLogprobs === undefined)
+    throw new ReplayWithoutLogprobsError('replays a rollout whose behaviour log-probs are not known')
+  if (behaviourLogprobs && behaviourLogprobs.length !== tokens.length)
+    throw new Error(`gave ${behaviourLogprobs.length} behaviour log-probs for ${tokens.length} tokens`)
+  if (replayed !== undefined && !behaviourLogprobs!.every((value) => Number.isFinite(value) && value <= 1e-3))
+    throw new Error('replays a rollout with log-probs that are none')
+  if (lossMask && lossMask.length !== tokens.length)
+    throw new Error(`gave a loss mask of ${lossMask.length} for ${tokens.length} tokens`)
+  if (conditioning !== undefined && !(conditioning instanceof Int32Array && conditioning.length > 0))
+    throw new Error('gave a rollout a conditioning that is none')
+}
+
+export function checkAdvantages(advantages: Advantages, groups: readonly Group[]): Advantages {
+  if (advantages.length !== groups.length)
+    throw new Error(`gave ${advantages.length} groups of advantages for ${groups.length}`)
+  groups.forEach(({ rollouts }, g) => {
+    const rows = advantages[g]!
+    if (rows.length !== rollouts.length)
+      throw new Error(`gave ${rows.length} advantages for ${rollouts.length} rollouts`)
+    rollouts.forEach(({ tokens }, r) => {
+      const advantage = rows[r]!
+      if (typeof advantage === 'number') {
+        if (!Number.isFinite(advantage)) throw new Error('gave an advantage that is not finite')
+      } else if (advantage.length !== tokens.length || !advantage.every(Number.isFinite)) {
+        throw new Error('gave per-token advantages of another length, or not finite ones')
+      }
+    })
+  })
+  return advantages
+}
+
+export function checkRoleGroups(
+  given: { train: RoleGroup[] } | undefined,
+  roles: readonly string[],
+): RoleGroup[] {
+  if (given === undefined || given === null) return []
+  if (!Array.isArray(given.train)) throw new Error('gave no list of texts to learn from')
+  for (const { role, rollouts } of given.train) {
+    if (!roles.includes(role))
+      throw new Error(`gave texts for "${role}", which is no trainable role of its manifest`)
+    for (const { conditioning, tokens, logprobs, reward } of rollouts) {
+      if (!(conditioning.length > 0 && tokens.length > 0 && logprobs.length === tokens.length))
+        throw new Error(`gave a text for "${role}" whose tokens and log-probs do not fit together`)
+      if (!Number.isFinite(reward) || !logprobs.every(Number.isFinite))
+        throw new Error(`gave a text for "${role}" with a reward or log-prob that is not finite`)
+    }
+  }
+  return given.train
+}
+
+export function checkState(bytes: Uint8Array, limit: number): Uint8Array {
+  if (!(bytes instanceof Uint8Array)) throw new Error('gave a state that is no bytes')
+  if (bytes.length > limit) throw new Error(`gave a state of ${bytes.length} bytes, its limit is ${limit}`)
+  return bytes
+}

@@ -1,0 +1,120 @@
+// What a plugin gets to touch the world with, for one call of one hook. Budgets, phases and what may be told are held
+// here; when the call is over, so is the context.
+
+import {
+  BudgetError,
+  type Context,
+  embedText,
+  leaksAnswer,
+  type TextRequest,
+  type Written,
+} from '../../protocol/plugin/index.ts'
+import { isHeldOut, type PromptCoordinates, promptKey } from '../../protocol/train/index.ts'
+import { type Active, rememberTold, spend, tokensLeft, type Window } from './active.ts'
+import type { World } from './contract.ts'
+import { hash32, randomStream } from './random.ts'
+
+export interface CallContext {
+  context: Context
+  /** Milliseconds that the call has waited for the world so far. */
+  waited(): number
+  /** Ends it: whatever of the plugin still runs cannot reach the world any more. */
+  close(): void
+}
+
+export interface ContextBy {
+  world: World | undefined
+  seed: number
+  now(): number
+  log(level: 'info', message: string, data?: Record<string, unknown>): void
+  record(name: string, value: number): void
+}
+
+export function createContext(active: Active, window: Window, by: ContextBy): CallContext {
+  const { plugin } = active
+  const ending = new AbortController()
+  let waits = 0
+  let since = 0
+  let waited = 0
+  const world = (): World => {
+    if (ending.signal.aborted) throw new Error('the hook is over: its context cannot be used any more')
+    if (!by.world) throw new Error('the node is not open yet')
+    return by.world
+  }
+  const waiting = async <T>(run: () => Promise<T>): Promise<T> => {
+    if (waits++ === 0) since = by.now()
+    try {
+      return await run()
+    } finally {
+      if (--waits === 0) waited += by.now() - since
+    }
+  }
+  const instance = (at: PromptCoordinates) => world().instance(at)
+
+  const generate = async (requests: readonly TextRequest[]): Promise<Written[][]> => {
+    checkRequests(active, requests)
+    const left = tokensLeft(active, window)
+    if (left <= 0) throw new BudgetError(noTokens(active))
+    const count = window.generated.get(active) ?? 0
+    window.generated.set(active, count + 1)
+    const seed = hash32(by.seed, `plugin/${active.id}/texts/${window.of}/${window.step}/${count}`)
+    const { texts, cut } = await waiting(() =>
+      world().generate(requests, { tokens: left, seed, signal: ending.signal }),
+    )
+    spend(
+      active,
+      window,
+      texts.flat().reduce((sum, { tokens }) => sum + tokens.length, 0),
+    )
+    if (cut) throw new BudgetError(noTokens(active))
+    return texts
+  }
+
+  const context: Context = {
+    step: window.step,
+    phase: window.phase,
+    random: (stream) => randomStream(by.seed, `plugin/${plugin.kind}/${plugin.name}/${stream}`),
+    log: (message, data) => by.log('info', `${plugin.name}: ${message}`, data),
+    metric(name, value) {
+      if (Number.isFinite(value)) by.record(`${plugin.name}.${name}`, value)
+    },
+    generate,
+    score: (items) => waiting(async () => world().score(items, { signal: ending.signal })),
+    embed: (texts) => texts.map(embedText),
+    question: (at) => instance(at).question,
+    verify(at, completion) {
+      if (isHeldOut(at.seed)) throw new RangeError('held-out prompts are not for plugins to try')
+      return world().verify(at, completion)
+    },
+    conditioning: (at, rewrite) => world().conditioning(at, rewrite),
+    countTokens: (text) => world().encode(text).length,
+    encode: (text) => world().encode(text),
+    get limits() {
+      return world().limits
+    },
+    leaks: (at, text) => leaksAnswer(instance(at).key, text),
+    privileged(at) {
+      if (window.phase === 'eval' || isHeldOut(at.seed) || !active.needs.has('privileged')) return null
+      const { key, steps } = instance(at)
+      rememberTold(active, promptKey(at))
+      return { key, steps }
+    },
+  }
+  return {
+    context,
+    waited: () => waited + (waits > 0 ? by.now() - since : 0),
+    close: () => ending.abort(),
+  }
+}
+
+const noTokens = ({ budget }: Active): string =>
+  `it has none of its ${budget.tokens} tokens left; its budget is in its manifest and settings`
+
+function checkRequests({ plugin }: Active, requests: readonly TextRequest[]): void {
+  const roles = new Set(['policy', ...(plugin.manifest?.roles ?? []).map(({ name }) => name)])
+  for (const { role = 'policy', prompt, n } of requests) {
+    if (!roles.has(role)) throw new RangeError(`its manifest has no role "${role}"`)
+    if (typeof prompt !== 'string' || prompt === '') throw new TypeError('a text request has no prompt')
+    if (!Number.isInteger(n) || n < 1) throw new RangeError(`a text request asks for ${n} texts`)
+  }
+}

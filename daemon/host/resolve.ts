@@ -1,0 +1,96 @@
+// From a configuration to the plugins that take part, in the order in which their hooks run, and all that is wrong with it.
+
+import type { Budget, Need, Plugin } from '../../protocol/plugin/index.ts'
+import { type Active, emptyTally } from './active.ts'
+import type { HostOptions } from './contract.ts'
+import { type LoadedPlugin, loadPlugins, type PlacedChoice, type PluginSource } from './load.ts'
+import { assembleObjective, type Objective } from './objective.ts'
+import { ALWAYS_OFFERED, problemsOf } from './together.ts'
+
+export type ResolveOptions = Omit<HostOptions, 'seed'>
+
+export interface Resolved {
+  /** In hook order. */
+  active: Active[]
+  /** Where no plugin picks, and where the one that does fails. */
+  standIn: Active | undefined
+  objective: Objective | undefined
+  /** Lines, each with its cure; empty if the configuration can start. */
+  problems: string[]
+}
+
+/** Hooks over a batch take milliseconds; ten seconds is a hang. */
+const HOOK_MS = 10_000
+const STATE_BYTES = 4 * 1024 * 1024
+const STAND_IN = 'uniform'
+
+export async function resolvePlugins(options: ResolveOptions, source: PluginSource): Promise<Resolved> {
+  const { loaded, problems } = await loadPlugins(choicesOf(options), source)
+  const all = loaded.map((one) => activeOf(one, options.hookTimeoutMs ?? HOOK_MS, problems))
+  const picks = all.some(({ hooks }) => hooks.select)
+  let standIn = all.find(({ plugin }) => plugin.kind === 'selector' && plugin.name === STAND_IN)
+  const builtIn = source.builtIn.find(({ kind, name }) => kind === 'selector' && name === STAND_IN)
+  if (!standIn && builtIn) {
+    const { loaded: found } = await loadPlugins([{ kinds: ['selector'], choice: { use: STAND_IN } }], {
+      ...source,
+      builtIn: [builtIn],
+    })
+    standIn = activeOf(found[0]!, HOOK_MS, problems)
+    if (!picks) all.push(standIn)
+  }
+  // A stable sort: ties go by their place in the configuration.
+  const active = all.sort((a, b) => (a.plugin.manifest?.order ?? 0) - (b.plugin.manifest?.order ?? 0))
+  const { offers = ALWAYS_OFFERED, roles } = options
+  problems.push(...problemsOf(active, { offers, roles }))
+  // What could not be loaded has been told; that its loss or its advantages are missing follows from it.
+  if (problems.length === 0 && !active.some(({ hooks }) => hooks.advantage))
+    problems.push(`the estimator "${options.estimator.use}" has no advantage hook: choose another`)
+  let objective: Objective | undefined
+  try {
+    objective = assembleObjective(
+      active.flatMap(({ plugin, hooks }) =>
+        hooks.correct ? [{ name: plugin.name, correction: hooks.correct() }] : [],
+      ),
+    )
+  } catch (error) {
+    if (loaded.length === choicesOf(options).length)
+      problems.push(error instanceof Error ? error.message : String(error))
+  }
+  return { active, standIn, objective, problems }
+}
+
+function choicesOf(options: ResolveOptions): PlacedChoice[] {
+  const { hints = [], replay = [], skills = [], control = [] } = options
+  return [
+    { kinds: ['selector'], choice: options.selector },
+    ...hints.map((choice) => ({ kinds: ['hint'] as const, choice })),
+    ...skills.map((choice) => ({ kinds: ['skill'] as const, choice })),
+    ...replay.map((choice) => ({ kinds: ['replay'] as const, choice })),
+    ...control.map((choice) => ({ kinds: ['control', 'selector'] as const, choice })),
+    { kinds: ['estimator'], choice: options.estimator },
+    ...options.corrections.map((choice) => ({ kinds: ['correction'] as const, choice })),
+  ]
+}
+
+function activeOf({ plugin, settings, hooks }: LoadedPlugin, hookMs: number, problems: string[]): Active {
+  return {
+    plugin,
+    settings,
+    hooks,
+    id: `${plugin.kind}/${plugin.name}`,
+    needs: new Set<Need>(plugin.manifest?.needs ?? []),
+    budget: { tokens: 0, hookMs, stateBytes: STATE_BYTES, ...budgetOf(plugin, settings, problems) },
+    tally: emptyTally(),
+  }
+}
+
+function budgetOf({ kind, name, manifest }: Plugin, settings: unknown, problems: string[]): Budget {
+  try {
+    return manifest?.budget?.(settings) ?? {}
+  } catch (error) {
+    problems.push(
+      `${kind} "${name}": its budget cannot be had: ${error instanceof Error ? error.message : error}`,
+    )
+    return {}
+  }
+}

@@ -1,0 +1,109 @@
+// Plugins' state: saved with a checkpoint, loaded from one, and shared with the same plugins of peers.
+//
+// What does not load is told and dropped: the plugin starts with an empty state. A peer's state that makes a plugin's
+// `merge` throw counts against its merging alone, or peers could switch plugins off.
+
+import type { Active, Window } from './active.ts'
+import { openWindow } from './active.ts'
+import { type Call, messageOf, STRIKES, troubleOf } from './call.ts'
+import { checkState } from './checks.ts'
+import type { PluginTrouble, SavedState, SharedStates } from './contract.ts'
+
+/** As the swarm allows. */
+const SHARED_BYTES = 64 * 1024
+
+export interface States {
+  /** Loads and opens; at a restore with fresh hooks. */
+  open(active: readonly Active[], step: number, states: readonly SavedState[]): Promise<void>
+  save(active: readonly Active[], step: number): Promise<SavedState[]>
+  shared(active: readonly Active[], step: () => number): SharedStates
+}
+
+export function createStates({
+  call,
+  onTrouble,
+}: {
+  call: Call
+  onTrouble(trouble: PluginTrouble): void
+}): States {
+  const load = async (one: Active, window: Window, { version, bytes }: SavedState): Promise<void> => {
+    if (!one.hooks.load) return
+    const wanted = versionOf(one)
+    if (version !== wanted) {
+      const message = `its saved state is of version ${version}, it reads ${wanted}: it starts without one`
+      onTrouble({ ...troubleOf(one, 'load', message), refused: true })
+      return
+    }
+    await call(one, 'load', window, (hooks) => hooks.load!(bytes)).catch(() => {
+      // Told and struck. What is half loaded is worse than nothing.
+      one.hooks = one.plugin.create(one.settings)
+      window.out.delete(one)
+    })
+  }
+
+  return {
+    async open(active, step, states) {
+      const window = openWindow('node', step)
+      for (const one of active) {
+        const state = states.find(({ plugin }) => plugin === one.id)
+        if (state) await load(one, window, state)
+        if (one.hooks.open && !one.tally.off)
+          await call(one, 'open', window, (hooks, context) => hooks.open!(context)).catch(() => {})
+      }
+    },
+
+    async save(active, step) {
+      const window = openWindow('node', step)
+      const saved: SavedState[] = []
+      for (const one of active) {
+        if (!one.hooks.save || one.tally.off) continue
+        const bytes = await call(
+          one,
+          'save',
+          window,
+          (hooks) => hooks.save!(),
+          (given) => checkState(given, one.budget.stateBytes),
+        ).catch(() => undefined)
+        if (bytes) saved.push({ plugin: one.id, version: versionOf(one), bytes })
+      }
+      return saved
+    },
+
+    shared(active, step) {
+      const sharing = (name: string): Active | undefined =>
+        active.find((one) => one.id === name && isSharing(one))
+      return {
+        wanted: () => active.filter(isSharing).map((one) => ({ name: one.id, version: versionOf(one) })),
+        async own(name) {
+          const one = sharing(name)
+          if (!one) return undefined
+          return call(
+            one,
+            'share',
+            openWindow('node', step()),
+            (hooks) => hooks.share!(),
+            (given) => checkState(given, SHARED_BYTES),
+          ).catch(() => undefined)
+        },
+        async received(name, from, bytes) {
+          const one = sharing(name)
+          if (!one || bytes.length > SHARED_BYTES) return
+          try {
+            await one.hooks.merge!(bytes, from)
+          } catch (error) {
+            one.tally.mergeStrikes += 1
+            const off = one.tally.mergeStrikes === STRIKES
+            const message = `${messageOf(error)}${off ? '; it takes in nothing of peers any more' : ''}`
+            one.tally.message = message
+            onTrouble(troubleOf(one, 'merge', message))
+          }
+        },
+      }
+    },
+  }
+}
+
+const versionOf = ({ plugin }: Active): number => plugin.manifest?.stateVersion ?? 1
+
+const isSharing = ({ hooks, tally }: Active): boolean =>
+  hooks.share !== undefined && hooks.merge !== undefined && !tally.off && tally.mergeStrikes < STRIKES
