@@ -8,6 +8,7 @@ import dppo from './dppo.ts'
 import foreign from './foreign.ts'
 import gmpo from './gmpo.ts'
 import gspo from './gspo.ts'
+import m2po from './m2po.ts'
 import mis from './mis.ts'
 import opsm from './opsm.ts'
 import overlong from './overlong.ts'
@@ -39,6 +40,7 @@ export const CORRECTIONS: readonly Plugin[] = [
   ...LOSSES,
   tis,
   mis,
+  m2po,
   opsm,
   foreign,
   staleness,

@@ -1,0 +1,180 @@
+// What do old rollouts cost, and which correction makes up for it?
+// `npm run -s experiment:staleness [-- --updates 60 --seeds 3 --lags 2,8,32 --arms none,tis,... --out FILE]`
+//
+// One policy (the default model) learns fraction_simplification at level 1, one optimizer step an update, from rollouts
+// that the policy of `lag` updates before wrote: no loss has a minibatch of its own to be off-policy in, so all there is to
+// correct is age. Everything else is the same in every arm: prompts, sampling seeds, GRPO, optimizer. At lag 0 all ratios
+// are 1 and the arms are one; it is run once a seed, as `fresh`. What counts is the mean reward of the policy after the
+// last update, on training prompts that it was never asked, and its accuracy on held-out ones. The learning rate is such that
+// 32 versions matter. Nothing guards: a policy that falls apart stays so. Runs are kept as they end.
+
+import { availableParallelism, cpus } from 'node:os'
+import { fileURLToPath } from 'node:url'
+import { parseArgs } from 'node:util'
+import { loadModel } from '../../daemon/policy/model.ts'
+import { nodeDisk as disk } from '../../daemon/store/node-disk.ts'
+import { createLocalEngine } from './in-process/engine.ts'
+import { createLearnerAlone, type PluginChoice } from './in-process/learner-alone.ts'
+import { openRecords } from './in-process/records.ts'
+import { markdown, mean, show, summary } from './in-process/statistics.ts'
+
+const { values: flags } = parseArgs({
+  options: {
+    updates: { type: 'string', default: '60' },
+    seeds: { type: 'string', default: '3' },
+    lags: { type: 'string', default: '2,8,32' },
+    arms: { type: 'string' },
+    prompts: { type: 'string', default: '6' },
+    'learning-rate': { type: 'string', default: '1e-4' },
+    'test-prompts': { type: 'string', default: '150' },
+    threads: { type: 'string', default: '1' },
+    out: { type: 'string', default: '.cache/experiments/staleness.jsonl' },
+  },
+})
+const updates = Number(flags.updates)
+const learningRate = Number(flags['learning-rate'])
+const tests = Number(flags['test-prompts'])
+const seeds = Array.from({ length: Number(flags.seeds) }, (_, i) => i + 1)
+
+/** `clip` at the proximal policy has a ratio of 1 in the only step of a batch: a policy gradient without a correction. */
+const ARMS: Record<string, PluginChoice[]> = {
+  none: [{ use: 'clip' }],
+  bypass: [{ use: 'clip', anchor: 'behaviour' }],
+  tis: [{ use: 'clip' }, { use: 'tis' }],
+  'tis, rows': [{ use: 'clip' }, { use: 'tis', level: 'sequence' }],
+  mis: [{ use: 'clip' }, { use: 'mis' }],
+  'tis + geometric mask': [
+    { use: 'clip' },
+    { use: 'tis' },
+    { use: 'mis', level: 'geometric', low: 0.9, high: 1.1, weigh: false },
+  ],
+  'm2po + tis': [{ use: 'clip' }, { use: 'tis' }, { use: 'm2po' }],
+  'tis + opsm': [{ use: 'clip' }, { use: 'tis' }, { use: 'opsm' }],
+  cispo: [{ use: 'cispo', anchor: 'behaviour' }],
+  gspo: [{ use: 'gspo', anchor: 'behaviour' }],
+  topr: [{ use: 'topr', anchor: 'behaviour' }],
+  'rec, no weights': [{ use: 'rec', weights: false, anchor: 'behaviour' }],
+}
+const arms = flags.arms?.split(';') ?? Object.keys(ARMS)
+const cells = [
+  { arm: 'fresh', lag: 0 },
+  ...arms.flatMap((arm) => flags.lags.split(',').map((lag) => ({ arm, lag: Number(lag) }))),
+]
+
+interface Run {
+  arm: string
+  lag: number
+  seed: number
+  updates: number
+  learningRate: number
+  prompts: number
+  /** Of the final policy. */
+  reward: number
+  sampled: number
+  greedy: number
+  /** Of what was learnt from, one per update. */
+  rewards: number[]
+  /** Updates in which nothing could be learnt from. */
+  empty: number
+  gradientNorm: number
+  generatedTokens: number
+  cpuSeconds: number
+}
+
+const model = await loadModel(fileURLToPath(new URL('../../models/default', import.meta.url)), { disk })
+const records = await openRecords<Run>(flags.out)
+const threads = Number(flags.threads)
+const engines = { writes: createLocalEngine({ threads }), learns: createLocalEngine({ threads }) }
+const isOf = (run: Run): boolean =>
+  run.updates === updates && run.learningRate === learningRate && run.prompts === Number(flags.prompts)
+
+// By seed first, so that what is there after a while compares all arms.
+for (const seed of seeds) {
+  for (const { arm, lag } of cells) {
+    if (records.done.some((run) => isOf(run) && run.arm === arm && run.lag === lag && run.seed === seed))
+      continue
+    const before = process.cpuUsage()
+    const node = await createLearnerAlone({
+      seed,
+      model,
+      tasks: [{ name: 'fraction_simplification', difficulty: 1 }],
+      prompts: Number(flags.prompts),
+      groupSize: 8,
+      learningRate,
+      maxNewTokens: 64,
+      lag,
+      corrections: arm === 'fresh' ? ARMS.none! : ARMS[arm]!,
+      engines,
+    })
+    const [rewards, norms]: [number[], number[]] = [[], []]
+    let [generatedTokens, empty] = [0, 0]
+    for (let i = 0; i < updates; i++) {
+      const round = await node.round()
+      rewards.push(round.reward)
+      generatedTokens += round.generatedTokens
+      if (round.report) norms.push(round.report.gradientNorm)
+      else empty += 1
+    }
+    const reward = await node.reward(tests)
+    const { sampled, greedy } = await node.evaluate(tests, 4)
+    const { user, system } = process.cpuUsage(before)
+    await records.add({
+      arm,
+      lag,
+      seed,
+      updates,
+      learningRate,
+      prompts: Number(flags.prompts),
+      reward,
+      sampled,
+      greedy,
+      rewards,
+      empty,
+      gradientNorm: mean(norms),
+      generatedTokens,
+      cpuSeconds: (user + system) / 1e6,
+    })
+    process.stderr.write(
+      `${arm}, ${lag} versions, seed ${seed}: reward ${reward.toFixed(3)}, ${((user + system) / 1e6).toFixed(0)} s\n`,
+    )
+  }
+}
+await Promise.all([engines.writes.close(), engines.learns.close()])
+
+const all = records.done.filter(isOf)
+const runsOf = (arm: string, lag: number): Run[] => all.filter((run) => run.arm === arm && run.lag === lag)
+const fresh = mean(runsOf('fresh', 0).map(({ reward }) => reward))
+console.log(
+  `${cpus()[0]?.model}, ${availableParallelism()} cores, Node ${process.version}; ${updates} updates of ${flags.prompts} prompts x 8, learning rate ${learningRate}`,
+)
+console.log(
+  markdown(
+    [
+      'correction',
+      'versions old',
+      'reward',
+      'of fresh',
+      'held-out sampled',
+      'greedy',
+      'gradient norm',
+      'runs',
+    ],
+    cells.flatMap(({ arm, lag }) => {
+      const runs = runsOf(arm, lag)
+      if (runs.length === 0) return []
+      const of = (read: (run: Run) => number): string => show(summary(runs.map(read)))
+      return [
+        [
+          arm,
+          String(lag),
+          of(({ reward }) => reward),
+          `${((100 * mean(runs.map(({ reward }) => reward))) / fresh).toFixed(0)} %`,
+          of(({ sampled }) => sampled),
+          of(({ greedy }) => greedy),
+          mean(runs.map(({ gradientNorm }) => gradientNorm)).toFixed(2),
+          String(runs.length),
+        ],
+      ]
+    }),
+  ),
+)
