@@ -1,0 +1,136 @@
+// Texts that plugins ask a model for.
+//
+// A plugin's tokens are bounded before they are written, not counted afterwards: requests are written in order, as many
+// together as fit what is left in the worst case, and one that does not fit is given fewer tokens. So the bound holds to
+// the token, and the same requests give the same texts every time.
+
+import type { TextRequest, Written } from '../../protocol/plugin/index.ts'
+import type { Engine } from '../engine/engine.ts'
+import type { World } from '../host/contract.ts'
+import { hash32 } from '../host/random.ts'
+import type { Tokenizer } from '../policy/tokenizer.ts'
+import { plainText } from './conditioning.ts'
+
+/** What writes and scores under a role's name. */
+export interface Speaker {
+  engine: Pick<Engine, 'generate' | 'score'>
+  tokenizer: Tokenizer
+}
+
+export interface TextOptions {
+  /** For all texts together. */
+  tokens: number
+  seed: number
+  signal: AbortSignal
+  limits: World['limits']
+  /** Throws for a role that there is no model for. */
+  speakerOf(role: string | undefined): Speaker
+}
+
+interface Prepared {
+  request: TextRequest
+  speaker: Speaker
+  prompt: Int32Array
+  limit: number
+  /** Sampling seeds, one a text. */
+  seeds: number[]
+}
+
+/** `cut` is true where the tokens did not do; then the last texts are short or missing. */
+export async function writeTexts(
+  requests: readonly TextRequest[],
+  options: TextOptions,
+): Promise<{ texts: Written[][]; cut: boolean }> {
+  const prepared = requests.map((request, i) => prepare(request, i, options))
+  const texts: Written[][] = []
+  let left = options.tokens
+  while (texts.length < prepared.length) {
+    const rest = prepared.slice(texts.length)
+    let batch = rest.slice(0, fitting(rest, left))
+    const isShort = batch.length === 0
+    if (isShort) {
+      const limit = Math.floor(left / rest[0]!.seeds.length)
+      if (limit < 1) return { texts, cut: true }
+      batch = [{ ...rest[0]!, limit }]
+    }
+    const written = await write(batch, options.signal)
+    texts.push(...written)
+    left -= written.flat().reduce((sum, one) => sum + one.tokens.length, 0)
+    if (isShort && written.flat().some(({ finish }) => finish === 'length')) return { texts, cut: true }
+  }
+  return { texts, cut: false }
+}
+
+/** How many of them cannot take more than `tokens`, whatever is written. */
+function fitting(all: readonly Prepared[], tokens: number): number {
+  let worst = 0
+  for (const [i, { limit, seeds }] of all.entries()) {
+    worst += limit * seeds.length
+    if (worst > tokens) return i
+  }
+  return all.length
+}
+
+function prepare(request: TextRequest, index: number, { seed, limits, speakerOf }: TextOptions): Prepared {
+  const speaker = speakerOf(request.role)
+  const prompt = speaker.tokenizer.encodePrompt(plainText(speaker.tokenizer, request.prompt))
+  const room = limits.context - prompt.length
+  if (room < 1)
+    throw new RangeError(
+      `a prompt of ${prompt.length} tokens leaves no room to answer within ${limits.context}`,
+    )
+  const limit = Math.min(room, request.maxNewTokens ?? limits.completion)
+  if (!Number.isInteger(limit) || limit < 1) throw new RangeError(`maxNewTokens is ${request.maxNewTokens}`)
+  return {
+    request,
+    speaker,
+    prompt,
+    limit,
+    seeds: Array.from({ length: request.n }, (_, i) => hash32(seed, `${index}/${i}`)),
+  }
+}
+
+async function write(batch: readonly Prepared[], signal: AbortSignal): Promise<Written[][]> {
+  const texts: Written[][] = batch.map(() => [])
+  const alike = Map.groupBy(batch.keys(), (i) => samplingKey(batch[i]!.request))
+  await Promise.all(
+    [...alike.values()].map(async (indices) => {
+      const { request, speaker } = batch[indices[0]!]!
+      const { engine, tokenizer } = speaker
+      const samples = indices.flatMap((i) => {
+        const { prompt, limit, seeds } = batch[i]!
+        return seeds.map((seed) => ({ prompt, seed, maxNewTokens: limit }))
+      })
+      const written = await engine.generate(
+        {
+          samples,
+          maxNewTokens: Math.max(...indices.map((i) => batch[i]!.limit)),
+          temperature: request.temperature ?? 1,
+          ...(request.topP === undefined ? {} : { topP: request.topP }),
+          ...(request.stopStrings?.length ? { stopStrings: request.stopStrings } : {}),
+          stopTokens: tokenizer.stopTokens,
+        },
+        { signal },
+      )
+      let next = 0
+      for (const i of indices) {
+        const { prompt, seeds } = batch[i]!
+        const own = written.slice(next, next + seeds.length)
+        next += seeds.length
+        texts[i] = own.map(({ tokens, logprobs, finish, version }) => ({
+          text: tokenizer.decodeCompletion(tokens),
+          conditioning: prompt,
+          tokens,
+          logprobs,
+          finish,
+          version,
+        }))
+      }
+    }),
+  )
+  return texts
+}
+
+function samplingKey({ role, temperature, topP, stopStrings }: TextRequest): string {
+  return JSON.stringify([role ?? 'policy', temperature ?? 1, topP ?? 1, stopStrings ?? []])
+}
