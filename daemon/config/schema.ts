@@ -49,6 +49,12 @@ const engine = z.strictObject({
     .enum(['auto', 'cpu', 'webgpu', 'cuda', 'dml', 'coreml'])
     .default('auto')
     .describe('where it runs; "auto" takes the fastest that works and says why'),
+  precision: z
+    .enum(['auto', 'float32', 'float16'])
+    .default('float32')
+    .describe(
+      'of matrix products in training; float16 where the device has it, "auto" where it is faster there, too',
+    ),
   threads: z.int().min(0).max(1024).default(0).describe('CPU threads; 0 is one a core'),
   memory_gb: z
     .number()
@@ -89,6 +95,34 @@ const rollout = z.strictObject({
   group_size: z.int().min(2).max(256).default(8).describe('rollouts per prompt'),
   temperature: z.number().gt(0).max(5).default(1).describe('sampling temperature'),
   groups_per_round: z.int().min(1).max(1024).default(16).describe('prompts that are answered in one go'),
+  prompts: z
+    .int()
+    .min(0)
+    .max(1_000_000)
+    .default(0)
+    .describe(
+      'training prompts per task: 0 draws new ones for ever, a number trains on a fixed set of so many, which plugins that keep count of prompts need',
+    ),
+})
+
+const role = z.strictObject({
+  name: z
+    .string()
+    .regex(/^[a-z][a-z0-9_-]{0,31}$/, 'must be 1 to 32 of a-z, 0-9, _ and -')
+    .describe('as its plugin calls it, such as hinter'),
+  model: z
+    .string()
+    .min(1)
+    .optional()
+    .describe(
+      "folder or name on the hub, as model.path; if unset, the node's own model, with weights of its own",
+    ),
+  learning_rate: z
+    .number()
+    .gt(0)
+    .max(1)
+    .optional()
+    .describe('AdamW step size; if unset, training.learning_rate'),
 })
 
 const training = z.strictObject({
@@ -258,6 +292,22 @@ export const configSchema = z.strictObject({
     .default([{ use: 'clip' }, { use: 'tis', unknown: 'keep' }, { use: 'foreign' }])
     .describe('the loss, and what makes up for stale and foreign tokens; in order'),
   selector: plugin.default({ use: 'uniform' }).describe('what chooses the next prompts'),
+  hints: z
+    .array(plugin)
+    .default([])
+    .describe('what helps with prompts that the model cannot solve; in order'),
+  replay: z.array(plugin).default([]).describe('what brings back rollouts of before; in order'),
+  skills: z.array(plugin).default([]).describe('what keeps a library of what was learnt, in words; in order'),
+  controls: z
+    .array(plugin)
+    .default([])
+    .describe(
+      'what decides how many rollouts are written, and which are ended; selectors beside the first, too',
+    ),
+  roles: z
+    .array(role)
+    .default([])
+    .describe('models of plugins beside the policy, where they are not to be as the node has them'),
   checkpoint: checkpoint.prefault({}).describe('what survives a crash'),
   eval: evaluation.prefault({}).describe('held-out evaluation'),
   swarm: swarm.prefault({}).describe('peers'),

@@ -30,6 +30,15 @@ export interface OptimizerState {
   steps: number
   first: Weights
   second: Weights
+  /** Of an engine that computes gradients in float16. */
+  lossScale?: LossScale
+}
+
+export interface LossScale {
+  /** What the loss is multiplied with for the backward pass; a power of two. */
+  scale: number
+  /** Gradients since it last changed, none of which overflowed. */
+  good: number
 }
 
 export interface SampleRequest {
@@ -142,6 +151,8 @@ export interface TrainReport {
   realTokens: number
   computedTokens: number
   microBatches: number
+  /** Times that the batch was computed again at half the loss scale, where gradients are in float16. */
+  overflows?: number
   seconds: number
 }
 

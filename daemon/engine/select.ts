@@ -7,6 +7,7 @@ import { thisMachine } from './devices/machine.ts'
 import { probe } from './devices/probe.ts'
 import { createSteadyEngine } from './devices/steady.ts'
 import type { Engine } from './engine.ts'
+import type { Precision } from './onnx/loss-scale.ts'
 
 export interface EngineChoice {
   kind: 'onnx' | 'tfjs'
@@ -14,6 +15,8 @@ export interface EngineChoice {
   device: string
   /** That each may use. */
   threads: number
+  /** Of the products of matrices in training; float32 if left out. 'auto' is float16 where that is faster. */
+  precision?: Precision | 'auto'
   /** Tokens that are trained on at once; by default as many as suit the processor. */
   microBatchTokens?: number
   /** Activations are computed again for the backward pass instead of kept; false by default. */
@@ -25,21 +28,28 @@ export interface EngineChoice {
  * E_ENGINE where the device was asked for by name and does not work.
  */
 export async function createEngines(
-  { kind, device, threads, microBatchTokens, checkpointing }: EngineChoice,
+  { kind, device, threads, precision, microBatchTokens, checkpointing }: EngineChoice,
   count: number,
   { onNotice }: { onNotice?: (message: string) => void } = {},
 ): Promise<Engine[]> {
   switch (kind) {
     case 'onnx': {
       const { createOnnxEngines } = await import('./onnx/index.ts')
-      const choice = await decide({ wanted: deviceOf(device), machine: thisMachine() }, { probe })
+      const choice = await decide(
+        { wanted: deviceOf(device), machine: thisMachine(), ...(precision ? { precision } : {}) },
+        { probe },
+      )
       const { device: provider, reason } = choice
       const options = {
         threads,
         ...(microBatchTokens ? { microBatchTokens } : {}),
         ...(checkpointing ? { checkpointing } : {}),
       }
-      const engines = createOnnxEngines(count, { ...options, provider }, { reason, onNotice })
+      const engines = createOnnxEngines(
+        count,
+        { ...options, provider, precision: choice.precision },
+        { reason, onNotice },
+      )
       if (provider === 'cpu') return engines
       const spare = (why: string): Engine => createOnnxEngines(1, options, { reason: why, onNotice })[0]!
       return engines.map((engine) => createSteadyEngine({ engine, spare, onNotice }))

@@ -3,7 +3,7 @@
 
 import { WaggleError } from '../../protocol/errors.ts'
 import { type AdapterSpec, type DecoderSpec, trainableShapes, type Weights } from '../engine/decoder.ts'
-import type { Engine } from '../engine/engine.ts'
+import type { Engine, LossScale } from '../engine/engine.ts'
 import type { PolicyState } from '../policy/live-policy.ts'
 import { encodeSafetensors, openWeights, type TensorSource } from '../policy/safetensors.ts'
 import { type TrainedMeta, trainedMeta } from '../policy/trained.ts'
@@ -14,6 +14,8 @@ import type { LearnerState } from './learner.ts'
 export interface NodeState {
   version: number
   optimizerSteps: number
+  /** Where gradients are in float16. */
+  lossScale?: LossScale
   /** Rounds of prompts asked since the lineage's start: where the sampling seeds go on. */
   rounds: number
   counters: Record<string, number>
@@ -34,7 +36,7 @@ export async function saveNode(
     learner,
     spec,
     base,
-  }: Omit<NodeState, 'optimizerSteps'> & {
+  }: Omit<NodeState, 'optimizerSteps' | 'lossScale'> & {
     lineage: string
     /** With the adapter, if that is what is trained. */
     spec: DecoderSpec
@@ -46,7 +48,14 @@ export async function saveNode(
   const shapes = trainableShapes(spec)
   const tensors = (prefix: string, values: Weights): Record<string, TensorSource> =>
     Object.fromEntries([...shapes].map(([name, shape]) => [prefix + name, { shape, data: values[name]! }]))
-  const state: NodeState = { version, optimizerSteps: optimizer.steps, rounds, counters, learner }
+  const state: NodeState = {
+    version,
+    optimizerSteps: optimizer.steps,
+    ...(optimizer.lossScale ? { lossScale: optimizer.lossScale } : {}),
+    rounds,
+    counters,
+    learner,
+  }
   return checkpoints.save({
     step: version,
     policyVersion: version,
@@ -157,7 +166,12 @@ export async function restoreNode(
     policy: {
       version: state.version,
       weights: weights['']!,
-      optimizer: { steps: state.optimizerSteps, first: moments['first.']!, second: moments['second.']! },
+      optimizer: {
+        steps: state.optimizerSteps,
+        first: moments['first.']!,
+        second: moments['second.']!,
+        ...(state.lossScale ? { lossScale: state.lossScale } : {}),
+      },
     },
   }
 }

@@ -6,7 +6,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest'
 import { choose, type Finding } from '../../daemon/engine/devices/choice.ts'
 import { decide } from '../../daemon/engine/devices/decide.ts'
 import { drivable, type Machine } from '../../daemon/engine/devices/device.ts'
-import { probe } from '../../daemon/engine/devices/probe.ts'
+import { type ProbeOptions, probe } from '../../daemon/engine/devices/probe.ts'
 import { tryDevice } from '../../daemon/engine/devices/trial.ts'
 import { agrees } from '../../daemon/engine/devices/trial-report.ts'
 
@@ -33,13 +33,14 @@ async function probing(code: string, timeoutMs = 60_000): Promise<Finding> {
 
 test('a driver that crashes, hangs, throws or computes nonsense costs its own process and gives a reason', async () => {
   const report = (values: object) => `process.send({ report: ${JSON.stringify(values)} })`
-  const [crash, hang, thrown, wrong, mute, good] = await Promise.all([
+  const [crash, hang, thrown, wrong, mute, good, short] = await Promise.all([
     probing(`process.stderr.write('bad driver\\n', () => process.kill(process.pid, 'SIGSEGV'))`),
     probing('setInterval(() => {}, 1000)', 1),
     probing(`process.send({ trouble: 'x.cc:1 f() was false. No adapters\\nmore' })`),
     probing(report({ product: 0.5, training: 0 })),
     probing('process.exit(3)'),
     probing(report({ product: 1e-6, training: 1e-6, speed: 2.5 })),
+    probing(`process.send({ trouble: 'Program Cast requires f16 but the device does not support it' })`),
   ])
   expect(crash!.trouble).toMatch(/SIGSEGV/)
   expect(hang!.trouble).toMatch(/no answer within/)
@@ -47,6 +48,7 @@ test('a driver that crashes, hangs, throws or computes nonsense costs its own pr
   expect(wrong!.trouble).toMatch(/product differs by 0.5/)
   expect(mute!.trouble).toMatch(/status 3/)
   expect(good).toEqual({ device: 'webgpu', speed: 2.5 })
+  expect(short!.trouble).toMatch(/^the device has no float16/)
 })
 
 test('not a number agrees with nothing', () => {
@@ -77,6 +79,47 @@ test('a device asked for by name is used if it agrees, however slow, and else re
   expect(() => choose('cuda', [{ device: 'cuda', trouble: 'no library' }])).toThrow(
     expect.objectContaining({ code: 'E_ENGINE', hint: expect.stringMatching(/waggle device install cuda/) }),
   )
+})
+
+test('float16 is tried where it is wanted, and taken where it works and, left to it, is faster', async () => {
+  const asked: string[] = []
+  const by = (half: object) => ({
+    probe: async ({ precision = 'float32', measure }: ProbeOptions): Promise<Finding> => {
+      asked.push(`${precision}${measure ? ' measured' : ''}`)
+      return { device: 'webgpu', ...(precision === 'float32' ? { speed: 4 } : half) }
+    },
+  })
+  const nvidia = machine({ has: (path) => path === '/dev/nvidia' })
+  const take = (precision: 'auto' | 'float16' | 'float32', half: object) =>
+    decide({ wanted: 'webgpu', machine: nvidia, precision }, by(half))
+  expect(await take('float32', {})).toMatchObject({ precision: 'float32' })
+  expect(asked.splice(0)).toEqual(['float32'])
+  expect(await take('float16', {})).toMatchObject({ device: 'webgpu', precision: 'float16' })
+  expect(asked.splice(0)).toEqual(['float32', 'float16'])
+  expect(await take('float16', { trouble: 'no shader-f16' })).toMatchObject({
+    device: 'webgpu',
+    precision: 'float32',
+    reason: expect.stringMatching(/float16 does not work: no shader-f16/),
+  })
+  expect(await take('auto', { speed: 6 })).toMatchObject({
+    precision: 'float16',
+    reason: expect.stringMatching(/1.5 times as fast as float32/),
+  })
+  expect(await take('auto', { speed: 3 })).toMatchObject({ precision: 'float32' })
+  expect(asked.at(-1)).toBe('float16 measured')
+  const alone = await decide({ wanted: 'cpu', machine: nvidia, precision: 'float16' }, by({}))
+  expect(alone).toMatchObject({
+    device: 'cpu',
+    precision: 'float32',
+    reason: expect.stringMatching(/the CPU/),
+  })
+})
+
+test('the trial in float16 agrees with the CPU to what float16 can tell', async () => {
+  const options = { measure: false, precision: 'float16', now: () => performance.now() } as const
+  const report = await tryDevice('cpu', options)
+  expect(report.product).toBeGreaterThan(0)
+  expect([agrees(report), agrees(report, 'float16')]).toEqual([false, true])
 })
 
 test('nothing is tried where there is no sign of a GPU, or on the CPU alone', async () => {

@@ -23,7 +23,12 @@ async function setUp(steps: readonly number[]) {
     if (broken) weights['model.norm.weight']![0] = Number.NaN
     const trainer = {
       weights: async () => weights,
-      optimizer: async () => ({ steps: step, first: randomWeights(SPEC, 1), second: randomWeights(SPEC, 2) }),
+      optimizer: async () => ({
+        steps: step,
+        first: randomWeights(SPEC, 1),
+        second: randomWeights(SPEC, 2),
+        lossScale: { scale: 2 ** 14, good: step },
+      }),
     } as Partial<Engine> as Engine
     return saveNode(
       {
@@ -46,6 +51,7 @@ test('the newest checkpoint that is old enough is gone back to, and a restart be
   const found = await restoreBefore(45, model, by)
   expect(found?.state).toMatchObject({ version: 40, learner: { setAside: [{ author: 'bad' }] } })
   expect(found?.policy.weights).toEqual(randomWeights(SPEC, 40))
+  expect(found?.policy.optimizer).toMatchObject({ steps: 40, lossScale: { scale: 2 ** 14, good: 40 } })
   expect((await restoreNode(model, by))?.state.version).toBe(40)
 })
 

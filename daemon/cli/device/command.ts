@@ -22,7 +22,7 @@ async function list(context: Context): Promise<number> {
   const machine = thisMachine()
   if (drivable(machine).length > 0)
     context.say('Trying each device against the CPU; the first time takes a while.')
-  const findings = await findAll({ wanted: 'auto', machine }, { probe })
+  const findings = await findAll({ wanted: 'auto', machine, precision: 'auto' }, { probe })
   const choice = choose('auto', findings)
   if (context.json) context.out(JSON.stringify({ v: 1, choice, findings }))
   else {

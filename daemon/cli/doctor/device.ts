@@ -14,7 +14,10 @@ export const device: Check = async ({ config, daemon }) => {
   // TensorFlow.js takes the fastest of its own backends.
   if (config?.engine.kind !== 'onnx') return []
   try {
-    const choice = await decide({ wanted: config.engine.device, machine: thisMachine() }, { probe })
+    const choice = await decide(
+      { wanted: config.engine.device, machine: thisMachine(), precision: config.engine.precision },
+      { probe },
+    )
     return [ok('device', `${choice.device} (${choice.reason})`)]
   } catch (error) {
     const { message, hint } = error as WaggleError

@@ -34,7 +34,8 @@ export const engineAtWork: Check = async ({ config, context, daemon, here }) => 
   try {
     const model = await loadModel(folder, { disk })
     const threads = Math.max(1, config.engine.threads || here.cores)
-    const [engine] = await createEngines({ ...config.engine, threads }, 1)
+    // The sampler's log-probs are in float32, and so have to be those that they are compared with.
+    const [engine] = await createEngines({ ...config.engine, precision: 'float32', threads }, 1)
     try {
       await engine!.open({ spec: model.spec, weights: model.weights })
       const prompt = Int32Array.from(model.tokenizer.encode('1 + 1 = '))

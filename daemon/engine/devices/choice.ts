@@ -1,6 +1,7 @@
 // Which device, and why: from what the config wants and what trying each has found. Data in, data out.
 
 import { WaggleError } from '../../../protocol/errors.ts'
+import type { Precision } from '../onnx/loss-scale.ts'
 import type { Device } from './device.ts'
 
 /** What came of a device. */
@@ -10,14 +11,44 @@ export interface Finding {
   trouble?: string
   /** How many times as fast as the CPU it trained. */
   speed?: number
+  /** The same with products in float16, where that was tried; its speed is against the CPU's in float32. */
+  half?: Omit<Finding, 'device' | 'half'>
 }
 
 export interface Choice {
   device: Device
   reason: string
+  precision: Precision
 }
 
-export function choose(wanted: Device | 'auto', findings: readonly Finding[]): Choice {
+export function choose(
+  wanted: Device | 'auto',
+  findings: readonly Finding[],
+  precision: Precision | 'auto' = 'float32',
+): Choice {
+  const { device, reason } = chooseDevice(wanted, findings)
+  if (precision === 'float32') return { device, reason, precision }
+  const chosen = findings.find((finding) => finding.device === device)
+  const [taken, why] = choosePrecision(precision, chosen)
+  return { device, reason: `${reason}; ${why}`, precision: taken }
+}
+
+/** Float16 that cannot be had is no error: the same model is trained, with more bits. */
+function choosePrecision(
+  wanted: 'float16' | 'auto',
+  chosen: Pick<Finding, 'speed' | 'half'> | undefined,
+): [Precision, string] {
+  const half = chosen?.half
+  if (!half) return ['float32', 'float32, since the CPU has no float16 arithmetic to gain from']
+  if (half.trouble !== undefined) return ['float32', `float32, since float16 does not work: ${half.trouble}`]
+  if (wanted === 'float16') return ['float16', 'float16 as engine.precision asks for']
+  const gain = (half.speed ?? 0) / (chosen?.speed ?? Number.POSITIVE_INFINITY)
+  return gain > 1
+    ? ['float16', `float16, which trains ${gain.toFixed(1)} times as fast as float32`]
+    : ['float32', `float32, since float16 has ${gain.toPrecision(2)} times its speed`]
+}
+
+function chooseDevice(wanted: Device | 'auto', findings: readonly Finding[]): Omit<Choice, 'precision'> {
   if (wanted === 'cpu') return { device: 'cpu', reason: 'engine.device asks for it' }
   if (wanted !== 'auto') {
     const finding = findings.find(({ device }) => device === wanted)
@@ -50,10 +81,15 @@ export function choose(wanted: Device | 'auto', findings: readonly Finding[]): C
 }
 
 /** A finding in words. */
-export function told({ device, trouble, speed }: Finding): string {
-  if (trouble !== undefined) return `${device}: ${trouble}`
-  if (speed === undefined) return `${device}: agrees with the CPU`
+export function told(finding: Finding): string {
+  const { half } = finding
+  return half ? `${toldOf(finding)}; in float16, ${toldOf({ ...finding, ...half }, '')}` : toldOf(finding)
+}
+
+function toldOf({ device, trouble, speed }: Finding, prefix = `${device}: `): string {
+  if (trouble !== undefined) return `${prefix}${trouble}`
+  if (speed === undefined) return `${prefix}agrees with the CPU`
   return speed > 1
-    ? `${device}: ${speed.toFixed(1)} times as fast as the CPU`
-    : `${device}: slower than the CPU (${speed.toPrecision(2)} times its speed)`
+    ? `${prefix}${speed.toFixed(1)} times as fast as the CPU`
+    : `${prefix}slower than the CPU (${speed.toPrecision(2)} times its speed)`
 }

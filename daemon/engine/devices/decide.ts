@@ -1,5 +1,6 @@
 // Decides on a device: rules out what cannot be here, tries the rest one after another, and chooses.
 
+import type { Precision } from '../onnx/loss-scale.ts'
 import { type Choice, choose, type Finding } from './choice.ts'
 import { type Device, drivable, type Machine, ruledOut } from './device.ts'
 import type { ProbeOptions } from './probe.ts'
@@ -7,12 +8,14 @@ import type { ProbeOptions } from './probe.ts'
 export interface DecideOptions {
   wanted: Device | 'auto'
   machine: Machine
+  /** Of the products of matrices in training. 'auto' is float16 where that is faster. */
+  precision?: Precision | 'auto'
   /** A first run compiles every shader; a device that takes longer than this in `auto` is none to train on. */
   timeoutMs?: { auto: number; named: number }
 }
 
 export async function findAll(
-  { wanted, machine, timeoutMs = { auto: 30_000, named: 180_000 } }: DecideOptions,
+  { wanted, machine, precision = 'float32', timeoutMs = { auto: 30_000, named: 180_000 } }: DecideOptions,
   { probe }: { probe: (options: ProbeOptions) => Promise<Finding> },
 ): Promise<Finding[]> {
   if (wanted === 'cpu') return []
@@ -20,11 +23,20 @@ export async function findAll(
   for (const device of wanted === 'auto' ? drivable(machine) : [wanted]) {
     const isAuto = wanted === 'auto'
     const trouble = ruledOut(device, machine, !isAuto)
-    findings.push(
-      trouble === undefined
-        ? await probe({ device, measure: isAuto, timeoutMs: isAuto ? timeoutMs.auto : timeoutMs.named })
-        : { device, trouble },
-    )
+    if (trouble !== undefined) {
+      findings.push({ device, trouble })
+      continue
+    }
+    const options = {
+      device,
+      measure: isAuto || precision === 'auto',
+      timeoutMs: isAuto ? timeoutMs.auto : timeoutMs.named,
+    }
+    const finding = await probe(options)
+    findings.push(finding)
+    if (precision === 'float32' || finding.trouble !== undefined) continue
+    const { device: _, ...half } = await probe({ ...options, precision: 'float16' })
+    finding.half = half
   }
   return findings
 }
@@ -33,5 +45,5 @@ export async function decide(
   options: DecideOptions,
   by: { probe: (options: ProbeOptions) => Promise<Finding> },
 ): Promise<Choice> {
-  return choose(options.wanted, await findAll(options, by))
+  return choose(options.wanted, await findAll(options, by), options.precision)
 }

@@ -3,6 +3,7 @@
 import { fork } from 'node:child_process'
 import { fileURLToPath } from 'node:url'
 import { safeText } from '../../../protocol/text.ts'
+import type { Precision } from '../onnx/loss-scale.ts'
 import type { Finding } from './choice.ts'
 import type { Device } from './device.ts'
 import { agrees, type TrialReport } from './trial-report.ts'
@@ -11,6 +12,8 @@ export interface ProbeOptions {
   device: Device
   /** Whether to find out how fast it is, too. */
   measure: boolean
+  /** Of what is computed on the device; float32 if left out. */
+  precision?: Precision
   timeoutMs: number
   /** The module to run instead of the trial's, and its environment: for tests. */
   child?: URL
@@ -19,11 +22,18 @@ export interface ProbeOptions {
 
 const LONGEST_REASON = 200
 
-export function probe({ device, measure, timeoutMs, child, env }: ProbeOptions): Promise<Finding> {
+export function probe({
+  device,
+  measure,
+  precision = 'float32',
+  timeoutMs,
+  child,
+  env,
+}: ProbeOptions): Promise<Finding> {
   const extension = import.meta.url.endsWith('.ts') ? 'ts' : 'js'
   const module = child ?? new URL(`./trial-child.${extension}`, import.meta.url)
   return new Promise((resolve) => {
-    const trial = fork(fileURLToPath(module), [device, measure ? 'measure' : 'check'], {
+    const trial = fork(fileURLToPath(module), [device, measure ? 'measure' : 'check', precision], {
       stdio: ['ignore', 'ignore', 'pipe', 'ipc'],
       ...(env ? { env } : {}),
     })
@@ -43,7 +53,7 @@ export function probe({ device, measure, timeoutMs, child, env }: ProbeOptions):
     trial.once('error', (error) => settle({ device, trouble: `cannot be tried: ${error.message}` }))
     trial.once('message', ({ report, trouble }: { report?: TrialReport; trouble?: string }) => {
       if (!report) return settle({ device, trouble: reasonOf(trouble ?? 'it gave no report') })
-      if (!agrees(report))
+      if (!agrees(report, precision))
         return settle({
           device,
           trouble: `its numbers are not the CPU's (a product differs by ${report.product.toPrecision(2)}, training by ${report.training.toPrecision(2)})`,
@@ -63,6 +73,8 @@ export function probe({ device, measure, timeoutMs, child, env }: ProbeOptions):
 /** The part of a native error that a person can use: less its source path and function. */
 function reasonOf(text: string): string {
   const line = text.split('\n')[0] ?? ''
+  if (/requires f16 but the device does not support/.test(line))
+    return 'the device has no float16 (the WebGPU feature shader-f16)'
   return safeText(/(?:was false\. |Error: )([^\n]+)$/.exec(line)?.[1] ?? line, {
     limit: LONGEST_REASON,
     line: true,

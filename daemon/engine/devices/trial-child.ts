@@ -1,13 +1,15 @@
-// The process in which a device is tried: its name and `measure` as arguments, one message to the parent.
+// The process in which a device is tried: its name, `measure` or `check`, and the precision as arguments, one message to
+// the parent.
 
 import type { Device } from './device.ts'
 import { tryDevice } from './trial.ts'
 
-const [device, measure] = process.argv.slice(2)
+const [device, measure, precision] = process.argv.slice(2)
 process.env.ORT_DISABLE_TELEMETRY ??= '1'
 try {
   const report = await tryDevice(device as Device, {
     measure: measure === 'measure',
+    precision: precision === 'float16' ? 'float16' : 'float32',
     now: () => performance.now(),
   })
   process.send!({ report }, () => process.exit(0))

@@ -8,6 +8,7 @@ import { type DecoderSpec, parameterShapes, type Weights } from '../decoder.ts'
 import type { TrainRequest } from '../engine.ts'
 import { createCore } from '../onnx/core.ts'
 import { Graph } from '../onnx/graph.ts'
+import type { Precision } from '../onnx/loss-scale.ts'
 import { gemm } from '../onnx/ops.ts'
 import { PROVIDERS } from '../onnx/provider.ts'
 import { createResidentCore } from '../onnx/resident/core.ts'
@@ -20,19 +21,27 @@ const SMALL: DecoderSpec = specOf({ width: 32, layers: 2, vocabulary: 61, headWi
 const LARGE: DecoderSpec = specOf({ width: 192, layers: 2, vocabulary: 512, headWidth: 64 })
 const THREADS = 2
 
+export interface TrialOptions {
+  measure: boolean
+  /** Of the device; the CPU computes in float32. */
+  precision?: Precision
+  /** Monotonic milliseconds. */
+  now: () => number
+}
+
 export async function tryDevice(
   device: Device,
-  { measure, now }: { measure: boolean; now: () => number },
+  { measure, precision = 'float32', now }: TrialOptions,
 ): Promise<TrialReport> {
-  const cores = [coreOn('cpu', now), coreOn(device, now)]
-  const [expected, found] = [await product('cpu'), await product(device)]
+  const cores = [coreOn('cpu', 'float32', now), coreOn(device, precision, now)]
+  const [expected, found] = [await product('cpu', 'float32'), await product(device, precision)]
   const productError = Math.max(...expected.map((value, i) => Math.abs(value - found[i]!)))
   const [cpu, other] = await Promise.all(cores.map((core) => train(core, SMALL, 2, 6, now)))
   const training = Math.max(
     ...cpu!.values.map((value, i) => Math.abs(value - other!.values[i]!) / Math.max(1e-3, Math.abs(value))),
   )
   const report: TrialReport = { product: productError, training }
-  if (measure && agrees(report)) {
+  if (measure && agrees(report, precision)) {
     const seconds: number[] = []
     for (const core of cores) seconds.push((await train(core, LARGE, 4, 64, now)).seconds)
     report.speed = seconds[0]! / seconds[1]!
@@ -41,19 +50,19 @@ export async function tryDevice(
   return report
 }
 
-function coreOn(provider: Device, now: () => number): Core {
-  const options = { provider, threads: THREADS, now }
+function coreOn(provider: Device, precision: Precision, now: () => number): Core {
+  const options = { provider, precision, threads: THREADS, now }
   return PROVIDERS[provider].heldIn === 'cpu' ? createCore(options) : createResidentCore(options)
 }
 
-async function product(provider: Device): Promise<number[]> {
+async function product(provider: Device, precision: Precision): Promise<number[]> {
   const runtime = createRuntime({ threads: THREADS, maxSessions: 1, provider })
   const shape = [96, 96]
   const graph = new Graph('product')
   graph.output('c', gemm(graph.input('a', 'float32', shape), graph.input('b', 'float32', shape)))
   const numbers = (seed: number): Float32Array =>
     Float32Array.from({ length: 96 * 96 }, (_, i) => uniformAt(seed, i) - 0.5)
-  const compiled = await runtime.compile('product', () => graph)
+  const compiled = await runtime.compile('product', () => graph, { isHalf: precision === 'float16' })
   const { c } = await compiled.run({ a: numbers(1), b: numbers(2) })
   await runtime.close()
   return [...c!]

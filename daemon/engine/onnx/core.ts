@@ -9,6 +9,7 @@ import { createWriter, type Labels } from '../writer.ts'
 import { copyArena, createArena, fillArena, layoutOf } from './arena.ts'
 import { generate } from './generate.ts'
 import { createHostCache } from './host-cache.ts'
+import { INITIAL, type Precision } from './loss-scale.ts'
 import { createMixture, hostAlgebra, type Mixture } from './mixture.ts'
 import type { Provider } from './provider.ts'
 import { DEFAULT_SLOTS, type Room } from './room.ts'
@@ -25,6 +26,8 @@ export interface CoreOptions {
   microBatchTokens?: number
   /** Layers are computed again for the backward pass: less memory, about a third more work. */
   checkpointing?: boolean
+  /** Of the products of matrices in scoring and training; float32 if left out. */
+  precision?: Precision
   maxSessions?: number
   /** Instead of `microBatchTokens`: what may become less while it runs (`room.ts`). */
   room?: Room
@@ -41,6 +44,7 @@ export function createCore({
   provider = 'cpu',
   microBatchTokens = 2048,
   checkpointing = false,
+  precision = 'float32',
   maxSessions = 48,
   room = { microBatchTokens, slots: DEFAULT_SLOTS },
   now,
@@ -52,6 +56,7 @@ export function createCore({
   const parts: StepParts = {
     runtime,
     checkpointing,
+    scaling: precision === 'float16' ? { state: INITIAL } : undefined,
     now,
     get microBatchTokens() {
       return room.microBatchTokens
@@ -88,6 +93,7 @@ export function createCore({
         steps: optimizer?.steps ?? 0,
         labels: { version: 0, ...labels },
       }
+      if (parts.scaling) parts.scaling.state = optimizer?.lossScale ?? INITIAL
       if (!optimizer) return
       const { moments } = trainable()
       for (const which of ['first', 'second'] as const) {
@@ -148,7 +154,13 @@ export function createCore({
 
     optimizer() {
       const { moments, steps } = trainable()
-      return { steps, first: copyArena(moments.first), second: copyArena(moments.second) }
+      const { scaling } = parts
+      return {
+        steps,
+        first: copyArena(moments.first),
+        second: copyArena(moments.second),
+        ...(scaling ? { lossScale: scaling.state } : {}),
+      }
     },
 
     async close() {

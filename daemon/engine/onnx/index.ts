@@ -2,6 +2,7 @@
 
 import type { Engine } from '../engine.ts'
 import { createEngineThread } from '../thread.ts'
+import type { Precision } from './loss-scale.ts'
 import type { Provider } from './provider.ts'
 
 export interface OnnxEngineOptions {
@@ -9,6 +10,8 @@ export interface OnnxEngineOptions {
   microBatchTokens?: number
   /** Layers are computed again for the backward pass. */
   checkpointing?: boolean
+  /** Of the products of matrices in scoring and training; float32 if left out. */
+  precision?: Precision
   maxSessions?: number
   /** The CPU's if left out. */
   provider?: Provider

@@ -5,6 +5,7 @@ import { WaggleError } from '../../../protocol/errors.ts'
 import { type Bindings, boundSize, symbol } from './dimension.ts'
 import { engineError } from './failure.ts'
 import { Graph, type Value } from './graph.ts'
+import { createHalving, inTurn } from './halving.ts'
 import { Held, type HeldMemory } from './held.ts'
 import { PROVIDERS, type Provider } from './provider.ts'
 
@@ -55,6 +56,8 @@ export interface Runtime {
 export interface CompileOptions {
   /** Work on the host's arrays, which the CPU does where they are, whatever the provider. */
   onHost?: boolean
+  /** Products of matrices in float16; see `halving.ts`. */
+  isHalf?: boolean
 }
 
 export function createRuntime(options: RuntimeOptions): Runtime {
@@ -76,7 +79,7 @@ export function createRuntime(options: RuntimeOptions): Runtime {
   const compile = async (
     key: string,
     build: () => Graph,
-    { onHost = false }: CompileOptions = {},
+    { onHost = false, isHalf = false }: CompileOptions = {},
   ): Promise<CompiledGraph> => {
     const known = cache.get(key)
     if (known) {
@@ -85,7 +88,7 @@ export function createRuntime(options: RuntimeOptions): Runtime {
       return known.graph
     }
     const graph = build()
-    const made = await wrap(graph, { ...options, ...(onHost ? { provider: 'cpu' } : {}) }, upload)
+    const made = await wrap(graph, { ...options, isHalf, ...(onHost ? { provider: 'cpu' } : {}) }, upload)
     compiled += 1
     cache.set(key, made)
     if (cache.size > options.maxSessions) {
@@ -125,14 +128,17 @@ function buildCopy(): Graph {
   return graph
 }
 
+type SessionOptions = RuntimeOptions & { isHalf: boolean }
+
 async function createSession(
   graph: Graph,
-  { threads, provider = 'cpu' }: RuntimeOptions,
+  { threads, provider = 'cpu', isHalf }: SessionOptions,
   staying: readonly string[],
 ): Promise<InferenceSession> {
   const { executionProviders, lowering, heldIn } = PROVIDERS[provider]
   try {
-    return await InferenceSession.create(graph.encode(lowering), {
+    const lowered = isHalf ? inTurn(lowering, createHalving({ keepCasts: provider === 'cpu' })) : lowering
+    return await InferenceSession.create(graph.encode(lowered), {
       executionProviders,
       ...(heldIn === 'cpu' || staying.length === 0
         ? {}
@@ -158,7 +164,7 @@ const KEPT_SIZES = 16
 
 async function wrap(
   graph: Graph,
-  options: RuntimeOptions,
+  options: SessionOptions,
   upload: (values: Float32Array) => Promise<Held>,
 ): Promise<{ graph: CompiledGraph; release(): Promise<void> }> {
   const declared = new Map(

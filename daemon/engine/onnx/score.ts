@@ -5,21 +5,25 @@ import type { Score, ScoreRequest } from '../engine.ts'
 import { checkSequences } from '../inputs.ts'
 import { pack } from './pack.ts'
 import { plan } from './plan.ts'
-import type { Feeds, Runtime } from './runtime.ts'
-import { headOf, inputsOf } from './step.ts'
+import type { Feeds } from './runtime.ts'
+import { headOf, inputsOf, type StepParts } from './step.ts'
 import { buildScore } from './training.ts'
 
 export async function score(
   { sequences, temperature }: ScoreRequest,
   { spec, parameters }: { spec: DecoderSpec; parameters: Feeds },
-  { runtime, microBatchTokens }: { runtime: Runtime; microBatchTokens: number },
+  { runtime, microBatchTokens, scaling }: Omit<StepParts, 'now'>,
 ): Promise<Score[]> {
   const scores: Score[] = new Array(sequences.length)
   checkSequences(sequences, spec)
   for (const batch of plan(sequences, { tokens: microBatchTokens })) {
     const packed = pack(sequences, batch)
     const { headParts, sizes } = headOf(batch, spec)
-    const graph = await runtime.compile(`score ${headParts}`, () => buildScore(spec, { headParts }))
+    // As the forward part of training, down to its rounding.
+    const isHalf = scaling !== undefined
+    const graph = await runtime.compile(`score ${headParts}`, () => buildScore(spec, { headParts }), {
+      isHalf,
+    })
     const out = await graph.run({ ...parameters, ...inputsOf(packed, temperature) }, sizes)
     for (const { member, start, length } of packed.rows) {
       scores[member] = {

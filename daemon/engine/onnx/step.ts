@@ -8,6 +8,7 @@ import { checkSequences, columnOf } from '../inputs.ts'
 import type { Arena, Layout } from './arena.ts'
 import type { Bindings } from './dimension.ts'
 import { partSizes, partsOf } from './head.ts'
+import { type Scaling, scaled } from './loss-scale.ts'
 import { applyAdamW, type Moments, squaredNorm } from './optimizer.ts'
 import { type PackedBatch, pack } from './pack.ts'
 import { type MicroBatch, plan } from './plan.ts'
@@ -31,6 +32,8 @@ export interface StepParts {
   microBatchTokens: number
   /** Layers are computed again for the backward pass: less memory, about a third more work. */
   checkpointing?: boolean | undefined
+  /** Products of matrices are computed in float16, with the loss scaled. */
+  scaling?: Scaling | undefined
   now: () => number
 }
 
@@ -71,11 +74,24 @@ export interface GradientPlace {
   firstNonFinite(): string | Promise<string>
 }
 
-export async function gradientInto(
+export function gradientInto(
+  gradient: GradientPlace,
+  request: GradientRequest,
+  model: { spec: DecoderSpec; parameters: Feeds },
+  parts: StepParts,
+): Promise<Omit<TrainReport, 'applied'>> {
+  const { scaling } = parts
+  return scaling
+    ? scaled(scaling, (scale) => compute(gradient, request, model, parts, scale))
+    : compute(gradient, request, model, parts)
+}
+
+async function compute(
   gradient: GradientPlace,
   request: GradientRequest,
   { spec, parameters }: { spec: DecoderSpec; parameters: Feeds },
   { runtime, microBatchTokens, checkpointing = false, now }: StepParts,
+  scale?: number,
 ): Promise<Omit<TrainReport, 'applied'>> {
   const { sequences, objective, temperature, denominator } = request
   const started = now()
@@ -84,12 +100,14 @@ export async function gradientInto(
   if (batches.length === 0) throw new WaggleError('E_ENGINE', 'a training batch has no sequences')
   const columns = [...new Set(['mask', ...sequences.flatMap(({ columns }) => Object.keys(columns))])].sort()
   const accumulate = batches.length > 1
-  const key = `gradient ${accumulate} ${checkpointing} ${JSON.stringify(objective)} ${columns}`
+  const isHalf = scale !== undefined
+  const key = `gradient ${accumulate} ${checkpointing} ${isHalf} ${JSON.stringify(objective)} ${columns}`
   const into = prefixed('gradient', gradient.views)
   const common = {
     ...parameters,
     ...(accumulate ? prefixed('sofar', gradient.views) : {}),
-    inverseDenominator: Float32Array.of(1 / denominator),
+    inverseDenominator: Float32Array.of((scale ?? 1) / denominator),
+    ...(isHalf ? { inverseScale: Float32Array.of(1 / scale) } : {}),
   }
   if (accumulate) gradient.clear()
 
@@ -102,8 +120,11 @@ export async function gradientInto(
     counts.computedTokens += packed.tokens.length
     for (const value of filled['column.mask']!) counts.completionTokens += value
     const { headParts, sizes } = headOf(batch, spec)
-    const graph = await runtime.compile(`${key} ${headParts}`, () =>
-      buildGradient(spec, objective, columns, { accumulate, checkpointing, headParts }),
+    const options = { accumulate, checkpointing, headParts, isScaled: isHalf }
+    const graph = await runtime.compile(
+      `${key} ${headParts}`,
+      () => buildGradient(spec, objective, columns, options),
+      { isHalf },
     )
     const { sums } = await graph.run({ ...common, ...inputsOf(packed, temperature), ...filled }, sizes, into)
     sums!.forEach((value, i) => {

@@ -44,6 +44,12 @@ export function buildScore(spec: DecoderSpec, head: HeadOptions): Graph {
   return graph
 }
 
+export interface GradientOptions extends HeadOptions, GroupOptions {
+  accumulate: boolean
+  /** The loss, in `inverseDenominator`, is a multiple, which input `inverseScale` undoes in the gradients. */
+  isScaled?: boolean
+}
+
 /**
  * Forward and backward. Outputs `sums`: the loss's masked sum, then each metric's, in the order of `metrics`; and for each
  * trained parameter `gradient.<name>`, to which `sofar.<name>` is added if the graph accumulates.
@@ -52,7 +58,7 @@ export function buildGradient(
   spec: DecoderSpec,
   objective: Objective,
   columns: readonly string[],
-  { accumulate, ...options }: { accumulate: boolean } & HeadOptions & GroupOptions,
+  { accumulate, isScaled = false, ...options }: GradientOptions,
 ): Graph {
   const graph = new Graph(accumulate ? 'accumulate' : 'gradient')
   const parameters = declareParameters(graph, spec)
@@ -78,8 +84,10 @@ export function buildGradient(
     loss,
     trained.map(([name]) => parameters.get(name)!),
   )
+  const inverseScale = isScaled ? graph.input('inverseScale', 'float32', [1]) : undefined
   trained.forEach(([name, shape], index) => {
-    const gradient = found[index] ?? expand(graph.scalar(0), shape)
+    const some = found[index]
+    const gradient = some ? (inverseScale ? mul(some, inverseScale) : some) : expand(graph.scalar(0), shape)
     const sofar = accumulate ? graph.input(`sofar.${name}`, 'float32', shape) : undefined
     graph.output(`gradient.${name}`, sofar ? add(sofar, gradient) : gradient)
   })

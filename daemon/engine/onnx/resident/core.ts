@@ -9,13 +9,14 @@ import type { GradientRequest } from '../../engine.ts'
 import { checkTensors } from '../../inputs.ts'
 import { createWriter, type Labels } from '../../writer.ts'
 import { generate } from '../generate.ts'
+import { INITIAL, type Precision } from '../loss-scale.ts'
 import { type Algebra, createMixture, type Mixture } from '../mixture.ts'
 import type { AdamWOptions } from '../optimizer.ts'
 import type { Provider } from '../provider.ts'
 import { DEFAULT_SLOTS, type Room } from '../room.ts'
 import { createRuntime, type Held, type Runtime } from '../runtime.ts'
 import { score } from '../score.ts'
-import { firstNonFinite, type GradientPlace, gradientInto } from '../step.ts'
+import { firstNonFinite, type GradientPlace, gradientInto, type StepParts } from '../step.ts'
 import { createDeviceCache } from './cache.ts'
 import { applyAdamW, blend, innerProducts, squaredNorm } from './optimizer.ts'
 import { createPlaces, download, type Places, partsOf, release, type Shapes, upload } from './places.ts'
@@ -27,6 +28,8 @@ export interface ResidentCoreOptions {
   microBatchTokens?: number
   /** Layers are computed again for the backward pass: less memory, about a third more work. */
   checkpointing?: boolean
+  /** Of the products of matrices in scoring and training; float32 if left out. */
+  precision?: Precision
   maxSessions?: number
   /** Instead of `microBatchTokens`: what may become less while it runs (`room.ts`). */
   room?: Room
@@ -60,12 +63,22 @@ export function createResidentCore({
   threads,
   microBatchTokens = 8192,
   checkpointing = false,
+  precision = 'float32',
   maxSessions = 48,
   room = { microBatchTokens, slots: DEFAULT_SLOTS },
   now,
 }: ResidentCoreOptions): ResidentCore {
   const runtime: Runtime = createRuntime({ threads, maxSessions, provider })
   room.free = () => runtime.close()
+  const stepParts: StepParts = {
+    runtime,
+    checkpointing,
+    scaling: precision === 'float16' ? { state: INITIAL } : undefined,
+    now,
+    get microBatchTokens() {
+      return room.microBatchTokens
+    },
+  }
   let state: State | undefined
   let mixture: Mixture | undefined
   /** What the mixture has on the device. */
@@ -98,7 +111,7 @@ export function createResidentCore({
       placeOf(current),
       request,
       { spec: current.spec, parameters: parametersOf(current) },
-      { runtime, microBatchTokens: room.microBatchTokens, checkpointing, now },
+      stepParts,
     )
   const apply = async (options: AdamWOptions, step: number, norm: number, current: State): Promise<void> => {
     const { weights, gradient, first, second, parts } = current
@@ -167,6 +180,7 @@ export function createResidentCore({
       state = made
       await upload(made.frozen, weights, runtime)
       await upload(made.weights, weights, runtime)
+      if (stepParts.scaling) stepParts.scaling.state = optimizer?.lossScale ?? INITIAL
       if (!optimizer) return
       await upload(made.first, optimizer.first, runtime)
       await upload(made.second, optimizer.second, runtime)
@@ -186,7 +200,7 @@ export function createResidentCore({
     async score(request) {
       const current = opened()
       const model = { spec: current.spec, parameters: parametersOf(current) }
-      return score(request, model, { runtime, microBatchTokens: room.microBatchTokens })
+      return score(request, model, stepParts)
     },
 
     async train(request) {
@@ -230,7 +244,13 @@ export function createResidentCore({
 
     async optimizer() {
       const { steps, first, second } = opened()
-      return { steps, first: await download(first, runtime), second: await download(second, runtime) }
+      const { scaling } = stepParts
+      return {
+        steps,
+        first: await download(first, runtime),
+        second: await download(second, runtime),
+        ...(scaling ? { lossScale: scaling.state } : {}),
+      }
     },
 
     async close() {
