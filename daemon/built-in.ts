@@ -2,9 +2,10 @@
 
 import { CORRECTIONS } from '../plugins/corrections/index.ts'
 import { ESTIMATORS } from '../plugins/estimators/index.ts'
+import { REPLAY } from '../plugins/replay/index.ts'
 import { SELECTORS } from '../plugins/selectors/index.ts'
 import type { Plugin } from '../protocol/plugin/index.ts'
 
 export { TASKS } from '../plugins/tasks/index.ts'
 export { loadTasks } from './datasets.ts'
-export const PLUGINS: readonly Plugin[] = [...ESTIMATORS, ...CORRECTIONS, ...SELECTORS]
+export const PLUGINS: readonly Plugin[] = [...ESTIMATORS, ...CORRECTIONS, ...SELECTORS, ...REPLAY]

@@ -1,0 +1,104 @@
+// DOTS (arXiv 2506.05316): difficulty-targeted selection by weights, and replay of whole past groups.
+//
+// Of a batch, the share `sigma` is fresh and the rest drawn uniformly from the latest groups of other prompts; their
+// advantages are those of the stored group. The paper's clip range around (old policy / sampler) is the `clip`
+// correction with its proximal anchor and a truncated weight (`tis`) beside it: nothing of it is here. Selection uses
+// a Beta tracker instead of the trained predictor: see difficulty.ts. Only groups with a signal are stored. The paper's
+// 512 groups are one of its batches; where batches are small that would be many versions, so age is bounded besides.
+
+import { z } from 'zod'
+import { definePlugin } from '../../protocol/plugin/index.ts'
+import { hasSignal, promptKey } from '../../protocol/train/index.ts'
+import { createReplayBuffer } from './buffer.ts'
+import { calibrated, createTracker, weightsOf } from './difficulty.ts'
+import { drawByWeight, replayGroup } from './draw.ts'
+import { canReplay, isRight, storedOf } from './stored.ts'
+
+const NAME = 'replay/dots'
+
+const settings = z.strictObject({
+  groups: z.number().int().positive().max(512).default(512),
+  megabytes: z.number().positive().default(16),
+  /** Fresh share of a batch; 1 for selection alone. */
+  sigma: z.number().positive().max(1).default(0.5),
+  versions: z.number().int().positive().default(16),
+  /** False for replay alone. */
+  target: z.boolean().default(true),
+  /** Share of right answers to aim at, and how narrowly. */
+  alpha: z.number().min(0).max(1).default(0.5),
+  tau: z.number().positive().default(1e-3),
+  scale: z.number().positive().default(1),
+  shift: z.number().default(0),
+  /** What earlier rollouts of a prompt count for at its next visit. */
+  keep: z.number().min(0).max(1).default(0.5),
+})
+
+export default definePlugin({
+  name: 'dots',
+  kind: 'replay',
+  api: 1,
+  summary: 'Asks prompts that are half known, and replays past groups.',
+  settings,
+  manifest: {
+    needs: ['recurring'],
+    budget: ({ megabytes }) => ({ stateBytes: Math.ceil((2 * megabytes + 8) * 2 ** 20) }),
+  },
+  create({ groups: records, megabytes, sigma, versions, target, alpha, tau, scale, shift, keep }) {
+    const buffer = createReplayBuffer({ records, bytes: megabytes * 2 ** 20, perLane: 1 })
+    const tracker = createTracker(keep)
+    let self: string | undefined
+
+    return {
+      weigh(candidates) {
+        if (!target) return candidates.map(() => 1)
+        const difficulty = candidates.map((prompt) => calibrated(tracker.mean(prompt), { scale, shift }))
+        return weightsOf(difficulty.map((d) => -Math.abs(d - alpha) / tau))
+      },
+
+      observe(groups) {
+        for (const { prompt, rollouts, arm } of groups) {
+          // How hard a prompt is with help says nothing of it without.
+          if (arm !== 'base') continue
+          const right = rollouts.filter(isRight).length
+          tracker.add(prompt, right, rollouts.length - right)
+        }
+      },
+
+      group(groups, view, context) {
+        if (view.at !== 'batch') return groups
+        self = view.self
+        buffer.belongTo(view)
+        buffer.drop(({ version }) => version > view.version || view.version - version > versions)
+        const here = new Set(groups.map(({ prompt }) => promptKey(prompt)))
+        const waiting = buffer.all().filter(({ lane }) => !here.has(lane))
+        const own = groups.filter(({ author }) => author === view.self).length
+        const room = Math.round((own * (1 - sigma)) / sigma)
+        const drawn = drawByWeight(
+          waiting,
+          waiting.map(() => 1),
+          room,
+          context.random(`draw/${context.step}`),
+        )
+        context.metric('replayed', drawn.length)
+        return [
+          ...groups,
+          ...drawn.map((stored, i) =>
+            replayGroup(stored, { view, plugin: NAME, request: `${context.step}/${i}` }),
+          ),
+        ]
+      },
+
+      commit({ groups }) {
+        for (const group of groups) {
+          if (group.author !== self || !hasSignal(group) || !group.rollouts.every(canReplay)) continue
+          buffer.belongTo(group.policy)
+          buffer.add(storedOf(group, group.rollouts, { lane: promptKey(group.prompt) }))
+        }
+        return undefined
+      },
+
+      save: () => buffer.save(tracker.save()),
+      load: (state) => tracker.load(buffer.load(state)),
+    }
+  },
+})

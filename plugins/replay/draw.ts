@@ -1,0 +1,48 @@
+// Drawing from a buffer, and what is drawn as a group that can be trained on.
+
+import type { BatchView, Random } from '../../protocol/plugin/index.ts'
+import type { Group } from '../../protocol/train/index.ts'
+import { replayOf, type Stored } from './stored.ts'
+
+/** Without replacement, in the order drawn; those of weight 0 are never drawn. */
+export function drawByWeight<Item>(
+  items: readonly Item[],
+  weights: readonly number[],
+  count: number,
+  random: Random,
+): Item[] {
+  const left = items.map((item, i) => ({ item, weight: weights[i]! })).filter(({ weight }) => weight > 0)
+  const drawn: Item[] = []
+  while (drawn.length < count && left.length > 0) {
+    const at = random() * left.reduce((sum, { weight }) => sum + weight, 0)
+    let [index, passed] = [0, left[0]!.weight]
+    // Rounding may leave a rest after the last one.
+    while (passed <= at && index < left.length - 1) passed += left[++index]!.weight
+    drawn.push(left.splice(index, 1)[0]!.item)
+  }
+  return drawn
+}
+
+/** Counts as a use. Trained on though its rewards be equal, and never shared. */
+export function replayGroup(
+  stored: Stored,
+  { view, plugin, request }: { view: BatchView; plugin: string; request: string },
+): Group {
+  const rollouts = replayOf(stored)
+  stored.uses += 1
+  const { conditioning, arm } = stored.rollouts[0]!
+  return {
+    id: stored.group,
+    prompt: stored.prompt,
+    conditioning,
+    author: view.self,
+    policy: { lineage: view.lineage, tokenizer: view.tokenizer, version: stored.version },
+    arm,
+    origin: { plugin, request, parent: stored.group },
+    ...(stored.tainted && { tainted: true }),
+    always: true,
+    rollouts,
+    bornAt: stored.bornAt,
+    bornVersion: stored.version,
+  }
+}

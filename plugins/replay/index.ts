@@ -1,0 +1,8 @@
+// The built-in replay plugins. None is on unless the config names it.
+
+import type { Plugin } from '../../protocol/plugin/index.ts'
+import dots from './dots.ts'
+import r3 from './r3.ts'
+import selectiveLike from './selective-like.ts'
+
+export const REPLAY: readonly Plugin[] = [r3, selectiveLike, dots]

@@ -1,0 +1,86 @@
+// Cross-context replay (R³, arXiv 2601.19620): past successes of a prompt into a group of failures, and the reverse.
+//
+// Done at the batch, when a group is about to be trained on. At the round's end such a group has no signal and would be
+// dropped, so it is marked there to be kept if there is something to mix in. What is mixed in is from earlier versions
+// of the policy, never from the step that wrote the group.
+
+import type { BatchView, Context } from '../../protocol/plugin/index.ts'
+import { type Group, promptKey } from '../../protocol/train/index.ts'
+import type { ReplayBuffer } from './buffer.ts'
+import { canReplay, isRight, replayOf, type Stored } from './stored.ts'
+import type { Visits } from './visits.ts'
+
+export interface MixOptions {
+  k: number
+  uses: number
+  epochs: number
+  versions: number
+}
+
+export interface Mixer {
+  mix(groups: Group[], view: BatchView, context: Context): Group[]
+  /** True for a group of the last batch that was mixed. */
+  isMixed(group: Group): boolean
+}
+
+export function createMixer(
+  { k, uses, epochs, versions }: MixOptions,
+  { buffer, visits }: { buffer: ReplayBuffer; visits: Visits },
+): Mixer {
+  let mixed = new Set<string>()
+
+  /** Most recent first. */
+  const candidates = (group: Group, version: number): Stored[] => {
+    const right = group.rollouts.filter(isRight).length
+    if (right > 0 && right < group.rollouts.length) return []
+    const lane = buffer.lane(`${promptKey(group.prompt)}/${right > 0 ? 'wrong' : 'right'}`)
+    return lane
+      .filter(
+        (stored) =>
+          stored.group !== group.id &&
+          stored.version < group.bornVersion &&
+          version - stored.version <= versions &&
+          visits.count(group.prompt) - stored.mark <= epochs &&
+          stored.uses < uses,
+      )
+      .reverse()
+      .slice(0, k)
+  }
+
+  return {
+    isMixed: ({ id }) => mixed.has(id),
+    mix(groups, view, context) {
+      buffer.belongTo(view)
+      // A version that the policy has not reached was taken back by a roll-back.
+      buffer.drop(({ version, uses: used }) => version > view.version || used >= uses)
+      if (view.at === 'batch') mixed = new Set()
+      let added = 0
+      const result = groups.map((group) => {
+        if (group.author !== view.self || !group.rollouts.every(canReplay)) return group
+        const found = candidates(group, view.version)
+        if (found.length === 0) return group
+        if (view.at !== 'batch') return { ...group, always: true }
+        mixed.add(group.id)
+        added += found.length
+        const rollouts = [...group.rollouts, ...found.flatMap(replayOf)]
+        for (const stored of found) stored.uses += 1
+        const tainted = group.tainted || found.some((stored) => stored.tainted)
+        return { ...group, rollouts, ...(tainted && { tainted }) }
+      })
+      if (view.at === 'batch') context.metric('replayed', added)
+      return result
+    },
+  }
+}
+
+/** A = (R - mean) / (alpha std + lambda); zeros where all are equal. */
+export function mixedAdvantages(
+  rewards: readonly number[],
+  { alpha, lambda, std }: { alpha: number; lambda: number; std: 'sample' | 'population' },
+): number[] {
+  const mean = rewards.reduce((a, b) => a + b, 0) / rewards.length
+  const squares = rewards.reduce((sum, reward) => sum + (reward - mean) ** 2, 0)
+  const deviation = Math.sqrt(squares / Math.max(1, rewards.length - (std === 'sample' ? 1 : 0)))
+  if (deviation < 1e-6) return rewards.map(() => 0)
+  return rewards.map((reward) => (reward - mean) / (alpha * deviation + lambda))
+}

@@ -1,0 +1,56 @@
+// Structural-entropy ranking of failures (R³, arXiv 2601.19620): high peaks of entropy and a low mean rank first.
+//
+// A beats B if the mean of its k highest entropies is above B's and the mean of all of them below; wins are counted and
+// the rewards are spread evenly from the most to none. The paper leaves ties open: here those with equal wins share
+// the average of their places, so that the order of rollouts says nothing, and where all are equal there is no signal.
+
+import type { Context } from '../../protocol/plugin/index.ts'
+import type { Group } from '../../protocol/train/index.ts'
+
+export interface Structure {
+  peak: number
+  mean: number
+}
+
+/** k is `share` of the tokens, at least one. Undefined where there are none. */
+export function structureOf(entropies: Float32Array, share: number): Structure | undefined {
+  if (entropies.length === 0) return undefined
+  const highest = Float64Array.from(entropies).sort().reverse()
+  const k = Math.max(1, Math.floor(share * highest.length))
+  const mean = (values: Float64Array): number => values.reduce((a, b) => a + b, 0) / values.length
+  return { peak: mean(highest.subarray(0, k)), mean: mean(highest) }
+}
+
+export function winsOf(rows: readonly (Structure | undefined)[]): number[] {
+  return rows.map(
+    (a) =>
+      rows.filter((b) => a !== undefined && b !== undefined && a.peak > b.peak && a.mean < b.mean).length,
+  )
+}
+
+/** One reward a row, from `most` for the most wins down to 0. A single row gets 0. */
+export function rankRewards(wins: readonly number[], most: number): number[] {
+  const last = wins.length - 1
+  if (last < 1) return wins.map(() => 0)
+  return wins.map((own) => {
+    const better = wins.filter((other) => other > own).length
+    const equal = wins.filter((other) => other === own).length
+    return most * (1 - (better + (equal - 1) / 2) / last)
+  })
+}
+
+/** As the sampler wrote them down, else of the policy as it is now. */
+export async function entropiesOf(
+  { rollouts, conditioning }: Group,
+  context: Context,
+): Promise<Float32Array[]> {
+  if (rollouts.every(({ entropies, tokens }) => entropies?.length === tokens.length))
+    return rollouts.map(({ entropies }) => entropies!)
+  const scored = await context.score(
+    rollouts.map((rollout) => ({
+      conditioning: rollout.conditioning ?? conditioning,
+      completion: rollout.tokens,
+    })),
+  )
+  return scored.map(({ entropies }) => entropies)
+}

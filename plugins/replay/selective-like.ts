@@ -1,0 +1,114 @@
+// A buffer of samples that taught something, after the Selective Sample Buffer of Skywork R1V2 (arXiv 2504.16656).
+//
+// From the paper: samples with a non-zero advantage are cached and drawn back in with a chance proportional to its
+// size. Reconstructed, since neither code nor constants are published: the exponent `kappa`, the share of the batch, the
+// level of fresh signal below which it acts, what counts as too old, and that a sample keeps the advantage that it had,
+// since its group is gone. The ratio to the sampler is the configured corrections' work, as for any rollout.
+// Its other use, as a filter of prompts, is `prompts`: how much likelier a prompt is that once gave a signal.
+
+import { z } from 'zod'
+import { definePlugin } from '../../protocol/plugin/index.ts'
+import { type Group, hasSignal, promptKey } from '../../protocol/train/index.ts'
+import { createReplayBuffer } from './buffer.ts'
+import { drawByWeight, replayGroup } from './draw.ts'
+import { canReplay, storedOf } from './stored.ts'
+
+const NAME = 'replay/selective_like'
+const LANE = 'all'
+const SMALLEST = 1e-6
+
+const settings = z.strictObject({
+  records: z.number().int().positive().default(4096),
+  megabytes: z.number().positive().default(16),
+  kappa: z.number().nonnegative().default(1),
+  /** Of the batch's rollouts, replayed ones at most. */
+  share: z.number().min(0).max(0.9).default(0.25),
+  /** Acts while fewer of the round's fresh rollouts are in groups with a signal. */
+  below: z.number().min(0).max(1).default(0.6),
+  versions: z.number().int().positive().default(8),
+  prompts: z.number().min(1).default(1),
+})
+
+export default definePlugin({
+  name: 'selective_like',
+  kind: 'replay',
+  api: 1,
+  summary: 'Mixes past samples back in, the likelier the more they taught.',
+  settings,
+  manifest: { budget: ({ megabytes }) => ({ stateBytes: Math.ceil((2 * megabytes + 1) * 2 ** 20) }) },
+  create({ records, megabytes, kappa, share, below, versions, prompts }) {
+    const buffer = createReplayBuffer({ records, bytes: megabytes * 2 ** 20, perLane: records })
+    /** Share of the last round's rollouts that were in groups with a signal. */
+    let effective = 1
+    let injected = new Map<string, number | Float32Array>()
+    let self: string | undefined
+
+    return {
+      weigh(candidates) {
+        const taught = new Set(buffer.all().map(({ prompt }) => promptKey(prompt)))
+        return candidates.map((prompt) => (taught.has(promptKey(prompt)) ? prompts : 1))
+      },
+
+      observe(groups, context) {
+        const count = (some: readonly Group[]): number =>
+          some.reduce((sum, { rollouts }) => sum + rollouts.length, 0)
+        if (groups.length > 0) effective = count(groups.filter(hasSignal)) / count(groups)
+        context.metric('effective', effective)
+      },
+
+      group(groups, view, context) {
+        if (view.at !== 'batch') return groups
+        injected = new Map()
+        self = view.self
+        buffer.belongTo(view)
+        buffer.drop(({ version }) => version > view.version || view.version - version > versions)
+        if (effective >= below) return groups
+        const fresh = groups.reduce((sum, { rollouts }) => sum + rollouts.length, 0)
+        const ids = new Set(groups.map(({ id }) => id))
+        const waiting = buffer.all().filter(({ group }) => !ids.has(group))
+        const weights = waiting.map(({ advantages }) => sizeOf(advantages![0]!) ** kappa)
+        const room = Math.floor((fresh * share) / (1 - share) + 1e-9)
+        const drawn = drawByWeight(waiting, weights, room, context.random(`draw/${context.step}`))
+        const added = drawn.map((stored, i): Group => {
+          const request = `${context.step}/${i}`
+          injected.set(request, stored.advantages![0]!)
+          return replayGroup(stored, { view, plugin: NAME, request })
+        })
+        context.metric('replayed', added.length)
+        return [...groups, ...added]
+      },
+
+      modify: (advantages, groups) =>
+        advantages.map((row, g) => {
+          const { plugin, request = '' } = groups[g]!.origin ?? {}
+          const kept = plugin === NAME ? injected.get(request) : undefined
+          return kept === undefined ? row : [kept]
+        }),
+
+      commit({ groups, advantages }) {
+        groups.forEach((group, g) => {
+          if (group.author !== self || group.origin?.plugin === NAME) return
+          group.rollouts.forEach((rollout, r) => {
+            const advantage = advantages[g]![r]!
+            if (sizeOf(advantage) <= SMALLEST || !canReplay(rollout)) return
+            buffer.belongTo(group.policy)
+            buffer.add(storedOf(group, [rollout], { lane: LANE, advantages: [advantage] }))
+          })
+        })
+        return undefined
+      },
+
+      save: () => buffer.save({ effective }),
+      load(state) {
+        const extra = buffer.load(state) as { effective?: number } | null
+        effective = extra?.effective ?? 1
+      },
+    }
+  },
+})
+
+/** Of an advantage per token, the mean size. */
+function sizeOf(advantage: number | Float32Array): number {
+  if (typeof advantage === 'number') return Math.abs(advantage)
+  return advantage.reduce((sum, value) => sum + Math.abs(value), 0) / Math.max(1, advantage.length)
+}

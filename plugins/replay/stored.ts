@@ -1,0 +1,99 @@
+// A rollout as it may be trained on again: what the sampler saw and wrote, its own log-probs, and who wrote it.
+//
+// The loss of a replayed rollout conditions on what was stored, never on the bare question, and its importance weight
+// needs the log-probs of the policy that sampled it. A rollout without them cannot be corrected for and is refused.
+
+import { WaggleError } from '../../protocol/errors.ts'
+import type { Group, PromptCoordinates, Rollout } from '../../protocol/train/index.ts'
+
+export interface StoredRollout extends Rollout {
+  behaviourLogprobs: Float32Array
+  conditioning: Int32Array
+  arm: string
+}
+
+/** One rollout or a whole group, of one prompt. */
+export interface Stored {
+  /** First in, first out within a lane. */
+  lane: string
+  prompt: PromptCoordinates
+  /** Id of the group that it was in. */
+  group: string
+  /** This node's policy version when it was written. */
+  version: number
+  bornAt: number
+  /** Its conditioning shows something of the answer key. */
+  tainted: boolean
+  /** Times that it was replayed. */
+  uses: number
+  /** The plugin's own, such as the visit of the prompt that it is from. */
+  mark: number
+  rollouts: StoredRollout[]
+  /** One a rollout, where the group's comparison is not to be made again. */
+  advantages?: Array<number | Float32Array>
+}
+
+/** A rollout that is fresh and whose sampler's log-probs are known. */
+export function canReplay(rollout: Rollout): boolean {
+  return rollout.replayed === undefined && rollout.behaviourLogprobs?.length === rollout.tokens.length
+}
+
+/** Copies nothing that never changes: arrays are shared with the group. Throws where `canReplay` is false. */
+export function storedOf(
+  group: Group,
+  rollouts: readonly Rollout[],
+  { lane, mark = 0, advantages }: { lane: string; mark?: number; advantages?: Array<number | Float32Array> },
+): Stored {
+  return {
+    lane,
+    prompt: group.prompt,
+    group: group.id,
+    version: group.bornVersion,
+    bornAt: group.bornAt,
+    tainted: group.tainted === true,
+    uses: 0,
+    mark,
+    rollouts: rollouts.map((rollout) => {
+      const { behaviourLogprobs, entropies: _, ...rest } = rollout
+      if (!behaviourLogprobs || !canReplay(rollout)) {
+        throw new WaggleError('E_PLUGIN', 'a rollout without its sampler’s log-probs cannot be replayed', {
+          hint: 'Rollouts of other tokenizers and replayed ones have none: leave them out with canReplay.',
+        })
+      }
+      return {
+        ...rest,
+        behaviourLogprobs,
+        conditioning: rollout.conditioning ?? group.conditioning,
+        arm: rollout.arm ?? group.arm,
+      }
+    }),
+    ...(advantages && { advantages }),
+  }
+}
+
+/** As a batch takes it. `replayed` counts the time that it was written for as one. */
+export function replayOf(stored: Stored): Rollout[] {
+  return stored.rollouts.map((rollout) => ({ ...rollout, replayed: stored.uses + 1 }))
+}
+
+/** Of a rollout by the verifier alone. */
+export function isRight({ taskReward, reward }: Rollout): boolean {
+  return (taskReward ?? reward) > 0.5
+}
+
+/** About what it takes in memory and on disk. */
+export function bytesOf({ rollouts, advantages = [] }: Stored): number {
+  return rollouts.reduce(
+    (sum, { tokens, conditioning, text, segments, lossMask, turns = [] }, i) =>
+      sum +
+      8 * tokens.length +
+      4 * conditioning.length +
+      2 * text.length +
+      32 * segments.length +
+      (lossMask?.length ?? 0) +
+      turns.reduce((all, turn) => all + 96 + 2 * (turn.observation.length + turn.state.length), 0) +
+      (typeof advantages[i] === 'object' ? 4 * advantages[i].length : 0) +
+      160,
+    240,
+  )
+}
