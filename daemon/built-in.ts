@@ -2,10 +2,11 @@
 
 import { CORRECTIONS } from '../plugins/corrections/index.ts'
 import { ESTIMATORS } from '../plugins/estimators/index.ts'
+import { HINTS } from '../plugins/hints/index.ts'
 import { REPLAY } from '../plugins/replay/index.ts'
 import { SELECTORS } from '../plugins/selectors/index.ts'
 import type { Plugin } from '../protocol/plugin/index.ts'
 
 export { TASKS } from '../plugins/tasks/index.ts'
 export { loadTasks } from './datasets.ts'
-export const PLUGINS: readonly Plugin[] = [...ESTIMATORS, ...CORRECTIONS, ...SELECTORS, ...REPLAY]
+export const PLUGINS: readonly Plugin[] = [...ESTIMATORS, ...CORRECTIONS, ...SELECTORS, ...HINTS, ...REPLAY]
