@@ -1,24 +1,35 @@
-// The default selector: the configured tasks in turn, with seeds drawn at random from the training half.
+// The default picker. Of a fixed set of prompts, by the weights that other plugins give them, or each alike; else the
+// configured tasks in turn, with seeds drawn at random from the training half.
 //
-// It looks at nothing that happened before, so it is what other selectors are compared with. Its stream of numbers is
-// named after the step and the call: whoever restores a node at a step gets the same prompts from there.
+// By itself it looks at nothing that happened before, so it is what other selectors are compared with. `draw` draws without
+// putting back (Efraimidis and Spirakis 2006: the largest log(u) / weight), `top` takes the largest weights. A set that is
+// smaller than what is wanted is gone through again. Its numbers are named after the step and the call: whoever
+// restores a node at a step gets the same prompts from there.
 
 import { z } from 'zod'
-import { type Ask, definePlugin } from '../../protocol/plugin/index.ts'
+import { type Ask, definePlugin, type Random, type SelectView } from '../../protocol/plugin/index.ts'
 import { HELD_OUT_SEED } from '../../protocol/train/index.ts'
 
 export default definePlugin({
   name: 'uniform',
   kind: 'selector',
   api: 1,
-  summary: 'Tasks in turn, seeds at random.',
-  settings: z.strictObject({}),
-  create() {
+  summary: 'Tasks in turn, seeds at random; of a fixed set, by weight.',
+  settings: z.strictObject({ pick: z.enum(['draw', 'top']).default('draw') }),
+  create({ pick }) {
     let turn = 0
     return {
-      select({ tasks, rollouts }, want, context): Ask[] {
+      select({ tasks, rollouts, candidates, weights }, want, context): Ask[] {
         if (tasks.length === 0) return []
         const random = context.random(`seeds/${context.step}/${turn}`)
+        if (candidates && candidates.length > 0) {
+          turn += want
+          const order = ranked(candidates.length, weights, pick, random)
+          return Array.from({ length: want }, (_, i) => ({
+            prompt: candidates[order[i % order.length]!]!,
+            rollouts,
+          }))
+        }
         return Array.from({ length: want }, () => {
           const task = tasks[turn++ % tasks.length]!
           const seed = Math.floor(random() * HELD_OUT_SEED)
@@ -31,3 +42,21 @@ export default definePlugin({
     }
   },
 })
+
+/** Indexes in the order in which they are to be asked. Those of weight 0 are left out, unless all are. */
+export function ranked(
+  count: number,
+  weights: SelectView['weights'],
+  pick: 'draw' | 'top',
+  random: Random,
+): number[] {
+  const all = Array.from({ length: count }, (_, index) => {
+    const weight = weights?.[index] ?? 1
+    const chance = Math.log(1 - random())
+    return { index, weight, key: pick === 'top' ? weight : chance / weight, chance }
+  })
+  const usable = all.filter(({ weight }) => weight > 0)
+  return (usable.length > 0 ? usable : all)
+    .sort((a, b) => b.key - a.key || b.chance - a.chance)
+    .map(({ index }) => index)
+}

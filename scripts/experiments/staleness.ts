@@ -1,5 +1,5 @@
 // What do old rollouts cost, and which correction makes up for it?
-// `npm run -s experiment:staleness [-- --updates 60 --seeds 3 --lags 2,8,32 --arms none,tis,... --out FILE]`
+// `npm run -s experiment:staleness [-- --updates 60 --seeds 3 --lags 2,8,32 --arms 'none;tis' --out FILE]`
 //
 // One policy (the default model) learns fraction_simplification at level 1, one optimizer step an update, from rollouts
 // that the policy of `lag` updates before wrote: no loss has a minibatch of its own to be off-policy in, so all there is to
@@ -23,8 +23,9 @@ const { values: flags } = parseArgs({
     updates: { type: 'string', default: '60' },
     seeds: { type: 'string', default: '3' },
     lags: { type: 'string', default: '2,8,32' },
+    /** Separated by semicolons. */
     arms: { type: 'string' },
-    prompts: { type: 'string', default: '6' },
+    prompts: { type: 'string', default: '4' },
     'learning-rate': { type: 'string', default: '1e-4' },
     'test-prompts': { type: 'string', default: '150' },
     threads: { type: 'string', default: '1' },

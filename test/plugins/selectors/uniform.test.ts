@@ -41,3 +41,40 @@ describe('uniform', () => {
     expect(withSettings(uniform).select!({ tasks: [], rollouts: 8 }, 4, contextOf())).toEqual([])
   })
 })
+
+describe('uniform with a fixed set of prompts', () => {
+  const candidates = Array.from({ length: 6 }, (_, seed) => ({
+    task: 'a',
+    taskVersion: 1,
+    seed,
+    difficulty: 2,
+  }))
+  const pick = (settings: object, weights: number[] | undefined, want: number, step = 0): number[] => {
+    const given = weights ? { weights: Float64Array.from(weights) } : {}
+    const asks = withSettings(uniform, { ...settings }).select!(
+      { ...view, candidates, ...given },
+      want,
+      contextOf(step),
+    ) as Ask[]
+    return asks.map(({ prompt }) => prompt.seed)
+  }
+
+  it('asks each once before any twice', () => {
+    for (let step = 0; step < 10; step++) {
+      expect(new Set(pick({}, undefined, 6, step)).size).toBe(6)
+      expect(new Set(pick({}, undefined, 9, step).slice(0, 6)).size).toBe(6)
+    }
+  })
+
+  it('draws by weight, and nothing of weight 0', () => {
+    const times = [0, 0, 0, 0, 0, 0]
+    for (let step = 0; step < 600; step++) times[pick({}, [3, 1, 0, 0, 0, 0], 1, step)[0]!]! += 1
+    expect(times.slice(2)).toEqual([0, 0, 0, 0])
+    expect(times[0]! / times[1]!).toBeGreaterThan(2.2)
+    expect(times[0]! / times[1]!).toBeLessThan(4)
+  })
+
+  it('takes the heaviest where it is told to', () => {
+    expect(pick({ pick: 'top' }, [0.1, 0.5, 0.2, 0.9, 0, 0.3], 3)).toEqual([3, 1, 5])
+  })
+})

@@ -1,0 +1,71 @@
+// VADE: each prompt's success rate is drawn from what is known of it, and prompts that promise a mixed group come first.
+//
+//   theta ~ Beta(1 + right, 1 + wrong);   weight = theta (1 - theta)^2, highest at 1/3, or theta (1 - theta)
+//
+// Reconstructed from the abstract of arXiv 2511.18902 and notes by others; no code was published. The paper takes the B
+// prompts of the largest weights: `uniform` with pick = "top" does. What is known fades, at each step and at each
+// return to the prompt; both rates are ours, and the fading is worked out when read, which is the same as doing it at every
+// step. Peers' counts are taken in as if they were a few answers of this node's own, whatever they say.
+
+import { z } from 'zod'
+import { definePlugin } from '../../protocol/plugin/index.ts'
+import { promptKey } from '../../protocol/train/index.ts'
+import { drawBeta } from './beta.ts'
+import { createCounts } from './counts.ts'
+
+const settings = z.strictObject({
+  utility: z.enum(['hard', 'even']).default('hard'),
+  /** What an answer still counts for after a step, and after each return to its prompt. */
+  perStep: z.number().positive().max(1).default(0.999),
+  perVisit: z.number().positive().max(1).default(0.9),
+  /** Steps that are counted together. */
+  bucket: z.int().positive().default(1),
+  /** Answers that all peers together may count for, per prompt; 0 to leave peers out. */
+  fromPeers: z.number().nonnegative().default(8),
+  /** A rollout is right above this score. */
+  threshold: z.number().min(0).max(1).default(0.5),
+})
+
+export default definePlugin({
+  name: 'vade',
+  kind: 'selector',
+  api: 1,
+  summary: 'Prefers prompts that are likely to come out mixed, by Beta draws.',
+  settings,
+  manifest: { needs: ['recurring'], budget: () => ({ stateBytes: 16 * 2 ** 20 }) },
+  create({ utility, threshold, ...options }) {
+    const counts = createCounts(options)
+    let [step, calls] = [0, 0]
+    const at = (now: number): void => {
+      if (now !== step) calls = 0
+      step = now
+    }
+    return {
+      save: counts.save,
+      load: counts.load,
+      share: () => counts.share(step),
+      merge: counts.merge,
+
+      weigh(candidates, context) {
+        at(context.step)
+        const random = context.random(`theta/${step}/${calls++}`)
+        return candidates.map((prompt) => {
+          const { right, wrong } = counts.read(promptKey(prompt), step)
+          const theta = drawBeta(1 + right, 1 + wrong, random)
+          return theta * (1 - theta) ** (utility === 'hard' ? 2 : 1)
+        })
+      },
+
+      observe(groups, context) {
+        at(context.step)
+        for (const { arm, prompt, rollouts } of groups) {
+          // What a hint or a skill brought about says nothing about the plain prompt.
+          if (arm !== 'base') continue
+          const scores = rollouts.map(({ taskReward, reward }) => taskReward ?? reward)
+          const right = scores.filter((score) => score > threshold).length
+          counts.add(promptKey(prompt), step, right, scores.length - right)
+        }
+      },
+    }
+  },
+})
