@@ -14,6 +14,7 @@ import { generateRound } from '../../../daemon/rollout/generate.ts'
 import { createTaskBook, type TaskChoice } from '../../../daemon/rollout/tasks.ts'
 import { Verifier } from '../../../daemon/swarm/admission-verify.ts'
 import { createLearner, type Finding, type StepReport } from '../../../daemon/trainer/learner.ts'
+import type { Task } from '../../../protocol/plugin/index.ts'
 import { type Group, HELD_OUT_SEED, hasSignal } from '../../../protocol/train/index.ts'
 import { contentId, draftOf, type GroupDraft } from '../../../protocol/wire/index.ts'
 import { createLocalEngine } from './engine.ts'
@@ -23,6 +24,8 @@ export interface NodeOptions {
   seed: number
   model: Model
   tasks: readonly TaskChoice[]
+  /** Tasks to choose from; the built-in ones if left out. */
+  known?: readonly Task[]
   /** I: prompts that it answers in a round, and own groups in a batch at most. */
   own: number
   /** J at most. */
@@ -81,7 +84,7 @@ export async function createNode(options: NodeOptions): Promise<ExperimentNode> 
     { model },
     { sampler: engine, trainer: engine, random: randomStream(seed, 'adapter') },
   )
-  const tasks = createTaskBook(TASKS, options.tasks)
+  const tasks = createTaskBook(options.known ?? TASKS, options.tasks)
   const codec = codecOf(model.tokenizer, model.spec.vocabulary)
   let clock = 0
   const host = await createHost(

@@ -1,0 +1,45 @@
+// The whole learning path on the real engine, model and tasks: whatever is wired wrongly between a rollout and a weight
+// (signs, masks, columns, advantages, shifts by one token) shows here as a node that does not learn.
+
+import { fileURLToPath } from 'node:url'
+import { expect, test } from 'vitest'
+import { loadModel } from '../../daemon/policy/model.ts'
+import { nodeDisk as disk } from '../../daemon/store/node-disk.ts'
+import { TASKS } from '../../plugins/tasks/index.ts'
+import type { Task } from '../../protocol/plugin/index.ts'
+import { createNode } from '../../scripts/experiments/in-process/node.ts'
+
+/** Sums, of which only the form of the answer counts: half of the model's answers have it, and all could. */
+const base = TASKS.find(({ name }) => name === 'basic_arithmetic')!
+const inTags: Task = {
+  ...base,
+  name: 'in_tags',
+  verify(instance, completion) {
+    const verdict = base.verify(instance, completion)
+    return { ...verdict, score: verdict.found === 'tag' ? 1 : 0 }
+  },
+}
+
+const mean = (values: readonly number[]): number => values.reduce((a, b) => a + b, 0) / values.length
+
+test('a node alone learns to give nearly all answers in the form that counts', async () => {
+  const model = await loadModel(fileURLToPath(new URL('../../models/default', import.meta.url)), { disk })
+  const node = await createNode({
+    name: 'alone',
+    seed: 1,
+    model,
+    known: [inTags],
+    tasks: [{ name: inTags.name, difficulty: 0 }],
+    own: 8,
+    foreign: 0,
+    adaptive: false,
+    learningRate: 3e-4,
+    warmUpSteps: 3,
+    maxNewTokens: 48,
+  })
+  const rewards: number[] = []
+  for (let round = 0; round < 16; round++) rewards.push((await node.round()).reward)
+  await node.close()
+  expect(mean(rewards.slice(0, 3))).toBeLessThan(0.75)
+  expect(mean(rewards.slice(-5))).toBeGreaterThan(0.95)
+}, 60_000)
