@@ -40,9 +40,9 @@ export function configTemplate(
     const entries = (key.type === 'list' ? key.default : [key.default]) as Array<
       Record<string, unknown> | undefined
     >
-    for (const entry of entries ?? [undefined]) {
+    for (const entry of entries?.length ? entries : [undefined]) {
       lines.push(key.type === 'list' ? `# [[${key.path}]]` : `# [${key.path}]`)
-      for (const [name, value] of Object.entries(entry ?? { use: '' }))
+      for (const [name, value] of Object.entries(entry ?? { [key.wordIs ?? 'use']: '' }))
         lines.push(`# ${name} = ${toml(value)}`)
     }
   }

@@ -38,7 +38,7 @@ export interface HostOptions {
   replay?: readonly PluginChoice[]
   skills?: readonly PluginChoice[]
   /** Of kind `control`, or selectors beside the first. */
-  control?: readonly PluginChoice[]
+  controls?: readonly PluginChoice[]
   /** Seed of the plugins' random streams. */
   seed: number
   /** Wall-clock milliseconds that one hook may take where its manifest does not say. */

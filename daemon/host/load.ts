@@ -14,6 +14,18 @@ export interface PluginChoice {
   [setting: string]: unknown
 }
 
+/** Where the config names plugins of a kind. */
+export const PLACES: Record<PluginKind, string> = {
+  task: 'tasks',
+  estimator: 'estimator',
+  correction: 'corrections',
+  hint: 'hints',
+  replay: 'replay',
+  skill: 'skills',
+  selector: 'selector',
+  control: 'controls',
+}
+
 export interface LoadedPlugin {
   plugin: Plugin
   settings: unknown
@@ -79,7 +91,7 @@ async function findPlugin(kinds: readonly PluginKind[], use: string, source: Plu
     const elsewhere = source.builtIn.find(({ name }) => name === use)
     throw new Error(
       elsewhere
-        ? `it is a ${elsewhere.kind} plugin, and belongs into the config's ${elsewhere.kind} table`
+        ? `it is a ${elsewhere.kind} plugin, and belongs under "${PLACES[elsewhere.kind]}" in the config`
         : `there is no such plugin; built in are ${names.join(', ') || 'none'}`,
     )
   }
