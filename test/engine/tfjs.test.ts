@@ -26,6 +26,29 @@ test('the fastest backend that is installed is taken', async () => {
   expect(plain).toMatchObject({ device: 'javascript', reason: '@tensorflow/tfjs-backend-cpu is installed' })
 })
 
+test('a GPU is tried first, then TensorFlow itself, then WebAssembly, then plain JavaScript', async () => {
+  const order = ['node-gpu', 'node', 'backend-wasm', 'backend-cpu']
+  const devices = ['cuda', 'cpu', 'wasm', 'javascript']
+  // The native packages bring the core along, with a backend of this name; here the plain one stands for it.
+  const core = await import('@tensorflow/tfjs-core')
+  await import('@tensorflow/tfjs-backend-cpu')
+  core.registerBackend('tensorflow', () => core.findBackendFactory('cpu')())
+  for (const [first, device] of devices.entries()) {
+    const asked: string[] = []
+    const load = (name: string): Promise<unknown> => {
+      const part = name.replace('@tensorflow/tfjs-', '')
+      if (order.includes(part)) asked.push(part)
+      const isNative = NATIVE.includes(part) && order.indexOf(part) >= first
+      return isNative ? Promise.resolve(core) : without(...order.slice(0, first))(name)
+    }
+    const found = await openBackend({ load })
+    expect(found).toMatchObject({ device, isNative: first < 2 })
+    expect(found.reason).toBe(`@tensorflow/tfjs-${order[first]} is installed`)
+    // What is not needed is not loaded.
+    expect(asked).toEqual(order.slice(0, first + 1))
+  }
+})
+
 test('a backend that is installed but does not load is said to be, and the next one taken', async () => {
   const load = async (name: string): Promise<unknown> => {
     if (name === '@tensorflow/tfjs-node')
