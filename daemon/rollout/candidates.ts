@@ -1,0 +1,23 @@
+// The fixed set of training prompts that a config may ask for (rollout.prompts): a function of the node's seed and of the
+// tasks, so that a node that starts again has the same.
+
+import type { SelectView } from '../../protocol/plugin/index.ts'
+import { HELD_OUT_SEED, type PromptCoordinates, promptKey } from '../../protocol/train/index.ts'
+import { randomStream } from '../host/random.ts'
+
+/** `each` different prompts a task, the tasks one after another. */
+export function candidatePrompts(
+  tasks: SelectView['tasks'],
+  each: number,
+  seed: number,
+): PromptCoordinates[] {
+  return tasks.flatMap(({ name: task, version: taskVersion, difficulty }) => {
+    const random = randomStream(seed, `prompts/${task}@${taskVersion}/${difficulty}`)
+    const chosen = new Map<string, PromptCoordinates>()
+    while (chosen.size < each) {
+      const at = { task, taskVersion, seed: Math.floor(random() * HELD_OUT_SEED), difficulty }
+      chosen.set(promptKey(at), at)
+    }
+    return [...chosen.values()]
+  })
+}
