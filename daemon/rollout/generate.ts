@@ -1,90 +1,41 @@
-// Answers prompts: asks the engine for completions, verifies them, and makes groups. One round at a time; no loop.
+// A round without plugins: given prompts are answered and verified, each answer once.
 
 import type { Ask } from '../../protocol/plugin/index.ts'
-import type { Group, PolicyReference, Rollout } from '../../protocol/train/index.ts'
-import { contentId } from '../../protocol/wire/index.ts'
 import type { Engine } from '../engine/engine.ts'
 import type { Tokenizer } from '../policy/tokenizer.ts'
+import { type LandingOptions, land } from './landing.ts'
+import { makeOrder } from './orders.ts'
+import { beginSequence } from './sequence.ts'
 import type { TaskBook } from './tasks.ts'
+import { type WriteOptions, writeSequences } from './write.ts'
 
-export interface RoundOptions {
+export interface AnswerOptions extends Omit<WriteOptions, 'context'>, LandingOptions {
   asks: readonly Ask[]
-  policy: PolicyReference
-  maxNewTokens: number
-  temperature: number
-  /** This node's peer ID. */
-  author: string
+  /** Most tokens that conditioning and completion may have together; the engine refuses more if left out. */
+  context?: number
   /** Seed of a rollout's sampling, by its place in the round. */
   sampleSeed(index: number): number
-  /** ms since the epoch. */
-  now(): number
-  signal?: AbortSignal
-}
-
-export interface Round {
-  groups: Group[]
-  tokens: number
 }
 
 /** Groups in the order of the asks. Aborted sequences are left out, and so are groups that lose all of theirs. */
 export async function generateRound(
-  options: RoundOptions,
-  { engine, tokenizer, tasks }: { engine: Engine; tokenizer: Tokenizer; tasks: TaskBook },
-): Promise<Round> {
-  const { policy, maxNewTokens, temperature, signal } = options
-  const prompts = options.asks.map(({ prompt, rollouts }) => {
-    const task = tasks.find(prompt.task, prompt.taskVersion)
-    if (!task)
-      throw new Error(
-        `the selector asked for ${prompt.task} version ${prompt.taskVersion}, which is not known here`,
-      )
-    const instance = task.generate(prompt)
-    return { prompt, rollouts, task, instance, conditioning: tokenizer.encodePrompt(instance.question) }
-  })
+  { asks, context = Number.POSITIVE_INFINITY, ...given }: AnswerOptions,
+  by: { engine: Engine; tokenizer: Tokenizer; tasks: TaskBook },
+) {
+  const options = { ...given, context }
   let index = 0
-  const samples = prompts.flatMap(({ conditioning, rollouts }) =>
-    Array.from({ length: rollouts }, () => ({ prompt: conditioning, seed: options.sampleSeed(index++) })),
-  )
-  const written = await engine.generate(
-    { samples, maxNewTokens, temperature, stopTokens: tokenizer.stopTokens },
-    signal ? { signal } : {},
-  )
-
-  let next = 0
-  let tokens = 0
-  const groups: Group[] = []
-  for (const { prompt, rollouts: count, task, instance, conditioning } of prompts) {
-    const rollouts: Rollout[] = []
-    for (const sample of written.slice(next, next + count)) {
-      tokens += sample.tokens.length
-      if (sample.finish === 'aborted' || sample.tokens.length === 0) continue
-      const text = tokenizer.decodeCompletion(sample.tokens)
-      rollouts.push({
-        text,
-        tokens: sample.tokens,
-        behaviourLogprobs: sample.logprobs,
-        entropies: sample.entropies,
-        segments: [{ version: sample.version, start: 0, length: sample.tokens.length }],
-        finish: sample.finish,
-        reward: task.verify(instance, text).score,
-      })
-    }
-    next += count
-    if (rollouts.length === 0) continue
-    groups.push({
-      id: contentId(
-        prompt,
-        rollouts.map(({ text }) => text),
-      ),
-      prompt,
-      conditioning,
-      author: options.author,
-      policy,
-      arm: 'base',
-      rollouts,
-      bornAt: options.now(),
-      bornVersion: policy.version,
-    })
+  const written = []
+  for (const ask of asks) {
+    const order = (await makeOrder(ask, undefined, options, by))!
+    const sequences = Array.from({ length: ask.rollouts }, () =>
+      beginSequence(order, options.sampleSeed(index++)),
+    )
+    written.push({ order, sequences })
   }
-  return { groups, tokens }
+  const tokens = await writeSequences(
+    written.flatMap(({ sequences }) => sequences),
+    options,
+    by,
+  )
+  return { tokens, groups: written.flatMap((one) => land([one], options, by.tokenizer) ?? []) }
 }

@@ -1,0 +1,46 @@
+// From asks to orders: makes the prompt from its coordinates, and puts plugins' text around it as far as there is room.
+
+import type { Ask, ComposeView } from '../../protocol/plugin/index.ts'
+import type { Composed } from '../host/contract.ts'
+import type { Tokenizer } from '../policy/tokenizer.ts'
+import { conditioningOf } from './conditioning.ts'
+import type { Order } from './sequence.ts'
+import type { TaskBook } from './tasks.ts'
+
+export interface OrderOptions {
+  maxNewTokens: number
+  context: number
+}
+
+export interface OrderCollaborators {
+  tokenizer: Tokenizer
+  tasks: TaskBook
+  compose?: ((view: ComposeView) => Promise<Composed | undefined>) | undefined
+}
+
+/**
+ * `rewrite` stands instead of what `compose` would do. Text that leaves no room for a whole completion is left out, and
+ * an order for just that text is not made.
+ */
+export async function makeOrder(
+  { prompt, rollouts }: Ask,
+  rewrite: Composed | undefined,
+  { maxNewTokens, context }: OrderOptions,
+  { tokenizer, tasks, compose }: OrderCollaborators,
+): Promise<Order | undefined> {
+  const task = tasks.find(prompt.task, prompt.taskVersion)
+  if (!task)
+    throw new Error(
+      `a plugin asked for ${prompt.task} version ${prompt.taskVersion}, which is not known here`,
+    )
+  const instance = task.generate(prompt)
+  const { question } = instance
+  const order = { prompt, rollouts, task, instance }
+  const composed = rewrite ?? (await compose?.({ prompt, question, turn: 0 }))
+  if (composed) {
+    const conditioning = conditioningOf(tokenizer, question, composed)
+    if (conditioning.length + maxNewTokens <= context) return { ...order, conditioning, composed }
+    if (rewrite) return undefined
+  }
+  return { ...order, conditioning: tokenizer.encodePrompt(question) }
+}

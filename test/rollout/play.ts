@@ -1,0 +1,124 @@
+// Whole rounds on a script: the daemon's round and plugin host, real plugins, an engine that writes what the test says.
+
+import { z } from 'zod'
+import { createHost, type HostOptions, type PluginTrouble } from '../../daemon/host/host.ts'
+import { createParkedGroups, type ParkedGroups } from '../../daemon/rollout/parked.ts'
+import { createPluginWorld } from '../../daemon/rollout/plugin-world.ts'
+import { playRound, type Round } from '../../daemon/rollout/round.ts'
+import { createTaskBook, type TaskChoice } from '../../daemon/rollout/tasks.ts'
+import { CORRECTIONS } from '../../plugins/corrections/index.ts'
+import { ESTIMATORS } from '../../plugins/estimators/index.ts'
+import { SELECTORS } from '../../plugins/selectors/index.ts'
+import { TASKS } from '../../plugins/tasks/index.ts'
+import {
+  definePlugin,
+  type Hooks,
+  type Manifest,
+  NEEDS,
+  type Need,
+  type Plugin,
+  type Task,
+} from '../../protocol/plugin/index.ts'
+import { characterTokenizer } from './characters.ts'
+import { createScriptedEngine, type ScriptedEngine, type ScriptOptions } from './scripted-engine.ts'
+
+export interface PlayOptions {
+  write: ScriptOptions['write']
+  /** Beside the built-in estimators, corrections and selectors. */
+  plugins?: readonly Plugin[]
+  /** Which of them are used, as in the config. */
+  host?: Partial<HostOptions>
+  tasks?: readonly Task[]
+  chosen?: readonly TaskChoice[]
+  want?: number
+  groupSize?: number
+  maxNewTokens?: number
+  context?: number
+  maxStaleness?: number
+}
+
+/** A plugin of a few hooks, without settings. */
+export function plugin(name: string, kind: Plugin['kind'], hooks: Hooks, manifest?: Manifest): Plugin {
+  const summary = 'Does what a test says.'
+  const settings = z.strictObject({})
+  return definePlugin({
+    name,
+    kind,
+    api: 1,
+    summary,
+    settings,
+    ...(manifest ? { manifest } : {}),
+    create: () => hooks,
+  })
+}
+
+export interface Playing {
+  readonly engine: ScriptedEngine
+  readonly host: Awaited<ReturnType<typeof createHost>>
+  readonly parked: ParkedGroups
+  readonly troubles: readonly PluginTrouble[]
+  round(changes?: { version?: number; want?: number; signal?: AbortSignal }): Promise<Round>
+}
+
+export const LINEAGE = 'a'.repeat(64)
+
+export async function play(options: PlayOptions): Promise<Playing> {
+  const { maxNewTokens = 64, context = 512, groupSize = 4 } = options
+  const tokenizer = characterTokenizer()
+  const tasks = createTaskBook(
+    options.tasks ?? TASKS,
+    options.chosen ?? [{ name: 'basic_arithmetic', difficulty: 0 }],
+  )
+  const engine = createScriptedEngine({ tokenizer, write: options.write })
+  const troubles: PluginTrouble[] = []
+  const host = await createHost(
+    {
+      estimator: { use: 'grpo' },
+      corrections: [{ use: 'clip' }],
+      selector: { use: 'uniform' },
+      seed: 1,
+      offers: new Set(Object.keys(NEEDS) as Need[]),
+      ...options.host,
+    },
+    {
+      builtIn: [...ESTIMATORS, ...CORRECTIONS, ...SELECTORS, ...(options.plugins ?? [])],
+      importPlugin: async (specifier) => {
+        throw new Error(`${specifier} is not given to this test`)
+      },
+      now: () => 0,
+      sleep: (_, signal) => new Promise((_, reject) => signal.addEventListener('abort', reject)),
+      log() {},
+      onTrouble: (trouble) => troubles.push(trouble),
+    },
+  )
+  const limits = { context, completion: maxNewTokens }
+  const world = createPluginWorld({ limits }, { tasks, policy: { engine, tokenizer }, roles: new Map() })
+  await host.open(world, 0)
+  const parked = createParkedGroups()
+  let seed = 0
+  return {
+    engine,
+    host,
+    parked,
+    troubles,
+    round({ version = engine.version, want = options.want ?? 2, signal } = {}) {
+      engine.version = version
+      return playRound(
+        {
+          view: { tasks: tasks.view, rollouts: groupSize },
+          want,
+          policy: { lineage: LINEAGE, tokenizer: tokenizer.digest, version },
+          maxNewTokens,
+          context,
+          temperature: 1,
+          maxStaleness: options.maxStaleness ?? 8,
+          author: 'me',
+          sampleSeed: () => seed++,
+          now: () => 1000,
+          signal,
+        },
+        { engine, tokenizer, tasks, hooks: host.round({ step: version }), parked },
+      )
+    },
+  }
+}
