@@ -1,9 +1,11 @@
 // What a checkpoint of a node holds, and how it is read back: weights, optimizer moments, and the counters without which
 // a continued run would repeat itself.
 
+import { decode, encode } from 'cborg'
 import { WaggleError } from '../../protocol/errors.ts'
 import { type AdapterSpec, type DecoderSpec, trainableShapes, type Weights } from '../engine/decoder.ts'
 import type { Engine, LossScale } from '../engine/engine.ts'
+import type { SavedState } from '../host/host.ts'
 import type { PolicyState } from '../policy/live-policy.ts'
 import { encodeSafetensors, openWeights, type TensorSource } from '../policy/safetensors.ts'
 import { type TrainedMeta, trainedMeta } from '../policy/trained.ts'
@@ -26,6 +28,9 @@ export interface NodeState {
 const WEIGHTS = 'model.safetensors'
 const MOMENTS = 'optimizer.safetensors'
 const STATE = 'state.json'
+const PARKED = 'parked.json'
+/** Only where plugins have any. */
+const PLUGINS = 'plugins.cbor'
 
 export async function saveNode(
   {
@@ -34,10 +39,12 @@ export async function saveNode(
     rounds,
     counters,
     learner,
+    plugins = [],
     spec,
     base,
   }: Omit<NodeState, 'optimizerSteps' | 'lossScale'> & {
     lineage: string
+    plugins?: readonly SavedState[]
     /** With the adapter, if that is what is trained. */
     spec: DecoderSpec
     base: NonNullable<TrainedMeta['base']>
@@ -72,6 +79,9 @@ export async function saveNode(
         finite: true,
       }).content,
       [STATE]: `${JSON.stringify(state, null, 2)}\n`,
+      ...(plugins.length > 0
+        ? { [PLUGINS]: encode(plugins.map(({ plugin, version: of, bytes }) => [plugin, of, bytes])) }
+        : {}),
     },
     meta: metaOf(spec.adapter, base),
   })
@@ -119,6 +129,7 @@ export interface Restored {
   adapter: AdapterSpec | undefined
   policy: PolicyState
   state: NodeState
+  plugins: SavedState[]
 }
 
 /**
@@ -156,13 +167,14 @@ export async function restoreNode(
   }
   const { adapter } = trainedMeta(checkpoint.manifest.meta)
   const trained = adapter ? { ...spec, adapter } : spec
-  const state = await readState(checkpoint, disk)
+  const state = JSON.parse(new TextDecoder().decode(await readFile(checkpoint, STATE, disk))) as NodeState
   const weights = await readAll(checkpoint.path(WEIGHTS), [''], trained, disk)
   const moments = await readAll(checkpoint.path(MOMENTS), ['first.', 'second.'], trained, disk)
   return {
     checkpoint,
     adapter,
     state,
+    plugins: await readPlugins(checkpoint, disk),
     policy: {
       version: state.version,
       weights: weights['']!,
@@ -196,13 +208,19 @@ async function readAll(
   }
 }
 
-async function readState(checkpoint: Checkpoint, disk: Disk): Promise<NodeState> {
-  const file = await disk.open(checkpoint.path(STATE), 'read')
+async function readPlugins(checkpoint: Checkpoint, disk: Disk): Promise<SavedState[]> {
+  if (!(PLUGINS in checkpoint.manifest.files)) return []
+  const records = decode(await readFile(checkpoint, PLUGINS, disk)) as [string, number, Uint8Array][]
+  return records.map(([plugin, version, bytes]) => ({ plugin, version, bytes }))
+}
+
+/** The manifest has vouched for the file's size and hash. */
+async function readFile(checkpoint: Checkpoint, name: string, disk: Disk): Promise<Uint8Array> {
+  const file = await disk.open(checkpoint.path(name), 'read')
   try {
-    // The manifest has vouched for the file's size and hash; a state is a few hundred bytes.
-    const bytes = new Uint8Array(1 << 20)
-    const read = await file.read(bytes, 0)
-    return JSON.parse(new TextDecoder().decode(bytes.subarray(0, read))) as NodeState
+    const bytes = new Uint8Array(checkpoint.manifest.files[name]!.bytes)
+    await file.read(bytes, 0)
+    return bytes
   } finally {
     await file.close()
   }

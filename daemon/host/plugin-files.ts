@@ -1,0 +1,95 @@
+// Plugins from outside: a local file, named relative to the config, or an npm package that `waggle plugins add` put into
+// the home's plugins folder. What they import as waggle/plugin is this Waggle, wherever they lie, so that a plugin needs
+// no installation of its own; zod is found here where they do not bring it.
+//
+// Nothing here fetches anything, and no peer can name a file: paths come from this node's own config.
+
+import { readFile } from 'node:fs/promises'
+import { findPackageJSON, registerHooks } from 'node:module'
+import { dirname, isAbsolute, join, resolve } from 'node:path'
+import { pathToFileURL } from 'node:url'
+
+export interface PluginFilesOptions {
+  /** Folder of the config file. */
+  base: string
+  /** Where packages are installed. */
+  plugins: string
+}
+
+/** As in package.json's exports, for those who run from the sources, too. */
+const OWN: Record<string, string> = {
+  'waggle/plugin': '../../protocol/plugin/index',
+  'waggle/plugin/testing': '../../protocol/plugin/testing/index',
+  'waggle/protocol': '../../protocol/index',
+}
+
+let isKnown = false
+
+/** From now on, all modules may import Waggle by name. */
+export function makeWaggleKnown(): void {
+  if (isKnown) return
+  isKnown = true
+  const ending = import.meta.url.endsWith('.ts') ? '.ts' : '.js'
+  registerHooks({
+    resolve(specifier, context, next) {
+      const own = OWN[specifier]
+      if (own !== undefined) return next(new URL(`${own}${ending}`, import.meta.url).href, context)
+      if (specifier !== 'zod') return next(specifier, context)
+      try {
+        return next(specifier, context)
+      } catch {
+        return next(import.meta.resolve(specifier), context)
+      }
+    },
+  })
+}
+
+export function createPluginImporter({ base, plugins }: PluginFilesOptions) {
+  return async (specifier: string): Promise<unknown> => {
+    makeWaggleKnown()
+    const isFile = specifier.startsWith('.') || isAbsolute(specifier)
+    const path = isFile ? resolve(base, specifier) : await entryOf(specifier, plugins)
+    const module = (await import(pathToFileURL(path).href)) as { default?: unknown }
+    return defaultOf(module.default)
+  }
+}
+
+/** A file that is taken for a CommonJS module, for lack of a package.json, has its default export one level down. */
+function defaultOf(value: unknown): unknown {
+  const inner = (value as { default?: unknown } | null | undefined)?.default
+  return inner === undefined || (value as { create?: unknown }).create !== undefined ? value : inner
+}
+
+/** The file that a package's main export is. */
+async function entryOf(name: string, folder: string): Promise<string> {
+  const description = packageOf(name, folder)
+  if (description === undefined)
+    throw new Error(`there is no package ${name} in ${folder}; \`waggle plugins add ${name}\` installs it`)
+  const { exports, main } = JSON.parse(await readFile(description, 'utf8')) as {
+    exports?: unknown
+    main?: string
+  }
+  return join(dirname(description), exportOf(exports) ?? main ?? 'index.js')
+}
+
+function packageOf(name: string, folder: string): string | undefined {
+  try {
+    return findPackageJSON(name, pathToFileURL(join(folder, 'package.json')))
+  } catch {
+    return undefined
+  }
+}
+
+/** Of the conditions that Node knows, the first one that leads to a file. */
+function exportOf(exports: unknown): string | undefined {
+  if (typeof exports === 'string') return exports
+  if (typeof exports !== 'object' || exports === null) return undefined
+  const table = exports as Record<string, unknown>
+  if ('.' in table) return exportOf(table['.'])
+  for (const [condition, target] of Object.entries(table))
+    if (['node', 'import', 'default', 'module-sync'].includes(condition)) {
+      const found = exportOf(target)
+      if (found !== undefined) return found
+    }
+  return undefined
+}
