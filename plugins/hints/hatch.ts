@@ -40,8 +40,10 @@ export default definePlugin({
   settings,
   create({ gamma, kappa, rate, arms, threshold }) {
     let averages = { wrong: 0, mixed: 0, rounds: 0 }
+    const hints = (arm: string | undefined): boolean =>
+      arm?.split('+').some((one) => arms.includes(one)) ?? false
     const isHinted = (group: Group): boolean =>
-      arms.includes(group.arm) || group.rollouts.some(({ arm }) => arm !== undefined && arms.includes(arm))
+      hints(group.arm) || group.rollouts.some(({ arm }) => hints(arm))
     /** Nothing is known before the first round: then hints count in full. */
     const beta = (): number => {
       const { wrong, mixed, rounds } = averages

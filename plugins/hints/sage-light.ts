@@ -27,7 +27,6 @@ const settings = z.strictObject({
 })
 type Settings = z.output<typeof settings>
 
-const NAME = 'hint/sage_light'
 /** Pass rates that are kept a prompt. */
 const HISTORY = 8
 
@@ -89,7 +88,7 @@ export default definePlugin({
 
       observe(groups) {
         for (const group of groups) {
-          if (!isPlainOrOurs(group)) continue
+          if (!isVisit(group)) continue
           const key = promptKey(group.prompt)
           const { level, history, ladder } = memories.get(key) ?? { level: 0, history: [] }
           const rate = passRate(group, options.threshold)
@@ -128,8 +127,9 @@ function strongest(ladder: Ladder, level: number): string | undefined {
   return ladder.slice(0, level).findLast((hint) => hint !== undefined)
 }
 
-function isPlainOrOurs({ arm, origin }: Group): boolean {
-  return origin === undefined ? arm === 'base' || arm === 'hint' : origin.plugin === NAME
+/** What a plugin asked for beside the round's own asks says nothing about how the prompt goes by itself. */
+function isVisit({ origin }: Group): boolean {
+  return origin?.request === undefined
 }
 
 /** A level that is missing is null in JSON. */

@@ -39,6 +39,7 @@ describe('the annealer of HATCH', () => {
     await hooks.observe!([wrong, mixed, solved, solved], scripted())
     expect(await factor(hooks)).toBeCloseTo(0.5, 6)
     expect(await factor(hooks, withSuccess)).toBeCloseTo(0.5, 6)
+    expect(await factor(hooks, hintedGroup({ arm: 'skill+hint' }))).toBeCloseTo(0.5, 6)
     expect(await factor(hooks, mixed)).toBe(1)
     expect(await factor(hooks, groupOf([1, 0], { arm: 'skill' }))).toBe(1)
   })

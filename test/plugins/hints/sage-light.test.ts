@@ -99,11 +99,12 @@ describe('SAGE-light', () => {
     expect(await shown(hooks)).toBeUndefined()
   })
 
-  it('learns nothing about a prompt from groups under other texts', async () => {
+  it('counts what the round itself asked, whatever else stands around it, and nothing that a plugin asked for', async () => {
     const hooks = withSettings(sageLight)
-    visited(hooks, 0, { arm: 'skill', origin: { plugin: 'skill/arise' } })
-    visited(hooks, 0, { arm: 'skill' })
+    visited(hooks, 0, { arm: 'reflect', origin: { plugin: 'replay/r3', request: '0' } })
     expect(await shown(hooks)).toBeUndefined()
+    visited(hooks, 0, { arm: 'skill', origin: { plugin: 'skill/arise' } })
+    expect((await shown(hooks))?.level).toBe(1)
   })
 
   it('hints nothing in evaluation', async () => {
