@@ -78,7 +78,7 @@ export async function createJournal(
         seed: prompt.seed,
         difficulty: prompt.difficulty,
         version: policy.version,
-        rewards: rollouts.map(({ reward }) => reward),
+        rewards: rollouts.map(({ reward, taskReward }) => taskReward ?? reward),
         arm,
       })
     },

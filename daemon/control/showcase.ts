@@ -61,7 +61,7 @@ function viewOf(group: Group, origin: 'own' | 'foreign', find: ShowcaseParts['fi
     difficulty: prompt.difficulty,
     arm,
     version: policy.version,
-    rewards: rollouts.map(({ reward }) => reward),
+    rewards: rollouts.map(({ reward, taskReward }) => taskReward ?? reward),
     ...question(prompt, find),
     samples: rollouts.map(sampleOf),
   }
@@ -79,13 +79,13 @@ function question(prompt: Group['prompt'], find: ShowcaseParts['find']): { quest
   }
 }
 
-function sampleOf({ text, reward, tokens, finish, behaviourLogprobs }: Rollout): SampleView {
+function sampleOf({ text, reward, taskReward, tokens, finish, behaviourLogprobs }: Rollout): SampleView {
   const mean = behaviourLogprobs?.length
     ? behaviourLogprobs.reduce((a, b) => a + b, 0) / behaviourLogprobs.length
     : undefined
   return {
     text: text.slice(0, MAX_SAMPLE_CHARS),
-    reward,
+    reward: taskReward ?? reward,
     tokens: tokens.length,
     finish,
     ...(mean === undefined ? {} : { behaviourLogprob: mean }),

@@ -9,7 +9,7 @@ import type {
   SeriesPoint,
   TrainingInfo,
 } from '../../protocol/api/index.ts'
-import type { Group } from '../../protocol/train/index.ts'
+import { type Group, scoresOf } from '../../protocol/train/index.ts'
 
 /** Own groups that "recent" means. */
 const RECENT_GROUPS = 96
@@ -112,11 +112,14 @@ export function createTelemetry(history: TelemetryHistory, { now }: { now: () =>
       return lastCheckpoint
     },
 
-    ownGroup({ prompt, rollouts }) {
+    ownGroup(group) {
+      const { prompt, rollouts } = group
       counters.generated += 1
+      const scores = scoresOf(group)
+      if (scores.length === 0) return
       recent.push({
         task: prompt.task,
-        rewards: rollouts.map(({ reward }) => reward),
+        rewards: scores,
         tokens: rollouts.reduce((sum, { tokens }) => sum + tokens.length, 0) / rollouts.length,
         truncated: rollouts.filter(({ finish }) => finish === 'length').length / rollouts.length,
       })

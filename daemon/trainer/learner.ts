@@ -3,18 +3,19 @@
 // No loop and no clock: the train loop drives it in a daemon, experiments drive many of them in one process.
 
 import type { SharingInfo } from '../../protocol/api/index.ts'
-import type { BatchView, Random } from '../../protocol/plugin/index.ts'
-import { type Group, hasSignal } from '../../protocol/train/index.ts'
+import type { BatchView, Random, RoleGroup } from '../../protocol/plugin/index.ts'
+import { type Group, hasSignal, scoresOf } from '../../protocol/train/index.ts'
 import type { TrainRequest } from '../engine/engine.ts'
 import type { Host } from '../host/host.ts'
 import type { LivePolicy } from '../policy/live-policy.ts'
 import { type Authors, createAuthors, type SetAside } from './authors.ts'
 import { chooseBatch } from './batch.ts'
 import { type Alarm, createGuards } from './guards/index.ts'
+import type { Role } from './roles.ts'
 import { createRollBacks, type RollBackPlan } from './roll-back.ts'
 import { createJudge, type PartProgress } from './sharing/judge.ts'
 import { type PartReport, type UpdateReport, update } from './update.ts'
-import { reportedOf } from './watch.ts'
+import { reportedOf, summarize } from './watch.ts'
 
 /** Read when used, except for the last two: they may change while the node runs. */
 export interface LearnerOptions {
@@ -55,6 +56,8 @@ export interface LearnerParts {
   /** Peers that might send groups. */
   peers(): number
   onFinding(finding: Finding): void
+  /** Models of plugins, by role. */
+  roles?: ReadonlyMap<string, Role> | undefined
   /** Goes back to a checkpoint of that version or earlier, or the oldest there is, and drops own groups that wait. */
   restore(before: number): Promise<{ step: number } | undefined>
 }
@@ -101,6 +104,14 @@ export interface Learner {
   state(): LearnerState
 }
 
+const NOTHING_LEARNT: UpdateReport = {
+  steps: 1,
+  skipped: [],
+  gradientNorm: 0,
+  ...summarize([]),
+  parts: [],
+}
+
 const UNIT = 'of the progress that the same compute on own groups brings'
 
 export function createLearner(options: LearnerOptions, parts: LearnerParts): Learner {
@@ -119,6 +130,25 @@ export function createLearner(options: LearnerOptions, parts: LearnerParts): Lea
   let pending: Alarm[] = []
 
   const isUseful = (group: Group): boolean => host.learnsFromAny || group.always === true || hasSignal(group)
+
+  /** Without an update, a step is counted all the same: plugins learn in it. */
+  const learn: typeof update = (...given) =>
+    host.updates ? update(...given) : Promise.resolve({ ...NOTHING_LEARNT })
+
+  const learnRoles = async (texts: readonly RoleGroup[]): Promise<Record<string, number>> => {
+    const metrics: Record<string, number> = {}
+    for (const [name, role] of parts.roles ?? []) {
+      const groups = texts.filter((group) => group.role === name)
+      // What goes wrong with a role costs its step, not the policy's.
+      const report = await role.learn(groups).catch((error: unknown) => {
+        const message = `the ${name} did not learn: ${error instanceof Error ? error.message : error}`
+        parts.onFinding({ type: 'guard', guard: 'role', message })
+        return undefined
+      })
+      for (const [figure, value] of Object.entries(report ?? {})) metrics[`${name}.${figure}`] = value
+    }
+    return metrics
+  }
 
   const tell = (alarms: readonly Alarm[]): void => {
     for (const { guard, message } of alarms) parts.onFinding({ type: 'guard', guard, message })
@@ -198,7 +228,7 @@ export function createLearner(options: LearnerOptions, parts: LearnerParts): Lea
       if (own === 0) return undefined
       const advantages = await batch.advantage(groups)
       const { optimizer } = options
-      const report = await update(
+      const report = await learn(
         groups,
         advantages,
         {
@@ -222,12 +252,13 @@ export function createLearner(options: LearnerOptions, parts: LearnerParts): Lea
       )
       await policy.advance(report.steps)
       const step = policy.reference().version
-      await batch.commit({ step, metrics: report.metrics, groups, advantages })
+      const texts = await batch.commit({ step, metrics: report.metrics, groups, advantages })
+      const roleMetrics = await learnRoles(texts)
       afterUpdate(report, learnForeign)
       rollBacks.batch(
         groups.flatMap(({ author }) => (learnForeign && author !== options.self ? [author] : [])),
       )
-      const seen = guards.step({ ...report, entropy: report.watched.entropy })
+      const seen = host.updates ? guards.step({ ...report, entropy: report.watched.entropy }) : []
       tell(seen)
       const bad = seen.find(({ rollBack }) => rollBack)
       const rolledBack = bad ? await goBack(bad, step) : false
@@ -240,7 +271,7 @@ export function createLearner(options: LearnerOptions, parts: LearnerParts): Lea
         dropped: chosen.length - groups.length,
         rollouts: groups.reduce((total, { rollouts }) => total + rollouts.length, 0),
         ages: groups.map((group) => Math.max(0, version - group.bornVersion)),
-        pluginMetrics: host.takeMetrics(),
+        pluginMetrics: { ...host.takeMetrics(), ...roleMetrics },
         authors: countBy(groups.map(({ author }) => author)),
         ...(rolledBack ? { rolledBack } : {}),
       }
@@ -254,9 +285,10 @@ export function createLearner(options: LearnerOptions, parts: LearnerParts): Lea
       if (urgent) await goBack(urgent, policy.reference().version)
     },
 
-    ownGroup({ rollouts }) {
-      const mean = rollouts.reduce((sum, { reward }) => sum + reward, 0) / Math.max(1, rollouts.length)
-      pending.push(...guards.ownGroup(mean))
+    ownGroup(group) {
+      const scores = scoresOf(group)
+      if (scores.length === 0) return
+      pending.push(...guards.ownGroup(scores.reduce((sum, score) => sum + score, 0) / scores.length))
     },
 
     evaluation(accuracy, prompts) {

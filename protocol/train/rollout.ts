@@ -124,3 +124,25 @@ export function isZeroSignal(rewards: readonly number[]): boolean {
 export function hasSignal(group: Group): boolean {
   return !isZeroSignal(group.rollouts.map(({ reward }) => reward))
 }
+
+/** What the verifier gave for answers that this policy wrote unaided by the answer key: what accuracy is made of. */
+export function scoresOf({ tainted, rollouts }: Group): number[] {
+  if (tainted) return []
+  return rollouts
+    .filter(({ replayed }) => replayed === undefined)
+    .map(({ reward, taskReward }) => taskReward ?? reward)
+}
+
+/** True iff peers may have it: asked as they would ask it, and written by one policy in one go. */
+export function isShareable({ arm, tainted, rollouts }: Group): boolean {
+  return (
+    arm === 'base' &&
+    !tainted &&
+    rollouts.every(
+      (rollout) =>
+        rollout.replayed === undefined &&
+        rollout.conditioning === undefined &&
+        (rollout.arm ?? 'base') === 'base',
+    )
+  )
+}
