@@ -1,7 +1,7 @@
 // The composition root's second half: the generate, train and evaluation loops, joined to pool, swarm, journal and
 // checkpoints. Each loop knows its own collaborators only; what they share is put together here.
 
-import { type Group, hasSignal } from '../protocol/train/index.ts'
+import { type Group, hasSignal, isShareable } from '../protocol/train/index.ts'
 import type { Config } from './config/schema.ts'
 import type { Journal } from './control/journal.ts'
 import type { Showcase } from './control/showcase.ts'
@@ -10,6 +10,7 @@ import { randomStream } from './host/random.ts'
 import type { LivePolicy } from './policy/live-policy.ts'
 import { runEvaluationLoop } from './rollout/evaluation-loop.ts'
 import { runRolloutLoop } from './rollout/loop.ts'
+import type { ParkedGroups } from './rollout/parked.ts'
 import type { TaskBook } from './rollout/tasks.ts'
 import type { Waker } from './rollout/waker.ts'
 import type { Pool } from './store/pool.ts'
@@ -35,6 +36,8 @@ export interface LoopsParts {
   swarm: Swarm | undefined
   journal: Journal
   showcase: Showcase
+  /** Groups whose writing was interrupted; saved with a checkpoint. */
+  parked: ParkedGroups
   /** Woken when something changed that a loop may wait for. */
   changed: Waker
   now(): number
@@ -115,7 +118,10 @@ export function startLoops({ config, self, seed }: LoopsOptions, parts: LoopsPar
       async restore(before) {
         const restored = await parts.restore(before)
         // What the policy of the bad steps wrote is not to teach the next ones.
-        if (restored) pool.evict(({ origin, uses }) => origin === 'own' && uses === 0)
+        if (restored) {
+          pool.evict(({ origin, uses }) => origin === 'own' && uses === 0)
+          parts.parked.clear()
+        }
         return restored
       },
     },
@@ -141,10 +147,14 @@ export function startLoops({ config, self, seed }: LoopsOptions, parts: LoopsPar
       get maxWaiting() {
         return 2 * config.training.own_groups
       },
+      get maxStaleness() {
+        return config.training.max_staleness
+      },
       author: self,
     },
     {
       ...shared,
+      parked: parts.parked,
       waiting: () => waitingFor('own').length,
       roundRandom: () => randomStream(seed, `round/${parts.nextRound()}`),
       async onGroup(group) {
@@ -157,7 +167,7 @@ export function startLoops({ config, self, seed }: LoopsOptions, parts: LoopsPar
         }
         generation.groups += 1
         if (pool.add(group, 'own')) changed.wake()
-        await publish(group)
+        if (isShareable(group)) await publish(group)
       },
       onRound(round) {
         journal.telemetry.round(round)

@@ -33,6 +33,7 @@ import { bundledModel, findModel } from './policy/sources/find.ts'
 import type { DownloadProgress } from './policy/sources/hub.ts'
 import { trainedMeta } from './policy/trained.ts'
 import { evaluatePolicy } from './rollout/evaluation-loop.ts'
+import { createParkedGroups } from './rollout/parked.ts'
 import { createTaskBook, sampleQuestions } from './rollout/tasks.ts'
 import { createWaker } from './rollout/waker.ts'
 import { createCheckpoints } from './store/checkpoints.ts'
@@ -230,6 +231,8 @@ export const runNode: RunNode = async ({ config, readConfig, paths, invite, sign
 
     // ── Checkpoints ─────────────────────────────────────────────────────────
     let rounds = restored?.state.rounds ?? 0
+    const parked = createParkedGroups()
+    if (restored?.parked !== undefined) parked.load(restored.parked)
     let learner: Learner | undefined
     const save = async (): Promise<CheckpointInfo> => {
       const { version, lineage } = policy.reference()
@@ -242,6 +245,7 @@ export const runNode: RunNode = async ({ config, readConfig, paths, invite, sign
           rounds,
           counters: { ...telemetry.counters },
           learner: learner?.state(),
+          parked: parked.save(),
           spec: policy.spec,
           base: found,
         },
@@ -268,6 +272,7 @@ export const runNode: RunNode = async ({ config, readConfig, paths, invite, sign
         swarm,
         journal,
         showcase,
+        parked,
         changed,
         now,
         monotonic,

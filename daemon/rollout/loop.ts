@@ -5,7 +5,8 @@ import type { Random, SelectView } from '../../protocol/plugin/index.ts'
 import type { Group } from '../../protocol/train/index.ts'
 import type { Host } from '../host/host.ts'
 import type { LivePolicy } from '../policy/live-policy.ts'
-import { generateRound } from './generate.ts'
+import type { ParkedGroups } from './parked.ts'
+import { playRound } from './round.ts'
 import type { TaskBook } from './tasks.ts'
 import type { Waker } from './waker.ts'
 
@@ -14,6 +15,10 @@ export interface RolloutLoopOptions {
   groupsPerRound: number
   temperature: number
   maxNewTokens: number
+  /** Parked groups that were begun more versions ago are forgotten. */
+  maxStaleness: number
+  /** The fixed set of prompts, where the config has one. */
+  candidates?: SelectView['candidates']
   /** Own groups with a signal that may wait to be trained on. */
   maxWaiting: number
   author: string
@@ -23,6 +28,8 @@ export interface RolloutLoopCollaborators {
   policy: LivePolicy
   host: Host
   tasks: TaskBook
+  /** Groups whose writing was interrupted, from round to round. */
+  parked: ParkedGroups
   /** Own groups with a signal that wait to be trained on. */
   waiting(): number
   /** Woken when groups have been taken or the node resumes. */
@@ -46,7 +53,11 @@ export async function runRolloutLoop(
   by: RolloutLoopCollaborators,
   signal: AbortSignal,
 ): Promise<void> {
-  const view: SelectView = { tasks: by.tasks.view, rollouts: options.groupSize }
+  const view: SelectView = {
+    tasks: by.tasks.view,
+    rollouts: options.groupSize,
+    ...(options.candidates ? { candidates: options.candidates } : {}),
+  }
   let retry = RETRY_MS
   while (!signal.aborted) {
     const seen = by.changed.count
@@ -57,21 +68,29 @@ export async function runRolloutLoop(
     try {
       const started = by.monotonic()
       const random = by.roundRandom()
-      const asks = await by.host
-        .round({ step: by.policy.reference().version })
-        .select(view, Math.min(options.groupsPerRound, options.maxWaiting - by.waiting()))
-      const round = await generateRound(
+      const policy = by.policy.reference()
+      const { tokenizer, spec } = by.policy.model
+      const round = await playRound(
         {
-          asks,
-          policy: by.policy.reference(),
+          view,
+          want: Math.min(options.groupsPerRound, options.maxWaiting - by.waiting()),
+          policy,
           maxNewTokens: options.maxNewTokens,
+          context: spec.contextLength,
           temperature: options.temperature,
+          maxStaleness: options.maxStaleness,
           author: options.author,
           sampleSeed: () => Math.floor(random() * 2 ** 32),
           now: by.now,
           signal,
         },
-        { engine: by.policy.sampler, tokenizer: by.policy.model.tokenizer, tasks: by.tasks },
+        {
+          engine: by.policy.sampler,
+          tokenizer,
+          tasks: by.tasks,
+          hooks: by.host.round({ step: policy.version }),
+          parked: by.parked,
+        },
       )
       by.onRound({
         seconds: (by.monotonic() - started) / 1000,

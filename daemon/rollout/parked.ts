@@ -44,7 +44,8 @@ export interface ParkedGroups {
   /** The round came to nothing: what was taken is first in line again. */
   giveBack(): void
   clear(): void
-  save(): string
+  /** Undefined where there are none. */
+  save(): string | undefined
   /** As `save` gave it; anything else leaves the list empty, since what is lost is a round's work at most. */
   load(saved: string): void
 }
@@ -75,7 +76,10 @@ export function createParkedGroups(): ParkedGroups {
       taken = []
       waiting = []
     },
-    save: () => JSON.stringify({ format: FORMAT, groups: [...taken, ...waiting] }),
+    save: () =>
+      taken.length + waiting.length === 0
+        ? undefined
+        : JSON.stringify({ format: FORMAT, groups: [...taken, ...waiting] }),
     load(saved) {
       taken = []
       waiting = []

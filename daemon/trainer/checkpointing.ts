@@ -28,6 +28,7 @@ export interface NodeState {
 const WEIGHTS = 'model.safetensors'
 const MOMENTS = 'optimizer.safetensors'
 const STATE = 'state.json'
+/** Only where there are any. */
 const PARKED = 'parked.json'
 /** Only where plugins have any. */
 const PLUGINS = 'plugins.cbor'
@@ -40,11 +41,14 @@ export async function saveNode(
     counters,
     learner,
     plugins = [],
+    parked,
     spec,
     base,
   }: Omit<NodeState, 'optimizerSteps' | 'lossScale'> & {
     lineage: string
     plugins?: readonly SavedState[]
+    /** Groups whose writing was interrupted; see daemon/rollout/parked.ts. */
+    parked?: string | undefined
     /** With the adapter, if that is what is trained. */
     spec: DecoderSpec
     base: NonNullable<TrainedMeta['base']>
@@ -82,6 +86,7 @@ export async function saveNode(
       ...(plugins.length > 0
         ? { [PLUGINS]: encode(plugins.map(({ plugin, version: of, bytes }) => [plugin, of, bytes])) }
         : {}),
+      ...(parked === undefined ? {} : { [PARKED]: parked }),
     },
     meta: metaOf(spec.adapter, base),
   })
@@ -130,6 +135,8 @@ export interface Restored {
   policy: PolicyState
   state: NodeState
   plugins: SavedState[]
+  /** As it was saved; undefined where nothing was parked. */
+  parked: string | undefined
 }
 
 /**
@@ -175,6 +182,10 @@ export async function restoreNode(
     adapter,
     state,
     plugins: await readPlugins(checkpoint, disk),
+    parked:
+      PARKED in checkpoint.manifest.files
+        ? new TextDecoder().decode(await readFile(checkpoint, PARKED, disk))
+        : undefined,
     policy: {
       version: state.version,
       weights: weights['']!,

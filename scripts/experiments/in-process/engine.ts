@@ -15,8 +15,25 @@ export function createLocalEngine({ threads }: { threads: number }): Engine {
   return {
     info: { kind: 'onnx', device: 'cpu', reason: 'an experiment in one process', threads },
     open: (request) => inTurn(() => core.open(request)),
-    generate: (request, { signal } = {}) =>
-      inTurn(() => core.generate(request, { isAborted: () => signal?.aborted ?? false })),
+    generate: (request, { signal, control, onToken, onFinish } = {}) =>
+      inTurn(async () => {
+        let cuts: number[] = []
+        const ignore = control?.listen((samples) => void cuts.push(...samples))
+        try {
+          return await core.generate(request, {
+            isAborted: () => signal?.aborted ?? false,
+            newCuts() {
+              const fresh = cuts
+              cuts = []
+              return fresh
+            },
+            onToken,
+            onFinish,
+          })
+        } finally {
+          ignore?.()
+        }
+      }),
     score: (request) => inTurn(() => core.score(request)),
     train: (request) => inTurn(() => core.train(request)),
     gradient: (request) => inTurn(() => core.gradient(request)),

@@ -4,18 +4,20 @@
 
 import { PLUGINS, TASKS } from '../../../daemon/built-in.ts'
 import type { Engine } from '../../../daemon/engine/engine.ts'
-import { createHost } from '../../../daemon/host/host.ts'
+import { createHost, type HostOptions } from '../../../daemon/host/host.ts'
 import { randomStream } from '../../../daemon/host/random.ts'
 import { codecOf } from '../../../daemon/policy/codec.ts'
 import { type LivePolicy, openPolicy, type PolicyState } from '../../../daemon/policy/live-policy.ts'
 import type { Model } from '../../../daemon/policy/model.ts'
 import { scorePrompts } from '../../../daemon/rollout/evaluate.ts'
-import { generateRound } from '../../../daemon/rollout/generate.ts'
+import { createParkedGroups } from '../../../daemon/rollout/parked.ts'
+import { createPluginWorld } from '../../../daemon/rollout/plugin-world.ts'
+import { playRound } from '../../../daemon/rollout/round.ts'
 import { createTaskBook, type TaskChoice } from '../../../daemon/rollout/tasks.ts'
 import { Verifier } from '../../../daemon/swarm/admission-verify.ts'
 import { createLearner, type Finding, type StepReport } from '../../../daemon/trainer/learner.ts'
-import type { Task } from '../../../protocol/plugin/index.ts'
-import { type Group, HELD_OUT_SEED, hasSignal } from '../../../protocol/train/index.ts'
+import type { Need, SelectView, Task } from '../../../protocol/plugin/index.ts'
+import { type Group, HELD_OUT_SEED, hasSignal, isShareable } from '../../../protocol/train/index.ts'
 import { contentId, draftOf, type GroupDraft } from '../../../protocol/wire/index.ts'
 import { createLocalEngine } from './engine.ts'
 
@@ -26,6 +28,10 @@ export interface NodeOptions {
   tasks: readonly TaskChoice[]
   /** Tasks to choose from; the built-in ones if left out. */
   known?: readonly Task[]
+  /** A fixed set of prompts; new ones all the time if left out. */
+  candidates?: SelectView['candidates']
+  /** Plugins beside estimator and corrections, as the config names them. */
+  plugins?: Partial<Pick<HostOptions, 'estimator' | 'selector' | 'hints' | 'replay' | 'skills' | 'controls'>>
   /** I: prompts that it answers in a round, and own groups in a batch at most. */
   own: number
   /** J at most. */
@@ -96,6 +102,14 @@ export async function createNode(options: NodeOptions): Promise<ExperimentNode> 
       ],
       selector: { use: 'uniform' },
       seed,
+      offers: new Set<Need>([
+        'privileged',
+        'score',
+        'park',
+        ...(options.candidates ? (['recurring'] as const) : []),
+        ...(tasks.chosen.some(({ task }) => task.environment) ? (['episodes'] as const) : []),
+      ]),
+      ...options.plugins,
     },
     {
       builtIn: PLUGINS,
@@ -110,6 +124,10 @@ export async function createNode(options: NodeOptions): Promise<ExperimentNode> 
       },
     },
   )
+  const limits = { context: model.spec.contextLength, completion: maxNewTokens }
+  const speaker = { engine, tokenizer: model.tokenizer }
+  await host.open(createPluginWorld({ limits }, { tasks, policy: speaker, roles: new Map() }), 0)
+  const parked = createParkedGroups()
   const verifier = new Verifier(
     { maxCompletionTokens: maxNewTokens },
     {
@@ -188,20 +206,30 @@ export async function createNode(options: NodeOptions): Promise<ExperimentNode> 
       clock += 1000
       const random = randomStream(seed, `round/${rounds}`)
       const reference = policy.reference()
-      const asks = await host
-        .round({ step: reference.version })
-        .select({ tasks: tasks.view, rollouts: groupSize }, options.own)
-      const { groups, tokens } = await generateRound(
+      const { groups, tokens } = await playRound(
         {
-          asks,
+          view: {
+            tasks: tasks.view,
+            rollouts: groupSize,
+            ...(options.candidates ? { candidates: options.candidates } : {}),
+          },
+          want: options.own,
           policy: reference,
           maxNewTokens,
+          context: model.spec.contextLength,
           temperature: 1,
+          maxStaleness,
           author: name,
           sampleSeed: () => Math.floor(random() * 2 ** 32),
           now: () => clock,
         },
-        { engine, tokenizer: model.tokenizer, tasks },
+        {
+          engine,
+          tokenizer: model.tokenizer,
+          tasks,
+          hooks: host.round({ step: reference.version }),
+          parked,
+        },
       )
       compute.generated += tokens
       generation.tokens = 0.9 * generation.tokens + tokens
@@ -215,7 +243,7 @@ export async function createNode(options: NodeOptions): Promise<ExperimentNode> 
         if (!hasSignal(group)) continue
         generation.groups += 1
         waiting.own.push(group)
-        shared.push(draftOf(group))
+        if (isShareable(group)) shared.push(draftOf(group))
       }
       await learner.attend()
       const { version } = policy.reference()
