@@ -47,7 +47,8 @@ export function createSteering(
   let again = false
 
   const look = (): { live: LiveRollout[]; view: SteerView } => {
-    const left = all.filter(({ sequence }) => decided.get(sequence) !== 'drop')
+    const away = new Set(all.flatMap(({ ask, sequence }) => (decided.get(sequence) === 'park' ? [ask] : [])))
+    const left = all.filter(({ ask, sequence }) => !away.has(ask) && decided.get(sequence) !== 'drop')
     const isDone = (sequence: Sequence): boolean => sequence.finish !== undefined
     return {
       live: left.map(({ id, ask, prompt, sequence }) => {

@@ -83,7 +83,7 @@ export interface RoundView extends BatchView {
 export interface LiveRollout {
   /** Unique within the round. */
   id: string
-  /** Index of its ask in the round, with requests after the asks. */
+  /** Index of its ask in the round. */
   ask: number
   prompt: PromptCoordinates
   /** Tokens written so far, and how many of these in this round. */
@@ -92,12 +92,18 @@ export interface LiveRollout {
   done: boolean
 }
 
-/** `park` keeps what it wrote and continues it in a later round, `cut` ends it here and verifies it, `drop` forgets it. */
+/**
+ * `park` keeps its group, what is written and what has ended, to go on with in a later round, `cut` ends it here and
+ * verifies it, `drop` forgets it.
+ */
 export type Steering = 'keep' | 'park' | 'cut' | 'drop'
 
 export interface SteerView {
   version: number
-  /** Asks of this round, parked ones that were resumed included, in order. */
+  /**
+   * Asks of this round, parked ones that were resumed included, in order; requests are not steered. Rollouts that are
+   * being written, and that have ended: none of either where the ask was parked, with one rollout or all of them.
+   */
   asks: ReadonlyArray<Ask & { live: number; done: number }>
   /** Groups that the round was asked for, before a flow plugin over-sampled. */
   want: number

@@ -1,0 +1,255 @@
+import { expect, test } from 'vitest'
+import { createParkedGroups } from '../../daemon/rollout/parked.ts'
+import type { Hooks, LiveRollout, Plugin, Steering, SteerView } from '../../protocol/plugin/index.ts'
+import type { Group } from '../../protocol/train/index.ts'
+import { answer, sums } from './answers.ts'
+import { type PlayOptions, play, plugin } from './play.ts'
+import { scriptedLogprob } from './scripted-engine.ts'
+
+/** APRIL's rule (arXiv 2509.18521): as soon as `want` groups are done, all others are parked, done or not. */
+const april = (factor = 2): Hooks => ({
+  oversample: (want) => factor * want,
+  steer(live, { want, asks }) {
+    const done = asks.flatMap(({ live: left, done }, ask) => (left === 0 && done > 0 ? [ask] : []))
+    if (done.length < want) return new Map()
+    const first = new Set(done.slice(0, want))
+    return new Map(live.filter(({ ask }) => !first.has(ask)).map(({ id }) => [id, 'park' as const]))
+  },
+})
+
+const steered = (hooks: Hooks, more: Partial<PlayOptions> = {}) =>
+  play({
+    write: answer,
+    plugins: [
+      plugin('sums', 'selector', sums(), { claims: ['picker'] }),
+      plugin('flow', 'control', hooks, { claims: ['flow'], needs: ['park'] }) as Plugin,
+    ],
+    host: { selector: { use: 'sums' }, controls: [{ use: 'flow' }] },
+    maxNewTokens: 128,
+    ...more,
+  })
+
+/** Answers of very different lengths, so that rounds end with much unfinished. */
+const uneven = (prompt: string, { seed }: { seed: number }): string =>
+  `${'long '.repeat((seed * 5) % 9)}${answer(prompt, { seed })}`
+
+const tokensOf = (groups: readonly Group[]): number =>
+  groups.flatMap(({ rollouts }) => rollouts).reduce((sum, { tokens }) => sum + tokens.length, 0)
+
+test('exactly as many groups as wanted land, the oldest parked ones are gone on with first, and no token is lost', async () => {
+  const playing = await steered(april(), { write: uneven, want: 3 })
+  const landed: Group[] = []
+  let drawn = 0
+  for (let version = 0; version < 6; version++) {
+    const { groups, tokens } = await playing.round({ version })
+    expect(groups).toHaveLength(3)
+    landed.push(...groups)
+    drawn += tokens
+    // What is parked and what has landed is all that was ever drawn.
+    const parked = playing.parked.save()
+    const waiting =
+      parked === undefined ? [] : (JSON.parse(parked).groups as { sequences: { tokens: [] }[] }[])
+    const kept = waiting
+      .flatMap(({ sequences }) => sequences)
+      .reduce((sum, { tokens }) => sum + tokens.length, 0)
+    expect(tokensOf(landed) + kept).toBe(drawn)
+    expect(drawn).toBe(playing.engine.drawn)
+  }
+  for (const group of landed) {
+    expect(group.rollouts).toHaveLength(4)
+    for (const { tokens, segments, behaviourLogprobs } of group.rollouts) {
+      expect(segments.reduce((sum, { length }) => sum + length, 0)).toBe(tokens.length)
+      expect(behaviourLogprobs).toHaveLength(tokens.length)
+    }
+  }
+  const versions = landed.flatMap(({ rollouts }) => rollouts.map(({ segments }) => segments.length))
+  expect(Math.max(...versions)).toBeGreaterThan(1)
+  // First in, first out: a prompt that was asked earlier is never begun again, and lands unless it is longer.
+  const prompts = landed.map(({ prompt }) => prompt.seed)
+  expect(new Set(prompts).size).toBe(prompts.length)
+})
+
+test('parked groups are gone on with in the order in which they were parked', async () => {
+  let parking = true
+  const order: number[][] = []
+  const playing = await steered({
+    steer(live, { asks }) {
+      order.push(asks.map(({ prompt }) => prompt.seed))
+      return new Map(parking ? live.map(({ id }) => [id, 'park' as const]) : [])
+    },
+  })
+  await playing.round({ want: 2 })
+  await playing.round({ want: 1 })
+  expect(order.at(-1)).toEqual([0])
+  parking = false
+  const { groups } = await playing.round({ want: 3 })
+  // The second was never begun anew; the first went to the end of the line when it was parked again.
+  expect(groups.map(({ prompt }) => prompt.seed)).toEqual([1, 0, 2])
+})
+
+test('what goes on after it was parked is what it would have been, with every version and log-prob of its own', async () => {
+  const whole = await steered({}, { write: uneven })
+  const expected = (await whole.round({ version: 5, want: 2 })).groups
+  let at = 3
+  const parkAt: Hooks = {
+    steer: (live) =>
+      new Map(
+        live.filter(({ tokens, done }) => !done && tokens >= at).map(({ id }) => [id, 'park' as const]),
+      ),
+  }
+  const playing = await steered(parkAt, { write: uneven })
+  const first = await playing.round({ version: 5, want: 2 })
+  expect(first.groups).toEqual([])
+  const before = JSON.parse(playing.parked.save()!).groups as { sequences: { tokens: number[] }[] }[]
+  at = 17
+  const second = await playing.round({ version: 6, want: 2 })
+  at = 1000
+  const third = await playing.round({ version: 7, want: 2 })
+  const groups = [...second.groups, ...third.groups].slice(0, 2)
+  for (const [g, group] of groups.entries()) {
+    const same = expected.find(({ prompt }) => prompt.seed === group.prompt.seed)!
+    expect(group.bornVersion).toBe(5)
+    group.rollouts.forEach((rollout, r) => {
+      const { tokens } = before[g]!.sequences[r]!
+      expect([...rollout.tokens.subarray(0, tokens.length)]).toEqual(tokens)
+      expect(rollout.tokens).toEqual(same.rollouts[r]!.tokens)
+      expect(rollout.behaviourLogprobs).toEqual(same.rollouts[r]!.behaviourLogprobs)
+      expect(rollout.reward).toBe(same.rollouts[r]!.reward)
+    })
+  }
+  const pieces = groups.flatMap(({ rollouts }) => rollouts.map(({ segments }) => segments))
+  expect(pieces.find((segments) => segments.length === 3)!.map(({ version }) => version)).toEqual([5, 6, 7])
+})
+
+test('a limit of tokens holds over all the rounds in which a rollout is written', async () => {
+  const long = () => 'x'.repeat(100)
+  const playing = await steered(
+    {
+      steer: (live) => new Map(live.filter(({ fresh }) => fresh >= 9).map(({ id }) => [id, 'park' as const])),
+    },
+    { write: long, maxNewTokens: 40, want: 1 },
+  )
+  const landed: Group[] = []
+  for (let round = 0; landed.length === 0; round++) {
+    expect(round).toBeLessThan(8)
+    landed.push(...(await playing.round({ version: round })).groups)
+  }
+  for (const { tokens, finish, segments } of landed[0]!.rollouts) {
+    expect(tokens).toHaveLength(40)
+    expect(finish).toBe('length')
+    expect(segments.length).toBeGreaterThan(2)
+  }
+})
+
+test('rollouts of a parked group that had ended are not written again, and keep their reward', async () => {
+  let seen: LiveRollout[] = []
+  let parking = true
+  const playing = await steered(
+    {
+      steer(live) {
+        seen = [...live]
+        const some = live.some(({ done }) => done)
+        return new Map(
+          parking && some ? live.filter(({ done }) => !done).map(({ id }) => [id, 'park' as const]) : [],
+        )
+      },
+    },
+    { write: uneven, want: 1 },
+  )
+  expect((await playing.round({ version: 1 })).groups).toEqual([])
+  const [parked] = JSON.parse(playing.parked.save()!).groups
+  const done = parked.sequences.flatMap((one: { finish?: string }, i: number) => (one.finish ? [i] : []))
+  expect(done.length).toBeGreaterThan(0)
+  parking = false
+  const asked = playing.engine.requests.length
+  const [group] = (await playing.round({ version: 2 })).groups
+  expect(playing.engine.requests[asked]!.samples).toHaveLength(4 - done.length)
+  for (const i of done) {
+    const { tokens, segments, behaviourLogprobs } = group!.rollouts[i]!
+    expect([...tokens]).toEqual(parked.sequences[i].tokens)
+    expect(segments).toEqual([{ version: 1, start: 0, length: tokens.length }])
+    expect(behaviourLogprobs![0]).toBe(scriptedLogprob(parked.sequences[i].seed, 0))
+  }
+  expect(seen.filter(({ done }) => done).length).toBeGreaterThan(0)
+  const again = await steered({}, { write: uneven, want: 1 })
+  const [plain] = (await again.round({ version: 1 })).groups
+  expect(group!.rollouts.map(({ reward }) => reward)).toEqual(plain!.rollouts.map(({ reward }) => reward))
+})
+
+test('what is cut ends there and is verified, and what is dropped is forgotten', async () => {
+  const views: SteerView[] = []
+  const wish = (id: string): Steering => (id.startsWith('0.') ? 'cut' : id === '1.2' ? 'drop' : 'keep')
+  const playing = await steered(
+    {
+      steer(live, view) {
+        views.push(view)
+        return new Map(live.filter(({ tokens }) => tokens >= 4).map(({ id }) => [id, wish(id)]))
+      },
+    },
+    { write: uneven, want: 2 },
+  )
+  const { groups } = await playing.round()
+  expect(groups[0]!.rollouts.map(({ finish }) => finish)).toEqual([
+    'aborted',
+    'aborted',
+    'aborted',
+    'aborted',
+  ])
+  expect(groups[1]!.rollouts).toHaveLength(3)
+  expect(groups[1]!.rollouts.every(({ finish }) => finish === 'stop')).toBe(true)
+  expect(views[0]).toMatchObject({
+    want: 2,
+    asks: [
+      { live: 4, done: 0 },
+      { live: 4, done: 0 },
+    ],
+  })
+})
+
+test('a steering that fails leaves everything to be written to its end', async () => {
+  const playing = await steered({
+    steer() {
+      throw new Error('broken')
+    },
+  })
+  const { groups } = await playing.round()
+  expect(groups.flatMap(({ rollouts }) => rollouts)).toHaveLength(8)
+  expect(playing.troubles[0]).toMatchObject({ hook: 'steer', message: 'broken' })
+})
+
+test('parked groups outlive the node, and are forgotten when they are too old or cannot be read', async () => {
+  const park: Hooks = { steer: (live) => new Map(live.map(({ id }) => [id, 'park' as const])) }
+  const playing = await steered(park, { want: 2, maxStaleness: 3 })
+  await playing.round({ version: 1 })
+  const saved = playing.parked.save()!
+  const other = await steered({}, { want: 2, maxStaleness: 3 })
+  other.parked.load(saved)
+  expect(other.parked.length).toBe(2)
+  expect(other.parked.save()).toBe(saved)
+  const { groups } = await other.round({ version: 4 })
+  expect(groups.map(({ bornVersion }) => bornVersion)).toEqual([1, 1])
+  other.parked.load(saved)
+  expect((await other.round({ version: 5 })).groups.map(({ bornVersion }) => bornVersion)).toEqual([5, 5])
+  for (const bad of ['', '{', '{"format":99,"groups":[]}', 'null', '[]']) {
+    other.parked.load(bad)
+    expect(other.parked.length).toBe(0)
+  }
+})
+
+test('a round that fails gives parked groups back, and they are saved while it lasts', async () => {
+  const list = createParkedGroups()
+  const group = (seed: number) => ({
+    prompt: { task: 't', taskVersion: 1, seed, difficulty: 0 },
+    conditioning: [],
+    since: 0,
+    sequences: [],
+  })
+  list.settle([group(1), group(2), group(3)])
+  const all = list.save()
+  expect(list.take(2, () => true).map(({ prompt }) => prompt.seed)).toEqual([1, 2])
+  expect(list.save()).toBe(all)
+  list.giveBack()
+  expect(list.take(3, () => true).map(({ prompt }) => prompt.seed)).toEqual([1, 2, 3])
+  list.settle([])
+  expect(list.save()).toBeUndefined()
+})
