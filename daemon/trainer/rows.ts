@@ -50,7 +50,7 @@ function rowOf(
   advantage: number | Float32Array,
   { self, lineage, version, isBelieved }: RowOptions,
 ): Row {
-  const { tokens, behaviourLogprobs, segments, lossMask, conditioning } = group.rollouts[index]!
+  const { tokens, behaviourLogprobs, segments, lossMask, conditioning, replayed } = group.rollouts[index]!
   const foreign = group.author !== self
   const staleness = new Float32Array(tokens.length)
   for (const segment of segments) {
@@ -69,6 +69,7 @@ function rowOf(
       known: known ? 1 : 0,
       staleness,
       foreign: foreign ? 1 : 0,
+      replayed: replayed === undefined ? 0 : 1,
     },
   }
 }

@@ -3,7 +3,8 @@
 // A group of this node's is as old as its oldest token. A peer's group is as old as its stay here, counted in this node's
 // versions since `bornVersion`: even where both began with the same weights, theirs have gone another way since, so that
 // how many steps they took says nothing about ours. How far apart the two policies are is measured per token by `tis`.
-// Versions ahead of ours (after a restore from a checkpoint) are as foreign as those behind.
+// Versions ahead of ours (after a restore from a checkpoint) are as foreign as those behind. A replayed rollout does not
+// count: it is old on purpose, and how old it may be is for the plugin that brought it back to say.
 
 import { z } from 'zod'
 import { type BatchView, definePlugin } from '../../protocol/plugin/index.ts'
@@ -29,13 +30,14 @@ export default definePlugin({
 })
 
 export function ageOf(group: Group, view: BatchView): number {
+  if (group.rollouts.every(({ replayed }) => replayed !== undefined)) return 0
   const own = group.author === view.self && group.policy.lineage === view.lineage
   return Math.abs(view.version - (own ? oldestVersion(group) : group.bornVersion))
 }
 
 function oldestVersion(group: Group): number {
   let oldest = group.policy.version
-  for (const { segments } of group.rollouts)
-    for (const { version } of segments) oldest = Math.min(oldest, version)
+  for (const { segments, replayed } of group.rollouts)
+    if (replayed === undefined) for (const { version } of segments) oldest = Math.min(oldest, version)
   return oldest
 }

@@ -12,6 +12,7 @@
 //   advantage   what the estimator said
 //   staleness   policy versions between sampling and this batch; 0 for fresh
 //   foreign     1 where a peer wrote the token, else 0
+//   replayed    1 where the rollout was trained on before and a plugin brought it back, else 0
 
 export type Expression =
   | number

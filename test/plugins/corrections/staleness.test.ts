@@ -44,4 +44,11 @@ describe('staleness', () => {
       expect(ageOf(group, view)).toBe(3)
     }
   })
+
+  it('leaves the age of replayed rollouts to the plugin that brought them back', () => {
+    const old = { ...rolloutOf(1), segments: [{ version: 2, start: 0, length: 1 }], replayed: 1 }
+    const fresh = { ...rolloutOf(0), segments: [{ version: 18, start: 0, length: 1 }] }
+    expect(ageOf(groupOf([old, fresh], { policy: policy(20) }), view)).toBe(2)
+    expect(ageOf(groupOf([old, old], { policy: policy(2) }), view)).toBe(0)
+  })
 })
