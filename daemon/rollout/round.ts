@@ -96,7 +96,9 @@ async function play(options: RoundOptions, by: RoundCollaborators): Promise<Roun
   const parked: ParkedGroup[] = []
   for (const { order, sequences, since } of begun) {
     const kept = sequences.filter((one) => !watcher?.isDropped(one))
-    if (watcher && kept.some(watcher.isParked)) {
+    // A node that stops in the middle goes on with these when it starts again.
+    const isCutShort = signal?.aborted && kept.some(({ finish }) => finish === undefined)
+    if (watcher && (isCutShort || kept.some(watcher.isParked))) {
       parked.push(park(order, kept, since))
       continue
     }

@@ -236,6 +236,26 @@ test('parked groups outlive the node, and are forgotten when they are too old or
   }
 })
 
+test('where rollouts can be parked, a node that stops goes on with them when it starts again', async () => {
+  const stopping = new AbortController()
+  const playing = await steered(
+    {
+      steer(live) {
+        if (live.some(({ tokens }) => tokens > 4)) stopping.abort()
+        return new Map()
+      },
+    },
+    { write: uneven },
+  )
+  expect((await playing.round({ signal: stopping.signal })).groups).toEqual([])
+  expect(playing.parked.length).toBe(2)
+  const { groups } = await playing.round()
+  const plain = await (await steered({}, { write: uneven })).round()
+  expect(groups.map(({ rollouts }) => rollouts.map(({ text }) => text))).toEqual(
+    plain.groups.map(({ rollouts }) => rollouts.map(({ text }) => text)),
+  )
+})
+
 test('a round that fails gives parked groups back, and they are saved while it lasts', async () => {
   const list = createParkedGroups()
   const group = (seed: number) => ({
