@@ -1,5 +1,6 @@
 // The plugins and tasks that come along, for those who put a node together or look at one from outside.
 
+import { CONTROL } from '../plugins/control/index.ts'
 import { CORRECTIONS } from '../plugins/corrections/index.ts'
 import { ESTIMATORS } from '../plugins/estimators/index.ts'
 import { HINTS } from '../plugins/hints/index.ts'
@@ -9,4 +10,11 @@ import type { Plugin } from '../protocol/plugin/index.ts'
 
 export { TASKS } from '../plugins/tasks/index.ts'
 export { loadTasks } from './datasets.ts'
-export const PLUGINS: readonly Plugin[] = [...ESTIMATORS, ...CORRECTIONS, ...SELECTORS, ...HINTS, ...REPLAY]
+export const PLUGINS: readonly Plugin[] = [
+  ...ESTIMATORS,
+  ...CORRECTIONS,
+  ...SELECTORS,
+  ...HINTS,
+  ...REPLAY,
+  ...CONTROL,
+]
