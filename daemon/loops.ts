@@ -5,9 +5,11 @@ import { type Group, hasSignal, isShareable } from '../protocol/train/index.ts'
 import type { Config } from './config/schema.ts'
 import type { Journal } from './control/journal.ts'
 import type { Showcase } from './control/showcase.ts'
+import type { TrainRequest } from './engine/engine.ts'
 import type { Host } from './host/host.ts'
 import { randomStream } from './host/random.ts'
 import type { LivePolicy } from './policy/live-policy.ts'
+import { candidatePrompts } from './rollout/candidates.ts'
 import { runEvaluationLoop } from './rollout/evaluation-loop.ts'
 import { runRolloutLoop } from './rollout/loop.ts'
 import type { ParkedGroups } from './rollout/parked.ts'
@@ -17,6 +19,7 @@ import type { Pool } from './store/pool.ts'
 import { draftOf, type Swarm } from './swarm/index.ts'
 import { createLearner, type Learner, type LearnerState } from './trainer/learner.ts'
 import { runTrainLoop } from './trainer/loop.ts'
+import type { Role } from './trainer/roles.ts'
 
 /** Groups of each origin that are kept at most. */
 export const POOL_GROUPS = 512
@@ -50,6 +53,8 @@ export interface LoopsParts {
   restore(before: number): Promise<{ step: number } | undefined>
   /** Of the learner, from the checkpoint that the node continues. */
   restored?: LearnerState | undefined
+  /** Models of plugins beside the policy. */
+  roles: ReadonlyMap<string, Role>
   /** Makes checkpoints that were asked for from outside. */
   serveRequests(): Promise<void>
   isPaused(): boolean
@@ -61,6 +66,18 @@ export interface Loops {
   end(): Promise<void>
 }
 
+/** AdamW as the config has it. */
+export function optimizerOf({ training }: Config): TrainRequest['optimizer'] {
+  return {
+    learningRate: training.learning_rate,
+    beta1: 0.9,
+    beta2: 0.99,
+    epsilon: 1e-8,
+    weightDecay: training.weight_decay,
+    maxGradientNorm: training.max_gradient_norm,
+  }
+}
+
 /** Of old rounds in what an own group takes to make. */
 const FADE = 0.9
 
@@ -69,13 +86,15 @@ export function startLoops({ config, self, seed }: LoopsOptions, parts: LoopsPar
   const { policy, tasks, pool, swarm, journal, changed, isPaused, now, monotonic, sleep } = parts
   const ending = new AbortController()
   const shared = { policy, host: parts.host, tasks, changed, isPaused, now, monotonic, sleep }
+  const isUseful = (group: Group): boolean =>
+    parts.host.learnsFromAny || group.always === true || hasSignal(group)
   const waitingFor = (origin: 'own' | 'foreign'): Group[] =>
     pool
       .select({
         origin,
         count: POOL_GROUPS,
         order: 'newest',
-        where: ({ group, uses }) => uses === 0 && hasSignal(group),
+        where: ({ group, uses }) => uses === 0 && isUseful(group),
       })
       .map(({ group }) => group)
 
@@ -94,14 +113,7 @@ export function startLoops({ config, self, seed }: LoopsOptions, parts: LoopsPar
       },
       temperature: config.rollout.temperature,
       get optimizer() {
-        return {
-          learningRate: config.training.learning_rate,
-          beta1: 0.9,
-          beta2: 0.99,
-          epsilon: 1e-8,
-          weightDecay: config.training.weight_decay,
-          maxGradientNorm: config.training.max_gradient_norm,
-        }
+        return optimizerOf(config)
       },
       self,
       adaptive: config.training.adaptive_sharing,
@@ -114,6 +126,7 @@ export function startLoops({ config, self, seed }: LoopsOptions, parts: LoopsPar
       cost: ({ author, groups, seconds }) =>
         seconds + (author === undefined ? (groups * generation.seconds) / Math.max(1, generation.groups) : 0),
       peers: () => swarm?.counters().connected ?? 0,
+      roles: parts.roles,
       onFinding: (finding) => journal.finding(finding, policy.reference().version),
       async restore(before) {
         const restored = await parts.restore(before)
@@ -150,6 +163,9 @@ export function startLoops({ config, self, seed }: LoopsOptions, parts: LoopsPar
       get maxStaleness() {
         return config.training.max_staleness
       },
+      ...(config.rollout.prompts > 0
+        ? { candidates: candidatePrompts(tasks.view, config.rollout.prompts, seed) }
+        : {}),
       author: self,
     },
     {
@@ -160,7 +176,7 @@ export function startLoops({ config, self, seed }: LoopsOptions, parts: LoopsPar
       async onGroup(group) {
         journal.group(group, 'own')
         learner.ownGroup(group)
-        if (!hasSignal(group)) {
+        if (!isUseful(group)) {
           // The train loop looks up: this may have been one too many without a signal.
           changed.wake()
           return

@@ -4,9 +4,9 @@
 import { randomUUID } from 'node:crypto'
 import { statfs } from 'node:fs/promises'
 import { availableParallelism, homedir, hostname } from 'node:os'
-import { dirname, isAbsolute, resolve } from 'node:path'
+import { dirname } from 'node:path'
 import { setTimeout as sleepFor } from 'node:timers/promises'
-import { fileURLToPath, pathToFileURL } from 'node:url'
+import { fileURLToPath } from 'node:url'
 import type { CheckpointInfo } from '../protocol/api/index.ts'
 import { EXIT, WaggleError } from '../protocol/errors.ts'
 import { peerName } from '../protocol/text.ts'
@@ -22,9 +22,10 @@ import { createShowcase } from './control/showcase.ts'
 import { parameterCount } from './engine/decoder.ts'
 import type { Engine } from './engine/engine.ts'
 import { createEngines } from './engine/select.ts'
-import { createHost } from './host/host.ts'
+import type { PluginTrouble } from './host/host.ts'
 import { hash32, randomStream } from './host/random.ts'
-import { POOL_GROUPS, startLoops } from './loops.ts'
+import { optimizerOf, POOL_GROUPS, startLoops } from './loops.ts'
+import { loadOtherModels, openHost, openRoleModel, rolesOf } from './node-plugins.ts'
 import { codecOf } from './policy/codec.ts'
 import { openPolicy } from './policy/live-policy.ts'
 import { type MemoryPlan, memoryHere, planMemory, planText, wishOf } from './policy/memory-plan/index.ts'
@@ -34,6 +35,7 @@ import type { DownloadProgress } from './policy/sources/hub.ts'
 import { trainedMeta } from './policy/trained.ts'
 import { evaluatePolicy } from './rollout/evaluation-loop.ts'
 import { createParkedGroups } from './rollout/parked.ts'
+import { createPluginWorld } from './rollout/plugin-world.ts'
 import { createTaskBook, sampleQuestions } from './rollout/tasks.ts'
 import { createWaker } from './rollout/waker.ts'
 import { createCheckpoints } from './store/checkpoints.ts'
@@ -44,8 +46,10 @@ import { createPool } from './store/pool.ts'
 import { createStepSeries } from './store/records.ts'
 import { loadIdentity, openSwarm } from './swarm/index.ts'
 import { swarmOptions } from './swarm-config.ts'
-import { createCheckpointRequests, restoreBefore, restoreNode, saveNode } from './trainer/checkpointing.ts'
+import { createCheckpointRequests } from './trainer/checkpoint-requests.ts'
+import { type Restored, restoreBefore, restoreNode, restoreRole, saveNode } from './trainer/checkpointing.ts'
 import type { Learner } from './trainer/learner.ts'
+import type { Role } from './trainer/roles.ts'
 
 const VERSION = '0.1.0'
 
@@ -99,29 +103,39 @@ export const runNode: RunNode = async ({ config, readConfig, paths, invite, sign
     const evaluations = createStepSeries({ name: 'eval' }, { database })
     closers.push(() => pool.flush())
 
+    // ── Tasks and plugins: what does not fit together is told before anything is loaded ─
+    const known = await loadTasks(config.tasks)
+    const tasks = createTaskBook(known, config.tasks)
+    // The journal comes later; until then the log takes what there is to say.
+    let tellTrouble = ({ name, message }: PluginTrouble): void => log('warn', `${name}: ${message}`)
+    const host = await openHost(
+      { config, seed, tasks: known, paths },
+      { builtIn: PLUGINS, now: monotonic, sleep, log, onTrouble: (trouble) => tellTrouble(trouble) },
+    )
+    const roleWishes = rolesOf(host, config)
+
     // ── Model, engines, policy ──────────────────────────────────────────────
     const checkpoints = await createCheckpoints(
       { directory: paths.checkpoints, keep: config.checkpoint.keep },
       { disk, clock: now, log },
     )
     const latest = await checkpoints.latest()
-    const found = await findModel(
-      {
-        reference: config.model.path,
-        bundled: bundledModel(packageRoot()),
-        base: dirname(paths.config),
-        env: process.env,
-        homedir: homedir(),
-        signal,
-        onProgress: eachTenth((percent) =>
-          onProgress({ message: `fetching ${config.model.path}: ${percent} %` }),
-        ),
-      },
-      { disk, fetch, sleep: (ms, until) => sleep(ms, until ?? signal), freeBytes },
-    )
+    const find = (reference: string) =>
+      findModel(
+        {
+          reference,
+          bundled: bundledModel(packageRoot()),
+          base: dirname(paths.config),
+          env: process.env,
+          homedir: homedir(),
+          signal,
+          onProgress: eachTenth((percent) => onProgress({ message: `fetching ${reference}: ${percent} %` })),
+        },
+        { disk, fetch, sleep: (ms, until) => sleep(ms, until ?? signal), freeBytes },
+      )
+    const found = await find(config.model.path)
     onProgress({ message: `loading the model ${found.directory}` })
-    const known = await loadTasks(config.tasks)
-    const tasks = createTaskBook(known, config.tasks)
+    const others = await loadOtherModels(roleWishes, config, find)
     let plan: MemoryPlan | undefined
     const model = await loadModel(found.directory, { disk }, ({ spec, tokenizer }) => {
       const wish = wishOf({
@@ -130,6 +144,8 @@ export const runNode: RunNode = async ({ config, readConfig, paths, invite, sign
         tokenizer,
         checkpoint: latest && trainedMeta(latest.manifest.meta),
         memory: memoryHere(),
+        roles: roleWishes.filter((role) => role.model === undefined).length,
+        taken: others.reduce((sum, { bytes }) => sum + bytes, 0),
       })
       plan = planMemory(found.name, spec, wish)
     })
@@ -145,19 +161,43 @@ export const runNode: RunNode = async ({ config, readConfig, paths, invite, sign
     const threads = Math.max(1, Math.floor((config.engine.threads || availableParallelism()) / 2))
     // The journal comes later; until then the log takes what an engine has to say.
     let notice = (message: string): void => log('warn', `engine: ${message}`)
-    const [sampler, trainer] = (await createEngines(
+    const [sampler, trainer, ...roleEngines] = (await createEngines(
       { ...config.engine, threads, microBatchTokens, checkpointing },
-      2,
+      2 + roleWishes.length,
       {
         onNotice: (message) => notice(message),
       },
-    )) as [Engine, Engine]
+    )) as [Engine, Engine, ...Engine[]]
     log('info', `engine: ${trainer.info.kind} on ${trainer.info.device} (${trainer.info.reason})`)
     const policy = await openPolicy(
-      { model, adapter, state: restored?.policy, slots },
+      { model, adapter, state: restored?.policy, slots, stopStrings: host.writes },
       { sampler, trainer, random: randomStream(seed, 'adapter') },
     )
     closers.push(() => policy.close())
+    const roles = new Map<string, Role>()
+    const restoreTo = (from: Restored | undefined) => async (role: Pick<Role, 'name' | 'spec'>) =>
+      from &&
+      restoreRole(from, role, { disk }).catch((error: unknown) => {
+        log('warn', `the ${role.name} begins anew: ${messageOf(error)}`)
+        return undefined
+      })
+    for (const [i, wish] of roleWishes.entries()) {
+      const engine = roleEngines[i]!
+      const own = others.find(({ role }) => role === wish.name)?.model ?? model
+      const optimizer = optimizerOf(config)
+      roles.set(
+        wish.name,
+        await openRoleModel(wish, {
+          engine,
+          model: own,
+          adapter,
+          optimizer,
+          seed,
+          restore: restoreTo(restored),
+        }),
+      )
+      closers.push(() => engine.close())
+    }
 
     // ── What is told about it all ───────────────────────────────────────────
     const showcase = createShowcase({}, tasks)
@@ -166,32 +206,24 @@ export const runNode: RunNode = async ({ config, readConfig, paths, invite, sign
       { events, showcase, steps, evaluations, now },
     )
     notice = (message) => journal.notice('engine', message)
+    tellTrouble = journal.plugin
     const { telemetry } = journal
     Object.assign(telemetry.counters, restored?.state.counters)
     if (restored) telemetry.checkpoint(checkpointInfo(restored.checkpoint))
 
-    // ── Plugins ─────────────────────────────────────────────────────────────
-    const host = await createHost(
-      {
-        estimator: config.estimator,
-        corrections: [...config.corrections, { use: 'staleness', bound: config.training.max_staleness }],
-        selector: config.selector ?? { use: 'uniform' },
-        seed,
-      },
-      {
-        builtIn: PLUGINS,
-        importPlugin: async (specifier) => {
-          const isFile = specifier.startsWith('.') || isAbsolute(specifier)
-          const module = await import(
-            isFile ? pathToFileURL(resolve(dirname(paths.config), specifier)).href : specifier
-          )
-          return (module as { default?: unknown }).default
+    await host.open(
+      createPluginWorld(
+        {
+          limits: { context: model.spec.contextLength, completion: config.model.max_completion_tokens },
         },
-        now: monotonic,
-        sleep,
-        log,
-        onTrouble: (trouble) => journal.plugin(trouble),
-      },
+        {
+          tasks,
+          policy: { engine: policy.sampler, tokenizer: model.tokenizer },
+          roles,
+        },
+      ),
+      policy.reference().version,
+      restored?.plugins,
     )
 
     // ── Swarm ───────────────────────────────────────────────────────────────
@@ -222,6 +254,7 @@ export const runNode: RunNode = async ({ config, readConfig, paths, invite, sign
               if (pool.add(event.group, 'foreign')) changed.wake()
               journal.group(event.group, 'foreign')
             },
+            states: host.shared,
             random: Math.random,
           },
         )
@@ -245,7 +278,9 @@ export const runNode: RunNode = async ({ config, readConfig, paths, invite, sign
           rounds,
           counters: { ...telemetry.counters },
           learner: learner?.state(),
+          plugins: await host.save(),
           parked: parked.save(),
+          roles: [...roles.values()].filter(({ trainable }) => trainable),
           spec: policy.spec,
           base: found,
         },
@@ -280,10 +315,13 @@ export const runNode: RunNode = async ({ config, readConfig, paths, invite, sign
         nextRound: () => rounds++,
         save,
         restored: restored?.state.learner,
+        roles,
         async restore(before) {
           const ids = { lineage: model.digest, spec: model.spec }
           const earlier = await restoreBefore(before, ids, { checkpoints, disk })
           await policy.goBack(earlier?.policy)
+          await host.restore(policy.reference().version, earlier?.plugins ?? [])
+          for (const role of roles.values()) await role.goBack(await restoreTo(earlier)(role))
           return { step: earlier?.state.version ?? 0 }
         },
         serveRequests: requests.serve,

@@ -124,6 +124,7 @@ test('every source file in daemon is in a room, except the composition root and 
     'daemon/datasets.ts',
     'daemon/loops.ts',
     'daemon/main.ts',
+    'daemon/node-plugins.ts',
     'daemon/relay.ts',
     'daemon/swarm-config.ts',
   ])

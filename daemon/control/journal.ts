@@ -137,8 +137,13 @@ export async function createJournal(
       events.emit({ type: 'checkpoint', ...checkpoint })
     },
 
-    plugin({ kind, name, hook, message, switchedOff }) {
+    plugin({ kind, name, hook, message, switchedOff, refused }) {
       const text = `${hook}: ${message}`
+      // What was refused cost nothing but itself: told, and no reason to look after the plugin.
+      if (refused) {
+        events.emit({ type: 'plugin', kind, name, state: 'ok', message: text })
+        return
+      }
       events.emit({ type: 'plugin', kind, name, state: switchedOff ? 'off' : 'slow', message: text })
       telemetry.alert({
         level: 'warning',

@@ -200,6 +200,8 @@ export interface Host {
   readonly learnsFromAny: boolean
   /** False where the estimator wants no update of the policy. */
   readonly updates: boolean
+  /** True where a plugin may have texts written, which end at strings of its choice. */
+  readonly writes: boolean
   /** Loads saved states and opens every plugin. Before it, plugins cannot reach the world. */
   open(world: World, step: number, states?: readonly SavedState[]): Promise<void>
   /** After the node went back to an earlier checkpoint. */

@@ -77,6 +77,7 @@ export async function createHost(options: HostOptions, by: HostCollaborators): P
     objective,
     facts: active.map(factsOf),
     learnsFromAny: estimator.plugin.manifest?.signal === 'any',
+    writes: active.some(({ budget }) => budget.tokens > 0),
     updates: estimator.plugin.manifest?.update !== false,
     async open(given, at, saved = []) {
       world = given

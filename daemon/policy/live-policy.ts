@@ -41,6 +41,8 @@ export interface PolicyOptions {
   state?: PolicyState | undefined
   /** Sequences that are written side by side, at most. */
   slots?: number | undefined
+  /** Whether texts are to end at stop strings; a large vocabulary takes a moment to prepare for it. */
+  stopStrings?: boolean
 }
 
 export interface PolicyCollaborators {
@@ -51,7 +53,7 @@ export interface PolicyCollaborators {
 }
 
 export async function openPolicy(
-  { model, adapter, state, slots }: PolicyOptions,
+  { model, adapter, state, slots, stopStrings = false }: PolicyOptions,
   { sampler: engine, trainer, random }: PolicyCollaborators,
 ): Promise<LivePolicy> {
   const { digest, tokenizer } = model
@@ -63,7 +65,12 @@ export async function openPolicy(
   const sampler = slots === undefined ? engine : withSlots(engine, slots)
   let version = state?.version ?? 0
   await Promise.all([
-    sampler.open({ spec, weights, version }),
+    sampler.open({
+      spec,
+      weights,
+      version,
+      ...(stopStrings ? { pieces: tokenizer.pieces(spec.vocabulary) } : {}),
+    }),
     trainer.open({ spec, weights, ...(state?.optimizer ? { optimizer: state.optimizer } : {}) }),
   ])
   return {

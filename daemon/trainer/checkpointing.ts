@@ -1,17 +1,26 @@
 // What a checkpoint of a node holds, and how it is read back: weights, optimizer moments, and the counters without which
 // a continued run would repeat itself.
 
-import { decode, encode } from 'cborg'
+import { encode } from 'cborg'
 import { WaggleError } from '../../protocol/errors.ts'
-import { type AdapterSpec, type DecoderSpec, trainableShapes, type Weights } from '../engine/decoder.ts'
-import type { Engine, LossScale } from '../engine/engine.ts'
+import type { AdapterSpec, DecoderSpec } from '../engine/decoder.ts'
+import type { Engine, LossScale, OptimizerState } from '../engine/engine.ts'
 import type { SavedState } from '../host/host.ts'
 import type { PolicyState } from '../policy/live-policy.ts'
-import { encodeSafetensors, openWeights, type TensorSource } from '../policy/safetensors.ts'
 import { type TrainedMeta, trainedMeta } from '../policy/trained.ts'
 import type { Checkpoint, Checkpoints, Json } from '../store/checkpoints.ts'
 import type { Disk } from '../store/disk.ts'
+import {
+  type OptimizerCounts,
+  PLUGINS,
+  readFile,
+  readPlugins,
+  readTrained,
+  type Trained,
+  trainedFiles,
+} from './checkpoint-files.ts'
 import type { LearnerState } from './learner.ts'
+import type { Role } from './roles.ts'
 
 export interface NodeState {
   version: number
@@ -23,15 +32,13 @@ export interface NodeState {
   counters: Record<string, number>
   /** Who is set aside; absent in checkpoints of before there was such a thing. */
   learner?: LearnerState | undefined
+  /** Models of plugins beside the policy, by role. */
+  roles?: Record<string, OptimizerCounts>
 }
 
-const WEIGHTS = 'model.safetensors'
-const MOMENTS = 'optimizer.safetensors'
 const STATE = 'state.json'
 /** Only where there are any. */
 const PARKED = 'parked.json'
-/** Only where plugins have any. */
-const PLUGINS = 'plugins.cbor'
 
 export async function saveNode(
   {
@@ -42,13 +49,15 @@ export async function saveNode(
     learner,
     plugins = [],
     parked,
+    roles = [],
     spec,
     base,
-  }: Omit<NodeState, 'optimizerSteps' | 'lossScale'> & {
+  }: Omit<NodeState, 'optimizerSteps' | 'lossScale' | 'roles'> & {
     lineage: string
     plugins?: readonly SavedState[]
     /** Groups whose writing was interrupted; see daemon/rollout/parked.ts. */
     parked?: string | undefined
+    roles?: readonly Pick<Role, 'name' | 'spec' | 'state'>[]
     /** With the adapter, if that is what is trained. */
     spec: DecoderSpec
     base: NonNullable<TrainedMeta['base']>
@@ -56,9 +65,9 @@ export async function saveNode(
   { trainer, checkpoints }: { trainer: Engine; checkpoints: Checkpoints },
 ): Promise<Checkpoint> {
   const [weights, optimizer] = await Promise.all([trainer.weights(), trainer.optimizer()])
-  const shapes = trainableShapes(spec)
-  const tensors = (prefix: string, values: Weights): Record<string, TensorSource> =>
-    Object.fromEntries([...shapes].map(([name, shape]) => [prefix + name, { shape, data: values[name]! }]))
+  const beside = await Promise.all(
+    roles.map(async (role) => ({ name: role.name, spec: role.spec, trained: await role.state() })),
+  )
   const state: NodeState = {
     version,
     optimizerSteps: optimizer.steps,
@@ -66,61 +75,25 @@ export async function saveNode(
     rounds,
     counters,
     learner,
+    ...(beside.length > 0
+      ? { roles: Object.fromEntries(beside.map(({ name, trained }) => [name, countsOf(trained.optimizer)])) }
+      : {}),
   }
   return checkpoints.save({
     step: version,
     policyVersion: version,
     lineage,
     files: {
-      // A weight that is not finite is never saved.
-      [WEIGHTS]: encodeSafetensors({
-        tensors: tensors('', weights),
-        metadata: { format: 'pt' },
-        finite: true,
-      }).content,
-      [MOMENTS]: encodeSafetensors({
-        tensors: { ...tensors('first.', optimizer.first), ...tensors('second.', optimizer.second) },
-        finite: true,
-      }).content,
+      ...trainedFiles(spec, { weights, optimizer }),
       [STATE]: `${JSON.stringify(state, null, 2)}\n`,
       ...(plugins.length > 0
         ? { [PLUGINS]: encode(plugins.map(({ plugin, version: of, bytes }) => [plugin, of, bytes])) }
         : {}),
       ...(parked === undefined ? {} : { [PARKED]: parked }),
+      ...Object.assign({}, ...beside.map((role) => trainedFiles(role.spec, role.trained, role.name))),
     },
     meta: metaOf(spec.adapter, base),
   })
-}
-
-/** Checkpoints that somebody asks for while the node trains: made between two steps, so that nothing changes under them. */
-export interface CheckpointRequests<Made> {
-  request(): Promise<Made>
-  /** Makes one for all who wait, if anybody does. */
-  serve(): Promise<void>
-  refuse(error: unknown): void
-}
-
-export function createCheckpointRequests<Made>(save: () => Promise<Made>): CheckpointRequests<Made> {
-  let waiting: { resolve(made: Made): void; reject(error: unknown): void }[] = []
-  return {
-    request: () => new Promise((resolve, reject) => waiting.push({ resolve, reject })),
-    async serve() {
-      const served = waiting
-      waiting = []
-      if (served.length === 0) return
-      await save().then(
-        (made) => {
-          for (const { resolve } of served) resolve(made)
-        },
-        (error: unknown) => {
-          for (const { reject } of served) reject(error)
-        },
-      )
-    },
-    refuse(error) {
-      for (const { reject } of waiting.splice(0)) reject(error)
-    },
-  }
 }
 
 function metaOf(adapter: AdapterSpec | undefined, base: NonNullable<TrainedMeta['base']>): Json {
@@ -175,8 +148,7 @@ export async function restoreNode(
   const { adapter } = trainedMeta(checkpoint.manifest.meta)
   const trained = adapter ? { ...spec, adapter } : spec
   const state = JSON.parse(new TextDecoder().decode(await readFile(checkpoint, STATE, disk))) as NodeState
-  const weights = await readAll(checkpoint.path(WEIGHTS), [''], trained, disk)
-  const moments = await readAll(checkpoint.path(MOMENTS), ['first.', 'second.'], trained, disk)
+  const counts = { steps: state.optimizerSteps, lossScale: state.lossScale }
   return {
     checkpoint,
     adapter,
@@ -188,51 +160,21 @@ export async function restoreNode(
         : undefined,
     policy: {
       version: state.version,
-      weights: weights['']!,
-      optimizer: {
-        steps: state.optimizerSteps,
-        first: moments['first.']!,
-        second: moments['second.']!,
-        ...(state.lossScale ? { lossScale: state.lossScale } : {}),
-      },
+      ...(await readTrained(checkpoint, { spec: trained, counts }, disk)),
     },
   }
 }
 
-async function readAll(
-  path: string,
-  prefixes: readonly string[],
-  spec: DecoderSpec,
-  disk: Disk,
-): Promise<Record<string, Weights>> {
-  const source = await openWeights({ path }, { disk })
-  try {
-    const all: Record<string, Weights> = {}
-    for (const prefix of prefixes) {
-      const weights: Weights = {}
-      for (const name of trainableShapes(spec).keys()) weights[name] = await source.readFloat32(prefix + name)
-      all[prefix] = weights
-    }
-    return all
-  } finally {
-    await source.close()
-  }
+/** What a checkpoint has of a role; undefined where it has none. Throws where that is of another model. */
+export async function restoreRole(
+  { checkpoint, state }: Pick<Restored, 'checkpoint' | 'state'>,
+  { name, spec }: { name: string; spec: DecoderSpec },
+  { disk }: { disk: Disk },
+): Promise<Trained | undefined> {
+  const counts = state.roles?.[name]
+  return counts && readTrained(checkpoint, { spec, counts, role: name }, disk)
 }
 
-async function readPlugins(checkpoint: Checkpoint, disk: Disk): Promise<SavedState[]> {
-  if (!(PLUGINS in checkpoint.manifest.files)) return []
-  const records = decode(await readFile(checkpoint, PLUGINS, disk)) as [string, number, Uint8Array][]
-  return records.map(([plugin, version, bytes]) => ({ plugin, version, bytes }))
-}
-
-/** The manifest has vouched for the file's size and hash. */
-async function readFile(checkpoint: Checkpoint, name: string, disk: Disk): Promise<Uint8Array> {
-  const file = await disk.open(checkpoint.path(name), 'read')
-  try {
-    const bytes = new Uint8Array(checkpoint.manifest.files[name]!.bytes)
-    await file.read(bytes, 0)
-    return bytes
-  } finally {
-    await file.close()
-  }
+function countsOf({ steps, lossScale }: OptimizerState): OptimizerCounts {
+  return { steps, ...(lossScale ? { lossScale } : {}) }
 }

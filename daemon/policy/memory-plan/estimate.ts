@@ -18,6 +18,8 @@ export interface Work {
   checkpointing: boolean
   /** Peers' gradients are kept apart from the own one. */
   mixes: boolean
+  /** Models of plugins beside the policy, each as large as it is and trained as it is; none if left out. */
+  roles?: number
 }
 
 export interface MemoryParts {
@@ -36,6 +38,8 @@ export interface MemoryParts {
   copies: number
   /** The program itself. */
   process: number
+  /** Models of plugins; absent where there are none. */
+  roles?: number
 }
 
 export interface MemoryEstimate extends MemoryParts {
@@ -74,7 +78,15 @@ export function estimateMemory(spec: DecoderSpec, work: Work): MemoryEstimate {
     copies: 4 * FLOAT * trained,
     process: FIT.process,
   }
+  if (work.roles) parts.roles = work.roles * roleMemory(spec, work)
   return { ...parts, total: Object.values(parts).reduce((sum, part) => sum + part, 0) }
+}
+
+/** What one engine takes that both writes and trains, the weights as they were loaded left out. */
+export function roleMemory(spec: DecoderSpec, work: Work): number {
+  const trained = FLOAT * count(trainableShapes(spec))
+  // Its own weights, gradients, two moments, and copies on their way to a checkpoint.
+  return 7 * trained + activations(spec, work) + cache(spec, work)
 }
 
 /** Tokens that go through the layers in one micro-batch: one row with its prompt may be longer than it should be. */

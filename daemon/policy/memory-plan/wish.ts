@@ -23,13 +23,25 @@ export interface WishParts {
   /** What the checkpoint to go on from trains; undefined where there is none. */
   checkpoint: { adapter?: AdapterSpec | undefined } | undefined
   memory: MemoryHere
+  /** Models of plugins beside the policy that are the node's own model, with weights of their own. */
+  roles?: number
+  /** Bytes that other models of plugins take. */
+  taken?: number
 }
 
 /** Prompts vary; what was not seen may be longer by so much. */
 const LONGER = 1.25
 
 /** Throws E_CHECKPOINT where the config wants another method than the checkpoint was trained with. */
-export function wishOf({ config, questions, tokenizer, checkpoint, memory }: WishParts): Wish {
+export function wishOf({
+  config,
+  questions,
+  tokenizer,
+  checkpoint,
+  memory,
+  roles = 0,
+  taken = 0,
+}: WishParts): Wish {
   const { training, engine, model, rollout, swarm } = config
   const asked = training.method
   const had = checkpoint && (checkpoint.adapter ? 'lora' : 'full')
@@ -52,12 +64,13 @@ export function wishOf({ config, questions, tokenizer, checkpoint, memory }: Wis
       targets: [...ADAPTER_TARGETS],
     },
     microBatchTokens: engine.micro_batch_tokens,
-    budget: memoryBudget(engine.memory_gb, memory),
+    budget: Math.max(0, memoryBudget(engine.memory_gb, memory) - taken),
     work: {
       prompt: Math.ceil(longest * LONGER),
       completion: model.max_completion_tokens,
       groupSize: rollout.group_size,
       mixes: swarm.enabled && training.foreign_groups > 0,
+      ...(roles > 0 ? { roles } : {}),
     },
   }
 }

@@ -1,0 +1,142 @@
+// The composition root's part for plugins: the host from the config, and the models of roles beside the policy.
+
+import { dirname } from 'node:path'
+import { WaggleError } from '../protocol/errors.ts'
+import type { Need, Plugin, Task } from '../protocol/plugin/index.ts'
+import type { Config } from './config/schema.ts'
+import { ADAPTER_TARGETS, type AdapterSpec } from './engine/decoder.ts'
+import type { Engine, TrainRequest } from './engine/engine.ts'
+import { createHost, type Host, type HostCollaborators, type HostOptions } from './host/host.ts'
+import { createPluginImporter } from './host/plugin-files.ts'
+import { randomStream } from './host/random.ts'
+import { initialAdapter } from './policy/adapter.ts'
+import { roleMemory, withAdapter } from './policy/memory-plan/index.ts'
+import { loadModel, type Model } from './policy/model.ts'
+import { nodeDisk as disk } from './store/node-disk.ts'
+import { openRole, type Role, type RoleState } from './trainer/roles.ts'
+
+/** What the config's plugin tables say, as the host takes it. */
+export function hostOptions(config: Config, tasks: readonly Task[]): Omit<HostOptions, 'seed'> {
+  return {
+    estimator: config.estimator,
+    corrections: [...config.corrections, { use: 'staleness', bound: config.training.max_staleness }],
+    selector: config.selector,
+    hints: config.hints,
+    replay: config.replay,
+    skills: config.skills,
+    controls: config.controls,
+    offers: offersOf(config, tasks),
+  }
+}
+
+/** What plugins may need and a node of this config has. */
+export function offersOf({ rollout, tasks: chosen }: Config, tasks: readonly Task[]): ReadonlySet<Need> {
+  const trained = chosen.flatMap(({ name, difficulty }) => {
+    const task = tasks.find((one) => one.name === name)
+    return task ? [{ task, difficulty: difficulty ?? task.difficulty.default }] : []
+  })
+  const offers = new Set<Need>(['score', 'park'])
+  if (rollout.prompts > 0) offers.add('recurring')
+  if (trained.some(({ task }) => task.environment !== undefined)) offers.add('episodes')
+  if (trained.some(({ task, difficulty }) => task.generate({ seed: 0, difficulty }).steps.length > 0))
+    offers.add('privileged')
+  return offers
+}
+
+export function openHost(
+  {
+    config,
+    seed,
+    tasks,
+    paths,
+  }: { config: Config; seed: number; tasks: readonly Task[]; paths: { config: string; plugins: string } },
+  by: Omit<HostCollaborators, 'importPlugin'> & { builtIn: readonly Plugin[] },
+): Promise<Host> {
+  const importPlugin = createPluginImporter({ base: dirname(paths.config), plugins: paths.plugins })
+  return createHost({ ...hostOptions(config, tasks), seed }, { ...by, importPlugin })
+}
+
+export interface RoleWish {
+  name: string
+  trainable: boolean
+  /** Undefined: the node's own model. */
+  model: string | undefined
+  learningRate: number
+}
+
+/** Roles that the plugins have, as the config wants them. Throws E_CONFIG for one that no plugin has. */
+export function rolesOf({ facts }: Pick<Host, 'facts'>, { roles, training }: Config): RoleWish[] {
+  const wanted = facts.flatMap((plugin) => plugin.roles)
+  const unknown = roles.find(({ name }) => !wanted.some((role) => role.name === name))
+  if (unknown) {
+    throw new WaggleError('E_CONFIG', `no plugin of this config has a role "${unknown.name}"`, {
+      hint:
+        wanted.length === 0
+          ? 'Take [[roles]] out of the config.'
+          : `Roles are ${wanted.map(({ name }) => name).join(', ')}.`,
+    })
+  }
+  return wanted.map(({ name, trainable }) => {
+    const given = roles.find((role) => role.name === name)
+    return {
+      name,
+      trainable,
+      model: given?.model,
+      learningRate: given?.learning_rate ?? training.learning_rate,
+    }
+  })
+}
+
+/** Role models that are not the node's own, with the memory that each takes beside its weights. */
+export async function loadOtherModels(
+  roles: readonly RoleWish[],
+  { model, engine, rollout, training }: Config,
+  find: (reference: string) => Promise<{ directory: string }>,
+): Promise<{ role: string; model: Model; bytes: number }[]> {
+  const others = []
+  for (const { name, model: reference } of roles) {
+    if (reference === undefined) continue
+    const loaded = await loadModel((await find(reference)).directory, { disk })
+    const adapter: AdapterSpec = {
+      rank: training.lora_rank,
+      alpha: training.lora_alpha,
+      targets: [...ADAPTER_TARGETS],
+    }
+    const bytes = roleMemory(withAdapter(loaded.spec, training.method === 'lora' ? adapter : undefined), {
+      prompt: loaded.spec.contextLength >> 1,
+      completion: model.max_completion_tokens,
+      groupSize: rollout.group_size,
+      slots: rollout.group_size,
+      microBatchTokens: engine.micro_batch_tokens || 512,
+      checkpointing: false,
+      mixes: false,
+    })
+    others.push({ role: name, model: loaded, bytes })
+  }
+  return others
+}
+
+export interface RoleParts {
+  engine: Engine
+  model: Model
+  adapter: AdapterSpec | undefined
+  optimizer: TrainRequest['optimizer']
+  seed: number
+  /** Of the checkpoint that the node continues; what it gives belongs to the model, or nothing does. */
+  restore(role: Pick<Role, 'name' | 'spec'>): Promise<RoleState | undefined>
+}
+
+export async function openRoleModel(
+  { name, trainable, learningRate }: RoleWish,
+  { engine, model, adapter, optimizer, seed, restore }: RoleParts,
+): Promise<Role> {
+  const spec = adapter ? { ...model.spec, adapter } : model.spec
+  const initial = adapter
+    ? { ...model.weights, ...initialAdapter(spec, randomStream(seed, `role/${name}`)) }
+    : model.weights
+  const state = await restore({ name, spec })
+  return openRole(
+    { name, trainable, spec, initial, state, optimizer: { ...optimizer, learningRate } },
+    { engine, tokenizer: model.tokenizer },
+  )
+}
