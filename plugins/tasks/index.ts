@@ -8,6 +8,8 @@ import bf from './bf.ts'
 import binaryMatrix from './binary-matrix.ts'
 import calendarArithmetic from './calendar-arithmetic.ts'
 import decimalArithmetic from './decimal-arithmetic.ts'
+import frozenLake from './environments/frozen-lake.ts'
+import keysAndDoors from './environments/keys-and-doors.ts'
 import fractionSimplification from './fraction-simplification.ts'
 import propositionalLogic from './propositional-logic.ts'
 
@@ -21,4 +23,6 @@ export const TASKS: readonly Task[] = [
   bf,
   propositionalLogic,
   arc1d,
+  frozenLake,
+  keysAndDoors,
 ]

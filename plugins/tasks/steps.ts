@@ -1,10 +1,13 @@
 // Worked solutions: how lines of working become levelled steps that hints can reveal one after another.
 //
-// Levels are cumulative: 1 method, 2 first line, 3 further lines, 4 lines that already show the answer, 5 the last
-// line. A line that shows the key is never below level 4, unless the question shows the key too: then no hint
-// gives anything away, and the item says so in its data (`keyInQuestion`).
+// Levels are cumulative: 1 method, 2 first line, 3 further lines, 4 the last line but one, 5 the last line. Nothing before
+// the last step gives the answer away by the leak gate: from the first line on that does, all lines are one step. A line
+// that merely shows the key is never below level 4, unless the question shows the key too (`keyInQuestion` in the item's
+// data). Levels that the working has no line for are filled by asides, which belong to hints and not to the working.
 
+import { leaksAnswer } from '../../protocol/plugin/index.ts'
 import type { Step } from '../../protocol/train/index.ts'
+import { asideAt } from './asides.ts'
 
 export interface Line {
   text: string
@@ -28,17 +31,36 @@ function touches(char: string | undefined): boolean {
 /** The last line must arrive at the key. */
 export function workedSteps(question: string, key: string, method: string, lines: readonly Line[]): Step[] {
   const open = showsToken(question, key)
-  const steps: Step[] = [{ level: 1, text: method }]
-  let level: Step['level'] = 2
-  for (const [i, line] of lines.entries()) {
-    if (i === 1) level = Math.max(level, 3) as Step['level']
-    if (line.from !== undefined) level = Math.max(level, line.from) as Step['level']
-    if (!open && showsToken(line.text, key)) level = Math.max(level, 4) as Step['level']
-    const step: Step = { level: i === lines.length - 1 ? 5 : level, text: line.text }
-    if (line.value !== undefined) step.value = line.value
-    steps.push(step)
+  const shown = lines.slice(0, shownLines(lines, key))
+  let level: 2 | 3 | 4 = 2
+  const steps: Step[] = shown.map((line, i) => {
+    const least = i === 0 ? 2 : i >= 2 && i === shown.length - 1 ? 4 : 3
+    const shows = !open && showsToken(line.text, key)
+    level = Math.max(level, least, line.from ?? 2, shows ? 4 : 2) as 2 | 3 | 4
+    const { text, value } = line
+    return { level, text, ...(value !== undefined && { value }) }
+  })
+  for (const missing of [2, 3, 4] as const) {
+    const text = steps.some((step) => step.level === missing) ? undefined : asideAt(missing, key)
+    if (text !== undefined) steps.push({ level: missing, text, aside: true })
   }
-  return steps
+  const { value } = lines.at(-1)!
+  const end = lines.slice(shown.length).map(({ text }) => text)
+  return [
+    { level: 1, text: method },
+    ...steps.sort((a, b) => a.level - b.level),
+    { level: 5, text: end.join('\n'), ...(value !== undefined && { value }) },
+  ]
+}
+
+/** How many lines from the first on can be shown, all but the last one at most. */
+function shownLines(lines: readonly Line[], key: string): number {
+  let shown = ''
+  for (const [i, { text }] of lines.entries()) {
+    shown += `${text}\n`
+    if (i === lines.length - 1 || leaksAnswer(key, text) || leaksAnswer(key, shown)) return i
+  }
+  return 0
 }
 
 /** What an item says about itself beside question, key and steps. */

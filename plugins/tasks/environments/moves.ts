@@ -1,0 +1,76 @@
+// What worlds on a grid have in common: reading a move from any answer, looking around, and the shortest way by
+// breadth-first search, which makes every instance solvable and its reference solution the best one.
+
+import { findAnswer } from '../answer.ts'
+
+export const MOVES = { U: [-1, 0], D: [1, 0], L: [0, -1], R: [0, 1] } as const
+export type Move = keyof typeof MOVES
+
+const WORDS: Record<string, Move> = {
+  u: 'U',
+  d: 'D',
+  l: 'L',
+  r: 'R',
+  up: 'U',
+  down: 'D',
+  left: 'L',
+  right: 'R',
+}
+
+/** A letter or a word, in the answer's tags or on its last line; undefined for anything else. */
+export function readMove(answer: string): Move | undefined {
+  const word = findAnswer(answer).text
+  if (word === null || word.length > 5) return undefined
+  const lower = word.toLowerCase()
+  return Object.hasOwn(WORDS, lower) ? WORDS[lower] : undefined
+}
+
+/** Where it is and what lies up, down, left and right of it, `#` where the grid ends. */
+export function surroundings(
+  row: number,
+  column: number,
+  at: (row: number, column: number) => string,
+): string {
+  const around = Object.values(MOVES).map(([r, c]) => at(row + r, column + c))
+  return `${row + 1},${column + 1} ${around.join('')}`
+}
+
+/** The shortest way from a state to a goal as moves and the states they lead to; undefined if there is none. */
+export function shortestWay<State>(
+  start: State,
+  by: {
+    key(state: State): string
+    /** Undefined where the move is no good. */
+    step(state: State, move: Move): State | undefined
+    isGoal(state: State): boolean
+  },
+): Array<{ move: Move; state: State }> | undefined {
+  interface Node {
+    state: State
+    move?: Move
+    from?: Node
+  }
+  const seen = new Set([by.key(start)])
+  let wave: Node[] = [{ state: start }]
+  while (wave.length > 0) {
+    const next: Node[] = []
+    for (const node of wave) {
+      if (by.isGoal(node.state)) {
+        const way = []
+        for (let at = node; at.from; at = at.from) way.unshift({ move: at.move!, state: at.state })
+        return way
+      }
+      for (const move of Object.keys(MOVES) as Move[]) {
+        const state = by.step(node.state, move)
+        if (state === undefined || seen.has(by.key(state))) continue
+        seen.add(by.key(state))
+        next.push({ state, move, from: node })
+      }
+    }
+    wave = next
+  }
+  return undefined
+}
+
+/** Answers that an episode may have, given the fewest that it needs. */
+export const mostTurns = (fewest: number): number => 2 * fewest + 4
