@@ -6,6 +6,7 @@ import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import type { Io } from './context.ts'
 import { main } from './run.ts'
+import { keepYoungHeapSmall } from './young-heap.ts'
 
 const SIGNALS = ['SIGINT', 'SIGTERM'] as const
 const REQUESTS = ['SIGHUP', 'SIGUSR2'] as const
@@ -81,8 +82,14 @@ function realIo(): Io {
       process.exit(status)
     },
     atExit: (run) => void process.on('exit', run),
-    loadNode: () => import('../main.ts'),
-    loadRelay: () => import('../relay.ts'),
+    loadNode() {
+      keepYoungHeapSmall()
+      return import('../main.ts')
+    },
+    loadRelay() {
+      keepYoungHeapSmall()
+      return import('../relay.ts')
+    },
   }
 }
 

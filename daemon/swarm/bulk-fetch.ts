@@ -6,7 +6,6 @@ import { createHash } from 'node:crypto'
 import { type FileHandle, open, rename } from 'node:fs/promises'
 import { dirname } from 'node:path'
 import { peerIdFromString } from '@libp2p/peer-id'
-import { lpStream } from '@libp2p/utils'
 import { WaggleError } from '../../protocol/errors.ts'
 import {
   BULK_PROTOCOL,
@@ -18,6 +17,7 @@ import {
   type Manifest,
 } from '../../protocol/wire/index.ts'
 import type { Host } from './host.ts'
+import { lengthPrefixed, MessageReader } from './message-reader.ts'
 import type { Traffic } from './streams.ts'
 import type { Clock, Log } from './types.ts'
 
@@ -66,8 +66,8 @@ export async function bulkFetch(
             result.resumed = bytesThere(manifest, missing)
             await file.truncate(manifest.size)
           }
-          for await (const { index, parts } of chunks(missing)) {
-            await writeAll(file, parts, index * manifest.chunk)
+          for await (const { index, bytes } of chunks(missing)) {
+            await writeAll(file, bytes, index * manifest.chunk)
             missing.delete(index)
             result.chunksFetched++
             options.onProgress?.({ bytes: bytesThere(manifest, missing), size: manifest.size })
@@ -94,8 +94,8 @@ export async function bulkFetch(
   return result
 }
 
-/** As it came off the wire: putting the parts together would copy every byte once more. */
-type Chunk = { index: number; parts: Uint8Array[] }
+/** Its bytes are there until the next one is asked for. */
+type Chunk = { index: number; bytes: Uint8Array }
 
 /** One stream: the manifest, then whatever chunks are asked for, in order. */
 async function session(
@@ -110,14 +110,19 @@ async function session(
   const connection = await host.dial(peerIdFromString(from), step())
   const stream = await connection.newStream(BULK_PROTOCOL, step())
   try {
-    const messages = lpStream(stream, { maxDataLength: MAX_MANIFEST_BYTES, maxBufferSize: 4 << 20 })
-    const ask = async (question: Uint8Array) => {
-      await messages.write(question, step())
+    const messages = new MessageReader({ maxMessage: MAX_MANIFEST_BYTES, ahead: BULK_WINDOW }, { stream })
+    const read = async () => {
+      const message = await messages.next(step().signal)
+      traffic.received(from, message.length)
+      return message
+    }
+    // Some bytes, and never more than the window of them: nothing to wait for.
+    const ask = (question: Uint8Array) => {
+      stream.send(lengthPrefixed(question))
       traffic.sent(from, question.length)
     }
-    await ask(encodeBulkRequest({ manifest: id }))
-    const bytes = (await messages.read(step())).subarray()
-    traffic.received(from, bytes.length)
+    ask(encodeBulkRequest({ manifest: id }))
+    const bytes = await read()
     // The id is the manifest's hash, so nobody can slip in another file.
     if (sha256(bytes) !== id) throw new WaggleError('E_PEER', 'the peer offers another file under this id')
     const manifest = decodeManifest(bytes)
@@ -130,14 +135,13 @@ async function session(
         while (inFlight.length < BULK_WINDOW && queue.length > 0) {
           const index = queue.shift()!
           inFlight.push(index)
-          await ask(encodeBulkRequest({ chunk: index }))
+          ask(encodeBulkRequest({ chunk: index }))
         }
-        const message = await messages.read(step())
-        traffic.received(from, message.byteLength)
-        const parts = [...message]
+        const chunk = await read()
         const index = inFlight.shift()!
-        if (sha256(...parts) !== manifest.hashes[index]) throw new Error(`chunk ${index} is damaged`)
-        yield { index, parts }
+        if (sha256(chunk) !== manifest.hashes[index]) throw new Error(`chunk ${index} is damaged`)
+        yield { index, bytes: chunk }
+        messages.release(chunk)
       }
     })
     await stream.close(step())
@@ -169,20 +173,14 @@ function bytesThere({ size, chunk, hashes }: Manifest, missing: ReadonlySet<numb
   return size - missing.size * chunk + (missing.has(last) ? short : 0)
 }
 
-function sha256(...parts: Uint8Array[]): string {
-  const hash = createHash('sha256')
-  for (const part of parts) hash.update(part)
-  return hash.digest('hex')
+function sha256(bytes: Uint8Array): string {
+  return createHash('sha256').update(bytes).digest('hex')
 }
 
 /** A system call may take less than it is given. */
-async function writeAll(file: FileHandle, parts: Uint8Array[], at: number): Promise<void> {
-  const size = parts.reduce((sum, part) => sum + part.length, 0)
-  const { bytesWritten } = await file.writev(parts, at)
-  if (bytesWritten === size) return
-  const rest = Buffer.concat(parts).subarray(bytesWritten)
-  for (let done = 0; done < rest.length; )
-    done += (await file.write(rest, done, rest.length - done, at + bytesWritten + done)).bytesWritten
+async function writeAll(file: FileHandle, bytes: Uint8Array, at: number): Promise<void> {
+  for (let done = 0; done < bytes.length; )
+    done += (await file.write(bytes, done, bytes.length - done, at + done)).bytesWritten
 }
 
 async function syncDirectory(path: string): Promise<void> {

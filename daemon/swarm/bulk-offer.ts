@@ -2,7 +2,6 @@
 // peer asks by the offer's id, never by a name or a path.
 
 import { createHash } from 'node:crypto'
-import { createReadStream } from 'node:fs'
 import { type FileHandle, open } from 'node:fs/promises'
 import type { Connection, Stream } from '@libp2p/interface'
 import { lpStream } from '@libp2p/utils'
@@ -120,16 +119,24 @@ export class BulkOffers {
 
 async function manifestOf(path: string): Promise<Manifest> {
   try {
-    const hashes: string[] = []
-    let size = 0
-    for await (const chunk of createReadStream(path, { highWaterMark: CHUNK_BYTES })) {
-      // Only the last one may be short; a stream of a file keeps to that.
-      if (size % CHUNK_BYTES !== 0) throw new Error('it changed while it was read')
-      hashes.push(createHash('sha256').update(chunk).digest('hex'))
-      size += chunk.length
+    const file = await open(path, 'r')
+    try {
+      const hashes: string[] = []
+      const buffer = new Uint8Array(CHUNK_BYTES)
+      let size = 0
+      for (;;) {
+        const { bytesRead } = await file.read(buffer, 0, CHUNK_BYTES, size)
+        if (bytesRead === 0) break
+        // Only the last one may be short, as when it is served.
+        if (size % CHUNK_BYTES !== 0) throw new Error('it changed while it was read')
+        hashes.push(createHash('sha256').update(buffer.subarray(0, bytesRead)).digest('hex'))
+        size += bytesRead
+      }
+      if (size === 0) throw new Error('it is empty')
+      return { size, chunk: CHUNK_BYTES, hashes }
+    } finally {
+      await file.close()
     }
-    if (size === 0) throw new Error('it is empty')
-    return { size, chunk: CHUNK_BYTES, hashes }
   } catch (cause) {
     throw new WaggleError('E_STORE', `${path} cannot be offered: ${(cause as Error).message}`, {
       hint: 'Give the path of a file that this user can read.',

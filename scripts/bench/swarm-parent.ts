@@ -2,7 +2,7 @@
 
 import { type ChildProcess, fork, spawn } from 'node:child_process'
 import type { SwarmOptions } from '../../daemon/swarm/index.ts'
-import type { Order, Report } from './swarm-child.ts'
+import type { Order, Report } from './swarm-orders.ts'
 
 export type Of<Kind extends Report['kind']> = Extract<Report, { kind: Kind }>
 

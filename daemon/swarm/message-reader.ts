@@ -1,0 +1,113 @@
+// Reads length-prefixed messages off a stream into buffers that are used again. What the network hands over is copied at once
+// and dropped: buffers that are kept until a whole message is there outlive V8's young generation, and some 70 MB of them lie
+// about before it collects the old one. The stream's window bounds what can come ahead of being read.
+
+import type { Stream } from '@libp2p/interface'
+import type { Uint8ArrayList } from 'uint8arraylist'
+
+export interface MessageReaderOptions {
+  /** Bytes; a longer message ends the reading. */
+  maxMessage: number
+  /** Messages that may have come and not been read. */
+  ahead: number
+}
+
+/** Of a length below 2^28. */
+const MAX_PREFIX = 4
+
+/** A message below 128 bytes, with its length before it. */
+export function lengthPrefixed(message: Uint8Array): Uint8Array {
+  return Uint8Array.of(message.length, ...message)
+}
+
+export class MessageReader {
+  private readonly options: MessageReaderOptions
+  private readonly spare: Uint8Array[] = []
+  private readonly ready: Uint8Array[] = []
+  private buffer = new Uint8Array(0)
+  /** Bytes of the message under way; undefined while its length is still being read. */
+  private length: number | undefined
+  private filled = 0
+  private prefix = 0
+  private prefixBytes = 0
+  private failure: Error | undefined
+  private wake = () => {}
+  private readonly stream: Stream
+  private readonly onMessage = ({ data }: { data: Uint8Array | Uint8ArrayList }) => {
+    try {
+      for (const part of data instanceof Uint8Array ? [data] : data) this.take(part)
+    } catch (error) {
+      this.fail(error as Error)
+    }
+  }
+  private readonly onEnd = () => this.fail(new Error('the stream has ended'))
+
+  constructor(options: MessageReaderOptions, { stream }: { stream: Stream }) {
+    this.options = options
+    this.stream = stream
+    stream.addEventListener('message', this.onMessage)
+    stream.addEventListener('remoteCloseWrite', this.onEnd)
+    stream.addEventListener('close', this.onEnd)
+  }
+
+  /** The next message; the caller's until it gives it back with `release`. Throws when the stream ends or the signal aborts. */
+  async next(signal: AbortSignal): Promise<Uint8Array> {
+    while (this.ready.length === 0) {
+      signal.throwIfAborted()
+      if (this.failure) throw this.failure
+      await new Promise<void>((resolve) => {
+        this.wake = resolve
+        signal.addEventListener('abort', () => resolve(), { once: true })
+      })
+    }
+    return this.ready.shift()!
+  }
+
+  release(message: Uint8Array): void {
+    if (this.spare.length < this.options.ahead) this.spare.push(new Uint8Array(message.buffer))
+  }
+
+  private take(part: Uint8Array): void {
+    let at = 0
+    while (at < part.length) {
+      if (this.length === undefined) {
+        this.readPrefix(part[at++]!)
+        continue
+      }
+      const count = Math.min(part.length - at, this.length - this.filled)
+      this.buffer.set(part.subarray(at, at + count), this.filled)
+      at += count
+      this.filled += count
+      this.finish()
+    }
+  }
+
+  private readPrefix(byte: number): void {
+    this.prefix |= (byte & 0x7f) << (7 * this.prefixBytes++)
+    if (byte & 0x80) {
+      if (this.prefixBytes === MAX_PREFIX) throw new Error('a length that no message has')
+      return
+    }
+    const { maxMessage, ahead } = this.options
+    if (this.prefix > maxMessage) throw new Error('a message that is too long')
+    if (this.ready.length >= ahead) throw new Error('more messages than were asked for')
+    const fits = this.spare.findIndex(({ length }) => length >= this.prefix)
+    this.buffer = fits < 0 ? new Uint8Array(this.prefix) : this.spare.splice(fits, 1)[0]!
+    this.length = this.prefix
+    this.filled = this.prefix = this.prefixBytes = 0
+    this.finish()
+  }
+
+  private finish(): void {
+    if (this.filled !== this.length) return
+    this.ready.push(this.buffer.subarray(0, this.length))
+    this.length = undefined
+    this.wake()
+  }
+
+  private fail(error: Error): void {
+    this.failure ??= error
+    this.stream.removeEventListener('message', this.onMessage)
+    this.wake()
+  }
+}
