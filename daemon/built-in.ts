@@ -6,6 +6,7 @@ import { ESTIMATORS } from '../plugins/estimators/index.ts'
 import { HINTS } from '../plugins/hints/index.ts'
 import { REPLAY } from '../plugins/replay/index.ts'
 import { SELECTORS } from '../plugins/selectors/index.ts'
+import { SKILLS } from '../plugins/skills/index.ts'
 import type { Plugin } from '../protocol/plugin/index.ts'
 
 export { TASKS } from '../plugins/tasks/index.ts'
@@ -16,5 +17,6 @@ export const PLUGINS: readonly Plugin[] = [
   ...SELECTORS,
   ...HINTS,
   ...REPLAY,
+  ...SKILLS,
   ...CONTROL,
 ]

@@ -89,8 +89,8 @@ export default definePlugin({
         groups.forEach((group, g) => {
           if (group.author !== self || group.origin?.plugin === NAME) return
           group.rollouts.forEach((rollout, r) => {
-            const advantage = advantages[g]![r]!
-            if (sizeOf(advantage) <= SMALLEST || !canReplay(rollout)) return
+            const advantage = advantages[g]?.[r]
+            if (advantage === undefined || sizeOf(advantage) <= SMALLEST || !canReplay(rollout)) return
             buffer.belongTo(group.policy)
             buffer.add(storedOf(group, [rollout], { lane: LANE, advantages: [advantage] }))
           })

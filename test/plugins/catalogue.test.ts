@@ -1,12 +1,20 @@
 import { describe, expect, it } from 'vitest'
 import { CORRECTIONS } from '../../plugins/corrections/index.ts'
 import { ESTIMATORS } from '../../plugins/estimators/index.ts'
+import { REPLAY } from '../../plugins/replay/index.ts'
 import { SELECTORS } from '../../plugins/selectors/index.ts'
+import { SKILLS } from '../../plugins/skills/index.ts'
 import { TASKS } from '../../plugins/tasks/index.ts'
 import { PLUGIN_API } from '../../protocol/plugin/index.ts'
 import { withSettings } from './samples.ts'
 
-const kinds = { estimator: ESTIMATORS, correction: CORRECTIONS, selector: SELECTORS }
+const kinds = {
+  estimator: ESTIMATORS,
+  correction: CORRECTIONS,
+  selector: SELECTORS,
+  replay: REPLAY,
+  skill: SKILLS,
+}
 const plugins = Object.entries(kinds).flatMap(([kind, list]) => list.map((plugin) => ({ kind, plugin })))
 
 describe('the built-in plugins', () => {

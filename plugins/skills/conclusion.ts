@@ -1,0 +1,35 @@
+// A skill from a prompt's right answers (ARISE, arXiv 2603.16060): written by the policy, read strictly, and tried at once.
+
+import type { Context } from '../../protocol/plugin/index.ts'
+import { type Group, promptKey } from '../../protocol/train/index.ts'
+import { documentIn, fallbackDocument, skillText } from './document.ts'
+import type { Entry } from './entry.ts'
+import type { Library } from './library.ts'
+import { cleanText } from './text.ts'
+import { isRight, tryText, withinBudget } from './trial.ts'
+
+/** Some rollout was right and did better than its group, and nothing in it comes from a worked solution. */
+export function canTeach({ rollouts, tainted }: Group): boolean {
+  return !tainted && rollouts.some(isRight) && !rollouts.every(isRight)
+}
+
+export async function conclude(group: Group, library: Library, context: Context): Promise<Entry | undefined> {
+  const question = context.question(group.prompt)
+  const traces = group.rollouts.filter(isRight).slice(0, 2)
+  const shown = traces.map(({ text }) => cleanText(text, { limit: 400, lines: true }))
+  const prompt = `${question}\n\n${shown.map((text) => `Right answer:\n${text}`).join('\n\n')}\n\n${ASK}`
+  const written = await withinBudget(() =>
+    context.generate([{ prompt, n: 1, temperature: 0.7, topP: 0.95, maxNewTokens: 192 }]),
+  )
+  if (!written) return undefined
+  const text = documentIn(written[0]?.[0]?.text ?? '') ?? fallbackDocument(traces[0]!.text, group.prompt.task)
+  if (text === undefined || context.leaks(group.prompt, text)) return undefined
+  const from = promptKey(group.prompt)
+  const entry = library.admit({ text, zone: 'cache', score: 0, from, author: 'self', step: context.step })
+  if (!entry || library.find(entry.id)) return undefined
+  const level = await tryText(skillText(entry.text), group, context)
+  return level === undefined ? undefined : { ...entry, score: level }
+}
+
+const ASK = `Write what helps with problems like this as one JSON object, without the answer:
+{"skill_name": "snake_case", "problem_type": "general", "key_insight": "...", "method": ["...", "..."], "check": "..."}`

@@ -1,0 +1,80 @@
+// What a trajectory teaches, in words: SLEA-RL (arXiv 2603.18079) does not say how its texts are written, and the released
+// extractor is a placeholder by rules. Here the policy is asked for one line a level, and the lines are read strictly;
+// where it gives none, one mechanical text is made, as the placeholder does. Nothing that gives the answer away stays.
+
+import type { Context } from '../../protocol/plugin/index.ts'
+import { type Group, promptKey, type Rollout } from '../../protocol/train/index.ts'
+import type { Entry } from './entry.ts'
+import type { Library } from './library.ts'
+import { cleanText } from './text.ts'
+import { isRight, withinBudget } from './trial.ts'
+import { STRATEGIES, scoreOf, WARNINGS } from './zones.ts'
+
+export interface Trajectory {
+  group: Group
+  rollout: Rollout
+}
+
+const SHOWN = 500
+
+/** Best successes and worst failures of groups whose context tells nothing of the solution. */
+export function trajectoriesOf(groups: readonly Group[], most: number): Trajectory[] {
+  const all = groups
+    .filter(({ tainted }) => !tainted)
+    .flatMap((group) => group.rollouts.map((rollout) => ({ group, rollout })))
+  const scoreOfOne = ({ rollout }: Trajectory): number => rollout.taskReward ?? rollout.reward
+  const best = all.filter(({ rollout }) => isRight(rollout)).sort((a, b) => scoreOfOne(b) - scoreOfOne(a))
+  const worst = all.filter(({ rollout }) => !isRight(rollout)).sort((a, b) => scoreOfOne(a) - scoreOfOne(b))
+  return [...best.slice(0, most), ...worst.slice(0, most)]
+}
+
+export async function extract(
+  trajectories: readonly Trajectory[],
+  library: Library,
+  context: Context,
+): Promise<Entry[]> {
+  const requests = trajectories.map(({ group, rollout }) => {
+    const levels = isRight(rollout) ? STRATEGIES : WARNINGS
+    const shown = cleanText(rollout.text, { limit: SHOWN, lines: true })
+    const verdict = isRight(rollout) ? 'right' : 'wrong'
+    const lines = levels.map((level) => `${level}: ...`).join('\n')
+    return {
+      prompt: `${context.question(group.prompt)}\n\nThis answer is ${verdict}:\n${shown}\n\nSay what it teaches for other problems, one line each:\n${lines}`,
+      n: 1,
+      temperature: 0.7,
+      maxNewTokens: 128,
+    }
+  })
+  const written = (requests.length > 0 && (await withinBudget(() => context.generate(requests)))) || []
+  return trajectories.flatMap(({ group, rollout }, i) => {
+    const levels: readonly string[] = isRight(rollout) ? STRATEGIES : WARNINGS
+    const said = linesIn(written[i]?.[0]?.text ?? '', levels)
+    const texts = said.length > 0 ? said : mechanical(rollout, group.prompt.task)
+    return texts.flatMap(({ zone, text }) => {
+      const score = scoreOf(zone, { score: rollout.taskReward ?? rollout.reward, step: context.step })
+      if (score === undefined || context.leaks(group.prompt, text)) return []
+      const from = promptKey(group.prompt)
+      return library.admit({ text, zone, score, from, author: 'self', step: context.step }) ?? []
+    })
+  })
+}
+
+/** `level: text`, each level once, and at least three words. */
+export function linesIn(text: string, levels: readonly string[]): Array<{ zone: string; text: string }> {
+  const found = new Map<string, string>()
+  for (const line of text.split('\n')) {
+    const [, zone, rest] = /^\s*[-*]?\s*([a-z]+):\s+(\S.*)$/.exec(line) ?? []
+    if (!zone || !levels.includes(zone) || found.has(zone)) continue
+    if (rest!.trim().split(/\s+/).length >= 3) found.set(zone, rest!)
+  }
+  return [...found].map(([zone, rest]) => ({ zone, text: rest }))
+}
+
+function mechanical(rollout: Rollout, task: string): Array<{ zone: string; text: string }> {
+  // The last line has the answer.
+  const steps = cleanText(rollout.text, { limit: SHOWN, lines: true }).split('\n').slice(0, -1).join(' ')
+  if (steps === '') return []
+  return isRight(rollout)
+    ? [{ zone: 'method', text: `${task}: ${steps.slice(0, 160)}` }]
+    : [{ zone: 'mistake', text: `${task}, wrong: ${steps.slice(0, 160)}` }]
+}

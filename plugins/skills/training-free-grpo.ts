@@ -1,0 +1,130 @@
+// Training-Free GRPO (arXiv 2510.08191): no gradient. What rollouts of a prompt show against one another becomes edits of
+// a list of experiences, and the list is put before every question.
+//
+// Per round: groups with right and wrong rollouts; each rollout is summed up, the group is criticised into edits, and all
+// edits become one plan, with three tries: if none can be read, the list stays as it is. Rewards are shown to the writer,
+// the right answer is not (so that a list may be used in evaluation), and an edit that gives an answer of this round
+// away is left out. Asked in our words. A round stands for a batch of the paper; the list is bounded.
+
+import { z } from 'zod'
+import { type Context, definePlugin } from '../../protocol/plugin/index.ts'
+import { type Group, promptKey } from '../../protocol/train/index.ts'
+import { applyEdits, type Edit, editsIn, type Item, numbered } from './edits.ts'
+import { createLibrary, usable } from './library.ts'
+import { cleanText, notesOf } from './text.ts'
+import { isRight, tryOffer, withinBudget } from './trial.ts'
+
+const settings = z.strictObject({
+  /** Groups of a round that are criticised, at most. */
+  groups: z.number().int().positive().default(4),
+  /** False to criticise rollouts as they are. */
+  summaries: z.boolean().default(true),
+  /** Longest list. */
+  experiences: z.number().int().positive().max(256).default(64),
+  temperature: z.number().positive().default(0.7),
+  /** Tokens for all writing of a round. */
+  tokens: z.number().int().nonnegative().default(65_536),
+})
+
+const TITLE = 'Read these experiences first; they may be wrong:'
+const ZONE = 'experience'
+const TRIES = 3
+const FORM = `Answer with a JSON list of edits only, each one of
+{"operation": "ADD", "content": "when ..., ..."}, {"operation": "UPDATE", "id": "G0", "content": "..."},
+{"operation": "DELETE", "id": "G0"}, {"operation": "NONE"}. At most 32 words each, and no answers.`
+
+export default definePlugin({
+  name: 'training_free_grpo',
+  kind: 'skill',
+  api: 1,
+  summary: 'Experiences in the prompt instead of updates of the policy.',
+  settings,
+  manifest: {
+    testTime: 'frozen',
+    requires: [{ plugin: 'estimator/none', because: 'it learns by editing its list, and not by gradients' }],
+    budget: ({ tokens }) => ({ tokens }),
+  },
+  create({ groups: most, summaries, experiences, temperature, tokens: _ }) {
+    const library = createLibrary({ zones: { [ZONE]: experiences }, characters: 400 })
+    // Its score is an entry's place in the list, so that the order is kept.
+    const list = (): Item[] => library.entries(ZONE)
+    const setList = (items: readonly Item[]): void => {
+      for (const { id } of library.entries()) library.remove(id)
+      // Newest ones stay.
+      items.slice(-experiences).forEach((item, place) => {
+        const entry = library.admit({ ...item, zone: ZONE, score: 0 - place })
+        if (entry) library.put(entry)
+      })
+    }
+    const ask = async (prompts: readonly string[], context: Context): Promise<string[]> => {
+      const requests = prompts.map((prompt) => ({ prompt, n: 1, temperature, maxNewTokens: 256 }))
+      const written = prompts.length > 0 ? await withinBudget(() => context.generate(requests)) : undefined
+      return written?.map((texts) => texts[0]?.text ?? '') ?? []
+    }
+    const shownList = (): string => numbered(list().map(({ text }) => text)).join('\n') || '(none)'
+
+    const propose = async (group: Group, context: Context): Promise<Edit[]> => {
+      const question = context.question(group.prompt)
+      const attempts = group.rollouts.map(({ text }) => cleanText(text, { limit: 600, lines: true }))
+      const summed = summaries
+        ? await ask(
+            attempts.map((text) => `${question}\n\n${text}\n\nSum this attempt up step by step, briefly.`),
+            context,
+          )
+        : attempts
+      const contrast = group.rollouts.map((rollout, i) => {
+        const shown = cleanText(summed[i] || attempts[i]!, { limit: 600, lines: true })
+        return `${isRight(rollout) ? 'Right' : 'Wrong'} (reward ${rollout.taskReward ?? rollout.reward}):\n${shown}`
+      })
+      const prompt = `${question}\n\n${contrast.join('\n\n')}\n\nExperiences:\n${shownList()}\n\nWhat did the right ones do that the wrong ones did not? ${FORM}`
+      const [text = ''] = await ask([prompt], context)
+      return editsIn(text) ?? []
+    }
+
+    const plan = async (proposed: readonly Edit[], context: Context): Promise<Edit[] | undefined> => {
+      const prompt = `Experiences:\n${shownList()}\n\nProposed edits:\n${JSON.stringify(proposed)}\n\nMake one plan of them, without repetition. ${FORM}`
+      for (let i = 0; i < TRIES; i++) {
+        const [text] = await ask([prompt], context)
+        if (text === undefined) return undefined
+        const edits = editsIn(text)
+        if (edits) return edits
+      }
+      return undefined
+    }
+
+    return {
+      compose({ prompt, turn }, context) {
+        const shown = turn > 0 ? [] : usable(library.entries(ZONE), prompt, context)
+        if (shown.length === 0) return undefined
+        const before = notesOf(numbered(shown.map(({ text }) => text)), TITLE)
+        return { before, arm: 'experience', tainted: false, items: shown.map(({ id }) => id) }
+      },
+
+      async observe(groups, context) {
+        const mixed = groups.filter(
+          ({ rollouts, tainted }) => !tainted && rollouts.some(isRight) && !rollouts.every(isRight),
+        )
+        const proposed: Edit[] = []
+        for (const group of mixed.slice(0, most)) proposed.push(...(await propose(group, context)))
+        const useful = proposed.filter(({ operation }) => operation !== 'NONE')
+        const edits = useful.length > 0 ? await plan(useful, context) : undefined
+        if (edits) {
+          const safe = edits.filter(
+            (edit) =>
+              !('content' in edit) || groups.every(({ prompt }) => !context.leaks(prompt, edit.content)),
+          )
+          const made = { from: promptKey(mixed[0]!.prompt), author: 'self', step: context.step }
+          if (safe.length > 0) setList(applyEdits(list(), safe, made))
+        }
+        const offered = await tryOffer(library, groups, context, (text) => notesOf([text], TITLE))
+        if (offered) setList([...list(), offered.entry])
+        context.metric('experiences', library.size)
+      },
+
+      share: () => library.share(),
+      merge: (remote, from) => library.offers.merge(remote, from),
+      save: () => library.save(),
+      load: (state) => void library.load(state),
+    }
+  },
+})

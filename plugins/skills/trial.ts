@@ -1,0 +1,74 @@
+// One verification rollout with a text in the prompt, and what it says of the text (ARISE, arXiv 2603.16060).
+//
+// Harmful where it failed and the prompt was answered without help, neutral where both failed, redundant where both
+// succeeded, critical where only the help did. The four values are those of the authors' code; the paper has the order.
+
+import { BudgetError, type Context } from '../../protocol/plugin/index.ts'
+import type { Group } from '../../protocol/train/index.ts'
+import type { Entry } from './entry.ts'
+import type { Library } from './library.ts'
+
+export const LEVELS = { harmful: -1, neutral: 0, redundant: 0.5, critical: 1 } as const
+export type Level = (typeof LEVELS)[keyof typeof LEVELS]
+
+export function isRight({ taskReward, reward }: Group['rollouts'][number]): boolean {
+  return (taskReward ?? reward) > 0.5
+}
+
+/** By this node's own verifier, of rollouts that saw nothing but the question. */
+export function unaided(group: Group): boolean {
+  return group.arm === 'base' && group.rollouts.some(isRight)
+}
+
+export function levelOf(at: { unaided: boolean; aided: boolean }): Level {
+  if (at.unaided) return at.aided ? LEVELS.redundant : LEVELS.harmful
+  return at.aided ? LEVELS.critical : LEVELS.neutral
+}
+
+/** Undefined where the budget has no room for it. */
+export async function tryText(before: string, group: Group, context: Context): Promise<Level | undefined> {
+  const { prompt } = group
+  const written = await withinBudget(() =>
+    context.generate([
+      {
+        prompt: `${before}${context.question(prompt)}`,
+        n: 1,
+        maxNewTokens: context.limits.completion,
+        temperature: 1,
+      },
+    ]),
+  )
+  const text = written?.[0]?.[0]?.text
+  if (text === undefined) return undefined
+  return levelOf({ unaided: unaided(group), aided: context.verify(prompt, text).score > 0.5 })
+}
+
+/** Tries one offer of a peer on a group of this round; the entry if it was answered rightly with it. */
+export async function tryOffer(
+  library: Library,
+  groups: readonly Group[],
+  context: Context,
+  present: (text: string) => string,
+): Promise<{ entry: Entry; level: Level } | undefined> {
+  const group = groups.find(({ arm, tainted }) => arm === 'base' && !tainted)
+  const found = group && library.offers.next()
+  if (!group || !found) return undefined
+  const { offer, peer } = found
+  const entry = library.admit({ ...offer, author: peer, step: context.step })
+  if (!entry || library.find(entry.id) || !library.hasRoomFor(entry)) return undefined
+  if (context.leaks(group.prompt, entry.text)) return undefined
+  const level = await tryText(present(entry.text), group, context)
+  return level === undefined || level <= LEVELS.neutral
+    ? undefined
+    : { entry: { ...entry, score: level }, level }
+}
+
+/** Undefined where the tokens are spent; anything else that goes wrong is thrown on. */
+export async function withinBudget<Result>(run: () => Promise<Result>): Promise<Result | undefined> {
+  try {
+    return await run()
+  } catch (error) {
+    if (error instanceof BudgetError) return undefined
+    throw error
+  }
+}
