@@ -7,7 +7,9 @@ export function codecOf(tokenizer: Tokenizer, vocabulary: number) {
   return {
     tokenizer: tokenizer.digest,
     encodePrompt: tokenizer.encodePrompt,
+    encodeReply: tokenizer.encodeReply,
     encodeCompletion: tokenizer.encodeCompletion,
+    stopTokens: tokenizer.stopTokens,
     decodeCompletion(ids: Int32Array): string | undefined {
       for (const [i, id] of ids.entries()) {
         if (id < 0 || id >= vocabulary) return undefined

@@ -1,13 +1,19 @@
-// Held-out accuracy of the policy that an engine holds: prompts that are never trained on, no plugin in the way, so no
-// hint, skill or other help in the prompt.
+// Held-out accuracy of the policy that an engine holds: prompts that are never trained on, and no plugin in the way but
+// those that say they belong there, so no hint or other help in the prompt. Tasks with turns are played to their ends.
 
 import type { EvalPart, EvalResult } from '../../protocol/api/index.ts'
 import { WaggleError } from '../../protocol/errors.ts'
-import { HELD_OUT_SEED, type Instance } from '../../protocol/train/index.ts'
-import type { Engine, Sample } from '../engine/engine.ts'
+import type { ComposeView } from '../../protocol/plugin/index.ts'
+import { HELD_OUT_SEED } from '../../protocol/train/index.ts'
+import type { Engine } from '../engine/engine.ts'
+import type { Composed } from '../host/contract.ts'
 import type { Tokenizer } from '../policy/tokenizer.ts'
 import { kValues, passAt, shareOf } from './estimates.ts'
+import { rolloutOf } from './landing.ts'
+import { makeOrder } from './orders.ts'
+import { beginSequence, type Order } from './sequence.ts'
 import type { TaskBook } from './tasks.ts'
+import { writeSequences } from './write.ts'
 
 export interface EvaluateOptions {
   /** Names of tasks; all that the node trains on if left out. */
@@ -18,6 +24,14 @@ export interface EvaluateOptions {
   /** Answers per prompt at temperature 1; one if left out. */
   samples?: number
   signal?: AbortSignal
+}
+
+export interface EvaluateCollaborators {
+  engine: Engine
+  tokenizer: Tokenizer
+  tasks: TaskBook
+  /** Of plugins that may act in an evaluation; a bare question if left out. */
+  compose?: ((view: ComposeView) => Promise<Composed | undefined>) | undefined
 }
 
 /** What each prompt scored: `sampled` has one score per answer. */
@@ -34,7 +48,7 @@ export interface PromptScores {
  */
 export async function scorePrompts(
   { tasks: wanted, promptsPerTask, maxNewTokens, samples = 1, signal }: EvaluateOptions,
-  { engine, tokenizer, tasks }: { engine: Engine; tokenizer: Tokenizer; tasks: TaskBook },
+  { engine, tokenizer, tasks, compose }: EvaluateCollaborators,
 ): Promise<PromptScores[]> {
   const unknown = wanted?.find((name) => !tasks.chosen.some(({ task }) => task.name === name))
   if (unknown !== undefined) {
@@ -47,39 +61,39 @@ export async function scorePrompts(
   const counts = chosen.map(({ task, difficulty }) =>
     Math.min(promptsPerTask, task.finite?.heldOut(difficulty) ?? promptsPerTask),
   )
-  const cases = chosen.flatMap(({ task, difficulty }, t) =>
-    Array.from({ length: counts[t]! }, (_, i) => {
-      const instance = task.generate({ seed: HELD_OUT_SEED + i, difficulty })
-      return { task, instance, prompt: tokenizer.encodePrompt(instance.question) }
-    }),
-  )
-  const ask = (answers: number, temperature: number): Promise<Sample[]> =>
-    engine.generate(
-      {
-        samples: cases.flatMap(({ prompt }, i) =>
-          Array.from({ length: answers }, (_, j) => ({ prompt, seed: j * cases.length + i })),
-        ),
-        maxNewTokens,
-        temperature,
-        stopTokens: tokenizer.stopTokens,
-      },
-      signal ? { signal } : {},
+  const ends = { maxNewTokens, context: Number.POSITIVE_INFINITY }
+  const orders: Order[] = []
+  for (const [t, { task, difficulty }] of chosen.entries())
+    for (let i = 0; i < counts[t]!; i++) {
+      const prompt = {
+        task: task.name,
+        taskVersion: task.version,
+        seed: HELD_OUT_SEED + i,
+        difficulty,
+      }
+      const order = await makeOrder({ prompt, rollouts: 1 }, undefined, ends, { tokenizer, tasks, compose })
+      orders.push(order!)
+    }
+  /** By order, the scores of its answers. */
+  const ask = async (answers: number, temperature: number): Promise<number[][]> => {
+    const sequences = orders.map((order, i) =>
+      Array.from({ length: answers }, (_, j) => beginSequence(order, j * orders.length + i)),
     )
-  // Both are asked at once, so that no update of the weights comes between them.
+    const by = { engine, tokenizer, compose }
+    await writeSequences(sequences.flat(), { ...ends, temperature, signal }, by)
+    signal?.throwIfAborted()
+    return sequences.map((of) => of.map((one) => rolloutOf(one, tokenizer).reward))
+  }
+  // Both are asked at once, so that no update of the weights comes between them; episodes may see one between two turns.
   const [sampled, greedy] = await Promise.all([ask(samples, 1), ask(1, 0)])
-  signal?.throwIfAborted()
-  const scoreOf = ({ task, instance }: (typeof cases)[number], { tokens }: Sample): number =>
-    task.verify(instance as Instance, tokenizer.decodeCompletion(tokens)).score
   return chosen.map(({ task, difficulty }, t) => {
     const from = counts.slice(0, t).reduce((sum, count) => sum + count, 0)
-    const part = cases.slice(from, from + counts[t]!)
+    const to = from + counts[t]!
     return {
       task: task.name,
       difficulty,
-      sampled: part.map((one, i) =>
-        sampled.slice((from + i) * samples, (from + i + 1) * samples).map((answer) => scoreOf(one, answer)),
-      ),
-      greedy: part.map((one, i) => scoreOf(one, greedy[from + i]!)),
+      sampled: sampled.slice(from, to),
+      greedy: greedy.slice(from, to).flat(),
     }
   })
 }

@@ -6,6 +6,7 @@ import { createControl } from '../engine/control.ts'
 import type { Control, DrawnToken, Engine, Sample } from '../engine/engine.ts'
 import type { Composed } from '../host/contract.ts'
 import type { Tokenizer } from '../policy/tokenizer.ts'
+import { plainText } from './conditioning.ts'
 import { append, appendReply, endAnswer, type Sequence, sampleOf } from './sequence.ts'
 
 export interface WriteOptions {
@@ -127,8 +128,10 @@ async function reply(sequence: Sequence, options: WriteOptions, by: WriteCollabo
     turns,
   })
   const plain = by.tokenizer.encodeReply(play!.observation)
+  const safe = (text: string): string => plainText(by.tokenizer, text)
   const shown =
-    composed && by.tokenizer.encodeReply(`${composed.before}${play!.observation}${composed.after}`)
+    composed &&
+    by.tokenizer.encodeReply(`${safe(composed.before)}${play!.observation}${safe(composed.after)}`)
   const room = roomOf(sequence, options) - 1
   if (composed && shown && shown.length <= room) {
     sequence.arm = composed.arm
