@@ -1,0 +1,124 @@
+// The train side: groups, advantages and what plugins give back after the update.
+
+import { expect, test } from 'vitest'
+import type { Advantages, Hooks, RoleGroup } from '../../protocol/plugin/index.ts'
+import type { Rollout } from '../../protocol/train/index.ts'
+import { groupOf, rolloutOf } from '../plugins/samples.ts'
+import { plugin, setUp, VIEW } from './setup.ts'
+
+const replay = (hooks: Hooks, manifest = {}) => plugin('again', 'replay', hooks, manifest)
+const known = (reward: number, more: Partial<Rollout> = {}) =>
+  rolloutOf(reward, 2, { behaviourLogprobs: Float32Array.of(-1, -2), replayed: 1, ...more })
+
+test('a replayed rollout without behaviour log-probs is refused by name, and the batch stays as it was', async () => {
+  const { behaviourLogprobs: _, ...unknown } = known(1)
+  const { host, troubles } = await setUp([replay({ group: (groups) => [...groups, groupOf([unknown])] })])
+  const groups = [groupOf([1, 0])]
+  expect(await host.batch({ step: 0 }).group(groups, VIEW)).toEqual(groups)
+  expect(troubles[0]?.message).toMatch(/^ReplayWithoutLogprobsError: /)
+})
+
+test.each<[string, Partial<Rollout>, RegExp]>([
+  ['log-probs of another length', { behaviourLogprobs: Float32Array.of(-1) }, /1 behaviour log-probs for 2/],
+  ['log-probs above 0', { behaviourLogprobs: Float32Array.of(-1, 5) }, /log-probs that are none/],
+  [
+    'log-probs that are no numbers',
+    { behaviourLogprobs: Float32Array.of(-1, Number.NaN) },
+    /log-probs that are none/,
+  ],
+  ['a loss mask of another length', { lossMask: Uint8Array.of(1) }, /loss mask of 1 for 2/],
+  ['no tokens', { tokens: new Int32Array(), behaviourLogprobs: new Float32Array() }, /without tokens/],
+  ['a reward that is no number', { reward: Number.NaN }, /not finite/],
+  ['an empty conditioning', { conditioning: new Int32Array() }, /conditioning that is none/],
+])('a rollout with %s is refused', async (_, more, message) => {
+  const { host, troubles } = await setUp([replay({ group: () => [groupOf([known(1, more)])] })])
+  await host.batch({ step: 0 }).group([groupOf([1, 0])], VIEW)
+  expect(troubles[0]?.message).toMatch(message)
+})
+
+test('hooks are told whether they look at a round or at a batch; corrections see batches only', async () => {
+  const seen: string[] = []
+  const look = (name: string, kind: 'replay' | 'correction') =>
+    plugin(name, kind, {
+      group(groups, view) {
+        seen.push(`${name} ${view.at}`)
+        return groups
+      },
+    })
+  const { host } = await setUp([look('a', 'replay'), look('b', 'correction')])
+  await host.round({ step: 0 }).group([groupOf([1])], VIEW)
+  await host.batch({ step: 0 }).group([groupOf([1])], VIEW)
+  expect(seen).toEqual(['a round', 'a batch', 'b batch'])
+})
+
+test('advantages are changed after the estimator, plugin by plugin; a failure leaves what was before', async () => {
+  const scale = (name: string, factor: number) =>
+    plugin(name, 'control', {
+      modify: (advantages) =>
+        advantages.map((rows) => rows.map((row) => (typeof row === 'number' ? factor * row : row))),
+    })
+  const spoils = plugin('spoils', 'control', {
+    modify(advantages) {
+      advantages[0]![0] = Number.NaN
+      return advantages
+    },
+  })
+  const { host, troubles } = await setUp([scale('twice', 2), spoils, scale('back', 0.5)])
+  const groups = [groupOf([1, 0])]
+  const plain = await (await setUp([])).host.batch({ step: 0 }).advantage(groups)
+  expect(await host.batch({ step: 0 }).advantage(groups)).toEqual(plain)
+  expect(troubles.map(({ name, message }) => [name, message])).toEqual([
+    ['spoils', 'gave an advantage that is not finite'],
+  ])
+})
+
+test('texts of roles reach the trainer if the manifest has the role and they are whole', async () => {
+  const text = (more: object = {}) => ({
+    conditioning: Int32Array.of(1),
+    tokens: Int32Array.of(2, 3),
+    logprobs: Float32Array.of(-1, -1),
+    reward: 1,
+    ...more,
+  })
+  const cases: [RoleGroup, RegExp | undefined][] = [
+    [{ role: 'writer', rollouts: [text(), text()] }, undefined],
+    [{ role: 'reader', rollouts: [text()] }, /"reader", which is no trainable role/],
+    [{ role: 'frozen', rollouts: [text()] }, /"frozen", which is no trainable role/],
+    [{ role: 'writer', rollouts: [text({ logprobs: Float32Array.of(-1) })] }, /do not fit together/],
+    [{ role: 'writer', rollouts: [text({ reward: Number.NaN })] }, /not finite/],
+  ]
+  for (const [group, message] of cases) {
+    const writer = plugin(
+      'writer',
+      'hint',
+      { commit: () => ({ train: [group] }) },
+      {
+        roles: [
+          { name: 'writer', trainable: true },
+          { name: 'frozen', trainable: false },
+        ],
+      },
+    )
+    const { host, troubles } = await setUp([writer])
+    const given = await host.batch({ step: 0 }).commit({ step: 1, metrics: {}, groups: [], advantages: [] })
+    expect(given).toEqual(message ? [] : [group])
+    expect(troubles.map((trouble) => message?.test(trouble.message))).toEqual(message ? [true] : [])
+  }
+})
+
+test('commit is told what was trained on, with its advantages', async () => {
+  let told: { groups: readonly unknown[]; advantages: Advantages } | undefined
+  const { host } = await setUp([
+    plugin('looks', 'control', {
+      commit(report) {
+        told = report
+        return undefined
+      },
+    }),
+  ])
+  const groups = [groupOf([1, 0])]
+  const batch = host.batch({ step: 0 })
+  const advantages = await batch.advantage(groups)
+  await batch.commit({ step: 1, metrics: {}, groups, advantages })
+  expect(told).toMatchObject({ groups, advantages })
+})

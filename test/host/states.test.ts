@@ -1,0 +1,102 @@
+// Plugins' state: with a checkpoint, back from it, and between peers.
+
+import { expect, test } from 'vitest'
+import type { Hooks } from '../../protocol/plugin/index.ts'
+import { plugin, setUp } from './setup.ts'
+
+/** Keeps a byte, told by `log`. */
+function keeping(log: string[] = []): () => Hooks {
+  return () => {
+    let byte = 0
+    return {
+      save: () => Uint8Array.of(byte),
+      load(state) {
+        if (state[0] === 99) throw new Error('damaged')
+        byte = state[0]!
+        log.push(`load ${byte}`)
+      },
+      open() {
+        log.push(`open ${byte}`)
+      },
+      observe() {
+        byte += 1
+      },
+    }
+  }
+}
+
+test('state is saved under its plugin and version, and loaded before anything else', async () => {
+  const log: string[] = []
+  const library = plugin('library', 'skill', keeping(log), { stateVersion: 2 })
+  const { host } = await setUp([library])
+  await host.round({ step: 0 }).observe([])
+  const saved = await host.save()
+  expect(saved).toEqual([{ plugin: 'skill/library', version: 2, bytes: Uint8Array.of(1) }])
+  log.length = 0
+  await host.restore(5, [{ ...saved[0]!, bytes: Uint8Array.of(7) }])
+  expect(log).toEqual(['load 7', 'open 7'])
+  expect((await host.save())[0]?.bytes).toEqual(Uint8Array.of(7))
+})
+
+test('going back to a checkpoint without a state of it makes the plugin begin anew', async () => {
+  const { host } = await setUp([plugin('library', 'skill', keeping())])
+  await host.round({ step: 0 }).observe([])
+  await host.restore(0, [])
+  expect((await host.save())[0]?.bytes).toEqual(Uint8Array.of(0))
+})
+
+test('a state of another version, or one that does not load, is told and dropped', async () => {
+  const { host, troubles } = await setUp([plugin('library', 'skill', keeping())])
+  const state = { plugin: 'skill/library', version: 1, bytes: Uint8Array.of(5) }
+  await host.restore(0, [{ ...state, version: 3 }])
+  expect(troubles[0]).toMatchObject({
+    refused: true,
+    message: expect.stringMatching(/version 3, it reads 1/),
+  })
+  await host.restore(0, [{ ...state, bytes: Uint8Array.of(99) }])
+  expect(troubles[1]).toMatchObject({ hook: 'load', message: 'damaged' })
+  expect((await host.save())[0]?.bytes).toEqual(Uint8Array.of(0))
+  await host.restore(0, [state, { plugin: 'skill/gone', version: 1, bytes: Uint8Array.of(1) }])
+  expect((await host.save())[0]?.bytes).toEqual(Uint8Array.of(5))
+})
+
+test('a state that is too large is not saved, and counts as a failure', async () => {
+  const large = plugin(
+    'large',
+    'skill',
+    { save: () => new Uint8Array(11) },
+    { budget: () => ({ stateBytes: 10 }) },
+  )
+  const { host, troubles } = await setUp([large])
+  expect(await host.save()).toEqual([])
+  expect(troubles[0]?.message).toMatch(/11 bytes, its limit is 10/)
+})
+
+test('peers exchange the state of plugins that merge, and can switch off no more than the merging', async () => {
+  const merged: [string, number][] = []
+  const library = plugin('library', 'skill', {
+    share: () => Uint8Array.of(1, 2),
+    merge(remote, from) {
+      if (remote[0] === 0xff) throw new Error('cannot be read')
+      merged.push([from, remote.length])
+    },
+    compose: () => ({ before: 'x', arm: 'skill', tainted: false }),
+  })
+  const { host, troubles } = await setUp([
+    library,
+    plugin('alone', 'skill', { share: () => new Uint8Array() }),
+  ])
+  const { shared } = host
+  expect(shared.wanted()).toEqual([{ name: 'skill/library', version: 1 }])
+  expect(await shared.own('skill/library')).toEqual(Uint8Array.of(1, 2))
+  expect(await shared.own('skill/alone')).toBeUndefined()
+  await shared.received('skill/library', 'peer', Uint8Array.of(3))
+  await shared.received('skill/library', 'peer', new Uint8Array(65_537))
+  await shared.received('skill/unknown', 'peer', Uint8Array.of(3))
+  expect(merged).toEqual([['peer', 1]])
+  for (let i = 0; i < 4; i++) await shared.received('skill/library', 'liar', Uint8Array.of(0xff))
+  expect(troubles).toHaveLength(3)
+  expect(troubles[2]).toMatchObject({ hook: 'merge', switchedOff: false })
+  expect(shared.wanted()).toEqual([])
+  expect(host.status().find(({ name }) => name === 'library')).toMatchObject({ state: 'slow', strikes: 0 })
+})
