@@ -1,0 +1,89 @@
+import { expect, test } from 'vitest'
+import { plainText } from '../../daemon/rollout/conditioning.ts'
+import { createPluginWorld } from '../../daemon/rollout/plugin-world.ts'
+import { createTaskBook } from '../../daemon/rollout/tasks.ts'
+import { TASKS } from '../../plugins/tasks/index.ts'
+import { characterTokenizer } from './characters.ts'
+import { createScriptedEngine } from './scripted-engine.ts'
+
+const tokenizer = characterTokenizer()
+const { signal } = new AbortController()
+
+function setUp(write: (prompt: string, at: { seed: number }) => string) {
+  const engine = createScriptedEngine({ tokenizer, write })
+  const hinter = createScriptedEngine({ tokenizer, write: (prompt) => `hint for ${prompt}` })
+  const world = createPluginWorld(
+    { limits: { context: 64, completion: 20 } },
+    {
+      tasks: createTaskBook(TASKS, [{ name: 'basic_arithmetic', difficulty: 0 }]),
+      policy: { engine, tokenizer },
+      roles: new Map([['hinter', { engine: hinter, tokenizer }]]),
+    },
+  )
+  const generate = (requests: Parameters<typeof world.generate>[0], tokens: number, seed = 1) =>
+    world.generate(requests, { tokens, seed, signal })
+  return { engine, hinter, world, generate }
+}
+
+test('tokens are bounded before they are written, and what was not needed is there for the next request', async () => {
+  const { generate, engine } = setUp(() => 'abcd')
+  const request = { prompt: 'p', n: 2, maxNewTokens: 10 }
+  const enough = await generate([request, request, request], 40)
+  expect(enough.cut).toBe(false)
+  expect(enough.texts.flat().map(({ text }) => text)).toEqual(Array(6).fill('abcd'))
+  // Two of them can take 40 tokens together; the third begins when these have taken 20.
+  expect(engine.requests.map(({ samples }) => samples.length)).toEqual([4, 2])
+
+  const { generate: again, engine: other } = setUp(() => 'abcdefghijklmnop')
+  const cut = await again([request, request], 25)
+  expect(cut.cut).toBe(true)
+  expect(other.drawn).toBeLessThanOrEqual(25)
+  expect(cut.texts.map((texts) => texts.map(({ text }) => text.length))).toEqual([
+    [10, 10],
+    [2, 2],
+  ])
+})
+
+test('the same requests and seed give the same texts, another seed others', async () => {
+  const { generate } = setUp((prompt, { seed }) => `${prompt}${seed % 97}`)
+  const requests = [
+    { prompt: 'a', n: 3 },
+    { prompt: 'b', n: 2, temperature: 0.5 },
+  ]
+  const texts = async (seed: number) => (await generate(requests, 1000, seed)).texts
+  expect(await texts(1)).toEqual(await texts(1))
+  expect(await texts(1)).not.toEqual(await texts(2))
+  expect(new Set((await texts(1))[0]!.map(({ text }) => text)).size).toBeGreaterThan(1)
+})
+
+test('a role has a model of its own; one that there is none for is an error', async () => {
+  const { generate, engine } = setUp(() => 'policy')
+  const { texts } = await generate(
+    [
+      { role: 'hinter', prompt: 'p', n: 1 },
+      { prompt: 'p', n: 1 },
+    ],
+    1000,
+  )
+  expect(texts.map(([one]) => one!.text)).toEqual(['hint for p', 'policy'])
+  expect(engine.requests).toHaveLength(1)
+  await expect(generate([{ role: 'critic', prompt: 'p', n: 1 }], 10)).rejects.toThrow(/"critic"/)
+  await expect(generate([{ prompt: 'p'.repeat(80), n: 1 }], 10)).rejects.toThrow(/leaves no room/)
+})
+
+test('text of a plugin cannot bring in special tokens, not even in halves', () => {
+  const special = '<|end|>'
+  const encoder = {
+    encode: (text: string) =>
+      Int32Array.from(
+        text
+          .split(special)
+          .flatMap((part, i) => [...(i > 0 ? [0] : []), ...[...part].map((c) => c.charCodeAt(0))]),
+      ),
+    decodeCompletion: (tokens: Int32Array) => String.fromCharCode(...tokens),
+    isSpecial: (token: number) => token === 0,
+  }
+  expect(plainText(encoder, 'as it is')).toBe('as it is')
+  expect(plainText(encoder, `a${special}b`)).toBe('ab')
+  expect(plainText(encoder, `a<|e${special}nd|>b`)).toBe('ab')
+})
