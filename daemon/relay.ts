@@ -132,7 +132,9 @@ const unused = (): never => {
 }
 const NO_CODEC = {
   tokenizer: '00'.repeat(32),
+  stopTokens: [],
   encodePrompt: unused,
+  encodeReply: unused,
   encodeCompletion: unused,
   decodeCompletion: unused,
 }

@@ -10,8 +10,9 @@ import {
   promptKey,
   type Rollout,
 } from '../../protocol/train/index.ts'
-import { normalText, type SharedGroup, type SharedRollout } from '../../protocol/wire/index.ts'
+import { normalText, type SharedGroup } from '../../protocol/wire/index.ts'
 import type { Admitted } from './admission.ts'
+import { asEpisode, underOwnTokenizer } from './own-tokenizer.ts'
 import type { Reason } from './reasons.ts'
 import type { Clock, Codec, TaskSource } from './types.ts'
 
@@ -64,10 +65,13 @@ export class Verifier {
     if (!task) return { refused: 'task' }
     if (this.isCopy(shared)) return { refused: 'copy' }
     const instance = task.generate({ seed: prompt.seed, difficulty: prompt.difficulty })
+    const limits = { codec, most: this.options.maxCompletionTokens }
     const rollouts: Rollout[] = []
     let unfit: Reason = 'text'
     for (const rollout of shared.rollouts) {
-      const own = this.underOwnTokenizer(rollout, shared)
+      const own = task.environment
+        ? asEpisode(rollout, shared, { environment: task.environment, instance }, limits)
+        : underOwnTokenizer(rollout, shared, limits)
       if (own === 'text') {
         this.droppedTexts++
         continue
@@ -94,27 +98,6 @@ export class Verifier {
       bornVersion: version(),
     }
     return { group }
-  }
-
-  private underOwnTokenizer(
-    rollout: SharedRollout,
-    { policy }: SharedGroup,
-  ): Omit<Rollout, 'reward'> | Reason {
-    const { codec } = this.by
-    const { text, finish, segments } = rollout
-    if (rollout.tokens && policy.tokenizer === codec.tokenizer) {
-      if (rollout.tokens.length > this.options.maxCompletionTokens) return 'long'
-      if (codec.decodeCompletion(rollout.tokens) !== text) return 'tokens'
-      const { tokens, behaviourLogprobs } = rollout
-      return { text, tokens, finish, segments, ...(behaviourLogprobs && { behaviourLogprobs }) }
-    }
-    // A token has at least one UTF-8 byte and rarely more than 16: no need to encode what must be too long.
-    if (text.length > this.options.maxCompletionTokens * 16) return 'long'
-    const tokens = codec.encodeCompletion(text, finish)
-    if (codec.decodeCompletion(tokens) !== text) return 'text'
-    if (tokens.length > this.options.maxCompletionTokens) return 'long'
-    const oldest = segments.reduce((low, segment) => Math.min(low, segment.version), policy.version)
-    return { text, tokens, finish, segments: [{ version: oldest, start: 0, length: tokens.length }] }
   }
 
   /** Half or more of its longer texts were another author's first, for the same prompt. */

@@ -29,6 +29,10 @@ export interface Codec {
   readonly tokenizer: string
   /** Ids that this node's sampler would see before the completion, chat template and all. */
   encodePrompt(question: string): Int32Array
+  /** Ids between an answer of an episode and the next one, end-of-sequence left out, where the environment shows this. */
+  encodeReply(observation: string): Int32Array
+  /** Ids that end an answer. */
+  readonly stopTokens: readonly number[]
   /** Ids of a completion, end-of-sequence included where the finish is `stop`. */
   encodeCompletion(text: string, finish: Finish): Int32Array
   /**

@@ -37,6 +37,9 @@ export const tasks: TaskSource = {
 export const codec: Codec = {
   tokenizer: 'cd'.repeat(32),
   encodePrompt: (question) => Int32Array.from(question, (c) => c.charCodeAt(0)),
+  stopTokens: [0x1ffff],
+  encodeReply: (observation) =>
+    Int32Array.from([0x1fffe, ...Array.from(observation, (c) => c.charCodeAt(0))]),
   encodeCompletion(text, finish) {
     const ids = Array.from({ length: text.length }, (_, i) => text.charCodeAt(i))
     return Int32Array.from(finish === 'stop' ? [...ids, 0x1ffff] : ids)
