@@ -24,6 +24,8 @@ export interface Steering {
   isAborted?: () => boolean
   /** Samples that were cut since it was last asked, which is between steps. */
   newCuts?: () => readonly number[]
+  /** Awaited between steps: weights may be others after it, which it then says. */
+  takeWeights?: () => Promise<boolean>
   onToken?: ((drawn: DrawnToken) => void) | undefined
   onFinish?: ((sample: number, written: Sample) => void) | undefined
 }

@@ -4,7 +4,7 @@
 // served one after another; an engine works in a thread of its own, so that its caller's event loop stays free.
 
 import type { Expression } from '../../protocol/plugin/expression.ts'
-import type { Finish } from '../../protocol/train/index.ts'
+import type { Finish, Segment } from '../../protocol/train/index.ts'
 import type { DecoderSpec, Weights } from './decoder.ts'
 
 export interface EngineInfo {
@@ -90,8 +90,10 @@ export interface Sample {
   /** Entropy of that distribution, nats. */
   entropies: Float32Array
   finish: Finish
-  /** Of the weights that wrote it. */
+  /** Of the weights that wrote it, or its first token. */
   version: number
+  /** Where weights were taken on while it was written: which version wrote which of its tokens. */
+  segments?: Segment[]
 }
 
 export interface ScoreRequest {
@@ -228,8 +230,11 @@ export interface Engine {
   descend(request: DescentRequest): Promise<DescentReport>
   /** A copy of the weights as they are now. */
   weights(): Promise<Weights>
-  /** `version` is what sequences written from now on carry; the same as before if left out. */
-  setWeights(weights: Weights, version?: number): Promise<void>
+  /**
+   * `version` is what tokens written from now on carry; the same as before if left out. Served in turn as other calls are;
+   * in flight, a `generate` that runs takes them on between two steps, and keeps the keys and values that it has.
+   */
+  setWeights(weights: Weights, version?: number, options?: { isInFlight?: boolean }): Promise<void>
   optimizer(): Promise<OptimizerState>
   close(): Promise<void>
 }

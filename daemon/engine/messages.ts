@@ -43,7 +43,7 @@ export type WorkerCall = { id: number; engine: number } & (
   | { method: 'gradient'; request: GradientRequest }
   | { method: 'keep'; request: { to: 'main' | 'side'; scale: number } }
   | { method: 'descend'; request: DescentRequest }
-  | { method: 'setWeights'; request: { weights: Weights; version: number | undefined } }
+  | { method: 'setWeights'; request: { weights: Weights; version: number | undefined; isInFlight: boolean } }
   /** `start` gives a StartReport once the thread runs, where it has one. */
   | { method: 'start' | 'weights' | 'optimizer' | 'close'; request?: undefined }
 )

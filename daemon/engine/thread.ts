@@ -140,7 +140,8 @@ export function createEngineThread({
         keep: (request) => ask({ method: 'keep', request }),
         descend: (request) => ask({ method: 'descend', request }),
         weights: () => ask({ method: 'weights' }),
-        setWeights: (weights, version) => ask({ method: 'setWeights', request: { weights, version } }),
+        setWeights: (weights, version, { isInFlight = false } = {}) =>
+          ask({ method: 'setWeights', request: { weights, version, isInFlight } }),
         optimizer: () => ask({ method: 'optimizer' }),
         async close() {
           if (!dead && open.has(id)) await ask({ method: 'close' })

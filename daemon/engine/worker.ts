@@ -4,6 +4,7 @@
 import { WaggleError } from '../../protocol/errors.ts'
 import type { Core, Steering } from './core.ts'
 import { createCuts } from './cuts.ts'
+import { createInFlight } from './in-flight.ts'
 import { openLine } from './line.ts'
 import type { StartReport, WorkerCall } from './messages.ts'
 
@@ -37,25 +38,34 @@ export function serveCore<Options>(
 
   const cuts = createCuts(() => line.newCuts())
 
-  const steering = ({ id, ...call }: WorkerCall): Steering => {
+  const inFlight = createInFlight((call) => serve(call))
+
+  const steering = ({ id, ...call }: WorkerCall, interleaves: boolean): Steering => {
     const { tokens, finishes } = call.method === 'generate' ? call.tells : {}
     return {
       isAborted: () => cuts.isAborted(id),
       newCuts: () => cuts.newCuts(id),
+      async takeWeights() {
+        // Where a step does not leave the thread, calls come only when this does.
+        if (!interleaves) await new Promise((resolve) => setImmediate(resolve))
+        return inFlight.take(call.engine)
+      },
       onToken: tokens ? (drawn) => line.send({ id, drawn }) : undefined,
       onFinish: finishes ? (sample, written) => line.send({ id, finished: { sample, written } }) : undefined,
     }
   }
 
-  const serve = async (call: WorkerCall): Promise<void> => {
+  /** False where the call was refused, which it is told. */
+  const serve = async (call: WorkerCall): Promise<boolean> => {
     try {
-      const { createCore, report } = await started
+      const { createCore, report, interleaves = false } = await started
       const value =
         call.method === 'start'
           ? report
-          : await perform(coreOf(call.engine, createCore), call, steering(call))
+          : await perform(coreOf(call.engine, createCore), call, steering(call, interleaves))
       if (call.method === 'close') cores.delete(call.engine)
       line.send({ id: call.id, value }, buffersOf(value))
+      return true
     } catch (error) {
       const known = error instanceof WaggleError
       line.send({
@@ -67,6 +77,7 @@ export function serveCore<Options>(
           data: known ? error.data : undefined,
         },
       })
+      return false
     } finally {
       cuts.end(call.id)
     }
@@ -80,10 +91,11 @@ export function serveCore<Options>(
   line.listen((call) => {
     cuts.begin(call.id)
     void begun.then((interleaves) => {
+      if (inFlight.offer(call)) return
       const queue = interleaves ? call.engine : 0
       queues.set(
         queue,
-        (queues.get(queue) ?? Promise.resolve()).then(() => serve(call)),
+        (queues.get(queue) ?? Promise.resolve()).then(() => inFlight.during(call, () => serve(call))),
       )
     })
   })

@@ -2,6 +2,7 @@
 // stop. The same for every engine, so that the same logits give the same sequence whichever computed them.
 
 import { WaggleError } from '../../protocol/errors.ts'
+import type { Segment } from '../../protocol/train/index.ts'
 import { draw } from './draw.ts'
 import type { DrawnToken, GenerateRequest, Sample } from './engine.ts'
 import { uniformAt } from './random.ts'
@@ -14,8 +15,10 @@ export interface Labels {
   pieces?: readonly string[] | undefined
 }
 
-export interface WriterOptions extends Labels {
+export interface WriterOptions {
   vocabulary: number
+  /** Looked at with each token: weights may be taken on while it writes. */
+  labels: Labels
   onToken?: ((drawn: DrawnToken) => void) | undefined
 }
 
@@ -36,10 +39,11 @@ export type Writer = (sample: number) => Sequence
 
 export function createWriter(
   request: GenerateRequest,
-  { vocabulary, version, pieces, onToken }: WriterOptions,
+  { vocabulary, labels, onToken }: WriterOptions,
 ): Writer {
   const stops = new Set(request.stopTokens)
   const strings = request.stopStrings ?? []
+  const { pieces } = labels
   if (strings.length > 0 && !pieces) {
     throw new WaggleError(
       'E_ENGINE',
@@ -57,6 +61,7 @@ export function createWriter(
     const logprobs: number[] = []
     const policyLogprobs: number[] = []
     const entropies: number[] = []
+    const segments: Segment[] = []
     let tail = ''
     let ended: 'stop' | 'length' | undefined
 
@@ -84,6 +89,10 @@ export function createWriter(
         )
         if (!Number.isFinite(logprob))
           throw new WaggleError('E_ENGINE', 'the policy gives logits that are not finite')
+        const { version } = labels
+        const segment = segments.at(-1)
+        if (segment?.version === version) segment.length += 1
+        else segments.push({ version, start: tokens.length, length: 1 })
         tokens.push(token)
         logprobs.push(logprob)
         policyLogprobs.push(policyLogprob)
@@ -99,7 +108,8 @@ export function createWriter(
         policyLogprobs: Float32Array.from(policyLogprobs),
         entropies: Float32Array.from(entropies),
         finish: ended ?? 'aborted',
-        version,
+        version: segments[0]?.version ?? labels.version,
+        ...(segments.length > 1 ? { segments } : {}),
       }),
     }
   }

@@ -6,6 +6,7 @@ import { createTfjsEngine } from '../../daemon/engine/tfjs/index.ts'
 import { randomWeights, SPEC } from '../engine/model.ts'
 import { describeEngine } from './engine.ts'
 import { describeCuts } from './engine-cuts.ts'
+import { describeInFlight } from './engine-in-flight.ts'
 
 describeEngine('onnx', async (options) => createOnnxEngine({ threads: 1, ...options }))
 describe('with tensors that stay with the provider between calls', () => {
@@ -14,9 +15,8 @@ describe('with tensors that stay with the provider between calls', () => {
 describe('in a process of its own', () => {
   const engine = createOnnxEngine({ threads: 1, isProcess: true })
   afterAll(() => engine.close())
-  describeCuts(
-    () => engine,
-    () => engine.open({ spec: SPEC, weights: randomWeights(SPEC, 1) }),
-  )
+  const open = () => engine.open({ spec: SPEC, weights: randomWeights(SPEC, 1) })
+  describeCuts(() => engine, open)
+  describeInFlight(() => engine, open)
 })
 describeEngine('tfjs', (options) => createTfjsEngine(options))

@@ -140,8 +140,8 @@ export function createSteadyEngine({
       if (engine === first) remember(weights)
       return weights
     },
-    async setWeights(weights, version) {
-      await steady((engine) => engine.setWeights(weights, version))
+    async setWeights(weights, version, options) {
+      await steady((engine) => engine.setWeights(weights, version, options))
       remember(weights)
       if (model && version !== undefined) model = { ...model, version }
     },

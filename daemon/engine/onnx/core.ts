@@ -108,7 +108,7 @@ export function createCore({
         spec,
         createCache: (sizes) => createHostCache({ spec, ...sizes }, { runtime, weights: parameters }),
         steering,
-        write: createWriter(request, { vocabulary: spec.vocabulary, ...labels, onToken }),
+        write: createWriter(request, { vocabulary: spec.vocabulary, labels, onToken }),
       })
     },
 

@@ -65,6 +65,16 @@ export async function generate(
   })
   let slots: (Slot | undefined)[] = new Array(cache.slots).fill(undefined)
 
+  /** After weights have changed: prompts that are still needed are read by the new ones. */
+  const forget = (): void => {
+    const stale = [...prompts.values()].filter(({ read }) => read)
+    for (const prompt of stale) {
+      prompt.read!.release()
+      delete prompt.read
+    }
+    unread.unshift(...stale.filter(({ waiting }) => waiting > 0))
+  }
+
   /** Frees the slot of a sequence that is under way. */
   const vacate = (sample: number): Sequence | undefined => {
     const index = slots.findIndex((slot) => slot?.sequence.sample === sample)
@@ -115,6 +125,7 @@ export async function generate(
     for (;;) {
       if (endings.isAborted()) break
       endings.takeCuts(vacate)
+      if (await steering.takeWeights?.()) forget()
       await refill()
       const live = slots.flatMap((slot, index) => (slot ? [index] : []))
       if (live.length === 0) break

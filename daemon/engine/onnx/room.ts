@@ -45,7 +45,7 @@ export function withinRoom<Wrapped extends Core>(
     train: (request) => inMicroBatches(() => core.train(request)),
     gradient: (request) => inMicroBatches(() => core.gradient(request)),
     score: (request) => inMicroBatches(() => core.score(request)),
-    generate(request, { isAborted, newCuts, ...tell } = {}) {
+    generate(request, { isAborted, newCuts, takeWeights, ...tell } = {}) {
       const next = createAttempts(request, tell)
       return portioned('slots', 'sequences side by side at most', async () => {
         const { request: rest, placesOf, joined, ...told } = next()
@@ -53,6 +53,7 @@ export function withinRoom<Wrapped extends Core>(
         const steering = {
           ...told,
           ...(isAborted ? { isAborted } : {}),
+          ...(takeWeights ? { takeWeights } : {}),
           ...(newCuts ? { newCuts: () => placesOf(newCuts()) } : {}),
         }
         return joined(await core.generate({ ...rest, slots }, steering))

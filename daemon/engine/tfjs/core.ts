@@ -142,8 +142,8 @@ export function createCore({ tf, microBatchTokens = 1024, now }: CoreOptions): C
     async generate(request, { onToken, ...steering } = {}) {
       const current = opened()
       const { spec, labels } = current
-      const write = createWriter(request, { vocabulary: spec.vocabulary, ...labels, onToken })
-      return generate(request, modelOf(current), { steering, write })
+      const write = createWriter(request, { vocabulary: spec.vocabulary, labels, onToken })
+      return generate(request, () => modelOf(current), { steering, write })
     },
 
     async score({ sequences, temperature }) {

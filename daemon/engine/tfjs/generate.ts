@@ -16,12 +16,13 @@ interface Row extends Pending {
   sequence: Sequence
 }
 
-export function generate(
+export async function generate(
   request: GenerateRequest,
-  model: Model,
+  /** As it is now: weights may be taken on between steps. */
+  model: () => Model,
   by: { steering: Steering; write: Writer },
-): Sample[] {
-  checkPrompts(request, model.spec)
+): Promise<Sample[]> {
+  checkPrompts(request, model().spec)
   const { samples, slots = DEFAULT_SLOTS } = request
   const order = samples.map((_, i) => i)
   order.sort((a, b) => samples[a]!.prompt.length - samples[b]!.prompt.length || a - b)
@@ -30,18 +31,18 @@ export function generate(
     while (order.length > 0 && !endings.isAborted()) {
       endings.takeCuts(() => undefined)
       const turn = order.splice(0, slots).filter((sample) => !endings.has(sample))
-      if (turn.length > 0) decode(request, turn, model, { endings, write: by.write })
+      if (turn.length > 0) await decode(request, turn, model, { endings, ...by })
     }
   return endings.results()
 }
 
-function decode(
+async function decode(
   { samples }: GenerateRequest,
   members: readonly number[],
-  model: Model,
-  { endings, write }: { endings: Endings; write: Writer },
-): void {
-  const { tf, spec } = model
+  model: () => Model,
+  { endings, steering, write }: { endings: Endings; steering: Steering; write: Writer },
+): Promise<void> {
+  const { tf, spec } = model()
   const promptOf = ({ sequence }: Row): Int32Array => samples[sequence.sample]!.prompt
   const longest = Math.max(...members.map((sample) => samples[sample]!.prompt.length))
   const rows = members.map((sample): Row => {
@@ -62,7 +63,8 @@ function decode(
   const underWay = (sample: number): Sequence | undefined =>
     live.find(({ sequence }) => sequence.sample === sample)?.sequence
 
-  let { logits, cache } = prefill(model, rows.map(promptOf), longest)
+  await steering.takeWeights?.()
+  let { logits, cache } = prefill(model(), rows.map(promptOf), longest)
   let live = rows
   try {
     live.forEach((row, at) => {
@@ -77,8 +79,9 @@ function decode(
         cache = replaced(tf, cache, () => takeRows(tf, cache, kept))
         live = kept.map((at) => live[at]!)
       }
+      await steering.takeWeights?.()
       cache = replaced(tf, cache, () => {
-        const step = next(model, live, length, cache)
+        const step = next(model(), live, length, cache)
         logits = step.logits
         return step.cache
       })

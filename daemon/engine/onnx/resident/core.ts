@@ -193,7 +193,11 @@ export function createResidentCore({
         createCache: (sizes) =>
           createDeviceCache({ spec: current.spec, ...sizes }, { runtime, weights: parametersOf(current) }),
         steering,
-        write: createWriter(request, { vocabulary: current.spec.vocabulary, ...current.labels, onToken }),
+        write: createWriter(request, {
+          vocabulary: current.spec.vocabulary,
+          labels: current.labels,
+          onToken,
+        }),
       })
     },
 
