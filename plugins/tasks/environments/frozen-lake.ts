@@ -4,7 +4,7 @@
 // come out the same again). Start and goal lie anywhere, so no fixed way pays. A turn's reward is 1 for the move that
 // reaches G, and 0 for all others. A move off the grid, or an answer that is no move, changes nothing and takes a turn.
 
-import { defineEnvironment, TURN_MARK } from '../../../protocol/plugin/index.ts'
+import { defineEnvironment, type Task, TURN_MARK } from '../../../protocol/plugin/index.ts'
 import type { Instance } from '../../../protocol/train/index.ts'
 import { drawInstance } from '../draw.ts'
 import { type Line, stepData, workedSteps } from '../steps.ts'
@@ -42,7 +42,7 @@ const startOf = (rows: readonly string[]): { row: number; column: number } => {
   return { row, column: rows[row]!.indexOf('S') }
 }
 
-const task = defineEnvironment<Lake>({
+const task: Task = defineEnvironment<Lake>({
   name: 'frozen_lake',
   summary: 'Cross the ice a move at a time, around the holes.',
   version: 1,

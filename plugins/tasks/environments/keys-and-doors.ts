@@ -5,7 +5,7 @@
 // each earn a part of 0.4, reaching G the rest of 1, so that an episode that does not get there stays below 0.5. A move
 // against a wall or a shut door, or an answer that is no move, changes nothing and takes a turn.
 
-import { defineEnvironment } from '../../../protocol/plugin/index.ts'
+import { defineEnvironment, type Task } from '../../../protocol/plugin/index.ts'
 import { drawInstance } from '../draw.ts'
 import { MOVES, type Move, mostTurns, readMove, shortestWay, surroundings } from './moves.ts'
 import { drawRooms, instanceOf, LEVELS } from './rooms.ts'
@@ -45,7 +45,7 @@ function begin(rows: readonly string[], left: number): Walk {
 
 const isGoal = ({ rows, row, column }: Walk): boolean => rows[row]![column] === 'G'
 
-const task = defineEnvironment<Walk>({
+const task: Task = defineEnvironment<Walk>({
   name: 'keys_and_doors',
   summary: 'Walk to the goal a move at a time, with keys for the doors.',
   version: 1,
