@@ -6,7 +6,7 @@ import { peerIdFromString } from '@libp2p/peer-id'
 import type { Host } from './host.ts'
 import type { Clock } from './types.ts'
 
-/** What libp2p 3 keeps under a connection: the socket's stream. test/swarm/brake.test.ts fails when that changes. */
+/** What libp2p 3 keeps under a connection: the socket's stream. test/swarm/fair-share.test.ts fails when that changes. */
 interface Inner {
   maConn?: { status: string; pause?(): void; resume?(): void }
 }

@@ -82,7 +82,10 @@ export async function bulkFetch(
             cause: error,
           })
         by.log('debug', 'fetching goes on after a failure', { id: options.id, error: String(error) })
-        await new Promise<void>((resolve) => by.clock.after(RETRY_MS, resolve))
+        await new Promise<void>((resolve) => {
+          by.clock.after(RETRY_MS, resolve)
+          options.signal?.addEventListener('abort', () => resolve(), { once: true })
+        })
       }
     }
     await file.sync()

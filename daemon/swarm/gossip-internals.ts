@@ -1,5 +1,5 @@
 // The one file that knows what gossipsub 17.1.1 keeps inside: its streams, for the watchdog, and the places where a
-// peer's bytes come in, so that they can be weighed before they are decoded, and where ours go out. test/swarm/gossip-internals.test.ts fails
+// peer's bytes come in, so that they can be weighed before they are decoded, and where ours go out. test/swarm/links.test.ts fails
 // when an upgrade moves any of it.
 
 import type { GossipSub } from '@libp2p/gossipsub'

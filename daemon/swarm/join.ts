@@ -58,14 +58,19 @@ export async function join(
   for (;;) {
     const results = await Promise.all(goals.map((goal) => reach(goal, by, signal)))
     const reached = results.find((result) => 'peerId' in result)
-    if (reached) return await connected(reached, by)
+    if (reached) {
+      const outcome = await connected(reached, by)
+      // Who refuses us does so when a dial has succeeded already.
+      if (isConnected(reached, by)) return outcome
+    }
     const [{ peerId }] = goals as [Goal]
     if (signal?.aborted)
       return { state: 'searching', already: false, ...(peerId && { peerId, name: peerName(peerId) }) }
     const now = clock.now()
     if (now - told >= TELL_EVERY_MS) {
       told = now
-      onProgress?.({ message: progress(goals, results[0]!, by), seconds: (now - started) / 1000 })
+      const result = reached ? { trouble: 'it refuses the connection' } : results[0]!
+      onProgress?.({ message: progress(goals, result, by), seconds: (now - started) / 1000 })
     }
     await pause(patience, clock, signal)
   }
@@ -124,6 +129,10 @@ function progress(goals: readonly Goal[], result: Result, by: JoinCollaborators)
   const where = addresses.length === 0 ? by.places() : `at ${addresses[0]}`
   const trouble = 'trouble' in result && result.trouble !== undefined ? `: ${result.trouble}` : ''
   return `searching for ${who} ${where}${trouble}`
+}
+
+function isConnected({ peerId }: Reached, { host }: JoinCollaborators): boolean {
+  return host.getConnections(peerIdFromString(peerId)).some(({ status }) => status === 'open')
 }
 
 async function connected({ peerId, already }: Reached, by: JoinCollaborators): Promise<JoinOutcome> {

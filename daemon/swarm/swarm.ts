@@ -300,8 +300,9 @@ export async function createSwarm(options: SwarmOptions, by: SwarmCollaborators)
       await redial.start()
       for (const address of options.bootstrap ?? []) {
         const target = parseTarget(address, { self })
-        if (target.peerId !== undefined)
-          await redial.want(target.peerId, target.address ? [target.address] : [])
+        if (target.peerId === undefined) continue
+        await redial.want(target.peerId, target.address ? [target.address] : [])
+        void redial.dial(target.peerId)
       }
     },
     async stop() {

@@ -89,7 +89,7 @@ test('who is not named in the offer, asks for something else, or allows less, ge
       id,
       from,
       path: join(home, 'copy'),
-      signal: AbortSignal.timeout(800),
+      signal: AbortSignal.timeout(250),
       ...request,
     })
   await expect(ask({})).rejects.toMatchObject({ code: 'E_PEER' })

@@ -207,7 +207,7 @@ describe('private swarms', () => {
     expect(await b.swarm.join(a.address)).toMatchObject({ state: 'connected' })
     for (const options of [{}, { psk: makePsk() }]) {
       const stranger = await startNode(options)
-      const outcome = await stranger.swarm.join(a.address, { signal: AbortSignal.timeout(1500) })
+      const outcome = await stranger.swarm.join(a.address, { signal: AbortSignal.timeout(500) })
       expect(outcome.state).toBe('searching')
     }
     expect(a.swarm.counters().connected).toBe(1)
@@ -219,7 +219,7 @@ describe('private swarms', () => {
     const b = await startNode({}, { identity: friend })
     expect(await b.swarm.join(a.address)).toMatchObject({ state: 'connected' })
     const stranger = await startNode()
-    await stranger.swarm.join(a.address, { signal: AbortSignal.timeout(1500) }).catch(() => {})
+    await stranger.swarm.join(a.address, { signal: AbortSignal.timeout(500) }).catch(() => {})
     expect(a.swarm.peers().some(({ id, connected }) => connected && id === stranger.swarm.peerId)).toBe(false)
   })
 })

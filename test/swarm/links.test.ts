@@ -3,12 +3,13 @@
 
 import { afterEach, expect, test } from 'vitest'
 import { type GossipGuard, gossipLink, meshPeers } from '../../daemon/swarm/gossip-internals.ts'
-import { createHost, type Host, startHost } from '../../daemon/swarm/host.ts'
+import type { Host } from '../../daemon/swarm/host.ts'
 import { Links } from '../../daemon/swarm/links.ts'
 import { Prober, ping } from '../../daemon/swarm/probe.ts'
 import { Redial } from '../../daemon/swarm/redial.ts'
 import type { Clock } from '../../daemon/swarm/types.ts'
 import { peerIdOf } from '../../protocol/wire/index.ts'
+import { bareHost, fastClock, OPEN_GUARD } from './bare-host.ts'
 import { freshIdentity, until, worldClock } from './helpers.ts'
 
 const TOPIC = '/waggle/1/links/groups'
@@ -29,6 +30,7 @@ async function start(
 ): Promise<{ host: Host; redial: Redial; seen: Seen }> {
   const seen = { frames: 0, messages: 0, control: 0 }
   const guard: GossipGuard = {
+    ...OPEN_GUARD,
     frame: () => {
       seen.frames++
       return true
@@ -38,39 +40,18 @@ async function start(
       seen.control += control
       return true
     },
-    malformed: () => {},
-    oversize: () => {},
-    busy: () => {},
-    sent: () => {},
   }
-  const listen = ['/ip4/127.0.0.1/tcp/0']
-  const host = await createHost(
-    {
-      swarm: 'links',
-      topics: [TOPIC],
-      listen,
-      announce: [],
-      mdns: false,
-      wide: false,
-      upnp: false,
-      relay: false,
-      webrtc: false,
-      maxConnections: 32,
-    },
-    { identity, gater: {}, guard, stun: () => [], onFound: () => {}, onMdnsTrouble: () => {} },
-  )
+  const host = await bareHost({ topic: TOPIC, identity, guard })
   const by = {
     host,
-    clock: worldClock,
+    clock,
     log: () => {},
     datastore: undefined,
     random: Math.random,
     lookup: async () => false,
   }
-  const links = new Links({}, { ...by, clock, onMended: () => {}, onTwin })
+  const links = new Links({}, { ...by, onMended: () => {}, onTwin })
   const redial = new Redial({}, by)
-  await startHost(host, { listen })
-  host.services.pubsub.subscribe(TOPIC)
   links.start()
   await redial.start()
   stops.push(() => host.stop(), links.stop.bind(links), redial.stop.bind(redial))
@@ -88,8 +69,8 @@ const address = ({ host }: { host: Host }) =>
     .toString()
     .replace(/\/p2p\/.*/, '')
 
-async function linked() {
-  const a = await start()
+async function linked(options: { clock?: Clock } = {}) {
+  const a = await start(freshIdentity(), options)
   const b = await start()
   await b.redial.want(id(a), [address(a)])
   await b.redial.dial(id(a))
@@ -161,14 +142,14 @@ test('two nodes with one identity that stay connected are noticed by who they ar
 })
 
 test('a second connection of a peer whose first one answers costs it nothing', async () => {
-  const { a, b } = await linked()
+  const { a, b } = await linked({ clock: fastClock(20) })
   const [first] = a.host.getConnections(b.host.peerId)
   // As AutoNAT does, to see whether we can be reached.
   const second = await b.host.dial(a.host.getMultiaddrs()[0]!, { force: true })
   await until('both', () => a.host.getConnections(b.host.peerId).length === 2)
-  // An answer on the second one only starts the wait for the first; long after it both are there.
+  // An answer on the second one only starts the wait for the first, of half a second to four; six later both are there.
   await ping(second)
-  await new Promise((resolve) => setTimeout(resolve, 1000))
+  await new Promise((resolve) => setTimeout(resolve, 6000 / 20))
   expect(first!.status).toBe('open')
   await second.close()
   await until('one', () => a.host.getConnections(b.host.peerId).length === 1)
@@ -197,44 +178,23 @@ test('a connection that goes quiet is replaced by a new one, and the old one is 
 test('a wanted peer that was lost is dialled until it is back', async () => {
   const identity = freshIdentity()
   const a = await start(identity)
-  const b = await start()
+  const b = await start(freshIdentity(), { clock: fastClock(30) })
+  const dial = b.host.dial.bind(b.host)
+  let dials = 0
+  b.host.dial = (...args) => {
+    dials++
+    return dial(...args)
+  }
+  const tries = () => dials
   const at = address(a)
   await b.redial.want(id(a), [at])
   await b.redial.dial(id(a))
   await a.host.stop()
   await until('the loss', () => b.host.getPeers().length === 0)
-  await new Promise((resolve) => setTimeout(resolve, 2500))
+  // libp2p itself gives up after five tries.
+  await until('nine tries', () => tries() >= 9)
   expect(b.redial.lastError(id(a))).toBe('nobody answers at that address')
-  const again = await createHost(
-    {
-      swarm: 'links',
-      topics: [TOPIC],
-      listen: [at],
-      announce: [],
-      mdns: false,
-      wide: false,
-      upnp: false,
-      relay: false,
-      webrtc: false,
-      maxConnections: 32,
-    },
-    {
-      identity,
-      gater: {},
-      guard: {
-        frame: () => true,
-        rpc: () => true,
-        malformed: () => {},
-        oversize: () => {},
-        busy: () => {},
-        sent: () => {},
-      },
-      onFound: () => {},
-      stun: () => [],
-      onMdnsTrouble: () => {},
-    },
-  )
+  const again = await bareHost({ topic: TOPIC, identity, listen: [at] })
   stops.push(() => again.stop())
-  await startHost(again, { listen: [at] })
   await until('the return', () => b.host.getPeers().length === 1, 15_000)
 })

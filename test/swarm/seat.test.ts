@@ -152,7 +152,7 @@ test('a node without the key cannot connect to a private swarm, and is told noth
   const founder = await open('founder', { private: true })
   const outsider = await open('outsider')
   const outcome = await outsider.swarm.join(founder.swarm.addresses()[0]!, {
-    signal: AbortSignal.timeout(1500),
+    signal: AbortSignal.timeout(500),
   })
   expect(outcome.state).toBe('searching')
   expect(founder.swarm.counters().connected).toBe(0)

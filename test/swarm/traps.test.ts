@@ -1,12 +1,14 @@
 // What libp2p and gossipsub do by default and a small swarm would die of, each once, against real hosts.
 
+import { TopicValidatorResult } from '@libp2p/gossipsub'
 import { afterEach, expect, test, vi } from 'vitest'
-import { gossipLink } from '../../daemon/swarm/gossip-internals.ts'
-import { createHost, type Host, startHost } from '../../daemon/swarm/host.ts'
+import { gossipLink, meshPeers } from '../../daemon/swarm/gossip-internals.ts'
+import type { Host } from '../../daemon/swarm/host.ts'
 import { politeAutoNAT } from '../../daemon/swarm/host-wide.ts'
 import { Links } from '../../daemon/swarm/links.ts'
 import type { Clock } from '../../daemon/swarm/types.ts'
-import { draft, freshDatastore, freshIdentity, startNode, stopNodes, until } from './helpers.ts'
+import { type BareHostOptions, bareHost } from './bare-host.ts'
+import { draft, freshDatastore, startNode, stopNodes, until } from './helpers.ts'
 
 const TOPIC = '/waggle/1/traps/groups'
 const stops: Array<() => unknown> = []
@@ -16,40 +18,8 @@ afterEach(async () => {
   await stopNodes()
 })
 
-async function host(datastore?: Awaited<ReturnType<typeof freshDatastore>>): Promise<Host> {
-  const listen = ['/ip4/127.0.0.1/tcp/0']
-  const made = await createHost(
-    {
-      swarm: 'traps',
-      topics: [TOPIC],
-      listen,
-      announce: [],
-      mdns: false,
-      wide: false,
-      upnp: false,
-      relay: false,
-      webrtc: false,
-      maxConnections: 32,
-    },
-    {
-      identity: freshIdentity(),
-      ...(datastore && { datastore }),
-      gater: {},
-      guard: {
-        frame: () => true,
-        rpc: () => true,
-        malformed: () => {},
-        oversize: () => {},
-        busy: () => {},
-        sent: () => {},
-      },
-      stun: () => [],
-      onFound: () => {},
-      onMdnsTrouble: () => {},
-    },
-  )
-  await startHost(made, { listen })
-  made.services.pubsub.subscribe(TOPIC)
+async function host(options: Omit<BareHostOptions, 'topic'> = {}): Promise<Host> {
+  const made = await bareHost({ ...options, topic: TOPIC })
   stops.push(() => made.stop())
   return made
 }
@@ -74,7 +44,7 @@ test('fourteen nodes behind one address join at once, and a group reaches them a
 
 test('addresses of peers are not forgotten', async () => {
   const datastore = await freshDatastore()
-  const node = await host(datastore)
+  const node = await host({ datastore })
   const other = await host()
   await node.peerStore.merge(other.peerId, { multiaddrs: other.getMultiaddrs() })
   // libp2p forgets addresses after an hour and peers after six.
@@ -112,14 +82,41 @@ test('a peer that does not read is hung up on, before gossip with it breaks for 
   expect(connection!.status).not.toBe('open')
 })
 
-test('silence costs an honest peer nothing', async () => {
+test('ten minutes of silence cost an honest peer nothing', async () => {
   const node = await host()
   const other = await host()
   await other.dial(node.getMultiaddrs())
-  await until('the link', () => linked(node, other))
-  // Several heartbeats and decay intervals without a message.
-  await new Promise((resolve) => setTimeout(resolve, 2500))
-  expect(gossipLink(node.services.pubsub, other.peerId.toString())!.score).toBeGreaterThanOrEqual(0)
+  await until('the mesh', () => meshPeers(node.services.pubsub, TOPIC).size === 1)
+  const { score } = node.services.pubsub as unknown as { score: { refreshScores(): void } }
+  const started = Date.now()
+  vi.useFakeTimers({ toFake: ['Date'], now: started })
+  for (let second = 1; second <= 600; second++) {
+    vi.setSystemTime(started + second * 1000)
+    score.refreshScores()
+    expect(gossipLink(node.services.pubsub, other.peerId.toString())!.score).toBeGreaterThanOrEqual(0)
+  }
+  expect(meshPeers(node.services.pubsub, TOPIC).size).toBe(1)
+})
+
+test.each([
+  ['rejected', TopicValidatorResult.Reject, (score: number) => score < -150],
+  ['ignored', TopicValidatorResult.Ignore, (score: number) => score >= 0],
+] as const)('three messages that are %s: what gossip thinks of the peer then', async (_, verdict, fits) => {
+  const node = await host()
+  const other = await host()
+  let judged = 0
+  node.services.pubsub.topicValidators.set(TOPIC, () => {
+    judged++
+    return verdict
+  })
+  await other.dial(node.getMultiaddrs())
+  await until('the link', () => linked(node, other) && linked(other, node))
+  for (let i = 0; i < 3; i++) await other.services.pubsub.publish(TOPIC, Uint8Array.of(i))
+  await until('the verdicts', () => judged === 3)
+  // Without parameters for the topic it stays at 0 after any number.
+  await until('the score', () =>
+    fits(gossipLink(node.services.pubsub, other.peerId.toString())?.score ?? Number.NaN),
+  )
 })
 
 test('AutoNAT dials anew, and does not close the connection that is in use', async () => {

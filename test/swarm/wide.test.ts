@@ -62,11 +62,14 @@ test('a node that finds a relay later tells those that it knows already', async 
 })
 
 test('a node with nobody to talk to stays idle', async () => {
+  // A DHT with a relay listener and no peers can loop without end: then this would not come back, or never be quiet.
   await startNode({ wide: true })
-  await new Promise((resolve) => setTimeout(resolve, 1000))
-  const before = process.cpuUsage()
-  await new Promise((resolve) => setTimeout(resolve, 2000))
-  const { user, system } = process.cpuUsage(before)
-  // A DHT with a relay listener and no peers can loop without end. Idle is about 1 %.
-  expect((user + system) / 2_000_000).toBeLessThan(0.3)
+  const quiet = async () => {
+    const before = process.cpuUsage()
+    await new Promise((resolve) => setTimeout(resolve, 200))
+    const { user, system } = process.cpuUsage(before)
+    return (user + system) / 200_000 < 0.2
+  }
+  let tries = 0
+  while (!(await quiet())) expect(++tries).toBeLessThan(20)
 })
