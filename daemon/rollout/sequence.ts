@@ -74,7 +74,9 @@ export function sampleOf(sequence: Sequence, room: number, most: number): Sample
   }
 }
 
-export function append(sequence: Sequence, { tokens, logprobs, entropies, version }: Sample): void {
+export function append(sequence: Sequence, written: Sample): void {
+  const { tokens, logprobs, entropies, version } = written
+  const before = sequence.tokens.length
   for (const [i, token] of tokens.entries()) {
     sequence.tokens.push(token)
     sequence.logprobs.push(logprobs[i]!)
@@ -82,7 +84,10 @@ export function append(sequence: Sequence, { tokens, logprobs, entropies, versio
     sequence.mask.push(1)
   }
   sequence.fresh += tokens.length
-  cover(sequence, version)
+  // Weights may have been taken on while it was written.
+  for (const { version: of, start, length } of written.segments ?? [])
+    cover(sequence, of, before + start + length)
+  cover(sequence, version, sequence.tokens.length)
 }
 
 /** What the environment shows, as tokens that nobody learns to write. */
@@ -93,15 +98,14 @@ export function appendReply(sequence: Sequence, reply: Int32Array): void {
     sequence.entropies.push(0)
     sequence.mask.push(0)
   }
-  cover(sequence, sequence.segments.at(-1)!.version)
+  cover(sequence, sequence.segments.at(-1)!.version, reply.length)
   sequence.answerStart = sequence.tokens.length
 }
 
-/** The newest tokens belong to this version. */
-function cover({ segments, tokens }: Sequence, version: number): void {
+/** The next so many tokens that no segment has yet belong to this version. */
+function cover({ segments }: Sequence, version: number, length: number): void {
   const last = segments.at(-1)
   const start = last ? last.start + last.length : 0
-  const length = tokens.length - start
   if (length === 0) return
   if (last?.version === version) last.length += length
   else segments.push({ version, start, length })
