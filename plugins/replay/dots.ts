@@ -79,7 +79,10 @@ export default definePlugin({
           room,
           context.random(`draw/${context.step}`),
         )
-        context.metric('replayed', drawn.length)
+        context.metric(
+          'replayed',
+          drawn.reduce((sum, { rollouts }) => sum + rollouts.length, 0),
+        )
         return [
           ...groups,
           ...drawn.map((stored, i) =>

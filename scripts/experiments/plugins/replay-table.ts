@@ -11,8 +11,8 @@ export interface ReplayRun {
   updates: number
   /** Share of a round's groups, reflections included, with both right and wrong answers. */
   fresh: number
-  /** Groups trained on, replayed ones included, per prompt asked. */
-  trained: number
+  /** Rollouts that a batch had from earlier rounds. */
+  replayed: number
   /** Accuracy on the set, without plugins. */
   curve: { tokens: number; set: number }[]
   heldOut: number
@@ -41,7 +41,7 @@ export function table(
     'rounds',
     'updates',
     'mixed groups',
-    'trained on, per prompt',
+    'replayed, a round',
     `tokens to ${100 * target} %`,
     'set',
     'held-out',
@@ -63,7 +63,7 @@ export function table(
         count(({ rounds }) => rounds),
         count(({ updates }) => updates),
         of(({ fresh }) => fresh),
-        count(({ trained }) => trained, 2),
+        count(({ replayed }) => replayed, 1),
         reached.length > 0 && reached.length < own.length
           ? `${there} (${reached.length} of ${own.length})`
           : there,

@@ -1,4 +1,4 @@
-// What does replay add on prompts that come back? `npm run -s experiment:replay [-- --seeds 3 --tokens 60000 --arms none,r3 --out FILE]`
+// What does replay add on prompts that come back? `npm run -s experiment:replay [-- --seeds 3 --tokens 150000 --arms none,r3 --out FILE]`
 //
 // A fixed set of prompts that the default model gets right now and then: at most `most` times in 32. Each arm learns
 // from that set until it has generated as many tokens as the others, reflections included, and is asked without plugins
@@ -22,11 +22,11 @@ import { type ReplayRun, table } from './replay-table.ts'
 const { values: flags } = parseArgs({
   options: {
     seeds: { type: 'string', default: '3' },
-    tokens: { type: 'string', default: '60000' },
+    tokens: { type: 'string', default: '150000' },
     arms: { type: 'string' },
-    task: { type: 'string', default: 'basic_arithmetic' },
-    level: { type: 'string', default: '2' },
-    prompts: { type: 'string', default: '32' },
+    task: { type: 'string', default: 'fraction_simplification' },
+    level: { type: 'string', default: '1' },
+    prompts: { type: 'string', default: '48' },
     most: { type: 'string', default: '3' },
     'held-out': { type: 'string', default: '128' },
     'learning-rate': { type: 'string', default: '3e-4' },
@@ -42,6 +42,7 @@ const LOOKS = 10
 const ARMS: Record<string, ChosenPlugins> = {
   none: {},
   r3: { replay: [{ use: 'r3' }] },
+  'r3 without reflection': { replay: [{ use: 'r3', tau: 0 }] },
   selective_like: { replay: [{ use: 'selective_like' }] },
   dots: { replay: [{ use: 'dots' }] },
 }
@@ -107,7 +108,7 @@ async function play(arm: string, seed: number): Promise<ReplayRun> {
   })
   const curve = [{ tokens: 0, set: before.set }]
   const fresh: number[] = []
-  const trained: number[] = []
+  const replayed: number[] = []
   while (node.tokens < tokens) {
     const round = await node.round()
     // By the verifier alone: right and wrong answers of one policy to one prompt.
@@ -116,7 +117,8 @@ async function play(arm: string, seed: number): Promise<ReplayRun> {
       return right > 0 && right < rollouts.length
     })
     fresh.push(mixed.length / round.groups.length)
-    trained.push(round.trained / PROMPTS)
+    const [, count = 0] = Object.entries(round.metrics).find(([name]) => name.endsWith('.replayed')) ?? []
+    replayed.push(count)
     if (node.tokens >= (curve.length * tokens) / LOOKS)
       curve.push({ tokens: node.tokens, set: await accuracy(set) })
   }
@@ -124,10 +126,10 @@ async function play(arm: string, seed: number): Promise<ReplayRun> {
     arm,
     seed,
     settings,
-    rounds: trained.length,
+    rounds: fresh.length,
     updates: node.updates,
     fresh: mean(fresh),
-    trained: mean(trained),
+    replayed: mean(replayed),
     curve,
     heldOut: await accuracy(heldOut),
     seconds: (performance.now() - started) / 1000,
