@@ -3,8 +3,8 @@
 //
 // By itself it looks at nothing that happened before, so it is what other selectors are compared with. `draw` draws without
 // putting back (Efraimidis and Spirakis 2006: the largest log(u) / weight), `top` takes the largest weights. A set that is
-// smaller than what is wanted is gone through again. Its numbers are named after the step and the call: whoever
-// restores a node at a step gets the same prompts from there.
+// smaller than what is wanted is gone through again. Its numbers are named after the step and the turn, which is saved:
+// whoever restores a node at a step gets the same prompts from there.
 
 import { z } from 'zod'
 import { type Ask, definePlugin, type Random, type SelectView } from '../../protocol/plugin/index.ts'
@@ -19,6 +19,12 @@ export default definePlugin({
   create({ pick }) {
     let turn = 0
     return {
+      save: () => new TextEncoder().encode(String(turn)),
+      load(state) {
+        const read = Number(new TextDecoder().decode(state))
+        if (!Number.isSafeInteger(read) || read < 0) throw new Error('the saved turn is no whole number')
+        turn = read
+      },
       select({ tasks, rollouts, candidates, weights }, want, context): Ask[] {
         if (tasks.length === 0) return []
         const random = context.random(`seeds/${context.step}/${turn}`)

@@ -2,7 +2,7 @@
 
 import { expect, test } from 'vitest'
 import type { Hooks } from '../../protocol/plugin/index.ts'
-import { composeView, heldOut, keyOf, plugin, setUp } from './setup.ts'
+import { composeView, heldOut, keyOf, plugin, saved, setUp } from './setup.ts'
 
 /** A library that counts how often it was asked, and shows the count. */
 function counting(calls: string[] = []): () => Hooks {
@@ -43,13 +43,13 @@ test('a frozen library acts as it was when the evaluation began, and learns noth
     expect((await hooks.compose(composeView(heldOut)))?.before).toBe('3: ')
   }
   expect(calls).toEqual(['train', 'eval', 'eval', 'eval', 'eval'])
-  expect((await host.save())[0]?.bytes).toEqual(Uint8Array.of(1))
+  expect((await saved(host))[0]?.bytes).toEqual(Uint8Array.of(1))
 })
 
 test('a live library goes on learning', async () => {
   const { host } = await setUp([plugin('library', 'skill', counting(), { testTime: 'live' })])
   await (await host.evaluation({ step: 0 })).compose(composeView(heldOut))
-  expect((await host.save())[0]?.bytes).toEqual(Uint8Array.of(1))
+  expect((await saved(host))[0]?.bytes).toEqual(Uint8Array.of(1))
 })
 
 test('nobody is told a reference solution in evaluation, and tainted text is refused whatever it says', async () => {

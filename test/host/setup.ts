@@ -16,7 +16,7 @@ import {
   type Plugin,
   type PluginKind,
 } from '../../protocol/plugin/index.ts'
-import { textOf, tokensOf } from '../../protocol/plugin/testing/index.ts'
+import { tokensOf } from '../../protocol/plugin/testing/index.ts'
 import { HELD_OUT_SEED, type PromptCoordinates } from '../../protocol/train/index.ts'
 
 export const VIEW = { lineage: 'a', tokenizer: 'b', version: 3, self: 'me' }
@@ -164,4 +164,6 @@ export async function setUp(
   return { host, troubles, clock }
 }
 
-export { textOf }
+/** State of skills alone: the default picker has some of its own. */
+export const saved = async (host: Host) =>
+  (await host.save()).filter(({ plugin: id }) => id.startsWith('skill/'))

@@ -2,7 +2,7 @@
 
 import { expect, test } from 'vitest'
 import type { Hooks } from '../../protocol/plugin/index.ts'
-import { plugin, setUp } from './setup.ts'
+import { plugin, saved, setUp } from './setup.ts'
 
 /** Keeps a byte, told by `log`. */
 function keeping(log: string[] = []): () => Hooks {
@@ -30,19 +30,19 @@ test('state is saved under its plugin and version, and loaded before anything el
   const library = plugin('library', 'skill', keeping(log), { stateVersion: 2 })
   const { host } = await setUp([library])
   await host.round({ step: 0 }).observe([])
-  const saved = await host.save()
-  expect(saved).toEqual([{ plugin: 'skill/library', version: 2, bytes: Uint8Array.of(1) }])
+  const kept = await saved(host)
+  expect(kept).toEqual([{ plugin: 'skill/library', version: 2, bytes: Uint8Array.of(1) }])
   log.length = 0
-  await host.restore(5, [{ ...saved[0]!, bytes: Uint8Array.of(7) }])
+  await host.restore(5, [{ ...kept[0]!, bytes: Uint8Array.of(7) }])
   expect(log).toEqual(['load 7', 'open 7'])
-  expect((await host.save())[0]?.bytes).toEqual(Uint8Array.of(7))
+  expect((await saved(host))[0]?.bytes).toEqual(Uint8Array.of(7))
 })
 
 test('going back to a checkpoint without a state of it makes the plugin begin anew', async () => {
   const { host } = await setUp([plugin('library', 'skill', keeping())])
   await host.round({ step: 0 }).observe([])
   await host.restore(0, [])
-  expect((await host.save())[0]?.bytes).toEqual(Uint8Array.of(0))
+  expect((await saved(host))[0]?.bytes).toEqual(Uint8Array.of(0))
 })
 
 test('a state of another version, or one that does not load, is told and dropped', async () => {
@@ -55,9 +55,9 @@ test('a state of another version, or one that does not load, is told and dropped
   })
   await host.restore(0, [{ ...state, bytes: Uint8Array.of(99) }])
   expect(troubles[1]).toMatchObject({ hook: 'load', message: 'damaged' })
-  expect((await host.save())[0]?.bytes).toEqual(Uint8Array.of(0))
+  expect((await saved(host))[0]?.bytes).toEqual(Uint8Array.of(0))
   await host.restore(0, [state, { plugin: 'skill/gone', version: 1, bytes: Uint8Array.of(1) }])
-  expect((await host.save())[0]?.bytes).toEqual(Uint8Array.of(5))
+  expect((await saved(host))[0]?.bytes).toEqual(Uint8Array.of(5))
 })
 
 test('a state that is too large is not saved, and counts as a failure', async () => {
@@ -68,7 +68,7 @@ test('a state that is too large is not saved, and counts as a failure', async ()
     { budget: () => ({ stateBytes: 10 }) },
   )
   const { host, troubles } = await setUp([large])
-  expect(await host.save()).toEqual([])
+  expect(await saved(host)).toEqual([])
   expect(troubles[0]?.message).toMatch(/11 bytes, its limit is 10/)
 })
 

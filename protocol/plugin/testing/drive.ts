@@ -1,0 +1,290 @@
+// A node in miniature: rounds and batches as the daemon plays them, for one plugin, on a scripted policy, with everything
+// that it decides written down. No model, no engine, no clock.
+
+import { type Group, hasSignal, type PromptCoordinates, promptKey, type Rollout } from '../../train/index.ts'
+import type { Context, Rewrite, TextRequest } from '../context.ts'
+import type { Advantages, BatchView, Hooks, Request } from '../hooks.ts'
+import type { Plugin } from '../plugin.ts'
+import { createScriptedContext, tokensOf } from './scripted.ts'
+import { answerSum, SUMS, sumAt } from './sums.ts'
+
+export interface DriveOptions {
+  /** As in a config, without `use`. */
+  settings?: Record<string, unknown>
+  /** What a text request is answered with: a plugin that reads hints or skills out of texts needs some that it can read. */
+  write?(prompt: string, at: { role: string; index: number }): string
+  /** Instead of what the manifest says. */
+  tokens?: number
+  seed?: number
+  /** False: peers' tokenizer is another one, so that nobody knows the log-probs. */
+  known?: boolean
+}
+
+export interface Drive {
+  hooks: Hooks
+  /** One round, and a batch of what came of it. */
+  round(): Promise<void>
+  context(phase?: 'train' | 'eval'): Context
+  /** Replaces the hooks by fresh ones. */
+  renew(): Hooks
+  /** Decisions, in order. */
+  readonly transcript: unknown[]
+  /** Tokens that the plugin caused beyond the round's own rollouts, a round. */
+  readonly spent: number[]
+  readonly problems: string[]
+}
+
+export const PROMPTS = Array.from({ length: 9 }, (_, i) => sumAt(100 + i))
+const ROLLOUTS = 4
+const ASKS = 4
+export const LIMITS = { context: 2048, completion: 64 }
+const SELF = 'self'
+
+export function settingsOf<Settings>(
+  plugin: Plugin<Settings>,
+  given: Record<string, unknown> = {},
+): Settings {
+  const result = plugin.settings['~standard'].validate(given) as { value: Settings; issues?: unknown }
+  if (result.issues) throw new Error(`the settings are refused: ${JSON.stringify(result.issues)}`)
+  return result.value
+}
+
+export function createDrive<Settings>(plugin: Plugin<Settings>, options: DriveOptions = {}): Drive {
+  const settings = settingsOf(plugin, options.settings)
+  const { manifest = {} } = plugin
+  const budget = options.tokens ?? manifest.budget?.(settings).tokens ?? 0
+  const known = options.known ?? true
+  const me = `${plugin.kind}/${plugin.name}`
+  const transcript: unknown[] = []
+  const spent: number[] = []
+  const problems: string[] = []
+  /** What was ever sampled, so that training on anything else shows. */
+  const sampled = new Set<string>()
+  let hooks = plugin.create(settings)
+  let step = 0
+  let written = 0
+  let left = 0
+
+  const random = (stream: string) => createScriptedContext({ seed: options.seed ?? 1 }).random(stream)
+  const context = (phase: 'train' | 'eval' = 'train'): Context => {
+    const scripted = createScriptedContext({
+      step,
+      phase,
+      seed: options.seed ?? 1,
+      tasks: [SUMS],
+      privileged: manifest.needs?.includes('privileged') ?? false,
+      tokens: left,
+      limits: LIMITS,
+      write: options.write ?? ((_, { role, index }) => `<hint>Line the digits up, ${role} ${index}.</hint>`),
+    })
+    const generate = async (requests: readonly TextRequest[]) => {
+      const texts = await scripted.generate(requests)
+      left -= texts.flat().reduce((sum, { tokens }) => sum + tokens.length, 0)
+      return texts
+    }
+    const metric = (name: string, value: number): void => void transcript.push({ metric: name, value })
+    return { ...scripted, generate, metric }
+  }
+
+  const note = (what: string, value: unknown): void => void transcript.push({ step, [what]: plain(value) })
+
+  const groupOf = (
+    prompt: PromptCoordinates,
+    rewrite: Rewrite | undefined,
+    rollouts: number,
+    more: Partial<Group> = {},
+  ): Group => {
+    const number = written++
+    const chance = random(`answers/${number}`)
+    const { question, key } = SUMS.generate(prompt)
+    if (rewrite?.tainted && context().leaks(prompt, `${rewrite.before ?? ''} ${rewrite.after ?? ''}`))
+      problems.push(`a tainted rewrite of ${promptKey(prompt)} gives its answer ${key} away`)
+    const conditioning = tokensOf(`${rewrite?.before ?? ''}${question}${rewrite?.after ?? ''}`)
+    const made: Rollout[] = Array.from({ length: rollouts }, () => {
+      const text = answerSum(prompt, rewrite?.arm ?? 'base', chance())
+      const tokens = tokensOf(text)
+      sampled.add(`${conditioning}|${tokens}`)
+      return {
+        text,
+        tokens,
+        ...(known ? { behaviourLogprobs: Float32Array.from(tokens, () => -chance()) } : {}),
+        entropies: Float32Array.from(tokens, () => chance()),
+        segments: [{ version: step, start: 0, length: tokens.length }],
+        finish: 'stop' as const,
+        reward: SUMS.verify(SUMS.generate(prompt), text).score,
+      }
+    })
+    return {
+      id: number.toString(16).padStart(64, '0'),
+      prompt,
+      conditioning,
+      author: SELF,
+      policy: { lineage: 'a', tokenizer: 'b', version: step },
+      arm: rewrite?.arm ?? 'base',
+      ...(rewrite?.tainted ? { tainted: true } : {}),
+      rollouts: made,
+      bornAt: step,
+      bornVersion: step,
+      ...more,
+    }
+  }
+
+  const rewarded = async (group: Group): Promise<Group> => {
+    const rewards = await hooks.reward?.(group, context())
+    if (!rewards) return group
+    const rollouts = group.rollouts.map((rollout, i) => ({
+      ...rollout,
+      reward: rewards[i]!,
+      taskReward: rollout.reward,
+    }))
+    return { ...group, rollouts }
+  }
+
+  const composed = async (prompt: PromptCoordinates): Promise<Rewrite | undefined> => {
+    const { question } = SUMS.generate(prompt)
+    return (await hooks.compose?.({ prompt, question, turn: 0 }, context())) ?? undefined
+  }
+
+  const requested = async (request: Request): Promise<Group | undefined> => {
+    const origin = {
+      plugin: me,
+      request: request.id,
+      ...(request.parent === undefined ? {} : { parent: request.parent }),
+      ...(request.chain === undefined ? {} : { chain: request.chain }),
+      ...(request.rewrite?.level === undefined ? {} : { level: request.rewrite.level }),
+      ...(request.rewrite?.items === undefined ? {} : { items: request.rewrite.items }),
+    }
+    if (left <= 0) return undefined
+    const group = groupOf(
+      request.prompt,
+      request.rewrite ?? (await composed(request.prompt)),
+      request.rollouts,
+      { origin },
+    )
+    left -= group.rollouts.reduce((sum, { tokens }) => sum + tokens.length, 0)
+    return rewarded(group)
+  }
+
+  const asks = async () => {
+    const weights = Float64Array.from((await hooks.weigh?.(PROMPTS, context())) ?? PROMPTS.map(() => 1))
+    note('weights', weights)
+    const view = {
+      tasks: [{ name: SUMS.name, version: 1, difficulty: 2, minDifficulty: 1, maxDifficulty: 4 }],
+      rollouts: ROLLOUTS,
+      candidates: PROMPTS,
+      weights,
+    }
+    const chosen = await hooks.select?.(view, ASKS, context())
+    const first = (step * ASKS) % PROMPTS.length
+    return (
+      chosen ??
+      Array.from({ length: ASKS }, (_, i) => ({
+        prompt: PROMPTS[(first + i) % PROMPTS.length]!,
+        rollouts: ROLLOUTS,
+      }))
+    )
+  }
+
+  return {
+    get hooks() {
+      return hooks
+    },
+    transcript,
+    spent,
+    problems,
+    context,
+    renew() {
+      hooks = plugin.create(settings)
+      return hooks
+    },
+    async round() {
+      left = budget
+      const view: BatchView = { lineage: 'a', tokenizer: 'b', version: step, self: SELF }
+      const chosen = await asks()
+      note('asks', chosen)
+      const own: Group[] = []
+      for (const { prompt, rollouts } of chosen) {
+        const rewrite = await composed(prompt)
+        note('rewrite', rewrite)
+        const origin = rewrite && { plugin: me, ...(rewrite.items ? { items: rewrite.items } : {}) }
+        own.push(await rewarded(groupOf(prompt, rewrite, rollouts, origin ? { origin } : {})))
+      }
+      const extra: Group[] = []
+      const landed = new Map<string, Group>()
+      for (let asked = 0; hooks.extend && asked < 16; asked++) {
+        const requests = await hooks.extend(
+          { ...view, groups: own, landed, asked, tokensLeft: Math.max(0, left) },
+          context(),
+        )
+        note('requests', requests)
+        if (requests.length === 0) break
+        for (const request of requests) {
+          const group = await requested(request)
+          if (!group) continue
+          landed.set(request.into ?? request.id, group)
+          if (request.keep === 'train') extra.push(group)
+        }
+      }
+      const kept = (await hooks.group?.([...own, ...extra], { ...view, at: 'round' }, context())) ?? [
+        ...own,
+        ...extra,
+      ]
+      await hooks.observe?.(kept, context())
+      const useful = kept.filter((group) => group.always || manifest.signal === 'any' || hasSignal(group))
+      const batch = (await hooks.group?.([...useful], { ...view, at: 'batch' }, context())) ?? useful
+      for (const group of batch) {
+        for (const {
+          tokens,
+          conditioning = group.conditioning,
+          replayed,
+          behaviourLogprobs,
+        } of group.rollouts) {
+          if (!sampled.has(`${conditioning}|${tokens}`))
+            problems.push('it trains on tokens under a conditioning that they were not sampled under')
+          if (replayed !== undefined && !behaviourLogprobs)
+            problems.push('it replays a rollout whose behaviour log-probs are not known')
+        }
+      }
+      note('batch', batch)
+      const centred: Advantages = batch.map(({ rollouts }) => {
+        const mean = rollouts.reduce((sum, { reward }) => sum + reward, 0) / rollouts.length
+        return rollouts.map(({ reward }) => reward - mean)
+      })
+      let advantages = (await hooks.advantage?.(batch, context())) ?? centred
+      advantages = (await hooks.modify?.(advantages, batch, context())) ?? advantages
+      checkShapes(advantages, batch, problems)
+      note('advantages', advantages)
+      step += 1
+      const given = await hooks.commit?.({ step, metrics: {}, groups: batch, advantages }, context())
+      note('roles', given?.train)
+      spent.push(budget - left)
+    },
+  }
+}
+
+function checkShapes(advantages: Advantages, groups: readonly Group[], problems: string[]): void {
+  const fits =
+    advantages.length === groups.length &&
+    groups.every(({ rollouts }, g) => {
+      const rows = advantages[g]!
+      return (
+        rows.length === rollouts.length &&
+        rollouts.every(({ tokens }, r) => {
+          const row = rows[r]!
+          return typeof row === 'number'
+            ? Number.isFinite(row)
+            : row.length === tokens.length && row.every(Number.isFinite)
+        })
+      )
+    })
+  if (!fits) problems.push('its advantages do not fit the groups, or are not finite')
+}
+
+/** As JSON would have it, typed arrays as lists. */
+function plain(value: unknown): unknown {
+  return JSON.parse(
+    JSON.stringify(value ?? null, (_, inner) =>
+      ArrayBuffer.isView(inner) ? Array.from(inner as Uint8Array) : inner,
+    ),
+  )
+}
