@@ -76,7 +76,6 @@ export function sampleOf(sequence: Sequence, room: number, most: number): Sample
 
 export function append(sequence: Sequence, written: Sample): void {
   const { tokens, logprobs, entropies, version } = written
-  const before = sequence.tokens.length
   for (const [i, token] of tokens.entries()) {
     sequence.tokens.push(token)
     sequence.logprobs.push(logprobs[i]!)
@@ -85,9 +84,8 @@ export function append(sequence: Sequence, written: Sample): void {
   }
   sequence.fresh += tokens.length
   // Weights may have been taken on while it was written.
-  for (const { version: of, start, length } of written.segments ?? [])
-    cover(sequence, of, before + start + length)
-  cover(sequence, version, sequence.tokens.length)
+  const whole = [{ version, length: tokens.length }]
+  for (const { version: of, length } of written.segments ?? whole) cover(sequence, of, length)
 }
 
 /** What the environment shows, as tokens that nobody learns to write. */
