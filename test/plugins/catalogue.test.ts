@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest'
+import { CONTROL } from '../../plugins/control/index.ts'
 import { CORRECTIONS } from '../../plugins/corrections/index.ts'
 import { ESTIMATORS } from '../../plugins/estimators/index.ts'
 import { REPLAY } from '../../plugins/replay/index.ts'

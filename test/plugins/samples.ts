@@ -1,5 +1,6 @@
 // Small groups, contexts and rows for the tests of plugins.
 
+import { TASKS } from '../../plugins/tasks/index.ts'
 import type { Advantages, Hooks, Plugin } from '../../protocol/plugin/index.ts'
 import { createScriptedContext, type ScriptedContext } from '../../protocol/plugin/testing/index.ts'
 import type { Group, Rollout } from '../../protocol/train/index.ts'
@@ -37,9 +38,9 @@ export function groupOf(rollouts: Array<number | Rollout>, more: Partial<Group> 
   }
 }
 
-/** A context that keeps what it is told, on a policy that writes nothing. */
+/** A context that keeps what it is told, on a policy that writes nothing and is always as sure. */
 export function contextOf(step = 0): ScriptedContext {
-  return createScriptedContext({ step })
+  return createScriptedContext({ step, tasks: TASKS })
 }
 
 /** What an estimator says about groups, one list a group; advantages per token as lists. */
