@@ -170,7 +170,14 @@ export const runNode: RunNode = async ({ config, readConfig, paths, invite, sign
     )) as [Engine, Engine, ...Engine[]]
     log('info', `engine: ${trainer.info.kind} on ${trainer.info.device} (${trainer.info.reason})`)
     const policy = await openPolicy(
-      { model, adapter, state: restored?.policy, slots, stopStrings: host.writes },
+      {
+        model,
+        adapter,
+        state: restored?.policy,
+        slots,
+        isInFlight: config.rollout.in_flight_weights,
+        stopStrings: host.writes,
+      },
       { sampler, trainer, random: randomStream(seed, 'adapter') },
     )
     closers.push(() => policy.close())

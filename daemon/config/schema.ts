@@ -94,6 +94,12 @@ const task = z.strictObject({
 const rollout = z.strictObject({
   group_size: z.int().min(2).max(256).default(8).describe('rollouts per prompt'),
   temperature: z.number().gt(0).max(5).default(1).describe('sampling temperature'),
+  in_flight_weights: z
+    .boolean()
+    .default(false)
+    .describe(
+      'rollouts that are being written go on with new weights as they come, instead of ending with those they began with',
+    ),
   groups_per_round: z.int().min(1).max(1024).default(16).describe('prompts that are answered in one go'),
   prompts: z
     .int()

@@ -41,6 +41,8 @@ export interface PolicyOptions {
   state?: PolicyState | undefined
   /** Sequences that are written side by side, at most. */
   slots?: number | undefined
+  /** Sequences that are being written go on with new weights, instead of ending with those they began with. */
+  isInFlight?: boolean | undefined
   /** Whether texts are to end at stop strings; a large vocabulary takes a moment to prepare for it. */
   stopStrings?: boolean
 }
@@ -53,7 +55,7 @@ export interface PolicyCollaborators {
 }
 
 export async function openPolicy(
-  { model, adapter, state, slots, stopStrings = false }: PolicyOptions,
+  { model, adapter, state, slots, isInFlight = false, stopStrings = false }: PolicyOptions,
   { sampler: engine, trainer, random }: PolicyCollaborators,
 ): Promise<LivePolicy> {
   const { digest, tokenizer } = model
@@ -85,7 +87,7 @@ export async function openPolicy(
       // The version rises when the sampler has the weights: what it writes before that is the old version's. Calls are
       // served in order, so anything asked for after this is written by the new one.
       version += steps
-      const done = sampler.setWeights(updated, version)
+      const done = sampler.setWeights(updated, version, { isInFlight })
       await done
     },
     async goBack(earlierState) {
