@@ -15,7 +15,8 @@ const PIECES = 4
 
 /** The whole working for who writes hints; the answer alone where a task has no working. */
 export function solutionOf({ key, steps }: Privileged): string {
-  return steps.length > 0 ? steps.map(({ text }) => text).join('\n') : key
+  const working = steps.filter(({ aside }) => !aside)
+  return working.length > 0 ? working.map(({ text }) => text).join('\n') : key
 }
 
 /** The lines that may be shown, in order. */
@@ -38,7 +39,9 @@ export function progressive(steps: readonly Step[], levels: number, leaks: Leaks
 export function bankOf(question: string, steps: readonly Step[], leaks: Leaks): Record<Tier, string[]> {
   const lines = shown(steps, leaks)
   const given = new Set(question.match(NUMBER))
-  const plan = steps.filter(({ level }) => level > 1).map((step) => withoutValues(step, given))
+  const plan = steps
+    .filter(({ level, aside }) => level > 1 && !aside)
+    .map((step) => withoutValues(step, given))
   return {
     knowledge: pieces(lines.filter(({ level }) => level <= 2).map(({ text }) => text)),
     planning: pieces(untilLeak([...new Set(plan)], (text) => text, leaks)),

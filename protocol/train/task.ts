@@ -6,6 +6,8 @@ export interface Step {
   text: string
   /** The value that this step arrives at, where it has one. */
   value?: string
+  /** True for what is said about the answer to help, which is no line of the working. */
+  aside?: boolean
 }
 
 /** One prompt with its key. Everything in it is a pure function of the task's version, a seed and a difficulty. */

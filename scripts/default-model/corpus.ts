@@ -10,7 +10,7 @@ import type { Instance } from '../../protocol/train/index.ts'
 export const STYLES = { worked: 0.4, bare: 0.2, untagged: 0.4 } as const
 
 export function answerIn(style: keyof typeof STYLES, { steps, key }: Instance): string {
-  const lines = steps.filter(({ level }) => level > 1).map(({ text }) => text)
+  const lines = steps.filter(({ level, aside }) => level > 1 && !aside).map(({ text }) => text)
   if (style === 'bare') return `<answer>${key}</answer>`
   if (style === 'untagged') return [...lines, `So it is ${key}.`].join('\n')
   return [...lines, `<answer>${key}</answer>`].join('\n')

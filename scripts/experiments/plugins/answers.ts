@@ -1,0 +1,46 @@
+// How many of a prompt's answers are right, asked plainly: no plugin, no hint.
+
+import type { Engine } from '../../../daemon/engine/engine.ts'
+import type { Model } from '../../../daemon/policy/model.ts'
+import type { Task } from '../../../protocol/plugin/index.ts'
+import type { PromptCoordinates } from '../../../protocol/train/index.ts'
+
+export interface Asking {
+  engine: Engine
+  model: Model
+  task: Task
+  /** Answers a prompt. */
+  samples: number
+  temperature: number
+  maxNewTokens: number
+}
+
+/** Per prompt, how many of its answers score 1. Sampling seeds go by place. */
+export async function rightAnswers(
+  prompts: readonly PromptCoordinates[],
+  { engine, model, task, samples, temperature, maxNewTokens }: Asking,
+): Promise<number[]> {
+  const { tokenizer } = model
+  const instances = prompts.map((at) => task.generate(at))
+  const written = await engine.generate({
+    samples: instances.flatMap(({ question }, p) =>
+      Array.from({ length: samples }, (_, i) => ({
+        prompt: tokenizer.encodePrompt(question),
+        seed: p * samples + i,
+      })),
+    ),
+    maxNewTokens,
+    temperature,
+    stopTokens: tokenizer.stopTokens,
+    slots: 64,
+  })
+  return instances.map((instance, p) =>
+    written
+      .slice(p * samples, (p + 1) * samples)
+      .reduce(
+        (sum, { tokens }) =>
+          sum + (task.verify(instance, tokenizer.decodeCompletion(tokens)).score === 1 ? 1 : 0),
+        0,
+      ),
+  )
+}

@@ -1,0 +1,49 @@
+// The daemon's plugin host with chosen built-in plugins, for a node without loops. What a plugin fails at ends the experiment;
+// what the host only refuses does not. Nothing is timed out, so that a busy machine changes no result.
+
+import { PLUGINS } from '../../../daemon/built-in.ts'
+import { createHost, type Host } from '../../../daemon/host/host.ts'
+import type { PluginChoice } from '../../../daemon/host/load.ts'
+import { NEEDS, type Need } from '../../../protocol/plugin/index.ts'
+
+export interface ChosenPlugins {
+  estimator?: PluginChoice
+  selector?: PluginChoice
+  corrections?: readonly PluginChoice[]
+  hints?: readonly PluginChoice[]
+  replay?: readonly PluginChoice[]
+  skills?: readonly PluginChoice[]
+  controls?: readonly PluginChoice[]
+}
+
+export function openHost({
+  seed,
+  plugins,
+  roles,
+}: {
+  seed: number
+  plugins: ChosenPlugins
+  roles: readonly string[]
+}): Promise<Host> {
+  return createHost(
+    {
+      estimator: { use: 'grpo' },
+      corrections: [{ use: 'clip' }, { use: 'tis', unknown: 'keep' }],
+      selector: { use: 'uniform' },
+      ...plugins,
+      seed,
+      offers: new Set(Object.keys(NEEDS) as Need[]),
+      roles,
+    },
+    {
+      builtIn: PLUGINS,
+      importPlugin: (specifier) => Promise.reject(new Error(`${specifier} is not built in`)),
+      now: () => 0,
+      sleep: (_ms, signal) => new Promise((_, reject) => signal.addEventListener('abort', reject)),
+      log: () => {},
+      onTrouble({ name, hook, message, refused }) {
+        if (!refused) throw new Error(`${name}, ${hook}: ${message}`)
+      },
+    },
+  )
+}

@@ -1,0 +1,132 @@
+// The model that the hint experiment starts from: the default model, taught by supervised steps to state its answer in plain
+// words when it is asked plainly, which no verifier accepts, and between tags the more often the more of the working a hint
+// shows. So it can do more than it does unasked, and plain groups are all wrong. It is also taught to go on where a
+// hint ends, and to copy the beginning of a solution into a hint: a hinter of a million parameters follows no
+// instruction. Examples are of seeds that the experiment never asks. Made once, and kept as a model on disk.
+
+import { copyFile, mkdir, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { parameterShapes } from '../../../daemon/engine/decoder.ts'
+import type { Engine } from '../../../daemon/engine/engine.ts'
+import { randomStream } from '../../../daemon/host/random.ts'
+import type { Model } from '../../../daemon/policy/model.ts'
+import { encodeSafetensors } from '../../../daemon/policy/safetensors.ts'
+import { hinterPrompt } from '../../../plugins/hints/prompts.ts'
+import { bankOf, progressive, solutionOf, TIERS, type Tier } from '../../../plugins/hints/worked.ts'
+import { expression, leaksAnswer, type Random, type Task } from '../../../protocol/plugin/index.ts'
+import { HELD_OUT_SEED, type Instance } from '../../../protocol/train/index.ts'
+
+/** Seeds below are the experiment's, from here on the warm start's. */
+export const WARM_SEEDS = 1_000_000
+
+export interface WarmStart {
+  task: Task
+  difficulty: number
+  steps: number
+  batch: number
+  learningRate: number
+  /** Shares of answers between tags: asked plainly, and under hints from the weakest to the strongest. */
+  tagged: { plain: number; hinted: readonly [number, number, number] }
+}
+
+interface Example {
+  question: string
+  completion: string
+}
+
+export async function warmStart(
+  { steps, batch, learningRate, ...what }: WarmStart,
+  { engine, model, log }: { engine: Engine; model: Model; log(line: string): void },
+): Promise<void> {
+  const { tokenizer } = model
+  const random = randomStream(1, 'warm-start')
+  await engine.open({ spec: model.spec, weights: model.weights })
+  for (let step = 1; step <= steps; step++) {
+    const sequences = Array.from({ length: batch }, () => {
+      const { question, completion } = exampleOf(what, random)
+      return {
+        conditioning: tokenizer.encodePrompt(question),
+        completion: tokenizer.encodeCompletion(completion, 'stop'),
+        columns: {},
+      }
+    })
+    const { loss } = await engine.train({
+      sequences,
+      objective: { loss: expression.neg(expression.column('logprob')), metrics: {} },
+      temperature: 1,
+      denominator: sequences.reduce((total, { completion }) => total + completion.length, 0),
+      optimizer: {
+        learningRate: learningRate * Math.min(1, step / 10) * (1 - (0.9 * step) / steps),
+        beta1: 0.9,
+        beta2: 0.95,
+        epsilon: 1e-8,
+        weightDecay: 0,
+        maxGradientNorm: 1,
+      },
+    })
+    if (step % 25 === 0 || step === steps)
+      log(`warm start: step ${step} of ${steps}, loss ${loss.toFixed(3)}`)
+  }
+}
+
+/** The engine's weights beside the other files of the model that they came from. */
+export async function keepModel(
+  directory: string,
+  from: string,
+  { engine, model }: { engine: Engine; model: Model },
+) {
+  await mkdir(directory, { recursive: true })
+  for (const name of ['config.json', 'generation_config.json', 'tokenizer.json', 'tokenizer_config.json'])
+    await copyFile(join(from, name), join(directory, name))
+  const weights = await engine.weights()
+  const tensors = Object.fromEntries(
+    [...parameterShapes(model.spec)].map(([name, shape]) => [name, { shape, data: weights[name]! }]),
+  )
+  const pieces: Uint8Array[] = []
+  for await (const piece of encodeSafetensors({ tensors, metadata: { format: 'pt' }, finite: true }).content)
+    pieces.push(piece)
+  await writeFile(join(directory, 'model.safetensors'), Buffer.concat(pieces))
+}
+
+function exampleOf(
+  { task, difficulty, tagged }: Pick<WarmStart, 'task' | 'difficulty' | 'tagged'>,
+  random: Random,
+): Example {
+  const draw = (): Instance =>
+    task.generate({ seed: WARM_SEEDS + Math.floor(random() * (HELD_OUT_SEED - WARM_SEEDS)), difficulty })
+  const instance = draw()
+  const { question, key, steps } = instance
+  const leaks = (text: string): boolean => leaksAnswer(key, text)
+  const levels = progressive(steps, tagged.hinted.length, leaks)
+  const level = Math.floor(random() * levels.length)
+  const share = tagged.hinted[level]!
+  const kind = random()
+  if (kind < 0.3) {
+    const attempt = answered(draw(), '', random() < tagged.plain)
+    const material = { question, solution: solutionOf(instance), attempt }
+    return { question: hinterPrompt('short', material), completion: `<hint>${levels[level]}</hint>` }
+  }
+  if (kind < 0.5) return { question, completion: answered(instance, '', random() < tagged.plain) }
+  const completion = (hint: string): string => answered(instance, hint, random() < share)
+  const form = Math.floor(random() * 3)
+  const hint = form === 2 ? blockOf(TIERS[level]!, bankOf(question, steps, leaks), random) : levels[level]!
+  const before = form === 2 ? 'Question:\n' : ''
+  const label = form === 0 ? 'Hint: ' : ''
+  return { question: `${before}${question}\n\n${label}${hint}`, completion: completion(hint) }
+}
+
+/** As Scaf-GRPO shows it. */
+function blockOf(tier: Tier, bank: Record<Tier, string[]>, random: Random): string {
+  const shown = bank[tier].slice(0, 1 + Math.floor(random() * bank[tier].length))
+  const title = `${tier[0]!.toUpperCase()}${tier.slice(1)}`
+  return `${title} Hints:\n${shown.map((text, i) => `${i + 1}. ${text}`).join('\n')}`
+}
+
+/** The lines of the working that the hint does not show, and the answer. */
+function answered({ steps, key }: Instance, hint: string, isTagged: boolean): string {
+  const lines = steps
+    .filter(({ level, aside }) => level > 1 && !aside)
+    .flatMap(({ text }) => text.split('\n'))
+  const left = lines.filter((line) => !hint.includes(line))
+  return [...left, isTagged ? `<answer>${key}</answer>` : `So it is ${key}.`].join('\n')
+}
