@@ -13,7 +13,8 @@ import { type Group, promptKey } from '../../protocol/train/index.ts'
 import { canTeach, conclude } from './conclusion.ts'
 import { CHARACTERS, documentIn, SEEDS, skillText } from './document.ts'
 import { BUILT_IN, type Entry } from './entry.ts'
-import { createLibrary, type Library, usable } from './library.ts'
+import { createLibrary, fitting, type Library, usable } from './library.ts'
+import { createTally } from './tally.ts'
 import { maintain, TIERS } from './tiers.ts'
 import { isRight, tryOffer } from './trial.ts'
 
@@ -50,6 +51,7 @@ export default definePlugin({
   manifest: { needs: ['score'], testTime: 'frozen', budget: ({ tokens }) => ({ tokens }) },
   create(options) {
     const library = createLibrary({ zones: TIERS, characters: CHARACTERS })
+    const tally = createTally()
     for (const text of SEEDS) {
       const entry = library.admit({
         text,
@@ -65,7 +67,9 @@ export default definePlugin({
       async compose({ prompt, turn }: ComposeView, context) {
         // Steps so far: the next update is one more.
         if (turn > 0 || context.step + 1 <= options.warmUp) return undefined
-        const candidates = usable(library.entries('cache'), prompt, context)
+        const candidates = usable(library.entries('cache'), prompt, context).filter(
+          (entry) => fitting([entry], ([one]) => skillText(one!.text), prompt, context).length > 0,
+        )
         if (candidates.length === 0) return undefined
         const conditioning = context.conditioning(prompt)
         const scored = await context.score(
@@ -102,13 +106,14 @@ export default definePlugin({
         })
         const added: Entry[] = []
         for (const group of groups.filter(canTeach).slice(0, options.conclusions)) {
-          const entry = await conclude(group, library, context)
+          const entry = await conclude(group, { library, tally }, context)
           if (entry) added.push(entry)
         }
         const offered = await tryOffer(library, groups, context, skillText)
         if (offered && documentIn(offered.entry.text) === offered.entry.text) added.push(offered.entry)
         maintain(library, { used, added })
         context.metric('skills', library.size)
+        tally.report(context)
       },
 
       share: () => library.share(),

@@ -5,6 +5,7 @@ import { type Group, promptKey } from '../../protocol/train/index.ts'
 import { documentIn, fallbackDocument, skillText } from './document.ts'
 import type { Entry } from './entry.ts'
 import type { Library } from './library.ts'
+import type { Tally } from './tally.ts'
 import { cleanText } from './text.ts'
 import { isRight, tryText, withinBudget } from './trial.ts'
 
@@ -13,7 +14,11 @@ export function canTeach({ rollouts, tainted }: Group): boolean {
   return !tainted && rollouts.some(isRight) && !rollouts.every(isRight)
 }
 
-export async function conclude(group: Group, library: Library, context: Context): Promise<Entry | undefined> {
+export async function conclude(
+  group: Group,
+  { library, tally }: { library: Library; tally: Tally },
+  context: Context,
+): Promise<Entry | undefined> {
   const question = context.question(group.prompt)
   const traces = group.rollouts.filter(isRight).slice(0, 2)
   const shown = traces.map(({ text }) => cleanText(text, { limit: 400, lines: true }))
@@ -22,7 +27,9 @@ export async function conclude(group: Group, library: Library, context: Context)
     context.generate([{ prompt, n: 1, temperature: 0.7, topP: 0.95, maxNewTokens: 192 }]),
   )
   if (!written) return undefined
-  const text = documentIn(written[0]?.[0]?.text ?? '') ?? fallbackDocument(traces[0]!.text, group.prompt.task)
+  const own = documentIn(written[0]?.[0]?.text ?? '')
+  tally.count(own !== undefined)
+  const text = own ?? fallbackDocument(traces[0]!.text, group.prompt.task)
   if (text === undefined || context.leaks(group.prompt, text)) return undefined
   const from = promptKey(group.prompt)
   const entry = library.admit({ text, zone: 'cache', score: 0, from, author: 'self', step: context.step })

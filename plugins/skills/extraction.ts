@@ -6,6 +6,7 @@ import type { Context } from '../../protocol/plugin/index.ts'
 import { type Group, promptKey, type Rollout } from '../../protocol/train/index.ts'
 import type { Entry } from './entry.ts'
 import type { Library } from './library.ts'
+import type { Tally } from './tally.ts'
 import { cleanText } from './text.ts'
 import { isRight, withinBudget } from './trial.ts'
 import { STRATEGIES, scoreOf, WARNINGS } from './zones.ts'
@@ -30,7 +31,7 @@ export function trajectoriesOf(groups: readonly Group[], most: number): Trajecto
 
 export async function extract(
   trajectories: readonly Trajectory[],
-  library: Library,
+  { library, tally }: { library: Library; tally: Tally },
   context: Context,
 ): Promise<Entry[]> {
   const requests = trajectories.map(({ group, rollout }) => {
@@ -49,6 +50,7 @@ export async function extract(
   return trajectories.flatMap(({ group, rollout }, i) => {
     const levels: readonly string[] = isRight(rollout) ? STRATEGIES : WARNINGS
     const said = linesIn(written[i]?.[0]?.text ?? '', levels)
+    if (written[i]) tally.count(said.length > 0)
     const texts = said.length > 0 ? said : mechanical(rollout, group.prompt.task)
     return texts.flatMap(({ zone, text }) => {
       const score = scoreOf(zone, { score: rollout.taskReward ?? rollout.reward, step: context.step })

@@ -95,6 +95,21 @@ export function usable(entries: readonly Entry[], prompt: PromptCoordinates, con
   return entries.filter(({ text }) => !context.leaks(prompt, text))
 }
 
+/** What still fits of these before the question with a whole answer after it; the last ones go first. */
+export function fitting<Shown>(
+  shown: readonly Shown[],
+  before: (some: readonly Shown[]) => string,
+  prompt: PromptCoordinates,
+  { conditioning, limits }: Context,
+): readonly Shown[] {
+  for (let count = shown.length; count > 0; count--) {
+    const some = shown.slice(0, count)
+    if (conditioning(prompt, { before: before(some) }).length + limits.completion <= limits.context)
+      return some
+  }
+  return []
+}
+
 const stateSchema = z.strictObject({
   form: z.literal(1),
   split: z.string(),

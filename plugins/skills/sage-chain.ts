@@ -12,6 +12,7 @@ import { definePlugin, type Request, type RoundView } from '../../protocol/plugi
 import { type Group, HELD_OUT_SEED } from '../../protocol/train/index.ts'
 import { CHAINED, outcomeOf, rewarded, secondOf, together } from './chain-groups.ts'
 import { chainRewards, type Outcome, type Skill, skillsIn, usesOneOf } from './chains.ts'
+import { createTally } from './tally.ts'
 import { notesOf } from './text.ts'
 
 const ASK =
@@ -43,6 +44,7 @@ export default definePlugin({
     budget: ({ tokens }) => ({ tokens }),
   },
   create() {
+    const tally = createTally()
     let chains = new Map<string, Chain>()
 
     return {
@@ -61,6 +63,8 @@ export default definePlugin({
           const outcomes = group.rollouts.map((rollout) => outcomeOf(group, rollout, context.verify))
           const skills = group.rollouts.map(({ text }, j) => (outcomes[j]!.whole ? skillsIn(text) : []))
           const id = `${context.step}/${c}`
+          for (const own of skills) tally.count(own.length > 0)
+          tally.report(context)
           chains.set(id, { first: group.id, skills })
           return skills.map((own, j): Request => {
             const shown = own.filter(({ text }) => !context.leaks(prompt, text))

@@ -17,8 +17,9 @@ import { promptKey } from '../../protocol/train/index.ts'
 import { createClusters } from './clusters.ts'
 import type { Entry } from './entry.ts'
 import { extract, trajectoriesOf } from './extraction.ts'
-import { createLibrary, usable } from './library.ts'
+import { createLibrary, fitting, usable } from './library.ts'
 import { withTurns } from './step-advantage.ts'
+import { createTally } from './tally.ts'
 import { notesOf } from './text.ts'
 import { tryOffer } from './trial.ts'
 import { admit, admitWithin, isStrategy, ZONES } from './zones.ts'
@@ -52,6 +53,7 @@ export default definePlugin({
   manifest: { testTime: 'frozen', budget: ({ tokens }) => ({ tokens }) },
   create(options) {
     const library = createLibrary({ zones: ZONES, characters: CHARACTERS })
+    const tally = createTally()
     const clusters = createClusters()
     let evolutions = 0
     /** By task and observation, until the library changes. */
@@ -91,14 +93,15 @@ export default definePlugin({
         const ordered = usable(retrieve(observation, { task: prompt.task, context }), prompt, context)
         const strategies = ordered.filter(({ zone }) => isStrategy(zone)).slice(0, SHOWN.strategies)
         const warnings = ordered.filter(({ zone }) => !isStrategy(zone)).slice(0, SHOWN.warnings)
-        const notes = [
-          ...strategies.map(({ text }) => text),
-          ...warnings.map(({ text }) => `Beware: ${text}`),
-        ]
-        const before = notesOf(notes, TITLE)
+        const write = (entries: readonly Entry[]): string =>
+          notesOf(
+            entries.map(({ zone, text }) => (isStrategy(zone) ? text : `Beware: ${text}`)),
+            TITLE,
+          )
+        const shown = fitting([...strategies, ...warnings], write, prompt, context)
+        const before = write(shown)
         if (before === '' || before.length > SHOWN.characters) return undefined
-        const items = [...strategies, ...warnings].map(({ id }) => id)
-        return { before, arm: 'skill', tainted: false, items }
+        return { before, arm: 'skill', tainted: false, items: shown.map(({ id }) => id) }
       },
 
       modify: (advantages, groups) =>
@@ -109,7 +112,7 @@ export default definePlugin({
       async observe(groups, context) {
         if (groups.length === 0) return
         const trajectories = trajectoriesOf(groups, options.trajectories)
-        const entries = await extract(trajectories, library, context)
+        const entries = await extract(trajectories, { library, tally }, context)
         const added = admitWithin(library, entries, options)
         const prompts = new Map(trajectories.map(({ group }) => [promptKey(group.prompt), group.prompt]))
         for (const { id, from } of added) clusters.link(context.question(prompts.get(from)!), id)
@@ -122,6 +125,7 @@ export default definePlugin({
         evolutions += 1
         found = new Map()
         context.metric('entries', library.size)
+        tally.report(context)
         context.metric('admitted', added.length)
       },
 

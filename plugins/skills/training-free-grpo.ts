@@ -10,7 +10,9 @@ import { z } from 'zod'
 import { type Context, definePlugin } from '../../protocol/plugin/index.ts'
 import { type Group, promptKey } from '../../protocol/train/index.ts'
 import { applyEdits, type Edit, editsIn, type Item, numbered } from './edits.ts'
-import { createLibrary, usable } from './library.ts'
+import type { Entry } from './entry.ts'
+import { createLibrary, fitting, usable } from './library.ts'
+import { createTally } from './tally.ts'
 import { cleanText, notesOf } from './text.ts'
 import { isRight, tryOffer, withinBudget } from './trial.ts'
 
@@ -46,6 +48,7 @@ export default definePlugin({
   },
   create({ groups: most, summaries, experiences, temperature, tokens: _ }) {
     const library = createLibrary({ zones: { [ZONE]: experiences }, characters: 400 })
+    const tally = createTally()
     // Its score is an entry's place in the list, so that the order is kept.
     const list = (): Item[] => library.entries(ZONE)
     const setList = (items: readonly Item[]): void => {
@@ -78,7 +81,9 @@ export default definePlugin({
       })
       const prompt = `${question}\n\n${contrast.join('\n\n')}\n\nExperiences:\n${shownList()}\n\nWhat did the right ones do that the wrong ones did not? ${FORM}`
       const [text = ''] = await ask([prompt], context)
-      return editsIn(text) ?? []
+      const edits = editsIn(text)
+      tally.count(edits !== undefined)
+      return edits ?? []
     }
 
     const plan = async (proposed: readonly Edit[], context: Context): Promise<Edit[] | undefined> => {
@@ -94,10 +99,12 @@ export default definePlugin({
 
     return {
       compose({ prompt, turn }, context) {
-        const shown = turn > 0 ? [] : usable(library.entries(ZONE), prompt, context)
+        if (turn > 0) return undefined
+        const write = (entries: readonly Entry[]): string =>
+          notesOf(numbered(entries.map(({ text }) => text)), TITLE)
+        const shown = fitting(usable(library.entries(ZONE), prompt, context), write, prompt, context)
         if (shown.length === 0) return undefined
-        const before = notesOf(numbered(shown.map(({ text }) => text)), TITLE)
-        return { before, arm: 'experience', tainted: false, items: shown.map(({ id }) => id) }
+        return { before: write(shown), arm: 'experience', tainted: false, items: shown.map(({ id }) => id) }
       },
 
       async observe(groups, context) {
@@ -119,6 +126,7 @@ export default definePlugin({
         const offered = await tryOffer(library, groups, context, (text) => notesOf([text], TITLE))
         if (offered) setList([...list(), offered.entry])
         context.metric('experiences', library.size)
+        tally.report(context)
       },
 
       share: () => library.share(),

@@ -1,0 +1,22 @@
+// How much of what a policy writes can be read: counted since the node started, and reported as two numbers.
+
+import type { Context } from '../../protocol/plugin/index.ts'
+
+export interface Tally {
+  count(isReadable: boolean): void
+  report(context: Context): void
+}
+
+export function createTally(): Tally {
+  let [written, readable] = [0, 0]
+  return {
+    count(isReadable) {
+      written += 1
+      if (isReadable) readable += 1
+    },
+    report(context) {
+      context.metric('written', written)
+      context.metric('readable', readable)
+    },
+  }
+}
