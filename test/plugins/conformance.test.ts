@@ -2,10 +2,8 @@
 
 import { describe, test } from 'vitest'
 import { PLUGINS } from '../../daemon/built-in.ts'
-import { type ConformanceOptions, conformance } from '../../protocol/plugin/testing/index.ts'
-
-/** Texts that a plugin can read, and settings with which it does something in a few rounds. */
-const OPTIONS: Record<string, ConformanceOptions> = {}
+import { conformance } from '../../protocol/plugin/testing/index.ts'
+import { OPTIONS } from './conformance-options.ts'
 
 describe.each(PLUGINS.map((plugin) => [`${plugin.kind}/${plugin.name}`, plugin] as const))(
   '%s',
