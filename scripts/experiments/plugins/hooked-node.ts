@@ -100,7 +100,7 @@ export async function createHookedNode(options: HookedNodeOptions): Promise<Hook
       (group) => host.learnsFromAny || group.always === true || hasSignal(group),
     )
     const advantages = groups.length > 0 ? await batch.advantage(groups) : []
-    if (groups.length > 0) {
+    if (groups.length > 0 && host.updates) {
       const { steps } = await update(
         groups,
         advantages,
