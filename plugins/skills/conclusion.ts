@@ -2,12 +2,13 @@
 
 import type { Context } from '../../protocol/plugin/index.ts'
 import { type Group, promptKey } from '../../protocol/train/index.ts'
+import { askOnce, fittedPrompt } from './asking.ts'
 import { documentIn, fallbackDocument, skillText } from './document.ts'
 import type { Entry } from './entry.ts'
 import type { Library } from './library.ts'
 import type { Tally } from './tally.ts'
 import { cleanText } from './text.ts'
-import { isRight, tryText, withinBudget } from './trial.ts'
+import { isRight, tryText } from './trial.ts'
 
 /** Some rollout was right and did better than its group, and nothing in it comes from a worked solution. */
 export function canTeach({ rollouts, tainted }: Group): boolean {
@@ -21,14 +22,18 @@ export async function conclude(
 ): Promise<Entry | undefined> {
   const question = context.question(group.prompt)
   const traces = group.rollouts.filter(isRight).slice(0, 2)
-  const shown = traces.map(({ text }) => cleanText(text, { limit: 400, lines: true }))
-  const prompt = `${question}\n\n${shown.map((text) => `Right answer:\n${text}`).join('\n\n')}\n\n${ASK}`
-  const written = await withinBudget(() =>
-    context.generate([{ prompt, n: 1, temperature: 0.7, topP: 0.95, maxNewTokens: 192 }]),
+  const prompt = fittedPrompt(
+    (longest) => {
+      const shown = traces.map(({ text }) => cleanText(text, { limit: longest, lines: true }))
+      return `${question}\n\n${shown.map((text) => `Right answer:\n${text}`).join('\n\n')}\n\n${ASK}`
+    },
+    { longest: 400, answer: SAMPLING.maxNewTokens / 2 },
+    context,
   )
+  const written = await askOnce(prompt === undefined ? [] : [prompt], SAMPLING, context)
   if (!written) return undefined
-  const own = documentIn(written[0]?.[0]?.text ?? '')
-  tally.count(own !== undefined)
+  const own = documentIn(written[0]?.text ?? '')
+  if (written.length > 0) tally.count(own !== undefined)
   const text = own ?? fallbackDocument(traces[0]!.text, group.prompt.task)
   if (text === undefined || context.leaks(group.prompt, text)) return undefined
   const from = promptKey(group.prompt)
@@ -38,5 +43,6 @@ export async function conclude(
   return level === undefined ? undefined : { ...entry, score: level }
 }
 
+const SAMPLING = { temperature: 0.7, topP: 0.95, maxNewTokens: 192 }
 const ASK = `Write what helps with problems like this as one JSON object, without the answer:
 {"skill_name": "snake_case", "problem_type": "general", "key_insight": "...", "method": ["...", "..."], "check": "..."}`

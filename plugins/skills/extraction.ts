@@ -4,11 +4,12 @@
 
 import type { Context } from '../../protocol/plugin/index.ts'
 import { type Group, promptKey, type Rollout } from '../../protocol/train/index.ts'
+import { askOnce, fittedPrompt } from './asking.ts'
 import type { Entry } from './entry.ts'
 import type { Library } from './library.ts'
 import type { Tally } from './tally.ts'
 import { cleanText } from './text.ts'
-import { isRight, withinBudget } from './trial.ts'
+import { isRight } from './trial.ts'
 import { STRATEGIES, scoreOf, WARNINGS } from './zones.ts'
 
 export interface Trajectory {
@@ -17,6 +18,7 @@ export interface Trajectory {
 }
 
 const SHOWN = 500
+const SAMPLING = { temperature: 0.7, maxNewTokens: 128 }
 
 /** Best successes and worst failures of groups whose context tells nothing of the solution. */
 export function trajectoriesOf(groups: readonly Group[], most: number): Trajectory[] {
@@ -34,25 +36,26 @@ export async function extract(
   { library, tally }: { library: Library; tally: Tally },
   context: Context,
 ): Promise<Entry[]> {
-  const requests = trajectories.map(({ group, rollout }) => {
+  const prompts = trajectories.map(({ group, rollout }) => {
     const levels = isRight(rollout) ? STRATEGIES : WARNINGS
-    const shown = cleanText(rollout.text, { limit: SHOWN, lines: true })
     const verdict = isRight(rollout) ? 'right' : 'wrong'
     const lines = levels.map((level) => `${level}: ...`).join('\n')
-    return {
-      prompt: `${context.question(group.prompt)}\n\nThis answer is ${verdict}:\n${shown}\n\nSay what it teaches for other problems, one line each:\n${lines}`,
-      n: 1,
-      temperature: 0.7,
-      maxNewTokens: 128,
-    }
+    return fittedPrompt(
+      (longest) =>
+        `${context.question(group.prompt)}\n\nThis answer is ${verdict}:\n${cleanText(rollout.text, { limit: longest, lines: true })}\n\nSay what it teaches for other problems, one line each:\n${lines}`,
+      { longest: SHOWN, answer: SAMPLING.maxNewTokens / 2 },
+      context,
+    )
   })
-  const written = (requests.length > 0 && (await withinBudget(() => context.generate(requests)))) || []
+  const fit = prompts.filter((prompt) => prompt !== undefined)
+  const texts = (await askOnce(fit, SAMPLING, context)) ?? []
+  const written = prompts.map((prompt) => (prompt === undefined ? undefined : texts.shift()?.text))
   return trajectories.flatMap(({ group, rollout }, i) => {
     const levels: readonly string[] = isRight(rollout) ? STRATEGIES : WARNINGS
-    const said = linesIn(written[i]?.[0]?.text ?? '', levels)
-    if (written[i]) tally.count(said.length > 0)
-    const texts = said.length > 0 ? said : mechanical(rollout, group.prompt.task)
-    return texts.flatMap(({ zone, text }) => {
+    const said = linesIn(written[i] ?? '', levels)
+    if (written[i] !== undefined) tally.count(said.length > 0)
+    const found = said.length > 0 ? said : mechanical(rollout, group.prompt.task)
+    return found.flatMap(({ zone, text }) => {
       const score = scoreOf(zone, { score: rollout.taskReward ?? rollout.reward, step: context.step })
       if (score === undefined || context.leaks(group.prompt, text)) return []
       const from = promptKey(group.prompt)

@@ -7,14 +7,15 @@
 // away is left out. Asked in our words. A round stands for a batch of the paper; the list is bounded.
 
 import { z } from 'zod'
-import { type Context, definePlugin } from '../../protocol/plugin/index.ts'
-import { type Group, promptKey } from '../../protocol/train/index.ts'
-import { applyEdits, type Edit, editsIn, type Item, numbered } from './edits.ts'
+import { definePlugin } from '../../protocol/plugin/index.ts'
+import { promptKey } from '../../protocol/train/index.ts'
+import { plan, propose } from './criticism.ts'
+import { applyEdits, type Edit, type Item, numbered } from './edits.ts'
 import type { Entry } from './entry.ts'
 import { createLibrary, fitting, usable } from './library.ts'
 import { createTally } from './tally.ts'
-import { cleanText, notesOf } from './text.ts'
-import { isRight, tryOffer, withinBudget } from './trial.ts'
+import { notesOf } from './text.ts'
+import { isRight, tryOffer } from './trial.ts'
 
 const settings = z.strictObject({
   /** Groups of a round that are criticised, at most. */
@@ -30,10 +31,6 @@ const settings = z.strictObject({
 
 const TITLE = 'Read these experiences first; they may be wrong:'
 const ZONE = 'experience'
-const TRIES = 3
-const FORM = `Answer with a JSON list of edits only, each one of
-{"operation": "ADD", "content": "when ..., ..."}, {"operation": "UPDATE", "id": "G0", "content": "..."},
-{"operation": "DELETE", "id": "G0"}, {"operation": "NONE"}. At most 32 words each, and no answers.`
 
 export default definePlugin({
   name: 'training_free_grpo',
@@ -59,52 +56,16 @@ export default definePlugin({
         if (entry) library.put(entry)
       })
     }
-    const ask = async (prompts: readonly string[], context: Context): Promise<string[]> => {
-      const requests = prompts.map((prompt) => ({ prompt, n: 1, temperature, maxNewTokens: 256 }))
-      const written = prompts.length > 0 ? await withinBudget(() => context.generate(requests)) : undefined
-      return written?.map((texts) => texts[0]?.text ?? '') ?? []
-    }
-    const shownList = (): string => numbered(list().map(({ text }) => text)).join('\n') || '(none)'
-
-    const propose = async (group: Group, context: Context): Promise<Edit[]> => {
-      const question = context.question(group.prompt)
-      const attempts = group.rollouts.map(({ text }) => cleanText(text, { limit: 600, lines: true }))
-      const summed = summaries
-        ? await ask(
-            attempts.map((text) => `${question}\n\n${text}\n\nSum this attempt up step by step, briefly.`),
-            context,
-          )
-        : attempts
-      const contrast = group.rollouts.map((rollout, i) => {
-        const shown = cleanText(summed[i] || attempts[i]!, { limit: 600, lines: true })
-        return `${isRight(rollout) ? 'Right' : 'Wrong'} (reward ${rollout.taskReward ?? rollout.reward}):\n${shown}`
-      })
-      const prompt = `${question}\n\n${contrast.join('\n\n')}\n\nExperiences:\n${shownList()}\n\nWhat did the right ones do that the wrong ones did not? ${FORM}`
-      const [text = ''] = await ask([prompt], context)
-      const edits = editsIn(text)
-      tally.count(edits !== undefined)
-      return edits ?? []
-    }
-
-    const plan = async (proposed: readonly Edit[], context: Context): Promise<Edit[] | undefined> => {
-      const prompt = `Experiences:\n${shownList()}\n\nProposed edits:\n${JSON.stringify(proposed)}\n\nMake one plan of them, without repetition. ${FORM}`
-      for (let i = 0; i < TRIES; i++) {
-        const [text] = await ask([prompt], context)
-        if (text === undefined) return undefined
-        const edits = editsIn(text)
-        if (edits) return edits
-      }
-      return undefined
-    }
+    const shown = (): string => numbered(list().map(({ text }) => text)).join('\n') || '(none)'
 
     return {
       compose({ prompt, turn }, context) {
         if (turn > 0) return undefined
         const write = (entries: readonly Entry[]): string =>
           notesOf(numbered(entries.map(({ text }) => text)), TITLE)
-        const shown = fitting(usable(library.entries(ZONE), prompt, context), write, prompt, context)
-        if (shown.length === 0) return undefined
-        return { before: write(shown), arm: 'experience', tainted: false, items: shown.map(({ id }) => id) }
+        const some = fitting(usable(library.entries(ZONE), prompt, context), write, prompt, context)
+        if (some.length === 0) return undefined
+        return { before: write(some), arm: 'experience', tainted: false, items: some.map(({ id }) => id) }
       },
 
       async observe(groups, context) {
@@ -112,9 +73,15 @@ export default definePlugin({
           ({ rollouts, tainted }) => !tainted && rollouts.some(isRight) && !rollouts.every(isRight),
         )
         const proposed: Edit[] = []
-        for (const group of mixed.slice(0, most)) proposed.push(...(await propose(group, context)))
+        for (const group of mixed.slice(0, most)) {
+          const edits = await propose(group, { shown: shown(), temperature, summaries }, context)
+          // Undefined: it could not be asked for.
+          if (edits) tally.count(edits !== 'unreadable')
+          if (Array.isArray(edits)) proposed.push(...edits)
+        }
         const useful = proposed.filter(({ operation }) => operation !== 'NONE')
-        const edits = useful.length > 0 ? await plan(useful, context) : undefined
+        const edits =
+          useful.length > 0 ? await plan(useful, { shown: shown(), temperature }, context) : undefined
         if (edits) {
           const safe = edits.filter(
             (edit) =>

@@ -3,8 +3,9 @@
 // Harmful where it failed and the prompt was answered without help, neutral where both failed, redundant where both
 // succeeded, critical where only the help did. The four values are those of the authors' code; the paper has the order.
 
-import { BudgetError, type Context } from '../../protocol/plugin/index.ts'
+import type { Context } from '../../protocol/plugin/index.ts'
 import type { Group } from '../../protocol/train/index.ts'
+import { askOnce } from './asking.ts'
 import type { Entry } from './entry.ts'
 import type { Library } from './library.ts'
 
@@ -25,20 +26,14 @@ export function levelOf(at: { unaided: boolean; aided: boolean }): Level {
   return at.aided ? LEVELS.critical : LEVELS.neutral
 }
 
-/** Undefined where the budget has no room for it. */
+/** Undefined where neither the budget nor the model's context has room for it. */
 export async function tryText(before: string, group: Group, context: Context): Promise<Level | undefined> {
   const { prompt } = group
-  const written = await withinBudget(() =>
-    context.generate([
-      {
-        prompt: `${before}${context.question(prompt)}`,
-        n: 1,
-        maxNewTokens: context.limits.completion,
-        temperature: 1,
-      },
-    ]),
-  )
-  const text = written?.[0]?.[0]?.text
+  const { completion, context: room } = context.limits
+  if (context.conditioning(prompt, { before }).length + completion > room) return undefined
+  const asked = `${before}${context.question(prompt)}`
+  const written = await askOnce([asked], { maxNewTokens: completion, temperature: 1 }, context)
+  const text = written?.[0]?.text
   if (text === undefined) return undefined
   return levelOf({ unaided: unaided(group), aided: context.verify(prompt, text).score > 0.5 })
 }
@@ -61,14 +56,4 @@ export async function tryOffer(
   return level === undefined || level <= LEVELS.neutral
     ? undefined
     : { entry: { ...entry, score: level }, level }
-}
-
-/** Undefined where the tokens are spent; anything else that goes wrong is thrown on. */
-export async function withinBudget<Result>(run: () => Promise<Result>): Promise<Result | undefined> {
-  try {
-    return await run()
-  } catch (error) {
-    if (error instanceof BudgetError) return undefined
-    throw error
-  }
 }

@@ -122,6 +122,9 @@ async function play(arm: string, seed: number): Promise<ReplayRun> {
     if (node.tokens >= (curve.length * tokens) / LOOKS)
       curve.push({ tokens: node.tokens, set: await accuracy(set) })
   }
+  // What a plugin fails at is told and survived by a node; here it would be a wrong number.
+  const failed = node.host.status().find(({ strikes }) => strikes > 0)
+  if (failed) throw new Error(`${failed.name}: ${failed.message}`)
   return {
     arm,
     seed,

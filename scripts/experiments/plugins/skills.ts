@@ -138,6 +138,9 @@ async function play(arm: string, seed: number): Promise<Run> {
   const plain = await accuracy()
   const acts = plugins.skills !== undefined && arm !== 'sage_chain'
   const evaluation = acts ? await node.host.evaluation({ step: node.updates }) : undefined
+  // What a plugin fails at is told and survived by a node; here it would be a wrong number.
+  const failed = node.host.status().find(({ strikes }) => strikes > 0)
+  if (failed) throw new Error(`${failed.name}: ${failed.message}`)
   return {
     arm,
     seed,

@@ -1,0 +1,42 @@
+import { expect, test } from 'vitest'
+import arise from '../../../plugins/skills/arise.ts'
+import { askOnce, fittedPrompt } from '../../../plugins/skills/asking.ts'
+import slea from '../../../plugins/skills/slea.ts'
+import trainingFreeGrpo from '../../../plugins/skills/training-free-grpo.ts'
+import { sampled } from '../replay/samples.ts'
+import { withSettings } from '../samples.ts'
+import { answerTo, contextWith, visit } from './samples.ts'
+
+test('a prompt’s quoted texts are halved until an answer fits, or there is none', () => {
+  const context = contextWith({ limits: { context: 200, completion: 50 } })
+  const write = (longest: number): string => `question ${'x'.repeat(longest)}`
+  expect(fittedPrompt(write, { longest: 400, answer: 50 }, context)).toBe(write(100))
+  expect(fittedPrompt(write, { longest: 400, answer: 190 }, context)).toBeUndefined()
+})
+
+test('texts beyond the tokens are none, and other failures are told', async () => {
+  const ask = { maxNewTokens: 9, temperature: 1 }
+  expect(await askOnce(['a'], ask, contextWith({ write: () => 'too long', tokens: 3 }))).toBeUndefined()
+  expect(await askOnce([], ask, contextWith())).toEqual([])
+  const broken = { ...contextWith(), generate: () => Promise.reject(new RangeError('no room')) }
+  await expect(askOnce(['a'], ask, broken)).rejects.toThrow('no room')
+})
+
+test.each([arise, slea, trainingFreeGrpo])(
+  '$name asks for nothing that a small model cannot read',
+  async (plugin) => {
+    const limits = { context: 600, completion: 64 }
+    const long = 'step by step '.repeat(200)
+    const group = visit(3, 0, [
+      sampled(1, `${long}\n${answerTo(3)}`),
+      sampled(0, `${long}\nno`),
+      sampled(0, long),
+    ])
+    const context = contextWith({ limits, write: () => 'nothing' })
+    await withSettings(plugin).observe!([group], context)
+    for (const { prompt } of context.asked) expect(prompt.length).toBeLessThan(limits.context)
+    const tiny = contextWith({ limits: { context: 90, completion: 64 } })
+    await withSettings(plugin).observe!([group], tiny)
+    expect(tiny.asked).toEqual([])
+  },
+)
