@@ -19,6 +19,7 @@ import {
   type Plugin,
   type Task,
 } from '../../protocol/plugin/index.ts'
+import type { PromptCoordinates } from '../../protocol/train/index.ts'
 import { characterTokenizer } from './characters.ts'
 import { createScriptedEngine, type ScriptedEngine, type ScriptOptions } from './scripted-engine.ts'
 
@@ -26,6 +27,8 @@ export interface PlayOptions {
   write: ScriptOptions['write']
   /** Beside the built-in estimators, corrections and selectors. */
   plugins?: readonly Plugin[]
+  /** What models of plugins write, by role. */
+  roles?: Readonly<Record<string, ScriptOptions['write']>>
   /** Which of them are used, as in the config. */
   host?: Partial<HostOptions>
   tasks?: readonly Task[]
@@ -57,7 +60,12 @@ export interface Playing {
   readonly host: Awaited<ReturnType<typeof createHost>>
   readonly parked: ParkedGroups
   readonly troubles: readonly PluginTrouble[]
-  round(changes?: { version?: number; want?: number; signal?: AbortSignal }): Promise<Round>
+  round(changes?: {
+    version?: number
+    want?: number
+    signal?: AbortSignal
+    candidates?: readonly PromptCoordinates[]
+  }): Promise<Round>
 }
 
 export const LINEAGE = 'a'.repeat(64)
@@ -92,7 +100,13 @@ export async function play(options: PlayOptions): Promise<Playing> {
     },
   )
   const limits = { context, completion: maxNewTokens }
-  const world = createPluginWorld({ limits }, { tasks, policy: { engine, tokenizer }, roles: new Map() })
+  const roles = new Map(
+    Object.entries(options.roles ?? {}).map(([role, write]) => [
+      role,
+      { engine: createScriptedEngine({ tokenizer, write }), tokenizer },
+    ]),
+  )
+  const world = createPluginWorld({ limits }, { tasks, policy: { engine, tokenizer }, roles })
   await host.open(world, 0)
   const parked = createParkedGroups()
   let seed = 0
@@ -101,11 +115,11 @@ export async function play(options: PlayOptions): Promise<Playing> {
     host,
     parked,
     troubles,
-    round({ version = engine.version, want = options.want ?? 2, signal } = {}) {
+    round({ version = engine.version, want = options.want ?? 2, signal, candidates } = {}) {
       engine.version = version
       return playRound(
         {
-          view: { tasks: tasks.view, rollouts: groupSize },
+          view: { tasks: tasks.view, rollouts: groupSize, ...(candidates && { candidates }) },
           want,
           policy: { lineage: LINEAGE, tokenizer: tokenizer.digest, version },
           maxNewTokens,

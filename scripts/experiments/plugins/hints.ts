@@ -1,9 +1,10 @@
 // Do hints teach what plain groups cannot? `npm run -s experiment:hints [-- --seeds 3 --tokens 150000 --arms grpo,sage --out FILE]`
 //
-// The model can work a fraction out, but asked plainly it guesses; the prompts are those that it never got right in 32 tries,
-// so plain groups are all wrong. Each arm learns from that set until it has generated as many tokens as the others, hints
-// and hint writers included, and is then asked without any hint: on the set, and on held-out prompts of the
-// same level. Runs are kept in a file as they end; a call with the same file makes those missing.
+// The model can do a part of the task, but asked plainly it states its answers in words that no verifier takes, see
+// warm-start.ts. The prompts are those that it never got right in 32 tries, so plain groups are all wrong. Each arm learns
+// from that set until it has generated as many tokens as the others, hints and hint writers included, and is then asked
+// without any hint: on the set, and on held-out prompts of the same level. Runs are kept in a file as they end; a call
+// with the same file makes those missing.
 
 import { existsSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
@@ -33,7 +34,7 @@ const { values: flags } = parseArgs({
     out: { type: 'string', default: '.cache/experiments/hints.jsonl' },
   },
 })
-const LEVEL = 1
+const LEVEL = 0
 const PROMPTS = 8
 const GROUP = 8
 const MAX_NEW_TOKENS = 96
@@ -69,7 +70,7 @@ interface Run {
   seconds: number
 }
 
-const task = TASKS.find(({ name }) => name === 'fraction_simplification')!
+const task = TASKS.find(({ name }) => name === 'base_conversion')!
 const at = (seed: number): PromptCoordinates => ({
   task: task.name,
   taskVersion: task.version,
@@ -162,8 +163,8 @@ async function warmModel() {
   const directory = `.cache/experiments/hints-model-${steps}`
   if (!existsSync(`${directory}/model.safetensors`)) {
     const model = await loadModel(base, { disk })
-    const [batch, worked] = [128, { plain: 0.01, hinted: [0.1, 0.4, 0.9] as const }]
-    const what = { task, difficulty: LEVEL, steps, batch, learningRate: 1.5e-3, worked }
+    const [batch, tagged] = [64, { plain: 0.003, hinted: [0.15, 0.5, 0.95] as const }]
+    const what = { task, difficulty: LEVEL, steps, batch, learningRate: 2e-3, tagged }
     await warmStart(what, { engine: engines.policy, model, log: console.log })
     await keepModel(directory, base, { engine: engines.policy, model })
   }

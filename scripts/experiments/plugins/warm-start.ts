@@ -101,12 +101,12 @@ function exampleOf(
   const level = Math.floor(random() * levels.length)
   const share = tagged.hinted[level]!
   const kind = random()
-  if (kind < 0.3) {
+  if (kind < 0.4) {
     const attempt = answered(draw(), '', random() < tagged.plain)
     const material = { question, solution: solutionOf(instance), attempt }
     return { question: hinterPrompt('short', material), completion: `<hint>${levels[level]}</hint>` }
   }
-  if (kind < 0.5) return { question, completion: answered(instance, '', random() < tagged.plain) }
+  if (kind < 0.65) return { question, completion: answered(instance, '', random() < tagged.plain) }
   const completion = (hint: string): string => answered(instance, hint, random() < share)
   const form = Math.floor(random() * 3)
   const hint = form === 2 ? blockOf(TIERS[level]!, bankOf(question, steps, leaks), random) : levels[level]!
