@@ -92,6 +92,7 @@ export default definePlugin({
           tracker.add(promptKey(group.prompt), rewards, moved[i]!, last)
         })
         context.metric('moved', mean(moved))
+        return undefined
       },
     }
   },

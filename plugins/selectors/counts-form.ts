@@ -13,6 +13,7 @@ export interface Table {
 export const PEERS = 16
 const BUCKETS = 8
 const PROMPTS = 8192
+const SHARED_BYTES = 60_000
 
 const whole = z.number().int().min(0).max(Number.MAX_SAFE_INTEGER)
 const few = z.number().int().min(0).max(65_536)
@@ -37,7 +38,19 @@ export function prune({ rows }: Table): void {
   for (const [key] of order.slice(PROMPTS)) rows.delete(key)
 }
 
-export const encodeTable = (table: Table): Uint8Array => encode(written(table))
+/** For peers: the prompts seen last, as many as a message has room for. */
+export function encodeTable(table: Table): Uint8Array {
+  const { clock, rows } = written(table)
+  const newest = ([, buckets]: Written['rows'][number]): number => buckets.at(-1)?.[0] ?? -1
+  let room = SHARED_BYTES
+  const few = rows
+    .sort((a, b) => newest(b) - newest(a) || (a[0] < b[0] ? -1 : 1))
+    .filter((row) => {
+      room -= JSON.stringify(row).length + 1
+      return room >= 0
+    })
+  return encode({ clock, rows: few })
+}
 
 /** Undefined for what is no table. */
 export function decodeTable(bytes: Uint8Array): Table | undefined {

@@ -41,8 +41,15 @@ export default definePlugin({
       step = now
     }
     return {
-      save: counts.save,
-      load: counts.load,
+      // The draws of a step go on where they were.
+      save: () => joined(`${step} ${calls}`, counts.save()),
+      load(state) {
+        const [head, rest] = apart(state)
+        const [savedStep, savedCalls] = head.split(' ').map(Number)
+        counts.load(rest)
+        step = savedStep ?? 0
+        calls = savedCalls ?? 0
+      },
       share: () => counts.share(step),
       merge: counts.merge,
 
@@ -69,3 +76,19 @@ export default definePlugin({
     }
   },
 })
+
+const LINE_END = 10
+
+function joined(head: string, rest: Uint8Array): Uint8Array {
+  const line = new TextEncoder().encode(`${head}\n`)
+  const all = new Uint8Array(line.length + rest.length)
+  all.set(line)
+  all.set(rest, line.length)
+  return all
+}
+
+function apart(state: Uint8Array): [string, Uint8Array] {
+  const end = state.indexOf(LINE_END)
+  if (end < 0) throw new Error('the saved counts have no first line')
+  return [new TextDecoder().decode(state.subarray(0, end)), state.subarray(end + 1)]
+}

@@ -3,7 +3,6 @@
 // written by the policy as it was `lag` updates before, by an engine of its own that is handed old weights. Hooks, objective
 // and update are the daemon's. Deterministic for a seed.
 
-import { TASKS } from '../../../daemon/built-in.ts'
 import type { Weights } from '../../../daemon/engine/decoder.ts'
 import type { Engine } from '../../../daemon/engine/engine.ts'
 import { assembleObjective } from '../../../daemon/host/objective.ts'
@@ -15,6 +14,7 @@ import { createTaskBook, type TaskChoice } from '../../../daemon/rollout/tasks.t
 import { type UpdateReport, update } from '../../../daemon/trainer/update.ts'
 import { CORRECTIONS } from '../../../plugins/corrections/index.ts'
 import { ESTIMATORS } from '../../../plugins/estimators/index.ts'
+import { TASKS } from '../../../plugins/tasks/index.ts'
 import type { Hooks, Plugin } from '../../../protocol/plugin/index.ts'
 import { type Group, HELD_OUT_SEED, hasSignal } from '../../../protocol/train/index.ts'
 import { createPluginContext } from './plugin-context.ts'
@@ -56,7 +56,7 @@ export interface UpdateRound {
 
 export interface LearnerAlone {
   round(): Promise<UpdateRound>
-  /** Mean reward of the newest policy on training prompts that it was never asked. */
+  /** Mean reward of the newest policy on training prompts that it was never asked, 8 answers each. */
   reward(prompts: number): Promise<number>
   /** Its accuracy on held-out prompts, `samples` answers each. */
   evaluate(promptsPerTask: number, samples: number): Promise<{ sampled: number; greedy: number }>
@@ -91,6 +91,7 @@ export async function createLearnerAlone(options: LearnerAloneOptions): Promise<
     stream: string,
     prompts: number,
     version: number,
+    answers = groupSize,
   ): Promise<Group[]> => {
     const random = randomStream(seed, stream)
     const asks = Array.from({ length: prompts }, (_, i) => {
@@ -98,7 +99,7 @@ export async function createLearnerAlone(options: LearnerAloneOptions): Promise<
       const at = Math.floor(random() * HELD_OUT_SEED)
       return {
         prompt: { task: task.name, taskVersion: task.version, seed: at, difficulty },
-        rollouts: groupSize,
+        rollouts: answers,
       }
     })
     const { lineage, tokenizer } = policy.reference()
@@ -170,7 +171,7 @@ export async function createLearnerAlone(options: LearnerAloneOptions): Promise<
     },
 
     reward: async (prompts) =>
-      rewardOf(await write(engines.learns, 'reward', prompts, policy.reference().version)),
+      rewardOf(await write(engines.learns, 'reward', prompts, policy.reference().version, 8)),
 
     async evaluate(promptsPerTask, samples) {
       const scores = await scorePrompts({ promptsPerTask, maxNewTokens, samples }, world)

@@ -1,0 +1,186 @@
+// Which estimator learns most from the same number of generated tokens, in groups of 2, 4 and 8?
+// `npm run -s experiment:estimators [-- --tokens 60000 --seeds 3 --sizes 2,4,8 --arms 'grpo;rloo;...' --out FILE]`
+//
+// One policy (the default model) learns fraction_simplification at level 1 until it has generated so many tokens, greedy
+// baselines included. An update has 32 rollouts whatever the size of a group: 16, 8 or 4 prompts. What counts is the mean reward of
+// the policy in the end, on training prompts that it was never asked, and held-out accuracy. All else is the same:
+// prompts, sampling seeds, optimizer, the default loss. Methods whose loss is part of them have theirs. Held back: spo, which
+// is about prompts that come back (see plugins/selection.ts), and the multi-turn ones, which on a task with one turn are
+// others' (trloo is rloo, hgpo is grpo, gigpo is twice dr_grpo, salt_like is grpo). Runs are kept as they end.
+
+import { availableParallelism, cpus } from 'node:os'
+import { fileURLToPath } from 'node:url'
+import { parseArgs } from 'node:util'
+import { loadModel } from '../../daemon/policy/model.ts'
+import { nodeDisk as disk } from '../../daemon/store/node-disk.ts'
+import { createLocalEngine } from './in-process/engine.ts'
+import { createLearnerAlone, type PluginChoice } from './in-process/learner-alone.ts'
+import { openRecords } from './in-process/records.ts'
+import { markdown, mean, show, summary } from './in-process/statistics.ts'
+
+const { values: flags } = parseArgs({
+  options: {
+    tokens: { type: 'string', default: '60000' },
+    seeds: { type: 'string', default: '3' },
+    sizes: { type: 'string', default: '2,4,8' },
+    /** Separated by semicolons. */
+    arms: { type: 'string' },
+    rollouts: { type: 'string', default: '32' },
+    'learning-rate': { type: 'string', default: '1e-4' },
+    'test-prompts': { type: 'string', default: '150' },
+    threads: { type: 'string', default: '1' },
+    out: { type: 'string', default: '.cache/experiments/estimators.jsonl' },
+  },
+})
+const tokens = Number(flags.tokens)
+const learningRate = Number(flags['learning-rate'])
+const tests = Number(flags['test-prompts'])
+const rollouts = Number(flags.rollouts)
+const sizes = flags.sizes.split(',').map(Number)
+const seeds = Array.from({ length: Number(flags.seeds) }, (_, i) => i + 1)
+
+const CLIP: PluginChoice[] = [{ use: 'clip' }]
+const ARMS: Record<string, { estimator: PluginChoice; corrections?: PluginChoice[]; extra?: number }> = {
+  grpo: { estimator: { use: 'grpo' } },
+  dr_grpo: { estimator: { use: 'dr_grpo' } },
+  rloo: { estimator: { use: 'rloo' } },
+  reinforce_plus_plus: { estimator: { use: 'reinforce_plus_plus' } },
+  reinforce_plus_plus_baseline: { estimator: { use: 'reinforce_plus_plus_baseline' } },
+  opo: { estimator: { use: 'opo' } },
+  lite_ppo: { estimator: { use: 'lite_ppo' } },
+  ngrpo: { estimator: { use: 'ngrpo' }, corrections: [{ use: 'clip', low: 0.16, high: 0.24 }] },
+  // G + 1 rollouts, one of which teaches nothing.
+  mc_grpo: { estimator: { use: 'mc_grpo' }, extra: 1 },
+  a_grae: { estimator: { use: 'a_grae' } },
+  asymre: { estimator: { use: 'asymre' }, corrections: [{ use: 'reinforce' }] },
+  opmd: { estimator: { use: 'opmd' }, corrections: [{ use: 'reinforce' }] },
+  copo: { estimator: { use: 'copo' } },
+  mapo: { estimator: { use: 'mapo' } },
+  remax: { estimator: { use: 'remax' } },
+  gpg: { estimator: { use: 'gpg' }, corrections: [{ use: 'reinforce' }] },
+  pass_at_k: { estimator: { use: 'pass_at_k' } },
+  canon: { estimator: { use: 'canon' } },
+  gtpo: { estimator: { use: 'gtpo' } },
+  red_weight: { estimator: { use: 'red_weight' }, corrections: [{ use: 'reinforce' }] },
+  seed_grpo_like: { estimator: { use: 'seed_grpo_like' } },
+  g2rpo_like: { estimator: { use: 'g2rpo_like' } },
+}
+/** What can be told apart in the time that a default run may take; the others by `--arms`. */
+const FIRST = [
+  'grpo',
+  'rloo',
+  'reinforce_plus_plus',
+  'opo',
+  'lite_ppo',
+  'ngrpo',
+  'mc_grpo',
+  'asymre',
+  'copo',
+  'remax',
+]
+const arms = flags.arms?.split(';') ?? FIRST
+
+interface Run {
+  arm: string
+  size: number
+  seed: number
+  tokens: number
+  learningRate: number
+  /** Of the final policy. */
+  reward: number
+  sampled: number
+  greedy: number
+  updates: number
+  /** Share of groups whose rewards differ. */
+  signal: number
+  cpuSeconds: number
+}
+
+const model = await loadModel(fileURLToPath(new URL('../../models/default', import.meta.url)), { disk })
+const records = await openRecords<Run>(flags.out)
+const threads = Number(flags.threads)
+const engines = { writes: createLocalEngine({ threads }), learns: createLocalEngine({ threads }) }
+const isOf = (run: Run): boolean => run.tokens === tokens && run.learningRate === learningRate
+
+// By seed first, so that what is there after a while compares all arms.
+for (const seed of seeds) {
+  for (const size of sizes) {
+    for (const arm of arms) {
+      if (records.done.some((run) => isOf(run) && run.arm === arm && run.size === size && run.seed === seed))
+        continue
+      const { estimator, corrections = CLIP, extra = 0 } = ARMS[arm]!
+      const before = process.cpuUsage()
+      const node = await createLearnerAlone({
+        seed,
+        model,
+        tasks: [{ name: 'fraction_simplification', difficulty: 1 }],
+        prompts: Math.max(1, Math.round(rollouts / (size + extra))),
+        groupSize: size + extra,
+        learningRate,
+        maxNewTokens: 64,
+        estimator,
+        corrections,
+        engines,
+      })
+      const signals: number[] = []
+      let [written, updates] = [0, 0]
+      while (written < tokens) {
+        const round = await node.round()
+        written += round.generatedTokens
+        signals.push(round.signal)
+        updates += round.report?.steps ?? 0
+      }
+      const reward = await node.reward(tests)
+      const { sampled, greedy } = await node.evaluate(tests, 4)
+      const { user, system } = process.cpuUsage(before)
+      await records.add({
+        arm,
+        size,
+        seed,
+        tokens,
+        learningRate,
+        reward,
+        sampled,
+        greedy,
+        updates,
+        signal: mean(signals),
+        cpuSeconds: (user + system) / 1e6,
+      })
+      process.stderr.write(
+        `${arm}, groups of ${size}, seed ${seed}: reward ${reward.toFixed(3)}, ${((user + system) / 1e6).toFixed(0)} s\n`,
+      )
+    }
+  }
+}
+await Promise.all([engines.writes.close(), engines.learns.close()])
+
+const all = records.done.filter(isOf)
+const names = [...new Set([...arms, ...all.map(({ arm }) => arm)])]
+console.log(
+  `${cpus()[0]?.model}, ${availableParallelism()} cores, Node ${process.version}; ${tokens} tokens, ${rollouts} rollouts an update, learning rate ${learningRate}`,
+)
+console.log(
+  markdown(
+    [
+      'estimator',
+      ...sizes.flatMap((size) => [`G ${size}: reward`, 'held-out sampled', 'groups with a signal']),
+      'runs',
+    ],
+    names.map((arm) => {
+      const runs = all.filter((run) => run.arm === arm)
+      return [
+        arm,
+        ...sizes.flatMap((size) => {
+          const of = runs.filter((run) => run.size === size)
+          if (of.length === 0) return ['', '', '']
+          return [
+            show(summary(of.map(({ reward }) => reward))),
+            show(summary(of.map(({ sampled }) => sampled))),
+            `${(100 * mean(of.map(({ signal }) => signal))).toFixed(0)} %`,
+          ]
+        }),
+        String(runs.length),
+      ]
+    }),
+  ),
+)
