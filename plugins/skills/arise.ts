@@ -5,7 +5,7 @@
 // random with chance epsilon). A right answer with a skill earns one more. Constants are those of the authors' code.
 // One skill goes with all rollouts of a prompt, as there: a standard deviation cancels its bonus. Utility moves once a
 // prompt, by the mean of what its rollouts earned. "Unaided" is a group that saw the bare question, so that all four
-// levels can be reached. Peers' skills go through the same trial.
+// levels can be reached. Peers' skills go through the same trial. In tasks with turns there is none, and so no new skill.
 
 import { z } from 'zod'
 import { type ComposeView, definePlugin } from '../../protocol/plugin/index.ts'

@@ -29,6 +29,8 @@ export function levelOf(at: { unaided: boolean; aided: boolean }): Level {
 /** Undefined where neither the budget nor the model's context has room for it. */
 export async function tryText(before: string, group: Group, context: Context): Promise<Level | undefined> {
   const { prompt } = group
+  // One text is no episode: there is nothing to verify.
+  if (group.rollouts.some(({ turns }) => turns !== undefined)) return undefined
   const { completion, context: room } = context.limits
   if (context.conditioning(prompt, { before }).length + completion > room) return undefined
   const asked = `${before}${context.question(prompt)}`

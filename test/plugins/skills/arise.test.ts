@@ -25,7 +25,7 @@ const entry = (library: Library, name: string, score: number, more: Record<strin
 const view = (seed: number) => ({ prompt: promptOf(seed), question: 'q', turn: 0 })
 /** The skill whose text has this word is likely after any question. */
 const likes =
-  (word: string, by = 3): ScriptedOptions['logprobs'] =>
+  (word: string, by = 3): NonNullable<ScriptedOptions['logprobs']> =>
   ({ completion }) =>
     Array.from(completion, () => (completion.includes(word) ? -1 : -1 - by))
 

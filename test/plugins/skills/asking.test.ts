@@ -3,6 +3,7 @@ import arise from '../../../plugins/skills/arise.ts'
 import { askOnce, fittedPrompt } from '../../../plugins/skills/asking.ts'
 import slea from '../../../plugins/skills/slea.ts'
 import trainingFreeGrpo from '../../../plugins/skills/training-free-grpo.ts'
+import type { Plugin } from '../../../protocol/plugin/index.ts'
 import { sampled } from '../replay/samples.ts'
 import { withSettings } from '../samples.ts'
 import { answerTo, contextWith, visit } from './samples.ts'
@@ -22,21 +23,19 @@ test('texts beyond the tokens are none, and other failures are told', async () =
   await expect(askOnce(['a'], ask, broken)).rejects.toThrow('no room')
 })
 
-test.each([arise, slea, trainingFreeGrpo])(
-  '$name asks for nothing that a small model cannot read',
-  async (plugin) => {
-    const limits = { context: 600, completion: 64 }
-    const long = 'step by step '.repeat(200)
-    const group = visit(3, 0, [
-      sampled(1, `${long}\n${answerTo(3)}`),
-      sampled(0, `${long}\nno`),
-      sampled(0, long),
-    ])
-    const context = contextWith({ limits, write: () => 'nothing' })
-    await withSettings(plugin).observe!([group], context)
-    for (const { prompt } of context.asked) expect(prompt.length).toBeLessThan(limits.context)
-    const tiny = contextWith({ limits: { context: 90, completion: 64 } })
-    await withSettings(plugin).observe!([group], tiny)
-    expect(tiny.asked).toEqual([])
-  },
-)
+const WRITERS: readonly Plugin[] = [arise, slea, trainingFreeGrpo]
+test.each(WRITERS)('$name asks for nothing that a small model cannot read', async (plugin) => {
+  const limits = { context: 600, completion: 64 }
+  const long = 'step by step '.repeat(200)
+  const group = visit(3, 0, [
+    sampled(1, `${long}\n${answerTo(3)}`),
+    sampled(0, `${long}\nno`),
+    sampled(0, long),
+  ])
+  const context = contextWith({ limits, write: () => 'nothing' })
+  await withSettings(plugin).observe!([group], context)
+  for (const { prompt } of context.asked) expect(prompt.length).toBeLessThan(limits.context)
+  const tiny = contextWith({ limits: { context: 90, completion: 64 } })
+  await withSettings(plugin).observe!([group], tiny)
+  expect(tiny.asked).toEqual([])
+})

@@ -3,7 +3,10 @@
 import { expect, test } from 'vitest'
 import none from '../../../plugins/estimators/none.ts'
 import { SKILLS } from '../../../plugins/skills/index.ts'
+import keysAndDoors from '../../../plugins/tasks/environments/keys-and-doors.ts'
+import { TURN_MARK } from '../../../protocol/plugin/index.ts'
 import { keyOf, sums } from '../../rollout/answers.ts'
+import { characterTokenizer } from '../../rollout/characters.ts'
 import { type PlayOptions, play, plugin } from '../../rollout/play.ts'
 
 const right = (prompt: string): string => `<answer>${keyOf(prompt)}</answer>`
@@ -76,13 +79,13 @@ test('SLEA-RL looks its library up for every question once it is there', async (
   let written = 0
   const node = await playing('slea', (prompt, { seed }) => {
     if (prompt.includes('Say what it teaches')) {
-      const next = () => Array.from({ length: 4 }, () => words[written++ % 11] + written).join(' ')
+      const next = () => Array.from({ length: 4 }, () => `${words[written++ % 11]}${written}`).join(' ')
       return `principle: ${next()}\nmethod: ${next()}\nmistake: ${next()}`
     }
     return seed % 2 === 0 ? right(prompt) : 'wrong'
   })
   const arms = []
-  for (let i = 0; i < 6; i++) arms.push((await node.round()).groups[0]!.arm)
+  for (let i = 0; i < 6; i++) arms.push((await node.round()).groups[0]?.arm)
   expect(arms).toEqual(['base', 'base', 'base', 'base', 'base', 'skill'])
   expect(node.troubles).toEqual([])
 })
@@ -107,5 +110,50 @@ test('ARISE writes and tries skills within a round, and evaluation leaves its li
   const prompt = { task: 'basic_arithmetic', taskVersion: 1, seed: 2 ** 31, difficulty: 0 }
   await evaluation.compose({ prompt, question: 'q', turn: 0 })
   expect(await node.host.save()).toEqual([state])
+  expect(node.troubles).toEqual([])
+})
+
+test('SLEA-RL shows what it has at every turn, and compares turns that were in the same state', async () => {
+  const at = { task: keysAndDoors.name, taskVersion: keysAndDoors.version, seed: 0, difficulty: 0 }
+  const way = keysAndDoors.generate(at).key.split(TURN_MARK)
+  let lines = 0
+  const node = await play({
+    // Every other rollout, as it says itself at first, wanders instead of walking.
+    write(prompt, { seed }) {
+      if (prompt.includes('Say what it teaches'))
+        return `method: ${['up', 'down', 'left', 'right', 'back'][lines++ % 5]} goes first`
+      const plain = prompt.replace(/<notes>[\s\S]*?<\/notes>/g, '')
+      const turn = (plain.match(/\d,\d /g) ?? []).length
+      if (turn === 0) return `[${seed}]\n${way[0]}`
+      return Number(/\[(\d+)\]/.exec(plain)![1]) % 2 === 0 ? `<answer>${way[turn] ?? 'U'}</answer>` : 'hm'
+    },
+    tasks: [keysAndDoors],
+    chosen: [{ name: keysAndDoors.name, difficulty: 0 }],
+    want: 1,
+    maxNewTokens: 1500,
+    context: 4000,
+    plugins: [
+      plugin(
+        'one',
+        'selector',
+        { select: ({ rollouts }) => [{ prompt: at, rollouts }] },
+        { claims: ['picker'] },
+      ),
+      ...SKILLS,
+    ],
+    host: { selector: { use: 'one' }, skills: [{ use: 'slea', warmUp: 1, smallest: 1 }] },
+  })
+  await node.round()
+  const [group] = (await node.round()).groups
+  const episode = group!.rollouts.find(({ reward }) => reward === 1)!
+  const written = characterTokenizer().decodeCompletion(episode.tokens)
+  expect(group!.arm).toBe('skill')
+  expect(written.match(/goes first/g)!.length).toBeGreaterThan(1)
+  const [row] = await node.host.batch({ step: 0 }).advantage([group!])
+  const values = row![group!.rollouts.indexOf(episode)] as Float32Array
+  const [first, second] = episode.turns!
+  // Alike in the first turn, better than the others who stood there in the second.
+  expect(values[first!.start]).toBeGreaterThan(0)
+  expect(values[second!.start]).toBeGreaterThan(values[second!.start - 1]!)
   expect(node.troubles).toEqual([])
 })
