@@ -65,7 +65,7 @@ export async function writeSequences(
       else open.push(sequence)
     }
     if (open.length === 0) return total
-    const toReply: Sequence[] = []
+    const toReply = new Set<Sequence>()
     const taken = new Set<number>()
     const take = (sample: number, written: Sample): void => {
       if (taken.has(sample)) return
@@ -75,7 +75,7 @@ export async function writeSequences(
       total += written.tokens.length
       watcher?.taken(sequence)
       if (written.finish === 'aborted') return
-      if (endAnswer(sequence, written.finish, tokenizer)) toReply.push(sequence)
+      if (endAnswer(sequence, written.finish, tokenizer)) toReply.add(sequence)
       watcher?.ended(sequence)
     }
     const control = watcher && createControl()
@@ -102,12 +102,16 @@ export async function writeSequences(
       take(i, sample)
     })
     await watcher?.settled()
-    for (const [i, sequence] of open.entries())
-      if (written[i]!.finish === 'aborted' && watcher?.isCut(sequence))
-        endAnswer(sequence, 'aborted', tokenizer)
+    for (const [i, sequence] of open.entries()) {
+      if (!watcher?.isCut(sequence)) continue
+      if (written[i]!.finish === 'aborted') endAnswer(sequence, 'aborted', tokenizer)
+      // Between two answers.
+      else sequence.finish = 'aborted'
+    }
+    // In the order of the sequences, whichever ended first; those that are parked, too.
+    for (const sequence of open)
+      if (toReply.has(sequence) && sequence.finish === undefined) await reply(sequence, options, by)
     if (signal?.aborted) return total
-    // In the order of the sequences, whichever ended first.
-    for (const sequence of open.filter((one) => toReply.includes(one))) await reply(sequence, options, by)
     const stuck = open.find(
       (sequence, i) =>
         written[i]!.finish === 'aborted' && sequence.finish === undefined && !watcher?.isAside(sequence),

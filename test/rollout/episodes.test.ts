@@ -190,6 +190,44 @@ describe('an episode', () => {
     }
   })
 
+  test('may be cut between two answers, or in the middle of one, and is verified as far as it got', async () => {
+    for (const least of [1, 3, 20]) {
+      const cutting: Hooks = {
+        steer: (live) =>
+          new Map(
+            live.filter(({ tokens, done }) => !done && tokens >= least).map(({ id }) => [id, 'cut' as const]),
+          ),
+      }
+      const { groups } = await (await playing(cutting)).round()
+      each(groups, ({ tokens, text, finish, turns, lossMask, reward }, group) => {
+        expect(tokens.length).toBeLessThan(least + 30)
+        expect(['aborted', 'stop']).toContain(finish)
+        expect(lossMask!.at(-1)).toBe(1)
+        const told = readTranscript(partsOf(group), tokens, codec)
+        expect(told).toEqual({ text, tokens, lossMask, turns, score: reward })
+      })
+    }
+  })
+
+  test('goes on after the node stopped, wherever it was', async () => {
+    const whole = (await (await playing()).round({ want: 2 })).groups
+    for (const least of [1, 5, 23]) {
+      const stopping = new AbortController()
+      const stop: Hooks = {
+        steer(live) {
+          if (live.some(({ tokens }) => tokens >= least)) stopping.abort()
+          return new Map()
+        },
+      }
+      const one = await playing(stop)
+      const { groups } = await one.round({ want: 2, signal: stopping.signal })
+      expect(groups.length + one.parked.length).toBe(2)
+      const rest = await one.round({ want: 2 - groups.length })
+      const texts = ({ rollouts }: Group) => rollouts.map(({ text, reward }) => [text, reward])
+      expect([...groups, ...rest.groups].map(texts)).toEqual(whole.map(texts))
+    }
+  })
+
   test('is evaluated by playing it', async () => {
     const engine = createScriptedEngine({ tokenizer, write: walk })
     const tasks = createTaskBook([task], [{ name: task.name, difficulty: 0 }])
