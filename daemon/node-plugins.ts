@@ -2,46 +2,19 @@
 
 import { dirname } from 'node:path'
 import { WaggleError } from '../protocol/errors.ts'
-import type { Need, Plugin, Task } from '../protocol/plugin/index.ts'
+import type { Plugin, Task } from '../protocol/plugin/index.ts'
 import type { Config } from './config/schema.ts'
 import { ADAPTER_TARGETS, type AdapterSpec } from './engine/decoder.ts'
 import type { Engine, TrainRequest } from './engine/engine.ts'
-import { createHost, type Host, type HostCollaborators, type HostOptions } from './host/host.ts'
-import { createPluginImporter } from './host/plugin-files.ts'
+import { createHost, type Host, type HostCollaborators } from './host/host.ts'
+import { createPluginFiles } from './host/plugin-files.ts'
 import { randomStream } from './host/random.ts'
+import { hostOptions } from './plugin-config.ts'
 import { initialAdapter } from './policy/adapter.ts'
 import { roleMemory, withAdapter } from './policy/memory-plan/index.ts'
 import { loadModel, type Model } from './policy/model.ts'
 import { nodeDisk as disk } from './store/node-disk.ts'
 import { openRole, type Role, type RoleState } from './trainer/roles.ts'
-
-/** What the config's plugin tables say, as the host takes it. */
-export function hostOptions(config: Config, tasks: readonly Task[]): Omit<HostOptions, 'seed'> {
-  return {
-    estimator: config.estimator,
-    corrections: [...config.corrections, { use: 'staleness', bound: config.training.max_staleness }],
-    selector: config.selector,
-    hints: config.hints,
-    replay: config.replay,
-    skills: config.skills,
-    controls: config.controls,
-    offers: offersOf(config, tasks),
-  }
-}
-
-/** What plugins may need and a node of this config has. */
-export function offersOf({ rollout, tasks: chosen }: Config, tasks: readonly Task[]): ReadonlySet<Need> {
-  const trained = chosen.flatMap(({ name, difficulty }) => {
-    const task = tasks.find((one) => one.name === name)
-    return task ? [{ task, difficulty: difficulty ?? task.difficulty.default }] : []
-  })
-  const offers = new Set<Need>(['score', 'park'])
-  if (rollout.prompts > 0) offers.add('recurring')
-  if (trained.some(({ task }) => task.environment !== undefined)) offers.add('episodes')
-  if (trained.some(({ task, difficulty }) => task.generate({ seed: 0, difficulty }).steps.length > 0))
-    offers.add('privileged')
-  return offers
-}
 
 export function openHost(
   {
@@ -52,8 +25,8 @@ export function openHost(
   }: { config: Config; seed: number; tasks: readonly Task[]; paths: { config: string; plugins: string } },
   by: Omit<HostCollaborators, 'importPlugin'> & { builtIn: readonly Plugin[] },
 ): Promise<Host> {
-  const importPlugin = createPluginImporter({ base: dirname(paths.config), plugins: paths.plugins })
-  return createHost({ ...hostOptions(config, tasks), seed }, { ...by, importPlugin })
+  const files = createPluginFiles({ base: dirname(paths.config), plugins: paths.plugins })
+  return createHost({ ...hostOptions(config, tasks), seed }, { ...by, ...files })
 }
 
 export interface RoleWish {

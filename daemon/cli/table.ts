@@ -225,9 +225,27 @@ export const COMMANDS: readonly Command[] = [
   {
     name: 'plugins',
     group: 'Watch',
-    summary: 'what is loaded, what it costs, what was switched off',
-    options: REMOTE,
-    load: () => import('./commands/plugins.ts'),
+    summary: 'what is loaded, what it costs, what was switched off; lists, checks, makes and adds plugins',
+    details:
+      'Without an action it asks the running node. list, check, new, add and run need none: list shows all plugins and what they need, check tells every problem of the config with its cure, new writes a small plugin with its test, add installs an npm package for this home, run calls a hook on JSON from standard input.',
+    arguments: [
+      {
+        name: 'action',
+        summary: 'list, check, new, add or run',
+        choices: ['list', 'check', 'new', 'add', 'run'],
+      },
+      {
+        name: 'what',
+        summary: 'new: a kind and a name; add: an npm package; run: kind/name or a file',
+        repeat: true,
+      },
+    ],
+    options: [...REMOTE, SET],
+    examples: [
+      ['waggle plugins check', 'whether a node could start with this config'],
+      ['waggle plugins new hint patience', 'a folder with a plugin to begin from'],
+    ],
+    load: () => import('./plugins/command.ts'),
   },
   {
     name: 'logs',

@@ -36,6 +36,8 @@ export interface PluginSource {
   builtIn: readonly Plugin[]
   /** Default export of a local file or an npm package. */
   importPlugin(specifier: string): Promise<unknown>
+  /** Whether an npm package of this name is installed; only names that look like one are tried if left out. */
+  hasPackage?(name: string): boolean
 }
 
 /** A place in the config, and what it names. `kinds`: what may stand there, the usual one first. */
@@ -86,7 +88,8 @@ async function findPlugin(kinds: readonly PluginKind[], use: string, source: Plu
   const builtIn = ofKind.find(({ name }) => name === use)
   if (builtIn) return builtIn
   const names = ofKind.map(({ name }) => name)
-  const looksLikeModule = /[./@]/.test(use) || use.startsWith('waggle-plugin-')
+  const looksLikeModule =
+    /[./@]/.test(use) || use.startsWith('waggle-plugin-') || source.hasPackage?.(use) === true
   if (!looksLikeModule) {
     const elsewhere = source.builtIn.find(({ name }) => name === use)
     throw new Error(
@@ -100,7 +103,8 @@ async function findPlugin(kinds: readonly PluginKind[], use: string, source: Plu
   return plugin
 }
 
-function asPlugin(value: unknown): Plugin {
+/** Throws for what is no plugin of this version. */
+export function asPlugin(value: unknown): Plugin {
   const plugin = value as Partial<Plugin> | null | undefined
   if (
     !plugin ||

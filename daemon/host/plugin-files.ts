@@ -8,6 +8,7 @@ import { readFile } from 'node:fs/promises'
 import { findPackageJSON, registerHooks } from 'node:module'
 import { dirname, isAbsolute, join, resolve } from 'node:path'
 import { pathToFileURL } from 'node:url'
+import type { PluginSource } from './load.ts'
 
 export interface PluginFilesOptions {
   /** Folder of the config file. */
@@ -44,13 +45,19 @@ export function makeWaggleKnown(): void {
   })
 }
 
-export function createPluginImporter({ base, plugins }: PluginFilesOptions) {
-  return async (specifier: string): Promise<unknown> => {
-    makeWaggleKnown()
-    const isFile = specifier.startsWith('.') || isAbsolute(specifier)
-    const path = isFile ? resolve(base, specifier) : await entryOf(specifier, plugins)
-    const module = (await import(pathToFileURL(path).href)) as { default?: unknown }
-    return defaultOf(module.default)
+export function createPluginFiles({
+  base,
+  plugins,
+}: PluginFilesOptions): Required<Omit<PluginSource, 'builtIn'>> {
+  return {
+    async importPlugin(specifier) {
+      makeWaggleKnown()
+      const isFile = specifier.startsWith('.') || isAbsolute(specifier)
+      const path = isFile ? resolve(base, specifier) : await entryOf(specifier, plugins)
+      const module = (await import(pathToFileURL(path).href)) as { default?: unknown }
+      return defaultOf(module.default)
+    },
+    hasPackage: (name) => packageOf(name, plugins) !== undefined,
   }
 }
 

@@ -38,7 +38,7 @@ const LINES: Record<string, Line> = {
   top: { json: 'is a screen', wrong: [[], ['--interval', '10'], ['--replay', '/nonexistent']] },
   peers: { json: [], wrong: [['list', 'a', 'b'], ['mute'], ['mute', 'nobody'], ['mut', 'x']] },
   rollouts: { json: ['-n', '1'], wrong: [['-n', '0']] },
-  plugins: { json: [] },
+  plugins: { json: [], wrong: [['lst'], ['new', 'hint'], ['new', 'hnit', 'x'], ['add'], ['list', 'x']] },
   logs: {
     json: ['-n', '1'],
     wrong: [

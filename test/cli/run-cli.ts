@@ -23,6 +23,7 @@ export interface CliOptions {
   tty?: boolean
   stdin?: Io['stdin']
   onOutput?: (all: string) => void
+  cwd?: string
 }
 
 export const freshHome = (): string => mkdtempSync(join(tmpdir(), 'waggle-cli-'))
@@ -43,7 +44,7 @@ function ioFor(argv: string[], options: CliOptions): { io: Io; written: () => Om
   const note = () => options.onOutput?.(stdout + stderr)
   const io: Io = {
     env: { XDG_STATE_HOME: '/nonexistent/state', XDG_CONFIG_HOME: '/nonexistent/config', ...options.env },
-    cwd: '/',
+    cwd: options.cwd ?? '/',
     homedir: '/nonexistent',
     tmpdir: tmpdir(),
     uid: process.getuid?.() ?? 0,

@@ -314,7 +314,7 @@ test('weights of several plugins multiply, and weights that leave nothing say no
   const view = { ...SELECT_VIEW, candidates: [at(1), at(2)] }
   const both = await setUp([picks, weigh('a', [2, 3]), weigh('b', [0, 5])], { selector: { use: 'picks' } })
   await both.host.round({ step: 0 }).select(view, 1)
-  expect([...seen!]).toEqual([0, 15])
+  expect(Array.from(seen!)).toEqual([0, 15])
   const none = await setUp([picks, weigh('a', [0, 0])], { selector: { use: 'picks' } })
   await none.host.round({ step: 0 }).select(view, 1)
   expect(seen).toBeUndefined()

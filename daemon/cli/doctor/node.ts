@@ -87,6 +87,14 @@ export const plugins: Check = async ({ config: read }) => {
     { kind: 'estimator', use: read.estimator.use, known: named('estimator') },
     ...read.corrections.map(({ use }) => ({ kind: 'correction', use, known: named('correction') })),
     { kind: 'selector', use: read.selector.use, known: named('selector') },
+    ...read.hints.map(({ use }) => ({ kind: 'hint', use, known: named('hint') })),
+    ...read.replay.map(({ use }) => ({ kind: 'replay', use, known: named('replay') })),
+    ...read.skills.map(({ use }) => ({ kind: 'skill', use, known: named('skill') })),
+    ...read.controls.map(({ use }) => ({
+      kind: 'control',
+      use,
+      known: [...named('control'), ...named('selector')],
+    })),
     ...read.tasks.map(({ name }) => ({ kind: 'task', use: name, known: tasks })),
   ]
   const found: Finding[] = []

@@ -49,6 +49,11 @@ export function settingsOf<Settings>(
   return result.value
 }
 
+/** Its hooks, created as a config would: defaults, and what is given on top. */
+export function withSettings<Settings>(plugin: Plugin<Settings>, given: Record<string, unknown> = {}): Hooks {
+  return plugin.create(settingsOf(plugin, given))
+}
+
 export function createDrive<Settings>(plugin: Plugin<Settings>, options: DriveOptions = {}): Drive {
   const settings = settingsOf(plugin, options.settings)
   const { manifest = {} } = plugin

@@ -1,11 +1,11 @@
-// waggle plugins: what is loaded, what it costs, what was switched off and why.
+// waggle plugins: what the running node has loaded, what it costs, what was switched off and why.
 
 import { decimal } from '../../../protocol/api/index.ts'
 import { safeText } from '../../../protocol/text.ts'
 import type { Context } from '../context.ts'
 import { tableText } from '../table-text.ts'
 
-export async function run(context: Context): Promise<number> {
+export async function running(context: Context): Promise<number> {
   const { plugins = [] } = await context.client.snapshot()
   if (context.json) {
     context.out(JSON.stringify({ v: 1, plugins }))

@@ -1,0 +1,107 @@
+// waggle plugins add: installs an npm package into the home's plugins folder, looks whether it is a plugin, and says what
+// to put into the config. The person at the keyboard names the package; nothing that a peer sends ever leads here.
+//
+// Install scripts are not run, and peer dependencies are not fetched: Waggle is here already.
+
+import { spawn } from 'node:child_process'
+import { existsSync } from 'node:fs'
+import { mkdir, readFile, writeFile } from 'node:fs/promises'
+import { join, resolve } from 'node:path'
+import { WaggleError } from '../../../protocol/errors.ts'
+import { safeText } from '../../../protocol/text.ts'
+import { asPlugin } from '../../host/load.ts'
+import type { Context } from '../context.ts'
+import { configLines } from './scaffold.ts'
+import { sourceOf } from './source.ts'
+
+export async function add(context: Context): Promise<number> {
+  const [, wanted] = context.arguments as [string, string]
+  const { paths, io } = context
+  // npm would look for a file below the plugins folder.
+  const isFile = existsSync(resolve(io.cwd, wanted))
+  const spec = isFile ? resolve(io.cwd, wanted) : wanted
+  await mkdir(paths.plugins, { recursive: true, mode: 0o700 })
+  const description = join(paths.plugins, 'package.json')
+  if (!existsSync(description)) await writeFile(description, '{ "private": true, "type": "module" }\n')
+  const before = await dependencies(description)
+  context.say(`Installing ${wanted} into ${paths.plugins}`)
+  await npm(
+    ['install', '--save', '--ignore-scripts', '--legacy-peer-deps', '--no-audit', '--no-fund', '--', spec],
+    paths.plugins,
+  )
+  const after = await dependencies(description)
+  const name = Object.keys(after).find((each) => after[each] !== before[each]) ?? named(after, wanted, spec)
+  if (name === undefined)
+    throw new WaggleError('E_PLUGIN', `npm installed ${wanted}, and its name cannot be found out`, {
+      hint: `Look into ${description}.`,
+    })
+  const plugin = await sourceOf(context)
+    .importPlugin(name)
+    .then(asPlugin)
+    .catch((error: unknown) => {
+      throw new WaggleError(
+        'E_PLUGIN',
+        `${name} is installed, and is no plugin: ${safeText(String((error as Error).message))}`,
+        {
+          hint: `\`npm uninstall --prefix ${paths.plugins} ${name}\` takes it away again.`,
+          cause: error,
+        },
+      )
+    })
+  const facts = { name: plugin.name, kind: plugin.kind, package: name, summary: plugin.summary }
+  if (context.json) context.out(JSON.stringify({ v: 1, ...facts }))
+  else {
+    context.out(
+      `${facts.kind}/${safeText(facts.name)}: ${safeText(facts.summary, { line: true, limit: 200 })}`,
+    )
+    context.out(`In ${paths.config}:`)
+    for (const line of configLines(plugin.kind, name)) context.out(`  ${line}`)
+  }
+  return 0
+}
+
+async function dependencies(file: string): Promise<Record<string, string>> {
+  const { dependencies: found = {} } = JSON.parse(await readFile(file, 'utf8')) as {
+    dependencies?: Record<string, string>
+  }
+  return found
+}
+
+/** Of a package that was there before, in the same version. */
+function named(all: Record<string, string>, wanted: string, spec: string): string | undefined {
+  return Object.keys(all).find(
+    (name) => name === wanted || wanted.startsWith(`${name}@`) || all[name]!.endsWith(spec),
+  )
+}
+
+function npm(words: readonly string[], cwd: string): Promise<void> {
+  return new Promise((done, failed) => {
+    const child = spawn('npm', words, {
+      cwd,
+      stdio: ['ignore', 'ignore', 'pipe'],
+      shell: process.platform === 'win32',
+    })
+    let said = ''
+    child.stderr.on('data', (data) => {
+      said = `${said}${data}`.slice(-8192)
+    })
+    const refuse = (why: string): void =>
+      failed(
+        new WaggleError('E_PLUGIN', `npm could not install it: ${why}`, {
+          hint: 'Look at the name, the version and the network; `npm view NAME` shows what the registry has.',
+        }),
+      )
+    child.on('error', (error) => refuse(error.message))
+    child.on('exit', (status) => {
+      if (status === 0) done()
+      else refuse(safeText(reason(said), { limit: 400 }))
+    })
+  })
+}
+
+/** npm's own lines about what went wrong, without where it keeps its log. */
+function reason(said: string): string {
+  const lines = said.split('\n').flatMap((line) => /^npm (?:error|ERR!)\s*(.*)$/.exec(line)?.[1] ?? [])
+  const kept = lines.filter((line) => line !== '' && !/complete log|^code /.test(line))
+  return kept.slice(0, 4).join(' ') || said.trim().split('\n').at(-1) || 'it said nothing'
+}

@@ -1,0 +1,20 @@
+// waggle plugins check: whether a node with this config could start with its plugins, and all that is wrong if not.
+
+import { WaggleError } from '../../../protocol/errors.ts'
+import { safeText } from '../../../protocol/text.ts'
+import type { Context } from '../context.ts'
+import { configured } from './source.ts'
+
+export async function check(context: Context): Promise<number> {
+  const { active, problems, file } = await configured(context)
+  if (problems.length > 0) {
+    throw new WaggleError('E_PLUGIN', problems.map((line) => safeText(line)).join('\n'), {
+      hint: `Correct the plugin tables in ${file ?? context.paths.config}, and check again.`,
+      data: { problems },
+    })
+  }
+  const ids = active.map(({ id }) => id)
+  if (context.json) context.out(JSON.stringify({ v: 1, ok: true, file: file ?? null, plugins: ids }))
+  else context.out(`ok  ${ids.join(', ')}`)
+  return 0
+}

@@ -1,0 +1,29 @@
+// waggle plugins: the running node's by default; with an action, plugins without a node.
+
+import { WaggleError } from '../../../protocol/errors.ts'
+import type { Context } from '../context.ts'
+
+export async function run(context: Context): Promise<number> {
+  const [action, ...words] = context.arguments
+  switch (action) {
+    case undefined:
+      return (await import('./running.ts')).running(needs(context, words, 0))
+    case 'list':
+      return (await import('./list.ts')).list(needs(context, words, 0))
+    case 'check':
+      return (await import('./check.ts')).check(needs(context, words, 0))
+    case 'new':
+      return (await import('./new.ts')).create(needs(context, words, 2, 'a kind and a name'))
+    case 'add':
+      return (await import('./add.ts')).add(needs(context, words, 1, 'an npm package'))
+    default:
+      return (await import('./try.ts')).tryOut(needs(context, words, 1, 'a plugin, as kind/name or a file'))
+  }
+}
+
+function needs(context: Context, words: readonly string[], count: number, what = 'nothing more'): Context {
+  if (words.length === count) return context
+  throw new WaggleError('E_USAGE', `plugins ${context.arguments[0]} takes ${what}`, {
+    hint: '`waggle help plugins` explains it.',
+  })
+}

@@ -1,0 +1,36 @@
+// waggle plugins list: every plugin that comes along or that the config names, with what it needs.
+
+import { safeText } from '../../../protocol/text.ts'
+import { PLUGINS } from '../../built-in.ts'
+import { factsOf } from '../../host/host.ts'
+import { slotsOf } from '../../host/together.ts'
+import type { Context } from '../context.ts'
+import { tableText } from '../table-text.ts'
+import { configured } from './source.ts'
+
+export async function list(context: Context): Promise<number> {
+  const { active } = await configured(context)
+  const used = new Set(active.map(({ id }) => id))
+  const rest = PLUGINS.filter(({ kind, name }) => !used.has(`${kind}/${name}`)).map((plugin) => {
+    const settings = plugin.settings['~standard'].validate({}) as { value?: unknown; issues?: unknown }
+    // One that cannot be made without settings is told by its manifest alone.
+    const hooks = settings.issues ? {} : plugin.create(settings.value)
+    return { used: false, ...factsOf({ plugin, hooks }), slots: slotsOf({ plugin, hooks }) }
+  })
+  const all = [...active.map((one) => ({ used: true, ...factsOf(one) })), ...rest]
+  if (context.json) {
+    context.out(JSON.stringify({ v: 1, plugins: all }))
+    return 0
+  }
+  const rows = all.map(({ used: isUsed, kind, name, needs, slots, summary }) => [
+    isUsed ? '*' : '',
+    kind,
+    safeText(name, { line: true }),
+    needs.join(' ') || '-',
+    slots.join(' ') || '-',
+    safeText(summary, { line: true, limit: 100 }),
+  ])
+  for (const line of tableText(['', 'KIND', 'NAME', 'NEEDS', 'TAKES', 'WHAT'], rows)) context.out(line)
+  context.say('* is in the config.')
+  return 0
+}

@@ -1,0 +1,143 @@
+// waggle plugins run: one hook of one plugin on data from standard input, JSON in and JSON out, without a node.
+//
+// Objectives are evaluated in double precision, row by row, as protocol/plugin/expression.ts means them.
+
+import { text } from 'node:stream/consumers'
+import { WaggleError } from '../../../protocol/errors.ts'
+import { evaluate } from '../../../protocol/plugin/expression.ts'
+import type {
+  Correction,
+  Expression,
+  Hooks,
+  Plugin,
+  Context as PluginContext,
+} from '../../../protocol/plugin/index.ts'
+import { createScriptedContext } from '../../../protocol/plugin/testing/index.ts'
+import { TASKS } from '../../built-in.ts'
+import { didYouMean } from '../../config/suggest.ts'
+import { asPlugin } from '../../host/load.ts'
+import type { Context } from '../context.ts'
+import { groupsOf, INPUT, type Input } from './data.ts'
+import { sourceOf } from './source.ts'
+
+export async function tryOut(context: Context): Promise<number> {
+  const plugin = await find(context, context.arguments[1]!)
+  const input = parsed(await text(context.io.stdin))
+  const hooks = plugin.create(settingsOf(plugin, input.settings))
+  if (!hooks[input.hook]) {
+    const has = INPUT.options.map(({ shape }) => shape.hook.value).filter((hook) => hooks[hook])
+    throw new WaggleError('E_PLUGIN', `${plugin.kind}/${plugin.name} has no ${input.hook} hook`, {
+      hint:
+        has.length > 0
+          ? `Of those that can be run on data it has ${has.join(', ')}.`
+          : 'It has none that can be run on data.',
+    })
+  }
+  const scripted = createScriptedContext({ step: input.step, seed: input.seed, tasks: TASKS })
+  const given = await call(hooks, input, scripted).catch((cause: unknown) => {
+    throw new WaggleError('E_PLUGIN', `${input.hook} failed: ${(cause as Error).message ?? cause}`, { cause })
+  })
+  const { metrics = {}, ...rest } = given
+  context.out(JSON.stringify({ v: 1, ...rest, metrics: { ...scripted.metrics, ...metrics } }, plain))
+  return 0
+}
+
+type Result = Record<string, unknown> & { metrics?: Record<string, number> }
+
+async function call(hooks: Hooks, input: Input, context: PluginContext): Promise<Result> {
+  switch (input.hook) {
+    case 'advantage':
+      return { advantages: await hooks.advantage!(groupsOf(input.groups), context) }
+    case 'modify': {
+      const rows = input.advantages.map((row) =>
+        row.map((value) => (typeof value === 'number' ? value : Float32Array.from(value))),
+      )
+      return { advantages: await hooks.modify!(rows, groupsOf(input.groups), context) }
+    }
+    case 'group': {
+      const view = { lineage: 'run', tokenizer: 'run', version: input.version, self: 'self', at: input.at }
+      return { groups: await hooks.group!(groupsOf(input.groups), view, context) }
+    }
+    case 'correct':
+      return corrected(hooks.correct!(), input.rows)
+    case 'weigh':
+      return { weights: Array.from(await hooks.weigh!(input.candidates, context)) }
+    case 'select': {
+      const { rollouts, candidates, weights, want } = input
+      const tasks = input.tasks.map((task) => ({ ...task, minDifficulty: 0, maxDifficulty: 1000 }))
+      const view = {
+        tasks,
+        rollouts,
+        ...(candidates ? { candidates } : {}),
+        ...(weights ? { weights: Float64Array.from(weights) } : {}),
+      }
+      return { asks: await hooks.select!(view, want, context) }
+    }
+  }
+}
+
+function corrected(
+  { loss, weight, mask, metrics = {} }: Correction,
+  rows: readonly { columns: Record<string, number[]> }[],
+) {
+  const over = (expression: Expression | undefined) =>
+    expression === undefined ? undefined : rows.map(({ columns }) => evaluate(expression, columns))
+  const means = Object.entries(metrics).map(([name, expression]) => {
+    const values = over(expression)!.flatMap((row) => [...row])
+    return [name, values.reduce((a, b) => a + b, 0) / Math.max(1, values.length)]
+  })
+  return {
+    loss: over(loss),
+    weight: over(weight),
+    mask: over(mask),
+    metrics: Object.fromEntries(means) as Record<string, number>,
+  }
+}
+
+async function find(context: Context, wanted: string): Promise<Plugin> {
+  const source = sourceOf(context)
+  const builtIn = source.builtIn.find(({ kind, name }) => `${kind}/${name}` === wanted)
+  if (builtIn) return builtIn
+  if (/^\.|^\/|\.[cm]?[jt]s$/.test(wanted) || source.hasPackage?.(wanted)) {
+    const path =
+      wanted.startsWith('/') || source.hasPackage?.(wanted) ? wanted : `${context.io.cwd}/${wanted}`
+    return asPlugin(await source.importPlugin(path))
+  }
+  const ids = source.builtIn.map(({ kind, name }) => `${kind}/${name}`)
+  throw new WaggleError('E_USAGE', `there is no plugin "${wanted}".${didYouMean(wanted, ids)}`, {
+    hint: '`waggle plugins list` shows all; a file begins with ./ or ends with .ts or .js.',
+  })
+}
+
+function parsed(json: string): Input {
+  let value: unknown
+  try {
+    value = JSON.parse(json)
+  } catch (error) {
+    throw new WaggleError('E_USAGE', `standard input is not JSON: ${(error as Error).message}`, {
+      hint: HINT,
+    })
+  }
+  const result = INPUT.safeParse(value)
+  if (result.success) return result.data
+  const problems = result.error.issues.map(({ path, message }) => `${path.join('.') || 'input'}: ${message}`)
+  throw new WaggleError('E_USAGE', problems.slice(0, 8).join('\n'), { hint: HINT })
+}
+
+const HINT =
+  'For example {"hook": "advantage", "groups": [{"rollouts": [{"reward": 1}, {"reward": 0}]}]}. docs/plugins.md has the form of each hook.'
+
+function settingsOf({ kind, name, settings }: Plugin, given: Record<string, unknown>): unknown {
+  const result = settings['~standard'].validate(given) as {
+    value?: unknown
+    issues?: readonly { message: string; path?: readonly PropertyKey[] }[]
+  }
+  if (!result.issues) return result.value
+  const problems = result.issues.map(({ path, message }) => `settings.${path?.join('.') ?? ''}: ${message}`)
+  throw new WaggleError('E_USAGE', problems.join('\n'), { hint: `These are settings of ${kind}/${name}.` })
+}
+
+/** Typed arrays as lists. */
+function plain(_: string, value: unknown): unknown {
+  return ArrayBuffer.isView(value) ? Array.from(value as Float32Array) : value
+}

@@ -1,0 +1,131 @@
+// Plugins without a node: lists, checks, new ones, packages, hooks on data.
+
+import { execFileSync } from 'node:child_process'
+import { mkdirSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { Readable } from 'node:stream'
+import { expect, test } from 'vitest'
+import { TEMPLATES } from '../../daemon/cli/plugins/templates.ts'
+import { freshHome, type Result, waggle } from './run-cli.ts'
+
+const homeWith = (config: string): string => {
+  const home = freshHome()
+  writeFileSync(join(home, 'config.toml'), config)
+  return home
+}
+
+const run = (words: string[], input: unknown, home = freshHome()): Promise<Result> =>
+  waggle(['plugins', 'run', ...words, '--home', home], {
+    stdin: Readable.from([typeof input === 'string' ? input : JSON.stringify(input)]) as never,
+  })
+
+test('list shows what comes along and what the config uses, with needs and places', async () => {
+  const home = homeWith('[rollout]\nprompts = 16\n\n[[controls]]\nuse = "vade"\n')
+  const { status, stdout } = await waggle(['plugins', 'list', '--json', '--home', home])
+  expect(status).toBe(0)
+  const { plugins } = JSON.parse(stdout) as {
+    plugins: { used: boolean; name: string; needs: string[]; slots: string[] }[]
+  }
+  const of = (name: string) => plugins.find((plugin) => plugin.name === name)
+  expect(of('grpo')).toMatchObject({ used: true, slots: ['estimator'] })
+  expect(of('vade')).toMatchObject({ used: true, needs: ['recurring'] })
+  expect(of('hill')?.used).toBe(false)
+  expect((await waggle(['plugins', 'list', '--home', home])).stdout).toMatch(
+    /^\* +selector +vade +recurring/m,
+  )
+})
+
+test('check says ok, or tells every problem with its cure', async () => {
+  const good = await waggle(['plugins', 'check', '--home', homeWith('')])
+  expect(good).toMatchObject({
+    status: 0,
+    stdout: expect.stringMatching(/^ok {2}selector\/uniform, estimator\/grpo/),
+  })
+  const bad = await waggle([
+    'plugins',
+    'check',
+    '--home',
+    homeWith('[estimator]\nuse = "gropo"\n\n[[hints]]\nuse = "./missing.ts"\n\n[[controls]]\nuse = "vade"\n'),
+  ])
+  expect(bad.status).toBe(4)
+  expect(bad.stderr).toMatch(/estimator "gropo": there is no such plugin; built in are grpo,/)
+  expect(bad.stderr).toMatch(/hint ".\/missing.ts": Cannot find module/)
+  expect(bad.stderr).toMatch(/selector "vade" needs prompts that come back.*set rollout\.prompts/)
+})
+
+test('a plugin made by new passes its own tests, and the conformance checks, whatever its kind', async () => {
+  const folder = freshHome()
+  const env = { XDG_CONFIG_HOME: folder }
+  const names = Object.keys(TEMPLATES).map((kind) => `my_${kind}`)
+  for (const kind of Object.keys(TEMPLATES)) {
+    const { status, stdout } = await waggle(['plugins', 'new', kind, `my_${kind}`], { env, cwd: folder })
+    expect(status).toBe(0)
+    expect(stdout).toContain(`use = "./../my_${kind}/my_${kind}.ts"`)
+  }
+  const out = execFileSync(
+    process.execPath,
+    [
+      '--conditions=waggle-source',
+      '--test',
+      '--test-isolation=none',
+      ...names.map((name) => `${name}/${name}.test.ts`),
+    ],
+    { cwd: folder, encoding: 'utf8' },
+  )
+  expect(out).toMatch(/fail 0/)
+}, 30_000)
+
+test('new refuses what is there already, and kinds and names that are none', async () => {
+  const folder = freshHome()
+  mkdirSync(join(folder, 'mine'))
+  const refused = async (...words: string[]) =>
+    (await waggle(['plugins', 'new', ...words], { cwd: folder })).stderr
+  expect(await refused('hint', 'mine')).toMatch(/is there already/)
+  expect(await refused('hnit', 'other')).toMatch(/Did you mean "hint"/)
+  expect(await refused('hint', 'Not/Good')).toMatch(/cannot be a plugin's name/)
+  expect(await refused('hint')).toMatch(/takes a kind and a name/)
+})
+
+test('run calls pure hooks on data', async () => {
+  const two = [{ rollouts: [{ reward: 1 }, { reward: 0 }] }]
+  const said = async (id: string, input: unknown) => JSON.parse((await run([id], input)).stdout)
+  const { advantages } = await said('estimator/rloo', { hook: 'advantage', groups: two })
+  expect(advantages).toEqual([[1, -1]])
+  const { groups } = await said('correction/zero_signal', {
+    hook: 'group',
+    groups: [...two, { rollouts: [{ reward: 1 }, { reward: 1 }] }],
+  })
+  expect(groups).toHaveLength(1)
+  const row = { columns: { logprob: [0, 0], proximal: [0, 0], advantage: [2, -1], mask: [1, 1] } }
+  expect(await said('correction/clip', { hook: 'correct', rows: [row] })).toMatchObject({
+    loss: [[-2, 1]],
+    metrics: { ratio: 1 },
+  })
+  const candidates = [{ seed: 1 }, { seed: 2 }]
+  expect((await said('selector/vade', { hook: 'weigh', candidates })).weights).toHaveLength(2)
+  const asks = (
+    await said('selector/uniform', {
+      hook: 'select',
+      want: 1,
+      candidates,
+      weights: [0, 1],
+      tasks: [{ name: 'a' }],
+    })
+  ).asks
+  expect(asks[0].prompt.seed).toBe(2)
+})
+
+test('run says what is wrong with its input', async () => {
+  const wrong = async (id: string, input: unknown) => (await run([id], input)).stderr
+  expect(await wrong('estimator/grpo', '{')).toMatch(/standard input is not JSON/)
+  expect(await wrong('estimator/grpo', { hook: 'advantage', groups: [{ rollouts: [] }], extra: 1 })).toMatch(
+    /groups\.0\.rollouts: .*\n.*extra/,
+  )
+  expect(await wrong('estimator/grop', {})).toMatch(/Did you mean "estimator\/grpo"/)
+  expect(await wrong('estimator/grpo', { hook: 'modify', groups: [], advantages: [] })).toMatch(
+    /has no modify hook[\s\S]*it has advantage/,
+  )
+  expect(await wrong('estimator/grpo', { hook: 'advantage', settings: { stdd: 1 }, groups: [] })).toMatch(
+    /settings.*stdd/,
+  )
+})
