@@ -45,7 +45,7 @@ export async function answerRequests(
   by: RequestCollaborators,
 ): Promise<{ groups: Group[]; tokens: number }> {
   const { hooks, tokenizer, tasks } = by
-  const compose = hooks.compose.bind(hooks)
+  const parts = { tokenizer, tasks, compose: hooks.compose.bind(hooks) }
   const landings = new Map<string, Landing>()
   let tokens = 0
   while (hooks.extends && !options.signal?.aborted) {
@@ -54,7 +54,8 @@ export async function answerRequests(
     const touched = new Set<Landing>()
     const pending: Pending[] = []
     for (const work of asked) {
-      const order = await makeOrder(work.request, work.rewrite, options, { tokenizer, tasks, compose })
+      // A prompt that there is not lands as nothing, and is no reason to lose the round.
+      const order = await makeOrder(work.request, work.rewrite, options, parts).catch(() => undefined)
       if (!order) continue
       const landing = landingFor(work, landings)
       const sequences = Array.from({ length: order.rollouts }, () =>
@@ -65,7 +66,7 @@ export async function answerRequests(
       touched.add(landing)
       pending.push(...sequences.map((sequence) => ({ plugin: work.plugin, sequence })))
     }
-    tokens += await writeWithin(pending, options, { ...by, compose })
+    tokens += await writeWithin(pending, options, { ...by, ...parts })
     for (const landing of touched) {
       const group = land(landing.written, options, tokenizer, originOf(landing))
       landing.group = group && (await hooks.reward(group))

@@ -174,6 +174,24 @@ test('no plugin gets more tokens than it may have, and the round goes on without
   expect(sum(extra)).toBeGreaterThan(200 - 64)
 })
 
+test('a request for a prompt that there is not costs nobody anything', async () => {
+  const playing = await withHooks({
+    extend({ groups, asked }): Request[] {
+      const { prompt } = groups[0]!
+      const at = (id: string, other: object): Request => ({
+        id,
+        prompt: { ...prompt, ...other },
+        rollouts: 2,
+        keep: 'train',
+      })
+      if (asked > 0) return []
+      return [at('a', { task: 'chess' }), at('b', { difficulty: 99 }), at('c', {})]
+    },
+  })
+  const { groups } = await playing.round()
+  expect(groups.map(({ origin }) => origin?.request)).toEqual([undefined, undefined, 'c'])
+})
+
 test('a plugin that fails takes its groups with it and nothing else', async () => {
   const playing = await withHooks({
     extend({ groups, asked }): Request[] {
