@@ -17,10 +17,17 @@ export interface MixOptions {
   versions: number
 }
 
+/** Groups that wait to be trained on are far fewer. */
+const MOST_RANKED = 4096
+
 export interface Mixer {
   mix(groups: Group[], view: BatchView, context: Context): Group[]
-  /** True for a group of the last batch that was mixed. */
-  isMixed(group: Group): boolean
+  /** Its failures were ranked: its advantages go by this plugin's formula too. */
+  noteRanked(group: Group): void
+  /** True for a group of the last batch that was mixed, and for one that was ranked. */
+  isChanged(group: Group): boolean
+  save(): unknown
+  load(saved: unknown): void
 }
 
 export function createMixer(
@@ -28,6 +35,7 @@ export function createMixer(
   { buffer, visits }: { buffer: ReplayBuffer; visits: Visits },
 ): Mixer {
   let mixed = new Set<string>()
+  let ranked = new Set<string>()
 
   /** Most recent first. */
   const candidates = (group: Group, version: number): Stored[] => {
@@ -48,7 +56,15 @@ export function createMixer(
   }
 
   return {
-    isMixed: ({ id }) => mixed.has(id),
+    noteRanked({ id }) {
+      ranked.add(id)
+      if (ranked.size > MOST_RANKED) ranked.delete(ranked.values().next().value!)
+    },
+    isChanged: ({ id }) => mixed.has(id) || ranked.has(id),
+    save: () => [...ranked],
+    load(saved) {
+      ranked = new Set(Array.isArray(saved) ? (saved as string[]) : [])
+    },
     mix(groups, view, context) {
       buffer.belongTo(view)
       // A version that the policy has not reached was taken back by a roll-back.

@@ -62,7 +62,6 @@ export default definePlugin({
     })
     const visits = createVisits()
     const mixer = createMixer(options, { buffer, visits })
-
     const ranked = async (group: Group, context: Context): Promise<number[] | undefined> => {
       const { rollouts } = group
       if (visits.count(group.prompt) === 0 || rollouts.some(isRight) || hasSignal(group)) return undefined
@@ -73,7 +72,9 @@ export default definePlugin({
       )
       context.metric('ranked', 1)
       // All equal: nothing was ranked, and the verifier's rewards stay.
-      return rewards.every((reward) => reward === rewards[0]) ? undefined : rewards
+      if (rewards.every((reward) => reward === rewards[0])) return undefined
+      mixer.noteRanked(group)
+      return rewards
     }
 
     return {
@@ -109,7 +110,7 @@ export default definePlugin({
       group: (groups, view, context) => mixer.mix(groups, view, context),
       modify: (advantages: Advantages, groups) =>
         groups.map((group, g) =>
-          mixer.isMixed(group) || isRanked(group)
+          mixer.isChanged(group)
             ? mixedAdvantages(
                 group.rollouts.map(({ reward }) => reward),
                 options,
@@ -134,16 +135,15 @@ export default definePlugin({
         context.metric('stored', buffer.size)
       },
 
-      save: () => buffer.save(visits.save()),
-      load: (state) => visits.load(buffer.load(state)),
+      save: () => buffer.save({ visits: visits.save(), ranked: mixer.save() }),
+      load(state) {
+        const extra = buffer.load(state) as { visits?: unknown; ranked?: unknown } | null
+        visits.load(extra?.visits)
+        mixer.load(extra?.ranked)
+      },
     }
   },
 })
-
-/** Failures apart from one another: nobody but this plugin does that. */
-function isRanked(group: Group): boolean {
-  return group.rollouts.some(({ taskReward }) => taskReward !== undefined) && !group.rollouts.some(isRight)
-}
 
 function taskRewardOf({ taskReward, reward }: Rollout): number {
   return taskReward ?? reward

@@ -1,9 +1,10 @@
 // SLEA-RL (arXiv 2603.18079): a library of strategies and warnings, looked up at every turn by what is observed.
 //
 // Off until five evolutions are done and ten entries are there. An observation's cluster gives its entries first, then
-// the likest of the library: two strategies and a warning, 800 characters at most. On tasks of one turn the look-up is at
-// turn 0, and there is no step advantage beside the episode's (of one turn both would be the same comparison).
-// What is shown at a later turn takes of the completion's tokens. Extraction is ours, see extraction.ts; admission in zones.ts. Peers' entries must first help in a trial.
+// the likest of the library: two strategies and a warning, 800 characters at most, which at later turns take of the
+// completion's tokens. On tasks of one turn the look-up is at turn 0, and there is no step advantage beside the episode's
+// (of one turn both would be the same comparison). Extraction is ours, see extraction.ts; admission in zones.ts. Peers'
+// entries must first help in a trial, which tasks with turns have none of.
 
 import { z } from 'zod'
 import {
