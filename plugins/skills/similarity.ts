@@ -9,43 +9,70 @@ export const ALIKE = 0.85
 
 export function areAlike(a: string, b: string): boolean {
   const [left, right] = [a.slice(0, SEEN), b.slice(0, SEEN)]
-  return wordJaccard(a, b) > ALIKE || (mostRatio(left, right) > ALIKE && matchRatio(left, right) > ALIKE)
+  return (
+    wordJaccard(a, b) > ALIKE || (mostRatio(left, right) > ALIKE && matchRatio(left, right, ALIKE) > ALIKE)
+  )
 }
 
-/** 2 matches / (length of both); 1 for two empty texts. */
-export function matchRatio(a: string, b: string): number {
-  if (a.length + b.length === 0) return 1
+/** 2 matches / (length of both), 1 for two empty texts. May stop at 0 where it cannot be above `least`. */
+export function matchRatio(a: string, b: string, least = 0): number {
+  const both = a.length + b.length
+  if (both === 0) return 1
+  const [left, right] = [codesOf(a), codesOf(b)]
   let matches = 0
-  const open: Array<[number, number, number, number]> = [[0, a.length, 0, b.length]]
+  /** Matches that the open ranges may still have at most. */
+  let possible = Math.min(a.length, b.length)
+  const open: Range[] = [[0, a.length, 0, b.length]]
   for (let range = open.pop(); range; range = open.pop()) {
     const [aFrom, aTo, bFrom, bTo] = range
-    const [atA, atB, length] = longestRun(a, b, range)
-    if (length === 0) continue
-    matches += length
-    open.push([aFrom, atA, bFrom, atB], [atA + length, aTo, atB + length, bTo])
+    const [atA, atB, length] = longestRun(left, right, range)
+    possible -= Math.min(aTo - aFrom, bTo - bFrom)
+    if (length > 0) {
+      matches += length
+      const sides: Range[] = [
+        [aFrom, atA, bFrom, atB],
+        [atA + length, aTo, atB + length, bTo],
+      ]
+      for (const side of sides) {
+        const most = Math.min(side[1] - side[0], side[3] - side[2])
+        if (most === 0) continue
+        possible += most
+        open.push(side)
+      }
+    }
+    if ((2 * (matches + possible)) / both <= least) return 0
   }
-  return (2 * matches) / (a.length + b.length)
+  return (2 * matches) / both
 }
 
+/** From and to in one text, from and to in the other. */
+type Range = [number, number, number, number]
+
+const codesOf = (text: string): Uint16Array =>
+  Uint16Array.from({ length: text.length }, (_, i) => text.charCodeAt(i))
+
 function longestRun(
-  a: string,
-  b: string,
-  [aFrom, aTo, bFrom, bTo]: [number, number, number, number],
+  a: Uint16Array,
+  b: Uint16Array,
+  [aFrom, aTo, bFrom, bTo]: Range,
 ): [number, number, number] {
-  let best: [number, number, number] = [aFrom, bFrom, 0]
-  let before = new Uint16Array(bTo - bFrom + 1)
-  let now = new Uint16Array(bTo - bFrom + 1)
+  let [atA, atB, longest] = [aFrom, bFrom, 0]
+  // Of runs that end at a place of `b`; from the end, so that one row is enough.
+  const runs = new Uint16Array(bTo - bFrom + 1)
   for (let i = aFrom; i < aTo; i++) {
-    for (let j = bFrom; j < bTo; j++) {
-      const run = a.charCodeAt(i) === b.charCodeAt(j) ? before[j - bFrom]! + 1 : 0
-      now[j - bFrom + 1] = run
-      if (run > best[2]) best = [i - run + 1, j - run + 1, run]
+    const code = a[i]!
+    for (let j = bTo - 1; j >= bFrom; j--) {
+      const run = code === b[j] ? runs[j - bFrom]! + 1 : 0
+      runs[j - bFrom + 1] = run
+      // The first of equal runs in `a`, and then in `b`: later in this row is earlier in `b`.
+      if (run > longest || (run === longest && run > 0 && i - run + 1 === atA)) {
+        atA = i - run + 1
+        atB = j - run + 1
+        longest = run
+      }
     }
-    const spare = before
-    before = now
-    now = spare
   }
-  return best
+  return [atA, atB, longest]
 }
 
 /** An upper bound of `matchRatio`, from how often each character is in both. */
