@@ -1,5 +1,6 @@
 // Drawing from a buffer, and what is drawn as a group that can be trained on.
 
+import { createHash } from 'node:crypto'
 import type { BatchView, Random } from '../../protocol/plugin/index.ts'
 import type { Group } from '../../protocol/train/index.ts'
 import { replayOf, type Stored } from './stored.ts'
@@ -32,7 +33,8 @@ export function replayGroup(
   stored.uses += 1
   const { conditioning, arm } = stored.rollouts[0]!
   return {
-    id: stored.group,
+    // One of its own: several samples of a group may be drawn into one batch.
+    id: createHash('sha256').update(`${plugin}/${request}/${stored.group}`).digest('hex'),
     prompt: stored.prompt,
     conditioning,
     author: view.self,

@@ -63,6 +63,16 @@ describe('a replay buffer', () => {
     for (let length = 0; length < bytes.length; length++)
       expect(() => buffer.load(bytes.subarray(0, length))).toThrow('the saved replay buffer is damaged')
     expect(() => buffer.load(Uint8Array.of(...bytes, 0))).toThrow('damaged')
+    for (let at = 0; at < bytes.length; at++) {
+      const flipped = bytes.slice()
+      flipped[at]! ^= 0x15
+      // Some still say something; the others say that they are damaged.
+      try {
+        createReplayBuffer(roomy).load(flipped)
+      } catch (error) {
+        expect(error).toMatchObject({ code: 'E_CHECKPOINT' })
+      }
+    }
     expect(buffer.size).toBe(1)
   })
 

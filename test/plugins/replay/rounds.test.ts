@@ -90,6 +90,7 @@ test('the selective buffer fills a batch that has little signal', async () => {
   expect(trained.slice(0, written.length)).toEqual(written)
   const replayed = trained.slice(written.length)
   expect(replayed).toHaveLength(2)
+  expect(new Set(trained.map(({ id }) => id)).size).toBe(trained.length)
   for (const group of replayed) expectSame(group, first.written)
   expect(node.troubles).toEqual([])
 })
