@@ -1,0 +1,147 @@
+// Do estimators that look at turns learn more from episodes than those that look at the whole?
+// `npm run -s experiment:episodes [-- --task keys_and_doors --tokens 40000 --seeds 3 --arms 'grpo;gigpo;...' --out FILE]`
+//
+// The default model, taught to play by the rules (in-process/played.ts), learns a task with turns until it has generated so
+// many tokens, those that the environment shows included. All else is the same: prompts, sampling seeds, optimizer, the default
+// loss, groups of 8. What counts is the mean reward in the end, on training prompts that were never asked, and held-out accuracy
+// (greedy and sampled). Runs are kept as they end, and what is kept is not run again.
+
+import { availableParallelism, cpus } from 'node:os'
+import { fileURLToPath } from 'node:url'
+import { parseArgs } from 'node:util'
+import { loadModel } from '../../daemon/policy/model.ts'
+import { nodeDisk as disk } from '../../daemon/store/node-disk.ts'
+import { TASKS } from '../../plugins/tasks/index.ts'
+import { createLocalEngine } from './in-process/engine.ts'
+import { createLearnerAlone } from './in-process/learner-alone.ts'
+import { teachPlaying } from './in-process/played.ts'
+import { openRecords } from './in-process/records.ts'
+import { markdown, mean, show, summary } from './in-process/statistics.ts'
+
+const { values: flags } = parseArgs({
+  options: {
+    task: { type: 'string', default: 'keys_and_doors' },
+    difficulty: { type: 'string', default: '0' },
+    tokens: { type: 'string', default: '40000' },
+    seeds: { type: 'string', default: '3' },
+    /** Separated by semicolons. */
+    arms: { type: 'string', default: 'grpo;dr_grpo;trloo;gigpo;hgpo' },
+    prompts: { type: 'string', default: '8' },
+    'learning-rate': { type: 'string', default: '3e-4' },
+    'warm-steps': { type: 'string', default: '200' },
+    good: { type: 'string', default: '0.1' },
+    'test-prompts': { type: 'string', default: '150' },
+    threads: { type: 'string', default: '1' },
+    out: { type: 'string', default: '.cache/experiments/episodes.jsonl' },
+  },
+})
+const [tokens, difficulty, tests] = [
+  Number(flags.tokens),
+  Number(flags.difficulty),
+  Number(flags['test-prompts']),
+]
+const [learningRate, warmSteps, good] = [
+  Number(flags['learning-rate']),
+  Number(flags['warm-steps']),
+  Number(flags.good),
+]
+const MAX_NEW_TOKENS = 160
+
+interface Run {
+  arm: string
+  seed: number
+  settings: string
+  /** Of the final policy. */
+  reward: number
+  sampled: number
+  greedy: number
+  updates: number
+  /** Share of groups whose rewards differ. */
+  signal: number
+  cpuSeconds: number
+}
+
+const task = TASKS.find(({ name, environment }) => environment && name === flags.task)
+if (!task) throw new Error(`${flags.task} is no task with turns`)
+const settings = JSON.stringify([
+  task.name,
+  task.version,
+  difficulty,
+  tokens,
+  learningRate,
+  warmSteps,
+  good,
+  flags.prompts,
+])
+const records = await openRecords<Run>(flags.out)
+const threads = Number(flags.threads)
+const engines = { writes: createLocalEngine({ threads }), learns: createLocalEngine({ threads }) }
+const base = await loadModel(fileURLToPath(new URL('../../models/default', import.meta.url)), { disk })
+await teachPlaying(
+  { task, difficulty, answers: ['U', 'D', 'L', 'R'], good, steps: warmSteps, batch: 32, learningRate: 1e-3 },
+  { engine: engines.learns, model: base },
+)
+const model = { ...base, weights: await engines.learns.weights() }
+
+const isOf = (run: Run): boolean => run.settings === settings
+const learn = async (arm: string, seed: number, until: number): Promise<void> => {
+  if (records.done.some((run) => isOf(run) && run.arm === arm && run.seed === seed)) return
+  const before = process.cpuUsage()
+  const node = await createLearnerAlone({
+    seed,
+    model,
+    tasks: [{ name: task.name, difficulty }],
+    prompts: Number(flags.prompts),
+    groupSize: 8,
+    learningRate,
+    maxNewTokens: MAX_NEW_TOKENS,
+    estimator: { use: arm === 'start' ? 'grpo' : arm },
+    corrections: [{ use: 'clip' }],
+    engines,
+  })
+  const signals: number[] = []
+  let [written, updates] = [0, 0]
+  while (written < until) {
+    const round = await node.round()
+    written += round.generatedTokens
+    signals.push(round.signal)
+    updates += round.report?.steps ?? 0
+  }
+  const reward = await node.reward(tests)
+  const { sampled, greedy } = await node.evaluate(tests, 4)
+  const { user, system } = process.cpuUsage(before)
+  const signal = signals.length > 0 ? mean(signals) : 0
+  const cpuSeconds = (user + system) / 1e6
+  await records.add({ arm, seed, settings, reward, sampled, greedy, updates, signal, cpuSeconds })
+  process.stderr.write(`${arm}, seed ${seed}: reward ${reward.toFixed(3)}, ${cpuSeconds.toFixed(0)} s\n`)
+}
+
+const arms = flags.arms.split(';')
+// By seed first, so that what is there after a while compares all arms. `start` learns nothing.
+for (let seed = 1; seed <= Number(flags.seeds); seed++) {
+  await learn('start', seed, 0)
+  for (const arm of arms) await learn(arm, seed, tokens)
+}
+await Promise.all([engines.writes.close(), engines.learns.close()])
+
+const all = records.done.filter(isOf)
+console.log(
+  `${cpus()[0]?.model}, ${availableParallelism()} cores, Node ${process.version}; ${task.name} level ${difficulty}, ${tokens} tokens, learning rate ${learningRate}`,
+)
+console.log(
+  markdown(
+    ['estimator', 'reward', 'held-out sampled', 'held-out greedy', 'groups with a signal', 'runs'],
+    [...new Set(['start', ...arms, ...all.map(({ arm }) => arm)])].map((arm) => {
+      const runs = all.filter((run) => run.arm === arm)
+      if (runs.length === 0) return [arm, '', '', '', '', '0']
+      return [
+        arm,
+        show(summary(runs.map(({ reward }) => reward))),
+        show(summary(runs.map(({ sampled }) => sampled))),
+        show(summary(runs.map(({ greedy }) => greedy))),
+        arm === 'start' ? '' : `${(100 * mean(runs.map(({ signal }) => signal))).toFixed(0)} %`,
+        String(runs.length),
+      ]
+    }),
+  ),
+)
