@@ -2,6 +2,7 @@ import { describe, expect, it } from 'vitest'
 import { CONTROL } from '../../plugins/control/index.ts'
 import { CORRECTIONS } from '../../plugins/corrections/index.ts'
 import { ESTIMATORS } from '../../plugins/estimators/index.ts'
+import { HINTS } from '../../plugins/hints/index.ts'
 import { REPLAY } from '../../plugins/replay/index.ts'
 import { SELECTORS } from '../../plugins/selectors/index.ts'
 import { SKILLS } from '../../plugins/skills/index.ts'
@@ -12,6 +13,7 @@ import { withSettings } from './samples.ts'
 const kinds = {
   estimator: ESTIMATORS,
   correction: CORRECTIONS,
+  hint: HINTS,
   selector: SELECTORS,
   replay: REPLAY,
   skill: SKILLS,
