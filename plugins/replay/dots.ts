@@ -11,7 +11,7 @@ import { definePlugin } from '../../protocol/plugin/index.ts'
 import { hasSignal, promptKey } from '../../protocol/train/index.ts'
 import { createReplayBuffer } from './buffer.ts'
 import { calibrated, createTracker, weightsOf } from './difficulty.ts'
-import { drawByWeight, replayGroup } from './draw.ts'
+import { drawByWeight, replayGroup, teaches } from './draw.ts'
 import { canReplay, isRight, storedOf } from './stored.ts'
 
 const NAME = 'replay/dots'
@@ -71,7 +71,7 @@ export default definePlugin({
         buffer.drop(({ version }) => version > view.version || view.version - version > versions)
         const here = new Set(groups.map(({ prompt }) => promptKey(prompt)))
         const waiting = buffer.all().filter(({ lane }) => !here.has(lane))
-        const own = groups.filter(({ author }) => author === view.self).length
+        const own = groups.filter((group) => group.author === view.self && teaches(group)).length
         const room = Math.round((own * (1 - sigma)) / sigma)
         const drawn = drawByWeight(
           waiting,

@@ -2,7 +2,7 @@
 
 import { createHash } from 'node:crypto'
 import type { BatchView, Random } from '../../protocol/plugin/index.ts'
-import type { Group } from '../../protocol/train/index.ts'
+import { type Group, hasSignal } from '../../protocol/train/index.ts'
 import { replayOf, type Stored } from './stored.ts'
 
 /** Without replacement, in the order drawn; those of weight 0 are never drawn. */
@@ -22,6 +22,11 @@ export function drawByWeight<Item>(
     drawn.push(left.splice(index, 1)[0]!.item)
   }
   return drawn
+}
+
+/** What a batch learns from: groups of equal rewards fall out of it later. */
+export function teaches(group: Group): boolean {
+  return group.always === true || hasSignal(group)
 }
 
 /** Counts as a use. Trained on though its rewards be equal, and never shared. */

@@ -10,7 +10,7 @@ import { z } from 'zod'
 import { definePlugin } from '../../protocol/plugin/index.ts'
 import { type Group, hasSignal, promptKey } from '../../protocol/train/index.ts'
 import { createReplayBuffer } from './buffer.ts'
-import { drawByWeight, replayGroup } from './draw.ts'
+import { drawByWeight, replayGroup, teaches } from './draw.ts'
 import { canReplay, storedOf } from './stored.ts'
 
 const NAME = 'replay/selective_like'
@@ -63,7 +63,7 @@ export default definePlugin({
         buffer.belongTo(view)
         buffer.drop(({ version }) => version > view.version || view.version - version > versions)
         if (effective >= below) return groups
-        const fresh = groups.reduce((sum, { rollouts }) => sum + rollouts.length, 0)
+        const fresh = groups.filter(teaches).reduce((sum, { rollouts }) => sum + rollouts.length, 0)
         const ids = new Set(groups.map(({ id }) => id))
         const waiting = buffer.all().filter(({ group }) => !ids.has(group))
         const weights = waiting.map(({ advantages }) => sizeOf(advantages![0]!) ** kappa)

@@ -102,12 +102,16 @@ export function fitting<Shown>(
   prompt: PromptCoordinates,
   { conditioning, limits }: Context,
 ): readonly Shown[] {
-  for (let count = shown.length; count > 0; count--) {
-    const some = shown.slice(0, count)
-    if (conditioning(prompt, { before: before(some) }).length + limits.completion <= limits.context)
-      return some
+  const fits = (count: number): boolean =>
+    conditioning(prompt, { before: before(shown.slice(0, count)) }).length + limits.completion <=
+    limits.context
+  let [most, tooMany] = [0, shown.length + 1]
+  // More of them is never shorter.
+  for (let count = shown.length; most + 1 < tooMany; count = (most + tooMany) >> 1) {
+    if (fits(count)) most = count
+    else tooMany = count
   }
-  return []
+  return shown.slice(0, most)
 }
 
 const stateSchema = z.strictObject({

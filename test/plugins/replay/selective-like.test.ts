@@ -24,7 +24,7 @@ describe('the selective buffer', () => {
       [1, -1],
     ])
     await hooks.observe!([nothing(1)], contextOf(1))
-    const batch = await hooks.group!([visit(3, 1, Array(30).fill(0))], viewAt(1), contextOf(1))
+    const batch = await hooks.group!([visit(3, 1, [1, ...Array(29).fill(0)])], viewAt(1), contextOf(1))
     expect(batch.slice(1).map(({ rollouts }) => rollouts.map(({ text }) => text))).toEqual([['try 0 at 0']])
   })
 
@@ -63,7 +63,7 @@ describe('the selective buffer', () => {
       { step: 1, metrics: {}, groups: [groups[1]!], advantages: [modified[1]!] },
       contextOf(1),
     )
-    const again = await hooks.group!([visit(2, 2, Array(30).fill(0))], viewAt(2), contextOf(2))
+    const again = await hooks.group!([visit(2, 2, [1, ...Array(29).fill(0)])], viewAt(2), contextOf(2))
     expect(again.slice(1).map(({ rollouts }) => rollouts[0]!.replayed)).toEqual([2])
   })
 
@@ -84,7 +84,7 @@ describe('the selective buffer', () => {
     await train(hooks, [visit(1, 0, [1, 0])], [[1, -1]])
     await hooks.observe!([nothing(3)], contextOf(3))
     const batch = (version: number) =>
-      hooks.group!([visit(2, version, Array(12).fill(0))], viewAt(version), contextOf())
+      hooks.group!([visit(2, version, [1, ...Array(11).fill(0)])], viewAt(version), contextOf())
     expect(await batch(3)).toHaveLength(3)
     expect(await batch(4)).toHaveLength(1)
   })
@@ -102,7 +102,7 @@ describe('the selective buffer', () => {
     await hooks.observe!([nothing(1)], contextOf(1))
     const copy = withSettings(selectiveLike)
     await copy.load!(await hooks.save!())
-    const fresh = [visit(2, 1, Array(9).fill(0))]
+    const fresh = [visit(2, 1, [1, ...Array(8).fill(0)])]
     const groups = await hooks.group!(fresh, viewAt(1), contextOf(1))
     expect(groups).toHaveLength(4)
     expect(await copy.group!(fresh, viewAt(1), contextOf(1))).toEqual(groups)

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import { isFromTraining, splitOf } from '../../../plugins/skills/entry.ts'
-import { createLibrary, type Library, usable } from '../../../plugins/skills/library.ts'
+import { createLibrary, fitting, type Library, usable } from '../../../plugins/skills/library.ts'
 import { cleanText, digestOf, jsonIn, notesOf } from '../../../plugins/skills/text.ts'
 import { levelOf, tryOffer } from '../../../plugins/skills/trial.ts'
 import { answerTo, contextWith, from, keyOf, promptOf, put, small, visit } from './samples.ts'
@@ -59,6 +59,17 @@ describe('a library', () => {
     put(library, `the answer is ${keyOf(3)}`)
     const harmless = put(library, 'carry the one')
     expect(usable(library.entries(), promptOf(3), contextWith())).toEqual([harmless])
+  })
+
+  it('shows as many of its best as leave room for an answer', () => {
+    const entries = Array.from({ length: 20 }, (_, i) => i)
+    const before = (some: readonly number[]): string => 'x'.repeat(10 * some.length)
+    const question = contextWith().question(promptOf(3)).length
+    for (const count of [0, 1, 7, 20]) {
+      const context = contextWith({ limits: { context: question + 50 + 10 * count + 9, completion: 50 } })
+      expect(fitting(entries, before, promptOf(3), context)).toEqual(entries.slice(0, count))
+    }
+    expect(fitting([], before, promptOf(3), contextWith())).toEqual([])
   })
 
   it('comes back from its JSON as it was', () => {
