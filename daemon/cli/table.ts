@@ -227,7 +227,7 @@ export const COMMANDS: readonly Command[] = [
     group: 'Watch',
     summary: 'what is loaded, what it costs, what was switched off; lists, checks, makes and adds plugins',
     details:
-      'Without an action it asks the running node. list, check, new, add and run need none: list shows all plugins and what they need, check tells every problem of the config with its cure, new writes a small plugin with its test, add installs an npm package for this home, run calls a hook on JSON from standard input.',
+      'Without an action it asks the running node. list, check, new, add and run need none: list shows all plugins and what they need, check tells every problem of the config with its cure, or tries one plugin against the rules that all keep to, new writes a small plugin with its test, add installs an npm package for this home, run calls a hook on JSON from a file or from standard input.',
     arguments: [
       {
         name: 'action',
@@ -236,7 +236,8 @@ export const COMMANDS: readonly Command[] = [
       },
       {
         name: 'what',
-        summary: 'new: a kind and a name; add: an npm package; run: kind/name or a file',
+        summary:
+          'check: nothing, or kind/name or a file; new: a kind and a name; add: an npm package; run: kind/name or a file, and a file of input',
         repeat: true,
       },
     ],

@@ -62,13 +62,13 @@ export async function resolvePlugins(options: ResolveOptions, source: PluginSour
 function choicesOf(options: ResolveOptions): PlacedChoice[] {
   const { hints = [], replay = [], skills = [], controls = [] } = options
   return [
-    { kinds: ['selector'], choice: options.selector },
     ...hints.map((choice) => ({ kinds: ['hint'] as const, choice })),
     ...skills.map((choice) => ({ kinds: ['skill'] as const, choice })),
     ...replay.map((choice) => ({ kinds: ['replay'] as const, choice })),
     ...controls.map((choice) => ({ kinds: ['control', 'selector'] as const, choice })),
     { kinds: ['estimator'], choice: options.estimator },
     ...options.corrections.map((choice) => ({ kinds: ['correction'] as const, choice })),
+    { kinds: ['selector'], choice: options.selector },
   ]
 }
 

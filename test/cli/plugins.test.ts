@@ -39,7 +39,7 @@ test('check says ok, or tells every problem with its cure', async () => {
   const good = await waggle(['plugins', 'check', '--home', homeWith('')])
   expect(good).toMatchObject({
     status: 0,
-    stdout: expect.stringMatching(/^ok {2}selector\/uniform, estimator\/grpo/),
+    stdout: expect.stringMatching(/^ok {2}estimator\/grpo, correction\/clip/),
   })
   const bad = await waggle([
     'plugins',
@@ -117,7 +117,7 @@ test('run calls pure hooks on data', async () => {
 
 test('run says what is wrong with its input', async () => {
   const wrong = async (id: string, input: unknown) => (await run([id], input)).stderr
-  expect(await wrong('estimator/grpo', '{')).toMatch(/standard input is not JSON/)
+  expect(await wrong('estimator/grpo', '{')).toMatch(/the input is not JSON/)
   expect(await wrong('estimator/grpo', { hook: 'advantage', groups: [{ rollouts: [] }], extra: 1 })).toMatch(
     /groups\.0\.rollouts: .*\n.*extra/,
   )
@@ -128,4 +128,20 @@ test('run says what is wrong with its input', async () => {
   expect(await wrong('estimator/grpo', { hook: 'advantage', settings: { stdd: 1 }, groups: [] })).toMatch(
     /settings.*stdd/,
   )
+})
+
+test('check of one plugin runs the rules that all keep to', async () => {
+  const { status, stdout } = await waggle(['plugins', 'check', 'estimator/grpo', '--home', freshHome()])
+  expect(status).toBe(0)
+  expect(stdout).toMatch(/^ok {4}decides the same again from the same seed$/m)
+  const file = join(freshHome(), 'broken.mjs')
+  writeFileSync(
+    file,
+    `const settings = { '~standard': { version: 1, vendor: 'none', validate: () => ({ value: {} }) } }
+    export default { name: 'broken', kind: 'control', api: 1, summary: 'Broken.', settings, create: () => ({ modify: () => [] }) }`,
+  )
+  const broken = await waggle(['plugins', 'check', file, '--home', freshHome()])
+  expect(broken.status).toBe(4)
+  expect(broken.stdout).toMatch(/^FAIL {2}trains on what was sampled/m)
+  expect(broken.stderr).toMatch(/its advantages do not fit the groups/)
 })

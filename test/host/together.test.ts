@@ -75,9 +75,9 @@ test('what fits starts, and selectors that only weigh stand beside the default p
   const weighs = plugin('weighs', 'selector', { weigh: (candidates) => candidates.map(() => 1) })
   const host = await make([weighs], { selector: { use: 'weighs' } }).made
   expect(host.facts.map(({ name, slots }) => [name, slots])).toEqual([
-    ['weighs', []],
     ['grpo', ['estimator']],
     ['clip', []],
+    ['weighs', []],
     ['uniform', ['picker']],
   ])
 })
@@ -86,5 +86,5 @@ test('hooks run in the order of manifests, then of the configuration', async () 
   const first = plugin('first', 'control', {}, { order: -1 })
   const [a, b] = ['a', 'b'].map((name) => plugin(name, 'hint', {}))
   const host = await make([b!, a!, first]).made
-  expect(host.facts.map(({ name }) => name)).toEqual(['first', 'uniform', 'b', 'a', 'grpo', 'clip'])
+  expect(host.facts.map(({ name }) => name)).toEqual(['first', 'b', 'a', 'grpo', 'clip', 'uniform'])
 })

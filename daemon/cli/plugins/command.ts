@@ -10,14 +10,18 @@ export async function run(context: Context): Promise<number> {
       return (await import('./running.ts')).running(needs(context, words, 0))
     case 'list':
       return (await import('./list.ts')).list(needs(context, words, 0))
-    case 'check':
-      return (await import('./check.ts')).check(needs(context, words, 0))
+    case 'check': {
+      if (words.length === 0) return (await import('./check.ts')).check(context)
+      return (await import('./conform.ts')).conform(needs(context, words, 1, 'a plugin, or nothing'))
+    }
     case 'new':
       return (await import('./new.ts')).create(needs(context, words, 2, 'a kind and a name'))
     case 'add':
       return (await import('./add.ts')).add(needs(context, words, 1, 'an npm package'))
-    default:
-      return (await import('./try.ts')).tryOut(needs(context, words, 1, 'a plugin, as kind/name or a file'))
+    default: {
+      const what = 'a plugin, as kind/name or a file, and the file of its input'
+      return (await import('./try.ts')).tryOut(needs(context, words, words.length === 2 ? 2 : 1, what))
+    }
   }
 }
 

@@ -1,7 +1,10 @@
-// waggle plugins run: one hook of one plugin on data from standard input, JSON in and JSON out, without a node.
+// waggle plugins run: one hook of one plugin on data from a file or from standard input, JSON in and JSON out, without a
+// node.
 //
 // Objectives are evaluated in double precision, row by row, as protocol/plugin/expression.ts means them.
 
+import { readFile } from 'node:fs/promises'
+import { resolve } from 'node:path'
 import { text } from 'node:stream/consumers'
 import { WaggleError } from '../../../protocol/errors.ts'
 import { evaluate } from '../../../protocol/plugin/expression.ts'
@@ -14,15 +17,14 @@ import type {
 } from '../../../protocol/plugin/index.ts'
 import { createScriptedContext } from '../../../protocol/plugin/testing/index.ts'
 import { TASKS } from '../../built-in.ts'
-import { didYouMean } from '../../config/suggest.ts'
-import { asPlugin } from '../../host/load.ts'
 import type { Context } from '../context.ts'
 import { groupsOf, INPUT, type Input } from './data.ts'
-import { sourceOf } from './source.ts'
+import { findPlugin } from './source.ts'
 
 export async function tryOut(context: Context): Promise<number> {
-  const plugin = await find(context, context.arguments[1]!)
-  const input = parsed(await text(context.io.stdin))
+  const [, wanted, file = '-'] = context.arguments as [string, string, string?]
+  const plugin = await findPlugin(context, wanted)
+  const input = parsed(await read(context, file))
   const hooks = plugin.create(settingsOf(plugin, input.settings))
   if (!hooks[input.hook]) {
     const has = INPUT.options.map(({ shape }) => shape.hook.value).filter((hook) => hooks[hook])
@@ -94,18 +96,10 @@ function corrected(
   }
 }
 
-async function find(context: Context, wanted: string): Promise<Plugin> {
-  const source = sourceOf(context)
-  const builtIn = source.builtIn.find(({ kind, name }) => `${kind}/${name}` === wanted)
-  if (builtIn) return builtIn
-  if (/^\.|^\/|\.[cm]?[jt]s$/.test(wanted) || source.hasPackage?.(wanted)) {
-    const path =
-      wanted.startsWith('/') || source.hasPackage?.(wanted) ? wanted : `${context.io.cwd}/${wanted}`
-    return asPlugin(await source.importPlugin(path))
-  }
-  const ids = source.builtIn.map(({ kind, name }) => `${kind}/${name}`)
-  throw new WaggleError('E_USAGE', `there is no plugin "${wanted}".${didYouMean(wanted, ids)}`, {
-    hint: '`waggle plugins list` shows all; a file begins with ./ or ends with .ts or .js.',
+async function read({ io }: Context, file: string): Promise<string> {
+  if (file === '-') return text(io.stdin)
+  return readFile(resolve(io.cwd, file), 'utf8').catch((error: Error) => {
+    throw new WaggleError('E_USAGE', `cannot read ${file}: ${error.message}`, { hint: HINT })
   })
 }
 
@@ -114,7 +108,7 @@ function parsed(json: string): Input {
   try {
     value = JSON.parse(json)
   } catch (error) {
-    throw new WaggleError('E_USAGE', `standard input is not JSON: ${(error as Error).message}`, {
+    throw new WaggleError('E_USAGE', `the input is not JSON: ${(error as Error).message}`, {
       hint: HINT,
     })
   }
