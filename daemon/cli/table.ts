@@ -236,8 +236,7 @@ export const COMMANDS: readonly Command[] = [
       },
       {
         name: 'what',
-        summary:
-          'check: nothing, or kind/name or a file; new: a kind and a name; add: an npm package; run: kind/name or a file, and a file of input',
+        summary: 'check: a plugin; new: a kind and a name; add: an npm package; run: a plugin and its input',
         repeat: true,
       },
     ],
