@@ -18,7 +18,7 @@ async function setUp(steps: readonly number[]) {
       { disk, clock: () => 1e12, log: () => {} },
     ),
   }
-  const save = async (step: number, broken = false): Promise<unknown> => {
+  const save = async (step: number, broken = false, parked?: string): Promise<unknown> => {
     const weights = randomWeights(SPEC, step)
     if (broken) weights['model.norm.weight']![0] = Number.NaN
     const trainer = {
@@ -38,6 +38,7 @@ async function setUp(steps: readonly number[]) {
         counters: {},
         learner: { setAside: [{ author: 'bad', updates: 7, offences: 1, reason: 'why' }] },
         base: { name: 'tiny', directory: '/model' },
+        parked,
       },
       { trainer, checkpoints: by.checkpoints },
     )
@@ -65,4 +66,12 @@ test('a weight that is not finite is never saved, and the checkpoint before it s
   const { by, save } = await setUp([10])
   await expect(save(20, true)).rejects.toThrow(/infinite or NaN/)
   expect((await restoreNode(model, by))?.state.version).toBe(10)
+})
+
+test('what was being written is kept, whatever its size, and where nothing was there is nothing', async () => {
+  const { by, save } = await setUp([10])
+  expect((await restoreNode(model, by))?.parked).toBeUndefined()
+  const parked = JSON.stringify({ groups: 'x'.repeat(2 ** 21) })
+  await save(20, false, parked)
+  expect((await restoreNode(model, by))?.parked).toBe(parked)
 })
