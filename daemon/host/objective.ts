@@ -29,6 +29,8 @@ export function assembleObjective(
     for (const [metric, value] of Object.entries(correction.metrics ?? {}))
       metrics[`${name}.${metric}`] = value
   }
+  for (const { correction } of corrections)
+    if (correction.penalty !== undefined) loss = expression.add(loss, correction.penalty)
   for (const { correction } of corrections) {
     // where, not a product: what is masked may be infinite.
     if (correction.mask !== undefined) loss = expression.where(correction.mask, loss, 0)

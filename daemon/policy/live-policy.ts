@@ -4,7 +4,7 @@
 
 import type { PolicyReference } from '../../protocol/train/index.ts'
 import type { AdapterSpec, DecoderSpec, Weights } from '../engine/decoder.ts'
-import type { Engine, OptimizerState } from '../engine/engine.ts'
+import type { Engine, OptimizerState, Score, ScoreRequest } from '../engine/engine.ts'
 import { initialAdapter, type Random } from './adapter.ts'
 import type { Model } from './model.ts'
 
@@ -16,6 +16,8 @@ export interface LivePolicy {
   readonly trainer: Engine
   /** The policy that the sampler holds now. */
   reference(): PolicyReference
+  /** Scores with the weights that version 0 had; to be called while nothing else is asked of the trainer. */
+  scoreReference(request: ScoreRequest): Promise<Score[]>
   /** After so many optimizer steps: the trainer's weights go to the sampler as the next version. */
   advance(steps: number): Promise<void>
   /**
@@ -81,6 +83,15 @@ export async function openPolicy(
     sampler,
     trainer,
     reference: () => ({ lineage: digest, tokenizer: tokenizer.digest, version }),
+    async scoreReference(request) {
+      const now = await trainer.weights()
+      await trainer.setWeights(initial)
+      try {
+        return await trainer.score(request)
+      } finally {
+        await trainer.setWeights(now)
+      }
+    },
     async advance(steps) {
       if (steps === 0) return
       const updated = await trainer.weights()

@@ -6,7 +6,7 @@ import type { SharingInfo } from '../../protocol/api/index.ts'
 import type { BatchView, Random, RoleGroup } from '../../protocol/plugin/index.ts'
 import { type Group, hasSignal, scoresOf } from '../../protocol/train/index.ts'
 import type { TrainRequest } from '../engine/engine.ts'
-import type { Host } from '../host/host.ts'
+import type { Host, HostBatch } from '../host/host.ts'
 import type { LivePolicy } from '../policy/live-policy.ts'
 import { type Authors, createAuthors, type SetAside } from './authors.ts'
 import { chooseBatch } from './batch.ts'
@@ -96,6 +96,8 @@ export interface Learner {
    * nothing to train on: a policy that has collapsed makes no group with a signal.
    */
   attend(): Promise<void>
+  /** A round had nothing to train on: plugins commit all the same. To be called as `attend` is. */
+  settle(): Promise<void>
   /** A fresh own group, of whatever signal. */
   ownGroup(group: Group): void
   evaluation(accuracy: number, prompts: number): void
@@ -126,6 +128,8 @@ export function createLearner(options: LearnerOptions, parts: LearnerParts): Lea
   const guards = createGuards()
   const rollBacks = createRollBacks({ authors, judge, guards, restore: parts.restore })
   let hasMet = false
+  /** Of roles that learnt without an update of the policy. */
+  let leftOver: Record<string, number> = {}
   /** Alarms that came between two steps. */
   let pending: Alarm[] = []
 
@@ -148,6 +152,13 @@ export function createLearner(options: LearnerOptions, parts: LearnerParts): Lea
       for (const [figure, value] of Object.entries(report ?? {})) metrics[`${name}.${figure}`] = value
     }
     return metrics
+  }
+
+  /** For plugins that learn from what brought nothing, too, such as a writer of hints. */
+  const withoutUpdate = async (batch: HostBatch): Promise<void> => {
+    const step = policy.reference().version
+    const texts = await batch.commit({ step, metrics: {}, groups: [], advantages: [] })
+    leftOver = { ...leftOver, ...(await learnRoles(texts)) }
   }
 
   const tell = (alarms: readonly Alarm[]): void => {
@@ -225,7 +236,10 @@ export function createLearner(options: LearnerOptions, parts: LearnerParts): Lea
       const batch = host.batch({ step: version })
       const groups = (await batch.group(chosen, view)).filter(isUseful)
       const own = groups.filter(({ author }) => author === options.self).length
-      if (own === 0) return undefined
+      if (own === 0) {
+        await withoutUpdate(batch)
+        return undefined
+      }
       const advantages = await batch.advantage(groups)
       const { optimizer } = options
       const report = await learn(
@@ -248,12 +262,19 @@ export function createLearner(options: LearnerOptions, parts: LearnerParts): Lea
           learnForeign,
           compare,
         },
-        { engine: policy.trainer, objective: host.objective, random: parts.random(`minibatches/${version}`) },
+        {
+          engine: policy.trainer,
+          objective: host.objective,
+          random: parts.random(`minibatches/${version}`),
+          reference: policy.scoreReference,
+        },
       )
       await policy.advance(report.steps)
       const step = policy.reference().version
       const texts = await batch.commit({ step, metrics: report.metrics, groups, advantages })
       const roleMetrics = await learnRoles(texts)
+      const untold = leftOver
+      leftOver = {}
       afterUpdate(report, learnForeign)
       rollBacks.batch(
         groups.flatMap(({ author }) => (learnForeign && author !== options.self ? [author] : [])),
@@ -271,7 +292,7 @@ export function createLearner(options: LearnerOptions, parts: LearnerParts): Lea
         dropped: chosen.length - groups.length,
         rollouts: groups.reduce((total, { rollouts }) => total + rollouts.length, 0),
         ages: groups.map((group) => Math.max(0, version - group.bornVersion)),
-        pluginMetrics: { ...host.takeMetrics(), ...roleMetrics },
+        pluginMetrics: { ...host.takeMetrics(), ...untold, ...roleMetrics },
         authors: countBy(groups.map(({ author }) => author)),
         ...(rolledBack ? { rolledBack } : {}),
       }
@@ -284,6 +305,8 @@ export function createLearner(options: LearnerOptions, parts: LearnerParts): Lea
       const urgent = alarms.find(({ rollBack }) => rollBack)
       if (urgent) await goBack(urgent, policy.reference().version)
     },
+
+    settle: () => withoutUpdate(host.batch({ step: policy.reference().version })),
 
     ownGroup(group) {
       const scores = scoresOf(group)

@@ -9,7 +9,14 @@ import { columnsOf } from '../../protocol/plugin/expression.ts'
 import type { Advantages, Random } from '../../protocol/plugin/index.ts'
 import { type Expression, expression } from '../../protocol/plugin/index.ts'
 import type { Group } from '../../protocol/train/index.ts'
-import type { Engine, GradientReport, Objective, TrainRequest } from '../engine/engine.ts'
+import type {
+  Engine,
+  GradientReport,
+  Objective,
+  Score,
+  ScoreRequest,
+  TrainRequest,
+} from '../engine/engine.ts'
 import { type AuthorRows, type Row, type RowOptions, rowsByAuthor } from './rows.ts'
 import { effectiveSampleSize, type Measured, summarize, type Watched, watched } from './watch.ts'
 
@@ -64,6 +71,14 @@ const FOREIGN_LIMIT = 1
 /** The compass remembers about 1 / (1 - this) updates of own groups. */
 const COMPASS_DECAY = 0.95
 
+export interface UpdateParts {
+  engine: Engine
+  objective: Objective
+  random: Random
+  /** Scores with the policy that training began with, for an objective that reads it. */
+  reference?(request: ScoreRequest): Promise<Score[]>
+}
+
 interface Step {
   own: Row[]
   ownGroups: number
@@ -74,7 +89,7 @@ export async function update(
   groups: readonly Group[],
   advantages: Advantages,
   options: UpdateOptions,
-  { engine, objective, random }: { engine: Engine; objective: Objective; random: Random },
+  { engine, objective, random, reference }: UpdateParts,
 ): Promise<UpdateReport> {
   const all = rowsByAuthor(groups, advantages, options)
   // Nothing is learnt from peers alone: there would be nothing to bound it by.
@@ -93,6 +108,13 @@ export async function update(
     const scores = await engine.score({ sequences: rows, temperature: options.temperature })
     rows.forEach((row, i) => {
       row.columns.proximal = scores[i]!.logprobs
+    })
+  }
+  if (reads(full, 'reference')) {
+    if (!reference) throw new Error('the objective reads a reference policy, and there is none here')
+    const scores = await reference({ sequences: rows, temperature: options.temperature })
+    rows.forEach((row, i) => {
+      row.columns.reference = scores[i]!.logprobs
     })
   }
   const wanted = new Set(['mask', ...[full.loss, ...Object.values(full.metrics)].flatMap(columnsOf)])

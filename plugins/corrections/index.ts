@@ -4,10 +4,12 @@
 import type { Plugin } from '../../protocol/plugin/index.ts'
 import cispo from './cispo.ts'
 import clip from './clip.ts'
+import clipCov from './clip-cov.ts'
 import dppo from './dppo.ts'
 import foreign from './foreign.ts'
 import gmpo from './gmpo.ts'
 import gspo from './gspo.ts'
+import kl from './kl.ts'
 import m2po from './m2po.ts'
 import mis from './mis.ts'
 import opsm from './opsm.ts'
@@ -41,6 +43,8 @@ export const CORRECTIONS: readonly Plugin[] = [
   tis,
   mis,
   m2po,
+  kl,
+  clipCov,
   opsm,
   foreign,
   staleness,

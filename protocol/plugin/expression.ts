@@ -7,6 +7,7 @@
 //   entropy     entropy of the current policy at the token, nats (also differentiable)
 //   mask        1 where a token counts, else 0
 //   proximal    log-prob under the policy as it was when the batch began
+//   reference   log-prob under the policy that training began with (without its adapter, if there is one)
 //   behaviour   log-prob under the sampler, as stored with the rollout
 //   known       1 where `behaviour` is known, else 0
 //   advantage   what the estimator said

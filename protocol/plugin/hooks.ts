@@ -118,6 +118,8 @@ export interface Correction {
   loss?: Expression
   /** A detached factor on each token's loss. */
   weight?: Expression
+  /** Added to the loss after all weights, such as a divergence from a reference policy. */
+  penalty?: Expression
   /** 0 removes a token from the loss (it still counts in the denominator), non-zero keeps it. */
   mask?: Expression
   /** Numbers to log, each the mean of an expression over the batch's tokens. */

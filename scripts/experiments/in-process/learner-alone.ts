@@ -152,7 +152,12 @@ export async function createLearnerAlone(options: LearnerAloneOptions): Promise<
             learnForeign: false,
             compare: false,
           },
-          { engine: engines.learns, objective, random: randomStream(seed, `cut/${rounds}`) },
+          {
+            engine: engines.learns,
+            objective,
+            random: randomStream(seed, `cut/${rounds}`),
+            reference: policy.scoreReference,
+          },
         )
         await policy.advance(report.steps)
         if (report.steps > 0) past.push(await engines.learns.weights())

@@ -13,6 +13,7 @@ export function rowOf(given: Columns): Columns {
     entropy: filled(1),
     mask: filled(1),
     proximal: given.logprob ?? filled(-1),
+    reference: given.logprob ?? filled(-1),
     behaviour: given.proximal ?? given.logprob ?? filled(-1),
     known: filled(1),
     advantage: filled(1),

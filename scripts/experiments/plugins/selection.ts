@@ -1,0 +1,188 @@
+// What does it bring to choose prompts, and how many rollouts each gets? On prompts that come back, for the same tokens.
+// `npm run -s experiment:selection [-- --seeds 3 --tokens 120000 --arms 'uniform;vade' --out FILE]`
+//
+// A fixed set of prompts of fraction_simplification at level 1 as they come: most of them the default model hardly ever
+// gets right, so that most groups of 8 say nothing. Each arm learns until it has generated as many tokens as the others,
+// second rounds and shown problems included, with 64 rollouts a round before any second one. Told are: groups with a
+// signal, of all groups that were written; accuracy on the set, without plugins, at every sixth of the way; tokens to a
+// target; held-out accuracy in the end. dars is to be compared with dr_grpo, whose advantage it has; spo has one rollout a
+// prompt and no groups. Runs are kept as they end.
+
+import { fileURLToPath } from 'node:url'
+import { parseArgs } from 'node:util'
+import { loadModel } from '../../../daemon/policy/model.ts'
+import { nodeDisk as disk } from '../../../daemon/store/node-disk.ts'
+import { TASKS } from '../../../plugins/tasks/index.ts'
+import { HELD_OUT_SEED, hasSignal, type PromptCoordinates } from '../../../protocol/train/index.ts'
+import { createLocalEngine } from '../in-process/engine.ts'
+import { openRecords } from '../in-process/records.ts'
+import { markdown, mean, show, summary } from '../in-process/statistics.ts'
+import { rightAnswers } from './answers.ts'
+import { createHookedNode } from './hooked-node.ts'
+import type { ChosenPlugins } from './host.ts'
+
+const { values: flags } = parseArgs({
+  options: {
+    seeds: { type: 'string', default: '3' },
+    tokens: { type: 'string', default: '120000' },
+    /** Separated by semicolons. */
+    arms: { type: 'string' },
+    prompts: { type: 'string', default: '64' },
+    'held-out': { type: 'string', default: '128' },
+    'learning-rate': { type: 'string', default: '1e-4' },
+    target: { type: 'string', default: '0.25' },
+    threads: { type: 'string', default: '1' },
+    out: { type: 'string', default: '.cache/experiments/selection.jsonl' },
+  },
+})
+const LOOKS = 6
+const MAX_NEW_TOKENS = 64
+interface Arm {
+  plugins: ChosenPlugins
+  prompts: number
+  groupSize: number
+}
+const eight = (plugins: ChosenPlugins): Arm => ({ plugins, prompts: 8, groupSize: 8 })
+const ARMS: Record<string, Arm> = {
+  uniform: eight({}),
+  vade: eight({ controls: [{ use: 'vade' }] }),
+  'vade, top': eight({ selector: { use: 'uniform', pick: 'top' }, controls: [{ use: 'vade' }] }),
+  dr_grpo: eight({ estimator: { use: 'dr_grpo' } }),
+  dars: eight({ estimator: { use: 'dr_grpo' }, controls: [{ use: 'dars' }] }),
+  'dars, weighted': eight({
+    estimator: { use: 'dr_grpo' },
+    controls: [{ use: 'dars', schedule: 'weighted' }],
+  }),
+  xrpo: { plugins: { controls: [{ use: 'xrpo' }] }, prompts: 8, groupSize: 4 },
+  'xrpo, nothing shown': {
+    plugins: { controls: [{ use: 'xrpo', exemplars: 0 }] },
+    prompts: 8,
+    groupSize: 4,
+  },
+  spo: { plugins: { estimator: { use: 'spo' } }, prompts: 64, groupSize: 1 },
+}
+const arms = flags.arms?.split(';') ?? Object.keys(ARMS)
+const task = TASKS.find(({ name }) => name === 'fraction_simplification')!
+const at = (seed: number): PromptCoordinates => ({
+  task: task.name,
+  taskVersion: task.version,
+  seed,
+  difficulty: 1,
+})
+const set = Array.from({ length: Number(flags.prompts) }, (_, i) => at(1000 + i))
+const heldOut = Array.from({ length: Number(flags['held-out']) }, (_, i) => at(HELD_OUT_SEED + i))
+/** Runs with the same settings can be compared. */
+const settings = [flags.prompts, flags.tokens, flags['learning-rate']].join('/')
+
+interface Run {
+  arm: string
+  seed: number
+  settings: string
+  rounds: number
+  updates: number
+  /** Share of groups with a signal; for spo, of rollouts that were learnt from: all. */
+  signal: number
+  curve: { tokens: number; set: number }[]
+  heldOut: number
+  seconds: number
+}
+
+const engine = createLocalEngine({ threads: Number(flags.threads) })
+const model = await loadModel(fileURLToPath(new URL('../../../models/default', import.meta.url)), { disk })
+const ask = { engine, model, task, maxNewTokens: MAX_NEW_TOKENS, temperature: 1, samples: 4 }
+/** Four answers a prompt at temperature 1, without plugins. */
+const accuracy = async (prompts: readonly PromptCoordinates[]): Promise<number> =>
+  mean(await rightAnswers(prompts, ask)) / 4
+
+await engine.open({ spec: model.spec, weights: model.weights })
+const before = { set: await accuracy(set), heldOut: await accuracy(heldOut) }
+const records = await openRecords<Run>(flags.out)
+const runsOf = (arm: string): Run[] =>
+  records.done.filter((run) => run.settings === settings && run.arm === arm)
+for (let seed = 1; seed <= Number(flags.seeds); seed++) {
+  for (const arm of arms) {
+    if (runsOf(arm).some((run) => run.seed === seed)) continue
+    const run = await play(arm, seed)
+    await records.add(run)
+    process.stderr.write(
+      `${arm}, seed ${seed}: set ${percent(run.curve.at(-1)!.set)}, ${run.rounds} rounds, ${run.seconds.toFixed(0)} s\n`,
+    )
+  }
+}
+await engine.close()
+
+async function play(name: string, seed: number): Promise<Run> {
+  const arm = ARMS[name]
+  if (!arm) throw new Error(`there is no arm "${name}"; there are ${Object.keys(ARMS).join('; ')}`)
+  const started = performance.now()
+  const tokens = Number(flags.tokens)
+  const node = await createHookedNode({
+    seed,
+    model,
+    tasks: TASKS,
+    candidates: set,
+    ...arm,
+    maxNewTokens: MAX_NEW_TOKENS,
+    learningRate: Number(flags['learning-rate']),
+    engines: { policy: engine, roles: {} },
+  })
+  const curve = [{ tokens: 0, set: before.set }]
+  const signals: number[] = []
+  while (node.tokens < tokens) {
+    const { groups } = await node.round()
+    signals.push(groups.filter((group) => arm.groupSize === 1 || hasSignal(group)).length / groups.length)
+    if (node.tokens >= (curve.length * tokens) / LOOKS)
+      curve.push({ tokens: node.tokens, set: await accuracy(set) })
+  }
+  return {
+    arm: name,
+    seed,
+    settings,
+    rounds: signals.length,
+    updates: node.updates,
+    signal: mean(signals),
+    curve,
+    heldOut: await accuracy(heldOut),
+    seconds: (performance.now() - started) / 1000,
+  }
+}
+
+console.log(
+  `${set.length} prompts, ${percent(before.set)} right before; held-out ${percent(before.heldOut)}; ${flags.tokens} tokens a run`,
+)
+console.log(
+  markdown(
+    [
+      'arm',
+      'groups with a signal',
+      'set: mean over the way',
+      'set: end',
+      `tokens to ${flags.target}`,
+      'held-out',
+      'updates',
+      'runs',
+    ],
+    arms.flatMap((arm) => {
+      const runs = runsOf(arm)
+      if (runs.length === 0) return []
+      const reached = runs.map(({ curve }) => curve.find((look) => look.set >= Number(flags.target))?.tokens)
+      const known = reached.filter((one) => one !== undefined)
+      return [
+        [
+          arm,
+          percent(mean(runs.map(({ signal }) => signal))),
+          show(summary(runs.map(({ curve }) => mean(curve.slice(1).map((look) => look.set))))),
+          show(summary(runs.map(({ curve }) => curve.at(-1)!.set))),
+          known.length === 0 ? 'none' : `${Math.round(mean(known))} (${known.length} of ${runs.length})`,
+          show(summary(runs.map((run) => run.heldOut))),
+          mean(runs.map(({ updates }) => updates)).toFixed(0),
+          String(runs.length),
+        ],
+      ]
+    }),
+  ),
+)
+
+function percent(share: number): string {
+  return `${(100 * share).toFixed(1)} %`
+}
