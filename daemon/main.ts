@@ -412,8 +412,10 @@ export const runNode: RunNode = async ({ config, readConfig, paths, invite, sign
           events.emit({ type: 'state', state: value ? 'PAUSED' : 'TRAINING' })
           changed.wake()
         },
-        evaluate: ({ tasks: names, promptsPerTask, samples }, evaluateSignal) =>
-          evaluatePolicy(
+        async evaluate({ tasks: names, promptsPerTask, samples, plugins = false }, evaluateSignal) {
+          const step = policy.reference().version
+          const acting = plugins ? await host.evaluation({ step }) : undefined
+          const found = await evaluatePolicy(
             {
               promptsPerTask: promptsPerTask ?? config.eval.prompts_per_task,
               maxNewTokens: config.model.max_completion_tokens,
@@ -421,8 +423,10 @@ export const runNode: RunNode = async ({ config, readConfig, paths, invite, sign
               ...(samples === undefined ? {} : { samples }),
               ...(evaluateSignal ? { signal: evaluateSignal } : {}),
             },
-            { policy, tasks, now },
-          ),
+            { policy, tasks, now, compose: acting?.compose },
+          )
+          return { ...found, plugins }
+        },
         checkpoint() {
           const made = requests.request()
           changed.wake()

@@ -292,6 +292,7 @@ export const COMMANDS: readonly Command[] = [
       { name: 'task', value: 'NAME', repeat: true, summary: 'only this task; may be given more than once' },
       { name: 'prompts', value: 'N', summary: 'held-out prompts per task' },
       { name: 'samples', value: 'N', summary: 'answers per prompt, 1 by default; more give pass@k' },
+      { name: 'plugins', summary: 'with plugins that may act at test time, such as skill libraries' },
     ],
     examples: [['waggle eval --samples 8 --json', 'pass@1 to pass@8 with intervals, for a program']],
     load: () => import('./commands/eval.ts'),

@@ -55,6 +55,7 @@ const SHAPES: { [Name in CommandName]: Fields } = {
       what: 'a whole number from 1 to 1024',
       ok: (v) => Number.isInteger(v) && (v as number) >= 1 && (v as number) <= 1024,
     },
+    plugins: { what: 'true or false', ok: (v) => typeof v === 'boolean' },
   },
 }
 

@@ -2,13 +2,24 @@
 
 import type { EvalResult, Evaluation } from '../../protocol/api/index.ts'
 import type { LivePolicy } from '../policy/live-policy.ts'
-import { type EvaluateOptions, type EvaluationFigures, figuresOf, scorePrompts } from './evaluate.ts'
+import {
+  type EvaluateCollaborators,
+  type EvaluateOptions,
+  type EvaluationFigures,
+  figuresOf,
+  scorePrompts,
+} from './evaluate.ts'
 import type { TaskBook } from './tasks.ts'
 
 /** Sampled and greedy accuracy of the sampler's weights as they are when the call begins. */
 export async function evaluatePolicy(
   options: EvaluateOptions,
-  { policy, tasks, now }: { policy: LivePolicy; tasks: TaskBook; now: () => number },
+  {
+    policy,
+    tasks,
+    now,
+    compose,
+  }: { policy: LivePolicy; tasks: TaskBook; now: () => number; compose?: EvaluateCollaborators['compose'] },
 ): Promise<EvalResult & EvaluationFigures> {
   const { version } = policy.reference()
   const { samples = 1 } = options
@@ -16,6 +27,7 @@ export async function evaluatePolicy(
     engine: policy.sampler,
     tokenizer: policy.model.tokenizer,
     tasks,
+    compose,
   })
   const figures = figuresOf(scores, samples)
   const { overall, parts } = figures

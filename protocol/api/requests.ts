@@ -78,6 +78,8 @@ export interface EvalRequest {
   promptsPerTask?: number
   /** Answers per prompt at temperature 1, for pass@k; 1 if left out. */
   samples?: number
+  /** Plugins that may act at test time do, such as a library of skills. The bare question if left out. */
+  plugins?: boolean
 }
 
 /** A share with its 95 % confidence interval. */
@@ -107,6 +109,8 @@ export type EvalResult = Evaluation & {
   parts?: EvalPart[]
   /** The mean over tasks. */
   overall?: Pick<EvalPart, 'sampled' | 'greedy' | 'passAtK'>
+  /** As in the request. */
+  plugins?: boolean
 }
 export type CheckpointResult = CheckpointInfo
 

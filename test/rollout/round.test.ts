@@ -1,9 +1,10 @@
 import { expect, test } from 'vitest'
+import { scorePrompts } from '../../daemon/rollout/evaluate.ts'
 import { generateRound } from '../../daemon/rollout/generate.ts'
 import { createTaskBook } from '../../daemon/rollout/tasks.ts'
 import { TASKS } from '../../plugins/tasks/index.ts'
 import type { Hooks, Manifest, Request, RoundView } from '../../protocol/plugin/index.ts'
-import type { Group } from '../../protocol/train/index.ts'
+import { type Group, HELD_OUT_SEED } from '../../protocol/train/index.ts'
 import { answer, keyOf, sums } from './answers.ts'
 import { characterTokenizer } from './characters.ts'
 import { plainRound } from './plain-round.ts'
@@ -218,6 +219,34 @@ test('groups may be replaced at the end of a round, and are shown as they stay',
 test('a round that is aborted gives what was finished', async () => {
   const playing = await withHooks({})
   expect((await playing.round({ signal: AbortSignal.abort() })).groups).toEqual([])
+})
+
+test('an evaluation asks the bare question, or what plugins make of it that may act there', async () => {
+  const seen: string[] = []
+  const engine = createScriptedEngine({
+    tokenizer,
+    write(prompt) {
+      seen.push(prompt)
+      return 'x'
+    },
+  })
+  const playing = await withHooks(
+    { compose: () => ({ before: 'Library: add slowly. ', arm: 'skill', tainted: false }) },
+    { testTime: 'frozen' },
+  )
+  const silent = await withHooks({
+    compose: () => ({ before: 'Hint: ', arm: 'hint', tainted: false }),
+  })
+  const tasks = createTaskBook(TASKS, [{ name: 'basic_arithmetic', difficulty: 0 }])
+  const question = TASKS[0]!.generate(promptOf(HELD_OUT_SEED)).question
+  for (const [compose, expected] of [
+    [undefined, question],
+    [(await playing.host.evaluation({ step: 0 })).compose, `Library: add slowly. ${question}`],
+    [(await silent.host.evaluation({ step: 0 })).compose, question],
+  ] as const) {
+    await scorePrompts({ promptsPerTask: 1, maxNewTokens: 8 }, { engine, tokenizer, tasks, compose })
+    expect(seen.splice(0)).toEqual([expected, expected])
+  }
 })
 
 test('a scripted policy knows the sums that it is asked', () => {

@@ -16,6 +16,7 @@ export async function run(context: Context): Promise<number> {
       ...(tasks ? { tasks } : {}),
       ...(prompts ? { promptsPerTask: prompts } : {}),
       ...(samples ? { samples } : {}),
+      ...(options.plugins ? { plugins: true } : {}),
     },
     { onProgress: ({ message }) => context.say(`  ${safeText(message, { line: true })}`) },
   )
@@ -46,7 +47,8 @@ export async function run(context: Context): Promise<number> {
     rows.push(['mean', percent(result.accuracy), percent(greedy?.accuracy)])
     for (const line of tableText(['TASK', 'ACCURACY', 'GREEDY'], rows)) context.out(line)
   }
-  context.say(`step ${result.step}, ${result.prompts} held-out prompts, no hints`)
+  const help = result.plugins ? 'with plugins that act at test time' : 'no hints'
+  context.say(`step ${result.step}, ${result.prompts} held-out prompts, ${help}`)
   return 0
 }
 
