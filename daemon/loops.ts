@@ -98,6 +98,9 @@ export function startLoops({ config, self, seed }: LoopsOptions, parts: LoopsPar
       })
       .map(({ group }) => group)
 
+  /** Whether the newest round brought a group to train on, and whether one did not. */
+  let brought = true
+  let barren = false
   /** Seconds of recent rounds, and own groups with a signal that came of them. */
   const generation = { seconds: 0, groups: 0 }
   const learner = createLearner(
@@ -182,10 +185,17 @@ export function startLoops({ config, self, seed }: LoopsOptions, parts: LoopsPar
           return
         }
         generation.groups += 1
+        brought = true
         if (pool.add(group, 'own')) changed.wake()
         if (isShareable(group)) await publish(group)
       },
       onRound(round) {
+        // Of the round before: its groups have come in by now.
+        if (!brought) {
+          barren = true
+          changed.wake()
+        }
+        brought = false
         journal.telemetry.round(round)
         generation.seconds = FADE * generation.seconds + round.seconds
         generation.groups *= FADE
@@ -220,7 +230,13 @@ export function startLoops({ config, self, seed }: LoopsOptions, parts: LoopsPar
         }
         await parts.serveRequests()
       },
-      onIdle: parts.serveRequests,
+      async onIdle() {
+        if (barren && !isPaused()) {
+          barren = false
+          await learner.settle().catch(journal.fail('training'))
+        }
+        await parts.serveRequests()
+      },
       onError: journal.fail('training'),
     },
     ending.signal,

@@ -1,6 +1,7 @@
 // The files of a checkpoint: tensors of what is trained and of its optimizer, and small things beside them.
 
 import { decode } from 'cborg'
+import { WaggleError } from '../../protocol/errors.ts'
 import { type DecoderSpec, trainableShapes, type Weights } from '../engine/decoder.ts'
 import type { LossScale, OptimizerState } from '../engine/engine.ts'
 import type { SavedState } from '../host/host.ts'
@@ -76,7 +77,18 @@ async function readAll(
     const all: Record<string, Weights> = {}
     for (const prefix of prefixes) {
       const weights: Weights = {}
-      for (const name of trainableShapes(spec).keys()) weights[name] = await source.readFloat32(prefix + name)
+      for (const [name, shape] of trainableShapes(spec)) {
+        const saved = source.tensors.get(prefix + name)?.shape
+        if (saved && saved.join() !== shape.join())
+          throw new WaggleError(
+            'E_CHECKPOINT',
+            `"${name}" was saved as [${saved}], the model has [${shape}]`,
+            {
+              hint: 'The checkpoint is of another model.',
+            },
+          )
+        weights[name] = await source.readFloat32(prefix + name)
+      }
       all[prefix] = weights
     }
     return all

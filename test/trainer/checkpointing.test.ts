@@ -1,9 +1,10 @@
 // Going back to an earlier checkpoint, in a way that a restart agrees with.
 
 import { expect, test } from 'vitest'
+import type { Weights } from '../../daemon/engine/decoder.ts'
 import type { Engine } from '../../daemon/engine/engine.ts'
 import { createCheckpoints } from '../../daemon/store/checkpoints.ts'
-import { restoreBefore, restoreNode, saveNode } from '../../daemon/trainer/checkpointing.ts'
+import { restoreBefore, restoreNode, restoreRole, saveNode } from '../../daemon/trainer/checkpointing.ts'
 import { randomWeights, SPEC } from '../engine/model.ts'
 import { SimulatedDisk } from '../store/simulated-disk.ts'
 
@@ -74,4 +75,44 @@ test('what was being written is kept, whatever its size, and where nothing was t
   const parked = JSON.stringify({ groups: 'x'.repeat(2 ** 21) })
   await save(20, false, parked)
   expect((await restoreNode(model, by))?.parked).toBe(parked)
+})
+
+test('plugins and roles are in the checkpoint, under their names, and come back as they were', async () => {
+  const { by } = await setUp([])
+  const [weights, first, second] = [1, 2, 3].map((seed) => randomWeights(SPEC, seed)) as [
+    Weights,
+    Weights,
+    Weights,
+  ]
+  const optimizer = { steps: 9, first, second }
+  const trainer = {
+    weights: async () => weights,
+    optimizer: async () => optimizer,
+  } as Partial<Engine> as Engine
+  const plugins = [{ plugin: 'skill/library', version: 2, bytes: Uint8Array.of(1, 2, 3) }]
+  const writer = {
+    name: 'writer',
+    spec: SPEC,
+    state: async () => ({ weights: first, optimizer: { ...optimizer, steps: 4 } }),
+  }
+  await saveNode(
+    {
+      ...model,
+      version: 9,
+      rounds: 9,
+      counters: {},
+      plugins,
+      roles: [writer],
+      base: { name: 'tiny', directory: '/model' },
+    },
+    { trainer, checkpoints: by.checkpoints },
+  )
+  const restored = (await restoreNode(model, by))!
+  expect(restored.plugins).toEqual(plugins)
+  expect(await restoreRole(restored, writer, by)).toEqual({
+    weights: first,
+    optimizer: { ...optimizer, steps: 4 },
+  })
+  expect(await restoreRole(restored, { ...writer, name: 'reader' }, by)).toBeUndefined()
+  await expect(restoreRole(restored, { ...writer, spec: { ...SPEC, width: 32 } }, by)).rejects.toThrow()
 })

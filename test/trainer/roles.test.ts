@@ -1,0 +1,83 @@
+// A model of a plugin's own beside the policy: it learns from the texts that its plugin judged, as GRPO does, and goes
+// back to where a checkpoint had it.
+
+import { expect, test } from 'vitest'
+import { createCore } from '../../daemon/engine/onnx/core.ts'
+import { openRole } from '../../daemon/trainer/roles.ts'
+import type { RoleGroup } from '../../protocol/plugin/index.ts'
+import { ADAMW, randomTokens, randomWeights, SPEC } from '../engine/model.ts'
+
+const tokenizer = { pieces: () => Array.from({ length: SPEC.vocabulary }, (_, i) => String(i)) } as never
+const optimizer = { ...ADAMW, learningRate: 1e-2 }
+
+async function setUp(trainable = true) {
+  const engine = createCore({ threads: 1, now: () => 0 })
+  const initial = randomWeights(SPEC, 1, 0.3)
+  const role = await openRole(
+    { name: 'writer', trainable, spec: SPEC, initial, optimizer },
+    { engine: engine as never, tokenizer },
+  )
+  const conditioning = randomTokens(SPEC, 5, 1)
+  const texts = [2, 3, 4].map((seed) => randomTokens(SPEC, 6, seed))
+  const logprobs = async () =>
+    (
+      await engine.score({
+        sequences: texts.map((completion) => ({ conditioning, completion })),
+        temperature: 1,
+      })
+    ).map(({ logprobs: all }) => all)
+  const groupOf = async (rewards: readonly number[]): Promise<RoleGroup> => {
+    const now = await logprobs()
+    return {
+      role: 'writer',
+      rollouts: texts.map((tokens, i) => ({ conditioning, tokens, logprobs: now[i]!, reward: rewards[i]! })),
+    }
+  }
+  const sum = (values: Float32Array): number => values.reduce((a, b) => a + b, 0)
+  return { engine, role, initial, groupOf, likely: async () => (await logprobs()).map(sum) }
+}
+
+test('what was judged better becomes likelier, the rest less so', async () => {
+  const { role, groupOf, likely } = await setUp()
+  const before = await likely()
+  const report = await role.learn([await groupOf([1, 0, 0])])
+  expect(report).toMatchObject({ texts: 3, reward: 1 / 3 })
+  const after = await likely()
+  expect(after[0]! - before[0]!).toBeGreaterThan(0)
+  expect(after[1]! - before[1]!).toBeLessThan(after[0]! - before[0]!)
+})
+
+test('the clip holds: a text that has become much likelier since it was written is not pushed further', async () => {
+  const { role, groupOf, likely, engine } = await setUp()
+  const group = await groupOf([1, 0, 0])
+  const stored = group.rollouts.map((rollout, i) => ({
+    ...rollout,
+    // As if the policy had moved by a factor of e^2 for each token since: beyond the clip on its side.
+    logprobs: rollout.logprobs.map((value) => value - (i === 0 ? 2 : -2)),
+  }))
+  const before = [await likely(), await engine.weights()]
+  const report = await role.learn([{ role: 'writer', rollouts: stored }])
+  expect(report?.gradientNorm).toBe(0)
+  expect([await likely(), await engine.weights()]).toEqual(before)
+})
+
+test('texts that were all judged alike teach nothing, nor does a role that is not to learn', async () => {
+  const { role, groupOf, engine, initial } = await setUp()
+  expect(await role.learn([await groupOf([1, 1, 1])])).toBeUndefined()
+  expect(await role.learn([])).toBeUndefined()
+  const frozen = await setUp(false)
+  expect(await frozen.role.learn([await frozen.groupOf([1, 0, 0])])).toBeUndefined()
+  expect(await engine.weights()).toEqual(initial)
+})
+
+test('it goes back to a state with its optimizer, or to where it began', async () => {
+  const { role, groupOf, engine, initial } = await setUp()
+  await role.learn([await groupOf([1, 0, 0])])
+  const state = await role.state()
+  await role.learn([await groupOf([0, 0, 1])])
+  expect(await engine.weights()).not.toEqual(state.weights)
+  await role.goBack(state)
+  expect(await role.state()).toEqual(state)
+  await role.goBack(undefined)
+  expect(await engine.weights()).toEqual(initial)
+})
