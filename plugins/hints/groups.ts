@@ -56,3 +56,9 @@ export function standIn(
     .filter(({ origin }) => origin?.plugin !== plugin)
     .map((group) => chosen.get(group.id) ?? group)
 }
+
+/** Of a round: prompts that were hinted, and those of them that a hint brought a success. */
+export function tell(context: Context, { prompts, solved }: { prompts: number; solved: number }): void {
+  context.metric('prompts', prompts)
+  context.metric('solved', solved)
+}

@@ -10,7 +10,7 @@
 import { z } from 'zod'
 import { definePlugin, type RoleGroup } from '../../protocol/plugin/index.ts'
 import type { Group } from '../../protocol/train/index.ts'
-import { affordable, promptsToHint, standIn, tokensSetting } from './groups.ts'
+import { affordable, promptsToHint, standIn, tell, tokensSetting } from './groups.ts'
 import { type Candidate, writeHints } from './hill-hints.ts'
 import { HINT_REWARDS, judge, probabilityTerm, rightOnes, toLearn } from './hill-reward.ts'
 
@@ -81,9 +81,11 @@ export default definePlugin({
             .map((group) => [group.origin?.request, group]),
         )
         const chosen = new Map<string, Group>()
+        const rewards: number[] = []
         for (const [base, hints] of Map.groupBy(candidates, (hint) => hint.base)) {
           const judged = await judge(hints, landed, options, context)
           if (judged.length === 0) continue
+          rewards.push(...judged.map(({ reward }) => reward))
           const best = judged.reduce((a, b) => (b.reward > a.reward ? b : a))
           const plain = probabilityTerm(options.reward, rightOnes(base, options).length, base.rollouts.length)
           if (best.group && best.term > plain) chosen.set(base.id, best.group)
@@ -91,6 +93,9 @@ export default definePlugin({
             waiting.push({ role: 'hinter', rollouts: judged.map(toLearn) })
         }
         waiting = waiting.slice(-WAITING)
+        tell(context, { prompts: new Set(candidates.map(({ base }) => base)).size, solved: chosen.size })
+        if (rewards.length > 0)
+          context.metric('hint_reward', rewards.reduce((sum, one) => sum + one, 0) / rewards.length)
         candidates = []
         return standIn(groups, NAME, chosen)
       },

@@ -9,7 +9,7 @@
 import { z } from 'zod'
 import { type Context, definePlugin, type Request, type RoundView } from '../../protocol/plugin/index.ts'
 import type { Group } from '../../protocol/train/index.ts'
-import { affordable, passRate, promptsToHint, standIn, tokensSetting } from './groups.ts'
+import { affordable, passRate, promptsToHint, standIn, tell, tokensSetting } from './groups.ts'
 import { type Ladder, ladderSettings, writeLadders, writingCost } from './ladder-hints.ts'
 
 const settings = z.strictObject({
@@ -51,9 +51,11 @@ export default definePlugin({
         return climbs.flatMap((climb, i) => next(climb, i, round, options) ?? [])
       },
 
-      group(groups, view) {
+      group(groups, view, context) {
         if (view.at === 'batch') return groups
         const chosen = new Map(climbs.flatMap(({ base, last }) => (last ? [[base.id, last] as const] : [])))
+        const solved = [...chosen.values()].filter((group) => passRate(group, options.threshold) > 0)
+        tell(context, { prompts: climbs.length, solved: solved.length })
         climbs = []
         return standIn(groups, NAME, chosen)
       },

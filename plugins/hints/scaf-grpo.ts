@@ -10,7 +10,7 @@ import { z } from 'zod'
 import { type Context, definePlugin, type Request, type RoundView } from '../../protocol/plugin/index.ts'
 import type { Group, Rollout } from '../../protocol/train/index.ts'
 import { contentId } from '../../protocol/wire/index.ts'
-import { affordable, fits, promptsToHint, scoreOf, tokensSetting } from './groups.ts'
+import { affordable, fits, promptsToHint, scoreOf, tell, tokensSetting } from './groups.ts'
 import { bankOf, TIERS } from './worked.ts'
 
 const settings = z.strictObject({
@@ -69,6 +69,7 @@ export default definePlugin({
             search.found ? [[search.base.id, mixed(search, options, context)] as const] : [],
           ),
         )
+        tell(context, { prompts: searches.length, solved: replaced.size })
         searches = []
         return groups.map((group) => replaced.get(group.id) ?? group)
       },

@@ -1,7 +1,7 @@
-// Do hints teach what plain groups cannot? `npm run -s experiment:hints [-- --seeds 3 --tokens 150000 --arms grpo,sage --out FILE]`
+// Do hints teach what plain groups cannot? `npm run -s experiment:hints [-- --seeds 3 --tokens 80000 --arms grpo,sage --out FILE]`
 //
 // The model can do a part of the task, but asked plainly it states its answers in words that no verifier takes, see
-// warm-start.ts. The prompts are those that it never got right in 32 tries, so plain groups are all wrong. Each arm learns
+// warm-start.ts. The prompts are those that it never got right in 64 tries, so plain groups are all wrong. Each arm learns
 // from that set until it has generated as many tokens as the others, hints and hint writers included, and is then asked
 // without any hint: on the set, and on held-out prompts of the same level. Runs are kept in a file as they end; a call
 // with the same file makes those missing.
@@ -24,12 +24,12 @@ import { keepModel, WARM_SEEDS, warmStart } from './warm-start.ts'
 const { values: flags } = parseArgs({
   options: {
     seeds: { type: 'string', default: '3' },
-    tokens: { type: 'string', default: '150000' },
+    tokens: { type: 'string', default: '80000' },
     arms: { type: 'string' },
-    'hard-prompts': { type: 'string', default: '48' },
-    'held-out': { type: 'string', default: '128' },
-    'learning-rate': { type: 'string', default: '3e-4' },
-    'warm-steps': { type: 'string', default: '120' },
+    'hard-prompts': { type: 'string', default: '32' },
+    'held-out': { type: 'string', default: '64' },
+    'learning-rate': { type: 'string', default: '5e-4' },
+    'warm-steps': { type: 'string', default: '160' },
     threads: { type: 'string', default: '2' },
     out: { type: 'string', default: '.cache/experiments/hints.jsonl' },
   },
@@ -152,7 +152,7 @@ async function hardPrompts(count: number): Promise<PromptCoordinates[]> {
   const found: PromptCoordinates[] = []
   for (let from = 0; found.length < count && from < WARM_SEEDS; from += 32) {
     const some = Array.from({ length: 32 }, (_, i) => at(from + i))
-    const right = await rightAnswers(some, { ...ask, samples: 32, temperature: 1 })
+    const right = await rightAnswers(some, { ...ask, samples: 64, temperature: 1 })
     found.push(...some.filter((_, i) => right[i] === 0))
   }
   return found.slice(0, count)
