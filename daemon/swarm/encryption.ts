@@ -1,13 +1,20 @@
 // Noise as libp2p speaks it, at less cost. `@libp2p/noise` copies each large message that spans two reads of the socket,
-// only to drop the copy, and hands small ones to the socket in two or three pieces, a system call each. Same bytes on the
-// wire. Where an upgrade moves what is replaced here, the library's own methods go on working, and a test says so.
+// only to drop the copy, hands small ones to the socket in two or three pieces, a system call each, and lets node:crypto read
+// the key anew for each message, which takes longer than to encrypt 3 KB. Same bytes on the wire. Where an upgrade moves what is replaced here, the library's own methods go on working, and a test says so.
 
+import { createCipheriv, createDecipheriv, createSecretKey, type KeyObject } from 'node:crypto'
 import { noise } from '@libp2p/noise'
 import { Uint8ArrayList } from 'uint8arraylist'
 
 type Bytes = Uint8Array | Uint8ArrayList
 
-/** What `@libp2p/noise` 17 makes of a connection. */
+/** What `@libp2p/noise` 17 encrypts with. */
+interface Crypto {
+  encrypt(plain: Bytes, nonce: Uint8Array, ad: Uint8Array, key: Uint8Array): Bytes
+  decrypt(cipher: Bytes, nonce: Uint8Array, ad: Uint8Array, key: Uint8Array, into?: Uint8Array): Bytes
+}
+
+/** What it makes of a connection. */
 interface Encrypted {
   handshake: { encrypt(plain: Bytes): Bytes; decrypt(cipher: Bytes, into?: Uint8Array): Bytes }
   encrypt(plain: Bytes): Uint8ArrayList
@@ -19,11 +26,15 @@ const MAX_MESSAGE = 65_535
 const MAX_WHOLE = 16_384
 /** From here on the library decrypts with node:crypto, which takes the parts as they are; below, in place. */
 const MIN_NATIVE = 1200
+const ALGORITHM = 'chacha20-poly1305'
+const TAG_BYTES = 16
 
 export function encryption(): ReturnType<typeof noise> {
   return (components) => {
     const inner = noise()(components)
     const { secureInbound, secureOutbound } = inner
+    const known = inner as unknown as { crypto?: Crypto }
+    if (known.crypto?.encrypt && known.crypto.decrypt) known.crypto = withKeyObjects(known.crypto)
     return Object.assign(inner, {
       secureInbound: async (...args: Parameters<typeof secureInbound>) =>
         lean(await secureInbound.apply(inner, args)),
@@ -56,6 +67,45 @@ function lean<Secured extends { connection: unknown }>(secured: Secured): Secure
     return new Uint8ArrayList(bytes)
   }
   return secured
+}
+
+/** Large messages with keys that node:crypto has read once. */
+function withKeyObjects(crypto: Crypto): Crypto {
+  const read = new WeakMap<Uint8Array, KeyObject>()
+  const keyOf = (bytes: Uint8Array): KeyObject => {
+    const key = read.get(bytes) ?? createSecretKey(bytes)
+    read.set(bytes, key)
+    return key
+  }
+  const through = (update: (part: Uint8Array) => Uint8Array, bytes: Bytes) => {
+    const out = new Uint8ArrayList()
+    for (const part of bytes instanceof Uint8Array ? [bytes] : bytes) out.append(update(part))
+    return out
+  }
+  return {
+    ...crypto,
+    encrypt(plain, nonce, ad, key) {
+      if (plain.byteLength < MIN_NATIVE) return crypto.encrypt(plain, nonce, ad, key)
+      const cipher = createCipheriv(ALGORITHM, keyOf(key), nonce, { authTagLength: TAG_BYTES })
+      cipher.setAAD(ad, { plaintextLength: plain.byteLength })
+      const out = through((part) => cipher.update(part), plain)
+      cipher.final()
+      out.append(cipher.getAuthTag())
+      return out
+    },
+    decrypt(cipher, nonce, ad, key, into) {
+      if (cipher.byteLength < MIN_NATIVE) return crypto.decrypt(cipher, nonce, ad, key, into)
+      const length = cipher.byteLength - TAG_BYTES
+      const decipher = createDecipheriv(ALGORITHM, keyOf(key), nonce, { authTagLength: TAG_BYTES })
+      decipher.setAAD(ad, { plaintextLength: length })
+      decipher.setAuthTag(cipher.subarray(length))
+      const text = cipher instanceof Uint8Array ? cipher.subarray(0, length) : cipher.sublist(0, length)
+      const out = through((part) => decipher.update(part), text)
+      // Throws where the tag does not fit.
+      decipher.final()
+      return out
+    },
+  }
 }
 
 function isAsExpected(connection: Encrypted): boolean {

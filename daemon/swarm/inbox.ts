@@ -2,16 +2,17 @@
 // the charges for what was not. The only place where gossip, admission and standing meet.
 
 import { type Message, TopicValidatorResult } from '@libp2p/gossipsub'
-import type { Announcement } from '../../protocol/wire/index.ts'
+import { type Announcement, claimedAuthor } from '../../protocol/wire/index.ts'
 import type { Admission, Admitted } from './admission.ts'
 import type { Verifier } from './admission-verify.ts'
 import { FairShare } from './fair-share.ts'
 import type { GossipGuard } from './gossip-internals.ts'
-import type { Ledger } from './ledger.ts'
+import { type Ledger, MAX_KNOWN_PEERS } from './ledger.ts'
 import { FreshQueue } from './queue.ts'
 import { Meter } from './quota.ts'
 import { type Reason, verdictOf } from './reasons.ts'
 import type { Standing } from './standing.ts'
+import { Turns } from './turns.ts'
 import type { Clock, Log, SwarmEvent } from './types.ts'
 
 export interface InboxCollaborators {
@@ -47,8 +48,12 @@ const LIMITS = {
   /** Ids in IHAVE, IWANT and IDONTWANT, grafts, prunes and subscriptions. One IHAVE may carry 5000. */
   control: { soft: { perSecond: 5000, burst: 10_000 }, hard: { perSecond: 20_000, burst: 100_000 } },
 }
+/** Admitting a message and passing it on takes up to a millisecond: an honest one should not wait for many of a flood. */
+const TURNS = { perTurn: 4, limit: 256 }
 /** Nothing more is read from a peer for so long when others are to have a turn: what came already is dealt with meanwhile. */
 const TURN_MS = 20
+/** After it was over a quota. */
+const OVER_MS = 1000
 /**
  * What all sources together may send beyond that: read, decrypted and dropped, at 60 µs each. Who sends more is read from
  * later, so that floods take some 3 % of a core, from however many sources.
@@ -60,8 +65,10 @@ export class Inbox {
   /** A relay passes on and does not verify: it has nothing to train. */
   private readonly carry: boolean
   private readonly queue: FreshQueue<Admitted>
+  private readonly turns = new Turns(TURNS)
   private readonly excess: FairShare
   private readonly meters: Record<keyof typeof LIMITS, Meter>
+  private readonly overAt = new Map<string, number>()
   readonly guard: GossipGuard
   verified = 0
   /** When a group last came in, by whatever way. */
@@ -92,7 +99,10 @@ export class Inbox {
       rpc: (peer, { messages, control }) =>
         this.within('control', peer, control) && this.within('messages', peer, messages),
       sent: (peer, bytes) => by.ledger.sent(peer, bytes),
-      busy: (peer) => by.slow(peer, TURN_MS),
+      busy: (peer) => {
+        // Who keeps to its quotas has others' messages to pass on, and its own among them.
+        if (by.clock.now() - (this.overAt.get(peer) ?? 0) < OVER_MS) by.slow(peer, TURN_MS)
+      },
       malformed: (peer) => this.charge(peer, 'schema'),
       oversize: (peer) => {
         by.ledger.refuse(peer, 'size')
@@ -106,11 +116,28 @@ export class Inbox {
   }
 
   close(): void {
+    this.turns.close()
     this.queue.close()
   }
 
-  /** gossipsub's verdict on a message. Never throws, never waits. */
-  readonly validate = (source: string, { data }: Message): TopicValidatorResult => {
+  /** gossipsub's verdict on a message. Never throws; waits for messages of other authors, if there are many. */
+  readonly validate = (
+    source: string,
+    { data }: Message,
+  ): TopicValidatorResult | Promise<TopicValidatorResult> =>
+    this.turns.take(
+      // Who says to be another has a bad signature, and is charged for it.
+      claimedAuthor(data),
+      () => this.judge(source, data),
+      () => {
+        this.by.ledger.refuse(source, 'busy')
+        return TopicValidatorResult.Ignore
+      },
+    )
+
+  private judge(source: string, data: Uint8Array): TopicValidatorResult {
+    // Meanwhile, perhaps.
+    if (this.by.standing.isCut(source)) return TopicValidatorResult.Ignore
     try {
       const reason = this.receive(data, source)
       if (reason === undefined) return TopicValidatorResult.Accept
@@ -185,6 +212,9 @@ export class Inbox {
     if (cost === 0) return true
     const level = this.meters[what].take(peer, cost)
     if (level === 'fine') return true
+    this.overAt.delete(peer)
+    this.overAt.set(peer, this.by.clock.now())
+    if (this.overAt.size > MAX_KNOWN_PEERS) this.overAt.delete(this.overAt.keys().next().value!)
     const wait = this.excess.owe(peer, what === 'bytes' || what === 'control' ? 1 : cost)
     if (wait > 0) this.by.slow(peer, wait)
     // An RPC may hold what gossip needs, and is not yet anything that a quota is for.

@@ -24,7 +24,7 @@ export class MessageReader {
   private readonly options: MessageReaderOptions
   private readonly spare: Uint8Array[] = []
   private readonly ready: Uint8Array[] = []
-  private buffer = new Uint8Array(0)
+  private buffer: Uint8Array = new Uint8Array(0)
   /** Bytes of the message under way; undefined while its length is still being read. */
   private length: number | undefined
   private filled = 0

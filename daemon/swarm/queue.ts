@@ -1,6 +1,7 @@
-// A bounded queue that serves the newest first: fresh groups are worth more than old ones, so when more comes than can be
-// verified, old ones are dropped and counted: of whoever has the most waiting, so that one who sends much does not push out
-// one who sends little. One item at a time; between two, other work gets its turn.
+// A bounded queue of what has to be verified: of those who have something waiting one after the other, and of each the newest
+// first, since fresh groups are worth more. So whoever sends much neither pushes out nor holds up who sends little. When more
+// comes than can be verified, the oldest of whoever has the most waiting is dropped and counted. One item at a time; between
+// two, other work gets its turn.
 
 export interface QueueOptions {
   items: number
@@ -12,9 +13,9 @@ export class FreshQueue<Item extends { bytes: number }> {
   private readonly work: (item: Item) => void
   private readonly dropped: (item: Item) => void
   private readonly ownerOf: (item: Item) => string
-  private readonly owned = new Map<string, number>()
-  /** Newest last. */
-  private readonly waiting: Item[] = []
+  /** The owner whose turn is next first; of each, newest last. */
+  private readonly owned = new Map<string, Item[]>()
+  private count = 0
   private bytes = 0
   private running = false
   private closed = false
@@ -31,53 +32,60 @@ export class FreshQueue<Item extends { bytes: number }> {
   }
 
   get length(): number {
-    return this.waiting.length
+    return this.count
   }
 
   push(item: Item): void {
     if (this.closed) return
-    this.waiting.push(item)
-    this.count(item, 1)
-    while (this.waiting.length > this.options.items || this.bytes > this.options.bytes)
-      this.dropped(this.dropOne())
+    const owner = this.ownerOf(item)
+    const items = this.owned.get(owner)
+    if (items === undefined) this.owned.set(owner, [item])
+    else items.push(item)
+    this.count++
+    this.bytes += item.bytes
+    while (this.count > this.options.items || this.bytes > this.options.bytes) this.dropped(this.dropOne())
     if (!this.running) this.schedule()
   }
 
   close(): void {
     this.closed = true
-    this.waiting.length = 0
     this.owned.clear()
-    this.bytes = 0
+    this.count = this.bytes = 0
   }
 
   /** The oldest of whoever has the most. */
   private dropOne(): Item {
-    let most = 0
-    let owner = ''
-    for (const [who, count] of this.owned) if (count > most) [most, owner] = [count, who]
-    const at = this.waiting.findIndex((item) => this.ownerOf(item) === owner)
-    const [item] = this.waiting.splice(at, 1)
-    this.count(item!, -1)
-    return item!
+    let most: [string, Item[]] | undefined
+    for (const entry of this.owned) if (most === undefined || entry[1].length > most[1].length) most = entry
+    const [owner, items] = most!
+    return this.removed(owner, items, items.shift()!)
   }
 
-  private count(item: Item, by: 1 | -1): void {
-    this.bytes += by * item.bytes
-    const owner = this.ownerOf(item)
-    const count = (this.owned.get(owner) ?? 0) + by
-    if (count > 0) this.owned.set(owner, count)
-    else this.owned.delete(owner)
+  private takeOne(): Item | undefined {
+    const [next] = this.owned
+    if (next === undefined) return undefined
+    const [owner, items] = next
+    const item = this.removed(owner, items, items.pop()!)
+    // To the end of the line.
+    if (this.owned.delete(owner)) this.owned.set(owner, items)
+    return item
+  }
+
+  private removed(owner: string, items: Item[], item: Item): Item {
+    this.count--
+    this.bytes -= item.bytes
+    if (items.length === 0) this.owned.delete(owner)
+    return item
   }
 
   private schedule(): void {
     this.running = true
     setImmediate(() => {
       this.running = false
-      const newest = this.waiting.pop()
-      if (newest === undefined) return
-      this.count(newest, -1)
-      this.work(newest)
-      if (this.waiting.length > 0) this.schedule()
+      const item = this.takeOne()
+      if (item === undefined) return
+      this.work(item)
+      if (this.count > 0) this.schedule()
     })
   }
 }

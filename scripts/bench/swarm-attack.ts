@@ -37,7 +37,7 @@ interface Outcome {
 async function run(mode: string): Promise<void> {
   const [rate, identities] = ATTACKS[mode]!
   const victim = new Child()
-  const honest = new Child()
+  const honest = new Child({ many: true })
   const { address } = await victim.start(0)
   for (let node = 1; node <= HONEST; node++) {
     // What they receive is dropped before it is verified: all in one process, they would be the slowest part.

@@ -5,7 +5,7 @@ import { Child, type Of, quantile, round, sleep } from './swarm-parent.ts'
 
 const [count = 16, bytes = 10_000, perSecond = 2, seconds = 60] = process.argv.slice(2).map(Number)
 const PROCESSES = Math.min(4, count)
-const children = Array.from({ length: PROCESSES }, () => new Child())
+const children = Array.from({ length: PROCESSES }, () => new Child({ many: true }))
 const of = (node: number) => children[node % PROCESSES]!
 
 const first = await of(0).start(0)

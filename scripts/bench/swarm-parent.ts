@@ -10,15 +10,16 @@ export class Child {
   readonly process: ChildProcess
   private readonly listeners = new Set<(report: Report) => void>()
 
-  /** `netns`: the network namespace to run in. */
-  constructor({ netns }: { netns?: string } = {}) {
+  /** `netns`: the network namespace to run in. `many`: it will hold more than one node. */
+  constructor({ netns, many = false }: { netns?: string; many?: boolean } = {}) {
     const file = new URL('swarm-child.ts', import.meta.url).pathname
+    const args = many ? ['many'] : []
     const stdio = ['ignore', 'inherit', 'inherit', 'ipc'] as const
     this.process = netns
-      ? spawn('ip', ['netns', 'exec', netns, process.execPath, ...process.execArgv, file], {
+      ? spawn('ip', ['netns', 'exec', netns, process.execPath, ...process.execArgv, file, ...args], {
           stdio: [...stdio],
         })
-      : fork(file, { stdio: [...stdio] })
+      : fork(file, args, { stdio: [...stdio] })
     this.process.on('message', (report: Report) => {
       if (report.kind === 'failed') console.error(report.what, report.error)
       for (const listener of this.listeners) listener(report)

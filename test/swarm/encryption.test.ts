@@ -11,6 +11,10 @@ import { encryption } from '../../daemon/swarm/encryption.ts'
 
 const ECHO = '/echo/1'
 const SIZES = [0, 1, 1199, 1200, 1201, 16_383, 16_384, 16_385, 65_518, 65_519, 65_520, 500_000]
+interface Crypto {
+  encrypt(plain: Uint8Array, nonce: Uint8Array, ad: Uint8Array, key: Uint8Array): { subarray(): Uint8Array }
+  decrypt(cipher: Uint8Array, nonce: Uint8Array, ad: Uint8Array, key: Uint8Array): { subarray(): Uint8Array }
+}
 const running: Libp2p[] = []
 afterEach(async () => {
   await Promise.all(running.splice(0).map((node) => node.stop()))
@@ -49,6 +53,27 @@ for (const [who, dialler, listener] of [
     }
   })
 }
+
+test('a message that was changed on the way is refused, of every size', async () => {
+  let crypto: Crypto | undefined
+  const watched: ReturnType<typeof noise> = (components) => {
+    const inner = encryption()(components)
+    crypto = (inner as unknown as { crypto: Crypto }).crypto
+    return inner
+  }
+  await start(watched)
+  const [key, nonce, ad] = [randomBytes(32), randomBytes(12), new Uint8Array(0)]
+  for (const size of SIZES) {
+    const bytes = randomBytes(size)
+    const sealed = Uint8Array.from(crypto!.encrypt(bytes, nonce, ad, key).subarray())
+    expect(digest(crypto!.decrypt(sealed.slice(), nonce, ad, key).subarray())).toBe(digest(bytes))
+    for (const at of [0, size >> 1, size, size + 15]) {
+      const changed = sealed.slice()
+      changed[at]! ^= 1
+      expect(() => crypto!.decrypt(changed, nonce, ad, key)).toThrow()
+    }
+  }
+})
 
 test('the library still has the methods that are replaced', async () => {
   const seen: object[] = []

@@ -6,6 +6,7 @@ import { Verifier } from '../../daemon/swarm/admission-verify.ts'
 import { Inbox } from '../../daemon/swarm/inbox.ts'
 import { Ledger } from '../../daemon/swarm/ledger.ts'
 import { Standing } from '../../daemon/swarm/standing.ts'
+import { Turns } from '../../daemon/swarm/turns.ts'
 import { codec, stillClock, tasks } from './helpers.ts'
 
 function make() {
@@ -34,6 +35,30 @@ function make() {
     inbox.guard.frame(peer, 600) && inbox.guard.rpc(peer, { messages: 1, control: 0 })
   return { clock, ledger, standing, cuts, slowed, inbox, message }
 }
+
+test('who brings much waits for itself, and hardly holds up who brings little', async () => {
+  const turns = new Turns({ perTurn: 2, limit: 6 })
+  const order: string[] = []
+  const take = (owner: string, name: string) =>
+    turns.take(
+      owner,
+      () => void order.push(name),
+      () => void order.push(`${name} dropped`),
+    )
+  for (let i = 0; i < 8; i++) void take('flooder', `f${i}`)
+  expect(order).toEqual(['f0', 'f1'])
+  void take('honest', 'h0')
+  await take('other', 'o0')
+  // Seven waited, and then eight.
+  expect(order).toEqual(
+    ['f0', 'f1', 'f2 dropped', 'f3 dropped', 'f4', 'h0', 'o0', 'f5'].slice(0, order.length),
+  )
+  await take('flooder', 'f8')
+  expect(order.slice(4)).toEqual(['f4', 'h0', 'o0', 'f5', 'f6', 'f7', 'f8'])
+  await new Promise(setImmediate)
+  void take('honest', 'h1')
+  expect(order.at(-1)).toBe('h1')
+})
 
 describe('a flood', () => {
   test('is dealt with up to its quota, then read from later, then cut off; nobody else notices', () => {

@@ -172,14 +172,14 @@ describe('the queue', () => {
     return { queue, order, dropped }
   }
 
-  test('serves the newest first, drops the oldest, and lets other work in between', async () => {
-    const { queue, order, dropped } = make(3, 100)
-    for (const name of ['a', 'b', 'c', 'd']) queue.push({ name, bytes: 10 })
-    queue.push({ name: 'large', bytes: 85 })
-    expect(dropped).toEqual(['a', 'b', 'c'])
+  test('serves the newest of each in turn, drops the oldest, and lets other work in between', async () => {
+    const { queue, order, dropped } = make(5, 100)
+    for (const name of ['m1', 'm2', 'm3', 'm4', 'a1', 'm5']) queue.push({ name, bytes: 10 })
+    queue.push({ name: 'large', bytes: 60 })
+    expect(dropped).toEqual(['m1', 'm2'])
     setImmediate(() => order.push('other'))
     for (let turn = 0; turn < 10; turn++) await new Promise((resolve) => setImmediate(resolve))
-    expect(order).toEqual(['large', 'other', 'd'])
+    expect(order).toEqual(['m5', 'other', 'a1', 'large', 'm4', 'm3'])
     queue.close()
     queue.push({ name: 'late', bytes: 1 })
     expect(queue.length).toBe(0)

@@ -1,0 +1,93 @@
+// Work that many owners bring, a little in each turn of the event loop, and of those who have some waiting one after the other:
+// whoever brings much waits for itself, and hardly holds up who brings little. Bounded; what is too much is dropped, the
+// oldest of whoever has the most.
+
+export interface TurnsOptions {
+  /** Jobs in one turn of the event loop. */
+  perTurn: number
+  /** That wait. */
+  limit: number
+}
+
+interface Job {
+  run(): void
+  drop(): void
+}
+
+export class Turns {
+  private readonly options: TurnsOptions
+  /** The owner whose turn is next first. */
+  private readonly owners = new Map<string, Job[]>()
+  private waiting = 0
+  private used = 0
+  private scheduled = false
+
+  constructor(options: TurnsOptions) {
+    this.options = options
+  }
+
+  /** At once where nothing waits and this turn has room for it, and otherwise when it is the owner's turn. */
+  take<T>(owner: string, work: () => T, dropped: () => T): T | Promise<T> {
+    if (this.waiting === 0 && this.used < this.options.perTurn) {
+      this.used++
+      this.schedule()
+      return work()
+    }
+    return new Promise<T>((resolve, reject) => {
+      const run = () => {
+        try {
+          resolve(work())
+        } catch (error) {
+          reject(error)
+        }
+      }
+      this.push(owner, { run, drop: () => resolve(dropped()) })
+    })
+  }
+
+  /** Drops what waits. */
+  close(): void {
+    while (this.waiting > 0) this.dropOne()
+  }
+
+  private push(owner: string, job: Job): void {
+    const jobs = this.owners.get(owner)
+    if (jobs === undefined) this.owners.set(owner, [job])
+    else jobs.push(job)
+    this.waiting++
+    if (this.waiting > this.options.limit) this.dropOne()
+    this.schedule()
+  }
+
+  private dropOne(): void {
+    let most: [string, Job[]] | undefined
+    for (const entry of this.owners) if (most === undefined || entry[1].length > most[1].length) most = entry
+    const [owner, jobs] = most!
+    this.remove(owner, jobs).drop()
+  }
+
+  private remove(owner: string, jobs: Job[]): Job {
+    const job = jobs.shift()!
+    this.waiting--
+    if (jobs.length === 0) this.owners.delete(owner)
+    return job
+  }
+
+  private schedule(): void {
+    if (this.scheduled) return
+    this.scheduled = true
+    setImmediate(() => {
+      this.scheduled = false
+      this.used = 0
+      while (this.used < this.options.perTurn && this.waiting > 0) {
+        const [owner, jobs] = this.owners.entries().next().value!
+        const job = this.remove(owner, jobs)
+        // To the end of the line.
+        if (this.owners.delete(owner)) this.owners.set(owner, jobs)
+        this.used++
+        job.run()
+      }
+      if (this.used > 0) this.schedule()
+    })
+  }
+}
