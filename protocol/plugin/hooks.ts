@@ -43,7 +43,11 @@ export interface ComposeView {
   turns?: readonly Turn[]
 }
 
-/** More work for this round. */
+/**
+ * More work for this round. For every rollout a whole completion is reserved of the plugin's tokens before it is written;
+ * what does not fit waits for what the others leave over, and else is not written. Text that leaves no room for a whole
+ * completion, or a prompt that there is not, lands as nothing.
+ */
 export interface Request extends Ask {
   /** Unique within the plugin and the round. */
   id: string
@@ -51,7 +55,7 @@ export interface Request extends Ask {
   rewrite?: Rewrite
   /** `train`: comes to `group` with the round's groups. `probe`: only to `extend`. */
   keep: 'train' | 'probe'
-  /** Requests with the same value here land as one group. */
+  /** Requests about one prompt with the same value here land as one group, those of later askings too. */
   into?: string
   /** Copied into the group's origin. */
   parent?: string
