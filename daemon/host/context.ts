@@ -32,12 +32,17 @@ export interface ContextBy {
 
 export function createContext(active: Active, window: Window, by: ContextBy): CallContext {
   const { plugin } = active
-  const ending = new AbortController()
+  let isOver = false
+  let ending: AbortController | undefined
+  const signal = (): AbortSignal => {
+    ending ??= new AbortController()
+    return ending.signal
+  }
   let waits = 0
   let since = 0
   let waited = 0
   const world = (): World => {
-    if (ending.signal.aborted) throw new Error('the hook is over: its context cannot be used any more')
+    if (isOver) throw new Error('the hook is over: its context cannot be used any more')
     if (!by.world) throw new Error('the node is not open yet')
     return by.world
   }
@@ -59,7 +64,7 @@ export function createContext(active: Active, window: Window, by: ContextBy): Ca
     window.generated.set(active, count + 1)
     const seed = hash32(by.seed, `plugin/${active.id}/texts/${window.of}/${window.step}/${count}`)
     const { texts, cut } = await waiting(() =>
-      world().generate(requests, { tokens: left, seed, signal: ending.signal }),
+      world().generate(requests, { tokens: left, seed, signal: signal() }),
     )
     spend(
       active,
@@ -79,7 +84,7 @@ export function createContext(active: Active, window: Window, by: ContextBy): Ca
       if (Number.isFinite(value)) by.record(`${plugin.name}.${name}`, value)
     },
     generate,
-    score: (items) => waiting(async () => world().score(items, { signal: ending.signal })),
+    score: (items) => waiting(async () => world().score(items, { signal: signal() })),
     embed: (texts) => texts.map(embedText),
     question: (at) => instance(at).question,
     verify(at, completion) {
@@ -103,7 +108,10 @@ export function createContext(active: Active, window: Window, by: ContextBy): Ca
   return {
     context,
     waited: () => waited + (waits > 0 ? by.now() - since : 0),
-    close: () => ending.abort(),
+    close() {
+      isOver = true
+      ending?.abort()
+    },
   }
 }
 
