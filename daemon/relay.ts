@@ -67,6 +67,7 @@ export const runNode: RunNode = async ({ config, paths, invite, onProgress }) =>
         version: () => 0,
         onEvent(event) {
           if (event.type === 'notice') control.alert({ level: 'notice', ...event })
+          else if (event.type === 'over') control.clearAlert(event.key)
           else if (event.type !== 'group') events.emit(event)
         },
         random: Math.random,

@@ -154,6 +154,7 @@ export async function createJournal(
 
     swarm(event) {
       if (event.type === 'notice') telemetry.alert({ level: 'notice', ...event })
+      else if (event.type === 'over') telemetry.clearAlert(event.key)
       else events.emit(event)
     },
 

@@ -19,8 +19,9 @@ export interface RelayParts {
 }
 
 export type RelayControl = NodeControl & {
-  /** Shown until the relay stops; one for each key. */
+  /** Shown until it is cleared or the relay stops; one for each key. */
   alert(alert: Omit<Alert, 'time'>): void
+  clearAlert(key: string): void
 }
 
 export function createRelayControl(
@@ -52,6 +53,10 @@ export function createRelayControl(
       if (at >= 0) alerts.splice(at, 1)
       alerts.unshift({ ...alert, time: now() })
       alerts.splice(MAX_ALERTS)
+    },
+    clearAlert(key) {
+      const at = alerts.findIndex((alert) => alert.key === key)
+      if (at >= 0) alerts.splice(at, 1)
     },
     pause: refuse,
     resume: refuse,

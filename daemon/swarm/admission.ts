@@ -21,6 +21,7 @@ import { FairShare } from './fair-share.ts'
 import type { Ledger, PeerRecord } from './ledger.ts'
 import { Quota } from './quota.ts'
 import type { Reason } from './reasons.ts'
+import { Seats } from './seats.ts'
 import { SeenSet } from './seen.ts'
 import type { Clock, TaskSource } from './types.ts'
 
@@ -61,6 +62,10 @@ const HOUR_MS = 3_600_000
 /** A peer whose groups have been good for half an hour counts as much as so many newcomers. */
 const MAX_TRUST = 16
 const TRUST_MS = 120_000
+/** Strangers who count as one each; 24 that send without end leave one of them 8 groups a second, as many as an author may send. */
+const SEATS = { count: 24, idleMs: 60_000 }
+/** What any other stranger counts, until it is known. */
+const LATE = 1 / 16
 /** Ids of content that is not let in again: two hours at 9 groups a second. About 100 bytes each. */
 const SEEN_CAPACITY = 65_536
 
@@ -78,6 +83,7 @@ export class Admission {
    * at most. A swarm of 64 nodes with a group a second each uses 64. Shared out among sources, since identities are free.
    */
   private readonly shares: FairShare
+  private readonly seats: Seats
   /** What we asked for ourselves comes minutes' worth at once, paced by the fetcher. */
   private readonly fetchedQuota: Quota
 
@@ -87,6 +93,7 @@ export class Admission {
     this.startedAt = collaborators.clock.now()
     this.authorQuota = new Quota({ rate: { perSecond: 8, burst: 256 } }, collaborators)
     this.shares = new FairShare({ perSecond: 200, burstSeconds: 2, spare: 768 }, collaborators)
+    this.seats = new Seats(SEATS, collaborators)
     this.fetchedQuota = new Quota({ rate: { perSecond: 100, burst: 4096 }, keys: 1 }, collaborators)
   }
 
@@ -130,12 +137,15 @@ export class Admission {
     if (id !== undefined) this.seen.add(id)
   }
 
-  /** Weight of its part, 1 to 16: grows with the time since its first good group, and with their number. */
+  /** Weight of its part: up to 16 with the time since its first good group, and with their number; a stranger’s is 1 or less. */
   private trust({ id, verified, verifiedSince = Number.POSITIVE_INFINITY }: PeerRecord): number {
     // Who was chosen here cannot be one of a crowd that came by itself.
     if (this.by.isWanted?.(id)) return MAX_TRUST
     const known = this.by.clock.now() - verifiedSince
-    return Math.max(1, Math.min(MAX_TRUST, known / TRUST_MS, verified / 4))
+    const earned = Math.min(MAX_TRUST, known / TRUST_MS, verified / 4)
+    if (earned < 1) return this.seats.take(id) ? 1 : Math.max(LATE, earned)
+    this.seats.leave(id)
+    return earned
   }
 
   /** From here on the author has said it, and is the one to whom it is counted. Undefined: nothing is wrong with it. */

@@ -33,8 +33,9 @@ export function encryption(): ReturnType<typeof noise> {
   return (components) => {
     const inner = noise()(components)
     const { secureInbound, secureOutbound } = inner
-    const known = inner as unknown as { crypto?: Crypto }
-    if (known.crypto?.encrypt && known.crypto.decrypt) known.crypto = withKeyObjects(known.crypto)
+    const known = inner as unknown as { crypto?: Partial<Crypto> }
+    const { encrypt, decrypt } = known.crypto ?? {}
+    if (encrypt && decrypt) known.crypto = withKeyObjects({ ...known.crypto, encrypt, decrypt })
     return Object.assign(inner, {
       secureInbound: async (...args: Parameters<typeof secureInbound>) =>
         lean(await secureInbound.apply(inner, args)),

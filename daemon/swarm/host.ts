@@ -49,8 +49,10 @@ export interface HostCollaborators {
   onFound(info: PeerInfo): void
   /** `host:port` of STUN servers, asked for at each connection by WebRTC. */
   stun(): readonly string[]
-  /** mDNS cannot work on this machine. */
+  /** mDNS cannot work on this machine, or at the moment. */
   onMdnsTrouble(message: string): void
+  /** Something came by mDNS, be it this node's own question. */
+  onMdnsWorks(): void
 }
 
 export type Services = { identify: Identify; ping: Ping; pubsub: GossipSub }
@@ -122,9 +124,11 @@ function watchedMdns({ swarm }: HostOptions, by: HostCollaborators) {
       start: async () => {
         await start()
         const socket = (service as unknown as { mdns?: NodeJS.EventEmitter }).mdns
-        const trouble = (error: Error) => by.onMdnsTrouble(error.message)
+        // A packet that cannot be read is an error as well, without a code: the fault of who sent it.
+        const trouble = (error: NodeJS.ErrnoException) => error.code && by.onMdnsTrouble(error.message)
         socket?.on('error', trouble)
         socket?.on('warning', trouble)
+        socket?.on('packet', () => by.onMdnsWorks())
       },
     })
   }

@@ -64,6 +64,9 @@ export async function createSwarm(options: SwarmOptions, by: SwarmCollaborators)
     told.add(key)
     onEvent({ type: 'notice', key, message, ...(action && { action }) })
   }
+  const over = (key: string) => {
+    if (told.delete(key)) onEvent({ type: 'over', key })
+  }
 
   const ledger = new Ledger({}, { clock })
   const standing = new Standing({}, { clock, onCut: (peer, reason) => onCut(peer, reason) })
@@ -128,6 +131,7 @@ export async function createSwarm(options: SwarmOptions, by: SwarmCollaborators)
       },
       stun: () => options.stun ?? [],
       onFound: ({ id }) => onFound(id.toString()),
+      onMdnsWorks: () => over('mdns'),
       onMdnsTrouble: (message) =>
         notice(
           'mdns',

@@ -69,3 +69,5 @@ export type SwarmEvent =
     }
   /** Something that a person should know; the key stays the same while the matter does. */
   | { type: 'notice'; key: string; message: string; action?: string }
+  /** What the notice of this key said is so no more. */
+  | { type: 'over'; key: string }

@@ -293,6 +293,26 @@ describe('quotas', () => {
     expect(beside(other, 4)).toBe(48)
   })
 
+  test('a stranger that was here before the crowd keeps its part, however large the crowd', () => {
+    const d = door()
+    const crowd = Array.from({ length: 200 }, (_, i) => `stranger ${i}`)
+    let [through, looked, seed] = [0, 0, 0]
+    for (let second = 0; second < 10; second++) {
+      for (let i = 0; i < 1000; i++) {
+        d.clock.time += 1
+        // Five a second from each of 200, from the second second on, and from who was there before.
+        if (second > 0) {
+          const bytes = d.frame(draft(1))
+          new DataView(bytes.buffer, bytes.byteOffset).setUint32(40, second * 1000 + i)
+          if (d.screen(bytes, crowd[i % 200]) === 'signature') looked++
+        }
+        if (i % 200 === 0 && d.screen(d.frame(draft(10_000 + seed++)), idOf(alice)) === 'admitted') through++
+      }
+    }
+    expect(through).toBe(50)
+    expect(looked).toBeGreaterThan(1000)
+  })
+
   test('whom a person joined counts as a known peer from the first message on', () => {
     expect(beside(door({ wanted: idOf(alice) }), 4)).toBe(48)
   })

@@ -17,11 +17,14 @@ export const OPEN_GUARD: GossipGuard = {
 }
 
 export interface BareHostOptions
-  extends Partial<Pick<HostCollaborators, 'identity' | 'datastore' | 'guard'>> {
+  extends Partial<
+    Pick<HostCollaborators, 'identity' | 'datastore' | 'guard' | 'onMdnsTrouble' | 'onMdnsWorks'>
+  > {
   topic: string
   listen?: readonly string[]
   wide?: boolean
   relay?: boolean
+  mdns?: boolean
 }
 
 /** Started, and subscribed to the topic. Stopped by who made it. */
@@ -30,9 +33,12 @@ export async function bareHost({
   listen = LOOPBACK,
   wide = false,
   relay = false,
+  mdns = false,
   identity = freshIdentity(),
   datastore,
   guard = OPEN_GUARD,
+  onMdnsTrouble = () => {},
+  onMdnsWorks = () => {},
 }: BareHostOptions): Promise<Host> {
   const host = await createHost(
     {
@@ -40,7 +46,7 @@ export async function bareHost({
       topics: [topic],
       listen,
       announce: [],
-      mdns: false,
+      mdns,
       wide,
       upnp: false,
       relay,
@@ -54,7 +60,8 @@ export async function bareHost({
       guard,
       stun: () => [],
       onFound: () => {},
-      onMdnsTrouble: () => {},
+      onMdnsTrouble,
+      onMdnsWorks,
     },
   )
   await startHost(host, { listen })

@@ -107,6 +107,7 @@ describe('the brake', () => {
         stun: () => [],
         onFound: () => {},
         onMdnsTrouble: () => {},
+        onMdnsWorks: () => {},
       },
     )
     await startHost(host, { listen: [] })

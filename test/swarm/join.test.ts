@@ -1,29 +1,11 @@
 // Two and three real nodes on loopback.
 
-import { createSocket } from 'node:dgram'
 import { afterEach, describe, expect, test } from 'vitest'
 import { publicKeyOf } from '../../protocol/wire/index.ts'
 import { draft, freshIdentity, startNode, stopNodes, until } from './helpers.ts'
+import { multicast } from './multicast.ts'
 
 afterEach(stopNodes)
-
-/** mDNS needs a route for multicast and a port that several may share; some sandboxes have neither. */
-const multicast = await new Promise<boolean>((resolve) => {
-  const socket = createSocket({ type: 'udp4', reuseAddr: true })
-  const done = (works: boolean) => {
-    socket.close()
-    resolve(works)
-  }
-  socket.on('error', () => done(false))
-  socket.bind(5353, () => {
-    try {
-      socket.addMembership('224.0.0.251')
-      socket.send('', 5353, '224.0.0.251', (error) => done(!error))
-    } catch {
-      done(false)
-    }
-  })
-})
 
 describe('joining', () => {
   test('by address: groups then flow both ways, verified and with rewards made here', async () => {
