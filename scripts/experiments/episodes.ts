@@ -27,7 +27,7 @@ const { values: flags } = parseArgs({
     /** Separated by semicolons. */
     arms: { type: 'string', default: 'grpo;dr_grpo;trloo;gigpo;hgpo' },
     prompts: { type: 'string', default: '8' },
-    'learning-rate': { type: 'string', default: '3e-4' },
+    'learning-rate': { type: 'string', default: '2e-4' },
     'warm-steps': { type: 'string', default: '200' },
     good: { type: 'string', default: '0.1' },
     'test-prompts': { type: 'string', default: '150' },
