@@ -8,6 +8,7 @@
 import type { Finish, PromptCoordinates, Segment } from '../../protocol/train/index.ts'
 import type { Composed } from '../host/contract.ts'
 import type { Tokenizer } from '../policy/tokenizer.ts'
+import { readParked, writeParked } from './parked-codec.ts'
 import { beginSequence, endAnswer, type Order, type Sequence } from './sequence.ts'
 import type { TaskBook } from './tasks.ts'
 
@@ -50,8 +51,6 @@ export interface ParkedGroups {
   load(saved: string): void
 }
 
-const FORMAT = 1
-
 export function createParkedGroups(): ParkedGroups {
   let waiting: ParkedGroup[] = []
   let taken: ParkedGroup[] = []
@@ -76,19 +75,10 @@ export function createParkedGroups(): ParkedGroups {
       taken = []
       waiting = []
     },
-    save: () =>
-      taken.length + waiting.length === 0
-        ? undefined
-        : JSON.stringify({ format: FORMAT, groups: [...taken, ...waiting] }),
+    save: () => (taken.length + waiting.length === 0 ? undefined : writeParked([...taken, ...waiting])),
     load(saved) {
       taken = []
-      waiting = []
-      try {
-        const { format, groups } = JSON.parse(saved) as { format: number; groups: ParkedGroup[] }
-        if (format === FORMAT && Array.isArray(groups)) waiting = groups
-      } catch {
-        // A list that cannot be read.
-      }
+      waiting = readParked(saved) ?? []
     },
   }
 }
@@ -116,8 +106,20 @@ export function park(order: Order, sequences: readonly Sequence[], since: number
   }
 }
 
-/** Undefined for a task that is no longer known here in that version. */
+/** Undefined for one that cannot be gone on with, such as that of a task that is no longer known here. */
 export function resume(
+  group: ParkedGroup,
+  by: { tasks: TaskBook; tokenizer: Tokenizer },
+): { order: Order; sequences: Sequence[]; since: number } | undefined {
+  try {
+    return begunAgain(group, by)
+  } catch {
+    // It would fail in every round from now on.
+    return undefined
+  }
+}
+
+function begunAgain(
   group: ParkedGroup,
   { tasks, tokenizer }: { tasks: TaskBook; tokenizer: Tokenizer },
 ): { order: Order; sequences: Sequence[]; since: number } | undefined {

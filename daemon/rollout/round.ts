@@ -121,7 +121,8 @@ async function begin(options: RoundOptions, by: RoundCollaborators): Promise<Beg
   const { policy, maxStaleness, want, view } = options
   const { hooks, parked, tokenizer, tasks } = by
   const most = hooks.oversample(want)
-  const isFresh = ({ since }: ParkedGroup): boolean => policy.version - since <= maxStaleness
+  const isFresh = ({ since, conditioning }: ParkedGroup): boolean =>
+    policy.version - since <= maxStaleness && conditioning.length < options.context
   const begun: Begun[] = (parked?.take(most, isFresh) ?? []).flatMap((group) => resume(group, by) ?? [])
   const asks = begun.length < most ? await hooks.select(view, most - begun.length) : []
   for (const ask of asks) {

@@ -2,7 +2,8 @@
 
 import { z } from 'zod'
 import { createHost, type HostOptions, type PluginTrouble } from '../../daemon/host/host.ts'
-import { createParkedGroups, type ParkedGroups } from '../../daemon/rollout/parked.ts'
+import { createParkedGroups, type ParkedGroup, type ParkedGroups } from '../../daemon/rollout/parked.ts'
+import { readParked } from '../../daemon/rollout/parked-codec.ts'
 import { createPluginWorld } from '../../daemon/rollout/plugin-world.ts'
 import { playRound, type Round } from '../../daemon/rollout/round.ts'
 import { createTaskBook, type TaskChoice } from '../../daemon/rollout/tasks.ts'
@@ -66,6 +67,12 @@ export interface Playing {
     signal?: AbortSignal
     candidates?: readonly PromptCoordinates[]
   }): Promise<Round>
+}
+
+/** What a list holds, as it would be saved. */
+export function parkedIn(list: ParkedGroups): ParkedGroup[] {
+  const saved = list.save()
+  return saved === undefined ? [] : readParked(saved)!
 }
 
 export const LINEAGE = 'a'.repeat(64)

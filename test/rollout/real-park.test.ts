@@ -12,7 +12,7 @@ import { TASKS } from '../../plugins/tasks/index.ts'
 import type { Hooks } from '../../protocol/plugin/index.ts'
 import { createLocalEngine } from '../../scripts/experiments/in-process/engine.ts'
 import { sums } from './answers.ts'
-import { play, plugin } from './play.ts'
+import { parkedIn, play, plugin } from './play.ts'
 
 const DEFAULT = fileURLToPath(new URL('../../models/default', import.meta.url))
 
@@ -53,7 +53,7 @@ test('a rollout of the default model that was parked goes on to the same tokens,
       { engine, tokenizer, tasks, hooks: host.round({ step: version }), parked },
     )
   expect((await round(7)).groups).toEqual([])
-  const before = JSON.parse(parked.save()!).groups as { sequences: { tokens: number[] }[] }[]
+  const before = parkedIn(parked)
   await engine.setWeights(model.weights, 8)
   const { groups } = await round(8)
   const whole = await generateRound(

@@ -3,7 +3,7 @@ import { createParkedGroups } from '../../daemon/rollout/parked.ts'
 import type { Hooks, LiveRollout, Plugin, Steering, SteerView } from '../../protocol/plugin/index.ts'
 import type { Group } from '../../protocol/train/index.ts'
 import { answer, sums } from './answers.ts'
-import { type PlayOptions, play, plugin } from './play.ts'
+import { type PlayOptions, parkedIn, play, plugin } from './play.ts'
 import { scriptedLogprob } from './scripted-engine.ts'
 
 /** APRIL's rule (arXiv 2509.18521): as soon as `want` groups are done, all others are parked, done or not. */
@@ -46,9 +46,7 @@ test('exactly as many groups as wanted land, the oldest parked ones are gone on 
     landed.push(...groups)
     drawn += tokens
     // What is parked and what has landed is all that was ever drawn.
-    const parked = playing.parked.save()
-    const waiting =
-      parked === undefined ? [] : (JSON.parse(parked).groups as { sequences: { tokens: [] }[] }[])
+    const waiting = parkedIn(playing.parked)
     const kept = waiting
       .flatMap(({ sequences }) => sequences)
       .reduce((sum, { tokens }) => sum + tokens.length, 0)
@@ -100,7 +98,7 @@ test('what goes on after it was parked is what it would have been, with every ve
   const playing = await steered(parkAt, { write: uneven })
   const first = await playing.round({ version: 5, want: 2 })
   expect(first.groups).toEqual([])
-  const before = JSON.parse(playing.parked.save()!).groups as { sequences: { tokens: number[] }[] }[]
+  const before = parkedIn(playing.parked)
   at = 17
   const second = await playing.round({ version: 6, want: 2 })
   at = 1000
@@ -157,8 +155,8 @@ test('rollouts of a parked group that had ended are not written again, and keep 
     { write: uneven, want: 1 },
   )
   expect((await playing.round({ version: 1 })).groups).toEqual([])
-  const [parked] = JSON.parse(playing.parked.save()!).groups
-  const done = parked.sequences.flatMap((one: { finish?: string }, i: number) => (one.finish ? [i] : []))
+  const parked = parkedIn(playing.parked)[0]!
+  const done = parked.sequences.flatMap((one, i) => (one.finish ? [i] : []))
   expect(done.length).toBeGreaterThan(0)
   parking = false
   const asked = playing.engine.requests.length
@@ -166,9 +164,9 @@ test('rollouts of a parked group that had ended are not written again, and keep 
   expect(playing.engine.requests[asked]!.samples).toHaveLength(4 - done.length)
   for (const i of done) {
     const { tokens, segments, behaviourLogprobs } = group!.rollouts[i]!
-    expect([...tokens]).toEqual(parked.sequences[i].tokens)
+    expect([...tokens]).toEqual(parked.sequences[i]!.tokens)
     expect(segments).toEqual([{ version: 1, start: 0, length: tokens.length }])
-    expect(behaviourLogprobs![0]).toBe(scriptedLogprob(parked.sequences[i].seed, 0))
+    expect(behaviourLogprobs![0]).toBe(scriptedLogprob(parked.sequences[i]!.seed, 0))
   }
   expect(seen.filter(({ done }) => done).length).toBeGreaterThan(0)
   const again = await steered({}, { write: uneven, want: 1 })
@@ -228,9 +226,13 @@ test('parked groups outlive the node, and are forgotten when they are too old or
   expect(other.parked.save()).toBe(saved)
   const { groups } = await other.round({ version: 4 })
   expect(groups.map(({ bornVersion }) => bornVersion)).toEqual([1, 1])
+  // A task that is not here in that version any more.
+  other.parked.load(saved.replaceAll('"taskVersion":1', '"taskVersion":9'))
+  expect((await other.round({ version: 4 })).groups.map(({ bornVersion }) => bornVersion)).toEqual([4, 4])
   other.parked.load(saved)
   expect((await other.round({ version: 5 })).groups.map(({ bornVersion }) => bornVersion)).toEqual([5, 5])
-  for (const bad of ['', '{', '{"format":99,"groups":[]}', 'null', '[]']) {
+  const cut = saved.replace(/"logprobs":"[^"]*"/, '"logprobs":""')
+  for (const bad of ['', '{', '{"format":99,"groups":[]}', '{"format":2}', 'null', '[]', cut]) {
     other.parked.load(bad)
     expect(other.parked.length).toBe(0)
   }
