@@ -1,7 +1,9 @@
 // waggle restart: stops the daemon with a checkpoint and starts it again in the background.
 
+import type { Health } from '../../../protocol/api/index.ts'
 import { WaggleError } from '../../../protocol/errors.ts'
 import { peerName } from '../../../protocol/text.ts'
+import type { Config } from '../../config/schema.ts'
 import type { Context } from '../context.ts'
 import { runDetached } from '../detach.ts'
 import { contextConfig } from '../load-config.ts'
@@ -18,14 +20,15 @@ export async function run(context: Context): Promise<number> {
     if (!(error instanceof WaggleError && error.code === 'E_NOT_RUNNING')) throw error
     context.say('no daemon ran')
   }
-  // A name that only the command line gave is in no file.
-  const kept =
-    config.node.name === undefined && running !== undefined && running.name !== peerName(running.peerId)
-  return await runDetached(
-    kept ? { ...context, io: withWords(context.io, ['--name', running.name]) } : context,
-  )
+  const { io } = context
+  return await runDetached({ ...context, io: { ...io, argv: [...io.argv, ...wordsToKeep(config, running)] } })
 }
 
-function withWords<T extends { argv: readonly string[] }>(io: T, words: readonly string[]): T {
-  return { ...io, argv: [...io.argv, ...words] }
+/** A name that only the command line gave is in no file, and would be lost. */
+export function wordsToKeep(
+  { node }: Pick<Config, 'node'>,
+  running: Pick<Health, 'name' | 'peerId'> | undefined,
+): string[] {
+  const given = node.name === undefined && running !== undefined && running.name !== peerName(running.peerId)
+  return given ? ['--name', running.name] : []
 }
