@@ -1,0 +1,132 @@
+// What rows carry beside tokens: masks, a conditioning of their own, and a reference policy.
+
+import { expect, test } from 'vitest'
+import type { Engine } from '../../daemon/engine/engine.ts'
+import { createCore } from '../../daemon/engine/onnx/core.ts'
+import { assembleObjective } from '../../daemon/host/objective.ts'
+import { randomStream } from '../../daemon/host/random.ts'
+import { openPolicy } from '../../daemon/policy/live-policy.ts'
+import type { Model } from '../../daemon/policy/model.ts'
+import { update } from '../../daemon/trainer/update.ts'
+import clip from '../../plugins/corrections/clip.ts'
+import kl from '../../plugins/corrections/kl.ts'
+import { ADAMW, randomWeights, SPEC } from '../engine/model.ts'
+import { withSettings } from '../plugins/samples.ts'
+import { group } from './groups.ts'
+
+const weights = randomWeights(SPEC, 1, 0.3)
+const objectiveOf = (...plugins: Array<[typeof clip | typeof kl, object]>) =>
+  assembleObjective(
+    plugins.map(([plugin, given]) => ({
+      name: plugin.name,
+      correction: withSettings(plugin as typeof kl, { ...given }).correct!(),
+    })),
+  )
+const objective = objectiveOf([clip, {}])
+const options = {
+  temperature: 1,
+  minibatches: 1,
+  optimizer: ADAMW,
+  self: 'me',
+  lineage: 'a',
+  version: 3,
+  learnForeign: true,
+  compare: false,
+  isBelieved: () => true,
+  allowance: () => 1,
+}
+const random = randomStream(1, 'test')
+
+function engineOf(): Engine {
+  const core = createCore({ threads: 1, now: () => 0 })
+  const later =
+    <Given, Result>(run: (given: Given) => Result | Promise<Result>) =>
+    async (given: Given): Promise<Result> =>
+      run(given)
+  return {
+    open: later(core.open),
+    score: later(core.score),
+    train: later(core.train),
+    weights: async () => core.weights(),
+    setWeights: async (given: Parameters<typeof core.setWeights>[0]) => core.setWeights(given),
+    close: async () => core.close(),
+  } as Partial<Engine> as Engine
+}
+
+async function learnt(groups: ReturnType<typeof group>[], advantages: number[][]) {
+  const engine = engineOf()
+  await engine.open({ spec: SPEC, weights })
+  const report = await update(groups, advantages, options, { engine, objective, random })
+  return { report, weights: await engine.weights() }
+}
+
+test('a masked token teaches as little as if its rollout ended before it', async () => {
+  const whole = group([1, 0])
+  const [first, second] = whole.rollouts as [(typeof whole.rollouts)[0], (typeof whole.rollouts)[0]]
+  const { length } = first.tokens
+  const masked = { ...first, lossMask: Uint8Array.from(first.tokens, (_, t) => (t < length - 1 ? 1 : 0)) }
+  const cut = {
+    ...first,
+    tokens: first.tokens.slice(0, -1),
+    behaviourLogprobs: first.behaviourLogprobs!.slice(0, -1),
+    segments: [{ version: 3, start: 0, length: length - 1 }],
+  }
+  const one = await learnt([{ ...whole, rollouts: [masked, second] }], [[1, -1]])
+  const two = await learnt([{ ...whole, rollouts: [cut, second] }], [[1, -1]])
+  expect(one.report.gradientNorm).toBeCloseTo(two.report.gradientNorm, 5)
+  expect(one.report.loss).toBeCloseTo(two.report.loss, 5)
+})
+
+test('a rollout with a conditioning of its own is trained on after that', async () => {
+  const plain = group([1, 0])
+  const other = Int32Array.of(3, 1, 4, 1, 5)
+  const rollouts = plain.rollouts.map((one) => ({ ...one, conditioning: other }))
+  const one = await learnt([{ ...plain, rollouts }], [[1, -1]])
+  const two = await learnt([{ ...plain, conditioning: other }], [[1, -1]])
+  expect(one.report.gradientNorm).toBe(two.report.gradientNorm)
+  expect(one.report.gradientNorm).not.toBe((await learnt([plain], [[1, -1]])).report.gradientNorm)
+})
+
+test('the reference is the policy that training began with, and stays it while the policy learns', async () => {
+  const engine = engineOf()
+  const model = { spec: SPEC, weights, digest: 'a', tokenizer: { digest: 'b' } } as unknown as Model
+  const policy = await openPolicy({ model }, { sampler: engine, trainer: engine, random })
+  const withPenalty = objectiveOf([clip, {}], [kl, { coefficient: 0, estimator: 'k2' }])
+  const groups = [group([1, 0]), group([0, 1], { seed: 2 })]
+  const distances: number[] = []
+  for (let step = 0; step < 3; step++) {
+    const { metrics, steps } = await update(
+      groups,
+      [
+        [1, -1],
+        [-1, 1],
+      ],
+      options,
+      {
+        engine,
+        objective: withPenalty,
+        random,
+        reference: policy.scoreReference,
+      },
+    )
+    distances.push(metrics['kl.divergence']!)
+    await policy.advance(steps)
+  }
+  expect(distances[0]).toBe(0)
+  expect(distances[1]).toBeGreaterThan(0)
+  expect(distances[2]).toBeGreaterThan(distances[1]!)
+  // Scoring the reference leaves the weights as they are.
+  const before = await engine.weights()
+  await policy.scoreReference({
+    sequences: [{ conditioning: groups[0]!.conditioning, completion: groups[0]!.rollouts[0]!.tokens }],
+    temperature: 1,
+  })
+  expect(await engine.weights()).toEqual(before)
+})
+
+test('an objective that reads a reference is refused where there is none', async () => {
+  const engine = engineOf()
+  await engine.open({ spec: SPEC, weights })
+  const parts = { engine, objective: objectiveOf([clip, {}], [kl, {}]), random }
+  await expect(update([group([1, 0])], [[1, -1]], options, parts)).rejects.toThrow('reference')
+})
