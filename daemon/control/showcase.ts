@@ -7,7 +7,7 @@ import {
   MAX_SAMPLE_CHARS,
   type SampleView,
 } from '../../protocol/api/index.ts'
-import type { Task } from '../../protocol/plugin/index.ts'
+import { type Task, TURN_MARK } from '../../protocol/plugin/index.ts'
 import { peerName } from '../../protocol/text.ts'
 import type { Group, Rollout } from '../../protocol/train/index.ts'
 
@@ -79,15 +79,24 @@ function question(prompt: Group['prompt'], find: ShowcaseParts['find']): { quest
   }
 }
 
-function sampleOf({ text, reward, taskReward, tokens, finish, behaviourLogprobs }: Rollout): SampleView {
-  const mean = behaviourLogprobs?.length
-    ? behaviourLogprobs.reduce((a, b) => a + b, 0) / behaviourLogprobs.length
-    : undefined
+function sampleOf(rollout: Rollout): SampleView {
+  const { reward, taskReward, tokens, finish, behaviourLogprobs, lossMask } = rollout
+  const own = behaviourLogprobs?.filter((_, i) => lossMask?.[i] !== 0)
+  const mean = own?.length ? own.reduce((a, b) => a + b, 0) / own.length : undefined
   return {
-    text: text.slice(0, MAX_SAMPLE_CHARS),
+    text: shownText(rollout).slice(0, MAX_SAMPLE_CHARS),
     reward: taskReward ?? reward,
     tokens: tokens.length,
     finish,
     ...(mean === undefined ? {} : { behaviourLogprob: mean }),
   }
+}
+
+/** An episode with what the environment showed between the answers. */
+function shownText({ text, turns }: Rollout): string {
+  if (!turns) return text
+  const answers = text.split(TURN_MARK)
+  return answers
+    .map((answer, i) => (i === 0 ? answer : `> ${turns[i]?.observation ?? ''}\n${answer}`))
+    .join('\n')
 }

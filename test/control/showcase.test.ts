@@ -1,0 +1,25 @@
+import { expect, test } from 'vitest'
+import { createShowcase } from '../../daemon/control/showcase.ts'
+import task from '../../plugins/tasks/environments/frozen-lake.ts'
+import { play } from '../rollout/play.ts'
+
+test('an episode is shown with what the environment said between the answers, and rated by its own tokens', async () => {
+  const { round } = await play({
+    write: (_, { seed }) => (seed % 2 === 0 ? 'U' : '<answer>left</answer>'),
+    tasks: [task],
+    chosen: [{ name: task.name }],
+    maxNewTokens: 200,
+  })
+  const { groups } = await round({ want: 1 })
+  const showcase = createShowcase({}, { find: () => task })
+  showcase.add(groups[0]!, 'own')
+  const [view] = showcase.list({})
+  const { turns, behaviourLogprobs, lossMask } = groups[0]!.rollouts[0]!
+  expect(turns!.length).toBeGreaterThan(1)
+  const [, second] = turns!
+  expect(view!.samples[0]!.text).toMatch(/^(U|<answer>left<\/answer>)\n> /)
+  expect(view!.samples[0]!.text).toContain(`\n> ${second!.observation}\n`)
+  const own = [...behaviourLogprobs!].filter((_, i) => lossMask![i] === 1)
+  const mean = own.reduce((sum, one) => sum + one, 0) / own.length
+  expect(view!.samples[0]!.behaviourLogprob).toBeCloseTo(mean, 6)
+})
