@@ -163,7 +163,7 @@ async function warmModel() {
   const directory = `.cache/experiments/hints-model-${steps}`
   if (!existsSync(`${directory}/model.safetensors`)) {
     const model = await loadModel(base, { disk })
-    const [batch, tagged] = [64, { plain: 0.003, hinted: [0.15, 0.5, 0.95] as const }]
+    const [batch, tagged] = [64, { plain: 0, hinted: [0.1, 0.4, 0.9] as const }]
     const what = { task, difficulty: LEVEL, steps, batch, learningRate: 2e-3, tagged }
     await warmStart(what, { engine: engines.policy, model, log: console.log })
     await keepModel(directory, base, { engine: engines.policy, model })

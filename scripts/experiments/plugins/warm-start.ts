@@ -98,21 +98,32 @@ function exampleOf(
   const { question, key, steps } = instance
   const leaks = (text: string): boolean => leaksAnswer(key, text)
   const levels = progressive(steps, tagged.hinted.length, leaks)
+  // Short enough for a hinter to write: the working without the method.
+  const working = progressive(
+    steps.filter(({ level, aside }) => level > 1 && !aside),
+    tagged.hinted.length,
+    leaks,
+  )
+  const beginning = working[Math.floor(random() * working.length)] ?? levels[0]!
   const level = Math.floor(random() * levels.length)
-  const share = tagged.hinted[level]!
   const kind = random()
-  if (kind < 0.4) {
+  if (kind < 0.35) {
     const attempt = answered(draw(), '', random() < tagged.plain)
     const material = { question, solution: solutionOf(instance), attempt }
-    return { question: hinterPrompt('short', material), completion: `<hint>${levels[level]}</hint>` }
+    return { question: hinterPrompt('short', material), completion: `<hint>${beginning}</hint>` }
   }
-  if (kind < 0.65) return { question, completion: answered(instance, '', random() < tagged.plain) }
-  const completion = (hint: string): string => answered(instance, hint, random() < share)
+  if (kind < 0.7) return { question, completion: answered(instance, '', random() < tagged.plain) }
   const form = Math.floor(random() * 3)
-  const hint = form === 2 ? blockOf(TIERS[level]!, bankOf(question, steps, leaks), random) : levels[level]!
+  const strength = form === 1 ? Math.max(0, working.indexOf(beginning)) : level
+  const hint = [levels[level]!, beginning, blockOf(TIERS[level]!, bankOf(question, steps, leaks), random)][
+    form
+  ]!
   const before = form === 2 ? 'Question:\n' : ''
   const label = form === 0 ? 'Hint: ' : ''
-  return { question: `${before}${question}\n\n${label}${hint}`, completion: completion(hint) }
+  return {
+    question: `${before}${question}\n\n${label}${hint}`,
+    completion: answered(instance, hint, random() < tagged.hinted[strength]!),
+  }
 }
 
 /** As Scaf-GRPO shows it. */
