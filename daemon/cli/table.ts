@@ -401,7 +401,7 @@ export const COMMANDS: readonly Command[] = [
     group: 'Steer',
     summary: "what a task's verifier says about an answer, or what a model says about tokens",
     details:
-      'Works without a daemon. With a task: without an answer it prints the question and its key; `-` reads the answer from standard input. With --ids, --text or --chat: one JSON object a line in, one with `logprobs` and `entropy` (nats, one for each scored token) a line out, in the same order. The first token of --ids and --text is given and not scored. A line that is wrong ends it, with its number.',
+      'Works without a daemon. With a task: without an answer it prints the question and its key; `-` reads the answer from standard input; the answers of a task with turns have blanks between. With --ids, --text or --chat: one JSON object a line in, one with `logprobs` and `entropy` (nats, one for each scored token) a line out, in the same order. The first token of --ids and --text is given and not scored. A line that is wrong ends it, with its number.',
     arguments: [
       { name: 'task', summary: 'a task, such as basic_arithmetic' },
       { name: 'answer', summary: 'the whole completion' },

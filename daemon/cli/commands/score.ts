@@ -3,8 +3,9 @@
 
 import { text as readAll } from 'node:stream/consumers'
 import { WaggleError } from '../../../protocol/errors.ts'
-import type { Task } from '../../../protocol/plugin/index.ts'
+import { type Environment, replay, type Task, TURN_MARK } from '../../../protocol/plugin/index.ts'
 import { safeText } from '../../../protocol/text.ts'
+import type { Instance } from '../../../protocol/train/index.ts'
 import { didYouMean } from '../../config/suggest.ts'
 import type { Context } from '../context.ts'
 
@@ -31,7 +32,8 @@ export async function run(context: Context): Promise<number> {
   const difficulty = whole(options.difficulty as string | undefined, 'difficulty', task.difficulty.default)
   const instance = generate(task, seed, difficulty)
   // Without an answer the question is what is wanted.
-  const completion = given === '-' ? await readAll(io.stdin) : given
+  const answer = given === '-' ? await readAll(io.stdin) : given
+  const completion = answer !== undefined && task.environment ? asEpisode(answer) : answer
   const verdict = completion === undefined ? undefined : task.verify(instance, completion)
   if (context.json) {
     context.out(
@@ -50,11 +52,28 @@ export async function run(context: Context): Promise<number> {
   }
   context.out(safeText(instance.question))
   context.out(`key     ${safeText(instance.key, { line: true })}`)
+  if (completion !== undefined && task.environment) {
+    for (const line of played(task.environment, instance, completion)) context.out(safeText(line))
+  }
   if (verdict)
     context.out(
       `score   ${verdict.score}  taken as the answer: ${safeText(verdict.answer ?? 'nothing found', { line: true })} (${verdict.found})`,
     )
   return 0
+}
+
+/** Answers of an episode may be typed with blanks between. */
+function asEpisode(text: string): string {
+  return text.includes(TURN_MARK) ? text : text.trim().split(/\s+/).join(TURN_MARK)
+}
+
+function played(environment: Environment, instance: Instance, text: string): string[] {
+  const play = replay(environment, instance, text)
+  if (!play) return ['        it goes on after the end']
+  return play.turns.map(({ answer, reward }, i) => {
+    const then = play.turns[i + 1]?.observation ?? (play.done ? 'the end' : play.observation)
+    return `${String(i + 1).padEnd(8)}${answer}  ${reward}  ${then}`
+  })
 }
 
 /** Those that come along; for another name also the datasets of the config. */
