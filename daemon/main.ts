@@ -112,6 +112,7 @@ export const runNode: RunNode = async ({ config, readConfig, paths, invite, sign
       { config, seed, tasks: known, paths },
       { builtIn: PLUGINS, now: monotonic, sleep, log, onTrouble: (trouble) => tellTrouble(trouble) },
     )
+    closers.push(host.close)
     const roleWishes = rolesOf(host, config)
 
     // ── Model, engines, policy ──────────────────────────────────────────────

@@ -8,6 +8,7 @@ export interface Active {
   /** `kind/name`. */
   readonly id: string
   readonly needs: ReadonlySet<Need>
+  readonly isOutside: boolean
   readonly budget: Required<Budget>
   /** Replaced by a fresh one when the node goes back to a checkpoint. */
   hooks: Hooks

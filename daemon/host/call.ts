@@ -1,12 +1,13 @@
 // Runs one hook of one plugin: within its time, with a context of its own, and its result checked. Whatever goes wrong
 // is a strike: the plugin is out of the round or batch, and after three strikes off.
 //
-// A hook that waits without end is left behind. One that computes without end cannot be: it has the node's only thread.
+// A hook that waits without end is left behind; one that computes without end is ended where it can be (watch.ts).
 
 import type { Context, Hooks } from '../../protocol/plugin/index.ts'
 import type { Active, Window } from './active.ts'
 import { type ContextBy, createContext } from './context.ts'
 import type { HostCollaborators, PluginTrouble } from './contract.ts'
+import type { Watch } from './watch.ts'
 
 export const STRIKES = 3
 
@@ -31,7 +32,7 @@ export type Call = <T, U = T>(
 
 export function createCall(
   { isLasting }: CallOptions,
-  by: Pick<HostCollaborators, 'now' | 'sleep' | 'onTrouble'> & { context(): ContextBy },
+  by: Pick<HostCollaborators, 'now' | 'sleep' | 'onTrouble'> & { context(): ContextBy; watch: Watch },
 ): Call {
   return async (active, hook, window, run, check) => {
     const { context, waited, close } = createContext(active, window, by.context())
@@ -46,7 +47,9 @@ export function createCall(
       throw new Error(`took longer than ${limit} ms`)
     }
     try {
-      const result = run(active.hooks, context)
+      const result = active.isOutside
+        ? by.watch.guard(limit, () => run(active.hooks, context))
+        : run(active.hooks, context)
       const value = result instanceof Promise ? await Promise.race([result, overrun()]) : result
       if (took() > limit) throw new Error(`took ${Math.round(took())} ms, its limit is ${limit} ms`)
       return (check ? check(value) : value) as Exclude<ReturnType<NonNullable<typeof check>>, never>

@@ -13,6 +13,7 @@ import { isHeldOut, type PromptCoordinates, promptKey } from '../../protocol/tra
 import { type Active, rememberTold, spend, tokensLeft, type Window } from './active.ts'
 import type { World } from './contract.ts'
 import { hash32, randomStream } from './random.ts'
+import type { Watch } from './watch.ts'
 
 export interface CallContext {
   context: Context
@@ -28,6 +29,7 @@ export interface ContextBy {
   now(): number
   log(level: 'info', message: string, data?: Record<string, unknown>): void
   record(name: string, value: number): void
+  watch: Watch
 }
 
 export function createContext(active: Active, window: Window, by: ContextBy): CallContext {
@@ -52,6 +54,7 @@ export function createContext(active: Active, window: Window, by: ContextBy): Ca
       return await run()
     } finally {
       if (--waits === 0) waited += by.now() - since
+      if (active.isOutside) by.watch.resumed(active.budget.hookMs)
     }
   }
   const instance = (at: PromptCoordinates) => world().instance(at)

@@ -214,4 +214,5 @@ export interface Host {
   /** Numbers that plugins recorded since the last call. */
   takeMetrics(): Record<string, number>
   status(): PluginStatus[]
+  close(): Promise<void>
 }

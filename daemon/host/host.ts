@@ -13,6 +13,7 @@ import { openRound } from './round.ts'
 import { createStates } from './states.ts'
 import { createTaint } from './taint.ts'
 import { slotsOf } from './together.ts'
+import { createWatch } from './watch.ts'
 
 export type {
   Composed,
@@ -48,7 +49,9 @@ export async function createHost(options: HostOptions, by: HostCollaborators): P
   let metrics: Record<string, number> = {}
   let world: World | undefined
   let step = 0
+  const watch = createWatch()
   const context = () => ({
+    watch,
     world,
     seed: options.seed,
     now: by.now,
@@ -59,7 +62,7 @@ export async function createHost(options: HostOptions, by: HostCollaborators): P
   })
   const call = createCall(
     { isLasting: (one) => one === estimator || (one === picker && (!standIn || one === standIn)) },
-    { ...by, context },
+    { ...by, context, watch },
   )
   const states = createStates({ call, onTrouble: by.onTrouble })
   const parts = {
@@ -107,6 +110,7 @@ export async function createHost(options: HostOptions, by: HostCollaborators): P
       return taken
     },
     status: () => active.map(statusOf),
+    close: watch.close,
   }
 }
 

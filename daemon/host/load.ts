@@ -30,6 +30,8 @@ export interface LoadedPlugin {
   plugin: Plugin
   settings: unknown
   hooks: Hooks
+  /** Not one that comes along: a file or a package. */
+  isOutside: boolean
 }
 
 export interface PluginSource {
@@ -80,7 +82,8 @@ async function loadOne(
         .join('; '),
     )
   }
-  return { plugin, settings: checked.value, hooks: plugin.create(checked.value) }
+  const isOutside = !source.builtIn.includes(plugin)
+  return { plugin, settings: checked.value, hooks: plugin.create(checked.value), isOutside }
 }
 
 async function findPlugin(kinds: readonly PluginKind[], use: string, source: PluginSource): Promise<Plugin> {

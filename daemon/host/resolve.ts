@@ -72,11 +72,16 @@ function choicesOf(options: ResolveOptions): PlacedChoice[] {
   ]
 }
 
-function activeOf({ plugin, settings, hooks }: LoadedPlugin, hookMs: number, problems: string[]): Active {
+function activeOf(
+  { plugin, settings, hooks, isOutside }: LoadedPlugin,
+  hookMs: number,
+  problems: string[],
+): Active {
   return {
     plugin,
     settings,
     hooks,
+    isOutside,
     id: `${plugin.kind}/${plugin.name}`,
     needs: new Set<Need>(plugin.manifest?.needs ?? []),
     budget: { tokens: 0, hookMs, stateBytes: STATE_BYTES, ...budgetOf(plugin, settings, problems) },

@@ -4,8 +4,8 @@
 // `merge` throw counts against its merging alone, or peers could switch plugins off.
 
 import type { Active, Window } from './active.ts'
-import { openWindow } from './active.ts'
-import { type Call, messageOf, STRIKES, troubleOf } from './call.ts'
+import { emptyTally, openWindow } from './active.ts'
+import { type Call, STRIKES, troubleOf } from './call.ts'
 import { checkState } from './checks.ts'
 import type { PluginTrouble, SavedState, SharedStates } from './contract.ts'
 
@@ -88,15 +88,16 @@ export function createStates({
         async received(name, from, bytes) {
           const one = sharing(name)
           if (!one || bytes.length > SHARED_BYTES) return
-          try {
-            await one.hooks.merge!(bytes, from)
-          } catch (error) {
+          // Struck on a tally of its own.
+          const merging: Active = { ...one, tally: emptyTally() }
+          await call(merging, 'merge', openWindow('node', step()), (hooks) =>
+            hooks.merge!(bytes, from),
+          ).catch(() => {
             one.tally.mergeStrikes += 1
-            const off = one.tally.mergeStrikes === STRIKES
-            const message = `${messageOf(error)}${off ? '; it takes in nothing of peers any more' : ''}`
-            one.tally.message = message
-            onTrouble(troubleOf(one, 'merge', message))
-          }
+            one.tally.message = merging.tally.message
+            if (one.tally.mergeStrikes === STRIKES)
+              onTrouble(troubleOf(one, 'merge', 'it takes in nothing of peers any more'))
+          })
         },
       }
     },

@@ -59,7 +59,52 @@ export default definePlugin<Settings>({
 })
 `
 
+/** Computes without end: at once, or after it has waited for the engine. */
+const stuck = (name: string, before: string): string => `import { definePlugin } from 'waggle/plugin'
+import { z } from 'zod'
+
+export default definePlugin({
+  name: '${name}',
+  kind: 'control',
+  api: 1,
+  summary: 'Never comes back.',
+  settings: z.strictObject({}),
+  manifest: { budget: () => ({ hookMs: 300 }) },
+  create: () => ({
+    async observe(groups, context) {
+      ${before}
+      while (groups) {}
+    },
+  }),
+})
+`
+
 afterAll(killAll)
+
+test('hooks that compute without end are ended, and switched off, while the node goes on', async () => {
+  const home = await temporary()
+  await writeFile(join(home.path, 'stuck.ts'), stuck('stuck', ''))
+  const scored = 'await context.score([{ conditioning: Int32Array.of(1), completion: Int32Array.of(2) }])'
+  await writeFile(join(home.path, 'later.ts'), stuck('later', scored))
+  await writeFile(
+    join(home.path, 'config.toml'),
+    '[[controls]]\nuse = "./stuck.ts"\n\n[[controls]]\nuse = "./later.ts"\n',
+  )
+  const node = await startDaemon(home.path, { settings: ['swarm.enabled=false', 'training.own_groups=1'] })
+  const isOff = (name: string) => (snapshot: Awaited<ReturnType<typeof node.client.snapshot>>) =>
+    snapshot.plugins?.some((one) => one.name === name && one.state === 'off')
+  for (const name of ['stuck', 'later']) {
+    const { plugins } = await node.until(`${name} is off`, isOff(name))
+    expect(plugins?.find((one) => one.name === name)?.message).toBe('took longer than 300 ms')
+  }
+  const { training } = await node.client.snapshot()
+  await node.until(
+    'it has learnt on',
+    (snapshot) => (snapshot.training?.step ?? 0) > (training?.step ?? 0) + 2,
+  )
+  expect((await node.stop()).status).toBe(0)
+  await home.remove()
+}, 120_000)
 
 test('a package and a file are added, run, fail, are switched off, and the node goes on', async () => {
   const place = await temporary()
