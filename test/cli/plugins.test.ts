@@ -60,7 +60,7 @@ test('a plugin made by new passes its own tests, and the conformance checks, wha
   for (const kind of Object.keys(TEMPLATES)) {
     const { status, stdout } = await waggle(['plugins', 'new', kind, `my_${kind}`], { env, cwd: folder })
     expect(status).toBe(0)
-    expect(stdout).toContain(`use = "./../my_${kind}/my_${kind}.ts"`)
+    expect(stdout).toContain(`use = "../my_${kind}/my_${kind}.ts"`)
   }
   const out = execFileSync(
     process.execPath,

@@ -27,7 +27,8 @@ export async function create(context: Context): Promise<number> {
   await mkdir(folder).catch(explain(folder))
   for (const [file, text] of Object.entries(files)) await writeFile(join(folder, file), text, { flag: 'wx' })
   await linkWaggle(folder, context.io.packageRoot)
-  const use = `./${relative(dirname(context.paths.config), join(folder, `${name}.ts`))}`
+  const path = relative(dirname(context.paths.config), join(folder, `${name}.ts`))
+  const use = path.startsWith('.') ? path : `./${path}`
   if (context.json) {
     context.out(JSON.stringify({ v: 1, folder, files: Object.keys(files), kind, name, use }))
     return 0
