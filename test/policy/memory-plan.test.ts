@@ -143,3 +143,19 @@ test('the plan in words has every part', () => {
   for (const word of ['LoRA of rank 16', 'tokens at once', 'model ', 'optimizer ', 'activations ', 'cache '])
     expect(text).toContain(word)
 })
+
+test("models of plugins' roles are counted: four arrays of what is trained and three copies, and their work", () => {
+  const sizes = { slots: 1, microBatchTokens: 128, checkpointing: false }
+  const alone = estimateMemory(SPEC, { ...WISH.work, ...sizes })
+  const two = estimateMemory(SPEC, { ...WISH.work, ...sizes, roles: 2 })
+  expect(alone.roles).toBeUndefined()
+  const { activations, cache } = alone
+  expect(two.roles).toBe(2 * (7 * 4 * parameterCount(SPEC) + activations + cache))
+  expect(two.total).toBe(alone.total + two.roles!)
+  const budget = 30e9
+  const roomy = plan({ budget })
+  const crowded = plan({ budget, work: { ...WISH.work, roles: 1 } })
+  expect(roomy.adapter).toBeUndefined()
+  expect(crowded.adapter).toEqual(WISH.adapter)
+  expect(crowded.estimate.total).toBeLessThanOrEqual(budget)
+})
