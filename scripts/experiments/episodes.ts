@@ -1,5 +1,5 @@
 // Do estimators that look at turns learn more from episodes than those that look at the whole?
-// `npm run -s experiment:episodes [-- --task keys_and_doors --tokens 40000 --seeds 3 --arms 'grpo;gigpo;...' --out FILE]`
+// `npm run -s experiment:episodes [-- --task keys_and_doors --tokens 300000 --seeds 3 --arms 'grpo;gigpo;...' --out FILE]`
 //
 // The default model, taught to play by the rules (in-process/played.ts), learns a task with turns until it has generated so
 // many tokens, those that the environment shows included. All else is the same: prompts, sampling seeds, optimizer, the default
@@ -22,10 +22,10 @@ const { values: flags } = parseArgs({
   options: {
     task: { type: 'string', default: 'keys_and_doors' },
     difficulty: { type: 'string', default: '0' },
-    tokens: { type: 'string', default: '40000' },
+    tokens: { type: 'string', default: '300000' },
     seeds: { type: 'string', default: '3' },
     /** Separated by semicolons. */
-    arms: { type: 'string', default: 'grpo;dr_grpo;trloo;gigpo;hgpo' },
+    arms: { type: 'string', default: 'grpo;trloo;gigpo' },
     prompts: { type: 'string', default: '8' },
     'learning-rate': { type: 'string', default: '2e-4' },
     'warm-steps': { type: 'string', default: '200' },

@@ -13,13 +13,13 @@ test('an episode is shown with what the environment said between the answers, an
   const { groups } = await round({ want: 1 })
   const showcase = createShowcase({}, { find: () => task })
   showcase.add(groups[0]!, 'own')
-  const [view] = showcase.list({})
+  const shown = showcase.list({})[0]!.samples[0]!
   const { turns, behaviourLogprobs, lossMask } = groups[0]!.rollouts[0]!
   expect(turns!.length).toBeGreaterThan(1)
   const [, second] = turns!
-  expect(view!.samples[0]!.text).toMatch(/^(U|<answer>left<\/answer>)\n> /)
-  expect(view!.samples[0]!.text).toContain(`\n> ${second!.observation}\n`)
+  expect(shown.text).toMatch(/^(U|<answer>left<\/answer>)\n> /)
+  expect(shown.text).toContain(`\n> ${second!.observation}\n`)
   const own = [...behaviourLogprobs!].filter((_, i) => lossMask![i] === 1)
   const mean = own.reduce((sum, one) => sum + one, 0) / own.length
-  expect(view!.samples[0]!.behaviourLogprob).toBeCloseTo(mean, 6)
+  expect(shown.behaviourLogprob).toBeCloseTo(mean, 6)
 })
