@@ -1,7 +1,7 @@
 // Do hints teach what plain groups cannot? `npm run -s experiment:hints [-- --seeds 3 --tokens 80000 --arms grpo,sage --out FILE]`
 //
 // The model can do a part of the task, but asked plainly it states its answers in words that no verifier takes, see
-// warm-start.ts. The prompts are those that it never got right in 64 tries, so plain groups are all wrong. Each arm learns
+// warm-start.ts. The prompts are those that it never got right in 32 tries, so plain groups are all wrong. Each arm learns
 // from that set until it has generated as many tokens as the others, hints and hint writers included, and is then asked
 // without any hint: on the set, and on held-out prompts of the same level. Runs are kept in a file as they end; a call
 // with the same file makes those missing.
@@ -15,8 +15,9 @@ import { nodeDisk as disk } from '../../../daemon/store/node-disk.ts'
 import { HELD_OUT_SEED, type PromptCoordinates } from '../../../protocol/train/index.ts'
 import { createLocalEngine } from '../in-process/engine.ts'
 import { openRecords } from '../in-process/records.ts'
-import { markdown, mean, show, summary } from '../in-process/statistics.ts'
+import { mean } from '../in-process/statistics.ts'
 import { rightAnswers } from './answers.ts'
+import { percent, type Run, tableOf } from './hints-table.ts'
 import { createHookedNode } from './hooked-node.ts'
 import type { ChosenPlugins } from './host.ts'
 import { keepModel, WARM_SEEDS, warmStart } from './warm-start.ts'
@@ -54,22 +55,6 @@ const ARMS: Record<string, ChosenPlugins> = {
 }
 const arms = flags.arms?.split(',') ?? Object.keys(ARMS)
 
-interface Run {
-  arm: string
-  seed: number
-  tokens: number
-  learningRate: number
-  steps: number
-  rounds: number
-  updates: number
-  /** Share of rounds' prompts that a group with a signal came from. */
-  signal: number
-  /** Of the set without hints: sampled and greedy, before and after. */
-  set: { before: [number, number]; after: [number, number] }
-  heldOut: { before: [number, number]; after: [number, number] }
-  seconds: number
-}
-
 const task = TASKS.find(({ name }) => name === 'base_conversion')!
 const at = (seed: number): PromptCoordinates => ({
   task: task.name,
@@ -105,7 +90,7 @@ for (let seed = 1; seed <= Number(flags.seeds); seed++) {
     )
   }
 }
-console.log(table(records.done.filter(isSame)))
+console.log(tableOf(records.done.filter(isSame), arms, before))
 await Promise.all(Object.values(engines).map((engine) => engine.close()))
 
 async function play(arm: string, seed: number): Promise<Run> {
@@ -150,9 +135,9 @@ async function accuracy(prompts: readonly PromptCoordinates[]): Promise<[number,
 
 async function hardPrompts(count: number): Promise<PromptCoordinates[]> {
   const found: PromptCoordinates[] = []
-  for (let from = 0; found.length < count && from < WARM_SEEDS; from += 32) {
-    const some = Array.from({ length: 32 }, (_, i) => at(from + i))
-    const right = await rightAnswers(some, { ...ask, samples: 64, temperature: 1 })
+  for (let from = 0; found.length < count && from < WARM_SEEDS; from += 16) {
+    const some = Array.from({ length: 16 }, (_, i) => at(from + i))
+    const right = await rightAnswers(some, { ...ask, samples: 32, temperature: 1 })
     found.push(...some.filter((_, i) => right[i] === 0))
   }
   return found.slice(0, count)
@@ -169,51 +154,4 @@ async function warmModel() {
     await keepModel(directory, base, { engine: engines.policy, model })
   }
   return loadModel(directory, { disk })
-}
-
-function percent(share: number): string {
-  return `${(100 * share).toFixed(1)} %`
-}
-
-function table(runs: readonly Run[]): string {
-  const points = (values: readonly number[]): string => show(summary(values.map((value) => 100 * value)), 1)
-  const head = [
-    'arm',
-    'seeds',
-    'rounds',
-    'updates',
-    'groups with a signal',
-    'set: sampled',
-    'greedy',
-    'held-out: sampled',
-    'greedy',
-  ]
-  const rows = arms.flatMap((arm) => {
-    const own = runs.filter((run) => run.arm === arm)
-    if (own.length === 0) return []
-    const of = (read: (run: Run) => number): string => points(own.map(read))
-    const count = (read: (run: Run) => number): string => mean(own.map(read)).toFixed(0)
-    return [
-      [
-        arm,
-        `${own.length}`,
-        count(({ rounds }) => rounds),
-        count(({ updates }) => updates),
-        `${of(({ signal }) => signal)} %`,
-        of(({ set }) => set.after[0]),
-        of(({ set }) => set.after[1]),
-        of(({ heldOut }) => heldOut.after[0]),
-        of(({ heldOut }) => heldOut.after[1]),
-      ],
-    ]
-  })
-  const start = [
-    'before',
-    '',
-    '',
-    '',
-    '',
-    ...[...before.set, ...before.heldOut].map((share) => (100 * share).toFixed(1)),
-  ]
-  return markdown(head, [start, ...rows])
 }

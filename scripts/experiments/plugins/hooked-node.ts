@@ -5,18 +5,18 @@
 // one update for what `commit` gives. All tokens that anybody has written count. Deterministic for a seed.
 
 import type { Engine } from '../../../daemon/engine/engine.ts'
-import type { Host, World } from '../../../daemon/host/host.ts'
+import type { Host } from '../../../daemon/host/host.ts'
 import { randomStream } from '../../../daemon/host/random.ts'
 import { openPolicy } from '../../../daemon/policy/live-policy.ts'
 import type { Model } from '../../../daemon/policy/model.ts'
 import { createPluginWorld } from '../../../daemon/rollout/plugin-world.ts'
 import { playRound } from '../../../daemon/rollout/round.ts'
 import { createTaskBook } from '../../../daemon/rollout/tasks.ts'
-import { openRole, type Role } from '../../../daemon/trainer/roles.ts'
 import { update } from '../../../daemon/trainer/update.ts'
 import type { Task } from '../../../protocol/plugin/index.ts'
 import { type Group, hasSignal, type PromptCoordinates } from '../../../protocol/train/index.ts'
 import { type ChosenPlugins, openHost } from './host.ts'
+import { counted, openRoles } from './roles.ts'
 
 export interface HookedNodeOptions {
   seed: number
@@ -69,11 +69,7 @@ export async function createHookedNode(options: HookedNodeOptions): Promise<Hook
     weightDecay: 0,
     maxGradientNorm: 1,
   }
-  const roles = new Map<string, Role>()
-  for (const [name, own] of Object.entries(engines.roles)) {
-    const as = { name, trainable: true, spec: model.spec, initial: model.weights, optimizer }
-    roles.set(name, await openRole(as, { engine: own, tokenizer }))
-  }
+  const roles = await openRoles(engines.roles, { model, optimizer })
   const { task, difficulty } = candidates[0]!
   const book = createTaskBook(options.tasks, [{ name: task, difficulty }])
   const limits = { context: model.spec.contextLength, completion: maxNewTokens }
@@ -82,14 +78,9 @@ export async function createHookedNode(options: HookedNodeOptions): Promise<Hook
   let updates = 0
   let rounds = 0
   const plain = createPluginWorld({ limits }, { tasks: book, policy: { engine, tokenizer }, roles })
-  const world: World = {
-    ...plain,
-    async generate(requests, how) {
-      const written = await plain.generate(requests, how)
-      for (const { tokens: own } of written.texts.flat()) tokens += own.length
-      return written
-    },
-  }
+  const world = counted(plain, (written) => {
+    tokens += written
+  })
   await host.open(world, 0)
 
   const learn = async (own: readonly Group[]): Promise<number> => {

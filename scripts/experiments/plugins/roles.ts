@@ -1,0 +1,31 @@
+// Models of plugins beside the policy, and what everybody writes, counted: for a node without loops.
+
+import type { Engine, TrainRequest } from '../../../daemon/engine/engine.ts'
+import type { World } from '../../../daemon/host/host.ts'
+import type { Model } from '../../../daemon/policy/model.ts'
+import { openRole, type Role } from '../../../daemon/trainer/roles.ts'
+
+/** Each begins as the policy does, and learns as fast. */
+export async function openRoles(
+  engines: Readonly<Record<string, Engine>>,
+  { model, optimizer }: { model: Model; optimizer: TrainRequest['optimizer'] },
+): Promise<Map<string, Role>> {
+  const roles = new Map<string, Role>()
+  for (const [name, engine] of Object.entries(engines)) {
+    const as = { name, trainable: true, spec: model.spec, initial: model.weights, optimizer }
+    roles.set(name, await openRole(as, { engine, tokenizer: model.tokenizer }))
+  }
+  return roles
+}
+
+/** The same world, which tells of the tokens that plugins have written for them. */
+export function counted(world: World, onWritten: (tokens: number) => void): World {
+  return {
+    ...world,
+    async generate(requests, how) {
+      const written = await world.generate(requests, how)
+      onWritten(written.texts.flat().reduce((sum, { tokens }) => sum + tokens.length, 0))
+      return written
+    },
+  }
+}
