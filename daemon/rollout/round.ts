@@ -57,6 +57,7 @@ export interface Round {
 interface Begun extends Written {
   since: number
   sequences: readonly Sequence[]
+  wasParked: boolean
 }
 
 /** Groups in the order of the asks, those of plugins after them. */
@@ -94,11 +95,12 @@ async function play(options: RoundOptions, by: RoundCollaborators): Promise<Roun
 
   const own: Group[] = []
   const parked: ParkedGroup[] = []
-  for (const { order, sequences, since } of begun) {
+  for (const { order, sequences, since, wasParked } of begun) {
     const kept = sequences.filter((one) => !watcher?.isDropped(one))
     // A node that stops in the middle goes on with these when it starts again.
     const isCutShort = signal?.aborted && kept.some(({ finish }) => finish === undefined)
-    if (watcher && (isCutShort || kept.some(watcher.isParked))) {
+    const isParked = watcher !== undefined && kept.some(watcher.isParked)
+    if (isParked || (isCutShort && (watcher !== undefined || wasParked))) {
       parked.push(park(order, kept, since))
       continue
     }
@@ -123,7 +125,10 @@ async function begin(options: RoundOptions, by: RoundCollaborators): Promise<Beg
   const most = hooks.oversample(want)
   const isFresh = ({ since, conditioning }: ParkedGroup): boolean =>
     policy.version - since <= maxStaleness && conditioning.length < options.context
-  const begun: Begun[] = (parked?.take(most, isFresh) ?? []).flatMap((group) => resume(group, by) ?? [])
+  const begun: Begun[] = (parked?.take(most, isFresh) ?? []).flatMap((group) => {
+    const resumed = resume(group, by)
+    return resumed ? [{ ...resumed, wasParked: true }] : []
+  })
   const asks = begun.length < most ? await hooks.select(view, most - begun.length) : []
   for (const ask of asks) {
     const order = await makeOrder(ask, undefined, options, {
@@ -133,7 +138,7 @@ async function begin(options: RoundOptions, by: RoundCollaborators): Promise<Beg
     })
     if (!order) continue
     const sequences = Array.from({ length: order.rollouts }, () => beginSequence(order, options.sampleSeed()))
-    begun.push({ order, sequences, since: policy.version })
+    begun.push({ order, sequences, since: policy.version, wasParked: false })
   }
   return begun
 }

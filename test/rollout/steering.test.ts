@@ -258,6 +258,21 @@ test('where rollouts can be parked, a node that stops goes on with them when it 
   )
 })
 
+test('what was parked is not lost where nothing steers any more, and the node stops again', async () => {
+  const parking = await steered({ steer: (live) => new Map(live.map(({ id }) => [id, 'park' as const])) })
+  await parking.round({ want: 2 })
+  const plain = await play({
+    write: answer,
+    plugins: [plugin('sums', 'selector', sums(), { claims: ['picker'] })],
+    host: { selector: { use: 'sums' } },
+  })
+  plain.parked.load(parking.parked.save()!)
+  expect((await plain.round({ want: 3, signal: AbortSignal.abort() })).groups).toEqual([])
+  expect(plain.parked.save()).toBe(parking.parked.save())
+  const { groups } = await plain.round({ want: 2 })
+  expect(groups.map(({ prompt }) => prompt.seed)).toEqual([0, 1])
+})
+
 test('a round that fails gives parked groups back, and they are saved while it lasts', async () => {
   const list = createParkedGroups()
   const group = (seed: number) => ({
