@@ -24,7 +24,7 @@ import {
   where,
 } from '../../protocol/plugin/expression.ts'
 import { type Correction, definePlugin } from '../../protocol/plugin/index.ts'
-import { KNOWN } from './anchors.ts'
+import { approximateProximal, KNOWN } from './anchors.ts'
 
 const settings = z.strictObject({
   cap: z.number().positive().default(2),
@@ -33,6 +33,8 @@ const settings = z.strictObject({
   unknown: z.enum(['mask', 'keep']).default('mask'),
   veto: z.enum(['row', 'token', 'off']).default('row'),
   vetoBelow: z.number().positive().default(1e-4),
+  /** `approximate` beside a loss with that anchor; see anchors.ts. */
+  proximal: z.enum(['scored', 'approximate']).default('scored'),
 })
 
 export default definePlugin({
@@ -41,9 +43,10 @@ export default definePlugin({
   api: 1,
   summary: 'Truncated importance weights for tokens that another policy sampled.',
   settings,
-  create: ({ cap, level, unknown, veto, vetoBelow }) => ({
+  create: ({ cap, level, unknown, veto, vetoBelow, proximal: which }) => ({
     correct(): Correction {
-      const [proximal, behaviour] = [column('proximal'), column('behaviour')]
+      const proximal = which === 'approximate' ? approximateProximal() : column('proximal')
+      const behaviour = column('behaviour')
       const gap = where(KNOWN, sub(proximal, behaviour), 0)
       const token = ratio(gap, 0)
       const weight = level === 'token' ? token : ratio(rowSum(gap), 0)

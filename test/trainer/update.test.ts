@@ -22,7 +22,14 @@ function clipDefaults() {
   return { low: 0.2, high: 0.28, dual: 3, anchor: 'proximal' as const }
 }
 function tisDefaults() {
-  return { cap: 2, level: 'token' as const, unknown: 'mask' as const, veto: 'row' as const, vetoBelow: 1e-4 }
+  return {
+    cap: 2,
+    level: 'token' as const,
+    unknown: 'mask' as const,
+    veto: 'row' as const,
+    vetoBelow: 1e-4,
+    proximal: 'scored' as const,
+  }
 }
 
 async function open(): Promise<{ core: Core; engine: Engine }> {

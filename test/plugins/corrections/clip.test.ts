@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import clip from '../../../plugins/corrections/clip.ts'
+import tis from '../../../plugins/corrections/tis.ts'
 import { diceFor } from '../../../plugins/tasks/random.ts'
 import { withSettings } from '../samples.ts'
 import { atRatio, slopesOf, valuesOf } from './rows.ts'
@@ -70,5 +71,41 @@ describe('clip', () => {
   it('stays finite however far apart the policies are', () => {
     for (const gap of [-1e4, 1e4])
       expect(Number.isFinite(valuesOf(loss, { logprob: [gap], proximal: [0] })[0])).toBe(true)
+  })
+})
+
+describe('clip at an approximate proximal policy', () => {
+  const { loss: approximate } = withSettings(clip, { anchor: 'approximate', low: 1, high: 9, dual: null })
+    .correct!()
+  const lossAt = (staleness: number, known = 1): number =>
+    valuesOf(approximate, {
+      logprob: [-0.6],
+      behaviour: [-1],
+      proximal: [-5],
+      advantage: [1],
+      staleness: [staleness],
+      known: [known],
+    })[0]!
+
+  it('takes the policy to have moved as far in every version', () => {
+    // Age 1: the sampler itself; 2: half way; 4: three quarters.
+    expect(lossAt(1)).toBeCloseTo(-Math.exp(0.4), 9)
+    expect(lossAt(2)).toBeCloseTo(-Math.exp(0.2), 9)
+    expect(lossAt(4)).toBeCloseTo(-Math.exp(0.1), 9)
+    expect(lossAt(0)).toBeCloseTo(-Math.exp(0.4), 9)
+  })
+
+  it('has a ratio of 1, and its gradient, where the sampler is unknown', () => {
+    expect(lossAt(2, 0)).toBe(-1)
+    const row = { logprob: [-0.6], behaviour: [-1], advantage: [1], staleness: [2], known: [0] }
+    expect(slopesOf(approximate, row)[0]).toBeCloseTo(-1, 6)
+  })
+
+  it('makes up the whole ratio together with tis', () => {
+    const { weight } = withSettings(tis, { proximal: 'approximate' }).correct!()
+    const row = { logprob: [-0.6], behaviour: [-1], proximal: [-5], advantage: [1], staleness: [3] }
+    const product = valuesOf(weight, row)[0]! * valuesOf(approximate, row)[0]!
+    expect(product).toBeCloseTo(-Math.exp(0.4), 9)
+    expect(slopesOf(weight, row)).toEqual([0])
   })
 })
