@@ -2,7 +2,7 @@
 // peer's bytes come in, so that they can be weighed before they are decoded, and where ours go out. test/swarm/links.test.ts fails
 // when an upgrade moves any of it.
 
-import type { GossipSub } from '@libp2p/gossipsub'
+import type { GossipSub, Message } from '@libp2p/gossipsub'
 import type { Connection, PeerId } from '@libp2p/interface'
 
 interface Rpc {
@@ -34,6 +34,9 @@ interface Internals {
   handleReceivedRpc(from: PeerId, rpc: Rpc): Promise<void>
   pipePeerReadStream(peerId: PeerId, source: AsyncIterable<Chunk>): Promise<void>
   handlePeerReadStreamError(error: Error, peerId: PeerId): void
+  seenCache: { entries: Map<string, unknown> }
+  msgIdFn(message: Message): Uint8Array
+  msgIdToStrFn(id: Uint8Array): string
   getScore(peer: string): number
   onPeerConnected(peerId: PeerId, connection: Connection): void
 }
@@ -143,6 +146,15 @@ export function gossipLink(
 /** Makes gossipsub open its streams on this connection: by itself it does so only when a peer connects for the first time. */
 export function reopenGossip(pubsub: GossipSub, peer: PeerId, connection: Connection): void {
   ;(pubsub as unknown as Internals).onPeerConnected(peer, connection)
+}
+
+/**
+ * Lets a message come again: what a validator ignored is otherwise not looked at for two minutes, whoever else has it. For what
+ * was refused because of who brought it.
+ */
+export function forgetMessage(pubsub: GossipSub, message: Message): void {
+  const inner = pubsub as unknown as Internals
+  inner.seenCache.entries.delete(inner.msgIdToStrFn(inner.msgIdFn(message)))
 }
 
 export function meshPeers(pubsub: GossipSub, topic: string): ReadonlySet<string> {

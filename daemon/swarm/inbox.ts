@@ -25,6 +25,8 @@ export interface InboxCollaborators {
   onEvent(event: SwarmEvent): void
   /** A frame has been let in; it may be kept for others. */
   onAdmitted(frame: Uint8Array, task: string): void
+  /** Another peer may bring this message again. */
+  forget(message: Message): void
   /** Stops reading from a peer for so many ms. */
   slow(peer: string, ms: number): void
   /** A group that is too large for gossip can be fetched. */
@@ -32,7 +34,7 @@ export interface InboxCollaborators {
 }
 
 /** Waiting to be verified: some seconds' work, and 16 MiB of text at most. */
-const QUEUE = { items: 512, bytes: 16 << 20 }
+const QUEUE = { items: 512, bytes: 16 << 20, turnMs: 3 }
 /**
  * By source: what is dealt with, and beyond which the source is cut off. 16 nodes with a group a second each make 16 messages
  * and some 100 RPCs; what piles up while this process, or the line, stands still for half a minute must not look like a
@@ -50,6 +52,8 @@ const LIMITS = {
 }
 /** Admitting a message and passing it on takes up to a millisecond: an honest one should not wait for many of a flood. */
 const TURNS = { perTurn: 4, limit: 256 }
+/** Most are refused before anything is done for them. */
+const REFUSAL_COST = 1 / 16
 /** Nothing more is read from a peer for so long when others are to have a turn: what came already is dealt with meanwhile. */
 const TURN_MS = 20
 /** After it was over a quota. */
@@ -65,7 +69,9 @@ export class Inbox {
   /** A relay passes on and does not verify: it has nothing to train. */
   private readonly carry: boolean
   private readonly queue: FreshQueue<Admitted>
-  private readonly turns = new Turns(TURNS)
+  private readonly turns = new Turns<TopicValidatorResult>(TURNS, {
+    costOf: (verdict) => (verdict === TopicValidatorResult.Accept ? 1 : REFUSAL_COST),
+  })
   private readonly excess: FairShare
   private readonly meters: Record<keyof typeof LIMITS, Meter>
   private readonly overAt = new Map<string, number>()
@@ -78,6 +84,7 @@ export class Inbox {
     this.by = by
     this.carry = carry
     this.queue = new FreshQueue(QUEUE, {
+      now: () => by.clock.now(),
       work: (admitted) => this.verify(admitted),
       ownerOf: ({ group }) => group.author,
       dropped: ({ group }) => this.refused(group.author, 'busy', group.prompt.task),
@@ -123,24 +130,29 @@ export class Inbox {
   /** gossipsub's verdict on a message. Never throws; waits for messages of other authors, if there are many. */
   readonly validate = (
     source: string,
-    { data }: Message,
+    message: Message,
   ): TopicValidatorResult | Promise<TopicValidatorResult> =>
     this.turns.take(
       // Who says to be another has a bad signature, and is charged for it.
-      claimedAuthor(data),
-      () => this.judge(source, data),
+      claimedAuthor(message.data),
+      () => this.judge(source, message),
       () => {
         this.by.ledger.refuse(source, 'busy')
+        this.by.forget(message)
         return TopicValidatorResult.Ignore
       },
     )
 
-  private judge(source: string, data: Uint8Array): TopicValidatorResult {
+  private judge(source: string, message: Message): TopicValidatorResult {
     // Meanwhile, perhaps.
     if (this.by.standing.isCut(source)) return TopicValidatorResult.Ignore
     try {
-      const reason = this.receive(data, source)
+      const before = this.by.ledger.get(source)?.refused.get('quota')
+      const reason = this.receive(message.data, source)
       if (reason === undefined) return TopicValidatorResult.Accept
+      // Its source had no part left; another’s may have.
+      if (reason === 'quota' && this.by.ledger.get(source)?.refused.get('quota') !== before)
+        this.by.forget(message)
       return verdictOf(reason) === 'reject' ? TopicValidatorResult.Reject : TopicValidatorResult.Ignore
     } catch (error) {
       this.by.log('error', 'admission failed', { error: String(error) })

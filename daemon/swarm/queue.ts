@@ -1,15 +1,18 @@
 // A bounded queue of what has to be verified: of those who have something waiting one after the other, and of each the newest
 // first, since fresh groups are worth more. So whoever sends much neither pushes out nor holds up who sends little. When more
-// comes than can be verified, the oldest of whoever has the most waiting is dropped and counted. One item at a time; between
-// two, other work gets its turn.
+// comes than can be verified, the oldest of whoever has the most waiting is dropped and counted. A few ms at a time;
+// then other work gets its turn.
 
 export interface QueueOptions {
   items: number
   bytes: number
+  /** Of work in one turn of the event loop, to which the last item may add what it takes. */
+  turnMs: number
 }
 
 export class FreshQueue<Item extends { bytes: number }> {
   private readonly options: QueueOptions
+  private readonly now: () => number
   private readonly work: (item: Item) => void
   private readonly dropped: (item: Item) => void
   private readonly ownerOf: (item: Item) => string
@@ -23,9 +26,10 @@ export class FreshQueue<Item extends { bytes: number }> {
   /** `work` and `dropped` must not throw. */
   constructor(
     options: QueueOptions,
-    by: { work(item: Item): void; dropped(item: Item): void; ownerOf(item: Item): string },
+    by: { now(): number; work(item: Item): void; dropped(item: Item): void; ownerOf(item: Item): string },
   ) {
     this.options = options
+    this.now = by.now
     this.work = by.work
     this.dropped = by.dropped
     this.ownerOf = by.ownerOf
@@ -82,9 +86,12 @@ export class FreshQueue<Item extends { bytes: number }> {
     this.running = true
     setImmediate(() => {
       this.running = false
-      const item = this.takeOne()
-      if (item === undefined) return
-      this.work(item)
+      const end = this.now() + this.options.turnMs
+      do {
+        const item = this.takeOne()
+        if (item === undefined) return
+        this.work(item)
+      } while (this.now() < end)
       if (this.count > 0) this.schedule()
     })
   }

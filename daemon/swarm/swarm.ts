@@ -15,6 +15,7 @@ import { Directly } from './directly.ts'
 import { Fetcher } from './fetcher.ts'
 import { createGate } from './gate.ts'
 import { groupsTopic } from './gossip-config.ts'
+import { forgetMessage } from './gossip-internals.ts'
 import { Greeter } from './greet.ts'
 import { createHost, type Host, startHost } from './host.ts'
 import { Inbox } from './inbox.ts'
@@ -101,6 +102,7 @@ export async function createSwarm(options: SwarmOptions, by: SwarmCollaborators)
       onEvent,
       onAdmitted: (frame, task) => shelf.add(frame, task),
       slow: (peer, ms) => brake.slow(peer, ms),
+      forget: (message) => forgetMessage(pubsub, message),
       onAnnounced: ({ hash, author }, source) => void fetcher.fetchAnnounced(hash, [source, author]),
     },
   )

@@ -3,7 +3,7 @@
 // oldest of whoever has the most.
 
 export interface TurnsOptions {
-  /** Jobs in one turn of the event loop. */
+  /** What jobs in one turn of the event loop may cost together. */
   perTurn: number
   /** That wait. */
   limit: number
@@ -14,29 +14,30 @@ interface Job {
   drop(): void
 }
 
-export class Turns {
+export class Turns<T> {
   private readonly options: TurnsOptions
+  private readonly costOf: (outcome: T) => number
   /** The owner whose turn is next first. */
   private readonly owners = new Map<string, Job[]>()
   private waiting = 0
   private used = 0
   private scheduled = false
 
-  constructor(options: TurnsOptions) {
+  constructor(options: TurnsOptions, { costOf }: { costOf(outcome: T): number }) {
     this.options = options
+    this.costOf = costOf
   }
 
   /** At once where nothing waits and this turn has room for it, and otherwise when it is the owner's turn. */
-  take<T>(owner: string, work: () => T, dropped: () => T): T | Promise<T> {
+  take(owner: string, work: () => T, dropped: () => T): T | Promise<T> {
     if (this.waiting === 0 && this.used < this.options.perTurn) {
-      this.used++
       this.schedule()
-      return work()
+      return this.spend(work)
     }
     return new Promise<T>((resolve, reject) => {
       const run = () => {
         try {
-          resolve(work())
+          resolve(this.spend(work))
         } catch (error) {
           reject(error)
         }
@@ -48,6 +49,12 @@ export class Turns {
   /** Drops what waits. */
   close(): void {
     while (this.waiting > 0) this.dropOne()
+  }
+
+  private spend(work: () => T): T {
+    const outcome = work()
+    this.used += this.costOf(outcome)
+    return outcome
   }
 
   private push(owner: string, job: Job): void {
@@ -84,7 +91,6 @@ export class Turns {
         const job = this.remove(owner, jobs)
         // To the end of the line.
         if (this.owners.delete(owner)) this.owners.set(owner, jobs)
-        this.used++
         job.run()
       }
       if (this.used > 0) this.schedule()

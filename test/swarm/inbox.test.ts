@@ -28,6 +28,7 @@ function make() {
       onEvent: () => {},
       onAdmitted: () => {},
       onAnnounced: () => {},
+      forget: () => {},
       slow: (peer, ms) => slowed.push([peer, ms]),
     },
   )
@@ -37,7 +38,7 @@ function make() {
 }
 
 test('who brings much waits for itself, and hardly holds up who brings little', async () => {
-  const turns = new Turns({ perTurn: 2, limit: 6 })
+  const turns = new Turns<void>({ perTurn: 2, limit: 6 }, { costOf: () => 1 })
   const order: string[] = []
   const take = (owner: string, name: string) =>
     turns.take(

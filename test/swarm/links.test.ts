@@ -1,8 +1,14 @@
 // The links' upkeep against real hosts, and the assumptions about gossipsub's inside that it stands on: these fail when an
 // upgrade moves something.
 
+import { TopicValidatorResult } from '@libp2p/gossipsub'
 import { afterEach, expect, test } from 'vitest'
-import { type GossipGuard, gossipLink, meshPeers } from '../../daemon/swarm/gossip-internals.ts'
+import {
+  forgetMessage,
+  type GossipGuard,
+  gossipLink,
+  meshPeers,
+} from '../../daemon/swarm/gossip-internals.ts'
 import type { Host } from '../../daemon/swarm/host.ts'
 import { Links } from '../../daemon/swarm/links.ts'
 import { Prober, ping } from '../../daemon/swarm/probe.ts'
@@ -94,6 +100,29 @@ test('gossipsub’s inside is where it is expected, and the guard sees all that 
   await until('the message', () => got.length === 1)
   expect(a.seen.messages).toBe(before + 1)
   expect(a.seen.frames).toBeGreaterThan(1)
+})
+
+test('a message that was refused because of who brought it may come again from another', async () => {
+  const { a, b } = await linked()
+  const c = await start()
+  await c.redial.want(id(a), [address(a)])
+  await c.redial.dial(id(a))
+  await until('the other link', () => whole(a, c) && whole(c, a))
+  const sources: string[] = []
+  const { pubsub } = a.host.services
+  pubsub.topicValidators.set(TOPIC, (source, message) => {
+    sources.push(source.toString())
+    if (sources.length > 1) return TopicValidatorResult.Accept
+    forgetMessage(pubsub, message)
+    return TopicValidatorResult.Ignore
+  })
+  const got: string[] = []
+  pubsub.addEventListener('message', ({ detail }) => got.push(detail.topic))
+  await b.host.services.pubsub.publish(TOPIC, Uint8Array.of(7))
+  await until('the refusal', () => sources.length === 1)
+  await c.host.services.pubsub.publish(TOPIC, Uint8Array.of(7))
+  await until('the message', () => got.length === 1)
+  expect(sources).toEqual([id(b), id(c)])
 })
 
 test('a gossip stream that was aborted while the connection lives is noticed and opened anew', async () => {

@@ -162,8 +162,9 @@ describe('the queue', () => {
     const order: string[] = []
     const dropped: string[] = []
     const queue = new FreshQueue<{ name: string; bytes: number }>(
-      { items, bytes },
+      { items, bytes, turnMs: 0 },
       {
+        now: () => 0,
         work: ({ name }) => order.push(name),
         dropped: ({ name }) => dropped.push(name),
         ownerOf: ({ name }) => name[0]!,
