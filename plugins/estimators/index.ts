@@ -30,6 +30,7 @@ import saltLike from './salt-like.ts'
 import seedGrpoLike from './seed-grpo-like.ts'
 import spo from './spo.ts'
 import trloo from './trloo.ts'
+import v05Like from './v05-like.ts'
 
 export const ESTIMATORS: readonly Plugin[] = [
   grpo,
@@ -60,5 +61,6 @@ export const ESTIMATORS: readonly Plugin[] = [
   seedGrpoLike,
   g2rpoLike,
   saltLike,
+  v05Like,
   none,
 ]
