@@ -18,13 +18,16 @@ export function configTemplate(
     '# `waggle config check` finds mistakes, `waggle config show --origin` says what is used and why.',
   ]
   // TOML wants keys without a table before the first table, so those come first.
-  const tables = keys.filter(({ path, type }) => !path.includes('.') && (type === 'table' || type === 'list'))
+  const isNone = (key: Key): boolean => Array.isArray(key.default) && key.default.length === 0
+  const tables = keys.filter(
+    (key) => !key.path.includes('.') && (key.type === 'table' || key.type === 'list') && !isNone(key),
+  )
   const plain = keys.filter((k) => !tables.includes(k) && !k.path.includes('.'))
   for (const key of plain) {
     const chosen = key.path === 'preset' ? preset : undefined
     lines.push(
       '',
-      ...comment(key),
+      ...comment(isNone(key) ? { ...key, range: `as tables at the end: [[${key.path}]]` } : key),
       chosen === undefined ? `# ${key.path} = ${sample(key)}` : `${key.path} = ${toml(chosen)}`,
     )
   }
@@ -40,9 +43,9 @@ export function configTemplate(
     const entries = (key.type === 'list' ? key.default : [key.default]) as Array<
       Record<string, unknown> | undefined
     >
-    for (const entry of entries?.length ? entries : [undefined]) {
+    for (const entry of entries ?? [undefined]) {
       lines.push(key.type === 'list' ? `# [[${key.path}]]` : `# [${key.path}]`)
-      for (const [name, value] of Object.entries(entry ?? { [key.wordIs ?? 'use']: '' }))
+      for (const [name, value] of Object.entries(entry ?? { use: '' }))
         lines.push(`# ${name} = ${toml(value)}`)
     }
   }
