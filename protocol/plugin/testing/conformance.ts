@@ -106,6 +106,7 @@ export function conformance(plugin: Plugin<any>, options: ConformanceOptions = {
     },
 
     async 'keeps its state within its bounds'() {
+      if (!drive().hooks.save && !drive().hooks.share) return
       const { hooks } = await played(2 * ROUNDS)
       const { stateBytes = STATE_BYTES } = manifest.budget?.(settingsOf(plugin, options.settings)) ?? {}
       const state = await hooks.save?.()
@@ -115,8 +116,8 @@ export function conformance(plugin: Plugin<any>, options: ConformanceOptions = {
     },
 
     async 'merges in any order and twice with the same result'() {
+      if (!drive().hooks.share) return
       const peers = await Promise.all([3, 5].map((seed) => played(ROUNDS, { seed })))
-      if (!peers[0]!.hooks.share) return
       const [a, b] = await Promise.all(peers.map(({ hooks }) => hooks.share!()))
       const after = async (order: readonly [string, Uint8Array][]): Promise<unknown> => {
         const { hooks } = await played(ROUNDS)
@@ -132,8 +133,8 @@ export function conformance(plugin: Plugin<any>, options: ConformanceOptions = {
     },
 
     async 'merges nothing of what makes no sense'() {
+      if (!drive().hooks.share) return
       const { hooks } = await played(ROUNDS)
-      if (!hooks.share) return
       const before = await hooks.share()
       const garbage = [
         new Uint8Array(),
