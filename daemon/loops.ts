@@ -2,6 +2,7 @@
 // checkpoints. Each loop knows its own collaborators only; what they share is put together here.
 
 import { type Group, hasSignal, isShareable } from '../protocol/train/index.ts'
+import { MAX_ROLLOUTS, MIN_ROLLOUTS } from '../protocol/wire/index.ts'
 import type { Config } from './config/schema.ts'
 import type { Journal } from './control/journal.ts'
 import type { Showcase } from './control/showcase.ts'
@@ -10,6 +11,7 @@ import type { Host } from './host/host.ts'
 import { randomStream } from './host/random.ts'
 import type { LivePolicy } from './policy/live-policy.ts'
 import { candidatePrompts } from './rollout/candidates.ts'
+import { mostWaiting } from './rollout/capacity.ts'
 import { runEvaluationLoop } from './rollout/evaluation-loop.ts'
 import { runRolloutLoop } from './rollout/loop.ts'
 import type { ParkedGroups } from './rollout/parked.ts'
@@ -161,7 +163,7 @@ export function startLoops({ config, self, seed }: LoopsOptions, parts: LoopsPar
       temperature: config.rollout.temperature,
       maxNewTokens: config.model.max_completion_tokens,
       get maxWaiting() {
-        return 2 * config.training.own_groups
+        return mostWaiting(config.training.own_groups, config.training.max_staleness)
       },
       get maxStaleness() {
         return config.training.max_staleness
@@ -187,7 +189,7 @@ export function startLoops({ config, self, seed }: LoopsOptions, parts: LoopsPar
         generation.groups += 1
         brought = true
         if (pool.add(group, 'own')) changed.wake()
-        if (isShareable(group)) await publish(group)
+        if (isShareable(group) && hasRoom(group)) await publish(group)
       },
       onRound(round) {
         // Of the round before: its groups have come in by now.
@@ -273,4 +275,9 @@ export function startLoops({ config, self, seed }: LoopsOptions, parts: LoopsPar
       await Promise.allSettled([generating, training, evaluating])
     },
   }
+}
+
+/** Peers take no groups of one, and none that a plugin has made larger than a message may be. */
+function hasRoom({ rollouts }: Group): boolean {
+  return rollouts.length >= MIN_ROLLOUTS && rollouts.length <= MAX_ROLLOUTS
 }

@@ -92,7 +92,12 @@ const task = z.strictObject({
 })
 
 const rollout = z.strictObject({
-  group_size: z.int().min(2).max(256).default(8).describe('rollouts per prompt'),
+  group_size: z
+    .int()
+    .min(1)
+    .max(256)
+    .default(8)
+    .describe('rollouts per prompt; 1 is for estimators that compare with no group, such as spo'),
   temperature: z.number().gt(0).max(5).default(1).describe('sampling temperature'),
   in_flight_weights: z
     .boolean()
