@@ -24,6 +24,8 @@ export interface Tally {
   totalMs: number
   steps: number
   message: string | undefined
+  /** The newest thing that it asked for and did not get. */
+  refusal: string | undefined
   /** Keys of prompts whose reference solution it has seen. */
   readonly told: Set<string>
   /** Prompts are not remembered without end: true if it has seen more of them than `told` holds. */
@@ -37,6 +39,7 @@ export const emptyTally = (): Tally => ({
   totalMs: 0,
   steps: 0,
   message: undefined,
+  refusal: undefined,
   told: new Set(),
   toldMany: false,
 })

@@ -158,13 +158,17 @@ export function checkRoleGroups(
     if (!roles.includes(role))
       throw new Error(`gave texts for "${role}", which is no trainable role of its manifest`)
     for (const { conditioning, tokens, logprobs, reward } of rollouts) {
-      if (!(conditioning.length > 0 && tokens.length > 0 && logprobs.length === tokens.length))
+      if (!(conditioning.length > 0 && logprobs.length === tokens.length))
         throw new Error(`gave a text for "${role}" whose tokens and log-probs do not fit together`)
       if (!Number.isFinite(reward) || !logprobs.every(Number.isFinite))
         throw new Error(`gave a text for "${role}" with a reward or log-prob that is not finite`)
     }
   }
-  return given.train
+  // What could not be written is nothing to learn from.
+  return given.train.map(({ role, rollouts }) => ({
+    role,
+    rollouts: rollouts.filter(({ tokens }) => tokens.length > 0),
+  }))
 }
 
 export function checkState(bytes: Uint8Array, limit: number): Uint8Array {

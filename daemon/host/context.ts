@@ -30,6 +30,8 @@ export interface ContextBy {
   log(level: 'info', message: string, data?: Record<string, unknown>): void
   record(name: string, value: number): void
   watch: Watch
+  /** Tells that a plugin did not get what it asked for. */
+  refuse(active: Active, hook: string, message: string): void
 }
 
 export function createContext(active: Active, window: Window, by: ContextBy): CallContext {
@@ -66,7 +68,7 @@ export function createContext(active: Active, window: Window, by: ContextBy): Ca
     const count = window.generated.get(active) ?? 0
     window.generated.set(active, count + 1)
     const seed = hash32(by.seed, `plugin/${active.id}/texts/${window.of}/${window.step}/${count}`)
-    const { texts, cut } = await waiting(() =>
+    const { texts, cut, unasked } = await waiting(() =>
       world().generate(requests, { tokens: left, seed, signal: signal() }),
     )
     spend(
@@ -74,6 +76,7 @@ export function createContext(active: Active, window: Window, by: ContextBy): Ca
       window,
       texts.flat().reduce((sum, { tokens }) => sum + tokens.length, 0),
     )
+    if (unasked !== undefined) by.refuse(active, 'generate', unasked)
     if (cut) throw new BudgetError(noTokens(active))
     return texts
   }

@@ -80,11 +80,14 @@ export interface PluginStatus {
 
 /** What plugins do to the world, for all of them; budgets, leaks and phases are the host's. */
 export interface World {
-  /** Writes at most `tokens` tokens in all: what would go beyond is cut off, and `cut` is true. */
+  /**
+   * Writes at most `tokens` tokens in all: what would go beyond is cut off, and `cut` is true. Requests that cannot be asked
+   * get empty texts, and `unasked` says why.
+   */
   generate(
     requests: readonly TextRequest[],
     options: { tokens: number; seed: number; signal: AbortSignal },
-  ): Promise<{ texts: Written[][]; cut: boolean }>
+  ): Promise<{ texts: Written[][]; cut: boolean; unasked?: string }>
   score(items: readonly ScoreItem[], options: { signal: AbortSignal }): Promise<Scored[]>
   instance(at: PromptCoordinates): Instance
   verify(at: PromptCoordinates, completion: string): Verdict

@@ -5,7 +5,7 @@
 import { WaggleError } from '../../protocol/errors.ts'
 import type { Active } from './active.ts'
 import { openBatch } from './batch.ts'
-import { createCall } from './call.ts'
+import { createCall, troubleOf } from './call.ts'
 import type { Host, HostCollaborators, HostOptions, PluginFacts, PluginStatus, World } from './contract.ts'
 import { openEvaluation } from './evaluation.ts'
 import { resolvePlugins } from './resolve.ts'
@@ -50,8 +50,16 @@ export async function createHost(options: HostOptions, by: HostCollaborators): P
   let world: World | undefined
   let step = 0
   const watch = createWatch()
+  const refuse = (one: Active, hook: string, message: string): void => {
+    // The same again, whatever its numbers, says nothing new.
+    const kind = (text = '') => text.replaceAll(/\d+/g, '')
+    if (kind(one.tally.refusal) !== kind(message))
+      by.onTrouble({ ...troubleOf(one, hook, message), refused: true })
+    one.tally.refusal = message
+  }
   const context = () => ({
     watch,
+    refuse,
     world,
     seed: options.seed,
     now: by.now,
@@ -127,7 +135,7 @@ export function factsOf(one: Pick<Active, 'plugin' | 'hooks'>): PluginFacts {
 }
 
 function statusOf({ plugin, tally }: Active): PluginStatus {
-  const { strikes, mergeStrikes, off, totalMs, steps, message } = tally
+  const { strikes, mergeStrikes, off, totalMs, steps, message = tally.refusal } = tally
   return {
     kind: plugin.kind,
     name: plugin.name,

@@ -36,12 +36,19 @@ interface Prepared {
   seeds: number[]
 }
 
-/** `cut` is true where the tokens did not do; then the last texts are short or missing. */
+/**
+ * `cut` is true where the tokens did not do; then the last texts are short or missing. A prompt that leaves no room for an
+ * answer gets empty texts, and `unasked` says so.
+ */
 export async function writeTexts(
   requests: readonly TextRequest[],
   options: TextOptions,
-): Promise<{ texts: Written[][]; cut: boolean }> {
+): Promise<{ texts: Written[][]; cut: boolean; unasked?: string }> {
   const prepared = requests.map((request, i) => prepare(request, i, options))
+  const tooLong = prepared.find(({ limit }) => limit === 0)
+  const unasked = tooLong && {
+    unasked: `a prompt of ${tooLong.prompt.length} tokens leaves no room to answer within ${options.limits.context}: it got no text`,
+  }
   const texts: Written[][] = []
   let left = options.tokens
   while (texts.length < prepared.length) {
@@ -50,15 +57,16 @@ export async function writeTexts(
     const isShort = batch.length === 0
     if (isShort) {
       const limit = Math.floor(left / rest[0]!.seeds.length)
-      if (limit < 1) return { texts, cut: true }
+      if (limit < 1) return { texts, cut: true, ...unasked }
       batch = [{ ...rest[0]!, limit }]
     }
     const written = await write(batch, options.signal)
     texts.push(...written)
     left -= written.flat().reduce((sum, one) => sum + one.tokens.length, 0)
-    if (isShort && written.flat().some(({ finish }) => finish === 'length')) return { texts, cut: true }
+    if (isShort && written.flat().some(({ finish }) => finish === 'length'))
+      return { texts, cut: true, ...unasked }
   }
-  return { texts, cut: false }
+  return { texts, cut: false, ...unasked }
 }
 
 /** How many of them cannot take more than `tokens`, whatever is written. */
@@ -74,13 +82,10 @@ function fitting(all: readonly Prepared[], tokens: number): number {
 function prepare(request: TextRequest, index: number, { seed, limits, speakerOf }: TextOptions): Prepared {
   const speaker = speakerOf(request.role)
   const prompt = speaker.tokenizer.encodePrompt(plainText(speaker.tokenizer, request.prompt))
-  const room = limits.context - prompt.length
-  if (room < 1)
-    throw new RangeError(
-      `a prompt of ${prompt.length} tokens leaves no room to answer within ${limits.context}`,
-    )
-  const limit = Math.min(room, request.maxNewTokens ?? limits.completion)
-  if (!Number.isInteger(limit) || limit < 1) throw new RangeError(`maxNewTokens is ${request.maxNewTokens}`)
+  const { maxNewTokens = limits.completion } = request
+  if (!Number.isInteger(maxNewTokens) || maxNewTokens < 1)
+    throw new RangeError(`maxNewTokens is ${maxNewTokens}`)
+  const limit = Math.max(0, Math.min(limits.context - prompt.length, maxNewTokens))
   return {
     request,
     speaker,
@@ -91,8 +96,11 @@ function prepare(request: TextRequest, index: number, { seed, limits, speakerOf 
 }
 
 async function write(batch: readonly Prepared[], signal: AbortSignal): Promise<Written[][]> {
-  const texts: Written[][] = batch.map(() => [])
-  const alike = Map.groupBy(batch.keys(), (i) => samplingKey(batch[i]!.request))
+  const texts: Written[][] = batch.map(({ prompt, limit, seeds }) =>
+    limit === 0 ? seeds.map(() => none(prompt)) : [],
+  )
+  const asked = [...batch.keys()].filter((i) => batch[i]!.limit > 0)
+  const alike = Map.groupBy(asked, (i) => samplingKey(batch[i]!.request))
   await Promise.all(
     [...alike.values()].map(async (indices) => {
       const { request, speaker } = batch[indices[0]!]!
@@ -129,6 +137,11 @@ async function write(batch: readonly Prepared[], signal: AbortSignal): Promise<W
     }),
   )
   return texts
+}
+
+function none(conditioning: Int32Array): Written {
+  const tokens = new Int32Array()
+  return { text: '', conditioning, tokens, logprobs: new Float32Array(), finish: 'length', version: 0 }
 }
 
 function samplingKey({ role, temperature, topP, stopStrings }: TextRequest): string {

@@ -73,7 +73,10 @@ export interface Context {
   log(message: string, data?: Record<string, unknown>): void
   /** Records a number under `plugin.<plugin>.<name>` for this step. */
   metric(name: string, value: number): void
-  /** Per request, its texts. Nothing is learnt from them unless `commit` returns them. Throws BudgetError beyond the budget. */
+  /**
+   * Per request, its texts; empty ones where its prompt leaves no room. Nothing is learnt from them unless `commit` returns
+   * them. Throws BudgetError beyond the budget.
+   */
   generate(requests: readonly TextRequest[]): Promise<Written[][]>
   score(items: readonly ScoreItem[]): Promise<Scored[]>
   /** One vector of length 256 and norm 1 a text, from its character n-grams: alike texts, not alike meanings. */

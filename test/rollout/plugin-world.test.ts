@@ -68,7 +68,6 @@ test('a role has a model of its own; one that there is none for is an error', as
   expect(texts.map(([one]) => one!.text)).toEqual(['hint for p', 'policy'])
   expect(engine.requests).toHaveLength(1)
   await expect(generate([{ role: 'critic', prompt: 'p', n: 1 }], 10)).rejects.toThrow(/"critic"/)
-  await expect(generate([{ prompt: 'p'.repeat(80), n: 1 }], 10)).rejects.toThrow(/leaves no room/)
 })
 
 test('text of a plugin cannot bring in special tokens, not even in halves', () => {
@@ -86,4 +85,22 @@ test('text of a plugin cannot bring in special tokens, not even in halves', () =
   expect(plainText(encoder, 'as it is')).toBe('as it is')
   expect(plainText(encoder, `a${special}b`)).toBe('ab')
   expect(plainText(encoder, `a<|e${special}nd|>b`)).toBe('ab')
+})
+
+test('a prompt that leaves no room gets empty texts, and it is said; the others are answered', async () => {
+  const { generate, engine } = setUp(() => 'abc')
+  const long = { prompt: 'p'.repeat(80), n: 2 }
+  const { texts, cut, unasked } = await generate([long, { prompt: 'p', n: 1 }], 100)
+  expect(texts.map((of) => of.map(({ text, tokens }) => [text, tokens.length]))).toEqual([
+    [
+      ['', 0],
+      ['', 0],
+    ],
+    [['abc', 4]],
+  ])
+  expect([cut, unasked]).toEqual([
+    false,
+    expect.stringMatching(/82 tokens leaves no room to answer within 64/),
+  ])
+  expect(engine.requests).toHaveLength(1)
 })

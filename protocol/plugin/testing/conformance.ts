@@ -135,7 +135,7 @@ export function conformance(plugin: Plugin<any>, options: ConformanceOptions = {
     async 'merges nothing of what makes no sense'() {
       if (!drive().hooks.share) return
       const { hooks } = await played(ROUNDS)
-      const before = await hooks.share()
+      const before = await hooks.share!()
       const garbage = [
         new Uint8Array(),
         Uint8Array.of(0xff),
@@ -143,7 +143,7 @@ export function conformance(plugin: Plugin<any>, options: ConformanceOptions = {
         before.slice(0, before.length >> 1),
       ]
       for (const bytes of garbage) await Promise.resolve(hooks.merge!(bytes, 'liar')).catch(() => {})
-      deepStrictEqual(await hooks.share(), before)
+      deepStrictEqual(await hooks.share!(), before)
     },
 
     async 'brings nothing of the answer into an evaluation, and learns nothing there unless it says so'() {
