@@ -1,11 +1,12 @@
 // SAPO's table on this machine: does sharing help, and which mix is best?
-// `npm run -s experiment:sapo-table [-- --rounds 200 --seeds 3 --nodes 8 --threads 1 --out FILE]`
+// `npm run -s experiment:sapo-table [-- --rounds 80 --seeds 3 --nodes 8 --threads 1 --out FILE]`
 //
 // Eight nodes with the default model in one process. In every round each answers I prompts of its own, 8 answers each,
 // and trains on its groups with a signal and up to J of its peers': one optimizer step a round. As in the paper, I + J is
 // the same in every column, so a node that shares generates less and trains as much; `tokens` says how much of both.
-// The adaptive node has 4/4 and may lower J. What counts is the reward summed over rounds and nodes, and held-out
-// accuracy at the end, over seeds. Runs are kept in a file as they end; a call with the same file makes those missing.
+// The adaptive node has 4/4 and may lower J; 4/0 and 2/0 are nodes that answer as few prompts and hear of nobody. What
+// counts is the reward summed over rounds and nodes, and held-out accuracy at the end, over seeds. Runs are kept in a
+// file as they end; a call with the same file makes those missing.
 
 import { availableParallelism, cpus } from 'node:os'
 import { fileURLToPath } from 'node:url'
@@ -21,8 +22,10 @@ import { runRounds } from './in-process/swarm.ts'
 
 const { values: flags } = parseArgs({
   options: {
-    rounds: { type: 'string', default: '200' },
+    rounds: { type: 'string', default: '80' },
     seeds: { type: 'string', default: '3' },
+    /** Two calls, one with --first 1 --seeds 1 and one with --first 2 --seeds 2, may run at once with one file. */
+    first: { type: 'string', default: '1' },
     nodes: { type: 'string', default: '8' },
     threads: { type: 'string', default: '1' },
     prompts: { type: 'string', default: '100' },
@@ -38,6 +41,9 @@ const MIXES = [
   { name: '4/4', own: 4, foreign: 4, adaptive: false },
   { name: '2/6', own: 2, foreign: 6, adaptive: false },
   { name: 'adaptive', own: 4, foreign: 4, adaptive: true },
+  // Beside the paper's: the same own groups without anybody else's, and so with less compute.
+  { name: '4/0', own: 4, foreign: 0, adaptive: false },
+  { name: '2/0', own: 2, foreign: 0, adaptive: false },
 ] as const
 
 interface Run {
@@ -74,7 +80,7 @@ const isDone = (mix: string, seed: number): boolean =>
       run.learningRate === Number(flags['learning-rate']),
   )
 
-for (let seed = 1; seed <= Number(flags.seeds); seed++) {
+for (let seed = Number(flags.first); seed < Number(flags.first) + Number(flags.seeds); seed++) {
   for (const { name, own, foreign, adaptive } of MIXES) {
     if (isDone(name, seed)) continue
     const started = performance.now()
