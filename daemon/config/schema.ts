@@ -97,7 +97,7 @@ const rollout = z.strictObject({
     .min(1)
     .max(256)
     .default(8)
-    .describe('rollouts per prompt; 1 is for estimators that compare with no group, such as spo'),
+    .describe('rollouts per prompt; 1 only for estimators without groups'),
   temperature: z.number().gt(0).max(5).default(1).describe('sampling temperature'),
   in_flight_weights: z
     .boolean()
