@@ -3,8 +3,8 @@
 import type { RoleGroup } from '../../protocol/plugin/index.ts'
 import { type Active, openWindow } from './active.ts'
 import type { Call } from './call.ts'
-import { checkAdvantages, checkGroups, checkRoleGroups } from './checks.ts'
 import type { HostBatch } from './contract.ts'
+import { checkAdvantages, checkGroups, checkRoleGroups } from './group-checks.ts'
 import type { Taint } from './taint.ts'
 
 export interface BatchParts {

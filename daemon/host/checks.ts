@@ -1,24 +1,11 @@
 // What a hook may give back. Each check throws with what is wrong, and gives what is used further.
 
-import type {
-  Advantages,
-  Ask,
-  Request,
-  Rewrite,
-  RoleGroup,
-  SelectView,
-  Steering,
-} from '../../protocol/plugin/index.ts'
+import type { Ask, Request, Rewrite, SelectView, Steering } from '../../protocol/plugin/index.ts'
 import { type Group, isHeldOut, type PromptCoordinates } from '../../protocol/train/index.ts'
 
 const MOST_ROLLOUTS = 1024
 const MOST_TEXT = 65_536
 const ARM = /^[a-z][a-z0-9_+-]{0,63}$/
-
-/** A rollout that is to be trained on again must say how likely it was when it was written. */
-export class ReplayWithoutLogprobsError extends Error {
-  override readonly name = 'ReplayWithoutLogprobsError'
-}
 
 export function checkAsks(asks: Ask[], view: SelectView, want: number): Ask[] {
   if (!Array.isArray(asks) || asks.length === 0) throw new Error('chose no prompt')
@@ -35,7 +22,7 @@ function checkAsk({ prompt, rollouts }: Ask, tasks?: SelectView['tasks']): void 
     throw new Error(`asked for ${rollouts} rollouts of a prompt`)
 }
 
-function checkPrompt(prompt: PromptCoordinates): void {
+export function checkPrompt(prompt: PromptCoordinates): void {
   const { seed } = prompt
   if (!Number.isInteger(seed) || seed < 0 || seed > 0xffff_ffff)
     throw new Error(`named a prompt with seed ${seed}`)
@@ -97,78 +84,6 @@ export function checkRewards(rewards: number[] | undefined, group: Group): numbe
     throw new Error(`gave ${rewards.length} rewards for ${group.rollouts.length} rollouts`)
   if (!rewards.every(Number.isFinite)) throw new Error('gave a reward that is not finite')
   return rewards
-}
-
-export function checkGroups(groups: Group[]): Group[] {
-  if (!Array.isArray(groups)) throw new Error('gave no list of groups')
-  for (const { id, prompt, arm, conditioning, rollouts } of groups) {
-    checkPrompt(prompt)
-    if (typeof id !== 'string' || id === '' || typeof arm !== 'string' || arm === '')
-      throw new Error('gave a group without an id or an arm')
-    if (!(conditioning instanceof Int32Array) || conditioning.length === 0)
-      throw new Error('gave a group without conditioning')
-    if (!Array.isArray(rollouts) || rollouts.length === 0) throw new Error('gave a group without rollouts')
-    for (const rollout of rollouts) checkRollout(rollout)
-  }
-  return groups
-}
-
-function checkRollout(rollout: Group['rollouts'][number]): void {
-  const { tokens, behaviourLogprobs, lossMask, conditioning, reward, replayed } = rollout
-  if (!(tokens instanceof Int32Array) || tokens.length === 0) throw new Error('gave a rollout without tokens')
-  if (!Number.isFinite(reward)) throw new Error('gave a rollout a reward that is not finite')
-  if (replayed !== undefined && behaviourLogprobs === undefined)
-    throw new ReplayWithoutLogprobsError('replays a rollout whose behaviour log-probs are not known')
-  if (behaviourLogprobs && behaviourLogprobs.length !== tokens.length)
-    throw new Error(`gave ${behaviourLogprobs.length} behaviour log-probs for ${tokens.length} tokens`)
-  if (replayed !== undefined && !behaviourLogprobs!.every((value) => Number.isFinite(value) && value <= 1e-3))
-    throw new Error('replays a rollout with log-probs that are none')
-  if (lossMask && lossMask.length !== tokens.length)
-    throw new Error(`gave a loss mask of ${lossMask.length} for ${tokens.length} tokens`)
-  if (conditioning !== undefined && !(conditioning instanceof Int32Array && conditioning.length > 0))
-    throw new Error('gave a rollout a conditioning that is none')
-}
-
-export function checkAdvantages(advantages: Advantages, groups: readonly Group[]): Advantages {
-  if (advantages.length !== groups.length)
-    throw new Error(`gave ${advantages.length} groups of advantages for ${groups.length}`)
-  groups.forEach(({ rollouts }, g) => {
-    const rows = advantages[g]!
-    if (rows.length !== rollouts.length)
-      throw new Error(`gave ${rows.length} advantages for ${rollouts.length} rollouts`)
-    rollouts.forEach(({ tokens }, r) => {
-      const advantage = rows[r]!
-      if (typeof advantage === 'number') {
-        if (!Number.isFinite(advantage)) throw new Error('gave an advantage that is not finite')
-      } else if (advantage.length !== tokens.length || !advantage.every(Number.isFinite)) {
-        throw new Error('gave per-token advantages of another length, or not finite ones')
-      }
-    })
-  })
-  return advantages
-}
-
-export function checkRoleGroups(
-  given: { train: RoleGroup[] } | undefined,
-  roles: readonly string[],
-): RoleGroup[] {
-  if (given === undefined || given === null) return []
-  if (!Array.isArray(given.train)) throw new Error('gave no list of texts to learn from')
-  for (const { role, rollouts } of given.train) {
-    if (!roles.includes(role))
-      throw new Error(`gave texts for "${role}", which is no trainable role of its manifest`)
-    for (const { conditioning, tokens, logprobs, reward } of rollouts) {
-      if (!(conditioning.length > 0 && logprobs.length === tokens.length))
-        throw new Error(`gave a text for "${role}" whose tokens and log-probs do not fit together`)
-      if (!Number.isFinite(reward) || !logprobs.every(Number.isFinite))
-        throw new Error(`gave a text for "${role}" with a reward or log-prob that is not finite`)
-    }
-  }
-  // What could not be written is nothing to learn from.
-  return given.train.map(({ role, rollouts }) => ({
-    role,
-    rollouts: rollouts.filter(({ tokens }) => tokens.length > 0),
-  }))
 }
 
 export function checkState(bytes: Uint8Array, limit: number): Uint8Array {

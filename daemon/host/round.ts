@@ -1,21 +1,14 @@
 // One round of the generate side, hook by hook. Who fails is out of the round, its requests' groups with it, and the round
 // goes on. A picker that fails is stood in for by the default one.
 
-import type { Request, SelectView } from '../../protocol/plugin/index.ts'
 import type { Group } from '../../protocol/train/index.ts'
 import { type Active, openWindow, spend, tokensLeft } from './active.ts'
 import { type Call, troubleOf } from './call.ts'
-import {
-  checkAsks,
-  checkGroups,
-  checkOversample,
-  checkRequests,
-  checkRewards,
-  checkRewrite,
-  checkSteering,
-  checkWeights,
-} from './checks.ts'
-import type { HostRound, PluginTrouble, Work, World } from './contract.ts'
+import { checkOversample, checkRewards, checkRewrite, checkSteering } from './checks.ts'
+import type { HostRound, PluginTrouble, World } from './contract.ts'
+import { createExtend } from './extend.ts'
+import { checkGroups } from './group-checks.ts'
+import { pick } from './pick.ts'
 import { nest, type Offered, refusalOf } from './rewrites.ts'
 import type { Taint } from './taint.ts'
 
@@ -30,14 +23,9 @@ export interface RoundParts {
   onTrouble(trouble: PluginTrouble): void
 }
 
-/** Times that a plugin may ask for more work in one round: a backstop for requests that cost nothing. */
-const MOST_ASKED = 64
-
 export function openRound(step: number, parts: RoundParts): HostRound {
   const { active, call, taint } = parts
   const window = openWindow('round', step)
-  const ids = new Map<Active, Set<string>>()
-  const asked = new Map<Active, number>()
   const byId = new Map(active.map((one) => [one.id, one]))
   const isIn = (one: Active): boolean => !one.tally.off && !window.out.has(one)
   const withHook = (hook: keyof Active['hooks']): Active[] =>
@@ -46,37 +34,7 @@ export function openRound(step: number, parts: RoundParts): HostRound {
   const refuse = (one: Active, hook: string, message: string): void =>
     parts.onTrouble({ ...troubleOf(one, hook, message), refused: true })
 
-  const weightsOf = async ({ candidates }: SelectView): Promise<Float64Array | undefined> => {
-    if (!candidates) return undefined
-    let product: Float64Array | undefined
-    for (const one of withHook('weigh')) {
-      const given = await call(
-        one,
-        'weigh',
-        window,
-        (hooks, context) => hooks.weigh!(candidates, context),
-        (weights) => checkWeights(weights, candidates.length),
-      ).catch(() => undefined)
-      if (!given) continue
-      product ??= new Float64Array(candidates.length).fill(1)
-      for (let i = 0; i < product.length; i++) product[i]! *= given[i]!
-    }
-    // Weights that leave nothing to choose say nothing.
-    return product?.some((weight) => weight > 0) ? product : undefined
-  }
-
-  const workOf = (one: Active, request: Request): Work[] => {
-    const { rewrite: given, ...rest } = request
-    const rewrite = checkRewrite(given)
-    if (!rewrite) return [{ plugin: one.id, request: rest }]
-    const offered: Offered = { active: one, rewrite }
-    const refusal = refusalOf(offered, request.prompt, 'train', parts.world())
-    if (refusal !== undefined) {
-      refuse(one, 'extend', refusal)
-      return []
-    }
-    return [{ plugin: one.id, request, rewrite: nest([offered], request.prompt)! }]
-  }
+  const extend = createExtend({ window, call, withHook, refuse, world: parts.world })
 
   const withoutRequestsOf = (groups: readonly Group[]): Group[] =>
     groups.filter(({ origin }) => {
@@ -85,24 +43,7 @@ export function openRound(step: number, parts: RoundParts): HostRound {
     })
 
   return {
-    async select(view, want) {
-      const weights = await weightsOf(view)
-      const seen: SelectView = weights ? { ...view, weights } : view
-      const pick = (one: Active) =>
-        call(
-          one,
-          'select',
-          window,
-          (hooks, context) => hooks.select!(seen, want, context),
-          (asks) => checkAsks(asks, view, want),
-        )
-      if (parts.picker === parts.standIn) return pick(parts.picker)
-      if (isIn(parts.picker)) {
-        const asks = await pick(parts.picker).catch(() => undefined)
-        if (asks) return asks
-      }
-      return pick(parts.standIn)
-    },
+    select: (view, want) => pick(view, want, { ...parts, window, withHook, isIn }),
 
     oversample(want) {
       const one = flow()
@@ -155,32 +96,7 @@ export function openRound(step: number, parts: RoundParts): HostRound {
       ).catch(() => new Map())
     },
 
-    async extend({ groups, landed }, view) {
-      const work: Work[] = []
-      for (const one of withHook('extend')) {
-        const times = asked.get(one) ?? 0
-        if (times >= MOST_ASKED) continue
-        asked.set(one, times + 1)
-        const known = ids.get(one) ?? new Set()
-        ids.set(one, known)
-        const round = {
-          ...view,
-          groups,
-          landed: landed.get(one.id) ?? new Map<string, Group>(),
-          asked: times,
-          tokensLeft: tokensLeft(one, window),
-        }
-        const given = await call(
-          one,
-          'extend',
-          window,
-          (hooks, context) => hooks.extend!(round, context),
-          (requests) => checkRequests(requests, known).flatMap((request) => workOf(one, request)),
-        ).catch(() => [])
-        if (tokensLeft(one, window) > 0) work.push(...given)
-      }
-      return work
-    },
+    extend,
 
     async reward(group) {
       let current = group

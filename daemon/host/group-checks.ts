@@ -1,0 +1,83 @@
+// What a hook may give back of groups, advantages and texts of roles. Each check throws with what is wrong, and gives what
+// is used further.
+
+import type { Advantages, RoleGroup } from '../../protocol/plugin/index.ts'
+import type { Group } from '../../protocol/train/index.ts'
+import { checkPrompt } from './checks.ts'
+
+/** A rollout that is to be trained on again must say how likely it was when it was written. */
+export class ReplayWithoutLogprobsError extends Error {
+  override readonly name = 'ReplayWithoutLogprobsError'
+}
+
+export function checkGroups(groups: Group[]): Group[] {
+  if (!Array.isArray(groups)) throw new Error('gave no list of groups')
+  for (const { id, prompt, arm, conditioning, rollouts } of groups) {
+    checkPrompt(prompt)
+    if (typeof id !== 'string' || id === '' || typeof arm !== 'string' || arm === '')
+      throw new Error('gave a group without an id or an arm')
+    if (!(conditioning instanceof Int32Array) || conditioning.length === 0)
+      throw new Error('gave a group without conditioning')
+    if (!Array.isArray(rollouts) || rollouts.length === 0) throw new Error('gave a group without rollouts')
+    for (const rollout of rollouts) checkRollout(rollout)
+  }
+  return groups
+}
+
+function checkRollout(rollout: Group['rollouts'][number]): void {
+  const { tokens, behaviourLogprobs, lossMask, conditioning, reward, replayed } = rollout
+  if (!(tokens instanceof Int32Array) || tokens.length === 0) throw new Error('gave a rollout without tokens')
+  if (!Number.isFinite(reward)) throw new Error('gave a rollout a reward that is not finite')
+  if (replayed !== undefined && behaviourLogprobs === undefined)
+    throw new ReplayWithoutLogprobsError('replays a rollout whose behaviour log-probs are not known')
+  if (behaviourLogprobs && behaviourLogprobs.length !== tokens.length)
+    throw new Error(`gave ${behaviourLogprobs.length} behaviour log-probs for ${tokens.length} tokens`)
+  if (replayed !== undefined && !behaviourLogprobs!.every((value) => Number.isFinite(value) && value <= 1e-3))
+    throw new Error('replays a rollout with log-probs that are none')
+  if (lossMask && lossMask.length !== tokens.length)
+    throw new Error(`gave a loss mask of ${lossMask.length} for ${tokens.length} tokens`)
+  if (conditioning !== undefined && !(conditioning instanceof Int32Array && conditioning.length > 0))
+    throw new Error('gave a rollout a conditioning that is none')
+}
+
+export function checkAdvantages(advantages: Advantages, groups: readonly Group[]): Advantages {
+  if (advantages.length !== groups.length)
+    throw new Error(`gave ${advantages.length} groups of advantages for ${groups.length}`)
+  groups.forEach(({ rollouts }, g) => {
+    const rows = advantages[g]!
+    if (rows.length !== rollouts.length)
+      throw new Error(`gave ${rows.length} advantages for ${rollouts.length} rollouts`)
+    rollouts.forEach(({ tokens }, r) => {
+      const advantage = rows[r]!
+      if (typeof advantage === 'number') {
+        if (!Number.isFinite(advantage)) throw new Error('gave an advantage that is not finite')
+      } else if (advantage.length !== tokens.length || !advantage.every(Number.isFinite)) {
+        throw new Error('gave per-token advantages of another length, or not finite ones')
+      }
+    })
+  })
+  return advantages
+}
+
+export function checkRoleGroups(
+  given: { train: RoleGroup[] } | undefined,
+  roles: readonly string[],
+): RoleGroup[] {
+  if (given === undefined || given === null) return []
+  if (!Array.isArray(given.train)) throw new Error('gave no list of texts to learn from')
+  for (const { role, rollouts } of given.train) {
+    if (!roles.includes(role))
+      throw new Error(`gave texts for "${role}", which is no trainable role of its manifest`)
+    for (const { conditioning, tokens, logprobs, reward } of rollouts) {
+      if (!(conditioning.length > 0 && logprobs.length === tokens.length))
+        throw new Error(`gave a text for "${role}" whose tokens and log-probs do not fit together`)
+      if (!Number.isFinite(reward) || !logprobs.every(Number.isFinite))
+        throw new Error(`gave a text for "${role}" with a reward or log-prob that is not finite`)
+    }
+  }
+  // What could not be written is nothing to learn from.
+  return given.train.map(({ role, rollouts }) => ({
+    role,
+    rollouts: rollouts.filter(({ tokens }) => tokens.length > 0),
+  }))
+}
