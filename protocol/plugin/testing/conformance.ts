@@ -12,7 +12,8 @@ import { HELD_OUT_SEED } from '../../train/index.ts'
 import { BudgetError } from '../context.ts'
 import { NEEDS, SLOTS } from '../manifest.ts'
 import { PLUGIN_API, type Plugin } from '../plugin.ts'
-import { createDrive, type Drive, type DriveOptions, settingsOf } from './drive.ts'
+import { createDrive, type Drive, type DriveOptions } from './drive.ts'
+import { settingsOf } from './settings.ts'
 import { SUMS } from './sums.ts'
 
 export interface Check {

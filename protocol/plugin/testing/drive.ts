@@ -6,6 +6,8 @@ import type { Context, Rewrite, TextRequest } from '../context.ts'
 import type { Advantages, BatchView, Hooks, Request } from '../hooks.ts'
 import type { Plugin } from '../plugin.ts'
 import { createScriptedContext, tokensOf } from './scripted.ts'
+import { settingsOf } from './settings.ts'
+import { checkShapes, plain } from './shapes.ts'
 import { answerSum, SUMS, sumAt } from './sums.ts'
 
 export interface DriveOptions {
@@ -39,20 +41,6 @@ const ROLLOUTS = 4
 const ASKS = 4
 export const LIMITS = { context: 2048, completion: 64 }
 const SELF = 'self'
-
-export function settingsOf<Settings>(
-  plugin: Plugin<Settings>,
-  given: Record<string, unknown> = {},
-): Settings {
-  const result = plugin.settings['~standard'].validate(given) as { value: Settings; issues?: unknown }
-  if (result.issues) throw new Error(`the settings are refused: ${JSON.stringify(result.issues)}`)
-  return result.value
-}
-
-/** Its hooks, created as a config would: defaults, and what is given on top. */
-export function withSettings<Settings>(plugin: Plugin<Settings>, given: Record<string, unknown> = {}): Hooks {
-  return plugin.create(settingsOf(plugin, given))
-}
 
 export function createDrive<Settings>(plugin: Plugin<Settings>, options: DriveOptions = {}): Drive {
   const settings = settingsOf(plugin, options.settings)
@@ -265,31 +253,4 @@ export function createDrive<Settings>(plugin: Plugin<Settings>, options: DriveOp
       spent.push(budget - left)
     },
   }
-}
-
-function checkShapes(advantages: Advantages, groups: readonly Group[], problems: string[]): void {
-  const fits =
-    advantages.length === groups.length &&
-    groups.every(({ rollouts }, g) => {
-      const rows = advantages[g]!
-      return (
-        rows.length === rollouts.length &&
-        rollouts.every(({ tokens }, r) => {
-          const row = rows[r]!
-          return typeof row === 'number'
-            ? Number.isFinite(row)
-            : row.length === tokens.length && row.every(Number.isFinite)
-        })
-      )
-    })
-  if (!fits) problems.push('its advantages do not fit the groups, or are not finite')
-}
-
-/** As JSON would have it, typed arrays as lists. */
-function plain(value: unknown): unknown {
-  return JSON.parse(
-    JSON.stringify(value ?? null, (_, inner) =>
-      ArrayBuffer.isView(inner) ? Array.from(inner as Uint8Array) : inner,
-    ),
-  )
 }

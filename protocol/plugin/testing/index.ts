@@ -1,7 +1,7 @@
 // For those who write plugins: a scripted context for tests of single hooks, and the checks that any plugin must pass.
 
 export { type Check, type ConformanceOptions, conformance } from './conformance.ts'
-export { createDrive, type Drive, type DriveOptions, withSettings } from './drive.ts'
+export { createDrive, type Drive, type DriveOptions } from './drive.ts'
 export {
   createScriptedContext,
   type ScriptedContext,
@@ -9,4 +9,5 @@ export {
   textOf,
   tokensOf,
 } from './scripted.ts'
+export { withSettings } from './settings.ts'
 export { SUMS } from './sums.ts'
