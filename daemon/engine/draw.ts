@@ -34,28 +34,17 @@ export function draw(logits: Float32Array, sampling: Sampling, u: number, work: 
       best = i
     }
   }
+  for (let i = 0; i < size; i++) work[i] = Math.exp((logits[i]! - highest) * inverse)
   const cut = temperature > 0 && isCut(sampling)
+  if (cut) cutOff(sampling, work.subarray(0, size))
+
   let total = 0
   let weighted = 0
-  if (cut) {
-    for (let i = 0; i < size; i++) work[i] = Math.exp((logits[i]! - highest) * inverse)
-    cutOff(sampling, work.subarray(0, size))
-    for (let i = 0; i < size; i++) {
-      const weight = work[i]!
-      if (weight === 0) continue
-      total += weight
-      weighted += weight * (logits[i]! - highest) * inverse
-    }
-  } else {
-    // The same sums in one pass.
-    for (let i = 0; i < size; i++) {
-      const below = logits[i]! - highest
-      const weight = Math.exp(below * inverse)
-      work[i] = weight
-      if (weight === 0) continue
-      total += weight
-      weighted += weight * below * inverse
-    }
+  for (let i = 0; i < size; i++) {
+    const weight = work[i]!
+    if (weight === 0) continue
+    total += weight
+    weighted += weight * (logits[i]! - highest) * inverse
   }
   const logTotal = Math.log(total)
   const token = temperature > 0 ? pick(work, size, u * total) : best

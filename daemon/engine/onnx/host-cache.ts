@@ -17,10 +17,6 @@ interface HostPrompt extends ReadPrompt {
 /** Per layer [batch, kvHeads, capacity, headWidth]; `bias` is [batch, capacity]. */
 interface Memory {
   batch: number
-  /** What a step gives, written over by the next. */
-  fresh: Record<string, Float32Array>
-  /** Low and high words of each slot's position. */
-  positions: Int32Array
   bias: Float32Array
   keys: Float32Array[]
   values: Float32Array[]
@@ -34,32 +30,25 @@ export function createHostCache(
   const block = kvHeads * capacity * headWidth
   const create = (batch: number): Memory => {
     const make = (): Float32Array[] => Array.from({ length: layers }, () => new Float32Array(batch * block))
-    const fresh: Record<string, Float32Array> = { logits: new Float32Array(batch * vocabulary) }
-    for (let layer = 0; layer < layers; layer++)
-      for (const which of [`newKeys.${layer}`, `newValues.${layer}`])
-        fresh[which] = new Float32Array(batch * kvHeads * headWidth)
-    return {
-      batch,
-      fresh,
-      positions: new Int32Array(2 * batch),
-      bias: new Float32Array(batch * capacity).fill(MASKED),
-      keys: make(),
-      values: make(),
-    }
+    return { batch, bias: new Float32Array(batch * capacity).fill(MASKED), keys: make(), values: make() }
   }
   let memory = create(slots)
 
-  /** Writes each new token's keys or values to the places of its position. */
-  const store = (fresh: Float32Array, positions: Int32Array, into: Float32Array): void => {
-    for (let slot = 0; slot < positions.length; slot++) {
-      const position = positions[slot]!
-      if (position < 0) continue
+  /** Writes the new tokens' keys and values to the places of their positions. */
+  const store = (slot: number, position: number, out: Record<string, Float32Array>): void => {
+    for (let layer = 0; layer < layers; layer++) {
+      const keys = out[`newKeys.${layer}`]!
+      const values = out[`newValues.${layer}`]!
       for (let h = 0; h < kvHeads; h++) {
         const from = (slot * kvHeads + h) * headWidth
         const to = ((slot * kvHeads + h) * capacity + position) * headWidth
-        for (let i = 0; i < headWidth; i++) into[to + i] = fresh[from + i]!
+        for (let i = 0; i < headWidth; i++) {
+          memory.keys[layer]![to + i] = keys[from + i]!
+          memory.values[layer]![to + i] = values[from + i]!
+        }
       }
     }
+    memory.bias[slot * capacity + position] = 0
   }
 
   return {
@@ -114,29 +103,21 @@ export function createHostCache(
 
     async decode(tokens, positions) {
       const graph = await runtime.compile('decode', () => buildDecode(spec))
-      positions.forEach((position, slot) => {
-        memory.positions[2 * slot] = Math.max(0, position)
-      })
       const feeds: Feeds = {
         ...weights,
         tokens,
-        positions: new BigInt64Array(memory.positions.buffer),
+        positions: BigInt64Array.from(positions, (position) => BigInt(Math.max(0, position))),
         cacheBias: memory.bias,
       }
       for (let layer = 0; layer < layers; layer++) {
         feeds[`keys.${layer}`] = memory.keys[layer]!
         feeds[`values.${layer}`] = memory.values[layer]!
       }
-      const { batch, fresh, keys, values, bias } = memory
-      await graph.run(feeds, { batch, capacity }, fresh)
-      for (let layer = 0; layer < layers; layer++) {
-        store(fresh[`newKeys.${layer}`]!, positions, keys[layer]!)
-        store(fresh[`newValues.${layer}`]!, positions, values[layer]!)
-      }
+      const out = await graph.run(feeds, { batch: memory.batch, capacity })
       positions.forEach((position, slot) => {
-        if (position >= 0) bias[slot * capacity + position] = 0
+        if (position >= 0) store(slot, position, out)
       })
-      return fresh.logits!
+      return out.logits!
     },
 
     clear(slot) {

@@ -185,7 +185,8 @@ async function wrap(
   if (heldIn === 'cpu') await sessionFor([])
 
   /** Numbers go to the device once; sizes of shapes are read on the host. */
-  const computed = async (sizes: Bindings, key: string): Promise<Record<string, Tensor | Held>> => {
+  const computed = async (sizes: Bindings): Promise<Record<string, Tensor | Held>> => {
+    const key = JSON.stringify(sizes)
     const done = computedFor.get(key)
     if (done) return done
     const made: Record<string, Tensor | Held> = {}
@@ -203,29 +204,17 @@ async function wrap(
     computedFor.delete(key)
   }
 
-  /** Tensors of earlier runs, as long as their arrays are used: weights and caches are fed again where they are. */
-  const earlier = new WeakMap<Data, { name: string; key: string; tensor: Tensor }>()
-  const tensorFor = (value: Value, data: Data | Held, sizes: Bindings, key: string): Tensor => {
-    if (data instanceof Held) return tensorOf(value, data, sizes)
-    const known = earlier.get(data)
-    if (known?.name === value.name && known.key === key) return known.tensor
-    const tensor = tensorOf(value, data, sizes)
-    earlier.set(data, { name: value.name, key, tensor })
-    return tensor
-  }
-
   const run: CompiledGraph['run'] = async (feeds, sizes = {}, into = {}) => {
     const session = await sessionFor(
       heldIn === 'cpu' ? [] : [...outputs.keys()].filter((name) => into[name] instanceof Held),
     )
-    const key = JSON.stringify(sizes)
-    const known = await computed(sizes, key)
+    const known = await computed(sizes)
     const tensors: Record<string, Tensor> = {}
     for (const name of session.inputNames) {
       const ready = known[name]
       const data = ready instanceof Held ? ready : feeds[name]
       if (ready && !(ready instanceof Held)) tensors[name] = ready
-      else if (data) tensors[name] = tensorFor(declared.get(name)!, data, sizes, key)
+      else if (data) tensors[name] = tensorOf(declared.get(name)!, data, sizes)
       else throw new WaggleError('E_ENGINE', `graph "${graph.name}" needs input "${name}"`)
     }
     const fetches: Record<string, Tensor | null> = {}
