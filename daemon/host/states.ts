@@ -106,5 +106,10 @@ export function createStates({
 
 const versionOf = ({ plugin }: Active): number => plugin.manifest?.stateVersion ?? 1
 
-const isSharing = ({ hooks, tally }: Active): boolean =>
-  hooks.share !== undefined && hooks.merge !== undefined && !tally.off && tally.mergeStrikes < STRIKES
+/** What has seen reference solutions tells peers nothing: they may be evaluated on the same prompts. */
+const isSharing = ({ hooks, tally, needs }: Active): boolean =>
+  hooks.share !== undefined &&
+  hooks.merge !== undefined &&
+  !needs.has('privileged') &&
+  !tally.off &&
+  tally.mergeStrikes < STRIKES

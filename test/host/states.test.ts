@@ -90,6 +90,7 @@ test('peers exchange the state of plugins that merge, and can switch off no more
   expect(shared.wanted()).toEqual([{ name: 'skill/library', version: 1 }])
   expect(await shared.own('skill/library')).toEqual(Uint8Array.of(1, 2))
   expect(await shared.own('skill/alone')).toBeUndefined()
+  expect(await shared.own('hint/told')).toBeUndefined()
   await shared.received('skill/library', 'peer', Uint8Array.of(3))
   await shared.received('skill/library', 'peer', new Uint8Array(65_537))
   await shared.received('skill/unknown', 'peer', Uint8Array.of(3))

@@ -51,6 +51,11 @@ export function conformance(plugin: Plugin<any>, options: ConformanceOptions = {
       const { hooks } = drive()
       ok(!hooks.load === !hooks.save, 'it has one of save and load, and not the other')
       ok(!hooks.share === !hooks.merge, 'it has one of share and merge, and not the other')
+      if (hooks.share)
+        ok(
+          !manifest.needs?.includes('privileged'),
+          'it sees reference solutions, so that it may not share its state',
+        )
     },
 
     async 'decides the same again from the same seed'() {
