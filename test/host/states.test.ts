@@ -82,10 +82,14 @@ test('peers exchange the state of plugins that merge, and can switch off no more
     },
     compose: () => ({ before: 'x', arm: 'skill', tainted: false }),
   })
-  const { host, troubles } = await setUp([
-    library,
-    plugin('alone', 'skill', { share: () => new Uint8Array() }),
-  ])
+  const told = plugin(
+    'told',
+    'hint',
+    { share: () => Uint8Array.of(9), merge() {} },
+    { needs: ['privileged'] },
+  )
+  const alone = plugin('alone', 'skill', { share: () => new Uint8Array() })
+  const { host, troubles } = await setUp([library, told, alone])
   const { shared } = host
   expect(shared.wanted()).toEqual([{ name: 'skill/library', version: 1 }])
   expect(await shared.own('skill/library')).toEqual(Uint8Array.of(1, 2))
