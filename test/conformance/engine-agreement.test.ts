@@ -55,6 +55,7 @@ async function drifted(spec: DecoderSpec, seed: number): Promise<TrainRequest['s
     const columns = {
       advantage: random() * 4 - 2,
       proximal: near(0.5),
+      reference: near(0.5),
       behaviour: near(0.8),
       known: i === 2 ? 0 : 1,
       staleness: i % 3,

@@ -13,7 +13,7 @@ test('an episode is shown with what the environment said between the answers, an
   const { groups } = await round({ want: 1 })
   const showcase = createShowcase({}, { find: () => task })
   showcase.add(groups[0]!, 'own')
-  const shown = showcase.list({})[0]!.samples[0]!
+  const shown = showcase.list({})[0]!.samples![0]!
   const { turns, behaviourLogprobs, lossMask } = groups[0]!.rollouts[0]!
   expect(turns!.length).toBeGreaterThan(1)
   const [, second] = turns!
