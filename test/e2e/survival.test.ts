@@ -59,7 +59,7 @@ describe('a node that is killed while it trains', () => {
     const first = await startDaemon(home, { args: ['up', '--no-swarm'] })
     const before = await first.until(
       'two checkpoints, and groups that wait',
-      (s) => (s.checkpoint?.step ?? 0) >= 4 && s.pool.own > 0,
+      (s) => (s.checkpoint?.step ?? 0) >= 4 && (s.rollouts?.pool.own ?? 0) > 0,
       120_000,
     )
     await first.kill()
