@@ -4,16 +4,21 @@
 import { createHash } from 'node:crypto'
 import { decode, encode } from 'cborg'
 import type { Group, Rollout } from '../../protocol/train/index.ts'
+import { bufferOf, bytesOf, packTokens, unpackTokens } from './group-bytes.ts'
+import { type Extras, extrasOf, type PackedExtras, packExtras, unpackExtras } from './group-extras.ts'
 
 /** First element of every record; raised with a migration when the layout changes. */
 const LAYOUT = 1
+/** As 1, and at its end what plugins and episodes add. Groups without any of that are written as 1. */
+const WITH_EXTRAS = 2
 /** Damage is an accident here, not an attack: 8 bytes of SHA-256 miss one in 10^19. */
 const DIGEST_BYTES = 8
 
 export function encodeGroup(group: Group): Uint8Array {
   const { prompt, policy } = group
+  const extras = extrasOf(group)
   const body = encode([
-    LAYOUT,
+    extras ? WITH_EXTRAS : LAYOUT,
     packHex(group.id),
     [prompt.task, prompt.taskVersion, prompt.seed, prompt.difficulty],
     packTokens(group.conditioning),
@@ -23,6 +28,7 @@ export function encodeGroup(group: Group): Uint8Array {
     group.bornAt,
     group.bornVersion,
     group.rollouts.map(packRollout),
+    ...(extras ? [packExtras(extras)] : []),
   ])
   const record = new Uint8Array(DIGEST_BYTES + body.length)
   record.set(digest(body))
@@ -35,8 +41,11 @@ export function decodeGroup(record: Uint8Array): Group {
   const body = record.subarray(DIGEST_BYTES)
   if (Buffer.compare(digest(body), record.subarray(0, DIGEST_BYTES)) !== 0)
     throw new Error('the record is damaged')
-  const [layout, id, prompt, conditioning, author, policy, arm, bornAt, bornVersion, rollouts] = decode(body)
-  if (layout !== LAYOUT) throw new Error(`the record has layout ${layout}, not ${LAYOUT}`)
+  const [layout, id, prompt, conditioning, author, policy, arm, bornAt, bornVersion, ...rest] = decode(body)
+  if (layout !== LAYOUT && layout !== WITH_EXTRAS)
+    throw new Error(`the record has layout ${layout}, not ${LAYOUT} or ${WITH_EXTRAS}`)
+  const [rollouts, packed] = rest as [Packed[], PackedExtras | undefined]
+  const extras: Partial<Extras> = layout === WITH_EXTRAS ? unpackExtras(packed!) : {}
   return {
     id: unpackHex(id),
     prompt: { task: prompt[0], taskVersion: prompt[1], seed: prompt[2], difficulty: prompt[3] },
@@ -44,9 +53,10 @@ export function decodeGroup(record: Uint8Array): Group {
     author,
     policy: { lineage: unpackHex(policy[0]), tokenizer: unpackHex(policy[1]), version: policy[2] },
     arm,
-    rollouts: rollouts.map(unpackRollout),
+    rollouts: rollouts.map((rollout, i) => ({ ...unpackRollout(rollout), ...extras.rollouts?.[i] })),
     bornAt,
     bornVersion,
+    ...extras.group,
   }
 }
 
@@ -98,21 +108,6 @@ function unpackRollout(packed: Packed): Rollout {
   return rollout
 }
 
-/** Two bytes a token where all ids allow it, else four; the first byte says which. */
-function packTokens(tokens: Int32Array): Uint8Array {
-  const small = tokens.every((token) => token >= 0 && token <= 0xffff)
-  const values = bytesOf(small ? Uint16Array.from(tokens) : tokens)
-  const packed = new Uint8Array(1 + values.length)
-  packed[0] = small ? 2 : 4
-  packed.set(values, 1)
-  return packed
-}
-
-function unpackTokens(packed: Uint8Array): Int32Array {
-  const values = bufferOf(packed.subarray(1))
-  return packed[0] === 2 ? Int32Array.from(new Uint16Array(values)) : new Int32Array(values)
-}
-
 /** Digests as bytes; anything else stays text. */
 function packHex(text: string): string | Uint8Array {
   return /^(?:[0-9a-f]{2})+$/.test(text) ? Buffer.from(text, 'hex') : text
@@ -120,15 +115,6 @@ function packHex(text: string): string | Uint8Array {
 
 function unpackHex(packed: string | Uint8Array): string {
   return typeof packed === 'string' ? packed : Buffer.from(packed).toString('hex')
-}
-
-function bytesOf(values: Float32Array | Float64Array | Int32Array | Uint16Array): Uint8Array {
-  return new Uint8Array(values.buffer, values.byteOffset, values.byteLength)
-}
-
-/** A copy that starts on a boundary that any typed array may have. */
-function bufferOf(bytes: Uint8Array): ArrayBuffer {
-  return Uint8Array.from(bytes).buffer
 }
 
 function digest(body: Uint8Array): Uint8Array {

@@ -30,9 +30,33 @@ export const anyRollout: fc.Arbitrary<Rollout> = fc.record(
     finish: fc.constantFrom('stop', 'length', 'aborted'),
     reward: number,
     rewardParts: fc.dictionary(fc.string(), number, { maxKeys: 3, noNullPrototype: true }),
+    taskReward: number,
+    conditioning: tokens,
+    arm: name,
+    replayed: fc.nat(),
+    lossMask: fc.uint8Array({ maxLength: 30 }),
+    turns: fc.array(
+      fc.record(
+        { state: name, observation: name, start: fc.nat(), length: fc.nat(), reward: number },
+        { noNullPrototype: true },
+      ),
+      { maxLength: 3 },
+    ),
   },
   { requiredKeys: ['text', 'tokens', 'segments', 'finish', 'reward'], noNullPrototype: true },
 )
+
+const REQUIRED = [
+  'id',
+  'prompt',
+  'conditioning',
+  'author',
+  'policy',
+  'arm',
+  'rollouts',
+  'bornAt',
+  'bornVersion',
+] as const
 
 export const anyGroup: fc.Arbitrary<Group> = fc.record(
   {
@@ -48,8 +72,21 @@ export const anyGroup: fc.Arbitrary<Group> = fc.record(
     rollouts: fc.array(anyRollout, { maxLength: 4 }),
     bornAt: count,
     bornVersion: count,
+    origin: fc.record(
+      {
+        plugin: name,
+        request: name,
+        parent: name,
+        level: count,
+        items: fc.array(name, { maxLength: 2 }),
+        chain: fc.record({ id: name, position: count }, { noNullPrototype: true }),
+      },
+      { requiredKeys: ['plugin'], noNullPrototype: true },
+    ),
+    tainted: fc.boolean(),
+    always: fc.boolean(),
   },
-  { noNullPrototype: true },
+  { requiredKeys: REQUIRED, noNullPrototype: true },
 )
 
 /** The n-th of a row of groups. */
