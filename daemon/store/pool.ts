@@ -21,7 +21,11 @@ export interface PoolOptions {
 }
 
 export interface Pool {
-  /** False if this content was seen before, from whomever. The group is kept as it is and must not change any more. */
+  /**
+   * False for a foreign group whose content was seen before, from whomever, and for an own one while the same waits unused:
+   * this node's short answers to a prompt that comes back are often the same ones, and as good to learn from as the first
+   * time. The group is kept as it is and must not change any more.
+   */
   add(group: Group, origin: Origin): boolean
   /** Whether this content was added or marked as seen, ever (as far as memory goes). */
   has(id: string): boolean
@@ -115,7 +119,11 @@ export async function createPool(
 
   return {
     add(group, origin) {
-      if (find(group.id) || !seen.add(group.id)) return false
+      const known = find(group.id)
+      if (origin === 'own' && !(known?.origin === 'own' && known.uses === 0)) {
+        if (known) drop(known)
+        seen.add(group.id)
+      } else if (known || !seen.add(group.id)) return false
       const record = encodeGroup(group)
       groups.write(keyOf(++sequence, origin), record)
       insert({ group, origin, uses: 0, lastUsed: -1, sequence, bytes: record.length })
