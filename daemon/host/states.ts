@@ -1,7 +1,8 @@
 // Plugins' state: saved with a checkpoint, loaded from one, and shared with the same plugins of peers.
 //
 // What does not load is told and dropped: the plugin starts with an empty state. A peer's state that makes a plugin's
-// `merge` throw counts against its merging alone, or peers could switch plugins off.
+// `merge` throw counts against its merging alone, or peers could switch plugins off. Of a plugin that cannot say its state,
+// or was switched off, the last one that it said goes into the checkpoint: it begins with that when the node starts again.
 
 import type { Active, Window } from './active.ts'
 import { emptyTally, openWindow } from './active.ts'
@@ -26,7 +27,9 @@ export function createStates({
   call: Call
   onTrouble(trouble: PluginTrouble): void
 }): States {
-  const load = async (one: Active, window: Window, { version, bytes }: SavedState): Promise<void> => {
+  const last = new Map<Active, SavedState>()
+  const load = async (one: Active, window: Window, state: SavedState): Promise<void> => {
+    const { version, bytes } = state
     if (!one.hooks.load) return
     const wanted = versionOf(one)
     if (version !== wanted) {
@@ -34,17 +37,21 @@ export function createStates({
       onTrouble({ ...troubleOf(one, 'load', message), refused: true })
       return
     }
-    await call(one, 'load', window, (hooks) => hooks.load!(bytes)).catch(() => {
-      // Told and struck. What is half loaded is worse than nothing.
-      one.hooks = one.plugin.create(one.settings)
-      window.out.delete(one)
-    })
+    await call(one, 'load', window, (hooks) => hooks.load!(bytes)).then(
+      () => last.set(one, state),
+      () => {
+        // Told and struck. What is half loaded is worse than nothing.
+        one.hooks = one.plugin.create(one.settings)
+        window.out.delete(one)
+      },
+    )
   }
 
   return {
     async open(active, step, states) {
       const window = openWindow('node', step)
       for (const one of active) {
+        last.delete(one)
         const state = states.find(({ plugin }) => plugin === one.id)
         if (state) await load(one, window, state)
         if (one.hooks.open && !one.tally.off)
@@ -56,15 +63,19 @@ export function createStates({
       const window = openWindow('node', step)
       const saved: SavedState[] = []
       for (const one of active) {
-        if (!one.hooks.save || one.tally.off) continue
-        const bytes = await call(
-          one,
-          'save',
-          window,
-          (hooks) => hooks.save!(),
-          (given) => checkState(given, one.budget.stateBytes),
-        ).catch(() => undefined)
-        if (bytes) saved.push({ plugin: one.id, version: versionOf(one), bytes })
+        if (!one.hooks.save) continue
+        const bytes = one.tally.off
+          ? undefined
+          : await call(
+              one,
+              'save',
+              window,
+              (hooks) => hooks.save!(),
+              (given) => checkState(given, one.budget.stateBytes),
+            ).catch(() => undefined)
+        if (bytes) last.set(one, { plugin: one.id, version: versionOf(one), bytes })
+        const state = last.get(one)
+        if (state) saved.push(state)
       }
       return saved
     },

@@ -72,6 +72,28 @@ test('a state that is too large is not saved, and counts as a failure', async ()
   expect(troubles[0]?.message).toMatch(/11 bytes, its limit is 10/)
 })
 
+test('the last state of a plugin that is switched off, or no longer says it, stays in the checkpoint', async () => {
+  let byte = 1
+  const library = plugin('library', 'skill', {
+    save() {
+      if (byte > 2) throw new Error('cannot be written')
+      return Uint8Array.of(byte)
+    },
+    load() {},
+  })
+  const { host } = await setUp([library])
+  await saved(host)
+  byte = 2
+  const kept = await saved(host)
+  byte = 3
+  for (let failures = 0; failures < 4; failures++) expect(await saved(host)).toEqual(kept)
+  expect(host.status().find(({ name }) => name === 'library')?.state).toBe('off')
+  await host.restore(0, [])
+  expect(await saved(host)).toEqual([])
+  await host.restore(0, kept)
+  expect(await saved(host)).toEqual(kept)
+})
+
 test('peers exchange the state of plugins that merge, and can switch off no more than the merging', async () => {
   const merged: [string, number][] = []
   const library = plugin('library', 'skill', {
