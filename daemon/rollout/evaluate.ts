@@ -21,6 +21,8 @@ export interface EvaluateOptions {
   /** At most; of a task with fewer held-out questions, all of them. */
   promptsPerTask: number
   maxNewTokens: number
+  /** Most tokens of the model: text of plugins that leaves no room for a whole answer is left out. Any if left out. */
+  context?: number
   /** Answers per prompt at temperature 1; one if left out. */
   samples?: number
   signal?: AbortSignal
@@ -47,7 +49,14 @@ export interface PromptScores {
  * prompt. Throws E_TASK for a task that the node does not train on.
  */
 export async function scorePrompts(
-  { tasks: wanted, promptsPerTask, maxNewTokens, samples = 1, signal }: EvaluateOptions,
+  {
+    tasks: wanted,
+    promptsPerTask,
+    maxNewTokens,
+    context = Number.POSITIVE_INFINITY,
+    samples = 1,
+    signal,
+  }: EvaluateOptions,
   { engine, tokenizer, tasks, compose }: EvaluateCollaborators,
 ): Promise<PromptScores[]> {
   const unknown = wanted?.find((name) => !tasks.chosen.some(({ task }) => task.name === name))
@@ -71,7 +80,8 @@ export async function scorePrompts(
         seed: HELD_OUT_SEED + i,
         difficulty,
       }
-      const order = await makeOrder({ prompt, rollouts: 1 }, undefined, ends, { tokenizer, tasks, compose })
+      const room = { maxNewTokens, context }
+      const order = await makeOrder({ prompt, rollouts: 1 }, undefined, room, { tokenizer, tasks, compose })
       orders.push(order!)
     }
   /** By order, the scores of its answers. */

@@ -23,12 +23,11 @@ export async function evaluatePolicy(
 ): Promise<EvalResult & EvaluationFigures> {
   const { version } = policy.reference()
   const { samples = 1 } = options
-  const scores = await scorePrompts(options, {
-    engine: policy.sampler,
-    tokenizer: policy.model.tokenizer,
-    tasks,
-    compose,
-  })
+  const { tokenizer, spec } = policy.model
+  const scores = await scorePrompts(
+    { ...options, context: spec.contextLength },
+    { engine: policy.sampler, tokenizer, tasks, compose },
+  )
   const figures = figuresOf(scores, samples)
   const { overall, parts } = figures
   return {

@@ -249,6 +249,27 @@ test('an evaluation asks the bare question, or what plugins make of it that may 
   }
 })
 
+test('what leaves no room for an answer in an evaluation is left out of the question', async () => {
+  const { host } = await withHooks(
+    { compose: () => ({ before: 'x'.repeat(500), arm: 'skill', tainted: false }) },
+    { testTime: 'frozen' },
+  )
+  const { compose } = await host.evaluation({ step: 0 })
+  const tasks = createTaskBook(TASKS, [{ name: 'basic_arithmetic', difficulty: 0 }])
+  const seen: string[] = []
+  const engine = createScriptedEngine({
+    tokenizer,
+    write(prompt) {
+      seen.push(prompt)
+      return 'x'
+    },
+  })
+  const options = { promptsPerTask: 1, maxNewTokens: 8, context: 128 }
+  await scorePrompts(options, { engine, tokenizer, tasks, compose })
+  const { question } = TASKS[0]!.generate(promptOf(HELD_OUT_SEED))
+  expect(seen).toEqual([question, question])
+})
+
 test('a scripted policy knows the sums that it is asked', () => {
   const { question, key } = TASKS[0]!.generate(promptOf(7))
   expect(keyOf(`so ${question}`)).toBe(key)
