@@ -1,7 +1,8 @@
 // Plugins' state: saved with a checkpoint, loaded from one, and shared with the same plugins of peers.
 //
-// What does not load is told and dropped: the plugin starts with an empty state. A peer's state that makes a plugin's
-// `merge` throw counts against its merging alone, or peers could switch plugins off. Of a plugin that cannot say its state,
+// What does not load is told and dropped: the plugin starts with an empty state. A peer whose state makes a plugin's `merge`
+// throw is not listened to again; that counts against the plugin's merging alone, and once a peer, or one peer could switch
+// it off. Of a plugin that cannot say its state,
 // or was switched off, the last one that it said goes into the checkpoint: it begins with that when the node starts again.
 
 import type { Active, Window } from './active.ts'
@@ -81,6 +82,8 @@ export function createStates({
     },
 
     shared(active, step) {
+      /** Peers whose state could not be taken in; as many as strikes at most. */
+      const unheard = new Map<Active, Set<string>>()
       const sharing = (name: string): Active | undefined =>
         active.find((one) => one.id === name && isSharing(one))
       return {
@@ -98,12 +101,14 @@ export function createStates({
         },
         async received(name, from, bytes) {
           const one = sharing(name)
-          if (!one || bytes.length > SHARED_BYTES) return
+          const liars = one && (unheard.get(one) ?? new Set())
+          if (!one || !liars || liars.has(from) || bytes.length > SHARED_BYTES) return
           // Struck on a tally of its own.
           const merging: Active = { ...one, tally: emptyTally() }
           await call(merging, 'merge', openWindow('node', step()), (hooks) =>
             hooks.merge!(bytes, from),
           ).catch(() => {
+            unheard.set(one, liars.add(from))
             one.tally.mergeStrikes += 1
             one.tally.message = merging.tally.message
             if (one.tally.mergeStrikes === STRIKES)

@@ -11,10 +11,11 @@ import { hash32 } from '../host/random.ts'
 import type { Tokenizer } from '../policy/tokenizer.ts'
 import { plainText } from './conditioning.ts'
 
-/** What writes and scores under a role's name. */
+/** What writes and scores under a role's name; a model that is not the policy has a limit of its own. */
 export interface Speaker {
   engine: Pick<Engine, 'generate' | 'score'>
   tokenizer: Tokenizer
+  spec?: { contextLength: number }
 }
 
 export interface TextOptions {
@@ -31,6 +32,7 @@ interface Prepared {
   request: TextRequest
   speaker: Speaker
   prompt: Int32Array
+  context: number
   limit: number
   /** Sampling seeds, one a text. */
   seeds: number[]
@@ -47,7 +49,7 @@ export async function writeTexts(
   const prepared = requests.map((request, i) => prepare(request, i, options))
   const tooLong = prepared.find(({ limit }) => limit === 0)
   const unasked = tooLong && {
-    unasked: `a prompt of ${tooLong.prompt.length} tokens leaves no room to answer within ${options.limits.context}: it got no text`,
+    unasked: `a prompt of ${tooLong.prompt.length} tokens leaves no room to answer within ${tooLong.context}: it got no text`,
   }
   const texts: Written[][] = []
   let left = options.tokens
@@ -85,11 +87,13 @@ function prepare(request: TextRequest, index: number, { seed, limits, speakerOf 
   const { maxNewTokens = limits.completion } = request
   if (!Number.isInteger(maxNewTokens) || maxNewTokens < 1)
     throw new RangeError(`maxNewTokens is ${maxNewTokens}`)
-  const limit = Math.max(0, Math.min(limits.context - prompt.length, maxNewTokens))
+  const context = speaker.spec?.contextLength ?? limits.context
+  const limit = Math.max(0, Math.min(context - prompt.length, maxNewTokens))
   return {
     request,
     speaker,
     prompt,
+    context,
     limit,
     seeds: Array.from({ length: request.n }, (_, i) => hash32(seed, `${index}/${i}`)),
   }
@@ -103,8 +107,10 @@ async function write(batch: readonly Prepared[], signal: AbortSignal): Promise<W
   const alike = Map.groupBy(asked, (i) => samplingKey(batch[i]!.request))
   await Promise.all(
     [...alike.values()].map(async (indices) => {
-      const { request, speaker } = batch[indices[0]!]!
-      const { engine, tokenizer } = speaker
+      const {
+        request,
+        speaker: { engine, tokenizer },
+      } = batch[indices[0]!]!
       const samples = indices.flatMap((i) => {
         const { prompt, limit, seeds } = batch[i]!
         return seeds.map((seed) => ({ prompt, seed, maxNewTokens: limit }))
@@ -140,10 +146,9 @@ async function write(batch: readonly Prepared[], signal: AbortSignal): Promise<W
 }
 
 function none(conditioning: Int32Array): Written {
-  const tokens = new Int32Array()
-  return { text: '', conditioning, tokens, logprobs: new Float32Array(), finish: 'length', version: 0 }
+  const [tokens, logprobs] = [new Int32Array(), new Float32Array()]
+  return { text: '', conditioning, tokens, logprobs, finish: 'length', version: 0 }
 }
 
-function samplingKey({ role, temperature, topP, stopStrings }: TextRequest): string {
-  return JSON.stringify([role ?? 'policy', temperature ?? 1, topP ?? 1, stopStrings ?? []])
-}
+const samplingKey = ({ role, temperature, topP, stopStrings }: TextRequest): string =>
+  JSON.stringify([role ?? 'policy', temperature ?? 1, topP ?? 1, stopStrings ?? []])

@@ -121,7 +121,10 @@ test('peers exchange the state of plugins that merge, and can switch off no more
   await shared.received('skill/library', 'peer', new Uint8Array(65_537))
   await shared.received('skill/unknown', 'peer', Uint8Array.of(3))
   expect(merged).toEqual([['peer', 1]])
-  for (let i = 0; i < 4; i++) await shared.received('skill/library', 'liar', Uint8Array.of(0xff))
+  const lie = (from: string) => shared.received('skill/library', from, Uint8Array.of(0xff))
+  for (let i = 0; i < 4; i++) await lie('liar')
+  expect(shared.wanted()).toEqual([{ name: 'skill/library', version: 1 }])
+  for (const from of ['another', 'third', 'fourth']) await lie(from)
   expect(troubles.map(({ message, switchedOff }) => [message, switchedOff])).toEqual([
     ['cannot be read', false],
     ['cannot be read', false],

@@ -17,7 +17,7 @@ function setUp(write: (prompt: string, at: { seed: number }) => string) {
     {
       tasks: createTaskBook(TASKS, [{ name: 'basic_arithmetic', difficulty: 0 }]),
       policy: { engine, tokenizer },
-      roles: new Map([['hinter', { engine: hinter, tokenizer }]]),
+      roles: new Map([['hinter', { engine: hinter, tokenizer, spec: { contextLength: 32 } }]]),
     },
   )
   const generate = (requests: Parameters<typeof world.generate>[0], tokens: number, seed = 1) =>
@@ -103,4 +103,18 @@ test('a prompt that leaves no room gets empty texts, and it is said; the others 
     expect.stringMatching(/82 tokens leaves no room to answer within 64/),
   ])
   expect(engine.requests).toHaveLength(1)
+})
+
+test('the model of a role has a limit of its own', async () => {
+  const { generate, hinter } = setUp(() => 'abc')
+  const { texts, unasked } = await generate(
+    [
+      { role: 'hinter', prompt: 'p'.repeat(20), n: 1 },
+      { role: 'hinter', prompt: 'p'.repeat(40), n: 1 },
+    ],
+    100,
+  )
+  expect(hinter.requests[0]?.samples.map(({ maxNewTokens }) => maxNewTokens)).toEqual([10])
+  expect(texts[1]![0]!.text).toBe('')
+  expect(unasked).toMatch(/42 tokens leaves no room to answer within 32/)
 })

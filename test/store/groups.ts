@@ -46,7 +46,7 @@ export const anyRollout: fc.Arbitrary<Rollout> = fc.record(
   { requiredKeys: ['text', 'tokens', 'segments', 'finish', 'reward'], noNullPrototype: true },
 )
 
-const REQUIRED = [
+const REQUIRED: (keyof Group)[] = [
   'id',
   'prompt',
   'conditioning',
@@ -56,7 +56,7 @@ const REQUIRED = [
   'rollouts',
   'bornAt',
   'bornVersion',
-] as const
+]
 
 export const anyGroup: fc.Arbitrary<Group> = fc.record(
   {
