@@ -1,13 +1,16 @@
 // The tokenizer as the swarm uses it on other nodes' rollouts: ids are turned into text only if nothing hides in them.
 
+import { remembered } from './remembered.ts'
 import type { Tokenizer } from './tokenizer.ts'
+
+const REPLIES = 1024
 
 export function codecOf(tokenizer: Tokenizer, vocabulary: number) {
   const stops = new Set(tokenizer.stopTokens)
   return {
     tokenizer: tokenizer.digest,
     encodePrompt: tokenizer.encodePrompt,
-    encodeReply: tokenizer.encodeReply,
+    encodeReply: remembered(tokenizer.encodeReply, REPLIES),
     encodeCompletion: tokenizer.encodeCompletion,
     stopTokens: tokenizer.stopTokens,
     decodeCompletion(ids: Int32Array): string | undefined {
