@@ -12,7 +12,7 @@
 
 import { z } from 'zod'
 import { definePlugin, type Request, type RoundView } from '../../protocol/plugin/index.ts'
-import type { Group, PromptCoordinates, Rollout } from '../../protocol/train/index.ts'
+import { type Group, type PromptCoordinates, type Rollout, writtenOf } from '../../protocol/train/index.ts'
 import { allocate } from './allocation.ts'
 import { createExemplars } from './exemplars.ts'
 import { mergeExtra, scoreOf, tokensSetting } from './merge.ts'
@@ -130,9 +130,10 @@ function shareOf(total: number, index: number, parts: number): number {
 
 /** eta of each rollout; undefined where log-probs are not known. */
 function novelties(rollouts: readonly Rollout[]): Array<number | undefined> {
-  const means = rollouts.map(({ behaviourLogprobs: logprobs }) =>
-    logprobs && logprobs.length > 0 ? logprobs.reduce((a, b) => a + b, 0) / logprobs.length : undefined,
-  )
+  const means = rollouts.map((rollout) => {
+    const logprobs = rollout.behaviourLogprobs && writtenOf(rollout.behaviourLogprobs, rollout)
+    return logprobs?.length ? logprobs.reduce((a, b) => a + b, 0) / logprobs.length : undefined
+  })
   const known = means.filter((one) => one !== undefined)
   const centre = known.reduce((a, b) => a + b, 0) / Math.max(1, known.length)
   return means.map((one) => (one === undefined ? undefined : Math.exp(one - centre)))

@@ -7,7 +7,7 @@
 
 import { z } from 'zod'
 import { definePlugin } from '../../protocol/plugin/index.ts'
-import type { Rollout } from '../../protocol/train/index.ts'
+import { type Rollout, writtenLength, writtenOf } from '../../protocol/train/index.ts'
 import { isScored, limitSetting, mean, perGroup } from './groups.ts'
 
 const settings = z.strictObject({
@@ -47,6 +47,9 @@ export default definePlugin({
   }),
 })
 
-function measure({ tokens, entropies }: Rollout, metric: 'entropy' | 'length'): number {
-  return metric === 'length' ? tokens.length : mean(Array.from(entropies ?? []))
+function measure(rollout: Rollout, metric: 'entropy' | 'length'): number {
+  const { entropies } = rollout
+  return metric === 'length'
+    ? writtenLength(rollout)
+    : mean(Array.from(entropies ? writtenOf(entropies, rollout) : []))
 }

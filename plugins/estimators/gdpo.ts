@@ -6,7 +6,7 @@
 
 import { z } from 'zod'
 import { definePlugin } from '../../protocol/plugin/index.ts'
-import type { Rollout } from '../../protocol/train/index.ts'
+import { type Rollout, writtenLength } from '../../protocol/train/index.ts'
 import { limitSetting, mean, perGroup, std, whiten } from './groups.ts'
 
 const settings = z.strictObject({
@@ -39,7 +39,7 @@ export default definePlugin({
         return totals
       })
       if (batch === 'off') return summed
-      const weight = (rollout: Rollout): number => (batch === 'tokens' ? rollout.tokens.length : 1)
+      const weight = (rollout: Rollout): number => (batch === 'tokens' ? writtenLength(rollout) : 1)
       return whiten(groups, summed, { weight, epsilon: 1e-8, limit })
     },
   }),

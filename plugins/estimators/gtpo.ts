@@ -8,7 +8,7 @@
 
 import { z } from 'zod'
 import { definePlugin } from '../../protocol/plugin/index.ts'
-import type { Rollout } from '../../protocol/train/index.ts'
+import { type Rollout, writtenOf } from '../../protocol/train/index.ts'
 import { bounded, limitSetting, mean, perGroup, std } from './groups.ts'
 
 const settings = z.strictObject({
@@ -35,7 +35,8 @@ export default definePlugin({
         const factors = conflictFactors(rollouts, scores[g]!)
         return rollouts.map((rollout, i) => {
           const score = scores[g]![i]!
-          const entropy = mean(Array.from(rollout.entropies ?? []))
+          const { entropies } = rollout
+          const entropy = mean(Array.from(entropies ? writtenOf(entropies, rollout) : []))
           const shaped = score === 0 || entropy > entropyBound ? 0 : score - entropyWeight * entropy
           return Float32Array.from(factors[i]!, (factor) => bounded(factor * shaped, limit))
         })

@@ -6,6 +6,7 @@
 
 import { z } from 'zod'
 import { definePlugin } from '../../protocol/plugin/index.ts'
+import { writtenLength } from '../../protocol/train/index.ts'
 import { limitSetting, perGroup } from './groups.ts'
 
 export default definePlugin({
@@ -17,9 +18,9 @@ export default definePlugin({
   create: ({ limit }) => ({
     advantage: (groups) =>
       perGroup(groups, { limit }, (rewards, rollouts) => {
-        const tokens = rollouts.reduce((sum, rollout) => sum + rollout.tokens.length, 0)
+        const tokens = rollouts.reduce((sum, rollout) => sum + writtenLength(rollout), 0)
         if (tokens === 0) return rewards.map(() => 0)
-        const weighted = rewards.reduce((sum, reward, i) => sum + reward * rollouts[i]!.tokens.length, 0)
+        const weighted = rewards.reduce((sum, reward, i) => sum + reward * writtenLength(rollouts[i]!), 0)
         return rewards.map((reward) => reward - weighted / tokens)
       }),
   }),

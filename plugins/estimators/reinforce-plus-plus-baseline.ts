@@ -6,6 +6,7 @@
 
 import { z } from 'zod'
 import { definePlugin } from '../../protocol/plugin/index.ts'
+import { writtenLength } from '../../protocol/train/index.ts'
 import { limitSetting, mean, perGroup, whiten } from './groups.ts'
 
 const settings = z.strictObject({
@@ -25,7 +26,7 @@ export default definePlugin({
         const centre = mean(rewards)
         return rewards.map((reward) => reward - centre)
       })
-      return whiten(groups, centred, { weight: ({ tokens }) => tokens.length, epsilon, limit })
+      return whiten(groups, centred, { weight: writtenLength, epsilon, limit })
     },
   }),
 })

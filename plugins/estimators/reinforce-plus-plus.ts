@@ -31,8 +31,13 @@ export default definePlugin({
       )
       let [count, sum, squares] = [0, 0, 0]
       const each = (visit: (value: number) => void): void => {
-        for (const row of returns)
-          for (const tokens of row) if (!Number.isNaN(tokens[0])) tokens.forEach(visit)
+        returns.forEach((row, g) => {
+          row.forEach((tokens, r) => {
+            const { lossMask } = groups[g]!.rollouts[r]!
+            if (Number.isNaN(tokens[0])) return
+            tokens.forEach((value, t) => lossMask?.[t] !== 0 && visit(value))
+          })
+        })
       }
       each((value) => {
         count++

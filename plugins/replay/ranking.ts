@@ -5,7 +5,7 @@
 // the average of their places, so that the order of rollouts says nothing, and where all are equal there is no signal.
 
 import type { Context } from '../../protocol/plugin/index.ts'
-import type { Group } from '../../protocol/train/index.ts'
+import { type Group, writtenOf } from '../../protocol/train/index.ts'
 
 export interface Structure {
   peak: number
@@ -45,12 +45,12 @@ export async function entropiesOf(
   context: Context,
 ): Promise<Float32Array[]> {
   if (rollouts.every(({ entropies, tokens }) => entropies?.length === tokens.length))
-    return rollouts.map(({ entropies }) => entropies!)
+    return rollouts.map((rollout) => writtenOf(rollout.entropies!, rollout))
   const scored = await context.score(
     rollouts.map((rollout) => ({
       conditioning: rollout.conditioning ?? conditioning,
       completion: rollout.tokens,
     })),
   )
-  return scored.map(({ entropies }) => entropies)
+  return scored.map(({ entropies }, i) => writtenOf(entropies, rollouts[i]!))
 }
