@@ -50,8 +50,8 @@ it.each([
   ['reinforce_plus_plus_baseline', withSettings(plusBaseline)],
   ['gdpo', withSettings(gdpo, { batch: 'tokens' })],
   ['opo', withSettings(opo)],
-  ['canon by entropy', withSettings(canon)],
-  ['canon by length', withSettings(canon, { metric: 'length' })],
+  ['canon by entropy', withSettings(canon, { beta: 0.5 })],
+  ['canon by length', withSettings(canon, { metric: 'length', beta: 0.5 })],
   ['gtpo', withSettings(gtpo)],
 ])('%s', async (_, hooks) => {
   const [before] = await estimate(hooks, [groupOf(plain)])
