@@ -39,7 +39,7 @@ export default definePlugin({
   manifest: {
     conflicts: [
       { with: 'estimator/none', because: 'its skills live in the policy and not in a library' },
-      { with: 'selector/spo', because: 'it compares the rollouts of a prompt with one another' },
+      { with: 'estimator/spo', because: 'it compares the rollouts of a prompt with one another' },
     ],
     budget: ({ tokens }) => ({ tokens }),
   },

@@ -133,11 +133,13 @@ export function scoresOf({ tainted, rollouts }: Group): number[] {
     .map(({ reward, taskReward }) => taskReward ?? reward)
 }
 
-/** True iff peers may have it: asked as they would ask it, and written by one policy in one go. */
-export function isShareable({ arm, tainted, rollouts }: Group): boolean {
+/** True iff peers may have it, and can learn from it by the verifier alone: asked as they would, written in one go. */
+export function isShareable(group: Group): boolean {
+  const { arm, tainted, rollouts } = group
   return (
     arm === 'base' &&
     !tainted &&
+    !isZeroSignal(scoresOf(group)) &&
     rollouts.every(
       (rollout) =>
         rollout.replayed === undefined &&

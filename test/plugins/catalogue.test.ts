@@ -37,6 +37,18 @@ describe('the built-in plugins', () => {
     },
   )
 
+  it('name plugins that there are, where they cannot stand beside them or need them', () => {
+    const all = [...plugins.map(({ plugin }) => plugin), ...CONTROL]
+    const known = new Set(all.flatMap(({ kind, name }) => [kind, `${kind}/${name}`]))
+    for (const { name, manifest } of all) {
+      const others = [
+        ...(manifest?.conflicts ?? []).map((conflict) => conflict.with),
+        ...(manifest?.requires ?? []).map(({ plugin }) => plugin),
+      ]
+      for (const other of others) expect(known, name).toContain(other)
+    }
+  })
+
   it.each(TASKS.map((task) => [task.name, task] as const))('%s is a task with a default level', (_, task) => {
     expect(task).toMatchObject({ kind: 'task', api: PLUGIN_API })
     expect(task.difficulty.default).toBeGreaterThanOrEqual(task.difficulty.min)

@@ -16,5 +16,8 @@ test('peers get only what was asked as they would ask it, and written just now',
   expect(isShareable(groupOf([1, 0], { tainted: true }))).toBe(false)
   for (const more of [{ replayed: 0 }, { conditioning: Int32Array.of(1) }, { arm: 'hint' }])
     expect(isShareable(groupOf([1, rolloutOf(0, 1, more)]))).toBe(false)
-  expect(isShareable(groupOf([1, rolloutOf(0, 1, { taskReward: 1, arm: 'base' })]))).toBe(true)
+  expect(isShareable(groupOf([1, rolloutOf(0, 1, { taskReward: 0.5, arm: 'base' })]))).toBe(true)
+  // What a plugin made of the rewards stays here: with the verifier's alone there is nothing to learn from.
+  expect(isShareable(groupOf([1, rolloutOf(0, 1, { taskReward: 1 })]))).toBe(false)
+  expect(isShareable(groupOf([0, 0], { always: true }))).toBe(false)
 })
