@@ -255,7 +255,7 @@ export const runNode: RunNode = async ({ config, readConfig, paths, invite, sign
             },
             log,
             tasks,
-            codec: codecOf(model.tokenizer, model.spec.vocabulary),
+            codec: codecOf(model.tokenizer, model.spec.vocabulary, model.spec.contextLength),
             version: () => policy.reference().version,
             onEvent(event) {
               if (event.type !== 'group') return journal.swarm(event)

@@ -5,10 +5,12 @@ import type { Tokenizer } from './tokenizer.ts'
 
 const REPLIES = 1024
 
-export function codecOf(tokenizer: Tokenizer, vocabulary: number) {
+/** `context`: most tokens of the model. */
+export function codecOf(tokenizer: Tokenizer, vocabulary: number, context = Number.POSITIVE_INFINITY) {
   const stops = new Set(tokenizer.stopTokens)
   return {
     tokenizer: tokenizer.digest,
+    context,
     encodePrompt: tokenizer.encodePrompt,
     encodeReply: remembered(tokenizer.encodeReply, REPLIES),
     encodeCompletion: tokenizer.encodeCompletion,

@@ -65,7 +65,10 @@ export class Verifier {
     if (!task) return { refused: 'task' }
     if (this.isCopy(shared)) return { refused: 'copy' }
     const instance = task.generate({ seed: prompt.seed, difficulty: prompt.difficulty })
-    const limits = { codec, most: this.options.maxCompletionTokens }
+    const conditioning = codec.encodePrompt(instance.question)
+    // A harder prompt than this node asks may be longer than its model can read.
+    const room = (codec.context ?? Number.POSITIVE_INFINITY) - conditioning.length
+    const limits = { codec, most: Math.min(this.options.maxCompletionTokens, room) }
     const rollouts: Rollout[] = []
     let unfit: Reason = 'text'
     for (const rollout of shared.rollouts) {
@@ -89,7 +92,7 @@ export class Verifier {
     const group: Group = {
       id,
       prompt,
-      conditioning: codec.encodePrompt(instance.question),
+      conditioning,
       author,
       policy,
       arm,

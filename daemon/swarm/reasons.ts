@@ -22,7 +22,7 @@ export const REASONS = {
   duplicate: ['ignore', 'seen before'],
   copy: ['ignore', 'mostly another author’s text'],
   busy: ['ignore', 'newer groups took its place in the queue'],
-  long: ['ignore', 'longer than this node lets completions be'],
+  long: ['ignore', 'longer than this node lets completions be, or than its model can read'],
   tokens: ['ignore', 'token ids and text do not match'],
   text: ['ignore', 'text that this node’s tokenizer cannot represent'],
   zeroSignal: ['ignore', 'all rewards are the same: nothing to learn'],

@@ -27,6 +27,8 @@ export interface TaskSource {
 export interface Codec {
   /** Digest of the tokenizer, 64 hex digits, as in PolicyReference. */
   readonly tokenizer: string
+  /** Most tokens that prompt and completion may have together; no limit if left out. */
+  readonly context?: number
   /** Ids that this node's sampler would see before the completion, chat template and all. */
   encodePrompt(question: string): Int32Array
   /** Ids between an answer of an episode and the next one, end-of-sequence left out, where the environment shows this. */

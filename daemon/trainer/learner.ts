@@ -135,6 +135,12 @@ export function createLearner(options: LearnerOptions, parts: LearnerParts): Lea
 
   const isUseful = (group: Group): boolean => host.learnsFromAny || group.always === true || hasSignal(group)
 
+  /** Longer ones the engine refuses, and the whole batch with them. */
+  const fits = ({ conditioning, rollouts }: Group): boolean =>
+    rollouts.every(
+      (one) => (one.conditioning ?? conditioning).length + one.tokens.length <= policy.spec.contextLength,
+    )
+
   /** Without an update, a step is counted all the same: plugins learn in it. */
   const learn: typeof update = (...given) =>
     host.updates ? update(...given) : Promise.resolve({ ...NOTHING_LEARNT })
@@ -234,7 +240,7 @@ export function createLearner(options: LearnerOptions, parts: LearnerParts): Lea
       const { lineage, tokenizer, version } = policy.reference()
       const view: BatchView = { lineage, tokenizer, version, self: options.self }
       const batch = host.batch({ step: version })
-      const groups = (await batch.group(chosen, view)).filter(isUseful)
+      const groups = (await batch.group(chosen, view)).filter((group) => isUseful(group) && fits(group))
       const own = groups.filter(({ author }) => author === options.self).length
       if (own === 0) {
         await withoutUpdate(batch)

@@ -218,6 +218,21 @@ describe('verification on this node', () => {
     expect(door().verify(group)).toEqual({ refused: 'long' })
   })
 
+  test('prompts that leave no room for the completion in this node’s model are refused', () => {
+    const d = door()
+    const group = draft(0x1234)
+    const { question } = sums.generate({ seed: 0x1234, difficulty: 2 })
+    const longest = Math.max(...group.rollouts.map(({ tokens }) => tokens!.length))
+    const shared = { ...group, author: idOf(alice), sequence: 1, createdAt: 1 }
+    const received = (context: number) =>
+      new Verifier(
+        { maxCompletionTokens: 200 },
+        { tasks, codec: { ...codec, context }, clock: d.clock, version: () => 0 },
+      ).verify({ group: shared, id: 'x', bytes: 1 })
+    expect(received(question.length + longest)).toHaveProperty('group')
+    expect(received(question.length + longest - 1)).toEqual({ refused: 'long' })
+  })
+
   test('groups whose rewards are all the same are counted and dropped', () => {
     const group = draft(5)
     for (const rollout of group.rollouts) {

@@ -34,11 +34,12 @@ async function setUp(plugins: readonly Plugin[], estimator = 'grpo') {
   } as Partial<Engine> as Engine
   const policy = {
     trainer,
+    spec: { contextLength: 64 },
     reference: () => ({ lineage: 'a', tokenizer: 'b', version }),
     async advance(steps: number) {
       version += steps
     },
-  } as Partial<LivePolicy> as LivePolicy
+  } as unknown as LivePolicy
   const learnt: number[] = []
   const writer = {
     name: 'writer',
@@ -103,6 +104,14 @@ test('under an estimator without an update a step is counted, and nothing is tra
   const report = await learner.train(batch([1, 1], [0, 1]))
   expect(report).toMatchObject({ step: 4, own: 2, loss: 0 })
   expect([trained, committed, version()]).toEqual([[], 1, 4])
+})
+
+test('a group that is longer than the model can read is dropped, and the batch is trained on without it', async () => {
+  const { learner, batch, trained } = await setUp([])
+  const chosen = batch([0, 1], [0, 1])
+  chosen.groups[0] = { ...chosen.groups[0]!, conditioning: new Int32Array(64) }
+  expect(await learner.train(chosen)).toMatchObject({ own: 1, dropped: 1 })
+  expect(trained).toEqual([2])
 })
 
 test('groups without a signal are dropped, but for those that a plugin has advantages for', async () => {
