@@ -16,8 +16,15 @@ export function checkAsks(asks: Ask[], view: SelectView, want: number): Ask[] {
 
 function checkAsk({ prompt, rollouts }: Ask, tasks?: SelectView['tasks']): void {
   checkPrompt(prompt)
-  if (tasks && !tasks.some(({ name, version }) => name === prompt.task && version === prompt.taskVersion))
+  const task = tasks?.find(({ name, version }) => name === prompt.task && version === prompt.taskVersion)
+  if (tasks && !task)
     throw new Error(`chose a prompt of ${prompt.task} version ${prompt.taskVersion}, which is no task here`)
+  const { difficulty } = prompt
+  if (
+    task &&
+    !(Number.isInteger(difficulty) && difficulty >= task.minDifficulty && difficulty <= task.maxDifficulty)
+  )
+    throw new Error(`chose a prompt of ${prompt.task} with difficulty ${difficulty}, which it does not have`)
   if (!Number.isInteger(rollouts) || rollouts < 1 || rollouts > MOST_ROLLOUTS)
     throw new Error(`asked for ${rollouts} rollouts of a prompt`)
 }

@@ -335,6 +335,15 @@ test('a picker that fails is stood in for by the default one, and after three ti
   expect(troubles.map(({ switchedOff }) => switchedOff)).toEqual([false, false, true])
 })
 
+test('a picker that asks for a difficulty that a task does not have is stood in for, and the round goes on', async () => {
+  const picks = plugin('picks', 'selector', {
+    select: () => [{ prompt: { ...at(1), difficulty: 7 }, rollouts: 2 }],
+  })
+  const { host, troubles } = await setUp([picks], { selector: { use: 'picks' } })
+  expect(await host.round({ step: 0 }).select(SELECT_VIEW, 2)).toHaveLength(2)
+  expect(troubles[0]?.message).toMatch(/difficulty 7/)
+})
+
 test('a changed reward keeps the verdict of the verifier beside it', async () => {
   const { host } = await setUp([
     hint({ reward: ({ rollouts }) => rollouts.map(({ reward }, i) => reward + i) }),
