@@ -28,6 +28,8 @@ const MAX_NAMES = 16
 /** What one peer may ask: two rounds at once, and then all names every two minutes. */
 const REQUESTS = { perSecond: MAX_NAMES / 120, burst: 2 * MAX_NAMES }
 const TOTAL_BYTES_OUT = { perSecond: 1 << 20, burst: 8 << 20 }
+/** What a plugin tells is made once for all who ask within this time: a large table takes it some tens of ms. */
+const FRESH_MS = 10_000
 /** Of the wait, so that nodes that start together do not all ask at once. */
 const JITTER = 0.25
 const MINUTE_MS = 60_000
@@ -50,6 +52,7 @@ export class States {
   private readonly by: StatesCollaborators
   private readonly requests: Quota
   private readonly bytesOut: Quota
+  private readonly made = new Map<string, { until: number; bytes: Promise<Uint8Array | undefined> }>()
   private readonly stopped = new AbortController()
   private cancel: (() => void) | undefined
 
@@ -137,12 +140,21 @@ export class States {
     return false
   }
 
+  private own(name: string): Promise<Uint8Array | undefined> {
+    const { clock, states } = this.by
+    const known = this.made.get(name)
+    if (known && clock.now() < known.until) return known.bytes
+    const bytes = Promise.resolve(states.own(name))
+    this.made.set(name, { until: clock.now() + FRESH_MS, bytes })
+    return bytes
+  }
+
   private async *answer(question: Uint8Array, peer: string): AsyncIterable<Uint8Array> {
-    const { states, isMuted } = this.by
+    const { isMuted } = this.by
     if (isMuted(peer) || !this.requests.take(peer)) return
     const { name, version } = decodeStateRequest(question)
     const offered = this.wanted().some((one) => one.name === name && one.version === version)
-    const own = offered ? await states.own(name) : undefined
+    const own = offered ? await this.own(name) : undefined
     const fits = own !== undefined && own.length <= MAX_STATE_BYTES && this.bytesOut.take('all', own.length)
     yield encodeState(fits ? own : undefined)
   }

@@ -90,7 +90,16 @@ test('a node that does not speak this is left alone; one that answers nonsense i
 })
 
 test('a peer that asks without end is answered so often, and no more', async () => {
-  const node = await startNode({ stateMinutes: 0 }, { states: plugin(Buffer.from('state')).states })
+  const { states } = plugin(Buffer.from('state'))
+  let made = 0
+  const counting: PluginStates = {
+    ...states,
+    own(name) {
+      made++
+      return states.own(name)
+    },
+  }
+  const node = await startNode({ stateMinutes: 0 }, { states: counting })
   const greedy = await stranger()
   await greedy.connect(node.address)
   const question = encodeStateRequest({ name: NAME, version: 1 })
@@ -109,4 +118,6 @@ test('a peer that asks without end is answered so often, and no more', async () 
     answered++
   }
   expect(answered).toBe(32)
+  // Made anew every ten seconds at most.
+  expect(made).toBeLessThanOrEqual(2)
 })
