@@ -153,8 +153,8 @@ const training = z.strictObject({
     .describe('optimizer steps over which the learning rate rises from 0, since AdamW knows no scale yet'),
   weight_decay: z.number().min(0).max(1).default(0).describe('decoupled weight decay'),
   max_gradient_norm: z.number().gt(0).default(1).describe('gradients are scaled down to this global norm'),
-  own_groups: z.int().min(1).max(1024).default(16).describe("this node's own groups in a batch (I)"),
-  foreign_groups: z.int().min(0).max(1024).default(16).describe("peers' groups in a batch at most (J)"),
+  own_groups: z.int().min(1).max(512).default(16).describe("this node's own groups in a batch (I)"),
+  foreign_groups: z.int().min(0).max(512).default(16).describe("peers' groups in a batch at most (J)"),
   adaptive_sharing: z
     .boolean()
     .default(true)

@@ -7,6 +7,7 @@ import { differenceOf, LIVE_KEYS, takeOn } from '../../daemon/config/live.ts'
 import { type Loaded, type LoadOptions, loadConfig } from '../../daemon/config/load.ts'
 import { PRESET_NAMES, PRESETS, proposePreset } from '../../daemon/config/presets.ts'
 import { defaultConfig } from '../../daemon/config/schema.ts'
+import { POOL_GROUPS } from '../../daemon/loops.ts'
 import type { WaggleError } from '../../protocol/errors.ts'
 
 let folder = ''
@@ -75,6 +76,12 @@ test('all mistakes are told at once, with line and what was probably meant', () 
 
 test('text that is not TOML is told with line and column', () => {
   expect(problems('[training\nx = 1')[0]).toMatch(/^config\.toml:1:\d+ {2}not TOML: /)
+})
+
+test('a batch cannot be larger than what may wait for it: it would never be full', () => {
+  const set = (groups: number) => load(`[training]\nown_groups = ${groups}`)
+  expect(set(POOL_GROUPS).config.training.own_groups).toBe(POOL_GROUPS)
+  expect(() => set(POOL_GROUPS + 1)).toThrow(/own_groups/)
 })
 
 test('the same task twice is refused', () => {
