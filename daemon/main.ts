@@ -183,7 +183,7 @@ export const runNode: RunNode = async ({ config, readConfig, paths, invite, sign
     )
     closers.push(() => policy.close())
     const roles = new Map<string, Role>()
-    const restoreTo = (from: Restored | undefined) => async (role: Pick<Role, 'name' | 'spec'>) =>
+    const restoreTo = (from: Restored | undefined) => async (role: Pick<Role, 'name' | 'model' | 'spec'>) =>
       from &&
       restoreRole(from, role, { disk }).catch((error: unknown) => {
         log('warn', `the ${role.name} begins anew: ${messageOf(error)}`)

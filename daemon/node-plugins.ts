@@ -96,7 +96,7 @@ export interface RoleParts {
   optimizer: TrainRequest['optimizer']
   seed: number
   /** Of the checkpoint that the node continues; what it gives belongs to the model, or nothing does. */
-  restore(role: Pick<Role, 'name' | 'spec'>): Promise<RoleState | undefined>
+  restore(role: Pick<Role, 'name' | 'model' | 'spec'>): Promise<RoleState | undefined>
 }
 
 export async function openRoleModel(
@@ -107,9 +107,9 @@ export async function openRoleModel(
   const initial = adapter
     ? { ...model.weights, ...initialAdapter(spec, randomStream(seed, `role/${name}`)) }
     : model.weights
-  const state = await restore({ name, spec })
+  const state = await restore({ name, model: model.digest, spec })
   return openRole(
-    { name, trainable, spec, initial, state, optimizer: { ...optimizer, learningRate } },
+    { name, trainable, model: model.digest, spec, initial, state, optimizer: { ...optimizer, learningRate } },
     { engine, tokenizer: model.tokenizer },
   )
 }

@@ -32,8 +32,8 @@ export interface NodeState {
   counters: Record<string, number>
   /** Who is set aside; absent in checkpoints of before there was such a thing. */
   learner?: LearnerState | undefined
-  /** Models of plugins beside the policy, by role. */
-  roles?: Record<string, OptimizerCounts>
+  /** Models of plugins beside the policy, by role, with the digest of the model that each began with. */
+  roles?: Record<string, OptimizerCounts & { model?: string }>
 }
 
 const STATE = 'state.json'
@@ -57,7 +57,7 @@ export async function saveNode(
     plugins?: readonly SavedState[]
     /** Groups whose writing was interrupted; see daemon/rollout/parked.ts. */
     parked?: string | undefined
-    roles?: readonly Pick<Role, 'name' | 'spec' | 'state'>[]
+    roles?: readonly Pick<Role, 'name' | 'model' | 'spec' | 'state'>[]
     /** With the adapter, if that is what is trained. */
     spec: DecoderSpec
     base: NonNullable<TrainedMeta['base']>
@@ -66,7 +66,12 @@ export async function saveNode(
 ): Promise<Checkpoint> {
   const [weights, optimizer] = await Promise.all([trainer.weights(), trainer.optimizer()])
   const beside = await Promise.all(
-    roles.map(async (role) => ({ name: role.name, spec: role.spec, trained: await role.state() })),
+    roles.map(async ({ name, model, spec: own, state }) => ({
+      name,
+      model,
+      spec: own,
+      trained: await state(),
+    })),
   )
   const state: NodeState = {
     version,
@@ -76,7 +81,14 @@ export async function saveNode(
     counters,
     learner,
     ...(beside.length > 0
-      ? { roles: Object.fromEntries(beside.map(({ name, trained }) => [name, countsOf(trained.optimizer)])) }
+      ? {
+          roles: Object.fromEntries(
+            beside.map(({ name, model, trained }) => [
+              name,
+              { ...countsOf(trained.optimizer), ...(model === undefined ? {} : { model }) },
+            ]),
+          ),
+        }
       : {}),
   }
   return checkpoints.save({
@@ -168,10 +180,15 @@ export async function restoreNode(
 /** What a checkpoint has of a role; undefined where it has none. Throws where that is of another model. */
 export async function restoreRole(
   { checkpoint, state }: Pick<Restored, 'checkpoint' | 'state'>,
-  { name, spec }: { name: string; spec: DecoderSpec },
+  { name, model, spec }: Pick<Role, 'name' | 'model' | 'spec'>,
   { disk }: { disk: Disk },
 ): Promise<Trained | undefined> {
   const counts = state.roles?.[name]
+  if (counts?.model !== undefined && model !== undefined && counts.model !== model) {
+    throw new WaggleError('E_CHECKPOINT', 'the checkpoint continues another model', {
+      hint: 'Set its model in [[roles]] back to go on with that.',
+    })
+  }
   return counts && readTrained(checkpoint, { spec, counts, role: name }, disk)
 }
 

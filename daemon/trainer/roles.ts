@@ -17,6 +17,8 @@ export interface RoleState {
 export interface RoleOptions {
   name: string
   trainable: boolean
+  /** Digest of the model that it begins with. */
+  model?: string | undefined
   /** With the adapter, if that is what is trained. */
   spec: DecoderSpec
   /** All weights, trained or not, as they begin. */
@@ -37,6 +39,7 @@ export interface RoleReport {
 export interface Role {
   readonly name: string
   readonly trainable: boolean
+  readonly model?: string | undefined
   readonly spec: DecoderSpec
   readonly engine: Engine
   readonly tokenizer: Tokenizer
@@ -57,7 +60,7 @@ export async function openRole(
   options: RoleOptions,
   { engine, tokenizer }: { engine: Engine; tokenizer: Tokenizer },
 ): Promise<Role> {
-  const { name, trainable, spec, initial } = options
+  const { name, trainable, model, spec, initial } = options
   const pieces = tokenizer.pieces(spec.vocabulary)
   const open = (state: RoleState | undefined): Promise<void> =>
     engine.open({
@@ -70,6 +73,7 @@ export async function openRole(
   return {
     name,
     trainable,
+    model,
     spec,
     engine,
     tokenizer,

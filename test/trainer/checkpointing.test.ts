@@ -92,6 +92,7 @@ test('plugins and roles are in the checkpoint, under their names, and come back 
   const plugins = [{ plugin: 'skill/library', version: 2, bytes: Uint8Array.of(1, 2, 3) }]
   const writer = {
     name: 'writer',
+    model: 'a'.repeat(64),
     spec: SPEC,
     state: async () => ({ weights: first, optimizer: { ...optimizer, steps: 4 } }),
   }
@@ -114,5 +115,8 @@ test('plugins and roles are in the checkpoint, under their names, and come back 
     optimizer: { ...optimizer, steps: 4 },
   })
   expect(await restoreRole(restored, { ...writer, name: 'reader' }, by)).toBeUndefined()
+  await expect(restoreRole(restored, { ...writer, model: 'b'.repeat(64) }, by)).rejects.toThrow(
+    /another model/,
+  )
   await expect(restoreRole(restored, { ...writer, spec: { ...SPEC, width: 32 } }, by)).rejects.toThrow()
 })
