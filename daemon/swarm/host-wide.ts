@@ -6,7 +6,7 @@ import { autoNAT } from '@libp2p/autonat'
 import { circuitRelayServer, circuitRelayTransport } from '@libp2p/circuit-relay-v2'
 import { dcutr } from '@libp2p/dcutr'
 import { kadDHT, passthroughMapper } from '@libp2p/kad-dht'
-import { uPnPNAT } from '@libp2p/upnp-nat'
+import { type Components, PortForwarding, type PortForwardingCollaborators } from './port-forwarding.ts'
 
 export interface WideOptions {
   swarm: string
@@ -22,7 +22,7 @@ const RELAY_LIMITS = {
   defaultDurationLimit: 10 * 60_000,
 }
 
-export function wideServices({ swarm, relay, upnp }: WideOptions) {
+export function wideServices({ swarm, relay, upnp }: WideOptions, by: PortForwardingCollaborators) {
   return {
     dht: kadDHT({
       protocol: `/waggle/1/${swarm}/kad/1.0.0`,
@@ -34,7 +34,7 @@ export function wideServices({ swarm, relay, upnp }: WideOptions) {
     autoNAT: politeAutoNAT,
     dcutr: dcutr(),
     ...(relay && { relay: circuitRelayServer({ reservations: RELAY_LIMITS }) }),
-    ...(upnp && { upnp: uPnPNAT({ portMappingDescription: 'waggle' }) }),
+    ...(upnp && { upnp: (components: Components) => new PortForwarding(components, by) }),
   }
 }
 

@@ -18,6 +18,7 @@ import { encryption } from './encryption.ts'
 import { gossipOptions } from './gossip-config.ts'
 import { type GossipGuard, guardGossip } from './gossip-internals.ts'
 import type { Identity } from './identity.ts'
+import type { PortForwardingCollaborators } from './port-forwarding.ts'
 import { formatPsk } from './psk.ts'
 import { webRtcTransport } from './webrtc.ts'
 
@@ -53,6 +54,8 @@ export interface HostCollaborators {
   onMdnsTrouble(message: string): void
   /** Something came by mDNS, be it this node's own question. */
   onMdnsWorks(): void
+  /** For UPnP. */
+  forwarding: PortForwardingCollaborators
 }
 
 export type Services = { identify: Identify; ping: Ping; pubsub: GossipSub }
@@ -100,7 +103,7 @@ export async function createHost(options: HostOptions, by: HostCollaborators): P
     connectionMonitor: { pingInterval: 10_000, pingTimeout: { minTimeout: 15_000, maxTimeout: 30_000 } },
     peerDiscovery: options.mdns ? [watchedMdns(options, by)] : [],
     services: {
-      ...(wide?.wideServices(options) as object),
+      ...(wide?.wideServices(options, by.forwarding) as object),
       identify: identify({ maxInboundStreams: 4, maxOutboundStreams: 4 }),
       // Tells peers when addresses change: a relay found, a laptop moved. Not part of identify.
       ...({ identifyPush: identifyPush({ maxInboundStreams: 4, maxOutboundStreams: 4 }) } as object),

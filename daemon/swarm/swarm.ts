@@ -26,6 +26,7 @@ import { Links } from './links.ts'
 import { Lookup } from './lookup.ts'
 import { Memory } from './memory.ts'
 import { viewPeers } from './peers.ts'
+import type { Forwarded } from './port-forwarding.ts'
 import { Prober } from './probe.ts'
 import { Publisher } from './publisher.ts'
 import { Redial } from './redial.ts'
@@ -140,6 +141,7 @@ export async function createSwarm(options: SwarmOptions, by: SwarmCollaborators)
           `peers on this network cannot be found by themselves: ${message}`,
           'Join with a full address, which `waggle status` prints on the other node.',
         ),
+      forwarding: { clock, random, log, onForwarded },
     },
   )
   const { pubsub } = host.services
@@ -234,6 +236,18 @@ export async function createSwarm(options: SwarmOptions, by: SwarmCollaborators)
       },
     },
   )
+
+  function onForwarded(outcome: Forwarded): void {
+    if ('addresses' in outcome) {
+      over('upnp')
+      log('info', 'the router forwards a port', { addresses: outcome.addresses })
+    } else
+      notice(
+        'upnp',
+        `no port is forwarded by UPnP: ${outcome.trouble}`,
+        'Turn UPnP on in the router, or forward the port there by hand and name it under [swarm] announce.',
+      )
+  }
 
   /** For how long a peer's groups may have passed us by. */
   function missedMs(peer: string): number {

@@ -3,7 +3,7 @@
 import type { GossipGuard } from '../../daemon/swarm/gossip-internals.ts'
 import { createHost, type Host, type HostCollaborators, startHost } from '../../daemon/swarm/host.ts'
 import type { Clock } from '../../daemon/swarm/types.ts'
-import { freshIdentity } from './helpers.ts'
+import { freshIdentity, worldClock } from './helpers.ts'
 
 const LOOPBACK = ['/ip4/127.0.0.1/tcp/0']
 /** Lets everything through. */
@@ -62,6 +62,7 @@ export async function bareHost({
       onFound: () => {},
       onMdnsTrouble,
       onMdnsWorks,
+      forwarding: { clock: worldClock, random: Math.random, log: () => {}, onForwarded: () => {} },
     },
   )
   await startHost(host, { listen })

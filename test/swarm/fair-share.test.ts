@@ -108,6 +108,7 @@ describe('the brake', () => {
         onFound: () => {},
         onMdnsTrouble: () => {},
         onMdnsWorks: () => {},
+        forwarding: { clock: stillClock(), random: Math.random, log: () => {}, onForwarded: () => {} },
       },
     )
     await startHost(host, { listen: [] })

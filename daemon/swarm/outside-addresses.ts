@@ -1,0 +1,75 @@
+// What of this node's addresses a home router translates, and what libp2p tells peers of the addresses outside.
+
+import { isLinkLocal, isLoopback, isPrivate } from '@libp2p/utils'
+import { type Multiaddr, multiaddr } from '@multiformats/multiaddr'
+
+/** libp2p adds it to the time of day and knows no "for ever". */
+const LONG_MS = 100 * 365 * 86_400_000
+
+/** Of libp2p's address manager, what is needed. */
+export interface AddressManager {
+  getAddressesWithMetadata(): Array<{ multiaddr: Multiaddr; type: string }>
+  addPublicAddressMapping(inIp: string, inPort: number, outIp: string, outPort: number, how: 'tcp'): void
+  removePublicAddressMapping(inIp: string, inPort: number, outIp: string, outPort: number, how: 'tcp'): void
+  confirmObservedAddr(address: Multiaddr, options: { ttl: number }): void
+}
+
+export interface Place {
+  ip: string
+  port: number
+}
+
+export interface Way {
+  inside: Place
+  outside: Place
+}
+
+export const isSame = (a: Place, b: Place): boolean => a.ip === b.ip && a.port === b.port
+export const toAddress = ({ ip, port }: Place): string => `/ip4/${ip}/tcp/${port}`
+
+/** TCP on private IPv4 addresses. */
+export function behindRouter(addressManager: AddressManager): Place[] {
+  return addressManager.getAddressesWithMetadata().flatMap(({ multiaddr: address, type }) => {
+    const [host, tcp, more] = address.getComponents()
+    if (type !== 'transport' || host?.name !== 'ip4' || tcp?.name !== 'tcp' || more) return []
+    if (!isPrivate(address) || isLoopback(address) || isLinkLocal(address)) return []
+    return [{ ip: host.value!, port: Number(tcp.value) }]
+  })
+}
+
+export class OutsideAddresses {
+  private readonly addressManager: AddressManager
+  private ways: readonly Way[] = []
+
+  constructor(addressManager: AddressManager) {
+    this.addressManager = addressManager
+  }
+
+  /** Where the port is forwarded from at the moment. */
+  of(inside: Place): Place | undefined {
+    return this.ways.find((way) => isSame(way.inside, inside))?.outside
+  }
+
+  all(): Place[] {
+    return this.ways.map(({ outside }) => outside)
+  }
+
+  /** In place of all before. libp2p tells peers where something changes. */
+  set(ways: readonly Way[]): void {
+    const isIn = (all: readonly Way[], { inside, outside }: Way) =>
+      all.some((way) => isSame(way.inside, inside) && isSame(way.outside, outside))
+    const before = this.ways
+    this.ways = ways
+    for (const way of before)
+      if (!isIn(ways, way)) this.addressManager.removePublicAddressMapping(...asArguments(way))
+    for (const way of ways) {
+      if (isIn(before, way)) continue
+      this.addressManager.addPublicAddressMapping(...asArguments(way))
+      this.addressManager.confirmObservedAddr(multiaddr(toAddress(way.outside)), { ttl: LONG_MS })
+    }
+  }
+}
+
+function asArguments({ inside, outside }: Way): [string, number, string, number, 'tcp'] {
+  return [inside.ip, inside.port, outside.ip, outside.port, 'tcp']
+}

@@ -1,0 +1,23 @@
+// One HTTP exchange with a home router, bounded in time and size and never led elsewhere, and fields of the XML that comes
+// back. It is matched, not parsed: a few fields are of use, and what sent it may be any machine on the network.
+
+const MAX_BYTES = 256 << 10
+const TIMEOUT_MS = 5000
+
+export async function request(url: URL, init: RequestInit, signal: AbortSignal) {
+  const limit = AbortSignal.any([signal, AbortSignal.timeout(TIMEOUT_MS)])
+  const response = await fetch(url, { ...init, redirect: 'error', signal: limit })
+  const chunks: Uint8Array[] = []
+  let size = 0
+  for await (const chunk of response.body ?? []) {
+    size += chunk.length
+    if (size > MAX_BYTES) throw new Error('the router’s answer is too long')
+    chunks.push(chunk)
+  }
+  return { ok: response.ok, status: response.status, body: Buffer.concat(chunks).toString('utf8') }
+}
+
+/** What is between the tags of this name, with a prefix or without. */
+export function field(xml: string, name: string): string | undefined {
+  return new RegExp(`<(?:\\w{1,32}:)?${name}(?:\\s[^<>]{0,256})?>([^<]{0,512})</`).exec(xml)?.[1]?.trim()
+}

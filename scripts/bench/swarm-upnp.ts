@@ -1,0 +1,130 @@
+// Port forwarding by a real gateway: node --import tsx scripts/bench/swarm-upnp.ts [runs=10]
+// (root: network namespaces, nat-lab.ts; Debian's miniupnpd and nftables.) A node at home behind a router that runs miniupnpd,
+// and a peer outside that knows nothing but the address which the node announces. Measured is from the start of the node until
+// the mapping is in the router's table, until the node announces it, and until the peer that dials then is connected; and whether
+// the mapping is gone when the stop has returned. Then once each: UPnP off, a gateway that refuses, and none.
+
+import { execFileSync, spawn } from 'node:child_process'
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { buildLab, dropLab, netns, PUBLIC_IP } from './nat-lab.ts'
+import { Child, quantile, round, sleep } from './swarm-parent.ts'
+
+const [runs = 10] = process.argv.slice(2).map(Number)
+const swarm = 'bench'
+const PORT = 4001
+const OUTSIDE = `/ip4/5.9.0.11/tcp/${PORT}`
+const ROUTER = netns('router-a')
+const home = mkdtempSync(join(tmpdir(), 'waggle-upnp-'))
+const nft = (...args: string[]) => execFileSync('ip', ['netns', 'exec', ROUTER, 'nft', ...args]).toString()
+/** What miniupnpd writes into is run before what drops and after what translates as before. */
+const CHAINS = `
+table inet filter {
+  chain upnp_forward { }
+  chain upnp_in { }
+  chain upnp_out { }
+  chain prerouting { type nat hook prerouting priority -100; jump upnp_in; }
+  chain postrouting { type nat hook postrouting priority 99; jump upnp_out; }
+}
+insert rule inet filter forward jump upnp_forward
+`
+const isMapped = () => nft('list', 'chain', 'inet', 'filter', 'upnp_in').includes(`dport ${PORT} `)
+
+async function gateway({ version, allow }: { version: 1 | 2; allow: boolean }) {
+  const file = join(home, 'miniupnpd.conf')
+  const lines = [
+    'ext_ifname=wan',
+    'listening_ip=lan',
+    'port=5000',
+    'enable_upnp=yes',
+    'secure_mode=yes',
+    `force_igd_desc_v1=${version === 1 ? 'yes' : 'no'}`,
+    'uuid=7a1c5f9e-2f0b-4d3c-9f56-0c2b8a1d4e60',
+    'upnp_table_name=filter',
+    'upnp_nat_table_name=filter',
+    'upnp_forward_chain=upnp_forward',
+    'upnp_nat_chain=upnp_in',
+    'upnp_nat_postrouting_chain=upnp_out',
+    ...(allow ? ['allow 1024-65535 192.168.1.0/24 1024-65535'] : []),
+    'deny 0-65535 0.0.0.0/0 0-65535',
+  ]
+  writeFileSync(file, `${lines.join('\n')}\n`)
+  const args = ['netns', 'exec', ROUTER, 'miniupnpd', '-d', '-f', file, '-P', join(home, 'pid')]
+  const child = spawn('ip', args, { stdio: 'ignore' })
+  await sleep(1000)
+  if (child.exitCode !== null) throw new Error(`miniupnpd ended with ${child.exitCode}`)
+  return async () => {
+    child.kill('SIGTERM')
+    await new Promise((resolve) => child.once('exit', resolve))
+  }
+}
+
+/** ms from `from` until it holds; never longer than 15 s. */
+async function since(from: number, holds: () => boolean | Promise<boolean>): Promise<number | undefined> {
+  while (performance.now() < from + 15_000) {
+    if (await holds()) return performance.now() - from
+    await sleep(10)
+  }
+  return undefined
+}
+
+buildLab()
+execFileSync('ip', ['netns', 'exec', ROUTER, 'nft', '-f', '-'], { input: CHAINS })
+const inside = new Child({ netns: netns('home-a1') })
+const outside = new Child({ netns: netns('public') })
+let node = 0
+const times = new Map<string, number[]>()
+const note = (what: string, ms: number | undefined) =>
+  times.set(what, [...(times.get(what) ?? []), ...(ms === undefined ? [] : [ms])])
+
+async function once(upnp: boolean, name: string): Promise<void> {
+  console.error(name)
+  const peer = await outside.start(node++, { swarm, wide: true, listen: [`/ip4/${PUBLIC_IP}/tcp/0`] })
+  const from = performance.now()
+  const me = node++
+  const started = inside.start(me, { swarm, wide: true, upnp, listen: [`/ip4/0.0.0.0/tcp/${PORT}`] })
+  if (upnp) note(`${name}: mapped`, await since(from, isMapped))
+  const { peerId } = await started
+  const announces = async () => {
+    const { addresses } = await inside.ask({ do: 'report', node: me }, 'report')
+    return addresses.some((address) => address.startsWith(OUTSIDE))
+  }
+  if (upnp) note(`${name}: announced`, await since(from, announces))
+  const target = `${OUTSIDE}/p2p/${peerId}`
+  const { state } = await outside.ask({ do: 'join', node: peer.node, target }, 'joined')
+  const { peers } = await outside.ask({ do: 'report', node: peer.node }, 'report')
+  const link = (peers as Array<{ id: string; how?: string }>).find(({ id }) => id === peerId)
+  const isDirect = state === 'connected' && link?.how === 'direct'
+  note(`${name}: connected directly from outside`, isDirect ? performance.now() - from : undefined)
+  await inside.ask({ do: 'stop', node: me }, 'stopped')
+  const stopped = performance.now()
+  if (upnp) note(`${name}: gone after the stop`, await since(stopped, () => !isMapped()))
+  await outside.ask({ do: 'stop', node: peer.node }, 'stopped')
+}
+
+try {
+  for (const version of [2, 1] as const) {
+    const stop = await gateway({ version, allow: true })
+    for (let run = 0; run < runs; run++) await once(true, `IGD ${version}`)
+    if (version === 2) await once(false, 'UPnP off')
+    await stop()
+  }
+  const stop = await gateway({ version: 2, allow: false })
+  await once(true, 'gateway refuses')
+  await stop()
+  await once(true, 'no gateway')
+} finally {
+  for (const child of [inside, outside]) child.process.kill('SIGKILL')
+  dropLab()
+  rmSync(home, { recursive: true, force: true })
+}
+
+for (const [what, ms] of times)
+  console.log(
+    what.padEnd(50),
+    ms.length === 0
+      ? 'never'
+      : `median ${round(quantile(ms, 0.5), 0)} ms, worst ${round(Math.max(...ms), 0)} ms, ${ms.length} times`,
+  )
+process.exit(0)
