@@ -28,7 +28,7 @@ export interface Tally {
   refusal: string | undefined
   /** Keys of prompts whose reference solution it has seen. */
   readonly told: Set<string>
-  /** Prompts are not remembered without end: true if it has seen more of them than `told` holds. */
+  /** Prompts are not remembered without end: true if it has seen more of them than `told` holds, or may have. */
   toldMany: boolean
 }
 

@@ -39,7 +39,11 @@ export function createStates({
       return
     }
     await call(one, 'load', window, (hooks) => hooks.load!(bytes)).then(
-      () => last.set(one, state),
+      () => {
+        last.set(one, state)
+        // It may remember solutions that it was told before the node started, of prompts that nobody remembers.
+        if (one.needs.has('privileged') && one.tally.told.size === 0) one.tally.toldMany = true
+      },
       () => {
         // Told and struck. What is half loaded is worse than nothing.
         one.hooks = one.plugin.create(one.settings)

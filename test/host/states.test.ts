@@ -2,7 +2,7 @@
 
 import { expect, test } from 'vitest'
 import type { Hooks } from '../../protocol/plugin/index.ts'
-import { plugin, saved, setUp } from './setup.ts'
+import { at, composeView, keyOf, make, plugin, saved, setUp } from './setup.ts'
 
 /** Keeps a byte, told by `log`. */
 function keeping(log: string[] = []): () => Hooks {
@@ -70,6 +70,37 @@ test('a state that is too large is not saved, and counts as a failure', async ()
   const { host, troubles } = await setUp([large])
   expect(await saved(host)).toEqual([])
   expect(troubles[0]?.message).toMatch(/11 bytes, its limit is 10/)
+})
+
+test('what needs solutions may remember them from before a restart: all of its text is looked at', async () => {
+  const prompt = at(1)
+  const hint = () =>
+    plugin(
+      'hint',
+      'hint',
+      () => {
+        let told = ''
+        return {
+          save: () => new TextEncoder().encode(told),
+          load(state) {
+            told = new TextDecoder().decode(state)
+          },
+          compose: () => ({ before: `The answer is ${told}. `, arm: 'hint', tainted: false }),
+        }
+      },
+      { needs: ['privileged'] },
+    )
+  const bytes = new TextEncoder().encode(keyOf(prompt))
+  const { made, world, troubles } = make([hint()])
+  const host = await made
+  await host.open(world, 0, [{ plugin: 'hint/hint', version: 1, bytes }])
+  expect(await host.round({ step: 0 }).compose(composeView(prompt))).toBeUndefined()
+  expect(troubles[0]).toMatchObject({
+    refused: true,
+    message: expect.stringMatching(/gives the answer away/),
+  })
+  const other = await host.round({ step: 0 }).compose(composeView(at(2)))
+  expect(other?.tainted).toBe(true)
 })
 
 test('the last state of a plugin that is switched off, or no longer says it, stays in the checkpoint', async () => {
