@@ -2,7 +2,8 @@
 //
 // Yu et al. 2025 (DAPO): over the last `buffer` tokens before `limit` the reward falls linearly by up to `penalty`,
 // and no further beyond it, as in the paper (the code has no floor); 20480, 4096 and 1 are its values. `filter` takes
-// rollouts that ended for their length out of their group instead: a cut answer is not known to be wrong.
+// rollouts that ended for their length out of their group instead: a cut answer is not known to be wrong. A replayed
+// rollout keeps the reward that it was stored with: what has been punished is not punished again.
 
 import { z } from 'zod'
 import { definePlugin } from '../../protocol/plugin/index.ts'
@@ -28,6 +29,7 @@ export default definePlugin({
     group(groups, _view, context) {
       let touched = 0
       const shaped = ({ tokens, reward, ...rest }: Rollout): Rollout => {
+        if (rest.replayed !== undefined) return { ...rest, tokens, reward }
         const over = Math.max(0, Math.min(1, (tokens.length - (limit - buffer)) / buffer))
         if (over > 0) touched++
         return { ...rest, tokens, reward: reward - penalty * over }

@@ -24,6 +24,13 @@ describe('overlong', () => {
     expect(rewardsOf([group])).toEqual([[1]])
   })
 
+  it('punishes a rollout once, and not again each time that it is replayed', async () => {
+    const hooks = withSettings(overlong, soft)
+    const [first] = await hooks.group!([groupOf([rolloutOf(1, 16)])], view, contextOf())
+    const again = groupOf(first!.rollouts.map((rollout) => ({ ...rollout, replayed: 1 })))
+    expect(rewardsOf(await hooks.group!([again], view, contextOf()))).toEqual([[0.5]])
+  })
+
   it('can leave out what was cut instead, and a group of which nothing is left', async () => {
     const cut = rolloutOf(0, 9, { finish: 'length' })
     const groups = [groupOf([1, cut, 0]), groupOf([cut, cut])]
