@@ -84,7 +84,8 @@ async function once(upnp: boolean, name: string): Promise<void> {
   const from = performance.now()
   const me = node++
   const started = inside.start(me, { swarm, wide: true, upnp, listen: [`/ip4/0.0.0.0/tcp/${PORT}`] })
-  if (upnp) note(`${name}: mapped`, await since(from, isMapped))
+  const mapped = upnp ? await since(from, isMapped) : undefined
+  if (upnp) note(`${name}: mapped`, mapped)
   const { peerId } = await started
   const announces = async () => {
     const { addresses } = await inside.ask({ do: 'report', node: me }, 'report')
@@ -99,7 +100,7 @@ async function once(upnp: boolean, name: string): Promise<void> {
   note(`${name}: connected directly from outside`, isDirect ? performance.now() - from : undefined)
   await inside.ask({ do: 'stop', node: me }, 'stopped')
   const stopped = performance.now()
-  if (upnp) note(`${name}: gone after the stop`, await since(stopped, () => !isMapped()))
+  if (mapped !== undefined) note(`${name}: gone after the stop`, await since(stopped, () => !isMapped()))
   await outside.ask({ do: 'stop', node: peer.node }, 'stopped')
 }
 
