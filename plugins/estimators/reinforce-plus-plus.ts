@@ -35,7 +35,9 @@ export default definePlugin({
           row.forEach((tokens, r) => {
             const { lossMask } = groups[g]!.rollouts[r]!
             if (Number.isNaN(tokens[0])) return
-            tokens.forEach((value, t) => lossMask?.[t] !== 0 && visit(value))
+            tokens.forEach((value, t) => {
+              if (lossMask?.[t] !== 0) visit(value)
+            })
           })
         })
       }
