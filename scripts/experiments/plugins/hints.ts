@@ -48,6 +48,7 @@ const ARMS: Record<string, ChosenPlugins> = {
   grpo: {},
   sage: { hints: [{ use: 'sage', writer: 'solution' }] },
   sage_light: { hints: [{ use: 'sage_light', writer: 'solution' }] },
+  'sage_light by its code': { hints: [{ use: 'sage_light', writer: 'solution', rule: 'code' }] },
   scaf_grpo: { hints: [{ use: 'scaf_grpo', exemption: 0 }] },
   hill: { hints: [{ use: 'hill', form: 'short' }] },
   'sage + hatch': { hints: [{ use: 'sage', writer: 'solution' }, { use: 'hatch' }] },
