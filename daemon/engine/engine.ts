@@ -172,7 +172,7 @@ export interface GradientReport extends Omit<TrainReport, 'applied'> {
 
 export interface DescentRequest {
   optimizer: TrainRequest['optimizer']
-  /** The side's sum is scaled down to at most so many times the main sum's 2-norm. */
+  /** The side's step is made no longer than so many times the main sum, both in the optimizer's metric. */
   sideLimit: number
   /** Share of itself that the compass keeps when the main gradient is mixed in, 0 to 1. */
   compassDecay: number
@@ -182,11 +182,10 @@ export interface DescentReport {
   /** False when the gradient was not finite: then nothing was changed. */
   applied: boolean
   nonFinite?: string
-  /** 2-norms of the sums, and of what was descended along before clipping. */
+  /** 2-norms of the sums before clipping. */
   mainNorm: number
   sideNorm: number
-  gradientNorm: number
-  /** What the side's sum was multiplied with. */
+  /** What the side's sum was multiplied with to keep to the limit; 0 if it was not finite and left out. */
   sideScale: number
   seconds: number
 }
@@ -224,8 +223,9 @@ export interface Engine {
   /** Adds the held gradient, times `scale`, to one of two sums. */
   keep(request: { to: 'main' | 'side'; scale: number }): Promise<void>
   /**
-   * One optimizer step along the main sum and the bounded side sum, which are empty after it. The main sum also turns
-   * the compass: a running mean of main gradients, kept until the next `open`, that later gradients are compared with.
+   * One optimizer step along the main sum, the same as if there were no side, and then one along the bounded side sum; both
+   * are empty after it. The main sum turns the compass: a running mean of main gradients, kept until the next `open`, that
+   * gradients are compared with. What of the side goes against it is taken out. See onnx/side-step.ts.
    */
   descend(request: DescentRequest): Promise<DescentReport>
   /** A copy of the weights as they are now. */

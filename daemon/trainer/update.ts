@@ -2,8 +2,9 @@
 // algorithm: advantages come from the host's estimator, the loss is the host's objective.
 //
 // A batch of own groups alone is one call of the engine. With foreign groups the own gradient and each peer's are
-// computed apart: each is looked at, scaled to what its author may have, and the sum of the foreign ones is never longer
-// than the own one, so that no number of peers can outweigh this node's own experience.
+// computed apart: each is looked at and scaled to what its author may have. The own one then makes the step that it would
+// make alone, and the sum of the foreign ones a step beside it that is no longer, so that no number of peers can outweigh
+// this node's own experience.
 
 import { columnsOf } from '../../protocol/plugin/expression.ts'
 import type { Advantages, Random } from '../../protocol/plugin/index.ts'
@@ -66,7 +67,7 @@ export interface UpdateReport {
 
 /** Below this share of effective tokens, a peer's part is left out of the step (verl's health check). */
 const LEAST_EFFECTIVE = 0.3
-/** The foreign sum's norm, in units of the own one's. */
+/** The foreign step's length, in units of the own gradient's. */
 const FOREIGN_LIMIT = 1
 /** The compass remembers about 1 / (1 - this) updates of own groups. */
 const COMPASS_DECAY = 0.95
@@ -176,8 +177,8 @@ async function mixedStep(
   { temperature, optimizer, learnForeign, allowance }: UpdateOptions,
   engine: Engine,
 ): Promise<StepDone> {
-  // What is only looked at must not thin out the mean of what is learnt from.
-  const denominator = tokensOf(learnForeign ? [...own, ...foreign.flatMap(({ rows }) => rows)] : own)
+  // Of own tokens alone, whatever peers add: the own gradient is the one that there would be without them.
+  const denominator = tokensOf(own)
   const gradientOf = async (sequences: Row[]): Promise<GradientReport> => {
     const report = await engine.gradient({ sequences, objective, temperature, denominator })
     // As a mean over the part's own tokens, as other figures are.
@@ -218,7 +219,7 @@ async function mixedStep(
     part.scale *= together
   }
   return {
-    gradientNorm: done.gradientNorm,
+    gradientNorm: done.mainNorm,
     parts,
     ...(done.applied ? {} : { nonFinite: done.nonFinite ?? 'unknown' }),
   }

@@ -30,10 +30,15 @@ const { values: flags } = parseArgs({
     lies: { type: 'string', default: LIES.join(',') },
     threads: { type: 'string', default: '1' },
     prompts: { type: 'string', default: '100' },
+    'learning-rate': { type: 'string', default: '5e-5' },
     out: { type: 'string', default: '.cache/experiments/hostile.jsonl' },
   },
 })
-const [rounds, peers] = [Number(flags.rounds), Number(flags.peers)]
+const [rounds, peers, learningRate] = [flags.rounds, flags.peers, flags['learning-rate']].map(Number) as [
+  number,
+  number,
+  number,
+]
 const lies = flags.lies.split(',') as Lie[]
 const TASK_CHOICE = [
   { name: 'basic_arithmetic', difficulty: 1 },
@@ -50,6 +55,7 @@ interface Run {
   rounds: number
   peers: number
   lies: string
+  learningRate: number
   /** Over the last third of the rounds, by honest node. */
   rewards: number[]
   /** Mean of all honest nodes by round. */
@@ -81,6 +87,7 @@ const isDone = (share: number, seed: number): boolean =>
       run.seed === seed &&
       run.rounds === rounds &&
       run.peers === peers &&
+      run.learningRate === learningRate &&
       run.lies === flags.lies,
   )
 
@@ -102,6 +109,7 @@ for (let seed = 1; seed <= Number(flags.seeds); seed++) {
           own: 4,
           foreign: share === ALONE ? 0 : 4,
           adaptive: true,
+          learningRate,
         }),
       ),
     )
@@ -147,6 +155,7 @@ for (let seed = 1; seed <= Number(flags.seeds); seed++) {
       rounds,
       peers,
       lies: flags.lies,
+      learningRate,
       rewards: nodes.map((_, i) => mean(end.map((row) => row[i]!))),
       curve: rewards.map(mean),
       sampled: ends.map(({ sampled }) => sampled),
@@ -166,7 +175,11 @@ for (let seed = 1; seed <= Number(flags.seeds); seed++) {
 for (const engine of [base, ...engines]) await engine.close()
 
 const chosen = records.done.filter(
-  (run) => run.rounds === rounds && run.peers === peers && run.lies === flags.lies,
+  (run) =>
+    run.rounds === rounds &&
+    run.peers === peers &&
+    run.lies === flags.lies &&
+    run.learningRate === learningRate,
 )
 const runsOf = (share: number): Run[] => chosen.filter((run) => run.share === share)
 const solo = mean(runsOf(ALONE).map(({ rewards }) => mean(rewards)))

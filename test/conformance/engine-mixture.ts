@@ -1,6 +1,7 @@
 // The part of the engine suite that puts a step together from several gradients.
 
 import { expect, test } from 'vitest'
+import type { Weights } from '../../daemon/engine/decoder.ts'
 import type { Engine, TrainRequest } from '../../daemon/engine/engine.ts'
 import { column, mul, neg } from '../../protocol/plugin/expression.ts'
 import { ADAMW, randomWeights, SPEC } from '../engine/model.ts'
@@ -15,8 +16,9 @@ export function describeMixture(of: () => Engine, open: Opener): void {
     return { ...request, denominator: 20 }
   }
   /** What the last step descended along. */
-  const direction = async () => Object.values((await of().optimizer()).first).flatMap((values) => [...values])
-  const norm = (values: number[]) => Math.hypot(...values)
+  const direction = async () => flat((await of().optimizer()).first)
+  const norm = (values: number[]) => Math.sqrt(values.reduce((sum, value) => sum + value ** 2, 0))
+  const flat = (tensors: Weights) => Object.values(tensors).flatMap((values) => [...values])
   const gradientOf = async (request: Omit<TrainRequest, 'optimizer'>) => {
     await open()
     await of().train({ ...request, optimizer: PLAIN })
@@ -36,36 +38,71 @@ export function describeMixture(of: () => Engine, open: Opener): void {
       expect(report.along).toBeUndefined()
       await of().keep({ to: 'main', scale: 1 })
     }
-    const { applied, gradientNorm } = await of().descend({
+    const { applied, mainNorm } = await of().descend({
       optimizer: ADAMW,
       sideLimit: 1,
       compassDecay: 0.9,
     })
     expect(applied).toBe(true)
-    expect(gradientNorm).toBeCloseTo(one.gradientNorm, 4)
+    expect(mainNorm).toBeCloseTo(one.gradientNorm, 4)
     for (const [name, values] of Object.entries(await of().weights()))
       expect(furthest(values, expected[name]!), name).toBeLessThan(2e-5)
     expect((await of().optimizer()).steps).toBe(1)
   })
 
-  test('a side gradient is bounded by the main one, however large it is', async () => {
-    const [main, side] = [await gradientOf(batch(1)), await gradientOf(batch(2))]
+  /** What the weights are after a first step of `batch(1)` alone, and each element's divisor in it. */
+  const alone = async () => {
+    await open()
+    await of().train({ ...batch(1), optimizer: PLAIN })
+    const { second } = await of().optimizer()
+    const spread = Object.values(second).flatMap((values) =>
+      [...values].map((v) => Math.sqrt(v / (1 - PLAIN.beta2)) + PLAIN.epsilon),
+    )
+    return { weights: flat(await of().weights()), spread }
+  }
+  const withSide = async (request: Omit<TrainRequest, 'optimizer'>, scale: number, limit: number) => {
     await open()
     await of().gradient(batch(1))
     await of().keep({ to: 'main', scale: 1 })
-    await of().gradient(batch(2))
-    await of().keep({ to: 'side', scale: 1000 })
-    const report = await descend(0.5)
+    await of().gradient(request)
+    await of().keep({ to: 'side', scale })
+    const report = await descend(limit)
+    return { report, weights: flat(await of().weights()) }
+  }
+  const most = 1 / Math.sqrt(1 - PLAIN.beta2)
+  const cut = (ratio: number) => Math.max(-most, Math.min(most, ratio))
+
+  test('the main part steps as if alone, and a side beside it no longer than that, however large it is', async () => {
+    const [main, side] = [await gradientOf(batch(1)), await gradientOf(batch(2))]
+    const { weights: before, spread } = await alone()
+    const { report, weights } = await withSide(batch(2), 1000, 0.5)
     expect(report.mainNorm).toBeCloseTo(norm(main), 4)
     expect(report.sideNorm / norm(side)).toBeCloseTo(1000, 1)
-    expect(report.sideScale * report.sideNorm).toBeCloseTo(0.5 * report.mainNorm, 5)
-    const scale = (0.5 * norm(main)) / norm(side)
-    expect(
-      furthest(
-        await direction(),
-        main.map((value, i) => value + scale * side[i]!),
-      ),
-    ).toBeLessThan(1e-5)
+    expect(furthest(await direction(), main)).toBeLessThan(1e-6)
+
+    const inner = (a: number[], b: number[]) =>
+      a.reduce((sum, value, i) => sum + (value * b[i]!) / spread[i]!, 0)
+    const against = Math.min(0, inner(side, main) / inner(main, main))
+    const ratios = side.map((value, i) => cut((1000 * (value - against * main[i]!)) / spread[i]!))
+    const length = norm(main.map((value, i) => cut(value / spread[i]!)))
+    expect(report.sideScale * norm(ratios)).toBeCloseTo(0.5 * length, 1)
+    const expected = before.map((weight, i) => weight - PLAIN.learningRate * report.sideScale * ratios[i]!)
+    expect(furthest(weights, expected)).toBeLessThan(1e-5)
+    expect(furthest(weights, before)).toBeGreaterThan(1e-5)
+  })
+
+  test('a side that only goes against the main part moves nothing', async () => {
+    const { weights: before } = await alone()
+    const { weights } = await withSide(batch(1), -1000, 1)
+    expect(furthest(weights, before)).toBeLessThan(1e-5)
+  })
+
+  test('a side that is not finite is left out, and the main part steps', async () => {
+    const { weights: before } = await alone()
+    const broken = { ...batch(2), objective: { loss: mul(neg(column('logprob')), 1e38), metrics: {} } }
+    const { report, weights } = await withSide(broken, 1e3, 1)
+    expect(report).toMatchObject({ applied: true, sideScale: 0 })
+    expect(furthest(weights, before)).toBeLessThan(1e-6)
   })
 
   test('what was kept is gone after the step, and a scale of zero keeps nothing, not even infinities', async () => {

@@ -1,5 +1,5 @@
-// A step that is put together from several gradients: some make up its main part, others a side that is bounded by it,
-// and each can be compared with the way that the main parts of earlier steps went, the compass.
+// A step that is put together from several gradients: some make up its main part, others a side that steps beside it
+// (`side-step.ts`), and each can be compared with the way that the main parts of earlier steps went, the compass.
 
 import { WaggleError } from '../../../protocol/errors.ts'
 import type {
@@ -11,6 +11,7 @@ import type {
 } from '../engine.ts'
 import { type Arena, createArena } from './arena.ts'
 import { type AdamWOptions, applyAdamW, squaredNorm } from './optimizer.ts'
+import { applySideStep, type Metric, metricOf, squaredLengths } from './side-step.ts'
 import { computeGradient, firstNonFinite, type StepParts, type Trainable } from './step.ts'
 
 export interface Mixture {
@@ -32,15 +33,20 @@ export interface Algebra<Tensors> {
   /** into = x * byX + y * byY; what has the factor 0 is not read, whatever is in it. */
   blend(x: Tensors, byX: number, y: Tensors, byY: number, into: Tensors): void | Promise<void>
   squaredNorm(values: Tensors): number | Promise<number>
-  /** Inner products of a with b and of b with itself, in the optimizer's metric. */
+  /** Inner products of a with b and of b with itself, in the optimizer's metric after so many steps. */
   products(
     a: Tensors,
     b: Tensors,
     optimizer: AdamWOptions,
+    steps: number,
   ): { across: number; within: number } | Promise<{ across: number; within: number }>
   firstNonFinite(): string | Promise<string>
   /** One update along the gradient. */
   apply(optimizer: AdamWOptions, step: number, norm: number): void | Promise<void>
+  /** Of both, by `squaredLengths` of side-step.ts. */
+  lengths(side: Tensors, main: Tensors, metric: Metric): [number, number] | Promise<[number, number]>
+  /** `applySideStep` of side-step.ts. */
+  stepAside(side: Tensors, rate: number, metric: Metric): void | Promise<void>
 }
 
 export function createMixture<Tensors>(by: Algebra<Tensors>, { now }: Pick<StepParts, 'now'>): Mixture {
@@ -54,7 +60,7 @@ export function createMixture<Tensors>(by: Algebra<Tensors>, { now }: Pick<StepP
     async gradient(request) {
       const report = await by.compute(request)
       if (!compass || !last || by.steps() === 0 || report.nonFinite !== undefined) return report
-      const { across, within } = await by.products(by.gradient, compass, last)
+      const { across, within } = await by.products(by.gradient, compass, last, by.steps())
       return within > 0 ? { ...report, along: across / Math.sqrt(within) } : report
     },
 
@@ -69,28 +75,30 @@ export function createMixture<Tensors>(by: Algebra<Tensors>, { now }: Pick<StepP
       const { main, side } = sums
       const mainNorm = Math.sqrt(await by.squaredNorm(main))
       const sideNorm = filled.side ? Math.sqrt(await by.squaredNorm(side)) : 0
-      const sideScale = sideNorm > 0 ? Math.min(1, (sideLimit * mainNorm) / sideNorm) : 1
-      await by.blend(main, 1, side, filled.side ? sideScale : 0, by.gradient)
+      const isSteppedAside = filled.side && Number.isFinite(sideNorm) && sideNorm > 0
+      await by.blend(main, 1, side, 0, by.gradient)
       filled.main = false
       filled.side = false
-      const gradientNorm = Math.sqrt(await by.squaredNorm(by.gradient))
-      const applied = Number.isFinite(gradientNorm)
+      const applied = Number.isFinite(mainNorm)
+      const nonFinite = applied ? {} : { nonFinite: await by.firstNonFinite() }
+      let sideScale = isSteppedAside ? 1 : 0
       if (applied) {
-        await by.apply(optimizer, by.steps() + 1, gradientNorm)
+        const step = by.steps() + 1
+        await by.apply(optimizer, step, mainNorm)
         const isNew = compass === undefined
         compass ??= by.create()
         await by.blend(compass, isNew ? 0 : compassDecay, main, isNew ? 1 : 1 - compassDecay, compass)
         last = optimizer
+        if (isSteppedAside) {
+          const { across, within } = await by.products(side, compass, optimizer, step)
+          if (across < 0 && within > 0) await by.blend(side, 1, compass, -across / within, side)
+          const metric = metricOf(optimizer, step, mainNorm)
+          const [sideSquared, mainSquared] = await by.lengths(side, main, metric)
+          if (sideSquared > 0) sideScale = Math.min(1, sideLimit * Math.sqrt(mainSquared / sideSquared))
+          await by.stepAside(side, optimizer.learningRate * sideScale, metric)
+        }
       }
-      return {
-        applied,
-        ...(applied ? {} : { nonFinite: await by.firstNonFinite() }),
-        mainNorm,
-        sideNorm,
-        gradientNorm,
-        sideScale,
-        seconds: (now() - started) / 1000,
-      }
+      return { applied, ...nonFinite, mainNorm, sideNorm, sideScale, seconds: (now() - started) / 1000 }
     },
   }
 }
@@ -104,8 +112,8 @@ export function hostAlgebra(state: Trainable, parts: StepParts): Algebra<Arena> 
     create: () => createArena(state.layout),
     blend,
     squaredNorm,
-    products(a, b, { beta2, epsilon }) {
-      const secondScale = 1 / Math.sqrt(1 - beta2 ** state.steps)
+    products(a, b, { beta2, epsilon }, steps) {
+      const secondScale = 1 / Math.sqrt(1 - beta2 ** steps)
       const second = state.moments.second.flat
       let [across, within] = [0, 0]
       for (let i = 0; i < second.length; i++) {
@@ -117,6 +125,9 @@ export function hostAlgebra(state: Trainable, parts: StepParts): Algebra<Arena> 
     },
     firstNonFinite: () => firstNonFinite(state.layout, state.gradient),
     apply: (optimizer, step, norm) => applyAdamW(optimizer, step, norm, state),
+    lengths: (side, main, metric) => squaredLengths([side, main], state.moments.second, metric),
+    stepAside: (side, rate, metric) =>
+      applySideStep(side, rate, metric, { weights: state.weights, second: state.moments.second }),
   }
 }
 

@@ -195,9 +195,20 @@ export function createCore({ tf, microBatchTokens = 1024, now }: CoreOptions): C
     async descend(request) {
       const started = now()
       const current = opened()
-      const report = mixture.descend(request, [...current.shapes.keys()], (gradients, norm) =>
-        applyStep(current, gradients, norm, request.optimizer),
-      )
+      const names = [...current.shapes.keys()]
+      const report = mixture.descend(request, {
+        names,
+        steps: () => current.steps,
+        second: () => names.map((name) => current.second[name]!),
+        apply: (gradients, norm) => applyStep(current, gradients, norm, request.optimizer),
+        move(by) {
+          names.forEach((name, i) => {
+            const old = current.weights[name]!
+            current.weights[name] = tf.sub(old, by[i]!)
+            tf.dispose([old, by[i]!])
+          })
+        },
+      })
       return { ...report, seconds: (now() - started) / 1000 }
     },
 

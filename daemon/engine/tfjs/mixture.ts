@@ -1,8 +1,10 @@
-// A step that is put together from several gradients, as the ONNX engine's: a main part, a side that is bounded by it,
-// and a compass of earlier main parts to compare with. All tensors here are held in the order of the parameters.
+// A step that is put together from several gradients, as the ONNX engine's: a main part, a side that steps beside it
+// (`../onnx/side-step.ts` says how and why), and a compass of earlier main parts to compare with. All tensors here are
+// held in the order of the parameters.
 
 import { WaggleError } from '../../../protocol/errors.ts'
 import type { DescentReport, DescentRequest } from '../engine.ts'
+import { metricOf } from '../onnx/side-step.ts'
 import type { Tensor, Tensorflow } from './backend.ts'
 import { squaresOf } from './optimizer.ts'
 
@@ -12,13 +14,20 @@ export interface Mixture {
   /** Of the held gradient with the compass, in the optimizer's metric, over the compass's norm. */
   along(second: readonly Tensor[], steps: number): number | undefined
   keep(request: { to: 'main' | 'side'; scale: number }): void
-  /** `apply` takes the optimizer step along a gradient that is finite. */
-  descend(
-    request: DescentRequest,
-    names: readonly string[],
-    apply: (gradients: readonly Tensor[], norm: number) => void,
-  ): Omit<DescentReport, 'seconds'>
+  descend(request: DescentRequest, model: Model): Omit<DescentReport, 'seconds'>
   dispose(): void
+}
+
+/** What a step moves, in the order of `names`. */
+export interface Model {
+  names: readonly string[]
+  /** Steps that have been taken. */
+  steps(): number
+  second(): readonly Tensor[]
+  /** Takes the optimizer step along a gradient that is finite. */
+  apply(gradients: readonly Tensor[], norm: number): void
+  /** Takes so much away from the weights, and the tensors over. */
+  move(by: readonly Tensor[]): void
 }
 
 export function createMixture(tf: Tensorflow): Mixture {
@@ -50,6 +59,51 @@ export function createMixture(tf: Tensorflow): Mixture {
     if (tensors) tf.dispose(tensors)
   }
 
+  /** Inner products of a with b and of b with itself, in the optimizer's metric. */
+  const products = (
+    a: readonly Tensor[],
+    b: readonly Tensor[],
+    { beta2, epsilon }: DescentRequest['optimizer'],
+    second: readonly Tensor[],
+    steps: number,
+  ): { across: number; within: number } => {
+    let [across, within] = [0, 0]
+    for (const [i, other] of b.entries()) {
+      tf.tidy(() => {
+        const spread = tf.add(tf.sqrt(tf.div(second[i]!, 1 - beta2 ** steps)), epsilon)
+        const measured = tf.div(other, spread)
+        across += tf.sum(tf.mul(a[i]!, measured)).dataSync()[0]!
+        within += tf.sum(tf.mul(other, measured)).dataSync()[0]!
+      })
+    }
+    return { across, within }
+  }
+  /** Moves the weights along a side that is finite; gives what its step was multiplied with to keep to the limit. */
+  const stepAside = (
+    { main, side, turned }: { main: readonly Tensor[]; side: readonly Tensor[]; turned: readonly Tensor[] },
+    mainNorm: number,
+    { optimizer, sideLimit }: DescentRequest,
+    model: Model,
+  ): number => {
+    const second = model.second()
+    const { across, within } = products(side, turned, optimizer, second, model.steps())
+    const kept = blend(side, 1, turned, across < 0 && within > 0 ? -across / within : 0)
+    const { secondScale, epsilon, clip, most } = metricOf(optimizer, model.steps(), mainNorm)
+    const ratios = (gradients: readonly Tensor[]): Tensor[] =>
+      gradients.map((gradient, i) =>
+        tf.tidy(() => {
+          const spread = tf.add(tf.mul(tf.sqrt(second[i]!), secondScale), epsilon)
+          return tf.clipByValue(tf.div(tf.mul(gradient, clip), spread), -most, most) as Tensor
+        }),
+      )
+    const [aside, ahead] = [ratios(kept), ratios(main)]
+    const [sideLength, mainLength] = [normOf(aside), normOf(ahead)]
+    const scale = sideLength > 0 ? Math.min(1, (sideLimit * mainLength) / sideLength) : 1
+    model.move(blend(undefined, 0, aside, optimizer.learningRate * scale))
+    for (const tensors of [kept, aside, ahead]) drop(tensors)
+    return scale
+  }
+
   return {
     hold(gradients) {
       drop(held)
@@ -58,16 +112,7 @@ export function createMixture(tf: Tensorflow): Mixture {
 
     along(second, steps) {
       if (!compass || !held || !last || steps === 0) return undefined
-      const { beta2, epsilon } = last
-      let [across, within] = [0, 0]
-      for (const [i, b] of compass.entries()) {
-        tf.tidy(() => {
-          const spread = tf.add(tf.sqrt(tf.div(second[i]!, 1 - beta2 ** steps)), epsilon)
-          const measured = tf.div(b, spread)
-          across += tf.sum(tf.mul(held![i]!, measured)).dataSync()[0]!
-          within += tf.sum(tf.mul(b, measured)).dataSync()[0]!
-        })
-      }
+      const { across, within } = products(held, compass, last, second, steps)
       return within > 0 ? across / Math.sqrt(within) : undefined
     },
 
@@ -78,36 +123,30 @@ export function createMixture(tf: Tensorflow): Mixture {
       sums[to] = sum
     },
 
-    descend({ optimizer, sideLimit, compassDecay }, names, apply) {
+    descend(request, model) {
       const { main, side } = sums
       if (!main) throw new WaggleError('E_ENGINE', 'a step needs a main gradient')
-      const mainNorm = normOf(main)
+      const squares = squaresOf(tf, main)
+      const mainNorm = Math.sqrt(squares.reduce((sum, value) => sum + value, 0))
       const sideNorm = side ? normOf(side) : 0
-      const sideScale = sideNorm > 0 ? Math.min(1, (sideLimit * mainNorm) / sideNorm) : 1
-      const total = blend(main, 1, side ?? main, side ? sideScale : 0)
-      const squares = squaresOf(tf, total)
-      const gradientNorm = Math.sqrt(squares.reduce((sum, value) => sum + value, 0))
-      const applied = Number.isFinite(gradientNorm)
+      const applied = Number.isFinite(mainNorm)
+      const isSteppedAside = side !== undefined && Number.isFinite(sideNorm) && sideNorm > 0
+      let sideScale = isSteppedAside ? 1 : 0
       if (applied) {
-        apply(total, gradientNorm)
+        const { optimizer, compassDecay } = request
+        model.apply(main, mainNorm)
         const turned = blend(compass, compass ? compassDecay : 0, main, compass ? 1 - compassDecay : 1)
         drop(compass)
         compass = turned
         last = optimizer
+        if (isSteppedAside) sideScale = stepAside({ main, side, turned }, mainNorm, request, model)
       }
-      for (const tensors of [main, side, total]) drop(tensors)
+      for (const tensors of [main, side]) drop(tensors)
       sums.main = undefined
       sums.side = undefined
       const broken =
-        names[squares.findIndex((value) => !Number.isFinite(value))] ?? 'the norm of all gradients'
-      return {
-        applied,
-        ...(applied ? {} : { nonFinite: broken }),
-        mainNorm,
-        sideNorm,
-        gradientNorm,
-        sideScale,
-      }
+        model.names[squares.findIndex((value) => !Number.isFinite(value))] ?? 'the norm of all gradients'
+      return { applied, ...(applied ? {} : { nonFinite: broken }), mainNorm, sideNorm, sideScale }
     },
 
     dispose() {

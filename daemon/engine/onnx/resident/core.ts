@@ -20,6 +20,7 @@ import { firstNonFinite, type GradientPlace, gradientInto, type StepParts } from
 import { createDeviceCache } from './cache.ts'
 import { applyAdamW, blend, innerProducts, squaredNorm } from './optimizer.ts'
 import { createPlaces, download, type Places, partsOf, release, type Shapes, upload } from './places.ts'
+import { applySideStep, squaredLengths } from './side-step.ts'
 
 export interface ResidentCoreOptions {
   provider: Provider
@@ -116,8 +117,11 @@ export function createResidentCore({
   const apply = async (options: AdamWOptions, step: number, norm: number, current: State): Promise<void> => {
     const { weights, gradient, first, second, parts } = current
     const tensors = { weight: weights, gradient, first, second }
+    await moving(current, () => applyAdamW(options, step, norm, tensors, parts, runtime))
+  }
+  const moving = async (current: State, move: () => Promise<void>): Promise<void> => {
     try {
-      await applyAdamW(options, step, norm, tensors, parts, runtime)
+      await move()
     } catch (error) {
       // Some tensors may have moved and others not: no smaller portion mends that.
       current.isSpoilt = true
@@ -144,10 +148,15 @@ export function createResidentCore({
         await blend(byX === 0 ? empty : x, byX, byY === 0 ? empty : y, byY, into, parts, runtime)
       },
       squaredNorm: (values) => squaredNorm(values, parts, runtime),
-      products: (a, b, { beta2, epsilon }) =>
-        innerProducts({ a, b, second }, { beta2, epsilon, steps: current.steps }, parts, runtime),
+      products: (a, b, { beta2, epsilon }, steps) =>
+        innerProducts({ a, b, second }, { beta2, epsilon, steps }, parts, runtime),
       firstNonFinite: async () => placeOf(current).firstNonFinite(),
       apply: (options, step, norm) => apply(options, step, norm, current),
+      lengths: (side, main, metric) => squaredLengths({ side, main, second }, metric, parts, runtime),
+      stepAside: (side, rate, metric) =>
+        moving(current, () =>
+          applySideStep({ side, weight: current.weights, second }, rate, metric, parts, runtime),
+        ),
     }
   }
 

@@ -120,10 +120,12 @@ export async function innerProducts(
   }
 }
 
-function total(values: readonly Value[]): Value {
+/** Sum of values of one element each. */
+export function total(values: readonly Value[]): Value {
   return values.reduce((a, b) => add(a, b))
 }
 
-function numbers(values: Record<string, number>): Record<string, Float32Array> {
+/** As a graph is fed with them. */
+export function numbers(values: Record<string, number>): Record<string, Float32Array> {
   return Object.fromEntries(Object.entries(values).map(([name, value]) => [name, Float32Array.of(value)]))
 }
