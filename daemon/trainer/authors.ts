@@ -4,6 +4,7 @@
 import type { SharingContributor } from '../../protocol/api/index.ts'
 import { believed, type Plausibility, type Reported, reviewed } from './plausibility.ts'
 import { addPair, meanInterval, noPairs, type Pairs, ratioInterval } from './sharing/interval.ts'
+import { addTrust, noTrust, STRANGER, type Trust, weightOf } from './sharing/trust.ts'
 
 export interface AuthorFinding {
   author: string
@@ -33,6 +34,10 @@ export interface Authors {
       reported?: Reported | undefined
     },
   ): AuthorFinding[]
+  /** After an update: progress per compute of all foreign groups and of own ones, in the judge's unit. */
+  observeAll(foreign: number | undefined, own: number | undefined): void
+  /** What an author's gradient is multiplied with, by what its groups and those of all peers have brought; 0 to 1. */
+  weight(author: string): number
   /** The largest norm that an author's gradient may have in this update, in units of the own one's. */
   allowance(author: string): number
   /** Once an update: times run down, shares fade, allowances grow. `peers` are those that might have written something. */
@@ -47,6 +52,7 @@ export interface Authors {
 interface Author {
   plausibility: Plausibility
   reports: boolean
+  trust: Trust
   pairs: Pairs
   norm: number
   /** Squared norm, in units of the own gradient's, that it may still use. */
@@ -65,6 +71,9 @@ const LONGEST_PENALTY = 6400
 const ALPHA = 0.01
 const EPOCH = 400
 const FADE = 0.97
+/** Updates that the expectation counts for: of all peers as of a stranger, and of one author as of all peers. */
+const STRANGERS = 10
+const PEERS = 20
 /**
  * Of the squared norm that the foreign gradient may have, so many fair shares may be one author's in the long run. Fair
  * is among all peers that are there, not among those that have something to say just now: else whoever keeps making
@@ -74,11 +83,14 @@ const FAIR = 1.5
 
 export function createAuthors({ restored = [] }: { restored?: readonly SetAside[] }): Authors {
   const all = new Map<string, Author>()
+  const trust = noTrust()
+  const common = (): number => weightOf(trust, STRANGER, STRANGERS)
   let peers = 1
   const of = (name: string): Author => {
     const found = all.get(name) ?? {
       plausibility: believed(),
       reports: false,
+      trust: noTrust(),
       pairs: noPairs(),
       norm: 0,
       allowance: FAIR / Math.max(1, peers),
@@ -110,6 +122,11 @@ export function createAuthors({ restored = [] }: { restored?: readonly SetAside[
     isBelieved: (name) => all.get(name)?.plausibility.believed ?? true,
 
     allowance: (name) => Math.sqrt(of(name).allowance),
+    weight: (name) => weightOf(of(name).trust, common(), PEERS),
+
+    observeAll(foreign, own) {
+      if (isNumber(foreign) && isNumber(own)) addTrust(trust, foreign, own)
+    },
 
     observe(name, { gain, own, norm, reported }) {
       const author = of(name)
@@ -127,6 +144,7 @@ export function createAuthors({ restored = [] }: { restored?: readonly SetAside[
             reason: author.plausibility.reason ?? '',
           })
       }
+      if (isNumber(gain) && isNumber(own)) addTrust(author.trust, gain, own)
       if (author.away === 0 && isNumber(gain) && isNumber(own)) {
         if (author.pairs.count >= EPOCH) {
           author.pairs = noPairs()

@@ -199,6 +199,7 @@ export function createLearner(options: LearnerOptions, parts: LearnerParts): Lea
       for (const { kind, reason } of findings)
         parts.onFinding({ type: 'guard', guard: kind, message: reason, peers: [author] })
     }
+    authors.observeAll(foreign && judge.scaled(foreign), own && judge.scaled(own))
     authors.tick(Math.max(parts.peers(), new Set(theirs.map(({ author }) => author)).size))
     const change = own && foreign ? judge.observe(own, foreign, learnt) : undefined
     if (!own || !foreign) judge.spent(report.parts.reduce((sum, part) => sum + parts.cost(part), 0))
@@ -265,6 +266,7 @@ export function createLearner(options: LearnerOptions, parts: LearnerParts): Lea
           version,
           isBelieved: authors.isBelieved,
           allowance: authors.allowance,
+          weight: authors.weight,
           learnForeign,
           compare,
         },

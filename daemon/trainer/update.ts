@@ -32,6 +32,8 @@ export interface UpdateOptions extends RowOptions {
   compare: boolean
   /** The largest norm of an author's gradient, in units of the own one's. */
   allowance(author: string): number
+  /** What an author's gradient is multiplied with, 0 to 1. */
+  weight(author: string): number
 }
 
 /** What became of one author's part of an optimizer step. */
@@ -42,7 +44,7 @@ export interface PartReport extends Measured {
   gradientNorm: number
   /** What its gradient was multiplied with; 0 if it was left out. */
   scale: number
-  /** What it would have been multiplied with had it been learnt from; the same if it was. */
+  /** What it would have been multiplied with had its author the full weight and had it been learnt from. */
   wouldScale: number
   /** Its gradient along the compass, before scaling. */
   along?: number
@@ -174,7 +176,7 @@ async function ownStep(
 async function mixedStep(
   { own, ownGroups, foreign }: Step,
   objective: Objective,
-  { temperature, optimizer, learnForeign, allowance }: UpdateOptions,
+  { temperature, optimizer, learnForeign, allowance, weight }: UpdateOptions,
   engine: Engine,
 ): Promise<StepDone> {
   // Of own tokens alone, whatever peers add: the own gradient is the one that there would be without them.
@@ -193,7 +195,8 @@ async function mixedStep(
     return { nonFinite: mine.nonFinite, gradientNorm: ownNorm, parts }
   }
   await engine.keep({ to: 'main', scale: 1 })
-  let would = 0
+  /** Sums of squared norms, of all at full weight and times their weights. */
+  let [full, weighted] = [0, 0]
   for (const { author, rows, groups } of foreign) {
     const report = await gradientOf(rows)
     const part: PartReport = { ...report, author, groups, scale: 0, wouldScale: 0 }
@@ -204,19 +207,23 @@ async function mixedStep(
     if (part.leftOut !== undefined) continue
     const limit = allowance(author) * ownNorm
     part.wouldScale = report.gradientNorm > limit ? limit / report.gradientNorm : 1
-    would += (part.wouldScale * report.gradientNorm) ** 2
+    const squared = (part.wouldScale * report.gradientNorm) ** 2
+    full += squared
+    weighted += squared * weight(author)
     if (!learnForeign) continue
-    part.scale = part.wouldScale
+    part.scale = part.wouldScale * weight(author)
     await engine.keep({ to: 'side', scale: part.scale })
   }
-  const done = await engine.descend({ optimizer, sideLimit: FOREIGN_LIMIT, compassDecay: COMPASS_DECAY })
-  // Parts that were only looked at are taken to be at right angles, as gradients of different prompts about are.
-  const together = learnForeign
-    ? done.sideScale
-    : Math.min(1, (FOREIGN_LIMIT * ownNorm) / Math.max(Math.sqrt(would), 1e-30))
+  const done = await engine.descend({
+    optimizer,
+    sideLimit: FOREIGN_LIMIT * (full > 0 ? weighted / full : 0),
+    compassDecay: COMPASS_DECAY,
+  })
+  // Parts are taken to be at right angles, as gradients of different prompts about are.
+  const together = Math.min(1, (FOREIGN_LIMIT * ownNorm) / Math.max(Math.sqrt(full), 1e-30))
   for (const part of parts.slice(1)) {
     part.wouldScale *= together
-    part.scale *= together
+    part.scale *= done.sideScale
   }
   return {
     gradientNorm: done.mainNorm,

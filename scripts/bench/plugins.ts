@@ -177,6 +177,7 @@ async function openNode(plugins: readonly Plugin[]) {
           version,
           isBelieved: () => true,
           allowance: () => 1,
+          weight: () => 1,
           learnForeign: false,
           compare: false,
         },

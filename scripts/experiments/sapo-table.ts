@@ -29,7 +29,7 @@ const { values: flags } = parseArgs({
     nodes: { type: 'string', default: '8' },
     threads: { type: 'string', default: '1' },
     prompts: { type: 'string', default: '100' },
-    'learning-rate': { type: 'string', default: '1e-4' },
+    'learning-rate': { type: 'string', default: '5e-5' },
     out: { type: 'string', default: '.cache/experiments/sapo-table.jsonl' },
   },
 })

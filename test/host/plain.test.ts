@@ -30,6 +30,7 @@ const options = (version: number) => ({
   compare: false,
   isBelieved: () => true,
   allowance: () => 1,
+  weight: () => 1,
 })
 const random = () => randomStream(1, 'cut')
 

@@ -56,6 +56,7 @@ const options = {
   compare: false,
   isBelieved: () => true,
   allowance: () => 1,
+  weight: () => 1,
 }
 const random = randomStream(1, 'test')
 

@@ -149,6 +149,7 @@ export async function createLearnerAlone(options: LearnerAloneOptions): Promise<
             version,
             isBelieved: () => true,
             allowance: () => 0,
+            weight: () => 1,
             learnForeign: false,
             compare: false,
           },

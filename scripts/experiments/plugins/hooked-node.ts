@@ -104,6 +104,7 @@ export async function createHookedNode(options: HookedNodeOptions): Promise<Hook
           version,
           isBelieved: () => true,
           allowance: () => 1,
+          weight: () => 1,
           learnForeign: false,
           compare: false,
         },
