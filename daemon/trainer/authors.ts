@@ -35,7 +35,7 @@ export interface Authors {
     },
   ): AuthorFinding[]
   /** After an update: progress per compute of all foreign groups and of own ones, in the judge's unit. */
-  observeAll(foreign: number | undefined, own: number | undefined): void
+  observeAll(gain: number | undefined, own: number | undefined): void
   /** What an author's gradient is multiplied with, by what its groups and those of all peers have brought; 0 to 1. */
   weight(author: string): number
   /** The largest norm that an author's gradient may have in this update, in units of the own one's. */
@@ -43,6 +43,8 @@ export interface Authors {
   /** Once an update: times run down, shares fade, allowances grow. `peers` are those that might have written something. */
   tick(peers: number): void
   setAside(author: string, reason: string): void
+  /** Of an author of whom nothing is known. */
+  readonly weightOfAny: number
   contributors(): SharingContributor[]
   readonly setAsideCount: number
   /** What a checkpoint keeps. */
@@ -83,8 +85,8 @@ const FAIR = 1.5
 
 export function createAuthors({ restored = [] }: { restored?: readonly SetAside[] }): Authors {
   const all = new Map<string, Author>()
-  const trust = noTrust()
-  const common = (): number => weightOf(trust, STRANGER, STRANGERS)
+  const foreign = noTrust()
+  const weightOfAny = (): number => weightOf(foreign, STRANGER, STRANGERS)
   let peers = 1
   const of = (name: string): Author => {
     const found = all.get(name) ?? {
@@ -122,10 +124,14 @@ export function createAuthors({ restored = [] }: { restored?: readonly SetAside[
     isBelieved: (name) => all.get(name)?.plausibility.believed ?? true,
 
     allowance: (name) => Math.sqrt(of(name).allowance),
-    weight: (name) => weightOf(of(name).trust, common(), PEERS),
+    weight: (name) => weightOf(of(name).trust, weightOfAny(), PEERS),
 
-    observeAll(foreign, own) {
-      if (isNumber(foreign) && isNumber(own)) addTrust(trust, foreign, own)
+    get weightOfAny() {
+      return weightOfAny()
+    },
+
+    observeAll(gain, own) {
+      if (isNumber(gain) && isNumber(own)) addTrust(foreign, gain, own)
     },
 
     observe(name, { gain, own, norm, reported }) {
@@ -173,13 +179,15 @@ export function createAuthors({ restored = [] }: { restored?: readonly SetAside[
 
     contributors() {
       const total = [...all.values()].reduce((sum, { norm }) => sum + norm, 0)
+      const everyone = weightOfAny()
       return [...all]
         .filter(([, { norm, away }]) => norm > 1e-9 || away > 0)
-        .map(([peer, { norm, pairs, away, reason, plausibility, reports }]): SharingContributor => {
+        .map(([peer, { norm, pairs, away, reason, plausibility, reports, trust }]): SharingContributor => {
           const ratio = pairs.count > 2 ? ratioInterval(pairs, 0.05) : undefined
           return {
             peer,
             share: total > 0 ? norm / total : 0,
+            weight: away > 0 ? 0 : weightOf(trust, everyone, PEERS),
             ...(ratio ? { effect: ratio.value - 1 } : {}),
             ...(ratio && Number.isFinite(ratio.low) ? { low: ratio.low - 1 } : {}),
             ...(ratio && Number.isFinite(ratio.high) ? { high: ratio.high - 1 } : {}),

@@ -333,6 +333,7 @@ export function createLearner(options: LearnerOptions, parts: LearnerParts): Lea
             unit: UNIT,
             own: options.sizes.own,
             limit: options.sizes.foreign,
+            weight: authors.weightOfAny,
             contributors: authors.contributors(),
           }
         : undefined,

@@ -337,6 +337,13 @@ export const METRICS: readonly Metric[] = [
     (s) => s.sharing?.foreign,
   ),
   gauge(
+    'sharing_weight',
+    'sharing_weight_ratio',
+    '',
+    'What a step takes of the gradient of a peer of whom nothing is known',
+    (s) => s.sharing?.weight,
+  ),
+  gauge(
     'sharing_comparisons',
     'sharing_comparisons',
     '',

@@ -28,7 +28,7 @@ export function sharingText(sharing: SharingInfo): string {
   const share = `${foreign} of up to ${limit} foreign groups a batch`
   switch (verdict) {
     case 'not yet known':
-      return `not yet known: ${comparisons} of ${needed} comparisons${effect ? `, so far ${effect}` : ''}; ${share}`
+      return `not yet known: ${comparisons < needed ? `${comparisons} of ${needed}` : comparisons} comparisons${effect ? `, so far ${effect}` : ''}; ${share}`
     case 'no difference':
       return `makes no difference: ${effect || 'foreign groups bring what own ones do'}; ${share}`
     case 'helps':

@@ -227,6 +227,11 @@ export interface SharingInfo {
   own: number
   foreign: number
   limit: number
+  /**
+   * What a step takes of the gradient of a peer of whom nothing is known, 0 to 1: progress on all foreign groups over progress
+   * on own ones, from a half on.
+   */
+  weight: number
   verdict: SharingVerdict
   /** Share of the node's compute that went into comparing alone, 0 to 1. */
   cost: number
@@ -240,6 +245,7 @@ export interface SharingContributor {
   /** Of the foreign gradient's recent norm, 0 to 1. */
   share: number
   /** As above, for this peer's groups alone. */
+  weight: number
   effect?: number
   low?: number
   high?: number

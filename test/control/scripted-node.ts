@@ -268,10 +268,20 @@ export function createScriptedNode({
         own: 4,
         foreign: 4,
         limit: 16,
+        weight: 1,
         verdict: step < 100 ? 'not yet known' : 'helps',
         cost: 0.021,
         contributors: [
-          { peer: OTHER, share: 1, effect: 0.35, low: 0.12, high: 0.6, comparisons: 24, logprobs: 'used' },
+          {
+            peer: OTHER,
+            share: 1,
+            weight: 1,
+            effect: 0.35,
+            low: 0.12,
+            high: 0.6,
+            comparisons: 24,
+            logprobs: 'used',
+          },
         ],
       },
       checkpoint: {

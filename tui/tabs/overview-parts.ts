@@ -236,7 +236,7 @@ export function sharingPieces(
     return [
       'sharing ',
       ['bold', 'not yet known'],
-      `, ${comparisons} of ${needed} comparisons${width >= 54 ? rest : ''}`,
+      `, ${comparisons < needed ? `${comparisons} of ${needed}` : comparisons} comparisons${width >= 54 ? rest : ''}`,
     ]
   return ['sharing ', verdictPiece(sharing, symbols), ` ${effectText(sharing, width >= 60)}${rest}`]
 }

@@ -160,7 +160,7 @@ export function peerRows(peer: PeerInfo, snapshot: Snapshot | undefined, width: 
     `sent ${count(received)}  verified ${count(verified)}  trained on ${count(trained)} (${percent(share(trained, received), 0)})  refused ${count(refused)} (${percent(share(refused, received), 0)})  mean reward as re-checked here ${decimal(reward)}`,
     ...(part
       ? [
-          `share of what peers teach ${percent(part.share, 0)}  effect ${effectText(part) || 'not yet known'}  log-probs ${part.logprobs}${part.setAside ? `  set aside: ${part.setAside}` : ''}`,
+          `share of what peers teach ${percent(part.share, 0)}  weight ${decimal(part.weight, 2)}  effect ${effectText(part) || 'not yet known'}  log-probs ${part.logprobs}${part.setAside ? `  set aside: ${part.setAside}` : ''}`,
         ]
       : []),
   ]

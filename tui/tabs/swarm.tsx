@@ -2,7 +2,7 @@
 
 import { Box } from 'ink'
 import type { ReactElement } from 'react'
-import { bytes, count, effectText, percent, sharingText, si } from '../../protocol/api/index.ts'
+import { bytes, count, decimal, effectText, percent, sharingText, si } from '../../protocol/api/index.ts'
 import type { View } from '../data/store.ts'
 import type { Theme } from '../screen/theme.ts'
 import { bar, sparkline } from '../widgets/chart.ts'
@@ -133,11 +133,11 @@ function sharingRows(view: View, theme: Theme): Row[] {
     ]
   }
   const names = new Map(snapshot.swarm?.peers.map(({ id, name }) => [id, name]))
-  const parts = sharing.contributors.map(({ peer, share, effect, setAside }) => {
+  const parts = sharing.contributors.map(({ peer, share, weight, effect, setAside }) => {
     const found = setAside
       ? 'set aside'
       : effectText(effect === undefined ? {} : { effect }) || 'not yet known'
-    return `${names.get(peer) ?? peer.slice(-8)} ${percent(share, 0)} of it, ${found}`
+    return `${names.get(peer) ?? peer.slice(-8)} ${percent(share, 0)} of it at weight ${decimal(weight, 1)}, ${found}`
   })
   const words = sharingText(sharing)
   return [
