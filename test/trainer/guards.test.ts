@@ -32,6 +32,20 @@ describe('guards', () => {
     expect(createGuards().normLimit()).toBe(Number.POSITIVE_INFINITY)
   })
 
+  test('a cut that takes less than a tenth off a norm is made and not told', () => {
+    // A run of norms of 1 has no spread but the least one, a tenth: its limit is 1 + 4 x 0.1.
+    const steady = () => {
+      const guards = createGuards()
+      for (let i = 0; i < 20; i++) expect(guards.step({ ...usual, gradientNorm: 1 })).toEqual([])
+      expect(guards.normLimit()).toBeCloseTo(1.4, 9)
+      return guards
+    }
+    // Cut to 1.4, a norm of 1.55 loses 9.7 in a hundred, one of 1.56 loses 10.3.
+    for (const norm of [1.41, 1.5, 1.55]) expect(steady().step({ ...usual, gradientNorm: norm })).toEqual([])
+    for (const norm of [1.56, 2])
+      expect(steady().step({ ...usual, gradientNorm: norm })).toMatchObject([{ guard: 'gradient spike' }])
+  })
+
   test('three skipped steps among twenty are a reason to go back, two are not', () => {
     const guards = warm()
     const skip = () => guards.step({ ...usual, skipped: ['loss'] })[0]!
