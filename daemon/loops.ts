@@ -103,6 +103,8 @@ export function startLoops({ config, self, seed }: LoopsOptions, parts: LoopsPar
   /** Whether the newest round brought a group to train on, and whether one did not. */
   let brought = true
   let barren = false
+  /** Weights up to this version were thrown away in a roll-back; versions do not go back in one. */
+  let thrownAway = -1
   /** Seconds of recent rounds, and own groups with a signal that came of them. */
   const generation = { seconds: 0, groups: 0 }
   const learner = createLearner(
@@ -134,7 +136,15 @@ export function startLoops({ config, self, seed }: LoopsOptions, parts: LoopsPar
       roles: parts.roles,
       onFinding: (finding) => journal.finding(finding, policy.reference().version),
       async restore(before) {
-        const restored = await parts.restore(before)
+        const earlier = thrownAway
+        // From here on: the round that is under way ends before all is restored.
+        thrownAway = policy.reference().version
+        let restored: { step: number } | undefined
+        try {
+          restored = await parts.restore(before)
+        } finally {
+          if (!restored) thrownAway = earlier
+        }
         // What the policy of the bad steps wrote is not to teach the next ones.
         if (restored) {
           pool.evict(({ origin, uses }) => origin === 'own' && uses === 0)
@@ -177,6 +187,7 @@ export function startLoops({ config, self, seed }: LoopsOptions, parts: LoopsPar
       ...shared,
       parked: parts.parked,
       waiting: () => waitingFor('own').length,
+      isThrownAway: (version) => version <= thrownAway,
       roundRandom: () => randomStream(seed, `round/${parts.nextRound()}`),
       async onGroup(group) {
         journal.group(group, 'own')

@@ -35,6 +35,8 @@ export interface RolloutLoopCollaborators {
   /** Woken when groups have been taken or the node resumes. */
   changed: Waker
   isPaused(): boolean
+  /** True for versions whose weights a roll-back has thrown away: what was begun with them is not handed on. */
+  isThrownAway(version: number): boolean
   /** Random numbers for the next round; another stream for each, also after a restart. */
   roundRandom(): Random
   now(): number
@@ -69,6 +71,7 @@ export async function runRolloutLoop(
       const started = by.monotonic()
       const random = by.roundRandom()
       const policy = by.policy.reference()
+      const isVoid = (): boolean => by.isThrownAway(policy.version)
       const { tokenizer, spec } = by.policy.model
       const round = await playRound(
         {
@@ -83,6 +86,7 @@ export async function runRolloutLoop(
           sampleSeed: () => Math.floor(random() * 2 ** 32),
           now: by.now,
           signal,
+          isVoid,
         },
         {
           engine: by.policy.sampler,
@@ -97,7 +101,7 @@ export async function runRolloutLoop(
         tokens: round.tokens,
         groups: round.groups.length,
       })
-      for (const group of round.groups) await by.onGroup(group)
+      for (const group of round.groups) if (!isVoid()) await by.onGroup(group)
       retry = RETRY_MS
     } catch (error) {
       if (signal.aborted) return

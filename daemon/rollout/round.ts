@@ -37,6 +37,8 @@ export interface RoundOptions {
   /** ms since the epoch. */
   now(): number
   signal?: AbortSignal | undefined
+  /** True once a roll-back has thrown away the weights that it was begun with: then nothing comes of it. */
+  isVoid?(): boolean
 }
 
 export interface RoundCollaborators {
@@ -92,6 +94,8 @@ async function play(options: RoundOptions, by: RoundCollaborators): Promise<Roun
     options,
     { ...by, watcher, compose },
   )
+  const isVoid = (): boolean => options.isVoid?.() ?? false
+  if (isVoid()) return nothing(tokens, by)
 
   const own: Group[] = []
   const parked: ParkedGroup[] = []
@@ -107,15 +111,23 @@ async function play(options: RoundOptions, by: RoundCollaborators): Promise<Roun
     const group = land([{ order, sequences: kept, since }], options, tokenizer)
     if (group) own.push(await hooks.reward(group))
   }
+  if (isVoid()) return nothing(tokens, by)
   by.parked?.settle(parked)
 
   const view: BatchView = { ...policy, self: options.author, at: 'round' }
   const extra = await answerRequests(own, { ...options, view }, by)
   tokens += extra.tokens
+  if (isVoid()) return nothing(tokens, by)
   if (signal?.aborted) return { groups: own, tokens }
   const groups = await hooks.group([...own, ...extra.groups], view)
   await hooks.observe(groups)
   return { groups, tokens }
+}
+
+/** Plugins are not shown it either: a roll-back takes them back, too, to before it was written. */
+function nothing(tokens: number, { parked }: RoundCollaborators): Round {
+  parked?.giveBack()
+  return { groups: [], tokens }
 }
 
 /** Parked groups first; new ones as far as there is room. */

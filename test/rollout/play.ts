@@ -66,6 +66,7 @@ export interface Playing {
     want?: number
     signal?: AbortSignal
     candidates?: readonly PromptCoordinates[]
+    isVoid?: () => boolean
   }): Promise<Round>
 }
 
@@ -122,7 +123,7 @@ export async function play(options: PlayOptions): Promise<Playing> {
     host,
     parked,
     troubles,
-    round({ version = engine.version, want = options.want ?? 2, signal, candidates } = {}) {
+    round({ version = engine.version, want = options.want ?? 2, signal, candidates, isVoid } = {}) {
       engine.version = version
       return playRound(
         {
@@ -137,6 +138,7 @@ export async function play(options: PlayOptions): Promise<Playing> {
           sampleSeed: () => seed++,
           now: () => 1000,
           signal,
+          ...(isVoid ? { isVoid } : {}),
         },
         { engine, tokenizer, tasks, hooks: host.round({ step: version }), parked },
       )

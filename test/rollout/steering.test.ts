@@ -67,6 +67,31 @@ test('exactly as many groups as wanted land, the oldest parked ones are gone on 
   expect(new Set(prompts).size).toBe(prompts.length)
 })
 
+test('a round whose weights are thrown away while it is written lands, parks and shows plugins nothing', async () => {
+  const told: string[] = []
+  const playing = await steered(
+    {
+      ...april(),
+      extend(view) {
+        told.push(`extend ${view.groups.length}`)
+        return []
+      },
+      observe: (groups) => void told.push(`observe ${groups.length}`),
+    },
+    { write: uneven, want: 3 },
+  )
+  expect((await playing.round({ version: 0 })).groups).toHaveLength(3)
+  const waiting = parkedIn(playing.parked)
+  expect([told.splice(0), waiting.length]).toEqual([['extend 3', 'observe 3'], 3])
+  const before = playing.engine.drawn
+  const { groups, tokens } = await playing.round({ version: 1, isVoid: () => true })
+  expect(groups).toEqual([])
+  // What it took is told, and what it went on with is as it was.
+  expect(tokens).toBe(playing.engine.drawn - before)
+  expect(tokens).toBeGreaterThan(0)
+  expect([told, parkedIn(playing.parked)]).toEqual([[], waiting])
+})
+
 test('parked groups are gone on with in the order in which they were parked', async () => {
   let parking = true
   const order: number[][] = []
