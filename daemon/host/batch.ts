@@ -1,20 +1,25 @@
 // One batch of the train side: what is trained on, with which advantages, and what follows from the update.
 
-import type { RoleGroup } from '../../protocol/plugin/index.ts'
+import type { Advantages, Columns, RoleGroup } from '../../protocol/plugin/index.ts'
 import { type Active, openWindow } from './active.ts'
 import type { Call } from './call.ts'
 import type { HostBatch } from './contract.ts'
-import { checkAdvantages, checkGroups, checkRoleGroups } from './group-checks.ts'
+import { checkAdvantages, checkColumns, checkGroups, checkRoleGroups } from './group-checks.ts'
+import type { Objective } from './objective.ts'
 import type { Taint } from './taint.ts'
 
 export interface BatchParts {
   active: readonly Active[]
   estimator: Active
+  objective: Objective
   call: Call
   taint: Taint
 }
 
-export function openBatch(step: number, { active, estimator, call, taint }: BatchParts): HostBatch {
+export function openBatch(
+  step: number,
+  { active, estimator, objective, call, taint }: BatchParts,
+): HostBatch {
   const window = openWindow('batch', step)
   const withHook = (hook: keyof Active['hooks']): Active[] =>
     active.filter((one) => !one.tally.off && !window.out.has(one) && one.hooks[hook] !== undefined)
@@ -49,7 +54,7 @@ export function openBatch(step: number, { active, estimator, call, taint }: Batc
       for (const one of withHook('modify')) {
         const before = advantages
         // A copy: what it did before it failed must not stay.
-        const own = before.map((rows) => rows.map((row) => (typeof row === 'number' ? row : row.slice())))
+        const own = copyOf(before)
         advantages = await call(
           one,
           'modify',
@@ -59,6 +64,22 @@ export function openBatch(step: number, { active, estimator, call, taint }: Batc
         ).catch(() => before)
       }
       return advantages
+    },
+
+    async columns(advantages, groups) {
+      const columns: Columns = { ...objective.columns }
+      for (const one of withHook('columns')) {
+        const prefix = `${one.plugin.name}.`
+        const given = await call<Columns>(
+          one,
+          'columns',
+          window,
+          (hooks, context) => hooks.columns!(copyOf(advantages), groups, context),
+          (value) => checkColumns(value, (name) => Object.hasOwn(objective.columns, prefix + name), groups),
+        ).catch(() => ({}))
+        for (const [name, value] of Object.entries(given)) columns[prefix + name] = value
+      }
+      return columns
     },
 
     async commit(report) {
@@ -79,4 +100,8 @@ export function openBatch(step: number, { active, estimator, call, taint }: Batc
       return train
     },
   }
+}
+
+function copyOf(advantages: Advantages): Advantages {
+  return advantages.map((rows) => rows.map((row) => (typeof row === 'number' ? row : row.slice())))
 }

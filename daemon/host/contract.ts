@@ -8,6 +8,7 @@ import type {
   Advantages,
   Ask,
   BatchView,
+  Columns,
   CommitReport,
   ComposeView,
   Context,
@@ -161,6 +162,8 @@ export interface HostBatch {
   group(groups: readonly Group[], view: BatchView): Promise<Group[]>
   /** The estimator's, after all `modify` hooks. Throws where the estimator fails. */
   advantage(groups: Group[]): Promise<Advantages>
+  /** What the objective's own columns (see its `columns`) are in this batch. */
+  columns(advantages: Advantages, groups: readonly Group[]): Promise<Columns>
   /** Texts of roles to learn from, by all plugins. */
   commit(report: CommitReport): Promise<RoleGroup[]>
 }

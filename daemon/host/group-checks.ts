@@ -1,7 +1,7 @@
 // What a hook may give back of groups, advantages and texts of roles. Each check throws with what is wrong, and gives what
 // is used further.
 
-import type { Advantages, RoleGroup } from '../../protocol/plugin/index.ts'
+import type { Advantages, Columns, RoleGroup } from '../../protocol/plugin/index.ts'
 import type { Group } from '../../protocol/train/index.ts'
 import { checkPrompt } from './checks.ts'
 
@@ -57,6 +57,24 @@ export function checkAdvantages(advantages: Advantages, groups: readonly Group[]
     })
   })
   return advantages
+}
+
+/** Shaped as advantages are, where they are not one number for all. */
+export function checkColumns(
+  columns: Columns,
+  isOwn: (name: string) => boolean,
+  groups: readonly Group[],
+): Columns {
+  for (const [name, column] of Object.entries(columns)) {
+    if (!isOwn(name)) throw new Error(`gave a column "${name}", which its correct hook does not name`)
+    try {
+      if (typeof column !== 'number') checkAdvantages(column, groups)
+      else if (!Number.isFinite(column)) throw new Error('not finite')
+    } catch {
+      throw new Error(`gave a column "${name}" that does not fit the groups, or is not finite`)
+    }
+  }
+  return columns
 }
 
 export function checkRoleGroups(

@@ -78,6 +78,7 @@ export async function createHost(options: HostOptions, by: HostCollaborators): P
     picker,
     standIn: standIn ?? picker,
     estimator,
+    objective,
     call,
     taint: createTaint(),
     world: () => world,

@@ -6,6 +6,8 @@ import { type Correction, type Expression, expression } from '../../protocol/plu
 export interface Objective {
   loss: Expression
   metrics: Record<string, Expression>
+  /** Corrections' own columns, `<plugin>.<name>`, each with its value where nobody gives another. */
+  columns: Record<string, number>
 }
 
 export function assembleObjective(
@@ -24,10 +26,13 @@ export function assembleObjective(
   }
   let loss = losses[0]!.correction.loss!
   const metrics: Record<string, Expression> = {}
+  const columns: Record<string, number> = {}
   for (const { name, correction } of corrections) {
     if (correction.weight !== undefined) loss = expression.mul(loss, correction.weight)
     for (const [metric, value] of Object.entries(correction.metrics ?? {}))
       metrics[`${name}.${metric}`] = value
+    for (const [column, value] of Object.entries(correction.columns ?? {}))
+      columns[`${name}.${column}`] = value
   }
   for (const { correction } of corrections)
     if (correction.penalty !== undefined) loss = expression.add(loss, correction.penalty)
@@ -35,5 +40,5 @@ export function assembleObjective(
     // where, not a product: what is masked may be infinite.
     if (correction.mask !== undefined) loss = expression.where(correction.mask, loss, 0)
   }
-  return { loss, metrics }
+  return { loss, metrics, columns }
 }

@@ -248,6 +248,7 @@ export function createLearner(options: LearnerOptions, parts: LearnerParts): Lea
         return undefined
       }
       const advantages = await batch.advantage(groups)
+      const columns = await batch.columns(advantages, groups)
       const { optimizer } = options
       const report = await learn(
         groups,
@@ -265,6 +266,7 @@ export function createLearner(options: LearnerOptions, parts: LearnerParts): Lea
           lineage,
           version,
           isBelieved: authors.isBelieved,
+          columns,
           allowance: authors.allowance,
           weight: authors.weight,
           learnForeign,

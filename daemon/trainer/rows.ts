@@ -1,7 +1,7 @@
 // Groups as an engine trains on them: one row a rollout with the columns that objectives read, apart for this node and
 // for each peer.
 
-import type { Advantages } from '../../protocol/plugin/index.ts'
+import type { Advantages, Columns } from '../../protocol/plugin/index.ts'
 import type { Group } from '../../protocol/train/index.ts'
 import type { TrainSequence } from '../engine/engine.ts'
 
@@ -16,6 +16,8 @@ export interface RowOptions {
   version: number
   /** False for an author whose log-probs are taken as if there were none. */
   isBelieved(author: string): boolean
+  /** What the objective reads beside the columns that every row has, by name. */
+  columns?: Columns
 }
 
 /** All that one author wrote in a batch. */
@@ -37,7 +39,12 @@ export function rowsByAuthor(
   const own: Row[][] = []
   const foreign = new Map<string, Row[][]>()
   groups.forEach((group, g) => {
-    const rows = group.rollouts.map((_, r) => rowOf(group, r, advantages[g]![r]!, options))
+    const rows = group.rollouts.map((_, r) => {
+      const row = rowOf(group, r, advantages[g]![r]!, options)
+      for (const [name, column] of Object.entries(options.columns ?? {}))
+        row.columns[name] = typeof column === 'number' ? column : column[g]![r]!
+      return row
+    })
     if (group.author === options.self) own.push(rows)
     else foreign.set(group.author, [...(foreign.get(group.author) ?? []), rows])
   })

@@ -14,6 +14,7 @@
 //   staleness   policy versions between sampling and this batch; 0 for fresh
 //   foreign     1 where a peer wrote the token, else 0
 //   replayed    1 where the rollout was trained on before and a plugin brought it back, else 0
+// A correction may have more of its own: see `Correction.columns`.
 
 export type Expression =
   | number

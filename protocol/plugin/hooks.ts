@@ -1,7 +1,7 @@
 // The hooks, in the order of a rollout's life:
 //
 //   select, weigh -> compose -> (generate; steer) -> verify -> reward -> extend (more work, until none) -> group (round)
-//     -> observe -> pool, peers -> group (batch) -> advantage -> modify -> correct -> (train) -> commit
+//     -> observe -> pool, peers -> group (batch) -> advantage -> modify -> columns -> (train) -> commit
 //
 // Data in, data out. A hook that throws, hangs or overspends is skipped for the step, its requests' groups are dropped,
 // and at the third time the plugin is switched off.
@@ -116,6 +116,12 @@ export interface SteerView {
 /** Per group of the batch, one advantage per rollout, or one per token of each rollout. */
 export type Advantages = Array<Array<number | Float32Array>>
 
+/**
+ * Values of a correction's own columns for one batch, by name: one for all tokens, or shaped as advantages are. A name is
+ * the one of `Correction.columns`, without the plugin's.
+ */
+export type Columns = Record<string, number | Advantages>
+
 /** What a correction adds to the objective. Weight factors of all corrections multiply; masks are AND-ed. */
 export interface Correction {
   /** The per-token loss to minimise. Exactly one plugin of a configuration gives it. */
@@ -128,6 +134,11 @@ export interface Correction {
   mask?: Expression
   /** Numbers to log, each the mean of an expression over the batch's tokens. */
   metrics?: Record<string, Expression>
+  /**
+   * Columns of its own, which expressions read as `<plugin>.<name>`, each with the value of all tokens where the `columns`
+   * hook gives none. An objective stays what it is from batch to batch; what changes in it is a column.
+   */
+  columns?: Record<string, number>
 }
 
 /** Texts of a role's model to learn from, compared with one another: GRPO with clipping, one update. */
@@ -185,6 +196,8 @@ export interface Hooks {
   advantage?(groups: Group[], context: Context): Maybe<Advantages>
   /** Changes advantages after the estimator. */
   modify?(advantages: Advantages, groups: readonly Group[], context: Context): Maybe<Advantages>
+  /** Values of the columns that `correct` names. What it leaves out has the value that `correct` gave it. */
+  columns?(advantages: Advantages, groups: readonly Group[], context: Context): Maybe<Columns>
   /** Adds to the objective: loss, weights, masks. Called once when the configuration is assembled. */
   correct?(): Correction
   /** After the update: state, libraries, and texts of roles to learn from. */

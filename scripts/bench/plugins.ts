@@ -176,6 +176,7 @@ async function openNode(plugins: readonly Plugin[]) {
           lineage,
           version,
           isBelieved: () => true,
+          columns: await batch.columns(advantages, chosen),
           allowance: () => 1,
           weight: () => 1,
           learnForeign: false,

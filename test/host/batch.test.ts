@@ -72,6 +72,38 @@ test('advantages are changed after the estimator, plugin by plugin; a failure le
   ])
 })
 
+test('columns of a correction are what its hook says, and what it began with where that fails or is silent', async () => {
+  const correct = () => ({ weight: { column: 'x.factor' }, columns: { factor: 2, other: 3 } })
+  const cases: [Hooks['columns'], object, RegExp | undefined][] = [
+    [undefined, {}, undefined],
+    [() => ({}), {}, undefined],
+    [() => ({ factor: 0.5 }), { 'x.factor': 0.5 }, undefined],
+    [() => ({ other: [[1, Float32Array.of(4)]] }), { 'x.other': [[1, Float32Array.of(4)]] }, undefined],
+    [() => ({ factor: Number.NaN }), {}, /column "factor" that does not fit/],
+    [() => ({ factor: [[1]] }), {}, /column "factor" that does not fit/],
+    [() => ({ factor: [[1, Float32Array.of(1, 2)]] }), {}, /column "factor" that does not fit/],
+    [() => ({ advantage: 1 }), {}, /column "advantage", which its correct hook does not name/],
+    [
+      (advantages) => {
+        advantages[0]![0] = 7
+        throw new Error('lost')
+      },
+      {},
+      /lost/,
+    ],
+  ]
+  for (const [columns, said, message] of cases) {
+    const { host, troubles } = await setUp([
+      plugin('x', 'correction', { correct, ...(columns && { columns }) }),
+    ])
+    const advantages = [[1, -1]]
+    const given = await host.batch({ step: 0 }).columns(advantages, [groupOf([1, 0])])
+    expect(given).toEqual({ 'x.factor': 2, 'x.other': 3, ...said })
+    expect(troubles.map((trouble) => message?.test(trouble.message))).toEqual(message ? [true] : [])
+    expect(advantages).toEqual([[1, -1]])
+  }
+})
+
 test('texts of roles reach the trainer if the manifest has the role and they are whole', async () => {
   const text = (more: object = {}) => ({
     conditioning: Int32Array.of(1),

@@ -55,6 +55,15 @@ test.each<[string, () => Hooks, Manifest, string[]]>([
     ],
   ],
   [
+    'gives columns that it does not name, or that do not fit',
+    () => ({ correct: () => ({ columns: { own: 1 } }), columns: () => ({ own: [], other: 1 }) }),
+    {},
+    [
+      'trains on what was sampled, as it was sampled, and gives what fits together',
+      'replays nothing whose log-probs nobody knows',
+    ],
+  ],
+  [
     'trains under a conditioning of its own',
     () => ({ group: (groups) => groups.map((group) => again(group, { conditioning: Int32Array.of(1) })) }),
     {},

@@ -10,6 +10,7 @@ import type { Model } from '../../daemon/policy/model.ts'
 import { update } from '../../daemon/trainer/update.ts'
 import clip from '../../plugins/corrections/clip.ts'
 import kl from '../../plugins/corrections/kl.ts'
+import type { Columns } from '../../protocol/plugin/index.ts'
 import { ADAMW, randomWeights, SPEC } from '../engine/model.ts'
 import { withSettings } from '../plugins/samples.ts'
 import { group } from './groups.ts'
@@ -86,6 +87,25 @@ test('a rollout with a conditioning of its own is trained on after that', async 
   const two = await learnt([{ ...plain, conditioning: other }], [[1, -1]])
   expect(one.report.gradientNorm).toBe(two.report.gradientNorm)
   expect(one.report.gradientNorm).not.toBe((await learnt([plain], [[1, -1]])).report.gradientNorm)
+})
+
+test("a correction's own column reaches the loss, as one number or by token", async () => {
+  const twice = assembleObjective([
+    { name: 'clip', correction: withSettings(clip).correct!() },
+    { name: 'x', correction: { weight: { column: 'x.factor' }, columns: { factor: 1 } } },
+  ])
+  const groups = [group([1, 0])]
+  const lossWith = async (columns: Columns): Promise<number> => {
+    const engine = engineOf()
+    await engine.open({ spec: SPEC, weights })
+    const parts = { engine, objective: twice, random }
+    return (await update(groups, [[1, -1]], { ...options, columns }, parts)).loss
+  }
+  const [first, second] = groups[0]!.rollouts.map(({ tokens }) => tokens.length) as [number, number]
+  // Before the first step every ratio is 1, so that the loss is minus the mean of factor times advantage.
+  expect(await lossWith({ 'x.factor': 3 })).toBeCloseTo((-3 * (first - second)) / (first + second), 5)
+  const byToken = Float32Array.from({ length: second }, (_, t) => (t === 0 ? 5 : 0))
+  expect(await lossWith({ 'x.factor': [[2, byToken]] })).toBeCloseTo((-2 * first + 5) / (first + second), 5)
 })
 
 test('the reference is the policy that training began with, and stays it while the policy learns', async () => {

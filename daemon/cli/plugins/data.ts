@@ -2,6 +2,7 @@
 // plugin writes rewards and nothing that it does not look at.
 
 import { z } from 'zod'
+import type { Advantages } from '../../../protocol/plugin/index.ts'
 import type { Group, Rollout } from '../../../protocol/train/index.ts'
 
 const prompt = z.strictObject({
@@ -50,6 +51,7 @@ const common = {
 export const INPUT = z.discriminatedUnion('hook', [
   z.strictObject({ hook: z.literal('advantage'), ...common, groups }),
   z.strictObject({ hook: z.literal('modify'), ...common, groups, advantages }),
+  z.strictObject({ hook: z.literal('columns'), ...common, groups, advantages }),
   z.strictObject({
     hook: z.literal('group'),
     ...common,
@@ -91,6 +93,12 @@ export function groupsOf(given: z.output<typeof groups>): Group[] {
     ...(always === undefined ? {} : { always }),
     rollouts: rollouts.map(rolloutOf),
   }))
+}
+
+export function advantagesOf(given: z.output<typeof advantages>): Advantages {
+  return given.map((row) =>
+    row.map((value) => (typeof value === 'number' ? value : Float32Array.from(value))),
+  )
 }
 
 function rolloutOf({

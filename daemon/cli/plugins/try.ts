@@ -18,7 +18,7 @@ import type {
 import { createScriptedContext } from '../../../protocol/plugin/testing/index.ts'
 import { TASKS } from '../../built-in.ts'
 import type { Context } from '../context.ts'
-import { groupsOf, INPUT, type Input } from './data.ts'
+import { advantagesOf, groupsOf, INPUT, type Input } from './data.ts'
 import { findPlugin } from './source.ts'
 
 export async function tryOut(context: Context): Promise<number> {
@@ -50,12 +50,14 @@ async function call(hooks: Hooks, input: Input, context: PluginContext): Promise
   switch (input.hook) {
     case 'advantage':
       return { advantages: await hooks.advantage!(groupsOf(input.groups), context) }
-    case 'modify': {
-      const rows = input.advantages.map((row) =>
-        row.map((value) => (typeof value === 'number' ? value : Float32Array.from(value))),
-      )
-      return { advantages: await hooks.modify!(rows, groupsOf(input.groups), context) }
-    }
+    case 'modify':
+      return {
+        advantages: await hooks.modify!(advantagesOf(input.advantages), groupsOf(input.groups), context),
+      }
+    case 'columns':
+      return {
+        columns: await hooks.columns!(advantagesOf(input.advantages), groupsOf(input.groups), context),
+      }
     case 'group': {
       const view = { lineage: 'run', tokenizer: 'run', version: input.version, self: 'self', at: input.at }
       return { groups: await hooks.group!(groupsOf(input.groups), view, context) }

@@ -94,6 +94,7 @@ export function conformance(plugin: Plugin<any>, options: ConformanceOptions = {
       deepStrictEqual((await hooks.weigh?.([], context()))?.length ?? 0, 0)
       deepStrictEqual((await hooks.advantage?.([], context())) ?? [], [])
       deepStrictEqual((await hooks.modify?.([], [], context())) ?? [], [])
+      await hooks.columns?.([], [], context())
       await hooks.commit?.({ step: 1, metrics: {}, groups: [], advantages: [] }, context())
     },
 

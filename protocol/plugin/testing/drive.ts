@@ -7,7 +7,7 @@ import type { Advantages, BatchView, Hooks, Request } from '../hooks.ts'
 import type { Plugin } from '../plugin.ts'
 import { createScriptedContext, tokensOf } from './scripted.ts'
 import { settingsOf } from './settings.ts'
-import { checkShapes, plain } from './shapes.ts'
+import { checkColumns, checkShapes, plain } from './shapes.ts'
 import { answerSum, SUMS, sumAt } from './sums.ts'
 
 export interface DriveOptions {
@@ -247,6 +247,9 @@ export function createDrive<Settings>(plugin: Plugin<Settings>, options: DriveOp
       advantages = (await hooks.modify?.(advantages, batch, context())) ?? advantages
       checkShapes(advantages, batch, problems)
       note('advantages', advantages)
+      const columns = await hooks.columns?.(advantages, batch, context())
+      if (columns) checkColumns(columns, hooks.correct?.() ?? {}, batch, problems)
+      note('columns', columns)
       step += 1
       const given = await hooks.commit?.({ step, metrics: {}, groups: batch, advantages }, context())
       note('roles', given?.train)

@@ -1,11 +1,30 @@
 // What a plugin decided, as JSON would have it, and whether advantages fit what they are for.
 
 import type { Group } from '../../train/index.ts'
-import type { Advantages } from '../hooks.ts'
+import type { Advantages, Columns, Correction } from '../hooks.ts'
 
 /** Adds a problem where advantages do not fit groups. */
 export function checkShapes(advantages: Advantages, groups: readonly Group[], problems: string[]): void {
-  const fits =
+  if (!fits(advantages, groups)) problems.push('its advantages do not fit the groups, or are not finite')
+}
+
+/** Adds a problem for each column that its correction does not name, or that does not fit groups. */
+export function checkColumns(
+  columns: Columns,
+  { columns: named = {} }: Correction,
+  groups: readonly Group[],
+  problems: string[],
+): void {
+  for (const [name, column] of Object.entries(columns)) {
+    if (!Object.hasOwn(named, name))
+      problems.push(`it gives a column "${name}", which its correct hook does not name`)
+    if (typeof column === 'number' ? !Number.isFinite(column) : !fits(column, groups))
+      problems.push(`its column "${name}" does not fit the groups, or is not finite`)
+  }
+}
+
+function fits(advantages: Advantages, groups: readonly Group[]): boolean {
+  return (
     advantages.length === groups.length &&
     groups.every(({ rollouts }, g) => {
       const rows = advantages[g]!
@@ -19,7 +38,7 @@ export function checkShapes(advantages: Advantages, groups: readonly Group[], pr
         })
       )
     })
-  if (!fits) problems.push('its advantages do not fit the groups, or are not finite')
+  )
 }
 
 /** As JSON would have it, typed arrays as lists. */

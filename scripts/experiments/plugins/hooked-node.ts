@@ -103,6 +103,7 @@ export async function createHookedNode(options: HookedNodeOptions): Promise<Hook
           lineage,
           version,
           isBelieved: () => true,
+          columns: await batch.columns(advantages, groups),
           allowance: () => 1,
           weight: () => 1,
           learnForeign: false,
