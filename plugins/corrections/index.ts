@@ -10,6 +10,7 @@ import foreign from './foreign.ts'
 import gmpo from './gmpo.ts'
 import gspo from './gspo.ts'
 import kl from './kl.ts'
+import klCov from './kl-cov.ts'
 import m2po from './m2po.ts'
 import mis from './mis.ts'
 import opsm from './opsm.ts'
@@ -45,6 +46,7 @@ export const CORRECTIONS: readonly Plugin[] = [
   m2po,
   kl,
   clipCov,
+  klCov,
   opsm,
   foreign,
   staleness,

@@ -101,6 +101,14 @@ test('run calls pure hooks on data', async () => {
     loss: [[-2, 1]],
     metrics: { ratio: 1 },
   })
+  expect(
+    await said('correction/kl', {
+      hook: 'columns',
+      settings: { target: 0.1, coefficient: 0.5 },
+      groups: two,
+      advantages: [[1, -1]],
+    }),
+  ).toMatchObject({ columns: { coefficient: 0.5 }, metrics: { coefficient: 0.5 } })
   const candidates = [{ seed: 1 }, { seed: 2 }]
   expect((await said('selector/vade', { hook: 'weigh', candidates })).weights).toHaveLength(2)
   const asks = (

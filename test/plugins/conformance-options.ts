@@ -21,6 +21,7 @@ const words = (from: number): string =>
   Array.from({ length: 4 }, (_, i) => WORDS[(from * 4 + i) % WORDS.length]).join(' ')
 
 export const OPTIONS: Record<string, ConformanceOptions> = {
+  'correction/kl': { settings: { target: 0.1 } },
   'hint/hill': { write: (_, { index }) => (index === 0 ? 'none' : '<hint>Begin on the right.</hint>') },
   'hint/sage': { write: () => LEVELS },
   'hint/sage_light': { write: () => LEVELS },

@@ -20,6 +20,7 @@ const ROWS: Columns[] = [
     proximal: [-1.1, -1.7, -0.31, -3.2],
     behaviour: [-1.4, -1.6, -0.5, -2.9],
     advantage: [0.8, 0.8, 0.8, 0.8],
+    'kl_cov.held': [0, 1, 1, 0],
   },
   {
     logprob: [-0.7, -2.5, -3.1, -0.1],
@@ -29,6 +30,7 @@ const ROWS: Columns[] = [
     known: [1, 1, 1, 0],
     foreign: [1, 1, 1, 1],
     mask: [1, 1, 1, 0],
+    'kl_cov.held': [1, 0, 1, 0],
   },
   {
     logprob: [0, 0, 0, 0],
@@ -37,6 +39,7 @@ const ROWS: Columns[] = [
     advantage: [0, 0, 0, 0],
     known: [0, 0, 0, 0],
     mask: [0, 0, 0, 0],
+    'kl_cov.held': [0, 0, 0, 0],
   },
 ].map(rowOf)
 
