@@ -29,6 +29,8 @@ const { values: flags } = parseArgs({
     nodes: { type: 'string', default: '8' },
     threads: { type: 'string', default: '1' },
     prompts: { type: 'string', default: '100' },
+    /** Such as `8/0,4/4`; all if left out. */
+    mixes: { type: 'string' },
     'learning-rate': { type: 'string', default: '5e-5' },
     out: { type: 'string', default: '.cache/experiments/sapo-table.jsonl' },
   },
@@ -82,7 +84,7 @@ const isDone = (mix: string, seed: number): boolean =>
 
 for (let seed = Number(flags.first); seed < Number(flags.first) + Number(flags.seeds); seed++) {
   for (const { name, own, foreign, adaptive } of MIXES) {
-    if (isDone(name, seed)) continue
+    if (isDone(name, seed) || (flags.mixes && !flags.mixes.split(',').includes(name))) continue
     const started = performance.now()
     const nodes = await Promise.all(
       engines.map((engine, i) =>
@@ -138,7 +140,12 @@ for (let seed = Number(flags.first); seed < Number(flags.first) + Number(flags.s
 }
 for (const engine of engines) await engine.close()
 
-const chosen = records.done.filter((run) => run.rounds === rounds && run.nodes === engines.length)
+const chosen = records.done.filter(
+  (run) =>
+    run.rounds === rounds &&
+    run.nodes === engines.length &&
+    run.learningRate === Number(flags['learning-rate']),
+)
 const runsOf = (mix: string): Run[] => chosen.filter((run) => run.mix === mix)
 const total = (run: Run): number => run.nodes * run.rewards.reduce((a, b) => a + b, 0)
 const alone = mean(runsOf('8/0').map(total))
