@@ -26,12 +26,14 @@ const { values: flags } = parseArgs({
     seeds: { type: 'string', default: '3' },
     each: { type: 'string', default: '2' },
     prompts: { type: 'string', default: '200' },
+    'learning-rate': { type: 'string', default: '5e-5' },
     models: { type: 'string', default: '.cache/experiments/models' },
     'model-steps': { type: 'string', default: '300' },
     out: { type: 'string', default: '.cache/experiments/mixed.jsonl' },
   },
 })
 const [rounds, each] = [Number(flags.rounds), Number(flags.each)]
+const learningRate = Number(flags['learning-rate'])
 const ROOT = fileURLToPath(new URL('../..', import.meta.url))
 
 const SIZES = [
@@ -45,6 +47,7 @@ interface Run {
   seed: number
   rounds: number
   each: number
+  learningRate: number
   nodes: {
     size: string
     /** Mean over the last third of the rounds. */
@@ -93,7 +96,12 @@ const engineOf = (i: number): Engine => {
 for (let seed = 1; seed <= Number(flags.seeds); seed++) {
   for (const together of [false, true]) {
     const isDone = records.done.some(
-      (run) => run.seed === seed && run.together === together && run.rounds === rounds && run.each === each,
+      (run) =>
+        run.seed === seed &&
+        run.together === together &&
+        run.rounds === rounds &&
+        run.each === each &&
+        run.learningRate === learningRate,
     )
     if (isDone) continue
     const started = performance.now()
@@ -110,9 +118,10 @@ for (let seed = 1; seed <= Number(flags.seeds); seed++) {
             { name: 'base_conversion', difficulty: 0 },
             { name: 'fraction_simplification', difficulty: 1 },
           ],
-          own: 8,
-          foreign: together ? 8 : 0,
+          own: 4,
+          foreign: together ? 4 : 0,
           adaptive: true,
+          learningRate,
         }),
       ),
     )
@@ -145,12 +154,14 @@ for (let seed = 1; seed <= Number(flags.seeds); seed++) {
       })
     }
     const seconds = (performance.now() - started) / 1000
-    await records.add({ together, seed, rounds, each, nodes: ends, seconds })
+    await records.add({ together, seed, rounds, each, learningRate, nodes: ends, seconds })
   }
 }
 for (const engine of engines) await engine.close()
 
-const chosen = records.done.filter((run) => run.rounds === rounds && run.each === each)
+const chosen = records.done.filter(
+  (run) => run.rounds === rounds && run.each === each && run.learningRate === learningRate,
+)
 const endsOf = (together: boolean, size: string): Run['nodes'] =>
   chosen
     .filter((run) => run.together === together)
