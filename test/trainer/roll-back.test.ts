@@ -1,0 +1,53 @@
+// The way back, over a node's loops with a real engine and real checkpoints: a run that goes wrong is taken back to what an
+// earlier checkpoint has, who wrote for its last batches is set aside, and what the lost weights wrote teaches nobody.
+
+import { afterEach, expect, test } from 'vitest'
+import type { Weights } from '../../daemon/engine/decoder.ts'
+import { type LoopedNode, startLooped } from './looped-node.ts'
+
+const closers: (() => Promise<unknown>)[] = []
+afterEach(async () => {
+  for (const close of closers.splice(0).reverse()) await close()
+})
+
+const NORM = 'model.norm.weight'
+
+/** Logits three times as far apart: the policy hardly tries anything any more. */
+const sharpen = (weights: Weights): void => {
+  weights[NORM] = weights[NORM]!.map((value) => 3 * value)
+}
+const spoil = (weights: Weights): void => {
+  weights[NORM]![0] = Number.NaN
+}
+const found = ({ findings }: LoopedNode, guard: string) =>
+  findings.filter((finding) => finding.type === 'guard' && finding.guard === guard)
+
+// An entropy is judged by twelve steps of before, and after three of now; losses that are not finite three at once.
+test.each([
+  ['whose entropy collapses', 'entropy', { at: 17, harm: sharpen }, { lost: 20, told: 1 }],
+  ['whose loss is no number three times', 'not finite', { at: 8, harm: spoil }, { lost: 8, told: 3 }],
+])('a run %s goes back, and who wrote for it lately is set aside', async (_, guard, accident, expected) => {
+  const node = await startLooped(accident, (closer) => closers.push(closer))
+  const { policy, findings } = node
+  await node.until(() => found(node, 'roll-back').length > 0)
+  expect(node.lost()).toBe(expected.lost)
+  expect(found(node, guard)).toHaveLength(expected.told)
+  // The oldest of those that are kept has to do, where all are younger than 20 versions.
+  expect(findings.at(-1)).toMatchObject({
+    guard: 'roll-back',
+    message: expect.stringContaining('went back to the checkpoint of step 5;'),
+    peers: ['peer'],
+  })
+  expect(await policy.trainer.weights()).toEqual(node.saved.get(5))
+  expect(await policy.sampler.weights()).toEqual(node.saved.get(5))
+  expect(policy.reference().version).toBe(expected.lost + 1)
+  expect((await node.checkpoints.list()).map(({ manifest }) => manifest.step)).toEqual([5])
+  expect(node.learner.state().setAside).toMatchObject([{ author: 'peer' }])
+
+  node.goOn()
+  await node.until(() => policy.reference().version > expected.lost + 4)
+  // Those of the round that was under way are not among them.
+  expect(node.own.filter(({ bornVersion }) => bornVersion <= expected.lost)).toEqual([])
+  expect(found(node, 'roll-back')).toHaveLength(1)
+  expect(node.troubles).toEqual([])
+})
