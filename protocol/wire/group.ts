@@ -59,9 +59,22 @@ export function draftOf(group: Group): GroupDraft {
       finish,
       tokens,
       ...(behaviourLogprobs && { behaviourLogprobs }),
-      segments,
+      segments: asFewAsTaken(segments),
     })),
   }
+}
+
+/**
+ * Weights that are taken on in flight may make more segments of a long completion than a receiver takes. The first ones are
+ * then told as one, of the oldest version among them: no token looks fresher than it is.
+ */
+function asFewAsTaken(segments: Segment[]): Segment[] {
+  if (segments.length <= MAX_SEGMENTS) return segments
+  const split = segments.length - MAX_SEGMENTS + 1
+  const first = segments.slice(0, split)
+  const version = Math.min(...first.map((one) => one.version))
+  const length = first.reduce((sum, one) => sum + one.length, 0)
+  return [{ version, start: 0, length }, ...segments.slice(split)]
 }
 
 /** A signed frame. Throws E_WIRE for a group that a receiver would refuse: it is read back before it is returned. */

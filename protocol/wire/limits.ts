@@ -30,7 +30,7 @@ export const MAX_TOKENS = 65_536
 /** Token ids are below this. The largest vocabularies in use are near 2^18. */
 export const MAX_TOKEN_ID = 1 << 20
 
-/** Segments of one completion: a policy that is renewed more often while it writes is not worth a record. */
+/** Segments of one completion: what a policy wrote that was renewed more often meanwhile is told more coarsely. */
 export const MAX_SEGMENTS = 64
 
 /** Log-probs below this are written as this. exp(-64) is 1.6e-28: no sampler draws such a token. */

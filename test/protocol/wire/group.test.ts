@@ -3,12 +3,14 @@ import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import {
   decodeGroup,
+  draftOf,
   encodeGroup,
   HEADER_BYTES,
   isAuthentic,
   KIND,
   MAX_FETCHED_BYTES,
   MAX_GOSSIP_BYTES,
+  MAX_SEGMENTS,
   openFrame,
   peerIdOf,
   publicKeyOf,
@@ -18,6 +20,7 @@ import {
   type Writable,
   writeCbor,
 } from '../../../protocol/wire/index.ts'
+import { group as groupOf } from '../../trainer/groups.ts'
 import { anyGroup, mutate, seeded } from './arbitrary.ts'
 import { CASES, testSigner } from './cases.ts'
 
@@ -299,4 +302,26 @@ test('peer IDs of Ed25519 keys go both ways; other text is no peer ID', () => {
     author.replace('2D3', '2d3'),
   ])
     expect(publicKeyOf(text)).toBeUndefined()
+})
+
+test('a completion by more versions than a receiver takes is sent, and no token looks fresher than it is', () => {
+  const written = groupOf([0, 1])
+  const versions = Array.from({ length: MAX_SEGMENTS + 6 }, (_, i) => 10 + 2 * i)
+  // Two tokens by each version; the other rollout is by as many as there may be.
+  written.rollouts.forEach((one, r) => {
+    const own = versions.slice(0, r === 0 ? undefined : MAX_SEGMENTS)
+    one.tokens = new Int32Array(2 * own.length).fill(7)
+    one.segments = own.map((version, i) => ({ version, start: 2 * i, length: 2 }))
+    delete one.behaviourLogprobs
+  })
+  const policy = { lineage: 'a'.repeat(64), tokenizer: 'b'.repeat(64), version: 10 }
+  const frame = encodeGroup({ ...draftOf({ ...written, policy }), sequence: 1, createdAt: 1 }, signer)
+  const [many, few] = decodeGroup(openFrame(frame, MAX_FETCHED_BYTES)).rollouts
+  expect(few!.segments).toEqual(written.rollouts[1]!.segments)
+  // The first seven as one, by the oldest of them.
+  expect(many!.segments).toEqual([
+    { version: 10, start: 0, length: 14 },
+    ...written.rollouts[0]!.segments.slice(7),
+  ])
+  expect(written.rollouts[0]!.segments).toHaveLength(MAX_SEGMENTS + 6)
 })
