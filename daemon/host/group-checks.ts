@@ -86,11 +86,13 @@ export function checkRoleGroups(
   for (const { role, rollouts } of given.train) {
     if (!roles.includes(role))
       throw new Error(`gave texts for "${role}", which is no trainable role of its manifest`)
-    for (const { conditioning, tokens, logprobs, reward } of rollouts) {
+    for (const { conditioning, tokens, logprobs, reward, temperature = 1 } of rollouts) {
       if (!(conditioning.length > 0 && logprobs.length === tokens.length))
         throw new Error(`gave a text for "${role}" whose tokens and log-probs do not fit together`)
       if (!Number.isFinite(reward) || !logprobs.every(Number.isFinite))
         throw new Error(`gave a text for "${role}" with a reward or log-prob that is not finite`)
+      if (!(Number.isFinite(temperature) && temperature >= 0))
+        throw new Error(`gave a text for "${role}" with a temperature that is none`)
     }
   }
   // What could not be written is nothing to learn from.

@@ -1,7 +1,8 @@
 // Models of plugins beside the policy, such as a hint writer: one engine each, for writing and learning both. After the
 // policy's update a role learns from the texts that its plugin judged: GRPO's advantage (reward minus the mean of its
 // group over the sample standard deviation, Shao et al. 2024), PPO's clip on the ratio to the log-probs that were stored
-// when the text was written (0.2 and 0.28 as for the policy), one optimizer step.
+// when the text was written (0.2 and 0.28 as for the policy), one optimizer step. Both log-probs of a ratio are at the
+// temperature of the text, so that it is 1 where nothing has changed; texts of another one have a step of their own.
 
 import { type Expression, expression, type RoleGroup } from '../../protocol/plugin/index.ts'
 import { isZeroSignal } from '../../protocol/train/index.ts'
@@ -31,7 +32,9 @@ export interface RoleOptions {
 export interface RoleReport {
   /** Texts that it learnt from. */
   texts: number
+  /** Mean over their tokens. */
   loss: number
+  /** The largest, where there was more than one step. */
   gradientNorm: number
   reward: number
 }
@@ -78,22 +81,26 @@ export async function openRole(
     engine,
     tokenizer,
     async learn(groups) {
-      const sequences = groups.flatMap(rowsOf)
-      if (!trainable || sequences.length === 0) return undefined
-      const report = await engine.train({
-        sequences,
-        objective: { loss: clipped(), metrics: {} },
-        temperature: 1,
-        denominator: sequences.reduce((sum, { completion }) => sum + completion.length, 0),
-        optimizer: options.optimizer,
-      })
-      const rewards = groups.flatMap(({ rollouts }) => rollouts.map(({ reward }) => reward))
-      return {
-        texts: report.applied ? sequences.length : 0,
-        loss: report.loss,
-        gradientNorm: report.gradientNorm,
-        reward: rewards.reduce((a, b) => a + b, 0) / rewards.length,
+      const rows = groups.flatMap(rowsOf)
+      if (!trainable || rows.length === 0) return undefined
+      const all = tokensIn(rows)
+      let [texts, loss, gradientNorm] = [0, 0, 0]
+      for (const [temperature, sequences] of Map.groupBy(rows, (row) => row.temperature)) {
+        const tokens = tokensIn(sequences)
+        const report = await engine.train({
+          sequences,
+          objective: { loss: clipped(), metrics: {} },
+          temperature,
+          denominator: tokens,
+          optimizer: options.optimizer,
+        })
+        if (report.applied) texts += sequences.length
+        loss += (report.loss * tokens) / all
+        gradientNorm = Math.max(gradientNorm, report.gradientNorm)
       }
+      const rewards = groups.flatMap(({ rollouts }) => rollouts.map(({ reward }) => reward))
+      const reward = rewards.reduce((a, b) => a + b, 0) / rewards.length
+      return { texts, loss, gradientNorm, reward }
     },
     async state() {
       const [weights, optimizer] = await Promise.all([engine.weights(), engine.optimizer()])
@@ -104,12 +111,21 @@ export async function openRole(
   }
 }
 
-function rowsOf({ rollouts }: RoleGroup): TrainSequence[] {
+type Row = TrainSequence & { temperature: number }
+
+function tokensIn(rows: readonly Row[]): number {
+  return rows.reduce((sum, { completion }) => sum + completion.length, 0)
+}
+
+/** A text that was not drawn, at temperature 0, is compared with and not learnt from: no other could have been written. */
+function rowsOf({ rollouts }: RoleGroup): Row[] {
   const rewards = rollouts.map(({ reward }) => reward)
   if (isZeroSignal(rewards)) return []
   const mean = rewards.reduce((a, b) => a + b, 0) / rewards.length
   const spread = Math.sqrt(rewards.reduce((sum, r) => sum + (r - mean) ** 2, 0) / (rewards.length - 1))
-  return rollouts.map(({ conditioning, tokens, logprobs, reward }) => ({
+  const drawn = rollouts.filter(({ temperature }) => temperature !== 0)
+  return drawn.map(({ conditioning, tokens, logprobs, reward, temperature = 1 }) => ({
+    temperature,
     conditioning,
     completion: tokens,
     columns: {

@@ -141,7 +141,7 @@ export interface Correction {
   columns?: Record<string, number>
 }
 
-/** Texts of a role's model to learn from, compared with one another: GRPO with clipping, one update. */
+/** Texts of a role's model to learn from, compared with one another: GRPO with clipping, one update a temperature. */
 export interface RoleGroup {
   role: string
   rollouts: ReadonlyArray<{
@@ -149,6 +149,8 @@ export interface RoleGroup {
     tokens: Int32Array
     /** As the sampler reported them. */
     logprobs: Float32Array
+    /** That it was written at; 1 if left out. Nothing undoes a `topP`. */
+    temperature?: number
     reward: number
   }>
 }

@@ -118,6 +118,8 @@ test('texts of roles reach the trainer if the manifest has the role and they are
     [{ role: 'frozen', rollouts: [text()] }, /"frozen", which is no trainable role/],
     [{ role: 'writer', rollouts: [text({ logprobs: Float32Array.of(-1) })] }, /do not fit together/],
     [{ role: 'writer', rollouts: [text({ reward: Number.NaN })] }, /not finite/],
+    [{ role: 'writer', rollouts: [text({ temperature: 0.7 })] }, undefined],
+    [{ role: 'writer', rollouts: [text({ temperature: -1 })] }, /a temperature that is none/],
   ]
   for (const [group, message] of cases) {
     const writer = plugin(

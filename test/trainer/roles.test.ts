@@ -19,18 +19,22 @@ async function setUp(trainable = true) {
   )
   const conditioning = randomTokens(SPEC, 5, 1)
   const texts = [2, 3, 4].map((seed) => randomTokens(SPEC, 6, seed))
-  const logprobs = async () =>
+  const logprobs = async (temperature = 1) =>
     (
       await engine.score({
         sequences: texts.map((completion) => ({ conditioning, completion })),
-        temperature: 1,
+        temperature,
       })
     ).map(({ logprobs: all }) => all)
-  const groupOf = async (rewards: readonly number[]): Promise<RoleGroup> => {
-    const now = await logprobs()
+  /** As if they had just been written; the temperature is left out where it is none. */
+  const groupOf = async (rewards: readonly number[], temperature?: number): Promise<RoleGroup> => {
+    const now = await logprobs(temperature)
     return {
       role: 'writer',
-      rollouts: texts.map((tokens, i) => ({ conditioning, tokens, logprobs: now[i]!, reward: rewards[i]! })),
+      rollouts: texts.map((tokens, i) => ({
+        ...{ conditioning, tokens, logprobs: now[i]!, reward: rewards[i]! },
+        ...(temperature === undefined ? {} : { temperature }),
+      })),
     }
   }
   const sum = (values: Float32Array): number => values.reduce((a, b) => a + b, 0)
@@ -59,6 +63,26 @@ test('the clip holds: a text that has become much likelier since it was written 
   const report = await role.learn([{ role: 'writer', rollouts: stored }])
   expect(report?.gradientNorm).toBe(0)
   expect([await likely(), await engine.weights()]).toEqual(before)
+})
+
+test('texts are learnt from at the temperature that they were written at', async () => {
+  for (const temperature of [undefined, 0.5, 2]) {
+    const { role, groupOf, likely } = await setUp()
+    const before = await likely()
+    const report = await role.learn([await groupOf([1, 0, 0], temperature)])
+    // No token is likelier or less likely than when it was written, so that the advantages of texts that are as long as one
+    // another add up to nothing.
+    expect(Math.abs(report!.loss)).toBeLessThan(1e-5)
+    expect(report!.gradientNorm).toBeGreaterThan(0)
+    expect((await likely())[0]! - before[0]!).toBeGreaterThan(0)
+  }
+})
+
+test('texts of several temperatures are learnt from at each, and those that were not drawn at all at none', async () => {
+  const { role, groupOf } = await setUp()
+  const both = [await groupOf([1, 0, 0], 0.5), await groupOf([0, 1, 1])]
+  expect(await role.learn(both)).toMatchObject({ texts: 6, reward: 0.5 })
+  expect(await role.learn([await groupOf([1, 0, 0], 0)])).toBeUndefined()
 })
 
 test('texts that were all judged alike teach nothing, nor does a role that is not to learn', async () => {
