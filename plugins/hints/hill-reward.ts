@@ -98,8 +98,8 @@ export function rightOnes(group: Group, { threshold }: Pick<JudgeOptions, 'thres
   return group.rollouts.filter((one) => scoreOf(one) > threshold)
 }
 
-/** The text as the sampler wrote it, with the log-probs that it had then. */
-export function toLearn({ written, reward }: Judged): RoleGroup['rollouts'][number] {
+/** The text as the sampler wrote it at this temperature, with the log-probs that it had then. */
+export function toLearn({ written, reward }: Judged, temperature: number): RoleGroup['rollouts'][number] {
   const { conditioning, tokens, logprobs } = written
-  return { conditioning, tokens, logprobs, reward }
+  return { conditioning, tokens, logprobs, temperature, reward }
 }

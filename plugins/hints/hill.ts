@@ -90,7 +90,10 @@ export default definePlugin({
           const plain = probabilityTerm(options.reward, rightOnes(base, options).length, base.rollouts.length)
           if (best.group && best.term > plain) chosen.set(base.id, best.group)
           if (new Set(judged.map(({ reward }) => reward)).size > 1)
-            waiting.push({ role: 'hinter', rollouts: judged.map(toLearn) })
+            waiting.push({
+              role: 'hinter',
+              rollouts: judged.map((one) => toLearn(one, options.hinterTemperature)),
+            })
         }
         waiting = waiting.slice(-WAITING)
         tell(context, { prompts: new Set(candidates.map(({ base }) => base)).size, solved: chosen.size })

@@ -103,9 +103,9 @@ describe('HiLL', () => {
     expect(textOf(group!.conditioning)).toBe(`${context.question(promptOf(3))}\n\nw1 look`)
   })
 
-  it('gives the hinter the log-probs of the weights that wrote the hints', async () => {
+  it('gives the hinter the log-probs of the weights that wrote the hints, at the temperature of then', async () => {
     let version = 1
-    const hooks = withSettings(hill)
+    const hooks = withSettings(hill, { hinterTemperature: 0.7 })
     const { plain, landing } = stage(NAME, [3], asNamed, {
       write: hinter(['w1', 'w2', 'w3', 'w4']),
       logprobs: ({ completion }) => Array.from(completion, () => -version),
@@ -114,7 +114,8 @@ describe('HiLL', () => {
     version = 2
     const [group] = await learnt(hooks)
     expect(group?.role).toBe('hinter')
-    for (const { logprobs, tokens } of group!.rollouts) {
+    for (const { logprobs, tokens, temperature } of group!.rollouts) {
+      expect(temperature).toBe(0.7)
       expect(logprobs).toHaveLength(tokens.length)
       expect(new Set(logprobs)).toEqual(new Set([-1]))
     }
