@@ -58,7 +58,10 @@ export interface LearnerParts {
   onFinding(finding: Finding): void
   /** Models of plugins, by role. */
   roles?: ReadonlyMap<string, Role> | undefined
-  /** Goes back to a checkpoint of that version or earlier, or the oldest there is, and drops own groups that wait. */
+  /**
+   * Goes back to a checkpoint of that version or earlier, or the oldest there is, and drops own groups that wait or are
+   * being written.
+   */
   restore(before: number): Promise<{ step: number } | undefined>
 }
 
