@@ -102,9 +102,13 @@ export interface ScoreRequest {
   temperature: number
 }
 
+/** One value a token of the completion each. */
 export interface Score {
   logprobs: Float32Array
+  /** Nats. */
   entropies: Float32Array
+  /** Chance that two draws agree: the sum of squared probabilities over the vocabulary. */
+  collisions: Float32Array
 }
 
 /** The loss as a formula; see protocol/plugin/expression.ts. */

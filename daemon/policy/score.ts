@@ -1,4 +1,4 @@
-// Log-probs of given token ids, for any number of sequences in bounded memory: cut into pieces and batches so that the
+// What a policy says about given token ids, for any number of sequences in bounded memory: cut into pieces and batches so that the
 // engine never holds more logits at once than the budget allows, short sequences beside short ones.
 
 import type { DecoderSpec } from '../engine/decoder.ts'
@@ -29,7 +29,7 @@ interface Piece extends ScoredSequence {
   start: number
 }
 
-/** In the order of `sequences`; log-probs of softmax(logits), and entropies, both in nats. */
+/** In the order of `sequences`; of softmax(logits). */
 export async function scoreSequences(
   sequences: readonly ScoredSequence[],
   { tokens }: { tokens: number },
@@ -38,6 +38,7 @@ export async function scoreSequences(
   const scores = sequences.map(({ completion }) => ({
     logprobs: new Float32Array(completion.length),
     entropies: new Float32Array(completion.length),
+    collisions: new Float32Array(completion.length),
   }))
   const pieces = sequences.flatMap((sequence, i) => piecesOf(sequence, i, tokens))
   pieces.sort((a, b) => lengthOf(a) - lengthOf(b))
@@ -50,6 +51,7 @@ export async function scoreSequences(
     batch.forEach(({ sequence, start }, i) => {
       scores[sequence]!.logprobs.set(done[i]!.logprobs, start)
       scores[sequence]!.entropies.set(done[i]!.entropies, start)
+      scores[sequence]!.collisions.set(done[i]!.collisions, start)
     })
     from = to
   }

@@ -51,10 +51,14 @@ export interface ScoreItem {
   completion: Int32Array
 }
 
-/** Per token of the completion, at temperature 1: log-prob in nats, and entropy of the whole distribution. */
+/**
+ * Per token of the completion, at temperature 1: log-prob in nats, and of the whole distribution its entropy in nats and the
+ * sum of its squared probabilities.
+ */
 export interface Scored {
   logprobs: Float32Array
   entropies: Float32Array
+  collisions: Float32Array
 }
 
 /** What only the generator of a task knows. */

@@ -121,7 +121,7 @@ const SPECS: [string, DecoderSpec][] = [
 ]
 
 describe.each(SPECS)('two engines, %s', (_, spec) => {
-  test('log-probs and entropies agree to 1e-5', async () => {
+  test('log-probs, entropies and collisions agree to 1e-5', async () => {
     await openBoth(spec)
     for (const temperature of [1, 0.6]) {
       const request = { sequences: await drifted(spec, 3), temperature }
@@ -129,6 +129,7 @@ describe.each(SPECS)('two engines, %s', (_, spec) => {
       const differences = a.flatMap((score, i) => [
         ...score.logprobs.map((value, t) => Math.abs(value - b[i]!.logprobs[t]!)),
         ...score.entropies.map((value, t) => Math.abs(value - b[i]!.entropies[t]!)),
+        ...score.collisions.map((value, t) => Math.abs(value - b[i]!.collisions[t]!)),
       ])
       report(`log-probs at ${temperature}`, { most: Math.max(...differences) })
       expect(Math.max(...differences)).toBeLessThan(1e-5)

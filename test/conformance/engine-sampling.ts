@@ -212,6 +212,21 @@ export function describeSampling(of: () => Engine, open: Opener): void {
     expect(again!.tokens).toEqual(written.tokens)
   })
 
+  test('what tells nothing apart finds every token as likely', async () => {
+    await open()
+    const zeros = Object.entries(await of().weights()).map(([name, { length }]) => [
+      name,
+      new Float32Array(length),
+    ])
+    await of().setWeights(Object.fromEntries(zeros))
+    const sequences = raggedGroups(SPEC, 8, [4, 2])
+    for (const { logprobs, entropies, collisions } of await of().score({ sequences, temperature: 1 })) {
+      for (const value of logprobs) expect(value).toBeCloseTo(-Math.log(SPEC.vocabulary), 5)
+      for (const value of entropies) expect(value).toBeCloseTo(Math.log(SPEC.vocabulary), 5)
+      for (const value of collisions) expect(value).toBeCloseTo(1 / SPEC.vocabulary, 6)
+    }
+  })
+
   test('a completion is scored the same alone and beside others', async () => {
     await open()
     const sequences = raggedGroups(SPEC, 8, [4, 2])

@@ -51,7 +51,7 @@ test.each([
 ] as const)('parts give what one piece gives: %s, a loss of %s', async (_, loss, spec) => {
   const whole = await inParts(spec, loss, 1)
   const parts = await inParts(spec, loss, 5)
-  for (const name of ['logprob', 'entropy'])
+  for (const name of ['logprob', 'entropy', 'collision'])
     expect(furthest(parts.scores[name]!, whole.scores[name]!), name).toBeLessThan(1e-5)
   for (const name of trainableShapes(spec).keys()) {
     const [a, b] = [parts.gradients[`gradient.${name}`]!, whole.gradients[`gradient.${name}`]!]

@@ -92,6 +92,7 @@ export function scriptedWorld(clock: { now: number }, ms = 0): World {
       items.map(({ completion }) => ({
         logprobs: new Float32Array(completion.length),
         entropies: new Float32Array(completion.length),
+        collisions: new Float32Array(completion.length),
       })),
     instance: (prompt) => basicArithmetic.generate(prompt),
     verify: (prompt, completion) => basicArithmetic.verify(basicArithmetic.generate(prompt), completion),

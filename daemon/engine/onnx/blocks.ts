@@ -84,15 +84,20 @@ export function rotate(x: Value, { positions, cos, sin }: Rotary): Value {
 }
 
 /**
- * Per row of logits [N, V]: the log-prob of the target (int32 [N]) and the entropy of the distribution in nats.
+ * Per row of logits [N, V]: the log-prob of the target (int32 [N]), the entropy of the distribution in nats, and the sum of
+ * its squared probabilities, which has no gradient.
  */
-export function tokenStatistics(logits: Value, targets: Value): { logprob: Value; entropy: Value } {
+export function tokenStatistics(
+  logits: Value,
+  targets: Value,
+): { logprob: Value; entropy: Value; collision: Value } {
   const { graph } = logits
   const [rows, vocabulary] = logits.shape
   const [logs] = graph.node('LogSoftmax', [logits], [{ dtype: 'float32', shape: logits.shape }], { axis: -1 })
   const probabilities = exp(logs!)
   const picked = pickPerRow(logs!, targets)
   const spread = neg(reduceSum(mul(probabilities, logs!), [1]))
+  const collision = reduceSum(mul(probabilities, probabilities), [1])
   // Identities give the two results names of their own, on which the rules hang.
   const [logprob] = graph.node('Identity', [picked], [{ dtype: 'float32', shape: [rows!] }])
   const [entropy] = graph.node('Identity', [spread], [{ dtype: 'float32', shape: [rows!] }])
@@ -113,5 +118,5 @@ export function tokenStatistics(logits: Value, targets: Value): { logprob: Value
     const surprise = add(logs!, reshape(entropy!, [rows!, 1]))
     return [mul(neg(column), mul(probabilities, surprise))]
   })
-  return { logprob: logprob!, entropy: entropy! }
+  return { logprob: logprob!, entropy: entropy!, collision }
 }

@@ -4,7 +4,7 @@
 // again rather than keep them (the chunked cross-entropy of Hsu et al. 2024, for any loss).
 
 import { tokenStatistics } from './blocks.ts'
-import { minus, symbol, times } from './dimension.ts'
+import { type Dimension, minus, symbol, times } from './dimension.ts'
 import type { Value } from './graph.ts'
 import { add, afterwards, concat, exp, gemm, mul, neg, reshape, slice } from './ops.ts'
 
@@ -30,6 +30,11 @@ export interface TokenStatistics {
   entropy: Value
 }
 
+export interface ScoreStatistics extends TokenStatistics {
+  /** Sum of squared probabilities over the vocabulary. */
+  collision: Value
+}
+
 /**
  * Log-probs of `targets` (int32 [N]) and entropies in nats, [N] each, of softmax(x tableᵀ): x is [N, D], normed and
  * divided by the temperature; the table is [V, D].
@@ -37,25 +42,13 @@ export interface TokenStatistics {
 export function headStatistics(x: Value, table: Value, targets: Value, parts: number): TokenStatistics {
   if (parts === 1) return tokenStatistics(gemm(x, table, { transposeB: true }), targets)
   const { graph } = x
-  const rows = x.shape[0]!
-  const ranges = Array.from({ length: parts }, (_, i) => ({
-    from: times(PART, i),
-    to: i === parts - 1 ? rows : times(PART, i + 1),
-  }))
+  const ranges = rangesOf(x, parts)
   // Off the tape: the logits that this computes are not for the backward pass.
   const start = graph.tape.length
-  const found = ranges.map(({ from, to }) => {
-    const logits = gemm(slice(x, 0, from, to), table, { transposeB: true })
-    const part = tokenStatistics(logits, slice(targets, 0, from, to))
-    // Both in one value, or the runtime takes one of them from every part first, and has all parts' logits meanwhile.
-    return concat(
-      [part.logprob, part.entropy].map((values) => reshape(values, [minus(to, from), 1])),
-      1,
-    )
-  })
-  const both = concat(found, 0)
-  const logprob = reshape(slice(both, 1, 0, 1), [rows])
-  const entropy = reshape(slice(both, 1, 1, 2), [rows])
+  const [logprob, entropy] = inParts(x, table, targets, ranges, (part) => [part.logprob, part.entropy]) as [
+    Value,
+    Value,
+  ]
   graph.tape.length = start
 
   graph.record([x, table], [logprob, entropy], ([ofLogprob, ofEntropy]) => {
@@ -80,6 +73,52 @@ export function headStatistics(x: Value, table: Value, targets: Value, parts: nu
     return [concat(ofX, 0), ofTable]
   })
   return { logprob, entropy }
+}
+
+/** The same and collisions, [N] each, where no gradient is wanted. */
+export function scoreStatistics(x: Value, table: Value, targets: Value, parts: number): ScoreStatistics {
+  if (parts === 1) return tokenStatistics(gemm(x, table, { transposeB: true }), targets)
+  const [logprob, entropy, collision] = inParts(x, table, targets, rangesOf(x, parts), (part) => [
+    part.logprob,
+    part.entropy,
+    part.collision,
+  ]) as [Value, Value, Value]
+  return { logprob, entropy, collision }
+}
+
+interface Range {
+  from: Dimension
+  to: Dimension
+}
+
+function rangesOf(x: Value, parts: number): Range[] {
+  return Array.from({ length: parts }, (_, i) => ({
+    from: times(PART, i),
+    to: i === parts - 1 ? x.shape[0]! : times(PART, i + 1),
+  }))
+}
+
+/** What is wanted of every part's statistics, [N] each. */
+function inParts(
+  x: Value,
+  table: Value,
+  targets: Value,
+  ranges: readonly Range[],
+  wanted: (part: ScoreStatistics) => Value[],
+): Value[] {
+  const found = ranges.map(({ from, to }) => {
+    const logits = gemm(slice(x, 0, from, to), table, { transposeB: true })
+    const part = tokenStatistics(logits, slice(targets, 0, from, to))
+    // All in one value, or the runtime takes one of them from every part first, and has all parts' logits meanwhile.
+    return concat(
+      wanted(part).map((values) => reshape(values, [minus(to, from), 1])),
+      1,
+    )
+  })
+  const all = concat(found, 0)
+  return Array.from({ length: all.shape[1] as number }, (_, at) =>
+    reshape(slice(all, 1, at, at + 1), [x.shape[0]!]),
+  )
 }
 
 /** Gradient of logits [n, V] from those of their rows' statistics, columns [n, 1]. */

@@ -1,4 +1,4 @@
-// Log-probs and entropies of given completions: the forward part of training alone.
+// Log-probs, entropies and collisions of given completions: the forward part of training alone.
 
 import type { DecoderSpec } from '../decoder.ts'
 import type { Score, ScoreRequest } from '../engine.ts'
@@ -29,6 +29,7 @@ export async function score(
       scores[member] = {
         logprobs: out.logprob!.slice(start, start + length),
         entropies: out.entropy!.slice(start, start + length),
+        collisions: out.collision!.slice(start, start + length),
       }
     }
   }

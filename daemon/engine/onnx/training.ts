@@ -8,7 +8,7 @@ import { gradients } from './autodiff.ts'
 import { declareParameters, headTable, type Parameters } from './decoder.ts'
 import { Graph, type Value } from './graph.ts'
 import { type GroupOptions, groupHidden } from './groups.ts'
-import { headStatistics, type TokenStatistics } from './head.ts'
+import { headStatistics, scoreStatistics, type TokenStatistics } from './head.ts'
 import { lower, maskedSum } from './objective.ts'
 import { add, concat, expand, mul, reshape } from './ops.ts'
 import { asTable, declarePacked, type PackedInputs, SEGMENT_ROWS, TABLE } from './packing.ts'
@@ -18,29 +18,36 @@ export interface HeadOptions {
   headParts: number
 }
 
-function statistics(
+function statistics<Statistics extends TokenStatistics>(
   graph: Graph,
   spec: DecoderSpec,
   parameters: Parameters,
   inputs: PackedInputs,
   { headParts, ...options }: HeadOptions & GroupOptions,
-): TokenStatistics {
+  ofHead: (x: Value, table: Value, targets: Value, parts: number) => Statistics,
+): Statistics {
   const hidden = groupHidden(graph, spec, parameters, inputs, options)
   const targets = graph.input('targets', 'int32', [SEGMENT_ROWS])
   const inverseTemperature = graph.input('inverseTemperature', 'float32', [1])
-  return headStatistics(mul(hidden, inverseTemperature), headTable(parameters, spec), targets, headParts)
+  return ofHead(mul(hidden, inverseTemperature), headTable(parameters, spec), targets, headParts)
 }
 
-/** Log-probs and entropies of the blank token's and segments' targets, [1 + segmentTokens] each. */
+/** Log-probs, entropies and collisions of the blank token's and segments' targets, [1 + segmentTokens] each. */
 export function buildScore(spec: DecoderSpec, head: HeadOptions): Graph {
   const graph = new Graph('score')
   const parameters = declareParameters(graph, spec)
-  const { logprob, entropy } = statistics(graph, spec, parameters, declarePacked(graph), {
-    ...head,
-    checkpointing: false,
-  })
+  const options = { ...head, checkpointing: false }
+  const { logprob, entropy, collision } = statistics(
+    graph,
+    spec,
+    parameters,
+    declarePacked(graph),
+    options,
+    scoreStatistics,
+  )
   graph.output('logprob', logprob)
   graph.output('entropy', entropy)
+  graph.output('collision', collision)
   return graph
 }
 
@@ -63,7 +70,7 @@ export function buildGradient(
   const graph = new Graph(accumulate ? 'accumulate' : 'gradient')
   const parameters = declareParameters(graph, spec)
   const inputs = declarePacked(graph)
-  const { logprob, entropy } = statistics(graph, spec, parameters, inputs, options)
+  const { logprob, entropy } = statistics(graph, spec, parameters, inputs, options, headStatistics)
   const named = new Map<string, Value>([
     ['logprob', asTable(logprob, inputs)],
     ['entropy', asTable(entropy, inputs)],

@@ -13,7 +13,7 @@ import type { Model } from './decoder.ts'
 import { generate } from './generate.ts'
 import { createMixture } from './mixture.ts'
 import { adamW, clipScale, squaresOf } from './optimizer.ts'
-import { statistics } from './statistics.ts'
+import { scoreStatistics } from './statistics.ts'
 import { gradientsOf } from './training.ts'
 
 export interface CoreOptions {
@@ -152,14 +152,17 @@ export function createCore({ tf, microBatchTokens = 1024, now }: CoreOptions): C
       const scores: Score[] = new Array(sequences.length)
       for (const batch of cut(sequences, microBatchTokens)) {
         tf.tidy(() => {
-          const found = statistics(model, batch, temperature)
-          const [logprobs, entropies] = [found.logprob.dataSync(), found.entropy.dataSync()]
+          const found = scoreStatistics(model, batch, temperature)
+          const [logprobs, entropies, collisions] = [found.logprob, found.entropy, found.collision].map(
+            (values) => values.dataSync(),
+          ) as [Float32Array, Float32Array, Float32Array]
           batch.members.forEach((member, row) => {
             const start = row * batch.width
             const end = start + sequences[member]!.completion.length
             scores[member] = {
               logprobs: new Float32Array(logprobs.subarray(start, end)),
               entropies: new Float32Array(entropies.subarray(start, end)),
+              collisions: new Float32Array(collisions.subarray(start, end)),
             }
           })
         })

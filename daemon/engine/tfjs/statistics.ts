@@ -7,9 +7,30 @@ import { forward, gatherRows, MASKED, type Model, rotaryOf, unembed } from './de
 /** Log-probs and entropies under softmax(logits / temperature), [rows, width] each. */
 export function statistics(
   model: Model,
-  { members, length, width, tokens, positions, sources, targets }: Batch,
+  batch: Batch,
   temperature: number,
 ): { logprob: Tensor; entropy: Tensor } {
+  return ofTargets(model, batch, logsOf(model, batch, temperature))
+}
+
+/** The same, and the sums of squared probabilities over the vocabulary. */
+export function scoreStatistics(
+  model: Model,
+  batch: Batch,
+  temperature: number,
+): { logprob: Tensor; entropy: Tensor; collision: Tensor } {
+  const { tf } = model
+  const logs = logsOf(model, batch, temperature)
+  const collision = tf.reshape(tf.sum(tf.exp(tf.mul(logs, 2)), 1), [batch.members.length, batch.width])
+  return { ...ofTargets(model, batch, logs), collision }
+}
+
+/** log softmax(logits / temperature), [rows * width, vocabulary]. */
+function logsOf(
+  model: Model,
+  { members, length, width, tokens, positions, sources }: Batch,
+  temperature: number,
+): Tensor {
   const { tf, spec } = model
   const rows = members.length
   const bias = new Float32Array(length * length)
@@ -22,8 +43,15 @@ export function statistics(
     ...rotaryOf(tf, spec, positions, rows),
   })
   const predicting = gatherRows(tf, hidden, tf.tensor(sources, [rows * width], 'int32'))
-  const logits = tf.div(unembed(model, predicting), temperature || 1)
-  const logs = tf.logSoftmax(logits)
+  return tf.logSoftmax(tf.div(unembed(model, predicting), temperature || 1))
+}
+
+function ofTargets(
+  { tf, spec }: Model,
+  { members, width, targets }: Batch,
+  logs: Tensor,
+): { logprob: Tensor; entropy: Tensor } {
+  const rows = members.length
   const chosen = tf.oneHot(tf.tensor(targets, [rows * width], 'int32'), spec.vocabulary)
   return {
     logprob: tf.reshape(tf.sum(tf.mul(logs, tf.cast(chosen, 'float32')), 1), [rows, width]),

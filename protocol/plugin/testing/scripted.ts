@@ -22,6 +22,8 @@ export interface ScriptedOptions {
   write?(prompt: string, at: { role: string; index: number }): string
   /** Log-probs of a text's characters after a conditioning; -1 each if left out. */
   logprobs?(at: { role: string; conditioning: string; completion: string }): readonly number[]
+  /** Sums of squared probabilities in the same places; as if all other characters were unlikely if left out. */
+  collisions?(at: { role: string; conditioning: string; completion: string }): readonly number[]
 }
 
 export interface ScriptedContext extends Context {
@@ -32,7 +34,7 @@ export interface ScriptedContext extends Context {
 }
 
 export function createScriptedContext(options: ScriptedOptions = {}): ScriptedContext {
-  const { phase = 'train', tasks = [], write = () => '', logprobs } = options
+  const { phase = 'train', tasks = [], write = () => '', logprobs, collisions } = options
   let left = options.tokens ?? Number.POSITIVE_INFINITY
   const metrics: Record<string, number> = {}
   const asked: TextRequest[] = []
@@ -43,10 +45,12 @@ export function createScriptedContext(options: ScriptedOptions = {}): ScriptedCo
     return { task, instance: task.generate(at) }
   }
   const scoreOf = (role: string, conditioning: Int32Array, completion: Int32Array): Scored => {
-    const values = logprobs?.({ role, conditioning: textOf(conditioning), completion: textOf(completion) })
+    const at = { role, conditioning: textOf(conditioning), completion: textOf(completion) }
+    const values = logprobs?.(at) ?? Array.from(completion, () => -1)
     return {
-      logprobs: Float32Array.from(values ?? Array.from(completion, () => -1)),
+      logprobs: Float32Array.from(values),
       entropies: new Float32Array(completion.length).fill(1),
+      collisions: Float32Array.from(collisions?.(at) ?? values.map((value) => Math.exp(2 * value))),
     }
   }
   const writeOne = (request: TextRequest, index: number): Written => {

@@ -23,6 +23,7 @@ const scored: Engine['score'] = async ({ sequences }) =>
   sequences.map(({ conditioning, completion }) => ({
     logprobs: new Float32Array(completion.length).fill(-1 + conditioning.length / 1e4),
     entropies: new Float32Array(completion.length),
+    collisions: new Float32Array(completion.length),
   }))
 
 const rounds = (hint: { use: string; [setting: string]: unknown }, more: Partial<PlayOptions>) =>
