@@ -20,6 +20,7 @@ import ngrpo from './ngrpo.ts'
 import none from './none.ts'
 import opmd from './opmd.ts'
 import opo from './opo.ts'
+import otb from './otb.ts'
 import passAtK from './pass-at-k.ts'
 import redWeight from './red-weight.ts'
 import reinforcePlusPlus from './reinforce-plus-plus.ts'
@@ -40,6 +41,7 @@ export const ESTIMATORS: readonly Plugin[] = [
   reinforcePlusPlus,
   reinforcePlusPlusBaseline,
   opo,
+  otb,
   gpg,
   passAtK,
   ngrpo,
