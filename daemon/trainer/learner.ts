@@ -8,14 +8,14 @@ import { type Group, hasSignal, scoresOf } from '../../protocol/train/index.ts'
 import type { TrainRequest } from '../engine/engine.ts'
 import type { Host, HostBatch } from '../host/host.ts'
 import type { LivePolicy } from '../policy/live-policy.ts'
-import { type Authors, createAuthors, type SetAside } from './authors.ts'
 import { chooseBatch } from './batch.ts'
 import { type Alarm, createGuards } from './guards/index.ts'
 import type { Role } from './roles.ts'
 import { createRollBacks, type RollBackPlan } from './roll-back.ts'
-import { createJudge, type PartProgress } from './sharing/judge.ts'
+import type { SetAside } from './sharing/authors.ts'
+import { createLedger } from './sharing/ledger.ts'
 import { type PartReport, type UpdateReport, update } from './update.ts'
-import { reportedOf, summarize } from './watch.ts'
+import { summarize } from './watch.ts'
 
 /** Read when used, except for the last two: they may change while the node runs. */
 export interface LearnerOptions {
@@ -117,17 +117,24 @@ const NOTHING_LEARNT: UpdateReport = {
   parts: [],
 }
 
-const UNIT = 'of the progress that the same compute on own groups brings'
-
 export function createLearner(options: LearnerOptions, parts: LearnerParts): Learner {
   const { policy, host } = parts
-  const authors: Authors = createAuthors({ restored: options.restored?.setAside ?? [] })
-  const judge = createJudge({
-    get limit() {
-      return options.sizes.foreign
+  const ledger = createLedger(
+    {
+      get limit() {
+        return options.sizes.foreign
+      },
+      adaptive: options.adaptive,
+      restored: options.restored?.setAside ?? [],
     },
-    adaptive: options.adaptive,
-  })
+    {
+      cost: parts.cost,
+      peers: parts.peers,
+      onGuard: (finding) => parts.onFinding({ type: 'guard', ...finding }),
+      onChange: (change) => parts.onFinding({ type: 'sharing', ...change }),
+    },
+  )
+  const { authors, judge } = ledger
   const guards = createGuards()
   const rollBacks = createRollBacks({ authors, judge, guards, restore: parts.restore })
   let hasMet = false
@@ -172,51 +179,6 @@ export function createLearner(options: LearnerOptions, parts: LearnerParts): Lea
 
   const tell = (alarms: readonly Alarm[]): void => {
     for (const { guard, message } of alarms) parts.onFinding({ type: 'guard', guard, message })
-  }
-
-  const afterUpdate = (report: UpdateReport, learnt: boolean): void => {
-    const [mine, theirs] = [
-      report.parts.filter(({ author }) => author === undefined),
-      report.parts.filter(({ author }) => author !== undefined),
-    ]
-    const own = progressOf(mine, parts.cost)
-    const foreign = progressOf(theirs, parts.cost)
-    const ownNorm = Math.max(...mine.map(({ gradientNorm }) => gradientNorm), 1e-30)
-    for (const part of theirs) {
-      const author = part.author!
-      if (part.leftOut !== undefined) {
-        parts.onFinding({
-          type: 'guard',
-          guard: part.leftOut,
-          message: `a peer's groups were left out of a step: ${LEFT_OUT[part.leftOut]}`,
-          peers: [author],
-        })
-      }
-      const gain = progressOf([part], parts.cost)
-      const findings = authors.observe(author, {
-        gain: gain && judge.scaled(gain),
-        own: own && judge.scaled(own),
-        norm: (part.scale * finite(part.gradientNorm)) / ownNorm,
-        reported: reportedOf(part.metrics),
-      })
-      for (const { kind, reason } of findings)
-        parts.onFinding({ type: 'guard', guard: kind, message: reason, peers: [author] })
-    }
-    authors.observeAll(foreign && judge.scaled(foreign), own && judge.scaled(own))
-    authors.tick(Math.max(parts.peers(), new Set(theirs.map(({ author }) => author)).size))
-    const change = own && foreign ? judge.observe(own, foreign, learnt) : undefined
-    if (!own || !foreign) judge.spent(report.parts.reduce((sum, part) => sum + parts.cost(part), 0))
-    if (change) {
-      const { verdict, effect, low, high } = judge.state
-      parts.onFinding({
-        type: 'sharing',
-        ...change,
-        verdict,
-        ...(effect === undefined ? {} : { effect }),
-        ...(low === undefined ? {} : { low }),
-        ...(high === undefined ? {} : { high }),
-      })
-    }
   }
 
   const goBack = async (alarm: Alarm, version: number): Promise<boolean> => {
@@ -288,7 +250,7 @@ export function createLearner(options: LearnerOptions, parts: LearnerParts): Lea
       const roleMetrics = await learnRoles(texts)
       const untold = leftOver
       leftOver = {}
-      afterUpdate(report, learnForeign)
+      ledger.observe(report.parts, learnForeign)
       rollBacks.batch(
         groups.flatMap(({ author }) => (learnForeign && author !== options.self ? [author] : [])),
       )
@@ -331,46 +293,10 @@ export function createLearner(options: LearnerOptions, parts: LearnerParts): Lea
       pending.push(...guards.evaluation(accuracy, prompts))
     },
 
-    sharing: () =>
-      hasMet
-        ? {
-            ...judge.state,
-            unit: UNIT,
-            own: options.sizes.own,
-            limit: options.sizes.foreign,
-            weight: authors.weightOfAny,
-            contributors: authors.contributors(),
-          }
-        : undefined,
+    sharing: () => (hasMet ? ledger.info(options.sizes.own) : undefined),
 
     state: () => ({ setAside: authors.save() }),
   }
-}
-
-const LEFT_OUT: Record<NonNullable<PartReport['leftOut']>, string> = {
-  'not finite': 'their gradient was not finite',
-  'effective sample size': 'nearly all of their weight was on a few tokens',
-}
-
-/** Sum over parts; undefined while there is no compass, or nothing to sum. */
-function progressOf(
-  parts: readonly PartReport[],
-  cost: (part: PartReport) => number,
-): PartProgress | undefined {
-  if (parts.length === 0) return undefined
-  let total = { gain: 0, cost: 0 }
-  for (const part of parts) {
-    if (part.along === undefined && part.leftOut === undefined) return undefined
-    total = {
-      gain: total.gain + (part.leftOut === undefined ? part.along! * part.wouldScale : 0),
-      cost: total.cost + cost(part),
-    }
-  }
-  return total
-}
-
-function finite(value: number): number {
-  return Number.isFinite(value) ? value : 0
 }
 
 function countBy(names: readonly string[]): Record<string, number> {

@@ -1,8 +1,8 @@
 // Going back to the last good checkpoint when a guard says that what was learnt lately is bad: who wrote the last batches
 // is set aside, nothing foreign is learnt from for a while, and a run that keeps falling goes on alone.
 
-import type { Authors } from './authors.ts'
 import type { Alarm, Guards } from './guards/index.ts'
+import type { Authors } from './sharing/authors.ts'
 import type { Judge } from './sharing/judge.ts'
 
 export interface RollBackPlan {

@@ -2,8 +2,8 @@
 
 import { describe, expect, test } from 'vitest'
 import { randomStream } from '../../daemon/host/random.ts'
-import { createAuthors } from '../../daemon/trainer/authors.ts'
-import { believed, type Plausibility, reviewed } from '../../daemon/trainer/plausibility.ts'
+import { createAuthors } from '../../daemon/trainer/sharing/authors.ts'
+import { believed, type Plausibility, reviewed } from '../../daemon/trainer/sharing/plausibility.ts'
 
 /**
  * Mean weight of a batch of tokens that a policy with one set of logits drew, as another sees them. `report` turns the

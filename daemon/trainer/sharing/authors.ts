@@ -1,10 +1,10 @@
 // What a trainer remembers about each peer whose groups it has trained on: whether its log-probs are believed, whether
 // its groups help, its share of the foreign gradient, and whether it is set aside. Bounded; the least recent goes first.
 
-import type { SharingContributor } from '../../protocol/api/index.ts'
+import type { SharingContributor } from '../../../protocol/api/index.ts'
+import { addPair, meanInterval, noPairs, type Pairs, ratioInterval } from './interval.ts'
 import { believed, type Plausibility, type Reported, reviewed } from './plausibility.ts'
-import { addPair, meanInterval, noPairs, type Pairs, ratioInterval } from './sharing/interval.ts'
-import { addTrust, noTrust, STRANGER, type Trust, weightOf } from './sharing/trust.ts'
+import { addTrust, noTrust, STRANGER, type Trust, weightOf } from './trust.ts'
 
 export interface AuthorFinding {
   author: string
