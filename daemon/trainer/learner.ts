@@ -14,7 +14,8 @@ import type { Role } from './roles.ts'
 import { createRollBacks, type RollBackPlan } from './roll-back.ts'
 import type { SetAside } from './sharing/authors.ts'
 import { createLedger } from './sharing/ledger.ts'
-import { type PartReport, type UpdateReport, update } from './update.ts'
+import type { PartReport } from './step.ts'
+import { type UpdateReport, update } from './update.ts'
 import { summarize } from './watch.ts'
 
 /** Read when used, except for the last two: they may change while the node runs. */

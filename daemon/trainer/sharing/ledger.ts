@@ -2,7 +2,7 @@
 // batch has and what each weighs. Told of every update, asked before the next.
 
 import type { SharingInfo } from '../../../protocol/api/index.ts'
-import type { PartReport } from '../update.ts'
+import type { PartReport } from '../step.ts'
 import { reportedOf } from '../watch.ts'
 import { type Authors, createAuthors, type SetAside } from './authors.ts'
 import { createJudge, type Judge, type PartProgress } from './judge.ts'
