@@ -57,6 +57,7 @@ const ARMS: Record<string, { estimator: PluginChoice; corrections?: PluginChoice
   copo: { estimator: { use: 'copo' } },
   mapo: { estimator: { use: 'mapo' } },
   remax: { estimator: { use: 'remax' } },
+  otb: { estimator: { use: 'otb' } },
   gpg: { estimator: { use: 'gpg' }, corrections: [{ use: 'reinforce' }] },
   pass_at_k: { estimator: { use: 'pass_at_k' } },
   canon: { estimator: { use: 'canon' } },
@@ -77,6 +78,7 @@ const FIRST = [
   'asymre',
   'copo',
   'remax',
+  'otb',
 ]
 const arms = flags.arms?.split(';') ?? FIRST
 
