@@ -182,7 +182,12 @@ const chosen = records.done.filter(
     run.learningRate === learningRate,
 )
 const runsOf = (share: number): Run[] => chosen.filter((run) => run.share === share)
-const solo = mean(runsOf(ALONE).map(({ rewards }) => mean(rewards)))
+/** Reward over that of nodes alone with the same seed, one per run. */
+const againstAlone = (runs: readonly Run[]): number[] =>
+  runs.flatMap(({ seed, rewards }) => {
+    const alone = runsOf(ALONE).find((run) => run.seed === seed)
+    return alone ? [(100 * mean(rewards)) / mean(alone.rewards)] : []
+  })
 console.log(
   `${cpus()[0]?.model}, ${availableParallelism()} cores, Node ${process.version}; ${rounds} rounds, ${peers} peers`,
 )
@@ -190,8 +195,9 @@ console.log(
   markdown(
     [
       'lying',
+      'seeds',
       'reward, last third',
-      'against alone',
+      'of alone, same seeds',
       'held-out sampled',
       'greedy',
       'marked answers',
@@ -206,8 +212,9 @@ console.log(
           mean(runs.map(({ setAside, rewards }) => setAside[kind] / rewards.length)).toFixed(2)
         return [
           share === ALONE ? 'alone' : `${(100 * share).toFixed(0)} %`,
+          String(runs.length),
           show(summary(runs.map(({ rewards }) => mean(rewards)))),
-          `${((mean(runs.map(({ rewards }) => mean(rewards))) / solo) * 100).toFixed(1)} %`,
+          share === ALONE ? '' : `${show(summary(againstAlone(runs)), 1)} %`,
           show(summary(runs.map(({ sampled }) => mean(sampled)))),
           show(summary(runs.map(({ greedy }) => mean(greedy)))),
           show(summary(runs.map(({ marked }) => mean(marked)))),
