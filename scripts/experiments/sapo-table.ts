@@ -148,7 +148,12 @@ const chosen = records.done.filter(
 )
 const runsOf = (mix: string): Run[] => chosen.filter((run) => run.mix === mix)
 const total = (run: Run): number => run.nodes * run.rewards.reduce((a, b) => a + b, 0)
-const alone = mean(runsOf('8/0').map(total))
+/** Of the run of 8/0 with the same seed, percent more; one per run. */
+const gains = (runs: readonly Run[]): number[] =>
+  runs.flatMap((run) => {
+    const alone = runsOf('8/0').find(({ seed }) => seed === run.seed)
+    return alone ? [(total(run) / total(alone) - 1) * 100] : []
+  })
 console.log(`${cpus()[0]?.model}, ${availableParallelism()} cores, Node ${process.version}; ${rounds} rounds`)
 console.log(
   markdown(
@@ -168,7 +173,7 @@ console.log(
       return [
         name,
         show(summary(runs.map(total)), 1),
-        `${((mean(runs.map(total)) / alone - 1) * 100).toFixed(1)} %`,
+        name === '8/0' ? '' : `${show(summary(gains(runs)), 1)} %`,
         show(summary(runs.map((run) => mean(run.rewards.slice(-end))))),
         show(summary(runs.map((run) => mean(run.sampled)))),
         show(summary(runs.map((run) => mean(run.greedy)))),
