@@ -61,6 +61,7 @@ async function drifted(spec: DecoderSpec, seed: number): Promise<TrainRequest['s
       staleness: i % 3,
       foreign: i % 2,
       truncated: 0,
+      'kl_cov.held': i % 2,
     }
     return { ...sequence, columns }
   })
