@@ -229,7 +229,7 @@ export interface Engine {
   /**
    * One optimizer step along the main sum, the same as if there were no side, and then one along the bounded side sum; both
    * are empty after it. The main sum turns the compass: a running mean of main gradients, kept until the next `open`, that
-   * gradients are compared with. What of the side goes against it is taken out. See onnx/side-step.ts.
+   * gradients are compared with. What of the side goes against it is taken out. See side-step.ts.
    */
   descend(request: DescentRequest): Promise<DescentReport>
   /** A copy of the weights as they are now. */

@@ -1,6 +1,6 @@
 // One optimizer step. With foreign groups, or where own gradients are kept to be compared with, every author's gradient is
 // computed apart: the own one makes the step that it would make alone, and each foreign one is looked at and scaled to what
-// its author may have, before they make a step beside it that is no longer, so that no number of peers can outweigh this
+// its author may have, before they make a step beside it that is no longer than the own gradient, so that no number of peers can outweigh this
 // node's own experience.
 
 import type { Engine, GradientReport, Objective, TrainRequest } from '../engine/engine.ts'

@@ -1,5 +1,5 @@
 // A step that is put together from several gradients: some make up its main part, others a side that steps beside it
-// (`side-step.ts`), and each can be compared with the way that the main parts of earlier steps went, the compass.
+// (`../side-step.ts`), and each can be compared with the way that the main parts of earlier steps went, the compass.
 
 import { WaggleError } from '../../../protocol/errors.ts'
 import type {
@@ -9,9 +9,10 @@ import type {
   GradientRequest,
   TrainReport,
 } from '../engine.ts'
+import { type Metric, metricOf } from '../side-step.ts'
 import { type Arena, createArena } from './arena.ts'
 import { type AdamWOptions, applyAdamW, squaredNorm } from './optimizer.ts'
-import { applySideStep, type Metric, metricOf, squaredLengths } from './side-step.ts'
+import { applySideStep, squaredLengths } from './side-step.ts'
 import { computeGradient, firstNonFinite, type StepParts, type Trainable } from './step.ts'
 
 export interface Mixture {

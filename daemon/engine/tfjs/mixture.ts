@@ -1,10 +1,10 @@
 // A step that is put together from several gradients, as the ONNX engine's: a main part, a side that steps beside it
-// (`../onnx/side-step.ts` says how and why), and a compass of earlier main parts to compare with. All tensors here are
+// (`../side-step.ts` says how and why), and a compass of earlier main parts to compare with. All tensors here are
 // held in the order of the parameters.
 
 import { WaggleError } from '../../../protocol/errors.ts'
 import type { DescentReport, DescentRequest } from '../engine.ts'
-import { metricOf } from '../onnx/side-step.ts'
+import { metricOf } from '../side-step.ts'
 import type { Tensor, Tensorflow } from './backend.ts'
 import { squaresOf } from './optimizer.ts'
 

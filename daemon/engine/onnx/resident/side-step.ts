@@ -1,9 +1,9 @@
-// The step beside the own one (`../side-step.ts`), as graphs over tensors that stay on the device.
+// The step beside the own one (`../../side-step.ts`), as graphs over tensors that stay on the device.
 
+import type { Metric } from '../../side-step.ts'
 import type { Value } from '../graph.ts'
 import { add, div, max, min, mul, neg, sqrt, sub, sumOfSquares } from '../ops.ts'
 import type { Runtime } from '../runtime.ts'
-import type { Metric } from '../side-step.ts'
 import { numbers, total } from './optimizer.ts'
 import { overParts, type PartBuilder, type PartRun, type Places } from './places.ts'
 
