@@ -1,13 +1,42 @@
-// What the default model is shown: training prompts of the built-in tasks, answered in several ways.
+// What a model is shown: training prompts of the built-in tasks, answered in several ways.
 //
 // As with any base model, only a part of the text is in the form that the verifier asks for. The rest states the
 // answer in plain words or leaves the reasoning out, so that the model can do a part of each task and reinforcement
-// has something real to find: the form that counts, and the reasoning that gets it right.
+// has something real to find: the form that counts, and the reasoning that gets it right. Tasks with turns are played,
+// for the most part at random: what is shown is the rules, and little of how to win.
 
-import type { Random } from '../../protocol/plugin/index.ts'
-import type { Instance } from '../../protocol/train/index.ts'
+import { beginPlay, playOn, type Random, type Task, transcriptOf } from '../../protocol/plugin/index.ts'
+import { HELD_OUT_SEED, type Instance } from '../../protocol/train/index.ts'
+import type { Recipe } from './recipes.ts'
 
 export const STYLES = { worked: 0.4, bare: 0.2, untagged: 0.4 } as const
+/** Of the plays, how many go the best way. */
+export const WON = 0.3
+const MOVES = ['U', 'D', 'L', 'R']
+const MOST_MOVES = 8
+
+export interface Example {
+  task: Task
+  instance: Instance
+  text: string
+}
+
+export function drawExample(tasks: readonly Task[], parts: Recipe['tasks'], random: Random): Example {
+  const u = random()
+  let below = 0
+  const task =
+    tasks.find(({ name }) => {
+      below += parts[name]!.share
+      return u < below
+    }) ?? tasks[0]!
+  const { drawn } = parts[task.name]!
+  const difficulty = drawn[Math.floor(random() * drawn.length)]!
+  const instance = task.generate({ seed: Math.floor(random() * HELD_OUT_SEED), difficulty })
+  const text = task.environment
+    ? played({ task, instance, won: WON }, random)
+    : answerIn(drawStyle(random), instance)
+  return { task, instance, text }
+}
 
 export function answerIn(style: keyof typeof STYLES, { steps, key }: Instance): string {
   const lines = steps.filter(({ level, aside }) => level > 1 && !aside).map(({ text }) => text)
@@ -16,11 +45,23 @@ export function answerIn(style: keyof typeof STYLES, { steps, key }: Instance): 
   return [...lines, `<answer>${key}</answer>`].join('\n')
 }
 
-export function drawStyle(random: Random): keyof typeof STYLES {
+function drawStyle(random: Random): keyof typeof STYLES {
   let u = random()
   for (const [style, share] of Object.entries(STYLES) as [keyof typeof STYLES, number][]) {
     u -= share
     if (u < 0) return style
   }
   return 'worked'
+}
+
+/** The best way with probability `won`, else a random one. */
+export function played(
+  { task, instance, won }: { task: Task; instance: Instance; won: number },
+  random: Random,
+): string {
+  if (random() < won) return instance.key
+  let play = beginPlay(task.environment!, instance)
+  while (!play.done && play.turns.length < MOST_MOVES)
+    play = playOn(task.environment!, play, MOVES[Math.floor(random() * MOVES.length)]!)
+  return transcriptOf(play)
 }

@@ -1,9 +1,11 @@
 // Held-out accuracy of a policy in memory: greedy, and sampled at temperature 1.
 
-import type { Core } from '../../daemon/engine/onnx/core.ts'
+import type { Engine } from '../../daemon/engine/engine.ts'
 import type { Tokenizer } from '../../daemon/policy/tokenizer.ts'
+import { scorePrompts } from '../../daemon/rollout/evaluate.ts'
+import { createTaskBook } from '../../daemon/rollout/tasks.ts'
 import type { Task } from '../../protocol/plugin/index.ts'
-import { HELD_OUT_SEED } from '../../protocol/train/index.ts'
+import type { Recipe } from './recipes.ts'
 
 export interface Accuracy {
   task: string
@@ -12,43 +14,28 @@ export interface Accuracy {
   sampled: number
 }
 
-export async function evaluate({
-  core,
-  tokenizer,
-  tasks,
-  difficulties,
-  prompts,
-}: {
-  core: Core
-  tokenizer: Tokenizer
-  tasks: readonly Task[]
-  difficulties: Record<string, { evaluated: number }>
-  prompts: number
-}): Promise<Accuracy[]> {
-  const results: Accuracy[] = []
-  for (const task of tasks) {
-    const difficulty = difficulties[task.name]!.evaluated
-    const instances = Array.from({ length: prompts }, (_, i) =>
-      task.generate({ seed: HELD_OUT_SEED + i, difficulty }),
-    )
-    const samples = instances.map(({ question }, seed) => ({
-      prompt: tokenizer.encodePrompt(question),
-      seed,
-    }))
-    const accuracy = async (temperature: number): Promise<number> => {
-      const out = await core.generate({
-        samples,
-        maxNewTokens: 96,
-        temperature,
-        stopTokens: tokenizer.stopTokens,
-        slots: 64,
-      })
-      const scores = out.map(
-        ({ tokens }, i) => task.verify(instances[i]!, tokenizer.decodeCompletion(tokens)).score,
-      )
-      return scores.reduce((a, b) => a + b, 0) / scores.length
-    }
-    results.push({ task: task.name, difficulty, greedy: await accuracy(0), sampled: await accuracy(1) })
-  }
-  return results
+const MOST_TOKENS = 128
+
+export async function accuracyOf(
+  { tasks, parts, prompts }: { tasks: readonly Task[]; parts: Recipe['tasks']; prompts: number },
+  { engine, tokenizer }: { engine: Engine; tokenizer: Tokenizer },
+): Promise<Accuracy[]> {
+  const book = createTaskBook(
+    tasks,
+    tasks.map(({ name }) => ({ name, difficulty: parts[name]!.evaluated })),
+  )
+  const scores = await scorePrompts(
+    { promptsPerTask: prompts, maxNewTokens: MOST_TOKENS },
+    { engine, tokenizer, tasks: book },
+  )
+  return scores.map(({ task, difficulty, greedy, sampled }) => ({
+    task,
+    difficulty,
+    greedy: mean(greedy),
+    sampled: mean(sampled.map(mean)),
+  }))
+}
+
+function mean(values: readonly number[]): number {
+  return values.reduce((a, b) => a + b, 0) / values.length
 }

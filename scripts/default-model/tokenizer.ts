@@ -8,8 +8,13 @@ function byteCharacters(): string[] {
   return Array.from({ length: 256 }, (_, byte) => String.fromCharCode(printable(byte) ? byte : next++))
 }
 
-/** Words keep the space before them; digits stand alone; runs of other white space stay together. */
-const SPLIT = ' ?[A-Za-z]+|\\d| ?[^\\sA-Za-z\\d]+|\\s+'
+/** Words keep the space before them, every digit is a token of its own, runs of other white space stay together. */
+export const SPLITS = {
+  digitsAlone: ' ?[A-Za-z]+|\\d| ?[^\\sA-Za-z\\d]+|\\s+',
+  /** A digit keeps the space before it, so that a row of numbers has half as many tokens. */
+  digitsWithSpace: ' ?[A-Za-z]+| ?\\d| ?[^\\sA-Za-z\\d]+|\\s+',
+} as const
+export type Split = (typeof SPLITS)[keyof typeof SPLITS]
 
 export const SPECIAL = { end: '<|end|>', user: '<|user|>', assistant: '<|assistant|>' } as const
 const TAGS = ['<answer>', '</answer>']
@@ -23,15 +28,15 @@ export interface TokenizerFiles {
 /** Learns merges from texts until the vocabulary has `size` entries or no pair is left that occurs `least` times. */
 export function makeTokenizer(
   texts: Iterable<string>,
-  { size, least }: { size: number; least: number },
+  { size, least, split }: { size: number; least: number; split: Split },
 ): TokenizerFiles {
   const characters = byteCharacters()
   const counts = new Map<string, number>()
   const encoder = new TextEncoder()
-  const split = new RegExp(SPLIT, 'gu')
+  const wordOf = new RegExp(split, 'gu')
   for (const text of texts) {
     for (const part of text.split(/<\/?answer>/)) {
-      for (const [word] of part.matchAll(split)) {
+      for (const [word] of part.matchAll(wordOf)) {
         const mapped = Array.from(encoder.encode(word), (byte) => characters[byte]).join('')
         counts.set(mapped, (counts.get(mapped) ?? 0) + 1)
       }
@@ -91,7 +96,7 @@ export function makeTokenizer(
       pre_tokenizer: {
         type: 'Sequence',
         pretokenizers: [
-          { type: 'Split', pattern: { Regex: SPLIT }, behavior: 'Isolated', invert: false },
+          { type: 'Split', pattern: { Regex: split }, behavior: 'Isolated', invert: false },
           { type: 'ByteLevel', add_prefix_space: false, trim_offsets: true, use_regex: false },
         ],
       },

@@ -1,21 +1,19 @@
 // Do estimators that look at turns learn more from episodes than those that look at the whole?
 // `npm run -s experiment:episodes [-- --task keys_and_doors --tokens 300000 --seeds 3 --arms 'grpo;gigpo;...' --out FILE]`
 //
-// The default model, taught to play by the rules (in-process/played.ts), learns a task with turns until it has generated so
+// The model of three tasks, taught to play by the rules (in-process/played.ts), learns a task with turns until it has generated so
 // many tokens, those that the environment shows included. All else is the same: prompts, sampling seeds, optimizer, the default
 // loss, groups of 8. What counts is the mean reward in the end, on training prompts that were never asked, and held-out accuracy
 // (greedy and sampled). Runs are kept as they end, and what is kept is not run again.
 
 import { availableParallelism, cpus } from 'node:os'
-import { fileURLToPath } from 'node:url'
 import { parseArgs } from 'node:util'
-import { loadModel } from '../../daemon/policy/model.ts'
-import { nodeDisk as disk } from '../../daemon/store/node-disk.ts'
 import { TASKS } from '../../plugins/tasks/index.ts'
 import { createLocalEngine } from './in-process/engine.ts'
 import { createLearnerAlone } from './in-process/learner-alone.ts'
 import { teachPlaying } from './in-process/played.ts'
 import { openRecords } from './in-process/records.ts'
+import { loadStart } from './in-process/start.ts'
 import { markdown, mean, show, summary } from './in-process/statistics.ts'
 
 const { values: flags } = parseArgs({
@@ -76,9 +74,9 @@ const settings = JSON.stringify([
 const records = await openRecords<Run>(flags.out)
 const threads = Number(flags.threads)
 const engines = { writes: createLocalEngine({ threads }), learns: createLocalEngine({ threads }) }
-const base = await loadModel(fileURLToPath(new URL('../../models/default', import.meta.url)), { disk })
+const { model: base } = await loadStart('three-tasks')
 await teachPlaying(
-  { task, difficulty, answers: ['U', 'D', 'L', 'R'], good, steps: warmSteps, batch: 32, learningRate: 1e-3 },
+  { task, difficulty, good, steps: warmSteps, batch: 32, learningRate: 1e-3 },
   { engine: engines.learns, model: base },
 )
 const model = { ...base, weights: await engines.learns.weights() }

@@ -1,7 +1,7 @@
 // Which estimator learns most from the same number of generated tokens, in groups of 2, 4 and 8?
 // `npm run -s experiment:estimators [-- --tokens 60000 --seeds 3 --sizes 2,4,8 --arms 'grpo;rloo;...' --out FILE]`
 //
-// One policy (the default model) learns fraction_simplification at level 1 until it has generated so many tokens, greedy
+// One policy (the model of three tasks) learns fraction_simplification at level 1 until it has generated so many tokens, greedy
 // baselines included. An update has 32 rollouts whatever the size of a group: 16, 8 or 4 prompts. What counts is the mean reward of
 // the policy in the end, on training prompts that it was never asked, and held-out accuracy. All else is the same:
 // prompts, sampling seeds, optimizer, the default loss. Methods whose loss is part of them have theirs. Held back: spo, which
@@ -9,13 +9,11 @@
 // others' (trloo is rloo, hgpo is grpo, gigpo is twice dr_grpo, salt_like is grpo). Runs are kept as they end.
 
 import { availableParallelism, cpus } from 'node:os'
-import { fileURLToPath } from 'node:url'
 import { parseArgs } from 'node:util'
-import { loadModel } from '../../daemon/policy/model.ts'
-import { nodeDisk as disk } from '../../daemon/store/node-disk.ts'
 import { createLocalEngine } from './in-process/engine.ts'
 import { createLearnerAlone, type PluginChoice } from './in-process/learner-alone.ts'
 import { openRecords } from './in-process/records.ts'
+import { loadStart } from './in-process/start.ts'
 import { markdown, mean, show, summary } from './in-process/statistics.ts'
 
 const { values: flags } = parseArgs({
@@ -98,7 +96,7 @@ interface Run {
   cpuSeconds: number
 }
 
-const model = await loadModel(fileURLToPath(new URL('../../models/default', import.meta.url)), { disk })
+const { model } = await loadStart('three-tasks')
 const records = await openRecords<Run>(flags.out)
 const threads = Number(flags.threads)
 const engines = { writes: createLocalEngine({ threads }), learns: createLocalEngine({ threads }) }

@@ -1,23 +1,21 @@
 // What do peers that mean harm do to a node? `npm run -s experiment:hostile [-- --rounds 60 --seeds 3 --peers 10 --out FILE]`
 //
 // Ten peers in one process, of which 0, 10, 30, 50 and 90 % lie, in the three ways of in-process/liars.ts by turns; the
-// others are nodes as they come, with the default model and adaptive sharing. Beside them, as many nodes that train alone.
+// others are nodes as they come, with the model of three tasks and adaptive sharing. Beside them, as many nodes that train alone.
 // Printed for each share: the honest nodes' reward over the last third of the rounds against those alone, held-out
 // accuracy, how many held-out answers carry the poison's mark, what J came to, and who was set aside. Runs are kept
 // in a file as they end; a call with the same file makes those that are missing.
 
 import { availableParallelism, cpus } from 'node:os'
-import { fileURLToPath } from 'node:url'
 import { parseArgs } from 'node:util'
 import type { Engine } from '../../daemon/engine/engine.ts'
-import { loadModel } from '../../daemon/policy/model.ts'
 import { createTaskBook } from '../../daemon/rollout/tasks.ts'
-import { nodeDisk as disk } from '../../daemon/store/node-disk.ts'
 import { TASKS } from '../../plugins/tasks/index.ts'
 import { createLocalEngine } from './in-process/engine.ts'
 import { createLiar, LIES, type Lie, MARK } from './in-process/liars.ts'
 import { createNode } from './in-process/node.ts'
 import { openRecords } from './in-process/records.ts'
+import { loadStart } from './in-process/start.ts'
 import { markdown, mean, show, summary } from './in-process/statistics.ts'
 import { runRounds } from './in-process/swarm.ts'
 
@@ -40,11 +38,6 @@ const [rounds, peers, learningRate] = [flags.rounds, flags.peers, flags['learnin
   number,
 ]
 const lies = flags.lies.split(',') as Lie[]
-const TASK_CHOICE = [
-  { name: 'basic_arithmetic', difficulty: 1 },
-  { name: 'base_conversion', difficulty: 0 },
-  { name: 'fraction_simplification', difficulty: 1 },
-]
 /** Alone there is nobody to count: a share of liars of its own. */
 const ALONE = -1
 
@@ -70,7 +63,7 @@ interface Run {
   seconds: number
 }
 
-const model = await loadModel(fileURLToPath(new URL('../../models/default', import.meta.url)), { disk })
+const { model, tasks: TASK_CHOICE } = await loadStart('three-tasks')
 const records = await openRecords<Run>(flags.out)
 const engines: Engine[] = []
 const engineOf = (i: number): Engine => {

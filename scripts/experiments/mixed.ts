@@ -1,7 +1,7 @@
 // Does a swarm of unlike models harm any of them? `npm run -s experiment:mixed [-- --rounds 60 --seeds 3 --out FILE]`
 //
-// Three sizes of model and two tokenizers in one process: a small one with a tokenizer of its own, the default model,
-// and a larger one with the default's tokenizer. Two nodes of each learn together with adaptive sharing, and as many
+// Three sizes of model and two tokenizers in one process: a small one with a tokenizer of its own, the model of three
+// tasks, and a larger one with that one's tokenizer. Two nodes of each learn together with adaptive sharing, and as many
 // alone, with the same seeds and rounds. Printed for each size: held-out accuracy and reward together against alone, the
 // difference paired by seed and node with its 95 % interval, and what J came to. Missing models are made first.
 
@@ -17,6 +17,7 @@ import { nodeDisk as disk } from '../../daemon/store/node-disk.ts'
 import { createLocalEngine } from './in-process/engine.ts'
 import { createNode } from './in-process/node.ts'
 import { openRecords } from './in-process/records.ts'
+import { loadStart, folderOf as startFolder } from './in-process/start.ts'
 import { markdown, mean, show, summary } from './in-process/statistics.ts'
 import { runRounds } from './in-process/swarm.ts'
 
@@ -37,9 +38,9 @@ const learningRate = Number(flags['learning-rate'])
 const ROOT = fileURLToPath(new URL('../..', import.meta.url))
 
 const SIZES = [
-  // The default's tokenizer has 320 tokens: there is no more to merge in the tasks' text.
+  // The other tokenizer has 320 tokens: there is no more to merge in the tasks' text.
   { name: 'small', make: ['--hidden', '64', '--layers', '4', '--pieces', '290'] },
-  { name: 'default', make: undefined },
+  { name: 'medium', make: undefined },
   { name: 'large', make: ['--hidden', '192', '--layers', '5'] },
 ] as const
 
@@ -62,11 +63,13 @@ interface Run {
 }
 
 function folderOf({ name, make }: (typeof SIZES)[number]): string {
-  if (!make) return join(ROOT, 'models/default')
+  if (!make) return startFolder('three-tasks')
   const folder = join(flags.models, `${name}-${flags['model-steps']}`)
   if (existsSync(join(folder, 'README.md'))) return folder
   const script = join(ROOT, 'scripts/default-model/make.ts')
   const given = [
+    '--recipe',
+    'three',
     '--out',
     folder,
     '--batch',
@@ -84,6 +87,7 @@ function folderOf({ name, make }: (typeof SIZES)[number]): string {
   return folder
 }
 
+const { tasks } = await loadStart('three-tasks')
 const models = await Promise.all(
   SIZES.map(async (size) => ({ ...size, model: await loadModel(folderOf(size), { disk }) })),
 )
@@ -116,11 +120,7 @@ for (let seed = 1; seed <= Number(flags.seeds); seed++) {
           seed: 1000 * seed + i,
           model,
           engine: engineOf(i),
-          tasks: [
-            { name: 'basic_arithmetic', difficulty: 1 },
-            { name: 'base_conversion', difficulty: 0 },
-            { name: 'fraction_simplification', difficulty: 1 },
-          ],
+          tasks,
           own: 4,
           foreign: together ? 4 : 0,
           adaptive: true,

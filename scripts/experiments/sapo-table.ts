@@ -1,22 +1,20 @@
 // SAPO's table on this machine: does sharing help, and which mix is best?
 // `npm run -s experiment:sapo-table [-- --rounds 80 --seeds 3 --nodes 8 --threads 1 --out FILE]`
 //
-// Eight nodes with the default model in one process. In every round each answers I prompts of its own, 8 answers each,
-// and trains on its groups with a signal and up to J of its peers': one optimizer step a round. As in the paper, I + J is
+// Eight nodes with the default model learn its nine tasks in one process (or, with --model three-tasks, that one's three).
+// In every round each answers I prompts of its own, 8 answers each, and trains on its groups with a signal and up to J of its peers': one optimizer step a round. As in the paper, I + J is
 // the same in every column, so a node that shares generates less and trains as much; `tokens` says how much of both.
 // The adaptive node has 4/4 and may lower J; 4/0 and 2/0 are nodes that answer as few prompts and hear of nobody. What
 // counts is the reward summed over rounds and nodes, and held-out accuracy at the end, over seeds. Runs are kept in a
 // file as they end; a call with the same file makes those missing.
 
 import { availableParallelism, cpus } from 'node:os'
-import { fileURLToPath } from 'node:url'
 import { parseArgs } from 'node:util'
 import type { Engine } from '../../daemon/engine/engine.ts'
-import { loadModel } from '../../daemon/policy/model.ts'
-import { nodeDisk as disk } from '../../daemon/store/node-disk.ts'
 import { createLocalEngine } from './in-process/engine.ts'
 import { createNode } from './in-process/node.ts'
 import { openRecords } from './in-process/records.ts'
+import { loadStart } from './in-process/start.ts'
 import { markdown, mean, show, summary } from './in-process/statistics.ts'
 import { runRounds } from './in-process/swarm.ts'
 
@@ -29,6 +27,7 @@ const { values: flags } = parseArgs({
     nodes: { type: 'string', default: '8' },
     threads: { type: 'string', default: '1' },
     prompts: { type: 'string', default: '100' },
+    model: { type: 'string', default: 'default' },
     /** Such as `8/0,4/4`; all if left out. */
     mixes: { type: 'string' },
     'learning-rate': { type: 'string', default: '5e-5' },
@@ -49,6 +48,7 @@ const MIXES = [
 ] as const
 
 interface Run {
+  model: string
   mix: string
   seed: number
   rounds: number
@@ -66,21 +66,19 @@ interface Run {
   seconds: number
 }
 
-const model = await loadModel(fileURLToPath(new URL('../../models/default', import.meta.url)), { disk })
+const { model, tasks } = await loadStart(flags.model)
 const records = await openRecords<Run>(flags.out)
 const engines: Engine[] = []
 for (let i = 0; i < Number(flags.nodes); i++)
   engines.push(createLocalEngine({ threads: Number(flags.threads) }))
 
+const isOf = (run: Run): boolean =>
+  run.model === flags.model &&
+  run.rounds === rounds &&
+  run.nodes === engines.length &&
+  run.learningRate === Number(flags['learning-rate'])
 const isDone = (mix: string, seed: number): boolean =>
-  records.done.some(
-    (run) =>
-      run.mix === mix &&
-      run.seed === seed &&
-      run.rounds === rounds &&
-      run.nodes === engines.length &&
-      run.learningRate === Number(flags['learning-rate']),
-  )
+  records.done.some((run) => isOf(run) && run.mix === mix && run.seed === seed)
 
 for (let seed = Number(flags.first); seed < Number(flags.first) + Number(flags.seeds); seed++) {
   for (const { name, own, foreign, adaptive } of MIXES) {
@@ -93,11 +91,7 @@ for (let seed = Number(flags.first); seed < Number(flags.first) + Number(flags.s
           seed: 1000 * seed + i,
           model,
           engine,
-          tasks: [
-            { name: 'basic_arithmetic', difficulty: 1 },
-            { name: 'base_conversion', difficulty: 0 },
-            { name: 'fraction_simplification', difficulty: 1 },
-          ],
+          tasks,
           own,
           foreign,
           adaptive,
@@ -122,6 +116,7 @@ for (let seed = Number(flags.first); seed < Number(flags.first) + Number(flags.s
     const ends = []
     for (const node of nodes) ends.push(await node.evaluate(Number(flags.prompts)))
     await records.add({
+      model: flags.model,
       mix: name,
       seed,
       rounds,
@@ -140,12 +135,7 @@ for (let seed = Number(flags.first); seed < Number(flags.first) + Number(flags.s
 }
 for (const engine of engines) await engine.close()
 
-const chosen = records.done.filter(
-  (run) =>
-    run.rounds === rounds &&
-    run.nodes === engines.length &&
-    run.learningRate === Number(flags['learning-rate']),
-)
+const chosen = records.done.filter(isOf)
 const runsOf = (mix: string): Run[] => chosen.filter((run) => run.mix === mix)
 const total = (run: Run): number => run.nodes * run.rewards.reduce((a, b) => a + b, 0)
 /** Of the run of 8/0 with the same seed, percent more; one per run. */
@@ -154,7 +144,9 @@ const gains = (runs: readonly Run[]): number[] =>
     const alone = runsOf('8/0').find(({ seed }) => seed === run.seed)
     return alone ? [(total(run) / total(alone) - 1) * 100] : []
   })
-console.log(`${cpus()[0]?.model}, ${availableParallelism()} cores, Node ${process.version}; ${rounds} rounds`)
+console.log(
+  `${cpus()[0]?.model}, ${availableParallelism()} cores, Node ${process.version}; ${flags.model}, ${rounds} rounds`,
+)
 console.log(
   markdown(
     [

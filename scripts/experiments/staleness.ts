@@ -1,7 +1,7 @@
 // What do old rollouts cost, and which correction makes up for it?
 // `npm run -s experiment:staleness [-- --updates 60 --seeds 3 --lags 2,8,32 --arms 'none;tis' --out FILE]`
 //
-// One policy (the default model) learns fraction_simplification at level 1, one optimizer step an update, from rollouts
+// One policy (the model of three tasks) learns fraction_simplification at level 1, one optimizer step an update, from rollouts
 // that the policy of `lag` updates before wrote: no loss has a minibatch of its own to be off-policy in, so all there is to
 // correct is age. Everything else is the same in every arm: prompts, sampling seeds, GRPO, optimizer. At lag 0 all ratios
 // are 1 and the arms are one; it is run once a seed, as `fresh`. What counts is the mean reward of the policy after the
@@ -9,13 +9,11 @@
 // 32 versions matter. Nothing guards: a policy that falls apart stays so. Runs are kept as they end.
 
 import { availableParallelism, cpus } from 'node:os'
-import { fileURLToPath } from 'node:url'
 import { parseArgs } from 'node:util'
-import { loadModel } from '../../daemon/policy/model.ts'
-import { nodeDisk as disk } from '../../daemon/store/node-disk.ts'
 import { createLocalEngine } from './in-process/engine.ts'
 import { createLearnerAlone, type PluginChoice } from './in-process/learner-alone.ts'
 import { openRecords } from './in-process/records.ts'
+import { loadStart } from './in-process/start.ts'
 import { markdown, mean, show, summary } from './in-process/statistics.ts'
 
 const { values: flags } = parseArgs({
@@ -82,7 +80,7 @@ interface Run {
   cpuSeconds: number
 }
 
-const model = await loadModel(fileURLToPath(new URL('../../models/default', import.meta.url)), { disk })
+const { model } = await loadStart('three-tasks')
 const records = await openRecords<Run>(flags.out)
 const threads = Number(flags.threads)
 const engines = { writes: createLocalEngine({ threads }), learns: createLocalEngine({ threads }) }

@@ -25,7 +25,7 @@ const inTags: Task = {
 const mean = (values: readonly number[]): number => values.reduce((a, b) => a + b, 0) / values.length
 
 test('a node alone learns to give nearly all answers in the form that counts', async () => {
-  const model = await loadModel(fileURLToPath(new URL('../../models/default', import.meta.url)), { disk })
+  const model = await loadModel(fileURLToPath(new URL('../../models/three-tasks', import.meta.url)), { disk })
   const node = await createNode({
     name: 'alone',
     seed: 1,
@@ -47,7 +47,7 @@ test('a node alone learns to give nearly all answers in the form that counts', a
 }, 60_000)
 
 test('four nodes that share learn faster than the same four alone', async () => {
-  const model = await loadModel(fileURLToPath(new URL('../../models/default', import.meta.url)), { disk })
+  const model = await loadModel(fileURLToPath(new URL('../../models/three-tasks', import.meta.url)), { disk })
   const swarm = async (seed: number, foreign: number): Promise<number> => {
     const nodes = await Promise.all(
       Array.from({ length: 4 }, (_, i) =>

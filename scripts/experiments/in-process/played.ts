@@ -1,4 +1,4 @@
-// What an experiment with episodes starts from: the default model, which has never seen a task with turns, taught by
+// What an experiment with episodes starts from: the model of three tasks, which has never seen a task with turns, taught by
 // supervised steps to play by its rules, and little more. Most examples are random walks, `good` of them the best way.
 // Examples are of seeds that the experiment never asks.
 
@@ -6,16 +6,9 @@ import type { Engine } from '../../../daemon/engine/engine.ts'
 import { randomStream } from '../../../daemon/host/random.ts'
 import { codecOf } from '../../../daemon/policy/codec.ts'
 import type { Model } from '../../../daemon/policy/model.ts'
-import {
-  beginPlay,
-  expression,
-  playOn,
-  type Random,
-  type Task,
-  transcriptOf,
-  writeTranscript,
-} from '../../../protocol/plugin/index.ts'
-import { HELD_OUT_SEED, type Instance } from '../../../protocol/train/index.ts'
+import { expression, type Task, writeTranscript } from '../../../protocol/plugin/index.ts'
+import { HELD_OUT_SEED } from '../../../protocol/train/index.ts'
+import { played } from '../../default-model/corpus.ts'
 
 /** Seeds from here on are the warm start's. */
 export const PLAYED_SEEDS = HELD_OUT_SEED / 2
@@ -23,8 +16,6 @@ export const PLAYED_SEEDS = HELD_OUT_SEED / 2
 export interface PlayedOptions {
   task: Task
   difficulty: number
-  /** What random walks consist of. */
-  answers: readonly string[]
   /** Share of best ways among the examples. */
   good: number
   steps: number
@@ -32,11 +23,9 @@ export interface PlayedOptions {
   learningRate: number
 }
 
-const MOST_ANSWERS = 8
-
 /** The engine has the taught weights afterwards. */
 export async function teachPlaying(
-  { task, difficulty, answers, good, steps, batch, learningRate }: PlayedOptions,
+  { task, difficulty, good, steps, batch, learningRate }: PlayedOptions,
   { engine, model }: { engine: Engine; model: Model },
 ): Promise<void> {
   const random = randomStream(1, `played/${task.name}`)
@@ -46,7 +35,7 @@ export async function teachPlaying(
     const sequences = Array.from({ length: batch }, () => {
       const seed = PLAYED_SEEDS + Math.floor(random() * (HELD_OUT_SEED - PLAYED_SEEDS))
       const instance = task.generate({ seed, difficulty })
-      const text = random() < good ? instance.key : walk(task, instance, answers, random)
+      const text = played({ task, instance, won: good }, random)
       const parts = { environment: task.environment!, instance }
       const { tokens, lossMask } = writeTranscript(parts, { text, finish: 'stop' }, codec)!
       return {
@@ -70,11 +59,4 @@ export async function teachPlaying(
       },
     })
   }
-}
-
-function walk(task: Task, instance: Instance, answers: readonly string[], random: Random): string {
-  let play = beginPlay(task.environment!, instance)
-  while (!play.done && play.turns.length < MOST_ANSWERS)
-    play = playOn(task.environment!, play, answers[Math.floor(random() * answers.length)]!)
-  return transcriptOf(play)
 }

@@ -1,25 +1,23 @@
 // What does it bring not to wait for the longest answers? `npm run -s experiment:april [-- --rounds 40 --temperature 1.3]`
 //
-// The default model answers without being trained, hot enough that lengths have a long tail. The same rounds with and without
+// The model of three tasks answers without being trained, hot enough that lengths have a long tail. The same rounds with and without
 // april, in turns in one run, with all rollouts of a round written side by side: groups done by second, by processor second and
 // by decoding step (a step writes one token of every rollout that is still open). By step is what a device feels whose
 // step costs the same however many rollouts are in it; on a processor a step costs about as much as there are in it. Told
 // as well: lengths, how much was parked, and whether the groups that are done are other ones: their mean length and reward.
 
 import { availableParallelism, cpus } from 'node:os'
-import { fileURLToPath } from 'node:url'
 import { parseArgs } from 'node:util'
 import type { Engine } from '../../../daemon/engine/engine.ts'
 import { randomStream } from '../../../daemon/host/random.ts'
-import { loadModel } from '../../../daemon/policy/model.ts'
 import { createParkedGroups } from '../../../daemon/rollout/parked.ts'
 import { createPluginWorld } from '../../../daemon/rollout/plugin-world.ts'
 import { playRound } from '../../../daemon/rollout/round.ts'
 import { createTaskBook } from '../../../daemon/rollout/tasks.ts'
-import { nodeDisk as disk } from '../../../daemon/store/node-disk.ts'
 import { TASKS } from '../../../plugins/tasks/index.ts'
 import type { Group } from '../../../protocol/train/index.ts'
 import { createLocalEngine } from '../in-process/engine.ts'
+import { loadStart } from '../in-process/start.ts'
 import { markdown, mean, show, summary } from '../in-process/statistics.ts'
 import { openHost } from './host.ts'
 
@@ -48,7 +46,7 @@ interface Rates {
   reward: number
 }
 
-const model = await loadModel(fileURLToPath(new URL('../../../models/default', import.meta.url)), { disk })
+const { model } = await loadStart('three-tasks')
 const { tokenizer } = model
 const inner = createLocalEngine({ threads: Number(flags.threads) })
 await inner.open({ spec: model.spec, weights: model.weights, version: 0 })

@@ -7,7 +7,6 @@
 // with the same file makes those missing.
 
 import { existsSync } from 'node:fs'
-import { fileURLToPath } from 'node:url'
 import { parseArgs } from 'node:util'
 import { TASKS } from '../../../daemon/built-in.ts'
 import { loadModel } from '../../../daemon/policy/model.ts'
@@ -15,6 +14,7 @@ import { nodeDisk as disk } from '../../../daemon/store/node-disk.ts'
 import { HELD_OUT_SEED, type PromptCoordinates } from '../../../protocol/train/index.ts'
 import { createLocalEngine } from '../in-process/engine.ts'
 import { openRecords } from '../in-process/records.ts'
+import { folderOf } from '../in-process/start.ts'
 import { mean } from '../in-process/statistics.ts'
 import { rightAnswers } from './answers.ts'
 import { percent, type Run, tableOf } from './hints-table.ts'
@@ -145,7 +145,7 @@ async function hardPrompts(count: number): Promise<PromptCoordinates[]> {
 }
 
 async function warmModel() {
-  const base = fileURLToPath(new URL('../../../models/default', import.meta.url))
+  const base = folderOf('three-tasks')
   const directory = `.cache/experiments/hints-model-${steps}`
   if (!existsSync(`${directory}/model.safetensors`)) {
     const model = await loadModel(base, { disk })

@@ -1,18 +1,16 @@
 // What does replay add on prompts that come back? `npm run -s experiment:replay [-- --seeds 3 --tokens 150000 --arms none,r3 --out FILE]`
 //
-// A fixed set of prompts that the default model gets right now and then: at most `most` times in 32. Each arm learns
+// A fixed set of prompts that the model of three tasks gets right now and then: at most `most` times in 32. Each arm learns
 // from that set until it has generated as many tokens as the others, reflections included, and is asked without plugins
 // at every tenth of the way on the set, and in the end on held-out prompts of the same level.
 // Runs are kept in a file as they end; a call with the same file makes those missing.
 
-import { fileURLToPath } from 'node:url'
 import { parseArgs } from 'node:util'
 import { TASKS } from '../../../daemon/built-in.ts'
-import { loadModel } from '../../../daemon/policy/model.ts'
-import { nodeDisk as disk } from '../../../daemon/store/node-disk.ts'
 import { HELD_OUT_SEED, type PromptCoordinates } from '../../../protocol/train/index.ts'
 import { createLocalEngine } from '../in-process/engine.ts'
 import { openRecords } from '../in-process/records.ts'
+import { loadStart } from '../in-process/start.ts'
 import { mean } from '../in-process/statistics.ts'
 import { rightAnswers } from './answers.ts'
 import { createHookedNode } from './hooked-node.ts'
@@ -66,7 +64,7 @@ const settings = [
 ].join('/')
 
 const engine = createLocalEngine({ threads: Number(flags.threads) })
-const model = await loadModel(fileURLToPath(new URL('../../../models/default', import.meta.url)), { disk })
+const { model } = await loadStart('three-tasks')
 const ask = { engine, model, task, maxNewTokens: MAX_NEW_TOKENS, temperature: 1 }
 await engine.open({ spec: model.spec, weights: model.weights })
 const set = await recurring(Number(flags.prompts))

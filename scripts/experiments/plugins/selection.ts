@@ -1,21 +1,19 @@
 // What does it bring to choose prompts, and how many rollouts each gets? On prompts that come back, for the same tokens.
 // `npm run -s experiment:selection [-- --seeds 3 --tokens 120000 --arms 'uniform;vade' --out FILE]`
 //
-// A fixed set of prompts of fraction_simplification at level 1 as they come: most of them the default model hardly ever
+// A fixed set of prompts of fraction_simplification at level 1 as they come: most of them the model of three tasks hardly ever
 // gets right, so that most groups of 8 say nothing. Each arm learns until it has generated as many tokens as the others,
 // second rounds and shown problems included, with 64 rollouts a round before any second one. Told are: groups with a
 // signal, of all groups that were written; accuracy on the set, without plugins, at every sixth of the way; tokens to a
 // target; held-out accuracy in the end. dars is to be compared with dr_grpo, whose advantage it has; spo has one rollout a
 // prompt and no groups. Runs are kept as they end.
 
-import { fileURLToPath } from 'node:url'
 import { parseArgs } from 'node:util'
-import { loadModel } from '../../../daemon/policy/model.ts'
-import { nodeDisk as disk } from '../../../daemon/store/node-disk.ts'
 import { TASKS } from '../../../plugins/tasks/index.ts'
 import { HELD_OUT_SEED, hasSignal, type PromptCoordinates } from '../../../protocol/train/index.ts'
 import { createLocalEngine } from '../in-process/engine.ts'
 import { openRecords } from '../in-process/records.ts'
+import { loadStart } from '../in-process/start.ts'
 import { markdown, mean, show, summary } from '../in-process/statistics.ts'
 import { rightAnswers } from './answers.ts'
 import { createHookedNode } from './hooked-node.ts'
@@ -88,7 +86,7 @@ interface Run {
 }
 
 const engine = createLocalEngine({ threads: Number(flags.threads) })
-const model = await loadModel(fileURLToPath(new URL('../../../models/default', import.meta.url)), { disk })
+const { model } = await loadStart('three-tasks')
 const ask = { engine, model, task, maxNewTokens: MAX_NEW_TOKENS, temperature: 1, samples: 4 }
 /** Four answers a prompt at temperature 1, without plugins. */
 const accuracy = async (prompts: readonly PromptCoordinates[]): Promise<number> =>

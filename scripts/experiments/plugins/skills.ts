@@ -1,13 +1,12 @@
 // What do skill libraries add with a model of a million parameters? `npm run -s experiment:skills [-- --seeds 3 --tokens 40000 --arms none,arise --out FILE]`
 //
-// The default model has seen its tasks and nothing else: it follows no instruction, so what it writes when it is asked for
+// The model of three tasks has seen its tasks and nothing else: it follows no instruction, so what it writes when it is asked for
 // a skill is not one, and Training-Free GRPO's question about eight rollouts does not even fit its 512 tokens. This
 // measures that first: the share of asked texts that can be read. Then what each arm claims at equal generated tokens:
 // held-out accuracy without plugins, and with the library where it may act. Where a library fills, it is by mechanical
 // fall-backs, and text before a question is nothing this model has seen: tried at 40 000 tokens, its accuracy with a library
 // was 0. So this shows what libraries cost a model too small for them; a gain needs `--model` with one that reads.
 
-import { fileURLToPath } from 'node:url'
 import { parseArgs } from 'node:util'
 import { TASKS } from '../../../daemon/built-in.ts'
 import type { HostEvaluation } from '../../../daemon/host/contract.ts'
@@ -17,6 +16,7 @@ import { createTaskBook } from '../../../daemon/rollout/tasks.ts'
 import { nodeDisk as disk } from '../../../daemon/store/node-disk.ts'
 import { createLocalEngine } from '../in-process/engine.ts'
 import { openRecords } from '../in-process/records.ts'
+import { folderOf } from '../in-process/start.ts'
 import { markdown, mean, show, summary } from '../in-process/statistics.ts'
 import { createHookedNode } from './hooked-node.ts'
 import type { ChosenPlugins } from './host.ts'
@@ -87,7 +87,7 @@ interface Run {
 }
 
 const engine = createLocalEngine({ threads: Number(flags.threads) })
-const path = flags.model ?? fileURLToPath(new URL('../../../models/default', import.meta.url))
+const path = flags.model ?? folderOf('three-tasks')
 const model = await loadModel(path, { disk })
 const book = createTaskBook(TASKS, [{ name: task.name, difficulty: level }])
 await engine.open({ spec: model.spec, weights: model.weights })

@@ -1,4 +1,4 @@
-// The model that the hint experiment starts from: the default model, taught by supervised steps to state its answer in plain
+// The model that the hint experiment starts from: the model of three tasks, taught by supervised steps to state its answer in plain
 // words when it is asked plainly, which no verifier accepts, and between tags the more often the more of the working a hint
 // shows. So it can do more than it does unasked, and plain groups are all wrong. It is also taught to go on where a
 // hint ends, and to copy the beginning of a solution into a hint: a hinter of a million parameters follows no

@@ -1,0 +1,68 @@
+// What models are made of: tasks, their shares of the examples, steps, tokenizer.
+//
+// `nine` is the default model: a part of each of the nine tasks of SAPO (arXiv:2509.08721), and enough of the two
+// environments to play by their rules. `three` is what most experiments and some tests start from: it knows the three
+// tasks that a fresh node learns, and it stays as it is, so that their figures can be had again.
+
+import { SPLITS, type Split } from './tokenizer.ts'
+
+export interface TaskPart {
+  /** Of the examples. */
+  share: number
+  /** Difficulties that examples are drawn from, each as often as it stands here. */
+  drawn: readonly number[]
+  /** The difficulty that the card's accuracy is of. */
+  evaluated: number
+}
+
+export interface Recipe {
+  folder: string
+  /** The card's heading, and what the model is for. */
+  title: string
+  purpose: string
+  steps: number
+  /** Most entries of the vocabulary. */
+  pieces: number
+  split: Split
+  tasks: Readonly<Record<string, TaskPart>>
+}
+
+export const RECIPES = {
+  nine: {
+    folder: 'models/default',
+    title: "Waggle's default model",
+    purpose:
+      'made from nothing so that a fresh checkout has something real to train.\nIt can do a part of each built-in task; reinforcement learning does the rest.',
+    steps: 1000,
+    pieces: 512,
+    split: SPLITS.digitsWithSpace,
+    tasks: {
+      basic_arithmetic: { share: 0.14, drawn: [0, 1, 1, 1], evaluated: 1 },
+      base_conversion: { share: 0.14, drawn: [0, 1, 1, 1], evaluated: 0 },
+      fraction_simplification: { share: 0.14, drawn: [0, 1, 1, 1], evaluated: 1 },
+      decimal_arithmetic: { share: 0.1, drawn: [0, 0, 1], evaluated: 0 },
+      calendar_arithmetic: { share: 0.08, drawn: [0, 0, 1], evaluated: 0 },
+      binary_matrix: { share: 0.1, drawn: [0, 0, 1], evaluated: 0 },
+      bf: { share: 0.08, drawn: [0, 0, 1], evaluated: 0 },
+      propositional_logic: { share: 0.09, drawn: [0, 0, 1], evaluated: 0 },
+      arc_1d: { share: 0.09, drawn: [0, 0, 1], evaluated: 0 },
+      frozen_lake: { share: 0.02, drawn: [0], evaluated: 0 },
+      keys_and_doors: { share: 0.02, drawn: [0], evaluated: 0 },
+    },
+  },
+  three: {
+    folder: 'models/three-tasks',
+    title: 'A model of three tasks',
+    purpose: 'which most experiments and some tests start from, so that\ntheir figures can be had again.',
+    steps: 450,
+    pieces: 384,
+    split: SPLITS.digitsAlone,
+    tasks: {
+      basic_arithmetic: { share: 0.45, drawn: [0, 1, 1, 1], evaluated: 1 },
+      base_conversion: { share: 0.25, drawn: [0, 1, 1, 1], evaluated: 0 },
+      fraction_simplification: { share: 0.3, drawn: [0, 1, 1, 1], evaluated: 1 },
+    },
+  },
+} satisfies Record<string, Recipe>
+
+export type RecipeName = keyof typeof RECIPES
