@@ -100,6 +100,8 @@ export interface ScoreRequest {
   sequences: readonly { conditioning: Int32Array; completion: Int32Array }[]
   /** Log-probs are of softmax(logits / temperature). */
   temperature: number
+  /** Hidden states are wanted too: tokens x width x 4 bytes of them. */
+  hidden?: boolean
 }
 
 /** One value a token of the completion each. */
@@ -109,6 +111,11 @@ export interface Score {
   entropies: Float32Array
   /** Chance that two draws agree: the sum of squared probabilities over the vocabulary. */
   collisions: Float32Array
+  /**
+   * Where it was asked for, what the output layer reads to predict each token: the final norm's output at the token before
+   * it, [tokens, width] row by row.
+   */
+  hidden?: Float32Array
 }
 
 /** The loss as a formula; see protocol/plugin/expression.ts. */

@@ -137,6 +137,19 @@ describe.each(SPECS)('two engines, %s', (_, spec) => {
     }
   })
 
+  test('hidden states agree to 1e-4', async () => {
+    await openBoth(spec)
+    const request = { sequences: await drifted(spec, 3), temperature: 0.6, hidden: true }
+    const [a, b] = [await ours.score(request), await theirs.score(request)]
+    const differences = a.flatMap(({ hidden }, i) => {
+      expect(hidden).toHaveLength(request.sequences[i]!.completion.length * spec.width)
+      expect(b[i]!.hidden).toHaveLength(hidden!.length)
+      return Array.from(hidden!, (value, t) => Math.abs(value - b[i]!.hidden![t]!))
+    })
+    report('hidden states', { most: Math.max(...differences) })
+    expect(Math.max(...differences)).toBeLessThan(1e-4)
+  })
+
   test('the same seeds draw the same tokens', async () => {
     await openBoth(spec)
     const samples = [2, 7, 2, 5].map((length, seed) => ({ prompt: randomTokens(spec, length, length), seed }))

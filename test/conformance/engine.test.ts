@@ -6,6 +6,7 @@ import { createTfjsEngine } from '../../daemon/engine/tfjs/index.ts'
 import { randomWeights, SPEC } from '../engine/model.ts'
 import { describeEngine } from './engine.ts'
 import { describeCuts } from './engine-cuts.ts'
+import { describeHidden } from './engine-hidden.ts'
 import { describeInFlight } from './engine-in-flight.ts'
 
 describeEngine('onnx', async (options) => createOnnxEngine({ threads: 1, ...options }))
@@ -15,7 +16,8 @@ describe('with tensors that stay with the provider between calls', () => {
 describe('in a process of its own', () => {
   const engine = createOnnxEngine({ threads: 1, isProcess: true })
   afterAll(() => engine.close())
-  const open = () => engine.open({ spec: SPEC, weights: randomWeights(SPEC, 1) })
+  const open = (spec = SPEC) => engine.open({ spec, weights: randomWeights(spec, 1) })
+  describeHidden(() => engine, open)
   describeCuts(() => engine, open)
   describeInFlight(() => engine, open)
 })

@@ -8,6 +8,7 @@ import { column } from '../../protocol/plugin/expression.ts'
 import { randomTokens, randomWeights, SPEC } from '../engine/model.ts'
 import { type EngineFactory, raggedGroups, stepOf } from './engine-cases.ts'
 import { describeCuts } from './engine-cuts.ts'
+import { describeHidden } from './engine-hidden.ts'
 import { describeInFlight } from './engine-in-flight.ts'
 import { describeMixture } from './engine-mixture.ts'
 import { describeSampling } from './engine-sampling.ts'
@@ -23,6 +24,7 @@ export function describeEngine(name: string, create: EngineFactory): void {
     const open = (spec: DecoderSpec = SPEC) => engine.open({ spec, weights: randomWeights(spec, 1) })
 
     describeSampling(() => engine, open)
+    describeHidden(() => engine, open)
     describeCuts(() => engine, open)
     describeInFlight(() => engine, open)
     describeTraining(() => engine, open, create)

@@ -26,7 +26,7 @@ async function inParts(spec: DecoderSpec, loss: keyof typeof LOSSES, headParts: 
   const sizes = { ...micro!.shape, ...partSizes(1 + micro!.shape.segmentTokens, headParts) }
   const objective = { loss: LOSSES[loss], metrics: {} }
   const options = { accumulate: false, checkpointing: false, headParts }
-  const score = await runtime.compile('score', () => buildScore(spec, { headParts }))
+  const score = await runtime.compile('score', () => buildScore(spec, { headParts, hidden: true }))
   const gradient = await runtime.compile('gradient', () =>
     buildGradient(spec, objective, ['advantage', 'mask'], options),
   )
@@ -51,7 +51,7 @@ test.each([
 ] as const)('parts give what one piece gives: %s, a loss of %s', async (_, loss, spec) => {
   const whole = await inParts(spec, loss, 1)
   const parts = await inParts(spec, loss, 5)
-  for (const name of ['logprob', 'entropy', 'collision'])
+  for (const name of ['logprob', 'entropy', 'collision', 'hidden'])
     expect(furthest(parts.scores[name]!, whole.scores[name]!), name).toBeLessThan(1e-5)
   for (const name of trainableShapes(spec).keys()) {
     const [a, b] = [parts.gradients[`gradient.${name}`]!, whole.gradients[`gradient.${name}`]!]

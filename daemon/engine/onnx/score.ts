@@ -1,4 +1,5 @@
-// Log-probs, entropies and collisions of given completions: the forward part of training alone.
+// Log-probs, entropies and collisions of given completions, and hidden states where they are asked for: the forward part of
+// training alone.
 
 import type { DecoderSpec } from '../decoder.ts'
 import type { Score, ScoreRequest } from '../engine.ts'
@@ -10,7 +11,7 @@ import { headOf, inputsOf, type StepParts } from './step.ts'
 import { buildScore } from './training.ts'
 
 export async function score(
-  { sequences, temperature }: ScoreRequest,
+  { sequences, temperature, hidden = false }: ScoreRequest,
   { spec, parameters }: { spec: DecoderSpec; parameters: Feeds },
   { runtime, microBatchTokens, scaling }: Omit<StepParts, 'now'>,
 ): Promise<Score[]> {
@@ -21,15 +22,18 @@ export async function score(
     const { headParts, sizes } = headOf(batch, spec)
     // As the forward part of training, down to its rounding.
     const isHalf = scaling !== undefined
-    const graph = await runtime.compile(`score ${headParts}`, () => buildScore(spec, { headParts }), {
-      isHalf,
-    })
+    const graph = await runtime.compile(
+      `score ${headParts} ${hidden}`,
+      () => buildScore(spec, { headParts, hidden }),
+      { isHalf },
+    )
     const out = await graph.run({ ...parameters, ...inputsOf(packed, temperature) }, sizes)
     for (const { member, start, length } of packed.rows) {
       scores[member] = {
         logprobs: out.logprob!.slice(start, start + length),
         entropies: out.entropy!.slice(start, start + length),
         collisions: out.collision!.slice(start, start + length),
+        ...(hidden && { hidden: out.hidden!.slice(start * spec.width, (start + length) * spec.width) }),
       }
     }
   }

@@ -25,19 +25,26 @@ function statistics<Statistics extends TokenStatistics>(
   inputs: PackedInputs,
   { headParts, ...options }: HeadOptions & GroupOptions,
   ofHead: (x: Value, table: Value, targets: Value, parts: number) => Statistics,
-): Statistics {
+): Statistics & { hidden: Value } {
   const hidden = groupHidden(graph, spec, parameters, inputs, options)
   const targets = graph.input('targets', 'int32', [SEGMENT_ROWS])
   const inverseTemperature = graph.input('inverseTemperature', 'float32', [1])
-  return ofHead(mul(hidden, inverseTemperature), headTable(parameters, spec), targets, headParts)
+  const of = ofHead(mul(hidden, inverseTemperature), headTable(parameters, spec), targets, headParts)
+  return { ...of, hidden }
 }
 
-/** Log-probs, entropies and collisions of the blank token's and segments' targets, [1 + segmentTokens] each. */
-export function buildScore(spec: DecoderSpec, head: HeadOptions): Graph {
+/**
+ * Log-probs, entropies and collisions of the blank token's and segments' targets, [1 + segmentTokens] each, and if asked
+ * for the hidden states that they are predicted from, [1 + segmentTokens, D].
+ */
+export function buildScore(
+  spec: DecoderSpec,
+  { headParts, hidden: isHiddenWanted = false }: HeadOptions & { hidden?: boolean },
+): Graph {
   const graph = new Graph('score')
   const parameters = declareParameters(graph, spec)
-  const options = { ...head, checkpointing: false }
-  const { logprob, entropy, collision } = statistics(
+  const options = { headParts, checkpointing: false }
+  const { logprob, entropy, collision, hidden } = statistics(
     graph,
     spec,
     parameters,
@@ -48,6 +55,7 @@ export function buildScore(spec: DecoderSpec, head: HeadOptions): Graph {
   graph.output('logprob', logprob)
   graph.output('entropy', entropy)
   graph.output('collision', collision)
+  if (isHiddenWanted) graph.output('hidden', hidden)
   return graph
 }
 

@@ -146,7 +146,7 @@ export function createCore({ tf, microBatchTokens = 1024, now }: CoreOptions): C
       return generate(request, () => modelOf(current), { steering, write })
     },
 
-    async score({ sequences, temperature }) {
+    async score({ sequences, temperature, hidden = false }) {
       const model = modelOf(opened())
       checkSequences(sequences, model.spec)
       const scores: Score[] = new Array(sequences.length)
@@ -156,6 +156,8 @@ export function createCore({ tf, microBatchTokens = 1024, now }: CoreOptions): C
           const [logprobs, entropies, collisions] = [found.logprob, found.entropy, found.collision].map(
             (values) => values.dataSync(),
           ) as [Float32Array, Float32Array, Float32Array]
+          const states = hidden ? (found.hidden.dataSync() as Float32Array) : undefined
+          const { width } = model.spec
           batch.members.forEach((member, row) => {
             const start = row * batch.width
             const end = start + sequences[member]!.completion.length
@@ -163,6 +165,7 @@ export function createCore({ tf, microBatchTokens = 1024, now }: CoreOptions): C
               logprobs: new Float32Array(logprobs.subarray(start, end)),
               entropies: new Float32Array(entropies.subarray(start, end)),
               collisions: new Float32Array(collisions.subarray(start, end)),
+              ...(states && { hidden: new Float32Array(states.subarray(start * width, end * width)) }),
             }
           })
         })

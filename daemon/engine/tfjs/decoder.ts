@@ -68,8 +68,16 @@ export function forward(model: Model, input: DecoderInput): { hidden: Tensor; ca
 }
 
 /** Logits [N, vocabulary] of rows of the residual stream [N, width]. */
-export function unembed({ tf, spec, parameters }: Model, hidden: Tensor): Tensor {
-  const normed = norm(tf, spec, hidden, parameters['model.norm.weight']!)
+export function unembed(model: Model, hidden: Tensor): Tensor {
+  return logitsOf(model, finalNorm(model, hidden))
+}
+
+/** What the output layer reads, [N, width], of rows of the residual stream. */
+export function finalNorm({ tf, spec, parameters }: Model, hidden: Tensor): Tensor {
+  return norm(tf, spec, hidden, parameters['model.norm.weight']!)
+}
+
+export function logitsOf({ tf, spec, parameters }: Model, normed: Tensor): Tensor {
   return linear(tf, normed, parameters[spec.tiedEmbeddings ? 'model.embed_tokens.weight' : 'lm_head.weight']!)
 }
 

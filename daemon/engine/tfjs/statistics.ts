@@ -2,7 +2,7 @@
 
 import type { Tensor } from './backend.ts'
 import type { Batch } from './batch.ts'
-import { forward, gatherRows, MASKED, type Model, rotaryOf, unembed } from './decoder.ts'
+import { finalNorm, forward, gatherRows, logitsOf, MASKED, type Model, rotaryOf } from './decoder.ts'
 
 /** Log-probs and entropies under softmax(logits / temperature), [rows, width] each. */
 export function statistics(
@@ -10,27 +10,33 @@ export function statistics(
   batch: Batch,
   temperature: number,
 ): { logprob: Tensor; entropy: Tensor } {
-  return ofTargets(model, batch, logsOf(model, batch, temperature))
+  return ofTargets(model, batch, logsOf(model, statesOf(model, batch), temperature))
 }
 
-/** The same, and the sums of squared probabilities over the vocabulary. */
+/**
+ * The same, the sums of squared probabilities over the vocabulary, and the states that it is all read from,
+ * [rows * width, width of the model].
+ */
 export function scoreStatistics(
   model: Model,
   batch: Batch,
   temperature: number,
-): { logprob: Tensor; entropy: Tensor; collision: Tensor } {
+): { logprob: Tensor; entropy: Tensor; collision: Tensor; hidden: Tensor } {
   const { tf } = model
-  const logs = logsOf(model, batch, temperature)
+  const hidden = statesOf(model, batch)
+  const logs = logsOf(model, hidden, temperature)
   const collision = tf.reshape(tf.sum(tf.exp(tf.mul(logs, 2)), 1), [batch.members.length, batch.width])
-  return { ...ofTargets(model, batch, logs), collision }
+  return { ...ofTargets(model, batch, logs), collision, hidden }
 }
 
 /** log softmax(logits / temperature), [rows * width, vocabulary]. */
-function logsOf(
-  model: Model,
-  { members, length, width, tokens, positions, sources }: Batch,
-  temperature: number,
-): Tensor {
+function logsOf(model: Model, states: Tensor, temperature: number): Tensor {
+  const { tf } = model
+  return tf.logSoftmax(tf.div(logitsOf(model, states), temperature || 1))
+}
+
+/** The final norm's output at the token before each of the completions' tokens. */
+function statesOf(model: Model, { members, length, width, tokens, positions, sources }: Batch): Tensor {
   const { tf, spec } = model
   const rows = members.length
   const bias = new Float32Array(length * length)
@@ -42,8 +48,7 @@ function logsOf(
     bias: tf.tensor(bias, [1, 1, length, length]),
     ...rotaryOf(tf, spec, positions, rows),
   })
-  const predicting = gatherRows(tf, hidden, tf.tensor(sources, [rows * width], 'int32'))
-  return tf.logSoftmax(tf.div(unembed(model, predicting), temperature || 1))
+  return finalNorm(model, gatherRows(tf, hidden, tf.tensor(sources, [rows * width], 'int32')))
 }
 
 function ofTargets(
