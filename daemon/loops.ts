@@ -19,9 +19,10 @@ import type { TaskBook } from './rollout/tasks.ts'
 import type { Waker } from './rollout/waker.ts'
 import type { Pool } from './store/pool.ts'
 import { draftOf, type Swarm } from './swarm/index.ts'
-import { createLearner, type Learner, type LearnerState } from './trainer/learner.ts'
+import { createLearner, type Learner } from './trainer/learner.ts'
 import { runTrainLoop } from './trainer/loop.ts'
 import type { Role } from './trainer/roles.ts'
+import type { LearnerState } from './trainer/sharing/evidence.ts'
 
 /** Groups of each origin that are kept at most. */
 export const POOL_GROUPS = 512
@@ -105,6 +106,8 @@ export function startLoops({ config, self, seed }: LoopsOptions, parts: LoopsPar
   let barren = false
   /** Weights up to this version were thrown away in a roll-back; versions do not go back in one. */
   let thrownAway = -1
+  /** The checkpoints that are left do not know of the last roll-back. */
+  let wentBack = false
   /** Seconds of recent rounds, and own groups with a signal that came of them. */
   const generation = { seconds: 0, groups: 0 }
   const learner = createLearner(
@@ -150,6 +153,7 @@ export function startLoops({ config, self, seed }: LoopsOptions, parts: LoopsPar
           pool.evict(({ origin, uses }) => origin === 'own' && uses === 0)
           parts.parked.clear()
         }
+          wentBack = true
         return restored
       },
     },
@@ -158,6 +162,20 @@ export function startLoops({ config, self, seed }: LoopsOptions, parts: LoopsPar
   const publish = async (group: Group): Promise<void> => {
     try {
       await swarm?.publish(draftOf(group))
+  const save = async (): Promise<void> => {
+    try {
+      await parts.save()
+      wentBack = false
+      journal.recover('checkpoint')
+    } catch (error) {
+      journal.fail('checkpoint')(error)
+    }
+  }
+  /** Without it, a node that dies now would begin again with peers that it has just set aside. */
+  const saveAfterRollBack = async (): Promise<void> => {
+    if (wentBack) await save()
+  }
+
       if (swarm) journal.telemetry.counters.published += 1
     } catch (error) {
       journal.log('debug', `a group was not published: ${error instanceof Error ? error.message : error}`)
@@ -238,9 +256,8 @@ export function startLoops({ config, self, seed }: LoopsOptions, parts: LoopsPar
         const isOld = (group: Group): boolean =>
           report.step - group.bornVersion > config.training.max_staleness
         pool.evict(({ uses, group }) => uses > 0 || isOld(group))
-        if (report.step % config.checkpoint.every_steps < config.training.minibatches) {
-          await parts.save().then(() => journal.recover('checkpoint'), journal.fail('checkpoint'))
-        }
+        if (report.step % config.checkpoint.every_steps < config.training.minibatches) await save()
+        await saveAfterRollBack()
         await parts.serveRequests()
       },
       async onIdle() {
@@ -251,6 +268,7 @@ export function startLoops({ config, self, seed }: LoopsOptions, parts: LoopsPar
         await parts.serveRequests()
       },
       onError: journal.fail('training'),
+        await saveAfterRollBack()
     },
     ending.signal,
   )

@@ -2,6 +2,7 @@
 // a continued run would repeat itself.
 
 import { encode } from 'cborg'
+import { z } from 'zod'
 import { WaggleError } from '../../protocol/errors.ts'
 import type { AdapterSpec, DecoderSpec } from '../engine/decoder.ts'
 import type { Engine, LossScale, OptimizerState } from '../engine/engine.ts'
@@ -19,8 +20,8 @@ import {
   type Trained,
   trainedFiles,
 } from './checkpoint-files.ts'
-import type { LearnerState } from './learner.ts'
 import type { Role } from './roles.ts'
+import { type LearnerState, learnerState } from './sharing/evidence.ts'
 
 export interface NodeState {
   version: number
@@ -30,7 +31,7 @@ export interface NodeState {
   /** Rounds of prompts asked since the lineage's start: where the sampling seeds go on. */
   rounds: number
   counters: Record<string, number>
-  /** Who is set aside; absent in checkpoints of before there was such a thing. */
+  /** What it knows of its peers; absent in checkpoints of before it was kept. */
   learner?: LearnerState | undefined
   /** Models of plugins beside the policy, by role, with the digest of the model that each began with. */
   roles?: Record<string, OptimizerCounts & { model?: string }>
@@ -159,7 +160,7 @@ export async function restoreNode(
   }
   const { adapter } = trainedMeta(checkpoint.manifest.meta)
   const trained = adapter ? { ...spec, adapter } : spec
-  const state = JSON.parse(new TextDecoder().decode(await readFile(checkpoint, STATE, disk))) as NodeState
+  const state = await readState(checkpoint, disk)
   const counts = { steps: state.optimizerSteps, lossScale: state.lossScale }
   return {
     checkpoint,
@@ -175,6 +176,20 @@ export async function restoreNode(
       ...(await readTrained(checkpoint, { spec: trained, counts }, disk)),
     },
   }
+}
+
+async function readState(checkpoint: Checkpoint, disk: Disk): Promise<NodeState> {
+  const state = JSON.parse(new TextDecoder().decode(await readFile(checkpoint, STATE, disk))) as NodeState
+  const learner = learnerState.optional().safeParse(state.learner)
+  if (learner.success) return state
+  throw new WaggleError(
+    'E_CHECKPOINT',
+    `the checkpoint in ${checkpoint.directory} cannot be used; what ${STATE} says of peers is damaged: ${z.prettifyError(learner.error)}`,
+    {
+      hint: 'Move it away to go on with the one before it, restore it from a backup, or move all checkpoints away to start again from the base model.',
+      data: { directory: checkpoint.directory },
+    },
+  )
 }
 
 /** What a checkpoint has of a role; undefined where it has none. Throws where that is of another model. */

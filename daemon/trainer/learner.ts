@@ -12,7 +12,7 @@ import { chooseBatch } from './batch.ts'
 import { type Alarm, createGuards } from './guards/index.ts'
 import type { Role } from './roles.ts'
 import { createRollBacks, type RollBackPlan } from './roll-back.ts'
-import type { SetAside } from './sharing/authors.ts'
+import type { LearnerState } from './sharing/evidence.ts'
 import { createLedger } from './sharing/ledger.ts'
 import type { PartReport } from './step.ts'
 import { type UpdateReport, update } from './update.ts'
@@ -33,11 +33,6 @@ export interface LearnerOptions {
   /** False keeps J at its most, whatever the comparison says. */
   adaptive: boolean
   restored?: LearnerState | undefined
-}
-
-/** What a checkpoint keeps of it. */
-export interface LearnerState {
-  setAside: SetAside[]
 }
 
 /** Something that was seen and acted on. */
@@ -110,6 +105,7 @@ export interface Learner {
   state(): LearnerState
 }
 
+  /** What a checkpoint keeps. */
 const NOTHING_LEARNT: UpdateReport = {
   steps: 1,
   skipped: [],
@@ -126,7 +122,7 @@ export function createLearner(options: LearnerOptions, parts: LearnerParts): Lea
         return options.sizes.foreign
       },
       adaptive: options.adaptive,
-      restored: options.restored?.setAside ?? [],
+      restored: options.restored,
     },
     {
       cost: parts.cost,
@@ -138,7 +134,7 @@ export function createLearner(options: LearnerOptions, parts: LearnerParts): Lea
   const { authors, judge } = ledger
   const guards = createGuards()
   const rollBacks = createRollBacks({ authors, judge, guards, restore: parts.restore })
-  let hasMet = false
+  let hasMet = options.restored?.evidence !== undefined
   /** Of roles that learnt without an update of the policy. */
   let leftOver: Record<string, number> = {}
   /** Alarms that came between two steps. */
@@ -296,7 +292,10 @@ export function createLearner(options: LearnerOptions, parts: LearnerParts): Lea
 
     sharing: () => (hasMet ? ledger.info(options.sizes.own) : undefined),
 
-    state: () => ({ setAside: authors.save() }),
+    state() {
+      const { setAside, evidence } = ledger.save()
+      return hasMet ? { setAside, evidence } : { setAside }
+    },
   }
 }
 

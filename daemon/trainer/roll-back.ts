@@ -1,5 +1,6 @@
 // Going back to the last good checkpoint when a guard says that what was learnt lately is bad: who wrote the last batches
-// is set aside, nothing foreign is learnt from for a while, and a run that keeps falling goes on alone.
+// is set aside, nothing foreign is learnt from for a while, and a run that keeps falling goes on alone. What is known of peers
+// stays as it is: see sharing/evidence.ts.
 
 import type { Alarm, Guards } from './guards/index.ts'
 import type { Authors } from './sharing/authors.ts'

@@ -5,9 +5,13 @@ import type { Weights } from '../../daemon/engine/decoder.ts'
 import type { Engine } from '../../daemon/engine/engine.ts'
 import { createCheckpoints } from '../../daemon/store/checkpoints.ts'
 import { restoreBefore, restoreNode, restoreRole, saveNode } from '../../daemon/trainer/checkpointing.ts'
+import type { LearnerState } from '../../daemon/trainer/sharing/evidence.ts'
+import { createLedger } from '../../daemon/trainer/sharing/ledger.ts'
 import { randomWeights, SPEC } from '../engine/model.ts'
 import { SimulatedDisk } from '../store/simulated-disk.ts'
 
+/** As checkpoints were before there was more to keep. */
+const LEARNER: LearnerState = { setAside: [{ author: 'bad', updates: 7, offences: 1, reason: 'why' }] }
 const model = { lineage: 'a'.repeat(64), spec: SPEC }
 
 async function setUp(steps: readonly number[]) {
@@ -19,7 +23,14 @@ async function setUp(steps: readonly number[]) {
       { disk, clock: () => 1e12, log: () => {} },
     ),
   }
-  const save = async (step: number, broken = false, parked?: string): Promise<unknown> => {
+  const save = async (
+    step: number,
+    {
+      broken = false,
+      parked,
+      learner = LEARNER,
+    }: { broken?: boolean; parked?: string; learner?: unknown } = {},
+  ): Promise<unknown> => {
     const weights = randomWeights(SPEC, step)
     if (broken) weights['model.norm.weight']![0] = Number.NaN
     const trainer = {
@@ -37,7 +48,7 @@ async function setUp(steps: readonly number[]) {
         version: step,
         rounds: step,
         counters: {},
-        learner: { setAside: [{ author: 'bad', updates: 7, offences: 1, reason: 'why' }] },
+        learner: learner as LearnerState,
         base: { name: 'tiny', directory: '/model' },
         parked,
       },
@@ -65,15 +76,69 @@ test('where all are too young, the oldest has to do; where there are none, there
 
 test('a weight that is not finite is never saved, and the checkpoint before it stays', async () => {
   const { by, save } = await setUp([10])
-  await expect(save(20, true)).rejects.toThrow(/infinite or NaN/)
+  await expect(save(20, { broken: true })).rejects.toThrow(/infinite or NaN/)
   expect((await restoreNode(model, by))?.state.version).toBe(10)
+})
+
+const ledgerOf = (restored: LearnerState | undefined) =>
+  createLedger(
+    { limit: 8, adaptive: true, restored },
+    { cost: () => 1, peers: () => 1, onGuard() {}, onChange() {} },
+  )
+
+test('what is known of peers is kept, and a checkpoint without it, or of before there was any, loads as ever', async () => {
+  const { by, save } = await setUp([10])
+  const restored = async () => (await restoreNode(model, by))?.state.learner
+  expect(await restored()).toEqual(LEARNER)
+  const older = ledgerOf(await restored())
+  expect([older.authors.isSetAside('bad'), older.authors.weight('other')]).toEqual([true, 0.5])
+  older.authors.observe('other', { gain: 0, own: 1, norm: 0.1 })
+  const learner = older.save()
+  await save(20, { learner })
+  expect(await restored()).toEqual(learner)
+  expect(ledgerOf(await restored()).info(2)).toEqual(older.info(2))
+})
+
+test.each<[string, (learner: ReturnType<ReturnType<typeof ledgerOf>['save']>) => unknown]>([
+  [
+    'a number that is none',
+    (learner) => ({ ...learner, evidence: { ...learner.evidence, peers: { foreign: Number.NaN, own: 1 } } }),
+  ],
+  [
+    'more authors than are remembered',
+    (learner) => ({
+      ...learner,
+      evidence: { ...learner.evidence, authors: Array(513).fill(learner.evidence.authors[0]) },
+    }),
+  ],
+  ['something that is not known', (learner) => ({ ...learner, trusted: ['me'] })],
+  [
+    'no level of J',
+    (learner) => ({
+      ...learner,
+      evidence: { ...learner.evidence, judge: { ...learner.evidence.judge, level: 9 } },
+    }),
+  ],
+  ['nothing at all', () => null],
+])('a checkpoint that says of peers %s is refused as damaged', async (_, damage) => {
+  const { by, save } = await setUp([10])
+  const ledger = ledgerOf(undefined)
+  ledger.authors.observe('other', { gain: 0, own: 1, norm: 0.1 })
+  await save(20, { learner: damage(ledger.save()) })
+  await expect(restoreNode(model, by)).rejects.toMatchObject({
+    code: 'E_CHECKPOINT',
+    message: expect.stringMatching(
+      /000002-step-20 cannot be used; what state\.json says of peers is damaged/,
+    ),
+    hint: expect.stringMatching(/before it/),
+  })
 })
 
 test('what was being written is kept, whatever its size, and where nothing was there is nothing', async () => {
   const { by, save } = await setUp([10])
   expect((await restoreNode(model, by))?.parked).toBeUndefined()
   const parked = JSON.stringify({ groups: 'x'.repeat(2 ** 21) })
-  await save(20, false, parked)
+  await save(20, { parked })
   expect((await restoreNode(model, by))?.parked).toBe(parked)
 })
 

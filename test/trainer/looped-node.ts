@@ -1,6 +1,7 @@
 // A node's loops with all that is real but the network and the size: a random decoder of 132 characters that writes and
 // learns on the real engine, checkpoints on a disk in memory, and a peer that sends whatever this node writes, as its own.
-// A test may harm the weights, and every roll-back comes while a round is under way.
+// A test may harm the weights, and every roll-back comes while a round is under way. Another may go on with the checkpoints
+// of a node before it.
 
 import { createHash } from 'node:crypto'
 import { mkdtemp, rm } from 'node:fs/promises'
@@ -23,8 +24,8 @@ import { createCheckpoints } from '../../daemon/store/checkpoints.ts'
 import { openDatabase } from '../../daemon/store/database.ts'
 import { createPool } from '../../daemon/store/pool.ts'
 import { createStepSeries } from '../../daemon/store/records.ts'
-import { restoreBefore, saveNode } from '../../daemon/trainer/checkpointing.ts'
-import type { Finding } from '../../daemon/trainer/learner.ts'
+import { restoreBefore, restoreNode, saveNode } from '../../daemon/trainer/checkpointing.ts'
+import type { Finding, Learner } from '../../daemon/trainer/learner.ts'
 import { TASKS } from '../../plugins/tasks/index.ts'
 import type { Task } from '../../protocol/plugin/index.ts'
 import type { Group } from '../../protocol/train/index.ts'
@@ -69,13 +70,17 @@ export interface Accident {
 export type LoopedNode = Awaited<ReturnType<typeof startLooped>>
 
 /** It stops training at a roll-back until `goOn`. Whatever `close` closes is closed in the reverse order. */
-export async function startLooped({ at, harm }: Accident, close: (closer: () => Promise<unknown>) => void) {
+export async function startLooped(
+  { accident, disk = new SimulatedDisk() }: { accident?: Accident; disk?: SimulatedDisk },
+  close: (closer: () => Promise<unknown>) => void,
+) {
   const directory = await mkdtemp(join(tmpdir(), 'waggle-looped-'))
   close(() => rm(directory, { recursive: true }))
   const database = await openDatabase({ directory }, { log })
   close(() => database.close())
-  const disk = new SimulatedDisk()
   const checkpoints = await createCheckpoints({ directory: '/checkpoints' }, { disk, clock: () => 1e12, log })
+  const ids = { lineage: model.digest, spec }
+  const restored = await restoreNode(ids, { checkpoints, disk })
   const [engine, trainer] = [createLocalEngine({ threads: 1 }), createLocalEngine({ threads: 1 })]
   const rollBack = { isUnderWay: false, roundBegan: createWaker(), over: createWaker() }
   const sampler: Engine = {
@@ -89,7 +94,7 @@ export async function startLooped({ at, harm }: Accident, close: (closer: () => 
       return samples
     },
   }
-  const policy = await openPolicy({ model }, { sampler, trainer, random: () => 0.5 })
+  const policy = await openPolicy({ model, state: restored?.policy }, { sampler, trainer, random: () => 0.5 })
   close(() => policy.close())
   const { host, troubles } = await openHost([])
   const tasks = createTaskBook([even], [{ name: 'even' }])
@@ -108,7 +113,14 @@ export async function startLooped({ at, harm }: Accident, close: (closer: () => 
   const findings: Finding[] = []
   /** Own groups that came in since the roll-back began. */
   const own: Group[] = []
-  let [isPaused, isHarmed, rounds, lost] = [false, false, 0, Number.NaN]
+  let [isPaused, isHarmed, rounds, lost] = [false, false, restored?.state.rounds ?? 0, Number.NaN]
+  let learner: Learner | undefined
+  const save = async (): Promise<void> => {
+    const { version, lineage } = policy.reference()
+    const node = { version, lineage, rounds, counters: {}, spec, base: { name: 'tiny', directory: '/' } }
+    await saveNode({ ...node, learner: learner?.state() }, { trainer, checkpoints })
+    saved.set(version, await trainer.weights())
+  }
 
   const loops = startLoops(
     { config, self: 'me', seed: 1 },
@@ -135,12 +147,8 @@ export async function startLooped({ at, harm }: Accident, close: (closer: () => 
         await setImmediate()
       },
       nextRound: () => rounds++,
-      async save() {
-        const { version, lineage } = policy.reference()
-        const node = { version, lineage, rounds, counters: {}, spec, base: { name: 'tiny', directory: '/' } }
-        await saveNode(node, { trainer, checkpoints })
-        saved.set(version, await trainer.weights())
-      },
+      save,
+      restored: restored?.state.learner,
       async restore(before) {
         lost = policy.reference().version
         own.length = 0
@@ -149,27 +157,35 @@ export async function startLooped({ at, harm }: Accident, close: (closer: () => 
         pool.evict(({ origin }) => origin === 'own')
         changed.wake()
         await rollBack.roundBegan.after(0, never)
-        const earlier = await restoreBefore(before, { lineage: model.digest, spec }, { checkpoints, disk })
+        const earlier = await restoreBefore(before, ids, { checkpoints, disk })
         await policy.goBack(earlier?.policy)
         await host.restore(policy.reference().version, earlier?.plugins ?? [])
         rollBack.isUnderWay = false
         return { step: earlier?.state.version ?? 0 }
       },
       async serveRequests() {
-        if (isHarmed || policy.reference().version < at) return
+        if (!accident || isHarmed || policy.reference().version < accident.at) return
         isHarmed = true
         const weights = await trainer.weights()
-        harm(weights)
+        accident.harm(weights)
         await trainer.setWeights(weights)
       },
       isPaused: () => isPaused,
     },
   )
+  learner = loops.learner
   close(loops.end)
   close(async () => rollBack.over.wake())
 
   return {
-    ...{ policy, checkpoints, saved, findings, own, troubles, learner: loops.learner },
+    ...{ policy, checkpoints, disk, saved, findings, own, troubles, learner: loops.learner },
+    /** As after a restart: what the newest checkpoint has. */
+    restored: () => restoreNode(ids, { checkpoints, disk }),
+    /** As a graceful stop: with a checkpoint. */
+    async stop() {
+      await loops.end()
+      await save()
+    },
     /** The version that the roll-back threw away. */
     lost: () => lost,
     /** The late round gets its texts, and training goes on. */

@@ -1,5 +1,6 @@
 // The way back, over a node's loops with a real engine and real checkpoints: a run that goes wrong is taken back to what an
-// earlier checkpoint has, who wrote for its last batches is set aside, and what the lost weights wrote teaches nobody.
+// earlier checkpoint has, who wrote for its last batches is set aside, what the lost weights wrote teaches nobody, and what
+// the node has found out about its peers stays as it is.
 
 import { afterEach, expect, test } from 'vitest'
 import type { Weights } from '../../daemon/engine/decoder.ts'
@@ -27,7 +28,7 @@ test.each([
   ['whose entropy collapses', 'entropy', { at: 17, harm: sharpen }, { lost: 20, told: 1 }],
   ['whose loss is no number three times', 'not finite', { at: 8, harm: spoil }, { lost: 8, told: 3 }],
 ])('a run %s goes back, and who wrote for it lately is set aside', async (_, guard, accident, expected) => {
-  const node = await startLooped(accident, (closer) => closers.push(closer))
+  const node = await startLooped({ accident }, (closer) => closers.push(closer))
   const { policy, findings } = node
   await node.until(() => found(node, 'roll-back').length > 0)
   expect(node.lost()).toBe(expected.lost)
@@ -41,8 +42,17 @@ test.each([
   expect(await policy.trainer.weights()).toEqual(node.saved.get(5))
   expect(await policy.sampler.weights()).toEqual(node.saved.get(5))
   expect(policy.reference().version).toBe(expected.lost + 1)
-  expect((await node.checkpoints.list()).map(({ manifest }) => manifest.step)).toEqual([5])
   expect(node.learner.state().setAside).toMatchObject([{ author: 'peer' }])
+
+  // A node that dies now knows, when it starts again, what it has just found out.
+  await node.until(() => node.saved.has(expected.lost + 1))
+  expect((await node.checkpoints.list()).map(({ manifest }) => manifest.step)).toEqual([5, expected.lost + 1])
+  const { policy: again, state } = (await node.restored())!
+  expect(again.weights).toEqual(node.saved.get(5))
+  expect(state.learner).toMatchObject({
+    setAside: [{ author: 'peer' }],
+    evidence: { judge: { resting: 20 } },
+  })
 
   node.goOn()
   await node.until(() => policy.reference().version > expected.lost + 4)

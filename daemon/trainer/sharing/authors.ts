@@ -2,21 +2,15 @@
 // its groups help, its share of the foreign gradient, and whether it is set aside. Bounded; the least recent goes first.
 
 import type { SharingContributor } from '../../../protocol/api/index.ts'
-import { addPair, meanInterval, noPairs, type Pairs, ratioInterval } from './interval.ts'
-import { believed, type Plausibility, type Reported, reviewed } from './plausibility.ts'
-import { addTrust, noTrust, STRANGER, type Trust, weightOf } from './trust.ts'
+import { type Author, contributorOf, stranger, weightOfAuthor } from './author.ts'
+import { type AuthorsState, MOST_AUTHORS } from './evidence.ts'
+import { addPair, meanInterval, noPairs } from './interval.ts'
+import { type Reported, reviewed } from './plausibility.ts'
+import { addTrust, noTrust, STRANGER, weightOf } from './trust.ts'
 
 export interface AuthorFinding {
   author: string
   kind: 'set aside' | 'log-probs not believed'
-  reason: string
-}
-
-export interface SetAside {
-  author: string
-  /** Updates that it still stays out. */
-  updates: number
-  offences: number
   reason: string
 }
 
@@ -48,23 +42,9 @@ export interface Authors {
   contributors(): SharingContributor[]
   readonly setAsideCount: number
   /** What a checkpoint keeps. */
-  save(): SetAside[]
+  save(): AuthorsState
 }
 
-interface Author {
-  plausibility: Plausibility
-  reports: boolean
-  trust: Trust
-  pairs: Pairs
-  norm: number
-  /** Squared norm, in units of the own gradient's, that it may still use. */
-  allowance: number
-  away: number
-  offences: number
-  reason: string | undefined
-}
-
-const CAPACITY = 512
 const SHOWN = 32
 /** Updates that a first offence costs; each further one twice as many. A whole run of this many good ones forgives one. */
 const FIRST_PENALTY = 50
@@ -73,9 +53,8 @@ const LONGEST_PENALTY = 6400
 const ALPHA = 0.01
 const EPOCH = 400
 const FADE = 0.97
-/** Updates that the expectation counts for: of all peers as of a stranger, and of one author as of all peers. */
+/** Updates that the expectation of all peers counts for, as of a stranger. */
 const STRANGERS = 10
-const PEERS = 20
 /**
  * Of the squared norm that the foreign gradient may have, so many fair shares may be one author's in the long run. Fair
  * is among all peers that are there, not among those that have something to say just now: else whoever keeps making
@@ -83,26 +62,17 @@ const PEERS = 20
  */
 const FAIR = 1.5
 
-export function createAuthors({ restored = [] }: { restored?: readonly SetAside[] }): Authors {
+/** What is restored may be of an older checkpoint, which knows only who is set aside. */
+export function createAuthors({ restored }: { restored?: Partial<AuthorsState> | undefined }): Authors {
   const all = new Map<string, Author>()
-  const foreign = noTrust()
+  const foreign = restored?.peers ? { ...restored.peers } : noTrust()
   const weightOfAny = (): number => weightOf(foreign, STRANGER, STRANGERS)
   let peers = 1
   const of = (name: string): Author => {
-    const found = all.get(name) ?? {
-      plausibility: believed(),
-      reports: false,
-      trust: noTrust(),
-      pairs: noPairs(),
-      norm: 0,
-      allowance: FAIR / Math.max(1, peers),
-      away: 0,
-      offences: 0,
-      reason: undefined,
-    }
+    const found = all.get(name) ?? stranger(FAIR / Math.max(1, peers))
     all.delete(name)
     all.set(name, found)
-    if (all.size > CAPACITY) {
+    if (all.size > MOST_AUTHORS) {
       // Who is set aside is remembered longest: forgetting would be a way back.
       const oldest = [...all].find(([, { away }]) => away === 0) ?? [...all][0]!
       all.delete(oldest[0])
@@ -116,15 +86,17 @@ export function createAuthors({ restored = [] }: { restored?: readonly SetAside[
     author.reason = reason
     author.pairs = noPairs()
   }
-  for (const { author, updates, offences, reason } of restored)
-    Object.assign(of(author), { away: updates, offences, reason })
+  for (const { author, ...known } of structuredClone(restored?.authors ?? []))
+    Object.assign(of(author), known)
+  for (const { author, updates, offences, reason } of restored?.setAside ?? [])
+    Object.assign(all.get(author) ?? of(author), { away: updates, offences, reason })
 
   return {
     isSetAside: (name) => (all.get(name)?.away ?? 0) > 0,
     isBelieved: (name) => all.get(name)?.plausibility.believed ?? true,
 
     allowance: (name) => Math.sqrt(of(name).allowance),
-    weight: (name) => weightOf(of(name).trust, weightOfAny(), PEERS),
+    weight: (name) => weightOfAuthor(of(name), weightOfAny()),
 
     get weightOfAny() {
       return weightOfAny()
@@ -179,23 +151,10 @@ export function createAuthors({ restored = [] }: { restored?: readonly SetAside[
 
     contributors() {
       const total = [...all.values()].reduce((sum, { norm }) => sum + norm, 0)
-      const everyone = weightOfAny()
+      const ofAny = weightOfAny()
       return [...all]
         .filter(([, { norm, away }]) => norm > 1e-9 || away > 0)
-        .map(([peer, { norm, pairs, away, reason, plausibility, reports, trust }]): SharingContributor => {
-          const ratio = pairs.count > 2 ? ratioInterval(pairs, 0.05) : undefined
-          return {
-            peer,
-            share: total > 0 ? norm / total : 0,
-            weight: away > 0 ? 0 : weightOf(trust, everyone, PEERS),
-            ...(ratio ? { effect: ratio.value - 1 } : {}),
-            ...(ratio && Number.isFinite(ratio.low) ? { low: ratio.low - 1 } : {}),
-            ...(ratio && Number.isFinite(ratio.high) ? { high: ratio.high - 1 } : {}),
-            comparisons: pairs.count,
-            ...(away > 0 && reason !== undefined ? { setAside: reason } : {}),
-            logprobs: !plausibility.believed ? 'not believed' : reports ? 'used' : 'none',
-          }
-        })
+        .map(([peer, author]) => contributorOf(peer, author, { total, ofAny }))
         .sort((a, b) => b.share - a.share)
         .slice(0, SHOWN)
     },
@@ -204,8 +163,8 @@ export function createAuthors({ restored = [] }: { restored?: readonly SetAside[
       return [...all.values()].filter(({ away }) => away > 0).length
     },
 
-    save: () =>
-      [...all]
+    save: () => ({
+      setAside: [...all]
         .filter(([, { away }]) => away > 0)
         .map(([author, { away, offences, reason }]) => ({
           author,
@@ -213,6 +172,12 @@ export function createAuthors({ restored = [] }: { restored?: readonly SetAside[
           offences,
           reason: reason ?? '',
         })),
+      peers: { ...foreign },
+      authors: [...all].map(([author, { away: _, reason: __, ...known }]) => ({
+        author,
+        ...structuredClone(known),
+      })),
+    }),
   }
 }
 

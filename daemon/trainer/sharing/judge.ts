@@ -11,6 +11,7 @@
 // groups are looked at without being learnt from, for no more than a set share of compute.
 
 import type { SharingVerdict } from '../../../protocol/api/index.ts'
+import type { JudgeEvidence } from './evidence.ts'
 import { addPair, meanInterval, noPairs, type Pairs, ratioInterval } from './interval.ts'
 
 export interface JudgeOptions {
@@ -20,6 +21,7 @@ export interface JudgeOptions {
   adaptive: boolean
   /** Share of compute that may go into groups that are only looked at. */
   probeShare?: number
+  restored?: JudgeEvidence | undefined
 }
 
 /** One part of an update. */
@@ -44,9 +46,11 @@ export interface Judge {
   spent(cost: number): void
   /** Own progress in the unit of pairs, for comparisons with single authors. */
   scaled(part: PartProgress): number | undefined
-  /** No foreign groups for so many updates, then one level up from none. */
+  /** No foreign groups for so many updates, then one level up from none; where J does not move, all again. */
   coolDown(updates: number): SharingChange | undefined
   readonly state: JudgeState
+  /** What a checkpoint keeps. */
+  save(): JudgeEvidence
 }
 
 export interface JudgeState {
@@ -75,17 +79,20 @@ const LEVELS = [0, 0.25, 0.5, 1]
 
 /** Options are read when used: the limit may change while the node runs. */
 export function createJudge(options: JudgeOptions): Judge {
-  const { adaptive, probeShare = 0.08 } = options
+  const { adaptive, probeShare = 0.08, restored } = options
   const foreignAt = (at: number): number => Math.ceil(LEVELS[at]! * options.limit)
-  let level = LEVELS.length - 1
-  let pairs: Pairs = noPairs()
-  let scale: number | undefined
-  let resting = 0
-  let total = 0
-  let probes = 0
+  const top = LEVELS.length - 1
+  let level = adaptive ? (restored?.level ?? top) : top
+  let pairs: Pairs = restored ? { ...restored.pairs } : noPairs()
+  let scale = restored?.scale
+  let resting = restored?.resting ?? 0
+  let total = restored?.total ?? 0
+  let probes = restored?.probes ?? 0
   const cut = (figure: number, unit: number): number => Math.max(-MOST, Math.min(MOST, figure / unit))
   /** What the last epoch that came to an end said, until the new one knows. */
-  let earlier: Pick<JudgeState, 'verdict' | 'effect' | 'low' | 'high'> = { verdict: 'not yet known' }
+  let earlier: Pick<JudgeState, 'verdict' | 'effect' | 'low' | 'high'> = restored?.earlier ?? {
+    verdict: 'not yet known',
+  }
 
   const judge = (): typeof earlier => {
     if (pairs.count < NEEDED) return { verdict: 'not yet known' }
@@ -113,7 +120,7 @@ export function createJudge(options: JudgeOptions): Judge {
   }
   const move = (to: number): SharingChange | undefined => {
     const before = foreignAt(level)
-    level = Math.max(0, Math.min(LEVELS.length - 1, to))
+    level = Math.max(0, Math.min(top, to))
     restart()
     return foreignAt(level) === before ? undefined : { before, foreign: foreignAt(level) }
   }
@@ -146,7 +153,7 @@ export function createJudge(options: JudgeOptions): Judge {
       }
       const { verdict } = judge()
       if (verdict === 'hurts' && level > 0) return move(level - 1)
-      if (verdict === 'helps' && level < LEVELS.length - 1) return move(level + 1)
+      if (verdict === 'helps' && level < top) return move(level + 1)
       if (pairs.count >= EPOCH) restart()
       return undefined
     },
@@ -162,7 +169,7 @@ export function createJudge(options: JudgeOptions): Judge {
 
     coolDown(updates) {
       resting = updates
-      return move(Math.min(level, 1))
+      return adaptive ? move(Math.min(level, 1)) : undefined
     },
 
     get state() {
@@ -176,5 +183,15 @@ export function createJudge(options: JudgeOptions): Judge {
         cost: total > 0 ? probes / total : 0,
       }
     },
+
+    save: () => ({
+      level,
+      pairs: { ...pairs },
+      ...(scale === undefined ? {} : { scale }),
+      resting,
+      total,
+      probes,
+      earlier: { ...earlier },
+    }),
   }
 }

@@ -4,7 +4,8 @@
 import type { SharingInfo } from '../../../protocol/api/index.ts'
 import type { PartReport } from '../step.ts'
 import { reportedOf } from '../watch.ts'
-import { type Authors, createAuthors, type SetAside } from './authors.ts'
+import { type Authors, createAuthors } from './authors.ts'
+import type { LearnerState } from './evidence.ts'
 import { createJudge, type Judge, type PartProgress } from './judge.ts'
 
 export interface LedgerOptions {
@@ -12,7 +13,7 @@ export interface LedgerOptions {
   readonly limit: number
   /** False keeps J at its most, whatever the comparison says. */
   adaptive: boolean
-  restored: readonly SetAside[]
+  restored: LearnerState | undefined
 }
 
 export interface LedgerParts {
@@ -33,6 +34,8 @@ export interface Ledger {
   /** After an update; `learnt` is false where foreign parts were only looked at. */
   observe(parts: readonly PartReport[], learnt: boolean): void
   info(own: number): SharingInfo
+  /** What a checkpoint keeps. */
+  save(): Required<LearnerState>
 }
 
 const UNIT = 'of the progress that the same compute on own groups brings'
@@ -46,8 +49,15 @@ export function createLedger(
   options: LedgerOptions,
   { cost, peers, onGuard, onChange }: LedgerParts,
 ): Ledger {
-  const authors = createAuthors({ restored: options.restored })
-  const judge = createJudge(options)
+  const { restored } = options
+  const authors = createAuthors({ restored: restored && { ...restored, ...restored.evidence } })
+  const judge = createJudge({
+    get limit() {
+      return options.limit
+    },
+    adaptive: options.adaptive,
+    restored: restored?.evidence?.judge,
+  })
 
   const observeAuthor = (part: PartReport, own: number | undefined, ownNorm: number): void => {
     const author = part.author!
@@ -59,7 +69,7 @@ export function createLedger(
     const findings = authors.observe(author, {
       gain: gain && judge.scaled(gain),
       own,
-      norm: (part.scale * finite(part.gradientNorm)) / ownNorm,
+      norm: Math.max(0, finite((part.scale * part.gradientNorm) / ownNorm)),
       reported: reportedOf(part.metrics),
     })
     for (const { kind, reason } of findings) onGuard({ guard: kind, message: reason, peers: [author] })
@@ -103,6 +113,11 @@ export function createLedger(
       weight: authors.weightOfAny,
       contributors: authors.contributors(),
     }),
+
+    save() {
+      const { setAside, ...known } = authors.save()
+      return { setAside, evidence: { judge: judge.save(), ...known } }
+    },
   }
 }
 

@@ -36,13 +36,16 @@ const BET = 0.5
 const GOOD_BATCHES = 20
 /** No longer memory than this for having been good: a peer cannot save up. */
 const LEAST_WEALTH = -1
+/** Far beyond what proves it; a mean weight may be infinite in half precision. */
+const MOST_WEALTH = 100
 
 export const believed = (): Plausibility => ({ believed: true, wealth: 0, good: 0 })
 
 export function reviewed(before: Plausibility, { weight, behaviour, entropy }: Reported): Plausibility {
   const certain = behaviour > -1e-3 && entropy > 0.1
   const factor = 1 + BET * (weight / (1 + TOLERANCE) - 1)
-  const wealth = Math.max(LEAST_WEALTH, before.wealth + Math.log(Math.max(factor, 1e-6)))
+  const gained = Number.isNaN(factor) ? MOST_WEALTH : Math.log(Math.max(factor, 1e-6))
+  const wealth = Math.min(MOST_WEALTH, Math.max(LEAST_WEALTH, before.wealth + gained))
   const isGood = !certain && weight <= 1 + TOLERANCE
   if (!before.believed) {
     const good = isGood ? before.good + 1 : 0

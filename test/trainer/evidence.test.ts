@@ -1,0 +1,161 @@
+// What a node has found out about its peers is in its checkpoints, and a restart goes on with it.
+
+import { afterEach, describe, expect, test } from 'vitest'
+import { createAuthors } from '../../daemon/trainer/sharing/authors.ts'
+import { learnerState } from '../../daemon/trainer/sharing/evidence.ts'
+import { createJudge } from '../../daemon/trainer/sharing/judge.ts'
+import { createLedger } from '../../daemon/trainer/sharing/ledger.ts'
+import type { PartReport } from '../../daemon/trainer/step.ts'
+import { startLooped } from './looped-node.ts'
+
+const closers: (() => Promise<unknown>)[] = []
+afterEach(async () => {
+  for (const close of closers.splice(0).reverse()) await close()
+})
+const close = (closer: () => Promise<unknown>): void => {
+  closers.push(closer)
+}
+
+/** As a checkpoint writes and reads it. */
+const overDisk = <State>(state: State): State =>
+  learnerState.parse(JSON.parse(JSON.stringify(state))) as State
+
+const part = (author: string | undefined, along: number, weight: number): PartReport => ({
+  ...(author === undefined ? {} : { author }),
+  groups: 2,
+  gradientNorm: 1,
+  scale: 0.4,
+  wouldScale: 0.8,
+  along,
+  loss: 0,
+  metrics: { 'watch.known': 0.5, 'watch.weight': weight / 2, 'watch.behaviour': -0.5, 'watch.entropy': 1 },
+  completionTokens: 10,
+  realTokens: 10,
+  computedTokens: 10,
+  seconds: 1,
+})
+
+function ledgerOf(restored?: Parameters<typeof createLedger>[0]['restored'], adaptive = true) {
+  return createLedger(
+    { limit: 16, adaptive, restored },
+    { cost: () => 1, peers: () => 3, onGuard() {}, onChange() {} },
+  )
+}
+
+type Ledger = ReturnType<typeof ledgerOf>
+
+/** Own groups bring 1 an update, a useful peer as much, a useless one nothing, and a liar hides how likely its tokens are. */
+function live(ledger: Ledger, updates: number): void {
+  for (let i = 0; i < updates; i++) {
+    const noise = i % 2 === 0 ? 0.3 : -0.3
+    const peers = [part('useful', 1 - noise, 1), part('useless', 0, 1), part('liar', noise, 9)]
+    ledger.observe([part(undefined, 1 + noise, 1), ...peers], true)
+  }
+}
+
+describe('after a restart', () => {
+  test('weights, verdict, J and what is believed are as they were, and go on as if there had been none', () => {
+    const before = ledgerOf()
+    live(before, 60)
+    before.authors.setAside('useful', 'it wrote for a bad batch')
+    before.authors.tick(3)
+    const again = ledgerOf(overDisk(before.save()))
+    expect(before.info(2).verdict).toBe('hurts')
+    for (const updates of [0, 30]) {
+      live(before, updates)
+      live(again, updates)
+      expect(again.info(2)).toEqual(before.info(2))
+      expect(again.judge.next()).toEqual(before.judge.next())
+      for (const author of ['useful', 'useless', 'liar']) {
+        expect(again.authors.weight(author)).toBe(before.authors.weight(author))
+        expect(again.authors.allowance(author)).toBe(before.authors.allowance(author))
+        expect(again.authors.isBelieved(author)).toBe(author !== 'liar')
+        expect(again.authors.isSetAside(author)).toBe(before.authors.isSetAside(author))
+      }
+    }
+  })
+
+  test('an author that was useless for long weighs hardly anything, and one that was set aside remembers it', () => {
+    const before = createAuthors({})
+    for (let i = 0; i < 200; i++) before.observe('useless', { gain: 0, own: 0.3, norm: 0.1 })
+    before.setAside('was bad', 'why')
+    for (let i = 0; i < 50; i++) before.tick(4)
+    const again = createAuthors({ restored: before.save() })
+    expect(again.weight('useless')).toBeLessThan(0.1)
+    expect(again.weight('stranger')).toBe(0.5)
+    again.setAside('was bad', 'again')
+    // Twice as long as the first time.
+    expect(again.save().setAside).toMatchObject([{ author: 'was bad', updates: 100, offences: 2 }])
+  })
+
+  test('a cool-down goes on; where the config fixes J, no saved J stands against it', () => {
+    const before = createJudge({ limit: 8, adaptive: true })
+    before.coolDown(3)
+    before.spent(1)
+    const again = createJudge({ limit: 8, adaptive: true, restored: before.save() })
+    for (let i = 0; i < 2; i++) {
+      expect(again.next()).toMatchObject({ foreign: 0 })
+      again.spent(1)
+    }
+    expect(again.next()).toMatchObject({ foreign: 2, learn: true })
+    const fixed = createJudge({ limit: 8, adaptive: false, restored: again.save() })
+    expect(fixed.next()).toMatchObject({ foreign: 8, learn: true })
+    fixed.coolDown(1)
+    fixed.spent(1)
+    expect(fixed.next()).toMatchObject({ foreign: 8, learn: true })
+  })
+
+  test('what changes afterwards does not change what was saved', () => {
+    const ledger = ledgerOf()
+    live(ledger, 10)
+    const saved = ledger.save()
+    const text = JSON.stringify(saved)
+    live(ledger, 10)
+    live(ledgerOf(saved), 10)
+    expect(JSON.stringify(saved)).toBe(text)
+  })
+})
+
+test('nothing that a peer does brings about what cannot be read back', () => {
+  const ledger = ledgerOf()
+  live(ledger, 3)
+  const odd = [Number.NaN, Number.POSITIVE_INFINITY, Number.NEGATIVE_INFINITY, -1e308, 1e308, 0]
+  for (const value of odd) {
+    for (const other of odd) {
+      const peer = { ...part(`peer ${value} ${other}`, value, other), gradientNorm: value, scale: other }
+      ledger.observe([part(undefined, 1, 1), peer], true)
+    }
+  }
+  const saved = ledger.save()
+  expect(overDisk(saved)).toEqual(saved)
+  expect(saved.evidence.authors).toHaveLength(3 + odd.length ** 2)
+})
+
+test('as many authors are kept as are remembered, in little room', () => {
+  const { authors, save } = ledgerOf()
+  for (let i = 0; i < 2000; i++)
+    authors.observe(`peer ${i}`, {
+      gain: i / 7,
+      own: 1 / 3,
+      norm: 0.1,
+      reported: { weight: 1.1, behaviour: -0.7, entropy: 1 },
+    })
+  expect(save().evidence.authors).toHaveLength(512)
+  expect(JSON.stringify(save(), null, 2).length).toBeLessThan(350_000)
+})
+
+test('a node with real loops and checkpoints goes on with the verdict and the weights that it had', async () => {
+  const first = await startLooped({}, close)
+  await first.until(() => (first.learner.sharing()?.comparisons ?? 0) >= 12)
+  await first.stop()
+  const before = first.learner.sharing()!
+  expect(before).toMatchObject({ contributors: [{ peer: 'peer' }] })
+  expect(before.weight).not.toBe(0.5)
+
+  const second = await startLooped({ disk: first.disk }, close)
+  // Nothing has come in yet: all of it is from the checkpoint.
+  expect(second.learner.sharing()).toEqual(before)
+  expect(second.policy.reference().version).toBe(first.policy.reference().version)
+  await second.until(() => second.learner.sharing()!.comparisons > before.comparisons)
+  expect(second.troubles).toEqual([])
+})
