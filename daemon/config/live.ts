@@ -16,6 +16,7 @@ export const LIVE_KEYS: ReadonlySet<string> = new Set([
   'training.own_groups',
   'training.foreign_groups',
   'training.minibatches',
+  'training.aggregation',
   'checkpoint.every_steps',
   'eval.every_seconds',
   'eval.prompts_per_task',

@@ -162,6 +162,12 @@ const training = z.strictObject({
       'lower J, down to 0, while what peers send brings less than own groups for the same compute; raise it again when it brings more',
     ),
   minibatches: z.int().min(1).max(64).default(1).describe('optimizer steps per batch'),
+  aggregation: z
+    .enum(['token_mean', 'sequence_mean', 'sequence_sum', 'fixed_length'])
+    .default('token_mean')
+    .describe(
+      'how the losses of tokens become one: every token counts the same (DAPO); the mean over each rollout, then over rollouts (GRPO); the sum over each, then the mean (LUSPO, with gspo); that over the longest there can be (Dr. GRPO)',
+    ),
   max_staleness: z
     .int()
     .min(0)

@@ -4,6 +4,7 @@
 // node's own experience.
 
 import type { Engine, GradientReport, Objective, TrainRequest } from '../engine/engine.ts'
+import { type Aggregation, denominatorOf, TOKEN_MEAN } from './aggregation.ts'
 import type { Step } from './cut.ts'
 import type { Row } from './rows.ts'
 import { effectiveSampleSize, type Measured } from './watch.ts'
@@ -11,6 +12,8 @@ import { effectiveSampleSize, type Measured } from './watch.ts'
 export interface StepOptions {
   temperature: number
   optimizer: TrainRequest['optimizer']
+  /** A mean over tokens if left out. */
+  aggregation?: Aggregation
   /** False: foreign gradients are looked at and not learnt from. */
   learnForeign: boolean
   /** Own gradients are kept apart, to be compared with, even where a batch has no foreign groups. */
@@ -63,14 +66,14 @@ export function takeStep(
 async function ownStep(
   { own, ownGroups }: Step,
   objective: Objective,
-  { temperature, optimizer }: StepOptions,
+  { temperature, optimizer, aggregation = TOKEN_MEAN }: StepOptions,
   engine: Engine,
 ): Promise<StepDone> {
   const report = await engine.train({
     sequences: own,
     objective,
     temperature,
-    denominator: tokensOf(own),
+    denominator: denominatorOf(aggregation, own),
     optimizer,
   })
   const scale = report.applied ? 1 : 0
@@ -84,15 +87,15 @@ async function ownStep(
 async function mixedStep(
   { own, ownGroups, foreign }: Step,
   objective: Objective,
-  { temperature, optimizer, learnForeign, allowance, weight }: StepOptions,
+  { temperature, optimizer, aggregation = TOKEN_MEAN, learnForeign, allowance, weight }: StepOptions,
   engine: Engine,
 ): Promise<StepDone> {
-  // Of own tokens alone, whatever peers add: the own gradient is the one that there would be without them.
-  const denominator = tokensOf(own)
+  // Of own rows alone, whatever peers add: the own gradient is the one that there would be without them.
+  const denominator = denominatorOf(aggregation, own)
   const gradientOf = async (sequences: Row[]): Promise<GradientReport> => {
     const report = await engine.gradient({ sequences, objective, temperature, denominator })
-    // As a mean over the part's own tokens, as other figures are.
-    return { ...report, loss: (report.loss * denominator) / tokensOf(sequences) }
+    // As a mean over the part's own rows, as other figures are.
+    return { ...report, loss: (report.loss * denominator) / denominatorOf(aggregation, sequences) }
   }
 
   const mine = await gradientOf(own)
@@ -138,18 +141,4 @@ async function mixedStep(
     parts,
     ...(done.applied ? {} : { nonFinite: done.nonFinite ?? 'unknown' }),
   }
-}
-
-function tokensOf(rows: readonly Row[]): number {
-  return Math.max(
-    1,
-    rows.reduce(
-      (total, { completion, columns: { mask } }) => total + (mask ? countOf(mask) : completion.length),
-      0,
-    ),
-  )
-}
-
-function countOf(mask: Float32Array | number): number {
-  return typeof mask === 'number' ? mask : mask.reduce((sum, kept) => sum + kept, 0)
 }

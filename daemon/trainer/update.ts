@@ -6,6 +6,7 @@ import type { Advantages, Random } from '../../protocol/plugin/index.ts'
 import { type Expression, expression } from '../../protocol/plugin/index.ts'
 import type { Group } from '../../protocol/train/index.ts'
 import type { Engine, Objective, Score, ScoreRequest } from '../engine/engine.ts'
+import { rowWeight, TOKEN_MEAN } from './aggregation.ts'
 import { cut } from './cut.ts'
 import { type RowOptions, rowsByAuthor } from './rows.ts'
 import { type PartReport, type StepOptions, takeStep } from './step.ts'
@@ -39,6 +40,9 @@ export interface UpdateParts {
   reference?(request: ScoreRequest): Promise<Score[]>
 }
 
+/** The column in which a row's weight in the sum over tokens comes. */
+const ROW_WEIGHT = 'row_weight'
+
 export async function update(
   groups: readonly Group[],
   advantages: Advantages,
@@ -49,8 +53,13 @@ export async function update(
   // Nothing is learnt from peers alone: there would be nothing to bound it by.
   const steps = all.own.length > 0 ? cut(all, options.minibatches, random) : []
   const rows = steps.flatMap(({ own, foreign }) => [...own, ...foreign.flatMap((part) => part.rows)])
+  const weights = rows.map((row) => rowWeight(options.aggregation ?? TOKEN_MEAN, row))
+  const isWeighted = weights.some((weight) => weight !== undefined)
+  rows.forEach((row, i) => {
+    if (isWeighted) row.columns[ROW_WEIGHT] = weights[i]!
+  })
   let full: Objective = {
-    loss: objective.loss,
+    loss: isWeighted ? expression.mul(objective.loss, expression.column(ROW_WEIGHT)) : objective.loss,
     metrics: { ...objective.metrics, ...watched() },
   }
   if (steps.length === 1) {

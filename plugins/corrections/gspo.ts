@@ -2,7 +2,7 @@
 //
 // Zheng et al. 2025, in the token form: the value is the sequence's, the gradient each token's own. Its ratios move far
 // less than a token's, hence the tiny bounds 3e-4 and 4e-4; the log of the ratio is cut at 10 as in verl. The method
-// averages rows first; a trainer that takes means over tokens weighs rows by their length, as LUSPO has it.
+// averages rows first, which is training.aggregation = "sequence_mean"; with "sequence_sum" it is LUSPO.
 
 import { z } from 'zod'
 import {

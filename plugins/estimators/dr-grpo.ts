@@ -2,7 +2,7 @@
 //
 // Liu et al. 2025 (Understanding R1-Zero-Like Training): dividing by the deviation favours prompts that are nearly
 // always or nearly never solved. The other half of the method, token losses over a constant in place of each row's
-// length, is the trainer's: its mean over all tokens weighs rows alike up to a factor common to the whole batch.
+// length, is training.aggregation = "fixed_length"; the default mean over all tokens differs from it by a factor common to the batch.
 
 import { z } from 'zod'
 import { definePlugin } from '../../protocol/plugin/index.ts'
