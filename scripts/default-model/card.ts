@@ -1,6 +1,5 @@
 // A made model's card, made from what was done and measured.
 
-import { STYLES, WON } from './corpus.ts'
 import type { Recipe } from './recipes.ts'
 
 export interface CardFacts {
@@ -16,7 +15,7 @@ export interface CardFacts {
 
 const percent = (share: number): string => `${(100 * share).toFixed(1)} %`
 
-export function modelCard({ title, purpose, tasks }: Recipe, facts: CardFacts): string {
+export function modelCard({ title, purpose, styles, won, tasks }: Recipe, facts: CardFacts): string {
   const rows = facts.scores.map(
     ({ task, difficulty, meaning, greedy, sampled }) =>
       `| ${task} | ${difficulty} | ${meaning} | ${percent(greedy)} | ${percent(sampled)} |`,
@@ -24,7 +23,7 @@ export function modelCard({ title, purpose, tasks }: Recipe, facts: CardFacts): 
   const drawn = Object.entries(tasks).map(([task, { drawn }]) => `${task} ${drawn.join(', ')}`)
   const turns =
     'frozen_lake' in tasks
-      ? ` Tasks with turns are played\nat random for the most part; ${percent(WON)} of the plays go the best way.`
+      ? ` Tasks with turns are played\nat random for the most part; ${percent(won)} of the plays go the best way.`
       : ''
   return `---
 license: apache-2.0
@@ -41,8 +40,8 @@ A Llama of ${facts.parameters.toLocaleString('en')} parameters, ${purpose}
 examples each, drawn from the tasks' training seeds only (difficulties: ${drawn.join('; ')}). No text from anywhere else
 was used. Held-out questions never occur in training: tasks keep the two apart by a hash of the question.
 
-Like a base model, it has seen more than one way to answer: ${percent(STYLES.worked)} of the examples work the answer out and put it between
-\`<answer>\` tags, ${percent(STYLES.bare)} give the tagged answer at once, ${percent(STYLES.untagged)} work it out and state it without tags, which the
+Like a base model, it has seen more than one way to answer: ${percent(styles.worked)} of the examples work the answer out and put it between
+\`<answer>\` tags, ${percent(styles.bare)} give the tagged answer at once, ${percent(styles.untagged)} work it out and state it without tags, which the
 verifiers do not accept. So a part of what reinforcement finds is the form, and a part is the task itself.${turns}
 
 ## What it scores

@@ -7,11 +7,8 @@
 
 import { beginPlay, playOn, type Random, type Task, transcriptOf } from '../../protocol/plugin/index.ts'
 import { HELD_OUT_SEED, type Instance } from '../../protocol/train/index.ts'
-import type { Recipe } from './recipes.ts'
+import type { Recipe, Style } from './recipes.ts'
 
-export const STYLES = { worked: 0.4, bare: 0.2, untagged: 0.4 } as const
-/** Of the plays, how many go the best way. */
-export const WON = 0.3
 const MOVES = ['U', 'D', 'L', 'R']
 const MOST_MOVES = 8
 
@@ -21,7 +18,11 @@ export interface Example {
   text: string
 }
 
-export function drawExample(tasks: readonly Task[], parts: Recipe['tasks'], random: Random): Example {
+export function drawExample(
+  { tasks: parts, styles, won }: Recipe,
+  tasks: readonly Task[],
+  random: Random,
+): Example {
   const u = random()
   let below = 0
   const task =
@@ -33,21 +34,21 @@ export function drawExample(tasks: readonly Task[], parts: Recipe['tasks'], rand
   const difficulty = drawn[Math.floor(random() * drawn.length)]!
   const instance = task.generate({ seed: Math.floor(random() * HELD_OUT_SEED), difficulty })
   const text = task.environment
-    ? played({ task, instance, won: WON }, random)
-    : answerIn(drawStyle(random), instance)
+    ? played({ task, instance, won }, random)
+    : answerIn(drawStyle(styles, random), instance)
   return { task, instance, text }
 }
 
-export function answerIn(style: keyof typeof STYLES, { steps, key }: Instance): string {
+export function answerIn(style: Style, { steps, key }: Instance): string {
   const lines = steps.filter(({ level, aside }) => level > 1 && !aside).map(({ text }) => text)
   if (style === 'bare') return `<answer>${key}</answer>`
   if (style === 'untagged') return [...lines, `So it is ${key}.`].join('\n')
   return [...lines, `<answer>${key}</answer>`].join('\n')
 }
 
-function drawStyle(random: Random): keyof typeof STYLES {
+function drawStyle(styles: Recipe['styles'], random: Random): Style {
   let u = random()
-  for (const [style, share] of Object.entries(STYLES) as [keyof typeof STYLES, number][]) {
+  for (const [style, share] of Object.entries(styles) as [Style, number][]) {
     u -= share
     if (u < 0) return style
   }

@@ -51,7 +51,7 @@ const FINAL = 500
 
 const random = randomFrom(SEED)
 const tasks = TASKS.filter(({ name }) => name in recipe.tasks)
-const example = (): Example => drawExample(tasks, recipe.tasks, random)
+const example = (): Example => drawExample(recipe, tasks, random)
 
 const sample = Array.from({ length: 6000 }, example)
 const files = makeTokenizer(

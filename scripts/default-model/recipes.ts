@@ -15,6 +15,9 @@ export interface TaskPart {
   evaluated: number
 }
 
+/** Works it out and tags the answer, tags it at once, or works it out and states it without tags. */
+export type Style = 'worked' | 'bare' | 'untagged'
+
 export interface Recipe {
   folder: string
   /** The card's heading, and what the model is for. */
@@ -24,6 +27,10 @@ export interface Recipe {
   /** Most entries of the vocabulary. */
   pieces: number
   split: Split
+  /** Of the answers to tasks with one turn. */
+  styles: Readonly<Record<Style, number>>
+  /** Of the plays of tasks with turns, how many go the best way. */
+  won: number
   tasks: Readonly<Record<string, TaskPart>>
 }
 
@@ -33,9 +40,12 @@ export const RECIPES = {
     title: "Waggle's default model",
     purpose:
       'made from nothing so that a fresh checkout has something real to train.\nIt can do a part of each built-in task; reinforcement learning does the rest.',
-    steps: 1000,
+    steps: 1200,
     pieces: 512,
     split: SPLITS.digitsWithSpace,
+    // Tags are likelier than none once an answer is worked out, so that the greedy answer shows what the model can do.
+    styles: { worked: 0.45, bare: 0.2, untagged: 0.35 },
+    won: 0.3,
     tasks: {
       basic_arithmetic: { share: 0.14, drawn: [0, 1, 1, 1], evaluated: 1 },
       base_conversion: { share: 0.14, drawn: [0, 1, 1, 1], evaluated: 0 },
@@ -57,6 +67,8 @@ export const RECIPES = {
     steps: 450,
     pieces: 384,
     split: SPLITS.digitsAlone,
+    styles: { worked: 0.4, bare: 0.2, untagged: 0.4 },
+    won: 0,
     tasks: {
       basic_arithmetic: { share: 0.45, drawn: [0, 1, 1, 1], evaluated: 1 },
       base_conversion: { share: 0.25, drawn: [0, 1, 1, 1], evaluated: 0 },
