@@ -182,7 +182,13 @@ console.log(
         show(summary(runs.map(({ sampled }) => sampled))),
         show(summary(runs.map(({ greedy }) => greedy))),
         arm === 'alone' ? '' : verdicts.join(', '),
-        arm === 'alone' ? '' : runs.map((run) => roundOf(run, ({ foreign }) => foreign === 0)).join(', '),
+        arm === 'alone'
+          ? ''
+          : runs
+              .map((run) =>
+                roundOf(run, ({ foreign, verdict }) => foreign === 0 && verdict !== 'not yet known'),
+              )
+              .join(', '),
         arm === 'alone' ? '' : mean(runs.flatMap(end).map(({ foreign }) => foreign)).toFixed(1),
         arm === 'alone' ? '' : mean(runs.flatMap(end).map(({ weight }) => weight)).toFixed(2),
         mean(runs.map((run) => run.setAside)).toFixed(1),
