@@ -90,7 +90,8 @@ export function createContext(active: Active, window: Window, by: ContextBy): Ca
       if (Number.isFinite(value)) by.record(`${plugin.name}.${name}`, value)
     },
     generate,
-    score: (items) => waiting(async () => world().score(items, { signal: signal() })),
+    score: (items, { hidden = false } = {}) =>
+      waiting(async () => world().score(items, { hidden, signal: signal() })),
     embed: (texts) => texts.map(embedText),
     question: (at) => instance(at).question,
     verify(at, completion) {

@@ -20,6 +20,7 @@ import type {
   RoleGroup,
   Scored,
   ScoreItem,
+  ScoreOptions,
   SelectView,
   Slot,
   Steering,
@@ -89,7 +90,7 @@ export interface World {
     requests: readonly TextRequest[],
     options: { tokens: number; seed: number; signal: AbortSignal },
   ): Promise<{ texts: Written[][]; cut: boolean; unasked?: string }>
-  score(items: readonly ScoreItem[], options: { signal: AbortSignal }): Promise<Scored[]>
+  score(items: readonly ScoreItem[], options: ScoreOptions & { signal: AbortSignal }): Promise<Scored[]>
   instance(at: PromptCoordinates): Instance
   verify(at: PromptCoordinates, completion: string): Verdict
   conditioning: Context['conditioning']

@@ -39,7 +39,7 @@ export function createPluginWorld({ limits }: PluginWorldOptions, by: PluginWorl
     limits,
     generate: (requests, options) => writeTexts(requests, { ...options, limits, speakerOf }),
 
-    async score(items) {
+    async score(items, { hidden = false }) {
       const byRole = Map.groupBy(items.keys(), (i) => items[i]!.role ?? 'policy')
       const scores = new Array(items.length)
       await Promise.all(
@@ -48,7 +48,7 @@ export function createPluginWorld({ limits }: PluginWorldOptions, by: PluginWorl
             const { conditioning, completion } = items[i]!
             return { conditioning, completion }
           })
-          const found = await speakerOf(role).engine.score({ sequences, temperature: 1 })
+          const found = await speakerOf(role).engine.score({ sequences, temperature: 1, hidden })
           indices.forEach((i, place) => {
             scores[i] = found[place]!
           })

@@ -16,7 +16,7 @@ export type PluginKind = (typeof PLUGIN_KINDS)[number]
 /** What a node may lack. */
 export const NEEDS = {
   privileged: 'reference solutions of the tasks, for training prompts',
-  score: 'log-probs of given tokens under the policy',
+  score: 'log-probs and hidden states of given tokens under the policy',
   recurring: 'prompts that come back: a fixed set of them (rollout.prompts)',
   park: 'an engine that ends single sequences and continues them later',
   episodes: 'a task with turns',

@@ -4,7 +4,7 @@ import { expect, test } from 'vitest'
 import type { Advantages, Hooks, RoleGroup } from '../../protocol/plugin/index.ts'
 import type { Rollout } from '../../protocol/train/index.ts'
 import { groupOf, rolloutOf } from '../plugins/samples.ts'
-import { plugin, setUp, VIEW } from './setup.ts'
+import { make, plugin, setUp, VIEW } from './setup.ts'
 
 const replay = (hooks: Hooks, manifest = {}) => plugin('again', 'replay', hooks, manifest)
 const known = (reward: number, more: Partial<Rollout> = {}) =>
@@ -155,4 +155,25 @@ test('commit is told what was trained on, with its advantages', async () => {
   const advantages = await batch.advantage(groups)
   await batch.commit({ step: 1, metrics: {}, groups, advantages })
   expect(told).toMatchObject({ groups, advantages })
+})
+
+test('a plugin gets hidden states where it asks for them', async () => {
+  const asked: Array<boolean | undefined> = []
+  const items = [{ conditioning: Int32Array.of(1), completion: Int32Array.of(2) }]
+  const scoring = plugin('scoring', 'control', {
+    async modify(advantages, _, context) {
+      await context.score(items)
+      await context.score(items, { hidden: true })
+      return advantages
+    },
+  })
+  const { made, world } = make([scoring])
+  const host = await made
+  const score: typeof world.score = (given, options) => {
+    asked.push(options.hidden)
+    return world.score(given, options)
+  }
+  await host.open({ ...world, score }, 0)
+  await host.batch({ step: 0 }).advantage([groupOf([1, 0])])
+  expect(asked).toEqual([false, true])
 })

@@ -118,3 +118,36 @@ test('the model of a role has a limit of its own', async () => {
   expect(texts[1]![0]!.text).toBe('')
   expect(unasked).toMatch(/42 tokens leaves no room to answer within 32/)
 })
+
+test('hidden states are asked of the engine that the role speaks with, and only when a plugin wants them', async () => {
+  const { world, engine, hinter } = setUp(() => 'abc')
+  const asked: Array<[string, boolean | undefined, number]> = []
+  for (const [name, speaker] of [
+    ['policy', engine],
+    ['hinter', hinter],
+  ] as const)
+    speaker.score = async ({ sequences, hidden }) => {
+      asked.push([name, hidden, sequences.length])
+      return sequences.map(({ completion }) => ({
+        logprobs: new Float32Array(completion.length),
+        entropies: new Float32Array(completion.length),
+        collisions: new Float32Array(completion.length),
+        ...(hidden && { hidden: new Float32Array(2 * completion.length).fill(name === 'policy' ? 1 : 2) }),
+      }))
+    }
+  const item = { conditioning: Int32Array.of(1), completion: Int32Array.of(2, 3) }
+  const items = [item, { ...item, role: 'hinter' }, item]
+  const scored = await world.score(items, { hidden: true, signal })
+  expect(scored.map(({ hidden }) => [...hidden!])).toEqual([
+    [1, 1, 1, 1],
+    [2, 2, 2, 2],
+    [1, 1, 1, 1],
+  ])
+  expect((await world.score(items, { signal }))[0]).not.toHaveProperty('hidden')
+  expect(asked).toEqual([
+    ['policy', true, 2],
+    ['hinter', true, 1],
+    ['policy', false, 2],
+    ['hinter', false, 1],
+  ])
+})

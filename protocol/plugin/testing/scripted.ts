@@ -24,6 +24,8 @@ export interface ScriptedOptions {
   logprobs?(at: { role: string; conditioning: string; completion: string }): readonly number[]
   /** Sums of squared probabilities in the same places; as if all other characters were unlikely if left out. */
   collisions?(at: { role: string; conditioning: string; completion: string }): readonly number[]
+  /** Hidden states in the same places, of one length; which of eight sorts of character came before if left out. */
+  hidden?(at: { role: string; conditioning: string; completion: string }): ReadonlyArray<readonly number[]>
 }
 
 export interface ScriptedContext extends Context {
@@ -34,7 +36,7 @@ export interface ScriptedContext extends Context {
 }
 
 export function createScriptedContext(options: ScriptedOptions = {}): ScriptedContext {
-  const { phase = 'train', tasks = [], write = () => '', logprobs, collisions } = options
+  const { phase = 'train', tasks = [], write = () => '', logprobs, collisions, hidden } = options
   let left = options.tokens ?? Number.POSITIVE_INFINITY
   const metrics: Record<string, number> = {}
   const asked: TextRequest[] = []
@@ -44,13 +46,21 @@ export function createScriptedContext(options: ScriptedOptions = {}): ScriptedCo
     if (!task) throw new RangeError(`no task ${at.task} version ${at.taskVersion} in this test`)
     return { task, instance: task.generate(at) }
   }
-  const scoreOf = (role: string, conditioning: Int32Array, completion: Int32Array): Scored => {
+  const scoreOf = (
+    role: string,
+    conditioning: Int32Array,
+    completion: Int32Array,
+    isHiddenWanted = false,
+  ): Scored => {
     const at = { role, conditioning: textOf(conditioning), completion: textOf(completion) }
     const values = logprobs?.(at) ?? Array.from(completion, () => -1)
     return {
       logprobs: Float32Array.from(values),
       entropies: new Float32Array(completion.length).fill(1),
       collisions: Float32Array.from(collisions?.(at) ?? values.map((value) => Math.exp(2 * value))),
+      ...(isHiddenWanted && {
+        hidden: Float32Array.from((hidden?.(at) ?? sortsBefore(conditioning, completion)).flat()),
+      }),
     }
   }
   const writeOne = (request: TextRequest, index: number): Written => {
@@ -85,8 +95,10 @@ export function createScriptedContext(options: ScriptedOptions = {}): ScriptedCo
       asked.push(...requests)
       return requests.map((request) => Array.from({ length: request.n }, (_, i) => writeOne(request, i)))
     },
-    score: async (items) =>
-      items.map(({ role = 'policy', conditioning, completion }) => scoreOf(role, conditioning, completion)),
+    score: async (items, { hidden: isHiddenWanted = false } = {}) =>
+      items.map(({ role = 'policy', conditioning, completion }) =>
+        scoreOf(role, conditioning, completion, isHiddenWanted),
+      ),
     embed: (texts) => texts.map(embedText),
     question: (at) => instanceOf(at).instance.question,
     verify(at, completion) {
@@ -104,6 +116,12 @@ export function createScriptedContext(options: ScriptedOptions = {}): ScriptedCo
       return { key, steps }
     },
   }
+}
+
+/** One 1 among eight numbers a token. */
+function sortsBefore(conditioning: Int32Array, completion: Int32Array): number[][] {
+  const before = [conditioning.at(-1) ?? 0, ...completion]
+  return Array.from(completion, (_, t) => Array.from({ length: 8 }, (_, i) => (before[t]! % 8 === i ? 1 : 0)))
 }
 
 /** A character a token. */

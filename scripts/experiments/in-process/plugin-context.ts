@@ -64,7 +64,8 @@ export function createPluginContext(
       for (const request of requests) texts.push(await writeOne(request))
       return texts
     },
-    score: (items) => engine.score({ sequences: [...items], temperature: 1 }),
+    score: (items, { hidden = false } = {}) =>
+      engine.score({ sequences: [...items], temperature: 1, hidden }),
     embed: (texts) => texts.map(embedText),
     question: (at) => instanceOf(at).question,
     verify: (at, completion) => taskOf(at).verify(instanceOf(at), completion),
