@@ -3,7 +3,7 @@
 
 import { parseArgs } from 'node:util'
 import { WaggleError } from '../../protocol/errors.ts'
-import { didYouMean } from '../config/suggest.ts'
+import { didYouMean } from '../../protocol/suggest.ts'
 import { type Argument, type Command, envTwin, GLOBAL_OPTIONS, hasEnvTwin, type Option } from './command.ts'
 
 export interface Parsed {

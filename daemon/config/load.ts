@@ -5,10 +5,10 @@ import { existsSync, readFileSync } from 'node:fs'
 import { basename, dirname, isAbsolute, join, resolve } from 'node:path'
 import type { z } from 'zod'
 import { WaggleError } from '../../protocol/errors.ts'
+import { didYouMean } from '../../protocol/suggest.ts'
 import { safeText } from '../../protocol/text.ts'
 import { type Config, configSchema } from './schema.ts'
 import { type Layers, layer, type Problem, type Sources } from './sources.ts'
-import { didYouMean } from './suggest.ts'
 
 export interface LoadOptions {
   /** The file; need not exist unless `required`. */

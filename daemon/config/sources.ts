@@ -2,6 +2,7 @@
 // remembers where it came from, for `config show --origin` and for messages that point at the right place.
 
 import { parse, TomlError } from 'smol-toml'
+import { didYouMean, suggest } from '../../protocol/suggest.ts'
 import { configKeys, type Key } from './keys.ts'
 import { locateKeys } from './locate.ts'
 import { PRESETS, type PresetName } from './presets.ts'

@@ -1,7 +1,8 @@
 // Puts the objective together from what the corrections give: one loss, all weights multiplied, all masks AND-ed.
 
 import { WaggleError } from '../../protocol/errors.ts'
-import { type Correction, type Expression, expression } from '../../protocol/plugin/index.ts'
+import { missingColumns, type NamedCorrection, ownColumns } from '../../protocol/plugin/columns.ts'
+import { type Expression, expression } from '../../protocol/plugin/index.ts'
 
 export interface Objective {
   loss: Expression
@@ -10,29 +11,21 @@ export interface Objective {
   columns: Record<string, number>
 }
 
-export function assembleObjective(
-  corrections: readonly { name: string; correction: Correction }[],
-): Objective {
+/** Throws E_PLUGIN, with a line for each problem, where there is not one loss, or a column is read that nothing gives. */
+export function assembleObjective(corrections: readonly NamedCorrection[]): Objective {
   const losses = corrections.filter(({ correction }) => correction.loss !== undefined)
-  if (losses.length !== 1) {
-    const names = losses.map(({ name }) => name).join(', ')
-    throw new WaggleError(
-      'E_PLUGIN',
-      losses.length === 0 ? 'no correction gives a loss' : `several corrections give a loss: ${names}`,
-      {
-        hint: 'Keep exactly one of them, such as [[corrections]] use = "clip".',
-      },
-    )
+  const problems = [...lossProblems(losses), ...missingColumns(corrections).map(({ message }) => message)]
+  if (problems.length > 0) {
+    throw new WaggleError('E_PLUGIN', problems.join('\n'), {
+      hint: 'Keep exactly one correction with a loss, such as [[corrections]] use = "clip", and correct plugins that read what is not there.',
+    })
   }
   let loss = losses[0]!.correction.loss!
   const metrics: Record<string, Expression> = {}
-  const columns: Record<string, number> = {}
   for (const { name, correction } of corrections) {
     if (correction.weight !== undefined) loss = expression.mul(loss, correction.weight)
     for (const [metric, value] of Object.entries(correction.metrics ?? {}))
       metrics[`${name}.${metric}`] = value
-    for (const [column, value] of Object.entries(correction.columns ?? {}))
-      columns[`${name}.${column}`] = value
   }
   for (const { correction } of corrections)
     if (correction.penalty !== undefined) loss = expression.add(loss, correction.penalty)
@@ -40,5 +33,11 @@ export function assembleObjective(
     // where, not a product: what is masked may be infinite.
     if (correction.mask !== undefined) loss = expression.where(correction.mask, loss, 0)
   }
-  return { loss, metrics, columns }
+  return { loss, metrics, columns: ownColumns(corrections) }
+}
+
+function lossProblems(losses: readonly NamedCorrection[]): string[] {
+  if (losses.length === 1) return []
+  const names = losses.map(({ name }) => name).join(', ')
+  return [losses.length === 0 ? 'no correction gives a loss' : `several corrections give a loss: ${names}`]
 }

@@ -54,7 +54,7 @@ export async function resolvePlugins(options: ResolveOptions, source: PluginSour
     )
   } catch (error) {
     if (loaded.length === choicesOf(options).length)
-      problems.push(error instanceof Error ? error.message : String(error))
+      problems.push(...(error instanceof Error ? error.message : String(error)).split('\n'))
   }
   return { active, standIn, objective, problems }
 }

@@ -2,19 +2,33 @@
 // engine lowers it into its training graph and differentiates it. Plain JSON, so it crosses threads, can be hashed,
 // and reads the same to every engine. `evaluate` is the reference meaning, in double precision.
 //
-// All columns and results have one value per completion token, shape [rows, tokens]. Built-in columns:
-//   logprob     log pi_theta(token), the current policy; the only column that gradients flow into
-//   entropy     entropy of the current policy at the token, nats (also differentiable)
-//   mask        1 where a token counts, else 0
-//   proximal    log-prob under the policy as it was when the batch began
-//   reference   log-prob under the policy that training began with (without its adapter, if there is one)
-//   behaviour   log-prob under the sampler, as stored with the rollout
-//   known       1 where `behaviour` is known, else 0
-//   advantage   what the estimator said
-//   staleness   policy versions between sampling and this batch; 0 for fresh
-//   foreign     1 where a peer wrote the token, else 0
-//   replayed    1 where the rollout was trained on before and a plugin brought it back, else 0
-// A correction may have more of its own: see `Correction.columns`.
+// All columns and results have one value per completion token, shape [rows, tokens].
+
+/** Columns that every batch has. A correction may have more of its own: see `Correction.columns`. */
+export const COLUMNS = [
+  /** log pi_theta(token), the current policy; the only column that gradients flow into, with the next. */
+  'logprob',
+  /** Entropy of the current policy at the token, nats. */
+  'entropy',
+  /** 1 where a token counts, else 0. */
+  'mask',
+  /** Log-prob under the policy as it was when the batch began. */
+  'proximal',
+  /** Log-prob under the policy that training began with (without its adapter, if there is one). */
+  'reference',
+  /** Log-prob under the sampler, as stored with the rollout. */
+  'behaviour',
+  /** 1 where `behaviour` is known, else 0. */
+  'known',
+  /** What the estimator said. */
+  'advantage',
+  /** Policy versions between sampling and this batch; 0 for fresh. */
+  'staleness',
+  /** 1 where a peer wrote the token, else 0. */
+  'foreign',
+  /** 1 where the rollout was trained on before and a plugin brought it back, else 0. */
+  'replayed',
+] as const
 
 export type Expression =
   | number

@@ -53,6 +53,22 @@ test('check says ok, or tells every problem with its cure', async () => {
   expect(bad.stderr).toMatch(/selector "vade" needs prompts that come back.*set rollout\.prompts/)
 })
 
+test('a correction that misspells a column is told of it, with or without a config', async () => {
+  const home = homeWith('[[corrections]]\nuse = "clip"\n\n[[corrections]]\nuse = "./typo.mjs"\n')
+  writeFileSync(
+    join(home, 'typo.mjs'),
+    `const settings = { '~standard': { version: 1, vendor: 'none', validate: () => ({ value: {} }) } }
+    export default { name: 'typo', kind: 'correction', api: 1, summary: 'Misspelt.', settings,
+      create: () => ({ correct: () => ({ weight: { column: 'stalenes' } }) }) }`,
+  )
+  const message =
+    /correction "typo" reads a column "stalenes", which .* Did you mean "staleness"\? There are logprob, entropy/
+  const whole = await waggle(['plugins', 'check', '--home', home])
+  expect(whole).toMatchObject({ status: 4, stderr: expect.stringMatching(message) })
+  const alone = await waggle(['plugins', 'check', join(home, 'typo.mjs'), '--home', home])
+  expect(alone).toMatchObject({ status: 4, stderr: expect.stringMatching(message) })
+})
+
 test('a plugin made by new passes its own tests, and the conformance checks, whatever its kind', async () => {
   const folder = freshHome()
   const env = { XDG_CONFIG_HOME: folder }

@@ -1,7 +1,7 @@
 // waggle help: the list of commands, one command, an error code, or a topic. All of it comes from tables.
 
 import { ERROR_CODES, type ErrorCode, WaggleError } from '../../../protocol/errors.ts'
-import { didYouMean } from '../../config/suggest.ts'
+import { didYouMean } from '../../../protocol/suggest.ts'
 import type { Context } from '../context.ts'
 import { commandHelp, configHelp, environmentHelp, errorHelp, exitHelp, overview } from '../help-text.ts'
 import { COMMANDS } from '../table.ts'

@@ -4,6 +4,7 @@
 import { existsSync, mkdirSync, writeFileSync } from 'node:fs'
 import { dirname } from 'node:path'
 import { WaggleError } from '../../../protocol/errors.ts'
+import { didYouMean } from '../../../protocol/suggest.ts'
 import { configKeys, configSections } from '../../config/keys.ts'
 import { PRESET_NAMES, type PresetName, proposePreset } from '../../config/presets.ts'
 import { didYouMean } from '../../config/suggest.ts'

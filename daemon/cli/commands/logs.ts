@@ -4,7 +4,7 @@ import { closeSync, openSync, readSync, statSync } from 'node:fs'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { type Event, eventLevel, eventText, LOG_LEVELS, type LogLevel } from '../../../protocol/api/index.ts'
 import { WaggleError } from '../../../protocol/errors.ts'
-import { didYouMean } from '../../config/suggest.ts'
+import { didYouMean } from '../../../protocol/suggest.ts'
 import type { Context } from '../context.ts'
 import { eventLine } from '../event-text.ts'
 

@@ -4,9 +4,9 @@
 import { text as readAll } from 'node:stream/consumers'
 import { WaggleError } from '../../../protocol/errors.ts'
 import { type Environment, replay, type Task, TURN_MARK } from '../../../protocol/plugin/index.ts'
+import { didYouMean } from '../../../protocol/suggest.ts'
 import { safeText } from '../../../protocol/text.ts'
 import type { Instance } from '../../../protocol/train/index.ts'
-import { didYouMean } from '../../config/suggest.ts'
 import type { Context } from '../context.ts'
 
 export async function run(context: Context): Promise<number> {

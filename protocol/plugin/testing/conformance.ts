@@ -9,6 +9,7 @@
 
 import { deepStrictEqual, ok } from 'node:assert/strict'
 import { HELD_OUT_SEED } from '../../train/index.ts'
+import { missingColumns } from '../columns.ts'
 import { BudgetError } from '../context.ts'
 import { NEEDS, SLOTS } from '../manifest.ts'
 import { PLUGIN_API, type Plugin } from '../plugin.ts'
@@ -56,6 +57,19 @@ export function conformance(plugin: Plugin<any>, options: ConformanceOptions = {
           !manifest.needs?.includes('privileged'),
           'it sees reference solutions, so that it may not share its state',
         )
+    },
+
+    async 'reads only columns that there are'() {
+      const correction = drive().hooks.correct?.()
+      if (!correction) return
+      const missing = missingColumns([{ name: plugin.name, correction }])
+      // Those of another plugin are there where that is in the config.
+      const isOfOther = (column: string): boolean =>
+        column.includes('.') && !column.startsWith(`${plugin.name}.`)
+      deepStrictEqual(
+        missing.flatMap(({ column, message }) => (isOfOther(column) ? [] : [message])),
+        [],
+      )
     },
 
     async 'decides the same again from the same seed'() {

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { suggest } from '../../daemon/config/suggest.ts'
+import { suggest } from '../../protocol/suggest.ts'
 
 const words = ['status', 'stop', 'peers', 'config', 'checkpoint']
 
