@@ -6,7 +6,6 @@ import { didYouMean, suggest } from '../../protocol/suggest.ts'
 import { configKeys, type Key } from './keys.ts'
 import { locateKeys } from './locate.ts'
 import { PRESETS, type PresetName } from './presets.ts'
-import { didYouMean, suggest } from './suggest.ts'
 
 export interface Problem {
   /** Where: `config.toml:12`, `WAGGLE_X`, `--set x`. */

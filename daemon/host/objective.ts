@@ -1,4 +1,5 @@
-// Puts the objective together from what the corrections give: one loss, all weights multiplied, all masks AND-ed.
+// Puts the objective together from what the corrections give: one loss, all weights multiplied, all masks AND-ed. What does
+// not fit together is told here, before anything is trained: an engine would only find it in the middle of a step.
 
 import { WaggleError } from '../../protocol/errors.ts'
 import { missingColumns, type NamedCorrection, ownColumns } from '../../protocol/plugin/columns.ts'
