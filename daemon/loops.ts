@@ -118,6 +118,9 @@ export function startLoops({ config, self, seed }: LoopsOptions, parts: LoopsPar
       get minibatches() {
         return config.training.minibatches
       },
+      get aggregation() {
+        return { mode: config.training.aggregation, length: config.model.max_completion_tokens }
+      },
       get warmUpSteps() {
         return config.training.warm_up_steps
       },
@@ -150,18 +153,15 @@ export function startLoops({ config, self, seed }: LoopsOptions, parts: LoopsPar
         }
         // What the policy of the bad steps wrote is not to teach the next ones.
         if (restored) {
+          wentBack = true
           pool.evict(({ origin, uses }) => origin === 'own' && uses === 0)
           parts.parked.clear()
         }
-          wentBack = true
         return restored
       },
     },
   )
 
-  const publish = async (group: Group): Promise<void> => {
-    try {
-      await swarm?.publish(draftOf(group))
   const save = async (): Promise<void> => {
     try {
       await parts.save()
@@ -176,6 +176,9 @@ export function startLoops({ config, self, seed }: LoopsOptions, parts: LoopsPar
     if (wentBack) await save()
   }
 
+  const publish = async (group: Group): Promise<void> => {
+    try {
+      await swarm?.publish(draftOf(group))
       if (swarm) journal.telemetry.counters.published += 1
     } catch (error) {
       journal.log('debug', `a group was not published: ${error instanceof Error ? error.message : error}`)
@@ -265,10 +268,10 @@ export function startLoops({ config, self, seed }: LoopsOptions, parts: LoopsPar
           barren = false
           await learner.settle().catch(journal.fail('training'))
         }
+        await saveAfterRollBack()
         await parts.serveRequests()
       },
       onError: journal.fail('training'),
-        await saveAfterRollBack()
     },
     ending.signal,
   )

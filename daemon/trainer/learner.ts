@@ -8,6 +8,7 @@ import { type Group, hasSignal, scoresOf } from '../../protocol/train/index.ts'
 import type { TrainRequest } from '../engine/engine.ts'
 import type { Host, HostBatch } from '../host/host.ts'
 import type { LivePolicy } from '../policy/live-policy.ts'
+import type { Aggregation } from './aggregation.ts'
 import { chooseBatch } from './batch.ts'
 import { type Alarm, createGuards } from './guards/index.ts'
 import type { Role } from './roles.ts'
@@ -23,6 +24,8 @@ export interface LearnerOptions {
   /** I, and J at most. */
   sizes: { own: number; foreign: number }
   minibatches: number
+  /** A mean over tokens if left out. */
+  aggregation?: Aggregation
   temperature: number
   /** With the learning rate after the warm-up. */
   optimizer: TrainRequest['optimizer']
@@ -102,10 +105,10 @@ export interface Learner {
   evaluation(accuracy: number, prompts: number): void
   /** Undefined until a peer's group has come in. */
   sharing(): SharingInfo | undefined
+  /** What a checkpoint keeps. */
   state(): LearnerState
 }
 
-  /** What a checkpoint keeps. */
 const NOTHING_LEARNT: UpdateReport = {
   steps: 1,
   skipped: [],
@@ -218,6 +221,7 @@ export function createLearner(options: LearnerOptions, parts: LearnerParts): Lea
         {
           temperature: options.temperature,
           minibatches: options.minibatches,
+          ...(options.aggregation && { aggregation: options.aggregation }),
           optimizer: {
             ...optimizer,
             learningRate:
