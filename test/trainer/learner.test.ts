@@ -5,6 +5,7 @@ import { expect, test } from 'vitest'
 import type { Engine } from '../../daemon/engine/engine.ts'
 import { randomStream } from '../../daemon/host/random.ts'
 import type { LivePolicy } from '../../daemon/policy/live-policy.ts'
+import type { Aggregation } from '../../daemon/trainer/aggregation.ts'
 import { createLearner } from '../../daemon/trainer/learner.ts'
 import type { Role } from '../../daemon/trainer/roles.ts'
 import type { Plugin } from '../../protocol/plugin/index.ts'
@@ -12,13 +13,18 @@ import { ADAMW } from '../engine/model.ts'
 import { setUp as openHost, plugin } from '../host/setup.ts'
 import { group } from './groups.ts'
 
-async function setUp(plugins: readonly Plugin[], estimator = 'grpo') {
+async function setUp(
+  plugins: readonly Plugin[],
+  { estimator = 'grpo', aggregation }: { estimator?: string; aggregation?: Aggregation } = {},
+) {
   const { host, troubles } = await openHost(plugins, { estimator: { use: estimator } })
   let version = 3
   const trained: number[] = []
+  const denominators: number[] = []
   const trainer = {
-    async train({ sequences }) {
+    async train({ sequences, denominator }) {
       trained.push(sequences.length)
+      denominators.push(denominator)
       return {
         applied: true,
         loss: 0,
@@ -52,6 +58,7 @@ async function setUp(plugins: readonly Plugin[], estimator = 'grpo') {
     {
       sizes: { own: 2, foreign: 0 },
       minibatches: 1,
+      ...(aggregation && { aggregation }),
       temperature: 1,
       optimizer: ADAMW,
       warmUpSteps: 0,
@@ -74,7 +81,7 @@ async function setUp(plugins: readonly Plugin[], estimator = 'grpo') {
     learnForeign: false,
     compare: false,
   })
-  return { learner, batch, trained, learnt, troubles, version: () => version }
+  return { learner, batch, trained, denominators, learnt, troubles, version: () => version }
 }
 
 const text = {
@@ -100,7 +107,7 @@ test('under an estimator without an update a step is counted, and nothing is tra
       return undefined
     },
   })
-  const { learner, batch, trained, version } = await setUp([counts], 'none')
+  const { learner, batch, trained, version } = await setUp([counts], { estimator: 'none' })
   const report = await learner.train(batch([1, 1], [0, 1]))
   expect(report).toMatchObject({ step: 4, own: 2, loss: 0 })
   expect([trained, committed, version()]).toEqual([[], 1, 4])
@@ -122,6 +129,14 @@ test('groups without a signal are dropped, but for those that a plugin has advan
     (await learner.train({ ...rest, groups: groups.map((one) => ({ ...one, always: true })) }))?.own,
   ).toBe(2)
   expect(trained).toEqual([2, 5])
+})
+
+test('losses are aggregated as the node is told to', async () => {
+  const { learner, batch, denominators } = await setUp([], {
+    aggregation: { mode: 'fixed_length', length: 64 },
+  })
+  await learner.train(batch([0, 1], [0, 1, 1]))
+  expect(denominators).toEqual([5 * 64])
 })
 
 test('roles learn after the update, and where there was nothing to train on', async () => {
