@@ -14,7 +14,7 @@ import { answerSignal } from './answer-signal.ts'
 import { boundedOutput } from './bounded-output.ts'
 import type { Context } from './context.ts'
 import { isInvite } from './join-target.ts'
-import { contextConfig } from './load-config.ts'
+import { contextConfig, startConfig } from './load-config.ts'
 import { createNarrator, logFormat } from './narrator.ts'
 
 const SIGNAL_NUMBER: Partial<Record<NodeJS.Signals, number>> = { SIGINT: 2, SIGTERM: 15 }
@@ -34,7 +34,7 @@ export async function runForeground(
   const io = { ...given.io, stdout: boundedOutput(stdout), stderr: boundedOutput(stderr) }
   const context: Context = { ...given, io }
   const { paths } = context
-  const { config, originOf } = contextConfig(context)
+  const { config, originOf } = await startConfig(context)
   if (relay) placeRelay(config, originOf)
   logFormat(context)
   await refuseSecond(context)

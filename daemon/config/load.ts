@@ -3,11 +3,16 @@
 
 import { existsSync, readFileSync } from 'node:fs'
 import { basename, dirname, isAbsolute, join, resolve } from 'node:path'
-import type { z } from 'zod'
 import { WaggleError } from '../../protocol/errors.ts'
-import { didYouMean } from '../../protocol/suggest.ts'
-import { safeText } from '../../protocol/text.ts'
-import { type Config, configSchema } from './schema.ts'
+import { explain, invalidConfig } from './problems.ts'
+import {
+  type Config,
+  configSchema,
+  PLUGIN_TABLES,
+  type PluginConfig,
+  type PluginTableName,
+  plugin as pluginSchema,
+} from './schema.ts'
 import { type Layers, layer, type Problem, type Sources } from './sources.ts'
 
 export interface LoadOptions {
@@ -30,14 +35,7 @@ export interface Loaded {
 }
 
 export function loadConfig(options: LoadOptions): Loaded {
-  const text = readConfig(options.file, options.required === true)
-  const name = basename(options.file)
-  const layers = layer({
-    file: text === undefined ? undefined : { name, text },
-    env: options.env,
-    flags: options.flags ?? [],
-    reserved: options.reserved ?? new Set(),
-  })
+  const { text, layers } = readLayers(options)
   const parsed = configSchema.safeParse(layers.values, { reportInput: true })
   const problems = [...layers.problems]
   // A file that is not TOML has no values, so what is missing in it says nothing.
@@ -46,7 +44,7 @@ export function loadConfig(options: LoadOptions): Loaded {
   }
   if (parsed.success)
     problems.push(...repeatedTasks(parsed.data, layers), ...lonelyVerifiers(parsed.data, layers))
-  if (problems.length > 0 || !parsed.success) throw invalid(options.file, problems)
+  if (problems.length > 0 || !parsed.success) throw invalidConfig(options.file, problems)
   const config = parsed.data
   config.model.path = modelPath(config.model.path, layers.originOf(['model', 'path']), options)
   for (const [i, task] of config.tasks.entries()) {
@@ -59,6 +57,41 @@ export function loadConfig(options: LoadOptions): Loaded {
     originOf: layers.originOf,
     warnings: layers.warnings,
   }
+}
+
+export interface PluginTable {
+  /** As in PLUGIN_TABLES. */
+  name: PluginTableName
+  path: string
+  /** As a problem has it. */
+  where: string
+  choice: PluginConfig
+}
+
+/** What a config says of plugins, as far as that is right by itself, whatever is wrong elsewhere. Defaults are left out. */
+export function pluginTables(options: LoadOptions): PluginTable[] {
+  const { values, originOf } = readLayers(options).layers
+  return PLUGIN_TABLES.flatMap((name) => {
+    const given = values[name]
+    const single = !Array.isArray(given)
+    return (single ? [given] : given).flatMap((table: unknown, i) => {
+      const { data: choice } = pluginSchema.safeParse(table)
+      if (choice === undefined) return []
+      const path = single ? [name] : [name, i]
+      return [{ name, path: path.join('.'), where: originOf([...path, 'use']) ?? '', choice }]
+    })
+  })
+}
+
+function readLayers(options: LoadOptions): { text: string | undefined; layers: Layers } {
+  const text = readConfig(options.file, options.required === true)
+  const layers = layer({
+    file: text === undefined ? undefined : { name: basename(options.file), text },
+    env: options.env,
+    flags: options.flags ?? [],
+    reserved: options.reserved ?? new Set(),
+  })
+  return { text, layers }
 }
 
 function readConfig(file: string, required: boolean): string | undefined {
@@ -76,93 +109,6 @@ function readConfig(file: string, required: boolean): string | undefined {
       },
     )
   }
-}
-
-function invalid(file: string, problems: Problem[]): WaggleError {
-  const one = problems.length === 1
-  const ordered = [...problems].sort((a, b) => lineIn(a) - lineIn(b))
-  const rows = ordered.map(
-    ({ where, path, message }) => `  ${[where, path, message].filter(Boolean).join('  ')}`,
-  )
-  return new WaggleError(
-    'E_CONFIG',
-    safeText(`the config has ${one ? 'a problem' : `${problems.length} problems`}\n${rows.join('\n')}`, {
-      limit: 16_384,
-    }),
-    {
-      hint: `Edit ${file}, then try \`waggle config check\`. Every key is explained by \`waggle help config\`.`,
-      data: { problems: ordered },
-    },
-  )
-}
-
-/** Problems of the file in its order; those from elsewhere come last. */
-function lineIn({ where }: Problem): number {
-  return Number(/:(\d+)/.exec(where)?.[1] ?? Number.POSITIVE_INFINITY)
-}
-
-function explain(issue: z.core.$ZodIssue, { originOf }: Layers): Problem[] {
-  const path = issue.path.join('.')
-  const where = originOf(issue.path) ?? ''
-  if (issue.code === 'unrecognized_keys') {
-    const known = siblings(issue.path)
-    return issue.keys.map((key) => ({
-      where: originOf([...issue.path, key]) ?? where,
-      path: [...issue.path, key].join('.'),
-      message: `there is no such key.${didYouMean(key, known)}`,
-    }))
-  }
-  if (issue.code === 'invalid_value') {
-    const words = issue.values.map(String)
-    const given = typeof issue.input === 'string' ? didYouMean(issue.input, words) : ''
-    return [{ where, path, message: `must be one of ${words.join(', ')}.${given}` }]
-  }
-  if (issue.code === 'invalid_type') {
-    const wanted = (
-      {
-        int: 'a whole number',
-        number: 'a number',
-        string: 'a text',
-        boolean: 'true or false',
-        array: 'a list',
-        object: 'a table',
-      } as Record<string, string>
-    )[issue.expected]
-    return [{ where, path, message: `must be ${wanted ?? issue.expected}` }]
-  }
-  if (issue.code === 'too_small')
-    return [
-      {
-        where,
-        path,
-        message: `must be ${issue.inclusive ? 'at least' : 'above'} ${issue.minimum}${unitOf(issue.origin)}`,
-      },
-    ]
-  if (issue.code === 'too_big')
-    return [{ where, path, message: `must be at most ${issue.maximum}${unitOf(issue.origin)}` }]
-  return [{ where, path, message: issue.message }]
-}
-
-const unitOf = (origin: string): string =>
-  origin === 'string' ? ' characters' : origin === 'array' ? ' entries' : ''
-
-/** The keys that the schema knows at a path. */
-function siblings(path: readonly PropertyKey[]): string[] {
-  let at: unknown = configSchema
-  for (const part of path) {
-    at = unwrap(at)
-    at =
-      typeof part === 'number'
-        ? (at as { element?: unknown }).element
-        : (at as { shape?: Record<PropertyKey, unknown> }).shape?.[part]
-  }
-  return Object.keys((unwrap(at) as { shape?: object } | undefined)?.shape ?? {})
-}
-
-function unwrap(schema: unknown): unknown {
-  let at = schema as { def?: { innerType?: unknown } } | undefined
-  while (at?.def?.innerType) at = at.def.innerType as typeof at
-  return at
 }
 
 function repeatedTasks({ tasks }: Config, { originOf }: Layers): Problem[] {

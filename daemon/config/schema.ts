@@ -6,7 +6,7 @@ import { PRESET_NAMES, PRESETS } from './presets.ts'
 
 const TASK_NAME = /^[a-z][a-z0-9_]{0,63}$/
 
-const plugin = z
+export const plugin = z
   .looseObject({
     use: z.string().min(1).describe('a built-in plugin by name, an npm package, or a path to a file'),
   })
@@ -330,6 +330,18 @@ export const configSchema = z.strictObject({
   swarm: swarm.prefault({}).describe('peers'),
   control: control.prefault({}).describe('how the node is watched and steered'),
 })
+
+/** Keys whose values name plugins. */
+export const PLUGIN_TABLES = [
+  'estimator',
+  'corrections',
+  'selector',
+  'hints',
+  'replay',
+  'skills',
+  'controls',
+] as const satisfies readonly (keyof typeof configSchema.shape)[]
+export type PluginTableName = (typeof PLUGIN_TABLES)[number]
 
 export type Config = z.output<typeof configSchema>
 export type PluginConfig = Config['estimator']

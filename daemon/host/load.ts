@@ -26,6 +26,17 @@ export const PLACES: Record<PluginKind, string> = {
   control: 'controls',
 }
 
+/** What may stand where the config names plugins: the usual kind first. In the order in which hooks run. */
+export const KINDS_AT = {
+  hints: ['hint'],
+  skills: ['skill'],
+  replay: ['replay'],
+  controls: ['control', 'selector'],
+  estimator: ['estimator'],
+  corrections: ['correction'],
+  selector: ['selector'],
+} as const satisfies Record<string, readonly PluginKind[]>
+
 export interface LoadedPlugin {
   plugin: Plugin
   settings: unknown
@@ -82,8 +93,17 @@ async function loadOne(
         .join('; '),
     )
   }
-  const isOutside = !source.builtIn.includes(plugin)
-  return { plugin, settings: checked.value, hooks: plugin.create(checked.value), isOutside }
+  return {
+    plugin,
+    settings: checked.value,
+    hooks: plugin.create(checked.value),
+    isOutside: !source.builtIn.includes(plugin),
+  }
+}
+
+/** True for what can only be a file or a package. */
+export function isOutside(use: string, source: Pick<PluginSource, 'hasPackage'>): boolean {
+  return /[./@]/.test(use) || use.startsWith('waggle-plugin-') || source.hasPackage?.(use) === true
 }
 
 async function findPlugin(kinds: readonly PluginKind[], use: string, source: PluginSource): Promise<Plugin> {
@@ -91,9 +111,7 @@ async function findPlugin(kinds: readonly PluginKind[], use: string, source: Plu
   const builtIn = ofKind.find(({ name }) => name === use)
   if (builtIn) return builtIn
   const names = ofKind.map(({ name }) => name)
-  const looksLikeModule =
-    /[./@]/.test(use) || use.startsWith('waggle-plugin-') || source.hasPackage?.(use) === true
-  if (!looksLikeModule) {
+  if (!isOutside(use, source)) {
     const elsewhere = source.builtIn.find(({ name }) => name === use)
     throw new Error(
       elsewhere

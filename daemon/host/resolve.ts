@@ -3,7 +3,7 @@
 import type { Budget, Need, Plugin } from '../../protocol/plugin/index.ts'
 import { type Active, emptyTally } from './active.ts'
 import type { HostOptions } from './contract.ts'
-import { type LoadedPlugin, loadPlugins, type PlacedChoice, type PluginSource } from './load.ts'
+import { KINDS_AT, type LoadedPlugin, loadPlugins, type PlacedChoice, type PluginSource } from './load.ts'
 import { assembleObjective, type Objective } from './objective.ts'
 import { ALWAYS_OFFERED, problemsOf } from './together.ts'
 
@@ -60,16 +60,9 @@ export async function resolvePlugins(options: ResolveOptions, source: PluginSour
 }
 
 function choicesOf(options: ResolveOptions): PlacedChoice[] {
-  const { hints = [], replay = [], skills = [], controls = [] } = options
-  return [
-    ...hints.map((choice) => ({ kinds: ['hint'] as const, choice })),
-    ...skills.map((choice) => ({ kinds: ['skill'] as const, choice })),
-    ...replay.map((choice) => ({ kinds: ['replay'] as const, choice })),
-    ...controls.map((choice) => ({ kinds: ['control', 'selector'] as const, choice })),
-    { kinds: ['estimator'], choice: options.estimator },
-    ...options.corrections.map((choice) => ({ kinds: ['correction'] as const, choice })),
-    { kinds: ['selector'], choice: options.selector },
-  ]
+  return (Object.keys(KINDS_AT) as (keyof typeof KINDS_AT)[]).flatMap((place) =>
+    [options[place] ?? []].flat().map((choice) => ({ kinds: KINDS_AT[place], choice })),
+  )
 }
 
 function activeOf(

@@ -3,7 +3,7 @@
 import { stringify } from 'smol-toml'
 import { configKeys } from '../../config/keys.ts'
 import type { Context } from '../context.ts'
-import { contextConfig } from '../load-config.ts'
+import { checkedConfig, contextConfig } from '../load-config.ts'
 
 export async function run(context: Context): Promise<number> {
   const action = context.arguments[0] ?? 'show'
@@ -11,7 +11,8 @@ export async function run(context: Context): Promise<number> {
     context.out(context.json ? JSON.stringify({ v: 1, ...context.paths }) : context.paths.config)
     return 0
   }
-  const { config, file, originOf } = contextConfig(context)
+  const { config, file, originOf } =
+    action === 'check' ? await checkedConfig(context) : contextConfig(context)
   if (action === 'check') {
     if (config.tasks.some(({ dataset }) => dataset !== undefined))
       await (await import('../../built-in.ts')).loadTasks(config.tasks)

@@ -6,12 +6,12 @@ import { peerName } from '../../../protocol/text.ts'
 import type { Config } from '../../config/schema.ts'
 import type { Context } from '../context.ts'
 import { runDetached } from '../detach.ts'
-import { contextConfig } from '../load-config.ts'
+import { checkedConfig } from '../load-config.ts'
 import { run as stop } from './stop.ts'
 
 export async function run(context: Context): Promise<number> {
   // Before anything is stopped: a node with a config that it cannot start with again had better go on.
-  const { config } = contextConfig({ ...context, say: () => {} })
+  const { config } = await checkedConfig({ ...context, say: () => {} })
   const running = await context.client.health().catch(() => undefined)
   try {
     // What stop says is talk here; the new daemon's name is the answer.

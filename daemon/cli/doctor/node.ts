@@ -7,12 +7,12 @@ import { WaggleError } from '../../../protocol/errors.ts'
 import { didYouMean } from '../../../protocol/suggest.ts'
 import { safeText } from '../../../protocol/text.ts'
 import { socketPathLimit } from '../../config/paths.ts'
-import { contextConfig } from '../load-config.ts'
+import { startConfig } from '../load-config.ts'
 import { type Check, type Finding, fail, ok, warn } from './finding.ts'
 
-export const config: Check = ({ context }) => {
+export const config: Check = async ({ context }) => {
   try {
-    const { file } = contextConfig(context)
+    const { file } = await startConfig(context)
     return [ok('config', file ?? `defaults, there is no ${context.paths.config}`)]
   } catch (error) {
     if (!(error instanceof WaggleError)) throw error

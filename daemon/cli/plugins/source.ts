@@ -11,7 +11,7 @@ import { createPluginFiles } from '../../host/plugin-files.ts'
 import { type Resolved, resolvePlugins } from '../../host/resolve.ts'
 import { hostOptions } from '../../plugin-config.ts'
 import type { Context } from '../context.ts'
-import { contextConfig } from '../load-config.ts'
+import { startConfig } from '../load-config.ts'
 
 export function sourceOf({ paths }: Context): PluginSource {
   return {
@@ -27,7 +27,7 @@ export interface Configured extends Resolved {
 
 /** What the config asks for, as a node would take it. */
 export async function configured(context: Context): Promise<Configured> {
-  const { config, file } = contextConfig(context)
+  const { config, file } = await startConfig(context)
   const tasks = await loadTasks(config.tasks)
   return { ...(await resolvePlugins(hostOptions(config, tasks), sourceOf(context))), config, file }
 }
