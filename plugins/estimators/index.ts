@@ -7,6 +7,7 @@ import canon from './canon.ts'
 import copo from './copo.ts'
 import drGrpo from './dr-grpo.ts'
 import g2rpoLike from './g2rpo-like.ts'
+import gae from './gae.ts'
 import gdpo from './gdpo.ts'
 import gigpo from './gigpo.ts'
 import gpg from './gpg.ts'
@@ -31,6 +32,7 @@ import saltLike from './salt-like.ts'
 import seedGrpoLike from './seed-grpo-like.ts'
 import spo from './spo.ts'
 import trloo from './trloo.ts'
+import vTrace from './v-trace.ts'
 import v05Like from './v05-like.ts'
 
 export const ESTIMATORS: readonly Plugin[] = [
@@ -57,6 +59,8 @@ export const ESTIMATORS: readonly Plugin[] = [
   copo,
   remax,
   spo,
+  gae,
+  vTrace,
   trloo,
   gigpo,
   hgpo,

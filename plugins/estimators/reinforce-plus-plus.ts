@@ -7,6 +7,7 @@
 import { z } from 'zod'
 import { definePlugin } from '../../protocol/plugin/index.ts'
 import { bounded, isScored, limitSetting } from './groups.ts'
+import { tokenScale } from './token-whitening.ts'
 
 const settings = z.strictObject({
   gamma: z.number().positive().max(1).default(1),
@@ -29,29 +30,9 @@ export default definePlugin({
           return Float64Array.from({ length }, (_, t) => reward * gamma ** (length - 1 - t))
         }),
       )
-      let [count, sum, squares] = [0, 0, 0]
-      const each = (visit: (value: number) => void): void => {
-        returns.forEach((row, g) => {
-          row.forEach((tokens, r) => {
-            const { lossMask } = groups[g]!.rollouts[r]!
-            if (Number.isNaN(tokens[0])) return
-            tokens.forEach((value, t) => {
-              if (lossMask?.[t] !== 0) visit(value)
-            })
-          })
-        })
-      }
-      each((value) => {
-        count++
-        sum += value
-      })
-      const centre = sum / Math.max(count, 1)
-      each((value) => {
-        squares += (value - centre) ** 2
-      })
-      const scale = count < 2 ? 0 : 1 / Math.sqrt(squares / (count - 1) + epsilon)
+      const { centre, factor } = tokenScale(groups, returns, epsilon)
       return returns.map((row) =>
-        row.map((tokens) => Float32Array.from(tokens, (value) => bounded((value - centre) * scale, limit))),
+        row.map((tokens) => Float32Array.from(tokens, (value) => bounded((value - centre) * factor, limit))),
       )
     },
   }),

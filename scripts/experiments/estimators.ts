@@ -57,6 +57,8 @@ const ARMS: Record<string, { estimator: PluginChoice; corrections?: PluginChoice
   remax: { estimator: { use: 'remax' } },
   otb: { estimator: { use: 'otb' } },
   gpg: { estimator: { use: 'gpg' }, corrections: [{ use: 'reinforce' }] },
+  gae: { estimator: { use: 'gae' } },
+  v_trace: { estimator: { use: 'v_trace' }, corrections: [{ use: 'reinforce' }] },
   pass_at_k: { estimator: { use: 'pass_at_k' } },
   canon: { estimator: { use: 'canon' } },
   gtpo: { estimator: { use: 'gtpo' } },

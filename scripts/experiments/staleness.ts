@@ -3,7 +3,8 @@
 //
 // One policy (the model of three tasks) learns fraction_simplification at level 1, one optimizer step an update, from rollouts
 // that the policy of `lag` updates before wrote: no loss has a minibatch of its own to be off-policy in, so all there is to
-// correct is age. Everything else is the same in every arm: prompts, sampling seeds, GRPO, optimizer. At lag 0 all ratios
+// correct is age. Everything else is the same in every arm: prompts, sampling seeds, optimizer, and GRPO but where the
+// correction is in the estimator (v_trace). At lag 0 all ratios
 // are 1 and the arms are one; it is run once a seed, as `fresh`. What counts is the mean reward of the policy after the
 // last update, on training prompts that it was never asked, and its accuracy on held-out ones. The learning rate is such that
 // 32 versions matter. Nothing guards: a policy that falls apart stays so. Runs are kept as they end.
@@ -53,6 +54,13 @@ const ARMS: Record<string, PluginChoice[]> = {
   gspo: [{ use: 'gspo', anchor: 'behaviour' }],
   topr: [{ use: 'topr', anchor: 'behaviour' }],
   'rec, no weights': [{ use: 'rec', weights: false, anchor: 'behaviour' }],
+  v_trace: [{ use: 'reinforce' }],
+  'v_trace, group mean': [{ use: 'reinforce' }],
+}
+/** Where the correction is the estimator's; GRPO else. */
+const ESTIMATORS: Record<string, PluginChoice> = {
+  v_trace: { use: 'v_trace' },
+  'v_trace, group mean': { use: 'v_trace', critic: 'group_mean' },
 }
 const arms = flags.arms?.split(';') ?? Object.keys(ARMS)
 const cells = [
@@ -102,6 +110,7 @@ for (const seed of seeds) {
       learningRate,
       maxNewTokens: 64,
       lag,
+      ...(ESTIMATORS[arm] && { estimator: ESTIMATORS[arm] }),
       corrections: arm === 'fresh' ? ARMS.none! : ARMS[arm]!,
       engines,
     })

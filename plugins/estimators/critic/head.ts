@@ -1,0 +1,145 @@
+// The value head: V(s) = w · h + b on a hidden state h of the policy, which is given and never changed by it.
+//
+// A critic of PPO is a network of its own, or shares a trunk that it trains too; values then see features made for them, at
+// the price of another model or of a second gradient through this one. Here the policy's trunk is left alone (Alain and
+// Bengio 2016 call such a head a linear probe): any model works, for no more than a scoring pass, and what is not linear
+// in the final states is not seen. The trunk moves under the head with every update; it follows as it is fitted anew.
+//
+// Fitted by AdamW on half the squared error. Coordinates of a hidden state differ in size by orders of magnitude, so it works on
+// standardised ones, by running means and variances, divided by the root of the width so that a state has length about
+// 1. What is kept between fits is w and b for states as they are, which no change of those statistics touches.
+
+import type { Random } from '../../../protocol/plugin/index.ts'
+import { type Spread, spreadWith } from './spread.ts'
+
+export interface Head {
+  /** Length of a hidden state. */
+  readonly width: number
+  readonly weights: Float64Array
+  readonly bias: number
+  /** Of the states that it was fitted on. */
+  readonly spread: Spread
+  /** AdamW's moments, the bias last, and the steps that they have seen. */
+  readonly first: Float64Array
+  readonly second: Float64Array
+  readonly steps: number
+}
+
+export interface Samples {
+  /** [count, width] row by row. */
+  states: Float32Array
+  targets: Float64Array
+  /** V as it was said of them. */
+  said: Float64Array
+}
+
+export interface FitOptions {
+  rate: number
+  epochs: number
+  batch: number
+  decay: number
+  /** PPO's value clipping: V is not led further than this from what it said; null for no such bound. */
+  clip: number | null
+}
+
+const BETA1 = 0.9
+const BETA2 = 0.999
+const EPSILON = 1e-8
+/** Least variance of a coordinate, as a share of the mean one: what hardly varies must not be blown up. */
+const LEAST_VARIANCE = 1e-6
+
+export function newHead(width: number): Head {
+  const zeros = (length = width) => new Float64Array(length)
+  return {
+    width,
+    weights: zeros(),
+    bias: 0,
+    spread: { mean: zeros(), variance: zeros(), seen: 0 },
+    first: zeros(width + 1),
+    second: zeros(width + 1),
+    steps: 0,
+  }
+}
+
+/** Of one state, at `offset`; 0 where a number in it is not finite. */
+export function predicted({ width, weights, bias }: Head, states: Float32Array, offset: number): number {
+  let value = bias
+  for (let i = 0; i < width; i++) value += weights[i]! * states[offset + i]!
+  return Number.isFinite(value) ? value : 0
+}
+
+/** The head after some epochs; undefined where it would not be finite. Samples with numbers that are not are passed over. */
+export function fitted(head: Head, samples: Samples, options: FitOptions, random: Random): Head | undefined {
+  const { width } = head
+  const { states, targets, said } = samples
+  const rows = usableRows(samples, width)
+  if (rows.length === 0) return head
+  const spread = spreadWith(head.spread, states, rows)
+  const { mean, variance } = spread
+  const floor = (LEAST_VARIANCE * variance.reduce((sum, one) => sum + one, 0)) / width + EPSILON
+  const scale = variance.map((one) => Math.sqrt((one + floor) * width))
+
+  // From here on w and b are for standardised states; the bias is the last of the parameters.
+  const parameters = new Float64Array(width + 1)
+  parameters.set(head.weights.map((weight, i) => weight * scale[i]!))
+  parameters[width] = head.weights.reduce((sum, weight, i) => sum + weight * mean[i]!, head.bias)
+  const [first, second] = [head.first.slice(), head.second.slice()]
+  const gradient = new Float64Array(width + 1)
+  const state = new Float64Array(width)
+  let { steps } = head
+  for (let epoch = 0; epoch < options.epochs; epoch++) {
+    shuffle(rows, random)
+    for (let from = 0; from < rows.length; from += options.batch) {
+      const batch = rows.subarray(from, from + options.batch)
+      gradient.fill(0)
+      for (const row of batch) {
+        let value = parameters[width]!
+        for (let i = 0; i < width; i++) {
+          state[i] = (states[row * width + i]! - mean[i]!) / scale[i]!
+          value += parameters[i]! * state[i]!
+        }
+        const error = errorOf(value, targets[row]!, said[row]!, options.clip) / batch.length
+        for (let i = 0; i < width; i++) gradient[i]! += error * state[i]!
+        gradient[width]! += error
+      }
+      steps += 1
+      const [debias1, debias2] = [1 - BETA1 ** steps, 1 - BETA2 ** steps]
+      for (let i = 0; i <= width; i++) {
+        first[i] = BETA1 * first[i]! + (1 - BETA1) * gradient[i]!
+        second[i] = BETA2 * second[i]! + (1 - BETA2) * gradient[i]! ** 2
+        if (i < width) parameters[i]! *= 1 - options.rate * options.decay
+        parameters[i]! -= (options.rate * (first[i]! / debias1)) / (Math.sqrt(second[i]! / debias2) + EPSILON)
+      }
+    }
+  }
+
+  const weights = parameters.slice(0, width).map((weight, i) => weight / scale[i]!)
+  const bias = weights.reduce((sum, weight, i) => sum - weight * mean[i]!, parameters[width]!)
+  const isSound = [bias, ...weights, ...first, ...second].every(Number.isFinite)
+  return isSound ? { width, weights, bias, spread, first, second, steps } : undefined
+}
+
+/** Gradient of half the squared error; with a clip, of the larger of V's and of clipped V's. */
+function errorOf(value: number, target: number, said: number, clip: number | null): number {
+  if (clip === null || Math.abs(value - said) <= clip) return value - target
+  const clipped = said + clip * Math.sign(value - said)
+  return Math.abs(clipped - target) > Math.abs(value - target) ? 0 : value - target
+}
+
+function usableRows({ states, targets, said }: Samples, width: number): Uint32Array {
+  const isUsable = (row: number): boolean =>
+    Number.isFinite(targets[row]!) &&
+    Number.isFinite(said[row]!) &&
+    states.subarray(row * width, (row + 1) * width).every(Number.isFinite)
+  return Uint32Array.from(targets.keys()).filter(isUsable)
+}
+
+/** Fisher and Yates. */
+function shuffle(rows: Uint32Array, random: Random): void {
+  for (let i = rows.length - 1; i > 0; i--) {
+    const j = Math.floor(random() * (i + 1))
+    const row = rows[i]!
+    rows[i] = rows[j]!
+    rows[j] = row
+  }
+}
