@@ -10,14 +10,17 @@ import { fitted, type Head, type Samples } from './head.ts'
 import { type Chosen, type Look, look } from './look.ts'
 import { headBytes, headOf } from './state.ts'
 
-/** Settings of an estimator's `head`. */
+/**
+ * Settings of an estimator's `head`. A batch has many tokens and few rewards, so that a head that hurries learns the batch by
+ * heart: of what was tried on batches of 32 answers of a small model, steps like these said most of the next one.
+ */
 export const headSettings = z
   .strictObject({
     /** AdamW's learning rate, for states of length about 1. */
-    rate: z.number().positive().default(0.01),
+    rate: z.number().positive().default(0.003),
     epochs: z.int().min(1).max(64).default(4),
     /** Tokens of one of its steps. */
-    batch: z.int().min(1).max(65_536).default(256),
+    batch: z.int().min(1).max(65_536).default(1024),
     /** AdamW's weight decay. */
     decay: z.number().nonnegative().max(1).default(0.01),
     /** How far V may be led from what it said of a token, in rewards; null for as far as it goes. */
