@@ -4,41 +4,24 @@
 import { randomUUID } from 'node:crypto'
 import { hostname, networkInterfaces } from 'node:os'
 import { EXIT } from '../protocol/errors.ts'
-import { peerName } from '../protocol/text.ts'
-import { createEventLog } from './control/event-log.ts'
-import { createLogFile } from './control/log-file.ts'
-import type { NodeHandle, RunNode } from './control/node.ts'
+import type { RunNode } from './control/node.ts'
 import { createRelayControl } from './control/relay-control.ts'
-import { startControlServer } from './control/server.ts'
-import { openHome } from './store/home.ts'
-import type { Log } from './store/log.ts'
-import { nodeDisk as disk } from './store/node-disk.ts'
-import { loadIdentity, openSwarm, publicAddresses } from './swarm/index.ts'
+import { beginNode } from './node/begin.ts'
+import { nodeFacts } from './node/facts.ts'
+import { openNodeHome } from './node/home.ts'
+import { type Served, serveControl } from './node/serve.ts'
+import { openSwarm, publicAddresses } from './swarm/index.ts'
 import { swarmOptions } from './swarm-config.ts'
-
-const VERSION = '0.1.0'
 
 /** Brings a relay up and returns once it listens. */
 export const runNode: RunNode = async ({ config, paths, invite, onProgress }) => {
-  const started = Date.now()
-  const events = createEventLog({}, { clock: Date.now })
-  const log: Log = (level, message, data) => {
-    events.emit({ type: 'log', level, area: 'relay', message, ...(data ? { data } : {}) })
-  }
-  const closers: (() => Promise<unknown>)[] = []
-  const closeAll = async (): Promise<void> => {
-    for (const close of closers.splice(0).reverse())
-      await close().catch((error: unknown) => log('error', `closing: ${error}`))
-  }
+  const now = Date.now
+  const startedAt = now()
+  const begun = beginNode({ area: 'relay' }, { now })
+  const { events, log, closers } = begun
   try {
-    const home = await openHome(
-      { directory: paths.state, store: paths.store, lock: paths.lock },
-      { disk, clock: Date.now, log, self: { pid: process.pid, host: hostname() } },
-    )
-    closers.push(() => home.release())
-    const logFile = createLogFile({ path: paths.logFile }, { events })
-    closers.push(() => logFile.close())
-    const identity = await loadIdentity({ path: paths.identity })
+    const { identity } = await openNodeHome({ paths, pid: process.pid, host: hostname() }, { ...begun, now })
+    const { peerId } = identity
 
     onProgress({ message: 'starting the network' })
     const options = swarmOptions(config, paths)
@@ -54,7 +37,7 @@ export const runNode: RunNode = async ({ config, paths, invite, onProgress }) =>
       {
         identity,
         clock: {
-          now: Date.now,
+          now,
           after(ms, run) {
             const timer = setTimeout(run, ms)
             return () => clearTimeout(timer)
@@ -73,56 +56,28 @@ export const runNode: RunNode = async ({ config, paths, invite, onProgress }) =>
         random: Math.random,
       },
     )
-    closers.push(opened.close)
+    closers.add(opened.close)
 
-    const stopped = Promise.withResolvers<number>()
     const control = createRelayControl(
-      {
-        node: {
-          name: config.node.name ?? peerName(identity.peerId),
-          peerId: identity.peerId,
-          version: VERSION,
-          pid: process.pid,
-          startedAt: started,
-          home: {
-            config: paths.config,
-            state: paths.state,
-            checkpoints: paths.checkpoints,
-            logs: paths.logs,
-            socket: paths.socket,
-          },
-        },
-      },
+      { node: nodeFacts({ name: config.node.name, peerId, pid: process.pid, startedAt, paths }) },
       {
         swarm: opened.swarm,
         events,
-        now: Date.now,
+        now,
         async stop() {
-          await closeAll()
-          // The answer to `stop` travels over the server, so that is closed last.
-          setImmediate(() => void server.close().then(() => stopped.resolve(EXIT.ok), stopped.reject))
+          await closers.closeAll()
+          served.finish(EXIT.ok)
         },
       },
     )
-    const server = await startControlServer(
-      {
-        socket: paths.socket,
-        run: randomUUID(),
-        tcp: config.control.listen
-          ? {
-              listen: config.control.listen,
-              public: config.control.public,
-              readTokenFile: paths.readToken,
-              adminTokenFile: paths.adminToken,
-            }
-          : undefined,
-      },
-      { node: control, clock: Date.now },
+    const served: Served = await serveControl(
+      { paths, control: config.control, run: randomUUID() },
+      { node: control, now },
     )
     events.emit({ type: 'state', state: 'RELAYING' })
-    return { ...control, whenStopped: stopped.promise } satisfies NodeHandle
+    return served.handle
   } catch (error) {
-    await closeAll()
+    await closers.closeAll()
     throw error
   }
 }

@@ -27,6 +27,8 @@ const ALLOWED: Record<string, readonly string[]> = {
     'daemon/host',
     'daemon/store',
   ],
+  // What the composition roots put together: as they, it may know all parts.
+  'daemon/node': ['protocol', 'daemon'],
   // Only types: what it answers about is given to it.
   'daemon/control': [
     'protocol',

@@ -1,0 +1,39 @@
+// What a node has before anything else: a log of events, and a list of what has been opened, to be closed in reverse order.
+
+import { createEventLog, type EventLog } from '../control/event-log.ts'
+import type { Log } from '../store/log.ts'
+
+export interface Closers {
+  add(close: () => Promise<unknown>): void
+  /** What cannot be closed is told, and the rest is closed all the same. */
+  closeAll(): Promise<void>
+}
+
+export interface Begun {
+  events: EventLog
+  log: Log
+  closers: Closers
+}
+
+/** `area` is the part that log lines are of. */
+export function beginNode({ area }: { area: string }, { now }: { now(): number }): Begun {
+  const events = createEventLog({}, { clock: now })
+  const log: Log = (level, message, data) => {
+    events.emit({ type: 'log', level, area, message, ...(data ? { data } : {}) })
+  }
+  const opened: (() => Promise<unknown>)[] = []
+  return {
+    events,
+    log,
+    closers: {
+      add: (close) => void opened.push(close),
+      async closeAll() {
+        for (const close of opened.splice(0).reverse()) {
+          await close().catch((error: unknown) =>
+            log('error', `closing: ${error instanceof Error ? error.message : error}`),
+          )
+        }
+      },
+    },
+  }
+}

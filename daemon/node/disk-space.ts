@@ -1,0 +1,23 @@
+// How much room is left on a disk.
+
+import { statfs } from 'node:fs/promises'
+
+/** Undefined where the system does not say. */
+export async function freeBytes(path: string): Promise<number | undefined> {
+  const facts = await statfs(path).catch(() => undefined)
+  return facts && facts.bavail * facts.bsize
+}
+
+/** Looked at every half minute. */
+export async function watchDiskSpace(
+  path: string,
+): Promise<{ free(): number | undefined; close(): Promise<void> }> {
+  let free: number | undefined
+  const look = async (): Promise<void> => {
+    free = await freeBytes(path)
+  }
+  await look()
+  const timer = setInterval(look, 30_000)
+  timer.unref()
+  return { free: () => free, close: async () => clearInterval(timer) }
+}

@@ -1,0 +1,34 @@
+// Who a node is, for those who ask.
+
+import type { Snapshot } from '../../protocol/api/index.ts'
+import { peerName } from '../../protocol/text.ts'
+import type { Paths } from '../config/paths.ts'
+
+const VERSION = '0.1.0'
+
+export interface FactsOptions {
+  /** As the config has it. */
+  name: string | undefined
+  peerId: string
+  pid: number
+  /** ms since the epoch. */
+  startedAt: number
+  paths: Paths
+}
+
+export function nodeFacts({ name, peerId, pid, startedAt, paths }: FactsOptions): Snapshot['node'] {
+  return {
+    name: name ?? peerName(peerId),
+    peerId,
+    version: VERSION,
+    pid,
+    startedAt,
+    home: {
+      config: paths.config,
+      state: paths.state,
+      checkpoints: paths.checkpoints,
+      logs: paths.logs,
+      socket: paths.socket,
+    },
+  }
+}

@@ -1,0 +1,83 @@
+// Engines, the policy on two of them, and the roles' models on one each; all as the checkpoint has them that is continued.
+
+import type { Config } from '../config/schema.ts'
+import type { Engine } from '../engine/engine.ts'
+import { createEngines } from '../engine/select.ts'
+import { randomStream } from '../host/random.ts'
+import { optimizerOf } from '../loops.ts'
+import { openRoleModel, type RoleWish } from '../node-plugins.ts'
+import { type LivePolicy, openPolicy } from '../policy/live-policy.ts'
+import type { Log } from '../store/log.ts'
+import { nodeDisk as disk } from '../store/node-disk.ts'
+import { type Restored, restoreRole } from '../trainer/checkpointing.ts'
+import type { Role } from '../trainer/roles.ts'
+import type { Closers } from './begin.ts'
+import type { Models } from './models.ts'
+
+export interface PoliciesOptions {
+  config: Config
+  seed: number
+  models: Models
+  roles: readonly RoleWish[]
+  /** Plugins may have texts written, which end at strings of their choice. */
+  stopStrings: boolean
+  restored: Restored | undefined
+  /** Of the machine. */
+  cores: number
+}
+
+export interface Policies {
+  policy: LivePolicy
+  roles: ReadonlyMap<string, Role>
+  /** After the node went back: each to what the checkpoint has of it, or to what it began with. */
+  restoreRoles(from: Restored | undefined): Promise<void>
+}
+
+export async function openPolicies(
+  { config, seed, models, roles: wishes, stopStrings, restored, cores }: PoliciesOptions,
+  { log, closers, onNotice }: { log: Log; closers: Closers; onNotice(message: string): void },
+): Promise<Policies> {
+  const { model, plan, others } = models
+  const { adapter, microBatchTokens, checkpointing, slots } = plan
+  const threads = Math.max(1, Math.floor((config.engine.threads || cores) / 2))
+  const [sampler, trainer, ...roleEngines] = (await createEngines(
+    { ...config.engine, threads, microBatchTokens, checkpointing },
+    2 + wishes.length,
+    { onNotice },
+  )) as [Engine, Engine, ...Engine[]]
+  log('info', `engine: ${trainer.info.kind} on ${trainer.info.device} (${trainer.info.reason})`)
+  const policy = await openPolicy(
+    {
+      model,
+      adapter,
+      state: restored?.policy,
+      slots,
+      isInFlight: config.rollout.in_flight_weights,
+      stopStrings,
+    },
+    { sampler, trainer, random: randomStream(seed, 'adapter') },
+  )
+  closers.add(() => policy.close())
+
+  const stateIn = (from: Restored | undefined) => async (role: Pick<Role, 'name' | 'model' | 'spec'>) =>
+    from &&
+    restoreRole(from, role, { disk }).catch((error: unknown) => {
+      log('warn', `the ${role.name} begins anew: ${error instanceof Error ? error.message : error}`)
+      return undefined
+    })
+  const roles = new Map<string, Role>()
+  for (const [i, wish] of wishes.entries()) {
+    const engine = roleEngines[i]!
+    const own = others.find(({ role }) => role === wish.name)?.model ?? model
+    const parts = { engine, model: own, adapter, optimizer: optimizerOf(config), seed }
+    roles.set(wish.name, await openRoleModel(wish, { ...parts, restore: stateIn(restored) }))
+    closers.add(() => engine.close())
+  }
+  return {
+    policy,
+    roles,
+    async restoreRoles(from) {
+      for (const role of roles.values()) await role.goBack(await stateIn(from)(role))
+    },
+  }
+}
