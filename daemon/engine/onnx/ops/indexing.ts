@@ -1,0 +1,54 @@
+// Rows and elements by index.
+
+import type { Dimension } from '../dimension.ts'
+import { refuse, sameShape, type Value } from '../graph.ts'
+import { expand, reshape } from './shapes.ts'
+
+/**
+ * Rows of a matrix by index, as an embedding: [V, D] and int32 [N] give [N, D].
+ * The gradient is a scatter-add in index order, so it is the same on every run.
+ */
+export function gatherRows(table: Value, indices: Value): Value {
+  if (table.shape.length !== 2 || indices.shape.length !== 1)
+    refuse('gatherRows', 'needs a matrix and a list', table, indices)
+  const count = indices.shape[0]!
+  const width = table.shape[1]!
+  const [out] = table.graph.node(
+    'Gather',
+    [table, indices],
+    [{ dtype: table.dtype, shape: [count, width] }],
+    { axis: 0 },
+  )
+  table.graph.record([table, indices], [out!], ([g]) => [
+    g && scatterRows(g, indices, table.shape[0]!),
+    undefined,
+  ])
+  return out!
+}
+
+function scatterRows(rows: Value, indices: Value, count: Dimension): Value {
+  const { graph } = rows
+  const [, width] = rows.shape
+  const spread = expand(reshape(indices, [indices.shape[0]!, 1]), [indices.shape[0]!, width!])
+  const zeros = expand(graph.scalar(0), [count, width!])
+  return graph.node(
+    'ScatterElements',
+    [zeros, spread, rows],
+    [{ dtype: 'float32', shape: [count, width!] }],
+    { axis: 0, reduction: 'add' },
+  )[0]!
+}
+
+/** One element of each row by index: [N, V] and int32 [N] give [N]. No gradient; see `tokenStatistics`. */
+export function pickPerRow(rows: Value, indices: Value): Value {
+  const [count] = rows.shape
+  if (!sameShape(indices.shape, [count!])) refuse('pickPerRow', 'needs one index a row', rows, indices)
+  const column = reshape(indices, [count!, 1])
+  const [out] = rows.graph.node(
+    'GatherElements',
+    [rows, column],
+    [{ dtype: 'float32', shape: [count!, 1] }],
+    { axis: 1 },
+  )
+  return reshape(out!, [count!])
+}

@@ -1,0 +1,65 @@
+// Operations that make one number of many.
+
+import { fixed, sizeOf, type Value } from '../graph.ts'
+import { add, mul, sub } from './elementwise.ts'
+import { axisOf, concat, expand, reducedShape, reduceSum, requireFloat, reshape } from './shapes.ts'
+
+export function reduceMean(a: Value, axes: readonly number[], keep = false): Value {
+  const count = axes.reduce(
+    (product, axis) => product * fixed('reduceMean', a.shape[axisOf('reduceMean', a, axis)]!, a),
+    1,
+  )
+  const shape = reducedShape('reduceMean', a, axes, keep)
+  const [out] = a.graph.node('ReduceMean', [a, a.graph.ints(axes)], [{ dtype: 'float32', shape }], {
+    keepdims: keep ? 1 : 0,
+  })
+  const kept = reducedShape('reduceMean', a, axes, true)
+  a.graph.record([a], [out!], ([g]) => [
+    g && expand(mul(reshape(g, kept), a.graph.scalar(1 / count)), a.shape),
+  ])
+  return out!
+}
+
+/** Sum of every element, as a scalar. */
+export function sum(a: Value): Value {
+  return reduceSum(reshape(a, [sizeOf(a.shape)]), [0])
+}
+
+/** Sum of squares of every element, as a scalar. No gradient. */
+export function sumOfSquares(a: Value): Value {
+  const flat = reshape(a, [sizeOf(a.shape)])
+  return a.graph.node('ReduceSumSquare', [flat, a.graph.ints([0])], [{ dtype: 'float32', shape: [] }], {
+    keepdims: 0,
+  })[0]!
+}
+
+/** Softmax over the last axis. */
+export function softmax(a: Value): Value {
+  requireFloat('softmax', a)
+  const [out] = a.graph.node('Softmax', [a], [{ dtype: 'float32', shape: a.shape }], { axis: -1 })
+  const last = a.shape.length - 1
+  a.graph.record([a], [out!], ([g]) => {
+    if (!g) return [undefined]
+    return [mul(out!, sub(g, reduceSum(mul(g, out!), [last], true)))]
+  })
+  return out!
+}
+
+/**
+ * The same value, but not to be had before the others: 0 times an element of each is added. If one of those is not finite,
+ * neither is the result.
+ */
+export function afterwards(a: Value, others: readonly Value[]): Value {
+  const { graph } = a
+  const elements = others.map((other) => {
+    const flat = graph.node(
+      'Reshape',
+      [other, graph.ints([-1])],
+      [{ dtype: other.dtype, shape: [sizeOf(other.shape)] }],
+    )[0]!
+    const first = graph.constant(Int32Array.of(0), [1])
+    return graph.node('Gather', [flat, first], [{ dtype: other.dtype, shape: [1] }], { axis: 0 })[0]!
+  })
+  const together = elements.length === 1 ? elements[0]! : sum(concat(elements, 0))
+  return add(a, mul(together, graph.scalar(0)))
+}
