@@ -3,9 +3,8 @@
 
 import { type Active, openWindow } from './active.ts'
 import { type Call, troubleOf } from './call.ts'
-import { checkRewrite } from './checks.ts'
+import { compose } from './compose.ts'
 import type { HostEvaluation, PluginTrouble, World } from './contract.ts'
-import { nest, type Offered, refusalOf } from './rewrites.ts'
 
 export interface EvaluationParts {
   active: readonly Active[]
@@ -35,24 +34,13 @@ export async function openEvaluation(
     return copy
   }
 
+  const refuse = (one: Active, hook: string, message: string): void =>
+    onTrouble({ ...troubleOf(one, hook, message), refused: true })
+
   return {
-    async compose(view) {
-      const offers: Offered[] = []
-      for (const one of present.filter((each) => !window.out.has(each))) {
-        const rewrite = await call(
-          one,
-          'compose',
-          window,
-          (hooks, context) => hooks.compose!(view, context),
-          checkRewrite,
-        ).catch(() => undefined)
-        if (!rewrite) continue
-        const offered: Offered = { active: one, rewrite }
-        const refusal = refusalOf(offered, view.prompt, 'eval', world())
-        if (refusal === undefined) offers.push(offered)
-        else onTrouble({ ...troubleOf(one, 'compose', refusal), refused: true })
-      }
-      return nest(offers, view.prompt)
+    compose(view) {
+      const able = present.filter((one) => !window.out.has(one))
+      return compose(view, able, { window, call, world, refuse })
     },
   }
 }

@@ -4,12 +4,12 @@
 import type { Group } from '../../protocol/train/index.ts'
 import { type Active, openWindow, spend, tokensLeft } from './active.ts'
 import { type Call, troubleOf } from './call.ts'
-import { checkOversample, checkRewards, checkRewrite, checkSteering } from './checks.ts'
+import { checkOversample, checkRewards, checkSteering } from './checks.ts'
+import { compose } from './compose.ts'
 import type { HostRound, PluginTrouble, World } from './contract.ts'
 import { createExtend } from './extend.ts'
 import { checkGroups } from './group-checks.ts'
 import { pick } from './pick.ts'
-import { nest, type Offered, refusalOf } from './rewrites.ts'
 import type { Taint } from './taint.ts'
 
 export interface RoundParts {
@@ -57,24 +57,7 @@ export function openRound(step: number, parts: RoundParts): HostRound {
       }
     },
 
-    async compose(view) {
-      const offers: Offered[] = []
-      for (const one of withHook('compose')) {
-        const rewrite = await call(
-          one,
-          'compose',
-          window,
-          (hooks, context) => hooks.compose!(view, context),
-          checkRewrite,
-        ).catch(() => undefined)
-        if (!rewrite) continue
-        const offered: Offered = { active: one, rewrite }
-        const refusal = refusalOf(offered, view.prompt, 'train', parts.world())
-        if (refusal === undefined) offers.push(offered)
-        else refuse(one, 'compose', refusal)
-      }
-      return nest(offers, view.prompt)
-    },
+    compose: (view) => compose(view, withHook('compose'), { window, call, world: parts.world, refuse }),
 
     get steers() {
       return withHook('steer').length > 0
