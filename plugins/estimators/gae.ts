@@ -4,11 +4,12 @@
 // A_{t+1}, from the end, where V is 0, of answers that were cut off too; then mean and variance over the tokens of the
 // batch (whitening, 1e-8 under the root). An environment's tokens are skipped: V and A of what comes after are carried over them,
 // and they get 0, where verl leaves them what whitening makes of them for the loss to mask. Rewards fall on the last token
-// of each turn, or of the answer. gamma is 1 and lambda 0.95, as PPO's papers have it; verl's default is 1, which is the return less V.
+// of each turn, or of the answer. gamma and lambda are 1, verl's defaults: A is then the return less V. PPO's 0.95 leaves the first
+// of 50 tokens a twelfth of a reward at the end, and the rest to V, which has to be good for it.
 //
 // The critic is a linear head on the policy's own hidden states (critic/head.ts), fitted to A + V after the update, on this node's
-// own rollouts: peers' say what other policies would get. It starts at 0, so that the first advantages are discounted
-// rewards. Needs no groups: prompts may have one rollout each, and groups of equal rewards are learnt from.
+// own rollouts: peers' say what other policies would get. It starts at 0, so that the first advantages are
+// returns. Needs no groups: prompts may have one rollout each, and groups of equal rewards are learnt from.
 
 import { z } from 'zod'
 import { definePlugin } from '../../protocol/plugin/index.ts'
@@ -20,7 +21,7 @@ import { tokenScale } from './token-whitening.ts'
 
 const settings = z.strictObject({
   gamma: z.number().positive().max(1).default(1),
-  lambda: z.number().min(0).max(1).default(0.95),
+  lambda: z.number().min(0).max(1).default(1),
   epsilon: z.number().positive().default(1e-8),
   head: headSettings,
   limit: limitSetting,

@@ -3,11 +3,13 @@
 import { expect, it } from 'vitest'
 import xrpo from '../../../plugins/control/xrpo.ts'
 import canon from '../../../plugins/estimators/canon.ts'
+import gae from '../../../plugins/estimators/gae.ts'
 import gdpo from '../../../plugins/estimators/gdpo.ts'
 import gtpo from '../../../plugins/estimators/gtpo.ts'
 import opo from '../../../plugins/estimators/opo.ts'
 import plus from '../../../plugins/estimators/reinforce-plus-plus.ts'
 import plusBaseline from '../../../plugins/estimators/reinforce-plus-plus-baseline.ts'
+import vTrace from '../../../plugins/estimators/v-trace.ts'
 import { entropiesOf } from '../../../plugins/replay/ranking.ts'
 import { diceFor } from '../../../plugins/tasks/random.ts'
 import type { Rollout } from '../../../protocol/train/index.ts'
@@ -53,6 +55,9 @@ it.each([
   ['canon by entropy', withSettings(canon, { beta: 0.5 })],
   ['canon by length', withSettings(canon, { metric: 'length', beta: 0.5 })],
   ['gtpo', withSettings(gtpo)],
+  ['gae', withSettings(gae)],
+  ['v_trace', withSettings(vTrace)],
+  ['v_trace without a head', withSettings(vTrace, { critic: 'group_mean' })],
 ])('%s', async (_, hooks) => {
   const [before] = await estimate(hooks, [groupOf(plain)])
   const [after] = await estimate(hooks, [groupOf(played)])

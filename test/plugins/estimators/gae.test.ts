@@ -6,8 +6,16 @@ import { contextOf, estimate, groupOf, rolloutOf, withSettings } from '../sample
 import { expectClose } from './close.ts'
 import { estimatorProperties } from './properties.ts'
 
-// With a head that has learnt nothing, V is 0: discounted rewards, which no shift leaves alone, whitened, which takes the scale out.
-estimatorProperties(gae, { shift: false, scale: true, centred: false, quietOnTies: false })
+// With a head that has learnt nothing, V is 0: rewards, whitened, which takes shift and scale out; where lambda discounts them, only
+// the scale.
+estimatorProperties(gae, { shift: true, scale: true, centred: false, quietOnTies: false })
+estimatorProperties(gae, {
+  settings: { lambda: 0.95 },
+  shift: false,
+  scale: true,
+  centred: false,
+  quietOnTies: false,
+})
 
 const values = (...numbers: number[]): Float64Array => Float64Array.from(numbers)
 
@@ -51,6 +59,12 @@ describe('the advantages', () => {
     const episode = rolloutOf(1, 3, { lossMask: Uint8Array.of(1, 1, 0), turns })
     expectClose([...advantagesOf(episode, values(0, 0, Number.NaN), { gamma: 1, lambda: 0 })], [0, 1, 0])
   })
+})
+
+it('takes a rollout of which the policy wrote nothing', async () => {
+  const nothing = rolloutOf(1, 2, { lossMask: Uint8Array.of(0, 0) })
+  const [[row]] = (await estimate(withSettings(gae), [groupOf([nothing, rolloutOf(1, 2)])])) as [number[][]]
+  expect(row).toEqual([0, 0])
 })
 
 it('whitens over the tokens of the batch', async () => {
