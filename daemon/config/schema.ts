@@ -297,7 +297,7 @@ export const configSchema = z.strictObject({
     .min(1)
     .default([
       { name: 'basic_arithmetic', difficulty: 1 },
-      { name: 'base_conversion', difficulty: 0 },
+      { name: 'base_conversion', difficulty: 1 },
       { name: 'fraction_simplification', difficulty: 1 },
     ])
     .describe('what it learns; `dataset` makes a task of questions of your own'),

@@ -48,7 +48,7 @@ export const RECIPES = {
     won: 0.3,
     tasks: {
       basic_arithmetic: { share: 0.14, drawn: [0, 1, 1, 1], evaluated: 1 },
-      base_conversion: { share: 0.14, drawn: [0, 1, 1, 1], evaluated: 0 },
+      base_conversion: { share: 0.14, drawn: [0, 1, 1, 1], evaluated: 1 },
       fraction_simplification: { share: 0.14, drawn: [0, 1, 1, 1], evaluated: 1 },
       decimal_arithmetic: { share: 0.1, drawn: [0, 0, 1], evaluated: 0 },
       calendar_arithmetic: { share: 0.08, drawn: [0, 0, 1], evaluated: 0 },

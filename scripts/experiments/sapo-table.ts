@@ -28,6 +28,9 @@ const { values: flags } = parseArgs({
     threads: { type: 'string', default: '1' },
     prompts: { type: 'string', default: '100' },
     model: { type: 'string', default: 'default' },
+    /** Of all tasks; what the model's card tells if left out. */
+    difficulty: { type: 'string' },
+    'completion-tokens': { type: 'string', default: '96' },
     /** Such as `8/0,4/4`; all if left out. */
     mixes: { type: 'string' },
     'learning-rate': { type: 'string', default: '5e-5' },
@@ -49,6 +52,8 @@ const MIXES = [
 
 interface Run {
   model: string
+  /** Absent for those of the model's card. */
+  difficulty?: number
   mix: string
   seed: number
   rounds: number
@@ -66,7 +71,10 @@ interface Run {
   seconds: number
 }
 
-const { model, tasks } = await loadStart(flags.model)
+const { model, tasks: known } = await loadStart(flags.model)
+const difficulty = flags.difficulty === undefined ? undefined : Number(flags.difficulty)
+const tasks = known.map((task) => (difficulty === undefined ? task : { ...task, difficulty }))
+const maxNewTokens = Number(flags['completion-tokens'])
 const records = await openRecords<Run>(flags.out)
 const engines: Engine[] = []
 for (let i = 0; i < Number(flags.nodes); i++)
@@ -74,6 +82,7 @@ for (let i = 0; i < Number(flags.nodes); i++)
 
 const isOf = (run: Run): boolean =>
   run.model === flags.model &&
+  run.difficulty === difficulty &&
   run.rounds === rounds &&
   run.nodes === engines.length &&
   run.learningRate === Number(flags['learning-rate'])
@@ -96,6 +105,7 @@ for (let seed = Number(flags.first); seed < Number(flags.first) + Number(flags.s
           foreign,
           adaptive,
           learningRate: Number(flags['learning-rate']),
+          maxNewTokens,
         }),
       ),
     )
@@ -117,6 +127,7 @@ for (let seed = Number(flags.first); seed < Number(flags.first) + Number(flags.s
     for (const node of nodes) ends.push(await node.evaluate(Number(flags.prompts)))
     await records.add({
       model: flags.model,
+      ...(difficulty !== undefined && { difficulty }),
       mix: name,
       seed,
       rounds,

@@ -92,7 +92,7 @@ test('the newest checkpoint becomes a folder that loads, with a card of what the
     'Of 40 groups',
     '10 (25.0 %) came from peers',
     '| sums | 12.5 % | 50.0 % |',
-    'base_conversion, difficulty 0',
+    'base_conversion, difficulty 1',
     'Advantages by grpo',
   ])
     expect(card).toContain(fact)
