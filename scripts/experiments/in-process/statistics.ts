@@ -29,6 +29,10 @@ export function show({ mean: centre, half }: Summary, digits = 3): string {
   return half === undefined ? centre.toFixed(digits) : `${centre.toFixed(digits)} ± ${half.toFixed(digits)}`
 }
 
+export function percent(share: number): string {
+  return `${(100 * share).toFixed(1)} %`
+}
+
 export function markdown(head: readonly string[], rows: readonly (readonly string[])[]): string {
   return [head, head.map(() => '---'), ...rows].map((row) => `| ${row.join(' | ')} |`).join('\n')
 }

@@ -4,6 +4,7 @@ import type { Engine } from '../../../daemon/engine/engine.ts'
 import type { Model } from '../../../daemon/policy/model.ts'
 import type { Task } from '../../../protocol/plugin/index.ts'
 import type { PromptCoordinates } from '../../../protocol/train/index.ts'
+import { mean } from '../in-process/statistics.ts'
 
 export interface Asking {
   engine: Engine
@@ -43,4 +44,12 @@ export async function rightAnswers(
         0,
       ),
   )
+}
+
+/** Four answers a prompt at temperature 1. */
+export async function accuracy(
+  prompts: readonly PromptCoordinates[],
+  ask: Omit<Asking, 'samples' | 'temperature'>,
+): Promise<number> {
+  return mean(await rightAnswers(prompts, { ...ask, samples: 4, temperature: 1 })) / 4
 }

@@ -18,10 +18,6 @@ export interface Run {
   seconds: number
 }
 
-export function percent(share: number): string {
-  return `${(100 * share).toFixed(1)} %`
-}
-
 export function tableOf(
   runs: readonly Run[],
   arms: readonly string[],

@@ -1,12 +1,9 @@
 // What a run of the replay experiment found, and all runs as a table.
 
+import type { ArmRun, Look } from '../in-process/arms.ts'
 import { markdown, show, summary } from '../in-process/statistics.ts'
 
-export interface ReplayRun {
-  arm: string
-  seed: number
-  /** Runs are comparable where this is the same. */
-  settings: string
+export interface ReplayRun extends ArmRun {
   rounds: number
   updates: number
   /** Share of a round's groups, reflections included, with both right and wrong answers. */
@@ -14,9 +11,8 @@ export interface ReplayRun {
   /** Rollouts that a batch had from earlier rounds. */
   replayed: number
   /** Accuracy on the set, without plugins. */
-  curve: { tokens: number; set: number }[]
+  curve: Look[]
   heldOut: number
-  seconds: number
 }
 
 /** Generated tokens until the accuracy was first there, between two looks by a straight line. */

@@ -8,11 +8,11 @@
 import { parseArgs } from 'node:util'
 import { TASKS } from '../../../daemon/built-in.ts'
 import { HELD_OUT_SEED, type PromptCoordinates } from '../../../protocol/train/index.ts'
+import { type ArmRun, learnFor, playArms } from '../in-process/arms.ts'
 import { createLocalEngine } from '../in-process/engine.ts'
-import { openRecords } from '../in-process/records.ts'
 import { loadStart } from '../in-process/start.ts'
-import { mean } from '../in-process/statistics.ts'
-import { rightAnswers } from './answers.ts'
+import { mean, percent } from '../in-process/statistics.ts'
+import { accuracy, rightAnswers } from './answers.ts'
 import { createHookedNode } from './hooked-node.ts'
 import type { ChosenPlugins } from './host.ts'
 import { type ReplayRun, table } from './replay-table.ts'
@@ -53,7 +53,6 @@ const at = (seed: number): PromptCoordinates => ({
   seed,
   difficulty: Number(flags.level),
 })
-/** Runs with the same settings can be compared. */
 const settings = [
   flags.task,
   flags.level,
@@ -65,33 +64,27 @@ const settings = [
 
 const engine = createLocalEngine({ threads: Number(flags.threads) })
 const { model } = await loadStart('three-tasks')
-const ask = { engine, model, task, maxNewTokens: MAX_NEW_TOKENS, temperature: 1 }
+const ask = { engine, model, task, maxNewTokens: MAX_NEW_TOKENS }
 await engine.open({ spec: model.spec, weights: model.weights })
 const set = await recurring(Number(flags.prompts))
 const heldOut = Array.from({ length: Number(flags['held-out']) }, (_, i) => at(HELD_OUT_SEED + i))
-const before = { set: await accuracy(set), heldOut: await accuracy(heldOut) }
+const before = { set: await accuracy(set, ask), heldOut: await accuracy(heldOut, ask) }
 console.log(`${set.length} prompts, ${percent(before.set)} right; held-out ${percent(before.heldOut)}`)
 
-const records = await openRecords<ReplayRun>(flags.out)
-const isSame = (run: ReplayRun): boolean => run.settings === settings
-for (let seed = 1; seed <= Number(flags.seeds); seed++) {
-  for (const arm of arms) {
-    if (records.done.some((run) => isSame(run) && run.arm === arm && run.seed === seed)) continue
-    const run = await play(arm, seed)
-    await records.add(run)
-    console.log(
-      `seed ${seed} ${arm}: set ${percent(run.curve.at(-1)!.set)}, held-out ${percent(run.heldOut)}, ${run.rounds} rounds, ${run.seconds.toFixed(0)} s`,
-    )
-  }
-}
-console.log(table(records.done.filter(isSame), { arms, before, target: Number(flags.target) }))
+const runs = await playArms<ChosenPlugins, ReplayRun>(
+  { arms: ARMS, names: arms, seeds: Number(flags.seeds), settings, out: flags.out },
+  {
+    play,
+    tell: ({ seed, arm, curve, heldOut: end, rounds, seconds }) =>
+      console.log(
+        `seed ${seed} ${arm}: set ${percent(curve.at(-1)!.set)}, held-out ${percent(end)}, ${rounds} rounds, ${seconds.toFixed(0)} s`,
+      ),
+  },
+)
+console.log(table(runs, { arms, before, target: Number(flags.target) }))
 await engine.close()
 
-async function play(arm: string, seed: number): Promise<ReplayRun> {
-  const plugins = ARMS[arm]
-  if (!plugins) throw new Error(`there is no arm "${arm}"; there are ${Object.keys(ARMS).join(', ')}`)
-  const started = performance.now()
-  const tokens = Number(flags.tokens)
+async function play(plugins: ChosenPlugins, seed: number): Promise<Omit<ReplayRun, keyof ArmRun>> {
   const node = await createHookedNode({
     seed,
     model,
@@ -104,56 +97,41 @@ async function play(arm: string, seed: number): Promise<ReplayRun> {
     plugins,
     engines: { policy: engine, roles: {} },
   })
-  const curve = [{ tokens: 0, set: before.set }]
   const fresh: number[] = []
   const replayed: number[] = []
-  while (node.tokens < tokens) {
-    const round = await node.round()
-    // By the verifier alone: right and wrong answers of one policy to one prompt.
-    const mixed = round.groups.filter(({ rollouts }) => {
-      const right = rollouts.filter((one) => (one.taskReward ?? one.reward) === 1).length
-      return right > 0 && right < rollouts.length
-    })
-    fresh.push(mixed.length / round.groups.length)
-    const [, count = 0] = Object.entries(round.metrics).find(([name]) => name.endsWith('.replayed')) ?? []
-    replayed.push(count)
-    if (node.tokens >= (curve.length * tokens) / LOOKS)
-      curve.push({ tokens: node.tokens, set: await accuracy(set) })
-  }
-  // What a plugin fails at is told and survived by a node; here it would be a wrong number.
-  const failed = node.host.status().find(({ strikes }) => strikes > 0)
-  if (failed) throw new Error(`${failed.name}: ${failed.message}`)
+  const curve = await learnFor(
+    node,
+    Number(flags.tokens),
+    ({ groups, metrics }) => {
+      // By the verifier alone: right and wrong answers of one policy to one prompt.
+      const mixed = groups.filter(({ rollouts }) => {
+        const right = rollouts.filter((one) => (one.taskReward ?? one.reward) === 1).length
+        return right > 0 && right < rollouts.length
+      })
+      fresh.push(mixed.length / groups.length)
+      const [, count = 0] = Object.entries(metrics).find(([name]) => name.endsWith('.replayed')) ?? []
+      replayed.push(count)
+    },
+    { count: LOOKS, first: before.set, look: () => accuracy(set, ask) },
+  )
   return {
-    arm,
-    seed,
-    settings,
     rounds: fresh.length,
     updates: node.updates,
     fresh: mean(fresh),
     replayed: mean(replayed),
     curve,
-    heldOut: await accuracy(heldOut),
-    seconds: (performance.now() - started) / 1000,
+    heldOut: await accuracy(heldOut, ask),
   }
-}
-
-/** Four answers a prompt at temperature 1, without plugins. */
-async function accuracy(prompts: readonly PromptCoordinates[]): Promise<number> {
-  return mean(await rightAnswers(prompts, { ...ask, samples: 4 })) / 4
 }
 
 async function recurring(count: number): Promise<PromptCoordinates[]> {
   const found: PromptCoordinates[] = []
   for (let from = 0; found.length < count && from < 4096; from += 64) {
     const some = Array.from({ length: 64 }, (_, i) => at(from + i))
-    const right = await rightAnswers(some, { ...ask, samples: 32 })
+    const right = await rightAnswers(some, { ...ask, samples: 32, temperature: 1 })
     found.push(...some.filter((_, i) => right[i]! > 0 && right[i]! <= Number(flags.most)))
   }
   if (found.length < count)
     throw new Error(`only ${found.length} prompts are right 1 to ${flags.most} times in 32`)
   return found.slice(0, count)
-}
-
-function percent(share: number): string {
-  return `${(100 * share).toFixed(1)} %`
 }

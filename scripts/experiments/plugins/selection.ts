@@ -11,11 +11,11 @@
 import { parseArgs } from 'node:util'
 import { TASKS } from '../../../plugins/tasks/index.ts'
 import { HELD_OUT_SEED, hasSignal, type PromptCoordinates } from '../../../protocol/train/index.ts'
+import { type ArmRun, type Look, learnFor, playArms } from '../in-process/arms.ts'
 import { createLocalEngine } from '../in-process/engine.ts'
-import { openRecords } from '../in-process/records.ts'
 import { loadStart } from '../in-process/start.ts'
-import { markdown, mean, show, summary } from '../in-process/statistics.ts'
-import { rightAnswers } from './answers.ts'
+import { markdown, mean, percent, show, summary } from '../in-process/statistics.ts'
+import { accuracy } from './answers.ts'
 import { createHookedNode } from './hooked-node.ts'
 import type { ChosenPlugins } from './host.ts'
 
@@ -69,51 +69,36 @@ const at = (seed: number): PromptCoordinates => ({
 })
 const set = Array.from({ length: Number(flags.prompts) }, (_, i) => at(1000 + i))
 const heldOut = Array.from({ length: Number(flags['held-out']) }, (_, i) => at(HELD_OUT_SEED + i))
-/** Runs with the same settings can be compared. */
 const settings = [flags.prompts, flags.tokens, flags['learning-rate']].join('/')
 
-interface Run {
-  arm: string
-  seed: number
-  settings: string
+interface Run extends ArmRun {
   rounds: number
   updates: number
   /** Share of groups with a signal; for spo, of rollouts that were learnt from: all. */
   signal: number
-  curve: { tokens: number; set: number }[]
+  curve: Look[]
   heldOut: number
-  seconds: number
 }
 
 const engine = createLocalEngine({ threads: Number(flags.threads) })
 const { model } = await loadStart('three-tasks')
-const ask = { engine, model, task, maxNewTokens: MAX_NEW_TOKENS, temperature: 1, samples: 4 }
-/** Four answers a prompt at temperature 1, without plugins. */
-const accuracy = async (prompts: readonly PromptCoordinates[]): Promise<number> =>
-  mean(await rightAnswers(prompts, ask)) / 4
+const ask = { engine, model, task, maxNewTokens: MAX_NEW_TOKENS }
 
 await engine.open({ spec: model.spec, weights: model.weights })
-const before = { set: await accuracy(set), heldOut: await accuracy(heldOut) }
-const records = await openRecords<Run>(flags.out)
-const runsOf = (arm: string): Run[] =>
-  records.done.filter((run) => run.settings === settings && run.arm === arm)
-for (let seed = 1; seed <= Number(flags.seeds); seed++) {
-  for (const arm of arms) {
-    if (runsOf(arm).some((run) => run.seed === seed)) continue
-    const run = await play(arm, seed)
-    await records.add(run)
-    process.stderr.write(
-      `${arm}, seed ${seed}: set ${percent(run.curve.at(-1)!.set)}, ${run.rounds} rounds, ${run.seconds.toFixed(0)} s\n`,
-    )
-  }
-}
+const before = { set: await accuracy(set, ask), heldOut: await accuracy(heldOut, ask) }
+const all = await playArms<Arm, Run>(
+  { arms: ARMS, names: arms, seeds: Number(flags.seeds), settings, out: flags.out },
+  {
+    play,
+    tell: ({ arm, seed, curve, rounds, seconds }) =>
+      process.stderr.write(
+        `${arm}, seed ${seed}: set ${percent(curve.at(-1)!.set)}, ${rounds} rounds, ${seconds.toFixed(0)} s\n`,
+      ),
+  },
+)
 await engine.close()
 
-async function play(name: string, seed: number): Promise<Run> {
-  const arm = ARMS[name]
-  if (!arm) throw new Error(`there is no arm "${name}"; there are ${Object.keys(ARMS).join('; ')}`)
-  const started = performance.now()
-  const tokens = Number(flags.tokens)
+async function play(arm: Arm, seed: number): Promise<Omit<Run, keyof ArmRun>> {
   const node = await createHookedNode({
     seed,
     model,
@@ -124,24 +109,20 @@ async function play(name: string, seed: number): Promise<Run> {
     learningRate: Number(flags['learning-rate']),
     engines: { policy: engine, roles: {} },
   })
-  const curve = [{ tokens: 0, set: before.set }]
   const signals: number[] = []
-  while (node.tokens < tokens) {
-    const { groups } = await node.round()
-    signals.push(groups.filter((group) => arm.groupSize === 1 || hasSignal(group)).length / groups.length)
-    if (node.tokens >= (curve.length * tokens) / LOOKS)
-      curve.push({ tokens: node.tokens, set: await accuracy(set) })
-  }
+  const curve = await learnFor(
+    node,
+    Number(flags.tokens),
+    ({ groups }) =>
+      signals.push(groups.filter((group) => arm.groupSize === 1 || hasSignal(group)).length / groups.length),
+    { count: LOOKS, first: before.set, look: () => accuracy(set, ask) },
+  )
   return {
-    arm: name,
-    seed,
-    settings,
     rounds: signals.length,
     updates: node.updates,
     signal: mean(signals),
     curve,
-    heldOut: await accuracy(heldOut),
-    seconds: (performance.now() - started) / 1000,
+    heldOut: await accuracy(heldOut, ask),
   }
 }
 
@@ -161,7 +142,7 @@ console.log(
       'runs',
     ],
     arms.flatMap((arm) => {
-      const runs = runsOf(arm)
+      const runs = all.filter((run) => run.arm === arm)
       if (runs.length === 0) return []
       const reached = runs.map(({ curve }) => curve.find((look) => look.set >= Number(flags.target))?.tokens)
       const known = reached.filter((one) => one !== undefined)
@@ -180,7 +161,3 @@ console.log(
     }),
   ),
 )
-
-function percent(share: number): string {
-  return `${(100 * share).toFixed(1)} %`
-}

@@ -14,8 +14,8 @@ import { loadModel } from '../../../daemon/policy/model.ts'
 import { scorePrompts } from '../../../daemon/rollout/evaluate.ts'
 import { createTaskBook } from '../../../daemon/rollout/tasks.ts'
 import { nodeDisk as disk } from '../../../daemon/store/node-disk.ts'
+import { type ArmRun, learnFor, playArms, requireHealth } from '../in-process/arms.ts'
 import { createLocalEngine } from '../in-process/engine.ts'
-import { openRecords } from '../in-process/records.ts'
 import { folderOf } from '../in-process/start.ts'
 import { markdown, mean, show, summary } from '../in-process/statistics.ts'
 import { createHookedNode } from './hooked-node.ts'
@@ -57,7 +57,6 @@ const candidates = Array.from({ length: Number(flags.prompts) }, (_, seed) => ({
   seed,
   difficulty: level,
 }))
-/** Runs with the same settings can be compared. */
 const settings = [
   flags.model ?? '',
   flags.task,
@@ -67,10 +66,7 @@ const settings = [
   flags['learning-rate'],
 ].join('/')
 
-interface Run {
-  arm: string
-  seed: number
-  settings: string
+interface Run extends ArmRun {
   rounds: number
   updates: number
   /** Texts that the policy was asked for, and how many could be read. */
@@ -83,7 +79,6 @@ interface Run {
   plain: number
   /** Where the plugin acts in evaluation. */
   withLibrary?: number
-  seconds: number
 }
 
 const engine = createLocalEngine({ threads: Number(flags.threads) })
@@ -94,25 +89,18 @@ await engine.open({ spec: model.spec, weights: model.weights })
 const before = await accuracy()
 console.log(`held-out before: ${(100 * before).toFixed(1)} %`)
 
-const records = await openRecords<Run>(flags.out)
-const isSame = (run: Run): boolean => run.settings === settings
-for (let seed = 1; seed <= Number(flags.seeds); seed++) {
-  for (const arm of arms) {
-    if (records.done.some((run) => isSame(run) && run.arm === arm && run.seed === seed)) continue
-    const run = await play(arm, seed)
-    await records.add(run)
-    console.log(
-      `seed ${seed} ${arm}: ${run.readable} of ${run.written} readable, ${run.seconds.toFixed(0)} s`,
-    )
-  }
-}
-console.log(table(records.done.filter(isSame)))
+const runs = await playArms<ChosenPlugins, Run>(
+  { arms: ARMS, names: arms, seeds: Number(flags.seeds), settings, out: flags.out },
+  {
+    play,
+    tell: ({ seed, arm, readable, written, seconds }) =>
+      console.log(`seed ${seed} ${arm}: ${readable} of ${written} readable, ${seconds.toFixed(0)} s`),
+  },
+)
+console.log(table(runs))
 await engine.close()
 
-async function play(arm: string, seed: number): Promise<Run> {
-  const plugins = ARMS[arm]
-  if (!plugins) throw new Error(`there is no arm "${arm}"; there are ${Object.keys(ARMS).join(', ')}`)
-  const started = performance.now()
+async function play(plugins: ChosenPlugins, seed: number, arm: string): Promise<Omit<Run, keyof ArmRun>> {
   const node = await createHookedNode({
     seed,
     model,
@@ -127,32 +115,25 @@ async function play(arm: string, seed: number): Promise<Run> {
   })
   const last = { written: 0, readable: 0, entries: 0 }
   const shown: number[] = []
-  while (node.tokens < tokens) {
-    const { groups, metrics } = await node.round()
+  await learnFor(node, tokens, ({ groups, metrics }) => {
     for (const [name, value] of Object.entries(metrics)) {
       const [, what] = name.split('.')
       if (what === 'written' || what === 'readable') last[what] = value
       if (what === 'skills' || what === 'entries' || what === 'experiences') last.entries = value
     }
     shown.push(groups.filter(({ origin }) => (origin?.items?.length ?? 0) > 0).length / groups.length)
-  }
+  })
   const plain = await accuracy()
   const acts = plugins.skills !== undefined && arm !== 'sage_chain'
   const evaluation = acts ? await node.host.evaluation({ step: node.updates }) : undefined
-  // What a plugin fails at is told and survived by a node; here it would be a wrong number.
-  const failed = node.host.status().find(({ strikes }) => strikes > 0)
-  if (failed) throw new Error(`${failed.name}: ${failed.message}`)
+  requireHealth(node)
   return {
-    arm,
-    seed,
-    settings,
     rounds: shown.length,
     updates: node.updates,
     ...last,
     shown: mean(shown),
     plain,
     ...(evaluation && { withLibrary: await accuracy(evaluation) }),
-    seconds: (performance.now() - started) / 1000,
   }
 }
 
