@@ -81,7 +81,7 @@ describe('score with a model', () => {
       ['{"ids": [1, 2', /line 3: .*JSON/],
       [{ ids: 'x' }, /line 3: "ids" is missing/],
       [{ ids: [] }, /line 3: there is no token/],
-      [{ ids: [1, 320] }, /line 3: 320 is no token id; they go from 0 to 319/],
+      [{ ids: [1, 520] }, /line 3: 520 is no token id; they go from 0 to 519/],
       [{ ids: [1, 2.5] }, /line 3: 2.5 is no token id/],
       [{ ids: Array(600).fill(1) }, /line 3: 600 tokens; the model's context has 512/],
       ['[1]', /line 3: it is no JSON object/],

