@@ -103,7 +103,7 @@ export interface Learner {
   /** A fresh own group, of whatever signal. */
   ownGroup(group: Group): void
   evaluation(accuracy: number, prompts: number): void
-  /** Undefined until a peer's group has come in. */
+  /** Undefined until a peer's group has come in, in this run or in one that the checkpoint knows of. */
   sharing(): SharingInfo | undefined
   /** What a checkpoint keeps. */
   state(): LearnerState
@@ -137,7 +137,9 @@ export function createLearner(options: LearnerOptions, parts: LearnerParts): Lea
   const { authors, judge } = ledger
   const guards = createGuards()
   const rollBacks = createRollBacks({ authors, judge, guards, restore: parts.restore })
-  let hasMet = options.restored?.evidence !== undefined
+  /** In this run: who is alone compares with nobody. */
+  let hasMet = false
+  const knowsPeers = (): boolean => hasMet || options.restored?.evidence !== undefined
   /** Of roles that learnt without an update of the policy. */
   let leftOver: Record<string, number> = {}
   /** Alarms that came between two steps. */
@@ -294,11 +296,11 @@ export function createLearner(options: LearnerOptions, parts: LearnerParts): Lea
       pending.push(...guards.evaluation(accuracy, prompts))
     },
 
-    sharing: () => (hasMet ? ledger.info(options.sizes.own) : undefined),
+    sharing: () => (knowsPeers() ? ledger.info(options.sizes.own) : undefined),
 
     state() {
       const { setAside, evidence } = ledger.save()
-      return hasMet ? { setAside, evidence } : { setAside }
+      return knowsPeers() ? { setAside, evidence } : { setAside }
     },
   }
 }

@@ -5,8 +5,7 @@ import { expect, test } from 'vitest'
 import type { Engine } from '../../daemon/engine/engine.ts'
 import { randomStream } from '../../daemon/host/random.ts'
 import type { LivePolicy } from '../../daemon/policy/live-policy.ts'
-import type { Aggregation } from '../../daemon/trainer/aggregation.ts'
-import { createLearner } from '../../daemon/trainer/learner.ts'
+import { createLearner, type LearnerOptions } from '../../daemon/trainer/learner.ts'
 import type { Role } from '../../daemon/trainer/roles.ts'
 import type { Plugin } from '../../protocol/plugin/index.ts'
 import { ADAMW } from '../engine/model.ts'
@@ -15,7 +14,7 @@ import { group } from './groups.ts'
 
 async function setUp(
   plugins: readonly Plugin[],
-  { estimator = 'grpo', aggregation }: { estimator?: string; aggregation?: Aggregation } = {},
+  { estimator = 'grpo', ...more }: { estimator?: string } & Partial<LearnerOptions> = {},
 ) {
   const { host, troubles } = await openHost(plugins, { estimator: { use: estimator } })
   let version = 3
@@ -58,12 +57,12 @@ async function setUp(
     {
       sizes: { own: 2, foreign: 0 },
       minibatches: 1,
-      ...(aggregation && { aggregation }),
       temperature: 1,
       optimizer: ADAMW,
       warmUpSteps: 0,
       self: 'me',
       adaptive: false,
+      ...more,
     },
     {
       policy,
@@ -146,4 +145,19 @@ test('roles learn after the update, and where there was nothing to train on', as
   expect(await learner.train(batch([1, 1], [0, 0]))).toBeUndefined()
   await learner.settle()
   expect([learnt, trained]).toEqual([[1, 1, 1], [4]])
+})
+
+test('what an earlier run found out about peers is told and kept by one that meets none, and costs it no comparison', async () => {
+  const sizes = { own: 1, foreign: 4 }
+  const waiting = { own: [group([0, 1], { seed: 1 })], foreign: [] }
+  const theirs = [group([0, 1], { seed: 2, author: 'peer' })]
+  const { learner: earlier } = await setUp([], { sizes })
+  expect([earlier.choose(waiting)?.compare, earlier.sharing()]).toEqual([false, undefined])
+  expect(earlier.choose({ ...waiting, foreign: theirs })?.compare).toBe(true)
+  const restored = earlier.state()
+  const { learner } = await setUp([], { sizes, restored })
+  expect(learner.choose(waiting)?.compare).toBe(false)
+  expect(learner.sharing()).toEqual(earlier.sharing())
+  expect(learner.state()).toEqual(restored)
+  expect(learner.choose({ ...waiting, foreign: theirs })?.compare).toBe(true)
 })
