@@ -54,6 +54,12 @@ const ARMS: Record<string, PluginChoice[]> = {
   gspo: [{ use: 'gspo', anchor: 'behaviour' }],
   topr: [{ use: 'topr', anchor: 'behaviour' }],
   'rec, no weights': [{ use: 'rec', weights: false, anchor: 'behaviour' }],
+  soft_adaptive: [{ use: 'soft_adaptive', anchor: 'behaviour' }],
+  gmpo: [{ use: 'gmpo', anchor: 'behaviour' }],
+  vespo: [{ use: 'vespo', anchor: 'behaviour' }],
+  sppo: [{ use: 'sppo', anchor: 'behaviour' }],
+  // Its ratio is to the behaviour policy by itself.
+  dppo: [{ use: 'dppo' }],
   v_trace: [{ use: 'reinforce' }],
   'v_trace, group mean': [{ use: 'reinforce' }],
 }
