@@ -28,6 +28,8 @@ const { values: flags } = parseArgs({
     threads: { type: 'string', default: '1' },
     prompts: { type: 'string', default: '100' },
     model: { type: 'string', default: 'default' },
+    /** Such as `basic_arithmetic,bf`; all of the model's if left out. */
+    tasks: { type: 'string' },
     /** Of all tasks; what the model's card tells if left out. */
     difficulty: { type: 'string' },
     'completion-tokens': { type: 'string', default: '96' },
@@ -52,6 +54,8 @@ const MIXES = [
 
 interface Run {
   model: string
+  /** Absent for all of the model's. */
+  tasks?: string
   /** Absent for those of the model's card. */
   difficulty?: number
   mix: string
@@ -73,7 +77,9 @@ interface Run {
 
 const { model, tasks: known } = await loadStart(flags.model)
 const difficulty = flags.difficulty === undefined ? undefined : Number(flags.difficulty)
-const tasks = known.map((task) => (difficulty === undefined ? task : { ...task, difficulty }))
+const tasks = known
+  .filter(({ name }) => flags.tasks === undefined || flags.tasks.split(',').includes(name))
+  .map((task) => (difficulty === undefined ? task : { ...task, difficulty }))
 const maxNewTokens = Number(flags['completion-tokens'])
 const records = await openRecords<Run>(flags.out)
 const engines: Engine[] = []
@@ -82,6 +88,7 @@ for (let i = 0; i < Number(flags.nodes); i++)
 
 const isOf = (run: Run): boolean =>
   run.model === flags.model &&
+  run.tasks === flags.tasks &&
   run.difficulty === difficulty &&
   run.rounds === rounds &&
   run.nodes === engines.length &&
@@ -127,6 +134,7 @@ for (let seed = Number(flags.first); seed < Number(flags.first) + Number(flags.s
     for (const node of nodes) ends.push(await node.evaluate(Number(flags.prompts)))
     await records.add({
       model: flags.model,
+      ...(flags.tasks !== undefined && { tasks: flags.tasks }),
       ...(difficulty !== undefined && { difficulty }),
       mix: name,
       seed,
