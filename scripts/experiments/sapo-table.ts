@@ -164,7 +164,7 @@ const gains = (runs: readonly Run[]): number[] =>
     return alone ? [(total(run) / total(alone) - 1) * 100] : []
   })
 console.log(
-  `${cpus()[0]?.model}, ${availableParallelism()} cores, Node ${process.version}; ${flags.model}, ${rounds} rounds`,
+  `${cpus()[0]?.model}, ${availableParallelism()} cores, Node ${process.version}; ${flags.model}, ${tasks.map(({ name, difficulty }) => `${name} ${difficulty}`).join(', ')}, ${rounds} rounds`,
 )
 console.log(
   markdown(
