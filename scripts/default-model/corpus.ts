@@ -56,7 +56,7 @@ function drawStyle(styles: Recipe['styles'], random: Random): Style {
 }
 
 /** The best way with probability `won`, else a random one. */
-export function played(
+function played(
   { task, instance, won }: { task: Task; instance: Instance; won: number },
   random: Random,
 ): string {

@@ -1,7 +1,7 @@
 // Do estimators that look at turns learn more from episodes than those that look at the whole?
 // `npm run -s experiment:episodes [-- --task keys_and_doors --tokens 300000 --seeds 3 --arms 'grpo;gigpo;...' --out FILE]`
 //
-// The model of three tasks, taught to play by the rules (in-process/played.ts), learns a task with turns until it has generated so
+// The default model, which has seen the task played, at random for the most part, learns it until it has generated so
 // many tokens, those that the environment shows included. All else is the same: prompts, sampling seeds, optimizer, the default
 // loss, groups of 8. What counts is the mean reward in the end, on training prompts that were never asked, and held-out accuracy
 // (greedy and sampled). Runs are kept as they end, and what is kept is not run again.
@@ -11,7 +11,6 @@ import { parseArgs } from 'node:util'
 import { TASKS } from '../../plugins/tasks/index.ts'
 import { createLocalEngine } from './in-process/engine.ts'
 import { createLearnerAlone } from './in-process/learner-alone.ts'
-import { teachPlaying } from './in-process/played.ts'
 import { openRecords } from './in-process/records.ts'
 import { loadStart } from './in-process/start.ts'
 import { markdown, mean, show, summary } from './in-process/statistics.ts'
@@ -24,10 +23,8 @@ const { values: flags } = parseArgs({
     seeds: { type: 'string', default: '3' },
     /** Separated by semicolons. */
     arms: { type: 'string', default: 'grpo;trloo;gigpo' },
-    prompts: { type: 'string', default: '8' },
+    prompts: { type: 'string', default: '4' },
     'learning-rate': { type: 'string', default: '2e-4' },
-    'warm-steps': { type: 'string', default: '200' },
-    good: { type: 'string', default: '0.1' },
     'test-prompts': { type: 'string', default: '150' },
     threads: { type: 'string', default: '1' },
     out: { type: 'string', default: '.cache/experiments/episodes.jsonl' },
@@ -38,11 +35,7 @@ const [tokens, difficulty, tests] = [
   Number(flags.difficulty),
   Number(flags['test-prompts']),
 ]
-const [learningRate, warmSteps, good] = [
-  Number(flags['learning-rate']),
-  Number(flags['warm-steps']),
-  Number(flags.good),
-]
+const learningRate = Number(flags['learning-rate'])
 const MAX_NEW_TOKENS = 160
 
 interface Run {
@@ -61,25 +54,11 @@ interface Run {
 
 const task = TASKS.find(({ name, environment }) => environment && name === flags.task)
 if (!task) throw new Error(`${flags.task} is no task with turns`)
-const settings = JSON.stringify([
-  task.name,
-  task.version,
-  difficulty,
-  tokens,
-  learningRate,
-  warmSteps,
-  good,
-  flags.prompts,
-])
+const settings = JSON.stringify([task.name, task.version, difficulty, tokens, learningRate, flags.prompts])
 const records = await openRecords<Run>(flags.out)
 const threads = Number(flags.threads)
 const engines = { writes: createLocalEngine({ threads }), learns: createLocalEngine({ threads }) }
-const { model: base } = await loadStart('three-tasks')
-await teachPlaying(
-  { task, difficulty, good, steps: warmSteps, batch: 32, learningRate: 1e-3 },
-  { engine: engines.learns, model: base },
-)
-const model = { ...base, weights: await engines.learns.weights() }
+const { model } = await loadStart('default')
 
 const isOf = (run: Run): boolean => run.settings === settings
 const learn = async (arm: string, seed: number, until: number): Promise<void> => {
