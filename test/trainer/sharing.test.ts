@@ -100,6 +100,14 @@ describe('the judge', () => {
     expect(high).toBeGreaterThan(effect!)
   })
 
+  test('does not say that peers help while nobody knows whether own groups make progress', () => {
+    const judge = createJudge({ limit: 16, adaptive: true })
+    const normal = normals('pulled back')
+    for (let i = 0; i < 300; i++)
+      judge.observe({ gain: 0.5 * normal(), cost: 10 }, { gain: 1 + 0.5 * normal(), cost: 10 }, true)
+    expect(judge.state).toMatchObject({ foreign: 16, verdict: 'not yet known' })
+  })
+
   test('lowers J to 0 when they push back, goes on looking for little, and raises it when they are worth it', () => {
     const judge = createJudge({ limit: 16, adaptive: true })
     const changes = feed(judge, 300, -1).filter((change) => change !== undefined)

@@ -105,7 +105,9 @@ export function createJudge(options: JudgeOptions): Judge {
     }
     const isNone = ratio !== undefined && ratio.low - 1 > -NEGLIGIBLE && ratio.high - 1 < NEGLIGIBLE
     const verdict: SharingVerdict =
-      difference.low > 0
+      // More than own groups bring, where it is known that those bring anything: own steps that overdo it are taken back by
+      // the next own rollouts, which alone puts peers ahead, and says nothing for them.
+      difference.low > 0 && ratio !== undefined
         ? 'helps'
         : difference.high < 0
           ? 'hurts'
