@@ -179,12 +179,20 @@ export interface GradientReport extends Omit<TrainReport, 'applied'> {
    * compass.
    */
   along?: number
+  /**
+   * How far it goes the way of the side steps that were taken, a running mean as the compass is: as if they had had their
+   * full weight, and in the unit of `along`. Of a main gradient: what these steps still bring after they were taken, by
+   * samples that had no part in them. Absent while there were none.
+   */
+  aside?: number
 }
 
 export interface DescentRequest {
   optimizer: TrainRequest['optimizer']
   /** The side's step is made no longer than so many times the main sum, both in the optimizer's metric. */
   sideLimit: number
+  /** What of its full weight the side has, 0 to 1; 1 if left out. */
+  sideShare?: number
   /** Share of itself that the compass keeps when the main gradient is mixed in, 0 to 1. */
   compassDecay: number
 }

@@ -36,6 +36,8 @@ export interface PartReport extends Measured {
   wouldScale: number
   /** Its gradient along the compass, before scaling. */
   along?: number
+  /** Its gradient along the foreign steps of earlier updates. */
+  aside?: number
   /** Why it was left out. */
   leftOut?: 'not finite' | 'effective sample size'
 }
@@ -125,9 +127,11 @@ async function mixedStep(
     part.scale = part.wouldScale * weight(author)
     await engine.keep({ to: 'side', scale: part.scale })
   }
+  const share = full > 0 ? weighted / full : 0
   const done = await engine.descend({
     optimizer,
-    sideLimit: FOREIGN_LIMIT * (full > 0 ? weighted / full : 0),
+    sideLimit: FOREIGN_LIMIT * share,
+    sideShare: share,
     compassDecay: COMPASS_DECAY,
   })
   // Parts are taken to be at right angles, as gradients of different prompts about are.

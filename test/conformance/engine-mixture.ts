@@ -126,6 +126,39 @@ export function describeMixture(of: () => Engine, open: Opener): void {
     expect((await of().optimizer()).steps).toBe(0)
   })
 
+  test('a gradient is compared with the side steps that were taken, as if they had had their full weight', async () => {
+    const [main, side] = [await gradientOf(batch(1)), await gradientOf(batch(2))]
+    const { spread } = await alone()
+    const inner = (a: number[], b: number[]) =>
+      a.reduce((sum, value, i) => sum + (value * b[i]!) / spread[i]!, 0)
+    await open()
+    await of().gradient(batch(1))
+    await of().keep({ to: 'main', scale: 1 })
+    await of().gradient(batch(2))
+    await of().keep({ to: 'side', scale: 1 })
+    expect((await of().gradient(batch(2))).aside).toBeUndefined()
+    // So small a step that the gradients stay what they were.
+    const { sideScale } = await of().descend({
+      optimizer: { ...PLAIN, learningRate: 1e-9 },
+      sideLimit: 0.2,
+      sideShare: 0.4,
+      compassDecay: 0.5,
+    })
+    const against = Math.min(0, inner(side, main) / inner(main, main))
+    const taken = side.map((value, i) => ((value - against * main[i]!) * sideScale) / 0.4)
+    const unit = Math.sqrt(inner(main, main))
+    for (const [request, gradient] of [
+      [batch(1), main],
+      [batch(2), side],
+    ] as const) {
+      const { along, aside } = await of().gradient(request)
+      expect(along! / (inner(gradient, main) / unit)).toBeCloseTo(1, 2)
+      // Of what it would be at most: a side that goes against the main part has nothing left along it.
+      const most = Math.sqrt(inner(gradient, gradient) * inner(taken, taken)) / unit
+      expect(aside! / most).toBeCloseTo(inner(gradient, taken) / unit / most, 2)
+    }
+  })
+
   test("the compass tells which gradients go the main parts' way, in the optimizer's metric", async () => {
     await open()
     await of().gradient(batch(1))

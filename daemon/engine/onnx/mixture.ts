@@ -55,6 +55,8 @@ export function createMixture<Tensors>(by: Algebra<Tensors>, { now }: Pick<StepP
   const sums = { main: by.create(), side: by.create() }
   const filled = { main: false, side: false }
   let compass: Tensors | undefined
+  /** A running mean of the side steps that were taken, as if they had had their full weight. */
+  let wake: Tensors | undefined
   let last: AdamWOptions | undefined
 
   return {
@@ -62,7 +64,10 @@ export function createMixture<Tensors>(by: Algebra<Tensors>, { now }: Pick<StepP
       const report = await by.compute(request)
       if (!compass || !last || by.steps() === 0 || report.nonFinite !== undefined) return report
       const { across, within } = await by.products(by.gradient, compass, last, by.steps())
-      return within > 0 ? { ...report, along: across / Math.sqrt(within) } : report
+      if (!(within > 0)) return report
+      const aside = wake && (await by.products(by.gradient, wake, last, by.steps())).across
+      const unit = Math.sqrt(within)
+      return { ...report, along: across / unit, ...(aside === undefined ? {} : { aside: aside / unit }) }
     },
 
     async keep({ to, scale }) {
@@ -70,7 +75,7 @@ export function createMixture<Tensors>(by: Algebra<Tensors>, { now }: Pick<StepP
       filled[to] = true
     },
 
-    async descend({ optimizer, sideLimit, compassDecay }) {
+    async descend({ optimizer, sideLimit, sideShare = 1, compassDecay }) {
       const started = now()
       if (!filled.main) throw new WaggleError('E_ENGINE', 'a step needs a main gradient')
       const { main, side } = sums
@@ -97,6 +102,11 @@ export function createMixture<Tensors>(by: Algebra<Tensors>, { now }: Pick<StepP
           const [sideSquared, mainSquared] = await by.lengths(side, main, metric)
           if (sideSquared > 0) sideScale = Math.min(1, sideLimit * Math.sqrt(mainSquared / sideSquared))
           await by.stepAside(side, optimizer.learningRate * sideScale, metric)
+          if (sideShare > 0) {
+            const [old, fresh] = wake ? [compassDecay, 1 - compassDecay] : [0, 1]
+            wake ??= by.create()
+            await by.blend(wake, old, side, (fresh * sideScale) / sideShare, wake)
+          }
         }
       }
       return { applied, ...nonFinite, mainNorm, sideNorm, sideScale, seconds: (now() - started) / 1000 }

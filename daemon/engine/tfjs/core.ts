@@ -70,7 +70,7 @@ export function createCore({ tf, microBatchTokens = 1024, now }: CoreOptions): C
   const computeGradient = (
     current: State,
     request: GradientRequest,
-  ): { gradients: Tensor[]; report: Omit<GradientReport, 'along'> } => {
+  ): { gradients: Tensor[]; report: Omit<GradientReport, 'along' | 'aside'> } => {
     const { sequences, objective, denominator } = request
     const started = now()
     checkSequences(sequences, current.spec)
@@ -187,11 +187,9 @@ export function createCore({ tf, microBatchTokens = 1024, now }: CoreOptions): C
       const current = opened()
       const { gradients, report } = computeGradient(current, request)
       mixture.hold(gradients)
-      const along =
-        report.nonFinite === undefined
-          ? mixture.along(Object.values(current.second), current.steps)
-          : undefined
-      return { ...report, ...(along === undefined ? {} : { along }) }
+      const compared =
+        report.nonFinite === undefined ? mixture.compared(Object.values(current.second), current.steps) : {}
+      return { ...report, ...compared }
     },
 
     async keep(request) {

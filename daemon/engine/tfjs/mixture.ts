@@ -3,7 +3,7 @@
 // held in the order of the parameters.
 
 import { WaggleError } from '../../../protocol/errors.ts'
-import type { DescentReport, DescentRequest } from '../engine.ts'
+import type { DescentReport, DescentRequest, GradientReport } from '../engine.ts'
 import { metricOf } from '../side-step.ts'
 import type { Tensor, Tensorflow } from './backend.ts'
 import { squaresOf } from './optimizer.ts'
@@ -11,8 +11,8 @@ import { squaresOf } from './optimizer.ts'
 export interface Mixture {
   /** Takes over the last gradient. */
   hold(gradients: Tensor[]): void
-  /** Of the held gradient with the compass, in the optimizer's metric, over the compass's norm. */
-  along(second: readonly Tensor[], steps: number): number | undefined
+  /** Of the held gradient with the compass and with the side steps that were taken, over the compass's norm. */
+  compared(second: readonly Tensor[], steps: number): Pick<GradientReport, 'along' | 'aside'>
   keep(request: { to: 'main' | 'side'; scale: number }): void
   descend(request: DescentRequest, model: Model): Omit<DescentReport, 'seconds'>
   dispose(): void
@@ -33,6 +33,7 @@ export interface Model {
 export function createMixture(tf: Tensorflow): Mixture {
   let held: Tensor[] | undefined
   let compass: Tensor[] | undefined
+  let wake: Tensor[] | undefined
   let last: DescentRequest['optimizer'] | undefined
   const sums: { main: Tensor[] | undefined; side: Tensor[] | undefined } = {
     main: undefined,
@@ -78,11 +79,14 @@ export function createMixture(tf: Tensorflow): Mixture {
     }
     return { across, within }
   }
-  /** Moves the weights along a side that is finite; gives what its step was multiplied with to keep to the limit. */
+  /**
+   * Moves the weights along a side that is finite, and has the wake follow; gives what its step was multiplied with to keep
+   * to the limit.
+   */
   const stepAside = (
     { main, side, turned }: { main: readonly Tensor[]; side: readonly Tensor[]; turned: readonly Tensor[] },
     mainNorm: number,
-    { optimizer, sideLimit }: DescentRequest,
+    { optimizer, sideLimit, sideShare = 1, compassDecay }: DescentRequest,
     model: Model,
   ): number => {
     const second = model.second()
@@ -100,6 +104,12 @@ export function createMixture(tf: Tensorflow): Mixture {
     const [sideLength, mainLength] = [normOf(aside), normOf(ahead)]
     const scale = sideLength > 0 ? Math.min(1, (sideLimit * mainLength) / sideLength) : 1
     model.move(blend(undefined, 0, aside, optimizer.learningRate * scale))
+    if (sideShare > 0) {
+      const [old, fresh] = wake ? [compassDecay, 1 - compassDecay] : [0, 1]
+      const followed = blend(wake, old, kept, (fresh * scale) / sideShare)
+      drop(wake)
+      wake = followed
+    }
     for (const tensors of [kept, aside, ahead]) drop(tensors)
     return scale
   }
@@ -110,10 +120,13 @@ export function createMixture(tf: Tensorflow): Mixture {
       held = gradients
     },
 
-    along(second, steps) {
-      if (!compass || !held || !last || steps === 0) return undefined
+    compared(second, steps) {
+      if (!compass || !held || !last || steps === 0) return {}
       const { across, within } = products(held, compass, last, second, steps)
-      return within > 0 ? across / Math.sqrt(within) : undefined
+      if (!(within > 0)) return {}
+      const unit = Math.sqrt(within)
+      const aside = wake && products(held, wake, last, second, steps).across / unit
+      return { along: across / unit, ...(aside === undefined ? {} : { aside }) }
     },
 
     keep({ to, scale }) {
@@ -150,9 +163,10 @@ export function createMixture(tf: Tensorflow): Mixture {
     },
 
     dispose() {
-      for (const tensors of [held, compass, sums.main, sums.side]) drop(tensors)
+      for (const tensors of [held, compass, wake, sums.main, sums.side]) drop(tensors)
       held = undefined
       compass = undefined
+      wake = undefined
       sums.main = undefined
       sums.side = undefined
     },

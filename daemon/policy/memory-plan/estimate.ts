@@ -71,7 +71,7 @@ export function estimateMemory(spec: DecoderSpec, work: Work): MemoryEstimate {
   const parts: MemoryParts = {
     model: FLOAT * parameterCount(plain),
     trained: 2 * FLOAT * trained,
-    gradients: FLOAT * trained * (work.mixes ? 4 : 1),
+    gradients: FLOAT * trained * (work.mixes ? 5 : 1),
     optimizer: 2 * FLOAT * trained,
     activations: activations(spec, work),
     cache: cache(spec, work),

@@ -23,6 +23,8 @@ export interface Authors {
     seen: {
       gain: number | undefined
       own: number | undefined
+      /** What the gains of all are above what their steps turned out to bring, in the same unit; 0 if left out. */
+      flattery?: number
       /** Of its gradient as applied, in units of the own one's. */
       norm: number
       reported?: Reported | undefined
@@ -106,7 +108,7 @@ export function createAuthors({ restored }: { restored?: Partial<AuthorsState> |
       if (isNumber(gain) && isNumber(own)) addTrust(foreign, gain, own)
     },
 
-    observe(name, { gain, own, norm, reported }) {
+    observe(name, { gain, own, flattery = 0, norm, reported }) {
       const author = of(name)
       const findings: AuthorFinding[] = []
       author.norm += norm
@@ -122,7 +124,7 @@ export function createAuthors({ restored }: { restored?: Partial<AuthorsState> |
             reason: author.plausibility.reason ?? '',
           })
       }
-      if (isNumber(gain) && isNumber(own)) addTrust(author.trust, gain, own)
+      if (isNumber(gain) && isNumber(own)) addTrust(author.trust, gain - flattery, own)
       if (author.away === 0 && isNumber(gain) && isNumber(own)) {
         if (author.pairs.count >= EPOCH) {
           author.pairs = noPairs()

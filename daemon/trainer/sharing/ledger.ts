@@ -59,7 +59,12 @@ export function createLedger(
     restored: restored?.evidence?.judge,
   })
 
-  const observeAuthor = (part: PartReport, own: number | undefined, ownNorm: number): void => {
+  const observeAuthor = (
+    part: PartReport,
+    own: number | undefined,
+    ownNorm: number,
+    flattery: number,
+  ): void => {
     const author = part.author!
     if (part.leftOut !== undefined) {
       const message = `a peer's groups were left out of a step: ${LEFT_OUT[part.leftOut]}`
@@ -69,6 +74,7 @@ export function createLedger(
     const findings = authors.observe(author, {
       gain: gain && judge.scaled(gain),
       own,
+      flattery,
       norm: Math.max(0, finite((part.scale * part.gradientNorm) / ownNorm)),
       reported: reportedOf(part.metrics),
     })
@@ -83,10 +89,13 @@ export function createLedger(
       const mine = parts.filter(({ author }) => author === undefined)
       const theirs = parts.filter(({ author }) => author !== undefined)
       const own = progressOf(mine, cost)
-      const foreign = progressOf(theirs, cost)
+      const looked = progressOf(theirs, cost)
+      const aside = mine[0]?.aside
+      const foreign = looked && learnt && aside !== undefined ? { ...looked, gain: aside } : looked
       const scaled = own && judge.scaled(own)
+      const flattery = looked && foreign ? (judge.scaled(looked) ?? 0) - (judge.scaled(foreign) ?? 0) : 0
       const ownNorm = Math.max(...mine.map(({ gradientNorm }) => gradientNorm), 1e-30)
-      for (const part of theirs) observeAuthor(part, scaled, ownNorm)
+      for (const part of theirs) observeAuthor(part, scaled, ownNorm, flattery)
       authors.observeAll(foreign && judge.scaled(foreign), scaled)
       authors.tick(Math.max(peers(), new Set(theirs.map(({ author }) => author)).size))
       if (!own || !foreign) {
