@@ -1,10 +1,12 @@
 // Is sharing helping? Compares, update by update, the progress that foreign groups bring with what own groups bring for
 // the same compute, and says how many foreign groups a batch should have.
 //
-// Progress of a part of an update is how far its gradient, as scaled into the step, goes the way of the compass: the
-// running mean of what this node's own rollouts of earlier updates asked for, on prompts that none of the compared
-// parts has seen, in the metric in which the optimizer steps. That is the first-order gain in this node's own objective,
-// measured on own rollouts that were held out from what is judged. Both sides of a pair come from the same update,
+// Both are judged by the newest own gradient, whose rollouts had no part in either: how far it goes on the way of the own
+// steps of some twenty updates before (the compass), and on the way of the steps that peers' groups made beside them, in the
+// metric in which the optimizer steps. That is what the steps bring to first order in this node's own objective after they were
+// taken, and what chance made them overdo counts against them, on both sides alike. A foreign gradient's own agreement
+// with the compass says less: off-policy, it does not take back what this node's steps overdid, as own ones do, and
+// so looks better than they. It is gone by where peers' groups are only looked at. Both sides of a pair come from the same update,
 // so what changes with time falls away. Figures are scaled by the size of earlier ones alone, which keeps them
 // comparable over a run and the interval valid, and cut at a multiple of that: gradients of a few groups have heavy tails
 // (a kurtosis of 8 to 20 was measured), and with their spikes cut a verdict takes half as many updates. While J > 0 a comparison costs an inner product; at J = 0 a few
@@ -26,7 +28,7 @@ export interface JudgeOptions {
 
 /** One part of an update. */
 export interface PartProgress {
-  /** Along the compass, times what the part was scaled with. */
+  /** By the newest own gradient, in any unit that is the same for all parts. */
   gain: number
   /** Seconds, or any other measure of compute that is the same for all parts. */
   cost: number

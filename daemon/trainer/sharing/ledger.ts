@@ -89,9 +89,10 @@ export function createLedger(
       const mine = parts.filter(({ author }) => author === undefined)
       const theirs = parts.filter(({ author }) => author !== undefined)
       const own = progressOf(mine, cost)
+      // How they look, and what the steps that they made turned out to bring.
       const looked = progressOf(theirs, cost)
-      const aside = mine[0]?.aside
-      const foreign = looked && learnt && aside !== undefined ? { ...looked, gain: aside } : looked
+      const aside = mine.reduce((sum, part) => sum + (part.aside ?? Number.NaN), 0)
+      const foreign = looked && learnt && !Number.isNaN(aside) ? { ...looked, gain: aside } : looked
       const scaled = own && judge.scaled(own)
       const flattery = looked && foreign ? (judge.scaled(looked) ?? 0) - (judge.scaled(foreign) ?? 0) : 0
       const ownNorm = Math.max(...mine.map(({ gradientNorm }) => gradientNorm), 1e-30)
