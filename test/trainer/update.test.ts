@@ -152,7 +152,7 @@ test('tokens whose sampler is unknown do not move the weights by default', async
   expect(core.weights()).toEqual(before)
 })
 
-test('peers leave the own step as it is and add one that is no longer, whatever their advantages are', async () => {
+test('peers leave the own step as it is and add a shorter one, whatever their advantages are', async () => {
   const groups = [
     group([1, 0], { seed: 1 }),
     ...['a', 'b'].map((author) => group([1, 0], { seed: 2, author })),
@@ -191,7 +191,7 @@ test('peers leave the own step as it is and add one that is no longer, whatever 
   const own = first.map((m, i) => m / (1 - beta1) / (Math.sqrt(second[i]! / (1 - beta2)) + epsilon))
   const beside = withPeers.map((weight, i) => (without[i]! - weight) / learningRate)
   const length = (values: number[]) => Math.sqrt(values.reduce((sum, value) => sum + value ** 2, 0))
-  expect(length(beside) / length(own)).toBeCloseTo(1, 3)
+  expect(length(beside) / length(own)).toBeCloseTo(Math.SQRT2 - 1, 3)
 
   const [mine, less] = (await run(3, 0.1)).parts
   expect(less!.scale * less!.gradientNorm).toBeLessThanOrEqual(0.1 * mine!.gradientNorm * 1.0001)
