@@ -181,7 +181,7 @@ export interface GradientReport extends Omit<TrainReport, 'applied'> {
   along?: number
   /**
    * How far it goes the way of the side steps that were taken, a running mean as the compass is: as if they had had their
-   * full weight, and in the unit of `along`. Of a main gradient: what these steps still bring after they were taken, by
+   * full weight (`sideShare`), and in the unit of `along`. Of a main gradient: what these steps still bring after they were taken, by
    * samples that had no part in them. Absent while there were none.
    */
   aside?: number
@@ -191,7 +191,7 @@ export interface DescentRequest {
   optimizer: TrainRequest['optimizer']
   /** The side's step is made no longer than so many times the main sum, both in the optimizer's metric. */
   sideLimit: number
-  /** What of its full weight the side has, 0 to 1; 1 if left out. */
+  /** What the side has of the weight that it is to be compared at, 0 to 1; 1 if left out. */
   sideShare?: number
   /** Share of itself that the compass keeps when the main gradient is mixed in, 0 to 1. */
   compassDecay: number

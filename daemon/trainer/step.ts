@@ -135,7 +135,8 @@ async function mixedStep(
   const done = await engine.descend({
     optimizer,
     sideLimit: FOREIGN_LIMIT * share,
-    sideShare: share,
+    // What they bring is told as of steps of the own gradient's length, whatever they were held to.
+    sideShare: FOREIGN_LIMIT * share,
     compassDecay: COMPASS_DECAY,
   })
   // Parts are taken to be at right angles, as gradients of different prompts about are.
