@@ -47,7 +47,7 @@ const LEAST_EFFECTIVE = 0.3
 /**
  * The foreign step's length at most, in units of the own gradient's. A side of length k with the same signal and noise of its own
  * takes 1 + k of the way with 1 + k^2 of the noise's variance; noise for progress, (1 + k^2) / (1 + k), is least here, by
- * 17 %, and at 1 no less than alone. Off-policy, a side is worse than that, and at 1 took 2 to 4 points of held-out accuracy.
+ * 17 %, and at 1 no less than alone. Off-policy, a side is worse than that.
  */
 const FOREIGN_LIMIT = Math.SQRT2 - 1
 /** The compass remembers about 1 / (1 - this) updates of own groups. */
