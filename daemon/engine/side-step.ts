@@ -8,7 +8,7 @@
 // longer than the own gradient times a limit, in the same metric; and without what goes against the compass (the projection of
 // A-GEM, Chaudhry et al. 2019, with a running mean of own gradients for its memory). It has no momentum: over many steps a
 // mean moves as far without, though a single such step may be longer than the own one, which has momentum. Two sources of the
-// same signal and independent noise so go twice as far with twice the variance, as a batch twice as large at twice the rate.
+// same signal and independent noise go, at a limit of 1, twice as far with twice the variance, as a batch twice as large at twice the rate.
 
 import type { TrainRequest } from './engine.ts'
 

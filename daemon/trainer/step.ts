@@ -32,7 +32,7 @@ export interface PartReport extends Measured {
   gradientNorm: number
   /** What its gradient was multiplied with; 0 if it was left out. */
   scale: number
-  /** What it would have been multiplied with had its author the full weight and had it been learnt from. */
+  /** What it would be multiplied with at its author's full weight, for a foreign step of the own gradient's length. */
   wouldScale: number
   /** Its gradient along the compass, before scaling. */
   along?: number
@@ -140,7 +140,7 @@ async function mixedStep(
     compassDecay: COMPASS_DECAY,
   })
   // Parts are taken to be at right angles, as gradients of different prompts about are.
-  const together = Math.min(1, (FOREIGN_LIMIT * ownNorm) / Math.max(Math.sqrt(full), 1e-30))
+  const together = Math.min(1, ownNorm / Math.max(Math.sqrt(full), 1e-30))
   for (const part of parts.slice(1)) {
     part.wouldScale *= together
     part.scale *= done.sideScale
