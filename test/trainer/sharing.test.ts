@@ -131,6 +131,27 @@ describe('the judge', () => {
     expect(judge.state.foreign).toBe(0)
   })
 
+  test('asks for fewer groups while they weigh little, and for all again once they weigh as much as a stranger', () => {
+    let weight = 0.5
+    const options = (adaptive: boolean): Parameters<typeof createJudge>[0] => ({
+      limit: 16,
+      adaptive,
+      get weight() {
+        return weight
+      },
+    })
+    const [judge, fixed] = [createJudge(options(true)), createJudge(options(false))]
+    const asked = [0.5, 0.3, 0.1, 0, 0.4, 1].map((now) => {
+      weight = now
+      expect(judge.state.foreign).toBe(judge.next().foreign)
+      return judge.next().foreign
+    })
+    expect(asked).toEqual([16, 10, 4, 4, 13, 16])
+    expect(judge.next()).toMatchObject({ learn: true, compare: true })
+    weight = 0
+    expect(fixed.next().foreign).toBe(16)
+  })
+
   test('does not move J where the config says so, but tells all the same', () => {
     const judge = createJudge({ limit: 8, adaptive: false })
     feed(judge, 100, -1)

@@ -15,12 +15,15 @@
 import type { SharingVerdict } from '../../../protocol/api/index.ts'
 import type { JudgeEvidence } from './evidence.ts'
 import { addPair, meanInterval, noPairs, type Pairs, ratioInterval } from './interval.ts'
+import { STRANGER } from './trust.ts'
 
 export interface JudgeOptions {
   /** J at most. */
   limit: number
   /** False keeps J at its limit, whatever is found. */
   adaptive: boolean
+  /** What peers' gradients are multiplied with just now, 0 to 1; 1 if left out. */
+  readonly weight?: number
   /** Share of compute that may go into groups that are only looked at. */
   probeShare?: number
   restored?: JudgeEvidence | undefined
@@ -83,6 +86,16 @@ const LEVELS = [0, 0.25, 0.5, 1]
 export function createJudge(options: JudgeOptions): Judge {
   const { adaptive, probeShare = 0.08, restored } = options
   const foreignAt = (at: number): number => Math.ceil(LEVELS[at]! * options.limit)
+  /**
+   * For the next batch: groups that weigh next to nothing are not worth their compute, and a verdict takes long. Less than a stranger's
+   * weight takes J down with it, to the lowest level, from whose groups the evidence goes on.
+   */
+  const foreignNow = (): number => {
+    const most = foreignAt(level)
+    if (!adaptive) return most
+    const worth = Math.ceil(most * Math.min(1, (options.weight ?? 1) / STRANGER))
+    return Math.min(most, Math.max(foreignAt(1), worth))
+  }
   const top = LEVELS.length - 1
   let level = adaptive ? (restored?.level ?? top) : top
   let pairs: Pairs = restored ? { ...restored.pairs } : noPairs()
@@ -132,7 +145,7 @@ export function createJudge(options: JudgeOptions): Judge {
   return {
     next() {
       const { limit } = options
-      const foreign = resting > 0 ? 0 : foreignAt(level)
+      const foreign = resting > 0 ? 0 : foreignNow()
       if (foreign > 0) return { foreign, learn: true, compare: true }
       const mayProbe = limit > 0 && resting === 0 && probes <= probeShare * total
       return { foreign: mayProbe ? Math.max(1, Math.ceil(limit / 4)) : 0, learn: false, compare: limit > 0 }
@@ -180,7 +193,7 @@ export function createJudge(options: JudgeOptions): Judge {
       const now = judge()
       const told = now.verdict === 'not yet known' && now.effect === undefined ? earlier : now
       return {
-        foreign: resting > 0 ? 0 : foreignAt(level),
+        foreign: resting > 0 ? 0 : foreignNow(),
         ...told,
         comparisons: pairs.count,
         needed: NEEDED,

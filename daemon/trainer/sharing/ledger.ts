@@ -56,6 +56,9 @@ export function createLedger(
       return options.limit
     },
     adaptive: options.adaptive,
+    get weight() {
+      return authors.weightOfAny
+    },
     restored: restored?.evidence?.judge,
   })
 
