@@ -1,0 +1,36 @@
+// Draws the figures of docs/results.md from the records beside it: `npm run -s experiment:plots`.
+// To plot a run of your own, put its records in docs/results under the experiment's name.
+
+import { readFileSync, writeFileSync } from 'node:fs'
+import { episodes, estimators, staleness } from './plots/arm-figures.ts'
+import { type Figure, svgOf } from './plots/figure.ts'
+import type { Reader } from './plots/series.ts'
+import { hostile, mixed, sharing, verdict } from './plots/swarm-figures.ts'
+
+const DOCS = new URL('../../docs/', import.meta.url)
+
+const FIGURES: Record<string, (read: Reader) => Figure> = {
+  episodes,
+  estimators,
+  hostile,
+  mixed,
+  sharing,
+  staleness,
+  verdict,
+}
+
+const read: Reader = <Run>(file: string): Run[] =>
+  readFileSync(new URL(`results/${file}.jsonl`, DOCS), 'utf8')
+    .split('\n')
+    .filter((line) => line !== '')
+    .map((line) => JSON.parse(line) as Run)
+
+/** Where each figure belongs and what it is, from the records as they are. */
+export function drawAll(): { file: URL; svg: string }[] {
+  return Object.entries(FIGURES).map(([name, figure]) => ({
+    file: new URL(`images/results-${name}.svg`, DOCS),
+    svg: svgOf(figure(read)),
+  }))
+}
+
+if (import.meta.main) for (const { file, svg } of drawAll()) writeFileSync(file, svg)
