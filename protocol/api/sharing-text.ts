@@ -23,9 +23,10 @@ const bound = (value: number | undefined, none: string): string =>
 
 /** One line. */
 export function sharingText(sharing: SharingInfo): string {
-  const { verdict, comparisons, needed, foreign, limit } = sharing
+  const { verdict, comparisons, needed, foreign, limit, weight } = sharing
   const effect = effectText(sharing)
-  const share = `${foreign} of up to ${limit} foreign groups a batch`
+  // A weight below a stranger's is why they are fewer.
+  const share = `${foreign} of up to ${limit} foreign groups a batch${weight < 0.5 ? `, at weight ${weight.toFixed(2)}` : ''}`
   switch (verdict) {
     case 'not yet known':
       return `not yet known: ${comparisons < needed ? `${comparisons} of ${needed}` : comparisons} comparisons${effect ? `, so far ${effect}` : ''}; ${share}`

@@ -223,7 +223,7 @@ export interface SharingInfo {
   /** Paired comparisons since the share last changed, and how many there must be before a verdict. */
   comparisons: number
   needed: number
-  /** Groups that a batch has now: I and J in SAPO's words. J moves between 0 and `limit`. */
+  /** Groups that a batch has now: I and J in SAPO's words. J moves between 0 and `limit`, by the verdict and by `weight`. */
   own: number
   foreign: number
   limit: number
