@@ -8,7 +8,6 @@ import { distinct, intervals, type Reader, smooth } from './series.ts'
 
 interface SharingRun {
   mix: string
-  model: string
   seed: number
   rewards: number[]
 }
@@ -27,11 +26,8 @@ interface VerdictRun {
   arm: string
   looks: { reward: number; weight: number }[]
 }
-/** The table of the results is of the default model. */
-const MODEL = 'three-tasks'
-
 export function sharing(read: Reader): Figure {
-  const runs = read<SharingRun>('sapo-table').filter(({ model }) => model === MODEL)
+  const runs = read<SharingRun>('sapo-table')
   const groups = distinct(runs.map(({ mix }) => mix)).map((name) => ({
     name,
     runs: runs.filter(({ mix }) => mix === name),
