@@ -6,7 +6,12 @@ export interface LinePanel {
   kind: 'lines'
   title: string
   x: string
-  series: readonly { name: string; points: readonly (readonly [x: number, y: number])[] }[]
+  series: readonly {
+    name: string
+    points: readonly (readonly [x: number, y: number])[]
+    /** Of the list of colours; by the order of series if left out. */
+    colour?: number
+  }[]
 }
 
 export const LINES_HEIGHT = 330
@@ -36,8 +41,8 @@ export function drawLines({ title, x: label, series }: LinePanel, box: Box): str
   }
   drawn.push(text({ x: (left + right) / 2, y: bottom + 30, anchor: 'middle' }, label))
   const width = (right - box.x) / 3
-  series.forEach(({ name, points: own }, i) => {
-    const colour = COLOURS[i % COLOURS.length]!
+  series.forEach(({ name, points: own, colour: chosen }, i) => {
+    const colour = COLOURS[(chosen ?? i) % COLOURS.length]!
     const path = own.map(([x, y]) => place(x, y).map(fixed).join(' ')).join('L')
     drawn.push(
       `<path d="M${path}" fill="none" stroke="${colour}" stroke-width="1.6" stroke-linejoin="round"/>`,

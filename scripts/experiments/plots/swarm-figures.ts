@@ -138,7 +138,7 @@ export function mixed(read: Reader): Figure {
 export function verdict(read: Reader): Figure {
   const runs = read<VerdictRun>('verdict')
   const all = distinct(runs.map(({ arm }) => arm))
-  const names: Record<string, string> = { alone: 'alone', honest: 'one honest peer', liars: 'three liars' }
+  const names: Record<string, string> = { alone: 'alone', honest: 'honest peer', liars: 'three liars' }
   const panel = (
     title: string,
     arms: readonly string[],
@@ -150,6 +150,7 @@ export function verdict(read: Reader): Figure {
     x: 'round',
     series: arms.map((arm) => ({
       name: names[arm] ?? arm,
+      colour: all.indexOf(arm),
       points: smooth(
         runs.filter((run) => run.arm === arm).map(({ looks }) => looks.map(of)),
         around,
