@@ -165,11 +165,12 @@ for (const engine of engines) await engine.close()
 const chosen = records.done.filter(
   (run) => run.rounds === rounds && run.each === each && run.learningRate === learningRate,
 )
-const endsOf = (together: boolean, size: string): Run['nodes'] =>
+/** By seed: nodes of one swarm are not independent of one another. */
+const endsOf = (together: boolean, size: string): Run['nodes'][] =>
   chosen
     .filter((run) => run.together === together)
     .sort((a, b) => a.seed - b.seed)
-    .flatMap(({ nodes }) => nodes.filter((node) => node.size === size))
+    .map(({ nodes }) => nodes.filter((node) => node.size === size))
 console.log(`${rounds} rounds, ${each} nodes of each size, ${flags.seeds} seeds`)
 console.log(
   markdown(
@@ -187,18 +188,21 @@ console.log(
     ],
     models.map(({ name, model }) => {
       const [alone, together] = [endsOf(false, name), endsOf(true, name)]
-      const column = (read: (end: Run['nodes'][number]) => number): string[] => [
-        show(summary(alone.map(read))),
-        show(summary(together.map(read))),
-        show(summary(together.map((end, i) => read(end) - read(alone[i]!)))),
-      ]
+      const column = (read: (end: Run['nodes'][number]) => number): string[] => {
+        const [apart, shared] = [alone, together].map((runs) => runs.map((ends) => mean(ends.map(read)))) as [
+          number[],
+          number[],
+        ]
+        const differences = shared.map((value, i) => value - apart[i]!)
+        return [apart, shared, differences].map((values) => show(summary(values)))
+      }
       return [
         name,
         `${(parameterCount(model.spec) / 1e6).toFixed(2)} M`,
         model.tokenizer.digest.slice(0, 8),
         ...column(({ sampled }) => sampled),
         ...column(({ reward }) => reward),
-        mean(together.map(({ foreignAtEnd }) => foreignAtEnd)).toFixed(1),
+        mean(together.flat().map(({ foreignAtEnd }) => foreignAtEnd)).toFixed(1),
       ]
     }),
   ),

@@ -26,6 +26,7 @@ interface VerdictRun {
   arm: string
   looks: { reward: number; weight: number }[]
 }
+
 export function sharing(read: Reader): Figure {
   const runs = read<SharingRun>('sapo-table')
   const groups = distinct(runs.map(({ mix }) => mix)).map((name) => ({
@@ -115,11 +116,15 @@ export function mixed(read: Reader): Figure {
     .filter(({ together }) => together)
     .flatMap((run) => {
       const alone = runs.find(({ together, seed }) => !together && seed === run.seed)
-      return alone ? run.nodes.map((node, i) => ({ size: node.size, node, alone: alone.nodes[i]! })) : []
+      return alone ? [{ together: run.nodes, alone: alone.nodes }] : []
     })
-  const groups = distinct(pairs.map(({ size }) => size)).map((name) => ({
-    name,
-    runs: pairs.filter(({ size }) => size === name),
+  const groups = distinct(pairs.flatMap(({ together }) => together.map(({ size }) => size))).map((size) => ({
+    name: size,
+    // By seed: nodes of one swarm are not independent of one another.
+    runs: pairs.map(({ together, alone }) => ({
+      together: together.filter((node) => node.size === size),
+      alone: alone.filter((node) => node.size === size),
+    })),
   }))
   const panel = (what: 'reward' | 'sampled', title: string, names: boolean): IntervalPanel => ({
     kind: 'intervals',
@@ -127,7 +132,11 @@ export function mixed(read: Reader): Figure {
     x: 'together less alone, 95 % interval',
     names,
     reference: 0,
-    rows: intervals(groups, ({ node, alone }) => node[what] - alone[what]),
+    rows: intervals(
+      groups,
+      ({ together, alone }) =>
+        mean(together.map((node) => node[what])) - mean(alone.map((node) => node[what])),
+    ),
   })
   return {
     title: 'Three sizes of model in one swarm, each against itself alone',
