@@ -6,7 +6,6 @@
 // loss, groups of 8. What counts is the mean reward in the end, on training prompts that were never asked, and held-out accuracy
 // (greedy and sampled). Runs are kept as they end, and what is kept is not run again.
 
-import { availableParallelism, cpus } from 'node:os'
 import { parseArgs } from 'node:util'
 import { TASKS } from '../../plugins/tasks/index.ts'
 import { createLocalEngine } from './in-process/engine.ts'
@@ -14,6 +13,8 @@ import { createLearnerAlone } from './in-process/learner-alone.ts'
 import { openRecords } from './in-process/records.ts'
 import { loadStart } from './in-process/start.ts'
 import { markdown, mean, show, summary } from './in-process/statistics.ts'
+import { type Learnt, learnFromTokens } from './in-process/token-budget.ts'
+import { thisMachine } from './machine.ts'
 
 const { values: flags } = parseArgs({
   options: {
@@ -38,18 +39,10 @@ const [tokens, difficulty, tests] = [
 const learningRate = Number(flags['learning-rate'])
 const MAX_NEW_TOKENS = 160
 
-interface Run {
+interface Run extends Learnt {
   arm: string
   seed: number
   settings: string
-  /** Of the final policy. */
-  reward: number
-  sampled: number
-  greedy: number
-  updates: number
-  /** Share of groups whose rewards differ. */
-  signal: number
-  cpuSeconds: number
 }
 
 const task = TASKS.find(({ name, environment }) => environment && name === flags.task)
@@ -63,7 +56,6 @@ const { model } = await loadStart('default')
 const isOf = (run: Run): boolean => run.settings === settings
 const learn = async (arm: string, seed: number, until: number): Promise<void> => {
   if (records.done.some((run) => isOf(run) && run.arm === arm && run.seed === seed)) return
-  const before = process.cpuUsage()
   const node = await createLearnerAlone({
     seed,
     model,
@@ -76,21 +68,11 @@ const learn = async (arm: string, seed: number, until: number): Promise<void> =>
     corrections: [{ use: 'clip' }],
     engines,
   })
-  const signals: number[] = []
-  let [written, updates] = [0, 0]
-  while (written < until) {
-    const round = await node.round()
-    written += round.generatedTokens
-    signals.push(round.signal)
-    updates += round.report?.steps ?? 0
-  }
-  const reward = await node.reward(tests)
-  const { sampled, greedy } = await node.evaluate(tests, 4)
-  const { user, system } = process.cpuUsage(before)
-  const signal = signals.length > 0 ? mean(signals) : 0
-  const cpuSeconds = (user + system) / 1e6
-  await records.add({ arm, seed, settings, reward, sampled, greedy, updates, signal, cpuSeconds })
-  process.stderr.write(`${arm}, seed ${seed}: reward ${reward.toFixed(3)}, ${cpuSeconds.toFixed(0)} s\n`)
+  const learnt = await learnFromTokens(node, until, tests)
+  await records.add({ arm, seed, settings, ...learnt })
+  process.stderr.write(
+    `${arm}, seed ${seed}: reward ${learnt.reward.toFixed(3)}, ${learnt.cpuSeconds.toFixed(0)} s\n`,
+  )
 }
 
 const arms = flags.arms.split(';')
@@ -103,7 +85,7 @@ await Promise.all([engines.writes.close(), engines.learns.close()])
 
 const all = records.done.filter(isOf)
 console.log(
-  `${cpus()[0]?.model}, ${availableParallelism()} cores, Node ${process.version}; ${task.name} level ${difficulty}, ${tokens} tokens, learning rate ${learningRate}`,
+  `${thisMachine()}; ${task.name} level ${difficulty}, ${tokens} tokens, learning rate ${learningRate}`,
 )
 console.log(
   markdown(

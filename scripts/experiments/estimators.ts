@@ -8,13 +8,14 @@
 // is about prompts that come back (see plugins/selection.ts), and the multi-turn ones, which on a task with one turn are
 // others' (trloo is rloo, hgpo is grpo, gigpo is twice dr_grpo, salt_like is grpo). Runs are kept as they end.
 
-import { availableParallelism, cpus } from 'node:os'
 import { parseArgs } from 'node:util'
 import { createLocalEngine } from './in-process/engine.ts'
 import { createLearnerAlone, type PluginChoice } from './in-process/learner-alone.ts'
 import { openRecords } from './in-process/records.ts'
 import { loadStart } from './in-process/start.ts'
 import { markdown, mean, show, summary } from './in-process/statistics.ts'
+import { type Learnt, learnFromTokens } from './in-process/token-budget.ts'
+import { thisMachine } from './machine.ts'
 
 const { values: flags } = parseArgs({
   options: {
@@ -82,20 +83,12 @@ const FIRST = [
 ]
 const arms = flags.arms?.split(';') ?? FIRST
 
-interface Run {
+interface Run extends Learnt {
   arm: string
   size: number
   seed: number
   tokens: number
   learningRate: number
-  /** Of the final policy. */
-  reward: number
-  sampled: number
-  greedy: number
-  updates: number
-  /** Share of groups whose rewards differ. */
-  signal: number
-  cpuSeconds: number
 }
 
 const { model } = await loadStart('three-tasks')
@@ -111,7 +104,6 @@ for (const seed of seeds) {
       if (records.done.some((run) => isOf(run) && run.arm === arm && run.size === size && run.seed === seed))
         continue
       const { estimator, corrections = CLIP, extra = 0 } = ARMS[arm]!
-      const before = process.cpuUsage()
       const node = await createLearnerAlone({
         seed,
         model,
@@ -124,32 +116,10 @@ for (const seed of seeds) {
         corrections,
         engines,
       })
-      const signals: number[] = []
-      let [written, updates] = [0, 0]
-      while (written < tokens) {
-        const round = await node.round()
-        written += round.generatedTokens
-        signals.push(round.signal)
-        updates += round.report?.steps ?? 0
-      }
-      const reward = await node.reward(tests)
-      const { sampled, greedy } = await node.evaluate(tests, 4)
-      const { user, system } = process.cpuUsage(before)
-      await records.add({
-        arm,
-        size,
-        seed,
-        tokens,
-        learningRate,
-        reward,
-        sampled,
-        greedy,
-        updates,
-        signal: mean(signals),
-        cpuSeconds: (user + system) / 1e6,
-      })
+      const learnt = await learnFromTokens(node, tokens, tests)
+      await records.add({ arm, size, seed, tokens, learningRate, ...learnt })
       process.stderr.write(
-        `${arm}, groups of ${size}, seed ${seed}: reward ${reward.toFixed(3)}, ${((user + system) / 1e6).toFixed(0)} s\n`,
+        `${arm}, groups of ${size}, seed ${seed}: reward ${learnt.reward.toFixed(3)}, ${learnt.cpuSeconds.toFixed(0)} s\n`,
       )
     }
   }
@@ -159,7 +129,7 @@ await Promise.all([engines.writes.close(), engines.learns.close()])
 const all = records.done.filter(isOf)
 const names = [...new Set([...arms, ...all.map(({ arm }) => arm)])]
 console.log(
-  `${cpus()[0]?.model}, ${availableParallelism()} cores, Node ${process.version}; ${tokens} tokens, ${rollouts} rollouts an update, learning rate ${learningRate}`,
+  `${thisMachine()}; ${tokens} tokens, ${rollouts} rollouts an update, learning rate ${learningRate}`,
 )
 console.log(
   markdown(

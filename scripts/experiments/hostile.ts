@@ -6,7 +6,6 @@
 // accuracy, how many held-out answers carry the poison's mark, what J came to, and who was set aside. Runs are kept
 // in a file as they end; a call with the same file makes those that are missing.
 
-import { availableParallelism, cpus } from 'node:os'
 import { parseArgs } from 'node:util'
 import type { Engine } from '../../daemon/engine/engine.ts'
 import { createTaskBook } from '../../daemon/rollout/tasks.ts'
@@ -18,6 +17,7 @@ import { openRecords } from './in-process/records.ts'
 import { loadStart } from './in-process/start.ts'
 import { markdown, mean, show, summary } from './in-process/statistics.ts'
 import { runRounds } from './in-process/swarm.ts'
+import { thisMachine } from './machine.ts'
 
 const { values: flags } = parseArgs({
   options: {
@@ -181,9 +181,7 @@ const againstAlone = (runs: readonly Run[]): number[] =>
     const alone = runsOf(ALONE).find((run) => run.seed === seed)
     return alone ? [(100 * mean(rewards)) / mean(alone.rewards)] : []
   })
-console.log(
-  `${cpus()[0]?.model}, ${availableParallelism()} cores, Node ${process.version}; ${rounds} rounds, ${peers} peers`,
-)
+console.log(`${thisMachine()}; ${rounds} rounds, ${peers} peers`)
 console.log(
   markdown(
     [

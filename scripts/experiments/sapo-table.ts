@@ -8,7 +8,6 @@
 // counts is the reward summed over rounds and nodes, and held-out accuracy at the end, over seeds. Runs are kept in a
 // file as they end; a call with the same file makes those missing.
 
-import { availableParallelism, cpus } from 'node:os'
 import { parseArgs } from 'node:util'
 import type { Engine } from '../../daemon/engine/engine.ts'
 import { createLocalEngine } from './in-process/engine.ts'
@@ -17,6 +16,7 @@ import { openRecords } from './in-process/records.ts'
 import { loadStart } from './in-process/start.ts'
 import { markdown, mean, show, summary } from './in-process/statistics.ts'
 import { runRounds } from './in-process/swarm.ts'
+import { thisMachine } from './machine.ts'
 
 const { values: flags } = parseArgs({
   options: {
@@ -164,7 +164,7 @@ const gains = (runs: readonly Run[]): number[] =>
     return alone ? [(total(run) / total(alone) - 1) * 100] : []
   })
 console.log(
-  `${cpus()[0]?.model}, ${availableParallelism()} cores, Node ${process.version}; ${flags.model}, ${tasks.map(({ name, difficulty }) => `${name} ${difficulty}`).join(', ')}, ${rounds} rounds`,
+  `${thisMachine()}; ${flags.model}, ${tasks.map(({ name, difficulty }) => `${name} ${difficulty}`).join(', ')}, ${rounds} rounds`,
 )
 console.log(
   markdown(

@@ -5,11 +5,12 @@
 // greedy. Exits 1 if the sampled mean did not at least double.
 
 import { mkdtemp, rm, writeFile } from 'node:fs/promises'
-import { availableParallelism, cpus, tmpdir } from 'node:os'
+import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { parseArgs } from 'node:util'
 import type { Evaluation } from '../../protocol/api/index.ts'
+import { thisMachine } from './machine.ts'
 import { startNode } from './node-process.ts'
 
 const { values: flags } = parseArgs({
@@ -39,7 +40,7 @@ const percent = (share: number | undefined): string =>
   share === undefined ? '' : `${(100 * share).toFixed(1)} %`
 const rows = [...evaluations, last]
 const tasks = Object.keys(last.tasks)
-console.log(`${cpus()[0]?.model}, ${availableParallelism()} cores, Node ${process.version}`)
+console.log(thisMachine())
 console.log(`| minute | step | sampled: mean | ${tasks.join(' | ')} | greedy: mean | ${tasks.join(' | ')} |`)
 console.log(`|${'---|'.repeat(4 + 2 * tasks.length)}`)
 for (const row of rows) {

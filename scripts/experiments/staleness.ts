@@ -9,13 +9,13 @@
 // last update, on training prompts that it was never asked, and its accuracy on held-out ones. The learning rate is such that
 // 32 versions matter. Nothing guards: a policy that falls apart stays so. Runs are kept as they end.
 
-import { availableParallelism, cpus } from 'node:os'
 import { parseArgs } from 'node:util'
 import { createLocalEngine } from './in-process/engine.ts'
 import { createLearnerAlone, type PluginChoice } from './in-process/learner-alone.ts'
 import { openRecords } from './in-process/records.ts'
 import { loadStart } from './in-process/start.ts'
 import { markdown, mean, show, summary } from './in-process/statistics.ts'
+import { thisMachine } from './machine.ts'
 
 const { values: flags } = parseArgs({
   options: {
@@ -159,7 +159,7 @@ const all = records.done.filter(isOf)
 const runsOf = (arm: string, lag: number): Run[] => all.filter((run) => run.arm === arm && run.lag === lag)
 const fresh = mean(runsOf('fresh', 0).map(({ reward }) => reward))
 console.log(
-  `${cpus()[0]?.model}, ${availableParallelism()} cores, Node ${process.version}; ${updates} updates of ${flags.prompts} prompts x 8, learning rate ${learningRate}`,
+  `${thisMachine()}; ${updates} updates of ${flags.prompts} prompts x 8, learning rate ${learningRate}`,
 )
 console.log(
   markdown(

@@ -5,10 +5,11 @@
 // and what their screens say about sharing. With --homes their homes stay, with the runs' records for `waggle top --replay`.
 
 import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
-import { availableParallelism, cpus, tmpdir } from 'node:os'
+import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { parseArgs } from 'node:util'
+import { thisMachine } from './machine.ts'
 import { startNode } from './node-process.ts'
 
 const { values: flags } = parseArgs({
@@ -35,7 +36,7 @@ while (Date.now() - asked < Number(flags.minutes) * 60_000) {
   if (firstGroupMs === undefined && ((await second.snapshot()).rollouts?.verified ?? 0) > 0)
     firstGroupMs = Date.now() - asked
 }
-console.log(`${cpus()[0]?.model}, ${availableParallelism()} cores for both nodes, Node ${process.version}`)
+console.log(`${thisMachine()}, both nodes`)
 console.log(
   `joined by peer ID in ${joinedMs} ms, first foreign group verified after ${((firstGroupMs ?? Number.NaN) / 1000).toFixed(1)} s`,
 )

@@ -7,7 +7,6 @@
 // third against alone with the same seed, the round of the first verdict and of J = 0, and J and the weight over the last third.
 // Runs are kept as they end.
 
-import { availableParallelism, cpus } from 'node:os'
 import { parseArgs } from 'node:util'
 import { createTaskBook } from '../../daemon/rollout/tasks.ts'
 import { TASKS } from '../../plugins/tasks/index.ts'
@@ -19,6 +18,7 @@ import { openRecords } from './in-process/records.ts'
 import { loadStart } from './in-process/start.ts'
 import { markdown, mean, show, summary } from './in-process/statistics.ts'
 import { runRounds } from './in-process/swarm.ts'
+import { thisMachine } from './machine.ts'
 
 const { values: flags } = parseArgs({
   options: {
@@ -148,9 +148,7 @@ const roundOf = (run: Run, is: (look: Look) => boolean): string => {
   const at = run.looks.findIndex(is)
   return at < 0 ? '-' : String(at + 1)
 }
-console.log(
-  `${cpus()[0]?.model}, ${availableParallelism()} cores, Node ${process.version}; ${rounds} rounds, ${groups}/${groups} groups, learning rate ${learningRate}`,
-)
+console.log(`${thisMachine()}; ${rounds} rounds, ${groups}/${groups} groups, learning rate ${learningRate}`)
 console.log(
   markdown(
     [

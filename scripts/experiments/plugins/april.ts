@@ -6,7 +6,6 @@
 // step costs the same however many rollouts are in it; on a processor a step costs about as much as there are in it. Told
 // as well: lengths, how much was parked, and whether the groups that are done are other ones: their mean length and reward.
 
-import { availableParallelism, cpus } from 'node:os'
 import { parseArgs } from 'node:util'
 import type { Engine } from '../../../daemon/engine/engine.ts'
 import { randomStream } from '../../../daemon/host/random.ts'
@@ -19,6 +18,7 @@ import type { Group } from '../../../protocol/train/index.ts'
 import { createLocalEngine } from '../in-process/engine.ts'
 import { loadStart } from '../in-process/start.ts'
 import { markdown, mean, show, summary } from '../in-process/statistics.ts'
+import { thisMachine } from '../machine.ts'
 import { openHost } from './host.ts'
 
 const { values: flags } = parseArgs({
@@ -120,9 +120,7 @@ await engine.close()
 
 lengths.sort((a, b) => a - b)
 const quantile = (share: number): number => lengths[Math.floor(share * (lengths.length - 1))]!
-console.log(
-  `${cpus()[0]?.model}, ${availableParallelism()} cores, Node ${process.version}; lengths ${[0.5, 0.9, 0.99, 1].map(quantile).join(', ')} at 50, 90, 99, 100 %`,
-)
+console.log(`${thisMachine()}; lengths ${[0.5, 0.9, 0.99, 1].map(quantile).join(', ')} at 50, 90, 99, 100 %`)
 const against = (arm: string, read: (rates: Rates) => number): string =>
   // Seed by seed: the same prompts.
   show(summary(found[arm]!.map((rates, i) => read(rates) / read(found.plain![i]!))), 2)
