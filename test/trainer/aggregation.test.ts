@@ -8,8 +8,9 @@ import type { Row } from '../../daemon/trainer/rows.ts'
 import { update } from '../../daemon/trainer/update.ts'
 import clip from '../../plugins/corrections/clip.ts'
 import type { Correction } from '../../protocol/plugin/index.ts'
-import { ADAMW, randomWeights, SPEC } from '../engine/model.ts'
+import { randomWeights, SPEC } from '../engine/model.ts'
 import { group } from './groups.ts'
+import { UPDATE } from './update-options.ts'
 
 const settings = { low: 0.2, high: 0.28, dual: 3, anchor: 'proximal' as const }
 const objective = assembleObjective([
@@ -49,20 +50,7 @@ async function run(aggregation: Aggregation | undefined, advantages: (number | F
   const report = await update(
     [uneven()],
     [advantages],
-    {
-      temperature: 1,
-      minibatches: 1,
-      optimizer: ADAMW,
-      ...(aggregation && { aggregation }),
-      self: 'me',
-      lineage: 'a',
-      version: 3,
-      learnForeign: true,
-      compare: false,
-      isBelieved: () => true,
-      allowance: () => 1,
-      weight: () => 1,
-    },
+    { ...UPDATE, ...(aggregation && { aggregation }) },
     { engine, objective, random: randomStream(1, 'test') },
   )
   const weights = await core.weights()

@@ -11,9 +11,10 @@ import { update } from '../../daemon/trainer/update.ts'
 import clip from '../../plugins/corrections/clip.ts'
 import kl from '../../plugins/corrections/kl.ts'
 import type { Columns } from '../../protocol/plugin/index.ts'
-import { ADAMW, randomWeights, SPEC } from '../engine/model.ts'
+import { randomWeights, SPEC } from '../engine/model.ts'
 import { withSettings } from '../plugins/samples.ts'
 import { group } from './groups.ts'
+import { UPDATE } from './update-options.ts'
 
 const weights = randomWeights(SPEC, 1, 0.3)
 const objectiveOf = (...plugins: Array<[typeof clip | typeof kl, object]>) =>
@@ -24,19 +25,6 @@ const objectiveOf = (...plugins: Array<[typeof clip | typeof kl, object]>) =>
     })),
   )
 const objective = objectiveOf([clip, {}])
-const options = {
-  temperature: 1,
-  minibatches: 1,
-  optimizer: ADAMW,
-  self: 'me',
-  lineage: 'a',
-  version: 3,
-  learnForeign: true,
-  compare: false,
-  isBelieved: () => true,
-  allowance: () => 1,
-  weight: () => 1,
-}
 const random = randomStream(1, 'test')
 
 function engineOf(): Engine {
@@ -58,7 +46,7 @@ function engineOf(): Engine {
 async function learnt(groups: ReturnType<typeof group>[], advantages: number[][]) {
   const engine = engineOf()
   await engine.open({ spec: SPEC, weights })
-  const report = await update(groups, advantages, options, { engine, objective, random })
+  const report = await update(groups, advantages, UPDATE, { engine, objective, random })
   return { report, weights: await engine.weights() }
 }
 
@@ -99,7 +87,7 @@ test("a correction's own column reaches the loss, as one number or by token", as
     const engine = engineOf()
     await engine.open({ spec: SPEC, weights })
     const parts = { engine, objective: twice, random }
-    return (await update(groups, [[1, -1]], { ...options, columns }, parts)).loss
+    return (await update(groups, [[1, -1]], { ...UPDATE, columns }, parts)).loss
   }
   const [first, second] = groups[0]!.rollouts.map(({ tokens }) => tokens.length) as [number, number]
   // Before the first step every ratio is 1, so that the loss is minus the mean of factor times advantage.
@@ -122,7 +110,7 @@ test('the reference is the policy that training began with, and stays it while t
         [1, -1],
         [-1, 1],
       ],
-      options,
+      UPDATE,
       {
         engine,
         objective: withPenalty,
@@ -149,5 +137,5 @@ test('an objective that reads a reference is refused where there is none', async
   const engine = engineOf()
   await engine.open({ spec: SPEC, weights })
   const parts = { engine, objective: objectiveOf([clip, {}], [kl, {}]), random }
-  await expect(update([group([1, 0])], [[1, -1]], options, parts)).rejects.toThrow('reference')
+  await expect(update([group([1, 0])], [[1, -1]], UPDATE, parts)).rejects.toThrow('reference')
 })

@@ -11,6 +11,7 @@ import { columnsOf } from '../../protocol/plugin/expression.ts'
 import { type Correction, expression } from '../../protocol/plugin/index.ts'
 import { ADAMW, randomWeights, SPEC } from '../engine/model.ts'
 import { group } from './groups.ts'
+import { UPDATE } from './update-options.ts'
 
 const corrections = [
   { name: 'clip', correction: clip.create(clipDefaults()).correct!() as Correction },
@@ -45,19 +46,6 @@ async function open(): Promise<{ core: Core; engine: Engine }> {
   return { core, engine }
 }
 
-const options = {
-  temperature: 1,
-  minibatches: 1,
-  optimizer: ADAMW,
-  self: 'me',
-  lineage: 'a',
-  version: 3,
-  learnForeign: true,
-  compare: false,
-  isBelieved: () => true,
-  allowance: () => 1,
-  weight: () => 1,
-}
 const random = randomStream(1, 'test')
 
 test('leaving out the scoring pass changes nothing: the first step of a batch has a ratio of one', async () => {
@@ -67,7 +55,7 @@ test('leaving out the scoring pass changes nothing: the first step of a batch ha
     [0.5, 0.5, -1],
   ]
   const short = await open()
-  const report = await update(groups, advantages, options, { ...short, objective, random })
+  const report = await update(groups, advantages, UPDATE, { ...short, objective, random })
   expect(report.steps).toBe(1)
 
   const long = await open()
@@ -116,7 +104,7 @@ test('what a trainer must watch is measured on the batch', async () => {
       [1, -1],
       [1, -1],
     ],
-    options,
+    UPDATE,
     { engine, objective, random },
   )
   const own = groups[0]!.rollouts.reduce((sum, { tokens }) => sum + tokens.length, 0)
@@ -148,7 +136,7 @@ test('tokens whose sampler is unknown do not move the weights by default', async
     [1, -1],
   ]
   const groups = [own, group([1, 0], { author: 'peer', known: false })]
-  await update(groups, advantages, options, { engine, objective, random })
+  await update(groups, advantages, UPDATE, { engine, objective, random })
   expect(core.weights()).toEqual(before)
 })
 
@@ -164,7 +152,7 @@ test('peers leave the own step as it is and add a shorter one, whatever their ad
   ]
   const run = async (count: number, allowance = 1, learnForeign = true) => {
     const { core, engine } = await open()
-    const given = { ...options, learnForeign, allowance: () => allowance }
+    const given = { ...UPDATE, learnForeign, allowance: () => allowance }
     const { parts } = await update(groups.slice(0, count), huge.slice(0, count), given, {
       engine,
       objective,
@@ -216,7 +204,7 @@ test("a peer's part that is not finite, or rests on a few tokens, is left out an
     [1, -1, 1, -1, 1, -1],
     [1, -1],
   ]
-  const { parts, steps } = await update([group([1, 0]), liar, broken], advantages, options, {
+  const { parts, steps } = await update([group([1, 0]), liar, broken], advantages, UPDATE, {
     engine,
     objective,
     random,
@@ -233,7 +221,7 @@ test("a peer's part that is not finite, or rests on a few tokens, is left out an
 test('log-probs that are not believed count as unknown', async () => {
   const { engine } = await open()
   const groups = [group([1, 0]), group([1, 0], { author: 'liar' })]
-  const given = { ...options, isBelieved: () => false }
+  const given = { ...UPDATE, isBelieved: () => false }
   const advantages = groups.map(() => [1, -1])
   const { parts } = await update(groups, advantages, given, { engine, objective, random })
   expect(parts.map(({ metrics }) => metrics['watch.known'])).toEqual([1, 0])
@@ -245,7 +233,7 @@ test('minibatches are separate steps, of whole groups, against the policy at the
   const report = await update(
     groups,
     groups.map(() => [1, -1]),
-    { ...options, minibatches: 2, optimizer: { ...ADAMW, learningRate: 0.05 } },
+    { ...UPDATE, minibatches: 2, optimizer: { ...ADAMW, learningRate: 0.05 } },
     { engine, objective, random },
   )
   expect(report.steps).toBe(2)
@@ -257,7 +245,7 @@ test('a step that is not finite is skipped and named', async () => {
   const { core, engine } = await open()
   const before = core.weights()
   const broken = { loss: expression.mul(expression.column('logprob'), expression.exp(1000)), metrics: {} }
-  const report = await update([group([1, 0])], [[1, -1]], options, { engine, objective: broken, random })
+  const report = await update([group([1, 0])], [[1, -1]], UPDATE, { engine, objective: broken, random })
   expect(report).toMatchObject({ steps: 0, skipped: ['loss'] })
   expect(core.weights()).toEqual(before)
 })
