@@ -157,12 +157,14 @@ for (const engine of engines) await engine.close()
 const chosen = records.done.filter(isOf)
 const runsOf = (mix: string): Run[] => chosen.filter((run) => run.mix === mix)
 const total = (run: Run): number => run.nodes * run.rewards.reduce((a, b) => a + b, 0)
-/** Of the run of 8/0 with the same seed, percent more; one per run. */
-const gains = (runs: readonly Run[]): number[] =>
-  runs.flatMap((run) => {
-    const alone = runsOf('8/0').find(({ seed }) => seed === run.seed)
-    return alone ? [(total(run) / total(alone) - 1) * 100] : []
+/** Of the run of another mix with the same seed, percent more; one per run that has one. */
+const against = (mix: string, runs: readonly Run[]): string => {
+  const gains = runs.flatMap((run) => {
+    const other = runsOf(mix).find(({ seed }) => seed === run.seed)
+    return other && other !== run ? [(total(run) / total(other) - 1) * 100] : []
   })
+  return gains.length > 0 ? `${show(summary(gains), 1)} %` : ''
+}
 console.log(
   `${thisMachine()}; ${flags.model}, ${tasks.map(({ name, difficulty }) => `${name} ${difficulty}`).join(', ')}, ${rounds} rounds`,
 )
@@ -170,8 +172,10 @@ console.log(
   markdown(
     [
       'I/J',
+      'seeds',
       'cumulative reward',
       'against 8/0',
+      'against 4/0',
       'reward, last tenth',
       'held-out sampled',
       'greedy',
@@ -183,8 +187,10 @@ console.log(
       const end = Math.ceil(rounds / 10)
       return [
         name,
+        String(runs.length),
         show(summary(runs.map(total)), 1),
-        name === '8/0' ? '' : `${show(summary(gains(runs)), 1)} %`,
+        against('8/0', runs),
+        against('4/0', runs),
         show(summary(runs.map((run) => mean(run.rewards.slice(-end))))),
         show(summary(runs.map((run) => mean(run.sampled)))),
         show(summary(runs.map((run) => mean(run.greedy)))),
