@@ -1,44 +1,48 @@
-// The composition root: opens every part of a node, joins them, starts the loops, and takes them down in reverse order.
-// What each part takes is in node/; only here does the daemon read the clock, chance and the machine.
+// The composition root of a node: opens all parts, connects them, starts the loops, and closes everything in reverse
+// order. The clock, randomness and the machine are read here and passed on.
 
 import { randomUUID } from 'node:crypto'
 import { availableParallelism, homedir, hostname } from 'node:os'
-import { dirname } from 'node:path'
 import { setTimeout as sleepFor } from 'node:timers/promises'
-import { fileURLToPath } from 'node:url'
-import { loadTasks, PLUGINS } from './built-in.ts'
-import { createJournal } from './control/journal.ts'
-import type { RunNode } from './control/node.ts'
-import { createShowcase } from './control/showcase.ts'
+import { PACKAGE_ROOT } from '../protocol/package.ts'
+import { createJournal } from './control/journal/journal.ts'
+import { createShowcase } from './control/journal/showcase.ts'
+import { openTensorBoard } from './control/journal/tensorboard.ts'
+import type { RunNode } from './control/node/node.ts'
+import type { NodeCore } from './core/core.ts'
 import { parameterCount } from './engine/decoder.ts'
 import type { PluginTrouble } from './host/host.ts'
 import { hash32 } from './host/random.ts'
-import { POOL_GROUPS, startLoops } from './loops.ts'
 import { beginNode } from './node/begin.ts'
 import { openControl, type Wishes } from './node/control.ts'
+import { openCore, POOL_GROUPS } from './node/core.ts'
 import { watchDiskSpace } from './node/disk-space.ts'
 import { nodeFacts } from './node/facts.ts'
 import { openNodeHome } from './node/home.ts'
+import { startLoops } from './node/loops.ts'
 import { openModels } from './node/models.ts'
 import { openNetwork } from './node/network.ts'
 import { openPolicies } from './node/policy.ts'
 import { createReconfigure } from './node/reconfigure.ts'
 import { checkpointInfo, createSaving } from './node/saving.ts'
+import { secretFiles } from './node/secrets.ts'
 import { type Served, serveControl } from './node/serve.ts'
 import { surviveStreamErrors } from './node/stream-errors.ts'
-import { openHost, rolesOf } from './node-plugins.ts'
+import { hasRoomToMix } from './policy/memory-plan/index.ts'
 import { bundledModel } from './policy/sources/find.ts'
-import { createParkedGroups } from './rollout/parked.ts'
-import { createPluginWorld } from './rollout/plugin-world.ts'
+import { createParkedGroups } from './rollout/parked/parked.ts'
+import { createPluginWorld } from './rollout/plugins/plugin-world.ts'
 import { createTaskBook } from './rollout/tasks.ts'
 import { createWaker } from './rollout/waker.ts'
-import { createCheckpoints } from './store/checkpoints.ts'
+import { createCheckpoints } from './store/checkpoints/checkpoints.ts'
+import { createStepSeries } from './store/database/records.ts'
 import { nodeDisk as disk } from './store/node-disk.ts'
-import { createPool } from './store/pool.ts'
-import { createStepSeries } from './store/records.ts'
-import { createCheckpointRequests } from './trainer/checkpoint-requests.ts'
-import { restoreNode } from './trainer/checkpointing.ts'
-import type { Learner } from './trainer/learner.ts'
+import { createPool } from './store/pool/pool.ts'
+import type { Swarm } from './swarm/index.ts'
+import { createCheckpointRequests } from './trainer/checkpoints/checkpoint-requests.ts'
+import { restoreNode } from './trainer/checkpoints/checkpointing.ts'
+import { loadTasks, PLUGINS } from './wiring/built-in.ts'
+import { openHost, rolesOf } from './wiring/node-plugins.ts'
 
 const now = Date.now
 const monotonic = (): number => performance.now()
@@ -48,17 +52,18 @@ const after = (ms: number, run: () => void): (() => void) => {
   return () => clearTimeout(timer)
 }
 
-export const runNode: RunNode = async ({ config, readConfig, paths, invite, signal, onProgress }) => {
+export const runNode: RunNode = async ({ config, paths, invite, signal, onProgress, ...options }) => {
   const startedAt = now()
   const begun = beginNode({ area: 'node' }, { now })
   const { events, log, closers } = begun
   const tell = (message: string): void => onProgress({ message })
-  // The journal comes later; until then the log takes what plugins and engines have to say.
+  // Until the journal exists, problems of plugins and engines go to the log.
   let tellTrouble = ({ name, message }: PluginTrouble): void => log('warn', `${name}: ${message}`)
   let notice = (message: string): void => log('warn', `engine: ${message}`)
   closers.add(surviveStreamErrors({ log }))
 
   try {
+    tell('opening the home')
     // ── Home, identity, store ───────────────────────────────────────────────
     const { home, identity } = await openNodeHome(
       { paths, pid: process.pid, host: hostname() },
@@ -67,13 +72,19 @@ export const runNode: RunNode = async ({ config, readConfig, paths, invite, sign
     const self = identity.peerId
     const seed = config.node.seed ?? hash32(0, self)
     const { database } = home
-    const pool = await createPool({ capacityGroups: POOL_GROUPS }, { database, log })
+    let core: NodeCore | undefined
+    const pool = await createPool(
+      { capacityGroups: POOL_GROUPS },
+      { database, log, isKnown: (author) => core?.learner.isKnown(author) ?? false },
+    )
     const steps = createStepSeries({ name: 'step' }, { database })
     const evaluations = createStepSeries({ name: 'eval' }, { database })
     closers.add(() => pool.flush())
 
-    // ── Tasks and plugins: what does not fit together is told before anything is loaded ─
-    const known = await loadTasks(config.tasks)
+    // ── Tasks and plugins: conflicts are reported before any model is loaded ─
+    const known = await loadTasks(config.tasks, {
+      onTrouble: (trouble) => tellTrouble({ kind: 'task', hook: 'score', switchedOff: false, ...trouble }),
+    })
     const tasks = createTaskBook(known, config.tasks)
     const host = await openHost(
       { config, seed, tasks: known, paths },
@@ -84,13 +95,19 @@ export const runNode: RunNode = async ({ config, readConfig, paths, invite, sign
 
     // ── Model, checkpoint, policy ───────────────────────────────────────────
     const checkpoints = await createCheckpoints(
-      { directory: paths.checkpoints, keep: config.checkpoint.keep },
+      {
+        directory: paths.checkpoints,
+        keep: config.checkpoint.keep,
+        get apart() {
+          return Math.floor(config.checkpoint.every_steps / 2)
+        },
+      },
       { disk, clock: now, log },
     )
     const models = await openModels(
       {
         ...{ config, paths, tasks: known, roles: wished, latest: await checkpoints.latest() },
-        ...{ bundled: bundledModel(packageRoot()), env: process.env, homedir: homedir() },
+        ...{ bundled: bundledModel(PACKAGE_ROOT), env: process.env, homedir: homedir() },
       },
       { log, signal, tell, fetch, sleep },
     )
@@ -102,6 +119,7 @@ export const runNode: RunNode = async ({ config, readConfig, paths, invite, sign
       await steps.truncate(restored.state.version + 1)
       await evaluations.truncate(restored.state.version + 1)
     }
+    tell('starting the engines')
     const policies = await openPolicies(
       {
         ...{ config, seed, models, roles: wished, restored },
@@ -111,7 +129,7 @@ export const runNode: RunNode = async ({ config, readConfig, paths, invite, sign
     )
     const { policy, roles } = policies
 
-    // ── What is told about it all ───────────────────────────────────────────
+    // ── Journal ───────────────────────────────────────────
     const showcase = createShowcase({}, tasks)
     const journal = await createJournal(
       { training: config.training, logFile: paths.logFile },
@@ -125,47 +143,82 @@ export const runNode: RunNode = async ({ config, readConfig, paths, invite, sign
     await host.open(
       createPluginWorld(
         { limits: { context: model.spec.contextLength, completion: config.model.max_completion_tokens } },
-        { tasks, policy: { engine: policy.sampler, tokenizer: model.tokenizer }, roles },
+        {
+          tasks,
+          policy: {
+            sampler: { generate: (...asked) => policy.sampler.generate(...asked) },
+            scorer: { score: (request) => policy.scorer.score(request) },
+            tokenizer: model.tokenizer,
+          },
+          roles,
+        },
       ),
       policy.reference().version,
       restored?.plugins,
     )
 
-    // ── Swarm ───────────────────────────────────────────────────────────────
-    const changed = createWaker()
-    if (config.swarm.enabled) tell('starting the network')
-    const swarm = await openNetwork(
-      { config, paths, invite, known },
-      {
-        ...{ identity, tasks, model, policy, host, pool, journal, changed, log, closers },
-        ...{ clock: { now, after }, random: Math.random },
-      },
-    )
+    const { tensorboard } = config.metrics
+    if (tensorboard !== undefined) {
+      const sink = await openTensorBoard(
+        {
+          directory: tensorboard,
+          firstStep: (restored?.state.version ?? 0) + 1,
+          writer: `${hostname().replaceAll(/[^\w-]/g, '_')}.${process.pid}`,
+        },
+        {
+          events,
+          clock: now,
+          onTrouble: (error) =>
+            journal.notice('tensorboard', `some steps are missing in the event files: ${error}`),
+        },
+      )
+      closers.add(sink.close)
+    }
 
-    // ── Checkpoints and loops ───────────────────────────────────────────────
+    // ── Core and checkpoints ────────────────────────────────────────────────
     const wishes: Wishes = { paused: false, stopping: false }
     let rounds = restored?.state.rounds ?? 0
     const parked = createParkedGroups()
     if (restored?.parked !== undefined) parked.load(restored.parked)
-    let learner: Learner | undefined
-    const { save, restore } = createSaving({
-      ...{ models, policies, host, pool, parked, checkpoints, journal },
+    const { isSaveDue, save, restore } = createSaving({
+      ...{ monotonic, models, policies, host, pool, parked, checkpoints, journal },
+      schedule: config.checkpoint,
+      seal: home.seal,
       rounds: () => rounds,
-      learner: () => learner?.state(),
+      learner: () => core?.learner.state(),
     })
+    let swarm: Swarm | undefined
+    core = openCore(
+      { config, self, seed, restored: restored?.state.learner },
+      {
+        ...{ policy, host, pool, parked, journal, roles, restore },
+        isKnown: (author) => swarm?.isKnown(author) ?? false,
+      },
+    )
+
+    // ── Swarm ───────────────────────────────────────────────────────────────
+    const changed = createWaker()
+    if (config.swarm.enabled) tell('starting the network')
+    swarm = await openNetwork(
+      { config, paths, invite },
+      {
+        ...{ identity, tasks, model, policy, host, core, journal, changed, log, closers },
+        ...{ clock: { now, after }, random: Math.random },
+      },
+    )
+
+    // ── Loops ───────────────────────────────────────────────────────────────
     const requests = createCheckpointRequests(save)
     const loops = startLoops(
       { config, self, seed },
       {
-        ...{ policy, host, tasks, pool, swarm, journal, showcase, parked, changed, roles },
-        ...{ now, monotonic, sleep, save, restore },
+        ...{ core, policy, host, tasks, swarm, journal, showcase, parked, changed },
+        ...{ now, monotonic, sleep, save, isSaveDue },
         nextRound: () => rounds++,
-        restored: restored?.state.learner,
         serveRequests: requests.serve,
         isPaused: () => wishes.paused,
       },
     )
-    learner = loops.learner
     closers.add(loops.end)
 
     // ── Control ─────────────────────────────────────────────────────────────
@@ -182,14 +235,20 @@ export const runNode: RunNode = async ({ config, readConfig, paths, invite, sign
             parameters: parameterCount(model.spec),
             maxCompletionTokens: config.model.max_completion_tokens,
           },
+          secrets: secretFiles(config, paths),
+          tasks: tasks.chosen.map(({ task, difficulty }) => ({
+            ...{ name: task.name, difficulty },
+            ...{ min: task.difficulty.min, max: task.difficulty.max },
+          })),
         },
       },
       {
-        ...{ policy, host, tasks, swarm, journal, events, showcase, loops, wishes, changed, requests, save },
+        ...{ policy, host, tasks, swarm, journal, events, showcase, core, loops, wishes, changed, requests },
+        save,
         ...{ now, pool: () => pool.counts(), diskFree: space.free, closeAll: closers.closeAll },
         reconfigure: createReconfigure(
-          { config, file: paths.config },
-          { readConfig, log, onChange: () => changed.wake() },
+          { config, file: paths.config, canMix: hasRoomToMix(models.plan) },
+          { ...options, log, onChange: () => changed.wake() },
         ),
         finish: (status) => served.finish(status),
       },
@@ -204,10 +263,4 @@ export const runNode: RunNode = async ({ config, readConfig, paths, invite, sign
     await closers.closeAll()
     throw error
   }
-}
-
-function packageRoot(): string {
-  const here = dirname(fileURLToPath(import.meta.url))
-  // Sources are in daemon/, the published build in dist/daemon/.
-  return import.meta.url.endsWith('.ts') ? dirname(here) : dirname(dirname(here))
 }

@@ -4,14 +4,16 @@
 import { randomUUID } from 'node:crypto'
 import { hostname, networkInterfaces } from 'node:os'
 import { EXIT } from '../protocol/errors.ts'
-import type { RunNode } from './control/node.ts'
-import { createRelayControl } from './control/relay-control.ts'
+import type { RunNode } from './control/node/node.ts'
+import { createRelayControl } from './control/node/relay-control.ts'
 import { beginNode } from './node/begin.ts'
 import { nodeFacts } from './node/facts.ts'
 import { openNodeHome } from './node/home.ts'
+import { openPeerStore } from './node/peer-store.ts'
+import { secretFiles } from './node/secrets.ts'
 import { type Served, serveControl } from './node/serve.ts'
-import { openSwarm, publicAddresses } from './swarm/index.ts'
-import { swarmOptions } from './swarm-config.ts'
+import { type Clock, openSwarm, publicAddresses } from './swarm/index.ts'
+import { swarmOptions } from './wiring/swarm-config.ts'
 
 /** Brings a relay up and returns once it listens. */
 export const runNode: RunNode = async ({ config, paths, invite, onProgress }) => {
@@ -19,6 +21,13 @@ export const runNode: RunNode = async ({ config, paths, invite, onProgress }) =>
   const startedAt = now()
   const begun = beginNode({ area: 'relay' }, { now })
   const { events, log, closers } = begun
+  const clock: Clock = {
+    now,
+    after(ms, run) {
+      const timer = setTimeout(run, ms)
+      return () => clearTimeout(timer)
+    },
+  }
   try {
     const { identity } = await openNodeHome({ paths, pid: process.pid, host: hostname() }, { ...begun, now })
     const { peerId } = identity
@@ -36,22 +45,18 @@ export const runNode: RunNode = async ({ config, paths, invite, onProgress }) =>
       },
       {
         identity,
-        clock: {
-          now,
-          after(ms, run) {
-            const timer = setTimeout(run, ms)
-            return () => clearTimeout(timer)
-          },
-        },
+        clock,
+        openPeers: (at) => openPeerStore(at, { log, clock }),
         log,
         // It passes on groups of tasks that it does not have, and trains on none.
         tasks: { find: () => undefined },
         codec: NO_CODEC,
         version: () => 0,
+        onGroup: () => {},
         onEvent(event) {
           if (event.type === 'notice') control.alert({ level: 'notice', ...event })
           else if (event.type === 'over') control.clearAlert(event.key)
-          else if (event.type !== 'group') events.emit(event)
+          else events.emit(event)
         },
         random: Math.random,
       },
@@ -59,7 +64,10 @@ export const runNode: RunNode = async ({ config, paths, invite, onProgress }) =>
     closers.add(opened.close)
 
     const control = createRelayControl(
-      { node: nodeFacts({ name: config.node.name, peerId, pid: process.pid, startedAt, paths }) },
+      {
+        node: nodeFacts({ name: config.node.name, peerId, pid: process.pid, startedAt, paths }),
+        secrets: secretFiles(config, paths),
+      },
       {
         swarm: opened.swarm,
         events,

@@ -1,5 +1,5 @@
-// What is likely behind each error code, and what cures it. `waggle help <code>` and the page of errors are made from
-// this; the type asks for an entry for every code. The message of an error says what happened; this says why it tends to.
+// Likely causes of each error code, and what to do. `waggle help <code>` and the error reference are generated from
+// this table, which has an entry for every code. An error's message says what happened; this says why it usually does.
 
 import type { ErrorCode } from './errors.ts'
 
@@ -9,12 +9,12 @@ export interface Trouble {
   cure: string
 }
 
-/** code -> what it tends to come from, the likeliest first. */
+/** Error code -> usual causes, the most likely first. */
 export const ERROR_HELP: Record<ErrorCode, readonly Trouble[]> = {
   E_USAGE: [
     {
       cause: 'A misspelt command, option or argument, or an option without its value.',
-      cure: 'The message names the nearest one that exists; `waggle help <command>` lists all.',
+      cure: 'The message suggests the closest match; `waggle help <command>` lists all options.',
     },
     {
       cause: '`waggle top` without a terminal, as in a pipe or a service.',
@@ -24,209 +24,222 @@ export const ERROR_HELP: Record<ErrorCode, readonly Trouble[]> = {
   E_NOT_RUNNING: [
     {
       cause: 'No daemon was started, or it has ended.',
-      cure: '`waggle up`; `waggle logs` says how it ended.',
+      cure: 'Start it with `waggle up`. `waggle logs` shows how it ended.',
     },
     {
-      cause: 'The daemon runs on another home, or as another user.',
-      cure: 'Give the same `--home` as the daemon has. For a service: `--on unix:///run/waggle/control.sock`, as its user.',
+      cause: 'The daemon runs with another home, or as another user.',
+      cure: 'Use the same `--home` as the daemon. For a service: `--on unix:///run/waggle/control.sock`, as its user.',
     },
   ],
   E_CONFIG: [
     {
       cause:
-        'A mistake in `config.toml`, in a variable or in a flag: an unknown key, a wrong type, a value out of range.',
-      cure: '`waggle config check` lists all of them with their places; `waggle help config` lists the keys.',
+        'A mistake in `config.toml`, a variable or a flag: an unknown key, a wrong type, or a value out of range.',
+      cure: '`waggle config check` lists every mistake with its location; `waggle help config` lists the keys.',
     },
     {
       cause: 'A key that cannot change while the node runs.',
       cure: 'Put it into the file, then `waggle restart`.',
     },
     {
-      cause: 'The key file of a private swarm is missing, or is no such key.',
+      cause: 'The key file of a private swarm is missing, or does not contain a key.',
       cure: 'Copy it again from a node of that swarm and check `swarm.key_file`.',
     },
   ],
   E_HOME: [
     {
-      cause: 'The directory belongs to somebody else, is not writable, or is on a full or read-only disk.',
-      cure: 'Look with `ls -ld` and `df`; change the owner, or choose another `--home`.',
+      cause: 'The directory belongs to another user, is not writable, or is on a full or read-only disk.',
+      cure: 'Check with `ls -ld` and `df`. Change the owner, or choose another `--home`.',
     },
     {
-      cause:
-        'The path is so long that the control socket does not fit into the 107 bytes that a socket may have.',
+      cause: 'The path is too long for the control socket: the path of a socket can have at most 107 bytes.',
       cure: 'Choose a shorter `--home`.',
     },
     {
       cause: 'A token file of the control API cannot be read, or is too short.',
-      cure: 'Delete it; the next start makes a new one.',
+      cure: 'Delete it; the next start creates a new one.',
     },
   ],
   E_HOME_LOCKED: [
     {
-      cause: 'A daemon runs on this home already.',
-      cure: '`waggle status`; then `waggle stop`, or another `--home`.',
+      cause: 'A daemon is already running on this home.',
+      cure: 'Check `waggle status`; then use `waggle stop`, or another `--home`.',
     },
     {
-      cause: 'A daemon that was told to stop still saves its checkpoint.',
+      cause: 'A stopping daemon is still saving its checkpoint.',
       cure: 'Wait; `waggle stop` returns when it has ended.',
     },
   ],
   E_IDENTITY: [
     {
       cause: '`identity.key` is damaged, or belongs to another user.',
-      cure: 'Restore it from a copy. Moved away, the next start makes a new identity, and peers see a stranger.',
+      cure: 'Restore it from a backup. Without the file, the next start creates a new identity, and peers treat the node as a newcomer.',
     },
   ],
   E_MODEL: [
     {
-      cause: 'A file is missing, cut short, or damaged.',
-      cure: 'Copy or download the folder again; `waggle doctor` says which file.',
+      cause: 'A file is missing, incomplete or damaged.',
+      cure: 'Copy or download the model again; `waggle doctor` names the file.',
     },
     {
-      cause: 'The architecture, a setting in `config.json`, or the tokenizer is none that Waggle knows.',
+      cause: 'Waggle does not support the architecture, a setting in `config.json`, or the tokenizer.',
       cure: 'The message lists what is supported. Choose another model.',
     },
     {
-      cause: 'A name was given where a folder was meant.',
-      cure: '`model.path` is taken from the folder that the config file is in; write it with `./`, or whole.',
+      cause: 'A relative folder is not where `model.path` is looked up.',
+      cure: '`model.path` is relative to the config file; write `./folder` or an absolute path.',
     },
   ],
   E_CHECKPOINT: [
     {
-      cause: 'The home has checkpoints of another model than `model.path` names now.',
-      cure: 'Give each model a `--home` of its own, or set `model.path` back.',
+      cause: 'The checkpoints of this home belong to a different model than `model.path`.',
+      cure: 'Use a separate `--home` for each model, or change `model.path` back.',
     },
     {
       cause:
-        'No checkpoint verifies: the disk lost or changed bytes. One damaged checkpoint is passed over by itself.',
-      cure: 'Restore the folder from a backup, or move it away and begin anew.',
+        'All checkpoints are damaged: the disk lost or changed data. A single damaged checkpoint is skipped.',
+      cure: 'Restore the folder from a backup, or move it away and start again.',
     },
     {
       cause: 'The weights have become infinite or NaN.',
-      cure: 'Go back to an older checkpoint and lower `training.learning_rate`.',
+      cure: 'Restore an older checkpoint and lower `training.learning_rate`.',
     },
-    { cause: 'The disk is full.', cure: 'Make room; checkpoints that exist are not touched.' },
+    { cause: 'The disk is full.', cure: 'Free some space. Existing checkpoints are not affected.' },
   ],
   E_STORE: [
     {
       cause: 'The disk is full, read-only or failing.',
-      cure: '`waggle doctor` looks at it. What waits in memory is written as soon as that works again.',
+      cure: 'Run `waggle doctor`. Data in memory is written as soon as the disk works again.',
     },
-    { cause: 'A newer version of Waggle wrote the database.', cure: 'Update, or use another `--home`.' },
+    {
+      cause: 'A newer version of Waggle wrote the database.',
+      cure: 'Update Waggle, or use another `--home`.',
+    },
   ],
   E_PLUGIN: [
     {
-      cause: 'No built-in plugin has that name.',
-      cure: 'The message lists them. A file begins with `./` or `/`.',
+      cause: 'There is no built-in plugin with that name.',
+      cure: 'The message lists the built-in plugins. The path of a file must start with `./` or `/`.',
     },
     {
-      cause: 'A file or package cannot be loaded, or its default export is no plugin of this API.',
-      cure: 'Run `node FILE` to see its own error; `docs/tutorial.md` has a plugin to start from.',
+      cause:
+        'A file or package cannot be loaded, or its default export is not a plugin for this API version.',
+      cure: 'Run `node FILE` to see the error; `docs/tutorial.md` has an example plugin.',
     },
     {
-      cause: 'None or several of the corrections give a loss, or a setting is wrong.',
-      cure: 'The message names them; exactly one must give a loss, such as `clip`.',
+      cause: 'No correction or more than one gives a loss, or a setting is invalid.',
+      cure: 'The message names them. Exactly one correction must give a loss, such as `clip`.',
     },
   ],
   E_TASK: [
-    { cause: 'No task has that name.', cure: 'The message lists them.' },
+    { cause: 'There is no task with that name.', cure: 'The message lists the tasks.' },
     {
-      cause: 'The task has no such difficulty.',
-      cure: 'The message has the range; without a difficulty the default is taken.',
+      cause: 'The task does not have that difficulty.',
+      cure: 'The message gives the range. Without a difficulty, the default is used.',
     },
     {
-      cause: '`waggle eval` was asked for a task that the node does not train on.',
+      cause: '`waggle eval` named a task that the node does not train on.',
       cure: 'Add it to `tasks` and restart.',
     },
   ],
   E_DATASET: [
     {
-      cause: 'Rows that are no JSON, lack a key, or have an answer that the verifier does not take.',
-      cure: 'The message has the first 20 with file and line; `waggle config check` reads the dataset again.',
+      cause:
+        'Rows are not valid JSON or CSV, lack a field, or have an answer that the verifier does not accept.',
+      cure: 'The message lists the first 20 with file and line. Correct them and run `waggle config check`.',
     },
     {
-      cause: 'The path is wrong: in the config it is relative to the config file.',
-      cure: '`waggle config show` has the path that is used.',
+      cause: 'The path is wrong. Paths in the config are relative to the config file.',
+      cure: '`waggle config show` prints the resolved path.',
     },
     {
-      cause: 'It is larger than 256 MiB or a million rows, or a row is larger than 64 KiB.',
-      cure: 'Take a part of it, or name several datasets.',
+      cause: 'The rows use other field names than `prompt` and `answer`.',
+      cure: 'Set `fields` in the config, such as { prompt = "question", answer = "solution" }.',
+    },
+    {
+      cause: 'A verifier file cannot be loaded, throws, or returns no score from 0 to 1.',
+      cure: 'The message gives the problem and the question; docs/datasets.md has a working example.',
+    },
+    {
+      cause: 'The dataset is larger than 256 MiB or a million rows, or a row is larger than 64 KiB.',
+      cure: 'Use a part of it, or split it into several datasets.',
     },
   ],
   E_ENGINE: [
     {
-      cause: 'A device was asked for that is not there, or that this version does not drive.',
-      cure: '`waggle doctor` says what there is; `--device cpu` always works.',
+      cause: 'The requested device does not exist here, or this version does not support it.',
+      cure: '`waggle doctor` lists the devices; `--device cpu` always works.',
     },
     {
-      cause: 'Memory ran out, above all with long completions or large batches.',
+      cause: 'Memory ran out, usually because of long completions or large batches.',
       cure: 'Lower `model.max_completion_tokens`, `rollout.group_size` or `training.own_groups`.',
     },
     {
-      cause: 'The policy gives numbers that are not finite: it has diverged.',
-      cure: 'Go back to an older checkpoint and lower `training.learning_rate`.',
+      cause: 'The policy has diverged and gives numbers that are not finite.',
+      cure: 'Restore an older checkpoint and lower `training.learning_rate`.',
     },
     {
       cause: 'The optional package of the engine is not installed.',
-      cure: 'The message names it and how to install it.',
+      cure: 'The message names the package and how to install it.',
     },
   ],
   E_PORT: [
     {
-      cause: 'Another program, or another node, has the port.',
-      cure: 'Choose another in `swarm.listen`, or 0 for any.',
+      cause: 'Another program or node uses the port.',
+      cure: 'Choose another port in `swarm.listen`, or 0 for any free port.',
     },
-    { cause: 'A port below 1024 without the right to it.', cure: 'Use a higher one.' },
+    { cause: 'The port is below 1024, which this user may not use.', cure: 'Use a higher port.' },
     {
-      cause: '`control.listen` can be reached by others.',
-      cure: 'Use 127.0.0.1 and ssh (`--on ssh://host`), or set `control.public` if the network is yours.',
+      cause: '`control.listen` is an address that other machines can reach.',
+      cure: 'Use 127.0.0.1 and ssh (`--on ssh://host`), or set `control.public` if you trust the network.',
     },
   ],
   E_PEER: [
     {
-      cause: 'The other node does not run, or is on another network, so that its ID alone cannot be found.',
-      cure: 'Look at its `waggle status`; join by the address that it shows, or by an invite.',
+      cause:
+        'The other node is not running, or is on another network, where it cannot be found by its ID alone.',
+      cure: 'Check its `waggle status`; join with the address shown there, or with an invite.',
     },
     {
-      cause: 'A firewall or NAT is between, or the network has no multicast.',
-      cure: 'Open the port that the other node listens on; `docs/network.md` has the ways around a NAT.',
+      cause: 'A firewall or NAT is in between, or the network does not allow multicast.',
+      cure: 'Open the port that the other node listens on; `docs/network.md` explains how to get through a NAT.',
     },
-    { cause: 'An ID, address or invite was cut off while it was copied.', cure: 'Copy all of it.' },
+    { cause: 'An ID, address or invite was copied incompletely.', cure: 'Copy all of it.' },
     {
-      cause: 'A node was asked to join itself: both commands used one home.',
-      cure: 'Give the second node a `--home` of its own.',
+      cause: 'A node was asked to join itself: both commands used the same home.',
+      cure: 'Use a separate `--home` for the second node.',
     },
     { cause: '`swarm.enabled` is false.', cure: 'Set it to true and restart.' },
     {
-      cause: 'The peer was cut off for what it sent, or is not on the list of a private swarm.',
-      cure: '`waggle peers` says which.',
+      cause: 'The peer was disconnected for what it sent, or is not in `swarm.allow`.',
+      cure: '`waggle peers` shows which.',
     },
   ],
   E_SWARM_RULES: [
-    { cause: 'The swarms have different names.', cure: 'Set `swarm.name` to the other one and restart.' },
+    { cause: 'The swarms have different names.', cure: 'Set `swarm.name` to the other swarm and restart.' },
     {
       cause: 'One swarm is private and the other is open, or their keys differ.',
-      cure: 'Use the `swarm.key_file` of the other, or an invite, which has the key in it.',
+      cure: 'Use the `swarm.key_file` of the other node, or an invite, which contains the key.',
     },
-    { cause: 'The nodes run versions that do not speak the same protocol.', cure: 'Update both.' },
+    { cause: 'The nodes run incompatible versions.', cure: 'Update both.' },
   ],
   E_CONTROL: [
     {
-      cause: 'The daemon is of another version than the command, as after an update.',
+      cause: 'The daemon and the command have different versions, for example after an update.',
       cure: '`waggle restart`.',
     },
     { cause: 'The daemon was busy, stopping, or stuck.', cure: '`waggle status`, then `waggle logs`.' },
     {
-      cause: 'The connection by ssh fails, or finds no `waggle` there.',
-      cure: 'Try `ssh HOST waggle status` by itself.',
+      cause: 'The ssh connection fails, or `waggle` is not installed on the other machine.',
+      cure: 'Try `ssh HOST waggle status`.',
     },
     { cause: 'The socket belongs to another user.', cure: 'Run the command as the user of the daemon.' },
   ],
   E_WIRE: [
-    { cause: 'The nodes run versions that do not speak the same protocol.', cure: 'Update both.' },
+    { cause: 'The nodes run incompatible versions.', cure: 'Update both.' },
     {
-      cause: 'A group has a text or number that the wire format has no place for.',
-      cure: 'That is a mistake in Waggle or in a plugin: report it with `waggle env` and the message.',
+      cause: 'A group contains a text or number that the wire format cannot represent.',
+      cure: 'This is a bug in Waggle or in a plugin: report it with the message and the output of `waggle env`.',
     },
   ],
 }

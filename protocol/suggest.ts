@@ -1,4 +1,4 @@
-// "Did you mean": the known word that is nearest to what was typed, if it is near enough to be a slip.
+// "Did you mean": the known word closest to the input, if it is close enough to be a typo.
 
 export function suggest(typed: string, known: Iterable<string>): string | undefined {
   let best: string | undefined
@@ -13,7 +13,7 @@ export function suggest(typed: string, known: Iterable<string>): string | undefi
   return best
 }
 
-/** Insertions, deletions, replacements and swaps of neighbours; gives up with `limit` once it is reached. */
+/** Insertions, deletions, replacements and swaps of neighbouring characters; capped at `limit`. */
 function editDistance(a: string, b: string, limit: number): number {
   if (Math.abs(a.length - b.length) >= limit || a.length > 64) return limit
   let beforeLast: number[] = []
@@ -33,7 +33,7 @@ function editDistance(a: string, b: string, limit: number): number {
   return last[b.length]!
 }
 
-/** ` Did you mean "x"?`, or nothing. */
+/** ` Did you mean "x"?`, or an empty string. */
 export function didYouMean(typed: string, known: Iterable<string>): string {
   const word = suggest(typed, known)
   return word === undefined ? '' : ` Did you mean "${word}"?`

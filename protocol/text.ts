@@ -1,12 +1,15 @@
-// Text that came from elsewhere, made safe to show; and names that people can remember.
+// Makes untrusted text safe to show, and gives peers names that people can remember.
 
-/** C0 (but not \n, \t), DEL, C1, bidi controls, zero-width and other invisible format characters, lone surrogates. */
+/**
+ * C0 (except \n and \t), DEL, C1, line separators, lone surrogates and invisible characters: bidi controls,
+ * zero-width characters, tags, variation selectors, Hangul fillers, the empty Braille pattern.
+ */
 const UNSAFE =
-  /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u00ad\u061c\u180e\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb]|[\ud800-\udbff](?![\udc00-\udfff])|(?<![\ud800-\udbff])[\udc00-\udfff]/g
+  /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u2028\u2029\u2800\ufff9-\ufffb\p{Default_Ignorable_Code_Point}\p{Surrogate}]/gu
 
 /**
  * Makes untrusted text inert for a terminal or a log: every control, bidi or invisible character becomes `·`.
- * Newlines and tabs stay unless `line` is set (then they become spaces). At most `limit` UTF-16 units are kept.
+ * Newlines and tabs stay, or become spaces if `line` is set. Text longer than `limit` UTF-16 units is cut.
  */
 export function safeText(text: string, { limit = 4096, line = false } = {}): string {
   const cut = text.length > limit ? `${text.slice(0, limit)}…` : text
@@ -23,13 +26,15 @@ const ANIMALS =
     ' ',
   )
 
-/** A stable, memorable name for a peer ID, such as `quick-otter`. Not unique: the ID decides, the name reminds. */
+/**
+ * A stable, memorable name for a peer ID, such as `quick-otter`. Not unique: only the ID identifies a peer.
+ */
 export function peerName(peerId: string): string {
   let hash = 0x811c9dc5
   for (let i = 0; i < peerId.length; i++) hash = Math.imul(hash ^ peerId.charCodeAt(i), 0x01000193) >>> 0
   hash ^= hash >>> 15
   hash = Math.imul(hash, 0x2c1b3c6d) >>> 0
-  // Back to unsigned: a negative remainder names nothing.
+  // Unsigned again: a negative remainder would be no index.
   hash = (hash ^ (hash >>> 12)) >>> 0
   const adjective = ADJECTIVES[hash % ADJECTIVES.length]
   const animal = ANIMALS[Math.floor(hash / ADJECTIVES.length) % ANIMALS.length]

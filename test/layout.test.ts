@@ -27,6 +27,8 @@ const ALLOWED: Record<string, readonly string[]> = {
     'daemon/host',
     'daemon/store',
   ],
+  // Decides; imports what it decides with, and no loop, clock or socket.
+  'daemon/core': ['protocol', 'daemon/core', 'daemon/store', 'daemon/trainer'],
   // What the composition roots put together: as they, it may know all parts.
   'daemon/node': ['protocol', 'daemon'],
   // Only types: what it answers about is given to it.
@@ -41,13 +43,39 @@ const ALLOWED: Record<string, readonly string[]> = {
     'daemon/swarm',
     'daemon/trainer',
   ],
+  // From the config to what the parts take.
+  'daemon/wiring': [
+    'protocol',
+    'plugins',
+    'daemon/wiring',
+    'daemon/config',
+    'daemon/engine',
+    'daemon/host',
+    'daemon/policy',
+    'daemon/rollout',
+    'daemon/store',
+    'daemon/swarm',
+    'daemon/trainer',
+  ],
+  // Looks at all that a config names, without a node.
+  'daemon/cli/check': [
+    'protocol',
+    'daemon/cli',
+    'daemon/config',
+    'daemon/control',
+    'daemon/host',
+    'daemon/wiring',
+    'daemon/engine',
+    'daemon/rollout',
+    'daemon/swarm',
+  ],
   // Tries the engine on the model, as a node does when it starts.
   'daemon/cli/doctor': [
     'protocol',
     'daemon/cli',
     'daemon/config',
     'daemon/control',
-    'daemon/built-in.ts',
+    'daemon/wiring',
     'daemon/engine',
     'daemon/policy',
     'daemon/store',
@@ -61,8 +89,7 @@ const ALLOWED: Record<string, readonly string[]> = {
     'daemon/config',
     'daemon/control',
     'daemon/host',
-    'daemon/built-in.ts',
-    'daemon/plugin-config.ts',
+    'daemon/wiring',
   ],
   // Looks at what a model does, without a node.
   'daemon/cli/model': [
@@ -81,7 +108,7 @@ const ALLOWED: Record<string, readonly string[]> = {
     'daemon/control',
     'daemon/main.ts',
     'daemon/relay.ts',
-    'daemon/built-in.ts',
+    'daemon/wiring',
     'tui',
   ],
 }
@@ -117,6 +144,33 @@ function importsOf(file: string): Import[] {
   return found
 }
 
+/** Groups of files that import one another (Tarjan's strongly connected components). */
+function circlesOf(files: readonly string[], imports: readonly Import[]): string[][] {
+  const targets = Map.groupBy(imports, ({ from }) => from)
+  const number = new Map<string, number>()
+  const lowest = new Map<string, number>()
+  const open: string[] = []
+  const circles: string[][] = []
+  const visit = (file: string): number => {
+    number.set(file, number.size)
+    lowest.set(file, number.get(file)!)
+    open.push(file)
+    for (const { to } of targets.get(file) ?? []) {
+      const seen = number.get(to)
+      if (to === file) circles.push([file])
+      if (seen !== undefined && !open.includes(to)) continue
+      lowest.set(file, Math.min(lowest.get(file)!, seen ?? visit(to)))
+    }
+    if (lowest.get(file) === number.get(file)) {
+      const circle = open.splice(open.indexOf(file))
+      if (circle.length > 1) circles.push(circle.sort())
+    }
+    return lowest.get(file)!
+  }
+  for (const file of files) if (!number.has(file)) visit(file)
+  return circles
+}
+
 const FILES = ['protocol', 'plugins', 'tui', 'daemon'].flatMap(sources)
 const IMPORTS = FILES.flatMap(importsOf)
 
@@ -129,17 +183,10 @@ test('imports follow the rule of the layout', () => {
   expect(wrong.map(({ from, to }) => `${from} imports ${to}`)).toEqual([])
 })
 
-test('every source file in daemon is in a room, except the composition root and what it puts in', () => {
+test('every source file in daemon is in a room, except the two composition roots', () => {
   expect(FILES.filter((file) => file.startsWith('daemon/') && roomOf(file) === undefined).sort()).toEqual([
-    'daemon/built-in.ts',
-    'daemon/dataset-files.ts',
-    'daemon/datasets.ts',
-    'daemon/loops.ts',
     'daemon/main.ts',
-    'daemon/node-plugins.ts',
-    'daemon/plugin-config.ts',
     'daemon/relay.ts',
-    'daemon/swarm-config.ts',
   ])
 })
 
@@ -168,6 +215,23 @@ test('nothing asks the clock or chance directly outside the composition roots', 
     ),
   )
   expect(offenders).toEqual([])
+})
+
+test('no file of the daemon imports itself, by however many others', () => {
+  const circles = circlesOf(
+    FILES.filter((file) => file.startsWith('daemon/')),
+    IMPORTS.filter(({ typeOnly }) => !typeOnly),
+  )
+  expect(circles).toEqual([])
+})
+
+/** Folders in which a file is one entry of a list, so that their number says nothing. */
+const LISTS = new Map([['daemon/cli/commands', 'one file for each command']])
+
+test('no folder has more files than can be taken in at a glance', () => {
+  const files = Map.groupBy(FILES, (file) => dirname(file))
+  const crowded = [...files].filter(([folder, { length }]) => length > 20 && !LISTS.has(folder))
+  expect(crowded.map(([folder, { length }]) => `${folder}: ${length} files`)).toEqual([])
 })
 
 test('imports name files with their extension', () => {

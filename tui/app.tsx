@@ -1,5 +1,5 @@
-// What the reader does: which tab, where the cursor is, what the keys do. Knows nothing of sockets or terminals; both
-// come in as functions. How it looks is in picture.tsx.
+// What the user does: which tab, where the cursor is, what the keys do. Knows nothing of sockets or
+// terminals; both are passed in as functions. The layout is in picture.tsx.
 
 import { useInput } from 'ink'
 import { type ReactElement, useEffect, useRef, useState, useSyncExternalStore } from 'react'
@@ -23,22 +23,22 @@ export interface AppProps {
   theme: Theme
   size: Size
   intervalMs: number
-  /** The store, if it plays a recorded run. */
+  /** The store, if it replays a recorded run. */
   replay?: Replay | undefined
-  /** Where the daemon is, if not here. */
+  /** The daemon's host, if it is remote. */
   host: string | undefined
   input: boolean
-  /** Nothing here may change the node. */
+  /** Disables everything that changes the node. */
   readOnly: boolean
   commands: readonly TopCommand[]
   onDetach: () => void
   onSuspend: () => void
   onRepaint: () => void
-  /** Runs a command of the program. */
+  /** Runs a waggle command. */
   onCommand: (line: string) => Promise<Reply>
-  /** To the terminal's clipboard. */
+  /** Copies text to the terminal's clipboard. */
   onCopy: (text: string) => void
-  /** Writes a file where the program was started; `text` left out: the picture. Resolves with its path. */
+  /** Writes `text`, or the picture, to a file in the working directory, and returns its path. */
   onExport: (kind: string, text: string | undefined) => string
 }
 
@@ -57,7 +57,7 @@ const FRESH: TabUi = {
 const WINDOWS = [0, 5, 15, 60, 360, 1440]
 const HISTORY = 50
 
-/** What lies over the body: help, or what a command said. */
+/** What covers the body: help, or a command's output. */
 export interface Over {
   title: string
   rows: readonly Row[]
@@ -102,7 +102,7 @@ export function App(props: AppProps): ReactElement {
     if (at !== undefined) change({ cursor: at, search })
     else if (search) {
       change({ search })
-      setNote(`"${search}" is not there`)
+      setNote(`"${search}" not found`)
     }
   }
   const help = () =>
@@ -113,7 +113,7 @@ export function App(props: AppProps): ReactElement {
     const ended = ({ status, lines }: Reply) => {
       const rows = lines.map((text) => narrow(text))
       setNote(status === 0 ? undefined : `:${command} ended with status ${status}`)
-      // One line has room at the bottom; more gets the body.
+      // One line fits at the bottom; more covers the body.
       if (rows.length <= 1 && status === 0) setNote(rows[0] ?? 'done')
       else
         setOver({ title: `:${command}`, rows: rows.flatMap((row) => wrapText(row, size.columns - 4)), at: 0 })
@@ -122,8 +122,13 @@ export function App(props: AppProps): ReactElement {
   }
   const ask = (question: string, command: string) => {
     if (replay) return setNote('this is a recording: there is no node to change')
-    if (readOnly) return setNote('this screen may look, not steer (--read-only)')
-    setNote(`${question}  \`waggle ${command}\`?  y yes  any other key: no`)
+    if (readOnly) return setNote('this screen is read-only (--read-only)')
+    const choice = 'y yes  any other key: no'
+    const whole = `${question}  \`waggle ${command}\`?  ${choice}`
+    const fits = whole.length + 2 <= size.columns
+    setNote(fits ? whole : choice)
+    // Too long for the bottom row, so show it in the body.
+    if (!fits) setOver({ title: question, rows: wrapText(`waggle ${command}`, size.columns - 4), at: 0 })
     asking.current = () => run(command)
   }
   const command = (text: string) => {
@@ -141,7 +146,7 @@ export function App(props: AppProps): ReactElement {
       return at < 0 ? setNote(`there is no tab "${argument}"`) : goTo(at)
     }
     if (replay) return setNote('this is a recording: there is no node to ask')
-    if (changesNode(text, commands)) return ask('Do this:', text)
+    if (changesNode(text, commands)) return ask('Run:', text)
     run(text)
   }
   const openFor = (kind: LineKind) =>
@@ -200,7 +205,7 @@ export function App(props: AppProps): ReactElement {
     mute: () =>
       peer
         ? ask(
-            `${peer.muted ? 'Hear' : 'Mute'} ${peer.name}:`,
+            `${peer.muted ? 'Unmute' : 'Mute'} ${peer.name}:`,
             `peers ${peer.muted ? 'unmute' : 'mute'} ${peer.id}`,
           )
         : undefined,
@@ -233,19 +238,20 @@ export function App(props: AppProps): ReactElement {
       const yes = asking.current
       asking.current = undefined
       setNote(undefined)
+      setOver(undefined)
       if (name === 'y') yes()
       return
     }
     if (line) {
-      const words = [...OWN_COMMANDS, ...commands].map(({ name: word }) => word)
-      const typed = typeKey(line, { name, text, erases }, { history: history.current, words })
+      const parts = { history: history.current, commands: [...OWN_COMMANDS, ...commands] }
+      const typed = typeKey(line, { name, text, erases }, parts)
       const filters = line.kind === 'filter' || (line.kind === 'search' && !current.searches)
       if (typed.state === 'given up') {
         setLine(undefined)
         if (filters) change({ filter: '' })
         return
       }
-      // A filter shows what it does while it is typed.
+      // A filter takes effect while it is typed.
       if (filters) change({ filter: typed.line.text.slice(0, 60), cursor: 0 })
       setLine(typed.state === 'done' ? undefined : typed.line)
       if (typed.state === 'done') finish(typed.line)
@@ -256,7 +262,7 @@ export function App(props: AppProps): ReactElement {
     if (action) act[action]()
   }
 
-  // Each key is taken after the picture that the one before it made, since what it means may depend on that.
+  // Handle each key after the previous one was drawn, since its meaning may depend on that.
   const waiting = useRef<Stroke[]>([])
   const [, setTaken] = useState(0)
   useEffect(() => {

@@ -1,4 +1,4 @@
-// What stands around every tab: header, tab bar, rule and footer, as rows of text.
+// The frame around every tab: header, tab bar, rule and footer, as rows of text.
 
 import { clockTime, count, duration } from '../protocol/api/index.ts'
 import type { Place } from './data/replay.ts'
@@ -53,7 +53,7 @@ export interface FooterFacts {
   columns: number
   place: Place | undefined
   theme: Theme
-  /** Whether there is room for boxes, and so for a bar of tabs. */
+  /** Whether there is room for boxes and a tab bar. */
   boxed: boolean
 }
 
@@ -62,18 +62,30 @@ export function footer(tab: Tab, number: number, facts: FooterFacts): Row {
   if (note) return [' ', ['bold', note]]
   if (place) return slider(place, facts)
   const right = frozen
-    ? 'held still '
+    ? 'frozen '
     : contact === 'live'
       ? `live ${intervalMs} ms `
       : contact === 'lost'
         ? 'r reconnect '
         : 'waiting '
-  if (!boxed)
-    return spread([['bold', ` ${number + 1} ${tab.title}`], '  1-6 tabs  q detach  ? help'], right, columns)
-  return spread(` q detach  : command  ${tab.keys}`, right, columns)
+  const name = boxed ? '' : ` ${number + 1} ${tab.title} `
+  const hints = boxed
+    ? ['q detach', ': command', ...tab.keys.split('  '), '? help']
+    : ['1-6 tabs', 'q detach', '? help', ': command']
+  return spread([['bold', name], ...fitting(hints, columns - name.length - right.length - 1)], right, columns)
 }
 
-/** Where a replay stands within its run. */
+/** As many hints as fit, none truncated. */
+function fitting(hints: readonly string[], room: number): string[] {
+  let used = 0
+  return hints.flatMap((hint) => {
+    if (used + hint.length + 2 > room) return []
+    used += hint.length + 2
+    return [` ${hint} `]
+  })
+}
+
+/** The position of a replay within its run. */
 function slider({ from, to, at, running, speed }: Place, { columns, theme }: FooterFacts): Row {
   const left = ` ${running ? 'playing' : 'stopped'} x${speed}  ${clockTime(at)}  `
   const right = `  ${duration(at - from)} of ${duration(to - from)}${columns >= 80 ? '   [ ] move  < > speed  Space' : ''} `

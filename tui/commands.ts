@@ -1,23 +1,25 @@
-// The command line of the screen: any command of the program, and a few of the screen's own. What commands there are
-// comes in as data, so that the screen knows none by itself.
+// The command line of the screen: all waggle commands and a few of its own. The commands are passed in as
+// data.
 
 export interface TopCommand {
   name: string
   summary: string
-  /** Whether it changes the node: always, or with one of these as its first argument. */
+  /** Whether it changes the node: always, or only with one of these as its first argument. */
   changes: boolean | readonly string[]
+  /** Possible arguments, for Tab completion; `key=` continues with a value. */
+  completes?: readonly string[]
 }
 
-/** What a command wrote, and how it ended. */
+/** A command's output and exit status. */
 export interface Reply {
   status: number
   lines: readonly string[]
 }
 
-/** The screen's own. */
+/** The screen's own commands. */
 export const OWN_COMMANDS: readonly TopCommand[] = [
-  { name: 'quit', summary: 'leave; the daemon goes on', changes: false },
-  { name: 'tab', summary: 'tab <1-6 or its name>', changes: false },
+  { name: 'quit', summary: 'leave; the daemon keeps running', changes: false },
+  { name: 'tab', summary: 'tab <1-6 or name>', changes: false },
   { name: 'keys', summary: 'all keys', changes: false },
 ]
 

@@ -1,4 +1,4 @@
-// The help page: the keys of this tab first, then all keys in as many columns as fit, then what the command line takes.
+// The help page: the keys of this tab, then all keys in as many columns as fit, then the commands.
 
 import { OWN_COMMANDS, type TopCommand } from './commands.ts'
 import { KEYS } from './keys.ts'

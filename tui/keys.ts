@@ -1,4 +1,4 @@
-// All keys, once: the app acts on them, the help page lists them.
+// All keys, defined once: the app acts on them, the help page lists them.
 
 export type Action =
   | 'tab1'
@@ -49,10 +49,10 @@ export type Action =
 
 export interface KeyBinding {
   action: Action
-  /** What is pressed, as help shows it. */
+  /** The key as help shows it. */
   shown: string
   does: string
-  /** Characters as the terminal sends them, or names of special keys. */
+  /** Characters sent by the terminal, or names of special keys. */
   input: readonly string[]
 }
 
@@ -67,8 +67,8 @@ export const KEYS: readonly KeyBinding[] = [
   { action: 'previousTab', shown: 'Shift-Tab', does: 'previous tab', input: ['shift-tab'] },
   { action: 'down', shown: 'j', does: 'down', input: ['j', 'downArrow'] },
   { action: 'up', shown: 'k', does: 'up', input: ['k', 'upArrow'] },
-  { action: 'pageDown', shown: 'PgDn', does: 'a page down', input: ['pageDown'] },
-  { action: 'pageUp', shown: 'PgUp', does: 'a page up', input: ['pageUp'] },
+  { action: 'pageDown', shown: 'PgDn', does: 'page down', input: ['pageDown'] },
+  { action: 'pageUp', shown: 'PgUp', does: 'page up', input: ['pageUp'] },
   { action: 'top', shown: 'g', does: 'to the start', input: ['g', 'home'] },
   { action: 'bottom', shown: 'G', does: 'to the end', input: ['G', 'end'] },
   { action: 'open', shown: 'Enter', does: 'details', input: ['return'] },
@@ -76,37 +76,37 @@ export const KEYS: readonly KeyBinding[] = [
   { action: 'left', shown: 'h', does: 'left, earlier', input: ['h', 'leftArrow'] },
   { action: 'right', shown: 'l', does: 'right, later', input: ['l', 'rightArrow'] },
   { action: 'sort', shown: 's', does: 'sort by the next column', input: ['s'] },
-  { action: 'search', shown: '/', does: 'find; in lists, only what has it', input: ['/'] },
-  { action: 'filter', shown: '&', does: 'only what has it', input: ['&'] },
-  { action: 'next', shown: 'n', does: 'next one found', input: ['n'] },
-  { action: 'previous', shown: 'N', does: 'one found before', input: ['N'] },
+  { action: 'search', shown: '/', does: 'find; in lists, filter', input: ['/'] },
+  { action: 'filter', shown: '&', does: 'filter', input: ['&'] },
+  { action: 'next', shown: 'n', does: 'next match', input: ['n'] },
+  { action: 'previous', shown: 'N', does: 'previous match', input: ['N'] },
   { action: 'command', shown: ':', does: 'a command, such as :peers or :set; Tab completes', input: [':'] },
-  { action: 'freeze', shown: 'Space', does: 'hold the picture still', input: [' '] },
-  { action: 'wider', shown: '+', does: 'a longer time on the charts', input: ['+', '='] },
-  { action: 'narrower', shown: '-', does: 'a shorter time on the charts', input: ['-'] },
+  { action: 'freeze', shown: 'Space', does: 'freeze the screen', input: [' '] },
+  { action: 'wider', shown: '+', does: 'longer time span on charts', input: ['+', '='] },
+  { action: 'narrower', shown: '-', does: 'shorter time span on charts', input: ['-'] },
   { action: 'earlier', shown: '[', does: 'in a replay: earlier', input: ['['] },
   { action: 'later', shown: ']', does: 'in a replay: later', input: [']'] },
   { action: 'slower', shown: '<', does: 'in a replay: slower', input: ['<'] },
   { action: 'faster', shown: '>', does: 'in a replay: faster', input: ['>'] },
-  { action: 'logarithm', shown: 'L', does: 'charts by powers of ten, or not', input: ['L'] },
-  { action: 'axis', shown: 'x', does: 'charts over time, or over steps', input: ['x'] },
-  { action: 'wrap', shown: 'w', does: 'long log lines whole, or cut', input: ['w'] },
-  { action: 'follow', shown: 'f', does: 'go along with the log', input: ['f'] },
+  { action: 'logarithm', shown: 'L', does: 'logarithmic charts on or off', input: ['L'] },
+  { action: 'axis', shown: 'x', does: 'charts over time or steps', input: ['x'] },
+  { action: 'wrap', shown: 'w', does: 'wrap long log lines or not', input: ['w'] },
+  { action: 'follow', shown: 'f', does: 'follow the log', input: ['f'] },
   { action: 'copy', shown: 'c', does: 'copy the ID (to the clipboard, OSC 52)', input: ['c', 'y'] },
-  { action: 'export', shown: 'e', does: 'write what is shown to a file here', input: ['e'] },
-  { action: 'mute', shown: 'm', does: 'mute a peer, or hear it again (asks first)', input: ['m'] },
+  { action: 'export', shown: 'e', does: 'export what is shown to a file', input: ['e'] },
+  { action: 'mute', shown: 'm', does: 'mute or unmute a peer (asks first)', input: ['m'] },
   { action: 'dial', shown: 'd', does: 'connect to a peer (asks first)', input: ['d'] },
   { action: 'pause', shown: 'p', does: 'pause or resume training (asks first)', input: ['p'] },
-  { action: 'reconnect', shown: 'r', does: 'look for the daemon again now', input: ['r'] },
-  { action: 'repaint', shown: 'Ctrl-L', does: 'draw everything again', input: ['ctrl-l'] },
-  { action: 'suspend', shown: 'Ctrl-Z', does: 'back to the shell; `fg` comes back here', input: ['ctrl-z'] },
-  { action: 'help', shown: '?', does: 'this page', input: ['?'] },
-  { action: 'detach', shown: 'q', does: 'leave; the daemon goes on', input: ['q', 'ctrl-c'] },
+  { action: 'reconnect', shown: 'r', does: 'reconnect to the daemon now', input: ['r'] },
+  { action: 'repaint', shown: 'Ctrl-L', does: 'redraw the screen', input: ['ctrl-l'] },
+  { action: 'suspend', shown: 'Ctrl-Z', does: 'suspend; `fg` returns here', input: ['ctrl-z'] },
+  { action: 'help', shown: '?', does: 'this help', input: ['?'] },
+  { action: 'detach', shown: 'q', does: 'leave; the daemon keeps running', input: ['q', 'ctrl-c'] },
 ]
 
 const ACTIONS = new Map(KEYS.flatMap(({ action, input }) => input.map((name) => [name, action] as const)))
 
-/** The parts of ink's key object that count here. */
+/** The parts of ink's key object that are used here. */
 export interface PressedKey {
   ctrl: boolean
   shift: boolean
@@ -143,7 +143,7 @@ export function keyName(input: string, key: PressedKey): string {
   return key.ctrl ? `ctrl-${input}` : input
 }
 
-/** One key, by its name, with the character that it writes if it writes one. */
+/** One key by name, with the character that it types, if any. */
 export interface Stroke {
   name: string
   text: string
@@ -152,7 +152,7 @@ export interface Stroke {
 
 const CONTROL: Record<string, string> = { '\r': 'return', '\n': 'return', '\t': 'tab', '\u001b': 'escape' }
 
-/** What came in one go: one key, or, from a fast typist, a paste or a slow line, several characters at once. */
+/** Splits one input event into keys; a paste, fast typing or a slow connection sends several at once. */
 export function strokesOf(
   input: string,
   key: PressedKey & { backspace: boolean; delete: boolean },

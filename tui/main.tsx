@@ -1,5 +1,5 @@
-// Attaches a screen to a daemon: takes the terminal, draws what the store knows, gives the terminal back. A client of
-// the control API only; when it goes, the daemon goes on.
+// Attaches a screen to a daemon: takes the terminal, draws the store's view, restores the terminal. A client
+// of the control API only; when it exits, the daemon keeps running.
 
 import { writeFileSync } from 'node:fs'
 import { resolve } from 'node:path'
@@ -24,14 +24,14 @@ export interface TopOptions {
   host?: string
   readOnly: boolean
   commands: readonly TopCommand[]
-  /** Where files go that the reader asks for. */
+  /** Folder for exported files. */
   folder: string
 }
 
 export interface TopParts {
   /** A daemon, or the lines of a recorded run. */
   source: ControlClient | { lines: Iterable<string> }
-  /** Runs a command of the program and gives back what it wrote. */
+  /** Runs a waggle command and returns its output. */
   onCommand: (line: string) => Promise<Reply>
   stdin: NodeJS.ReadStream
   stdout: TerminalStream
@@ -39,11 +39,11 @@ export interface TopParts {
   process: NodeJS.Process
 }
 
-/** Where a frame is dear, there are fewer: the cost goes with the number of cells. */
+/** Large windows get fewer frames, since the cost of a frame grows with the number of cells. */
 const leastInterval = ({ columns, rows }: { columns: number; rows: number }): number =>
   columns * rows > 160 * 50 ? 500 : 0
 
-/** Resolves with the exit status once the reader has left. */
+/** Resolves with the exit status when the user leaves. */
 export async function runTop(
   options: TopOptions,
   { source, onCommand, stdin, stdout, clock, process }: TopParts,

@@ -1,5 +1,5 @@
-// The whole screen at a size: header, tabs, one tab's body, footer; less of it the smaller the window is. Columns and
-// rows are dropped, never wrapped, and the layout depends on the size alone.
+// The whole screen at a given size: header, tabs, one tab's body, footer. Smaller windows get less. Columns
+// and rows are dropped, never wrapped, and the layout depends only on the size.
 
 import { Box } from 'ink'
 import type { ReactElement } from 'react'
@@ -29,7 +29,7 @@ export interface PictureProps {
   over: Over | undefined
   tab: number
   frozen: boolean
-  /** Where a replay stands. */
+  /** The position of a replay. */
   place: Place | undefined
   note: string | undefined
 }

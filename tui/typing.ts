@@ -1,6 +1,7 @@
-// A line that is being typed at the bottom of the screen: a filter, a search, or a command. Pure: a key in, the next
-// state out.
+// A line being typed at the bottom of the screen: a filter, a search or a command. Pure: key in, next state
+// out.
 
+import type { TopCommand } from './commands.ts'
 import type { Stroke } from './keys.ts'
 
 export type LineKind = 'filter' | 'search' | 'command'
@@ -8,7 +9,7 @@ export type LineKind = 'filter' | 'search' | 'command'
 export interface Line {
   kind: LineKind
   text: string
-  /** Place in the history of commands, counted back from the newest; 0 is what is being typed. */
+  /** Position in the command history, counted back from the newest; 0 is the line being typed. */
   back: number
 }
 
@@ -17,18 +18,25 @@ const LONGEST = 400
 
 export type Typed = { state: 'typing'; line: Line } | { state: 'done'; line: Line } | { state: 'given up' }
 
+/** A command and its possible arguments; one that ends with `=` continues with a value. */
+export type Completable = Pick<TopCommand, 'name' | 'completes'>
+
 export interface TypingParts {
-  /** Commands that were given, the newest last. */
+  /** Past commands, newest last. */
   history: readonly string[]
-  /** Words that a first word may be completed to. */
-  words: readonly string[]
+  /** Possible completions. */
+  commands: readonly Completable[]
 }
 
 export function openLine(kind: LineKind, text = ''): Line {
   return { kind, text, back: 0 }
 }
 
-export function typeKey(line: Line, { name, text, erases }: Stroke, { history, words }: TypingParts): Typed {
+export function typeKey(
+  line: Line,
+  { name, text, erases }: Stroke,
+  { history, commands }: TypingParts,
+): Typed {
   const to = (change: Partial<Line>): Typed => ({ state: 'typing', line: { ...line, ...change } })
   switch (name) {
     case 'return':
@@ -40,7 +48,7 @@ export function typeKey(line: Line, { name, text, erases }: Stroke, { history, w
     case 'ctrl-w':
       return to({ text: line.text.replace(/\S*\s*$/, '') })
     case 'tab':
-      return line.kind === 'command' ? to({ text: completed(line.text, words) }) : to({})
+      return line.kind === 'command' ? to({ text: completed(line.text, commands) }) : to({})
     case 'upArrow':
     case 'downArrow': {
       if (line.kind !== 'command') return to({})
@@ -53,15 +61,20 @@ export function typeKey(line: Line, { name, text, erases }: Stroke, { history, w
   return to({ text: (line.text + text).slice(0, LONGEST) })
 }
 
-/** To the longest beginning that all fitting words share. */
-export function completed(text: string, words: readonly string[]): string {
-  if (/\s/.test(text)) return text
-  const fitting = words.filter((word) => word.startsWith(text))
+/** Completes the last word to the longest prefix that all matches share. */
+export function completed(text: string, commands: readonly Completable[]): string {
+  const at = text.search(/\S*$/)
+  const typed = text.slice(at)
+  const name = text.slice(0, at).trim().split(/\s+/)[0]!
+  const words =
+    name === '' ? commands.map((one) => one.name) : commands.find((one) => one.name === name)?.completes
+  const fitting = (words ?? []).filter((word) => word.startsWith(typed))
   const [first] = fitting
   if (first === undefined) return text
-  if (fitting.length === 1) return `${first} `
-  let length = text.length
+  const before = text.slice(0, at)
+  if (fitting.length === 1) return `${before}${first}${first.endsWith('=') ? '' : ' '}`
+  let length = typed.length
   while (length < first.length && fitting.every((word) => word.startsWith(first.slice(0, length + 1))))
     length += 1
-  return first.slice(0, length)
+  return before + first.slice(0, length)
 }

@@ -1,40 +1,39 @@
-// Completion scripts for bash, zsh and fish. Commands, options and fixed choices are written into them, so completing
-// costs no start of the program.
+// Completion scripts for bash, zsh and fish. They contain all commands, options and choices, so completion does not
+// start the program.
 
 import { type Command, GLOBAL_OPTIONS, type Option } from './command.ts'
-import { COMMANDS } from './table.ts'
 
 const FILES = new Set(['DIR', 'FILE'])
 const optionsOf = (command: Command): Option[] => [...(command.options ?? []), ...GLOBAL_OPTIONS]
-const words = (command: Command): string[] => [
+/** What Tab offers as the command's first argument. */
+const choicesOf = (command: Command, commands: readonly Command[]): string[] => [
   ...(command.arguments ?? []).flatMap(({ choices }) => choices ?? []),
-  ...(command.name === 'help' ? COMMANDS.map(({ name }) => name) : []),
+  ...(command.name === 'help' ? commands.map(({ name }) => name) : []),
 ]
 const flags = (command: Command): string[] => optionsOf(command).map(({ name }) => `--${name}`)
-const takingFiles = [
-  ...new Set(
-    COMMANDS.flatMap(optionsOf)
+function bash(commands: readonly Command[]): string {
+  const takingFiles = new Set(
+    commands
+      .flatMap(optionsOf)
       .filter(({ value }) => value && FILES.has(value))
       .map(({ name }) => `--${name}`),
-  ),
-]
-
-function bash(): string {
-  const cases = COMMANDS.map(
-    (command) => `    ${command.name}) words="${[...words(command), ...flags(command)].join(' ')}" ;;`,
+  )
+  const cases = commands.map(
+    (command) =>
+      `    ${command.name}) words="${[...choicesOf(command, commands), ...flags(command)].join(' ')}" ;;`,
   )
   return `# bash completion for waggle: source <(waggle completion bash)
 _waggle() {
   local current="\${COMP_WORDS[COMP_CWORD]}" previous="\${COMP_WORDS[COMP_CWORD-1]}" command="" word words=""
   case "$previous" in
-    ${takingFiles.join('|')}) mapfile -t COMPREPLY < <(compgen -f -- "$current"); return ;;
+    ${[...takingFiles].join('|')}) mapfile -t COMPREPLY < <(compgen -f -- "$current"); return ;;
   esac
   for word in "\${COMP_WORDS[@]:1:COMP_CWORD-1}"; do
     case "$word" in -*) ;; *) command="$word"; break ;; esac
   done
   case "$command" in
 ${cases.join('\n')}
-    *) words="${COMMANDS.map(({ name }) => name).join(' ')} ${GLOBAL_OPTIONS.map(({ name }) => `--${name}`).join(' ')}" ;;
+    *) words="${commands.map(({ name }) => name).join(' ')} ${GLOBAL_OPTIONS.map(({ name }) => `--${name}`).join(' ')}" ;;
   esac
   mapfile -t COMPREPLY < <(compgen -W "$words" -- "$current")
 }
@@ -46,13 +45,13 @@ const quoted = (text: string): string => text.replaceAll("'", `'\\''`)
 const bracketed = (text: string): string =>
   quoted(text).replaceAll('[', '\\[').replaceAll(']', '\\]').replaceAll(':', '\\:')
 
-function zsh(): string {
+function zsh(commands: readonly Command[]): string {
   const option = ({ name, value, summary, repeat }: Option): string => {
     const action = value === undefined ? '' : FILES.has(value) ? `:${value}:_files` : `:${value}:`
     return `'${repeat ? '*' : ''}--${name}[${bracketed(summary)}]${action}'`
   }
-  const cases = COMMANDS.map((command) => {
-    const choices = words(command)
+  const cases = commands.map((command) => {
+    const choices = choicesOf(command, commands)
     const rest = choices.length > 0 ? [`'1:word:(${choices.join(' ')})'`] : []
     return `      ${command.name}) _arguments ${[...optionsOf(command).map(option), ...rest].join(' ')} ;;`
   })
@@ -61,7 +60,7 @@ function zsh(): string {
 _waggle() {
   local -a commands
   commands=(
-${COMMANDS.map(({ name, summary }) => `    '${name}:${quoted(summary).replaceAll(':', '\\:')}'`).join('\n')}
+${commands.map(({ name, summary }) => `    '${name}:${quoted(summary).replaceAll(':', '\\:')}'`).join('\n')}
   )
   local context state line
   _arguments -C '1:command:->command' '*::argument:->rest'
@@ -76,24 +75,28 @@ ${cases.join('\n')}
 _waggle "$@"`
 }
 
-function fish(): string {
+function fish(commands: readonly Command[]): string {
   const lines = [
     '# fish completion for waggle: waggle completion fish > ~/.config/fish/completions/waggle.fish',
     'complete -c waggle -f',
   ]
   const option = (condition: string, { name, short, value, summary }: Option): string =>
     `complete -c waggle ${condition}-l ${name}${short ? ` -s ${short}` : ''}${value ? (FILES.has(value) ? ' -r -F' : ' -x') : ''} -d '${quoted(summary)}'`
-  for (const { name, summary } of COMMANDS)
+  for (const { name, summary } of commands)
     lines.push(`complete -c waggle -n __fish_use_subcommand -a ${name} -d '${quoted(summary)}'`)
   for (const known of GLOBAL_OPTIONS) lines.push(option('', known))
-  for (const command of COMMANDS) {
+  for (const command of commands) {
     const here = `-n '__fish_seen_subcommand_from ${command.name}' `
     for (const known of command.options ?? []) lines.push(option(here, known))
-    const choices = words(command)
+    const choices = choicesOf(command, commands)
     if (choices.length > 0) lines.push(`complete -c waggle ${here}-a '${choices.join(' ')}'`)
   }
   return lines.join('\n')
 }
 
-export const COMPLETIONS = { bash, zsh, fish } as const
-export type Shell = keyof typeof COMPLETIONS
+const SCRIPTS = { bash, zsh, fish } as const
+export type Shell = keyof typeof SCRIPTS
+
+export function completionScript(shell: Shell, commands: readonly Command[]): string {
+  return SCRIPTS[shell](commands)
+}

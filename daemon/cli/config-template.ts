@@ -1,10 +1,10 @@
-// A config file with every key as a comment: what it does, what is allowed, and its default.
+// The config file of `waggle init`: every key as a comment, with its meaning, allowed values and default.
 
 import type { Key } from '../config/keys.ts'
-import { wrap } from './help-text.ts'
+import { wrap } from './text/help-text.ts'
 
 export interface TemplateOptions {
-  /** Chosen at once, not as a comment. */
+  /** Written as a setting, not as a comment. */
   preset?: string | undefined
 }
 
@@ -14,10 +14,10 @@ export function configTemplate(
   { preset }: TemplateOptions = {},
 ): string {
   const lines = [
-    '# Waggle. Every key is here with its default; take away the # to change one.',
-    '# `waggle config check` finds mistakes, `waggle config show --origin` says what is used and why.',
+    '# Waggle. Every key with its default; remove the # to change one.',
+    '# `waggle config check` finds mistakes; `waggle config show --origin` prints each value and its source.',
   ]
-  // TOML wants keys without a table before the first table, so those come first.
+  // In TOML, keys outside any table must come before the first table.
   const isNone = (key: Key): boolean => Array.isArray(key.default) && key.default.length === 0
   const tables = keys.filter(
     (key) => !key.path.includes('.') && (key.type === 'table' || key.type === 'list') && !isNone(key),

@@ -1,20 +1,19 @@
-// What a command gets: its options, where things are, the streams, and a client to the daemon, each made when first
-// asked for. Everything of the world comes in through Io, so tests can run a command in their own process.
+// What a command gets: its options, paths, streams, and a client of the daemon. Everything outside the process comes
+// in through Io, so that tests can run commands in their own process.
 
 import type { ControlClient } from '../../protocol/api/index.ts'
 import { type Paths, type PathsEnvironment, resolvePaths } from '../config/paths.ts'
-import { createClient } from '../control/client.ts'
-import type { RunNode } from '../control/node.ts'
+import { createClient } from '../control/api/client.ts'
+import type { RunNode } from '../control/node/node.ts'
 import { type Command, envTwin, GLOBAL_OPTIONS, hasEnvTwin } from './command.ts'
 import type { Parsed } from './parse.ts'
 import { createRemoteClient } from './remote.ts'
-import { COMMANDS } from './table.ts'
 
 export interface Output {
   write(text: string): unknown
   isTTY?: boolean | undefined
   columns?: number | undefined
-  /** Bytes that its reader has not taken yet. */
+  /** Bytes that are written but not read yet. */
   writableLength?: number | undefined
 }
 
@@ -23,23 +22,23 @@ export interface Io extends PathsEnvironment {
   stdout: Output
   stderr: Output
   clock: () => number
-  /** How this program is called, for commands shown to the reader: `waggle`, or npm's way from a checkout. */
+  /** How the user calls this program: `waggle`, or `npm run -s waggle --` in a checkout. */
   program: string
-  /** The script that runs, and the words after it, for starting it again in the background. */
+  /** The running script, to start it again in the background. */
   self: readonly string[]
   argv: readonly string[]
   /** Folder of the package. */
   packageRoot: string
   /** Runs `handler` on each of the signals until the returned function is called. */
   onSignal(handler: (signal: NodeJS.Signals) => void): () => void
-  /** Runs `handler` on each signal that asks for something other than an end, until the returned function is called. */
+  /** Runs `handler` on SIGHUP and SIGUSR2 until the returned function is called. */
   onRequest(handler: (signal: 'SIGHUP' | 'SIGUSR2') => void): () => void
-  /** Whether the terminal that this was started on has been closed. */
+  /** Whether the terminal that started the program has been closed. */
   terminalGone(): boolean
-  /** Runs `handler`, in place of an end, once nobody reads standard output any more. */
+  /** Runs `handler` instead of exiting when standard output is closed by its reader. */
   onReaderGone(handler: () => void): void
   exit(status: number): void
-  /** Runs before this process ends, however it does. */
+  /** Runs before the process exits, for whatever reason. */
   atExit(run: () => void): void
   loadNode: () => Promise<{ runNode: RunNode }>
   loadRelay: () => Promise<{ runNode: RunNode }>
@@ -47,34 +46,44 @@ export interface Io extends PathsEnvironment {
 
 export interface Context {
   io: Io
+  /** Every command of the program. Passed in, so that a command does not import the table that imports it. */
+  commands: readonly Command[]
   options: Parsed['options']
   arguments: string[]
+  /** Names of the options that came from environment variables. */
+  fromEnv: ReadonlySet<string>
   json: boolean
   quiet: boolean
   verbose: boolean
-  /** Whether standard output, or standard error, takes colours. */
+  /** Whether to use colours on each stream. */
   color: { stdout: boolean; stderr: boolean }
   paths: Paths
   client: ControlClient
-  /** Where the daemon is, if --on says that it is elsewhere. */
+  /** The daemon's address from --on; undefined for the daemon of this home. */
   on: string | undefined
-  /** A line of data. */
+  /** Writes a line of results to standard output. */
   out(text: string): void
-  /** A line of talk: standard error, nothing with --quiet. */
+  /** Writes a line for the user to standard error, unless --quiet is given. */
   say(text: string): void
-  /** A waggle command as this reader would type it, with the same --home. */
+  /** A waggle command as this user would type it, with the same --home. */
   commandLine(rest: string): string
 }
 
-export function createContext({ options, arguments: args }: Parsed, io: Io): Context {
+export function createContext(
+  { options, arguments: args, fromEnv }: Parsed,
+  io: Io,
+  commands: readonly Command[],
+): Context {
   const text = (name: string) => options[name] as string | undefined
   const paths = resolvePaths({ home: text('home'), config: text('config') }, io)
   const quiet = options.quiet === true
   const on = text('on')
   return {
     io,
+    commands,
     options,
     arguments: args,
+    fromEnv,
     json: options.json === true,
     quiet,
     verbose: options.verbose === true,
@@ -98,7 +107,7 @@ function clientOf(
   return createRemoteClient({ on, tokenFile }, { tmpdir: io.tmpdir, atExit: io.atExit })
 }
 
-/** NO_COLOR (any value) and TERM=dumb turn colours off, FORCE_COLOR turns them on where there is no terminal. */
+/** NO_COLOR (any value) and TERM=dumb turn colours off; FORCE_COLOR turns them on without a terminal. */
 export function takesColor(io: Io, stream: Output, options: Parsed['options']): boolean {
   if (options['no-color'] === true || (io.env.NO_COLOR ?? '') !== '') return false
   const forced = io.env.FORCE_COLOR
@@ -109,9 +118,9 @@ export function takesColor(io: Io, stream: Output, options: Parsed['options']): 
 export const takesOption = ({ options = [] }: Command, name: string): boolean =>
   [...GLOBAL_OPTIONS, ...options].some((option) => option.name === name)
 
-/** Every WAGGLE_* variable that is the twin of an option, and so no config key. */
-export function reservedVariables(): Set<string> {
-  const options = [...GLOBAL_OPTIONS, ...COMMANDS.flatMap((command) => command.options ?? [])]
+/** The WAGGLE_* variables that stand for options and are therefore not config keys. */
+export function reservedVariables(commands: readonly Command[]): Set<string> {
+  const options = [...GLOBAL_OPTIONS, ...commands.flatMap((command) => command.options ?? [])]
   return new Set(options.filter(hasEnvTwin).map(envTwin))
 }
 

@@ -1,79 +1,56 @@
-// The config for a command: file, environment and the flags that stand for keys. Loads zod, so only commands that need
-// the config import this.
+// Loads the config for a command from the file, the environment and the command line. Imports zod, which is slow to
+// load, so only commands that need the config import this file.
 
 import { WaggleError } from '../../protocol/errors.ts'
-import { type Loaded, type LoadOptions, loadConfig, pluginTables } from '../config/load.ts'
-import { invalidConfig } from '../config/problems.ts'
-import type { Problem } from '../config/sources.ts'
+import { type Loaded, type LoadOptions, loadConfig } from '../config/load.ts'
+import { envTwin } from './command.ts'
 import { type Context, reservedVariables } from './context.ts'
-import { COMMANDS } from './table.ts'
 
-/** `settings` lie over everything else. */
+/** `settings` override everything else. */
 export function contextConfig(context: Context, settings: Record<string, string> = {}): Loaded {
   const loaded = loadConfig(loadOptions(context, settings))
   for (const warning of loaded.warnings) context.say(`warning: ${warning}`)
   return loaded
 }
 
-/**
- * For who is about to start a node. Where a key is wrong, the plugins that are named are looked at as well, so that one
- * message has all that is to be corrected.
- */
-export async function startConfig(context: Context): Promise<Loaded> {
-  try {
-    return contextConfig(context)
-  } catch (error) {
-    if (!(error instanceof WaggleError) || error.data?.problems === undefined) throw error
-    throw invalidConfig(context.paths.config, [
-      ...(error.data.problems as Problem[]),
-      ...(await pluginProblems(context)),
-    ])
-  }
-}
-
-/** For who wants to know what is wrong: plugins are looked at in any case. */
-export async function checkedConfig(context: Context): Promise<Loaded> {
-  const loaded = await startConfig(context)
-  const problems = await pluginProblems(context)
-  if (problems.length > 0) throw invalidConfig(context.paths.config, problems)
-  return loaded
-}
-
-async function pluginProblems(context: Context): Promise<Problem[]> {
-  const { problemsOfTables } = await import('./plugins/tables.ts')
-  return problemsOfTables(context, pluginTables(loadOptions(context)))
-}
-
-function loadOptions({ io, options, paths }: Context, settings: Record<string, string> = {}): LoadOptions {
+export function loadOptions(
+  { io, commands, options, paths, fromEnv }: Context,
+  settings: Record<string, string> = {},
+): LoadOptions {
   return {
     file: paths.config,
     required: options.config !== undefined,
     env: io.env,
     flags: [
-      ...configFlags(options),
+      ...configFlags({ commands, options, fromEnv }),
       ...Object.entries(settings).map(([path, text]): [string, string, string] => [
         `set ${path}`,
         path,
         text,
       ]),
     ],
-    reserved: reservedVariables(),
+    reserved: reservedVariables(commands),
     cwd: io.cwd,
     homedir: io.homedir,
   }
 }
 
-function configFlags(options: Context['options']): Array<[string, string, string]> {
+function configFlags({
+  commands,
+  options,
+  fromEnv,
+}: Pick<Context, 'commands' | 'options' | 'fromEnv'>): Array<[string, string, string]> {
   const flags: Array<[string, string, string]> = []
   const standing = new Map(
-    COMMANDS.flatMap(({ options = [] }) => options).map((option) => [option.name, option]),
+    commands.flatMap(({ options = [] }) => options).map((option) => [option.name, option]),
   )
-  for (const { name, key, sets } of standing.values()) {
+  for (const option of standing.values()) {
+    const { name, key, sets } = option
     const value = options[name]
     if (key === undefined || value === undefined || value === false) continue
-    flags.push([`--${name}`, key, sets ?? (value as string)])
+    flags.push([fromEnv.has(name) ? envTwin(option) : `--${name}`, key, sets ?? (value as string)])
   }
-  // Last, so that the most explicit way wins.
+  // Last, so that --set takes precedence over the options.
   for (const pair of (options.set as string[] | undefined) ?? []) {
     const at = pair.indexOf('=')
     if (at < 1) {

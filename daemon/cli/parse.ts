@@ -1,5 +1,5 @@
-// Turns a command line and the environment into a command with its options and arguments, or says what is wrong with
-// it. Flags win over their environment twins. Knows nothing of what commands do.
+// Parses a command line and the environment into a command with its options and arguments. Options take precedence
+// over their environment variables.
 
 import { parseArgs } from 'node:util'
 import { WaggleError } from '../../protocol/errors.ts'
@@ -10,6 +10,8 @@ export interface Parsed {
   command: Command
   options: Record<string, string | boolean | string[] | undefined>
   arguments: string[]
+  /** Names of the options that came from environment variables. */
+  fromEnv: ReadonlySet<string>
 }
 
 export function parseCommandLine(
@@ -35,17 +37,27 @@ export function parseCommandLine(
   const rest = named ? argv.filter((_, index) => index !== named.index) : [...argv]
   const known = [...GLOBAL_OPTIONS, ...(command.options ?? [])]
   const { options, positionals } = readFlags(rest, known, command)
+  const fromEnv = new Set<string>()
   for (const option of known) {
     const text = env[envTwin(option)]
     if (options[option.name] !== undefined || text === undefined || text === '' || !hasEnvTwin(option))
       continue
-    if (option.value === undefined)
-      options[option.name] = !['0', 'false', 'no', 'off'].includes(text.toLowerCase())
+    fromEnv.add(option.name)
+    if (option.value === undefined) options[option.name] = switchOf(envTwin(option), text)
     else options[option.name] = option.repeat ? [text] : text
   }
-  // Asked for help, a command is not held to its arguments.
+  // With --help, missing arguments are fine.
   if (!options.help) checkArguments(command, positionals)
-  return { command, options, arguments: positionals }
+  return { command, options, arguments: positionals, fromEnv }
+}
+
+function switchOf(variable: string, text: string): boolean {
+  const word = text.toLowerCase()
+  if (['1', 'true', 'yes', 'on'].includes(word)) return true
+  if (['0', 'false', 'no', 'off'].includes(word)) return false
+  throw new WaggleError('E_USAGE', `${variable} must be true or false, not "${text}"`, {
+    hint: `Set it to 1 or 0, or unset it.`,
+  })
 }
 
 /** The first word that is neither an option nor the value of a global one. */
@@ -87,7 +99,7 @@ function readFlags(argv: string[], known: readonly Option[], command: Command) {
       options[option.name] = true
       continue
     }
-    // `--home --json` is a forgotten value, not a home called "--json"; write --home=--json if it is meant.
+    // `--home --json` is a forgotten value, not a home named "--json". To force it, write --home=--json.
     const looksLikeOption = !token.inlineValue && token.value?.startsWith('-') && token.value.length > 1
     if (
       token.value === undefined ||
@@ -113,7 +125,7 @@ function checkArguments(command: Command, given: readonly string[]): void {
   if (missing?.required) throw usage(`${command.name} needs ${article(missing)}: ${missing.summary}`, command)
   const repeats = wanted.at(-1)?.repeat === true
   if (given.length > wanted.length && !repeats) {
-    throw usage(`${command.name} has no use for "${given[wanted.length]}"`, command)
+    throw usage(`${command.name} takes no argument "${given[wanted.length]}"`, command)
   }
   wanted.forEach((argument, index) => {
     const word = given[index]
@@ -129,5 +141,7 @@ function checkArguments(command: Command, given: readonly string[]): void {
 const article = ({ name }: Argument): string => `${/^[aeiou]/.test(name) ? 'an' : 'a'} ${name}`
 
 function usage(message: string, command: Command): WaggleError {
-  return new WaggleError('E_USAGE', message, { hint: `\`waggle help ${command.name}\` explains it.` })
+  return new WaggleError('E_USAGE', message, {
+    hint: `\`waggle help ${command.name}\` explains the command.`,
+  })
 }

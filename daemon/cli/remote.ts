@@ -1,5 +1,5 @@
-// The client for `--on`: a socket elsewhere on this machine, a TCP address with a token, or another machine through
-// ssh. With ssh the control socket itself is forwarded: no port is opened, no token is needed, ssh does the rest.
+// The client for `--on`: another socket on this machine, a TCP address with a token, or another machine over ssh. With
+// ssh, the control socket is forwarded, so neither an open port nor a token is needed.
 
 import { type ChildProcess, spawn } from 'node:child_process'
 import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs'
@@ -8,7 +8,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import type { ControlClient } from '../../protocol/api/index.ts'
 import { WaggleError } from '../../protocol/errors.ts'
 import { safeText } from '../../protocol/text.ts'
-import { createClient } from '../control/client.ts'
+import { createClient } from '../control/api/client.ts'
 
 const FORWARD_WITHIN_MS = 60_000
 const POLL_MS = 50
@@ -16,7 +16,7 @@ const POLL_MS = 50
 export interface RemoteOptions {
   /** unix:///path, http://host:port, ssh://[user@]host[:port][/path/of/the/socket] */
   on: string
-  /** Holds the token for http. */
+  /** File with the token for http. */
   tokenFile: string | undefined
 }
 
@@ -41,9 +41,13 @@ export function createRemoteClient(
     case 'ssh:':
       return throughSsh(url, { tmpdir, atExit })
     default:
-      throw new WaggleError('E_USAGE', `--on cannot be "${safeText(on, { limit: 100, line: true })}"`, {
-        hint: 'It is ssh://host, unix:///path/of/control.sock, or http://host:port with --token-file FILE.',
-      })
+      throw new WaggleError(
+        'E_USAGE',
+        `invalid address for --on: "${safeText(on, { limit: 100, line: true })}"`,
+        {
+          hint: 'Use ssh://host, unix:///path/of/control.sock, or http://host:port with --token-file FILE.',
+        },
+      )
   }
 }
 
@@ -52,14 +56,14 @@ function readToken(file: string): string {
     return readFileSync(file, 'utf8').trim()
   } catch (cause) {
     throw new WaggleError('E_USAGE', `cannot read the token in ${file}: ${(cause as Error).message}`, {
-      hint: 'On the node it is in control-read.token or control-admin.token, in the folder of its state.',
+      hint: 'The tokens are in control-read.token and control-admin.token, in the state folder of the node.',
       cause,
     })
   }
 }
 
 interface Tunnel {
-  /** The end of the tunnel on this machine, once it is there. */
+  /** Path of the local socket, once it exists. */
   socket: Promise<string>
   child?: ChildProcess
   folder?: string
@@ -67,9 +71,9 @@ interface Tunnel {
 
 function throughSsh(url: URL, { tmpdir, atExit }: RemoteParts): ControlClient {
   const { hostname, username, port, pathname } = url
-  // A name that begins with a dash would be an option to ssh.
+  // ssh would read a name that starts with a dash as an option.
   if (!/^[A-Za-z0-9][\w.-]*$/.test(hostname) || !/^([A-Za-z0-9_][\w.-]*)?$/.test(username)) {
-    throw new WaggleError('E_USAGE', `"${safeText(url.href, { line: true })}" names no machine`, {
+    throw new WaggleError('E_USAGE', `"${safeText(url.href, { line: true })}" is not the name of a machine`, {
       hint: 'For example ssh://ada@box.',
     })
   }
@@ -85,12 +89,12 @@ function throughSsh(url: URL, { tmpdir, atExit }: RemoteParts): ControlClient {
   atExit(close)
 
   const open = async (): Promise<ControlClient> => {
-    // At once, so that calls that come together share one.
-    tunnel ??= dig()
+    // Set before any await, so that concurrent calls share one tunnel.
+    tunnel ??= openTunnel()
     return createClient({ socket: await tunnel.socket })
   }
 
-  function dig(): Tunnel {
+  function openTunnel(): Tunnel {
     const opened: Tunnel = { socket: Promise.resolve('') }
     const path = asked === undefined ? remoteSocket(destination, hostname) : Promise.resolve(asked)
     opened.socket = path.then((remote) => forward(opened, remote))
@@ -126,14 +130,13 @@ function throughSsh(url: URL, { tmpdir, atExit }: RemoteParts): ControlClient {
     let ended: string | undefined
     const end = (why: string): void => {
       ended = why
-      // The next call opens it again.
+      // The next call opens a new tunnel.
       if (tunnel === opened) close()
     }
     child.once('error', (error) => end(error.message))
-    child.once('exit', () => end(said.trim().split('\n').at(-1) || 'it ended'))
+    child.once('exit', () => end(said.trim().split('\n').at(-1) || 'ssh exited'))
     for (let waited = 0; !existsSync(local); waited += POLL_MS) {
-      if (ended !== undefined || waited > FORWARD_WITHIN_MS)
-        throw noSsh(hostname, ended ?? 'it takes too long')
+      if (ended !== undefined || waited > FORWARD_WITHIN_MS) throw noSsh(hostname, ended ?? 'timed out')
       await sleep(POLL_MS)
     }
     return local
@@ -151,7 +154,7 @@ function throughSsh(url: URL, { tmpdir, atExit }: RemoteParts): ControlClient {
   }
 }
 
-/** Where the other machine's daemon listens: its own waggle says. */
+/** Path of the other machine's control socket, as `waggle config path` there prints it. */
 async function remoteSocket(destination: string[], host: string): Promise<string> {
   const child = spawn('ssh', ['-T', ...destination, 'waggle', 'config', 'path', '--json'], {
     stdio: ['ignore', 'pipe', 'pipe'],
@@ -175,17 +178,17 @@ async function remoteSocket(destination: string[], host: string): Promise<string
     const { socket } = JSON.parse(answer) as { socket: string }
     if (typeof socket === 'string' && socket.startsWith('/')) return socket
   } catch {
-    // Told below.
+    // Reported below.
   }
-  throw noSsh(host, 'its `waggle config path` made no sense')
+  throw noSsh(host, '`waggle config path` there gave an unexpected answer')
 }
 
 function noSsh(host: string, why: string): WaggleError {
   return new WaggleError(
     'E_CONTROL',
-    `cannot reach the daemon on ${host} through ssh: ${safeText(why, { line: true })}`,
+    `cannot reach the daemon on ${host} over ssh: ${safeText(why, { line: true })}`,
     {
-      hint: `Try \`ssh ${host} waggle status\`. If waggle is not on the path there, name the socket: ssh://${host}/path/of/control.sock.`,
+      hint: `Try \`ssh ${host} waggle status\`. If waggle is not on the PATH there, give the socket: ssh://${host}/path/of/control.sock.`,
     },
   )
 }

@@ -1,45 +1,68 @@
-// One call of the program: parse, run the command, turn what went wrong into a message and an exit status. Expected
-// errors print without a stack; anything else is a bug and prints with one.
+// One run of the program: parses the command line, runs the command, and turns errors into a message and an exit
+// status. Expected errors print without a stack; anything else is a bug and prints with one.
 
 import { EXIT, WaggleError } from '../../protocol/errors.ts'
-import { createContext, type Io, takesColor } from './context.ts'
+import type { Command } from './command.ts'
+import { createContext, type Io, quoted, takesColor } from './context.ts'
 import { parseCommandLine } from './parse.ts'
-import { COMMANDS } from './table.ts'
 
-export async function main(argv: readonly string[], io: Io): Promise<number> {
+export async function main(argv: readonly string[], io: Io, commands: readonly Command[]): Promise<number> {
   try {
-    const parsed = parseCommandLine(argv, io.env, COMMANDS)
+    const parsed = parseCommandLine(argv, io.env, commands)
     if (parsed.options.version)
-      return await (await import('./commands/version.ts')).run(createContext(parsed, io))
+      return await (await import('./commands/version.ts')).run(createContext(parsed, io, commands))
     if (parsed.options.help && parsed.command.name !== 'help') {
       const asked = { ...parsed, arguments: [parsed.command.name] }
-      return await (await import('./commands/help.ts')).run(createContext(asked, io))
+      return await (await import('./commands/help.ts')).run(createContext(asked, io, commands))
     }
     const { run } = await parsed.command.load()
-    return await run(createContext(parsed, io))
+    return await run(createContext(parsed, io, commands))
   } catch (error) {
-    // The line itself may be what is wrong, so what it asked for is looked up in the raw words.
+    // Parsing may have failed, so these options are read from the raw arguments.
     report(error, io, {
       json: argv.includes('--json'),
       verbose: argv.includes('--verbose') || argv.includes('-v'),
+      places: placesOf(argv),
     })
     return error instanceof WaggleError ? error.exitStatus : EXIT.unexpected
   }
 }
 
-function report(error: unknown, io: Io, { json, verbose }: { json: boolean; verbose: boolean }): void {
+/** The `--home DIR` of the command line, for suggested commands. */
+function placesOf(argv: readonly string[]): string {
+  const at = argv.findIndex((word) => word === '--home' || word.startsWith('--home='))
+  if (at < 0) return ''
+  const home = argv[at] === '--home' ? argv[at + 1] : argv[at]!.slice('--home='.length)
+  return home ? ` --home ${quoted(home)}` : ''
+}
+
+/** Errors name commands as `waggle ...`. In a checkout they are called differently, and perhaps with a home. */
+function asTyped(text: string, { program }: Io, places: string): string {
+  // A command for another node does not take this home.
+  const home = /other node/.test(text) ? '' : places
+  return text.replace(/`waggle ([a-z-]+)([^`]*)`/g, (_, command: string, rest: string) => {
+    const takesHome = !['help', 'version', 'completion'].includes(command) && !rest.includes('--home')
+    return `\`${program} ${command}${rest}${takesHome ? home : ''}\``
+  })
+}
+
+interface ReportOptions {
+  json: boolean
+  verbose: boolean
+  places: string
+}
+
+function report(error: unknown, io: Io, { json, verbose, places }: ReportOptions): void {
   const write = (text: string) => io.stderr.write(`${text}\n`)
   if (!(error instanceof WaggleError)) {
-    write(
-      `error: Waggle failed in a way that it should not: ${error instanceof Error ? error.message : String(error)}`,
-    )
+    write(`error: unexpected failure: ${error instanceof Error ? error.message : String(error)}`)
     if (error instanceof Error && error.stack) write(error.stack.split('\n').slice(1).join('\n'))
     write('This is a bug. Please report it with the lines above and the output of `waggle version`.')
     return
   }
-  const { code, message } = error
-  // Errors name commands as `waggle ...`; from a checkout they are called in another way.
-  const hint = error.hint?.replaceAll('`waggle ', `\`${io.program} `)
+  const { code } = error
+  const message = asTyped(error.message, io, '')
+  const hint = error.hint && asTyped(error.hint, io, places)
   if (json) {
     write(JSON.stringify({ v: 1, error: { code, message, ...(hint === undefined ? {} : { hint }) } }))
     return
@@ -49,6 +72,6 @@ function report(error: unknown, io: Io, { json, verbose }: { json: boolean; verb
     : (text: string) => text
   write(`${red('error:')} ${message}`)
   if (hint !== undefined) write(`  try   ${hint}`)
-  write(`  ${code}   explained by \`waggle help ${code}\``)
+  write(`  ${code}   see \`${io.program} help ${code}\``)
   if (verbose && error.cause instanceof Error && error.cause.stack) write(error.cause.stack)
 }

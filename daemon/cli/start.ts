@@ -1,22 +1,22 @@
 // The command line's composition root: builds Io from the real process, runs, flushes, and exits.
 
-import { closeSync, existsSync, openSync } from 'node:fs'
+import { closeSync, openSync } from 'node:fs'
 import { homedir, tmpdir } from 'node:os'
-import { dirname, join } from 'node:path'
-import { fileURLToPath } from 'node:url'
+import { PACKAGE_ROOT } from '../../protocol/package.ts'
 import type { Io } from './context.ts'
+import { keepYoungHeapSmall } from './daemon/young-heap.ts'
 import { main } from './run.ts'
-import { keepYoungHeapSmall } from './young-heap.ts'
+import { COMMANDS } from './table.ts'
 
 const SIGNALS = ['SIGINT', 'SIGTERM'] as const
 const REQUESTS = ['SIGHUP', 'SIGUSR2'] as const
 
-/** What a node does when its output is not read any more; anything else just ends. */
+/** Called when the reader of the output is gone. Commands that set no handler exit. */
 let readerGone: (() => void) | undefined
 
-/** `parts` replaces pieces of the world; tests put a scripted node there. */
+/** `parts` replaces members of Io; tests pass a scripted node. */
 export async function start(parts: Partial<Io> = {}): Promise<void> {
-  // `waggle status | head` closes our output early, and a terminal may go: that is no error.
+  // `waggle status | head` closes the output early, and a terminal may be closed: neither is an error.
   for (const stream of [process.stdout, process.stderr]) {
     stream.on('error', (error: NodeJS.ErrnoException) => {
       if (error.code !== 'EPIPE' && error.code !== 'EIO') throw error
@@ -24,14 +24,13 @@ export async function start(parts: Partial<Io> = {}): Promise<void> {
       else process.exit(0)
     })
   }
-  const status = await main(process.argv.slice(2), { ...realIo(), ...parts })
-  // A worker or a socket that lingers must not keep a finished command alive, but what was written has to get out.
+  const status = await main(process.argv.slice(2), { ...realIo(), ...parts }, COMMANDS)
+  // Exit even if a worker or socket is still open, but flush the output first.
   await Promise.all([process.stdout, process.stderr].map((s) => new Promise((done) => s.write('', done))))
   process.exit(status)
 }
 
 function realIo(): Io {
-  const root = packageRoot()
   return {
     env: process.env,
     cwd: process.cwd(),
@@ -46,7 +45,7 @@ function realIo(): Io {
     program: import.meta.url.endsWith('.ts') ? 'npm run -s waggle --' : 'waggle',
     self: [process.argv[1]!],
     argv: process.argv.slice(2),
-    packageRoot: root,
+    packageRoot: PACKAGE_ROOT,
     onSignal(handler) {
       for (const signal of SIGNALS) process.on(signal, handler)
       return () => {
@@ -72,8 +71,8 @@ function realIo(): Io {
       readerGone = handler
     },
     exit(status) {
-      // An orderly exit waits for the engine's thread, which may be inside native code and turn it into an abort. The
-      // signal's own default action asks nobody, and gives the shell the same status.
+      // process.exit waits for the engine's thread; if that is in native code, the exit becomes an abort. The signal's
+      // default action does not wait, and gives the shell the same status.
       if (status > 128) {
         for (const signal of SIGNALS) process.removeAllListeners(signal)
         process.kill(process.pid, status - 128)
@@ -91,11 +90,4 @@ function realIo(): Io {
       return import('../relay.ts')
     },
   }
-}
-
-/** The nearest folder upwards with a package.json: sources and built files lie at different depths. */
-function packageRoot(): string {
-  let folder = dirname(fileURLToPath(import.meta.url))
-  while (!existsSync(join(folder, 'package.json')) && dirname(folder) !== folder) folder = dirname(folder)
-  return folder
 }

@@ -1,23 +1,33 @@
-// Commands as the screen's command line runs them: in this process, with their output gathered instead of written.
+// Commands typed in `waggle top`: they run in this process, and their output is collected instead of printed.
 
 import { WaggleError } from '../../protocol/errors.ts'
+import { configKeys } from '../config/keys.ts'
 import type { Command } from './command.ts'
 import { type Context, takesOption } from './context.ts'
 import { parseCommandLine } from './parse.ts'
 import { main } from './run.ts'
-import { COMMANDS } from './table.ts'
 
-/** What the screen offers: what ends by itself, and, for a daemon elsewhere, what asks that one. */
-export function topCommands({ on }: Pick<Context, 'on'>): Command[] {
-  return COMMANDS.filter(
+/** Commands that end by themselves; for a remote daemon, only those that take --on. */
+export function topCommands({ commands, on }: Pick<Context, 'commands' | 'on'>): Command[] {
+  return commands.filter(
     (command) =>
       !command.stays && (on === undefined || command.name === 'help' || takesOption(command, 'on')),
   )
 }
 
-/** Options with which a command does not end by itself. */
+/** Tab completions for the words after a command. */
+export function wordsAfter(
+  { name, arguments: given = [] }: Command,
+  { commands }: Pick<Context, 'commands'>,
+): string[] {
+  if (name === 'set') return configKeys().flatMap(({ path, live }) => (live ? [`${path}=`] : []))
+  if (name === 'help') return commands.map((command) => command.name)
+  return given.flatMap(({ choices = [] }) => choices)
+}
+
+/** Options that keep a command running. */
 const ENDLESS = ['follow', 'watch', 'detach']
-/** Where the daemon is; given to the screen, and so to its commands. */
+/** Options that locate the daemon; passed on from `waggle top` to its commands. */
 const PASSED_ON = ['home', 'config', 'on', 'token-file'] as const
 const MOST_LINES = 2000
 
@@ -41,7 +51,7 @@ export async function runTopCommand(line: string, context: Context): Promise<Out
   const given = wordsOf(line)
   try {
     const argv = complete(given, context)
-    const status = await main(argv, { ...context.io, stdout: output, stderr: output, argv })
+    const status = await main(argv, { ...context.io, stdout: output, stderr: output, argv }, context.commands)
     return { status, lines: rest === '' ? lines : [...lines, rest] }
   } catch (error) {
     if (!(error instanceof WaggleError)) throw error
@@ -49,24 +59,24 @@ export async function runTopCommand(line: string, context: Context): Promise<Out
   }
 }
 
-/** With where the daemon is, and refused where it would not end, or would take the terminal. */
+/** Adds the options that locate the daemon. Throws E_USAGE for a command that needs the terminal or does not end. */
 function complete(argv: string[], context: Context): string[] {
-  const command = COMMANDS.find(({ name }) => name === argv[0])
-  // The parser says what is wrong with it, and what was probably meant.
+  const command = context.commands.find(({ name }) => name === argv[0])
+  // The parser reports unknown commands with a suggestion.
   if (!command) return argv
   if (!topCommands(context).includes(command))
-    throw new WaggleError('E_USAGE', `${command.name} is for the shell, not for this screen`)
+    throw new WaggleError('E_USAGE', `${command.name} works only in a shell`)
   const passed = PASSED_ON.filter((name) => context.options[name] !== undefined && takesOption(command, name))
   const all = [...argv, ...passed.flatMap((name) => [`--${name}`, String(context.options[name])])]
-  // `events` goes on for ever if nothing else is said.
+  // Without this, `events` does not end.
   if (command.name === 'events') all.push('--no-follow')
-  const { options } = parseCommandLine(all, context.io.env, COMMANDS)
+  const { options } = parseCommandLine(all, context.io.env, context.commands)
   const endless = ENDLESS.find((name) => options[name] === true)
-  if (endless) throw new WaggleError('E_USAGE', `--${endless} is for the shell, not for this screen`)
+  if (endless) throw new WaggleError('E_USAGE', `--${endless} works only in a shell`)
   return all
 }
 
-/** Split as a shell does, with quotes; nothing is expanded. */
+/** Splits words as a shell does, with quotes but without expansion. */
 export function wordsOf(line: string): string[] {
   const words = line.match(/(?:[^\s"']+|"(?:[^"\\]|\\.)*"|'[^']*'|["'])+/g) ?? []
   return words.map((word) =>

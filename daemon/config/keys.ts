@@ -1,5 +1,5 @@
-// The config's keys as a flat list, taken from the schema: what each is, its default, its environment variable. Sources
-// other than the file, `config show`, and the reference page are made from this.
+// The config's keys as a flat list, derived from the schema: description, default, environment variable. Used by sources
+// other than the file, by `config show`, and by the reference page.
 
 import { z } from 'zod'
 import { LIVE_KEYS } from './live.ts'
@@ -10,19 +10,19 @@ export interface Key {
   path: string
   type: 'string' | 'number' | 'boolean' | 'list' | 'table'
   description: string
-  /** Undefined where there is none. */
+  /** Undefined if there is none. */
   default: unknown
   /** `WAGGLE_TRAINING_LEARNING_RATE`. */
   env: string
-  /** Allowed words, if only some are. */
+  /** Allowed values, if limited. */
   choices?: string[]
-  /** For a list of tables: the key that a plain word stands for. */
+  /** For a list of tables: the key that a plain word sets. */
   wordIs?: 'name' | 'use'
-  /** For a list of tables whose keys are all known: these, with what they are. */
+  /** For a list of tables with a fixed set of keys: these keys. */
   entry?: ReadonlyArray<{ name: string; description: string }>
-  /** Such as `1 to 1024`, or nothing. */
+  /** Such as `1 to 1024`, or empty. */
   range: string
-  /** Takes effect while the node runs, after a reload. */
+  /** Can change while the node runs. */
   live: boolean
 }
 
@@ -43,7 +43,7 @@ export function configKeys(): Key[] {
   const root = z.toJSONSchema(configSchema, { io: 'input' }) as JsonSchema
   const keys: Key[] = []
   const visit = (schema: JsonSchema, path: string[]): void => {
-    // Plugins take keys that the schema does not know, so such a table is one key as a whole.
+    // Plugins have their own settings, so the table of a plugin is one key.
     if (schema.properties && schema.additionalProperties === false) {
       for (const [name, child] of Object.entries(schema.properties)) visit(child, [...path, name])
       return
@@ -92,7 +92,7 @@ function rangeOf({ type, minimum, maximum, exclusiveMinimum }: JsonSchema): stri
   if (type !== 'integer' && type !== 'number') return ''
   const low =
     exclusiveMinimum !== undefined ? `above ${exclusiveMinimum}` : minimum !== undefined ? `${minimum}` : ''
-  // zod says so for every whole number; to a reader that is no limit.
+  // zod adds this maximum to every integer; it is not a real limit.
   const high = maximum === undefined || maximum >= Number.MAX_SAFE_INTEGER ? '' : `${maximum}`
   if (low && high) return exclusiveMinimum === undefined ? `${low} to ${high}` : `${low}, up to ${high}`
   return low ? (exclusiveMinimum === undefined ? `${low} or more` : low) : high && `up to ${high}`

@@ -1,11 +1,11 @@
-// Keys that a running node takes on without a restart, and what changed between two configs. Everything that is not
-// listed here is read once, when the node starts.
+// The keys that can change while a node runs, and the difference between two configs. All other keys are read once, at
+// the start.
 
 import type { Config } from './schema.ts'
 
 /**
- * Looked at anew by the loops each round, step, or evaluation. Not the sampling temperature: groups that wait were drawn
- * at the old one, and their log-probs would not fit the trainer's any more.
+ * Read by the loops in each round, step or evaluation. The sampling temperature is not among them: waiting groups were
+ * sampled at the old one, so their log-probs would no longer match the trainer's.
  */
 export const LIVE_KEYS: ReadonlySet<string> = new Set([
   'rollout.groups_per_round',
@@ -18,6 +18,7 @@ export const LIVE_KEYS: ReadonlySet<string> = new Set([
   'training.minibatches',
   'training.aggregation',
   'checkpoint.every_steps',
+  'checkpoint.every_seconds',
   'eval.every_seconds',
   'eval.prompts_per_task',
 ])
@@ -28,24 +29,30 @@ export interface ConfigChange {
   to: unknown
 }
 
+const holdsNothing: (change: ConfigChange) => boolean = () => false
+
 export interface ConfigDifference {
   /** Keys that can change while the node runs. */
   live: ConfigChange[]
-  /** Keys that a restart is needed for. */
+  /** Keys that need a restart. */
   restart: ConfigChange[]
 }
 
-export function differenceOf(now: Config, next: Config): ConfigDifference {
+/** `isHeld` is true for a live key that this node cannot change, because of how it was started. */
+export function differenceOf(now: Config, next: Config, isHeld = holdsNothing): ConfigDifference {
   const changes = leaves(now, next, [])
-  const isLive = ({ path, from, to }: ConfigChange): boolean =>
-    // The evaluation loop is there or not; only its pace can change.
-    LIVE_KEYS.has(path) && !(path === 'eval.every_seconds' && (from === 0 || to === 0))
+  const isLive = (change: ConfigChange): boolean => {
+    const { path, from, to } = change
+    // The evaluation loop cannot be started or ended while the node runs; only its interval can change.
+    if (path === 'eval.every_seconds' && (from === 0 || to === 0)) return false
+    return LIVE_KEYS.has(path) && !isHeld(change)
+  }
   return { live: changes.filter(isLive), restart: changes.filter((change) => !isLive(change)) }
 }
 
-/** Writes the live keys of `next` into `now`, in place, and says what was different. */
-export function takeOn(now: Config, next: Config): ConfigDifference {
-  const difference = differenceOf(now, next)
+/** Copies the live keys of `next` into `now`, in place, and returns the difference. */
+export function takeOn(now: Config, next: Config, isHeld = holdsNothing): ConfigDifference {
+  const difference = differenceOf(now, next, isHeld)
   for (const { path, to } of difference.live) {
     const [section, key] = path.split('.') as [string, string]
     ;(now as unknown as Record<string, Record<string, unknown>>)[section]![key] = to

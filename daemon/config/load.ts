@@ -1,5 +1,5 @@
-// Reads and checks the config as a whole: every problem is found in one go, with the place it comes from and what was
-// probably meant. The result is plain data.
+// Loads and checks the config. All problems are reported at once, each with its location and a suggestion. The result
+// is plain data.
 
 import { existsSync, readFileSync } from 'node:fs'
 import { basename, dirname, isAbsolute, join, resolve } from 'node:path'
@@ -16,7 +16,7 @@ import {
 import { type Layers, layer, type Problem, type Sources } from './sources.ts'
 
 export interface LoadOptions {
-  /** The file; need not exist unless `required`. */
+  /** The config file. May be missing unless `required`. */
   file: string
   required?: boolean
   env: Sources['env']
@@ -38,37 +38,66 @@ export function loadConfig(options: LoadOptions): Loaded {
   const { text, layers } = readLayers(options)
   const parsed = configSchema.safeParse(layers.values, { reportInput: true })
   const problems = [...layers.problems]
-  // A file that is not TOML has no values, so what is missing in it says nothing.
+  // If the file is not valid TOML, it has no values, and errors about missing ones would mislead.
   if (!parsed.success && !layers.problems.some((problem) => problem.path === '')) {
     for (const issue of parsed.error.issues) problems.push(...explain(issue, layers))
   }
-  if (parsed.success)
-    problems.push(...repeatedTasks(parsed.data, layers), ...lonelyVerifiers(parsed.data, layers))
+  if (parsed.success) problems.push(...repeatedTasks(parsed.data, layers), ...lonelyKeys(parsed.data, layers))
   if (problems.length > 0 || !parsed.success) throw invalidConfig(options.file, problems)
-  const config = parsed.data
-  config.model.path = modelPath(config.model.path, layers.originOf(['model', 'path']), options)
-  for (const [i, task] of config.tasks.entries()) {
-    if (task.dataset !== undefined)
-      task.dataset = pathFrom(task.dataset, layers.originOf(['tasks', i, 'dataset']), options)
-  }
   return {
-    config,
+    config: withPaths(parsed.data, layers, options),
     file: text === undefined ? undefined : options.file,
     originOf: layers.originOf,
     warnings: layers.warnings,
   }
 }
 
+/** The valid sections of an invalid config; the others have their defaults. */
+export interface Salvaged extends Pick<Loaded, 'config' | 'originOf'> {
+  /** Names of the invalid sections, which loadConfig reports. */
+  broken: ReadonlySet<string>
+}
+
+/** Loads the valid sections of a config that loadConfig rejects, so that they can be checked further. */
+export function salvageConfig(options: LoadOptions): Salvaged | undefined {
+  const { layers } = readLayers(options)
+  const { issues = [] } = configSchema.safeParse(layers.values).error ?? {}
+  const broken = new Set(
+    issues.flatMap(({ path, ...issue }) =>
+      path.length > 0 ? [String(path[0])] : issue.code === 'unrecognized_keys' ? issue.keys : [],
+    ),
+  )
+  const rest = Object.fromEntries(Object.entries(layers.values).filter(([section]) => !broken.has(section)))
+  const { data } = configSchema.safeParse(rest)
+  return data && { config: withPaths(data, layers, options), originOf: layers.originOf, broken }
+}
+
+/** Makes paths absolute. */
+function withPaths(config: Config, { originOf }: Layers, options: LoadOptions): Config {
+  config.model.path = modelPath(config.model.path, originOf(['model', 'path']), options)
+  for (const [i, task] of config.tasks.entries()) {
+    if (task.dataset !== undefined)
+      task.dataset = pathFrom(task.dataset, originOf(['tasks', i, 'dataset']), options)
+    const origin = originOf(['tasks', i, 'verifier'])
+    if (typeof task.verifier === 'string') task.verifier = verifierPath(task.verifier, origin, options)
+    else if (task.verifier) task.verifier.use = verifierPath(task.verifier.use, origin, options)
+  }
+  const { metrics } = config
+  if (metrics.tensorboard !== undefined)
+    metrics.tensorboard = pathFrom(metrics.tensorboard, originOf(['metrics', 'tensorboard']), options)
+  return config
+}
+
 export interface PluginTable {
   /** As in PLUGIN_TABLES. */
   name: PluginTableName
   path: string
-  /** As a problem has it. */
+  /** Location, as in Problem. */
   where: string
   choice: PluginConfig
 }
 
-/** What a config says of plugins, as far as that is right by itself, whatever is wrong elsewhere. Defaults are left out. */
+/** The well-formed plugin tables of a config, even if other parts are invalid. Without defaults. */
 export function pluginTables(options: LoadOptions): PluginTable[] {
   const { values, originOf } = readLayers(options).layers
   return PLUGIN_TABLES.flatMap((name) => {
@@ -104,7 +133,7 @@ function readConfig(file: string, required: boolean): string | undefined {
       'E_CONFIG',
       code === 'ENOENT' ? `there is no config file ${file}` : `cannot read ${file}: ${message}`,
       {
-        hint: 'Check the path and its permissions. Without a config file the defaults are used: see `waggle config show`.',
+        hint: 'Check the path and its permissions. Without a config file the defaults apply: see `waggle config show`.',
         cause,
       },
     )
@@ -125,24 +154,30 @@ function repeatedTasks({ tasks }: Config, { originOf }: Layers): Problem[] {
   )
 }
 
-function lonelyVerifiers({ tasks }: Config, { originOf }: Layers): Problem[] {
-  return tasks.flatMap(({ dataset, verifier }, i) =>
-    dataset !== undefined || verifier === undefined
-      ? []
-      : [
-          {
-            where: originOf(['tasks', i, 'verifier']) ?? '',
-            path: `tasks.${i}.verifier`,
-            message: 'goes with a `dataset`; the other tasks have verifiers of their own',
-          },
-        ],
+/** Keys that mean nothing without a dataset. */
+function lonelyKeys({ tasks }: Config, { originOf }: Layers): Problem[] {
+  return tasks.flatMap((task, i) =>
+    (['verifier', 'fields'] as const).flatMap((key) =>
+      task.dataset !== undefined || task[key] === undefined
+        ? []
+        : [
+            {
+              where: originOf(['tasks', i, key]) ?? '',
+              path: `tasks.${i}.${key}`,
+              message:
+                key === 'verifier'
+                  ? 'is only for a `dataset`; built-in tasks have their own verifiers'
+                  : 'is only for a `dataset`',
+            },
+          ],
+    ),
   )
 }
 
 /** `org/name` or `org/name@revision`, unless there is such a folder. */
 const ON_HUB = /^[A-Za-z0-9][\w.-]*\/[A-Za-z0-9][\w.-]*(@.*)?$/
 
-/** A path in the file is relative to the file, elsewhere to where the command was given. */
+/** A path in the file is relative to the file, any other path to the working directory. */
 function pathFrom(path: string, origin: string | undefined, { file, cwd, homedir }: LoadOptions): string {
   if (isAbsolute(path)) return path
   if (path.startsWith('~/')) return join(homedir, path.slice(2))
@@ -150,7 +185,12 @@ function pathFrom(path: string, origin: string | undefined, { file, cwd, homedir
   return resolve(fromFile ? dirname(file) : cwd, path)
 }
 
-/** As any path; a name on the hub stays. */
+/** A plain word is a built-in verifier; anything that looks like a path is a file. */
+function verifierPath(use: string, origin: string | undefined, options: LoadOptions): string {
+  return /^(\.{1,2}[/\\]|~\/)/.test(use) || isAbsolute(use) ? pathFrom(use, origin, options) : use
+}
+
+/** Like any path, but a name on the hub is kept. */
 function modelPath(path: string, origin: string | undefined, options: LoadOptions): string {
   if (path === 'default') return path
   const folder = pathFrom(path, origin, options)

@@ -1,7 +1,7 @@
-// Which line of a TOML file a key stands on. The parser does not say, so this reads headers and `key =` lines itself;
-// where it cannot tell (a key inside an inline table), the line of the nearest enclosing key is good enough.
+// Finds the line of a key in a TOML file, which the parser does not report. Reads headers and `key =` lines; for keys in
+// inline tables, it returns the line of the enclosing key.
 
-/** Path, dotted and with list positions (`tasks.0.name`), -> line from 1. */
+/** Maps a path with list indices, such as `tasks.0.name`, to its line, counted from 1. */
 export function locateKeys(toml: string): (path: readonly PropertyKey[]) => number | undefined {
   const lines = new Map<string, number>()
   const counts = new Map<string, number>()

@@ -1,5 +1,5 @@
-// Where everything is on disk: the only file that knows. With a home directory all is under it; otherwise the XDG
-// directories are used, or those that systemd hands out. Pure: nothing is created or looked at here.
+// The locations of all files on disk. With --home, everything is in that directory; otherwise in the XDG directories or
+// those that systemd sets. Pure: does not access the disk.
 //
 //   <config>/config.toml        $XDG_CONFIG_HOME/waggle                    or HOME
 //   <state>/identity.key        $XDG_STATE_HOME/waggle, $STATE_DIRECTORY   or HOME
@@ -17,12 +17,12 @@ import { createHash } from 'node:crypto'
 import { join, resolve } from 'node:path'
 
 export interface Paths {
-  /** What --home said, absolute; undefined with the XDG layout. */
+  /** Absolute path of --home; undefined with the XDG layout. */
   home: string | undefined
   config: string
   state: string
   identity: string
-  /** The swarm that an invite brought, or the key of a private one that was made here. */
+  /** The swarm joined by invite, or the key of a private swarm that was created here. */
   membership: string
   store: string
   checkpoints: string
@@ -38,7 +38,7 @@ export interface Paths {
   socket: string
 }
 
-/** sun_path has 108 bytes on Linux and 104 on macOS and the BSDs, the closing zero included. */
+/** Bytes. sun_path has 108 on Linux and 104 on macOS and the BSDs, including the final zero. */
 export function socketPathLimit(platform: string): number {
   return platform === 'linux' ? 107 : 103
 }
@@ -61,12 +61,12 @@ export interface PathsEnvironment {
 
 export function resolvePaths(options: PathsOptions, at: PathsEnvironment): Paths {
   const home = options.home === undefined ? undefined : resolve(at.cwd, options.home)
-  // The XDG specification says that a relative path in these variables is to be ignored.
+  // The XDG specification requires that relative paths in these variables are ignored.
   const xdg = (name: string, fallback: string) => {
     const value = at.env[name]
     return join(value?.startsWith('/') ? value : join(at.homedir, fallback), 'waggle')
   }
-  // systemd may hand out several, separated by colons; the first is ours.
+  // systemd may set several directories, separated by colons; Waggle uses the first.
   const systemd = (name: string) => at.env[name]?.split(':')[0] || undefined
   const state = home ?? systemd('STATE_DIRECTORY') ?? xdg('XDG_STATE_HOME', '.local/state')
   const configDirectory = home ?? systemd('CONFIGURATION_DIRECTORY') ?? xdg('XDG_CONFIG_HOME', '.config')
@@ -92,8 +92,8 @@ export function resolvePaths(options: PathsOptions, at: PathsEnvironment): Paths
 }
 
 /**
- * In the home if its path is short enough for a socket; else in the runtime directory under a name made from the
- * home's path, so that daemon and commands meet there without being told.
+ * In the home if that path is short enough for a socket. Otherwise in the runtime directory, under a digest of the
+ * preferred path, so that the daemon and the commands agree on it.
  */
 function socketPath(home: string | undefined, state: string, at: PathsEnvironment): string {
   const limit = socketPathLimit(at.platform)

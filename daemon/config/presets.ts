@@ -1,16 +1,16 @@
-// Named sets of values for machines of different size, laid between the defaults and the config file. They scale how
-// much work a step is, and nothing of how learning works: which method, which learning rate, which tasks.
+// Presets: named sets of values for machines of different sizes. They override the defaults, and the config file
+// overrides them. They change how much work a step does, never the method, the learning rate or the tasks.
 
 export interface Machine {
   cores: number
   memoryBytes: number
-  /** Whether the engine has a GPU that it can drive. */
+  /** Whether there is a GPU that the engine supports. */
   gpu: boolean
 }
 
 export interface Preset {
   summary: string
-  /** What it needs at least. */
+  /** Minimum requirements. */
   cores: number
   memoryBytes: number
   /** Config path -> value. */
@@ -19,10 +19,10 @@ export interface Preset {
 
 const GB = 1e9
 
-/** From the least demanding on. */
+/** From the least to the most demanding. */
 export const PRESETS = {
   tiny: {
-    summary: 'one core, or little memory: short steps, rare evaluations',
+    summary: 'one core or little memory: short steps, rare evaluations',
     cores: 1,
     memoryBytes: 0,
     values: {
@@ -42,7 +42,7 @@ export const PRESETS = {
     values: {},
   },
   large: {
-    summary: 'eight cores and more: larger batches, so that gradients are less noisy',
+    summary: 'eight or more cores: larger batches for less noisy gradients',
     cores: 8,
     memoryBytes: 12 * GB,
     values: {
@@ -53,7 +53,7 @@ export const PRESETS = {
     },
   },
   gpu: {
-    summary: 'a GPU that the engine drives: batches that keep it busy',
+    summary: 'a GPU that the engine supports: larger batches to keep it busy',
     cores: 4,
     memoryBytes: 12 * GB,
     values: {
@@ -69,7 +69,7 @@ export const PRESETS = {
 export type PresetName = keyof typeof PRESETS
 export const PRESET_NAMES = Object.keys(PRESETS) as [PresetName, ...PresetName[]]
 
-/** The most demanding one that this machine can carry. */
+/** The most demanding preset that fits the machine. */
 export function proposePreset(machine: Machine): PresetName {
   const fits = PRESET_NAMES.filter((name) => name !== 'gpu' && isEnough(PRESETS[name], machine))
   if (machine.gpu && isEnough(PRESETS.gpu, machine)) return 'gpu'

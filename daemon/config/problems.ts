@@ -1,4 +1,4 @@
-// Problems of a config, as a person reads them: where, what, and what was probably meant.
+// Turns problems of a config into an error message: where, what, and a suggestion.
 
 import type { z } from 'zod'
 import { WaggleError } from '../../protocol/errors.ts'
@@ -7,12 +7,18 @@ import { safeText } from '../../protocol/text.ts'
 import { configSchema } from './schema.ts'
 import type { Layers, Problem } from './sources.ts'
 
+/** Keys of earlier versions, with their replacements. */
+const RETIRED: Record<string, string> = {
+  'swarm.mdns': 'was replaced by swarm.lan: use lan = "off" instead of mdns = false',
+}
+
 /** In the order of the file. */
 export function invalidConfig(file: string, problems: readonly Problem[]): WaggleError {
   const one = problems.length === 1
   const ordered = [...problems].sort((a, b) => lineIn(a) - lineIn(b))
   const rows = ordered.map(
-    ({ where, path, message }) => `  ${[where, path, message].filter(Boolean).join('  ')}`,
+    ({ where, path, message }) =>
+      `  ${[where, path, message].filter(Boolean).join('  ').replaceAll('\n', '\n  ')}`,
   )
   return new WaggleError(
     'E_CONFIG',
@@ -20,29 +26,48 @@ export function invalidConfig(file: string, problems: readonly Problem[]): Waggl
       limit: 16_384,
     }),
     {
-      hint: `Edit ${file}, then try \`waggle config check\`. Every key is explained by \`waggle help config\`.`,
+      hint: `${cureOf(file, problems)} \`waggle help config\` explains every key.`,
       data: { problems: ordered },
     },
   )
 }
 
-/** Problems of the file in its order; those from elsewhere come last. */
+/** Where to correct the values. */
+function cureOf(file: string, problems: readonly Problem[]): string {
+  const flags = problems.filter(({ where }) => where.startsWith('--') || where.startsWith('set '))
+  const variables = problems.filter(({ where }) => where.startsWith('WAGGLE_'))
+  const names = [...new Set(variables.map(({ where }) => where))].join(', ')
+  const places = [
+    ...(flags.length > 0 ? ['Correct the command line.'] : []),
+    ...(variables.length > 0 ? [`Correct or unset ${names}.`] : []),
+    ...(flags.length + variables.length < problems.length
+      ? [`Edit ${file}, then run \`waggle config check\`.`]
+      : []),
+  ]
+  return places.join(' ')
+}
+
+/** Line in the file. Problems elsewhere come last. */
 function lineIn({ where }: Problem): number {
   return Number(/:(\d+)/.exec(where)?.[1] ?? Number.POSITIVE_INFINITY)
 }
 
-/** What the schema has found, in words. */
+/** Issues of the schema as problems. */
 export function explain(issue: z.core.$ZodIssue, { originOf }: Layers): Problem[] {
   const path = issue.path.join('.')
-  // A key that is missing has no line; its table has one.
+  // A missing key has no line, so its table's line is used.
   const where = originOf(issue.path) ?? originOf(issue.path.slice(0, -1)) ?? ''
   if (issue.code === 'unrecognized_keys') {
     const known = siblings(issue.path)
-    return issue.keys.map((key) => ({
-      where: originOf([...issue.path, key]) ?? where,
-      path: [...issue.path, key].join('.'),
-      message: `there is no such key.${didYouMean(key, known)}`,
-    }))
+    return issue.keys.map((key) => {
+      const whole = [...issue.path, key].join('.')
+      const instead = RETIRED[whole]
+      return {
+        where: originOf([...issue.path, key]) ?? where,
+        path: whole,
+        message: instead ?? `there is no such key.${didYouMean(key, known)}`,
+      }
+    })
   }
   if (issue.code === 'invalid_value') {
     const words = issue.values.map(String)
@@ -54,7 +79,7 @@ export function explain(issue: z.core.$ZodIssue, { originOf }: Layers): Problem[
       {
         int: 'a whole number',
         number: 'a number',
-        string: 'a text',
+        string: 'a string',
         boolean: 'true or false',
         array: 'a list',
         object: 'a table',

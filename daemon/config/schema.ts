@@ -1,5 +1,5 @@
-// The config's one schema: types, defaults, checks and the reference page all come from here. What a key does is said
-// in its description. Not read by commands that must be fast: zod takes 50 ms to load.
+// The config's schema. Types, defaults, checks and the reference page are derived from it, and each key's description
+// says what the key does. Commands that must start quickly do not import it: zod takes 50 ms to load.
 
 import { z } from 'zod'
 import { PRESET_NAMES, PRESETS } from './presets.ts'
@@ -8,9 +8,9 @@ const TASK_NAME = /^[a-z][a-z0-9_]{0,63}$/
 
 export const plugin = z
   .looseObject({
-    use: z.string().min(1).describe('a built-in plugin by name, an npm package, or a path to a file'),
+    use: z.string().min(1).describe('the name of a built-in plugin, an npm package, or the path of a file'),
   })
-  .describe('a plugin and its own settings')
+  .describe('a plugin and its settings')
 
 const node = z.strictObject({
   name: z
@@ -18,13 +18,13 @@ const node = z.strictObject({
     .min(1)
     .max(64)
     .optional()
-    .describe('what this node calls itself; if unset, a name made from its peer ID'),
+    .describe('the name of this node; if unset, a name derived from its peer ID'),
   seed: z
     .int()
     .min(0)
     .max(0xffff_ffff)
     .optional()
-    .describe('where all random numbers start; if unset, made from the identity, so that two nodes differ'),
+    .describe('seed of all random numbers; if unset, derived from the identity, so that nodes differ'),
 })
 
 const model = z.strictObject({
@@ -33,61 +33,82 @@ const model = z.strictObject({
     .min(1)
     .default('default')
     .describe(
-      'folder with config.json, model.safetensors and tokenizer.json, or a name on the hub: org/name or org/name@revision; "default" is the one that comes along',
+      'a folder with config.json, model.safetensors and tokenizer.json, or a name on the hub: org/name or org/name@revision; "default" is the bundled model',
     ),
   max_completion_tokens: z
     .int()
     .min(1)
     .max(32_768)
     .default(96)
-    .describe('a completion is cut off after this many tokens'),
+    .describe('maximum length of a completion in tokens'),
 })
 
 const engine = z.strictObject({
-  kind: z.enum(['onnx', 'tfjs']).default('onnx').describe('which engine samples and trains'),
+  kind: z.enum(['onnx', 'tfjs']).default('onnx').describe('the engine that samples and trains'),
   device: z
     .enum(['auto', 'cpu', 'webgpu', 'cuda', 'dml', 'coreml'])
     .default('auto')
-    .describe('where it runs; "auto" takes the fastest that works and says why'),
+    .describe('the device to run on; "auto" selects the fastest one that works and reports why'),
   precision: z
     .enum(['auto', 'float32', 'float16'])
     .default('float32')
     .describe(
-      'of matrix products in training; float16 where the device has it, "auto" where it is faster there, too',
+      'precision of matrix products in training; float16 needs a device that supports it; "auto" uses it where it is also faster',
     ),
-  threads: z.int().min(0).max(1024).default(0).describe('CPU threads; 0 is one a core'),
+  threads: z.int().min(0).max(1024).default(0).describe('CPU threads; 0 means one per core'),
   memory_gb: z
     .number()
     .min(0)
     .max(65_536)
     .default(0)
     .describe(
-      'memory that the node may take, in GB; 0 is 85 % of what is free, within the limit of a container',
+      'memory that the node may use, in GB; 0 means 85 % of the free memory, within the limit of the container',
     ),
   micro_batch_tokens: z
     .int()
     .min(0)
     .max(1_048_576)
     .default(0)
-    .describe('tokens that are trained on at once; 0 is as many as fit, 2048 at most'),
+    .describe('tokens per micro-batch; 0 means as many as fit, up to 2048'),
 })
+
+/** Of a dataset's rows. */
+const field = z.string().min(1).max(256).optional()
 
 const task = z.strictObject({
   name: z
     .string()
     .regex(TASK_NAME, 'must be a task name: a-z, 0-9 and _')
-    .describe('the task; for a dataset, a name of your choice'),
-  difficulty: z.int().min(0).max(1000).optional().describe("if unset, the task's own default"),
+    .describe('the name of the task; for a dataset, a name of your choice'),
+  difficulty: z.int().min(0).max(1000).optional().describe("if unset, the task's default"),
   dataset: z
     .string()
     .min(1)
     .optional()
-    .describe('questions of your own: a file of JSON lines, or a folder of such files'),
+    .describe(
+      'your own questions: a file of JSON lines (*.jsonl), a table (*.csv, *.tsv), or a folder of such files',
+    ),
+  fields: z
+    .strictObject({
+      prompt: field.describe('the question, or a list of chat messages'),
+      answer: field.describe(
+        'the answer; for a chat that ends with the answer, the same field as the prompt',
+      ),
+      difficulty: field,
+      verifier: field,
+      choices: field,
+      id: field,
+      answer_after: z.string().min(1).max(64).optional(),
+    })
+    .optional()
+    .describe(
+      'for a dataset whose rows use other field names: which field is `prompt`, `answer`, `difficulty`, `verifier`, `choices` or `id`, such as { prompt = "question" }. Dots address nested fields; other fields are ignored. `answer_after = "####"` takes the text after that mark as the answer',
+    ),
   verifier: z
     .union([z.string().min(1), plugin])
     .optional()
     .describe(
-      'for a dataset, how an answer is judged where its row does not say: exact, numeric, choice, set, regex, fraction or expression; as a table with "use", with settings',
+      'for a dataset, the verifier of rows that do not name one: exact, numeric, choice, set, regex, fraction or expression, or the path of a file with your own verifier, such as ./verifier.ts. To pass settings, use a table with "use"',
     ),
 })
 
@@ -97,22 +118,22 @@ const rollout = z.strictObject({
     .min(1)
     .max(256)
     .default(8)
-    .describe('rollouts per prompt; 1 only for estimators without groups'),
+    .describe('rollouts per prompt; 1 works only with estimators that need no groups'),
   temperature: z.number().gt(0).max(5).default(1).describe('sampling temperature'),
   in_flight_weights: z
     .boolean()
     .default(false)
     .describe(
-      'rollouts that are being written go on with new weights as they come, instead of ending with those they began with',
+      'continue unfinished rollouts with the newest weights, instead of those they were started with',
     ),
-  groups_per_round: z.int().min(1).max(1024).default(16).describe('prompts that are answered in one go'),
+  groups_per_round: z.int().min(1).max(1024).default(16).describe('prompts per round'),
   prompts: z
     .int()
     .min(0)
     .max(1_000_000)
     .default(0)
     .describe(
-      'training prompts per task: 0 draws new ones for ever, a number trains on a fixed set of so many, which plugins that keep count of prompts need',
+      'number of training prompts per task; 0 draws new prompts forever. Plugins that track single prompts need a fixed set',
     ),
 })
 
@@ -120,20 +141,20 @@ const role = z.strictObject({
   name: z
     .string()
     .regex(/^[a-z][a-z0-9_-]{0,31}$/, 'must be 1 to 32 of a-z, 0-9, _ and -')
-    .describe('as its plugin calls it, such as hinter'),
+    .describe('the name of the role in its plugin, such as hinter'),
   model: z
     .string()
     .min(1)
     .optional()
     .describe(
-      "folder or name on the hub, as model.path; if unset, the node's own model, with weights of its own",
+      "a folder or a name on the hub, as for model.path; if unset, a copy of the node's model with its own weights",
     ),
   learning_rate: z
     .number()
     .gt(0)
     .max(1)
     .optional()
-    .describe('AdamW step size; if unset, training.learning_rate'),
+    .describe('learning rate of AdamW; if unset, training.learning_rate'),
 })
 
 const training = z.strictObject({
@@ -141,32 +162,43 @@ const training = z.strictObject({
     .enum(['auto', 'full', 'lora'])
     .default('auto')
     .describe(
-      'what is trained: all parameters, or a LoRA adapter beside frozen ones, which takes far less memory; "auto" is all parameters where they fit. A home goes on as it began',
+      'train all parameters (full) or a LoRA adapter on frozen weights (lora), which needs far less memory; "auto" trains all parameters if they fit. A home keeps the method that it started with',
     ),
-  lora_rank: z.int().min(1).max(1024).default(16).describe('width of the adapter'),
-  lora_alpha: z.number().gt(0).max(65_536).default(32).describe('the adapter counts alpha / rank times'),
-  learning_rate: z.number().gt(0).max(1).default(1e-4).describe('AdamW step size'),
+  lora_rank: z.int().min(1).max(1024).default(16).describe('rank of the adapter'),
+  lora_alpha: z.number().gt(0).max(65_536).default(32).describe('the adapter is scaled by alpha / rank'),
+  learning_rate: z.number().gt(0).max(1).default(1e-4).describe('learning rate of AdamW'),
   warm_up_steps: z
     .int()
     .min(0)
     .default(10)
-    .describe('optimizer steps over which the learning rate rises from 0, since AdamW knows no scale yet'),
+    .describe(
+      'number of steps over which the learning rate rises from 0, while AdamW has no estimate of the gradient scale',
+    ),
   weight_decay: z.number().min(0).max(1).default(0).describe('decoupled weight decay'),
-  max_gradient_norm: z.number().gt(0).default(1).describe('gradients are scaled down to this global norm'),
-  own_groups: z.int().min(1).max(512).default(16).describe("this node's own groups in a batch (I)"),
-  foreign_groups: z.int().min(0).max(512).default(16).describe("peers' groups in a batch at most (J)"),
+  max_gradient_norm: z
+    .number()
+    .gt(0)
+    .default(1)
+    .describe('gradients with a larger global norm are scaled down to it'),
+  own_groups: z.int().min(1).max(512).default(16).describe('own groups in a batch (I)'),
+  foreign_groups: z
+    .int()
+    .min(0)
+    .max(512)
+    .default(16)
+    .describe('maximum number of foreign groups in a batch (J)'),
   adaptive_sharing: z
     .boolean()
     .default(true)
     .describe(
-      'lower J, down to 0, while what peers send brings less than own groups for the same compute; raise it again when it brings more',
+      'reduce J, down to 0, while foreign groups bring less progress per compute than own groups; raise it again when they bring more',
     ),
   minibatches: z.int().min(1).max(64).default(1).describe('optimizer steps per batch'),
   aggregation: z
     .enum(['token_mean', 'sequence_mean', 'sequence_sum', 'fixed_length'])
     .default('token_mean')
     .describe(
-      'how the losses of tokens become one: every token counts the same (DAPO); the mean over each rollout, then over rollouts (GRPO); the sum over each, then the mean (LUSPO, with gspo); that over the longest there can be (Dr. GRPO)',
+      'how token losses are combined. token_mean: every token has the same weight (DAPO); sequence_mean: the mean over each rollout, then over rollouts (GRPO); sequence_sum: the sum over each rollout, then the mean (LUSPO, with gspo); fixed_length: the sum over each rollout divided by the maximum length, then the mean (Dr. GRPO)',
     ),
   max_staleness: z
     .int()
@@ -177,8 +209,20 @@ const training = z.strictObject({
 })
 
 const checkpoint = z.strictObject({
-  every_steps: z.int().min(1).default(50).describe('optimizer steps between checkpoints'),
-  keep: z.int().min(1).max(1000).default(3).describe('how many of the newest are kept'),
+  every_steps: z.int().min(1).default(50).describe('steps between checkpoints'),
+  every_seconds: z
+    .number()
+    .min(0)
+    .default(300)
+    .describe(
+      'maximum seconds between checkpoints. The first is saved within a minute of the start; later ones may be delayed so that saving takes at most 2 % of the time. 0 uses every_steps alone',
+    ),
+  keep: z
+    .int()
+    .min(1)
+    .max(1000)
+    .default(3)
+    .describe('number of checkpoints to keep: the newest, and older ones at least half of every_steps apart'),
 })
 
 const evaluation = z.strictObject({
@@ -186,84 +230,97 @@ const evaluation = z.strictObject({
     .number()
     .min(0)
     .default(60)
-    .describe('pause between held-out evaluations; 0 turns them off'),
-  prompts_per_task: z.int().min(1).max(100_000).default(100).describe('held-out prompts per task'),
+    .describe('seconds between held-out evaluations; 0 turns them off'),
+  prompts_per_task: z
+    .int()
+    .min(1)
+    .max(100_000)
+    .default(100)
+    .describe('held-out prompts per task; a difficulty with fewer prompts uses all of them'),
 })
 
 const address = z.string().startsWith('/', 'must be a multiaddr such as /ip4/0.0.0.0/tcp/4001')
 
 const swarm = z.strictObject({
-  enabled: z.boolean().default(true).describe('false: no network at all'),
+  enabled: z.boolean().default(true).describe('false turns the network off'),
   name: z
     .string()
     .regex(/^[a-z0-9][a-z0-9-]{0,31}$/, 'must be 1 to 32 of a-z, 0-9 and -')
     .optional()
     .describe(
-      'nodes meet only those of the same name; if unset, that of the invite this node joined by, else "waggle"',
+      'only nodes with the same swarm name connect; if unset, the name from the invite that this node joined with, otherwise "waggle"',
     ),
   private: z
     .boolean()
     .default(false)
     .describe(
-      'a private swarm: who lacks its key cannot connect. The key is made at the first start, and invites hold it',
+      'private swarm: only nodes with its key can connect. The key is created at the first start and is part of invites',
     ),
   key_file: z
     .string()
     .min(1)
     .optional()
     .describe(
-      'file with the key of a private swarm, in place of the one that was made or came with an invite',
+      'file with the key of a private swarm; replaces the key that was created here or came with an invite',
     ),
   allow: z
     .array(z.string().regex(/^12D3KooW[1-9A-HJ-NP-Za-km-z]{44}$/, 'must be a peer ID, 12D3KooW…'))
     .optional()
-    .describe('peer IDs that may connect; if unset, anyone who can'),
+    .describe('peer IDs that may connect; if unset, anyone may'),
   listen: z
     .array(address)
     .default(['/ip4/0.0.0.0/tcp/0'])
-    .describe('multiaddrs to listen on; port 0 takes a free one'),
+    .describe('multiaddrs to listen on; port 0 selects a free port'),
   announce: z
     .array(address)
     .default([])
-    .describe('multiaddrs to tell peers beside those found: a forwarded port, a public name'),
-  bootstrap: z.array(address).default([]).describe('peers to dial at start, as multiaddrs with a peer ID'),
-  mdns: z.boolean().default(true).describe('find peers on the local network'),
+    .describe('additional multiaddrs to announce to peers, such as a forwarded port or a public name'),
+  bootstrap: z
+    .array(address)
+    .default([])
+    .describe('peers to dial at the start, as multiaddrs with a peer ID'),
+  lan: z
+    .enum(['ask', 'open', 'off'])
+    .default('ask')
+    .describe(
+      'nodes on the local network (mDNS). ask: report them and join none; open: join all; off: neither discover nor be discovered',
+    ),
   wide: z
     .boolean()
     .default(true)
     .describe(
-      'find peers through peers, and be reached through relays; false: only mDNS and addresses that are given',
+      'find peers through other peers, and be reachable through relays; false: use only mDNS and configured addresses',
     ),
-  max_connections: z.int().min(1).max(1000).default(128).describe('connections at once, to all peers'),
+  max_connections: z.int().min(1).max(1000).default(128).describe('maximum number of connections'),
   state_minutes: z
     .number()
     .min(0)
     .max(1440)
     .default(5)
     .describe(
-      'minutes between asking peers for what their plugins know, for plugins that merge it; 0: never ask',
+      'minutes between requests for the state of peers’ plugins, for plugins that merge it; 0 turns this off',
     ),
   upnp: z.boolean().default(false).describe('ask the router to forward a port (UPnP)'),
   relay: z
     .boolean()
     .default(false)
-    .describe('let nodes behind NATs be reached through this one; it needs a port that others can reach'),
+    .describe('relay for nodes behind NATs; this node needs a publicly reachable port'),
   webrtc: z
     .boolean()
     .default(false)
     .describe(
-      'connect directly where both sides are behind NATs (WebRTC, an optional package); not in a private swarm',
+      'connect directly when both nodes are behind NATs (WebRTC, an optional package); not available in a private swarm',
     ),
   stun: z
     .array(z.string().regex(/^(\[[0-9A-Fa-f:]+\]|[^\s:[\]/]+):\d{1,5}$/, 'must be host:port'))
     .default([])
-    .describe('STUN servers that WebRTC asks, beside those that an invite names'),
+    .describe('additional STUN servers for WebRTC, besides those in invites'),
   stun_port: z
     .int()
     .min(0)
     .max(65_535)
     .default(0)
-    .describe('answer STUN on this UDP port, for WebRTC of others; 0: do not'),
+    .describe('UDP port on which this node answers STUN requests; 0 turns this off'),
 })
 
 const control = z.strictObject({
@@ -272,26 +329,38 @@ const control = z.strictObject({
     .regex(/^(\[[0-9a-fA-F:]+\]|[^\s:[\]]+):\d{1,5}$/, 'must be host:port, such as 127.0.0.1:4190')
     .optional()
     .describe(
-      'serve the control API and /metrics here over TCP, with tokens; if unset, on the unix socket only',
+      'host:port on which to serve the control API and /metrics over TCP, with tokens; if unset, only the unix socket is used',
     ),
   public: z
     .boolean()
     .default(false)
-    .describe('allow control.listen on an address that others can reach; it is not encrypted'),
+    .describe(
+      'allow control.listen on an address that other machines can reach; the connection is not encrypted',
+    ),
+})
+
+const metrics = z.strictObject({
+  tensorboard: z
+    .string()
+    .min(1)
+    .optional()
+    .describe(
+      "folder for TensorBoard event files of every step and evaluation, in addition to the node's own record; if unset, none are written",
+    ),
 })
 
 const preset = z
   .enum(PRESET_NAMES)
   .optional()
   .describe(
-    `values for a machine of some size, under those of this file: ${PRESET_NAMES.map((name) => `${name} (${PRESETS[name].summary})`).join('; ')}. \`waggle doctor\` proposes one`,
+    `defaults for a machine of a certain size; values in this file override them: ${PRESET_NAMES.map((name) => `${name} (${PRESETS[name].summary})`).join('; ')}. \`waggle doctor\` recommends one`,
   )
 
 export const configSchema = z.strictObject({
   preset,
-  node: node.prefault({}).describe('who this node is'),
-  model: model.prefault({}).describe('the model that it starts from'),
-  engine: engine.prefault({}).describe('what computes'),
+  node: node.prefault({}).describe('the identity of this node'),
+  model: model.prefault({}).describe('the model to start from'),
+  engine: engine.prefault({}).describe('the compute engine'),
   tasks: z
     .array(task)
     .min(1)
@@ -300,35 +369,39 @@ export const configSchema = z.strictObject({
       { name: 'base_conversion', difficulty: 1 },
       { name: 'fraction_simplification', difficulty: 1 },
     ])
-    .describe('what it learns; `dataset` makes a task of questions of your own'),
-  rollout: rollout.prefault({}).describe('how answers are sampled'),
-  training: training.prefault({}).describe('how it learns'),
-  estimator: plugin.default({ use: 'grpo' }).describe('what turns rewards into advantages'),
+    .describe('what to train on; `dataset` makes a task of your own questions'),
+  rollout: rollout.prefault({}).describe('how rollouts are sampled'),
+  training: training.prefault({}).describe('how to train'),
+  estimator: plugin.default({ use: 'grpo' }).describe('the estimator, which turns rewards into advantages'),
   corrections: z
     .array(plugin)
     .default([{ use: 'clip' }, { use: 'tis', unknown: 'keep' }, { use: 'foreign' }])
-    .describe('the loss, and what makes up for stale and foreign tokens; in order'),
-  selector: plugin.default({ use: 'uniform' }).describe('what chooses the next prompts'),
+    .describe('the loss, and corrections for stale and foreign tokens; applied in order'),
+  selector: plugin.default({ use: 'uniform' }).describe('the selector, which chooses the prompts of a round'),
   hints: z
     .array(plugin)
     .default([])
-    .describe('what helps with prompts that the model cannot solve; in order'),
-  replay: z.array(plugin).default([]).describe('what brings back rollouts of before; in order'),
-  skills: z.array(plugin).default([]).describe('what keeps a library of what was learnt, in words; in order'),
+    .describe('plugins that add hints to prompts that the model cannot solve; applied in order'),
+  replay: z
+    .array(plugin)
+    .default([])
+    .describe('plugins that train again on earlier rollouts; applied in order'),
+  skills: z
+    .array(plugin)
+    .default([])
+    .describe('plugins that keep a library of advice and put it before questions; applied in order'),
   controls: z
     .array(plugin)
     .default([])
     .describe(
-      'what decides how many rollouts are written, and which are ended; selectors beside the first, too',
+      'plugins that steer rollouts while they are written: how many, and which to stop; also further selectors',
     ),
-  roles: z
-    .array(role)
-    .default([])
-    .describe('models of plugins beside the policy, where they are not to be as the node has them'),
-  checkpoint: checkpoint.prefault({}).describe('what survives a crash'),
+  roles: z.array(role).default([]).describe('models and learning rates of plugin roles'),
+  checkpoint: checkpoint.prefault({}).describe('checkpoints'),
   eval: evaluation.prefault({}).describe('held-out evaluation'),
-  swarm: swarm.prefault({}).describe('peers'),
-  control: control.prefault({}).describe('how the node is watched and steered'),
+  swarm: swarm.prefault({}).describe('the network of peers'),
+  control: control.prefault({}).describe('the control API'),
+  metrics: metrics.prefault({}).describe('additional outputs for training metrics'),
 })
 
 /** Keys whose values name plugins. */
@@ -347,7 +420,7 @@ export type Config = z.output<typeof configSchema>
 export type PluginConfig = Config['estimator']
 export type TaskConfig = Config['tasks'][number]
 
-/** The config that a person who sets nothing gets. */
+/** The config when nothing is set. */
 export function defaultConfig(): Config {
   return configSchema.parse({})
 }

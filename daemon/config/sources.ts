@@ -1,5 +1,5 @@
-// Where values come from: a preset, the file, WAGGLE_* variables, and flags, laid over one another in that order. Every value
-// remembers where it came from, for `config show --origin` and for messages that point at the right place.
+// Merges the sources of config values: preset, file, WAGGLE_* variables, flags; later ones override earlier ones. Records
+// the origin of every value, for `config show --origin` and for error messages.
 
 import { parse, TomlError } from 'smol-toml'
 import { didYouMean, suggest } from '../../protocol/suggest.ts'
@@ -16,7 +16,7 @@ export interface Problem {
 
 export interface Layers {
   values: Record<string, unknown>
-  /** Where the value at a path, or the nearest path above it, was set; undefined where it is the default. */
+  /** Where the value at a path, or at its nearest parent, was set; undefined for a default. */
   originOf(path: readonly PropertyKey[]): string | undefined
   problems: Problem[]
   warnings: string[]
@@ -27,7 +27,7 @@ export interface Sources {
   env: Record<string, string | undefined>
   /** `--set path=value` and flags that stand for a key: [flag as typed, path, value]. */
   flags: ReadonlyArray<readonly [flag: string, path: string, value: string]>
-  /** WAGGLE_* variables that mean something else than a config key. */
+  /** WAGGLE_* variables that are not config keys. */
   reserved: ReadonlySet<string>
 }
 
@@ -92,7 +92,7 @@ export function layer({ file, env, flags, reserved }: Sources): Layers {
   return { values, originOf, problems, warnings }
 }
 
-/** Puts a preset's values where nothing else did; says which these are. A preset that does not exist is for the schema. */
+/** Adds the preset's values where nothing else is set, and returns them. The schema reports an unknown preset. */
 function underlay(values: Record<string, unknown>): Map<string, string> {
   const taken = new Map<string, string>()
   const { preset } = values
@@ -101,7 +101,7 @@ function underlay(values: Record<string, unknown>): Map<string, string> {
     const parts = path.split('.')
     const [section] = parts as [string]
     const table = values[section]
-    // A section that is not a table is a mistake of the file, and is told as such.
+    // The schema reports a section that is not a table.
     if (has(values, parts) || (table !== undefined && (typeof table !== 'object' || table === null))) continue
     place(values, parts, value)
     taken.set(path, `preset ${preset}`)
@@ -109,7 +109,7 @@ function underlay(values: Record<string, unknown>): Map<string, string> {
   return taken
 }
 
-/** A slip in the last part is likelier than one in the section's name, so both are tried. */
+/** Tries the whole path, then its last part. */
 function nearestKey(path: string, known: Iterable<string>): string {
   const all = [...known]
   const leaf = path.split('.').pop()!
@@ -138,7 +138,7 @@ function readValue(key: Key, text: string): { value: unknown } | { wrong: string
   }
 }
 
-/** A list of plain words may be written with commas; anything else in brackets or braces is read as TOML. */
+/** Plain words may be separated by commas; anything in brackets or braces is parsed as TOML. */
 function readToml(key: Key, text: string): { value: unknown } | { wrong: string } {
   const trimmed = text.trim()
   if (!/^[[{]/.test(trimmed)) {
@@ -150,7 +150,7 @@ function readToml(key: Key, text: string): { value: unknown } | { wrong: string 
   try {
     return { value: parse(`value = ${trimmed}`).value }
   } catch {
-    return { wrong: `must be a value as in TOML, not "${text}"` }
+    return { wrong: `must be a TOML value, not "${text}"` }
   }
 }
 

@@ -1,5 +1,5 @@
-// What a caller holds to end single sequences of a `generate` that runs. A cut may come at any time: before the call, or
-// when its sequence has long ended, and then it changes nothing.
+// Lets a caller end single sequences of a running `generate`. A cut may come at any time. Before the call, it
+// applies when the call starts; after its sequence has ended, it has no effect.
 
 import type { Control } from './engine.ts'
 

@@ -1,46 +1,26 @@
-// What an engine's thread serves: the calls of the contract (`engine.ts`), seen from inside the thread. Each engine
-// implements it in its own `core.ts`; `worker.ts` serves it, and `thread.ts` is what the daemon's thread holds.
+// An engine inside its thread: the calls of the contract (`engine.ts`). Each engine implements them in its own
+// `core.ts`. `worker.ts` serves a core, and `thread.ts` is the proxy in the daemon's thread.
 
 import type { Weights } from './decoder.ts'
-import type {
-  DescentReport,
-  DescentRequest,
-  DrawnToken,
-  GenerateRequest,
-  GradientReport,
-  GradientRequest,
-  OpenRequest,
-  OptimizerState,
-  Sample,
-  Score,
-  ScoreRequest,
-  TrainReport,
-  TrainRequest,
-} from './engine.ts'
+import type { DrawnToken, Engine, GenerateRequest, OptimizerState, Sample } from './engine.ts'
 
-/** A caller's say in a `generate` that runs. */
+/** How a caller steers a running `generate`. */
 export interface Steering {
-  /** Asked between steps. */
+  /** Called between steps. */
   isAborted?: () => boolean
-  /** Samples that were cut since it was last asked, which is between steps. */
+  /** Samples that were cut since the last call; called between steps. */
   newCuts?: () => readonly number[]
-  /** Awaited between steps: weights may be others after it, which it then says. */
+  /** Awaited between steps; true if it changed the weights. */
   takeWeights?: () => Promise<boolean>
   onToken?: ((drawn: DrawnToken) => void) | undefined
   onFinish?: ((sample: number, written: Sample) => void) | undefined
 }
 
-export interface Core {
-  open(request: OpenRequest): Promise<void>
+/** The contract as a thread serves it. Calls that it can answer at once return no promise. */
+export interface Core extends Omit<Engine, 'info' | 'generate' | 'weights' | 'setWeights' | 'optimizer'> {
   generate(request: GenerateRequest, steering?: Steering): Promise<Sample[]>
-  score(request: ScoreRequest): Promise<Score[]>
-  train(request: TrainRequest): Promise<TrainReport>
-  gradient(request: GradientRequest): Promise<GradientReport>
-  keep(request: { to: 'main' | 'side'; scale: number }): Promise<void>
-  descend(request: DescentRequest): Promise<DescentReport>
-  /** A copy, which the caller may keep or transfer. */
+  /** A copy that the caller may keep or transfer. */
   weights(): Weights | Promise<Weights>
   setWeights(weights: Weights, version?: number): void | Promise<void>
   optimizer(): OptimizerState | Promise<OptimizerState>
-  close(): Promise<void>
 }

@@ -1,5 +1,6 @@
-// What a decoder-only transformer is, as data: enough for an engine to build it, and no more. Which family a model
-// belongs to, and what its files call things, is the policy's business (`daemon/policy/architectures`).
+// A decoder-only transformer as data: everything an engine needs to build it. Options that are left out have
+// defaults, so a new family sets only what it does differently. Families and their config files are in
+// `daemon/policy/architectures`.
 
 export interface DecoderSpec {
   vocabulary: number
@@ -22,15 +23,50 @@ export interface DecoderSpec {
   attentionBias: boolean
   /** RMSNorm on each query and key head (Qwen3). */
   queryKeyNorm: boolean
-  /** Low-rank adapters beside frozen matrices. Without it, every parameter is trained. */
+  /** Activation of the feed-forward gate; 'silu' by default. */
+  activation?: Activation
+  /** Norms multiply by 1 + weight instead of by the weight (Gemma). */
+  unitOffsetNorms?: boolean
+  /**
+   * Norms also on the outputs of attention and feed-forward, before they are added to the residual stream
+   * (Gemma 2).
+   */
+  postNorms?: boolean
+  /** Embeddings are multiplied by this before the first layer; 1 by default. */
+  embeddingScale?: number
+  /** Query-key products are multiplied by this; 1 / sqrt(headWidth) by default. */
+  attentionScale?: number
+  /** Attention scores become cap * tanh(score / cap) (Gemma 2). */
+  attentionSoftCap?: number
+  /** Logits become cap * tanh(logit / cap), before they are divided by the temperature (Gemma 2). */
+  logitSoftCap?: number
+  /** Layers with sliding-window attention; none by default. */
+  local?: LocalLayers
+  /** Low-rank adapters beside frozen matrices. Without them, every parameter is trained. */
   adapter?: AdapterSpec
+}
+
+export type Activation = 'silu' | 'gelu-tanh'
+
+export interface LocalLayers {
+  /** Each token attends to this many tokens, itself included. */
+  window: number
+  /** Indices of the layers. */
+  layers: readonly number[]
+  /** As `DecoderSpec.ropeFrequencies`, which these layers share by default (Gemma 3 gives them their own). */
+  ropeFrequencies?: readonly number[]
+}
+
+/** The window of a layer's attention; undefined if it is full. */
+export function windowOf({ local }: DecoderSpec, layer: number): number | undefined {
+  return local?.layers.includes(layer) ? local.window : undefined
 }
 
 /** LoRA (Hu et al. 2021): a target's W x becomes W x + alpha / rank * B (A x), and only A and B are trained. */
 export interface AdapterSpec {
   rank: number
   alpha: number
-  /** Matrices of each layer that have one. */
+  /** Matrices of each layer that have an adapter. */
   targets: readonly AdapterTarget[]
 }
 
@@ -47,13 +83,16 @@ export type AdapterTarget = (typeof ADAPTER_TARGETS)[number]
 
 export type Weights = Record<string, Float32Array>
 
-/** Names of the two matrices beside `name`, such as `model.layers.0.self_attn.q_proj.weight`; PEFT's own, less its prefix. */
+/**
+ * Names of the adapter matrices of `name`, such as `model.layers.0.self_attn.q_proj.weight`: PEFT's without its
+ * prefix.
+ */
 export function adapterNames(name: string): { a: string; b: string } {
   const stem = name.replace(/\.weight$/, '')
   return { a: `${stem}.lora_A.weight`, b: `${stem}.lora_B.weight` }
 }
 
-/** Shapes of the adapters' matrices: A is [rank, in], B is [out, rank]. Empty without an adapter. */
+/** Shapes of the adapter matrices: A is [rank, in], B is [out, rank]. Empty without an adapter. */
 export function adapterShapes(spec: DecoderSpec): Map<string, number[]> {
   const shapes = new Map<string, number[]>()
   const { adapter } = spec
@@ -68,17 +107,20 @@ export function adapterShapes(spec: DecoderSpec): Map<string, number[]> {
   return shapes
 }
 
-/** What training changes: the adapters if there are any, else everything. */
+/** Shapes of the trained parameters: those of the adapter if there is one, else all. */
 export function trainableShapes(spec: DecoderSpec): Map<string, number[]> {
   return spec.adapter ? adapterShapes(spec) : parameterShapes(spec)
 }
 
-/** What training leaves as it is. */
+/** Shapes of the parameters that training does not change. */
 export function frozenShapes(spec: DecoderSpec): Map<string, number[]> {
   return spec.adapter ? parameterShapes(spec) : new Map()
 }
 
-/** Every parameter of the model itself with its shape, in a fixed order. Matrices are [out, in], as Hugging Face stores them. */
+/**
+ * Shapes of all parameters but the adapter's, in a fixed order. Matrices are [out, in], as Hugging Face stores
+ * them.
+ */
 export function parameterShapes(spec: DecoderSpec): Map<string, number[]> {
   const shapes = new Map<string, number[]>()
   const queryWidth = spec.heads * spec.headWidth
@@ -101,6 +143,10 @@ export function parameterShapes(spec: DecoderSpec): Map<string, number[]> {
     }
     shapes.set(`${at}.self_attn.o_proj.weight`, [spec.width, queryWidth])
     shapes.set(`${at}.post_attention_layernorm.weight`, [spec.width])
+    if (spec.postNorms) {
+      shapes.set(`${at}.pre_feedforward_layernorm.weight`, [spec.width])
+      shapes.set(`${at}.post_feedforward_layernorm.weight`, [spec.width])
+    }
     shapes.set(`${at}.mlp.gate_proj.weight`, [spec.feedForward, spec.width])
     shapes.set(`${at}.mlp.up_proj.weight`, [spec.feedForward, spec.width])
     shapes.set(`${at}.mlp.down_proj.weight`, [spec.width, spec.feedForward])
@@ -116,17 +162,22 @@ export function parameterCount(spec: DecoderSpec): number {
   return count
 }
 
-/** Cosines and sines of the angles at given positions, each [positions, headWidth / 2]. */
+/**
+ * Cosines and sines of the rotary angles at some positions, for local layers or for the others: [positions,
+ * headWidth / 2].
+ */
 export function rotaryTables(
-  { headWidth, ropeFrequencies }: DecoderSpec,
+  { headWidth, ropeFrequencies: ofAll, local }: DecoderSpec,
   positions: ArrayLike<number>,
+  isLocal = false,
 ): { cos: Float32Array; sin: Float32Array } {
+  const ropeFrequencies = (isLocal && local?.ropeFrequencies) || ofAll
   const half = headWidth / 2
   const cos = new Float32Array(positions.length * half)
   const sin = new Float32Array(positions.length * half)
   for (let at = 0; at < positions.length; at++) {
     for (let i = 0; i < half; i++) {
-      // Rounded as in the PyTorch code with which models are trained.
+      // Rounded as in PyTorch, which the models were trained with.
       const angle = Math.fround(positions[at]! * ropeFrequencies[i]!)
       cos[at * half + i] = Math.cos(angle)
       sin[at * half + i] = Math.sin(angle)

@@ -1,34 +1,33 @@
-// What every engine checks of its input, and says in the same words whichever engine it is.
+// Checks of the input that all engines share, so that each reports the same error.
 
 import { WaggleError } from '../../protocol/errors.ts'
 import type { DecoderSpec, Weights } from './decoder.ts'
 import type { GenerateRequest, Sampling, TrainSequence } from './engine.ts'
 
-export function checkSequences(
-  sequences: readonly { conditioning: Int32Array; completion: Int32Array }[],
-  spec: DecoderSpec,
-): void {
-  for (const { conditioning, completion } of sequences) {
-    if (conditioning.length === 0 || completion.length === 0) {
-      throw new WaggleError('E_ENGINE', 'a sequence has an empty conditioning or completion')
-    }
-    const length = conditioning.length + completion.length
-    if (length > spec.contextLength) {
-      throw new WaggleError(
-        'E_ENGINE',
-        `a sequence of ${length} tokens exceeds the context of ${spec.contextLength}`,
-      )
-    }
-    checkTokens(conditioning, spec)
-    checkTokens(completion, spec)
-  }
+type Sequence = { conditioning: Int32Array; completion: Int32Array }
+type Limits = Pick<DecoderSpec, 'contextLength' | 'vocabulary'>
+
+export function checkSequences(sequences: readonly Sequence[], spec: DecoderSpec): void {
+  for (const sequence of sequences) refuse(sequenceFault(sequence, spec))
 }
 
-function checkTokens(tokens: Int32Array, { vocabulary }: DecoderSpec): void {
-  for (const token of tokens) {
-    if (token < 0 || token >= vocabulary)
-      throw new WaggleError('E_ENGINE', `token id ${token} is outside the vocabulary of ${vocabulary}`)
-  }
+/** What is wrong with a sequence; undefined if an engine can score it and train on it. */
+export function sequenceFault({ conditioning, completion }: Sequence, spec: Limits): string | undefined {
+  if (conditioning.length === 0 || completion.length === 0)
+    return 'a sequence has an empty conditioning or completion'
+  const length = conditioning.length + completion.length
+  if (length > spec.contextLength)
+    return `a sequence of ${length} tokens exceeds the context of ${spec.contextLength}`
+  return tokenFault(conditioning, spec) ?? tokenFault(completion, spec)
+}
+
+function tokenFault(tokens: Int32Array, { vocabulary }: Limits): string | undefined {
+  const wrong = tokens.find((token) => token < 0 || token >= vocabulary)
+  return wrong === undefined ? undefined : `token id ${wrong} is outside the vocabulary of ${vocabulary}`
+}
+
+function refuse(fault: string | undefined): void {
+  if (fault !== undefined) throw new WaggleError('E_ENGINE', fault)
 }
 
 function checkSampling({ temperature, topK, topP, minP }: Sampling): void {
@@ -41,14 +40,14 @@ function checkSampling({ temperature, topK, topP, minP }: Sampling): void {
   if (minP !== undefined && !(minP >= 0 && minP <= 1)) wrong('minP', minP)
 }
 
-/** Gives the most tokens that a sequence may come to, prompt included. */
+/** Returns the longest length that a sequence may reach, prompt included. */
 export function checkPrompts(request: GenerateRequest, spec: DecoderSpec): number {
   const { samples } = request
   checkSampling(request)
   let longest = 0
   for (const { prompt, maxNewTokens } of samples) {
     if (prompt.length === 0) throw new WaggleError('E_ENGINE', 'a prompt is empty')
-    checkTokens(prompt, spec)
+    refuse(tokenFault(prompt, spec))
     if (maxNewTokens !== undefined && !(Number.isInteger(maxNewTokens) && maxNewTokens >= 1))
       throw new WaggleError('E_ENGINE', `maxNewTokens of a sequence cannot be ${maxNewTokens}`)
     const fresh = Math.min(maxNewTokens ?? Number.POSITIVE_INFINITY, request.maxNewTokens)
@@ -64,7 +63,7 @@ export function checkPrompts(request: GenerateRequest, spec: DecoderSpec): numbe
   return longest
 }
 
-/** A sequence's values of a column; undefined for a mask that was not given, which is all ones. */
+/** A sequence's values of a column; undefined if it gives no mask, which means all ones. */
 export function columnOf(
   { completion, columns }: TrainSequence,
   column: string,
@@ -80,7 +79,7 @@ export function columnOf(
   return values
 }
 
-/** Every tensor is there, and of the size that the model needs. */
+/** Throws E_ENGINE unless every tensor is there and has the size that the model needs. */
 export function checkTensors(
   weights: Weights,
   shapes: ReadonlyMap<string, readonly number[]>,
@@ -99,13 +98,16 @@ export function checkTensors(
   }
 }
 
-/** Copies of exactly the tensors that a model has. */
+/** Copies of the model's tensors, and of no others. */
 export function copyChecked(weights: Weights, shapes: ReadonlyMap<string, number[]>, what: string): Weights {
   checkTensors(weights, shapes, what)
   return Object.fromEntries([...shapes.keys()].map((name) => [name, weights[name]!.slice()]))
 }
 
-/** Tensors that nobody writes to. What lies in shared memory is used where it is, by as many engines as there are. */
+/**
+ * The tensors that training does not change. Those in shared memory are used in place, by any number of
+ * engines.
+ */
 export function holdFrozen(weights: Weights, shapes: ReadonlyMap<string, number[]>): Weights {
   checkTensors(weights, shapes, 'weights')
   return Object.fromEntries(

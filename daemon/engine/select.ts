@@ -1,4 +1,4 @@
-// Makes the engines that the config asks for. Each kind is loaded only when it is asked for.
+// Creates the engines that the config names. A kind is loaded only when it is needed.
 
 import { WaggleError } from '../../protocol/errors.ts'
 import { decide } from './devices/decide.ts'
@@ -13,19 +13,19 @@ export interface EngineChoice {
   kind: 'onnx' | 'tfjs'
   /** As in the config. */
   device: string
-  /** That each may use. */
+  /** Threads that each engine may use. */
   threads: number
-  /** Of the products of matrices in training; float32 if left out. 'auto' is float16 where that is faster. */
+  /** Precision of matrix products in training; float32 if left out. 'auto' means float16 where that is faster. */
   precision?: Precision | 'auto'
-  /** Tokens that are trained on at once; by default as many as suit the processor. */
+  /** Tokens in a micro-batch; by default as many as suit the processor. */
   microBatchTokens?: number
-  /** Activations are computed again for the backward pass instead of kept; false by default. */
+  /** Recompute activations in the backward pass instead of keeping them; false by default. */
   checkpointing?: boolean
 }
 
 /**
- * Several at once, such as one to sample and one to train, since some kinds have to share a thread. Rejects with
- * E_ENGINE where the device was asked for by name and does not work.
+ * Creates several engines at once, such as one to sample and one to train, since some kinds must share a
+ * thread. Rejects with E_ENGINE if the config names a device that does not work.
  */
 export async function createEngines(
   { kind, device, threads, precision, microBatchTokens, checkpointing }: EngineChoice,
@@ -55,13 +55,13 @@ export async function createEngines(
       return engines.map((engine) => createSteadyEngine({ engine, spare, onNotice }))
     }
     case 'tfjs': {
-      // It takes the fastest of its backends that is installed.
+      // TensorFlow.js takes the fastest of its installed backends.
       if (device !== 'auto' && device !== 'cpu')
         throw new WaggleError(
           'E_ENGINE',
-          `engine.device is "${device}", which engine.kind "tfjs" cannot be told`,
+          `engine.device is "${device}", but engine.kind "tfjs" chooses its own device`,
           {
-            hint: 'Set engine.device to "auto": TensorFlow.js takes its fastest backend that is installed.',
+            hint: 'Set engine.device to "auto": TensorFlow.js takes its fastest installed backend.',
           },
         )
       // Its backends size their pools themselves.
@@ -73,7 +73,7 @@ export async function createEngines(
 
 function deviceOf(name: string): Device | 'auto' {
   if (name === 'auto' || (DEVICES as readonly string[]).includes(name)) return name as Device | 'auto'
-  throw new WaggleError('E_ENGINE', `engine.device is "${name}", which is no device`, {
+  throw new WaggleError('E_ENGINE', `engine.device is "${name}", which is not a device`, {
     hint: `It can be auto, ${DEVICES.join(', ')}.`,
   })
 }

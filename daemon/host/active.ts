@@ -1,4 +1,4 @@
-// A plugin that takes part: its hooks, what it may spend, and what became of it so far.
+// A plugin that takes part: its hooks, its budget, and its record so far.
 
 import type { Budget, Hooks, Need, Plugin } from '../../protocol/plugin/index.ts'
 
@@ -15,25 +15,28 @@ export interface Active {
   readonly tally: Tally
 }
 
-/** Shared by a plugin and its copies in evaluations. */
+/** A plugin's record, shared with its copies in evaluations. */
 export interface Tally {
   strikes: number
+  /** The newest strike was an overrun. */
+  slow: boolean
   off: boolean
-  /** Of its merging alone: peers must not be able to switch a plugin off. */
+  /** Failures of `merge`. Counted separately, so that peers cannot switch a plugin off. */
   mergeStrikes: number
   totalMs: number
   steps: number
   message: string | undefined
-  /** The newest thing that it asked for and did not get. */
+  /** Message of the newest refusal. */
   refusal: string | undefined
-  /** Keys of prompts whose reference solution it has seen. */
+  /** Keys of prompts whose reference solution it has seen; at most TOLD. */
   readonly told: Set<string>
-  /** Prompts are not remembered without end: true if it has seen more of them than `told` holds, or may have. */
+  /** True if it has, or may have, seen reference solutions of prompts that are not in `told`. */
   toldMany: boolean
 }
 
 export const emptyTally = (): Tally => ({
   strikes: 0,
+  slow: false,
   off: false,
   mergeStrikes: 0,
   totalMs: 0,
@@ -44,14 +47,14 @@ export const emptyTally = (): Tally => ({
   toldMany: false,
 })
 
-/** A round, a batch or an evaluation: who is out of it, and what was spent in it. */
+/** A round, a batch or an evaluation: which plugins are out of it, and the tokens spent in it. */
 export interface Window {
   readonly of: 'round' | 'batch' | 'evaluation' | 'node'
   readonly step: number
   readonly phase: 'train' | 'eval'
   readonly out: Set<Active>
   readonly spent: Map<Active, number>
-  /** Calls of `generate`, for seeds. */
+  /** Number of calls of `generate`, for seeds. */
   readonly generated: Map<Active, number>
   readonly ran: Set<Active>
 }

@@ -1,4 +1,4 @@
-// What a hook may give back. Each check throws with what is wrong, and gives what is used further.
+// Checks of what hooks return. Each check throws if the result is invalid, and returns what the host uses.
 
 import type { Ask, Request, Rewrite, SelectView, Steering } from '../../protocol/plugin/index.ts'
 import { type Group, isHeldOut, type PromptCoordinates } from '../../protocol/train/index.ts'
@@ -18,7 +18,9 @@ function checkAsk({ prompt, rollouts }: Ask, tasks?: SelectView['tasks']): void 
   checkPrompt(prompt)
   const task = tasks?.find(({ name, version }) => name === prompt.task && version === prompt.taskVersion)
   if (tasks && !task)
-    throw new Error(`chose a prompt of ${prompt.task} version ${prompt.taskVersion}, which is no task here`)
+    throw new Error(
+      `chose a prompt of ${prompt.task} version ${prompt.taskVersion}, which is not a task of this node`,
+    )
   const { difficulty } = prompt
   if (
     task &&
@@ -44,13 +46,13 @@ export function checkWeights(weights: ArrayLike<number>, count: number): ArrayLi
   return weights
 }
 
-/** Undefined for a rewrite without text. */
+/** Undefined if the rewrite has no text. */
 export function checkRewrite(rewrite: Rewrite | undefined | null): Rewrite | undefined {
   if (!rewrite) return undefined
   const { before = '', after = '', arm, tainted, items = [] } = rewrite
   for (const text of [before, after, ...items])
     if (typeof text !== 'string' || text.length > MOST_TEXT)
-      throw new Error('gave text that is none, or too long')
+      throw new Error(`gave a text that is not a string or longer than ${MOST_TEXT} characters`)
   if (typeof arm !== 'string' || !ARM.test(arm) || arm === 'base')
     throw new Error(`called its rewrite ${JSON.stringify(arm)}; use a word such as "hint", and not "base"`)
   if (typeof tainted !== 'boolean') throw new Error('did not say whether its rewrite is tainted')
@@ -58,7 +60,7 @@ export function checkRewrite(rewrite: Rewrite | undefined | null): Rewrite | und
 }
 
 export function checkRequests(requests: Request[], known: Set<string>): Request[] {
-  if (!Array.isArray(requests)) throw new Error('gave no list of requests')
+  if (!Array.isArray(requests)) throw new Error('did not return a list of requests')
   for (const request of requests) {
     checkAsk(request)
     if (typeof request.id !== 'string' || request.id === '' || known.has(request.id))
@@ -73,7 +75,7 @@ export function checkRequests(requests: Request[], known: Set<string>): Request[
 const STEERINGS: readonly Steering[] = ['keep', 'park', 'cut', 'drop']
 
 export function checkSteering(chosen: Map<string, Steering>): Map<string, Steering> {
-  if (!(chosen instanceof Map)) throw new Error('gave no map')
+  if (!(chosen instanceof Map)) throw new Error('did not return a map')
   for (const word of chosen.values())
     if (!STEERINGS.includes(word)) throw new Error(`steered to ${JSON.stringify(word)}`)
   return chosen

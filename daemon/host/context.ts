@@ -1,5 +1,5 @@
-// What a plugin gets to touch the world with, for one call of one hook. Budgets, phases and what may be told are held
-// here; when the call is over, so is the context.
+// The context that a plugin gets for one call of one hook. It enforces the plugin's token budget, the phase,
+// and what the plugin may learn of solutions. It stops working when the call is over.
 
 import {
   BudgetError,
@@ -17,9 +17,9 @@ import type { Watch } from './watch.ts'
 
 export interface CallContext {
   context: Context
-  /** Milliseconds that the call has waited for the world so far. */
+  /** Milliseconds that the call has spent waiting for the node so far. */
   waited(): number
-  /** Ends it: whatever of the plugin still runs cannot reach the world any more. */
+  /** Closes the context: plugin code that still runs cannot reach the node any more. */
   close(): void
 }
 
@@ -30,7 +30,7 @@ export interface ContextBy {
   log(level: 'info', message: string, data?: Record<string, unknown>): void
   record(name: string, value: number): void
   watch: Watch
-  /** Tells that a plugin did not get what it asked for. */
+  /** Reports that a plugin's request was refused. */
   refuse(active: Active, hook: string, message: string): void
 }
 
@@ -95,7 +95,7 @@ export function createContext(active: Active, window: Window, by: ContextBy): Ca
     embed: (texts) => texts.map(embedText),
     question: (at) => instance(at).question,
     verify(at, completion) {
-      if (isHeldOut(at.seed)) throw new RangeError('held-out prompts are not for plugins to try')
+      if (isHeldOut(at.seed)) throw new RangeError('plugins may not verify answers to held-out prompts')
       return world().verify(at, completion)
     },
     conditioning: (at, rewrite) => world().conditioning(at, rewrite),
@@ -123,7 +123,7 @@ export function createContext(active: Active, window: Window, by: ContextBy): Ca
 }
 
 const noTokens = ({ budget }: Active): string =>
-  `it has none of its ${budget.tokens} tokens left; its budget is in its manifest and settings`
+  `it has used up its budget of ${budget.tokens} tokens; its manifest and settings set the budget`
 
 function checkRequests({ plugin }: Active, requests: readonly TextRequest[]): void {
   const roles = new Set(['policy', ...(plugin.manifest?.roles ?? []).map(({ name }) => name)])

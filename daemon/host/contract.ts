@@ -1,8 +1,9 @@
-// The plugin host as the rest of the daemon sees it: hooks of all plugins run in order, failures stay in here, and what
-// comes out is checked. The node never learns a method's name.
+// The plugin host's interface to the rest of the daemon. It runs the hooks of all plugins in order, contains
+// their failures, and checks their results. The node never learns a method's name.
 //
-// The generate side opens a `round`, the train side a `batch`, an evaluation an `evaluation`. A plugin that fails in one
-// of these is out of it until its end, and at the third failure for good. The three do not wait for one another.
+// The generate side opens a `round`, the train side a `batch`, an evaluation an `evaluation`. A plugin that
+// fails in one of these is out until its end, and switched off after the third failure. The three do not wait
+// for one another.
 
 import type {
   Advantages,
@@ -30,31 +31,31 @@ import type {
 } from '../../protocol/plugin/index.ts'
 import type { Group, Instance, Origin, PromptCoordinates, Verdict } from '../../protocol/train/index.ts'
 import type { PluginChoice, PluginSource } from './load.ts'
-import type { Objective } from './objective.ts'
+import type { PluginObjective } from './objective.ts'
 
-export interface HostOptions {
+export interface PluginHostOptions {
   estimator: PluginChoice
   corrections: readonly PluginChoice[]
   selector: PluginChoice
   hints?: readonly PluginChoice[]
   replay?: readonly PluginChoice[]
   skills?: readonly PluginChoice[]
-  /** Of kind `control`, or selectors beside the first. */
+  /** Plugins of kind `control`, and further selectors. */
   controls?: readonly PluginChoice[]
   /** Seed of the plugins' random streams. */
   seed: number
-  /** Wall-clock milliseconds that one hook may take where its manifest does not say. */
+  /** Default time limit of a hook, in milliseconds. */
   hookTimeoutMs?: number
-  /** What plugins may need and this node has. All but `recurring`, `park` and `episodes` if left out. */
+  /** Needs of plugins that this node meets. Default: all but `recurring`, `park` and `episodes`. */
   offers?: ReadonlySet<Need>
-  /** Trainable models beside the policy that the node can have; any if left out. */
+  /** Roles for which the node has a model. Default: any. */
   roles?: readonly string[]
 }
 
-export interface HostCollaborators extends PluginSource {
+export interface PluginHostParts extends PluginSource {
   /** Monotonic milliseconds. */
   now(): number
-  /** Resolves after so many milliseconds, or rejects when aborted. */
+  /** Resolves after `ms` milliseconds, or rejects when aborted. */
   sleep(ms: number, signal: AbortSignal): Promise<void>
   log(level: 'debug' | 'info' | 'warn' | 'error', message: string, data?: Record<string, unknown>): void
   onTrouble(trouble: PluginTrouble): void
@@ -66,7 +67,9 @@ export interface PluginTrouble {
   hook: string
   message: string
   switchedOff: boolean
-  /** True where only what it gave was refused, which is no strike. */
+  /** True if it exceeded its time limit. */
+  slow?: boolean
+  /** True if only its request or result was refused, which is no strike. */
   refused?: boolean
 }
 
@@ -74,17 +77,17 @@ export interface PluginStatus {
   kind: PluginKind
   name: string
   summary: string
-  state: 'ok' | 'slow' | 'off'
+  state: 'ok' | 'slow' | 'failing' | 'off'
   msPerStep: number
   strikes: number
   message?: string
 }
 
-/** What plugins do to the world, for all of them; budgets, leaks and phases are the host's. */
+/** What plugins can reach of the node. The host enforces budgets, leak checks and phases. */
 export interface World {
   /**
-   * Writes at most `tokens` tokens in all: what would go beyond is cut off, and `cut` is true. Requests that cannot be asked
-   * get empty texts, and `unasked` says why.
+   * Generates at most `tokens` tokens in total. Texts beyond that are cut off, and `cut` is true. Requests
+   * that cannot be generated get empty texts, and `unasked` gives the reason.
    */
   generate(
     requests: readonly TextRequest[],
@@ -98,79 +101,80 @@ export interface World {
   limits: Context['limits']
 }
 
-/** Rewrites of all plugins in one. Text goes right before and after the question. */
+/** The rewrites of all plugins combined. The texts go directly before and after the question. */
 export interface Composed {
   before: string
   after: string
-  /** Joined by `+` where several plugins rewrote it. */
+  /** The plugins' arms, joined by `+`. */
   arm: string
   tainted: boolean
-  /** Of the first plugin that rewrote it, with the library entries of all. */
+  /** The first plugin's origin, with the library items of all. */
   origin: Origin
 }
 
-/** A request of a plugin's, to be written with the round. */
+/** A plugin's request for a group, generated with the round. */
 export interface Work {
   /** `kind/name`. */
   plugin: string
   request: Request
-  /** Instead of what `compose` would do. Checked: a tainted one gives nothing away. */
+  /** Replaces the `compose` hooks. Already checked for leaks. */
   rewrite?: Composed
 }
 
-/** What a plugin's `extend` sees; the host adds `asked` and `tokensLeft`. */
+/** Input of the `extend` hooks; the host adds `asked` and `tokensLeft`. */
 export interface Landed {
   groups: readonly Group[]
-  /** By plugin, by request id, or by `into`. A plugin that is left out has nothing. */
+  /** By plugin, then by request id or `into`. */
   landed: ReadonlyMap<string, ReadonlyMap<string, Group>>
 }
 
 /** One round of the generate side. */
-export interface HostRound {
-  /** The next prompts by the picker, with the weights of all `weigh` hooks. */
+export interface PluginRound {
+  /** The picker's next prompts, using the weights of all `weigh` hooks. */
   select(view: SelectView, want: number): Promise<Ask[]>
-  /** Groups to write at once so that `want` get done: `want` itself without a flow plugin. */
+  /** Number of groups to start so that `want` get finished; `want` without a flow plugin. */
   oversample(want: number): number
-  /** Undefined: as it is. */
+  /** Undefined if no plugin rewrites the prompt. */
   compose(view: ComposeView): Promise<Composed | undefined>
-  /** True while a plugin steers or asks for more work. */
+  /** True while a plugin steers. */
   readonly steers: boolean
+  /** True while a plugin may ask for more work. */
   readonly extends: boolean
-  /** What is left out is kept. */
+  /** Rollouts that are absent from the map are kept. */
   steer(live: readonly LiveRollout[], view: SteerView): Promise<Map<string, Steering>>
   /**
-   * More work of all plugins, to be written before it is asked again; empty when none has any. Work of one whose tokens
-   * are spent is left out.
+   * More work from all plugins, to be generated before the next call; empty if there is none. Plugins whose
+   * tokens are spent get none.
    */
   extend(landed: Landed, view: BatchView): Promise<Work[]>
-  /** The group with the rewards that plugins give it, and the verifier's in `taskReward` where they differ. */
+  /** The group with the plugins' rewards; `taskReward` keeps the verifier's where they differ. */
   reward(group: Group): Promise<Group>
   /**
-   * What the round's groups become. `groups`: its own asks' first, then what plugins asked for with `keep: 'train'`.
-   * Groups of a plugin that is out of the round are dropped before.
+   * Applies the `group` hooks. `groups`: those of the round's own prompts first, then those that plugins
+   * requested with `keep: 'train'`. Drops groups requested by a plugin that is out of the round.
    */
   group(groups: readonly Group[], view: BatchView): Promise<Group[]>
   observe(groups: readonly Group[]): Promise<void>
-  /** Tokens written for a plugin's work. False when it has none left: the rest of its work is to be cut. */
+  /** Charges tokens to a plugin. False if it has none left: cut the rest of its work. */
   spend(plugin: string, tokens: number): boolean
   tokensLeft(plugin: string): number
-  /** True for a plugin that failed in this round: its work is to be cut and its groups are dropped. */
+  /** True for a plugin that failed in this round: cut its work and drop its groups. */
   isOut(plugin: string): boolean
 }
 
-/** One batch of the train side, from groups to what follows the update. */
-export interface HostBatch {
+/** One batch of the train side. */
+export interface PluginBatch {
   group(groups: readonly Group[], view: BatchView): Promise<Group[]>
-  /** The estimator's, after all `modify` hooks. Throws where the estimator fails. */
+  /** The estimator's advantages after all `modify` hooks. Throws if the estimator fails. */
   advantage(groups: Group[]): Promise<Advantages>
-  /** What the objective's own columns (see its `columns`) are in this batch. */
+  /** Values of the objective's own columns for this batch. */
   columns(advantages: Advantages, groups: readonly Group[]): Promise<Columns>
-  /** Texts of roles to learn from, by all plugins. */
+  /** Tells plugins about the update. Returns the texts that roles learn from. */
   commit(report: CommitReport): Promise<RoleGroup[]>
 }
 
-/** Plugins in an evaluation: only those that may act there, on a copy of their state, or themselves where it is `live`. */
-export interface HostEvaluation {
+/** Plugins in an evaluation: only those with a `testTime`. `frozen` ones act on a copy of their state. */
+export interface PluginEvaluation {
   compose(view: ComposeView): Promise<Composed | undefined>
 }
 
@@ -178,19 +182,19 @@ export interface HostEvaluation {
 export interface SavedState {
   /** `kind/name`. */
   plugin: string
-  /** Of the state's form. */
+  /** Version of the state's format. */
   version: number
   bytes: Uint8Array
 }
 
-/** As the swarm wants it: see its PluginStates. */
+/** Plugin states that are exchanged with peers; see PluginStates in the swarm. */
 export interface SharedStates {
   wanted(): ReadonlyArray<{ name: string; version: number }>
   own(name: string): Promise<Uint8Array | undefined>
   received(name: string, from: string, bytes: Uint8Array): Promise<void>
 }
 
-/** What a plugin of the configuration is, for lists. */
+/** Facts about a configured plugin, for lists. */
 export interface PluginFacts {
   kind: PluginKind
   name: string
@@ -200,25 +204,25 @@ export interface PluginFacts {
   roles: NonNullable<Manifest['roles']>
 }
 
-export interface Host {
-  readonly objective: Objective
+export interface PluginHost {
+  readonly objective: PluginObjective
   readonly facts: readonly PluginFacts[]
-  /** True where the estimator learns from groups whose rewards are all equal. */
+  /** True if the estimator also learns from groups whose rewards are all equal. */
   readonly learnsFromAny: boolean
-  /** False where the estimator wants no update of the policy. */
+  /** False if the estimator wants no policy update. */
   readonly updates: boolean
-  /** True where a plugin may have texts written, which end at strings of its choice. */
+  /** True if a plugin has a token budget to generate texts. */
   readonly writes: boolean
-  /** Loads saved states and opens every plugin. Before it, plugins cannot reach the world. */
+  /** Loads saved states and opens every plugin. Before that, plugins cannot reach the node. */
   open(world: World, step: number, states?: readonly SavedState[]): Promise<void>
-  /** After the node went back to an earlier checkpoint. */
+  /** Call after a roll-back. */
   restore(step: number, states: readonly SavedState[]): Promise<void>
   save(): Promise<SavedState[]>
-  round(at: { step: number }): HostRound
-  batch(at: { step: number }): HostBatch
-  evaluation(at: { step: number }): Promise<HostEvaluation>
+  round(at: { step: number }): PluginRound
+  batch(at: { step: number }): PluginBatch
+  evaluation(at: { step: number }): Promise<PluginEvaluation>
   readonly shared: SharedStates
-  /** Numbers that plugins recorded since the last call. */
+  /** Metrics that plugins recorded since the last call. */
   takeMetrics(): Record<string, number>
   status(): PluginStatus[]
   close(): Promise<void>

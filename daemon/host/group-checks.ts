@@ -1,17 +1,31 @@
-// What a hook may give back of groups, advantages and texts of roles. Each check throws with what is wrong, and gives what
-// is used further.
+// Checks of the groups, advantages, columns and role texts that hooks return. Each check throws if the result
+// is invalid, and returns what the host uses.
 
 import type { Advantages, Columns, RoleGroup } from '../../protocol/plugin/index.ts'
 import type { Group } from '../../protocol/train/index.ts'
 import { checkPrompt } from './checks.ts'
 
-/** A rollout that is to be trained on again must say how likely it was when it was written. */
+/** A replayed rollout has no behaviour log-probs, so its importance weights are unknown. */
 export class ReplayWithoutLogprobsError extends Error {
   override readonly name = 'ReplayWithoutLogprobsError'
 }
 
+/**
+ * Those that a hook may give back as they are: a plugin is not to answer for what was wrong before it saw it.
+ */
+export function wellFormed(groups: readonly Group[]): Group[] {
+  return groups.filter((group) => {
+    try {
+      checkGroups([group])
+      return true
+    } catch {
+      return false
+    }
+  })
+}
+
 export function checkGroups(groups: Group[]): Group[] {
-  if (!Array.isArray(groups)) throw new Error('gave no list of groups')
+  if (!Array.isArray(groups)) throw new Error('did not return a list of groups')
   for (const { id, prompt, arm, conditioning, rollouts } of groups) {
     checkPrompt(prompt)
     if (typeof id !== 'string' || id === '' || typeof arm !== 'string' || arm === '')
@@ -59,7 +73,7 @@ export function checkAdvantages(advantages: Advantages, groups: readonly Group[]
   return advantages
 }
 
-/** Shaped as advantages are, where they are not one number for all. */
+/** Each column is one number, or has the shape of advantages. */
 export function checkColumns(
   columns: Columns,
   isOwn: (name: string) => boolean,
@@ -82,7 +96,7 @@ export function checkRoleGroups(
   roles: readonly string[],
 ): RoleGroup[] {
   if (given === undefined || given === null) return []
-  if (!Array.isArray(given.train)) throw new Error('gave no list of texts to learn from')
+  if (!Array.isArray(given.train)) throw new Error('did not return a list of texts to learn from')
   for (const { role, rollouts } of given.train) {
     if (!roles.includes(role))
       throw new Error(`gave texts for "${role}", which is no trainable role of its manifest`)
@@ -95,7 +109,7 @@ export function checkRoleGroups(
         throw new Error(`gave a text for "${role}" with a temperature that is none`)
     }
   }
-  // What could not be written is nothing to learn from.
+  // Empty texts have no tokens to learn from.
   return given.train.map(({ role, rollouts }) => ({
     role,
     rollouts: rollouts.filter(({ tokens }) => tokens.length > 0),

@@ -1,29 +1,36 @@
-// The plugin host: runs hooks for the node, which never learns a method's name. See contract.ts for what it promises,
-// call.ts for what a failure costs. An estimator cannot be left out: without it there is no gradient, so its failure
-// fails the batch. A picker that fails is stood in for by the default one.
+// The plugin host: runs hooks for the node, which never learns a method's name. contract.ts describes the
+// interface, call.ts the cost of a failure. Without an estimator there is no gradient, so its failure fails
+// the batch. If the picker fails, the default one takes its place.
 
 import { WaggleError } from '../../protocol/errors.ts'
 import type { Active } from './active.ts'
-import { openBatch } from './batch.ts'
 import { createCall, troubleOf } from './call.ts'
-import type { Host, HostCollaborators, HostOptions, PluginFacts, PluginStatus, World } from './contract.ts'
-import { openEvaluation } from './evaluation.ts'
+import type {
+  PluginFacts,
+  PluginHost,
+  PluginHostOptions,
+  PluginHostParts,
+  PluginStatus,
+  World,
+} from './contract.ts'
+import { openBatch } from './hooks/batch.ts'
+import { openEvaluation } from './hooks/evaluation.ts'
+import { openRound } from './hooks/round.ts'
+import { slotsOf } from './hooks/together.ts'
 import { resolvePlugins } from './resolve.ts'
-import { openRound } from './round.ts'
 import { createStates } from './states.ts'
 import { createTaint } from './taint.ts'
-import { slotsOf } from './together.ts'
 import { createWatch } from './watch.ts'
 
 export type {
   Composed,
-  Host,
-  HostBatch,
-  HostCollaborators,
-  HostEvaluation,
-  HostOptions,
-  HostRound,
+  PluginBatch,
+  PluginEvaluation,
   PluginFacts,
+  PluginHost,
+  PluginHostOptions,
+  PluginHostParts,
+  PluginRound,
   PluginStatus,
   PluginTrouble,
   SavedState,
@@ -32,16 +39,16 @@ export type {
   World,
 } from './contract.ts'
 
-export async function createHost(options: HostOptions, by: HostCollaborators): Promise<Host> {
+export async function createPluginHost(options: PluginHostOptions, by: PluginHostParts): Promise<PluginHost> {
   const { active, standIn, objective, problems } = await resolvePlugins(options, by)
   const picker = active.find(({ hooks }) => hooks.select)
   const estimator = active.find(({ hooks }) => hooks.advantage)
   if (problems.length > 0 || !picker || !estimator || !objective) {
     throw new WaggleError(
       'E_PLUGIN',
-      (problems.length > 0 ? problems : ['nothing picks prompts']).join('\n'),
+      (problems.length > 0 ? problems : ['no plugin selects prompts']).join('\n'),
       {
-        hint: 'Correct the plugin tables in the config file; `waggle plugins check` looks again without starting the node.',
+        hint: 'Fix the plugin tables in the config file; `waggle plugins check` checks them without starting the node.',
       },
     )
   }
@@ -51,7 +58,7 @@ export async function createHost(options: HostOptions, by: HostCollaborators): P
   let step = 0
   const watch = createWatch()
   const refuse = (one: Active, hook: string, message: string): void => {
-    // The same again, whatever its numbers, says nothing new.
+    // Does not repeat a message that differs only in its numbers.
     const kind = (text = '') => text.replaceAll(/\d+/g, '')
     if (kind(one.tally.refusal) !== kind(message))
       by.onTrouble({ ...troubleOf(one, hook, message), refused: true })
@@ -136,12 +143,12 @@ export function factsOf(one: Pick<Active, 'plugin' | 'hooks'>): PluginFacts {
 }
 
 function statusOf({ plugin, tally }: Active): PluginStatus {
-  const { strikes, mergeStrikes, off, totalMs, steps, message = tally.refusal } = tally
+  const { strikes, mergeStrikes, slow, off, totalMs, steps, message = tally.refusal } = tally
   return {
     kind: plugin.kind,
     name: plugin.name,
     summary: plugin.summary,
-    state: off ? 'off' : strikes + mergeStrikes > 0 ? 'slow' : 'ok',
+    state: off ? 'off' : strikes + mergeStrikes === 0 ? 'ok' : slow ? 'slow' : 'failing',
     msPerStep: steps === 0 ? 0 : totalMs / steps,
     strikes,
     ...(message === undefined ? {} : { message }),

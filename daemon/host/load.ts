@@ -1,20 +1,21 @@
-// Finds the plugins that a configuration names and checks their settings. All problems are told at once.
+// Finds the plugins that a configuration names and checks their settings. Reports all problems at once.
 
 import {
   type Hooks,
+  type Manifest,
   PLUGIN_API,
   PLUGIN_KINDS,
   type Plugin,
   type PluginKind,
 } from '../../protocol/plugin/index.ts'
 
-/** As in the config: `use` names the plugin, every other key is a setting of it. */
+/** A plugin table of the config: `use` names the plugin, all other keys are its settings. */
 export interface PluginChoice {
   use: string
   [setting: string]: unknown
 }
 
-/** Where the config names plugins of a kind. */
+/** Config key for plugins of each kind. */
 export const PLACES: Record<PluginKind, string> = {
   task: 'tasks',
   estimator: 'estimator',
@@ -26,7 +27,9 @@ export const PLACES: Record<PluginKind, string> = {
   control: 'controls',
 }
 
-/** What may stand where the config names plugins: the usual kind first. In the order in which hooks run. */
+/**
+ * Kinds allowed under each config key, the usual kind first. The keys are in the order in which hooks run.
+ */
 export const KINDS_AT = {
   hints: ['hint'],
   skills: ['skill'],
@@ -41,7 +44,7 @@ export interface LoadedPlugin {
   plugin: Plugin
   settings: unknown
   hooks: Hooks
-  /** Not one that comes along: a file or a package. */
+  /** True for a file or a package, false for a built-in plugin. */
   isOutside: boolean
 }
 
@@ -49,17 +52,20 @@ export interface PluginSource {
   builtIn: readonly Plugin[]
   /** Default export of a local file or an npm package. */
   importPlugin(specifier: string): Promise<unknown>
-  /** Whether an npm package of this name is installed; only names that look like one are tried if left out. */
+  /**
+   * Whether an npm package of this name is installed. By default, only names that look like a package are
+   * tried.
+   */
   hasPackage?(name: string): boolean
 }
 
-/** A place in the config, and what it names. `kinds`: what may stand there, the usual one first. */
+/** A choice and the kinds allowed at its place in the config, the usual one first. */
 export interface PlacedChoice {
   kinds: readonly PluginKind[]
   choice: PluginChoice
 }
 
-/** Those that can be had, and what is wrong with the others. */
+/** The plugins that load, and the problems with the others. */
 export async function loadPlugins(
   choices: readonly PlacedChoice[],
   source: PluginSource,
@@ -101,7 +107,7 @@ async function loadOne(
   }
 }
 
-/** True for what can only be a file or a package. */
+/** True for names that can only be a file or a package. */
 export function isOutside(use: string, source: Pick<PluginSource, 'hasPackage'>): boolean {
   return /[./@]/.test(use) || use.startsWith('waggle-plugin-') || source.hasPackage?.(use) === true
 }
@@ -115,8 +121,8 @@ async function findPlugin(kinds: readonly PluginKind[], use: string, source: Plu
     const elsewhere = source.builtIn.find(({ name }) => name === use)
     throw new Error(
       elsewhere
-        ? `it is a ${elsewhere.kind} plugin, and belongs under "${PLACES[elsewhere.kind]}" in the config`
-        : `there is no such plugin; built in are ${names.join(', ') || 'none'}`,
+        ? `it is a ${elsewhere.kind} plugin and belongs under "${PLACES[elsewhere.kind]}" in the config`
+        : `there is no such plugin; the built-in ones are ${names.join(', ') || 'none'}`,
     )
   }
   const plugin = asPlugin(await source.importPlugin(use))
@@ -124,7 +130,21 @@ async function findPlugin(kinds: readonly PluginKind[], use: string, source: Plu
   return plugin
 }
 
-/** Throws for what is no plugin of this version. */
+const MANIFEST_KEYS = [
+  'order',
+  'needs',
+  'claims',
+  'conflicts',
+  'requires',
+  'budget',
+  'roles',
+  'testTime',
+  'signal',
+  'update',
+  'stateVersion',
+] as const satisfies readonly (keyof Manifest)[]
+
+/** Throws unless the value is a plugin for this API version. */
 export function asPlugin(value: unknown): Plugin {
   const plugin = value as Partial<Plugin> | null | undefined
   if (
@@ -133,14 +153,19 @@ export function asPlugin(value: unknown): Plugin {
     typeof plugin.create !== 'function' ||
     typeof plugin.name !== 'string'
   ) {
-    throw new Error('the module has no plugin as its default export; make one with definePlugin()')
+    throw new Error('the default export of the module is not a plugin; create one with definePlugin()')
   }
   if (plugin.api !== PLUGIN_API)
-    throw new Error(`it is made for plugin API ${plugin.api}, this is ${PLUGIN_API}`)
+    throw new Error(`it is made for plugin API ${plugin.api}, but this is ${PLUGIN_API}`)
   if (!(PLUGIN_KINDS as readonly unknown[]).includes(plugin.kind) || plugin.kind === 'task')
-    throw new Error(`a ${plugin.kind} is no kind of plugin`)
+    throw new Error(`"${plugin.kind}" is not a kind of plugin that can be loaded`)
   if (!/^[a-z][a-z0-9_-]{0,63}$/.test(plugin.name))
-    throw new Error('its name must be 1 to 64 of a-z, 0-9, _ and -')
-  if (!plugin.settings?.['~standard']) throw new Error('its settings are no Standard Schema')
+    throw new Error('its name must be 1 to 64 characters of a-z, 0-9, _ and -, beginning with a letter')
+  const misplaced = MANIFEST_KEYS.find((key) => key in plugin)
+  if (misplaced !== undefined)
+    throw new Error(
+      `its "${misplaced}" has no effect there: put it into manifest, as manifest: { ${misplaced} }`,
+    )
+  if (!plugin.settings?.['~standard']) throw new Error('its settings are not a Standard Schema')
   return plugin as Plugin
 }

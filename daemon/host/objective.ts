@@ -1,24 +1,28 @@
-// Puts the objective together from what the corrections give: one loss, all weights multiplied, all masks AND-ed. What does
-// not fit together is told here, before anything is trained: an engine would only find it in the middle of a step.
+// Assembles the objective from the corrections: exactly one loss, all weights multiplied, all masks combined
+// by AND. Inconsistent corrections are reported here, before training; an engine would only fail in the
+// middle of a step.
 
 import { WaggleError } from '../../protocol/errors.ts'
 import { missingColumns, type NamedCorrection, ownColumns } from '../../protocol/plugin/columns.ts'
 import { type Expression, expression } from '../../protocol/plugin/index.ts'
 
-export interface Objective {
+export interface PluginObjective {
   loss: Expression
   metrics: Record<string, Expression>
-  /** Corrections' own columns, `<plugin>.<name>`, each with its value where nobody gives another. */
+  /** The corrections' own columns, `<plugin>.<name>`, with their default values. */
   columns: Record<string, number>
 }
 
-/** Throws E_PLUGIN, with a line for each problem, where there is not one loss, or a column is read that nothing gives. */
-export function assembleObjective(corrections: readonly NamedCorrection[]): Objective {
+/**
+ * Throws E_PLUGIN, with a line for each problem, unless there is exactly one loss and every column that is
+ * read exists.
+ */
+export function assembleObjective(corrections: readonly NamedCorrection[]): PluginObjective {
   const losses = corrections.filter(({ correction }) => correction.loss !== undefined)
   const problems = [...lossProblems(losses), ...missingColumns(corrections).map(({ message }) => message)]
   if (problems.length > 0) {
     throw new WaggleError('E_PLUGIN', problems.join('\n'), {
-      hint: 'Keep exactly one correction with a loss, such as [[corrections]] use = "clip", and correct plugins that read what is not there.',
+      hint: 'Keep exactly one correction with a loss, such as [[corrections]] use = "clip", and fix plugins that read a missing column.',
     })
   }
   let loss = losses[0]!.correction.loss!
@@ -31,7 +35,7 @@ export function assembleObjective(corrections: readonly NamedCorrection[]): Obje
   for (const { correction } of corrections)
     if (correction.penalty !== undefined) loss = expression.add(loss, correction.penalty)
   for (const { correction } of corrections) {
-    // where, not a product: what is masked may be infinite.
+    // `where` instead of a product, because masked values may be infinite.
     if (correction.mask !== undefined) loss = expression.where(correction.mask, loss, 0)
   }
   return { loss, metrics, columns: ownColumns(corrections) }

@@ -1,9 +1,10 @@
-// Plugins from outside: a local file, named relative to the config, or an npm package that `waggle plugins add` put into
-// the home's plugins folder. What they import as waggle/plugin is this Waggle, wherever they lie, so that a plugin needs
-// no installation of its own; zod is found here where they do not bring it.
+// Plugins from outside: a local file, relative to the config, or an npm package that `waggle plugins add` put
+// into the home's plugins folder. Their imports of waggle/plugin resolve to this Waggle wherever they lie, so
+// a plugin needs no installation of its own. zod falls back to Waggle's copy.
 //
-// Nothing here fetches anything, and no peer can name a file: paths come from this node's own config.
+// Nothing here downloads anything, and no peer can name a file: paths come from this node's own config.
 
+import { existsSync } from 'node:fs'
 import { readFile } from 'node:fs/promises'
 import { findPackageJSON, registerHooks } from 'node:module'
 import { dirname, isAbsolute, join, resolve } from 'node:path'
@@ -11,13 +12,13 @@ import { pathToFileURL } from 'node:url'
 import type { PluginSource } from './load.ts'
 
 export interface PluginFilesOptions {
-  /** Folder of the config file. */
+  /** Folder that contains the config file. */
   base: string
-  /** Where packages are installed. */
+  /** Folder in which packages are installed. */
   plugins: string
 }
 
-/** As in package.json's exports, for those who run from the sources, too. */
+/** The exports of package.json, also for running from source. */
 const OWN: Record<string, string> = {
   'waggle/plugin': '../../protocol/plugin/index',
   'waggle/plugin/testing': '../../protocol/plugin/testing/index',
@@ -26,7 +27,7 @@ const OWN: Record<string, string> = {
 
 let isKnown = false
 
-/** From now on, all modules may import Waggle by name. */
+/** Lets all modules import Waggle by name from now on. */
 export function makeWaggleKnown(): void {
   if (isKnown) return
   isKnown = true
@@ -54,6 +55,7 @@ export function createPluginFiles({
       makeWaggleKnown()
       const isFile = specifier.startsWith('.') || isAbsolute(specifier)
       const path = isFile ? resolve(base, specifier) : await entryOf(specifier, plugins)
+      if (!existsSync(path)) throw new Error(`there is no file ${path}`)
       const module = (await import(pathToFileURL(path).href)) as { default?: unknown }
       return defaultOf(module.default)
     },
@@ -61,13 +63,13 @@ export function createPluginFiles({
   }
 }
 
-/** A file that is taken for a CommonJS module, for lack of a package.json, has its default export one level down. */
+/** Without a package.json, Node may load a file as CommonJS; its default export is then one level down. */
 function defaultOf(value: unknown): unknown {
   const inner = (value as { default?: unknown } | null | undefined)?.default
   return inner === undefined || (value as { create?: unknown }).create !== undefined ? value : inner
 }
 
-/** The file that a package's main export is. */
+/** Path of a package's main export. */
 async function entryOf(name: string, folder: string): Promise<string> {
   const description = packageOf(name, folder)
   if (description === undefined)
@@ -87,7 +89,7 @@ function packageOf(name: string, folder: string): string | undefined {
   }
 }
 
-/** Of the conditions that Node knows, the first one that leads to a file. */
+/** The first export condition known to Node that leads to a file. */
 function exportOf(exports: unknown): string | undefined {
   if (typeof exports === 'string') return exports
   if (typeof exports !== 'object' || exports === null) return undefined

@@ -1,10 +1,10 @@
-// Named streams of random numbers from one seed: what draws from one never disturbs another, and every run with the
-// same seed draws the same.
+// Named random streams derived from one seed. Streams are independent of one another, and the same seed gives
+// the same numbers in every run.
 
 import { createHash } from 'node:crypto'
 import type { Random } from '../../protocol/plugin/index.ts'
 
-/** xoshiro128** (Blackman & Vigna 2018), its state taken from SHA-256 of seed and name. */
+/** xoshiro128** (Blackman & Vigna 2018), seeded with the SHA-256 of seed and name. */
 export function randomStream(seed: number, name: string): Random {
   const digest = createHash('sha256').update(`${seed}/${name}`).digest()
   let a = digest.readUInt32LE(0)
@@ -25,7 +25,7 @@ export function randomStream(seed: number, name: string): Random {
   }
 }
 
-/** A whole number in [0, 2^32) from a seed and a name. */
+/** An integer in [0, 2^32), derived from seed and name. */
 export function hash32(seed: number, name: string): number {
   return createHash('sha256').update(`${seed}/${name}`).digest().readUInt32LE(0)
 }

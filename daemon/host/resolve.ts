@@ -1,25 +1,25 @@
-// From a configuration to the plugins that take part, in the order in which their hooks run, and all that is wrong with it.
+// Resolves a configuration to its plugins, in hook order, and collects all problems with it.
 
 import type { Budget, Need, Plugin } from '../../protocol/plugin/index.ts'
 import { type Active, emptyTally } from './active.ts'
-import type { HostOptions } from './contract.ts'
+import type { PluginHostOptions } from './contract.ts'
+import { ALWAYS_OFFERED, problemsOf } from './hooks/together.ts'
 import { KINDS_AT, type LoadedPlugin, loadPlugins, type PlacedChoice, type PluginSource } from './load.ts'
-import { assembleObjective, type Objective } from './objective.ts'
-import { ALWAYS_OFFERED, problemsOf } from './together.ts'
+import { assembleObjective, type PluginObjective } from './objective.ts'
 
-export type ResolveOptions = Omit<HostOptions, 'seed'>
+export type ResolveOptions = Omit<PluginHostOptions, 'seed'>
 
 export interface Resolved {
   /** In hook order. */
   active: Active[]
-  /** Where no plugin picks, and where the one that does fails. */
+  /** Selects prompts if no plugin does, or if the one that does fails. */
   standIn: Active | undefined
-  objective: Objective | undefined
-  /** Lines, each with its cure; empty if the configuration can start. */
+  objective: PluginObjective | undefined
+  /** One line for each problem, with its solution; empty if the node can start. */
   problems: string[]
 }
 
-/** Hooks over a batch take milliseconds; ten seconds is a hang. */
+/** Default time limit. Hooks normally take milliseconds. */
 const HOOK_MS = 10_000
 const STATE_BYTES = 4 * 1024 * 1024
 const STAND_IN = 'uniform'
@@ -38,14 +38,14 @@ export async function resolvePlugins(options: ResolveOptions, source: PluginSour
     standIn = activeOf(found[0]!, HOOK_MS, problems)
     if (!picks) all.push(standIn)
   }
-  // A stable sort: ties go by their place in the configuration.
+  // The sort is stable: plugins of equal order keep their order in the configuration.
   const active = all.sort((a, b) => (a.plugin.manifest?.order ?? 0) - (b.plugin.manifest?.order ?? 0))
   const { offers = ALWAYS_OFFERED, roles } = options
   problems.push(...problemsOf(active, { offers, roles }))
-  // What could not be loaded has been told; that its loss or its advantages are missing follows from it.
+  // If a plugin failed to load, its missing advantages or loss are not a separate problem.
   if (problems.length === 0 && !active.some(({ hooks }) => hooks.advantage))
     problems.push(`the estimator "${options.estimator.use}" has no advantage hook: choose another`)
-  let objective: Objective | undefined
+  let objective: PluginObjective | undefined
   try {
     objective = assembleObjective(
       active.flatMap(({ plugin, hooks }) =>
@@ -87,7 +87,7 @@ function budgetOf({ kind, name, manifest }: Plugin, settings: unknown, problems:
     return manifest?.budget?.(settings) ?? {}
   } catch (error) {
     problems.push(
-      `${kind} "${name}": its budget cannot be had: ${error instanceof Error ? error.message : error}`,
+      `${kind} "${name}": its budget function failed: ${error instanceof Error ? error.message : error}`,
     )
     return {}
   }

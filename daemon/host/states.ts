@@ -1,9 +1,9 @@
-// Plugins' state: saved with a checkpoint, loaded from one, and shared with the same plugins of peers.
+// Plugin states: saved with a checkpoint, loaded from one, and exchanged with the same plugins of peers.
 //
-// What does not load is told and dropped: the plugin starts with an empty state. A peer whose state makes a plugin's `merge`
-// throw is not listened to again; that counts against the plugin's merging alone, and once a peer, or one peer could switch
-// it off. Of a plugin that cannot say its state,
-// or was switched off, the last one that it said goes into the checkpoint: it begins with that when the node starts again.
+// A state that does not load is reported and dropped, and the plugin starts without one. A peer whose state
+// makes `merge` throw is ignored from then on. That counts as a merge failure only, once per peer, so that a
+// single peer cannot switch a plugin off. If a plugin cannot save or is switched off, the checkpoint keeps
+// its last saved state, and it starts with that after a restart.
 
 import type { Active, Window } from './active.ts'
 import { emptyTally, openWindow } from './active.ts'
@@ -11,11 +11,11 @@ import { type Call, STRIKES, troubleOf } from './call.ts'
 import { checkState } from './checks.ts'
 import type { PluginTrouble, SavedState, SharedStates } from './contract.ts'
 
-/** As the swarm allows. */
+/** The swarm's limit for a state, in bytes. */
 const SHARED_BYTES = 64 * 1024
 
 export interface States {
-  /** Loads and opens; at a restore with fresh hooks. */
+  /** Loads the states and opens the plugins. */
   open(active: readonly Active[], step: number, states: readonly SavedState[]): Promise<void>
   save(active: readonly Active[], step: number): Promise<SavedState[]>
   shared(active: readonly Active[], step: () => number): SharedStates
@@ -34,18 +34,18 @@ export function createStates({
     if (!one.hooks.load) return
     const wanted = versionOf(one)
     if (version !== wanted) {
-      const message = `its saved state is of version ${version}, it reads ${wanted}: it starts without one`
+      const message = `its saved state has version ${version}, but it reads version ${wanted}: it starts without one`
       onTrouble({ ...troubleOf(one, 'load', message), refused: true })
       return
     }
     await call(one, 'load', window, (hooks) => hooks.load!(bytes)).then(
       () => {
         last.set(one, state)
-        // It may remember solutions that it was told before the node started, of prompts that nobody remembers.
+        // Its state may contain solutions from an earlier run, and the host no longer knows of which prompts.
         if (one.needs.has('privileged') && one.tally.told.size === 0) one.tally.toldMany = true
       },
       () => {
-        // Told and struck. What is half loaded is worse than nothing.
+        // `call` has reported it. Starts afresh, because the state may be half loaded.
         one.hooks = one.plugin.create(one.settings)
         window.out.delete(one)
       },
@@ -86,7 +86,7 @@ export function createStates({
     },
 
     shared(active, step) {
-      /** Peers whose state could not be taken in; as many as strikes at most. */
+      /** Peers whose state failed to merge; at most STRIKES. */
       const unheard = new Map<Active, Set<string>>()
       const sharing = (name: string): Active | undefined =>
         active.find((one) => one.id === name && isSharing(one))
@@ -107,7 +107,7 @@ export function createStates({
           const one = sharing(name)
           const liars = one && (unheard.get(one) ?? new Set())
           if (!one || !liars || liars.has(from) || bytes.length > SHARED_BYTES) return
-          // Struck on a tally of its own.
+          // A separate tally, so that merge failures do not count as strikes.
           const merging: Active = { ...one, tally: emptyTally() }
           await call(merging, 'merge', openWindow('node', step()), (hooks) =>
             hooks.merge!(bytes, from),
@@ -116,7 +116,7 @@ export function createStates({
             one.tally.mergeStrikes += 1
             one.tally.message = merging.tally.message
             if (one.tally.mergeStrikes === STRIKES)
-              onTrouble(troubleOf(one, 'merge', 'it takes in nothing of peers any more'))
+              onTrouble(troubleOf(one, 'merge', 'it no longer merges states of peers'))
           })
         },
       }
@@ -126,7 +126,7 @@ export function createStates({
 
 const versionOf = ({ plugin }: Active): number => plugin.manifest?.stateVersion ?? 1
 
-/** What has seen reference solutions tells peers nothing: they may be evaluated on the same prompts. */
+/** A plugin that has seen reference solutions does not share: peers may be evaluated on the same prompts. */
 const isSharing = ({ hooks, tally, needs }: Active): boolean =>
   hooks.share !== undefined &&
   hooks.merge !== undefined &&

@@ -1,11 +1,11 @@
-// Taint sticks: whatever a plugin makes of rollouts that were written under tainted text, the group that they end up in
-// is tainted too. Known by the rollouts' token arrays, which copies of a rollout share.
+// Taint is permanent: a group with rollouts that were generated under tainted text stays tainted, whatever
+// plugins make of it. Rollouts are recognized by their token arrays, which copies of a rollout share.
 
 import type { Group } from '../../protocol/train/index.ts'
 
 export interface Taint {
   note(groups: readonly Group[]): void
-  /** The groups, those with a tainted rollout marked. */
+  /** Returns the groups, with those that contain a tainted rollout marked. */
   mark(groups: readonly Group[]): Group[]
 }
 

@@ -1,21 +1,25 @@
-// Ends hooks that compute without end: they have the node's only thread, so another thread looks at how long they have had
-// it, and has V8 terminate what runs there. For plugins from outside alone.
+// Terminates hooks of outside plugins that never yield. They block the node's only JavaScript thread, so a
+// watchdog thread measures how long they have run and makes V8 terminate the execution.
 //
-// Termination unwinds the whole stack without running any `catch` or `finally`, and drops the microtasks that wait. So a
-// hook is begun from the event loop with nothing else on the stack or in the queue: what is lost is the hook's. The same
-// holds for what follows a call of its context. After it has waited for something else, it is out of reach.
+// Termination unwinds the whole stack without running any `catch` or `finally`, and drops pending microtasks.
+// So a hook starts from the event loop, with nothing else on the stack or in the queue; only the hook is
+// lost. The same holds for code that follows a call of its context. Code that runs after the hook awaited
+// anything else is not watched.
 
 import { Worker } from 'node:worker_threads'
 
 export interface Watch {
-  /** Runs it as said above. The promise never settles if it is ended: who calls this must not wait longer than the limit. */
+  /**
+   * Runs a hook under the watchdog. The promise never settles if the hook is terminated, so the caller needs
+   * a timeout.
+   */
   guard<T>(limitMs: number, hook: () => T | Promise<T>): Promise<T>
-  /** Watches what the hook does next, until the event loop turns. */
+  /** Watches the hook's next steps, until the next turn of the event loop. */
   resumed(limitMs: number): void
   close(): Promise<void>
 }
 
-/** Cells of what both threads see: which run this is (0: none), and its limit in milliseconds. */
+/** Indices into the shared memory: number of the current run (0: none), and its limit in milliseconds. */
 const RUN = 0
 const LIMIT = 1
 const EVERY_MS = 100
@@ -48,7 +52,7 @@ export function createWatch(): Watch {
     if (!worker) {
       worker = new Worker(WATCHER, { eval: true, workerData: cells, env: {}, execArgv: [] })
       worker.unref()
-      // Without it hooks are as unwatched as they were before.
+      // Without the watchdog thread, hooks still run, unwatched.
       worker.on('error', () => {})
     }
     Atomics.store(cells, LIMIT, Math.ceil(limitMs))

@@ -1,11 +1,11 @@
-// What a node has before anything else: a log of events, and a list of what has been opened, to be closed in reverse order.
+// The first parts of a node: the event log, and the list of opened parts, which are closed in reverse order.
 
-import { createEventLog, type EventLog } from '../control/event-log.ts'
+import { createEventLog, type EventLog } from '../control/journal/event-log.ts'
 import type { Log } from '../store/log.ts'
 
 export interface Closers {
   add(close: () => Promise<unknown>): void
-  /** What cannot be closed is told, and the rest is closed all the same. */
+  /** Closes everything. Failures are logged. */
   closeAll(): Promise<void>
 }
 
@@ -15,7 +15,7 @@ export interface Begun {
   closers: Closers
 }
 
-/** `area` is the part that log lines are of. */
+/** `area` labels the log lines. */
 export function beginNode({ area }: { area: string }, { now }: { now(): number }): Begun {
   const events = createEventLog({}, { clock: now })
   const log: Log = (level, message, data) => {

@@ -1,21 +1,22 @@
-// What a node does when it is asked, joined to its parts: pause, evaluate, save, change settings, stop.
+// Connects the control requests to the parts of the node: pause, evaluate, save, change settings, stop.
 
 import type { CheckpointInfo } from '../../protocol/api/index.ts'
 import { EXIT, WaggleError } from '../../protocol/errors.ts'
 import type { Config } from '../config/schema.ts'
-import type { EventLog } from '../control/event-log.ts'
-import type { Journal } from '../control/journal.ts'
-import type { NodeControl } from '../control/node.ts'
-import { createNodeControl, type NodeFacts, type NodeParts } from '../control/node-control.ts'
-import type { Host } from '../host/host.ts'
-import type { Loops } from '../loops.ts'
+import type { EventLog } from '../control/journal/event-log.ts'
+import type { Journal } from '../control/journal/journal.ts'
+import type { NodeControl } from '../control/node/node.ts'
+import { createNodeControl, type NodeFacts, type NodeParts } from '../control/node/node-control.ts'
+import type { NodeCore } from '../core/core.ts'
+import type { PluginHost } from '../host/host.ts'
 import type { LivePolicy } from '../policy/live-policy.ts'
-import { evaluatePolicy } from '../rollout/evaluation-loop.ts'
+import { evaluatePolicy } from '../rollout/evaluation/evaluation-loop.ts'
 import type { TaskBook } from '../rollout/tasks.ts'
 import type { Waker } from '../rollout/waker.ts'
-import type { CheckpointRequests } from '../trainer/checkpoint-requests.ts'
+import type { CheckpointRequests } from '../trainer/checkpoints/checkpoint-requests.ts'
+import type { Loops } from './loops.ts'
 
-/** What a person has asked for, and the loops look at. */
+/** Requests of the user that the loops check. */
 export interface Wishes {
   paused: boolean
   stopping: boolean
@@ -24,18 +25,19 @@ export interface Wishes {
 export interface ControlParts
   extends Pick<NodeParts, 'swarm' | 'showcase' | 'pool' | 'now' | 'diskFree' | 'reconfigure'> {
   policy: LivePolicy
-  host: Host
+  host: PluginHost
   tasks: TaskBook
   journal: Journal
   events: EventLog
+  core: Pick<NodeCore, 'learner'>
   loops: Loops
   wishes: Wishes
   changed: Waker
   requests: CheckpointRequests<CheckpointInfo>
   save(): Promise<CheckpointInfo>
-  /** Takes everything down but the control server. */
+  /** Closes everything except the control server. */
   closeAll(): Promise<void>
-  /** Everything is down. */
+  /** Called when everything is down. */
   finish(status: number): void
 }
 
@@ -43,11 +45,11 @@ export function openControl(
   { config, facts }: { config: Config; facts: NodeFacts },
   parts: ControlParts,
 ): NodeControl {
-  const { policy, host, tasks, journal, events, loops, wishes, changed, requests, now } = parts
+  const { policy, host, tasks, journal, events, core, loops, wishes, changed, requests, now } = parts
   return createNodeControl(facts, {
     ...parts,
     telemetry: journal.telemetry,
-    sharing: () => loops.learner.sharing(),
+    sharing: () => core.learner.sharing(),
 
     state() {
       if (wishes.stopping) return { state: 'STOPPING' }
@@ -89,7 +91,7 @@ export function openControl(
       events.emit({ type: 'state', state: 'STOPPING' })
       await loops.end()
       requests.refuse(new WaggleError('E_CONTROL', 'the node is stopping'))
-      // A checkpoint that cannot be made is no reason to stay: the one before it is still there.
+      // The node stops even if saving fails; the previous checkpoint still exists.
       const failed = checkpoint ? await parts.save().then(() => undefined, asError) : undefined
       await parts.closeAll()
       parts.finish(failed ? EXIT.unexpected : EXIT.ok)

@@ -1,14 +1,14 @@
-// How much room is left on a disk.
+// Free disk space.
 
 import { statfs } from 'node:fs/promises'
 
-/** Undefined where the system does not say. */
+/** Undefined if unknown. */
 export async function freeBytes(path: string): Promise<number | undefined> {
   const facts = await statfs(path).catch(() => undefined)
   return facts && facts.bavail * facts.bsize
 }
 
-/** Looked at every half minute. */
+/** Checked every 30 seconds. */
 export async function watchDiskSpace(
   path: string,
 ): Promise<{ free(): number | undefined; close(): Promise<void> }> {

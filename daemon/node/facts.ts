@@ -1,13 +1,12 @@
-// Who a node is, for those who ask.
+// The node section of a snapshot: name, ID, version, paths.
 
 import type { Snapshot } from '../../protocol/api/index.ts'
+import { VERSION } from '../../protocol/package.ts'
 import { peerName } from '../../protocol/text.ts'
 import type { Paths } from '../config/paths.ts'
 
-const VERSION = '0.1.0'
-
 export interface FactsOptions {
-  /** As the config has it. */
+  /** From the config. */
   name: string | undefined
   peerId: string
   pid: number

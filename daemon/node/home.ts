@@ -1,7 +1,7 @@
-// A node's home: locked, with its log file, and the identity in it.
+// Opens a node's home: lock, log file, identity.
 
 import type { Paths } from '../config/paths.ts'
-import { createLogFile } from '../control/log-file.ts'
+import { createLogFile } from '../control/journal/log-file.ts'
 import { type Home, openHome } from '../store/home.ts'
 import { nodeDisk as disk } from '../store/node-disk.ts'
 import { type Identity, loadIdentity } from '../swarm/index.ts'

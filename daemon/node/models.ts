@@ -1,20 +1,20 @@
-// The model that a node starts from and those of its plugins' roles: found, fetched where they are not here, loaded, and planned
-// into the memory that there is before their weights are read.
+// Finds, downloads and loads the node's model and the models of plugin roles. The memory plan is made before any weights
+// are read.
 
 import { dirname } from 'node:path'
 import type { Task } from '../../protocol/plugin/index.ts'
 import type { Paths } from '../config/paths.ts'
 import type { Config } from '../config/schema.ts'
-import { loadOtherModels, type RoleWish } from '../node-plugins.ts'
 import { type MemoryPlan, memoryHere, planMemory, planText, wishOf } from '../policy/memory-plan/index.ts'
 import { loadModel, type Model } from '../policy/model.ts'
 import { type FoundModel, findModel } from '../policy/sources/find.ts'
 import type { DownloadProgress } from '../policy/sources/hub.ts'
 import { trainedMeta } from '../policy/trained.ts'
 import { sampleQuestions } from '../rollout/tasks.ts'
-import type { Checkpoint } from '../store/checkpoints.ts'
+import type { Checkpoint } from '../store/checkpoints/checkpoints.ts'
 import type { Log } from '../store/log.ts'
 import { nodeDisk as disk } from '../store/node-disk.ts'
+import { loadOtherModels, type RoleWish } from '../wiring/node-plugins.ts'
 import { freeBytes } from './disk-space.ts'
 
 export interface ModelsOptions {
@@ -22,9 +22,9 @@ export interface ModelsOptions {
   paths: Paths
   tasks: readonly Task[]
   roles: readonly RoleWish[]
-  /** That the node continues. */
+  /** The checkpoint to continue from. */
   latest: Checkpoint | undefined
-  /** Folder of the model that comes along. */
+  /** Folder of the bundled model. */
   bundled: string
   env: Record<string, string | undefined>
   homedir: string
@@ -33,7 +33,7 @@ export interface ModelsOptions {
 export interface ModelsParts {
   log: Log
   signal: AbortSignal
-  /** A line on what start-up is doing. */
+  /** Reports the progress of the start. */
   tell(message: string): void
   fetch: typeof globalThis.fetch
   sleep(ms: number, signal: AbortSignal): Promise<void>
@@ -43,7 +43,7 @@ export interface Models {
   found: FoundModel
   model: Model
   plan: MemoryPlan
-  /** Of roles that have another than the node's own. */
+  /** Models of roles that differ from the node's model. */
   others: readonly { role: string; model: Model }[]
 }
 
@@ -60,7 +60,7 @@ export async function openModels(
         env,
         homedir,
         signal,
-        onProgress: eachTenth((percent) => tell(`fetching ${reference}: ${percent} %`)),
+        onProgress: eachTenth((percent) => tell(`downloading ${reference}: ${percent} %`)),
       },
       { disk, fetch, sleep: (ms, until) => sleep(ms, until ?? signal), freeBytes },
     )
@@ -84,7 +84,7 @@ export async function openModels(
   return { found, model, plan: plan!, others }
 }
 
-/** A line for every tenth of a download. */
+/** Reports every 10 % of a download. */
 function eachTenth(tell: (percent: number) => void): (progress: DownloadProgress) => void {
   let told = 0
   return ({ done, total }) => {

@@ -1,27 +1,25 @@
-// The swarm of a node, joined to its tasks, pool and journal.
+// Opens the node's swarm and connects it to the tasks, the core and the journal.
 
-import type { Task } from '../../protocol/plugin/index.ts'
 import type { Paths } from '../config/paths.ts'
 import type { Config } from '../config/schema.ts'
-import type { Journal } from '../control/journal.ts'
-import type { Host } from '../host/host.ts'
+import type { Journal } from '../control/journal/journal.ts'
+import type { NodeCore } from '../core/core.ts'
+import type { PluginHost } from '../host/host.ts'
 import { codecOf } from '../policy/codec.ts'
 import type { LivePolicy } from '../policy/live-policy.ts'
 import type { Model } from '../policy/model.ts'
 import type { TaskBook } from '../rollout/tasks.ts'
 import type { Waker } from '../rollout/waker.ts'
 import type { Log } from '../store/log.ts'
-import type { Pool } from '../store/pool.ts'
 import { type Clock, type Identity, openSwarm, type Swarm } from '../swarm/index.ts'
-import { swarmOptions } from '../swarm-config.ts'
+import { swarmOptions } from '../wiring/swarm-config.ts'
 import type { Closers } from './begin.ts'
+import { openPeerStore } from './peer-store.ts'
 
 export interface NetworkOptions {
   config: Config
   paths: Paths
   invite: string | undefined
-  /** All that are known here. */
-  known: readonly Task[]
 }
 
 export interface NetworkParts {
@@ -29,10 +27,10 @@ export interface NetworkParts {
   tasks: TaskBook
   model: Model
   policy: LivePolicy
-  host: Host
-  pool: Pool
+  host: PluginHost
+  core: Pick<NodeCore, 'onForeignGroup'>
   journal: Journal
-  /** Woken when a group has come in. */
+  /** Woken when a group has arrived. */
   changed: Waker
   log: Log
   clock: Clock
@@ -40,15 +38,15 @@ export interface NetworkParts {
   closers: Closers
 }
 
-/** Undefined where the config has none. */
+/** Undefined if the config turns the swarm off. */
 export async function openNetwork(
-  { config, paths, invite, known }: NetworkOptions,
-  { identity, tasks, model, policy, host, pool, journal, changed, log, clock, random, closers }: NetworkParts,
+  { config, paths, invite }: NetworkOptions,
+  { identity, tasks, model, policy, host, core, journal, changed, log, clock, random, closers }: NetworkParts,
 ): Promise<Swarm | undefined> {
   if (!config.swarm.enabled) return undefined
   const { swarm, close } = await openSwarm(
     {
-      tasks: known.map(({ name, version }) => ({ name, version })),
+      tasks: tasks.chosen.map(({ task: { name, version } }) => ({ name, version })),
       ...swarmOptions(config, paths),
       invite,
     },
@@ -56,16 +54,17 @@ export async function openNetwork(
       identity,
       clock,
       log,
-      tasks,
+      tasks: { find: tasks.findChosen },
       codec: codecOf(model.tokenizer, model.spec.vocabulary, model.spec.contextLength),
       version: () => policy.reference().version,
-      onEvent(event) {
-        if (event.type !== 'group') return journal.swarm(event)
-        if (pool.add(event.group, 'foreign')) changed.wake()
-        journal.group(event.group, 'foreign')
+      onGroup(group) {
+        if (core.onForeignGroup(group)) changed.wake()
+        journal.group(group, 'foreign')
       },
+      onEvent: (event) => journal.swarm(event),
       states: host.shared,
       random,
+      openPeers: (at) => openPeerStore(at, { log, clock }),
     },
   )
   closers.add(close)

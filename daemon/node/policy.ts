@@ -1,17 +1,18 @@
-// Engines, the policy on two of them, and the roles' models on one each; all as the checkpoint has them that is continued.
+// Creates the engines: two for the policy (sampler and trainer) and one for each role. Restores the policy and the roles
+// from the checkpoint.
 
 import type { Config } from '../config/schema.ts'
 import type { Engine } from '../engine/engine.ts'
 import { createEngines } from '../engine/select.ts'
 import { randomStream } from '../host/random.ts'
-import { optimizerOf } from '../loops.ts'
-import { openRoleModel, type RoleWish } from '../node-plugins.ts'
 import { type LivePolicy, openPolicy } from '../policy/live-policy.ts'
 import type { Log } from '../store/log.ts'
 import { nodeDisk as disk } from '../store/node-disk.ts'
-import { type Restored, restoreRole } from '../trainer/checkpointing.ts'
+import { type Restored, restoreRole } from '../trainer/checkpoints/checkpointing.ts'
 import type { Role } from '../trainer/roles.ts'
+import { openRoleModel, type RoleWish } from '../wiring/node-plugins.ts'
 import type { Closers } from './begin.ts'
+import { optimizerOf } from './core.ts'
 import type { Models } from './models.ts'
 
 export interface PoliciesOptions {
@@ -19,17 +20,17 @@ export interface PoliciesOptions {
   seed: number
   models: Models
   roles: readonly RoleWish[]
-  /** Plugins may have texts written, which end at strings of their choice. */
+  /** Whether plugins generate texts, which may end at stop strings. */
   stopStrings: boolean
   restored: Restored | undefined
-  /** Of the machine. */
+  /** CPU cores of the machine. */
   cores: number
 }
 
 export interface Policies {
   policy: LivePolicy
   roles: ReadonlyMap<string, Role>
-  /** After the node went back: each to what the checkpoint has of it, or to what it began with. */
+  /** After a roll-back: restores each role from the checkpoint, or to its initial state. */
   restoreRoles(from: Restored | undefined): Promise<void>
 }
 
@@ -62,14 +63,14 @@ export async function openPolicies(
   const stateIn = (from: Restored | undefined) => async (role: Pick<Role, 'name' | 'model' | 'spec'>) =>
     from &&
     restoreRole(from, role, { disk }).catch((error: unknown) => {
-      log('warn', `the ${role.name} begins anew: ${error instanceof Error ? error.message : error}`)
+      log('warn', `the role ${role.name} starts again: ${error instanceof Error ? error.message : error}`)
       return undefined
     })
   const roles = new Map<string, Role>()
   for (const [i, wish] of wishes.entries()) {
     const engine = roleEngines[i]!
     const own = others.find(({ role }) => role === wish.name)?.model ?? model
-    const parts = { engine, model: own, adapter, optimizer: optimizerOf(config), seed }
+    const parts = { engine, model: own, adapter, optimizer: () => optimizerOf(config), seed }
     roles.set(wish.name, await openRoleModel(wish, { ...parts, restore: stateIn(restored) }))
     closers.add(() => engine.close())
   }

@@ -1,35 +1,65 @@
-// Settings that change while a node runs, by `waggle set` or a file that was edited.
+// Changes settings while a node runs, for `waggle set` and `waggle reload`.
 
 import type { ReconfigureResult } from '../../protocol/api/index.ts'
 import { WaggleError } from '../../protocol/errors.ts'
-import { differenceOf, takeOn } from '../config/live.ts'
+import { type ConfigChange, differenceOf, takeOn } from '../config/live.ts'
 import type { Config } from '../config/schema.ts'
-import type { RunOptions } from '../control/node.ts'
+import type { RunOptions } from '../control/node/node.ts'
 import type { Log } from '../store/log.ts'
 
-/** As NodeControl's, at once. `config` is changed in place: whoever may follow reads it when it is used. */
+export interface ReconfigureOptions {
+  /** Changed in place; its users read it on use. */
+  config: Config
+  file: string
+  /** Whether the memory plan has room for foreign gradients. */
+  canMix: boolean
+}
+
+/** Implements NodeControl.reconfigure. */
 export function createReconfigure(
-  { config, file }: { config: Config; file: string },
-  { readConfig, log, onChange }: Pick<RunOptions, 'readConfig'> & { log: Log; onChange(): void },
-): (settings: Record<string, string>) => ReconfigureResult {
-  /** Settings that were changed while it runs. */
+  { config, file, canMix }: ReconfigureOptions,
+  {
+    readConfig,
+    checkConfig,
+    log,
+    onChange,
+  }: Pick<RunOptions, 'readConfig' | 'checkConfig'> & { log: Log; onChange(): void },
+): (settings: Record<string, string>) => Promise<ReconfigureResult> {
+  /** Settings from `waggle set`. */
   const laidOver: Record<string, string> = {}
-  return (settings) => {
-    const next = readConfig({ ...laidOver, ...settings })
-    const fixed = differenceOf(config, next).restart.filter(({ path }) => path in settings)
+  const isHeld = ({ path, from }: ConfigChange): boolean =>
+    path === 'training.foreign_groups' && from === 0 && !canMix
+  return async (settings) => {
+    const read = () => readConfig({ ...laidOver, ...settings })
+    const waiting = differenceOf(config, read(), isHeld).restart
+    // Changes that need a restart must be valid, since a restart stops this node first.
+    if (waiting.length > 0 && !waiting.some(({ path }) => path in settings))
+      await checkConfig({ ...laidOver, ...settings })
+    // Read again: another call may have changed the config in the meantime.
+    const next = read()
+    const fixed = differenceOf(config, next, isHeld).restart.filter(({ path }) => path in settings)
+    if (fixed.some(isHeld)) {
+      throw new WaggleError(
+        'E_CONFIG',
+        'training.foreign_groups cannot be raised from 0 while this node runs: foreign gradients do not fit into the remaining memory',
+        {
+          hint: `Nothing was changed. Set it in ${file} and run \`waggle restart\`: the new memory plan will include them.`,
+        },
+      )
+    }
     if (fixed.length > 0) {
       throw new WaggleError(
         'E_CONFIG',
         `${fixed.map(({ path }) => path).join(', ')} cannot change while the node runs`,
         {
-          hint: `Nothing was changed. Put it into ${file} and \`waggle restart\`; \`waggle help config\` marks what can change.`,
+          hint: `Nothing was changed. Set it in ${file} and run \`waggle restart\`. \`waggle help config\` marks the keys that can change.`,
         },
       )
     }
     Object.assign(laidOver, settings)
-    const { live, restart } = takeOn(config, next)
+    const { live, restart } = takeOn(config, next, isHeld)
     for (const { path, from, to } of live)
-      log('info', `${path} is ${JSON.stringify(to)} now, was ${JSON.stringify(from)}`)
+      log('info', `${path} changed from ${JSON.stringify(from)} to ${JSON.stringify(to)}`)
     onChange()
     return { changed: live, restart: restart.map(({ path }) => path) }
   }

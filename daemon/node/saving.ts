@@ -1,33 +1,42 @@
-// A node's checkpoints as its loops and its control see them: one call that saves everything, one that goes back.
+// Saves and restores the whole node: one call saves a checkpoint, one rolls back.
 
 import type { CheckpointInfo } from '../../protocol/api/index.ts'
-import type { Journal } from '../control/journal.ts'
-import type { Host } from '../host/host.ts'
-import type { ParkedGroups } from '../rollout/parked.ts'
-import type { Checkpoint, Checkpoints } from '../store/checkpoints.ts'
+import type { Config } from '../config/schema.ts'
+import type { Journal } from '../control/journal/journal.ts'
+import type { PluginHost } from '../host/host.ts'
+import type { ParkedGroups } from '../rollout/parked/parked.ts'
+import type { Checkpoint, Checkpoints } from '../store/checkpoints/checkpoints.ts'
 import { nodeDisk as disk } from '../store/node-disk.ts'
-import type { Pool } from '../store/pool.ts'
-import { restoreBefore, saveNode } from '../trainer/checkpointing.ts'
+import type { Pool } from '../store/pool/pool.ts'
+import { createCheckpointSchedule } from '../trainer/checkpoints/checkpoint-schedule.ts'
+import { restoreBefore, saveNode } from '../trainer/checkpoints/checkpointing.ts'
 import type { LearnerState } from '../trainer/sharing/evidence.ts'
 import type { Models } from './models.ts'
 import type { Policies } from './policy.ts'
 
 export interface SavingParts {
+  /** From the config; may change while the node runs. */
+  schedule: Config['checkpoint']
   models: Models
   policies: Policies
-  host: Host
+  host: PluginHost
   pool: Pool
   parked: ParkedGroups
   checkpoints: Checkpoints
   journal: Journal
-  /** Rounds so far. */
+  /** Home.seal. */
+  seal(): Promise<void>
+  /** Number of rounds so far. */
   rounds(): number
   learner(): LearnerState | undefined
+  monotonic(): number
 }
 
 export interface Saving {
+  /** Whether a checkpoint is due by the schedule. */
+  isSaveDue(): boolean
   save(): Promise<CheckpointInfo>
-  /** As LearnerParts' restore, less the groups. */
+  /** LearnerParts.restore, except for the groups. */
   restore(before: number): Promise<{ step: number }>
 }
 
@@ -35,30 +44,46 @@ export function createSaving(parts: SavingParts): Saving {
   const { models, policies, host, pool, parked, checkpoints, journal } = parts
   const { policy, roles } = policies
   const { model, found } = models
-  return {
-    async save() {
-      const { version, lineage } = policy.reference()
-      // A database that cannot be written now is tried again by itself, and is no reason to do without a checkpoint.
-      await pool.flush().then(() => journal.recover('store'), journal.fail('store'))
-      const saved = await saveNode(
-        {
-          version,
-          lineage,
-          rounds: parts.rounds(),
-          counters: { ...journal.telemetry.counters },
-          learner: parts.learner(),
-          plugins: await host.save(),
-          parked: parked.save(),
-          roles: [...roles.values()].filter(({ trainable }) => trainable),
-          spec: policy.spec,
-          base: found,
-        },
-        { trainer: policy.trainer, checkpoints },
-      )
-      const info = checkpointInfo(saved)
-      journal.checkpoint(info)
-      return info
+  const schedule = createCheckpointSchedule(
+    {
+      get everySteps() {
+        return parts.schedule.every_steps
+      },
+      get everySeconds() {
+        return parts.schedule.every_seconds
+      },
+      version: policy.reference().version,
     },
+    parts,
+  )
+
+  async function save(): Promise<CheckpointInfo> {
+    const { version, lineage } = policy.reference()
+    // Save the checkpoint even if the database cannot be written; writing it is retried.
+    await pool.flush().then(() => journal.recover('store'), journal.fail('store'))
+    const saved = await saveNode(
+      {
+        version,
+        lineage,
+        rounds: parts.rounds(),
+        counters: { ...journal.telemetry.counters },
+        learner: parts.learner(),
+        plugins: await host.save(),
+        parked: parked.save(),
+        roles: [...roles.values()].filter(({ trainable }) => trainable),
+        spec: policy.spec,
+        base: found,
+      },
+      { trainer: policy.trainer, checkpoints },
+    )
+    const info = checkpointInfo(saved)
+    journal.checkpoint(info)
+    return info
+  }
+
+  return {
+    isSaveDue: () => schedule.isDue(policy.reference().version),
+    save: () => schedule.run(policy.reference().version, save),
 
     async restore(before) {
       const ids = { lineage: model.digest, spec: model.spec }

@@ -1,17 +1,17 @@
-// The control server of a node, which is the last thing to go: the answer to `stop` travels over it.
+// The control server of a node. It closes last, because it sends the answer to `stop`.
 
 import type { Paths } from '../config/paths.ts'
 import type { Config } from '../config/schema.ts'
-import type { NodeControl, NodeHandle } from '../control/node.ts'
-import { startControlServer } from '../control/server.ts'
+import { startControlServer } from '../control/api/server.ts'
+import type { NodeControl, NodeHandle } from '../control/node/node.ts'
 
 export interface Served {
   handle: NodeHandle
-  /** The node is down: once what is being answered has been sent, the server closes, and `whenStopped` resolves. */
+  /** Call when the node is down: sends pending answers, closes the server and resolves `whenStopped`. */
   finish(status: number): void
 }
 
-/** `run` names this run of the node. */
+/** `run` identifies this run of the node. */
 export async function serveControl(
   {
     paths,

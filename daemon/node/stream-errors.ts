@@ -1,9 +1,9 @@
-// libp2p can throw a StreamStateError from a timer when a peer goes at the wrong moment (js-libp2p #3415); it harms nothing,
-// and is no reason for a node to end.
+// libp2p can throw a StreamStateError from a timer when a peer disconnects (js-libp2p #3415). It is harmless, so it must
+// not end the node.
 
 import type { Log } from '../store/log.ts'
 
-/** Until the returned function is called. Other errors end the process, as they would. */
+/** Ignores these errors until the returned function is called. Other uncaught errors still end the process. */
 export function surviveStreamErrors({ log }: { log: Log }): () => Promise<void> {
   const survive = (error: Error): void => {
     if (error.name === 'StreamStateError') {

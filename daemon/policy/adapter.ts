@@ -1,5 +1,5 @@
-// LoRA adapters (Hu et al. 2021) as plain data: how they begin, and what a model with one is as a plain model. The
-// engine trains them; files of PEFT are read and written in peft.ts.
+// LoRA adapters (Hu et al. 2021) as plain data: initial values, and merging into a model. The engine trains
+// them; peft.ts reads and writes PEFT's files.
 
 import {
   type AdapterSpec,
@@ -13,7 +13,10 @@ import {
 /** Uniform in [0, 1). */
 export type Random = () => number
 
-/** As PEFT begins: A uniform within ±1/sqrt(in) (Kaiming with a = sqrt 5), B zero, so that nothing changes at first. */
+/**
+ * PEFT's initial values: A uniform within ±1/sqrt(in) (Kaiming with a = sqrt 5), B zero, so the function is
+ * unchanged.
+ */
 export function initialAdapter(spec: DecoderSpec, random: Random): Weights {
   const weights: Weights = {}
   for (const [name, [rows, columns]] of adapterShapes(spec) as Map<string, [number, number]>) {
@@ -27,7 +30,7 @@ export function initialAdapter(spec: DecoderSpec, random: Random): Weights {
   return weights
 }
 
-/** Spec and weights of the same function without an adapter: W + alpha / rank * B A. Other tensors are not copied. */
+/** Merges the adapter: W + alpha / rank * B A. Other tensors are not copied. */
 export function mergeAdapter(spec: DecoderSpec, weights: Weights): { spec: DecoderSpec; weights: Weights } {
   const { adapter, ...plain } = spec
   if (!adapter) return { spec, weights }
@@ -37,7 +40,7 @@ export function mergeAdapter(spec: DecoderSpec, weights: Weights): { spec: Decod
   return { spec: plain, weights: merged }
 }
 
-/** One tensor of it, so that a model can be written without holding all of it twice. */
+/** Merges one tensor, so that a model can be written without holding all of it twice. */
 export function mergedTensor(
   name: string,
   shape: readonly number[],

@@ -1,14 +1,17 @@
-// What a model's chat template makes of a question, and of what an environment shows between two answers.
+// Applies a model's chat template to questions and to an environment's observations.
 
 import { WaggleError } from '../../protocol/errors.ts'
 import type { ChatMessage, ChatTemplate } from './chat-template.ts'
 import { DeadlineError } from './deadline.ts'
 
-/** What every question is preceded by, for models whose template has a place for it. */
+/** The system prompt of every question. */
 export const SYSTEM =
   'Think step by step, then give the answer between <answer> and </answer>, nothing but the answer inside.'
 
-/** How a question is put: with the system prompt, or before it in one message where the template refuses a system. */
+/**
+ * Renders a question with the system prompt, or with both in one message if the template refuses a system
+ * message.
+ */
 export function askThrough(template: ChatTemplate): (question: string) => string {
   const put = (messages: ChatMessage[]) => template.render(messages, { prompt: true })
   const apart = (question: string) =>
@@ -27,7 +30,7 @@ export function askThrough(template: ChatTemplate): (question: string) => string
   }
 }
 
-/** What the template puts around a user's message that follows an answer. */
+/** The template's text around a user message that follows an answer. */
 export function replyThrough(template: ChatTemplate): { before: string; after: string } {
   const [answer, said] = ['waggle-answer', 'waggle-observation']
   const text = template.render(
@@ -40,8 +43,8 @@ export function replyThrough(template: ChatTemplate): { before: string; after: s
   )
   const [from, to] = [text.lastIndexOf(answer) + answer.length, text.lastIndexOf(said)]
   if (from < answer.length || to < from) {
-    throw new WaggleError('E_MODEL', 'the chat template has no place for a second message of the user', {
-      hint: 'This model cannot be asked tasks with turns.',
+    throw new WaggleError('E_MODEL', 'the chat template does not accept a second user message', {
+      hint: 'This model cannot be used for tasks with turns.',
     })
   }
   return { before: text.slice(from, to), after: text.slice(to + said.length) }

@@ -1,6 +1,6 @@
-// A model's chat template, which is a program in Jinja that came with a download: it is rendered with its own few
-// globals, a time limit and a limit on its output, and sees neither clock nor environment, so that a prompt is the same
-// on every node and every day.
+// Renders a model's chat template, an untrusted Jinja program from a download. It gets few globals, a time
+// limit and an output limit, and sees neither clock nor environment, so a prompt is the same on every node
+// and every day.
 
 import { Environment, Interpreter, Template } from '@huggingface/jinja'
 import { WaggleError } from '../../protocol/errors.ts'
@@ -18,14 +18,17 @@ export interface ChatTemplate {
   render(messages: readonly ChatMessage[], options: { prompt: boolean }): string
 }
 
-/** Of the wall clock, and a thread on a busy machine may have to wait for a second by itself. */
+/** Generous, since a thread on a busy machine may wait for a second. */
 const LIMIT_MS = 5000
 const LIMIT_CHARS = 4 * 1024 * 1024
 const LIMIT_RANGE = 100_000
-/** Llama 3.1 writes a date into its system prompt; this is the one that its template falls back to. */
+/** Llama 3.1 writes a date into its system prompt; this is its template's default. */
 const DATE = '26 Jul 2024'
 
-/** `tokens`: the special tokens that templates name, such as bos_token. Throws E_MODEL for one that does not parse. */
+/**
+ * `tokens`: special tokens that templates name, such as bos_token. Throws E_MODEL if the template does not
+ * parse.
+ */
 export function createChatTemplate(source: string, tokens: Readonly<Record<string, string>>): ChatTemplate {
   const { parsed } = guarded(() => new Template(source))
   return {

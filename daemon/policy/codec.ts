@@ -1,11 +1,12 @@
-// The tokenizer as the swarm uses it on other nodes' rollouts: ids are turned into text only if nothing hides in them.
+// The tokenizer for peers' rollouts. It refuses to decode ids outside the vocabulary and special tokens
+// within a text.
 
 import { remembered } from './remembered.ts'
 import type { Tokenizer } from './tokenizer.ts'
 
 const REPLIES = 1024
 
-/** `context`: most tokens of the model. */
+/** `context`: the model's context length in tokens. */
 export function codecOf(tokenizer: Tokenizer, vocabulary: number, context = Number.POSITIVE_INFINITY) {
   const stops = new Set(tokenizer.stopTokens)
   return {

@@ -1,21 +1,51 @@
-// A time limit for synchronous code whose cost a downloaded file decides: a chat template may loop for ever, a
-// tokenizer's regular expression may backtrack for ever. V8 can end running code only from a watchdog thread, which
-// `vm` has; the code itself still runs in this realm. A call costs about 0.1 ms more.
+// A time limit for synchronous code driven by a downloaded file: a chat template may loop forever, a
+// tokenizer's regular expression may backtrack forever. V8 can stop running code only from a watchdog thread,
+// which `vm` provides; the code itself still runs in this realm. This adds about 0.1 ms per call.
+//
+// The watchdog counts wall-clock time, which also passes while the machine sleeps or other programs have the
+// processor. When it fires, the thread's processor time decides: below the limit, the code runs again with
+// more wall-clock time. So the code must be safe to run twice.
 
 import { createContext, Script } from 'node:vm'
 import { WaggleError } from '../../protocol/errors.ts'
 
 export class DeadlineError extends WaggleError {}
 
+/** Even a thread with a processor of its own gets slightly less than wall-clock time. */
+const NEARLY = 0.8
+
 const script = new Script('run()')
 const context = createContext({ run: undefined as (() => void) | undefined })
 
 /**
- * Gives what `run` gives, and throws what it throws; DeadlineError, naming `what`, if it takes longer than that.
- * Not for code that calls this again.
+ * Returns what `run` returns, and throws what it throws; throws a DeadlineError that names `what` once `run`
+ * has computed for longer than the limit. `computed` gives the processor time that this thread has spent so
+ * far, in milliseconds. `run` must not call this again.
  */
-export function withDeadline<Result>(what: string, milliseconds: number, run: () => Result): Result {
-  let outcome: { result: Result } | { error: unknown } | undefined
+export function withDeadline<Result>(
+  what: string,
+  milliseconds: number,
+  run: () => Result,
+  { computed = threadTime }: { computed?: () => number } = {},
+): Result {
+  for (let patience = milliseconds; ; patience *= 2) {
+    const before = computed()
+    const outcome = attempt(patience, run)
+    if ('error' in outcome) throw outcome.error
+    if ('result' in outcome) return outcome.result
+    if (computed() - before >= NEARLY * milliseconds) {
+      throw new DeadlineError('E_MODEL', `${what} takes more than ${milliseconds / 1000} s to compute`, {
+        hint: 'It was stopped: an expression or a loop in it may never end. Published models need a few milliseconds, so check where this model comes from, or download it again.',
+        cause: outcome.stopped,
+      })
+    }
+  }
+}
+
+type Outcome<Result> = { result: Result } | { error: unknown } | { stopped: unknown }
+
+function attempt<Result>(timeout: number, run: () => Result): Outcome<Result> {
+  let outcome: Outcome<Result> | undefined
   context.run = () => {
     try {
       outcome = { result: run() }
@@ -24,16 +54,18 @@ export function withDeadline<Result>(what: string, milliseconds: number, run: ()
     }
   }
   try {
-    script.runInContext(context, { timeout: milliseconds })
-  } catch (cause) {
-    // Termination passes by every catch in `run`.
-    throw new DeadlineError('E_MODEL', `${what} takes longer than ${milliseconds} ms`, {
-      hint: 'It was stopped. Published models need a few milliseconds: do not trust this file.',
-      cause,
-    })
+    script.runInContext(context, { timeout })
+  } catch (stopped) {
+    // No catch in `run` can stop the termination.
+    return { stopped }
   } finally {
     context.run = undefined
   }
-  if (!outcome || 'error' in outcome) throw outcome?.error
-  return outcome.result
+  return outcome!
+}
+
+/** If Node cannot measure a single thread, the whole process counts. */
+function threadTime(): number {
+  const { user, system } = (process.threadCpuUsage ?? process.cpuUsage)()
+  return (user + system) / 1000
 }

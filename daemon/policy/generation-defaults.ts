@@ -1,10 +1,10 @@
-// What generation_config.json recommends for talking to the model. Only `waggle chat` and `waggle generate` follow it:
-// rollouts are sampled from the policy itself, since its log-probs are what is trained on.
+// The sampling settings that generation_config.json recommends. Only `waggle chat` and `waggle generate` use
+// them: rollouts are sampled from the policy itself, because training uses its log-probs.
 
 import type { Sampling } from '../engine/engine.ts'
 import type { JsonObject } from './model-files.ts'
 
-/** Settings that make no sense are passed over. Without a file: temperature 1, nothing cut. */
+/** Ignores invalid settings. Without a file: temperature 1, no truncation. */
 export function generationDefaults(file: JsonObject | undefined): Sampling {
   const number = (key: string, from: number, to: number): number | undefined => {
     const value = file?.[key]

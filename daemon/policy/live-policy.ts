@@ -1,28 +1,32 @@
-// The policy that a node runs: which weights, which version, and the two engines that hold them. One engine samples,
-// scores and evaluates, the other trains; the second hands its weights to the first after every update, between two of
-// its calls, so that neither waits for the other.
+// The policy that a node runs: its weights, its version, its sampler and its trainer. The sampler writes
+// rollouts and is evaluated. The trainer hands its weights to the sampler after every update, between two of
+// the sampler's calls. If the sampler can score, it scores for plugins; otherwise the trainer does.
 
 import type { PolicyReference } from '../../protocol/train/index.ts'
 import type { AdapterSpec, DecoderSpec, Weights } from '../engine/decoder.ts'
-import type { Engine, OptimizerState, Score, ScoreRequest } from '../engine/engine.ts'
+import type { OptimizerState, Sampler, Score, ScoreRequest, Scorer, Trainer } from '../engine/engine.ts'
 import { initialAdapter, type Random } from './adapter.ts'
 import type { Model } from './model.ts'
 
 export interface LivePolicy {
   readonly model: Model
-  /** The model's, with the adapter that is trained, if there is one. */
+  /** The model's spec, with the adapter if one is trained. */
   readonly spec: DecoderSpec
-  readonly sampler: Engine
-  readonly trainer: Engine
-  /** The policy that the sampler holds now. */
+  readonly sampler: Sampler
+  readonly trainer: Trainer
+  readonly scorer: Scorer
+  /** The policy that the sampler has now. */
   reference(): PolicyReference
-  /** Scores with the weights that version 0 had; to be called while nothing else is asked of the trainer. */
+  /** Scores with the weights of version 0. Nothing else may use the trainer meanwhile. */
   scoreReference(request: ScoreRequest): Promise<Score[]>
-  /** After so many optimizer steps: the trainer's weights go to the sampler as the next version. */
+  /**
+   * Hands the trainer's weights to the sampler, after this many optimizer steps. The version rises by
+   * `steps`.
+   */
   advance(steps: number): Promise<void>
   /**
-   * Takes on earlier weights as the next version: versions never go back, so that ages keep their meaning. Without a
-   * state, those that version 0 had.
+   * Restores earlier weights, by default those of version 0, as the next version. Versions never decrease, so
+   * staleness stays meaningful.
    */
   goBack(state: Pick<PolicyState, 'weights' | 'optimizer'> | undefined): Promise<void>
   close(): Promise<void>
@@ -30,40 +34,40 @@ export interface LivePolicy {
 
 export interface PolicyState {
   version: number
-  /** What is trained: the adapter's tensors if there is one, else all. */
+  /** The trained tensors: the adapter's if there is one, else all. */
   weights: Weights
   optimizer?: OptimizerState
 }
 
 export interface PolicyOptions {
   model: Model
-  /** Trained beside frozen weights; without it all weights are trained. */
+  /** Train this adapter on frozen weights; without it, all weights are trained. */
   adapter?: AdapterSpec | undefined
   /** Continues from a checkpoint; without it the model itself is version 0. */
   state?: PolicyState | undefined
-  /** Sequences that are written side by side, at most. */
+  /** Most sequences written side by side. */
   slots?: number | undefined
-  /** Sequences that are being written go on with new weights, instead of ending with those they began with. */
+  /** Running sequences take on new weights at once; by default they finish with those they began with. */
   isInFlight?: boolean | undefined
-  /** Whether texts are to end at stop strings; a large vocabulary takes a moment to prepare for it. */
+  /** Prepare for stop strings, which takes a moment for a large vocabulary. */
   stopStrings?: boolean
 }
 
-export interface PolicyCollaborators {
-  sampler: Engine
-  trainer: Engine
-  /** Uniform in [0, 1): where an adapter begins. */
+export interface PolicyParts {
+  sampler: Sampler & Partial<Scorer>
+  trainer: Trainer
+  /** Uniform in [0, 1), for the adapter's initial values. */
   random: Random
 }
 
 export async function openPolicy(
   { model, adapter, state, slots, isInFlight = false, stopStrings = false }: PolicyOptions,
-  { sampler: engine, trainer, random }: PolicyCollaborators,
+  { sampler: engine, trainer, random }: PolicyParts,
 ): Promise<LivePolicy> {
   const { digest, tokenizer } = model
   const spec = adapter ? { ...model.spec, adapter } : model.spec
   const initial = adapter ? initialAdapter(spec, random) : model.weights
-  /** Frozen weights lie in memory that threads share: both engines use the same. */
+  /** Frozen weights are in shared memory: sampler and trainer use the same copy. */
   const whole = (trained: Weights): Weights => (adapter ? { ...model.weights, ...trained } : trained)
   const weights = whole(state?.weights ?? initial)
   const sampler = slots === undefined ? engine : withSlots(engine, slots)
@@ -82,6 +86,7 @@ export async function openPolicy(
     spec,
     sampler,
     trainer,
+    scorer: engine.score ? { score: (request) => engine.score!(request) } : trainer,
     reference: () => ({ lineage: digest, tokenizer: tokenizer.digest, version }),
     async scoreReference(request) {
       const now = await trainer.weights()
@@ -95,8 +100,8 @@ export async function openPolicy(
     async advance(steps) {
       if (steps === 0) return
       const updated = await trainer.weights()
-      // The version rises when the sampler has the weights: what it writes before that is the old version's. Calls are
-      // served in order, so anything asked for after this is written by the new one.
+      // The sampler serves calls in order: earlier calls are written by the old version, later ones by the
+      // new one.
       version += steps
       const done = sampler.setWeights(updated, version, { isInFlight })
       await done
@@ -115,7 +120,7 @@ export async function openPolicy(
   }
 }
 
-function withSlots(engine: Engine, slots: number): Engine {
+function withSlots(engine: Sampler, slots: number): Sampler {
   return {
     ...engine,
     generate: (request, options) =>

@@ -1,13 +1,14 @@
-// The README of an exported model: what was trained, on what, with what result, in words and in the metadata that model
-// hubs read. Everything in it comes from the run's own records; what they do not have is left out.
+// The README of an exported model: what was trained, on what data, with what result, as text and as metadata
+// for model hubs. Everything comes from the run's own records; what they lack is left out.
 
+import { accuracyText, directionOf, percent } from '../../protocol/api/index.ts'
 import { safeText } from '../../protocol/text.ts'
 import type { AdapterSpec } from '../engine/decoder.ts'
 
 export interface CardFacts {
   base: { name: string; commit?: string | undefined; onHub: boolean }
   adapter?: AdapterSpec | undefined
-  /** True for an adapter by itself. */
+  /** True if only the adapter is exported. */
   bare: boolean
   dtype: string
   step: number
@@ -17,7 +18,7 @@ export interface CardFacts {
   estimator: string
   corrections: readonly string[]
   learningRate: number
-  /** Groups of rollouts that were trained on. */
+  /** Groups of rollouts trained on. */
   own?: number | undefined
   foreign?: number | undefined
   first?: CardEvaluation | undefined
@@ -29,6 +30,8 @@ export interface CardEvaluation {
   prompts: number
   accuracy: number
   tasks: Record<string, number>
+  /** Accuracy of the most likely (greedy) answers. */
+  greedy?: number | undefined
 }
 
 export function modelCard(facts: CardFacts): string {
@@ -84,16 +87,36 @@ function shareOf({ own, foreign }: CardFacts): string[] {
 
 function resultOf({ first, last }: CardFacts): string[] {
   if (!last) return ['No held-out evaluation is on record.']
-  const percent = (share: number | undefined) => (share === undefined ? '-' : `${(100 * share).toFixed(1)} %`)
   const before = first && first.step < last.step ? first : undefined
-  const row = (name: string, a: number | undefined, b: number) =>
-    `| ${name} |${before ? ` ${percent(a)} |` : ''} ${percent(b)} |`
+  const row = (name: string, a: string, b: string) => `| ${name} |${before ? ` ${a} |` : ''} ${b} |`
+  const mean = (one: CardEvaluation | undefined) => (one ? accuracyText(one.accuracy, one.prompts) : '-')
+  const greedy = (one: CardEvaluation | undefined) =>
+    one?.greedy === undefined ? '-' : accuracyText(one.greedy, one.prompts)
   return [
-    `Accuracy on held-out prompts (${last.prompts} in all), judged by the tasks' own verifiers, as the node measured it:`,
+    `Accuracy on held-out prompts (${last.prompts} in all), judged by the tasks' own verifiers, as the node measured it. In parentheses: 95 % intervals.`,
     '',
     `| task |${before ? ` step ${before.step} |` : ''} step ${last.step} |`,
     `|---|${before ? '---|' : ''}---|`,
-    ...Object.entries(last.tasks).map(([name, accuracy]) => row(name, before?.tasks[name], accuracy)),
-    row('mean', before?.accuracy, last.accuracy),
+    ...Object.entries(last.tasks).map(([name, accuracy]) =>
+      row(name, percent(before?.tasks[name]), percent(accuracy)),
+    ),
+    row('mean', mean(before), mean(last)),
+    ...(last.greedy === undefined ? [] : [row('mean, most likely answers', greedy(before), greedy(last))]),
+    ...verdictOf(before, last),
   ]
+}
+
+/** Says whether the table shows a gain. */
+function verdictOf(before: CardEvaluation | undefined, last: CardEvaluation): string[] {
+  if (!before) return []
+  const direction = directionOf(
+    { share: before.accuracy, n: before.prompts },
+    { share: last.accuracy, n: last.prompts },
+  )
+  const words = {
+    up: 'The mean rose by more than chance explains.',
+    down: 'The mean fell by more than chance explains.',
+    unclear: 'With so many questions, the change of the mean may be chance.',
+  }
+  return ['', words[direction]]
 }

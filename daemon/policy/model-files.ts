@@ -1,11 +1,12 @@
-// The small files of a model folder in Hugging Face's layout, parsed: config, tokenizer, chat template, generation
-// settings. Read with a limit each, and only from inside the folder, or inside the cache that the folder is part of.
+// Reads and parses the small files of a model folder in Hugging Face's layout: config, tokenizer, chat
+// template, generation settings. Each has a size limit and must lie inside the folder, or inside the cache
+// that the folder is in.
 
 import { dirname, join } from 'node:path'
 import { WaggleError } from '../../protocol/errors.ts'
 import { safeText } from '../../protocol/text.ts'
 import { type Disk, errnoOf, explainErrno } from '../store/disk.ts'
-import { attempt, openInside } from './safetensors-folder.ts'
+import { attempt, openInside } from './safetensors/folder.ts'
 
 export type JsonObject = Record<string, unknown>
 
@@ -19,13 +20,13 @@ export interface ModelFiles {
   chatTemplate: string | undefined
 }
 
-/** Tokenizers of 250 k entries have about 20 MB; the other files a few kB. */
+/** A tokenizer with 250 k entries takes about 20 MB, the other files a few kB. */
 const MOST_BYTES: Record<string, number> = { 'tokenizer.json': 128 * 1024 * 1024 }
 const MOST_BYTES_OTHERWISE = 16 * 1024 * 1024
 /** `models--org--name/snapshots/<commit>`: links in there lead to `models--org--name/blobs`. */
 const SNAPSHOT = /[\\/]models--[^\\/]+[\\/]snapshots[\\/][^\\/]+[\\/]?$/
 
-/** The real folder that all files of the model must lie in. */
+/** The resolved folder that must contain all files of the model. */
 export async function rootOf(directory: string, disk: Disk): Promise<string> {
   const real = await attempt(directory, () => disk.realPath(directory))
   return SNAPSHOT.test(real) ? dirname(dirname(real)) : real
@@ -41,7 +42,7 @@ export async function readModelFiles(directory: string, disk: Disk): Promise<Mod
   return {
     config: await readConfig(directory, disk),
     tokenizer: await readJson(directory, 'tokenizer.json', disk),
-    // A tokenizer.json stands by itself; what is in here then has to be named elsewhere.
+    // tokenizer.json suffices; other files must then name what this one would.
     tokenizerConfig: (await optional('tokenizer_config.json')) ?? {},
     specialTokens: await optional('special_tokens_map.json'),
     generation: await optional('generation_config.json'),
@@ -114,7 +115,7 @@ function broken(path: string, reason: string, cause: unknown): WaggleError {
   })
 }
 
-/** What belongs to a model beside its weights and config, as it is; for writing the model elsewhere. */
+/** The files of a model other than weights and config, unchanged, for writing the model elsewhere. */
 const COPYABLE = [
   'tokenizer.json',
   'tokenizer_config.json',

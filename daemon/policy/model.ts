@@ -1,5 +1,5 @@
-// A model on disk in Hugging Face's layout: config.json, model.safetensors (or shards), tokenizer.json and, if present,
-// what goes with them. Reads it whole; names every defect. Weights are read straight into the arrays that hold them.
+// Loads a model in Hugging Face's layout: config.json, model.safetensors (or shards), tokenizer.json and
+// optional files. Every defect gets its own error. Weights are read straight into their arrays.
 
 import { createHash } from 'node:crypto'
 import { WaggleError } from '../../protocol/errors.ts'
@@ -7,17 +7,19 @@ import { type DecoderSpec, parameterShapes, type Weights } from '../engine/decod
 import type { Disk } from '../store/disk.ts'
 import { specOf } from './architectures/index.ts'
 import { type ModelFiles, readConfig, readModelFiles, rootOf } from './model-files.ts'
-import { openWeights } from './safetensors.ts'
-import { createTokenizer, type Tokenizer } from './tokenizer.ts'
+import { openWeights } from './safetensors/read.ts'
+import { createTokenizer, type Tokenizer, vocabularyOf } from './tokenizer.ts'
 
 export type { ModelFiles } from './model-files.ts'
 
-/** What computes, without what is needed for text. */
+/** The decoder without its tokenizer. */
 export interface Decoder {
   directory: string
   spec: DecoderSpec
   weights: Weights
-  /** SHA-256 over the decoder's description and the weights, 64 hex digits: the root of a policy's lineage. */
+  /**
+   * SHA-256 over the decoder's description and the weights, 64 hex digits: the root of a policy's lineage.
+   */
   digest: string
   /** SHA-256 over the decoder's description, 64 hex digits: models of one architecture and size share it. */
   architecture: string
@@ -29,15 +31,14 @@ export interface Model extends Decoder {
   files: ModelFiles
 }
 
-/** `beforeWeights` may look at what is known before the weights are read, and throw. */
+/** `beforeWeights` gets everything but the weights before they are read, and may throw. */
 export async function loadModel(
   directory: string,
   { disk }: { disk: Disk },
   beforeWeights: (known: Pick<Model, 'spec' | 'tokenizer'>) => void = () => {},
 ): Promise<Model> {
   const files = await readModelFiles(directory, disk)
-  const spec = specOf(files.config)
-  const tokenizer = tokenizerOf(files)
+  const { spec, tokenizer } = textModelOf(files)
   beforeWeights({ spec, tokenizer })
   return { ...(await decoderOf(directory, spec, disk)), tokenizer, files }
 }
@@ -45,6 +46,22 @@ export async function loadModel(
 /** Needs config.json and weights only. */
 export async function loadDecoder(directory: string, { disk }: { disk: Disk }): Promise<Decoder> {
   return await decoderOf(directory, specOf(await readConfig(directory, disk)), disk)
+}
+
+/** The spec and the tokenizer. Throws E_MODEL if the tokenizer has ids that the decoder lacks. */
+export function textModelOf(files: ModelFiles): Pick<Model, 'spec' | 'tokenizer'> {
+  const spec = specOf(files.config)
+  const tokens = vocabularyOf(files.tokenizer)
+  if (tokens > spec.vocabulary) {
+    throw new WaggleError(
+      'E_MODEL',
+      `tokenizer.json has token ids up to ${tokens - 1}, and the model of config.json only those below ${spec.vocabulary}`,
+      {
+        hint: 'The tokenizer and the weights do not belong together: copy both from the same model. Where tokens were added, the embeddings have to be resized, too.',
+      },
+    )
+  }
+  return { spec, tokenizer: tokenizerOf(files) }
 }
 
 export function tokenizerOf(files: ModelFiles): Tokenizer {
@@ -65,7 +82,7 @@ async function decoderOf(directory: string, spec: DecoderSpec, disk: Disk): Prom
 async function readWeights(directory: string, spec: DecoderSpec, disk: Disk): Promise<Weights> {
   const source = await openWeights({ path: directory, within: await rootOf(directory, disk) }, { disk })
   try {
-    // All shapes first: nothing is allocated for a model that does not fit together.
+    // Check all shapes before allocating anything.
     for (const [name, shape] of parameterShapes(spec)) {
       const info = source.tensors.get(name)
       if (info && info.shape.join() !== shape.join()) {
@@ -78,7 +95,7 @@ async function readWeights(directory: string, spec: DecoderSpec, disk: Disk): Pr
     }
     const weights: Weights = {}
     for (const [name, shape] of parameterShapes(spec)) {
-      // A tensor that is missing is named by the reader, before memory is taken for it.
+      // The reader reports a missing tensor before allocating memory for it.
       const into = source.tensors.has(name) ? sharedFloats(shape) : undefined
       weights[name] = await source.readFloat32(name, into)
     }
@@ -88,7 +105,7 @@ async function readWeights(directory: string, spec: DecoderSpec, disk: Disk): Pr
   }
 }
 
-/** In memory that threads share: engines use frozen weights where they are, and no copy travels to their threads. */
+/** In shared memory, so that engine threads use frozen weights without copies. */
 function sharedFloats(shape: readonly number[]): Float32Array {
   return new Float32Array(new SharedArrayBuffer(shape.reduce((a, b) => a * b, 1) * 4))
 }

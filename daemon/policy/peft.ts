@@ -1,5 +1,6 @@
-// LoRA adapters in the files of PEFT (adapter_config.json, adapter_model.safetensors), which most tools load. PEFT puts
-// `base_model.model.` before each tensor's name; otherwise names, shapes and the scale alpha / rank are the same here.
+// LoRA adapters in the files of PEFT (adapter_config.json, adapter_model.safetensors), which most tools load.
+// PEFT puts `base_model.model.` before each tensor's name; otherwise names, shapes and the scale alpha / rank
+// are the same here.
 
 import { join } from 'node:path'
 import { WaggleError } from '../../protocol/errors.ts'
@@ -14,7 +15,7 @@ import {
 import type { Disk } from '../store/disk.ts'
 import { show } from './architectures/architecture.ts'
 import { type JsonObject, readJson } from './model-files.ts'
-import { type Dtype, openWeights, type TensorSource } from './safetensors.ts'
+import { type Dtype, openWeights, type TensorSource } from './safetensors/read.ts'
 
 export const ADAPTER_CONFIG_FILE = 'adapter_config.json'
 export const ADAPTER_WEIGHTS_FILE = 'adapter_model.safetensors'
@@ -59,7 +60,7 @@ export function adapterTensors(
   )
 }
 
-/** An adapter for a model, with its tensors by this program's names. Throws E_MODEL for one that it does not fit. */
+/** Reads an adapter, with its tensors under Waggle's names. Throws E_MODEL if it does not fit the model. */
 export async function readAdapter(
   { directory, spec }: { directory: string; spec: DecoderSpec },
   { disk }: { disk: Disk },
@@ -85,7 +86,7 @@ export async function readAdapter(
   }
 }
 
-/** What another setting would compute is not what is computed here. */
+/** Refuses settings that would change the computation. */
 function adapterOf(config: JsonObject): AdapterSpec {
   const plain: Record<string, readonly unknown[]> = {
     peft_type: ['LORA'],

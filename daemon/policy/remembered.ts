@@ -1,8 +1,7 @@
-// Remembers what was made of short texts that come again and again, such as what an environment shows: its places are few, and
-// a peer's group may have hundreds of them to be encoded. The oldest is forgotten first. What is given is shared: not to
-// be changed.
+// Caches the encoding of short texts that recur, such as an environment's observations, of which a peer's
+// group may hold hundreds. Evicts the oldest first. Results are shared and must not be changed.
 
-/** Longer texts are made anew each time, so that what is remembered stays small. */
+/** Longer texts are not cached, which bounds the memory. */
 const LONGEST = 256
 
 export function remembered<Made>(make: (text: string) => Made, most: number): (text: string) => Made {

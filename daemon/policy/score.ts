@@ -1,8 +1,8 @@
-// What a policy says about given token ids, for any number of sequences in bounded memory: cut into pieces and batches so that the
-// engine never holds more logits at once than the budget allows, short sequences beside short ones.
+// Log-probs of given tokens for any number of sequences, in bounded memory: sequences are split and batched
+// by length so that the engine never holds more logits at once than the budget allows.
 
 import type { DecoderSpec } from '../engine/decoder.ts'
-import type { Engine, Score } from '../engine/engine.ts'
+import type { Score, Scorer } from '../engine/engine.ts'
 
 export interface ScoredSequence {
   /** Given, not scored; at least one token. */
@@ -11,9 +11,9 @@ export interface ScoredSequence {
   completion: Int32Array
 }
 
-/** Logits and what is made of them, for one batch. */
+/** Memory for the logits of one batch and arrays of that size. */
 const LOGIT_BYTES = 512 * 1024 * 1024
-/** Arrays of the logits' size that are alive at once: the logits, their exponentials, and a spare. */
+/** Arrays of the logits' size alive at once: logits, exponentials and a spare. */
 const LOGIT_COPIES = 3
 const MOST_TOKENS = 2048
 const LEAST_TOKENS = 32
@@ -33,7 +33,7 @@ interface Piece extends ScoredSequence {
 export async function scoreSequences(
   sequences: readonly ScoredSequence[],
   { tokens }: { tokens: number },
-  { engine }: { engine: Pick<Engine, 'score'> },
+  { engine }: { engine: Scorer },
 ): Promise<Score[]> {
   const scores = sequences.map(({ completion }) => ({
     logprobs: new Float32Array(completion.length),
@@ -44,7 +44,7 @@ export async function scoreSequences(
   pieces.sort((a, b) => lengthOf(a) - lengthOf(b))
   for (let from = 0; from < pieces.length; ) {
     let to = from + 1
-    // Sorted, so that the next is the longest: it decides how wide all rows are.
+    // Sorted by length: the next row is the longest and sets the width of the batch.
     while (to < pieces.length && (to + 1 - from) * lengthOf(pieces[to]!) <= tokens) to++
     const batch = pieces.slice(from, to)
     const done = await engine.score({ sequences: batch, temperature: 1 })
@@ -58,7 +58,7 @@ export async function scoreSequences(
   return scores
 }
 
-/** A long completion in parts, each after all that comes before it. */
+/** Splits a long completion; each part is conditioned on everything before it. */
 function piecesOf({ conditioning, completion }: ScoredSequence, sequence: number, most: number): Piece[] {
   const pieces: Piece[] = []
   for (let start = 0; start < completion.length; start += most) {

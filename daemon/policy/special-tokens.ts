@@ -1,5 +1,5 @@
-// Which tokens have a meaning beyond text. A model's files name them in up to five places, as text, as an id or as a
-// list of ids; the first place that names one counts, and ids that the vocabulary lacks are passed over.
+// Finds a model's special tokens. Its files name them in up to five places, as text, as an id or as a list of
+// ids. The first place that names one counts; ids outside the vocabulary are ignored.
 
 import type { JsonObject } from './model-files.ts'
 
@@ -15,7 +15,7 @@ interface Vocabulary {
   id_to_token(id: number): string | undefined
 }
 
-/** Ids after which a completion has ended; empty if no file names any. */
+/** Ids that end a completion; empty if no file names any. */
 export function stopTokens({ ids, texts }: SpecialTokenFiles, vocabulary: Vocabulary): number[] {
   for (const file of ids) {
     const given = file?.eos_token_id
@@ -29,13 +29,13 @@ export function stopTokens({ ids, texts }: SpecialTokenFiles, vocabulary: Vocabu
   return id === undefined ? [] : [id]
 }
 
-/** The tokens that chat templates refer to by name, as text; those that the model lacks are empty. */
+/** The text of tokens that chat templates refer to by name; empty for those that the model lacks. */
 export function namedTokens({ texts }: SpecialTokenFiles): Record<string, string> {
   const names = ['bos_token', 'eos_token', 'pad_token', 'unk_token']
   return Object.fromEntries(names.map((name) => [name, textOf(name, texts) ?? '']))
 }
 
-/** A token is a string, or an object that has it as its `content`. */
+/** A token is a string, or an object with the string as `content`. */
 function textOf(name: string, files: readonly (JsonObject | undefined)[]): string | undefined {
   for (const file of files) {
     const token = file?.[name]

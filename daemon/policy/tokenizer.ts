@@ -1,6 +1,7 @@
 // Text to token ids and back, for one model: Hugging Face's tokenizer files and its chat template.
 //
-// The digest names the mapping. Token ids and log-probs of another node mean something here only if it is the same.
+// The digest names the mapping. Token ids and log-probs of another node mean something here only if it is the
+// same.
 
 import { createHash } from 'node:crypto'
 import { Tokenizer as HuggingFaceTokenizer } from '@huggingface/tokenizers'
@@ -22,7 +23,7 @@ export interface TokenizerFiles {
   generation: JsonObject | readonly (JsonObject | undefined)[]
   /** Parsed special_tokens_map.json. */
   specialTokens?: JsonObject | undefined
-  /** chat_template.jinja, which counts more than the one in tokenizer_config.json. */
+  /** chat_template.jinja, which takes precedence over the one in tokenizer_config.json. */
   chatTemplate?: string | undefined
 }
 
@@ -32,34 +33,40 @@ export interface Tokenizer {
   /** Tokens that end a completion; at least one. */
   readonly stopTokens: readonly number[]
   readonly hasChatTemplate: boolean
-  /** A question as the model is asked it, up to where its completion begins. */
+  /** The whole prompt for a question, up to where the completion begins. */
   encodePrompt(question: string): Int32Array
   /**
-   * What stands between an answer, its end-of-sequence token included, and where the next answer begins, when the other
-   * side says this in between.
+   * The tokens between an answer (with its end-of-sequence token) and the next one, for this observation of
+   * the environment.
    */
   encodeReply(observation: string): Int32Array
-  /** A conversation; with `prompt`, up to where the model's next answer begins. Throws E_MODEL without a template. */
+  /**
+   * A conversation; with `prompt`, up to where the model's next answer begins. Throws E_MODEL without a chat
+   * template.
+   */
   encodeChat(messages: readonly ChatMessage[], options: { prompt: boolean }): Int32Array
-  /** A completion's text; ends with the first stop token if it finished by itself. */
+  /** A completion's text, followed by the first stop token if `finish` is 'stop'. */
   encodeCompletion(text: string, finish: Finish): Int32Array
-  /** A completion's text, without stop tokens and other special ones. */
+  /** A completion's text without special tokens. */
   decodeCompletion(tokens: Int32Array): string
   encode(text: string): Int32Array
-  /** Text by itself, with the tokens that the model expects around it, such as its first one. */
+  /** Text outside a chat, with the tokens that the model expects around it, such as BOS. */
   encodeText(text: string): Int32Array
-  /** The text that each of the first `vocabulary` ids stands for by itself; nothing for special ones. */
+  /** The text of each of the first `vocabulary` ids; empty for special ones. */
   pieces(vocabulary: number): string[]
-  /** True for tokens that stand for structure, not for text, and for ids that stand for nothing. */
+  /** True for special tokens and for ids outside the vocabulary. */
   isSpecial(token: number): boolean
 }
 
-/** Of the wall clock, and a thread on a busy machine may have to wait for a second by itself. */
-const LIMIT_MS = 5000
+/**
+ * Processor time. Reading 250,000 tokens takes 0.5 s on a server core, and perhaps ten times that on a small
+ * board.
+ */
+const LIMIT_MS = { read: 30_000, encode: 5000 }
 
 export function createTokenizer(files: TokenizerFiles): Tokenizer {
   const { tokenizer, config } = files
-  const core = attempt('tokenizer.json', () => new HuggingFaceTokenizer(tokenizer, config))
+  const core = attempt('tokenizer.json', LIMIT_MS.read, () => new HuggingFaceTokenizer(tokenizer, config))
   const places = {
     ids: Array.isArray(files.generation) ? files.generation : [files.generation as JsonObject],
     texts: [config, files.specialTokens],
@@ -79,7 +86,9 @@ export function createTokenizer(files: TokenizerFiles): Tokenizer {
     [...core.get_added_tokens_decoder()].filter(([, token]) => token.special).map(([id]) => id),
   )
   const run = (text: string, add_special_tokens: boolean): Int32Array =>
-    attempt('tokenizer.json', () => Int32Array.from(core.encode(text, { add_special_tokens }).ids))
+    attempt('tokenizer.json', LIMIT_MS.encode, () =>
+      Int32Array.from(core.encode(text, { add_special_tokens }).ids),
+    )
   const encode = (text: string): Int32Array => run(text, false)
 
   const isSpecial = (token: number): boolean =>
@@ -98,7 +107,7 @@ export function createTokenizer(files: TokenizerFiles): Tokenizer {
     isSpecial,
     pieces(vocabulary) {
       const ids = Array.from({ length: vocabulary }, (_, token) => token)
-      // After another token, since some decoders take the space from a text's beginning.
+      // Decoded after another token, since some decoders strip a leading space.
       const anchor = ids.find((token) => !isSpecial(token) && /^\w+$/.test(decode([token])))
       const before = anchor === undefined ? [] : [anchor]
       const { length } = decode(before)
@@ -108,7 +117,7 @@ export function createTokenizer(files: TokenizerFiles): Tokenizer {
     encodeReply(observation) {
       reply ??= template ? replyThrough(template) : { before: '\n', after: '\n' }
       const tokens = encode(`${reply.before}${observation}${reply.after}`)
-      // The template closes the answer with a token that the policy has written already.
+      // The template starts with the answer's end token, which the policy has already written.
       return template && stops.has(tokens[0]!) ? tokens.subarray(1) : tokens
     },
     encodeChat(messages, options) {
@@ -129,6 +138,17 @@ export function createTokenizer(files: TokenizerFiles): Tokenizer {
   }
 }
 
+/** One more than the highest token id in the files. */
+export function vocabularyOf({ model, added_tokens: added }: JsonObject): number {
+  const { vocab } = (model ?? {}) as { vocab?: unknown }
+  // A list is ordered by id.
+  let size = Array.isArray(vocab) ? vocab.length : 0
+  const ids = Array.isArray(vocab) ? [] : Object.values((vocab ?? {}) as object)
+  const extra = Array.isArray(added) ? added.map((token) => (token as { id?: unknown } | null)?.id) : []
+  for (const id of [...ids, ...extra]) if (Number.isInteger(id)) size = Math.max(size, (id as number) + 1)
+  return size
+}
+
 function templateOf(config: JsonObject): string | undefined {
   const { chat_template: template } = config
   if (typeof template === 'string') return template
@@ -141,10 +161,10 @@ function templateOf(config: JsonObject): string | undefined {
   return undefined
 }
 
-/** Its regular expressions are the file's, and may take for ever. */
-function attempt<Result>(what: string, build: () => Result): Result {
+/** Runs code with the file's regular expressions, which may never end. */
+function attempt<Result>(what: string, limitMs: number, build: () => Result): Result {
   try {
-    return withDeadline(what, LIMIT_MS, build)
+    return withDeadline(what, limitMs, build)
   } catch (cause) {
     if (cause instanceof WaggleError) throw cause
     const reason = cause instanceof Error ? cause.message.split('\n')[0]! : String(cause)

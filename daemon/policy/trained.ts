@@ -1,12 +1,12 @@
-// What a run has made of the model that it started from: the base with the tensors of a checkpoint in their places.
+// The trained model of a run: the base model with a checkpoint's tensors in place of its own.
 
 import { WaggleError } from '../../protocol/errors.ts'
 import { ADAPTER_TARGETS, type AdapterSpec, trainableShapes, type Weights } from '../engine/decoder.ts'
 import type { Disk } from '../store/disk.ts'
 import type { Decoder } from './model.ts'
-import { openWeights } from './safetensors.ts'
+import { openWeights } from './safetensors/read.ts'
 
-/** What a checkpoint says about itself, beside its weights; part of its manifest. */
+/** A checkpoint's metadata, part of its manifest. */
 export interface TrainedMeta {
   /** Absent where all parameters were trained. */
   adapter?: AdapterSpec
@@ -14,7 +14,7 @@ export interface TrainedMeta {
   base?: { name: string; directory: string; commit?: string }
 }
 
-/** From a manifest's `meta`; what an older version did not write is absent. */
+/** From a manifest's `meta`. Facts that an older version did not write are absent. */
 export function trainedMeta(meta: unknown): TrainedMeta {
   const { adapter, base } = (meta ?? {}) as TrainedMeta
   return {
@@ -34,7 +34,7 @@ function isAdapter(value: unknown): value is AdapterSpec {
   )
 }
 
-/** Throws E_CHECKPOINT if the checkpoint continues another model. */
+/** Throws E_CHECKPOINT if the checkpoint belongs to another model. */
 export async function applyTrained<Base extends Decoder>(
   {
     base,

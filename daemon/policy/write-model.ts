@@ -1,5 +1,5 @@
-// Writes a model for other tools: the whole of it in Hugging Face's layout, an adapter merged into it; or the adapter
-// by itself, as PEFT has it. Tensor by tensor, each file whole or not at all.
+// Exports a model for other tools: the whole model in Hugging Face's layout with the adapter merged, or the
+// adapter alone in PEFT's. Writes tensor by tensor; each file is written whole or not at all.
 
 import { join } from 'node:path'
 import { WaggleError } from '../../protocol/errors.ts'
@@ -16,7 +16,7 @@ import {
   adapterConfig,
   adapterTensors,
 } from './peft.ts'
-import { encodeSafetensors, type TensorSource, WEIGHTS_FILE } from './safetensors.ts'
+import { encodeSafetensors, type TensorSource, WEIGHTS_FILE } from './safetensors/read.ts'
 
 export const EXPORT_DTYPES = {
   f32: ['F32', 'float32'],
@@ -26,7 +26,7 @@ export const EXPORT_DTYPES = {
 export type ExportDtype = keyof typeof EXPORT_DTYPES
 
 export interface WriteOptions {
-  /** Exists, and is the caller's to fill. */
+  /** Must exist. */
   target: string
   dtype: ExportDtype
   /** README.md. */
@@ -51,7 +51,7 @@ export async function writeMerged(
   await put('config.json', `${JSON.stringify(withDtype(files.config, name), null, 2)}\n`)
   for (const [file, content] of await copyableFiles(model.directory, disk)) await put(file, content)
   await put('README.md', card)
-  // Last, so that a folder that was left half-way is not taken for a model.
+  // Last, so that an interrupted export is not mistaken for a model.
   await put(WEIGHTS_FILE, encodeSafetensors({ tensors, metadata: { format: 'pt' }, finite: true }).content)
 }
 

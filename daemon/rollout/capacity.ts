@@ -1,13 +1,14 @@
-// How many own groups may wait to be trained on, so that none is too old when its turn comes.
+// How many own groups may be queued for training, so that none is too stale when its turn comes.
 //
-// AReaL's rule (arXiv 2505.24298): at version v, with batches of B and a largest age of eta versions, (eta + v + 1) B -
-// (accepted + running) more may be begun. Of what was accepted v B have been trained on, so that this is (eta + 1) B less
-// what waits and what is being written. A node that writes one batch while it trains on another needs no more than eta =
-// 1: more would only be older, whatever age is allowed.
+// AReaL's rule (arXiv 2505.24298): at version v, with batches of B groups and a maximum staleness of eta
+// versions, (eta + v + 1) B - (accepted + running) groups may be started. v B of the accepted groups have
+// been trained on, which leaves (eta + 1) B minus the groups that are queued or being written. A node that
+// writes one batch while it trains on another needs no more than eta = 1: a longer queue would only make
+// groups staler.
 
 const AHEAD = 1
 
-/** Groups that may wait or be in writing, for batches of so many and ages of at most so many versions. */
+/** Groups that may be queued or being written. `batch` in groups, `maxStaleness` in versions. */
 export function mostWaiting(batch: number, maxStaleness: number): number {
   return (Math.min(AHEAD, maxStaleness) + 1) * batch
 }

@@ -1,11 +1,11 @@
-// The generate loop: while there is room for more, asks prompts, writes rollouts, verifies them and hands the groups
-// on. It waits for nobody but for room: rollouts that would be too old before they are used are not written.
+// The rollout loop: plays rounds and hands on their groups. It pauses while the training queue is full,
+// because further rollouts would be too stale by the time they are used.
 
 import type { Random, SelectView } from '../../protocol/plugin/index.ts'
 import type { Group } from '../../protocol/train/index.ts'
-import type { Host } from '../host/host.ts'
+import type { PluginHost } from '../host/host.ts'
 import type { LivePolicy } from '../policy/live-policy.ts'
-import type { ParkedGroups } from './parked.ts'
+import type { ParkedGroups } from './parked/parked.ts'
 import { playRound } from './round.ts'
 import type { TaskBook } from './tasks.ts'
 import type { Waker } from './waker.ts'
@@ -15,29 +15,29 @@ export interface RolloutLoopOptions {
   groupsPerRound: number
   temperature: number
   maxNewTokens: number
-  /** Parked groups that were begun more versions ago are forgotten. */
+  /** Versions. Parked groups older than this are dropped. */
   maxStaleness: number
-  /** The fixed set of prompts, where the config has one. */
+  /** The fixed set of prompts, if the config asks for one. */
   candidates?: SelectView['candidates']
-  /** Own groups with a signal that may wait to be trained on. */
+  /** Most own groups with a signal in the training queue. */
   maxWaiting: number
   author: string
 }
 
-export interface RolloutLoopCollaborators {
+export interface RolloutLoopParts {
   policy: LivePolicy
-  host: Host
+  host: PluginHost
   tasks: TaskBook
-  /** Groups whose writing was interrupted, from round to round. */
+  /** Groups whose writing was interrupted, kept between rounds. */
   parked: ParkedGroups
-  /** Own groups with a signal that wait to be trained on. */
+  /** Own groups with a signal in the training queue. */
   waiting(): number
-  /** Woken when groups have been taken or the node resumes. */
+  /** Wakes when groups leave the queue or the node resumes. */
   changed: Waker
   isPaused(): boolean
-  /** True for versions whose weights a roll-back has thrown away: what was begun with them is not handed on. */
+  /** True for versions that a roll-back has discarded: their groups are not handed on. */
   isThrownAway(version: number): boolean
-  /** Random numbers for the next round; another stream for each, also after a restart. */
+  /** A new random stream for each round, also after a restart. */
   roundRandom(): Random
   now(): number
   monotonic(): number
@@ -47,12 +47,12 @@ export interface RolloutLoopCollaborators {
   onError(error: unknown): void
 }
 
-/** First pause after a failure; doubled up to half a minute while it goes on failing. */
+/** First pause after a failure. Doubles with each further failure, up to 30 s. */
 const RETRY_MS = 500
 
 export async function runRolloutLoop(
   options: RolloutLoopOptions,
-  by: RolloutLoopCollaborators,
+  by: RolloutLoopParts,
   signal: AbortSignal,
 ): Promise<void> {
   const view: SelectView = {
@@ -89,7 +89,7 @@ export async function runRolloutLoop(
           isVoid,
         },
         {
-          engine: by.policy.sampler,
+          sampler: by.policy.sampler,
           tokenizer,
           tasks: by.tasks,
           hooks: by.host.round({ step: policy.version }),

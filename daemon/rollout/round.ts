@@ -1,58 +1,61 @@
-// One round of the generate side, with every hook that plugins have there:
+// One round of writing rollouts, with every plugin hook in it:
 //
 //   parked groups, select -> compose -> write (steer) -> verify -> reward -> extend, write, verify, reward (until no plugin
 //     asks for more) -> group -> observe
 //
-// Without plugins it is no more than: ask, write, verify.
+// Without plugins: pick prompts, write, verify.
 
 import type { Ask, BatchView, SelectView } from '../../protocol/plugin/index.ts'
 import type { Group, PolicyReference } from '../../protocol/train/index.ts'
-import type { Engine } from '../engine/engine.ts'
-import type { HostRound } from '../host/contract.ts'
+import type { Sampler } from '../engine/engine.ts'
+import type { PluginRound } from '../host/contract.ts'
 import type { Tokenizer } from '../policy/tokenizer.ts'
-import { land, type Written } from './landing.ts'
-import { makeOrder } from './orders.ts'
-import { type ParkedGroup, type ParkedGroups, park, resume } from './parked.ts'
-import { answerRequests } from './requests.ts'
-import { beginSequence, type Sequence } from './sequence.ts'
-import { createSteering } from './steering.ts'
+import { type ParkedGroup, type ParkedGroups, park, resume } from './parked/parked.ts'
 import type { TaskBook } from './tasks.ts'
-import { writeSequences } from './write.ts'
+import { land, type Written } from './writing/landing.ts'
+import { makeOrder } from './writing/orders.ts'
+import { answerRequests } from './writing/requests.ts'
+import { beginSequence, type Sequence } from './writing/sequence.ts'
+import { createSteering } from './writing/steering.ts'
+import { writeSequences } from './writing/write.ts'
 
 export interface RoundOptions {
   view: SelectView
-  /** Groups to be done in this round. */
+  /** Groups to finish in this round. */
   want: number
   policy: PolicyReference
   maxNewTokens: number
-  /** Most tokens that conditioning and completion may have together. */
+  /** Most tokens of conditioning and completion together. */
   context: number
   temperature: number
-  /** Parked groups that were begun more versions ago than this are forgotten. */
+  /** Versions. Parked groups older than this are dropped. */
   maxStaleness: number
   /** This node's peer ID. */
   author: string
-  /** Seed of a rollout's sampling; asked for once each, in order. */
+  /** A sampling seed. Called once per rollout, in order. */
   sampleSeed(): number
   /** ms since the epoch. */
   now(): number
   signal?: AbortSignal | undefined
-  /** True once a roll-back has thrown away the weights that it was begun with: then nothing comes of it. */
+  /**
+   * True once a roll-back has discarded the weights that the round began with: the round then gives no
+   * groups.
+   */
   isVoid?(): boolean
 }
 
-export interface RoundCollaborators {
-  engine: Engine
+export interface RoundParts {
+  sampler: Sampler
   tokenizer: Tokenizer
   tasks: TaskBook
-  hooks: HostRound
-  /** Left out where nothing can be parked: such rollouts end where they are, unverified. */
+  hooks: PluginRound
+  /** Without it nothing is kept between rounds: unfinished rollouts are lost. */
   parked?: ParkedGroups | undefined
 }
 
 export interface Round {
   groups: Group[]
-  /** Drawn in this round, for plugins included. */
+  /** Tokens drawn in this round, including those for plugins. */
   tokens: number
 }
 
@@ -62,8 +65,8 @@ interface Begun extends Written {
   wasParked: boolean
 }
 
-/** Groups in the order of the asks, those of plugins after them. */
-export async function playRound(options: RoundOptions, by: RoundCollaborators): Promise<Round> {
+/** Groups in the order of the asks, followed by those that plugins requested. */
+export async function playRound(options: RoundOptions, by: RoundParts): Promise<Round> {
   try {
     return await play(options, by)
   } catch (error) {
@@ -72,7 +75,7 @@ export async function playRound(options: RoundOptions, by: RoundCollaborators): 
   }
 }
 
-async function play(options: RoundOptions, by: RoundCollaborators): Promise<Round> {
+async function play(options: RoundOptions, by: RoundParts): Promise<Round> {
   const { policy, signal } = options
   const { hooks, tokenizer } = by
   const compose = hooks.compose.bind(hooks)
@@ -101,7 +104,7 @@ async function play(options: RoundOptions, by: RoundCollaborators): Promise<Roun
   const parked: ParkedGroup[] = []
   for (const { order, sequences, since, wasParked } of begun) {
     const kept = sequences.filter((one) => !watcher?.isDropped(one))
-    // A node that stops in the middle goes on with these when it starts again.
+    // A node that stops in mid-round resumes these when it starts again.
     const isCutShort = signal?.aborted && kept.some(({ finish }) => finish === undefined)
     const isParked = watcher !== undefined && kept.some(watcher.isParked)
     if (isParked || (isCutShort && (watcher !== undefined || wasParked))) {
@@ -124,14 +127,14 @@ async function play(options: RoundOptions, by: RoundCollaborators): Promise<Roun
   return { groups, tokens }
 }
 
-/** Plugins are not shown it either: a roll-back takes them back, too, to before it was written. */
-function nothing(tokens: number, { parked }: RoundCollaborators): Round {
+/** Plugins do not see the round either: the roll-back has restored them to a state before it. */
+function nothing(tokens: number, { parked }: RoundParts): Round {
   parked?.giveBack()
   return { groups: [], tokens }
 }
 
-/** Parked groups first; new ones as far as there is room. */
-async function begin(options: RoundOptions, by: RoundCollaborators): Promise<Begun[]> {
+/** Resumes parked groups first, then starts new ones up to the number wanted. */
+async function begin(options: RoundOptions, by: RoundParts): Promise<Begun[]> {
   const { policy, maxStaleness, want, view } = options
   const { hooks, parked, tokenizer, tasks } = by
   const most = hooks.oversample(want)

@@ -2,6 +2,7 @@
 
 import { WaggleError } from '../../protocol/errors.ts'
 import type { SelectView, Task } from '../../protocol/plugin/index.ts'
+import { didYouMean } from '../../protocol/suggest.ts'
 
 export interface TaskChoice {
   name: string
@@ -9,33 +10,41 @@ export interface TaskChoice {
 }
 
 export interface TaskBook {
-  /** The task under this name, if its version is this one. */
+  /** The task of this name and version. */
   find(name: string, version: number): Task | undefined
-  /** What the config asks for, in its order. */
+  /** The same, but only among tasks that the config chose: peers' groups for others are not trained on. */
+  findChosen(name: string, version: number): Task | undefined
+  /** The tasks that the config chose, in its order. */
   readonly chosen: ReadonlyArray<{ task: Task; difficulty: number }>
   readonly view: SelectView['tasks']
 }
 
+/** Why a node cannot train on this task; undefined if it can. */
+export function choiceProblem({ name, difficulty }: TaskChoice, tasks: readonly Task[]): string | undefined {
+  const task = tasks.find((candidate) => candidate.name === name)
+  if (!task) {
+    const names = tasks.map((known) => known.name)
+    return `there is no task "${name}".${didYouMean(name, names)} Known tasks: ${names.join(', ')}`
+  }
+  const { min, max } = task.difficulty
+  if (difficulty === undefined || (difficulty >= min && difficulty <= max)) return undefined
+  return min === max
+    ? `${name} has only one difficulty: remove difficulty = ${difficulty}`
+    : `${name} has difficulties ${min} to ${max}, not ${difficulty}`
+}
+
 export function createTaskBook(tasks: readonly Task[], choices: readonly TaskChoice[]): TaskBook {
   const chosen = choices.map(({ name, difficulty }) => {
-    const task = tasks.find((candidate) => candidate.name === name)
-    if (!task) {
-      throw new WaggleError('E_TASK', `there is no task "${name}"`, {
-        hint: `Known tasks: ${tasks.map((t) => t.name).join(', ')}.`,
-      })
-    }
+    const problem = choiceProblem({ name, difficulty }, tasks)
+    if (problem !== undefined) throw new WaggleError('E_TASK', problem)
+    const task = tasks.find((candidate) => candidate.name === name)!
     const level = difficulty ?? task.difficulty.default
-    const { min, max } = task.difficulty
-    if (level < min || level > max) {
-      throw new WaggleError(
-        'E_TASK',
-        `${name} has difficulties ${min} to ${max}, the config asks for ${level}`,
-      )
-    }
     return { task, difficulty: level }
   })
   return {
     find: (name, version) => tasks.find((task) => task.name === name && task.version === version),
+    findChosen: (name, version) =>
+      chosen.find(({ task }) => task.name === name && task.version === version)?.task,
     chosen,
     view: chosen.map(({ task, difficulty }) => ({
       name: task.name,
@@ -47,7 +56,7 @@ export function createTaskBook(tasks: readonly Task[], choices: readonly TaskCho
   }
 }
 
-/** Questions like those that will be asked, for a look at how long they are. */
+/** Sample questions of the chosen tasks, to estimate prompt lengths. */
 export function sampleQuestions(tasks: readonly Task[], choices: readonly TaskChoice[], each = 16): string[] {
   return createTaskBook(tasks, choices).chosen.flatMap(({ task, difficulty }) => [
     ...Array.from({ length: each }, (_, seed) => task.generate({ seed, difficulty }).question),

@@ -1,11 +1,11 @@
-// Lets one loop wait until another has changed something, without polling and without missing a change that comes
-// between looking and waiting.
+// Lets one loop wait for a change made by another, without polling and without missing a change between the
+// check and the wait.
 
 export interface Waker {
   wake(): void
-  /** Number of wakes so far: take it before looking, and hand it to `after`. */
+  /** Wakes so far. Read it before checking the state, then pass it to `after`. */
   readonly count: number
-  /** Resolves once there have been more wakes than `count`, or when the signal aborts. */
+  /** Resolves after the next wake beyond `count`, or when the signal aborts. */
   after(count: number, signal: AbortSignal): Promise<void>
 }
 

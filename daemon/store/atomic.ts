@@ -1,13 +1,13 @@
-// Writes a file or a folder whole or not at all, also when the power fails half-way: under a temporary name, fsync,
-// rename, fsync of the folder that holds the name. (Without the last one, a power cut can undo a rename that was
-// reported as done; ALICE, OSDI '14, found 60 such holes in 11 systems.)
-// One writer at a time for each path: the lock on the home sees to that.
+// Writes a file or a folder whole or not at all, even if the power fails: write under a temporary name,
+// fsync, rename, fsync the parent folder. (Without the last step, a power cut can undo a rename that was
+// reported as done; ALICE, OSDI '14, found 60 such holes in 11 systems.) The lock on the home ensures a
+// single writer for each path.
 
 import { createHash } from 'node:crypto'
 import { dirname, join } from 'node:path'
 import { type Disk, errnoOf } from './disk.ts'
 
-/** What a file is written from. A stream is read piece by piece, so that the whole is never in memory twice. */
+/** Content of a file. A stream is written piece by piece, so it is never in memory twice. */
 export type Content = string | Uint8Array | Iterable<Uint8Array> | AsyncIterable<Uint8Array>
 
 export interface Written {
@@ -16,7 +16,7 @@ export interface Written {
   sha256: string
 }
 
-/** Ends the name of anything that is not finished. Whatever bears it may be deleted at any time. */
+/** Suffix of unfinished files and folders, which may be deleted at any time. */
 export const PARTIAL = '.partial'
 
 /** Replaces `path` by `content`. When this returns, the new content survives a power cut. */
@@ -38,8 +38,8 @@ export async function writeFileWhole(
 }
 
 /**
- * Makes the folder `path`, which must not exist, with what `fill` puts into it. `fill` gets a function that writes
- * one file; files are durable in the order in which they were written.
+ * Makes the folder `path`, which must not exist, with what `fill` puts into it. `fill` gets a function that
+ * writes one file; files are durable in the order in which they were written.
  */
 export async function writeDirectoryWhole<Result>(
   { path }: { path: string },
@@ -61,7 +61,7 @@ export async function writeDirectoryWhole<Result>(
   }
 }
 
-/** Deletes a file, or a folder with the files in it (folders are one level deep here). Nothing there is fine. */
+/** Deletes a file, or a folder and its files (folders are one level deep here). A missing path is fine. */
 export async function remove(path: string, { disk }: { disk: Disk }): Promise<void> {
   const facts = await disk.stat(path)
   if (!facts) return
@@ -70,7 +70,7 @@ export async function remove(path: string, { disk }: { disk: Disk }): Promise<vo
   await disk.removeDirectory(path)
 }
 
-/** Deletes a folder so that nobody ever sees a half-empty one: it loses its name first. */
+/** Renames a folder before deleting it, so that nobody ever sees a half-empty one. */
 export async function removeDirectoryWhole(path: string, { disk }: { disk: Disk }): Promise<void> {
   await remove(path + PARTIAL, { disk })
   await disk.rename(path, path + PARTIAL)
@@ -92,7 +92,7 @@ export async function ensureDirectory(path: string, { disk }: { disk: Disk }): P
   try {
     await disk.makeDirectory(path)
   } catch (error) {
-    // A link to a folder, or somebody was faster: fine as long as it can be listed.
+    // A link to a folder, or another process was faster: fine as long as it can be listed.
     if (errnoOf(error) !== 'EEXIST') throw error
     await disk.readDirectory(path)
     return
@@ -125,7 +125,7 @@ function pieces(content: Content): Iterable<Uint8Array> | AsyncIterable<Uint8Arr
   return content instanceof Uint8Array ? [content] : content
 }
 
-/** After a failure: the first error is the one to tell, so a second one, in cleaning up, is dropped. */
+/** Cleans up after a failure. Its own errors are dropped, since the first one is what the user needs. */
 async function removeQuietly(path: string, disk: Disk): Promise<void> {
   try {
     await remove(path, { disk })

@@ -1,6 +1,7 @@
-// The disk as the store sees it: a port with few operations, each of which may fail, and none of which is durable by
-// itself. Bytes are durable after `sync` of their file, names after `syncDirectory` of their folder. Nothing else in
-// daemon/store touches files (the database has its own), so that tests can cut the power between any two operations.
+// The store's interface to the disk: few operations, each of which may fail and none of which is durable by
+// itself. Bytes are durable after `sync` of their file, names after `syncDirectory` of their folder. Apart
+// from the database, everything in daemon/store goes through it, so tests can cut the power between any two
+// operations.
 
 export interface DiskFile {
   /** Fills `into` from `position` on; returns how many bytes there were before the end of the file. */
@@ -19,9 +20,11 @@ export interface FileFacts {
 
 /** Failures are errors with a `code` as in errno(3): ENOENT, EEXIST, ENOSPC, EIO, EACCES… */
 export interface Disk {
-  /** `create` makes a new file and fails with EEXIST where there is one. A symbolic link is never followed. */
+  /**
+   * `create` makes a new file and fails with EEXIST where there is one. A symbolic link is never followed.
+   */
   open(path: string, mode: 'read' | 'create'): Promise<DiskFile>
-  /** Facts about the name itself, links not followed; undefined where there is none. */
+  /** Facts about the path itself, links not followed; undefined if nothing is there. */
   stat(path: string): Promise<FileFacts | undefined>
   /** The path with every link resolved. */
   realPath(path: string): Promise<string>
@@ -30,7 +33,7 @@ export interface Disk {
   makeDirectory(path: string): Promise<void>
   removeDirectory(path: string): Promise<void>
   unlink(path: string): Promise<void>
-  /** Replaces a file at `to` at once; a non-empty folder there is an error. */
+  /** Replaces a file at `to` atomically; a non-empty folder there is an error. */
   rename(from: string, to: string): Promise<void>
   /** Makes names created in, moved to and removed from this folder durable. */
   syncDirectory(path: string): Promise<void>
@@ -42,7 +45,7 @@ export function errnoOf(error: unknown): string {
   return typeof code === 'string' ? code : ''
 }
 
-/** What an errno code means for a person; the code itself where it is a rare one. */
+/** An errno code in words; the code itself if it is rare. */
 export function explainErrno(error: unknown): string {
   const code = errnoOf(error)
   return REASONS[code] ?? (code || String((error as Error)?.message ?? error))

@@ -1,16 +1,16 @@
-// A daemon's home on disk: usable, and this daemon's alone. The lock is the database's, which the operating system
-// releases with the process, so a killed daemon leaves nothing to clean up. The lock file beside it holds nothing up;
-// it only says whose home this is.
+// Opens a daemon's home and locks it. The database's lock is the one that counts: the operating system releases it with
+// the process, so a killed daemon leaves nothing to clean up. The lock file only names the owner.
 
 import { join } from 'node:path'
 import { WaggleError } from '../../protocol/errors.ts'
 import { ensureDirectory, PARTIAL, remove, writeFileWhole } from './atomic.ts'
-import { type Database, openDatabase } from './database.ts'
+import { type Database, openDatabase } from './database/database.ts'
+import { openLevelFolder } from './database/level-folder.ts'
 import { type Disk, errnoOf, explainErrno } from './disk.ts'
 import type { Log } from './log.ts'
 
 export interface HomeOptions {
-  /** Where everything lies that the daemon writes. */
+  /** Directory for everything that the daemon writes. */
   directory: string
   /** The database's folder. */
   store: string
@@ -22,7 +22,7 @@ export interface HomeParts {
   disk: Disk
   clock: () => number
   log: Log
-  /** Who takes the home. */
+  /** The new owner. */
   self: { pid: number; host: string }
 }
 
@@ -35,7 +35,9 @@ export interface Owner {
 
 export interface Home {
   database: Database
-  /** Closes the database and gives the home up. */
+  /** Marks the current content, so that the next start notices if it was lost; see level-folder.ts. */
+  seal(): Promise<void>
+  /** Closes the database and releases the lock. */
   release(): Promise<void>
 }
 
@@ -45,12 +47,12 @@ export async function openHome(
 ): Promise<Home> {
   await checkUsable(directory, disk)
   const previous = await readOwner(lock, { disk })
-  const database = await openDatabase({ directory: store }, { log }).catch(async (error) => {
+  const { database, seal } = await openStore(store, { disk, log }).catch(async (error) => {
     if (!(error instanceof WaggleError && error.code === 'E_HOME_LOCKED')) throw error
     throw locked(directory, await readOwner(lock, { disk }), self.host, error)
   })
   try {
-    if (previous) log('info', 'the last daemon on this home did not stop in an orderly way', { ...previous })
+    if (previous) log('info', 'the previous daemon on this home did not shut down cleanly', { ...previous })
     const owner: Owner = { ...self, since: clock() }
     await writeFileWhole({ path: lock, content: `${JSON.stringify(owner)}\n` }, { disk })
   } catch (error) {
@@ -59,17 +61,54 @@ export async function openHome(
   }
   return {
     database,
+    seal,
     async release() {
-      // While the database is still ours, so that this cannot be the next owner's.
+      await seal().catch((error) => log('warn', `the database could not be sealed: ${explainErrno(error)}`))
+      // Before the database closes, so that this is not the next owner's file.
       await remove(lock, { disk }).catch((error) =>
-        log('warn', `the lock file stays: ${explainErrno(error)}`),
+        log('warn', `the lock file could not be removed: ${explainErrno(error)}`),
       )
       await database.close()
     },
   }
 }
 
-/** Whom the lock file names; undefined without one, or if it is unreadable. */
+const MARK = 'sealed'
+
+/** Damage does not keep the node from starting: waiting rollouts and curves can be replaced. */
+async function openStore(
+  directory: string,
+  { disk, log }: { disk: Disk; log: Log },
+): Promise<{ database: Database; seal(): Promise<void> }> {
+  const { handle, seal } = await openLevelFolder(
+    {
+      directory,
+      name: `the database of rollouts and curves (${directory})`,
+      loss: 'Waiting rollouts and parts of the curves may be lost; weights, identity and peers are stored elsewhere.',
+    },
+    {
+      async open() {
+        const database = await openDatabase({ directory }, { log })
+        const marks = database.namespace('mark')
+        return {
+          database,
+          readAll: database.readAll,
+          close: database.close,
+          async mark() {
+            const value = await marks.get(MARK)
+            return value && Number(Buffer.from(value).toString())
+          },
+          setMark: (count: number) => marks.put(MARK, Buffer.from(String(count))),
+        }
+      },
+      disk,
+      log,
+    },
+  )
+  return { database: handle.database, seal }
+}
+
+/** The owner that the lock file names; undefined if there is none or it is unreadable. */
 export async function readOwner(lock: string, { disk }: { disk: Disk }): Promise<Owner | undefined> {
   try {
     const file = await disk.open(lock, 'read')
@@ -87,7 +126,7 @@ export async function readOwner(lock: string, { disk }: { disk: Disk }): Promise
   return undefined
 }
 
-/** A folder that can be listed and written; made if it is not there. */
+/** Creates the folder if needed, and checks that it can be listed and written. */
 async function checkUsable(directory: string, disk: Disk): Promise<void> {
   try {
     await ensureDirectory(directory, { disk })
@@ -103,14 +142,12 @@ async function checkUsable(directory: string, disk: Disk): Promise<void> {
 
 function unusable(directory: string, error: unknown): WaggleError {
   const hints: Record<string, string> = {
-    ENOSPC: 'Make room on its disk, or give a folder on another one with --home DIR.',
-    EROFS: 'Give a folder on a disk that can be written with --home DIR.',
-    ENOTDIR: 'Give a folder with --home DIR.',
+    ENOSPC: 'Free some space, or use --home DIR on another disk.',
+    EROFS: 'Use --home DIR on a writable disk.',
+    ENOTDIR: 'Use --home DIR with a folder.',
   }
   return new WaggleError('E_HOME', `the home ${directory} cannot be used: ${explainErrno(error)}`, {
-    hint:
-      hints[errnoOf(error)] ??
-      'Make it readable and writable for this user, or give another with --home DIR.',
+    hint: hints[errnoOf(error)] ?? 'Make it readable and writable for this user, or use another --home DIR.',
     data: { directory, errno: errnoOf(error) },
     cause: error,
   })
@@ -120,7 +157,7 @@ function locked(directory: string, owner: Owner | undefined, here: string, cause
   const elsewhere = owner && owner.host !== here ? ` on ${owner.host}` : ''
   const who = owner ? `another daemon (pid ${owner.pid}${elsewhere})` : 'another process'
   return new WaggleError('E_HOME_LOCKED', `${who} uses the home ${directory}`, {
-    hint: 'Look at it with `waggle status`, stop it with `waggle stop`, or give this one another --home DIR.',
+    hint: 'Check it with `waggle status`, stop it with `waggle stop`, or use another --home DIR.',
     data: { directory, ...owner },
     cause,
   })

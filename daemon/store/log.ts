@@ -1,4 +1,4 @@
-// How the store says what it did on its own account: fell back, retried, dropped a damaged record.
+// The store's log: it reports fallbacks, retries and dropped records.
 
 import type { LogLevel } from '../../protocol/api/events.ts'
 

@@ -1,4 +1,4 @@
-// The disk port on node:fs. No policy here: what to write when, and what a failure means, is the callers' business.
+// The disk interface on node:fs. Callers decide what to write when, and how to handle failures.
 
 import { constants } from 'node:fs'
 import {
@@ -53,7 +53,7 @@ export const nodeDisk: Disk = {
   rename: (from, to) => rename(from, to),
 
   async syncDirectory(path) {
-    // Windows cannot open a folder for this, and makes names durable with the file.
+    // Windows cannot sync a folder; it makes names durable together with the file.
     if (process.platform === 'win32') return
     const handle = await open(path, constants.O_RDONLY)
     try {

@@ -1,13 +1,15 @@
 // The swarm's face: what it takes and what it does for the rest of the daemon.
 
 import type { Datastore } from 'interface-datastore'
-import type { GroupDraft } from '../../protocol/wire/index.ts'
-import type { BulkFetched, BulkFetchOptions } from './bulk-fetch.ts'
-import type { Offer } from './bulk-offer.ts'
-import type { Identity } from './identity.ts'
-import type { JoinOutcome, JoinProgress } from './join.ts'
-import type { PeerView } from './peers.ts'
-import type { Reason } from './reasons.ts'
+import type { Group } from '../../protocol/train/index.ts'
+import type { OwnGroupDraft } from '../../protocol/wire/index.ts'
+import type { Lan } from './addresses/neighbours.ts'
+import type { Reason } from './admission/reasons.ts'
+import type { BulkFetched, BulkFetchOptions } from './fetch/bulk-fetch.ts'
+import type { Offer } from './fetch/bulk-offer.ts'
+import type { JoinOutcome, JoinProgress } from './join/join.ts'
+import type { Identity } from './peers/identity.ts'
+import type { PeerView } from './peers/peers.ts'
 import type { Clock, Codec, Log, PluginStates, SwarmEvent, TaskSource } from './types.ts'
 
 export interface SwarmOptions {
@@ -19,8 +21,8 @@ export interface SwarmOptions {
   announce?: readonly string[]
   /** Addresses with peer IDs, dialled for as long as the node runs. */
   bootstrap?: readonly string[]
-  /** Find peers on the local network. Default true. */
-  mdns?: boolean
+  /** What to do about nodes that are seen on the local network. Default `ask`: tell, and join none without being told to. */
+  lan?: Lan
   /** Find peers through peers (a DHT of the swarm's own), and be reached through relays. Default true. */
   wide?: boolean
   /** Ask the router to forward a port. Default false. */
@@ -48,7 +50,7 @@ export interface SwarmOptions {
   stateMinutes?: number
 }
 
-export interface SwarmCollaborators {
+export interface SwarmParts {
   identity: Pick<Identity, 'key' | 'peerId' | 'signer'>
   clock: Clock
   /** Uniform in [0, 1); chooses whom to dial. */
@@ -58,6 +60,8 @@ export interface SwarmCollaborators {
   codec: Codec
   /** This node's own policy version. */
   version(): number
+  /** A foreign group that this node has verified. Must return quickly; what it throws is logged. */
+  onGroup(group: Group): void
   /** Must return quickly; what it throws is logged. */
   onEvent(event: SwarmEvent): void
   /** Of plugins that merge what peers' plugins know. None if left out. */
@@ -101,7 +105,7 @@ export interface Swarm {
   /** Multiaddrs with this node's peer ID. */
   addresses(): string[]
   /** Signs and sends a group of this node's own. Throws E_WIRE for one that no receiver would take. */
-  publish(draft: GroupDraft): Promise<Published>
+  publish(draft: OwnGroupDraft): Promise<Published>
   /**
    * Connects to a peer ID, an address or an invite's contacts, and stays connected. Searches for as long as the signal
    * lets it. Throws E_PEER for what no search could find, and E_SWARM_RULES where the peer plays by other rules.
@@ -116,9 +120,13 @@ export interface Swarm {
    */
   leave(): Promise<void>
   peers(): PeerView[]
+  /** IDs of all peers that it knows of: met, joined or muted, whether they are here or not. */
+  known(): string[]
   counters(): SwarmCounters
   /** Groups of this author were trained on. */
   used(author: string, groups?: number): void
+  /** Joined by a person, or its groups were of use: not one of any number of new identities. */
+  isKnown(author: string): boolean
   mute(peerId: string, on: boolean): void
   /** One string that lets another node join this swarm; in a private one it holds the key. */
   invite(): Promise<string>

@@ -3,11 +3,11 @@
 
 import { readFile } from 'node:fs/promises'
 import { WaggleError } from '../../protocol/errors.ts'
-import type { Swarm, SwarmCollaborators, SwarmOptions } from './contract.ts'
-import { openPeerDatastore } from './datastore.ts'
-import { loadMembership, type Membership, removeMembership, saveMembership } from './membership.ts'
-import { makePsk, parsePsk } from './psk.ts'
-import { takeSeat } from './seat.ts'
+import type { Swarm, SwarmOptions, SwarmParts } from './contract.ts'
+import { openCurrentSwarm } from './join/current-swarm.ts'
+import { loadMembership, type Membership, removeMembership, saveMembership } from './join/membership.ts'
+import { makePsk, parsePsk } from './join/psk.ts'
+import { openPeerDatastore, type PeerDatastore } from './libp2p/datastore.ts'
 import { createSwarm } from './swarm.ts'
 
 /** The swarm of who says nothing. */
@@ -43,11 +43,17 @@ export async function openSwarm(
     invite,
     ...options
   }: OpenSwarmOptions,
-  by: Omit<SwarmCollaborators, 'datastore'>,
+  {
+    openPeers = openPeerDatastore,
+    ...by
+  }: Omit<SwarmParts, 'datastore'> & {
+    /** Opens the memory of peers; one that mends damage is in node/peer-store.ts. */
+    openPeers?: (at: { path: string }) => Promise<PeerDatastore>
+  },
 ): Promise<OpenedSwarm> {
   const key =
     keyFile === undefined ? undefined : parsePsk(await readFile(keyFile, 'utf8').catch(unreadableKey))
-  const datastore = await openPeerDatastore({ path: peers })
+  const datastore = await openPeers({ path: peers })
   let swarm: Swarm | undefined
 
   const open = async (membership: Membership | undefined) => {
@@ -80,7 +86,7 @@ export async function openSwarm(
 
   try {
     const fixed = { ...(name !== undefined && { name }), key: key !== undefined, private: isPrivate }
-    swarm = await takeSeat(
+    swarm = await openCurrentSwarm(
       { fixed, invite },
       {
         open,

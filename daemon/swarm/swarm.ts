@@ -1,40 +1,48 @@
 // The swarm's composition: builds the parts, ties them together, starts and stops them in order. Decides nothing by itself.
 
-import type { PeerId } from '@libp2p/interface'
+import type { PeerId, PeerInfo } from '@libp2p/interface'
 import { peerIdFromString } from '@libp2p/peer-id'
 import { WaggleError } from '../../protocol/errors.ts'
 import { peerName } from '../../protocol/text.ts'
-import { type Invite, SWARM_NAME } from '../../protocol/wire/index.ts'
-import { Admission } from './admission.ts'
-import { Verifier } from './admission-verify.ts'
-import { Brake } from './brake.ts'
-import { bulkFetch } from './bulk-fetch.ts'
-import { BulkOffers } from './bulk-offer.ts'
-import type { Swarm, SwarmCollaborators, SwarmOptions } from './contract.ts'
-import { Directly } from './directly.ts'
-import { Fetcher } from './fetcher.ts'
-import { createGate } from './gate.ts'
-import { groupsTopic } from './gossip-config.ts'
-import { forgetMessage } from './gossip-internals.ts'
-import { Greeter } from './greet.ts'
-import { createHost, type Host, startHost } from './host.ts'
-import { Inbox } from './inbox.ts'
-import { checkInvite, makeInvite } from './inviting.ts'
-import { join } from './join.ts'
-import { Ledger, refusedBy } from './ledger.ts'
-import { Links } from './links.ts'
-import { Lookup } from './lookup.ts'
-import { Memory } from './memory.ts'
-import { viewPeers } from './peers.ts'
-import type { Forwarded } from './port-forwarding.ts'
-import { Prober } from './probe.ts'
-import { Publisher } from './publisher.ts'
-import { Redial } from './redial.ts'
-import { Shelf } from './shelf.ts'
-import { Standing } from './standing.ts'
-import { States } from './states.ts'
-import { type StunResponder, startStunResponder } from './stun-responder.ts'
-import { parseTarget } from './target.ts'
+import { type Invite, MAX_LISTED, SWARM_NAME } from '../../protocol/wire/index.ts'
+import { AddressBook } from './addresses/address-book.ts'
+import { Directly } from './addresses/directly.ts'
+import { Lookup } from './addresses/lookup.ts'
+import { Neighbours } from './addresses/neighbours.ts'
+import { type StunResponder, startStunResponder } from './addresses/stun-responder.ts'
+import { Admission } from './admission/admission.ts'
+import { ClockWatch } from './admission/clock-watch.ts'
+import { Contents } from './admission/contents.ts'
+import { GossipValidator } from './admission/gossip-validator.ts'
+import { Verifier } from './admission/verify.ts'
+import type { Swarm, SwarmOptions, SwarmParts } from './contract.ts'
+import { bulkFetch } from './fetch/bulk-fetch.ts'
+import { BulkOffers } from './fetch/bulk-offer.ts'
+import { Fetcher } from './fetch/fetcher.ts'
+import { RecentFrames } from './fetch/recent-frames.ts'
+import { States } from './fetch/states.ts'
+import { groupsTopic } from './gossip/config.ts'
+import { forgetMessage } from './gossip/internals.ts'
+import { Publisher } from './gossip/publisher.ts'
+import { checkInvite, makeInvite } from './join/inviting.ts'
+import { join } from './join/join.ts'
+import { parseTarget } from './join/target.ts'
+import { Brake } from './libp2p/brake.ts'
+import { ConnectionLimit } from './libp2p/connection-limit.ts'
+import { createGate } from './libp2p/gate.ts'
+import { Handshakes } from './libp2p/handshakes.ts'
+import { createHost, type Host, startHost } from './libp2p/host.ts'
+import { DialBackoff } from './links/dial-backoff.ts'
+import { Forgetting } from './links/forgetting.ts'
+import { ENOUGH_LINKS, Greeter } from './links/greet.ts'
+import { Links } from './links/links.ts'
+import { Prober } from './links/probe.ts'
+import { Redial } from './links/redial.ts'
+import { Memory } from './peers/memory.ts'
+import { viewPeers } from './peers/peers.ts'
+import { PeerRecords, refusedBy } from './peers/records.ts'
+import { Reputation } from './peers/reputation.ts'
+import type { Forwarded } from './router/port-forwarding.ts'
 import type { SwarmEvent } from './types.ts'
 
 /** A peer may have been away for this long before its connection was given up. */
@@ -42,15 +50,18 @@ const NOTICE_MS = 35_000
 /** After a broken link: longer than it takes to notice one. Asking costs 32 bytes a group, so it may be generous. */
 const GAP_MS = 60_000
 const GAP_SETTLE_MS = 500
+/** Groups that a peer of which nothing is known may bring at once, under whatever names. */
+const STRANGER_MISSED = 512
 /** What a node that meets the swarm for the first time asks for. */
 const FIRST_ASK_MS = 120_000
 
-export async function createSwarm(options: SwarmOptions, by: SwarmCollaborators): Promise<Swarm> {
+export async function createSwarm(options: SwarmOptions, by: SwarmParts): Promise<Swarm> {
   if (!SWARM_NAME.test(options.swarm))
     throw new WaggleError('E_CONFIG', `"${options.swarm}" cannot be a swarm’s name`, {
       hint: 'Use a-z, 0-9 and hyphens, at most 32 characters.',
     })
   const self = by.identity.peerId
+  const maxConnections = options.maxConnections ?? 128
   const { clock, log, random, datastore } = by
   const topic = groupsTopic(options.swarm)
   const told = new Set<string>()
@@ -70,18 +81,57 @@ export async function createSwarm(options: SwarmOptions, by: SwarmCollaborators)
     if (told.delete(key)) onEvent({ type: 'over', key })
   }
 
-  const ledger = new Ledger({}, { clock })
-  const standing = new Standing({}, { clock, onCut: (peer, reason) => onCut(peer, reason) })
-  const shelf = new Shelf({}, { clock })
-  const gate = createGate(options, { isCut: (peer) => standing.isCut(peer) })
+  const records = new PeerRecords({}, { clock })
+  const reputation = new Reputation({}, { clock, onCut: (peer, reason) => onCut(peer, reason) })
+  const recentFrames = new RecentFrames({}, { clock })
+  const contents = new Contents({}, { clock })
+  const isKnown = (peer: string) => redial.has(peer) || records.hasEarned(peer)
+  const clockWatch = new ClockWatch(
+    {},
+    {
+      clock,
+      onOff: (message) =>
+        notice(
+          'clock',
+          message,
+          'Set the time of the machine that is wrong: groups that look an hour and a half old, or an hour early, are refused.',
+        ),
+      onRight: () => over('clock'),
+    },
+  )
+  const isUseful = (peer: string) => (records.get(peer)?.verified ?? 0) > 0
+  const dialBackoff = new DialBackoff({}, { host: () => host, clock, random })
+  const gate = createGate(options, {
+    isCut: (peer) => reputation.isCut(peer),
+    handshakes: new Handshakes(),
+    admits: (peer, connection) => connectionLimit.admits(peer, connection),
+    isWaiting: (peer) => dialBackoff.isWaiting(peer),
+  })
+  const neighbours = new Neighbours(
+    { lan: options.lan ?? 'ask' },
+    {
+      clock,
+      hasCompany: () => redial.ids().length > 0 || host.getPeers().length > 0,
+      dial: (peer) => {
+        if (host.getPeers().length < ENOUGH_LINKS) void redial.dial(peer)
+      },
+      notice: (message, action) => notice('lan', message, action),
+    },
+  )
+  const book: AddressBook = new AddressBook(
+    {},
+    { host: () => host, nearby: (peer) => neighbours.addresses(peer), random },
+  )
   const admission = new Admission(
     { self, arms: options.arms ?? ['base'], carry: options.relay ?? false },
     {
       tasks: by.tasks,
-      ledger,
+      records,
+      contents,
       clock,
-      isMuted: (peer) => standing.isMuted(peer),
+      isMuted: (peer) => reputation.isMuted(peer),
       isWanted: (peer) => redial.has(peer),
+      onDated: (author, aheadMs) => clockWatch.dated(author, aheadMs),
       onImpostor: () =>
         notice(
           'identity-copied',
@@ -90,21 +140,26 @@ export async function createSwarm(options: SwarmOptions, by: SwarmCollaborators)
         ),
     },
   )
-  const verifier = new Verifier(options, by)
-  const inbox = new Inbox(
+  const verifier = new Verifier(options, { ...by, contents, isKnown })
+  const validator = new GossipValidator(
     { carry: options.relay ?? false },
     {
       admission,
       verifier,
-      ledger,
-      standing,
+      records,
+      reputation,
+      isKnown,
       clock,
       log,
+      onGroup: by.onGroup,
       onEvent,
-      onAdmitted: (frame, task) => shelf.add(frame, task),
+      onAdmitted: (frame, task) => recentFrames.add(frame, task),
       slow: (peer, ms) => brake.slow(peer, ms),
       forget: (message) => forgetMessage(pubsub, message),
-      onAnnounced: ({ hash, author }, source) => void fetcher.fetchAnnounced(hash, [source, author]),
+      onAnnounced({ hash, author }, source) {
+        const isAnswerable = author === source || isKnown(author) || records.get(author)?.connected === true
+        fetcher.announced(hash, isAnswerable ? author : source, [source, author])
+      },
     },
   )
   const host: Host = await createHost(
@@ -113,27 +168,28 @@ export async function createSwarm(options: SwarmOptions, by: SwarmCollaborators)
       topics: [topic],
       listen: options.listen,
       announce: options.announce ?? [],
-      mdns: options.mdns ?? true,
+      mdns: options.lan !== 'off',
       wide: options.wide ?? true,
       upnp: options.upnp ?? false,
       relay: options.relay ?? false,
       webrtc: options.webrtc ?? false,
       ...(options.psk && { psk: options.psk }),
-      maxConnections: options.maxConnections ?? 128,
+      maxConnections,
     },
     {
       identity: by.identity,
       ...(datastore && { datastore }),
       gater: gate,
+      compareAddresses: book.compare,
       guard: {
-        ...inbox.guard,
+        ...validator.guard,
         frame: (peer, bytes) => {
           prober.heard(peer)
-          return inbox.guard.frame(peer, bytes)
+          return validator.guard.frame(peer, bytes)
         },
       },
       stun: () => options.stun ?? [],
-      onFound: ({ id }) => onFound(id.toString()),
+      onFound,
       onMdnsWorks: () => over('mdns'),
       onMdnsTrouble: (message) =>
         notice(
@@ -142,13 +198,14 @@ export async function createSwarm(options: SwarmOptions, by: SwarmCollaborators)
           'Join with a full address, which `waggle status` prints on the other node.',
         ),
       forwarding: { clock, random, log, onForwarded },
+      dht: { clock, onMisuse: (peer) => reputation.offend(peer, 'reject') },
     },
   )
   const { pubsub } = host.services
   const brake = new Brake({}, { host, clock })
   const publisher = new Publisher(
     { topic },
-    { identity: by.identity, codec: by.codec, pubsub, admission, shelf, clock },
+    { identity: by.identity, codec: by.codec, pubsub, admission, recentFrames, clock },
   )
   const lookup = new Lookup(
     {},
@@ -156,13 +213,36 @@ export async function createSwarm(options: SwarmOptions, by: SwarmCollaborators)
       host,
       clock,
       onLearned: (peer) => {
-        ledger.touch(peer).found ??= 'dht'
+        records.touch(peer).found ??= 'dht'
       },
     },
   )
   const redial = new Redial(
     {},
-    { host, datastore, clock, log, random, lookup: (peer, signal) => lookup.find(peer, signal) },
+    {
+      host,
+      datastore,
+      clock,
+      log,
+      random,
+      book,
+      isUseful,
+      lookup: (peer, signal) => lookup.find(peer, signal),
+    },
+  )
+  const connectionLimit = new ConnectionLimit(
+    { limit: maxConnections },
+    { host, clock, isWanted: (peer) => redial.has(peer), isUseful },
+  )
+  const forgetting = new Forgetting(
+    {},
+    {
+      host,
+      datastore,
+      clock,
+      log,
+      keeps: (peer) => redial.has(peer) || redial.hasMet(peer) || isUseful(peer),
+    },
   )
   const links = new Links(
     {},
@@ -181,47 +261,54 @@ export async function createSwarm(options: SwarmOptions, by: SwarmCollaborators)
   )
   const directly = new Directly({}, { host, clock, log })
   const prober = new Prober({}, { host, clock, log, onReplaced: fillGap })
-  const memory = new Memory({}, { datastore, standing, seen: admission.seen, inbox, clock, log })
+  const memory = new Memory({}, { datastore, reputation, contents, validator, clock, log })
   const fetcher = new Fetcher(
     // A relay keeps for others what it has no use for itself.
     { tasks: options.relay ? [] : (options.tasks ?? []).map(({ name }) => name) },
     {
       host,
-      traffic: ledger,
-      shelf,
+      traffic: records,
+      recentFrames,
       clock,
       log,
-      waiting: () => inbox.waiting,
-      receive: (frame, source) => void inbox.receiveFetched(frame, source),
-      onLie: (peer) => standing.offend(peer, 'reject'),
+      waiting: () => validator.waiting,
+      // As many as the pool has room for are enough of a peer that nothing is known of.
+      mostMissed: (peer) => (isKnown(peer) ? MAX_LISTED : STRANGER_MISSED),
+      // An honest node may go after it has announced a group, so this is little, and it counts only where the author itself could be asked.
+      onSilent: (owner) => {
+        if (records.get(owner)?.connected) reputation.offend(owner, 'silent')
+      },
+      receive: (frame, source) => void validator.receiveFetched(frame, source),
+      onLie: (peer) => reputation.offend(peer, 'reject'),
     },
   )
-  const offers = new BulkOffers({}, { host, traffic: ledger, log })
+  const offers = new BulkOffers({}, { host, traffic: records, log })
   const states =
     by.states &&
     new States(
       { ...(options.stateMinutes !== undefined && { minutes: options.stateMinutes }) },
       {
         host,
-        traffic: ledger,
+        traffic: records,
         states: by.states,
         clock,
         random,
         log,
-        isMuted: (peer) => standing.isMuted(peer),
-        onLie: (peer) => standing.offend(peer, 'reject'),
+        isMuted: (peer) => reputation.isMuted(peer),
+        onLie: (peer) => reputation.offend(peer, 'reject'),
       },
     )
   const greeter = new Greeter(
     { rules: { swarm: options.swarm, tasks: [...(options.tasks ?? [])] } },
     {
       host,
-      traffic: ledger,
+      traffic: records,
       clock,
       log,
       random,
       denies: gate.denies,
       onGreeted: (peer) => {
+        connectionLimit.hasGreeted(peer)
         void redial.remember(peer)
         void fetcher.catchUp(peer, missedMs(peer))
       },
@@ -231,9 +318,12 @@ export async function createSwarm(options: SwarmOptions, by: SwarmCollaborators)
           `${peerName(peer)} plays by other rules: ${why}`,
           'Groups are not exchanged with it.',
         ),
-      onContact: (peer) => {
-        ledger.touch(peer).found ??= 'exchange'
+      onContact: (peer, addresses) => {
+        records.touch(peer).found ??= 'exchange'
+        book.heard(peer, addresses)
       },
+      dial: (peer) => redial.dial(peer),
+      addressesOf: (peer) => book.tellable(peer),
     },
   )
 
@@ -252,9 +342,9 @@ export async function createSwarm(options: SwarmOptions, by: SwarmCollaborators)
   /** For how long a peer's groups may have passed us by. */
   function missedMs(peer: string): number {
     const now = clock.now()
-    const heard = inbox.lastAdmittedAt ?? memory.lastAdmittedAt
+    const heard = validator.lastAdmittedAt ?? memory.lastAdmittedAt
     const silent = heard === undefined ? FIRST_ASK_MS : now - heard
-    const away = ledger.get(peer)?.disconnectedAt
+    const away = records.get(peer)?.disconnectedAt
     return Math.max(silent, away === undefined ? 0 : now - away) + NOTICE_MS
   }
 
@@ -270,34 +360,37 @@ export async function createSwarm(options: SwarmOptions, by: SwarmCollaborators)
     void memory.save()
   }
 
-  function onFound(id: string): void {
+  function onFound({ id: peer, multiaddrs }: PeerInfo): void {
+    const id = peer.toString()
     if (id === self || gate.denies(id)) return
-    const record = ledger.get(id) ?? ledger.touch(id)
+    neighbours.see(id, multiaddrs.map(String))
+    const record = records.get(id) ?? records.touch(id)
     if (record.found === undefined) {
       record.found = 'mdns'
       onEvent({ type: 'peer', peer: id, name: record.name, change: 'found' })
     }
-    // Only whom a person joined, or who was met in this swarm: strangers on the same network are left alone.
+    // Whom a person joined, or who was met in this swarm. About others the config decides (neighbours.ts).
     if (redial.has(id) || redial.hasMet(id)) void redial.dial(id)
   }
 
   host.addEventListener('peer:connect', ({ detail }: CustomEvent<PeerId>) => {
     const id = detail.toString()
-    const record = ledger.touch(id)
+    const record = records.touch(id)
     record.connected = true
+    over('lan')
     const address = host.getConnections(detail)[0]?.remoteAddr.toString()
     onEvent({ type: 'peer', peer: id, name: record.name, change: 'connected', ...(address && { address }) })
   })
   host.addEventListener('peer:disconnect', ({ detail }: CustomEvent<PeerId>) => {
     const id = detail.toString()
-    const record = ledger.get(id)
+    const record = records.get(id)
     if (record) {
       record.connected = false
       record.disconnectedAt = clock.now()
     }
     onEvent({ type: 'peer', peer: id, name: peerName(id), change: 'disconnected' })
   })
-  pubsub.topicValidators.set(topic, (source, message) => inbox.validate(source.toString(), message))
+  pubsub.topicValidators.set(topic, (source, message) => validator.validate(source.toString(), message))
   let used = 0
   let stunResponder: StunResponder | undefined
 
@@ -310,6 +403,8 @@ export async function createSwarm(options: SwarmOptions, by: SwarmCollaborators)
       await fetcher.start()
       await offers.start()
       await states?.start()
+      connectionLimit.start()
+      dialBackoff.start()
       await startHost(host, options)
       if (options.stunPort !== undefined)
         stunResponder = await startStunResponder({ port: options.stunPort }, { clock })
@@ -318,6 +413,7 @@ export async function createSwarm(options: SwarmOptions, by: SwarmCollaborators)
       if (options.webrtc) directly.start()
       prober.start()
       await redial.start()
+      await forgetting.start()
       for (const address of options.bootstrap ?? []) {
         const target = parseTarget(address, { self })
         if (target.peerId === undefined) continue
@@ -327,14 +423,18 @@ export async function createSwarm(options: SwarmOptions, by: SwarmCollaborators)
     },
     async stop() {
       redial.stop()
+      neighbours.stop()
+      connectionLimit.stop()
+      dialBackoff.stop()
       links.stop()
       directly.stop()
       prober.stop()
       greeter.stop()
       fetcher.stop()
       states?.stop()
-      inbox.close()
+      validator.close()
       await stunResponder?.stop()
+      await forgetting.stop()
       await memory.stop()
       await host.stop()
     },
@@ -342,6 +442,8 @@ export async function createSwarm(options: SwarmOptions, by: SwarmCollaborators)
     publish: (draft) => publisher.publish(draft),
     async join(target, joining = {}) {
       gate.close(false)
+      dialBackoff.reset()
+      over('lan')
       const accepts = (invite: Invite) => checkInvite(invite, options)
       return await join(target, joining, {
         accepts,
@@ -350,7 +452,7 @@ export async function createSwarm(options: SwarmOptions, by: SwarmCollaborators)
         greeter,
         clock,
         denies: gate.denies,
-        places,
+        places: whereSought,
       })
     },
     async leave() {
@@ -358,40 +460,56 @@ export async function createSwarm(options: SwarmOptions, by: SwarmCollaborators)
       await redial.clear()
       await Promise.all(host.getPeers().map((peer) => host.hangUp(peer).catch(() => {})))
     },
-    peers: () => viewPeers({ host, topic, ledger, standing, isWanted: (id) => redial.has(id) }),
+    peers: () =>
+      viewPeers({
+        host,
+        topic,
+        records,
+        reputation,
+        isWanted: (id) => redial.has(id),
+        isNearby: (id) => neighbours.has(id),
+      }),
     counters: () => ({
       connected: host.getPeers().length,
-      known: ledger.all().length,
+      known: records.all().length,
       published: publisher.count,
-      received: ledger.all().reduce((sum, peer) => sum + peer.published, 0),
-      verified: inbox.verified,
+      received: records.all().reduce((sum, peer) => sum + peer.published, 0),
+      verified: validator.verified,
       used,
-      waiting: inbox.waiting,
-      refused: refusedBy(ledger.refused),
+      waiting: validator.waiting,
+      refused: refusedBy(records.refused),
       droppedTexts: verifier.droppedTexts,
-      bytesIn: ledger.bytesIn,
-      bytesOut: ledger.bytesOut,
+      bytesIn: records.bytesIn,
+      bytesOut: records.bytesOut,
     }),
     used(author, groups = 1) {
       used += groups
-      const record = ledger.get(author)
+      const record = records.get(author)
       if (record) record.used += groups
     },
+    known: () => [...records.all().map(({ id }) => id), ...redial.all(), ...reputation.all()],
+    isKnown,
     mute(peerId, on) {
-      standing.mute(peerId, on)
+      reputation.mute(peerId, on)
       onEvent({ type: 'peer', peer: peerId, name: peerName(peerId), change: on ? 'muted' : 'unmuted' })
       void memory.save()
     },
-    invite: () => makeInvite(options, { host, wanted: redial.ids(), stunPort: stunResponder?.port }),
+    invite: () =>
+      makeInvite(options, {
+        host,
+        wanted: redial.ids(),
+        stunPort: stunResponder?.port,
+        addressesOf: (peer) => book.tellable(peer),
+      }),
     offer: (file) => offers.offer(file),
     withdraw: (id) => offers.withdraw(id),
-    download: (request) => bulkFetch(request, { host, traffic: ledger, clock, log }),
+    download: (request) => bulkFetch(request, { host, traffic: records, clock, log }),
   }
 
   /** Where a bare peer ID is looked for, in words. */
-  function places(): string {
+  function whereSought(): string {
     const where = [
-      ...(options.mdns === false ? [] : ['on the local network']),
+      ...(options.lan === 'off' ? [] : ['on the local network']),
       ...(options.wide !== false && host.getPeers().length > 0 ? ['through connected peers'] : []),
     ]
     return where.join(' and ') || 'among known addresses'

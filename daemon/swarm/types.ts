@@ -1,8 +1,8 @@
 // What the swarm needs of the rest of the daemon, and what it says to it.
 
 import type { Task } from '../../protocol/plugin/index.ts'
-import type { Finish, Group } from '../../protocol/train/index.ts'
-import type { Reason } from './reasons.ts'
+import type { Finish } from '../../protocol/train/index.ts'
+import type { Reason } from './admission/reasons.ts'
 
 /** Time, passed in so that tests can hold it. */
 export interface Clock {
@@ -58,8 +58,6 @@ export interface PluginStates {
 }
 
 export type SwarmEvent =
-  /** A foreign group that has been verified here. */
-  | { type: 'group'; group: Group }
   | { type: 'refused'; peer: string; reason: Reason; task?: string }
   | {
       type: 'peer'

@@ -1,10 +1,11 @@
-// How the losses of single tokens become the loss of a step. All are a weighted sum over tokens, divided by a number that
-// adds up over rows, so that authors' gradients computed apart can be added.
+// How token losses are aggregated to the loss of a step. Every mode is a weighted sum over tokens with one
+// denominator for the step, so that gradients computed separately for each author can be added.
 //
-// token_mean: every token counts the same, long answers for more (DAPO). sequence_mean: the mean over an answer's tokens, then
-// over answers (GRPO as published). sequence_sum: the sum over an answer's tokens, then the mean over answers (with `gspo`: LUSPO).
-// fixed_length: that, divided by the largest length that an answer can have, so that no length is favoured (Dr. GRPO).
-// Tokens that are not the policy's own count nowhere, nor do answers without any token that is.
+// token_mean: mean over all tokens, so longer answers weigh more (DAPO).
+// sequence_mean: mean over an answer's tokens, then over answers (GRPO as published).
+// sequence_sum: sum over an answer's tokens, then mean over answers (with `gspo`: LUSPO).
+// fixed_length: sequence_sum divided by the maximum answer length, so that no length is favoured (Dr. GRPO).
+// Masked tokens, which an environment wrote, do not count; nor do answers without any token of the policy's.
 
 import type { Row } from './rows.ts'
 
@@ -13,18 +14,18 @@ export type AggregationMode = (typeof AGGREGATIONS)[number]
 
 export interface Aggregation {
   mode: AggregationMode
-  /** Tokens of the longest answer that there can be. */
+  /** Maximum answer length in tokens. */
   length: number
 }
 
 export const TOKEN_MEAN: Aggregation = { mode: 'token_mean', length: 1 }
 
-/** What each token's loss is multiplied with; undefined for 1. */
+/** Factor on each token's loss in this row; undefined for 1. */
 export function rowWeight({ mode }: Aggregation, row: Row): number | undefined {
   return mode === 'sequence_mean' ? 1 / Math.max(1, tokensOf(row)) : undefined
 }
 
-/** What the weighted sum over these rows is divided by; at least 1. */
+/** Denominator of the weighted sum over these rows; at least 1. */
 export function denominatorOf({ mode, length }: Aggregation, rows: readonly Row[]): number {
   let [tokens, answers] = [0, 0]
   for (const row of rows) {

@@ -1,20 +1,23 @@
-// Cuts a batch into optimizer steps: whole groups in random order, each step with own groups in it.
+// Cuts a batch into minibatches, one per optimizer step.
 
 import type { Random } from '../../protocol/plugin/index.ts'
 import type { AuthorRows, Row } from './rows.ts'
 
-export interface Step {
+export interface Minibatch {
   own: Row[]
   ownGroups: number
   foreign: { author: string; rows: Row[]; groups: number }[]
 }
 
-/** Whole groups in random order, into steps of about equal numbers of groups, each with own groups in it. */
+/**
+ * Distributes whole groups in random order over minibatches of about equal size. Each has at least one own
+ * group.
+ */
 export function cut(
   { own, foreign }: { own: Row[][]; foreign: AuthorRows[] },
   minibatches: number,
   random: Random,
-): Step[] {
+): Minibatch[] {
   const count = Math.max(1, Math.min(minibatches, own.length))
   const mine = shuffled(own, count, random)
   const theirs = shuffled(
@@ -27,8 +30,8 @@ export function cut(
     const byAuthor = new Map<string, { author: string; rows: Row[]; groups: number }>()
     theirs.forEach(({ author, rows }, i) => {
       if (i % count !== part) return
-      const so = byAuthor.get(author) ?? { author, rows: [], groups: 0 }
-      byAuthor.set(author, { author, rows: [...so.rows, ...rows], groups: so.groups + 1 })
+      const before = byAuthor.get(author) ?? { author, rows: [], groups: 0 }
+      byAuthor.set(author, { author, rows: [...before.rows, ...rows], groups: before.groups + 1 })
     })
     return { own: chosen.flat(), ownGroups: chosen.length, foreign: [...byAuthor.values()] }
   })

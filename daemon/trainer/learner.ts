@@ -1,12 +1,12 @@
-// One node's learning, step by step: which groups make the next batch, the update, and what follows from it: how many
-// foreign groups the next one has, whose groups are set aside, and whether to go back to the last good checkpoint.
-// No loop and no clock: the train loop drives it in a daemon, experiments drive many of them in one process.
+// One node's learning: chooses each batch, runs the update, and acts on the result. It adjusts J, sets
+// authors aside and rolls back to a checkpoint. It has no loop and no clock: the train loop drives it in a
+// daemon, and experiments drive many of them in one process.
 
 import type { SharingInfo } from '../../protocol/api/index.ts'
 import type { BatchView, Random, RoleGroup } from '../../protocol/plugin/index.ts'
 import { type Group, hasSignal, scoresOf } from '../../protocol/train/index.ts'
 import type { TrainRequest } from '../engine/engine.ts'
-import type { Host, HostBatch } from '../host/host.ts'
+import type { PluginBatch, PluginHost } from '../host/host.ts'
 import type { LivePolicy } from '../policy/live-policy.ts'
 import type { Aggregation } from './aggregation.ts'
 import { chooseBatch } from './batch.ts'
@@ -14,31 +14,32 @@ import { type Alarm, createGuards } from './guards/index.ts'
 import type { Role } from './roles.ts'
 import { createRollBacks, type RollBackPlan } from './roll-back.ts'
 import type { LearnerState } from './sharing/evidence.ts'
-import { createLedger } from './sharing/ledger.ts'
+import { createSharingRecord } from './sharing/sharing-record.ts'
 import type { PartReport } from './step.ts'
+import { untrainable } from './trainable.ts'
 import { type UpdateReport, update } from './update.ts'
 import { summarize } from './watch.ts'
 
-/** Read when used, except for the last two: they may change while the node runs. */
+/** All options except the last two are read at each use, because they may change while the node runs. */
 export interface LearnerOptions {
-  /** I, and J at most. */
+  /** Groups per batch: I own ones and at most J foreign ones. */
   sizes: { own: number; foreign: number }
   minibatches: number
-  /** A mean over tokens if left out. */
+  /** Default: mean over tokens. */
   aggregation?: Aggregation
   temperature: number
-  /** With the learning rate after the warm-up. */
+  /** The learning rate is the one after warm-up. */
   optimizer: TrainRequest['optimizer']
   /** Optimizer steps over which the learning rate rises linearly. */
   warmUpSteps: number
   /** This node's peer ID. */
   self: string
-  /** False keeps J at its most, whatever the comparison says. */
+  /** False keeps J at its maximum, whatever the comparison of own and foreign progress says. */
   adaptive: boolean
   restored?: LearnerState | undefined
 }
 
-/** Something that was seen and acted on. */
+/** An event that the learner has acted on, for the journal. */
 export type Finding =
   | { type: 'guard'; guard: string; message: string; peers?: string[] }
   | ({ type: 'sharing'; before: number; foreign: number } & Pick<
@@ -48,18 +49,21 @@ export type Finding =
 
 export interface LearnerParts {
   policy: LivePolicy
-  host: Host
+  host: PluginHost
   random(stream: string): Random
-  /** Compute that a part of an update took, own groups' generation included; in any unit that is the same for all. */
+  /**
+   * Compute spent on a part of an update, including generation of own groups. Any unit, the same for all
+   * parts.
+   */
   cost(part: PartReport): number
-  /** Peers that might send groups. */
-  peers(): number
+  /** Whether the swarm knows an author or a person has joined it. Default: nobody is known. */
+  isKnown?(author: string): boolean
   onFinding(finding: Finding): void
-  /** Models of plugins, by role. */
+  /** Models that plugins train beside the policy, by role. */
   roles?: ReadonlyMap<string, Role> | undefined
   /**
-   * Goes back to a checkpoint of that version or earlier, or the oldest there is, and drops own groups that wait or are
-   * being written.
+   * Restores the newest checkpoint of that version or earlier, or else the oldest one, and drops own groups
+   * that are waiting or being written. Undefined if there is no checkpoint.
    */
   restore(before: number): Promise<{ step: number } | undefined>
 }
@@ -70,42 +74,45 @@ export interface Batch {
   compare: boolean
 }
 
-export interface StepReport extends UpdateReport {
+export interface UpdateOutcome extends UpdateReport {
   step: number
   own: number
-  /** Learnt from; those that were only looked at are in `probed`. */
+  /** Foreign groups that were learnt from. */
   foreign: number
+  /** Foreign groups whose gradient was only measured. */
   probed: number
-  /** Groups that plugins dropped. */
+  /** Groups that plugins dropped or that could not be trained on. */
   dropped: number
   rollouts: number
-  /** Versions between a group's making and its use, one per group. */
+  /** Staleness of each group, in policy versions. */
   ages: number[]
   pluginMetrics: Record<string, number>
-  /** Groups by author. */
+  /** Number of groups by author. */
   authors: Record<string, number>
-  /** Set when the step ended in going back to a checkpoint. */
+  /** Set if the step ended in a roll-back. */
   rolledBack?: boolean
 }
 
 export interface Learner {
-  /** The next batch, while there are enough own groups. */
+  /** The next batch; undefined while too few own groups wait. */
   choose(waiting: { own: readonly Group[]; foreign: readonly Group[] }): Batch | undefined
-  /** Undefined when plugins left nothing to train on. */
-  train(batch: Batch): Promise<StepReport | undefined>
+  /** One update; undefined if plugins left no own group to train on. */
+  train(batch: Batch): Promise<UpdateOutcome | undefined>
   /**
-   * Acts on alarms that came between steps. To be called while nothing else is done with the policy, also when there is
-   * nothing to train on: a policy that has collapsed makes no group with a signal.
+   * Acts on alarms raised between steps. Call it while nothing else uses the policy, also when no batch is
+   * due: a collapsed policy produces no group with a signal.
    */
   attend(): Promise<void>
-  /** A round had nothing to train on: plugins commit all the same. To be called as `attend` is. */
+  /** Lets plugins commit after a round that gave nothing to train on. Call it when `attend` may be called. */
   settle(): Promise<void>
-  /** A fresh own group, of whatever signal. */
+  /** Observes a new own group, with or without a signal. */
   ownGroup(group: Group): void
   evaluation(accuracy: number, prompts: number): void
-  /** Undefined until a peer's group has come in, in this run or in one that the checkpoint knows of. */
+  /** False for newcomers, who together get a single author's share of the pool and of each draw. */
+  isKnown(author: string): boolean
+  /** Undefined until a foreign group has arrived, in this run or before the restored checkpoint. */
   sharing(): SharingInfo | undefined
-  /** What a checkpoint keeps. */
+  /** State for a checkpoint. */
   state(): LearnerState
 }
 
@@ -119,7 +126,7 @@ const NOTHING_LEARNT: UpdateReport = {
 
 export function createLearner(options: LearnerOptions, parts: LearnerParts): Learner {
   const { policy, host } = parts
-  const ledger = createLedger(
+  const record = createSharingRecord(
     {
       get limit() {
         return options.sizes.foreign
@@ -129,31 +136,50 @@ export function createLearner(options: LearnerOptions, parts: LearnerParts): Lea
     },
     {
       cost: parts.cost,
-      peers: parts.peers,
       onGuard: (finding) => parts.onFinding({ type: 'guard', ...finding }),
       onChange: (change) => parts.onFinding({ type: 'sharing', ...change }),
     },
   )
-  const { authors, judge } = ledger
+  const { authors, judge } = record
   const guards = createGuards()
   const rollBacks = createRollBacks({ authors, judge, guards, restore: parts.restore })
-  /** In this run: who is alone compares with nobody. */
+  const isKnown = (author: string): boolean => authors.hasEarned(author) || (parts.isKnown?.(author) ?? false)
+  /** Whether a foreign group has arrived in this run. Without any there is nothing to compare. */
   let hasMet = false
   const knowsPeers = (): boolean => hasMet || options.restored?.evidence !== undefined
-  /** Of roles that learnt without an update of the policy. */
+  /** Metrics of roles that learnt without a policy update; reported with the next one. */
   let leftOver: Record<string, number> = {}
-  /** Alarms that came between two steps. */
+  /** Alarms raised since the last step. */
   let pending: Alarm[] = []
 
   const isUseful = (group: Group): boolean => host.learnsFromAny || group.always === true || hasSignal(group)
 
-  /** Longer ones the engine refuses, and the whole batch with them. */
-  const fits = ({ conditioning, rollouts }: Group): boolean =>
-    rollouts.every(
-      (one) => (one.conditioning ?? conditioning).length + one.tokens.length <= policy.spec.contextLength,
-    )
+  const isTrainable = (group: Group): boolean => untrainable(group, policy.spec) === undefined
 
-  /** Without an update, a step is counted all the same: plugins learn in it. */
+  /**
+   * The groups that an engine can train on. Reports the authors of invalid ones, and sets those peers aside.
+   */
+  const trainableOf = (groups: readonly Group[]): Group[] => {
+    const blamed = new Map<string, string>()
+    const kept = groups.filter((group) => {
+      const fault = untrainable(group, policy.spec)
+      if (fault?.blamesAuthor) blamed.set(group.author, fault.reason)
+      return fault === undefined
+    })
+    for (const [author, reason] of blamed) {
+      const isPeer = author !== options.self
+      if (isPeer) authors.setAside(author, `sent a group that cannot be trained on: ${reason}`)
+      parts.onFinding({
+        type: 'guard',
+        guard: 'untrainable',
+        message: `${isPeer ? "a peer's group" : 'an own group'} was left out because it cannot be trained on: ${reason}`,
+        ...(isPeer ? { peers: [author] } : {}),
+      })
+    }
+    return kept
+  }
+
+  /** An estimator may want no policy update. The step still counts, because plugins learn in it. */
   const learn: typeof update = (...given) =>
     host.updates ? update(...given) : Promise.resolve({ ...NOTHING_LEARNT })
 
@@ -161,7 +187,7 @@ export function createLearner(options: LearnerOptions, parts: LearnerParts): Lea
     const metrics: Record<string, number> = {}
     for (const [name, role] of parts.roles ?? []) {
       const groups = texts.filter((group) => group.role === name)
-      // What goes wrong with a role costs its step, not the policy's.
+      // A role that fails loses its own step; the policy keeps its update.
       const report = await role.learn(groups).catch((error: unknown) => {
         const message = `the ${name} did not learn: ${error instanceof Error ? error.message : error}`
         parts.onFinding({ type: 'guard', guard: 'role', message })
@@ -172,14 +198,17 @@ export function createLearner(options: LearnerOptions, parts: LearnerParts): Lea
     return metrics
   }
 
-  /** For plugins that learn from what brought nothing, too, such as a writer of hints. */
-  const withoutUpdate = async (batch: HostBatch): Promise<void> => {
+  /**
+   * Commits without a policy update, for plugins that also learn from groups without a signal, such as hint
+   * writers.
+   */
+  const withoutUpdate = async (batch: PluginBatch): Promise<void> => {
     const step = policy.reference().version
     const texts = await batch.commit({ step, metrics: {}, groups: [], advantages: [] })
     leftOver = { ...leftOver, ...(await learnRoles(texts)) }
   }
 
-  const tell = (alarms: readonly Alarm[]): void => {
+  const reportAll = (alarms: readonly Alarm[]): void => {
     for (const { guard, message } of alarms) parts.onFinding({ type: 'guard', guard, message })
   }
 
@@ -200,6 +229,7 @@ export function createLearner(options: LearnerOptions, parts: LearnerParts): Lea
         { own: waiting.own, foreign: usable },
         { own: options.sizes.own, foreign },
         parts.random(`batch/${version}`),
+        isKnown,
       )
       return groups && { groups, learnForeign: learn, compare: compare && hasMet }
     },
@@ -208,7 +238,9 @@ export function createLearner(options: LearnerOptions, parts: LearnerParts): Lea
       const { lineage, tokenizer, version } = policy.reference()
       const view: BatchView = { lineage, tokenizer, version, self: options.self }
       const batch = host.batch({ step: version })
-      const groups = (await batch.group(chosen, view)).filter((group) => isUseful(group) && fits(group))
+      const groups = (await batch.group(trainableOf(chosen), view)).filter(
+        (group) => isUseful(group) && isTrainable(group),
+      )
       const own = groups.filter(({ author }) => author === options.self).length
       if (own === 0) {
         await withoutUpdate(batch)
@@ -251,14 +283,14 @@ export function createLearner(options: LearnerOptions, parts: LearnerParts): Lea
       const step = policy.reference().version
       const texts = await batch.commit({ step, metrics: report.metrics, groups, advantages })
       const roleMetrics = await learnRoles(texts)
-      const untold = leftOver
+      const unreported = leftOver
       leftOver = {}
-      ledger.observe(report.parts, learnForeign)
+      record.observe(report.parts, learnForeign)
       rollBacks.batch(
         groups.flatMap(({ author }) => (learnForeign && author !== options.self ? [author] : [])),
       )
       const seen = host.updates ? guards.step({ ...report, entropy: report.watched.entropy }) : []
-      tell(seen)
+      reportAll(seen)
       const bad = seen.find(({ rollBack }) => rollBack)
       const rolledBack = bad ? await goBack(bad, step) : false
       return {
@@ -270,7 +302,7 @@ export function createLearner(options: LearnerOptions, parts: LearnerParts): Lea
         dropped: chosen.length - groups.length,
         rollouts: groups.reduce((total, { rollouts }) => total + rollouts.length, 0),
         ages: groups.map((group) => Math.max(0, version - group.bornVersion)),
-        pluginMetrics: { ...host.takeMetrics(), ...untold, ...roleMetrics },
+        pluginMetrics: { ...host.takeMetrics(), ...unreported, ...roleMetrics },
         authors: countBy(groups.map(({ author }) => author)),
         ...(rolledBack ? { rolledBack } : {}),
       }
@@ -279,7 +311,7 @@ export function createLearner(options: LearnerOptions, parts: LearnerParts): Lea
     async attend() {
       const alarms = pending
       pending = []
-      tell(alarms)
+      reportAll(alarms)
       const urgent = alarms.find(({ rollBack }) => rollBack)
       if (urgent) await goBack(urgent, policy.reference().version)
     },
@@ -296,10 +328,12 @@ export function createLearner(options: LearnerOptions, parts: LearnerParts): Lea
       pending.push(...guards.evaluation(accuracy, prompts))
     },
 
-    sharing: () => (knowsPeers() ? ledger.info(options.sizes.own) : undefined),
+    isKnown,
+
+    sharing: () => (knowsPeers() ? record.info(options.sizes.own) : undefined),
 
     state() {
-      const { setAside, evidence } = ledger.save()
+      const { setAside, evidence } = record.save()
       return knowsPeers() ? { setAside, evidence } : { setAside }
     },
   }

@@ -1,49 +1,54 @@
-// The train loop: whenever enough own groups wait, takes a batch, has it learnt from and hands the new weights to the
-// sampler. Waits for nobody: peers' groups are taken if they are there.
+// The train loop: takes a batch as soon as enough own groups wait, trains on it, and hands the new weights to
+// the sampler. It never waits for peers' groups.
 
 import type { Group } from '../../protocol/train/index.ts'
-import type { Learner, StepReport as LearnerReport } from './learner.ts'
+import type { Batch, UpdateOutcome } from './learner.ts'
 
-export interface StepReport extends LearnerReport {
+export interface TimedUpdate extends UpdateOutcome {
   waitSeconds: number
 }
 
-export interface TrainLoopCollaborators {
-  learner: Learner
-  /** Groups with a signal that wait. */
-  waiting(): { own: readonly Group[]; foreign: readonly Group[] }
-  /** Takes groups out of the pool: they were used, or dropped as of no use. */
-  take(groups: readonly Group[]): void
-  /** Woken when groups have come in or the node resumes; to be woken when groups have gone. */
+export interface TrainLoopParts {
+  /** Decides when a batch is due and trains on it. */
+  core: {
+    attend(): Promise<void>
+    nextBatch(): Batch | undefined
+    train(batch: Batch): Promise<UpdateOutcome | undefined>
+  }
+  /** Called with the groups of a batch before training on it. */
+  onBatch(groups: readonly Group[]): void
+  /**
+   * Wakes the loop when groups arrive or the node resumes; the loop wakes others when it has used groups up.
+   */
   changed: { wake(): void; readonly count: number; after(count: number, signal: AbortSignal): Promise<void> }
   isPaused(): boolean
   monotonic(): number
   sleep(ms: number, signal: AbortSignal): Promise<void>
-  /** After the weights are with the sampler. A checkpoint is made in here, while nothing changes. */
-  onStep(report: StepReport): Promise<void>
-  /** When there is nothing to train on. */
+  /** Called once the sampler has the new weights. Checkpoints are saved in here, while nothing changes. */
+  onStep(report: TimedUpdate): Promise<void>
+  /** Called when no batch is due. */
   onIdle(): Promise<void>
   onError(error: unknown): void
 }
 
 const RETRY_MS = 500
 
-export async function runTrainLoop(by: TrainLoopCollaborators, signal: AbortSignal): Promise<void> {
+export async function runTrainLoop(by: TrainLoopParts, signal: AbortSignal): Promise<void> {
   let retry = RETRY_MS
   let waitedSince = by.monotonic()
   while (!signal.aborted) {
     const seen = by.changed.count
-    await by.learner.attend().catch(by.onError)
-    const batch = by.isPaused() ? undefined : by.learner.choose(by.waiting())
+    await by.core.attend().catch(by.onError)
+    const batch = by.isPaused() ? undefined : by.core.nextBatch()
     if (!batch) {
       await by.onIdle()
       await by.changed.after(seen, signal)
       continue
     }
     const waitSeconds = (by.monotonic() - waitedSince) / 1000
-    by.take(batch.groups)
+    by.onBatch(batch.groups)
     try {
-      const report = await by.learner.train(batch)
+      const report = await by.core.train(batch)
       if (report) await by.onStep({ ...report, waitSeconds })
       retry = RETRY_MS
     } catch (error) {

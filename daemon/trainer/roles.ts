@@ -1,8 +1,9 @@
-// Models of plugins beside the policy, such as a hint writer: one engine each, for writing and learning both. After the
-// policy's update a role learns from the texts that its plugin judged: GRPO's advantage (reward minus the mean of its
-// group over the sample standard deviation, Shao et al. 2024), PPO's clip on the ratio to the log-probs that were stored
-// when the text was written (0.2 and 0.28 as for the policy), one optimizer step. Both log-probs of a ratio are at the
-// temperature of the text, so that it is 1 where nothing has changed; texts of another one have a step of their own.
+// Roles: models that plugins train beside the policy, such as a hint writer. Each has one engine that samples
+// and trains. After each policy update, a role takes one optimizer step on the texts that its plugin
+// rewarded. The advantage is GRPO's, (reward - group mean) / sample standard deviation (Shao et al. 2024).
+// The loss is PPO's clipped ratio to the log-probs stored at sampling time, with the policy's bounds (0.2 and
+// 0.28). Both log-probs of a ratio are taken at the text's sampling temperature, so the ratio is 1 while the
+// weights are unchanged. Each temperature takes its own step.
 
 import { type Expression, expression, type RoleGroup } from '../../protocol/plugin/index.ts'
 import { isZeroSignal } from '../../protocol/train/index.ts'
@@ -18,23 +19,24 @@ export interface RoleState {
 export interface RoleOptions {
   name: string
   trainable: boolean
-  /** Digest of the model that it begins with. */
+  /** Digest of the initial model. */
   model?: string | undefined
-  /** With the adapter, if that is what is trained. */
+  /** Includes the adapter if one is trained. */
   spec: DecoderSpec
-  /** All weights, trained or not, as they begin. */
+  /** All initial weights, trained or not. */
   initial: Weights
-  /** What is trained, as a checkpoint had it. */
+  /** Trained weights and optimizer state from a checkpoint. */
   state?: RoleState | undefined
-  optimizer: TrainRequest['optimizer']
+  /** Called at every step, because the options may change while the node runs. */
+  optimizer(): TrainRequest['optimizer']
 }
 
 export interface RoleReport {
-  /** Texts that it learnt from. */
+  /** Texts learnt from. */
   texts: number
-  /** Mean over their tokens. */
+  /** Mean over tokens. */
   loss: number
-  /** The largest, where there was more than one step. */
+  /** The largest over all steps. */
   gradientNorm: number
   reward: number
 }
@@ -44,12 +46,13 @@ export interface Role {
   readonly trainable: boolean
   readonly model?: string | undefined
   readonly spec: DecoderSpec
-  readonly engine: Engine
+  readonly sampler: Engine
+  readonly scorer: Engine
   readonly tokenizer: Tokenizer
-  /** Undefined where no group says that one text was better than another. */
+  /** Undefined if the role is frozen or no group has a signal. */
   learn(groups: readonly RoleGroup[]): Promise<RoleReport | undefined>
   state(): Promise<{ weights: Weights; optimizer: OptimizerState }>
-  /** To an earlier state, or to where it began. */
+  /** Restores a checkpoint's state, or the initial one if undefined. */
   goBack(state: RoleState | undefined): Promise<void>
   close(): Promise<void>
 }
@@ -78,7 +81,8 @@ export async function openRole(
     trainable,
     model,
     spec,
-    engine,
+    sampler: engine,
+    scorer: engine,
     tokenizer,
     async learn(groups) {
       const rows = groups.flatMap(rowsOf)
@@ -92,7 +96,7 @@ export async function openRole(
           objective: { loss: clipped(), metrics: {} },
           temperature,
           denominator: tokens,
-          optimizer: options.optimizer,
+          optimizer: options.optimizer(),
         })
         if (report.applied) texts += sequences.length
         loss += (report.loss * tokens) / all
@@ -117,7 +121,10 @@ function tokensIn(rows: readonly Row[]): number {
   return rows.reduce((sum, { completion }) => sum + completion.length, 0)
 }
 
-/** A text that was not drawn, at temperature 0, is compared with and not learnt from: no other could have been written. */
+/**
+ * Greedy texts (temperature 0) count in the group's mean but are not trained on: their sampling probability
+ * is 1.
+ */
 function rowsOf({ rollouts }: RoleGroup): Row[] {
   const rewards = rollouts.map(({ reward }) => reward)
   if (isZeroSignal(rewards)) return []

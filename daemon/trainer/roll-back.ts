@@ -1,6 +1,7 @@
-// Going back to the last good checkpoint when a guard says that what was learnt lately is bad: who wrote the last batches
-// is set aside, nothing foreign is learnt from for a while, and a run that keeps falling goes on alone. What is known of peers
-// stays as it is: see sharing/evidence.ts.
+// Rolls back to an earlier checkpoint when a guard finds that recent training did harm. Foreign groups are
+// then paused for a while; after repeated roll-backs they are paused for longer. Being in the last batches is
+// no proof against a peer: otherwise an attacker could make a node lose its honest peers. Only authors whose
+// own groups seem harmful are set aside. The evidence about peers is kept: see sharing/evidence.ts.
 
 import type { Alarm, Guards } from './guards/index.ts'
 import type { Authors } from './sharing/authors.ts'
@@ -8,26 +9,27 @@ import type { Judge } from './sharing/judge.ts'
 
 export interface RollBackPlan {
   restored: boolean
+  /** Authors that were set aside. */
   authors: string[]
   message: string
 }
 
 export interface RollBacks {
-  /** Authors of the foreign groups that a batch learnt from. */
+  /** Records the authors of the foreign groups that a batch learnt from. */
   batch(authors: readonly string[]): void
-  /** Undefined if the last one is too recent for another. */
+  /** Undefined if the last roll-back is too recent. */
   handle(alarm: Alarm, version: number): Promise<RollBackPlan | undefined>
 }
 
-/** Batches whose authors are set aside. */
+/** Recent batches whose authors are suspects. */
 const BATCHES = 8
-/** A guard needs some steps to notice: a checkpoint that is younger may hold the damage. */
+/** Versions that a guard may need to notice harm: newer checkpoints may already contain it. */
 const LAG = 20
-/** Updates without foreign groups after it. */
+/** Updates without foreign groups after a roll-back. */
 const COOL_DOWN = 20
-/** Versions between two of them at least; more often would be a loop. */
+/** Minimum number of versions between roll-backs, to avoid a loop. */
 const LEAST_APART = 30
-/** After so many within so many versions, the node goes on alone. */
+/** After MANY roll-backs within WITHIN versions, foreign groups are paused for WITHIN updates. */
 const MANY = 3
 const WITHIN = 500
 
@@ -52,9 +54,9 @@ export function createRollBacks({
 
     async handle({ message: why }, version) {
       if (times.some((time) => version - time < LEAST_APART)) return undefined
-      const suspects = [...new Set(batches.flat())]
+      const suspects = [...new Set(batches.flat())].filter(authors.isSuspect)
       for (const author of suspects)
-        authors.setAside(author, `wrote for the batches before a roll-back: ${why}`)
+        authors.setAside(author, `its groups worked against this node's own before a roll-back: ${why}`)
       batches = []
       const restored = await restore(version - LAG)
       guards.reset()
@@ -65,8 +67,8 @@ export function createRollBacks({
         ? `went back to the checkpoint of step ${restored.step}`
         : 'there is no checkpoint to go back to'
       const then = alone
-        ? `the ${times.length}. time, so it goes on alone for ${WITHIN} updates`
-        : 'goes on alone for a while'
+        ? `roll-back number ${times.length}, so it trains without foreign groups for ${WITHIN} updates`
+        : `it trains without foreign groups for ${COOL_DOWN} updates`
       return { restored: restored !== undefined, authors: suspects, message: `${why}: ${what}; ${then}` }
     },
   }

@@ -1,5 +1,5 @@
-// Groups as an engine trains on them: one row a rollout with the columns that objectives read, apart for this node and
-// for each peer.
+// Turns groups into training rows: one row per rollout, with the columns that objectives read, grouped by
+// author.
 
 import type { Advantages, Columns } from '../../protocol/plugin/index.ts'
 import type { Group } from '../../protocol/train/index.ts'
@@ -10,27 +10,30 @@ export interface Row extends TrainSequence {
 }
 
 export interface RowOptions {
-  /** This node's peer ID and policy, to tell own tokens from foreign ones and their age. */
+  /** This node's peer ID, lineage and policy version, for `foreign` and `staleness`. */
   self: string
   lineage: string
   version: number
-  /** False for an author whose log-probs are taken as if there were none. */
+  /** False if the author's log-probs must be ignored. */
   isBelieved(author: string): boolean
-  /** What the objective reads beside the columns that every row has, by name. */
+  /** The objective's own columns, beside those that every row has. */
   columns?: Columns
 }
 
-/** All that one author wrote in a batch. */
+/** One author's rows in a batch. */
 export interface AuthorRows {
   author: string
   /** Rows by group. */
   groups: Row[][]
 }
 
-/** Larger advantages are cut: an estimator that divides by a tiny spread must not own the batch. */
+/**
+ * Larger advantages are clipped, so that an estimator that divides by a tiny spread cannot dominate the
+ * batch.
+ */
 const LARGEST_ADVANTAGE = 10
 
-/** Own rows first, then each peer's, in order of appearance. */
+/** Rows of this node, and of each peer in order of appearance; by group. */
 export function rowsByAuthor(
   groups: readonly Group[],
   advantages: Advantages,

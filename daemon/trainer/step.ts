@@ -1,81 +1,79 @@
-// One optimizer step. With foreign groups, or where own gradients are kept to be compared with, every author's gradient is
-// computed apart: the own one makes the step that it would make alone, and each foreign one is looked at and scaled to what
-// its author may have, before they make a step beside it that is shorter than the own gradient, so that no number of peers can outweigh this
-// node's own experience.
+// One optimizer step. Without foreign groups it is one call of the trainer. With them, or if own gradients
+// are needed for comparison, each author's gradient is computed separately and a mixing rule combines them
+// into one update.
 
-import type { Engine, GradientReport, Objective, TrainRequest } from '../engine/engine.ts'
+import type { GradientReport, Objective, Trainer } from '../engine/engine.ts'
 import { type Aggregation, denominatorOf, TOKEN_MEAN } from './aggregation.ts'
-import type { Step } from './cut.ts'
+import type { Minibatch } from './cut.ts'
 import type { Row } from './rows.ts'
+import {
+  DEFAULT_RULE,
+  type MixingOptions,
+  type MixingRule,
+  type Part,
+  type StepDone,
+} from './sharing/mixing/index.ts'
 import { effectiveSampleSize, type Measured } from './watch.ts'
 
-export interface StepOptions {
+export interface StepOptions extends MixingOptions {
   temperature: number
-  optimizer: TrainRequest['optimizer']
-  /** A mean over tokens if left out. */
+  /** Default: mean over tokens. */
   aggregation?: Aggregation
-  /** False: foreign gradients are looked at and not learnt from. */
-  learnForeign: boolean
-  /** Own gradients are kept apart, to be compared with, even where a batch has no foreign groups. */
+  /** Measures own gradients against the compass even if a batch has no foreign groups. */
   compare: boolean
-  /** The largest norm of an author's gradient, in units of the own one's. */
-  allowance(author: string): number
-  /** What an author's gradient is multiplied with, 0 to 1. */
-  weight(author: string): number
+  rule?: MixingRule
 }
 
-/** What became of one author's part of an optimizer step. */
+/** One author's part of an optimizer step. */
 export interface PartReport extends Measured {
   /** Undefined for this node's own part. */
   author?: string
   groups: number
   gradientNorm: number
-  /** What its gradient was multiplied with; 0 if it was left out. */
+  /** The first parameter whose gradient was not finite, or `loss`. */
+  nonFinite?: string
+  /** Factor on its gradient; 0 if it was left out. */
   scale: number
-  /** What it would be multiplied with at its author's full weight, for a foreign step of the own gradient's length. */
+  /** The factor at its author's full weight, if the foreign step had the own gradient's length. */
   wouldScale: number
-  /** Its gradient along the compass, before scaling. */
-  along?: number
-  /** Its gradient along the foreign steps of earlier updates. */
-  aside?: number
+  /**
+   * Component of its unscaled gradient along the compass, the running mean of own gradients, in the
+   * optimizer's metric. Absent while there is no compass.
+   */
+  alongOwn?: number
+  /**
+   * Component of its gradient along the running mean of foreign steps, in the unit of `alongOwn`. For an own
+   * gradient it measures what those steps contributed, on rollouts that were not used for them. Absent before
+   * the first foreign step.
+   */
+  alongForeign?: number
   /** Why it was left out. */
   leftOut?: 'not finite' | 'effective sample size'
 }
 
-/** Below this share of effective tokens, a peer's part is left out of the step (verl's health check). */
-const LEAST_EFFECTIVE = 0.3
 /**
- * The foreign step's length at most, in units of the own gradient's. A side of length k with the same signal and noise of its own
- * takes 1 + k of the way with 1 + k^2 of the noise's variance; noise for progress, (1 + k^2) / (1 + k), is least here, by
- * 17 %, and at 1 no less than alone. Off-policy, a side is worse than that.
+ * A peer's part with a lower effective sample size, as a share of its tokens, is left out (verl's health
+ * check).
  */
-const FOREIGN_LIMIT = Math.SQRT2 - 1
-/** The compass remembers about 1 / (1 - this) updates of own groups. */
-const COMPASS_DECAY = 0.95
-
-export interface StepDone {
-  nonFinite?: string
-  gradientNorm: number
-  parts: PartReport[]
-}
+const LEAST_EFFECTIVE = 0.3
 
 export function takeStep(
-  step: Step,
+  step: Minibatch,
   objective: Objective,
   options: StepOptions,
-  engine: Engine,
+  trainer: Trainer,
 ): Promise<StepDone> {
   const take = step.foreign.length > 0 || options.compare ? mixedStep : ownStep
-  return take(step, objective, options, engine)
+  return take(step, objective, options, trainer)
 }
 
 async function ownStep(
-  { own, ownGroups }: Step,
+  { own, ownGroups }: Minibatch,
   objective: Objective,
   { temperature, optimizer, aggregation = TOKEN_MEAN }: StepOptions,
-  engine: Engine,
+  trainer: Trainer,
 ): Promise<StepDone> {
-  const report = await engine.train({
+  const report = await trainer.train({
     sequences: own,
     objective,
     temperature,
@@ -91,63 +89,42 @@ async function ownStep(
 }
 
 async function mixedStep(
-  { own, ownGroups, foreign }: Step,
+  { own, ownGroups, foreign }: Minibatch,
   objective: Objective,
-  { temperature, optimizer, aggregation = TOKEN_MEAN, learnForeign, allowance, weight }: StepOptions,
-  engine: Engine,
+  { temperature, aggregation = TOKEN_MEAN, rule = DEFAULT_RULE, ...options }: StepOptions,
+  trainer: Trainer,
 ): Promise<StepDone> {
-  // Of own rows alone, whatever peers add: the own gradient is the one that there would be without them.
+  // Counts own rows only, so that the own gradient is the same with and without foreign groups.
   const denominator = denominatorOf(aggregation, own)
-  const gradientOf = async (sequences: Row[]): Promise<GradientReport> => {
-    const report = await engine.gradient({ sequences, objective, temperature, denominator })
-    // As a mean over the part's own rows, as other figures are.
-    return { ...report, loss: (report.loss * denominator) / denominatorOf(aggregation, sequences) }
-  }
-
-  const mine = await gradientOf(own)
-  const ownNorm = mine.gradientNorm
-  const parts: PartReport[] = [{ ...mine, groups: ownGroups, scale: 1, wouldScale: 1 }]
-  if (mine.nonFinite !== undefined) {
-    parts[0]!.scale = 0
-    return { nonFinite: mine.nonFinite, gradientNorm: ownNorm, parts }
-  }
-  await engine.keep({ to: 'main', scale: 1 })
-  /** Sums of squared norms, of all at full weight and times their weights. */
-  let [full, weighted] = [0, 0]
-  for (const { author, rows, groups } of foreign) {
-    const report = await gradientOf(rows)
-    const part: PartReport = { ...report, author, groups, scale: 0, wouldScale: 0 }
-    parts.push(part)
-    const effective = effectiveSampleSize(report.metrics)
-    if (report.nonFinite !== undefined) part.leftOut = 'not finite'
-    else if (effective !== undefined && effective < LEAST_EFFECTIVE) part.leftOut = 'effective sample size'
-    if (part.leftOut !== undefined) continue
-    const limit = allowance(author) * ownNorm
-    part.wouldScale = report.gradientNorm > limit ? limit / report.gradientNorm : 1
-    const squared = (part.wouldScale * report.gradientNorm) ** 2
-    full += squared
-    weighted += squared * weight(author)
-    if (!learnForeign) continue
-    part.scale = part.wouldScale * weight(author)
-    await engine.keep({ to: 'side', scale: part.scale })
-  }
-  const share = full > 0 ? weighted / full : 0
-  const done = await engine.descend({
-    optimizer,
-    sideLimit: FOREIGN_LIMIT * share,
-    // What they bring is told as of steps of the own gradient's length, whatever they were held to.
-    sideShare: FOREIGN_LIMIT * share,
-    compassDecay: COMPASS_DECAY,
+  const partOf = (rows: Row[], groups: number, author?: string): Part => ({
+    ...(author === undefined ? {} : { author }),
+    async gradient(into) {
+      const report = await trainer.gradient({ sequences: rows, objective, temperature, denominator, into })
+      const leftOut = author === undefined ? undefined : reasonToLeaveOut(report)
+      return {
+        ...report,
+        // Rescaled to the mean over the part's rows, like the other metrics.
+        loss: (report.loss * denominator) / denominatorOf(aggregation, rows),
+        ...(author === undefined ? {} : { author }),
+        ...(leftOut === undefined ? {} : { leftOut }),
+        groups,
+        scale: 0,
+        wouldScale: 0,
+      }
+    },
   })
-  // Parts are taken to be at right angles, as gradients of different prompts about are.
-  const together = Math.min(1, ownNorm / Math.max(Math.sqrt(full), 1e-30))
-  for (const part of parts.slice(1)) {
-    part.wouldScale *= together
-    part.scale *= done.sideScale
-  }
-  return {
-    gradientNorm: done.mainNorm,
-    parts,
-    ...(done.applied ? {} : { nonFinite: done.nonFinite ?? 'unknown' }),
-  }
+  return rule(
+    {
+      own: partOf(own, ownGroups),
+      foreign: foreign.map(({ author, rows, groups }) => partOf(rows, groups, author)),
+    },
+    options,
+    trainer,
+  )
+}
+
+function reasonToLeaveOut({ nonFinite, metrics }: GradientReport): PartReport['leftOut'] {
+  if (nonFinite !== undefined) return 'not finite'
+  const effective = effectiveSampleSize(metrics)
+  return effective !== undefined && effective < LEAST_EFFECTIVE ? 'effective sample size' : undefined
 }

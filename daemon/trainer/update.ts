@@ -1,11 +1,11 @@
-// One batch, from groups to optimizer steps. Knows advantages, columns, minibatches and whose gradient is whose, and no
-// algorithm: advantages come from the host's estimator, the loss is the host's objective.
+// Turns one batch of groups into optimizer steps: builds rows and columns, cuts minibatches, and takes each
+// step. It knows no algorithm: the plugin host gives the advantages and the objective.
 
-import { columnsOf } from '../../protocol/plugin/expression.ts'
+import { columnsOf, substitute } from '../../protocol/plugin/expression.ts'
 import type { Advantages, Random } from '../../protocol/plugin/index.ts'
 import { type Expression, expression } from '../../protocol/plugin/index.ts'
 import type { Group } from '../../protocol/train/index.ts'
-import type { Engine, Objective, Score, ScoreRequest } from '../engine/engine.ts'
+import type { Objective, Score, ScoreRequest, Trainer } from '../engine/engine.ts'
 import { rowWeight, TOKEN_MEAN } from './aggregation.ts'
 import { cut } from './cut.ts'
 import { type RowOptions, rowsByAuthor } from './rows.ts'
@@ -13,18 +13,18 @@ import { type PartReport, type StepOptions, takeStep } from './step.ts'
 import { summarize, type Watched, watched } from './watch.ts'
 
 export interface UpdateOptions extends RowOptions, StepOptions {
-  /** Optimizer steps that the batch is cut into. */
+  /** Optimizer steps per batch. */
   minibatches: number
 }
 
 export interface UpdateReport {
-  /** Optimizer steps that were taken; fewer than asked for where one was not finite. */
+  /** Optimizer steps taken; fewer than `minibatches` if a gradient was not finite. */
   steps: number
   skipped: string[]
   loss: number
   gradientNorm: number
   watched: Watched
-  /** What the plugins' corrections asked to be logged. */
+  /** Metrics of the corrections, as means over tokens. */
   metrics: Record<string, number>
   parts: PartReport[]
   realTokens: number
@@ -33,14 +33,17 @@ export interface UpdateReport {
 }
 
 export interface UpdateParts {
-  engine: Engine
+  engine: Trainer
   objective: Objective
   random: Random
-  /** Scores with the policy that training began with, for an objective that reads it. */
+  /**
+   * Scores under the reference policy, the one that training began with. Needed if the objective reads
+   * `reference`.
+   */
   reference?(request: ScoreRequest): Promise<Score[]>
 }
 
-/** The column in which a row's weight in the sum over tokens comes. */
+/** Name of the column that holds a row's weight in the sum over tokens. */
 const ROW_WEIGHT = 'row_weight'
 
 export async function update(
@@ -50,7 +53,7 @@ export async function update(
   { engine, objective, random, reference }: UpdateParts,
 ): Promise<UpdateReport> {
   const all = rowsByAuthor(groups, advantages, options)
-  // Nothing is learnt from peers alone: there would be nothing to bound it by.
+  // Foreign gradients are bounded relative to the own one, so a batch without own rows takes no step.
   const steps = all.own.length > 0 ? cut(all, options.minibatches, random) : []
   const rows = steps.flatMap(({ own, foreign }) => [...own, ...foreign.flatMap((part) => part.rows)])
   const weights = rows.map((row) => rowWeight(options.aggregation ?? TOKEN_MEAN, row))
@@ -63,7 +66,7 @@ export async function update(
     metrics: { ...objective.metrics, ...watched() },
   }
   if (steps.length === 1) {
-    // The policy that begins the batch is the one that takes its only step, so no scoring pass is needed.
+    // With a single step, the proximal policy is the current one, so no scoring pass is needed.
     full = mapObjective(full, (e) =>
       substitute(e, 'proximal', expression.detach(expression.column('logprob'))),
     )
@@ -74,7 +77,8 @@ export async function update(
     })
   }
   if (reads(full, 'reference')) {
-    if (!reference) throw new Error('the objective reads a reference policy, and there is none here')
+    if (!reference)
+      throw new Error('the objective reads the column "reference", but this node has no reference policy')
     const scores = await reference({ sequences: rows, temperature: options.temperature })
     rows.forEach((row, i) => {
       row.columns.reference = scores[i]!.logprobs
@@ -112,14 +116,4 @@ function mapObjective({ loss, metrics }: Objective, map: (e: Expression) => Expr
     loss: map(loss),
     metrics: Object.fromEntries(Object.entries(metrics).map(([name, e]) => [name, map(e)])),
   }
-}
-
-/** The expression with a column replaced by another expression. */
-export function substitute(e: Expression, column: string, replacement: Expression): Expression {
-  if (typeof e === 'number') return e
-  if ('column' in e) return e.column === column ? replacement : e
-  const of = Array.isArray(e.of)
-    ? e.of.map((part) => substitute(part, column, replacement))
-    : substitute(e.of as Expression, column, replacement)
-  return { ...e, of } as Expression
 }

@@ -1,27 +1,31 @@
-// What a trainer must watch, whatever the algorithm: as expressions that ride along with every batch, and their means.
+// Training metrics that are computed for every batch, whatever the algorithm: expressions and their means.
 //
-// d = log pi_proximal - log pi_behaviour on the tokens whose sampler is known.
+// d = log pi_proximal - log pi_behaviour, on the tokens with known behaviour log-probs.
 
 import { type Expression, expression } from '../../protocol/plugin/index.ts'
 import type { TrainReport } from '../engine/engine.ts'
 
-/** Of a report, what is summed up here. */
+/** The fields of a train report that are summarized here. */
 export type Measured = Pick<
   TrainReport,
   'loss' | 'metrics' | 'completionTokens' | 'realTokens' | 'computedTokens' | 'seconds'
 >
 
 export interface Watched {
-  /** Nats per token. */
+  /** Nats per token, over own rollouts only: on foreign texts it would depend on the texts. */
   entropy: number
   /** k3 estimate of KL(behaviour || proximal), nats per token: exp(d) - 1 - d. */
   mismatchKl: number
-  /** Kish's effective sample size of the token weights exp(d), as a share of the tokens: (sum w)^2 / (n sum w^2). */
+  /**
+   * Kish's effective sample size of the token weights exp(d), as a share of the tokens: (sum w)^2 / (n sum
+   * w^2).
+   */
   effectiveSampleSize: number
-  /** Share of tokens whose sampler is known, and that peers wrote. */
+  /** Share of tokens with known behaviour log-probs. */
   knownShare: number
+  /** Share of tokens that peers wrote. */
   foreignShare: number
-  /** Versions between sampling and training, the mean over tokens. */
+  /** Policy versions between sampling and training, mean over tokens. */
   staleness: number
 }
 
@@ -43,7 +47,7 @@ export function watched(): Record<string, Expression> {
   }
 }
 
-/** Means over the tokens whose sampler is known, from a report's metrics; undefined where there are none. */
+/** Means over the tokens with known behaviour log-probs; undefined if there are none. */
 export function reportedOf(
   metrics: Readonly<Record<string, number>>,
 ): { weight: number; behaviour: number; entropy: number } | undefined {
@@ -56,7 +60,10 @@ export function reportedOf(
   }
 }
 
-/** Kish's, as a share of the tokens whose sampler is known; undefined where there are none. */
+/**
+ * Kish's effective sample size as a share of the tokens with known behaviour log-probs; undefined if there
+ * are none.
+ */
 export function effectiveSampleSize(metrics: Readonly<Record<string, number>>): number | undefined {
   const known = metrics['watch.known'] ?? 0
   return known > 0 ? metrics['watch.weight']! ** 2 / (metrics['watch.weightSquared']! * known) : undefined
@@ -71,11 +78,13 @@ export interface Summary {
   seconds: number
 }
 
-/** Token-weighted means over all parts of a batch's optimizer steps. */
-export function summarize(reports: readonly Measured[]): Summary {
-  const total = reports.reduce((sum, { completionTokens }) => sum + completionTokens, 0)
-  const mean = (read: (report: Measured) => number): number =>
-    reports.reduce((sum, report) => sum + read(report) * report.completionTokens, 0) / Math.max(1, total)
+/** Token-weighted means over all parts of a batch. Parts without an author are this node's own. */
+export function summarize(reports: readonly (Measured & { author?: string })[]): Summary {
+  const mean = (read: (report: Measured) => number, of: readonly Measured[] = reports): number => {
+    const total = of.reduce((sum, { completionTokens }) => sum + completionTokens, 0)
+    return of.reduce((sum, report) => sum + read(report) * report.completionTokens, 0) / Math.max(1, total)
+  }
+  const own = reports.filter(({ author }) => author === undefined)
   const add = (read: (report: Measured) => number): number =>
     reports.reduce((sum, report) => sum + read(report), 0)
   const all: Record<string, number> = {}
@@ -86,7 +95,7 @@ export function summarize(reports: readonly Measured[]): Summary {
   return {
     loss: mean(({ loss }) => loss),
     watched: {
-      entropy: of('entropy'),
+      entropy: mean(({ metrics }) => metrics['watch.entropy'] ?? 0, own),
       mismatchKl: known > 0 ? of('k3') / known : 0,
       effectiveSampleSize: effectiveSampleSize(all) ?? 0,
       knownShare: known,

@@ -1,17 +1,18 @@
-// Whom to give the next rollouts: XRPO's allocator (arXiv 2510.06672).
+// XRPO's allocator (arXiv 2510.06672): decides which prompts get the next rollouts.
 //
 //   h(n) = t(1 - alpha/2, n - 1) s / sqrt(n);   priority = h(n) - h(n + 1) + lambda sqrt(log(1 + T) / n)
 //
-// The first part is by how much one more rollout would narrow the interval around a prompt's mean reward, with the deviation s
-// as it is; the second is for prompts with few rollouts. T, all rollouts so far, is our reading of an unclear symbol. A
-// prompt with one rollout has no interval, and gets a second one first.
+// The first part is how much one more rollout would narrow the confidence interval of a prompt's mean reward,
+// assuming that the deviation s stays the same. The second favours prompts with few rollouts. The paper does
+// not define T clearly; here it is the number of all rollouts so far. A prompt with a single rollout has no
+// interval, so it gets a second rollout first.
 
 export interface AllocationOptions {
   alpha: number
   lambda: number
 }
 
-/** Rollouts to add to each prompt, `budget` in all, given the rewards that each has had. */
+/** How many rollouts to add to each prompt, `budget` in total, given each prompt's rewards so far. */
 export function allocate(
   rewards: readonly (readonly number[])[],
   budget: number,
@@ -42,7 +43,7 @@ export function priority(
   return shrink(n, spread, alpha) + lambda * Math.sqrt(Math.log(1 + total) / n)
 }
 
-/** By how much the interval's half-width falls with one rollout more. */
+/** How much one more rollout narrows the interval's half-width. */
 export function shrink(n: number, spread: number, alpha: number): number {
   return halfWidth(n, spread, alpha) - halfWidth(n + 1, spread, alpha)
 }
@@ -60,7 +61,7 @@ export function deviation(values: readonly number[]): number {
 
 const quantiles = new Map<string, number>()
 
-/** Of Student's t, for a probability above one half, by halving an interval. */
+/** Quantile of Student's t for a probability above one half, by bisection. */
 export function tQuantile(probability: number, freedom: number): number {
   const key = `${probability}/${freedom}`
   const known = quantiles.get(key)

@@ -1,17 +1,18 @@
-// APRIL: more groups are begun than are wanted, and as soon as enough of them are done, the others are set aside with what they
-// have and gone on with in the next round. No round waits for its longest answers.
+// APRIL (active partial rollouts, arXiv 2509.18521): starts more groups than needed. As soon as enough of
+// them are done, it parks the others with what they have written and continues them in the next round, so no
+// round waits for its longest answers.
 //
-// Active partial rollouts (arXiv 2509.18521), with its ratio of 2 (it uses 1.5 to 2). A group is done when all its
-// rollouts are. Groups that were set aside come first in the next round, oldest first: the scheduler sees to it, and to how
-// old they may get. Other than there, a group that is done when there are enough already is not thrown away: it is
-// set aside whole, and is done at once in the next round. A rollout may thus be of several versions; its tokens keep
-// their versions and log-probs, so that corrections such as `tis` see them.
+// The paper's ratio is 1.5 to 2; 2 is the default. A group is done when all its rollouts are. The scheduler
+// starts the next round with the parked groups, oldest first, and limits their age. The paper discards groups
+// that finish after enough are done; here they are parked whole and are done at once in the next round. One
+// rollout can therefore contain several policy versions. Its tokens keep their versions and log-probs, so
+// corrections such as `tis` can account for them.
 
 import { z } from 'zod'
 import { definePlugin, type LiveRollout, type Steering, type SteerView } from '../../protocol/plugin/index.ts'
 
 const settings = z.strictObject({
-  /** Groups begun for each that is wanted. */
+  /** Groups started per group needed. */
   ratio: z.number().min(1).max(16).default(2),
 })
 
@@ -19,7 +20,7 @@ export default definePlugin({
   name: 'april',
   kind: 'control',
   api: 1,
-  summary: 'Begins more groups than wanted; sets the slow ones aside.',
+  summary: 'Starts more groups than needed and parks the slow ones.',
   settings,
   manifest: { needs: ['park'], claims: ['flow'] },
   create: ({ ratio }) => ({
@@ -35,7 +36,7 @@ export default definePlugin({
   }),
 })
 
-/** Everything but the first `want` groups that are done, once there are so many. */
+/** Parks everything except the first `want` finished groups, once that many have finished. */
 export function setAside(live: readonly LiveRollout[], { asks, want }: SteerView): Map<string, Steering> {
   const done = asks.flatMap((ask, index) => (ask.live === 0 && ask.done > 0 ? [index] : []))
   if (done.length < want) return new Map()

@@ -1,11 +1,13 @@
-// DARS: hard prompts get a second round of rollouts, so that their groups weigh as much as those of medium difficulty.
+// DARS (difficulty-adaptive rollout sampling, arXiv 2508.13755): gives hard prompts a second round of
+// rollouts, so that their groups weigh as much as those of medium difficulty.
 //
-// Difficulty-adaptive rollout sampling (arXiv 2508.13755). The sum of |advantage| over a group of N is N S(a), a its share of
-// right answers, taken as half a success where there is none: S = 2 a (1 - a) for advantages without a deviation, 2
-// sqrt(a (1 - a)) with it. Below one half, so many more are asked for that the sum reaches its peak (`equal`) or, for
-// `weighted`, 2 (1 - a) times the peak; then both rounds are one group. Groups without a signal are dropped from the batch. Go
-// with the estimator dr_grpo (R - mean), or with `deviation` with grpo. DARS-B is the same with a large batch in one
-// update and two epochs: settings of the trainer. Whole numbers throughout, as in the published table.
+// The sum of |advantage| over a group of N rollouts is N S(a), where a is the share of right answers (half a
+// success where there is none): S = 2 a (1 - a) for advantages that are not divided by the deviation, and 2
+// sqrt(a (1 - a)) for those that are. For a below one half, `equal` asks for enough rollouts that the sum
+// reaches its peak, and `weighted` for enough that it reaches 2 (1 - a) times the peak. Both rounds then form
+// one group. Groups without a signal are dropped from the batch. Use it with the estimator dr_grpo (R -
+// mean), or set `deviation` and use grpo. DARS-B is the same with a large batch in one update and two epochs,
+// which are settings of the trainer. All arithmetic is on whole numbers, as in the published table.
 
 import { z } from 'zod'
 import { definePlugin, type Request } from '../../protocol/plugin/index.ts'
@@ -14,9 +16,9 @@ import { mergeExtra, scoreOf, tokensSetting } from './merge.ts'
 
 const settings = z.strictObject({
   schedule: z.enum(['equal', 'weighted']).default('equal'),
-  /** True beside an estimator that divides by the group's deviation. */
+  /** Set to true with an estimator that divides by the group's deviation. */
   deviation: z.boolean().default(false),
-  /** Most rollouts of a prompt, both rounds together; the paper's 32 for `equal`, 64 for `weighted` if left out. */
+  /** Most rollouts per prompt, both rounds. Default: 32 for `equal`, 64 for `weighted` (paper). */
   most: z.int().positive().max(1024).optional(),
   threshold: z.number().min(0).max(1).default(0.5),
   tokens: tokensSetting,
@@ -28,15 +30,15 @@ export default definePlugin({
   name: 'dars',
   kind: 'control',
   api: 1,
-  summary: 'A second round of rollouts for hard prompts, by difficulty.',
+  summary: 'Gives hard prompts a second round of rollouts, by difficulty.',
   settings,
   manifest: {
-    // After plugins that stand in for single groups.
+    // After plugins that replace single groups.
     order: 10,
     budget: ({ tokens }) => ({ tokens }),
     conflicts: [
       { with: 'control/xrpo', because: 'both decide how many rollouts a prompt gets' },
-      { with: 'hint', because: 'both spend a second round on prompts that are all wrong' },
+      { with: 'hint', because: 'both spend a second round on prompts whose rollouts are all wrong' },
     ],
   },
   create: ({ schedule, deviation, most = schedule === 'equal' ? 32 : 64, threshold }) => ({
@@ -65,22 +67,22 @@ export default definePlugin({
   }),
 })
 
-/** How many more rollouts a prompt gets with `right` of `count`. */
+/** How many more rollouts a prompt gets when `right` of its `count` rollouts were right. */
 export function extraRollouts(
   right: number,
   count: number,
   { schedule, deviation, most }: { schedule: 'equal' | 'weighted'; deviation: boolean; most: number },
 ): number {
-  // a = share / whole, exactly; without a success half of one.
+  // a = share / whole, exactly; with no success, half a success counts.
   const whole = 2 * count
   const share = right > 0 ? 2 * right : 1
   if (2 * share >= whole || count === 0) return 0
   let total: number
   if (!deviation) {
-    // N peak / (N S): N^3 / (2N a' (1 - a')) and N^2 / a', with a' and 1 - a' in halves.
+    // N peak / (N S): N^3 / (2N a' (1 - a')) and N^2 / a', with a' and 1 - a' counted in halves.
     total = schedule === 'equal' ? divideUp(count ** 3, share * (whole - share)) : divideUp(count ** 2, share)
   } else {
-    // The least whole number whose square reaches N^4 / (a' (1 - a')), or N^2 (1 - a') / a'.
+    // The smallest whole number whose square reaches N^4 / (a' (1 - a')), or N^2 (1 - a') / a'.
     total =
       schedule === 'equal'
         ? rootUp(count ** 4, share * (whole - share))
@@ -89,12 +91,12 @@ export function extraRollouts(
   return Math.max(0, Math.min(total - count, most - count))
 }
 
-/** ceil(a / b) of whole numbers. */
+/** ceil(a / b) for whole numbers. */
 function divideUp(a: number, b: number): number {
   return Math.floor((a + b - 1) / b)
 }
 
-/** The least whole x with x^2 b >= a. */
+/** The smallest whole x with x^2 b >= a. */
 function rootUp(a: number, b: number): number {
   let x = Math.floor(Math.sqrt(a / b))
   while (x > 0 && x * x * b >= a) x -= 1

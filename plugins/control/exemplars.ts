@@ -1,5 +1,6 @@
-// Solved problems to show beside an unsolved one: this node's own answers that its verifier took for right, by how alike the
-// questions are. One a prompt, the newest; a solution of the same prompt is never shown, nor one with its answer in it.
+// Solved problems to show with an unsolved one: this node's own answers that its verifier judged right,
+// ranked by how similar the questions are. Keeps the newest solution per prompt. Never shows a solution of
+// the same prompt, or a text that contains the prompt's answer.
 
 import { z } from 'zod'
 import { type Context, similarity } from '../../protocol/plugin/index.ts'
@@ -8,23 +9,23 @@ import { type PromptCoordinates, promptKey } from '../../protocol/train/index.ts
 export interface ExemplarOptions {
   /** K: how many are shown. */
   shown: number
-  /** Of a solution, in characters. */
+  /** Longest solution, in characters. */
   characters: number
-  /** Solutions kept. */
+  /** Most solutions kept. */
   most: number
 }
 
 interface Entry {
   prompt: PromptCoordinates
   solution: string
-  /** Of the question; not saved. */
+  /** Embedding of the question; not saved. */
   vector?: Float32Array
 }
 
 export interface Exemplars {
   readonly size: number
   add(prompt: PromptCoordinates, solution: string): void
-  /** Text to put before the question; undefined where nothing fits. */
+  /** Text to put before the question; undefined if nothing fits. */
   textFor(at: PromptCoordinates, context: Context): string | undefined
   save(): Uint8Array
   load(bytes: Uint8Array): void
@@ -73,7 +74,7 @@ export function createExemplars({ shown, characters, most }: ExemplarOptions): E
         const text = `Problem:\n${question}\nSolution:\n${entry.solution}\n\n`
         if (!context.leaks(at, text)) chosen.push(text)
       }
-      // The nearest stands last, next to the question.
+      // The most similar one comes last, next to the question.
       while (chosen.length > 0) {
         const before = `${[...chosen].reverse().join('')}Problem:\n`
         const { length } = context.conditioning(at, { before })

@@ -1,4 +1,4 @@
-// The built-in plugins that decide how many rollouts a prompt gets, and when writing them ends.
+// The built-in control plugins: they decide how many rollouts a prompt gets and when generation stops.
 
 import type { Plugin } from '../../protocol/plugin/index.ts'
 import april from './april.ts'

@@ -1,20 +1,20 @@
-// More rollouts of a prompt, and the group that asked for them, as one group to compare them all in.
+// Merges a prompt's extra rollouts into the group that asked for them, so that all are compared together.
 
 import { z } from 'zod'
 import type { Group, Rollout } from '../../protocol/train/index.ts'
 import { contentId } from '../../protocol/wire/index.ts'
 
-/** Setting: tokens that a plugin may have generated in a round. */
+/** Setting: tokens that a plugin may spend on generation per round. */
 export const tokensSetting = z.number().int().positive().default(262_144)
 
-/** The verifier's own, whatever other plugins made of it. */
+/** The verifier's score, whatever reward other plugins have set. */
 export function scoreOf({ taskReward, reward }: Rollout): number {
   return taskReward ?? reward
 }
 
 /**
- * Groups that `plugin` asked for go into those that gave rise to them; each rollout keeps what it was conditioned on. With
- * any under another arm the whole group is of that arm, since peers could not make it.
+ * Moves the rollouts of groups that `plugin` asked for into their parent groups. Each rollout keeps its own
+ * conditioning. If any has another arm, the whole group takes that arm, since peers could not reproduce it.
  */
 export function mergeExtra(groups: readonly Group[], plugin: string): Group[] {
   const extra = groups.filter(({ origin }) => origin?.plugin === plugin)

@@ -1,14 +1,16 @@
-// XRPO: rollouts go where they tell most, prompts without a success are shown solved ones, and right answers that are
-// unlikely count for more.
+// XRPO: gives rollouts to the prompts where they are most informative, shows solved problems to prompts
+// without a success, and raises the advantage of right answers that were unlikely.
 //
-// arXiv 2510.06672, from the paper's text; no code was published. Every prompt has the configured rollouts; then, in
-// `rounds` - 1 rounds, `extra` more a prompt on average are given out by priority (see allocation.ts; lambda is ours).
-// A prompt with no reward so far is written from then on with K = 2 solved problems before it; likeness is of words here,
-// where the paper has a text-embedding model. All rollouts of a prompt are one group. Then, for right answers:
+// arXiv 2510.06672, from the paper's text; no code was published. Every prompt gets the configured rollouts.
+// Then, over `rounds` - 1 more rounds, an average of `extra` more per prompt are assigned by priority (see
+// allocation.ts; the value of lambda is ours). A prompt with no reward so far is sampled from then on with K
+// = 2 solved problems before it. Similarity compares words; the paper uses a text-embedding model. All
+// rollouts of a prompt form one group. Then, for right answers:
 //
 //   A' = A + min(max(lambda_n (1 - eta), 0), kappa A),   eta = exp(s - mean of s over the group)
 //
-// with s the mean log-prob of an answer's tokens as sampled: own groups only, since to this policy a peer's all look new.
+// where s is the mean log-prob of an answer's tokens under its sampler. This applies to own groups only: to
+// this policy, all of a peer's answers look new.
 
 import { z } from 'zod'
 import { definePlugin, type Request, type RoundView } from '../../protocol/plugin/index.ts'
@@ -18,15 +20,15 @@ import { createExemplars } from './exemplars.ts'
 import { mergeExtra, scoreOf, tokensSetting } from './merge.ts'
 
 const settings = z.strictObject({
-  /** Rounds of writing, the first one included. */
+  /** Rounds of generation, including the first. */
   rounds: z.int().min(2).max(16).default(3),
-  /** Rollouts beyond the configured ones, per prompt on average. */
+  /** Average number of rollouts per prompt beyond the configured ones. */
   extra: z.int().positive().max(256).default(4),
   alpha: z.number().positive().lt(1).default(0.05),
   lambda: z.number().nonnegative().default(0.1),
-  /** K; 0 to show none. */
+  /** K, the solved problems shown; 0 for none. */
   exemplars: z.int().nonnegative().max(8).default(2),
-  /** Longest solution shown, in characters, and solutions kept. */
+  /** Longest solution shown, in characters, and how many solutions are kept. */
   characters: z.int().positive().max(8192).default(1000),
   corpus: z.int().positive().max(16_384).default(1024),
   noveltyWeight: z.number().nonnegative().default(2.5),
@@ -42,14 +44,14 @@ export default definePlugin({
   name: 'xrpo',
   kind: 'control',
   api: 1,
-  summary: 'Gives rollouts where they tell most; shows solved problems.',
+  summary: 'Gives rollouts where they are most informative; shows solved problems.',
   settings,
   manifest: {
     order: 10,
     budget: ({ tokens, corpus, characters }) => ({ tokens, stateBytes: corpus * (4 * characters + 256) }),
     conflicts: [
       { with: 'control/dars', because: 'both decide how many rollouts a prompt gets' },
-      { with: 'hint', because: 'both write prompts without a success again, under a text of their own' },
+      { with: 'hint', because: 'both sample prompts without a success again, each with its own text' },
     ],
   },
   create({ rounds, extra, threshold, exemplars: shown, characters, corpus, ...options }) {
@@ -123,12 +125,12 @@ function landedFor({ id }: Group, { landed }: RoundView): Rollout[] {
   return [...landed.values()].flatMap((group) => (group.origin?.parent === id ? group.rollouts : []))
 }
 
-/** Part `index` of `parts` that are as equal as whole numbers can be. */
+/** Part `index` when `total` is split into `parts` whole numbers that are as equal as possible. */
 function shareOf(total: number, index: number, parts: number): number {
   return Math.floor((total * (index + 1)) / parts) - Math.floor((total * index) / parts)
 }
 
-/** eta of each rollout; undefined where log-probs are not known. */
+/** eta of each rollout; undefined where log-probs are unknown. */
 function novelties(rollouts: readonly Rollout[]): Array<number | undefined> {
   const means = rollouts.map((rollout) => {
     const logprobs = rollout.behaviourLogprobs && writtenOf(rollout.behaviourLogprobs, rollout)

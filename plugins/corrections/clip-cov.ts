@@ -1,9 +1,9 @@
-// Clip-Cov: leaves a few tokens out of the update whose advantage and log-prob rise together, since these are what uses up a
-// policy's entropy.
+// Clip-Cov: leaves a few tokens out of the update whose advantage and log-prob are strongly correlated,
+// because such tokens use up the policy's entropy.
 //
-// Cui et al. 2025 (arXiv 2505.22617), constants of verl: of the tokens with a covariance (see covariance.ts) between 1 and
-// 5, a random 2e-4 of all tokens, one at least, teach nothing. In a batch of one step nothing is clipped at that point,
-// so tokens that are clipped anyway need not be told apart.
+// Cui et al. 2025 (arXiv 2505.22617), with verl's constants: among the tokens whose covariance (see
+// covariance.ts) is between 1 and 5, a random 2e-4 of all tokens, at least one, are masked. In a batch of one
+// step nothing has been clipped yet, so tokens that the loss clips need no separate treatment.
 
 import { z } from 'zod'
 import { definePlugin } from '../../protocol/plugin/index.ts'
@@ -19,7 +19,7 @@ export default definePlugin({
   name: 'clip_cov',
   kind: 'correction',
   api: 1,
-  summary: 'Spares a few tokens that would use up entropy.',
+  summary: 'Masks a few tokens that would use up entropy.',
   settings,
   manifest: { needs: ['score'] },
   create: ({ share, low, high }) => ({

@@ -1,21 +1,21 @@
-// How far each token's advantage and log-prob rise together, by which Clip-Cov and KL-Cov choose theirs.
+// The covariance of each token's advantage and log-prob, by which Clip-Cov and KL-Cov choose tokens.
 //
-// Cui et al. 2025 (The Entropy Mechanism of Reinforcement Learning, arXiv 2505.22617): (A - mean A)(log pi - mean log pi),
-// means over all tokens of the batch that the policy wrote. Log-probs are those of the policy before the update, at
-// temperature 1, from a scoring pass.
+// Cui et al. 2025 (The Entropy Mechanism of Reinforcement Learning, arXiv 2505.22617): (A - mean A)(log pi -
+// mean log pi), with means over all tokens of the batch that the policy wrote. Log-probs are those of the
+// policy before the update, at temperature 1, from a scoring pass.
 
 import type { Advantages, Context } from '../../protocol/plugin/index.ts'
 import type { Group } from '../../protocol/train/index.ts'
 
 export interface Token {
-  /** Where it is: index of its group, of its rollout there, and within the completion. */
+  /** Its position: index of the group, of the rollout in the group, and of the token in the completion. */
   group: number
   rollout: number
   at: number
   covariance: number
 }
 
-/** One entry a token that the policy wrote, in order. */
+/** One entry per token that the policy wrote, in order. */
 export async function covariances(
   advantages: Advantages,
   groups: readonly Group[],
@@ -53,7 +53,7 @@ export async function covariances(
   }))
 }
 
-/** The values with one put in at each of the tokens; rollouts without any stay as they are. */
+/** The values with `value` set at each of the tokens; rollouts without such tokens stay unchanged. */
 export function withValue(
   values: Advantages,
   groups: readonly Group[],

@@ -1,29 +1,32 @@
-// The built-in losses and off-policy corrections, in the order in which lists show them. `LOSSES` give the loss, of
-// which a configuration has exactly one; the others weigh, mask or drop, and any number of them go together.
+// The built-in losses and off-policy corrections, in display order. A configuration has exactly one loss. The
+// others weight, mask or drop, and can be combined freely.
 
 import type { Plugin } from '../../protocol/plugin/index.ts'
-import cispo from './cispo.ts'
-import clip from './clip.ts'
 import clipCov from './clip-cov.ts'
-import dppo from './dppo.ts'
-import foreign from './foreign.ts'
-import gmpo from './gmpo.ts'
-import gspo from './gspo.ts'
-import kl from './kl.ts'
-import klCov from './kl-cov.ts'
+import foreign from './groups/foreign.ts'
+import overlong from './groups/overlong.ts'
+import staleness from './groups/staleness.ts'
+import zeroSignal from './groups/zero-signal.ts'
+import cispo from './losses/cispo.ts'
+import clip from './losses/clip.ts'
+import dppo from './losses/dppo.ts'
+import gmpo from './losses/gmpo.ts'
+import gspo from './losses/gspo.ts'
+import ipo from './losses/ipo.ts'
+import primeRl from './losses/prime-rl.ts'
+import rec from './losses/rec.ts'
+import reinforce from './losses/reinforce.ts'
+import softAdaptive from './losses/soft-adaptive.ts'
+import sppo from './losses/sppo.ts'
+import topr from './losses/topr.ts'
+import vespo from './losses/vespo.ts'
 import m2po from './m2po.ts'
 import mis from './mis.ts'
 import opsm from './opsm.ts'
-import overlong from './overlong.ts'
-import rec from './rec.ts'
-import reinforce from './reinforce.ts'
-import softAdaptive from './soft-adaptive.ts'
-import sppo from './sppo.ts'
-import staleness from './staleness.ts'
+import kl from './penalties/kl.ts'
+import klCov from './penalties/kl-cov.ts'
+import rejection from './rejection.ts'
 import tis from './tis.ts'
-import topr from './topr.ts'
-import vespo from './vespo.ts'
-import zeroSignal from './zero-signal.ts'
 
 export const LOSSES: readonly Plugin[] = [
   clip,
@@ -37,12 +40,15 @@ export const LOSSES: readonly Plugin[] = [
   sppo,
   vespo,
   dppo,
+  ipo,
+  primeRl,
 ]
 
 export const CORRECTIONS: readonly Plugin[] = [
   ...LOSSES,
   tis,
   mis,
+  rejection,
   m2po,
   kl,
   clipCov,

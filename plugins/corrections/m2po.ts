@@ -1,14 +1,16 @@
-// M2PO: drops the tokens that are furthest off-policy until what is left has a small second moment.
+// M2PO: drops the most off-policy tokens until the rest have a small second moment.
 //
-// Second-moment trust policy optimization (arXiv 2510.01161), in AReaL's form: of all tokens of the batch whose sampler is
-// known, those with the largest (proximal - behaviour)^2 are left out of the loss until its mean over the rest is below
-// 0.04; one token stays at least. Few outliers go where the rest is near, so that old rollouts stay of use. What is left
-// keeps the weight that other corrections give it. Dropped tokens leave the mean's denominator. The proximal log-probs come
-// from a scoring pass of its own, at temperature 1.
+// Second-moment trust policy optimization (arXiv 2510.01161), in AReaL's form. Among all tokens of the batch
+// whose sampler is known, those with the largest (proximal - behaviour)^2 are left out of the loss until the
+// mean over the rest is below 0.04; at least one token stays. Few tokens are dropped when the rest are close,
+// so old rollouts stay useful. The remaining tokens keep the weight that other corrections give them. Dropped
+// tokens no longer count in the mean's denominator. The proximal log-probs come from a separate scoring pass
+// at temperature 1.
 
 import { z } from 'zod'
 import { definePlugin } from '../../protocol/plugin/index.ts'
 import type { Group, Rollout } from '../../protocol/train/index.ts'
+import { gapsOf } from './gaps.ts'
 
 const settings = z.strictObject({
   /** Largest mean of the squared log-ratio. */
@@ -25,27 +27,14 @@ export default definePlugin({
   name: 'm2po',
   kind: 'correction',
   api: 1,
-  summary: 'Drops the most off-policy tokens until the rest are near.',
+  summary: 'Drops the most off-policy tokens until the rest are close.',
   settings,
   manifest: { needs: ['score'] },
   create: ({ bound }) => ({
     async group(groups, { at }, context) {
       if (at !== 'batch') return groups
-      const known = groups.flatMap((group) =>
-        group.rollouts.flatMap((rollout) => (rollout.behaviourLogprobs ? [{ group, rollout }] : [])),
-      )
-      const scored = await context.score(
-        known.map(({ group, rollout }) => ({
-          conditioning: rollout.conditioning ?? group.conditioning,
-          completion: rollout.tokens,
-        })),
-      )
-      const tokens = known.flatMap(({ rollout }, i) =>
-        Array.from(rollout.tokens, (_, t) => ({
-          rollout,
-          at: t,
-          square: (scored[i]!.logprobs[t]! - rollout.behaviourLogprobs![t]!) ** 2,
-        })).filter((token) => rollout.lossMask?.[token.at] !== 0),
+      const tokens = (await gapsOf(groups, context)).flatMap(({ rollout, tokens }) =>
+        tokens.map(({ at, gap }) => ({ rollout, at, square: gap ** 2 })),
       )
       const dropped = beyond(tokens, bound)
       context.metric('dropped', dropped.length / Math.max(1, tokens.length))
@@ -54,11 +43,11 @@ export default definePlugin({
   }),
 })
 
-/** The fewest tokens, largest first, without which the mean of the squares is below the bound. */
+/** The fewest tokens, largest first, that must go for the mean of the squares to fall below the bound. */
 export function beyond<T extends { square: number }>(tokens: readonly T[], bound: number): T[] {
   const sorted = [...tokens].sort((a, b) => b.square - a.square)
   let [dropped, sum] = [Math.max(0, sorted.length - 1), 0]
-  // From the smallest up, so that one that is not finite spoils no sum that is still used.
+  // From the smallest up, so that a value that is not finite affects only sums that are never used.
   for (let kept = 1; kept <= sorted.length; kept++) {
     sum += sorted[sorted.length - kept]!.square
     if (sum / kept < bound) dropped = sorted.length - kept

@@ -1,9 +1,9 @@
-// Masked importance sampling (IcePop): drops tokens or rows whose ratio to the sampler lies outside a window.
+// Masked importance sampling (IcePop): drops tokens or rows whose ratio to the sampler is outside a window.
 //
-// As in slime and, by tokens in [0.5, 5], Ling-Team's IcePop: what stays keeps its ratio as its weight. By rows the
-// ratio is the product over tokens, or with `geometric` their geometric mean, which is a test for drift and never a
-// weight; [0.99, 1.01] suits peers with the same engine, [0.9, 1.1] quantised ones. Direction as
-// in tis: proximal over behaviour.
+// As in slime and, per token in [0.5, 5], Ling-Team's IcePop: tokens that stay are weighted by their ratio.
+// Per row the ratio is the product over tokens, or with `geometric` their geometric mean, which only tests
+// for drift and is never used as a weight. [0.99, 1.01] suits peers with the same engine, [0.9, 1.1]
+// quantized ones. The ratio is proximal over behaviour, as in tis.
 
 import { z } from 'zod'
 import {
@@ -21,13 +21,13 @@ import {
   where,
 } from '../../protocol/plugin/expression.ts'
 import { type Correction, definePlugin } from '../../protocol/plugin/index.ts'
-import { KNOWN } from './anchors.ts'
+import { KNOWN } from './losses/anchors.ts'
 
 const settings = z.strictObject({
   level: z.enum(['token', 'sequence', 'geometric']).default('token'),
   low: z.number().nonnegative().default(0.5),
   high: z.number().positive().default(5),
-  /** False to mask only, beside a correction that weighs. */
+  /** False to only mask, when another correction sets the weights. */
   weigh: z.boolean().default(true),
   unknown: z.enum(['mask', 'keep']).default('mask'),
 })
@@ -42,7 +42,7 @@ export default definePlugin({
     correct(): Correction {
       const gap = where(KNOWN, sub(column('proximal'), column('behaviour')), 0)
       const total = rowSum(gap)
-      // Over the known tokens; a row with none has a mean of 0.
+      // Mean over the known tokens; 0 for a row without any.
       const average = rowMean(gap, KNOWN)
       const compared = ratio(level === 'token' ? gap : level === 'sequence' ? total : average, 0)
       const inside = not(max(less(compared, low), greater(compared, high)))

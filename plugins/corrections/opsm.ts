@@ -1,8 +1,9 @@
-// OPSM: drops whole rows with a negative advantage that the policy has drifted away from.
+// OPSM: drops whole rows with a negative advantage from which the policy has drifted away.
 //
-// Off-policy sequence masking of DeepSeek-V3.2, as in TRL: a row goes if A < 0 and the mean of behaviour - log pi over
-// its tokens is above delta. Mistakes that the policy would hardly make again teach little and can push it anywhere.
-// The row's own advantage decides where advantages differ by token: their mean.
+// Off-policy sequence masking of DeepSeek-V3.2, as in TRL: a row is dropped if A < 0 and the mean of
+// behaviour - log pi over its tokens is above delta. Mistakes that the policy would hardly make any more
+// teach little and can push it in any direction. Where advantages differ by token, the row's mean advantage
+// decides.
 
 import { z } from 'zod'
 import {
@@ -17,7 +18,7 @@ import {
   where,
 } from '../../protocol/plugin/expression.ts'
 import { type Correction, definePlugin } from '../../protocol/plugin/index.ts'
-import { ADVANTAGE, KNOWN, LOGPROB } from './anchors.ts'
+import { ADVANTAGE, KNOWN, LOGPROB } from './losses/anchors.ts'
 
 export default definePlugin({
   name: 'opsm',

@@ -1,13 +1,14 @@
-// A-GRAE: GRPO reweighted by how hard the prompt is and how able the policy has become.
+// A-GRAE: GRPO reweighted by the difficulty of the prompt and the progress of the policy.
 //
-// Asymmetric group-relative advantage estimation, after its released code. Easy prompts weigh more while the batch's
-// mean reward is low, hard ones as it rises; until it reaches alpha, positive advantages are held back. Square roots
-// need rewards in [0, 1], so rewards are clamped to it. Lone rollouts and all-equal groups, where the code divides by
-// nearly 0, get zeros. Alpha is 1 for mathematics in the code, 0.5 elsewhere.
+// Asymmetric group-relative advantage estimation, after its released code. While the batch's mean reward is
+// low, easy prompts weigh more; as it rises, hard ones do. Positive advantages are damped until it reaches
+// alpha. The square roots need rewards in [0, 1], so rewards are clamped to that range. Single rollouts and
+// groups of equal rewards get zeros; the released code divides by nearly 0 there. In that code alpha is 1 for
+// mathematics and 0.5 elsewhere.
 
 import { z } from 'zod'
-import { definePlugin } from '../../protocol/plugin/index.ts'
-import { isScored, limitSetting, mean, perGroup, std } from './groups.ts'
+import { defineEstimator } from './shared/estimator.ts'
+import { isScored, limitSetting, mean, perGroup, std } from './shared/groups.ts'
 
 const settings = z.strictObject({
   alpha: z.number().positive().default(1),
@@ -20,10 +21,8 @@ const settings = z.strictObject({
 
 const unit = (reward: number): number => Math.max(0, Math.min(1, reward))
 
-export default definePlugin({
+export default defineEstimator({
   name: 'a_grae',
-  kind: 'estimator',
-  api: 1,
   summary: 'GRPO reweighted by difficulty and by the progress of the batch.',
   settings,
   create: ({ alpha, epsilon, floor, divide, limit }) => ({

@@ -1,14 +1,15 @@
-// CANON: splits a group in two by entropy or length, and compares each rollout with the other half.
+// CANON: splits a group into halves by entropy or length, and compares each rollout with the other half.
 //
-// Conditional advantage estimation, after its released code: sorted ascending, the first floor(G / 2) are low. Across
-// halves with weight lambda, inside the own half with the rest; `anneal` sets lambda to the batch's mean reward.
-// alpha and beta tilt towards one half. Ties in the metric go by the text, not by who came first. The code's division
-// by a constant length belongs to its loss, which sums; ours takes means.
+// Conditional advantage estimation, after its released code: sorted ascending, the first floor(G / 2) form
+// the low half. The comparison with the other half has weight lambda, the one within the own half 1 - lambda;
+// `anneal` sets lambda to the batch's mean reward. alpha and beta favour one half. Ties in the metric are
+// broken by the text, so the order of rollouts does not matter. The code's division by a constant length
+// belongs to its loss, which sums; ours averages.
 
 import { z } from 'zod'
-import { definePlugin } from '../../protocol/plugin/index.ts'
 import { type Rollout, writtenLength, writtenOf } from '../../protocol/train/index.ts'
-import { isScored, limitSetting, mean, perGroup } from './groups.ts'
+import { defineEstimator } from './shared/estimator.ts'
+import { isScored, limitSetting, mean, perGroup } from './shared/groups.ts'
 
 const settings = z.strictObject({
   metric: z.enum(['entropy', 'length']).default('entropy'),
@@ -18,10 +19,8 @@ const settings = z.strictObject({
   limit: limitSetting,
 })
 
-export default definePlugin({
+export default defineEstimator({
   name: 'canon',
-  kind: 'estimator',
-  api: 1,
   summary: 'Compares the halves of a group that differ in entropy or length.',
   settings,
   create: ({ metric, lambda, alpha, beta, limit }) => ({
@@ -37,7 +36,7 @@ export default definePlugin({
         const means = { low: half(true), high: half(false) }
         return rewards.map((reward, i) => {
           const [own, other] = low.has(i) ? [means.low, means.high] : [means.high, means.low]
-          // Length tilts the long half's own reward; entropy tilts what the uncertain half is compared with.
+          // Length scales the long half's own reward; entropy, what the uncertain half is compared with.
           const tiltsOwn = (metric === 'length') !== low.has(i)
           const inter = tiltsOwn ? alpha * reward - other : reward - alpha * other
           return across * (inter + (low.has(i) ? -beta : beta)) + (1 - across) * (reward - own)

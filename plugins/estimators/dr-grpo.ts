@@ -1,18 +1,17 @@
-// Dr. GRPO: reward minus the group's mean, and nothing else.
+// Dr. GRPO: reward minus the group's mean, without dividing by the deviation.
 //
-// Liu et al. 2025 (Understanding R1-Zero-Like Training): dividing by the deviation favours prompts that are nearly
-// always or nearly never solved. The other half of the method, token losses over a constant in place of each row's
-// length, is training.aggregation = "fixed_length"; the default mean over all tokens differs from it by a factor common to the batch.
+// Liu et al. 2025 (Understanding R1-Zero-Like Training): dividing by the deviation favours prompts that are
+// almost always or almost never solved. The other half of the method divides token losses by a constant
+// instead of each row's length; that is training.aggregation = "fixed_length". The default, a mean over all
+// tokens, differs from it by a factor common to the batch.
 
 import { z } from 'zod'
-import { definePlugin } from '../../protocol/plugin/index.ts'
-import { limitSetting, mean, perGroup } from './groups.ts'
+import { defineEstimator } from './shared/estimator.ts'
+import { limitSetting, mean, perGroup } from './shared/groups.ts'
 
-export default definePlugin({
+export default defineEstimator({
   name: 'dr_grpo',
-  kind: 'estimator',
-  api: 1,
-  summary: 'Reward minus group mean, undivided.',
+  summary: 'Reward minus group mean.',
   settings: z.strictObject({ limit: limitSetting }),
   create: ({ limit }) => ({
     advantage: (groups) =>

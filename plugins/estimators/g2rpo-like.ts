@@ -1,17 +1,16 @@
-// Like Gaussian GRPO (G2RPO): advantages by rank, as far apart as the quantiles of a normal distribution.
+// Like Gaussian GRPO (G2RPO): advantages by rank, spaced like the quantiles of a normal distribution.
 //
-// Reconstructed from the abstract: the rewards of a group are moved onto N(0, 1) by optimal transport, so the rollout of rank j of
-// G gets the quantile at (j - 1/2) / G. Equal rewards share the mean of their quantiles, which keeps a group's sum at 0;
-// how the paper treats ties, and so all rewards of 0 and 1, is not known. How far rewards are apart does not count.
+// Reconstructed from the abstract: the rewards of a group are mapped onto N(0, 1) by optimal transport, so
+// the rollout of rank j of G gets the quantile at (j - 1/2) / G. Equal rewards share the mean of their
+// quantiles, so a group's sum stays 0. How the paper handles ties, and so rewards that are all 0 or 1, is not
+// known. The size of reward differences does not matter.
 
 import { z } from 'zod'
-import { definePlugin } from '../../protocol/plugin/index.ts'
-import { limitSetting, mean, perGroup } from './groups.ts'
+import { defineEstimator } from './shared/estimator.ts'
+import { limitSetting, mean, perGroup } from './shared/groups.ts'
 
-export default definePlugin({
+export default defineEstimator({
   name: 'g2rpo_like',
-  kind: 'estimator',
-  api: 1,
   summary: 'Advantages by rank, as quantiles of a normal distribution.',
   settings: z.strictObject({ limit: limitSetting }),
   create: ({ limit }) => ({
@@ -24,7 +23,7 @@ export default definePlugin({
   }),
 })
 
-/** Acklam's rational approximation, 1.15e-9 of the value apart at most. */
+/** Acklam's rational approximation; relative error at most 1.15e-9. */
 export function normalQuantile(p: number): number {
   if (p > 0.5) return -normalQuantile(1 - p)
   if (p === 0.5) return 0

@@ -1,23 +1,22 @@
-// GPG: reward minus the group's mean, scaled up by how few rollouts of the batch earned anything.
+// GPG: reward minus the group's mean, scaled up when few rollouts of the batch earned a reward.
 //
-// Chu et al. 2025 (Group Policy Gradient): alpha = rows / rows with a reward, so that a batch of mostly wrong answers
-// does not fade out; a fixed norm in place of the deviation. Meant for the plain `reinforce` loss, without ratios.
+// Chu et al. 2025 (Group Policy Gradient): alpha = rows / rows with a reward, so that a batch of mostly wrong
+// answers keeps its gradient's scale; a fixed norm replaces the deviation. Use it with the plain `reinforce`
+// loss.
 
 import { z } from 'zod'
-import { definePlugin } from '../../protocol/plugin/index.ts'
-import { isScored, limitSetting, mean, perGroup } from './groups.ts'
+import { defineEstimator } from './shared/estimator.ts'
+import { isScored, limitSetting, mean, perGroup } from './shared/groups.ts'
 
 const settings = z.strictObject({
-  /** The constant that stands where GRPO has the deviation. */
+  /** The constant that replaces GRPO's deviation. */
   norm: z.number().positive().default(1),
   limit: limitSetting,
 })
 
-export default definePlugin({
+export default defineEstimator({
   name: 'gpg',
-  kind: 'estimator',
-  api: 1,
-  summary: 'Reward minus group mean, scaled by the share of rewarded rows.',
+  summary: 'Reward minus group mean, scaled up when few rollouts earn a reward.',
   settings,
   create: ({ norm, limit }) => ({
     advantage(groups) {

@@ -1,26 +1,24 @@
-// GRPO: reward minus the group's mean, over the group's standard deviation.
+// GRPO: reward minus the group's mean, divided by the group's standard deviation.
 //
-// Shao et al. 2024 (DeepSeekMath), section 4.1. The paper names no ddof and no epsilon; the defaults, sample standard
-// deviation and 1e-6, are verl's. Two guards that neither has: groups whose rewards differ by less than 1e-6 get zeros,
-// and the deviation is never taken below 1e-3, so that noise in rewards cannot become a signal.
+// Shao et al. 2024 (DeepSeekMath), section 4.1. The paper specifies neither ddof nor epsilon; the defaults,
+// sample standard deviation and 1e-6, are verl's. Two guards are ours: groups whose rewards differ by less
+// than 1e-6 get zeros, and the divisor is at least 1e-3, so that noise in rewards cannot become a signal.
 
 import { z } from 'zod'
-import { definePlugin } from '../../protocol/plugin/index.ts'
-import { limitSetting, mean, perGroup, std, stdSetting } from './groups.ts'
+import { defineEstimator } from './shared/estimator.ts'
+import { limitSetting, mean, perGroup, std, stdSetting } from './shared/groups.ts'
 
 const settings = z.strictObject({
   std: stdSetting,
   epsilon: z.number().nonnegative().default(1e-6),
-  /** Smallest deviation that is divided by. */
+  /** Smallest deviation to divide by. */
   floor: z.number().nonnegative().default(1e-3),
   limit: limitSetting,
 })
 
-export default definePlugin({
+export default defineEstimator({
   name: 'grpo',
-  kind: 'estimator',
-  api: 1,
-  summary: 'Reward minus group mean, over group standard deviation.',
+  summary: 'Reward minus group mean, divided by the group standard deviation.',
   settings,
   create: ({ std: kind, epsilon, floor, limit }) => ({
     advantage: (groups) =>

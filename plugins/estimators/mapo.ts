@@ -1,12 +1,13 @@
-// MAPO: mixes GRPO with the reward's distance from the mean over the mean, by how lopsided the group is.
+// MAPO: mixes GRPO with the relative distance from the mean reward, by how one-sided the group is.
 //
-// Mixed advantage policy optimization (arXiv 2509.18849): p the group's mean reward, lambda = 1 - 4 p (1 - p),
-// A = (1 - lambda) (r - p) / std + lambda (r - p) / p. Where nearly all are right or wrong, the percentage takes over from
-// the deviation. For rewards in [0, 1], which they are clamped to; another method of the same name is about dialogues.
+// Mixed advantage policy optimization (arXiv 2509.18849): p is the group's mean reward, lambda = 1 - 4 p (1 -
+// p), A = (1 - lambda) (r - p) / std + lambda (r - p) / p. If nearly all rollouts are right or wrong, the
+// relative distance replaces the deviation. Rewards are clamped to [0, 1]. Another method called MAPO is
+// about dialogues.
 
 import { z } from 'zod'
-import { definePlugin } from '../../protocol/plugin/index.ts'
-import { limitSetting, mean, perGroup, std, stdSetting } from './groups.ts'
+import { defineEstimator } from './shared/estimator.ts'
+import { limitSetting, mean, perGroup, std, stdSetting } from './shared/groups.ts'
 
 const settings = z.strictObject({
   std: stdSetting,
@@ -15,11 +16,9 @@ const settings = z.strictObject({
   limit: limitSetting,
 })
 
-export default definePlugin({
+export default defineEstimator({
   name: 'mapo',
-  kind: 'estimator',
-  api: 1,
-  summary: 'Mixes deviation and percentage by how lopsided the group is.',
+  summary: 'Mixes GRPO and relative distance by how one-sided the group is.',
   settings,
   create: ({ std: kind, epsilon, floor, limit }) => ({
     advantage: (groups) =>

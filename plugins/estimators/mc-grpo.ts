@@ -1,26 +1,25 @@
-// MC-GRPO: distance from the group's median, over the median absolute deviation.
+// MC-GRPO: distance from the group's median, divided by the median absolute deviation.
 //
-// Median-centred GRPO, from its released code: lower middle of an even group, 1e-3 added. Ask for one rollout more
-// than is to be trained: the one at the median gets 0. With rewards of 0 and 1 the deviation is 0 whenever one side
-// has the majority, and the literal form then says +-1000; by default the standard deviation steps in.
+// Median-centred GRPO, after its released code: the lower median of an even group, 1e-3 added to the divisor.
+// Configure one more rollout than should be trained on: the one at the median gets 0. With rewards of 0 and 1
+// the deviation is 0 whenever one side has the majority, and the literal form gives +-1000; by default the
+// standard deviation is used then.
 
 import { z } from 'zod'
-import { definePlugin } from '../../protocol/plugin/index.ts'
-import { limitSetting, median, perGroup, std } from './groups.ts'
+import { defineEstimator } from './shared/estimator.ts'
+import { limitSetting, median, perGroup, std } from './shared/groups.ts'
 
 const settings = z.strictObject({
   epsilon: z.number().nonnegative().default(1e-3),
-  /** What divides where the median absolute deviation is 0. */
+  /** The divisor if the median absolute deviation is 0. */
   fallback: z.enum(['std', 'none']).default('std'),
-  /** Scales a group's numbers by its size over how many of them are not 0 (the code's trainer for GSM). */
+  /** Scales a group's advantages by its size / its non-zero advantages (the code's GSM trainer). */
   rescale: z.boolean().default(false),
   limit: limitSetting,
 })
 
-export default definePlugin({
+export default defineEstimator({
   name: 'mc_grpo',
-  kind: 'estimator',
-  api: 1,
   summary: 'Distance from the group median, over the median deviation.',
   settings,
   create: ({ epsilon, fallback, rescale, limit }) => ({

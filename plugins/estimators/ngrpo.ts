@@ -1,12 +1,14 @@
-// NGRPO: GRPO with virtual rollouts of the highest reward in every group, so that all-wrong groups push away.
+// NGRPO: GRPO with virtual rollouts of the highest reward added to every group, so that all-wrong groups push
+// away.
 //
-// Nan et al. 2025 (Negative-enhanced GRPO), with the released code's one virtual rollout, highest reward 1, sample
-// deviation and 1e-6. Only groups that are all right get zeros. Its loss clips at 0.16 and 0.24: settings of `clip`.
-// Rewards above the highest are taken as the highest; a lone rollout gets 0, where the code hands out its raw reward.
+// Nan et al. 2025 (Negative-enhanced GRPO), with the released code's one virtual rollout, highest reward 1,
+// sample deviation and 1e-6. Only groups that are all right get zeros. Its loss clips at 0.16 and 0.24, which
+// are settings of `clip`. Higher rewards count as the highest. A single rollout gets 0, where the code
+// returns its raw reward.
 
 import { z } from 'zod'
-import { definePlugin } from '../../protocol/plugin/index.ts'
-import { limitSetting, mean, perGroup, std } from './groups.ts'
+import { defineEstimator, LEARNS_FROM_TIES } from './shared/estimator.ts'
+import { limitSetting, mean, perGroup, std } from './shared/groups.ts'
 
 const settings = z.strictObject({
   virtual: z.int().positive().default(1),
@@ -16,12 +18,11 @@ const settings = z.strictObject({
   limit: limitSetting,
 })
 
-export default definePlugin({
+export default defineEstimator({
   name: 'ngrpo',
-  kind: 'estimator',
-  api: 1,
   summary: 'GRPO with a virtual success in every group; learns from all-wrong groups.',
   settings,
+  manifest: LEARNS_FROM_TIES,
   create: ({ virtual, highest, epsilon, floor, limit }) => ({
     advantage: (groups) =>
       perGroup(groups, { limit, seesZeroSignal: true }, (given) => {

@@ -1,11 +1,11 @@
 // OPMD: the group-relative advantage of online policy mirror descent, with temperature tau.
 //
-// As in Trinity-RFT: reward minus the group's mean, or minus the soft maximum tau log mean exp(r / tau) that the exact
-// solution has, both over 1 + tau. Without ratios; meant for the plain `reinforce` loss.
+// As in Trinity-RFT: reward minus the group's mean, or minus the exact solution's soft maximum tau log mean
+// exp(r / tau), both divided by 1 + tau. It needs no ratios; use it with the plain `reinforce` loss.
 
 import { z } from 'zod'
-import { definePlugin } from '../../protocol/plugin/index.ts'
-import { limitSetting, mean, perGroup } from './groups.ts'
+import { defineEstimator } from './shared/estimator.ts'
+import { limitSetting, mean, perGroup } from './shared/groups.ts'
 
 const settings = z.strictObject({
   tau: z.number().positive().default(1),
@@ -13,10 +13,8 @@ const settings = z.strictObject({
   limit: limitSetting,
 })
 
-export default definePlugin({
+export default defineEstimator({
   name: 'opmd',
-  kind: 'estimator',
-  api: 1,
   summary: 'Mirror descent: reward minus group mean or soft maximum, damped.',
   settings,
   create: ({ tau, baseline, limit }) => ({
@@ -29,7 +27,7 @@ export default definePlugin({
 })
 
 function softMax(rewards: readonly number[], tau: number): number {
-  // The largest is taken out first, so that no exponential overflows.
+  // The largest is subtracted first, so that no exponential overflows.
   const top = Math.max(...rewards)
   return top + tau * Math.log(mean(rewards.map((reward) => Math.exp((reward - top) / tau))))
 }

@@ -1,18 +1,17 @@
-// OPO: reward minus the group's length-weighted mean reward, the baseline of least variance for on-policy gradients.
+// OPO: reward minus the group's length-weighted mean reward, the baseline of least variance for on-policy
+// gradients.
 //
-// Hao et al. 2025 (On-Policy RL with Optimal reward baseline): under the assumption that a token's gradient does not
-// depend on where it stands, the optimal baseline weighs each reward by its answer's length. A group without any
-// tokens gets zeros.
+// Hao et al. 2025 (On-Policy RL with Optimal reward baseline): if a token's gradient does not depend on its
+// position, the optimal baseline weights each reward by the length of its answer. A group without tokens gets
+// zeros.
 
 import { z } from 'zod'
-import { definePlugin } from '../../protocol/plugin/index.ts'
 import { writtenLength } from '../../protocol/train/index.ts'
-import { limitSetting, perGroup } from './groups.ts'
+import { defineEstimator } from './shared/estimator.ts'
+import { limitSetting, perGroup } from './shared/groups.ts'
 
-export default definePlugin({
+export default defineEstimator({
   name: 'opo',
-  kind: 'estimator',
-  api: 1,
   summary: 'Reward minus the length-weighted group mean.',
   settings: z.strictObject({ limit: limitSetting }),
   create: ({ limit }) => ({

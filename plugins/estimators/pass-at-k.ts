@@ -1,12 +1,12 @@
-// Pass@k as max minus second: only the group's best rollout learns, by how far it leads the next best.
+// Pass@k as best minus second best: only the group's best rollout gets an advantage, its lead over the next.
 //
-// The leave-one-out gradient of the group's maximum (Walder and Karkhanis 2025; Tang et al. 2025): taking any other
-// rollout away leaves the maximum as it is. verl's form, optionally over the group's deviation. A tie for the best
-// leads by 0.
+// The leave-one-out gradient of the group's maximum (Walder and Karkhanis 2025; Tang et al. 2025): removing
+// any other rollout leaves the maximum unchanged. verl's form, optionally divided by the group's deviation.
+// In a tie for the best the lead is 0.
 
 import { z } from 'zod'
-import { definePlugin } from '../../protocol/plugin/index.ts'
-import { limitSetting, perGroup, std, stdSetting } from './groups.ts'
+import { defineEstimator } from './shared/estimator.ts'
+import { limitSetting, perGroup, std, stdSetting } from './shared/groups.ts'
 
 const settings = z.strictObject({
   divide: z.boolean().default(true),
@@ -15,11 +15,9 @@ const settings = z.strictObject({
   limit: limitSetting,
 })
 
-export default definePlugin({
+export default defineEstimator({
   name: 'pass_at_k',
-  kind: 'estimator',
-  api: 1,
-  summary: 'Only the best of the group learns, by its lead over the second.',
+  summary: 'Only the best of the group gets an advantage: its lead over the second.',
   settings,
   create: ({ divide, std: kind, epsilon, limit }) => ({
     advantage: (groups) =>

@@ -1,16 +1,15 @@
 // RLOO: reward minus the mean reward of the group's other rollouts.
 //
-// Kool et al. 2019; Ahmadian et al. 2024 (Back to Basics). Equal to G / (G - 1) times the centred reward. A rollout
-// on its own has nothing to be compared with and gets 0, as in verl's vectorised form (its loop gives the raw reward).
+// Kool et al. 2019; Ahmadian et al. 2024 (Back to Basics). Equal to G / (G - 1) times the centred reward. A
+// single rollout has nothing to be compared with and gets 0, as in verl's vectorised form (its loop gives the
+// raw reward).
 
 import { z } from 'zod'
-import { definePlugin } from '../../protocol/plugin/index.ts'
-import { limitSetting, perGroup } from './groups.ts'
+import { defineEstimator } from './shared/estimator.ts'
+import { limitSetting, perGroup } from './shared/groups.ts'
 
-export default definePlugin({
+export default defineEstimator({
   name: 'rloo',
-  kind: 'estimator',
-  api: 1,
   summary: 'Reward minus the mean of the others in the group.',
   settings: z.strictObject({ limit: limitSetting }),
   create: ({ limit }) => ({

@@ -1,14 +1,14 @@
-// Like SEED-GRPO: GRPO, smaller the less a group's answers agree.
+// Like SEED-GRPO: GRPO with smaller advantages the less a group's answers agree.
 //
-// Reconstructed: the abstract says that advantages shrink with the entropy of a prompt's answers by meaning, no more. Here
-// A is multiplied by f(alpha SE / ln G), SE the entropy of the answers that the verifier reads (equal answers, not
-// equal meanings), with the forms that others report: linear, exponential, or 1 / (1 + x); which one is the paper's, and
-// its alpha, is not known.
+// Reconstructed: the abstract only says that advantages shrink with the semantic entropy of a prompt's
+// answers. Here A is multiplied by f(alpha SE / ln G), where SE is the entropy of the answers that the
+// verifier extracts (equal answers, not equal meanings), with the forms that others report: linear,
+// exponential, or 1 / (1 + x). Which form and which alpha the paper uses is not known.
 
 import { z } from 'zod'
-import { definePlugin } from '../../protocol/plugin/index.ts'
-import { answerEntropy } from './answers.ts'
-import { isScored, limitSetting, mean, perGroup, std, stdSetting } from './groups.ts'
+import { answerEntropy } from './shared/answers.ts'
+import { defineEstimator } from './shared/estimator.ts'
+import { isScored, limitSetting, mean, perGroup, std, stdSetting } from './shared/groups.ts'
 
 const settings = z.strictObject({
   form: z.enum(['linear', 'exponential', 'inverse']).default('linear'),
@@ -25,11 +25,9 @@ const FORMS = {
   inverse: (x: number) => 1 / (1 + x),
 }
 
-export default definePlugin({
+export default defineEstimator({
   name: 'seed_grpo_like',
-  kind: 'estimator',
-  api: 1,
-  summary: 'GRPO, smaller the less the answers of a group agree.',
+  summary: 'GRPO with smaller advantages the less the answers of a group agree.',
   settings,
   create: ({ form, alpha, std: kind, epsilon, floor, limit }) => ({
     advantage(groups, context) {

@@ -1,14 +1,16 @@
-// What the hint plugins share about groups: which are all wrong, what a hint may cost, and how one group takes another's
-// place.
+// Shared by the hint plugins: which groups are all wrong, what a hint may cost, and replacing one group by
+// another.
 //
-// The verifier's own score decides, not what another plugin made of it. Only groups of the plain prompt are looked at:
-// a prompt that was rewritten once, by a skill or an experience, is not hinted on top.
+// The verifier's own score decides, not a reward that another plugin has set. Only groups of the plain prompt
+// qualify: a prompt that a skill or an experience has already rewritten gets no hint.
 
 import { z } from 'zod'
 import type { Context, RoundView } from '../../protocol/plugin/index.ts'
 import type { Group, PromptCoordinates, Rollout } from '../../protocol/train/index.ts'
 
-/** Setting: tokens that a plugin may have generated in a round, hints and hinted rollouts together. */
+/**
+ * Setting: tokens that a plugin may spend on generation per round, for hints and hinted rollouts together.
+ */
 export const tokensSetting = z.number().int().positive().default(262_144)
 
 export function scoreOf(rollout: Rollout): number {
@@ -27,7 +29,7 @@ export function promptsToHint({ groups }: RoundView, above: number, context: Con
   )
 }
 
-/** As many groups, from the first on, as the budget pays for if every text is as long as it can be. */
+/** The first groups, as many as the budget allows if every text has the maximum length. */
 export function affordable(
   groups: readonly Group[],
   tokensLeft: number,
@@ -40,13 +42,13 @@ export function affordable(
   })
 }
 
-/** True if the question with the hint leaves room for an answer, and is not longer than the method allows. */
+/** True if the question with the hint leaves room for an answer and is within the method's limit. */
 export function fits(at: PromptCoordinates, after: string, longest: number, context: Context): boolean {
   const { length } = context.conditioning(at, { after })
   return length <= longest && length + context.limits.completion <= context.limits.context
 }
 
-/** Groups that a plugin asked for are gone, but those that stand in for the group which gave rise to them. */
+/** Drops the groups that a plugin asked for, except those that replace their parent group. */
 export function standIn(
   groups: readonly Group[],
   plugin: string,
@@ -57,7 +59,7 @@ export function standIn(
     .map((group) => chosen.get(group.id) ?? group)
 }
 
-/** Of a round: prompts that were hinted, and those of them that a hint brought a success. */
+/** Reports how many prompts of a round were hinted, and how many of these a hint solved. */
 export function tell(context: Context, { prompts, solved }: { prompts: number; solved: number }): void {
   context.metric('prompts', prompts)
   context.metric('solved', solved)

@@ -1,13 +1,13 @@
-// The annealer of HATCH: what hinted groups teach counts for less as fewer prompts are all wrong without a hint, since
-// solving with a hint is not the aim. It goes with any plugin that hints prompts which failed.
+// HATCH's annealer: lowers the advantages of hinted groups as fewer prompts are all wrong without a hint,
+// since the aim is to solve prompts without hints. Works with any plugin that hints failed prompts.
 //
 //   p    = EMA(share all wrong) / (EMA(share all wrong) + EMA(share mixed) + 1e-8)
 //   beta = clip(kappa * p^gamma, 0, 1);   advantages of hinted groups are multiplied by beta
 //
-// Shares are of plain prompts: a group that stands in for one, or has a hinted success in it, counts as all wrong. A
-// group with such a success is scaled whole, since all of its signal comes from that. kappa and the rate of the
-// averages were not published. Left out: keeping all M hinted groups, training the policy to write hints, projecting that
-// gradient (which needs two gradients), and weights by token shares.
+// Shares are of plain prompts: a group that replaces one, or contains a hinted success, counts as all wrong.
+// A group with a hinted success is scaled as a whole, since its signal comes from that success alone. kappa
+// and the rate of the averages were not published. Left out: keeping all M hinted groups, training the policy
+// to write hints, projecting that gradient (which needs two gradients), and weights by token shares.
 
 import { z } from 'zod'
 import { definePlugin } from '../../protocol/plugin/index.ts'
@@ -17,11 +17,11 @@ import { passRate } from './groups.ts'
 const settings = z.strictObject({
   gamma: z.number().min(0).default(5),
   kappa: z.number().min(0).default(1),
-  /** Weight of a round in the averages. */
+  /** Weight of the newest round in the averages. */
   rate: z.number().positive().max(1).default(0.1),
-  /** Groups and rollouts of these arms are hinted. */
+  /** Arms whose groups and rollouts count as hinted. */
   arms: z.array(z.string().min(1)).min(1).default(['hint']),
-  /** A rollout is right above this. */
+  /** A rollout is right if its score is above this. */
   threshold: z.number().min(0).max(1).default(0.5),
 })
 
@@ -36,7 +36,7 @@ export default definePlugin({
   name: 'hatch',
   kind: 'hint',
   api: 1,
-  summary: 'Hinted groups count for less as fewer prompts are all wrong.',
+  summary: 'Hinted groups count less as fewer prompts are all wrong.',
   settings,
   create({ gamma, kappa, rate, arms, threshold }) {
     let averages = { wrong: 0, mixed: 0, rounds: 0 }
@@ -44,7 +44,7 @@ export default definePlugin({
       arm?.split('+').some((one) => arms.includes(one)) ?? false
     const isHinted = (group: Group): boolean =>
       hints(group.arm) || group.rollouts.some(({ arm }) => hints(arm))
-    /** Nothing is known before the first round: then hints count in full. */
+    /** Before the first round nothing is known, and hints count in full. */
     const beta = (): number => {
       const { wrong, mixed, rounds } = averages
       return rounds === 0 ? 1 : annealed(wrong, mixed, { gamma, kappa })
@@ -56,7 +56,7 @@ export default definePlugin({
       },
 
       observe(groups, context) {
-        // A prompt that was hinted before anybody saw it fail says nothing about the plain prompt.
+        // A prompt that was hinted before it failed says nothing about the plain prompt.
         const told = groups.filter(
           (group) => group.arm === 'base' || (isHinted(group) && group.origin?.parent),
         )

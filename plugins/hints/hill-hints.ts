@@ -1,4 +1,5 @@
-// HiLL's hinter at work (arXiv 2604.00698): prompts from one wrong attempt each, texts, and the gates that they pass.
+// HiLL's hinter (arXiv 2604.00698): builds its prompts from one wrong attempt each, samples hints, and checks
+// them.
 
 import type { Context, Request, Written } from '../../protocol/plugin/index.ts'
 import type { Group } from '../../protocol/train/index.ts'
@@ -11,7 +12,10 @@ export interface Candidate {
   /** The group that is all wrong. */
   base: Group
   written: Written
-  /** Left out where the text is no hint, gives the answer away or is too long: it is never tried, and pays for that. */
+  /**
+   * Missing if the text is not a hint, reveals the answer or is too long: it is never tried, and is
+   * penalised.
+   */
   request?: Request
 }
 
@@ -57,7 +61,7 @@ export async function writeHints(
   )
 }
 
-/** What goes after the question: a blank line and the hint, without any label. */
+/** The text after the question: a blank line and the hint, without a label. */
 function gated(base: Group, { text }: Written, options: HintOptions, context: Context): string | undefined {
   const hint = inTags(text, 'hint')
   if (hint === undefined || context.leaks(base.prompt, hint)) return undefined
@@ -65,7 +69,7 @@ function gated(base: Group, { text }: Written, options: HintOptions, context: Co
   return fits(base.prompt, after, options.promptTokens, context) ? after : undefined
 }
 
-/** Attempt and solution share the room that question and instructions leave. */
+/** Attempt and solution share the space that question and instructions leave. */
 function promptFor({ id, prompt, rollouts }: Group, options: HintOptions, context: Context): string {
   const { form, hinterPromptTokens, maxNewTokens } = options
   const random = context.random(`attempt/${context.step}/${id}`)
@@ -79,5 +83,5 @@ function promptFor({ id, prompt, rollouts }: Group, options: HintOptions, contex
   return hinterPrompt(form, { question, solution: short(solution), attempt: short(attempt) })
 }
 
-/** Tokens that a chat template puts around a turn, at most: a guess with room to spare. */
+/** Upper estimate of the tokens that a chat template adds around a turn. */
 const TURN = 64

@@ -1,7 +1,7 @@
-// What a hint earns in HiLL (arXiv 2604.00698).
+// The reward of a hint in HiLL (arXiv 2604.00698).
 //
-//   prob_term  1 - p^n - (1-p)^n, the chance that n fresh tries are mixed, or p(1-p); 0 if all n are right or all wrong
-//   reliance   mean over right rollouts of mean log-prob a token with the hint less that without it
+//   prob_term  1 - p^n - (1-p)^n, the chance that n new rollouts are mixed, or p(1-p); 0 if all n are right or wrong
+//   reliance   mean over right rollouts of the mean log-prob per token with the hint minus that without it
 //   weight     exp(-max(reliance, 0) / T), at most 1
 //   reward     prob_term x weight; 0 unless prob_term is above the plain group's
 
@@ -43,12 +43,12 @@ function isWeighted(kind: HintRewardKind): boolean {
   return kind.startsWith('transfer_weighted')
 }
 
-/** 1 where there is no reliance to tell. */
+/** 1 if the reliance is unknown. */
 export function transferWeight(reliance: number | undefined, temperature: number): number {
   return reliance === undefined ? 1 : Math.exp(-Math.max(reliance, 0) / temperature)
 }
 
-/** Per hint that was gated or tried, what it earned. One whose rollouts never landed has nothing to tell. */
+/** The reward of each hint that was rejected or tried. Hints whose rollouts never landed are left out. */
 export async function judge(
   hints: readonly Candidate[],
   landed: ReadonlyMap<string | undefined, Group>,
@@ -79,7 +79,7 @@ async function earned(
   return { reward: term * transferWeight(gain, options.temperature), term }
 }
 
-/** Each right answer under the prompt that it was sampled with, and under the plain one. */
+/** Each right answer, scored under its own conditioning and under the plain prompt's. */
 async function relianceOf(
   right: readonly Rollout[],
   { base, group }: { base: Group; group: Group },
@@ -98,7 +98,7 @@ export function rightOnes(group: Group, { threshold }: Pick<JudgeOptions, 'thres
   return group.rollouts.filter((one) => scoreOf(one) > threshold)
 }
 
-/** The text as the sampler wrote it at this temperature, with the log-probs that it had then. */
+/** The text as sampled at this temperature, with its log-probs at that time. */
 export function toLearn({ written, reward }: Judged, temperature: number): RoleGroup['rollouts'][number] {
   const { conditioning, tokens, logprobs } = written
   return { conditioning, tokens, logprobs, temperature, reward }

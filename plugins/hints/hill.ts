@@ -1,11 +1,12 @@
-// HiLL (arXiv 2604.00698): a second trainable model, the hinter, learns to write hints for prompts whose groups are all
-// wrong. A hint earns if the rollouts under it come out mixed, and if its right answers would have been likely
-// without it, since only those help when the hint is gone.
+// HiLL (arXiv 2604.00698): a second trainable model, the hinter, learns to write hints for prompts whose
+// groups are all wrong. A hint earns a reward if the rollouts under it are mixed and if its right answers
+// would also have been likely without it, since only such hints help once they are gone.
 //
-// As its released code: one wrong attempt a prompt, M hints from it, parsed and gated; each is rolled out as a group of
-// its own, and the best one's group stands in for the plain one. Where the code scores all hinted answers, only the
-// right ones are scored here, since no others enter. Reliance is a mean per token: the paper's bound holds for the sum.
-// The leak gate is the shared one. Hinter groups are learnt from at the next commit, with the sampler's own log-probs.
+// As in its released code: M hints per prompt from one wrong attempt, parsed and checked. Each is rolled out
+// as a group of its own, and the best one's group replaces the plain one. The code scores all hinted answers;
+// here only the right ones are scored, since only they are used. Reliance is a mean per token, although the
+// paper's bound holds for the sum. The leak check is the shared one. Hinter groups are trained on at the next
+// commit, with the sampler's own log-probs.
 
 import { z } from 'zod'
 import { definePlugin, type RoleGroup } from '../../protocol/plugin/index.ts'
@@ -15,20 +16,22 @@ import { type Candidate, writeHints } from './hill-hints.ts'
 import { HINT_REWARDS, judge, probabilityTerm, rightOnes, toLearn } from './hill-reward.ts'
 
 const settings = z.strictObject({
-  /** M: hints a prompt. */
+  /** M: hints per prompt. */
   hints: z.number().int().min(1).max(64).default(4),
   reward: z.enum(HINT_REWARDS).default('transfer_weighted_non_deg'),
-  /** T: reliance, in nats a token, that divides a hint's worth by e. */
+  /** T: the reliance, in nats per token, that divides a hint's reward by e. */
   temperature: z.number().positive().default(0.3),
-  /** Of a hint that is none, is too long or tells the answer. */
+  /** Reward of a text that is not a hint, is too long or reveals the answer. */
   failReward: z.number().default(-0.2),
-  /** A rollout is right above this. */
+  /** A rollout is right if its score is above this. */
   threshold: z.number().min(0).max(1).default(0.5),
-  /** Fewer all-wrong prompts in a round are left alone. */
+  /** With fewer all-wrong prompts in a round, none is hinted. */
   leastPrompts: z.number().int().min(1).default(1),
-  /** The hinter's prompt: as in the paper, or a compact form for models of a few million parameters. */
+  /** The hinter's prompt: as in the paper, or a compact one for models of a few million parameters. */
   form: z.enum(['full', 'short']).default('full'),
-  /** Longest hinted question, hinter's prompt and hinter's text, in tokens; the model's own limits hold as well. */
+  /**
+   * Limits in tokens: hinted question, hinter's prompt, hinter's text. The model's own limits apply as well.
+   */
   promptTokens: z.number().int().positive().default(2048),
   hinterPromptTokens: z.number().int().positive().default(10_240),
   hinterTokens: z.number().int().positive().default(1024),
@@ -37,7 +40,7 @@ const settings = z.strictObject({
 })
 
 const NAME = 'hint/hill'
-/** Groups of hints that wait for a commit at most; older ones are of an older hinter. */
+/** Most groups of hints that wait for a commit; older ones come from an older hinter. */
 const WAITING = 256
 
 export default definePlugin({

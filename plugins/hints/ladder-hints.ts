@@ -1,7 +1,7 @@
-// Hints of rising strength for one prompt, as SAGE (arXiv 2602.03143) has them: one text by the current policy that holds
-// all levels as JSON, asked for again if it cannot be read. `solution` builds them from the worked solution instead, for
-// models too small to write any; that is not the paper's. A level that gives the answer away, or does not fit, is left
-// out; the paper has no such gate.
+// Hints of increasing strength for one prompt, as in SAGE (arXiv 2602.03143): the current policy writes one
+// text with all levels as JSON and is asked again if it cannot be parsed. `solution` builds the levels from
+// the worked solution instead, for models too small to write hints; that is not in the paper. A level that
+// reveals the answer or does not fit is left out; the paper has no such check.
 
 import { z } from 'zod'
 import type { Context, Written } from '../../protocol/plugin/index.ts'
@@ -11,17 +11,17 @@ import { ladderPrompt, withoutMiddle } from './prompts.ts'
 import { progressive, solutionOf } from './worked.ts'
 import { levelsIn } from './written.ts'
 
-/** The settings of whoever shows such hints. */
+/** Settings of the plugins that show such hints. */
 export const ladderSettings = {
-  /** L: strengths of a hint. */
+  /** L: number of hint levels. */
   levels: z.number().int().min(1).max(8).default(3),
-  /** Who writes hints: the policy, or the task's worked solution with its end hidden. */
+  /** The source of hints: the policy, or the task's worked solution with its end hidden. */
   writer: z.enum(['policy', 'solution']).default('policy'),
-  /** Times that the policy is asked until its hints can be read. */
+  /** Attempts until the policy's hints can be parsed. */
   tries: z.number().int().min(1).max(10).default(3),
-  /** What stands between question and hint. */
+  /** Text between question and hint. */
   announce: z.string().max(200).default('\n\nHint: '),
-  /** Longest hinted question and hint writer's text, in tokens; the model's own limits hold as well. */
+  /** Limits in tokens: hinted question, hint writer's text. The model's own limits apply as well. */
   promptTokens: z.number().int().positive().default(4096),
   hintTokens: z.number().int().positive().default(1024),
   hintTemperature: z.number().min(0).default(1),
@@ -37,10 +37,10 @@ export interface LadderOptions {
   hintTemperature: number
 }
 
-/** By level from 1 on, at index 0, what goes after the question; undefined where a level is missing. */
+/** The text after the question for each level, level 1 at index 0; undefined if a level is missing. */
 export type Ladder = ReadonlyArray<string | undefined>
 
-/** Per prompt its ladder; undefined where none could be had. */
+/** One ladder per prompt; undefined if none could be written. */
 export async function writeLadders(
   prompts: readonly PromptCoordinates[],
   options: LadderOptions,
@@ -64,7 +64,7 @@ export async function writeLadders(
   })
 }
 
-/** Most tokens that the texts for one prompt can come to. */
+/** The most tokens that the texts for one prompt can take. */
 export function writingCost({ writer, tries, hintTokens }: LadderOptions, { limits }: Context): number {
   return writer === 'policy' ? tries * Math.min(hintTokens, limits.completion) : 0
 }
@@ -99,5 +99,5 @@ function requestFor(at: PromptCoordinates, options: LadderOptions, context: Cont
   return { prompt, n: 1, maxNewTokens, temperature: options.hintTemperature }
 }
 
-/** Tokens that a chat template puts around a turn, at most: a guess with room to spare. */
+/** Upper estimate of the tokens that a chat template adds around a turn. */
 const TURN = 64

@@ -1,13 +1,14 @@
-// What a model is asked when it is to write hints: as the papers describe their prompts, in other words.
+// The prompts for models that write hints, reworded from the papers' descriptions.
 //
-// `full` asks as HiLL (arXiv 2604.00698) and SAGE (arXiv 2602.03143) do. `short` is for models of a few million
-// parameters, which no instruction reaches: they are trained on the form, or learn it. What is too long loses its middle.
+// `full` follows HiLL (arXiv 2604.00698) and SAGE (arXiv 2602.03143). `short` is for models of a few million
+// parameters, which cannot follow instructions: they are trained on its format, or learn it. Texts that are
+// too long lose their middle.
 
-/** Inputs of a hint. */
+/** What a hint is written from. */
 export interface Material {
   question: string
   solution: string
-  /** A rollout that failed. */
+  /** The text of a failed rollout. */
   attempt: string
 }
 
@@ -42,7 +43,7 @@ ${solution}
 Answer with one JSON object and nothing else. It has exactly these fields, each a text: ${names.join(', ')}.`
 }
 
-/** At most `most` tokens of a text: its beginning and its end, with a mark where the middle was. */
+/** At most `most` tokens of a text: its beginning and its end, with a mark in place of the middle. */
 export function withoutMiddle(text: string, most: number, countTokens: (text: string) => number): string {
   if (countTokens(text) <= most) return text
   const keeping = (kept: number): string =>

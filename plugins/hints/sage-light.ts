@@ -1,11 +1,12 @@
-// SAGE-light (arXiv 2602.03143): how strong a hint a prompt gets is decided before its rollout, from how it went the last
-// time that the prompt came up. No second rollouts; prompts must come back.
+// SAGE-light (arXiv 2602.03143): chooses the strength of a prompt's hint before its rollouts, from the
+// results of its last visit. It needs no second rollouts, but prompts must recur.
 //
 //   paper  up one level if the last pass rate was below `alpha`, never down
 //   code   up if it was at most `low`, down if it was above `high` (the released script's 0.1 and 0.35)
 //
-// Level 0 is no hint, and the first visit has none. Hints are written at each visit by the current policy, all levels at
-// once; if that fails, those of the last time serve again, and if there are none the prompt stays as it is.
+// Level 0 is no hint, and the first visit has none. At each visit the current policy writes hints for all
+// levels at once. If that fails, the hints of the last visit are used again; if there are none, the prompt
+// stays plain.
 
 import { z } from 'zod'
 import { type Context, definePlugin, type Rewrite } from '../../protocol/plugin/index.ts'
@@ -19,21 +20,21 @@ const settings = z.strictObject({
   alpha: z.number().min(0).max(1).default(0.35),
   low: z.number().min(0).max(1).default(0.1),
   high: z.number().min(0).max(1).default(0.35),
-  /** A rollout is right above this. */
+  /** A rollout is right if its score is above this. */
   threshold: z.number().min(0).max(1).default(0.5),
-  /** Prompts that are remembered; the one that was away the longest is forgotten first. */
+  /** Most prompts remembered; the least recently visited one is forgotten first. */
   remembered: z.number().int().positive().max(4096).default(2048),
   tokens: tokensSetting,
 })
 type Settings = z.output<typeof settings>
 
-/** Pass rates that are kept a prompt. */
+/** Pass rates kept per prompt. */
 const HISTORY = 8
 
 interface Memory {
   level: number
   history: number[]
-  /** The last hints that could be read. */
+  /** The last hints that could be parsed. */
   ladder?: Ladder
 }
 
@@ -52,13 +53,13 @@ export default definePlugin({
   name: 'sage_light',
   kind: 'hint',
   api: 1,
-  summary: 'Hints before the rollout, as strong as the last visit asked for.',
+  summary: 'Hints before the rollouts, with a strength set by the last visit.',
   settings,
   manifest: {
     needs: ['privileged', 'recurring'],
     conflicts: ['hill', 'sage', 'scaf_grpo'].map((name) => ({
       with: `hint/${name}`,
-      because: 'it hints prompts before they are asked, the other one after they failed',
+      because: 'it hints prompts before they are asked, the other after they failed',
     })),
     budget: ({ tokens }) => ({ tokens, stateBytes: 64 * 1024 * 1024 }),
   },
@@ -103,7 +104,7 @@ export default definePlugin({
   },
 })
 
-/** What is added to the level after a visit. */
+/** The change of the level after a visit. */
 function change(rate: number, { rule, alpha, low, high }: Settings): number {
   if (rule === 'paper') return rate < alpha ? 1 : 0
   return rate <= low ? 1 : rate > high ? -1 : 0
@@ -122,17 +123,17 @@ async function ladderFor(
   return (await writeLadders([prompt], options, context))[0]
 }
 
-/** The hint of this level, or of the next lower one that there is. */
+/** The hint of this level, or of the next lower level that has one. */
 function strongest(ladder: Ladder, level: number): string | undefined {
   return ladder.slice(0, level).findLast((hint) => hint !== undefined)
 }
 
-/** What a plugin asked for beside the round's own asks says nothing about how the prompt goes by itself. */
+/** Extra groups that a plugin asked for say nothing about the plain prompt. */
 function isVisit({ origin }: Group): boolean {
   return origin?.request === undefined
 }
 
-/** A level that is missing is null in JSON. */
+/** JSON turns a missing level into null. */
 function withoutNull(_: string, value: unknown): unknown {
   return value === null ? undefined : value
 }

@@ -1,10 +1,11 @@
-// SAGE (arXiv 2602.03143): for prompts whose groups are all wrong, the policy itself writes hints of rising strength from
-// the reference solution, and the weakest one that brings any success is trained on.
+// SAGE (arXiv 2602.03143): for prompts whose groups are all wrong, the policy writes hints of increasing
+// strength from the reference solution, and the weakest one that leads to a success is trained on.
 //
-// Level by level, the whole group is rolled out again under the hint, only where it is still all wrong (the released code
-// rolls all prompts out and throws most of it away). The last level tried stands in for the plain group, all
-// wrong or not. The reward is as ever, and the loss sees question and hint. A prompt whose hints cannot be read keeps its
-// group. Hints go by the group's id, never by place in a batch. The leak gate is ours: the paper has none.
+// Level by level, the whole group is rolled out again under the hint, only for prompts that are still all
+// wrong (the released code rolls out all prompts and discards most). The group of the last level tried
+// replaces the plain group, even if it is all wrong. The reward is unchanged, and the loss sees question and
+// hint. A prompt whose hints cannot be parsed keeps its group. Hints are assigned by group id, never by
+// position in a batch. The leak check is ours: the paper has none.
 
 import { z } from 'zod'
 import { type Context, definePlugin, type Request, type RoundView } from '../../protocol/plugin/index.ts'
@@ -14,7 +15,7 @@ import { type Ladder, ladderSettings, writeLadders, writingCost } from './ladder
 
 const settings = z.strictObject({
   ...ladderSettings,
-  /** A prompt with any reward above this is solved. */
+  /** A prompt is solved if any of its rewards is above this. */
   threshold: z.number().min(0).max(1).default(0),
   tokens: tokensSetting,
 })
@@ -22,13 +23,13 @@ type Settings = z.output<typeof settings>
 
 const NAME = 'hint/sage'
 
-/** A prompt on its way up. */
+/** The state of one prompt's search. */
 interface Climb {
   base: Group
   ladder: Ladder
-  /** Under the last level that was tried. */
+  /** The group under the last level tried. */
   last?: Group
-  /** That was asked for, from 1; 0 before the first. */
+  /** The level asked for, from 1; 0 before the first. */
   level: number
 }
 
@@ -36,7 +37,7 @@ export default definePlugin({
   name: 'sage',
   kind: 'hint',
   api: 1,
-  summary: 'Hints by the policy itself, no stronger than a success needs.',
+  summary: 'Hints by the policy itself, the weakest that leads to a success.',
   settings,
   manifest: {
     needs: ['privileged'],
@@ -75,7 +76,7 @@ async function begin(round: RoundView, options: Settings, context: Context): Pro
   })
 }
 
-/** The next level that there is a hint for, unless the last one brought a success. */
+/** The next level that has a hint, unless the last level led to a success. */
 function next(climb: Climb, index: number, round: RoundView, { threshold }: Settings): Request | undefined {
   if (climb.level > 0) {
     const landed = round.landed.get(`${index}:${climb.level}`)

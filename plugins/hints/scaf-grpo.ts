@@ -1,10 +1,11 @@
-// Scaf-GRPO (arXiv 2510.19807): after an exemption, prompts whose groups are all wrong are tried again with more and more
-// of a fixed hint, one rollout each; the first success takes the place of one failure.
+// Scaf-GRPO (arXiv 2510.19807): after an initial phase without hints, prompts whose groups are all wrong are
+// retried with more and more of a fixed hint, one rollout each. The first success replaces one failure.
 //
-// In order: knowledge 1 to 4, planning 1 to 4, solution 1 to 4; a step has all earlier ones of its tier in it. The paper's
-// bank was written by a large model; this one is made from the task's worked solution, see worked.ts. `parallel` asks
-// for all at once and takes the first in order, as the released code does. The paper exempts the first 15 % of the steps;
-// a node that never ends counts steps, as the code. The group is then of two contexts: its baseline is biased.
+// The order is knowledge 1 to 4, planning 1 to 4, solution 1 to 4; each step contains all earlier ones of its
+// tier. A large model wrote the paper's hints; these are made from the task's worked solution, see worked.ts.
+// `parallel` asks for all at once and takes the first success in order, as the released code does. The paper
+// starts after 15 % of the steps; since a node has no last step, a number of steps is configured, as in the
+// code. The group then has two conditionings, so its baseline is biased.
 
 import { z } from 'zod'
 import { type Context, definePlugin, type Request, type RoundView } from '../../protocol/plugin/index.ts'
@@ -17,27 +18,27 @@ const settings = z.strictObject({
   /** Optimizer steps without hints at the start. */
   exemption: z.number().int().min(0).default(50),
   parallel: z.boolean().default(false),
-  /** Which failure the success takes the place of: the paper's, or the code's. */
+  /** Which failure the success replaces: `random` as in the paper, `first` as in the code. */
   replace: z.enum(['random', 'first']).default('random'),
-  /** Whether the loss of the success sees question and hint, as it was sampled, or the question alone. */
+  /** Whether the success is trained on with question and hint, as sampled, or with the question alone. */
   lossSees: z.enum(['hinted', 'bare']).default('hinted'),
-  /** A rollout is right above this. */
+  /** A rollout is right if its score is above this. */
   threshold: z.number().min(0).max(1).default(0.5),
-  /** Longest hinted question, in tokens; the model's own limits hold as well. */
+  /** Longest hinted question, in tokens. The model's own limits apply as well. */
   promptTokens: z.number().int().positive().default(4096),
   tokens: tokensSetting,
 })
 type Settings = z.output<typeof settings>
 
 const NAME = 'hint/scaf_grpo'
-/** Hints a prompt at most: three tiers of four. */
+/** Most hints per prompt: three tiers of four. */
 const MOST = 12
 
 interface Search {
   base: Group
-  /** In the order in which they are tried. */
+  /** In the order they are tried. */
   hints: Array<{ before: string; after: string }>
-  /** How many were asked for. */
+  /** How many have been asked for. */
   asked: number
   found?: { group: Group; rollout: Rollout; level: number }
 }
@@ -46,7 +47,7 @@ export default definePlugin({
   name: 'scaf_grpo',
   kind: 'hint',
   api: 1,
-  summary: 'One hinted success takes the place of a failure in groups that are all wrong.',
+  summary: 'One hinted success replaces a failure in groups that are all wrong.',
   settings,
   manifest: {
     needs: ['privileged'],
@@ -111,7 +112,7 @@ function ask(search: Search, index: number, { parallel }: Settings): Request[] {
   }))
 }
 
-/** The first success in order, among what was asked for. */
+/** Finds the first success, in order, among the requested rollouts. */
 function look(search: Search, index: number, { landed }: RoundView, { threshold }: Settings): void {
   for (let i = 0; i < search.asked && !search.found; i++) {
     const group = landed.get(`${index}:${i}`)
@@ -120,7 +121,7 @@ function look(search: Search, index: number, { landed }: RoundView, { threshold 
   }
 }
 
-/** The group with one failure less and one hinted success more. It is never shared: it shows something of the answer. */
+/** The group with one failure replaced by the hinted success. Never shared: it may reveal the answer. */
 function mixed({ base, found }: Search, { replace, lossSees }: Settings, context: Context): Group {
   const { group, rollout, level } = found!
   const random = context.random(`replace/${context.step}/${base.id}`)

@@ -1,8 +1,9 @@
-// Hints made from a task's worked solution, without a model. Not a paper's: there, models write them.
+// Hints made from a task's worked solution, without a model. The papers let models write them.
 //
-// Lines of the working are shown from the front, never the last one, and none from the first on that gives the answer
-// away. A bank has Scaf-GRPO's tiers (arXiv 2510.19807): what to know (method and set-up), what to do (the lines
-// without numbers that are not the question's), how it is done (the lines); each cut into at most four pieces.
+// Lines of the working are revealed from the front. The last line is never revealed, nor any from the first
+// one on that reveals the answer. A hint bank has Scaf-GRPO's tiers (arXiv 2510.19807): knowledge (method and
+// set-up), planning (the lines with numbers that are not in the question masked) and solution (the lines),
+// each split into at most four pieces.
 
 import type { Privileged } from '../../protocol/plugin/index.ts'
 import type { Step } from '../../protocol/train/index.ts'
@@ -13,13 +14,13 @@ export const TIERS = ['knowledge', 'planning', 'solution'] as const
 export type Tier = (typeof TIERS)[number]
 const PIECES = 4
 
-/** The whole working for who writes hints; the answer alone where a task has no working. */
+/** The whole working, for the model that writes hints; only the answer if a task has no working. */
 export function solutionOf({ key, steps }: Privileged): string {
   const working = steps.filter(({ aside }) => !aside)
   return working.length > 0 ? working.map(({ text }) => text).join('\n') : key
 }
 
-/** The lines that may be shown, in order. */
+/** The lines that may be revealed, in order. */
 export function shown(steps: readonly Step[], leaks: Leaks): Step[] {
   return untilLeak(
     steps.filter(({ level }) => level < 5),
@@ -28,14 +29,14 @@ export function shown(steps: readonly Step[], leaks: Leaks): Step[] {
   )
 }
 
-/** One text per level from 1 on, each with more lines than the one before; fewer levels where there are fewer lines. */
+/** One text per level from 1, each with more lines than the last; fewer levels if there are few lines. */
 export function progressive(steps: readonly Step[], levels: number, leaks: Leaks): string[] {
   const lines = shown(steps, leaks).map(({ text }) => text)
   const ends = Array.from({ length: levels }, (_, i) => Math.ceil((lines.length * (i + 1)) / levels))
   return [...new Set(ends)].filter((end) => end > 0).map((end) => lines.slice(0, end).join('\n'))
 }
 
-/** Per tier, its pieces from the first to the last. */
+/** The pieces of each tier, in order. */
 export function bankOf(question: string, steps: readonly Step[], leaks: Leaks): Record<Tier, string[]> {
   const lines = shown(steps, leaks)
   const given = new Set(question.match(NUMBER))
@@ -51,7 +52,7 @@ export function bankOf(question: string, steps: readonly Step[], leaks: Leaks): 
 
 const NUMBER = /(?<![\w.])-?\d+(?:\.\d+)?(?!\w|\.\d)/g
 
-/** What the line arrives at, and numbers that are not the question's, become question marks. */
+/** Replaces the line's result, and all numbers that are not in the question, by question marks. */
 function withoutValues({ text, value }: Step, given: ReadonlySet<string>): string {
   const plain = value === undefined ? text : text.replaceAll(value, '?')
   return plain.replace(NUMBER, (number) => (given.has(number) ? number : '?'))
@@ -69,7 +70,7 @@ function untilLeak<Line>(lines: readonly Line[], textOf: (line: Line) => string,
   return leak < 0 ? [...lines] : lines.slice(0, leak)
 }
 
-/** Cut into at most four pieces of about the same number of lines. */
+/** Splits into at most four pieces with about the same number of lines. */
 function pieces(lines: readonly string[]): string[] {
   const count = Math.min(PIECES, lines.length)
   const at = (i: number): number => Math.round((lines.length * i) / count)

@@ -1,19 +1,19 @@
-// Reading what a model wrote as a hint: a pair of tags (HiLL, arXiv 2604.00698), or three levels in JSON (SAGE,
-// arXiv 2602.03143) by the ladder of its code: fenced block, first brace, lenient, outermost braces.
+// Parses hints that a model wrote: between a pair of tags (HiLL, arXiv 2604.00698), or levels in JSON (SAGE,
+// arXiv 2602.03143) with the fallbacks of its code: fenced block, first brace, lenient, outermost braces.
 //
-// A hint goes back into a prompt, so control characters go, and one that is longer than a hint can be is none.
+// Hints go into prompts, so control characters are removed, and texts that are too long are rejected.
 
 import { safeText } from '../../protocol/text.ts'
 
 /** In UTF-16 units. */
 const LONGEST = 4000
 
-/** The text in the first pair of tags, whatever their case; undefined if there is none, or nothing in it. */
+/** The text in the first pair of tags, ignoring case; undefined if there is none or it is empty. */
 export function inTags(text: string, tag: string): string | undefined {
   return clean(new RegExp(`<${tag}>([\\s\\S]*?)</${tag}>`, 'i').exec(text)?.[1])
 }
 
-/** `level_1` to `level_<count>`, each a text; undefined if any is missing or there is more beside them. */
+/** The texts `level_1` to `level_<count>`; undefined if one is missing or there are other keys. */
 export function levelsIn(text: string, count: number): string[] | undefined {
   for (const candidate of candidates(text)) {
     const levels = levelsOf(parsed(candidate), count)
@@ -35,7 +35,9 @@ function* candidates(text: string): Generator<string> {
   yield* spans.slice(1)
 }
 
-/** Of the object that opens at `start`; -1 if it never closes. Braces in double-quoted strings do not count. */
+/**
+ * Index of the brace that closes the object at `start`, or -1. Braces in double-quoted strings do not count.
+ */
 function closingBrace(text: string, start: number): number {
   let depth = 0
   let quoted = false
@@ -49,7 +51,7 @@ function closingBrace(text: string, start: number): number {
   return -1
 }
 
-/** What people write for JSON: names without quotes or with single ones, a comma too many, line breaks in strings. */
+/** Repairs almost-JSON: keys without or with single quotes, trailing commas, line breaks in strings. */
 function strict(text: string): string {
   return text
     .replace(/([{,]\s*)'?(\w+)'?\s*:/g, '$1"$2":')

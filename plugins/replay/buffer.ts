@@ -1,7 +1,8 @@
-// What all replay plugins keep their rollouts in: lanes, first in, first out, bounded by records and by bytes.
+// Stores the rollouts of all replay plugins in lanes, first in, first out, bounded by records and bytes.
 //
-// It belongs to one policy. Token ids and log-probs of another lineage or tokenizer mean nothing here, so the first
-// group of another one empties it. After a roll-back, what the policy wrote in the time that was taken back goes too.
+// A buffer belongs to one policy. Token ids and log-probs of another lineage or tokenizer are meaningless
+// here, so the first group of another policy empties it. After a roll-back, rollouts from the undone versions
+// are dropped as well.
 
 import type { PolicyReference } from '../../protocol/train/index.ts'
 import { read, write } from './form.ts'
@@ -17,16 +18,16 @@ export interface BufferLimits {
 export interface ReplayBuffer {
   readonly size: number
   readonly bytes: number
-  /** Empties it if it is another policy's. */
+  /** Empties the buffer if it belongs to another policy. */
   belongTo(policy: Pick<PolicyReference, 'lineage' | 'tokenizer'>): void
-  /** The oldest of its lane goes, and then the oldest of all, until everything is within its limits. */
+  /** Drops the oldest of its lane, then the oldest of all, until everything is within the limits. */
   add(stored: Stored): void
   /** Oldest first. */
   lane(name: string): readonly Stored[]
   all(): Stored[]
   drop(which: (stored: Stored) => boolean): void
   save(extra?: unknown): Uint8Array
-  /** Replaces all that it has; returns the `extra` that was saved. Throws on bytes that are damaged. */
+  /** Replaces the contents; returns the saved `extra`. Throws on damaged bytes. */
   load(bytes: Uint8Array): unknown
 }
 

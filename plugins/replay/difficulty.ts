@@ -1,15 +1,16 @@
-// How hard prompts are now, and which of them to ask: DOTS (arXiv 2506.05316), with a Beta tracker as its predictor.
+// Estimates how difficult prompts are now, and weights them for selection: DOTS (arXiv 2506.05316), with a
+// Beta tracker as its predictor.
 //
-// P(q) proportional to exp(-|d - alpha| / tau), d the share of right answers. The paper predicts d from a trained
-// embedding of the question and a set of reference prompts that are rolled out for it; here it is the posterior mean
-// of a prompt's own past rollouts, older ones counting less, which costs no rollouts but knows nothing of new prompts
-// (they are at 0.5, and so come first). The paper's calibration of d is kept as a setting: sigmoid(logit(d) / scale +
-// tanh(shift)), the identity by default.
+// P(q) is proportional to exp(-|d - alpha| / tau), where d is the share of right answers. The paper predicts
+// d from a trained embedding of the question and reference prompts that are rolled out for it. Here d is the
+// posterior mean of the prompt's own past rollouts, with older ones counting less. That costs no rollouts but
+// says nothing about new prompts, which are at 0.5. The paper's calibration of d is a setting:
+// sigmoid(logit(d) / scale + tanh(shift)), the identity by default.
 
 import { type PromptCoordinates, promptKey } from '../../protocol/train/index.ts'
 
 const LOWEST = 1e-4
-/** Below exp(-700) a weight is too near the smallest number to multiply with others. */
+/** A weight below exp(-700) would underflow when multiplied with others. */
 const FARTHEST = 700
 const MOST = 65_536
 
@@ -19,21 +20,21 @@ export function calibrated(base: number, { scale, shift }: { scale: number; shif
   return 1 / (1 + Math.exp(-logit))
 }
 
-/** exp(logit - highest): the same whatever is added to all logits. */
+/** exp(logit - highest): adding a constant to all logits changes nothing. */
 export function weightsOf(logits: readonly number[]): number[] {
   const highest = logits.reduce((a, b) => Math.max(a, b), Number.NEGATIVE_INFINITY)
   return logits.map((logit) => Math.exp(Math.max(-FARTHEST, logit - highest)))
 }
 
 export interface Tracker {
-  /** Posterior mean of being right, under a uniform prior. */
+  /** Posterior mean of the chance of being right, under a uniform prior. */
   mean(prompt: PromptCoordinates): number
   add(prompt: PromptCoordinates, right: number, wrong: number): void
   save(): Array<[string, number, number]>
   load(rows: unknown): void
 }
 
-/** `keep`: what earlier rollouts of a prompt still count for at its next visit. */
+/** `keep`: factor on the counts of a prompt's earlier rollouts at each visit. */
 export function createTracker(keep: number): Tracker {
   const counts = new Map<string, [number, number]>()
   return {

@@ -1,10 +1,11 @@
-// DOTS (arXiv 2506.05316): difficulty-targeted selection by weights, and replay of whole past groups.
+// DOTS (arXiv 2506.05316): selects prompts by difficulty, and replays whole past groups.
 //
-// Of a batch, the share `sigma` is fresh and the rest drawn uniformly from the latest groups of other prompts; their
-// advantages are those of the stored group. The paper's clip range around (old policy / sampler) is the `clip`
-// correction with its proximal anchor and a truncated weight (`tis`) beside it: nothing of it is here. Selection uses
-// a Beta tracker instead of the trained predictor: see difficulty.ts. Only groups with a signal are stored. The paper's
-// 512 groups are one of its batches; where batches are small that would be many versions, so age is bounded besides.
+// The share `sigma` of a batch is fresh; the rest is drawn uniformly from the latest groups of other prompts,
+// with the advantages of the stored group. The paper's clip range around (old policy / sampler) is the `clip`
+// correction with its proximal anchor, combined with a truncated weight (`tis`). Selection uses a Beta
+// tracker instead of the trained predictor: see difficulty.ts. Only groups with a signal are stored. The
+// paper keeps 512 groups, which is one of its batches; with small batches those would span many versions, so
+// age is bounded as well.
 
 import { z } from 'zod'
 import { definePlugin } from '../../protocol/plugin/index.ts'
@@ -19,17 +20,17 @@ const NAME = 'replay/dots'
 const settings = z.strictObject({
   groups: z.number().int().positive().max(512).default(512),
   megabytes: z.number().positive().default(16),
-  /** Fresh share of a batch; 1 for selection alone. */
+  /** Fresh share of a batch; 1 for selection only. */
   sigma: z.number().positive().max(1).default(0.5),
   versions: z.number().int().positive().default(16),
-  /** False for replay alone. */
+  /** False for replay only. */
   target: z.boolean().default(true),
-  /** Share of right answers to aim at, and how narrowly. */
+  /** The share of right answers to aim at, and how narrowly. */
   alpha: z.number().min(0).max(1).default(0.5),
   tau: z.number().positive().default(1e-3),
   scale: z.number().positive().default(1),
   shift: z.number().default(0),
-  /** What earlier rollouts of a prompt count for at its next visit. */
+  /** Factor on the counts of a prompt's earlier rollouts at each visit. */
   keep: z.number().min(0).max(1).default(0.5),
 })
 
@@ -37,7 +38,7 @@ export default definePlugin({
   name: 'dots',
   kind: 'replay',
   api: 1,
-  summary: 'Asks prompts that are half known, and replays past groups.',
+  summary: 'Prefers prompts that are right half the time, and replays past groups.',
   settings,
   manifest: {
     needs: ['recurring'],
@@ -57,7 +58,7 @@ export default definePlugin({
 
       observe(groups) {
         for (const { prompt, rollouts, arm } of groups) {
-          // How hard a prompt is with help says nothing of it without.
+          // Results with help say nothing about the plain prompt.
           if (arm !== 'base') continue
           const right = rollouts.filter(isRight).length
           tracker.add(prompt, right, rollouts.length - right)

@@ -1,11 +1,11 @@
-// Drawing from a buffer, and what is drawn as a group that can be trained on.
+// Draws from a buffer, and turns what was drawn into a group that can be trained on.
 
 import { createHash } from 'node:crypto'
 import type { BatchView, Random } from '../../protocol/plugin/index.ts'
 import { type Group, hasSignal } from '../../protocol/train/index.ts'
 import { replayOf, type Stored } from './stored.ts'
 
-/** Without replacement, in the order drawn; those of weight 0 are never drawn. */
+/** Draws without replacement, in the order drawn; never draws items of weight 0. */
 export function drawByWeight<Item>(
   items: readonly Item[],
   weights: readonly number[],
@@ -17,19 +17,19 @@ export function drawByWeight<Item>(
   while (drawn.length < count && left.length > 0) {
     const at = random() * left.reduce((sum, { weight }) => sum + weight, 0)
     let [index, passed] = [0, left[0]!.weight]
-    // Rounding may leave a rest after the last one.
+    // Rounding may leave a remainder after the last one.
     while (passed <= at && index < left.length - 1) passed += left[++index]!.weight
     drawn.push(left.splice(index, 1)[0]!.item)
   }
   return drawn
 }
 
-/** What a batch learns from: groups of equal rewards fall out of it later. */
+/** Whether a batch learns from the group: groups of equal rewards are dropped later. */
 export function teaches(group: Group): boolean {
   return group.always === true || hasSignal(group)
 }
 
-/** Counts as a use. Trained on though its rewards be equal, and never shared. */
+/** Counts as a use. The group is trained on even if its rewards are equal, and is never shared. */
 export function replayGroup(
   stored: Stored,
   { view, plugin, request }: { view: BatchView; plugin: string; request: string },
@@ -38,7 +38,7 @@ export function replayGroup(
   stored.uses += 1
   const { conditioning, arm } = stored.rollouts[0]!
   return {
-    // One of its own: several samples of a group may be drawn into one batch.
+    // A unique id: several samples of a group may be drawn into one batch.
     id: createHash('sha256').update(`${plugin}/${request}/${stored.group}`).digest('hex'),
     prompt: stored.prompt,
     conditioning,

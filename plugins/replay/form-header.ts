@@ -1,4 +1,4 @@
-// The header of a saved replay buffer: all but the numbers, of which it says how many there are.
+// The header of a saved replay buffer: everything but the numbers, and how many numbers follow.
 
 import { z } from 'zod'
 

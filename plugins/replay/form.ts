@@ -1,7 +1,9 @@
-// A replay buffer as bytes: the length of a JSON header, the header, and the numbers that it announces, little-endian.
+// The file format of a replay buffer: the length of a JSON header, the header, and then its numbers,
+// little-endian.
 //
-// The header says whose policy wrote all of it, and per rollout how many tokens follow. Read with a closed schema, and
-// every length is added up before anything is cut out: a damaged file is an error with a name, not a strange batch.
+// The header says whose policy wrote everything and, per rollout, how many tokens follow. It is read with a
+// closed schema, and all lengths are added up before anything is sliced: a damaged file causes a clear error,
+// not a strange batch.
 
 import type { z } from 'zod'
 import { WaggleError } from '../../protocol/errors.ts'
@@ -12,7 +14,7 @@ export interface Saved {
   lineage: string
   tokenizer: string
   stored: Stored[]
-  /** Whatever else the plugin keeps; plain JSON. */
+  /** The plugin's own additional state; plain JSON. */
   extra: unknown
 }
 
@@ -30,7 +32,7 @@ export function write({ lineage, tokenizer, stored, extra }: Saved): Uint8Array 
     if (lossMask) put(lossMask)
     if (typeof advantage === 'object') put(advantage)
     return {
-      // In one order, so that equal buffers are equal bytes.
+      // In a fixed order, so that equal buffers give equal bytes.
       ...{ text, finish, reward, arm, segments, taskReward, rewardParts, turns },
       ...lengths,
       masked: lossMask !== undefined,
@@ -71,7 +73,8 @@ export function read(bytes: Uint8Array): Saved {
       const each = 8 + (masked ? 1 : 0) + (advantage === 'tokens' ? 4 : 0)
       return sum + each * tokens + 4 * conditioning
     }, 0)
-  if (announced !== rest.length) throw damaged(`${rest.length} bytes of numbers follow, not ${announced}`)
+  if (announced !== rest.length)
+    throw damaged(`its header announces ${announced} bytes of numbers, but ${rest.length} follow`)
   let at = 0
   const take = (size: number): ArrayBuffer => {
     at += size
@@ -106,7 +109,7 @@ function parsed(text: Uint8Array): z.infer<typeof headerSchema> {
 
 function damaged(why: string, cause?: unknown): WaggleError {
   return new WaggleError('E_CHECKPOINT', `the saved replay buffer is damaged: ${why}`, {
-    hint: 'Go back to an older checkpoint, or start without this one.',
+    hint: 'Restore an older checkpoint, or start without this one.',
     cause,
   })
 }

@@ -1,8 +1,9 @@
-// Cross-context replay (R³, arXiv 2601.19620): past successes of a prompt into a group of failures, and the reverse.
+// Cross-context replay (R³, arXiv 2601.19620): adds past successes of a prompt to a group of failures, and
+// vice versa.
 //
-// Done at the batch, when a group is about to be trained on. At the round's end such a group has no signal and would be
-// dropped, so it is marked there to be kept if there is something to mix in. What is mixed in is from earlier versions
-// of the policy, never from the step that wrote the group.
+// Mixing happens in the batch, just before a group is trained on. At the end of a round such a group has no
+// signal and would be dropped, so it is marked to be kept if there is something to mix in. What is mixed in
+// comes from earlier versions of the policy, never from the step that wrote the group.
 
 import type { BatchView, Context } from '../../protocol/plugin/index.ts'
 import { type Group, promptKey } from '../../protocol/train/index.ts'
@@ -17,14 +18,16 @@ export interface MixOptions {
   versions: number
 }
 
-/** Groups that wait to be trained on are far fewer. */
+/** Far more than the groups that ever wait to be trained on. */
 const MOST_RANKED = 4096
 
 export interface Mixer {
   mix(groups: Group[], view: BatchView, context: Context): Group[]
-  /** Its failures were ranked: its advantages go by this plugin's formula too. */
+  /**
+   * Records that the group's failures were ranked, so that its advantages follow this plugin's formula too.
+   */
   noteRanked(group: Group): void
-  /** True for a group of the last batch that was mixed, and for one that was ranked. */
+  /** True if the group was mixed in the last batch, or ranked. */
   isChanged(group: Group): boolean
   save(): unknown
   load(saved: unknown): void
@@ -67,7 +70,7 @@ export function createMixer(
     },
     mix(groups, view, context) {
       buffer.belongTo(view)
-      // A version that the policy has not reached was taken back by a roll-back.
+      // A roll-back has undone versions that the policy has not reached.
       buffer.drop(({ version, uses: used }) => version > view.version || used >= uses)
       if (view.at === 'batch') mixed = new Set()
       let added = 0
@@ -89,7 +92,7 @@ export function createMixer(
   }
 }
 
-/** A = (R - mean) / (alpha std + lambda); zeros where all are equal. */
+/** A = (R - mean) / (alpha std + lambda); zeros if all are equal. */
 export function mixedAdvantages(
   rewards: readonly number[],
   { alpha, lambda, std }: { alpha: number; lambda: number; std: 'sample' | 'population' },

@@ -1,11 +1,14 @@
-// R³ (arXiv 2601.19620): replay across contexts, reflection, ranking rewards, from the second visit of a prompt on.
+// R³ (arXiv 2601.19620): replay across contexts, reflection and ranking rewards, from a prompt's second visit
+// on.
 //
-// Reflection is asked for beside the prompt's own rollouts, as a group of its own, where its past mean is below `tau`.
-// A group all wrong is joined by `k` past right rollouts of the prompt, one all right by wrong ones, under whatever text
-// they were found; A = (R - mean) / (alpha std + lambda) over the mixed group. Failures are ranked by their entropies.
-// No code and no constants of the paper are published: `tau`, `k`, `share`, `most`, `alpha`, `lambda` and the buffer's
-// bounds are ours. Ours too: most recent first, a cap on uses, and the formula only in groups that were mixed or ranked
-// (all others are the estimator's: with GRPO the same). The length bonus is off unless `lengthBonus` is set.
+// Reflection is an additional group beside the prompt's own rollouts, if the prompt's past mean reward is
+// below `tau`. An all-wrong group is joined by `k` past right rollouts of the prompt, an all-right one by
+// wrong ones, whatever text they were sampled under; A = (R - mean) / (alpha std + lambda) over the mixed
+// group. Failures are ranked by their entropies. The paper publishes neither code nor constants: `tau`, `k`,
+// `share`, `most`, `alpha`, `lambda` and the buffer's bounds are ours. Also ours: the most recent rollouts
+// come first, uses are limited, and the formula applies only to groups that were mixed or ranked (all others
+// keep the estimator's advantages; with GRPO this is the same). The length bonus is off unless `lengthBonus`
+// is set.
 
 import { z } from 'zod'
 import { type Advantages, type Context, definePlugin, type RoundView } from '../../protocol/plugin/index.ts'
@@ -20,26 +23,28 @@ import { createVisits } from './visits.ts'
 const settings = z.strictObject({
   tau: z.number().min(0).max(1).default(0.25),
   k: z.number().int().positive().default(1),
-  /** Of a response's tokens, those with the highest entropies. */
+  /** Share of a response's tokens with the highest entropies. */
   share: z.number().positive().max(1).default(0.2),
-  /** Reward of the best failure; below 1, so that none ever beats a success. */
+  /** Reward of the best failure; below 1, so that no failure beats a success. */
   most: z.number().nonnegative().lt(1).default(0.5),
   alpha: z.number().nonnegative().default(1),
   lambda: z.number().positive().default(1e-6),
   std: z.enum(['sample', 'population']).default('sample'),
-  /** Tokens at which a right answer's bonus 1 - length / lengthBonus ends; null for no bonus. */
+  /**
+   * Length in tokens at which a right answer's bonus, 1 - length / lengthBonus, reaches 0; null for no bonus.
+   */
   lengthBonus: z.number().int().positive().nullable().default(null),
-  /** Of one prompt, half of them right and half wrong at most. */
+  /** Stored rollouts per prompt: at most half right and half wrong. */
   perPrompt: z.number().int().min(2).default(64),
   records: z.number().int().positive().default(16_384),
   megabytes: z.number().positive().default(16),
-  /** A rollout is too old after so many visits of its prompt, or versions of the policy. */
+  /** A rollout is too old after this many visits of its prompt, or versions of the policy. */
   epochs: z.number().int().positive().default(2),
   versions: z.number().int().positive().default(256),
   uses: z.number().int().positive().default(4),
   /** Longest attempt shown for reflection, in characters. */
   attempt: z.number().int().positive().default(2000),
-  /** Tokens for reflection in a round. */
+  /** Tokens for reflection per round. */
   tokens: z.number().int().nonnegative().default(32_768),
 })
 export type R3Settings = z.infer<typeof settings>
@@ -48,7 +53,7 @@ export default definePlugin({
   name: 'r3',
   kind: 'replay',
   api: 1,
-  summary: 'Replays what a prompt lacks, reflects on failures and ranks them.',
+  summary: 'Replays the outcomes a group lacks, reflects on failures and ranks them.',
   settings,
   manifest: {
     needs: ['recurring', 'score'],
@@ -71,7 +76,7 @@ export default definePlugin({
         options.most,
       )
       context.metric('ranked', 1)
-      // All equal: nothing was ranked, and the verifier's rewards stay.
+      // All equal: nothing is ranked, and the verifier's rewards stay.
       if (rewards.every((reward) => reward === rewards[0])) return undefined
       mixer.noteRanked(group)
       return rewards

@@ -1,8 +1,10 @@
-// Structural-entropy ranking of failures (R³, arXiv 2601.19620): high peaks of entropy and a low mean rank first.
+// Structural-entropy ranking of failures (R³, arXiv 2601.19620): high entropy peaks and a low mean entropy
+// rank first.
 //
-// A beats B if the mean of its k highest entropies is above B's and the mean of all of them below; wins are counted and
-// the rewards are spread evenly from the most to none. The paper leaves ties open: here those with equal wins share
-// the average of their places, so that the order of rollouts says nothing, and where all are equal there is no signal.
+// A beats B if the mean of A's k highest entropies is above B's and the mean of all its entropies is below
+// B's. Wins are counted, and rewards are spread evenly from the most wins to none. The paper does not define
+// ties: here rollouts with equal wins share the average of their places, so that the order of rollouts does
+// not matter and equal ones give no signal.
 
 import type { Context } from '../../protocol/plugin/index.ts'
 import { type Group, writtenOf } from '../../protocol/train/index.ts'
@@ -12,7 +14,7 @@ export interface Structure {
   mean: number
 }
 
-/** k is `share` of the tokens, at least one. Undefined where there are none. */
+/** k is `share` of the tokens, at least one. Undefined if there are no tokens. */
 export function structureOf(entropies: Float32Array, share: number): Structure | undefined {
   if (entropies.length === 0) return undefined
   const highest = Float64Array.from(entropies).sort().reverse()
@@ -28,7 +30,7 @@ export function winsOf(rows: readonly (Structure | undefined)[]): number[] {
   )
 }
 
-/** One reward a row, from `most` for the most wins down to 0. A single row gets 0. */
+/** One reward per row, from `most` for the most wins down to 0. A single row gets 0. */
 export function rankRewards(wins: readonly number[], most: number): number[] {
   const last = wins.length - 1
   if (last < 1) return wins.map(() => 0)
@@ -39,7 +41,7 @@ export function rankRewards(wins: readonly number[], most: number): number[] {
   })
 }
 
-/** As the sampler wrote them down, else of the policy as it is now. */
+/** The sampler's recorded entropies, or else those of the current policy. */
 export async function entropiesOf(
   { rollouts, conditioning }: Group,
   context: Context,

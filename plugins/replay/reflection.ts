@@ -1,5 +1,5 @@
-// In-context self-reflection (R³, arXiv 2601.19620): the question with an earlier wrong answer to it and an instruction
-// to do better. The paper's instruction is not published; this one is ours.
+// In-context self-reflection (R³, arXiv 2601.19620): the question with an earlier wrong answer and an
+// instruction to do better. The paper's instruction is not published; this one is ours.
 //
 // A long attempt loses its middle, so that the question, both ends of the attempt and a whole answer fit.
 
@@ -9,7 +9,7 @@ import type { PromptCoordinates } from '../../protocol/train/index.ts'
 
 const TASK = 'That answer is wrong. Find the mistake, then answer the question.'
 
-/** Undefined where not even an empty attempt fits. */
+/** Undefined if not even an empty attempt fits. */
 export function reflectionOn(
   attempt: string,
   at: { prompt: PromptCoordinates; tainted: boolean; longest: number },

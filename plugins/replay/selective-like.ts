@@ -1,10 +1,11 @@
-// A buffer of samples that taught something, after the Selective Sample Buffer of Skywork R1V2 (arXiv 2504.16656).
+// A buffer of informative samples, after the Selective Sample Buffer of Skywork R1V2 (arXiv 2504.16656).
 //
-// From the paper: samples with a non-zero advantage are cached and drawn back in with a chance proportional to its
-// size. Reconstructed, since neither code nor constants are published: the exponent `kappa`, the share of the batch, the
-// level of fresh signal below which it acts, what counts as too old, and that a sample keeps the advantage that it had,
-// since its group is gone. The ratio to the sampler is the configured corrections' work, as for any rollout.
-// Its other use, as a filter of prompts, is `prompts`: how much likelier a prompt is that once gave a signal.
+// From the paper: samples with a non-zero advantage are cached and drawn again with a probability
+// proportional to its size. Neither code nor constants are published, so the rest is reconstructed: the
+// exponent `kappa`, the share of the batch, the share of fresh signal below which it acts, the age limit, and
+// that a sample keeps its advantage, since its group is gone. The ratio to the sampler is left to the
+// configured corrections, as for any rollout. Its other use, as a filter of prompts, is `prompts`: how much
+// likelier a prompt is that once gave a signal.
 
 import { z } from 'zod'
 import { definePlugin } from '../../protocol/plugin/index.ts'
@@ -21,9 +22,9 @@ const settings = z.strictObject({
   records: z.number().int().positive().default(4096),
   megabytes: z.number().positive().default(16),
   kappa: z.number().nonnegative().default(1),
-  /** Of the batch's rollouts, replayed ones at most. */
+  /** Largest share of replayed rollouts in a batch. */
   share: z.number().min(0).max(0.9).default(0.25),
-  /** Acts while fewer of the round's fresh rollouts are in groups with a signal. */
+  /** Acts while the share of fresh rollouts in groups with a signal is below this. */
   below: z.number().min(0).max(1).default(0.6),
   versions: z.number().int().positive().default(8),
   prompts: z.number().min(1).default(1),
@@ -33,7 +34,7 @@ export default definePlugin({
   name: 'selective_like',
   kind: 'replay',
   api: 1,
-  summary: 'Mixes past samples back in, the likelier the more they taught.',
+  summary: 'Replays past samples with a probability by the size of their advantage.',
   settings,
   manifest: { budget: ({ megabytes }) => ({ stateBytes: Math.ceil((2 * megabytes + 1) * 2 ** 20) }) },
   create({ records, megabytes, kappa, share, below, versions, prompts }) {
@@ -107,7 +108,7 @@ export default definePlugin({
   },
 })
 
-/** Of an advantage per token, the mean size. */
+/** The absolute advantage; its mean over tokens if there is one per token. */
 function sizeOf(advantage: number | Float32Array): number {
   if (typeof advantage === 'number') return Math.abs(advantage)
   return advantage.reduce((sum, value) => sum + Math.abs(value), 0) / Math.max(1, advantage.length)

@@ -1,7 +1,9 @@
-// A rollout as it may be trained on again: what the sampler saw and wrote, its own log-probs, and who wrote it.
+// A stored rollout, complete enough to be trained on again: conditioning, tokens, behaviour log-probs and
+// author.
 //
-// The loss of a replayed rollout conditions on what was stored, never on the bare question, and its importance weight
-// needs the log-probs of the policy that sampled it. A rollout without them cannot be corrected for and is refused.
+// The loss of a replayed rollout conditions on what was stored, never on the plain question, and its
+// importance weight needs the behaviour policy's log-probs. Rollouts without them cannot be corrected for and
+// are rejected.
 
 import { WaggleError } from '../../protocol/errors.ts'
 import type { Group, PromptCoordinates, Rollout } from '../../protocol/train/index.ts'
@@ -17,28 +19,28 @@ export interface Stored {
   /** First in, first out within a lane. */
   lane: string
   prompt: PromptCoordinates
-  /** Id of the group that it was in. */
+  /** Id of its original group. */
   group: string
   /** This node's policy version when it was written. */
   version: number
   bornAt: number
-  /** Its conditioning shows something of the answer key. */
+  /** Its conditioning may reveal part of the answer key. */
   tainted: boolean
-  /** Times that it was replayed. */
+  /** How often it was replayed. */
   uses: number
-  /** The plugin's own, such as the visit of the prompt that it is from. */
+  /** The plugin's own data, such as the visit of the prompt that it comes from. */
   mark: number
   rollouts: StoredRollout[]
-  /** One a rollout, where the group's comparison is not to be made again. */
+  /** One per rollout, if the advantages must not be computed again. */
   advantages?: Array<number | Float32Array>
 }
 
-/** A rollout that is fresh and whose sampler's log-probs are known. */
+/** True for a fresh rollout whose behaviour log-probs are known. */
 export function canReplay(rollout: Rollout): boolean {
   return rollout.replayed === undefined && rollout.behaviourLogprobs?.length === rollout.tokens.length
 }
 
-/** Copies nothing that never changes: arrays are shared with the group. Throws where `canReplay` is false. */
+/** Shares its arrays with the group. Throws if `canReplay` is false. */
 export function storedOf(
   group: Group,
   rollouts: readonly Rollout[],
@@ -56,7 +58,7 @@ export function storedOf(
     rollouts: rollouts.map((rollout) => {
       const { behaviourLogprobs, entropies: _, ...rest } = rollout
       if (!behaviourLogprobs || !canReplay(rollout)) {
-        throw new WaggleError('E_PLUGIN', 'a rollout without its sampler’s log-probs cannot be replayed', {
+        throw new WaggleError('E_PLUGIN', 'a rollout without behaviour log-probs cannot be replayed', {
           hint: 'Rollouts of other tokenizers and replayed ones have none: leave them out with canReplay.',
         })
       }
@@ -71,17 +73,17 @@ export function storedOf(
   }
 }
 
-/** As a batch takes it. `replayed` counts the time that it was written for as one. */
+/** The rollouts for a batch. `replayed` includes the original use. */
 export function replayOf(stored: Stored): Rollout[] {
   return stored.rollouts.map((rollout) => ({ ...rollout, replayed: stored.uses + 1 }))
 }
 
-/** Of a rollout by the verifier alone. */
+/** By the verifier's own score. */
 export function isRight({ taskReward, reward }: Rollout): boolean {
   return (taskReward ?? reward) > 0.5
 }
 
-/** About what it takes in memory and on disk. */
+/** Approximate size in memory and on disk. */
 export function bytesOf({ rollouts, advantages = [] }: Stored): number {
   return rollouts.reduce(
     (sum, { tokens, conditioning, text, segments, lossMask, turns = [] }, i) =>

@@ -1,16 +1,16 @@
-// What is known of prompts that come back: how often one was visited, and its mean reward by the verifier.
+// What is known about recurring prompts: how often each was visited, and its mean reward by the verifier.
 //
-// Bounded; the prompt that was not visited for the longest time is forgotten first, and is then as on its first visit.
+// Bounded: the least recently visited prompt is forgotten first and then counts as new.
 
 import { type PromptCoordinates, promptKey } from '../../protocol/train/index.ts'
 
 const MOST = 65_536
 
 export interface Visits {
-  /** 0 for a prompt that is new. */
+  /** 0 for a new prompt. */
   count(prompt: PromptCoordinates): number
   mean(prompt: PromptCoordinates): number | undefined
-  /** One visit, in which these rewards were seen; false adds to the last visit. */
+  /** Records a visit with these rewards; `false` adds them to the last visit. */
   add(prompt: PromptCoordinates, rewards: readonly number[], isNew: boolean): void
   save(): Array<[string, number, number, number]>
   load(rows: unknown): void

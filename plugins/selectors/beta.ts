@@ -1,5 +1,5 @@
-// Numbers drawn from a Beta distribution, by two Gamma draws (Marsaglia and Tsang 2000). Takes as many uniform numbers as it
-// needs, so streams that others use must not be shared with it.
+// Draws from a Beta distribution, by two Gamma draws (Marsaglia and Tsang 2000). It uses a varying number of
+// uniform numbers, so its stream must not be shared with others.
 
 import type { Random } from '../../protocol/plugin/index.ts'
 
@@ -10,7 +10,7 @@ export function drawBeta(a: number, b: number, random: Random): number {
 }
 
 function drawGamma(shape: number, random: Random): number {
-  // Below 1: a draw at shape + 1, taken down by a power of a uniform number.
+  // Below 1: a draw at shape + 1, scaled down by a power of a uniform number.
   if (shape < 1) return drawGamma(shape + 1, random) * (1 - random()) ** (1 / shape)
   const d = shape - 1 / 3
   const c = 1 / Math.sqrt(9 * d)
@@ -23,7 +23,7 @@ function drawGamma(shape: number, random: Random): number {
   }
 }
 
-/** Box and Muller. */
+/** Box-Muller. */
 function drawNormal(random: Random): number {
   return Math.sqrt(-2 * Math.log(1 - random())) * Math.cos(2 * Math.PI * random())
 }

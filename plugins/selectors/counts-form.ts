@@ -1,11 +1,12 @@
-// The form of counts, on disk and between peers, and how much of them is kept. The same tables are the same bytes.
+// The encoding of counts, on disk and between peers, and the limits on their size. Equal tables give equal
+// bytes.
 
 import { z } from 'zod'
 
 /** Bucket -> right, wrong; by prompt. */
 export type Rows = Map<string, Map<number, [number, number]>>
 export interface Table {
-  /** The last bucket that the peer has spoken of. */
+  /** The latest bucket that the peer has reported. */
   clock: number
   rows: Rows
 }
@@ -26,7 +27,7 @@ const tableSchema = z.strictObject({
 const savedSchema = z.array(z.tuple([z.string().max(200), tableSchema])).max(PEERS + 1)
 type Written = z.infer<typeof tableSchema>
 
-/** The newest buckets of a prompt stay, and the prompts seen last. */
+/** Keeps each prompt's newest buckets, and the most recently seen prompts. */
 export function prune({ rows }: Table): void {
   for (const row of rows.values()) {
     if (row.size <= BUCKETS) continue
@@ -38,7 +39,7 @@ export function prune({ rows }: Table): void {
   for (const [key] of order.slice(PROMPTS)) rows.delete(key)
 }
 
-/** For peers: the prompts seen last, as many as a message has room for. */
+/** For peers: the most recently seen prompts, as many as fit into a message. */
 export function encodeTable(table: Table): Uint8Array {
   const { clock, rows } = written(table)
   const newest = ([, buckets]: Written['rows'][number]): number => buckets.at(-1)?.[0] ?? -1
@@ -52,7 +53,7 @@ export function encodeTable(table: Table): Uint8Array {
   return encode({ clock, rows: few })
 }
 
-/** Undefined for what is no table. */
+/** Undefined if the bytes are not a table. */
 export function decodeTable(bytes: Uint8Array): Table | undefined {
   const read = tableSchema.safeParse(decode(bytes))
   return read.success ? tableOf(read.data) : undefined

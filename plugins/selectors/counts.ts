@@ -1,9 +1,10 @@
-// Right and wrong answers by prompt, kept so that what peers count can be taken in at any time, in any order, any number of
-// times: whole numbers by (peer, prompt, bucket of steps), of which each only grows. Taking in keeps the larger of two;
-// what is old is discounted when it is read, by its own peer's clock, and never in the table.
+// Right and wrong answers per prompt, stored so that peers' counts can be merged at any time, in any order
+// and any number of times. Counts are whole numbers by (peer, prompt, bucket of steps) that only grow;
+// merging keeps the larger of two. Old counts are discounted when read, by their own peer's clock, and never
+// in the table.
 //
-// Bounds hold for any order as well: of a prompt the newest buckets stay, of prompts those seen last, and of peers those whose
-// names come first.
+// The limits also hold in any order: they keep the newest buckets of each prompt, the most recently seen
+// prompts, and the peers whose names sort first.
 
 import {
   decodeSaved,
@@ -16,12 +17,12 @@ import {
 } from './counts-form.ts'
 
 export interface CountsOptions {
-  /** What a count still weighs after each step, and after each later bucket of its prompt. */
+  /** Factors on a count for each later step, and for each later bucket of its prompt. */
   perStep: number
   perVisit: number
   /** Steps in a bucket. */
   bucket: number
-  /** Answers that all peers together may count for, per prompt; 0 for none. */
+  /** How many answers all peers' counts together may be worth, per prompt; 0 to ignore peers. */
   fromPeers: number
 }
 
@@ -29,9 +30,9 @@ export interface Counts {
   add(key: string, step: number, right: number, wrong: number): void
   /** Discounted numbers of right and wrong answers. */
   read(key: string, step: number): { right: number; wrong: number }
-  /** Own counts alone. */
+  /** This node's own counts only. */
   share(step: number): Uint8Array
-  /** What is no table of counts changes nothing. */
+  /** Ignores bytes that are not a table of counts. */
   merge(bytes: Uint8Array, from: string): void
   save(): Uint8Array
   load(bytes: Uint8Array): void
@@ -106,7 +107,7 @@ export function createCounts({ perStep, perVisit, bucket, fromPeers }: CountsOpt
       prune(table)
       const others = [...tables.keys()].filter((peer) => peer !== SELF).sort()
       for (const peer of others.slice(PEERS)) tables.delete(peer)
-      // Sums of decimals depend on their order.
+      // Floating-point sums depend on their order.
       tables = new Map([...tables].sort(([a], [b]) => (a < b ? -1 : 1)))
     },
 

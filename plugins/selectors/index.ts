@@ -1,4 +1,4 @@
-// The built-in selectors. The first is the default, and picks; the others give weights to those that pick.
+// The built-in selectors. The first is the default and picks prompts; the others weight them for it.
 
 import type { Plugin } from '../../protocol/plugin/index.ts'
 import uniform from './uniform.ts'

@@ -1,10 +1,10 @@
-// The default picker. Of a fixed set of prompts, by the weights that other plugins give them, or each alike; else the
-// configured tasks in turn, with seeds drawn at random from the training half.
+// The default picker. From a fixed set of prompts it picks by the weights of other plugins, or uniformly;
+// otherwise it takes the configured tasks in turn, with random training seeds.
 //
-// By itself it looks at nothing that happened before, so it is what other selectors are compared with. `draw` draws without
-// putting back (Efraimidis and Spirakis 2006: the largest log(u) / weight), `top` takes the largest weights. A set that is
-// smaller than what is wanted is gone through again. Its numbers are named after the step and the turn, which is saved:
-// whoever restores a node at a step gets the same prompts from there.
+// It ignores results, so other selectors are compared with it. `draw` draws without replacement (Efraimidis
+// and Spirakis 2006: the largest log(u) / weight); `top` takes the largest weights. If the set is smaller
+// than the number needed, it is used repeatedly. The random stream is named after the step and the turn, and
+// the turn is saved, so a node restored at a step asks the same prompts again.
 
 import { z } from 'zod'
 import { type Ask, definePlugin, type Random, type SelectView } from '../../protocol/plugin/index.ts'
@@ -22,7 +22,7 @@ export default definePlugin({
       save: () => new TextEncoder().encode(String(turn)),
       load(state) {
         const read = Number(new TextDecoder().decode(state))
-        if (!Number.isSafeInteger(read) || read < 0) throw new Error('the saved turn is no whole number')
+        if (!Number.isSafeInteger(read) || read < 0) throw new Error('the saved turn is not a whole number')
         turn = read
       },
       select({ tasks, rollouts, candidates, weights }, want, context): Ask[] {
@@ -49,7 +49,7 @@ export default definePlugin({
   },
 })
 
-/** Indexes in the order in which they are to be asked. Those of weight 0 are left out, unless all are. */
+/** Indexes in the order to ask them. Leaves out those of weight 0, unless all are 0. */
 export function ranked(
   count: number,
   weights: SelectView['weights'],

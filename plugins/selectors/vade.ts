@@ -1,11 +1,13 @@
-// VADE: each prompt's success rate is drawn from what is known of it, and prompts that promise a mixed group come first.
+// VADE: draws each prompt's success rate from what is known about it, and prefers prompts likely to give
+// mixed groups.
 //
 //   theta ~ Beta(1 + right, 1 + wrong);   weight = theta (1 - theta)^2, highest at 1/3, or theta (1 - theta)
 //
-// Reconstructed from the abstract of arXiv 2511.18902 and notes by others; no code was published. The paper takes the B
-// prompts of the largest weights: `uniform` with pick = "top" does. What is known fades, at each step and at each
-// return to the prompt; both rates are ours, and the fading is worked out when read, which is the same as doing it at every
-// step. Peers' counts are taken in as if they were a few answers of this node's own, whatever they say.
+// Reconstructed from the abstract of arXiv 2511.18902 and third-party notes; no code was published. The paper
+// takes the B prompts with the largest weights, which is `uniform` with pick = "top". Counts decay with each
+// step and each return to the prompt; both rates are ours. Decay is computed on reading, which is equivalent
+// to applying it at every step. Peers' counts, whatever they claim, count like a few answers of this node's
+// own.
 
 import { z } from 'zod'
 import { definePlugin } from '../../protocol/plugin/index.ts'
@@ -15,14 +17,14 @@ import { createCounts } from './counts.ts'
 
 const settings = z.strictObject({
   utility: z.enum(['hard', 'even']).default('hard'),
-  /** What an answer still counts for after a step, and after each return to its prompt. */
+  /** Factors on an answer's count for each step, and for each return to its prompt. */
   perStep: z.number().positive().max(1).default(0.999),
   perVisit: z.number().positive().max(1).default(0.9),
-  /** Steps that are counted together. */
+  /** Steps per bucket of counts. */
   bucket: z.int().positive().default(1),
-  /** Answers that all peers together may count for, per prompt; 0 to leave peers out. */
+  /** How many answers all peers' counts together may be worth, per prompt; 0 to ignore peers. */
   fromPeers: z.number().nonnegative().default(8),
-  /** A rollout is right above this score. */
+  /** A rollout is right if its score is above this. */
   threshold: z.number().min(0).max(1).default(0.5),
 })
 
@@ -30,7 +32,7 @@ export default definePlugin({
   name: 'vade',
   kind: 'selector',
   api: 1,
-  summary: 'Prefers prompts that are likely to come out mixed, by Beta draws.',
+  summary: 'Prefers prompts that are likely to give mixed groups, by Beta draws.',
   settings,
   manifest: { needs: ['recurring'], budget: () => ({ stateBytes: 16 * 2 ** 20 }) },
   create({ utility, threshold, ...options }) {
@@ -41,7 +43,7 @@ export default definePlugin({
       step = now
     }
     return {
-      // The draws of a step go on where they were.
+      // After a restart, the draws of a step continue with the next stream.
       save: () => joined(`${step} ${calls}`, counts.save()),
       load(state) {
         const [head, rest] = apart(state)
@@ -66,7 +68,7 @@ export default definePlugin({
       observe(groups, context) {
         at(context.step)
         for (const { arm, prompt, rollouts } of groups) {
-          // What a hint or a skill brought about says nothing about the plain prompt.
+          // Results with a hint or a skill say nothing about the plain prompt.
           if (arm !== 'base') continue
           const scores = rollouts.map(({ taskReward, reward }) => taskReward ?? reward)
           const right = scores.filter((score) => score > threshold).length
@@ -89,6 +91,6 @@ function joined(head: string, rest: Uint8Array): Uint8Array {
 
 function apart(state: Uint8Array): [string, Uint8Array] {
   const end = state.indexOf(LINE_END)
-  if (end < 0) throw new Error('the saved counts have no first line')
+  if (end < 0) throw new Error('the saved counts lack their first line')
   return [new TextDecoder().decode(state.subarray(0, end)), state.subarray(end + 1)]
 }

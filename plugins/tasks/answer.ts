@@ -1,8 +1,9 @@
-// Finds the answer in a completion and makes a verdict of it. Strict profile: 1 iff right, else 0.
+// Finds the answer in a completion and turns it into a verdict. Strict: the score is 1 if and only if it is
+// right, else 0.
 //
-// One pass with one variable, the pending opening tag, so no text costs more than its length. A later opening tag
-// replaces a pending one: mentioning the tag in the reasoning does no harm. The last closed pair counts. Tags are
-// lower case and exact. Callers give a predicate that is told the trimmed answer and must not throw.
+// One pass with one variable, the pending opening tag, so the cost is linear in the text. A later opening tag
+// replaces a pending one, so mentioning the tag in the reasoning does no harm. The last closed pair counts.
+// Tags are lower case and exact. Callers pass a predicate that gets the trimmed answer and must not throw.
 
 import { MAX_COMPLETION_CHARS, type Verdict } from '../../protocol/train/index.ts'
 
@@ -51,7 +52,7 @@ function lastLine(text: string): string | null {
 }
 
 export interface JudgeOptions {
-  /** `required`: an answer outside the tags is reported, and scores 0. `optional`: the last line will do. */
+  /** `required`: an answer outside the tags is reported but scores 0. `optional`: the last line counts. */
   answerTag?: 'required' | 'optional'
 }
 
@@ -60,14 +61,20 @@ export function judge(
   isRight: (answer: string) => boolean,
   { answerTag = 'required' }: JudgeOptions = {},
 ): Verdict {
+  return scored(completion, ({ text, found }) => {
+    const counts = found === 'tag' || answerTag === 'optional'
+    return text !== null && counts && isRight(text) ? 1 : 0
+  })
+}
+
+/** A verdict with the score that the callback computes from what was found. */
+export function scored(completion: string, scoreOf: (found: Found) => number): Verdict {
   if (completion.length > MAX_COMPLETION_CHARS) return { score: 0, answer: null, found: 'none' }
-  const { text, found } = findAnswer(completion)
-  if (text === null) return { score: 0, answer: null, found }
-  const counts = found === 'tag' || answerTag === 'optional'
+  const answer = findAnswer(completion)
   return {
-    score: counts && isRight(text) ? 1 : 0,
+    score: scoreOf(answer),
     // Well-formed, because verdicts are stored and shown, and a cut may split a pair of surrogates.
-    answer: text.slice(0, SHOWN_CHARS).toWellFormed(),
-    found,
+    answer: answer.text === null ? null : answer.text.slice(0, SHOWN_CHARS).toWellFormed(),
+    found: answer.found,
   }
 }

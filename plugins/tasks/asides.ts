@@ -1,5 +1,6 @@
-// What may be said about an answer without saying it: for hints on items whose working is too short to be shown in parts.
-// Level 2 its length, 3 a bit of it, 4 most of it. Of a short answer, bits are candidates: it and its neighbours.
+// Partial information about an answer, for hints on items whose working is too short to be shown in parts.
+// Level 2 gives its length, 3 a part of it, 4 most of it. For short answers the parts are candidates: the
+// answer and its neighbours.
 
 import { leaksAnswer } from '../../protocol/plugin/index.ts'
 
@@ -7,7 +8,7 @@ import { leaksAnswer } from '../../protocol/plugin/index.ts'
 const SHORT = 2
 const RANGES = ['09', 'az', 'AZ'] as const
 
-/** Undefined where nothing can be said at this level that does not give the answer away. */
+/** Undefined if everything that could be said at this level would reveal the answer. */
 export function asideAt(level: 2 | 3 | 4, key: string): string | undefined {
   const size = [...key].length
   const said =
@@ -25,7 +26,7 @@ function beginnings(key: string, share: number): string[] {
   return Array.from({ length: most }, (_, i) => `It begins with ${key.slice(0, most - i).trim()}`)
 }
 
-/** The answer among others that end differently, in order, at a place that the answer itself decides. */
+/** The answer in a sorted list of values that end differently, at a position that the answer decides. */
 function candidates(key: string, count: number): string | undefined {
   const last = key.at(-1)!
   const range = RANGES.find(([low, high]) => last >= low! && last <= high!)

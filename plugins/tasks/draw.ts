@@ -1,15 +1,20 @@
-// How every task turns coordinates into an instance, and keeps training apart from evaluation.
+// Turns coordinates into an instance for every task, and keeps three sets of questions apart: those for the
+// warm start, for training, and for evaluation.
 //
-// Seeds alone do not part them: in a small space two seeds make the same question. So the questions themselves are
-// parted, by a hash of their text: one in eight is held out, whatever the level or version. A generator draws until
-// it meets a question of the class that the seed belongs to. Bounded, and an error at the bound: never a fallback.
+// Seeds alone do not keep them apart: in a small space two seeds can give the same question. So a hash of the
+// question's text decides, whatever the level or version: of eight questions one is held out, three are for
+// the warm start and four for training. Without a separate set for the warm start, part of the training
+// reward would be recall. A generator draws until it meets a question of the requested set; the number of
+// draws is bounded, with an error at the bound.
 
 import { type Instance, isHeldOut, promptKey } from '../../protocol/train/index.ts'
 import { type Dice, diceFor, hash64 } from './random.ts'
 
-/** A question that has been drawn; the key and steps are worked out only if it is kept. */
+/** A drawn question; its key and steps are computed only if it is kept. */
 export interface Draft {
-  /** What is asked, apart from wording and style: two drafts with one subject always fall in the same class. */
+  /**
+   * What is asked, apart from wording and style: two drafts with one subject always fall in the same part.
+   */
   subject: string
   instance(): Instance
 }
@@ -20,23 +25,33 @@ export interface DrawFor {
   difficulty: { min: number; max: number }
 }
 
-/** At one held out in eight, failing this often by chance has probability (7/8)^10000, about 10^-580. */
+/**
+ * With one question in eight held out, failing this often by chance has probability (7/8)^10000, about
+ * 10^-580.
+ */
 export const MAX_DRAWS = 10_000
 
 export const HELD_OUT_SHARE = 8n
+/** How many of the HELD_OUT_SHARE hash classes, after the held-out one. */
+const WARM_START_CLASSES = 3n
 
-/** True iff questions about this subject are for evaluation only. */
-export function isHeldOutSubject(task: string, subject: string): boolean {
-  return hash64(`${task}\n${subject}`) % HELD_OUT_SHARE === 0n
+export type Part = 'held out' | 'warm start' | 'training'
+
+/** The part that questions about this subject belong to. */
+export function partOf(task: string, subject: string): Part {
+  const found = hash64(`${task}\n${subject}`) % HELD_OUT_SHARE
+  return found === 0n ? 'held out' : found <= WARM_START_CLASSES ? 'warm start' : 'training'
 }
 
-/** Draws until `draft` gives a question of the seed's class. `draft` may return null to reject what it drew. */
+/**
+ * Draws until `draft` gives a question of the wanted part. `draft` may return null to reject what it drew.
+ */
 export function drawInstance(
   task: DrawFor,
-  at: { seed: number; difficulty: number },
+  at: { seed: number; difficulty: number; warmStart?: boolean },
   draft: (dice: Dice, level: number) => Draft | null,
 ): Instance {
-  const { seed, difficulty } = at
+  const { seed, difficulty, warmStart = false } = at
   if (!Number.isInteger(seed) || seed < 0 || seed > 0xffff_ffff)
     throw new RangeError(`${task.name}: seed ${seed} is not an unsigned 32-bit number`)
   if (!Number.isInteger(difficulty) || difficulty < task.difficulty.min || difficulty > task.difficulty.max)
@@ -44,12 +59,12 @@ export function drawInstance(
       `${task.name}: difficulty ${difficulty} is not a whole number from ${task.difficulty.min} to ${task.difficulty.max}`,
     )
   const dice = diceFor(promptKey({ task: task.name, taskVersion: task.version, seed, difficulty }))
-  const heldOut = isHeldOut(seed)
+  const wanted: Part = warmStart ? 'warm start' : isHeldOut(seed) ? 'held out' : 'training'
   for (let i = 0; i < MAX_DRAWS; i++) {
     const drawn = draft(dice, difficulty)
-    if (drawn && isHeldOutSubject(task.name, drawn.subject) === heldOut) return drawn.instance()
+    if (drawn && partOf(task.name, drawn.subject) === wanted) return drawn.instance()
   }
   throw new Error(
-    `${task.name}: no instance for seed ${seed} at difficulty ${difficulty} in ${MAX_DRAWS} draws`,
+    `${task.name}: no ${wanted} question for seed ${seed} at difficulty ${difficulty} in ${MAX_DRAWS} draws`,
   )
 }

@@ -1,17 +1,17 @@
-// The built-in tasks, in the order in which lists show them.
+// The built-in tasks, in display order.
 
 import type { Task } from '../../protocol/plugin/index.ts'
-import arc1d from './arc-1d.ts'
-import baseConversion from './base-conversion.ts'
-import basicArithmetic from './basic-arithmetic.ts'
-import bf from './bf.ts'
-import binaryMatrix from './binary-matrix.ts'
-import calendarArithmetic from './calendar-arithmetic.ts'
-import decimalArithmetic from './decimal-arithmetic.ts'
+import baseConversion from './arithmetic/base-conversion.ts'
+import basicArithmetic from './arithmetic/basic-arithmetic.ts'
+import decimalArithmetic from './arithmetic/decimal-arithmetic.ts'
+import fractionSimplification from './arithmetic/fraction-simplification.ts'
+import calendarArithmetic from './calendar/calendar-arithmetic.ts'
 import frozenLake from './environments/frozen-lake.ts'
 import keysAndDoors from './environments/keys-and-doors.ts'
-import fractionSimplification from './fraction-simplification.ts'
-import propositionalLogic from './propositional-logic.ts'
+import arc1d from './grids/arc-1d.ts'
+import binaryMatrix from './grids/binary-matrix.ts'
+import propositionalLogic from './logic/propositional-logic.ts'
+import bf from './programs/bf.ts'
 
 export const TASKS: readonly Task[] = [
   basicArithmetic,

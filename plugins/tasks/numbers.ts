@@ -1,18 +1,20 @@
 // Reads numbers in untrusted answers, strictly. Everything returns null where it is not sure; nothing throws.
 //
-// Normalisation is the common one of the strict profile: NFKC, trim, one trailing full stop, one pair of wrapping
-// marks, U+2212 to a hyphen. Lengths are checked before anything that costs, and no `Number()` sees the text:
-// it would take "0x10", "" and "1e3".
+// Normalisation is the common one of the strict profile: NFKC, trim, one trailing full stop, wrapping marks (three pairs
+// at most, as in `$\boxed{**2**}$`), U+2212 to a hyphen. Lengths are checked before anything that costs, and no
+// `Number()` sees the text: it would take "0x10", "" and "1e3".
 
 import { trimSpaces } from './answer.ts'
 
 export const MAX_NUMBER_CHARS = 64
 
-/** Wrapping marks; one pair is taken off. */
+const MAX_WRAPPINGS = 3
 const WRAPPINGS: ReadonlyArray<readonly [string, string]> = [
   ['\\boxed{', '}'],
   ['\\(', '\\)'],
+  ['\\[', '\\]'],
   ['**', '**'],
+  ['$$', '$$'],
   ['$', '$'],
   ['`', '`'],
   ['"', '"'],
@@ -24,12 +26,19 @@ const WRAPPINGS: ReadonlyArray<readonly [string, string]> = [
 /** NFKC would read 10^2 written with a superscript as 102, and a base's subscript as digits. */
 const RAISED_OR_LOWERED = /[\u00b2\u00b3\u00b9\u2070-\u209f]/
 
-/** The answer without marks that do not change what it says, or null if it is too long or has raised digits. */
+/** NFKC would read 5\u00bd as 51/2, and \u00bd3 as 1/23. */
+const FRACTION_BY_NUMBER = /\p{N}[\u00bc-\u00be\u2150-\u215f\u2189]|[\u00bc-\u00be\u2150-\u215f\u2189]\p{N}/u
+
+/**
+ * The answer without marks that do not change what it says, or null if it is too long or NFKC would change
+ * its value.
+ */
 export function plainAnswer(text: string, limit = 4 * MAX_NUMBER_CHARS): string | null {
-  if (text.length > limit || RAISED_OR_LOWERED.test(text)) return null
+  if (text.length > limit || RAISED_OR_LOWERED.test(text) || FRACTION_BY_NUMBER.test(text)) return null
   const trimmed = trimSpaces(text.normalize('NFKC'))
   const outer = withoutStop(trimmed)
-  const bare = unwrap(outer)
+  let bare = outer
+  for (let i = 0; i < MAX_WRAPPINGS; i++) bare = unwrap(bare)
   const inner = outer === trimmed ? withoutStop(bare) : bare
   return trimSpaces(inner).replaceAll('\u2212', '-')
 }
@@ -57,6 +66,16 @@ export function readInteger(text: string): bigint | null {
   const digits = withoutCommas(whole)
   if (digits === null || !DIGITS.test(digits)) return null
   return negative ? -BigInt(digits) : BigInt(digits)
+}
+
+const LATEX_FRACTION = /^([+-]?)\\[dt]?frac\s*(?:\{([^{}]*)\}|([0-9]))\s*(?:\{([^{}]*)\}|([0-9]))$/
+
+/**
+ * Sign, top and bottom of `\frac{a}{b}` and its like as they stand there; as in LaTeX, `\frac12` is one half.
+ */
+export function latexFraction(text: string): { sign: string; top: string; bottom: string } | null {
+  const [whole, sign = '', top, topDigit = '', bottom, bottomDigit = ''] = LATEX_FRACTION.exec(text) ?? []
+  return whole === undefined ? null : { sign, top: top ?? topDigit, bottom: bottom ?? bottomDigit }
 }
 
 /** Takes out commas if they part the digits by threes, as in 1,234,567. */

@@ -1,8 +1,9 @@
-// Repeatable chance for generators: whole numbers only, so that a seed gives the same item on every machine.
+// Reproducible random numbers for generators, whole numbers only, so that a seed gives the same item on every
+// machine.
 //
-// A text is hashed to 64 bits (FNV-1a, finished with SplitMix64's mixer, since FNV's low bits are weak), SplitMix64
-// expands that into 128 bits of state, and xoshiro128** draws from it. Not for secrets: anyone can repeat it.
-// Sources: Fowler-Noll-Vo 1a; Steele, Lea and Flood 2014; Blackman and Vigna 2018.
+// A text is hashed to 64 bits (FNV-1a, finished with SplitMix64's mixer, since FNV's low bits are weak),
+// SplitMix64 expands that to 128 bits of state, and xoshiro128** draws from it. Not for secrets: anyone can
+// reproduce it. Sources: Fowler-Noll-Vo 1a; Steele, Lea and Flood 2014; Blackman and Vigna 2018.
 
 const MASK_64 = (1n << 64n) - 1n
 const encoder = new TextEncoder()

@@ -1,9 +1,10 @@
-// Worked solutions: how lines of working become levelled steps that hints can reveal one after another.
+// Worked solutions: turns lines of working into steps with levels, which hints can reveal one after another.
 //
-// Levels are cumulative: 1 method, 2 first line, 3 further lines, 4 the last line but one, 5 the last line. Nothing before
-// the last step gives the answer away by the leak gate: from the first line on that does, all lines are one step. A line
-// that merely shows the key is never below level 4, unless the question shows the key too (`keyInQuestion` in the item's
-// data). Levels that the working has no line for are filled by asides, which belong to hints and not to the working.
+// Levels are cumulative: 1 method, 2 first line, 3 further lines, 4 the last line but one, 5 the last line.
+// By the leak check nothing before the last step reveals the answer: all lines from the first one that does
+// form one step. A line that merely contains the key is never below level 4, unless the question contains it
+// too (`keyInQuestion` in the item's data). Levels without a line of working are filled by asides, which
+// belong to hints and not to the working.
 
 import { leaksAnswer } from '../../protocol/plugin/index.ts'
 import type { Step } from '../../protocol/train/index.ts'
@@ -12,7 +13,7 @@ import { asideAt } from './asides.ts'
 export interface Line {
   text: string
   value?: string
-  /** Where the working has milestones of its own, the lowest level that may show this line. */
+  /** The lowest level that may show this line, if the working has its own milestones. */
   from?: 2 | 3 | 4
 }
 
@@ -53,7 +54,7 @@ export function workedSteps(question: string, key: string, method: string, lines
   ]
 }
 
-/** How many lines from the first on can be shown, all but the last one at most. */
+/** How many lines can be shown from the first on; never the last one. */
 function shownLines(lines: readonly Line[], key: string): number {
   let shown = ''
   for (const [i, { text }] of lines.entries()) {

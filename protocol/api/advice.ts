@@ -1,22 +1,22 @@
-// What an operator should do, if anything: rules over one snapshot, each with what was seen and the next step. Shown by
-// the terminal UI and by `waggle status`. A node's own alerts are not repeated here. Thresholds are rough on purpose.
+// Advice for the user: rules over one snapshot, each with an observation and a next step. Shown by the terminal UI and
+// by `waggle status`. Does not repeat the node's alerts. The thresholds are approximate.
 
 import { bytes, duration, percent } from './format.ts'
 import type { Snapshot } from './snapshot.ts'
 
 export interface Advice {
   level: 'attention' | 'hint'
-  /** What was seen; one line. */
+  /** The observation, in one line. */
   text: string
-  /** What to do; words in backquotes are commands, without the program's name. */
+  /** What to do. Text in backquotes is a command without the program's name. */
   action: string
 }
 
-/** Sampler and trainer should agree on the same tokens; beyond this, one of them is wrong or too stale. */
+/** Mismatch KL in nats per token. Above this, the sampler and the trainer disagree, or the data is too stale. */
 export const KL_LIMIT = 0.05
-/** Clipping is for the odd token; a fifth of them means that steps are too long. */
+/** Clipping should affect few tokens; if it affects a fifth of them, steps are too large. */
 export const CLIPPED_LIMIT = 0.2
-/** Below this, a few tokens carry the whole batch. */
+/** Below this effective sample size, a few tokens dominate the batch. */
 export const ESS_LIMIT = 0.3
 const SIGNAL_LOW = 0.15
 const TRUNCATED_HIGH = 0.3
@@ -25,9 +25,9 @@ const MEMORY_LOW = 400e6
 const CHECKPOINT_OLD_MS = 3_600_000
 const ALONE_MS = 120_000
 const REFUSED_HIGH = 0.5
-/** Fewer foreign groups than this say nothing about a share. */
+/** Minimum number of foreign groups for a meaningful share. */
 const ENOUGH_GROUPS = 50
-/** Evaluations over which held-out accuracy should have risen. */
+/** Number of evaluations over which held-out accuracy should rise. */
 const PLATEAU = 12
 
 type Rule = (snapshot: Snapshot) => Advice | undefined
@@ -36,20 +36,20 @@ const attention = (text: string, action: string): Advice => ({ level: 'attention
 const hint = (text: string, action: string): Advice => ({ level: 'hint', text, action })
 
 const paused: Rule = ({ state }) =>
-  state === 'PAUSED' ? attention('training is paused', '`resume` goes on') : undefined
+  state === 'PAUSED' ? attention('training is paused', '`resume` continues it') : undefined
 
 const disk: Rule = ({ machine }) =>
   machine?.diskFreeBytes !== undefined && machine.diskFreeBytes < DISK_LOW
     ? attention(
-        `only ${bytes(machine.diskFreeBytes)} of disk are free`,
-        'make room, or lower checkpoint.keep',
+        `only ${bytes(machine.diskFreeBytes)} of disk space is free`,
+        'free some space, or lower checkpoint.keep',
       )
     : undefined
 
 const memory: Rule = ({ machine }) =>
   machine?.freeMemoryBytes !== undefined && machine.freeMemoryBytes < MEMORY_LOW
     ? attention(
-        `only ${bytes(machine.freeMemoryBytes)} of memory are free`,
+        `only ${bytes(machine.freeMemoryBytes)} of memory is free`,
         'close other programs, or `set training.own_groups=4`',
       )
     : undefined
@@ -57,7 +57,7 @@ const memory: Rule = ({ machine }) =>
 const mismatch: Rule = ({ training: t }) =>
   t?.mismatchKl !== undefined && t.mismatchKl > KL_LIMIT
     ? attention(
-        `trainer and sampler disagree: KL ${t.mismatchKl.toFixed(3)}, limit ${KL_LIMIT}`,
+        `trainer and sampler disagree: mismatch KL ${t.mismatchKl.toFixed(3)}, limit ${KL_LIMIT}`,
         'lower training.max_staleness, or halve the learning rate',
       )
     : undefined
@@ -65,7 +65,7 @@ const mismatch: Rule = ({ training: t }) =>
 const clipped: Rule = ({ training: t }) =>
   t?.clippedShare !== undefined && t.clippedShare > CLIPPED_LIMIT
     ? attention(
-        `clipping stops ${percent(t.clippedShare, 0)} of tokens: steps are too long`,
+        `clipping affects ${percent(t.clippedShare, 0)} of tokens: steps are too large`,
         t.learningRate === undefined
           ? 'lower training.learning_rate'
           : `\`set training.learning_rate=${Number((t.learningRate / 2).toPrecision(2))}\``,
@@ -75,17 +75,23 @@ const clipped: Rule = ({ training: t }) =>
 const weights: Rule = ({ training: t }) =>
   t?.effectiveSampleSize !== undefined && t.effectiveSampleSize < ESS_LIMIT
     ? attention(
-        `few tokens carry the batch: ESS ${percent(t.effectiveSampleSize, 0)}`,
+        `few tokens dominate the batch: ESS ${percent(t.effectiveSampleSize, 0)}`,
         'lower training.max_staleness or training.foreign_groups',
       )
     : undefined
 
-const signal: Rule = ({ rollouts: r }) => {
+const signal: Rule = ({ rollouts: r, tasks }) => {
   if (r?.signalShare === undefined || r.signalShare >= SIGNAL_LOW) return undefined
   const easy = (r.allRightShare ?? 0) > (r.allWrongShare ?? 0)
+  const canMove =
+    tasks === undefined ||
+    tasks.some(({ difficulty, min, max }) => (easy ? difficulty < max : difficulty > min))
+  const questions = easy
+    ? 'add harder questions or another task'
+    : 'add easier questions, or a plugin under [[hints]]'
   return attention(
-    `only ${percent(r.signalShare, 0)} of groups carry a signal: the tasks are too ${easy ? 'easy' : 'hard'}`,
-    `${easy ? 'raise' : 'lower'} difficulty in [[tasks]] and \`restart\``,
+    `only ${percent(r.signalShare, 0)} of groups have a signal: the tasks are too ${easy ? 'easy' : 'hard'}`,
+    `${canMove ? `${easy ? 'raise' : 'lower'} difficulty in [[tasks]]` : questions} and \`restart\``,
   )
 }
 
@@ -99,7 +105,7 @@ const cutOff: Rule = ({ training: t }) =>
 
 const alone: Rule = ({ swarm, time, node }) =>
   swarm?.enabled && swarm.connected === 0 && time - node.startedAt > ALONE_MS
-    ? hint('no peers; training goes on alone', '`join <peer ID>` meets one')
+    ? hint('no peers; training alone', 'connect with `join <peer ID>`')
     : undefined
 
 const refused: Rule = ({ rollouts: r }) => {
@@ -107,7 +113,7 @@ const refused: Rule = ({ rollouts: r }) => {
   const all = counts.reduce((sum, [, n]) => sum + n, 0)
   if (!r || !counts[0] || r.received < ENOUGH_GROUPS || all < r.received * REFUSED_HIGH) return undefined
   return attention(
-    `${percent(all / r.received, 0)} of peers' groups are refused, most as ${counts[0][0]}`,
+    `${percent(all / r.received, 0)} of peers' groups are refused, most for ${counts[0][0]}`,
     'see the Swarm tab, or `peers`',
   )
 }
@@ -115,7 +121,7 @@ const refused: Rule = ({ rollouts: r }) => {
 const sharingHurts: Rule = ({ sharing }) =>
   sharing?.verdict === 'hurts' && sharing.limit > 0
     ? attention(
-        "learning from peers' groups sets this node back",
+        'foreign groups slow down training',
         '`set training.foreign_groups=0` trains on own groups only',
       )
     : undefined
@@ -157,7 +163,7 @@ const RULES: readonly Rule[] = [
   plateau,
 ]
 
-/** The most pressing first. Empty is the normal state. */
+/** Most urgent first. Normally empty. */
 export function adviceOn(snapshot: Snapshot): Advice[] {
   const found = RULES.flatMap((rule) => rule(snapshot) ?? [])
   return [

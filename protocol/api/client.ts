@@ -1,6 +1,5 @@
-// What a program that watches or steers a node needs, whatever carries it: the unix socket, ssh, or a replayed file.
-// An interface only; daemon/control has the one over a socket. Everything rejects with a WaggleError: E_NOT_RUNNING
-// where nobody answers, otherwise what the node said.
+// The interface of a client that watches or controls a node, over the unix socket, TCP or ssh. daemon/control/api
+// implements it. Calls reject with a WaggleError: E_NOT_RUNNING if nothing answers, otherwise the node's error.
 
 import type { Event } from './events.ts'
 import type { Groups, GroupsQuery } from './groups.ts'
@@ -10,14 +9,14 @@ import type { Snapshot } from './snapshot.ts'
 export interface ControlClient {
   health(options?: { signal?: AbortSignal }): Promise<Health>
   snapshot(options?: { signal?: AbortSignal }): Promise<Snapshot>
-  /** The newest groups with their texts; empty where the node keeps none. */
+  /** The newest groups with their texts; empty if the node keeps none. */
   groups(query?: GroupsQuery, options?: { signal?: AbortSignal }): Promise<Groups>
   series(query: SeriesQuery, options?: { signal?: AbortSignal }): Promise<Series>
-  /** Ends when the connection does; the caller starts again with the last id that it saw. */
+  /** Ends with the connection; to resume, pass the last ID received as `since`. */
   events(options?: {
-    /** The last event that was seen; left out: only what comes from now on. */
+    /** Starts after this event. Default: only new events. */
     since?: number
-    /** Ask for snapshots on the stream, this far apart; the node allows no less than 250. */
+    /** Also send snapshots at this interval; minimum 250. */
     snapshotEveryMs?: number
     signal?: AbortSignal
   }): AsyncIterable<Event>

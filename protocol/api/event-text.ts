@@ -1,11 +1,10 @@
-// Events as text for people: how much one matters, and what it says. Nothing is made inert here; whoever shows it does
-// that.
+// The level and the text of events. The text is not sanitized here: whatever displays it must do that.
 
 import { peerName } from '../text.ts'
 import type { Event, LogLevel } from './events.ts'
 import { decimal, percent } from './format.ts'
 
-/** How much an event matters; `debug` ones are shown with --verbose only. */
+/** The level of an event. `debug` events are shown only with --verbose. */
 export function eventLevel(event: Event): LogLevel {
   switch (event.type) {
     case 'log':
@@ -36,7 +35,7 @@ export function eventText(event: Event, verbose = false): string | undefined {
     case 'alert':
       return `${event.message}${event.action ? ` - ${event.action}` : ''}`
     case 'eval':
-      return `evaluated at step ${event.step}: ${percent(event.accuracy)} of ${event.prompts} held-out prompts right (${Object.entries(
+      return `evaluated at step ${event.step}: ${percent(event.accuracy)} of ${event.prompts} held-out prompts correct (${Object.entries(
         event.tasks,
       )
         .map(([task, share]) => `${task} ${percent(share)}`)
@@ -50,7 +49,7 @@ export function eventText(event: Event, verbose = false): string | undefined {
     case 'guard':
       return `${event.guard}: ${event.message}`
     case 'refused':
-      return `refused a group of ${peerName(event.peer)}: ${event.reason}`
+      return `refused a group from ${peerName(event.peer)}: ${event.reason}`
     case 'plugin':
       return `plugin ${event.kind}/${event.name} ${event.state}: ${event.message}`
     case 'step':

@@ -1,13 +1,13 @@
-// What happened, one thing at a time. Events are numbered without holes from 1 for each run of a daemon; the stream
-// (GET /v1/events) can be resumed with ?since=<id> and says `gap` where the reader missed some. The same objects, one
-// JSON line each, make up the log and the run file that `waggle top --replay` plays.
+// Events of a node, numbered from 1 without gaps in each run of a daemon. The stream (GET /v1/events) can be resumed with
+// ?since=<id>, and sends a `gap` event if the reader missed some. The log and the run files for `waggle top --replay`
+// contain the same objects, one JSON line each.
 
 import type { Alert, CheckpointInfo, Evaluation, SharingVerdict, Snapshot, StateWord } from './snapshot.ts'
 
 export const LOG_LEVELS = ['error', 'warn', 'info', 'debug'] as const
 export type LogLevel = (typeof LOG_LEVELS)[number]
 
-/** What a part of the node hands to the event log; the log adds the envelope. */
+/** An event before the event log adds the envelope. */
 export type EventBody =
   | { type: 'state'; state: StateWord; detail?: string }
   | StepEvent
@@ -19,18 +19,33 @@ export type EventBody =
   | ({ type: 'alert' } & Alert)
   | SharingEvent
   | GuardEvent
-  | { type: 'plugin'; kind: string; name: string; state: 'ok' | 'slow' | 'off'; message: string }
+  | { type: 'plugin'; kind: string; name: string; state: 'ok' | 'slow' | 'failing' | 'off'; message: string }
   | { type: 'log'; level: LogLevel; area: string; message: string; data?: Record<string, unknown> }
-  /** The reader missed events `from` to `to`. Made by the server, never by the node; has no number of its own. */
+  /** The reader missed events `from` to `to`. Created by the server, without an ID. */
   | { type: 'gap'; from: number; to: number }
-  /** A coalesced snapshot, on the stream only if asked for with ?snapshots=<ms>. Has no number of its own. */
+  /** Sent only if requested with ?snapshots=<ms>. Has no ID. */
   | { type: 'snapshot'; snapshot: Snapshot }
+
+export const EVENT_TYPES = [
+  'state',
+  'step',
+  'eval',
+  'group',
+  'refused',
+  'peer',
+  'checkpoint',
+  'alert',
+  'sharing',
+  'guard',
+  'plugin',
+  'log',
+] as const satisfies readonly EventBody['type'][]
 
 export interface StepEvent {
   type: 'step'
   step: number
   version: number
-  /** Numbers about the step under their own names, plugins' included. */
+  /** Metrics of the step by name, including those of plugins. */
   metrics: Record<string, number>
 }
 
@@ -46,31 +61,31 @@ export interface SharingEvent {
   high?: number
 }
 
-/** A guard kept training from going wrong. */
+/** A guard acted to protect training. */
 export interface GuardEvent {
   type: 'guard'
-  /** Name of a small fixed set, such as `gradient spike` or `roll-back`. */
+  /** One of a small fixed set, such as `gradient spike` or `roll-back`. */
   guard: string
   step: number
-  /** One line: what was seen and what was done. */
+  /** One line: the observation and the action. */
   message: string
-  /** Peers that it concerns. */
+  /** The affected peers. */
   peers?: string[]
 }
 
-/** A group was generated here or came in and was verified. */
+/** An own group was written, or a foreign group was verified. */
 export interface GroupEvent {
   type: 'group'
   id: string
   origin: 'own' | 'foreign'
-  /** Peer ID of who wrote it. */
+  /** Peer ID of the author. */
   author: string
   task: string
   seed: number
   difficulty: number
   version: number
   rewards: number[]
-  /** How it was presented: `base`, or a plugin's word. */
+  /** How the prompt was presented: `base`, or a plugin's name for it. */
   arm?: string
 }
 
@@ -78,7 +93,7 @@ export type PeerChange = 'found' | 'connected' | 'disconnected' | 'muted' | 'unm
 
 export interface Envelope {
   v: 1
-  /** Counts from 1 for each run of a daemon; 0 on `gap` and `snapshot`, which are not part of the log. */
+  /** Counts from 1 in each run of a daemon; 0 for `gap` and `snapshot`, which are not logged. */
   id: number
   /** ms since the epoch by the node's clock. */
   time: number

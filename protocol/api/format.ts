@@ -1,5 +1,5 @@
-// Numbers as people read them: three figures, SI prefixes, steady width where columns must not jitter. Shared by the
-// commands and the terminal UI. A value that is not there is a dash, never a zero.
+// Formats numbers for display: three significant figures, SI prefixes, steady widths. Used by the commands and the
+// terminal UI. A missing value is a dash, never zero.
 
 export const MISSING = '-'
 
@@ -16,7 +16,7 @@ export function si(value: number | undefined, unit = ''): string {
   const prefixes = ['', 'k', 'M', 'G', 'T', 'P']
   let scaled = Math.abs(value)
   let prefix = 0
-  // 999.5 would round up to four figures, so it moves to the next prefix.
+  // 999.5 would round to four figures, so it gets the next prefix.
   while (scaled >= 999.5 && prefix < prefixes.length - 1) {
     scaled /= 1000
     prefix += 1

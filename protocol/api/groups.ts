@@ -1,9 +1,9 @@
-// Groups as a person reads them: question, answers, rewards. The newest few are kept by the node for looking at; all
-// text in them is untrusted, a peer or a model wrote it.
+// Groups for display: question, answers, rewards. The node keeps the newest few. All texts are untrusted, since a peer
+// or a model wrote them.
 
 import type { Finish } from '../train/rollout.ts'
 
-/** The most groups that one answer holds, and the most characters of one text. */
+/** Limits: groups per answer, characters per text. */
 export const MAX_GROUPS = 64
 export const MAX_SAMPLE_CHARS = 2000
 
@@ -17,15 +17,15 @@ export interface GroupView {
   task: string
   seed: number
   difficulty: number
-  /** How it was presented: `base`, or a plugin's word. */
+  /** How the prompt was presented: `base`, or a plugin's name for it. */
   arm: string
   /** Policy version that wrote it. */
   version: number
   rewards: number[]
-  /** Whether it was trained on; left out while that is open. */
+  /** Whether it was trained on; absent if not decided yet. */
   used?: boolean
   question?: string
-  /** The right answer. */
+  /** The answer key. */
   key?: string
   samples?: SampleView[]
 }
@@ -35,10 +35,10 @@ export interface SampleView {
   reward: number
   tokens: number
   finish: Finish
-  /** What the verifier took for the answer. */
+  /** The answer that the verifier read. */
   answer?: string | null
   advantage?: number
-  /** Mean log-prob per token, by the sampler and by the trainer. */
+  /** Mean log-prob per token of the sampler and of the trainer. */
   behaviourLogprob?: number
   trainerLogprob?: number
 }

@@ -1,5 +1,6 @@
-// The control API's types: what daemon, commands and terminal UI say to each other.
+// The control API: types and helpers shared by the daemon, the commands and the terminal UI.
 
+export * from './accuracy.ts'
 export * from './advice.ts'
 export * from './client.ts'
 export * from './event-text.ts'

@@ -1,8 +1,8 @@
-// Every number that a node reports, once: its name, what it means, and where it is in a snapshot. Charts, /v1/series,
-// /metrics, the Grafana dashboard's test and the metrics page all read this table, so none can disagree.
+// All metrics of a node: name, meaning, and where the value is in a snapshot. Charts, /v1/series, /metrics, the test of
+// the Grafana dashboard and the metrics page all use this table.
 //
 // Names follow Prometheus: `waggle_<area>_<thing>_<unit>`, counters end in `_total`. Label values come from small
-// fixed sets, never from a peer; those of connected peers, which come and go, are made from their keys.
+// fixed sets, never from a peer; labels of connected peers are derived from their keys.
 
 import { MAX_METRIC_LABELS } from './requests.ts'
 import type { PeerInfo, Snapshot } from './snapshot.ts'
@@ -19,7 +19,7 @@ export interface Metric {
   kind: 'gauge' | 'counter'
   unit: string
   help: string
-  /** Its label values come and go, so no past is kept of it. */
+  /** Its label values change, so no history is kept. */
   passing?: true
   read(snapshot: Snapshot): number | Reading[] | undefined
 }
@@ -42,7 +42,7 @@ const counter = (series: string, name: string, unit: string, help: string, read:
   read,
 })
 
-/** One reading per key; the surplus beyond the limit is summed up as `other`. */
+/** One reading per key; keys beyond the limit are summed as `other`. */
 function labelled(label: string, values: Record<string, number> | undefined): Reading[] | undefined {
   if (!values) return undefined
   const entries = Object.entries(values)
@@ -53,7 +53,7 @@ function labelled(label: string, values: Record<string, number> | undefined): Re
   return entries.length > MAX_METRIC_LABELS ? [...kept, { labels: { [label]: 'other' }, value: rest }] : kept
 }
 
-/** Of connected peers, so many at most. */
+/** Maximum number of connected peers with their own label. */
 function byPeer(snapshot: Snapshot, read: (peer: PeerInfo) => number | undefined): Reading[] {
   const connected = snapshot.swarm?.peers.filter(({ state }) => state === 'mesh' || state === 'up') ?? []
   return connected.slice(0, MAX_METRIC_LABELS).flatMap((peer) => {
@@ -104,7 +104,7 @@ export const METRICS: readonly Metric[] = [
     'accuracy',
     'training_task_accuracy',
     '',
-    "Share of the node's own recent rollouts that were right, by task",
+    "Share of the node's own recent rollouts that were correct, by task",
     (s) => labelled('task', s.training?.taskAccuracy),
   ),
   gauge(
@@ -122,7 +122,7 @@ export const METRICS: readonly Metric[] = [
     'entropy',
     'training_entropy_nats',
     'nats',
-    'Entropy of the policy per token',
+    'Entropy of the policy per token of its own rollouts',
     (s) => s.training?.entropy,
   ),
   gauge(
@@ -261,7 +261,7 @@ export const METRICS: readonly Metric[] = [
     'verified',
     'groups_verified',
     'groups',
-    "Peers' groups that were regenerated and rewarded again here",
+    'Foreign groups that this node verified',
     (s) => s.rollouts?.verified,
   ),
   counter(

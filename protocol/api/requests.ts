@@ -1,18 +1,18 @@
-// What a client may ask of a node, and what it gets. Every route is HTTP with JSON over a unix socket that only its
-// owner can open. Long ones (join, eval, stop) stream progress as JSON lines to a client that accepts NDJSON.
+// Requests and responses of the control API: HTTP with JSON over a unix socket that only its owner can open. Long
+// requests (join, eval, stop) stream progress as JSON lines if the client accepts NDJSON.
 
 import type { ErrorCode } from '../errors.ts'
 import type { CheckpointInfo, Evaluation, SeriesPoint, StateWord } from './snapshot.ts'
 
 export const NDJSON = 'application/x-ndjson'
 
-/** The most bytes that a request's body may have. */
+/** Maximum size of a request's body, in bytes. */
 export const MAX_REQUEST_BYTES = 64 * 1024
 
-/** The most values that one label of a metric may take. */
+/** Maximum number of values of one metric label. */
 export const MAX_METRIC_LABELS = 32
 
-/** GET /v1/health: alive, and who is there. No secrets. */
+/** GET /v1/health: whether the node is alive, and its identity. No secrets. */
 export interface Health {
   v: 1
   state: StateWord
@@ -20,9 +20,9 @@ export interface Health {
   peerId: string
   pid: number
   version: string
-  /** Changes with every start of the daemon, so that a reader notices a restart and begins at event 0 again. */
+  /** Differs for each start of the daemon. A reader that notices a restart must start at event 0 again. */
   run: string
-  /** Number of the newest event. */
+  /** ID of the newest event. */
   lastEvent: number
 }
 
@@ -40,45 +40,47 @@ export interface JoinResult {
 }
 
 export interface InviteResult {
-  /** Given to `waggle join` on another node. Whoever has it may come in, so it is to be kept like a key. */
+  /** For `waggle join` on another node. Whoever has it may connect, so it must be kept secret. */
   invite: string
 }
 
 export interface ShareRequest {
-  /** Of a file on the node's machine, absolute. It must not change while it is shared: until the node stops. */
+  /** Absolute path of a file on the node's machine. It must not change until the node stops. */
   path: string
-  /** Peer IDs, or names that the node shows for them: nobody else gets it. Left out: whoever knows the source. */
+  /** IDs or names of the peers that may fetch it. Default: anyone who knows the source. */
   to?: string[]
 }
 
 export interface ShareResult {
-  /** Given to `waggle fetch` on another node: the peer ID, a slash, and the digest of the file's digests. */
+  /** For `waggle fetch` on another node: the peer ID, a slash, and the digest of the file's digests. */
   source: string
   bytes: number
+  /** IDs of the peers that may fetch it; absent if anyone may. */
+  to?: string[]
 }
 
 export interface FetchRequest {
   /** What `waggle share` printed on the other node. */
   source: string
-  /** Where it goes on the node's machine, absolute; nothing may be there yet. Nothing ever loads it by itself. */
+  /** Absolute path on the node's machine, which must not exist yet. Nothing loads the file by itself. */
   path: string
 }
 
 export interface FetchResult {
   path: string
   bytes: number
-  /** Bytes that an earlier try had left. */
+  /** Bytes left by an earlier attempt. */
   resumed: number
 }
 
 export interface EvalRequest {
-  /** Names of tasks; all that the node trains on if left out. */
+  /** Names of tasks. Default: all tasks of the node. */
   tasks?: string[]
-  /** Held-out prompts per task; the config's number if left out. */
+  /** Held-out prompts per task. Default: as configured. */
   promptsPerTask?: number
-  /** Answers per prompt at temperature 1, for pass@k; 1 if left out. */
+  /** Answers per prompt at temperature 1, for pass@k. Default: 1. */
   samples?: number
-  /** Plugins that may act at test time do, such as a library of skills. The bare question if left out. */
+  /** Enable plugins that may act at test time, such as skill libraries. Default: the bare question. */
   plugins?: boolean
 }
 
@@ -93,6 +95,7 @@ export interface Estimate {
 export interface EvalPart {
   task: string
   difficulty: number
+  /** Different ones; fewer than asked for where the level has no more. */
   prompts: number
   /** Answers per prompt at temperature 1. */
   samples: number
@@ -117,18 +120,18 @@ export type CheckpointResult = CheckpointInfo
 export interface MuteRequest {
   /** Peer ID, or the name that the node shows for it. */
   peer: string
-  /** False: hear it again. */
+  /** False: unmute. */
   on: boolean
 }
 
 export interface ReconfigureRequest {
-  /** Config path -> value as text; in force until the node stops. Nothing: only read the file again. */
+  /** Config path -> value as text, until the node stops. Default: only reread the file. */
   settings?: Record<string, string>
 }
 
 export interface ReconfigureResult {
   changed: Array<{ path: string; from?: unknown; to?: unknown }>
-  /** Keys that differ from what the node runs with, and that a restart is needed for. */
+  /** Changed keys that need a restart. */
   restart: string[]
 }
 
@@ -142,10 +145,10 @@ export interface Done {
   message: string
 }
 
-/** What happens while a long request runs. */
+/** Progress of a long request. */
 export interface Progress {
   message: string
-  /** Of the whole, 0 to 1, if it can be told. */
+  /** Completed share, 0 to 1, if known. */
   fraction?: number
 }
 
@@ -186,14 +189,14 @@ export type StreamLine<Result> =
   | { type: 'result'; result: Result }
   | { type: 'error'; error: ErrorBody }
 
-/** Every answer that is not 2xx. */
+/** The body of every answer that is not 2xx. */
 export interface ErrorBody {
   code: ErrorCode
   message: string
   hint?: string
 }
 
-/** GET /v1/series?name=&from=&to=&points=: downsampled by the node, each point the mean of an equal share of the time. */
+/** GET /v1/series?name=&from=&to=&points=: downsampled by the node, each point is the mean over an equal part of the time. */
 export interface Series {
   v: 1
   name: string

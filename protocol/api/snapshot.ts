@@ -1,7 +1,7 @@
-// What a node says about itself at one moment: the answer to GET /v1/snapshot. Plain JSON, additive within `v: 1`.
+// The state of a node at one moment: the answer to GET /v1/snapshot. Plain JSON; within `v: 1`, fields are only added.
 //
-// What is not known yet, or does not apply, is left out; it is never invented and never zero instead. Text that came
-// from a peer (names, reasons, agents) is untrusted: whoever shows it runs it through safeText.
+// Values that are unknown or do not apply are absent, never zero or invented. Text from peers (names, reasons, agents) is
+// untrusted: whatever displays it must use safeText.
 
 export const API_VERSION = 1
 
@@ -10,7 +10,7 @@ export const STATES = [
   'JOINING',
   'GENERATING',
   'TRAINING',
-  /** Does not train: a contact and relay for others. */
+  /** A relay, which does not train. */
   'RELAYING',
   'SYNCING',
   'PAUSED',
@@ -29,17 +29,19 @@ export interface Snapshot {
   node: NodeInfo
   engine?: EngineInfo
   model?: ModelInfo
+  /** The tasks that it trains on. */
+  tasks?: TaskInfo[]
   training?: TrainingInfo
-  /** Newest evaluation last; at most 64, thinned out towards the past. */
+  /** Newest last; at most 64, with older ones thinned out. */
   evaluations?: Evaluation[]
   rollouts?: RolloutInfo
   swarm?: SwarmInfo
-  /** What peers' groups bring this node; absent while the node has never met one. */
+  /** What foreign groups bring this node; absent until it has trained on one. */
   sharing?: SharingInfo
   checkpoint?: CheckpointInfo
   machine?: MachineInfo
   plugins?: PluginInfo[]
-  /** What an operator should look at, newest first. Empty is the normal state. */
+  /** Problems that need attention, newest first. Normally empty. */
   alerts?: Alert[]
 }
 
@@ -78,6 +80,14 @@ export interface ModelInfo {
   policy: PolicyInfo
 }
 
+export interface TaskInfo {
+  name: string
+  difficulty: number
+  /** Range of difficulties. Equal if the task has only one. */
+  min: number
+  max: number
+}
+
 export interface PolicyInfo {
   lineage: string
   tokenizer?: string
@@ -91,22 +101,22 @@ export interface TrainingInfo {
   reward?: number
   /** Newest last, at most 240 points. */
   rewardSeries?: SeriesPoint[]
-  /** Per task name, share of this node's own recent rollouts that were right, 0 to 1. */
+  /** Per task name, share of this node's own recent rollouts that were correct, 0 to 1. */
   taskAccuracy?: Record<string, number>
   loss?: number
   /** Nats per token. */
   entropy?: number
-  /** KL of the trainer from the sampler on the same tokens, nats per token. */
+  /** Mismatch KL: how far the trainer is from the sampler on the sampled tokens, nats per token. */
   mismatchKl?: number
   /** Effective sample size of the importance weights over the number of tokens, 0 to 1. */
   effectiveSampleSize?: number
-  /** Share of tokens that clipping stopped, 0 to 1. */
+  /** Share of clipped tokens, 0 to 1. */
   clippedShare?: number
   gradientNorm?: number
   learningRate?: number
   /** Policy versions between sampling and training, over the last batch. */
   staleness?: { p50: number; p95: number }
-  /** Groups of the last batch by origin: I and J in SAPO's words. */
+  /** Own and foreign groups of the last batch (I and J). */
   batch?: { own: number; foreign: number; rollouts: number }
   generateTokensPerSecond?: number
   trainTokensPerSecond?: number
@@ -114,7 +124,7 @@ export interface TrainingInfo {
   phases?: Array<{ name: string; seconds: number }>
   /** Mean length of recent own completions, tokens. */
   completionTokens?: number
-  /** Share of recent own completions that ran into the length limit. */
+  /** Share of recent own completions that reached the length limit. */
   truncatedShare?: number
   /** How often each guard has acted since the start, by its name, such as `gradient spike` or `roll-back`. */
   guards?: Record<string, number>
@@ -127,15 +137,12 @@ export interface Evaluation {
   time: number
   step: number
   version: number
-  /**
-   * Held-out accuracy of the policy as it samples, at temperature 1: what training raises. The mean over tasks of one
-   * answer a prompt, 0 to 1.
-   */
+  /** Sampled held-out accuracy (temperature 1, one answer per prompt), mean over tasks, 0 to 1. */
   accuracy: number
   tasks: Record<string, number>
-  /** The same for the most likely answer, at temperature 0. */
+  /** Greedy accuracy: the most likely answer, at temperature 0. */
   greedy?: { accuracy: number; tasks: Record<string, number> }
-  /** Prompts asked over all tasks. */
+  /** Number of different prompts over all tasks. */
   prompts: number
 }
 
@@ -151,9 +158,9 @@ export interface RolloutInfo {
   trainedForeign: number
   /** Foreign groups refused or dropped, by reason. Reasons are a small fixed set of words. */
   refused: Record<string, number>
-  /** Single completions of peers that this node's tokenizer cannot represent, and that were left out for it. */
+  /** Foreign completions that were left out because this node's tokenizer cannot represent them. */
   droppedTexts?: number
-  /** Of recent own groups: share with some right and some wrong, which is what learning lives on. */
+  /** Share of recent own groups with a signal, that is, with different rewards. */
   signalShare?: number
   allRightShare?: number
   allWrongShare?: number
@@ -177,16 +184,17 @@ export interface SwarmInfo {
 export interface PeerInfo {
   id: string
   name: string
-  state: 'mesh' | 'up' | 'down' | 'muted'
-  /** Which way, while connected: straight, through a relay, by WebRTC; or where it was found, if straight. */
+  /** `seen`: found on the local network, but never joined or connected. */
+  state: 'mesh' | 'up' | 'down' | 'muted' | 'seen'
+  /** How it is connected: direct, by relay, by WebRTC; for a direct connection also how it was found. */
   how?: 'direct' | 'relay' | 'webrtc' | 'mdns' | 'dht'
   address?: string
   agent?: string
   rttMs?: number
-  /** When something last came from it. */
+  /** When the last data from it arrived. */
   lastSeen?: number
   version?: number
-  /** Same weights' lineage, or at least the same tokenizer: its token ids and log-probs can be used. */
+  /** Same tokenizer, so its token IDs and log-probs can be used. */
   sameTokenizer?: boolean
   received: number
   verified: number
@@ -194,11 +202,11 @@ export interface PeerInfo {
   refused: number
   /** By reason; a small fixed set of words. */
   refusedWhy?: Record<string, number>
-  /** By gossip and over streams, since this node started. */
+  /** Gossip and streams, since this node started. */
   bytesIn?: number
   bytesOut?: number
   score?: number
-  /** Mean reward as this node re-computed it. */
+  /** Mean reward, recomputed by this node. */
   reward?: number
 }
 
@@ -206,43 +214,43 @@ export const SHARING_VERDICTS = ['helps', 'hurts', 'no difference', 'not yet kno
 export type SharingVerdict = (typeof SHARING_VERDICTS)[number]
 
 /**
- * Whether foreign groups help this node, as it measures by itself: how far each part of an update, its own groups and
- * each peer's, moves the policy towards what its own earlier rollouts reward, for the compute that the part took.
+ * Whether foreign groups help this node, by its own measurement: the progress that the own and each peer's part of an
+ * update brings, per compute of that part.
  */
 export interface SharingInfo {
   /**
-   * Progress per compute on foreign groups over progress per compute on own ones, minus 1: 0.5 is half as much again, 0
-   * the same, -1 nothing at all, below that they push back. Absent until there is something to divide by.
+   * Progress per compute on foreign groups divided by progress per compute on own groups, minus 1: 0.5 is 50 % more, 0
+   * the same, -1 no progress; below -1, foreign groups undo progress. Absent until it can be computed.
    */
   effect?: number
-  /** Ends of the 95 % confidence interval, valid whenever it is looked at; one that is absent is unbounded. */
+  /** Ends of the 95 % confidence interval, which is valid at any time. An absent end is unbounded. */
   low?: number
   high?: number
-  /** What `effect` counts, in words. */
+  /** What `effect` measures, in words. */
   unit: string
-  /** Paired comparisons since the share last changed, and how many there must be before a verdict. */
+  /** Paired comparisons since J last changed, and the number needed for a verdict. */
   comparisons: number
   needed: number
-  /** Groups that a batch has now: I and J in SAPO's words. J moves between 0 and `limit`, by the verdict and by `weight`. */
+  /** Own and foreign groups in a batch (I and J). J varies between 0 and `limit` with the verdict and `weight`. */
   own: number
   foreign: number
   limit: number
   /**
-   * What a step takes of the gradient of a peer of whom nothing is known, 0 to 1: progress on all foreign groups over progress
-   * on own ones, from a half on.
+   * Weight of the gradient of an unknown author, 0 to 1: progress on all foreign groups divided by progress on own
+   * groups, starting at 0.5.
    */
   weight: number
   verdict: SharingVerdict
-  /** Share of the node's compute that went into comparing alone, 0 to 1. */
+  /** Share of the node's compute spent on comparisons, 0 to 1. */
   cost: number
-  /** At most 32, the one with the largest share first. */
+  /** At most 32, largest share first. */
   contributors: SharingContributor[]
 }
 
 export interface SharingContributor {
   /** Peer ID. */
   peer: string
-  /** Of the foreign gradient's recent norm, 0 to 1. */
+  /** Share of the recent norm of the foreign gradient, 0 to 1. */
   share: number
   /** As above, for this peer's groups alone. */
   weight: number
@@ -250,9 +258,9 @@ export interface SharingContributor {
   low?: number
   high?: number
   comparisons: number
-  /** Set aside: not trained on for now, with the reason. */
+  /** Why this author is set aside, if so. */
   setAside?: string
-  /** Are its log-probs used to correct for its policy, not there, or no longer believed? */
+  /** Whether its log-probs are used for importance weights, missing, or distrusted. */
   logprobs: 'used' | 'none' | 'not believed'
 }
 
@@ -271,7 +279,7 @@ export interface MachineInfo {
   stateBytes?: number
   /** CPU used by this process, in cores. */
   cpuCores?: number
-  /** Worst delay of the main thread's event loop in the last seconds. */
+  /** Maximum recent delay of the main thread's event loop. */
   loopLagMs?: number
   device?: {
     name?: string
@@ -285,7 +293,8 @@ export interface MachineInfo {
 export interface PluginInfo {
   kind: string
   name: string
-  state: 'ok' | 'slow' | 'off'
+  /** `slow`: recently exceeded its time limit; `failing`: threw or returned an invalid result. */
+  state: 'ok' | 'slow' | 'failing' | 'off'
   summary?: string
   /** Mean over recent steps. */
   msPerStep?: number
@@ -298,8 +307,8 @@ export interface Alert {
   level: 'notice' | 'warning' | 'failure'
   /** One line. */
   message: string
-  /** What to do, if there is something to do. */
+  /** What to do, if anything. */
   action?: string
-  /** Stays the same while the same thing is wrong, so that it is told once. */
+  /** Identifies the problem, so that it is shown once. */
   key: string
 }

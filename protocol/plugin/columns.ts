@@ -1,16 +1,16 @@
-// Which columns corrections read, and which of them nobody gives.
+// Which columns corrections read, and which of them nobody provides.
 
 import { didYouMean } from '../suggest.ts'
 import { COLUMNS, columnsOf } from './expression.ts'
 import type { Correction } from './hooks.ts'
 
 export interface NamedCorrection {
-  /** The plugin's. */
+  /** The plugin's name. */
   name: string
   correction: Correction
 }
 
-/** Corrections' own columns, `<plugin>.<name>`, each with its value where nobody gives another. */
+/** The corrections' own columns, `<plugin>.<name>`, each with its default value. */
 export function ownColumns(corrections: readonly NamedCorrection[]): Record<string, number> {
   return Object.fromEntries(
     corrections.flatMap(({ name, correction }) =>
@@ -19,7 +19,9 @@ export function ownColumns(corrections: readonly NamedCorrection[]): Record<stri
   )
 }
 
-/** Each column that is read and that neither the engine nor one of these corrections gives, with what to say of it. */
+/**
+ * Each column that is read but that neither the engine nor these corrections provide, with an error message.
+ */
 export function missingColumns(
   corrections: readonly NamedCorrection[],
 ): { column: string; message: string }[] {
@@ -29,12 +31,13 @@ export function missingColumns(
       .filter((column) => !known.includes(column))
       .map((column) => ({
         column,
-        message: `correction "${name}" reads a column "${column}", which neither the engine nor a plugin gives.${didYouMean(column, known)} There are ${known.join(', ')}`,
+        message: `correction "${name}" reads a column "${column}", which neither the engine nor a plugin provides.${didYouMean(column, known)} There are ${known.join(', ')}`,
       })),
   )
 }
 
-function columnsReadBy({ loss, weight, mask, penalty, metrics = {} }: Correction): string[] {
+/** Sorted. */
+export function columnsReadBy({ loss, weight, mask, penalty, metrics = {} }: Correction): string[] {
   const all = [loss, weight, mask, penalty, ...Object.values(metrics)]
   return [...new Set(all.flatMap((e) => (e === undefined ? [] : columnsOf(e))))].sort()
 }

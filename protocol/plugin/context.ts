@@ -1,36 +1,36 @@
-// All that a plugin may do to the world. Everything is repeatable for a node's seed, counted against the plugin's
-// budget, and works the same on a scripted policy, so that a plugin can be tried on any machine without a model.
+// Everything that a plugin may do. All of it is reproducible for a node's seed, counted against the plugin's
+// budget, and available on a scripted policy, so a plugin can be tried on any machine without a model.
 
 import type { Finish, PromptCoordinates, Step, Verdict } from '../train/index.ts'
 
 /** Seeded uniform numbers in [0, 1). */
 export type Random = () => number
 
-/** Text around a question. Line breaks are the plugin's: nothing is added between. */
+/** Text around a question. Nothing is added in between: line breaks are up to the plugin. */
 export interface Rewrite {
   before?: string
   after?: string
-  /** How the group is called: `hint`, `skill`, `reflect`, ... Not `base`. */
+  /** The group's arm: `hint`, `skill`, `reflect`, ... Not `base`. */
   arm: string
-  /** True if any of it was made with what `privileged` told. The host checks that it does not give the answer away. */
+  /** True if it was made using `privileged`. The node then checks that it does not reveal the answer. */
   tainted: boolean
   level?: number
-  /** Library entries that are in it. */
+  /** The library entries that it contains. */
   items?: string[]
 }
 
-/** A free prompt, for text that no verifier looks at: a hint, a skill, a critique. */
+/** A free prompt, for text that is not verified: a hint, a skill, a critique. */
 export interface TextRequest {
-  /** `policy` if left out, else a role of the manifest. */
+  /** A role of the manifest; default `policy`. */
   role?: string
-  /** As one user turn. */
+  /** Sent as one user turn. */
   prompt: string
   /** How many texts. */
   n: number
   maxNewTokens?: number
   temperature?: number
   topP?: number
-  /** Such as a closing tag; it is kept in the text. */
+  /** Such as a closing tag; it stays in the text. */
   stopStrings?: readonly string[]
 }
 
@@ -38,7 +38,7 @@ export interface Written {
   text: string
   conditioning: Int32Array
   tokens: Int32Array
-  /** Per token, under the distribution that it was drawn from. */
+  /** Per token, under the distribution it was sampled from. */
   logprobs: Float32Array
   finish: Finish
   version: number
@@ -52,32 +52,32 @@ export interface ScoreItem {
 }
 
 /**
- * Per token of the completion, at temperature 1: log-prob in nats, and of the whole distribution its entropy in nats and the
- * sum of its squared probabilities.
+ * Per token of the completion, at temperature 1: the log-prob in nats, the entropy of the distribution in
+ * nats, and the sum of its squared probabilities.
  */
 export interface Scored {
   logprobs: Float32Array
   entropies: Float32Array
   collisions: Float32Array
   /**
-   * Where it was asked for, the state that predicts each token: the final norm's output at the token before it, which the
-   * output layer reads. [tokens, width of the model] row by row.
+   * If requested, the state that predicts each token: the final norm's output at the previous token, which
+   * the output layer reads. Shape [tokens, width of the model], row by row.
    */
   hidden?: Float32Array
 }
 
 export interface ScoreOptions {
   /**
-   * Hidden states, too. A call holds tokens x width x 4 bytes of them until it is answered, and nothing but the plugin
-   * bounds that: ask for many tokens in portions. 8192 tokens of a model 896 wide are 29 MB.
+   * Also return hidden states. A call keeps tokens x width x 4 bytes of them in memory, with no other limit:
+   * split large requests. 8192 tokens of a model of width 896 take 29 MB.
    */
   hidden?: boolean
 }
 
-/** What only the generator of a task knows. */
+/** What only a task's generator knows. */
 export interface Privileged {
   key: string
-  /** A worked solution, in order. Its last value is the key. */
+  /** A worked solution, in order. The last value is the answer key. */
   steps: Step[]
 }
 
@@ -85,36 +85,36 @@ export interface Context {
   /** Optimizer steps so far. */
   step: number
   phase: 'train' | 'eval'
-  /** A stream of its own for every name; repeatable for a node's seed. Name it after the step and what it is for. */
+  /** A separate, reproducible stream per name. Name it after the step and its purpose. */
   random(stream: string): Random
   log(message: string, data?: Record<string, unknown>): void
   /** Records a number under `plugin.<plugin>.<name>` for this step. */
   metric(name: string, value: number): void
   /**
-   * Per request, its texts; empty ones where its prompt leaves no room. Nothing is learnt from them unless `commit` returns
-   * them. Throws BudgetError beyond the budget.
+   * The texts of each request; empty ones if its prompt leaves no room. They are not trained on unless
+   * `commit` returns them. Throws BudgetError beyond the budget.
    */
   generate(requests: readonly TextRequest[]): Promise<Written[][]>
   score(items: readonly ScoreItem[], options?: ScoreOptions): Promise<Scored[]>
-  /** One vector of length 256 and norm 1 a text, from its character n-grams: alike texts, not alike meanings. */
+  /** One vector per text, of length 256 and norm 1, from character n-grams: similar texts, not meanings. */
   embed(texts: readonly string[]): Float32Array[]
-  /** The question as a node would ask it. */
+  /** The question as a node asks it. */
   question(at: PromptCoordinates): string
   verify(at: PromptCoordinates, completion: string): Verdict
-  /** Token ids of a question, with text around it if given, as the sampler would see it. */
+  /** Token ids of a question, with text around it if given, as the sampler sees it. */
   conditioning(at: PromptCoordinates, rewrite?: Pick<Rewrite, 'before' | 'after'>): Int32Array
   countTokens(text: string): number
-  /** Token ids of a text alone, as a completion would have them; for `score`. */
+  /** Token ids of a text by itself, as in a completion; for `score`. */
   encode(text: string): Int32Array
-  /** Most tokens that conditioning and completion may have together, and a completion alone. */
+  /** Most tokens of conditioning and completion together, and of a completion. */
   limits: { context: number; completion: number }
-  /** True if the text gives the answer to the prompt away. */
+  /** True if the text reveals the answer to the prompt. */
   leaks(at: PromptCoordinates, text: string): boolean
-  /** Null in evaluation, for held-out prompts, and for plugins that do not need it by their manifest. */
+  /** Null in evaluation, for held-out prompts, and unless the manifest needs `privileged`. */
   privileged(at: PromptCoordinates): Privileged | null
 }
 
-/** A plugin asked for more tokens than its manifest allows in a round. */
+/** The plugin asked for more tokens than its manifest allows per round. */
 export class BudgetError extends Error {
   override readonly name = 'BudgetError'
 }

@@ -1,10 +1,11 @@
-// Texts as vectors without a model: counts of character n-grams, hashed into 256 places with a sign, square-rooted and
-// scaled to norm 1. Near for texts that share words and phrases; it knows no meanings. Used for retrieval.
+// Embeds texts without a model: counts of character n-grams, hashed into 256 signed buckets, square-rooted
+// and scaled to norm 1. Similar for texts that share words and phrases, whatever their meaning. Used for
+// retrieval.
 
 export const EMBEDDING_LENGTH = 256
 const NGRAMS = [3, 4, 5] as const
 
-/** Shape [256], norm 1; all zero for a text without an n-gram. */
+/** Shape [256], norm 1; all zeros for a text without n-grams. */
 export function embedText(text: string): Float32Array {
   const counts = new Float32Array(EMBEDDING_LENGTH)
   const plain = ` ${text.toLowerCase().replace(/\s+/g, ' ').trim()} `
@@ -26,7 +27,7 @@ export function similarity(a: Float32Array, b: Float32Array): number {
   return sum
 }
 
-/** FNV-1a, 32 bits, unsigned, with a last mix so that high and low bits are both usable. */
+/** FNV-1a, 32 bits, unsigned, with a final mix so that high and low bits are both usable. */
 function fnv(text: string, start: number, length: number): number {
   let hash = 0x811c_9dc5
   for (let i = start; i < start + length; i++) hash = Math.imul(hash ^ text.charCodeAt(i), 0x0100_0193)

@@ -1,42 +1,43 @@
-// Tasks with turns: the policy answers, the environment shows what came of it, and so on until it ends. Everything is a
-// pure function of the instance and the answers, so what a peer did is checked by doing it again.
+// Tasks with turns: the policy answers, the environment shows the result, and so on until it ends. Everything
+// is a pure function of the instance and the answers, so a peer's episode is checked by replaying it.
 //
-// An episode is one completion: its text is the answers with TURN_MARK between, and the verifier plays them. A turn's
-// reward is what that answer earned; the episode's score is their sum, 1 iff solved, and below 0.5 where it is not.
+// An episode is one completion: its text is the answers joined by TURN_MARK, and the verifier replays them. A
+// turn's reward is what that answer earned. The episode's score is their sum: 1 if and only if solved, and
+// below 0.5 otherwise.
 
 import { type Instance, MAX_COMPLETION_CHARS } from '../train/index.ts'
 import { PLUGIN_API } from './plugin.ts'
 import type { Task } from './task.ts'
 import { TURN_MARK } from './turn-mark.ts'
 
-/** No episode has more answers than this, whatever its environment says. */
+/** No episode has more answers than this, whatever the environment says. */
 export const MAX_TURNS = 64
 
 export interface Outcome<State = unknown> {
   state: State
-  /** What the policy is shown next; nothing is shown after the end. */
+  /** What the policy sees next; nothing after the end. */
   observation: string
   reward: number
   done: boolean
 }
 
-/** Total and pure: any answer whatever has an outcome, in under 1 ms; states are never changed, but made anew. */
+/** Total and pure: every answer has an outcome, in under 1 ms. States are replaced, never changed. */
 export interface Environment<State = unknown> {
-  /** What it shows first is the instance's question. */
+  /** The first thing shown is the instance's question. */
   reset(instance: Instance): State
   step(state: State, answer: string): Outcome<State>
-  /** Equal for equal states of one prompt, whatever led there. */
+  /** Equal for equal states of one prompt, however they were reached. */
   key(state: State): string
 }
 
-/** An episode so far. */
+/** The state of an episode. */
 export interface Play {
   state: unknown
   done: boolean
-  /** What is shown now. */
+  /** What the policy sees now. */
   observation: string
   turns: ReadonlyArray<{ state: string; observation: string; answer: string; reward: number }>
-  /** Of the rewards; 0 to 1. */
+  /** Sum of the rewards, 0 to 1. */
   score: number
 }
 
@@ -50,13 +51,13 @@ export function playOn(environment: Environment, play: Play, said: string): Play
   const { state, observation, reward, done } = environment.step(play.state, answer)
   const turn = { state: environment.key(play.state), observation: play.observation, answer, reward }
   const turns = [...play.turns, turn]
-  // A sum of decimals may miss 1 by a rounding.
+  // Rounding may keep the sum of decimals from reaching 1 exactly.
   const sum = Math.round(turns.reduce((total, one) => total + one.reward, 0) * 1e9) / 1e9
   const score = Math.max(0, Math.min(1, sum))
   return { state, done: done || turns.length >= MAX_TURNS, observation, turns, score }
 }
 
-/** Undefined for a text that no episode has: answers after the end, or too long. */
+/** Undefined for a text that is not an episode: answers after the end, or too long. */
 export function replay(environment: Environment, instance: Instance, text: string): Play | undefined {
   if (text.length > MAX_COMPLETION_CHARS) return undefined
   let play = beginPlay(environment, instance)
@@ -69,7 +70,7 @@ export function replay(environment: Environment, instance: Instance, text: strin
 
 export const transcriptOf = (play: Play): string => play.turns.map(({ answer }) => answer).join(TURN_MARK)
 
-/** The verdict's `answer` is what was said, from the beginning. */
+/** The verdict's `answer` is everything that was said. */
 export function defineEnvironment<State>(
   task: Omit<Task, 'kind' | 'api' | 'verify' | 'environment'> & { environment: Environment<State> },
 ): Task {

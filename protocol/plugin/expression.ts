@@ -1,28 +1,34 @@
-// Objectives as data. A plugin says what the loss of a token is with a small expression over named columns; the
-// engine lowers it into its training graph and differentiates it. Plain JSON, so it crosses threads, can be hashed,
-// and reads the same to every engine. `evaluate` is the reference meaning, in double precision.
+// Objectives as data. A plugin writes the loss of a token as an expression over named columns; each engine
+// lowers it into its training graph and differentiates it. Expressions are plain JSON: they cross threads and
+// can be hashed. `fold` is the only code that walks them; `evaluate` defines what they mean, in double
+// precision.
 //
-// All columns and results have one value per completion token, shape [rows, tokens].
+// Every column and every result has one value per completion token, shape [rows, tokens].
 
-/** Columns that every batch has. A correction may have more of its own: see `Correction.columns`. */
+import { WaggleError } from '../errors.ts'
+
+/** Columns that every batch has. A correction may add its own: see `Correction.columns`. */
 export const COLUMNS = [
-  /** log pi_theta(token), the current policy; the only column that gradients flow into, with the next. */
+  /**
+   * log pi_theta(token) under the current policy. Gradients flow into this column and the next, and into no
+   * other.
+   */
   'logprob',
   /** Entropy of the current policy at the token, nats. */
   'entropy',
   /** 1 where a token counts, else 0. */
   'mask',
-  /** Log-prob under the policy as it was when the batch began. */
+  /** Log-prob under the policy at the start of the batch. */
   'proximal',
-  /** Log-prob under the policy that training began with (without its adapter, if there is one). */
+  /** Log-prob under the policy that training started from; with LoRA, the model without its adapter. */
   'reference',
-  /** Log-prob under the sampler, as stored with the rollout. */
+  /** Log-prob under the behaviour policy, as stored with the rollout. */
   'behaviour',
   /** 1 where `behaviour` is known, else 0. */
   'known',
-  /** What the estimator said. */
+  /** The estimator's advantage. */
   'advantage',
-  /** Policy versions between sampling and this batch; 0 for fresh. */
+  /** Policy versions between sampling and this batch; 0 for a fresh rollout. */
   'staleness',
   /** 1 where a peer wrote the token, else 0. */
   'foreign',
@@ -56,7 +62,7 @@ export const sigmoid = unary('sigmoid')
 export const abs = unary('abs')
 /** Stops the gradient. */
 export const detach = unary('detach')
-/** Sum over the row's masked tokens, given to each of them. */
+/** Sum over the row's masked tokens, repeated for each of them. */
 export const rowSum = unary('rowSum')
 export const not = unary('not')
 export const add = binary('add')
@@ -74,57 +80,109 @@ export const where = (condition: Expression, then: Expression, otherwise: Expres
 })
 export const clamp = (of: Expression, low: Expression, high: Expression): Expression =>
   min(max(of, low), high)
-/** Mean over the row's masked tokens, given to each of them; 0 in a row without any, which padding has. */
+/** Mean over the row's masked tokens, repeated for each of them; 0 in a row of padding, which has none. */
 export const rowMean = (of: Expression, mask: Expression = column('mask')): Expression =>
   div(rowSum(of), max(rowSum(mask), 1))
 /** exp(a - b) with the difference clamped to +-20 before the exponential. */
 export const ratio = (a: Expression, b: Expression): Expression => exp(clamp(sub(a, b), -20, 20))
 
+type Operation = UnaryOperation | BinaryOperation | 'where'
+
+/** How an expression becomes a `T`. */
+export interface Handlers<T> {
+  number(value: number): T
+  column(name: string): T
+  /** Called with what the operands became. */
+  operation(op: Operation, operands: T[]): T
+}
+
+/** One function for each operation: the usual way to write `Handlers.operation` (see `fromTable`). */
+export type Operations<T> = Record<UnaryOperation, (of: T) => T> &
+  Record<BinaryOperation, (a: T, b: T) => T> & { where(condition: T, then: T, otherwise: T): T }
+
+export const fromTable =
+  <T>(operations: Operations<T>): Handlers<T>['operation'] =>
+  (op, operands) =>
+    (operations[op] as (...operands: T[]) => T)(...operands)
+
+const OPERATIONS = new Set<string>([...UNARY, ...BINARY, 'where'])
+
+/**
+ * Turns an expression into a `T`, operands first. Equal subexpressions are handled once and share the result.
+ * Throws E_PLUGIN for an operation that does not exist.
+ */
+export function fold<T>(expression: Expression, handlers: Handlers<T>): T {
+  const known = new Map<string, { id: number; value: T }>()
+  const once = (key: string, make: () => T) => {
+    const done = known.get(key) ?? { id: known.size, value: make() }
+    known.set(key, done)
+    return done
+  }
+  const visit = (e: Expression): { id: number; value: T } => {
+    if (typeof e === 'number') return once(Object.is(e, -0) ? '-0' : `${e}`, () => handlers.number(e))
+    if ('column' in e) return once(JSON.stringify(e.column), () => handlers.column(e.column))
+    if (!OPERATIONS.has(e.op)) {
+      throw new WaggleError('E_PLUGIN', `an objective uses an unknown operation: ${JSON.stringify(e)}`, {
+        hint: `Operations are ${[...OPERATIONS].join(', ')}.`,
+      })
+    }
+    const operands = ([e.of].flat() as Expression[]).map(visit)
+    return once(`${e.op} ${operands.map(({ id }) => id)}`, () =>
+      handlers.operation(
+        e.op,
+        operands.map(({ value }) => value),
+      ),
+    )
+  }
+  return visit(expression).value
+}
+
 /** Columns that an expression reads, sorted. */
 export function columnsOf(expression: Expression): string[] {
   const names = new Set<string>()
-  const visit = (e: Expression): void => {
-    if (typeof e === 'number') return
-    if ('column' in e) names.add(e.column)
-    else if (Array.isArray(e.of)) for (const part of e.of) visit(part)
-    else visit(e.of as Expression)
-  }
-  visit(expression)
+  fold<void>(expression, { number() {}, column: (name) => void names.add(name), operation() {} })
   return [...names].sort()
 }
 
-/** Evaluates over one row. `columns` gives each column's values, all of one length. Doubles throughout. */
-export function evaluate(expression: Expression, columns: Record<string, ArrayLike<number>>): Float64Array {
-  const length = columns.mask?.length ?? Object.values(columns)[0]?.length ?? 0
-  const visit = (e: Expression): Float64Array => {
-    if (typeof e === 'number') return new Float64Array(length).fill(e)
-    if ('column' in e) {
-      const values = columns[e.column]
-      if (!values) throw new Error(`expression reads column "${e.column}", which was not given`)
-      return Float64Array.from(values)
-    }
-    if (e.op === 'where') {
-      const [c, a, b] = e.of.map(visit) as [Float64Array, Float64Array, Float64Array]
-      return c.map((v, i) => (v !== 0 ? a[i]! : b[i]!))
-    }
-    if (Array.isArray(e.of)) {
-      const [a, b] = e.of.map(visit) as [Float64Array, Float64Array]
-      const f = BINARY_MEANING[e.op as BinaryOperation]
-      return a.map((v, i) => f(v, b[i]!))
-    }
-    const a = visit(e.of as Expression)
-    if (e.op === 'rowSum') {
-      const mask = columns.mask
-      let sum = 0
-      for (let i = 0; i < length; i++) if (mask?.[i] !== 0) sum += a[i]!
-      return new Float64Array(length).fill(sum)
-    }
-    return a.map(UNARY_MEANING[e.op as Exclude<UnaryOperation, 'rowSum'>])
-  }
-  return visit(expression)
+/** The expression with a column replaced by another expression. */
+export function substitute(expression: Expression, name: string, replacement: Expression): Expression {
+  return fold<Expression>(expression, {
+    number: (value) => value,
+    column: (other) => (other === name ? replacement : column(other)),
+    operation: (op, of) => ({ op, of: of.length === 1 ? of[0] : of }) as Expression,
+  })
 }
 
-const UNARY_MEANING: Record<Exclude<UnaryOperation, 'rowSum'>, (x: number) => number> = {
+/** Values of columns over one row, all of one length. */
+export type RowColumns = Record<string, ArrayLike<number>>
+
+/** The value of an expression over one row, in doubles. */
+export function evaluate(expression: Expression, columns: RowColumns): Float64Array {
+  return fold(expression, rowValues(columns))
+}
+
+/** The handlers that give an expression's values over one row. */
+export function rowValues(columns: RowColumns): Handlers<Float64Array> {
+  const length = columns.mask?.length ?? Object.values(columns)[0]?.length ?? 0
+  const rowSum = (values: Float64Array): Float64Array => {
+    const sum = values.reduce((total, value, i) => (columns.mask?.[i] !== 0 ? total + value : total), 0)
+    return new Float64Array(length).fill(sum)
+  }
+  const each = (op: keyof typeof MEANING, [first, ...rest]: Float64Array[]): Float64Array =>
+    first!.map((value, i) => (MEANING[op] as (...x: number[]) => number)(value, ...rest.map((x) => x[i]!)))
+  return {
+    number: (value) => new Float64Array(length).fill(value),
+    column(name) {
+      const values = columns[name]
+      if (!values) throw new Error(`expression reads column "${name}", which was not given`)
+      return Float64Array.from(values)
+    },
+    operation: (op, operands) => (op === 'rowSum' ? rowSum(operands[0]!) : each(op, operands)),
+  }
+}
+
+/** What operations do to the values of one token. */
+const MEANING: Omit<Operations<number>, 'rowSum'> = {
   neg: (x) => -x,
   exp: Math.exp,
   log: Math.log,
@@ -132,9 +190,6 @@ const UNARY_MEANING: Record<Exclude<UnaryOperation, 'rowSum'>, (x: number) => nu
   abs: Math.abs,
   detach: (x) => x,
   not: (x) => (x === 0 ? 1 : 0),
-}
-
-const BINARY_MEANING: Record<BinaryOperation, (a: number, b: number) => number> = {
   add: (a, b) => a + b,
   sub: (a, b) => a - b,
   mul: (a, b) => a * b,
@@ -143,4 +198,5 @@ const BINARY_MEANING: Record<BinaryOperation, (a: number, b: number) => number> 
   max: Math.max,
   less: (a, b) => (a < b ? 1 : 0),
   greater: (a, b) => (a > b ? 1 : 0),
+  where: (condition, then, otherwise) => (condition !== 0 ? then : otherwise),
 }

@@ -1,4 +1,4 @@
-// The surface that plugins get, built-in or not.
+// The public interface for plugins, built-in or external.
 
 export * from './context.ts'
 export * from './embedding.ts'
@@ -12,3 +12,4 @@ export * from './plugin.ts'
 export * from './task.ts'
 export * from './transcript.ts'
 export * from './turn-mark.ts'
+export * from './verifier.ts'

@@ -1,8 +1,8 @@
-// The shared leak gate: does a text give an answer away? HiLL's rule (arXiv 2604.00698): a boxed key always does; a key
-// of one or two characters only where the text asserts it, since "7" is in many harmless sentences; a longer key wherever
-// it stands. Added here: numbers of the same value count as the key (0.5 for 1/2, 1000 for 1,000).
-// The answers of an episode are given away by standing one after another, whatever is between them.
-// It finds no paraphrase: "half" passes for 1/2, and a hint may still give away all steps but the last.
+// The shared leak check: does a text reveal an answer? HiLL's rule (arXiv 2604.00698): a boxed key always
+// does; a key of one or two characters only if the text asserts it, since "7" occurs in many harmless
+// sentences; a longer key wherever it occurs. Added here: numbers of the same value count as the key (0.5 for
+// 1/2, 1000 for 1,000). The answers of an episode are revealed if they occur in order, whatever is between
+// them. It finds no paraphrases: "half" passes for 1/2, and a hint may still reveal all steps but the last.
 
 import { TURN_MARK } from './turn-mark.ts'
 
@@ -10,7 +10,7 @@ const ASSERTED = ['=', 'equals', 'equal to', 'is', 'answer:', 'answer is', 'resu
 const SHORT = 2
 const NUMBER = /-?\d[\d,]*(?:\.\d+)?(?:\s*\/\s*\d+)?/g
 
-/** True if `text` gives `key` away. An empty key is given away by nothing. */
+/** True if `text` reveals `key`. Nothing reveals an empty key. */
 export function leaksAnswer(key: string, text: string): boolean {
   const answer = key.trim().toLowerCase()
   if (answer === '') return false
@@ -23,7 +23,7 @@ export function leaksAnswer(key: string, text: string): boolean {
   return value !== undefined && (said.match(NUMBER) ?? []).some((number) => numberIn(number) === value)
 }
 
-/** With a blank at both ends and between. */
+/** Words separated by single spaces, with a space at both ends. */
 function wordsOf(text: string): string {
   return ` ${text
     .split(/[^a-z0-9]+/)
@@ -42,7 +42,7 @@ function asserts(said: string, words: string, answer: string): boolean {
   return false
 }
 
-/** Of a number or a fraction of two; undefined for anything else. */
+/** The value of a number or a fraction of two numbers; undefined for anything else. */
 function numberIn(text: string): number | undefined {
   const parts = text.replaceAll(',', '').split('/')
   if (parts.length > 2 || !parts.every((part) => /^\s*-?\d+(\.\d+)?\s*$/.test(part))) return undefined

@@ -1,5 +1,5 @@
-// What a plugin says about itself, so that a configuration can be checked as a whole before anything starts: what it
-// needs of the node, which exclusive place it takes, whom it cannot stand beside, and what it may spend.
+// What a plugin declares about itself, so that a configuration can be checked before anything starts: what it
+// needs from the node, which exclusive slot it takes, which plugins it conflicts with, and what it may spend.
 
 export const PLUGIN_KINDS = [
   'task',
@@ -13,28 +13,28 @@ export const PLUGIN_KINDS = [
 ] as const
 export type PluginKind = (typeof PLUGIN_KINDS)[number]
 
-/** What a node may lack. */
+/** Capabilities that a node may lack. */
 export const NEEDS = {
   privileged: 'reference solutions of the tasks, for training prompts',
   score: 'log-probs and hidden states of given tokens under the policy',
-  recurring: 'prompts that come back: a fixed set of them (rollout.prompts)',
-  park: 'an engine that ends single sequences and continues them later',
+  recurring: 'recurring prompts: a fixed set of them (rollout.prompts)',
+  park: 'an engine that can interrupt single sequences and continue them later',
   episodes: 'a task with turns',
 } as const
 export type Need = keyof typeof NEEDS
 
-/** Places that one plugin of a configuration may take. */
+/** Slots that only one plugin of a configuration may take. */
 export const SLOTS = {
   picker: 'chooses the prompts outright',
   estimator: 'turns rewards into advantages',
   loss: 'gives the per-token loss',
-  flow: 'parks and cuts what is being written',
-  hinted: 'replaces groups that are all wrong by hinted ones',
+  flow: 'parks and cuts rollouts while they are being written',
+  hinted: 'replaces all-wrong groups by hinted ones',
 } as const
 export type Slot = keyof typeof SLOTS
 
 export interface Conflict {
-  /** `kind/name`, or a kind alone. */
+  /** `kind/name`, or only a kind. */
   with: string
   /** Completes "cannot be used with X: ". */
   because: string
@@ -48,37 +48,37 @@ export interface Requirement {
 }
 
 export interface Budget {
-  /** Tokens that it may have generated beyond the round's own rollouts, per round. 0 if left out. */
+  /** Tokens for generation per round, beyond the round's own rollouts. Default 0. */
   tokens?: number
-  /** Wall-clock milliseconds of one hook, less what it waits for the engine. 10 000 if left out. */
+  /** Wall-clock milliseconds per hook call, without the time spent waiting for the engine. Default 10 000. */
   hookMs?: number
-  /** Of its saved state. 4 MiB if left out. */
+  /** Largest saved state. Default 4 MiB. */
   stateBytes?: number
 }
 
 export interface Role {
-  /** Such as `hinter`: a model of its own beside the policy. */
+  /** Such as `hinter`: a separate model beside the policy. */
   name: string
   trainable: boolean
 }
 
 export interface Manifest<Settings = unknown> {
-  /** Lower runs first within a hook; 0 if left out, and ties go by the order in the configuration. */
+  /** Lower runs first within a hook; default 0. Ties follow the order in the configuration. */
   order?: number
   needs?: readonly Need[]
   claims?: readonly Slot[]
   conflicts?: readonly Conflict[]
-  /** Plugins that must be configured beside it. */
+  /** Plugins that must also be configured. */
   requires?: readonly Requirement[]
-  /** What it may spend with these settings. */
+  /** What it may spend, given its settings. */
   budget?(settings: Settings): Budget
   roles?: readonly Role[]
-  /** Whether it may act in evaluation: not at all (the default), with its library as it is, or learning on. */
+  /** What it does in evaluation: nothing (default), use its library unchanged, or keep learning. */
   testTime?: 'never' | 'frozen' | 'live'
-  /** `any` if the estimator learns from groups whose rewards are all equal, which are dropped else. */
+  /** `any` if the estimator also learns from groups of equal rewards, which are otherwise dropped. */
   signal?: 'mixed' | 'any'
-  /** False for an estimator under which the policy is not trained: what is learnt is in the plugins' own state. */
+  /** False for an estimator that does not train the policy; learning then happens in plugins' state. */
   update?: false
-  /** Of what `save` and `share` write: raised when its form changes. A state of another version is not loaded. 1 if left out. */
+  /** Version of the format of `save` and `share`; state of other versions is not loaded. Default 1. */
   stateVersion?: number
 }

@@ -1,12 +1,12 @@
-// A plugin is a plain object: who it is, its settings, what it needs, and any of a few hooks. The daemon knows the hooks
-// and never a method's name.
+// A plugin is a plain object: its name, its settings, what it needs, and some of a few hooks. The daemon
+// knows only the hooks, never a method's name.
 
 import type { Hooks } from './hooks.ts'
 import type { Manifest, PluginKind } from './manifest.ts'
 
 export const PLUGIN_API = 1
 
-/** Anything with Standard Schema's `~standard` property; zod, valibot and arktype schemas have it. */
+/** Any schema with Standard Schema's `~standard` property, such as those of zod, valibot and arktype. */
 export interface SettingsSchema<Settings> {
   readonly '~standard': {
     readonly version: 1

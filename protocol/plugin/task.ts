@@ -15,21 +15,25 @@ export interface Task {
     min: number
     max: number
     default: number
-    /** What a level means, in words. */
+    /** Describes a level in words. */
     describe(level: number): string
   }
-  /** Pure: the same instance for the same seed and level on every machine. Throws RangeError outside the range. */
-  generate(at: { seed: number; difficulty: number }): Instance
-  /** For a task that has finitely many questions and knows them, such as a dataset. */
+  /**
+   * Pure: the same instance for the same seed and level on every machine. Throws RangeError outside the
+   * ranges. `warmStart` asks the built-in tasks for questions that neither training nor evaluation uses; the
+   * bundled models are trained on these by supervision. No prompt on the wire can ask for one.
+   */
+  generate(at: { seed: number; difficulty: number; warmStart?: boolean }): Instance
+  /** For a task with a known, finite set of questions, such as a dataset. */
   finite?: {
-    /** Different held-out questions up to this level; seeds from HELD_OUT_SEED on have each of them once, then again. */
+    /** Number of held-out questions up to this level; seeds from HELD_OUT_SEED cycle through them. */
     heldOut(level: number): number
     /** The longest question up to this level. */
     longest(level: number): string
   }
-  /** Total: a verdict for any string whatever, in under 50 ms. */
+  /** Total: a verdict for every string, in under 50 ms. */
   verify(instance: Instance, completion: string): Verdict
-  /** Of a task with turns, made by `defineEnvironment`. */
+  /** For a task with turns; made by `defineEnvironment`. */
   environment?: Environment
 }
 

@@ -1,6 +1,6 @@
-// An episode as tokens: answers that the policy wrote, each but the last closed by an end token that it drew, and between
-// them what the environment showed. Both ways: from tokens that somebody sent, which must be what the environment and
-// this tokenizer make of the answers in them, and from the text alone.
+// An episode as tokens: the policy's answers, each but the last closed by an end token that it sampled, with
+// the environment's text between them. Works both ways: from received tokens, which must match what the
+// environment and this tokenizer make of the answers in them, and from the text alone.
 
 import type { Finish, Instance, Turn } from '../train/index.ts'
 import { beginPlay, type Environment, type Play, playOn, replay, transcriptOf } from './environment.ts'
@@ -10,20 +10,20 @@ export interface TranscriptCodec {
   /** Between an answer's end token and the next answer. */
   encodeReply(observation: string): Int32Array
   encodeCompletion(text: string, finish: Finish): Int32Array
-  /** Undefined where something hides in the tokens. */
+  /** Undefined if the tokens contain anything beyond the text. */
   decodeCompletion(tokens: Int32Array): string | undefined
 }
 
 export interface Transcript {
   text: string
   tokens: Int32Array
-  /** 0 at tokens of the environment. */
+  /** 0 at the environment's tokens. */
   lossMask: Uint8Array
   turns: Turn[]
   score: number
 }
 
-/** Undefined for tokens that are not an episode of this instance. */
+/** Undefined if the tokens are not an episode of this instance. */
 export function readTranscript(
   { environment, instance }: { environment: Environment; instance: Instance },
   tokens: Int32Array,
@@ -46,7 +46,7 @@ export function readTranscript(
   }
 }
 
-/** Undefined where the tokenizer cannot say the answers. */
+/** Undefined if the tokenizer cannot encode the answers. */
 export function writeTranscript(
   { environment, instance }: { environment: Environment; instance: Instance },
   { text, finish }: { text: string; finish: Finish },

@@ -1,3 +1,3 @@
-// Stands between the answers of an episode's text, and is taken out of the answers themselves.
+// Separates the answers in an episode's text; removed from the answers themselves.
 
 export const TURN_MARK = '\u241e'

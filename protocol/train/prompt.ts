@@ -1,8 +1,8 @@
-// What a prompt is: a point in a task's space that any node can regenerate by itself.
+// Prompts are coordinates in a task, from which every node generates the same question.
 
 /**
- * Names one prompt. Question and answer key are a pure function of these four, so neither ever travels: a peer sends
- * coordinates, and the receiver makes the prompt itself.
+ * Names one prompt. Question and answer key are a pure function of these four, so neither ever travels: a
+ * peer sends coordinates, and the receiver makes the prompt itself.
  */
 export interface PromptCoordinates {
   /** Task name, `[a-z][a-z0-9_]{0,63}`. */
@@ -22,7 +22,9 @@ export function isHeldOut(seed: number): boolean {
   return seed >= HELD_OUT_SEED
 }
 
-/** A stable key for maps and databases, such as `basic_arithmetic@1/3/1234`: task, version, difficulty, seed. */
+/**
+ * A stable key for maps and databases, such as `basic_arithmetic@1/3/1234`: task, version, difficulty, seed.
+ */
 export function promptKey(at: PromptCoordinates): string {
   return `${at.task}@${at.taskVersion}/${at.difficulty}/${at.seed}`
 }

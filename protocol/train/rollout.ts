@@ -1,35 +1,37 @@
-// What a rollout and a group are, once they are in memory and have been verified on this node.
+// Rollouts and groups in memory, after this node has verified them.
 
 import type { PromptCoordinates } from './prompt.ts'
 
-/** Which policy wrote something. Versions of different lineages cannot be compared. */
+/** Identifies a policy. Versions of different lineages are not comparable. */
 export interface PolicyReference {
   /** Digest of the weights that this policy started from; 64 hex digits. */
   lineage: string
-  /** Digest of the tokenizer; token ids and log-probs mean something only where it is the same. 64 hex digits. */
+  /**
+   * Digest of the tokenizer; token ids and log-probs are comparable only if it is the same. 64 hex digits.
+   */
   tokenizer: string
   /** Number of optimizer steps since the lineage's start. */
   version: number
 }
 
-/** A stretch of tokens written in one go by one version of the policy. */
+/** Consecutive tokens sampled by one version of the policy. */
 export interface Segment {
   version: number
-  /** Index of the first token of the stretch within the completion. */
+  /** Index of the segment's first token within the completion. */
   start: number
   length: number
 }
 
 /** One exchange with an environment: what it showed, and the policy's tokens that answered. */
 export interface Turn {
-  /** Names the state that the policy was in: equal for equal states of one prompt, whatever led there. */
+  /** Key of the environment's state: equal for equal states of one prompt, whatever the path. */
   state: string
   /** What the environment showed before the answer; at turn 0 the question itself. */
   observation: string
   /** Where the answer's tokens are within the completion. */
   start: number
   length: number
-  /** What the environment gave for the answer. */
+  /** The environment's reward for the answer. */
   reward: number
 }
 
@@ -42,25 +44,33 @@ export interface Rollout {
   /** Completion token ids under this node's tokenizer, end-of-sequence included if it was sampled. */
   tokens: Int32Array
   /**
-   * Per token, natural log of the probability with which the sampler drew it (temperature and filters included), by
-   * the author's report. Undefined when nobody who can be believed wrote it down (another tokenizer).
+   * Per token, natural log of the probability with which the sampler drew it (temperature and filters
+   * included), by the author's report. Undefined if there is none to rely on, for example with another
+   * tokenizer.
    */
   behaviourLogprobs?: Float32Array
   /** Per token, entropy in nats of the full distribution that it was drawn from. */
   entropies?: Float32Array
   segments: Segment[]
   finish: Finish
-  /** What is learnt from: this node's own verifier's score, never a peer's, and what a plugin made of it. */
+  /**
+   * The reward for training: this node's own verifier's score, never a peer's, possibly changed by a plugin.
+   */
   reward: number
-  /** The verifier's score alone, where a plugin has changed `reward`. */
+  /** The verifier's score, if a plugin has changed `reward`. */
   taskReward?: number
-  /** Token ids that the sampler saw before it, where they are not the group's: a replayed or hinted one among others. */
+  /**
+   * Token ids that the sampler saw before it, where they are not the group's: a replayed or hinted one among
+   * others.
+   */
   conditioning?: Int32Array
   /** How its prompt was presented, where that is not the group's `arm`. */
   arm?: string
   /** Times that it was trained on before: a replayed one. Its age is then the replay plugin's to bound. */
   replayed?: number
-  /** 0 at tokens that an environment wrote, else 1, shape [tokens]. Left out where the policy wrote them all. */
+  /**
+   * 0 at tokens that an environment wrote, else 1, shape [tokens]. Left out where the policy wrote them all.
+   */
   lossMask?: Uint8Array
   /** In an episode, what happened turn by turn. */
   turns?: Turn[]
@@ -68,7 +78,7 @@ export interface Rollout {
   rewardParts?: Record<string, number>
 }
 
-/** What a plugin that asked for a group, or made one, wants to know of it later. Stays on the node. */
+/** How a plugin requested or made a group. Never leaves the node. */
 export interface Origin {
   /** `kind/name` of the plugin. */
   plugin: string
@@ -84,24 +94,37 @@ export interface Origin {
   chain?: { id: string; position: number }
 }
 
-/** All rollouts of one prompt by one policy under one conditioning: the unit that is shared, pooled and sampled. */
+/**
+ * All rollouts of one prompt by one policy under one conditioning: the unit that is shared, pooled and
+ * sampled.
+ */
 export interface Group {
   /** Content digest, 64 hex digits: equal for copies of one another, whoever sends them. */
   id: string
   prompt: PromptCoordinates
-  /** Token ids that the sampler saw before the completion, under this node's tokenizer. The loss conditions on these. */
+  /**
+   * Token ids that the sampler saw before the completion, under this node's tokenizer. The loss conditions on
+   * these.
+   */
   conditioning: Int32Array
   /** Peer ID of the node that wrote the rollouts. */
   author: string
   policy: PolicyReference
-  /** How the prompt was presented: `base`, or what a plugin that rewrote it calls it. Only `base` is shared. */
+  /**
+   * How the prompt was presented: `base`, or what a plugin that rewrote it calls it. Only `base` is shared.
+   */
   arm: string
-  /** Who had a hand in it, where a plugin did. */
+  /** The plugin that requested or made it, if one did. */
   origin?: Origin
-  /** True where its conditioning shows something of the answer key: trained on, never shared, never in evaluation. */
+  /**
+   * True where its conditioning shows something of the answer key: trained on, never shared, never in
+   * evaluation.
+   */
   tainted?: boolean
   /** True where it is trained on although all its rewards are equal: a plugin has advantages for it. */
   always?: boolean
+  /** Peer ID of the node that brought it here, which may be its author; foreign groups only. */
+  source?: string
   rollouts: Rollout[]
   /** When this node made or received it, in ms since the epoch by this node's clock. */
   bornAt: number
@@ -109,7 +132,7 @@ export interface Group {
   bornVersion: number
 }
 
-/** True iff every reward is the same to within 1e-6: nothing to learn from for a group-relative estimator. */
+/** True iff all rewards are equal to within 1e-6, so that a group-relative estimator learns nothing. */
 export function isZeroSignal(rewards: readonly number[]): boolean {
   let low = Number.POSITIVE_INFINITY
   let high = Number.NEGATIVE_INFINITY
@@ -125,7 +148,7 @@ export function hasSignal(group: Group): boolean {
   return !isZeroSignal(group.rollouts.map(({ reward }) => reward))
 }
 
-/** What the verifier gave for answers that this policy wrote unaided by the answer key: what accuracy is made of. */
+/** The verifier's scores for accuracy: untainted rollouts of the current policy, without replayed ones. */
 export function scoresOf({ tainted, rollouts }: Group): number[] {
   if (tainted) return []
   return rollouts
@@ -133,7 +156,10 @@ export function scoresOf({ tainted, rollouts }: Group): number[] {
     .map(({ reward, taskReward }) => taskReward ?? reward)
 }
 
-/** True iff peers may have it, and can learn from it by the verifier alone: asked as they would, written in one go. */
+/**
+ * True iff peers may get the group and it has a signal by the verifier alone: base prompt, no replayed
+ * rollouts.
+ */
 export function isShareable(group: Group): boolean {
   const { arm, tainted, rollouts } = group
   return (

@@ -1,4 +1,4 @@
-// What a task is: a generator of prompts and a verifier of answers.
+// What a task generates and returns: instances of prompts, and verdicts on answers.
 
 export interface Step {
   /** 1 method, 2 set-up, 3 all intermediate results but the last, 4 all but the final line, 5 the answer. */
@@ -6,11 +6,14 @@ export interface Step {
   text: string
   /** The value that this step arrives at, where it has one. */
   value?: string
-  /** True for what is said about the answer to help, which is no line of the working. */
+  /** True for a remark about the answer that is not a step of the solution. */
   aside?: boolean
 }
 
-/** One prompt with its key. Everything in it is a pure function of the task's version, a seed and a difficulty. */
+/**
+ * One prompt with its key. Everything in it is a pure function of the task's version, a seed and a
+ * difficulty.
+ */
 export interface Instance {
   question: string
   /** The canonical answer. Tasks with many right answers give one of them. */
@@ -24,11 +27,14 @@ export interface Instance {
 export interface Verdict {
   /** 0 to 1. In the strict profile 1 iff right; partial credit only where the task says so, and below 0.5. */
   score: number
-  /** What was taken as the answer, at most 256 characters; null if none was found. */
+  /** The extracted answer, at most 256 characters; null if none was found. */
   answer: string | null
-  /** Where the answer was found. Format is reported apart from accuracy, since both are learned. */
+  /**
+   * Where the answer was found. Reported apart from the score, because the policy learns format and accuracy
+   * separately.
+   */
   found: 'tag' | 'last-line' | 'none'
 }
 
-/** The longest completion, in UTF-16 units, that a verifier looks at; anything longer scores 0. */
+/** Maximum length of a completion in UTF-16 units; a longer one scores 0. */
 export const MAX_COMPLETION_CHARS = 65_536

@@ -1,16 +1,21 @@
-// What the policy wrote of a completion, where an environment wrote some of it, too: statistics over a rollout's tokens are
-// over these, as the loss is.
+// Selects the tokens that the policy wrote in a completion that also contains an environment's tokens. The
+// loss and all statistics use only these.
 
 import type { Rollout } from './rollout.ts'
 
 type Masked = Pick<Rollout, 'lossMask'>
 
-/** Of numbers one a token, those at the policy's tokens. */
+/** The entries of a per-token array at the policy's tokens. */
 export function writtenOf(values: Float32Array, { lossMask }: Masked): Float32Array {
   return lossMask ? values.filter((_, i) => lossMask[i] !== 0) : values
 }
 
-/** How many tokens the policy wrote. */
+/** Indices of the policy's tokens within the completion. */
+export function writtenPlaces({ tokens, lossMask }: Masked & Pick<Rollout, 'tokens'>): number[] {
+  return Array.from(tokens.keys()).filter((t) => lossMask?.[t] !== 0)
+}
+
+/** Number of tokens that the policy wrote. */
 export function writtenLength({ tokens, lossMask }: Masked & Pick<Rollout, 'tokens'>): number {
   return lossMask ? lossMask.reduce((sum, kept) => sum + (kept ? 1 : 0), 0) : tokens.length
 }

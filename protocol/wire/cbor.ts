@@ -1,7 +1,8 @@
 // Canonical CBOR for message bodies: what RFC 8949 calls deterministic, with keys ordered by length and then bytewise
 // (its section 4.2.3), and a smaller data model: integers within +-(2^53 - 1), byte and text strings, arrays, maps with
 // text keys, true, false, null. No tags, no floats, no indefinite lengths. Writing is cborg's; reading is here, so that
-// each length, depth and order is checked before anything is allocated for it. One value has exactly one encoding.
+// each length, depth and order is checked before anything is allocated for it. One value has exactly one encoding. The
+// reader is own code because cborg's takes keys in any order and bounds neither depth nor counts.
 
 import { Buffer, isUtf8 } from 'node:buffer'
 import { encode as cborgEncode } from 'cborg'

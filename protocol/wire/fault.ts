@@ -5,7 +5,7 @@
 export type Verdict = 'reject' | 'ignore'
 
 /** Why the codec refused a message. A closed list: it labels counters. */
-export type WireReason = 'size' | 'schema' | 'signature' | 'forged' | 'version'
+export type WireReason = 'size' | 'schema' | 'signature' | 'forged' | 'empty' | 'version'
 
 export class WireFault extends Error {
   override readonly name = 'WireFault'
@@ -15,7 +15,8 @@ export class WireFault extends Error {
   constructor(reason: WireReason, message: string) {
     super(message)
     this.reason = reason
-    this.verdict = reason === 'version' ? 'ignore' : 'reject'
+    // Nodes of earlier releases pass empty completions on in good faith.
+    this.verdict = reason === 'version' || reason === 'empty' ? 'ignore' : 'reject'
   }
 }
 

@@ -48,9 +48,13 @@ export interface SharedGroup {
 
 export type GroupDraft = Omit<SharedGroup, 'author' | 'sequence' | 'createdAt'>
 
-/** What of a verified group may be told to others. */
-export function draftOf(group: Group): GroupDraft {
+/** A group that this node wrote, before it is signed. */
+export type OwnGroupDraft = GroupDraft & { /** Content id. Not sent: receivers compute it. */ id: string }
+
+/** The part of a verified group that peers may see, and its content id. */
+export function draftOf(group: Group): OwnGroupDraft {
   return {
+    id: group.id,
     prompt: group.prompt,
     arm: group.arm,
     policy: group.policy,
@@ -133,6 +137,8 @@ function readRollout(fields: Fields): SharedRollout {
     return rollout
   }
   rollout.tokens = unpackTokens(tokens)
+  // Every sampler draws at least one token, and no engine can train on none.
+  if (rollout.tokens.length === 0) throw new WireFault('empty', 'a completion without tokens')
   if (covered !== rollout.tokens.length) throw malformed('segments do not cover the tokens')
   if (logprobs !== undefined) rollout.behaviourLogprobs = unpackLogprobs(logprobs, rollout.tokens.length)
   return rollout

@@ -12,7 +12,7 @@ import { delimiter, join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import { parseArgs } from 'node:util'
-import { createClient } from '../../daemon/control/client.ts'
+import { createClient } from '../../daemon/control/api/client.ts'
 import type { Snapshot } from '../../protocol/api/index.ts'
 
 const ROOT = fileURLToPath(new URL('../..', import.meta.url))

@@ -14,6 +14,7 @@ import {
   type Weights,
 } from '../../daemon/engine/decoder.ts'
 import { createOnnxEngine } from '../../daemon/engine/onnx/index.ts'
+import { GRADIENT } from '../../daemon/engine/trainer.ts'
 import { randomStream } from '../../daemon/host/random.ts'
 import { openPolicy } from '../../daemon/policy/live-policy.ts'
 import { estimateMemory, type Work } from '../../daemon/policy/memory-plan/estimate.ts'
@@ -182,11 +183,11 @@ async function child(name: string): Promise<void> {
       weightDecay: 0,
       maxGradientNorm: 1,
     }
-    for (const to of ['main', 'side'] as const) {
-      await trainer.gradient(request)
-      await trainer.keep({ to, scale: 1 })
-    }
-    await trainer.descend({ optimizer, sideLimit: 1, compassDecay: 0.9 })
+    // The slots of the side step.
+    for (const into of [GRADIENT, 'part']) await trainer.gradient({ ...request, into })
+    for (const into of ['side', 'compass', 'foreign-mean'])
+      await trainer.combine({ into, terms: [{ slot: 'part', factor: 1 }] })
+    await trainer.step({ along: GRADIENT, optimizer })
     await policy.advance(1)
   }
   // As a checkpoint takes them.

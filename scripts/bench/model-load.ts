@@ -17,7 +17,7 @@ import { parameterCount, parameterShapes } from '../../daemon/engine/decoder.ts'
 import { randomStream } from '../../daemon/host/random.ts'
 import { specOf } from '../../daemon/policy/architectures/index.ts'
 import { loadDecoder } from '../../daemon/policy/model.ts'
-import { encodeSafetensors, type TensorSource } from '../../daemon/policy/safetensors.ts'
+import { encodeSafetensors, type TensorSource } from '../../daemon/policy/safetensors/read.ts'
 import { nodeDisk as disk } from '../../daemon/store/node-disk.ts'
 
 const { values } = parseArgs({

@@ -11,19 +11,19 @@
 
 import { parseArgs } from 'node:util'
 import { z } from 'zod'
-import { PLUGINS, TASKS } from '../../daemon/built-in.ts'
 import type { Engine } from '../../daemon/engine/engine.ts'
 import { createEngines } from '../../daemon/engine/select.ts'
-import { createHost, type Host } from '../../daemon/host/host.ts'
+import { createPluginHost, type PluginHost } from '../../daemon/host/host.ts'
 import { randomStream } from '../../daemon/host/random.ts'
 import { openPolicy } from '../../daemon/policy/live-policy.ts'
 import { loadModel } from '../../daemon/policy/model.ts'
 import { candidatePrompts } from '../../daemon/rollout/candidates.ts'
-import { createPluginWorld } from '../../daemon/rollout/plugin-world.ts'
+import { createPluginWorld } from '../../daemon/rollout/plugins/plugin-world.ts'
 import { playRound } from '../../daemon/rollout/round.ts'
 import { createTaskBook } from '../../daemon/rollout/tasks.ts'
 import { nodeDisk as disk } from '../../daemon/store/node-disk.ts'
 import { update } from '../../daemon/trainer/update.ts'
+import { PLUGINS, TASKS } from '../../daemon/wiring/built-in.ts'
 import { definePlugin, type Hooks, NEEDS, type Need, type Plugin } from '../../protocol/plugin/index.ts'
 import { hasSignal } from '../../protocol/train/index.ts'
 
@@ -85,7 +85,7 @@ async function openNode(plugins: readonly Plugin[]) {
     Engine,
   ]
   const policy = await openPolicy({ model }, { sampler, trainer, random: randomStream(1, 'adapter') })
-  const host: Host = await createHost(
+  const host: PluginHost = await createPluginHost(
     {
       estimator: { use: 'grpo' },
       corrections: [
@@ -113,7 +113,10 @@ async function openNode(plugins: readonly Plugin[]) {
   const { tokenizer, spec } = model
   const limits = { context: spec.contextLength, completion: 96 }
   await host.open(
-    createPluginWorld({ limits }, { tasks, policy: { engine: sampler, tokenizer }, roles: new Map() }),
+    createPluginWorld(
+      { limits },
+      { tasks, policy: { sampler, scorer: sampler, tokenizer }, roles: new Map() },
+    ),
     0,
   )
   let inHost = 0
@@ -158,7 +161,7 @@ async function openNode(plugins: readonly Plugin[]) {
         sampleSeed: () => Math.floor(random() * 2 ** 32),
         now: () => rounds,
       },
-      { engine: sampler, tokenizer, tasks, hooks: timed(host.round({ step: version })) },
+      { sampler, tokenizer, tasks, hooks: timed(host.round({ step: version })) },
     )
     const batch = timed(host.batch({ step: version }))
     const view = { lineage, tokenizer: reference.tokenizer, version, self: SELF }

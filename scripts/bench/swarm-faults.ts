@@ -64,7 +64,12 @@ async function startNode(node: number): Promise<void> {
     if (origin)
       heard.push({ node, seed: report.seed, from: origin.node, publishedAt: origin.at, at: report.at })
   })
-  const options = { listen: [`/ip4/10.77.0.${node + 1}/tcp/4001`], swarm: 'faults', wide: true, mdns: false }
+  const options = {
+    listen: [`/ip4/10.77.0.${node + 1}/tcp/4001`],
+    swarm: 'faults',
+    wide: true,
+    lan: 'off' as const,
+  }
   const { address } = await child.start(node, options, {
     keyPem: keys[node]!,
     datastore: join(home, `${node}`),

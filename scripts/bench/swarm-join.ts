@@ -53,7 +53,7 @@ try {
     listen: ['/ip4/0.0.0.0/tcp/4002'],
   })
   await join(open, relayAddress)
-  const neighbour = await start('home-a2', { mdns: true, wide: false })
+  const neighbour = await start('home-a2', { lan: 'ask', wide: false })
   await sleep(3000)
 
   for (let run = 0; run < runs; run++) {
@@ -62,7 +62,7 @@ try {
     note('full address of a public node', await join(plain, `/ip4/5.9.0.2/tcp/4002/p2p/${open.peerId}`))
     await stop(plain)
 
-    const local = await start('home-a1', { mdns: true, wide: false })
+    const local = await start('home-a1', { lan: 'ask', wide: false })
     note('bare ID on one network, mDNS', await join(local, neighbour.peerId))
     await stop(local)
 

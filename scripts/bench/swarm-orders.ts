@@ -3,8 +3,8 @@
 
 import { createPrivateKey } from 'node:crypto'
 import { monitorEventLoopDelay } from 'node:perf_hooks'
-import { identityOf } from '../../daemon/swarm/identity.ts'
 import { openPeerDatastore, type Swarm, type SwarmOptions } from '../../daemon/swarm/index.ts'
+import { identityOf } from '../../daemon/swarm/peers/identity.ts'
 import { draft, freshIdentity, startNode, type TestNode } from '../../test/swarm/helpers.ts'
 
 export type Order =

@@ -1,12 +1,12 @@
 // What refusing costs, by reason, and what knowing a peer costs: node --expose-gc scripts/bench/swarm-refusals.ts [peers=200000]
-// The door alone, without a network: microseconds of CPU for each message of a kind, in the order in which they are checked.
+// Admission alone, without a network: microseconds of CPU for each message of a kind, in the order in which they are checked.
 // Before that, so many peers that each send all that is kept of one, and the memory held afterwards.
 
-import { Admission } from '../../daemon/swarm/admission.ts'
-import { FairShare } from '../../daemon/swarm/fair-share.ts'
-import { Ledger } from '../../daemon/swarm/ledger.ts'
-import { Meter } from '../../daemon/swarm/quota.ts'
-import { Standing } from '../../daemon/swarm/standing.ts'
+import { Admission } from '../../daemon/swarm/admission/admission.ts'
+import { FairShare } from '../../daemon/swarm/admission/fair-share.ts'
+import { Meter } from '../../daemon/swarm/admission/quota.ts'
+import { PeerRecords } from '../../daemon/swarm/peers/records.ts'
+import { Reputation } from '../../daemon/swarm/peers/reputation.ts'
 import { HELD_OUT_SEED } from '../../protocol/train/index.ts'
 import { encodeGroup, type GroupDraft, peerIdOf, sealFrame } from '../../protocol/wire/index.ts'
 import { testSigner } from '../../test/protocol/wire/cases.ts'
@@ -17,12 +17,12 @@ const EACH = 3000
 const author = testSigner(1)
 const source = peerIdOf(testSigner(4).publicKey)
 
-function door() {
+function setUp() {
   const clock = stillClock()
-  const ledger = new Ledger({}, { clock })
+  const records = new PeerRecords({}, { clock })
   const muted = new Set<string>()
-  const by = { tasks, ledger, clock, isMuted: (peer: string) => muted.has(peer), onImpostor: () => {} }
-  return { clock, ledger, muted, admission: new Admission({ self: 'nobody', arms: ['base'] }, by) }
+  const by = { tasks, records, clock, isMuted: (peer: string) => muted.has(peer), onImpostor: () => {} }
+  return { clock, records, muted, admission: new Admission({ self: 'nobody', arms: ['base'] }, by) }
 }
 
 let sequence = 1
@@ -59,8 +59,8 @@ const KINDS: Record<string, (i: number) => Uint8Array> = {
 {
   globalThis.gc?.()
   const before = held()
-  const { clock, ledger, admission } = door()
-  const standing = new Standing({}, { clock, onCut: () => {} })
+  const { clock, records, admission } = setUp()
+  const reputation = new Reputation({}, { clock, onCut: () => {} })
   const meter = new Meter(
     { soft: { perSecond: 80, burst: 100 }, hard: { perSecond: 400, burst: 600 } },
     { clock },
@@ -71,20 +71,18 @@ const KINDS: Record<string, (i: number) => Uint8Array> = {
     clock.time += 1
     meter.take(id)
     admission.screen(some[peer & 7]!, id)
-    const record = ledger.touch(id)
-    // A full window of sequence numbers and every counter: the most that a record holds.
-    for (let i = 0; i < 600; i++) record.sequences.take(peer + i * 3)
-    standing.offend(id, 'reject', 1 + (peer % 5))
+    records.touch(id)
+    reputation.offend(id, 'reject', 1 + (peer % 5))
   }
   globalThis.gc?.()
   const more = held() - before
   console.log(
-    `${peers} peers, each with a full window: ${(more / 1e6).toFixed(1)} MB held, ${(more / 1024 / ledger.all().length).toFixed(1)} KiB for each of the ${ledger.all().length} that are known, ${Math.round(more / peers)} bytes for each that came`,
+    `${peers} peers: ${(more / 1e6).toFixed(1)} MB held, ${(more / 1024 / records.all().length).toFixed(1)} KiB for each of the ${records.all().length} that are known, ${Math.round(more / peers)} bytes for each that came`,
   )
 }
 
 for (const [kind, make] of Object.entries(KINDS)) {
-  const { clock, ledger, admission } = door()
+  const { clock, records, admission } = setUp()
   const replay = kind.startsWith('duplicate')
   const frames = replay ? [make(0)] : Array.from({ length: EACH }, (_, i) => make(i))
   if (replay) admission.screen(frames[0]!, source)
@@ -96,7 +94,7 @@ for (const [kind, make] of Object.entries(KINDS)) {
     admission.screen(frames[i % frames.length]!, source)
   }
   const { user, system } = process.cpuUsage(before)
-  const refused = [...ledger.refused].map(([reason, count]) => `${reason} ${count}`).join(', ')
+  const refused = [...records.refused].map(([reason, count]) => `${reason} ${count}`).join(', ')
   console.log(
     `${kind.padEnd(36)} ${((user + system) / EACH).toFixed(1).padStart(7)} us CPU, ${(((performance.now() - from) * 1000) / EACH).toFixed(1)} us (${refused || 'all in'})`,
   )

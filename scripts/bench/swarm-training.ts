@@ -7,7 +7,7 @@ import { spawn } from 'node:child_process'
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { createClient } from '../../daemon/control/client.ts'
+import { createClient } from '../../daemon/control/api/client.ts'
 import { quantile, round, sleep } from './swarm-parent.ts'
 
 const [pairs = 6, seconds = 10] = process.argv.slice(2).map(Number)

@@ -1,24 +1,24 @@
 // A made model's card, made from what was done and measured.
 
+import type { Accuracy } from './evaluate.ts'
 import type { Recipe } from './recipes.ts'
 
 export interface CardFacts {
   command: string
   parameters: number
-  steps: number
+  cycles: Recipe['cycles']
   batch: number
   seed: number
-  prompts: number
   sha256: string
-  scores: { task: string; difficulty: number; meaning: string; greedy: number; sampled: number }[]
+  scores: (Accuracy & { meaning: string })[]
 }
 
 const percent = (share: number): string => `${(100 * share).toFixed(1)} %`
 
 export function modelCard({ title, purpose, styles, won, tasks }: Recipe, facts: CardFacts): string {
   const rows = facts.scores.map(
-    ({ task, difficulty, meaning, greedy, sampled }) =>
-      `| ${task} | ${difficulty} | ${meaning} | ${percent(greedy)} | ${percent(sampled)} |`,
+    ({ task, difficulty, meaning, prompts, greedy, sampled, training }) =>
+      `| ${task} | ${difficulty} | ${meaning} | ${prompts} | ${percent(greedy)} | ${percent(sampled)} | ${percent(training)} |`,
   )
   const drawn = Object.entries(tasks).map(([task, { drawn }]) => `${task} ${drawn.join(', ')}`)
   const turns =
@@ -36,9 +36,10 @@ A Llama of ${facts.parameters.toLocaleString('en')} parameters, ${purpose}
 
 ## How it was made
 
-\`${facts.command}\` makes it again: random weights from seed ${facts.seed}, then ${facts.steps} steps of AdamW on ${facts.batch} generated
-examples each, drawn from the tasks' training seeds only (difficulties: ${drawn.join('; ')}). No text from anywhere else
-was used. Held-out questions never occur in training: tasks keep the two apart by a hash of the question.
+\`${facts.command}\` makes it again: random weights from seed ${facts.seed}, then ${facts.cycles.map(({ steps }) => steps).join(' and ')} steps of AdamW on ${facts.batch} generated
+examples each (difficulties: ${drawn.join('; ')}). No text from anywhere else
+was used. The questions are the tasks' warm-start part: a hash of the question keeps them apart from those that training
+asks and from those that are held out, so that what reinforcement brings is not recall.
 
 Like a base model, it has seen more than one way to answer: ${percent(styles.worked)} of the examples work the answer out and put it between
 \`<answer>\` tags, ${percent(styles.bare)} give the tagged answer at once, ${percent(styles.untagged)} work it out and state it without tags, which the
@@ -46,10 +47,11 @@ verifiers do not accept. So a part of what reinforcement finds is the form, and 
 
 ## What it scores
 
-Held-out prompts, ${facts.prompts} a task, strict verifiers; \`sampled\` is at temperature 1.
+Different held-out questions, strict verifiers. \`sampled\` is at temperature 1; the last column is the same on as many
+questions that training asks.
 
-| task | level | what that is | greedy | sampled |
-|---|---|---|---|---|
+| task | level | what that is | questions | greedy | sampled | sampled, training |
+|---|---|---|---|---|---|---|
 ${rows.join('\n')}
 
 SHA-256 of model.safetensors: \`${facts.sha256}\`

@@ -1,4 +1,5 @@
-// What a model is shown: training prompts of the built-in tasks, answered in several ways.
+// What a model is shown: questions of the built-in tasks, answered in several ways. They are of the warm start's own part,
+// which neither training nor evaluation asks, so that what reinforcement brings later is skill and not recall.
 //
 // As with any base model, only a part of the text is in the form that the verifier asks for. The rest states the
 // answer in plain words or leaves the reasoning out, so that the model can do a part of each task and reinforcement
@@ -32,7 +33,11 @@ export function drawExample(
     }) ?? tasks[0]!
   const { drawn } = parts[task.name]!
   const difficulty = drawn[Math.floor(random() * drawn.length)]!
-  const instance = task.generate({ seed: Math.floor(random() * HELD_OUT_SEED), difficulty })
+  const instance = task.generate({
+    seed: Math.floor(random() * HELD_OUT_SEED),
+    difficulty,
+    warmStart: true,
+  })
   const text = task.environment
     ? played({ task, instance, won }, random)
     : answerIn(drawStyle(styles, random), instance)

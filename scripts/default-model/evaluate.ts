@@ -1,17 +1,24 @@
-// Held-out accuracy of a policy in memory: greedy, and sampled at temperature 1.
+// Accuracy of a policy in memory: greedy and sampled at temperature 1 on held-out questions, and sampled on those that
+// training asks. The last two are alike for a model that was supervised on neither.
 
 import type { Engine } from '../../daemon/engine/engine.ts'
 import type { Tokenizer } from '../../daemon/policy/tokenizer.ts'
-import { scorePrompts } from '../../daemon/rollout/evaluate.ts'
+import { scorePrompts } from '../../daemon/rollout/evaluation/evaluate.ts'
 import { createTaskBook } from '../../daemon/rollout/tasks.ts'
 import type { Task } from '../../protocol/plugin/index.ts'
+import { writeGroups } from '../experiments/in-process/write-groups.ts'
+import { randomFrom } from './initial-weights.ts'
 import type { Recipe } from './recipes.ts'
 
 export interface Accuracy {
   task: string
   difficulty: number
+  /** Different held-out questions. */
+  prompts: number
   greedy: number
   sampled: number
+  /** Sampled, on different questions of training. */
+  training: number
 }
 
 const MOST_TOKENS = 128
@@ -24,15 +31,40 @@ export async function accuracyOf(
     tasks,
     tasks.map(({ name }) => ({ name, difficulty: parts[name]!.evaluated })),
   )
-  const scores = await scorePrompts(
-    { promptsPerTask: prompts, maxNewTokens: MOST_TOKENS },
-    { engine, tokenizer, tasks: book },
+  const by = { sampler: engine, tokenizer, tasks: book }
+  const scores = await scorePrompts({ promptsPerTask: prompts, maxNewTokens: MOST_TOKENS }, by)
+  const groups = await writeGroups(
+    {
+      asks: book.chosen.flatMap(({ task, difficulty }) => trainingAsks(task, difficulty, prompts)),
+      policy: { lineage: '', tokenizer: tokenizer.digest, version: 0 },
+      author: '',
+      maxNewTokens: MOST_TOKENS,
+      random: randomFrom(1),
+    },
+    by,
   )
   return scores.map(({ task, difficulty, greedy, sampled }) => ({
     task,
     difficulty,
+    prompts: greedy.length,
     greedy: mean(greedy),
     sampled: mean(sampled.map(mean)),
+    training: mean(
+      groups.filter(({ prompt }) => prompt.task === task).map(({ rollouts }) => rollouts[0]!.reward),
+    ),
+  }))
+}
+
+/** One answer each for as many different questions, if the level has them. */
+function trainingAsks(task: Task, difficulty: number, wanted: number) {
+  const asked = new Map<string, number>()
+  for (let seed = 0; seed < 8 * wanted && asked.size < wanted; seed++) {
+    const { question } = task.generate({ seed, difficulty })
+    if (!asked.has(question)) asked.set(question, seed)
+  }
+  return [...asked.values()].map((seed) => ({
+    prompt: { task: task.name, taskVersion: task.version, seed, difficulty },
+    rollouts: 1,
   }))
 }
 

@@ -1,9 +1,11 @@
 // Makes the default model from nothing: `npm run -s model:make [-- --recipe nine|three --out DIR --steps N]`. Other sizes and
 // tokenizers, as experiments with several models need them, by --batch, --hidden (a multiple of 64), --layers and --pieces.
+// `--from DIR` takes what the first cycle made from DIR, and goes on with the second.
 //
 // A Llama of about 1 M parameters, initialised from a fixed seed and supervised on generated examples of the tasks'
-// training seeds only. Deterministic on one machine; about 25 minutes on 2 cores. Prints held-out accuracy as it goes
-// and writes config.json, generation_config.json, tokenizer.json, tokenizer_config.json, model.safetensors, README.md.
+// warm-start questions only. Deterministic on one machine for a number of threads; about half an hour on two cores that are
+// free. Prints held-out accuracy as it goes and writes config.json, generation_config.json, tokenizer.json,
+// tokenizer_config.json, model.safetensors, README.md.
 
 import { createHash } from 'node:crypto'
 import { mkdir, writeFile } from 'node:fs/promises'
@@ -12,8 +14,10 @@ import { parseArgs } from 'node:util'
 import { parameterCount, parameterShapes } from '../../daemon/engine/decoder.ts'
 import { specOf } from '../../daemon/policy/architectures/index.ts'
 import { codecOf } from '../../daemon/policy/codec.ts'
-import { encodeSafetensors } from '../../daemon/policy/safetensors.ts'
+import { loadDecoder } from '../../daemon/policy/model.ts'
+import { encodeSafetensors } from '../../daemon/policy/safetensors/read.ts'
 import { createTokenizer } from '../../daemon/policy/tokenizer.ts'
+import { nodeDisk as disk } from '../../daemon/store/node-disk.ts'
 import { TASKS } from '../../plugins/tasks/index.ts'
 import { expression, writeTranscript } from '../../protocol/plugin/index.ts'
 import { createLocalEngine } from '../experiments/in-process/engine.ts'
@@ -29,8 +33,9 @@ const { values: flags } = parseArgs({
     recipe: { type: 'string', default: 'nine' },
     out: { type: 'string' },
     steps: { type: 'string' },
+    from: { type: 'string' },
     seed: { type: 'string', default: '20261120' },
-    batch: { type: 'string', default: '256' },
+    batch: { type: 'string' },
     hidden: { type: 'string', default: '128' },
     layers: { type: 'string', default: '5' },
     pieces: { type: 'string' },
@@ -39,17 +44,16 @@ const { values: flags } = parseArgs({
 })
 const recipe: Recipe | undefined = RECIPES[flags.recipe as RecipeName]
 if (!recipe) throw new Error(`no recipe ${flags.recipe}; there are ${Object.keys(RECIPES).join(', ')}`)
-const STEPS = Number(flags.steps ?? recipe.steps)
+const cycles = flags.steps ? [{ ...recipe.cycles[0]!, steps: Number(flags.steps) }] : recipe.cycles
 const SEED = Number(flags.seed)
-const BATCH = Number(flags.batch)
+const BATCH = Number(flags.batch ?? recipe.batch)
 const HIDDEN = Number(flags.hidden)
-const PEAK_RATE = 4e-3
 const WARM_UP = 40
 /** Held-out prompts a task at each look, and at the end. */
 const LOOK = 50
-const FINAL = 500
+const FINAL = 300
 
-const random = randomFrom(SEED)
+let random = randomFrom(SEED)
 const tasks = TASKS.filter(({ name }) => name in recipe.tasks)
 const example = (): Example => drawExample(recipe, tasks, random)
 
@@ -84,7 +88,9 @@ const generation = { eos_token_id: files.endToken, temperature: 1, do_sample: tr
 const spec = specOf(config)
 const tokenizer = createTokenizer({ tokenizer: files.tokenizer, config: files.config, generation })
 const codec = codecOf(tokenizer, vocabulary)
-console.log(`${parameterCount(spec)} parameters, ${vocabulary} tokens, ${STEPS} steps of ${BATCH} examples`)
+console.log(
+  `${parameterCount(spec)} parameters, ${vocabulary} tokens, ${cycles.map(({ steps }) => steps).join(' + ')} steps of ${BATCH} examples`,
+)
 
 /** What an environment says is read, not learnt. */
 function sequenceOf({ task, instance, text }: Example) {
@@ -98,43 +104,58 @@ function sequenceOf({ task, instance, text }: Example) {
   return { conditioning, completion: tokens, columns: { mask: Float32Array.from(lossMask) } }
 }
 
-const engine = createLocalEngine({ threads: Number(flags.threads) })
-await engine.open({ spec, weights: initialWeights(spec, random) })
+let engine = createLocalEngine({ threads: Number(flags.threads) })
+const first = flags.from === undefined ? 0 : 1
+await engine.open({
+  spec,
+  weights:
+    flags.from === undefined
+      ? initialWeights(spec, random)
+      : (await loadDecoder(flags.from, { disk })).weights,
+})
 const accuracy = (prompts: number): Promise<Accuracy[]> =>
   accuracyOf({ tasks, parts: recipe.tasks, prompts }, { engine, tokenizer })
 const started = performance.now()
-for (let step = 1; step <= STEPS; step++) {
-  const sequences = Array.from({ length: BATCH }, () => sequenceOf(example()))
-  const progress = (step - WARM_UP) / Math.max(1, STEPS - WARM_UP)
-  const learningRate =
-    step <= WARM_UP
-      ? (PEAK_RATE * step) / WARM_UP
-      : PEAK_RATE * (0.1 + 0.45 * (1 + Math.cos(Math.PI * progress)))
-  const report = await engine.train({
-    sequences,
-    objective: { loss: expression.neg(expression.column('logprob')), metrics: {} },
-    temperature: 1,
-    denominator: sequences.reduce(
-      (total, { columns }) => total + columns.mask.reduce((sum, one) => sum + one, 0),
-      0,
-    ),
-    optimizer: {
-      learningRate,
-      beta1: 0.9,
-      beta2: 0.95,
-      epsilon: 1e-8,
-      weightDecay: 0.01,
-      maxGradientNorm: 1,
-    },
-  })
-  if (step % 20 === 0) {
-    const minutes = (performance.now() - started) / 60_000
-    console.log(
-      `step ${step}  loss ${report.loss.toFixed(4)}  norm ${report.gradientNorm.toFixed(2)}  ` +
-        `${Math.round(report.realTokens / report.seconds)} tokens/s  ${minutes.toFixed(1)} min`,
-    )
+for (const [c, { steps, rate }] of cycles.entries()) {
+  if (c < first) continue
+  if (c > 0) {
+    random = randomFrom(SEED + c)
+    const weights = await engine.weights()
+    await engine.close()
+    engine = createLocalEngine({ threads: Number(flags.threads) })
+    await engine.open({ spec, weights })
   }
-  if (step % 100 === 0 && step < STEPS) console.log(show(await accuracy(LOOK)))
+  for (let step = 1; step <= steps; step++) {
+    const sequences = Array.from({ length: BATCH }, () => sequenceOf(example()))
+    const progress = (step - WARM_UP) / Math.max(1, steps - WARM_UP)
+    const learningRate =
+      step <= WARM_UP ? (rate * step) / WARM_UP : rate * (0.1 + 0.45 * (1 + Math.cos(Math.PI * progress)))
+    const report = await engine.train({
+      sequences,
+      objective: { loss: expression.neg(expression.column('logprob')), metrics: {} },
+      temperature: 1,
+      denominator: sequences.reduce(
+        (total, { columns }) => total + columns.mask.reduce((sum, one) => sum + one, 0),
+        0,
+      ),
+      optimizer: {
+        learningRate,
+        beta1: 0.9,
+        beta2: 0.95,
+        epsilon: 1e-8,
+        weightDecay: 0.01,
+        maxGradientNorm: 1,
+      },
+    })
+    if (step % 50 === 0) {
+      const minutes = (performance.now() - started) / 60_000
+      console.log(
+        `cycle ${c + 1} step ${step}  loss ${report.loss.toFixed(4)}  norm ${report.gradientNorm.toFixed(2)}  ` +
+          `${Math.round(report.realTokens / report.seconds)} tokens/s  ${minutes.toFixed(1)} min`,
+      )
+    }
+  }
+  if (c < cycles.length - 1) console.log(show(await accuracy(LOOK)))
 }
 const scores = await accuracy(FINAL)
 console.log(show(scores))
@@ -142,8 +163,9 @@ console.log(show(scores))
 function show(results: readonly Accuracy[]): string {
   return results
     .map(
-      ({ task, difficulty, greedy, sampled }) =>
-        `  ${task} level ${difficulty}: greedy ${(100 * greedy).toFixed(1)} %, sampled ${(100 * sampled).toFixed(1)} %`,
+      ({ task, difficulty, greedy, sampled, training }) =>
+        `  ${task} level ${difficulty}: greedy ${(100 * greedy).toFixed(1)} %, sampled ${(100 * sampled).toFixed(1)} %, ` +
+        `on training questions ${(100 * training).toFixed(1)} %`,
     )
     .join('\n')
 }
@@ -168,12 +190,11 @@ await write('tokenizer_config.json', `${JSON.stringify(files.config, null, 2)}\n
 await write(
   'README.md',
   modelCard(recipe, {
-    command: `npm run -s model:make${flags.recipe === 'nine' ? '' : ` -- --recipe ${flags.recipe}`}`,
+    command: `npm run -s model:make -- --recipe ${flags.recipe}${flags.threads === '2' ? '' : ` --threads ${flags.threads}`}`,
     parameters: parameterCount(spec),
-    steps: STEPS,
+    cycles,
     batch: BATCH,
     seed: SEED,
-    prompts: FINAL,
     sha256: createHash('sha256').update(safetensors).digest('hex'),
     scores: scores.map((score) => ({
       ...score,

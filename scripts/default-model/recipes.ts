@@ -23,7 +23,13 @@ export interface Recipe {
   /** The card's heading, and what the model is for. */
   title: string
   purpose: string
-  steps: number
+  /**
+   * Each has a learning rate that rises to `rate` and falls as a cosine, an optimizer without a past, and examples of its
+   * own stream.
+   */
+  cycles: readonly { steps: number; rate: number }[]
+  /** Examples of a step. */
+  batch: number
   /** Most entries of the vocabulary. */
   pieces: number
   split: Split
@@ -40,7 +46,11 @@ export const RECIPES = {
     title: "Waggle's default model",
     purpose:
       'made from nothing so that a fresh checkout has something real to train.\nIt can do a part of each built-in task; reinforcement learning does the rest.',
-    steps: 1200,
+    cycles: [
+      { steps: 1000, rate: 4e-3 },
+      { steps: 700, rate: 3e-3 },
+    ],
+    batch: 128,
     pieces: 512,
     split: SPLITS.digitsWithSpace,
     // Tags are likelier than none once an answer is worked out, so that the greedy answer shows what the model can do.
@@ -64,7 +74,11 @@ export const RECIPES = {
     folder: 'models/three-tasks',
     title: 'A model of three tasks',
     purpose: 'which most experiments and some tests start from, so that\ntheir figures can be had again.',
-    steps: 450,
+    cycles: [
+      { steps: 600, rate: 4e-3 },
+      { steps: 500, rate: 3e-3 },
+    ],
+    batch: 128,
     pieces: 384,
     split: SPLITS.digitsAlone,
     styles: { worked: 0.4, bare: 0.2, untagged: 0.4 },

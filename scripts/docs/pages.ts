@@ -2,8 +2,8 @@
 // scripts/docs/write.ts puts them into docs/reference; a test compares them with what is there.
 
 import { type Command, envTwin, GLOBAL_OPTIONS, hasEnvTwin, type Option } from '../../daemon/cli/command.ts'
-import { exitHelp } from '../../daemon/cli/help-text.ts'
 import { COMMANDS } from '../../daemon/cli/table.ts'
+import { exitHelp } from '../../daemon/cli/text/help-text.ts'
 import { configKeys, configSections, type Key } from '../../daemon/config/keys.ts'
 import { VERIFIERS } from '../../plugins/tasks/verifiers/index.ts'
 import { METRICS } from '../../protocol/api/index.ts'
@@ -143,10 +143,12 @@ function configPage(): string[] {
 function datasets(): string[] {
   return [
     '',
-    'A row of a dataset is a JSON object on one line, at most 64 KiB: `prompt`, `answer` (a text, a number or a list of these),',
-    'and where wanted `difficulty` (a whole number, 0 if left out; the task at a difficulty has all rows up to it), `verifier`',
-    '(as in the config), `choices` (for the verifier `choice`) and `id`. A dataset is at most 256 MiB and a million rows; a',
-    'folder has all its `*.jsonl`, or pairs `NAME.prompt.txt` and `NAME.answer.txt`. The verifiers:',
+    'A row of a dataset is a JSON object on one line or a line of a table, at most 64 KiB: `prompt`, `answer` (a text, a number or',
+    'a list of these), and where wanted `difficulty` (a whole number, 0 if left out; the task at a difficulty has all rows up to',
+    'it), `verifier` (as in the config, but no file), `choices` (for the verifier `choice`) and `id`. `fields` maps other names to',
+    'these. In a table `choices`, and a `verifier` with settings, are written as JSON. A dataset is at most 256 MiB and a million',
+    'rows; a folder has all its `*.jsonl`, `*.csv` and `*.tsv`, or pairs `NAME.prompt.txt` and `NAME.answer.txt`.',
+    '[Your own questions and rewards](../datasets.md) has examples, and says how to write a verifier. Those that come along:',
     '',
     ...table(
       ['Verifier', 'What is right', 'Settings'],

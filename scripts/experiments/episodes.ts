@@ -12,7 +12,7 @@ import { createLocalEngine } from './in-process/engine.ts'
 import { createLearnerAlone } from './in-process/learner-alone.ts'
 import { openRecords } from './in-process/records.ts'
 import { loadStart } from './in-process/start.ts'
-import { markdown, mean, show, summary } from './in-process/statistics.ts'
+import { markdown, mean, questionsOf, show, summary } from './in-process/statistics.ts'
 import { type Learnt, learnFromTokens } from './in-process/token-budget.ts'
 import { thisMachine } from './machine.ts'
 
@@ -85,7 +85,7 @@ await Promise.all([engines.writes.close(), engines.learns.close()])
 
 const all = records.done.filter(isOf)
 console.log(
-  `${thisMachine()}; ${task.name} level ${difficulty}, ${tokens} tokens, learning rate ${learningRate}`,
+  `${thisMachine()}; ${task.name} level ${difficulty}, ${tokens} tokens, learning rate ${learningRate}, ${questionsOf(all)}`,
 )
 console.log(
   markdown(

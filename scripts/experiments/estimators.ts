@@ -1,10 +1,11 @@
 // Which estimator learns most from the same number of generated tokens, in groups of 2, 4 and 8?
 // `npm run -s experiment:estimators [-- --tokens 60000 --seeds 3 --sizes 2,4,8 --arms 'grpo;rloo;...' --out FILE]`
 //
-// One policy (the model of three tasks) learns fraction_simplification at level 1 until it has generated so many tokens, greedy
-// baselines included. An update has 32 rollouts whatever the size of a group: 16, 8 or 4 prompts. What counts is the mean reward of
-// the policy in the end, on training prompts that it was never asked, and held-out accuracy. All else is the same:
-// prompts, sampling seeds, optimizer, the default loss. Methods whose loss is part of them have theirs. Held back: spo, which
+// One policy (the model of three tasks) learns one task (basic_arithmetic at level 1, which has thousands of questions)
+// until it has generated so many tokens, greedy baselines included. An update has 32 rollouts whatever the size of a group:
+// 16, 8 or 4 prompts. What counts is the mean reward of the policy in the end, on training questions that it was never
+// asked, and held-out accuracy. All else is the same: prompts, sampling seeds, optimizer, the default loss. Methods whose
+// loss is part of them have theirs. Held back: spo, which
 // is about prompts that come back (see plugins/selection.ts), and the multi-turn ones, which on a task with one turn are
 // others' (trloo is rloo, hgpo is grpo, gigpo is twice dr_grpo, salt_like is grpo). Runs are kept as they end.
 
@@ -13,7 +14,7 @@ import { createLocalEngine } from './in-process/engine.ts'
 import { createLearnerAlone, type PluginChoice } from './in-process/learner-alone.ts'
 import { openRecords } from './in-process/records.ts'
 import { loadStart } from './in-process/start.ts'
-import { markdown, mean, show, summary } from './in-process/statistics.ts'
+import { markdown, mean, questionsOf, show, summary } from './in-process/statistics.ts'
 import { type Learnt, learnFromTokens } from './in-process/token-budget.ts'
 import { thisMachine } from './machine.ts'
 
@@ -25,6 +26,8 @@ const { values: flags } = parseArgs({
     /** Separated by semicolons. */
     arms: { type: 'string' },
     rollouts: { type: 'string', default: '32' },
+    task: { type: 'string', default: 'basic_arithmetic' },
+    level: { type: 'string', default: '1' },
     'learning-rate': { type: 'string', default: '1e-4' },
     'test-prompts': { type: 'string', default: '150' },
     threads: { type: 'string', default: '1' },
@@ -33,6 +36,7 @@ const { values: flags } = parseArgs({
 })
 const tokens = Number(flags.tokens)
 const learningRate = Number(flags['learning-rate'])
+const task = { name: flags.task, difficulty: Number(flags.level) }
 const tests = Number(flags['test-prompts'])
 const rollouts = Number(flags.rollouts)
 const sizes = flags.sizes.split(',').map(Number)
@@ -86,6 +90,8 @@ const arms = flags.arms?.split(';') ?? FIRST
 interface Run extends Learnt {
   arm: string
   size: number
+  task: string
+  level: number
   seed: number
   tokens: number
   learningRate: number
@@ -95,7 +101,11 @@ const { model } = await loadStart('three-tasks')
 const records = await openRecords<Run>(flags.out)
 const threads = Number(flags.threads)
 const engines = { writes: createLocalEngine({ threads }), learns: createLocalEngine({ threads }) }
-const isOf = (run: Run): boolean => run.tokens === tokens && run.learningRate === learningRate
+const isOf = (run: Run): boolean =>
+  run.task === task.name &&
+  run.level === task.difficulty &&
+  run.tokens === tokens &&
+  run.learningRate === learningRate
 
 // By seed first, so that what is there after a while compares all arms.
 for (const seed of seeds) {
@@ -107,7 +117,7 @@ for (const seed of seeds) {
       const node = await createLearnerAlone({
         seed,
         model,
-        tasks: [{ name: 'fraction_simplification', difficulty: 1 }],
+        tasks: [task],
         prompts: Math.max(1, Math.round(rollouts / (size + extra))),
         groupSize: size + extra,
         learningRate,
@@ -117,7 +127,16 @@ for (const seed of seeds) {
         engines,
       })
       const learnt = await learnFromTokens(node, tokens, tests)
-      await records.add({ arm, size, seed, tokens, learningRate, ...learnt })
+      await records.add({
+        arm,
+        size,
+        task: task.name,
+        level: task.difficulty,
+        seed,
+        tokens,
+        learningRate,
+        ...learnt,
+      })
       process.stderr.write(
         `${arm}, groups of ${size}, seed ${seed}: reward ${learnt.reward.toFixed(3)}, ${learnt.cpuSeconds.toFixed(0)} s\n`,
       )
@@ -129,7 +148,7 @@ await Promise.all([engines.writes.close(), engines.learns.close()])
 const all = records.done.filter(isOf)
 const names = [...new Set([...arms, ...all.map(({ arm }) => arm)])]
 console.log(
-  `${thisMachine()}; ${tokens} tokens, ${rollouts} rollouts an update, learning rate ${learningRate}`,
+  `${thisMachine()}; ${task.name} level ${task.difficulty}, ${tokens} tokens, ${rollouts} rollouts an update, learning rate ${learningRate}, ${questionsOf(all)}`,
 )
 console.log(
   markdown(

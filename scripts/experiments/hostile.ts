@@ -15,7 +15,7 @@ import { createLiar, LIES, type Lie, MARK } from './in-process/liars.ts'
 import { createNode } from './in-process/node.ts'
 import { openRecords } from './in-process/records.ts'
 import { loadStart } from './in-process/start.ts'
-import { markdown, mean, show, summary } from './in-process/statistics.ts'
+import { markdown, mean, questionsOf, show, summary } from './in-process/statistics.ts'
 import { runRounds } from './in-process/swarm.ts'
 import { thisMachine } from './machine.ts'
 
@@ -53,6 +53,7 @@ interface Run {
   rewards: number[]
   /** Mean of all honest nodes by round. */
   curve: number[]
+  questions?: number
   sampled: number[]
   greedy: number[]
   marked: number[]
@@ -151,6 +152,7 @@ for (let seed = 1; seed <= Number(flags.seeds); seed++) {
       learningRate,
       rewards: nodes.map((_, i) => mean(end.map((row) => row[i]!))),
       curve: rewards.map(mean),
+      questions: ends[0]!.questions,
       sampled: ends.map(({ sampled }) => sampled),
       greedy: ends.map(({ greedy }) => greedy),
       marked: ends.map(({ marked }) => marked),
@@ -181,7 +183,7 @@ const againstAlone = (runs: readonly Run[]): number[] =>
     const alone = runsOf(ALONE).find((run) => run.seed === seed)
     return alone ? [(100 * mean(rewards)) / mean(alone.rewards)] : []
   })
-console.log(`${thisMachine()}; ${rounds} rounds, ${peers} peers`)
+console.log(`${thisMachine()}; ${rounds} rounds, ${peers} peers, ${questionsOf(chosen)}`)
 console.log(
   markdown(
     [

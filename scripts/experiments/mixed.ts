@@ -18,7 +18,7 @@ import { createLocalEngine } from './in-process/engine.ts'
 import { createNode } from './in-process/node.ts'
 import { openRecords } from './in-process/records.ts'
 import { loadStart, folderOf as startFolder } from './in-process/start.ts'
-import { markdown, mean, show, summary } from './in-process/statistics.ts'
+import { markdown, mean, questionsOf, show, summary } from './in-process/statistics.ts'
 import { runRounds } from './in-process/swarm.ts'
 
 const { values: flags } = parseArgs({
@@ -54,6 +54,7 @@ interface Run {
     size: string
     /** Mean over the last third of the rounds. */
     reward: number
+    questions?: number
     sampled: number
     greedy: number
     foreignAtEnd: number
@@ -146,10 +147,11 @@ for (let seed = 1; seed <= Number(flags.seeds); seed++) {
     )
     const ends: Run['nodes'] = []
     for (const [i, node] of nodes.entries()) {
-      const { sampled, greedy } = await node.evaluate(Number(flags.prompts))
+      const { questions, sampled, greedy } = await node.evaluate(Number(flags.prompts))
       ends.push({
         size: members[i]!.name,
         reward: mean(rewards[i]!.slice(-Math.ceil(rounds / 3))),
+        questions,
         sampled,
         greedy,
         foreignAtEnd: node.learner.sharing()?.foreign ?? 0,
@@ -171,7 +173,9 @@ const endsOf = (together: boolean, size: string): Run['nodes'][] =>
     .filter((run) => run.together === together)
     .sort((a, b) => a.seed - b.seed)
     .map(({ nodes }) => nodes.filter((node) => node.size === size))
-console.log(`${rounds} rounds, ${each} nodes of each size, ${flags.seeds} seeds`)
+console.log(
+  `${rounds} rounds, ${each} nodes of each size, ${flags.seeds} seeds, ${questionsOf(chosen.flatMap(({ nodes }) => nodes))}`,
+)
 console.log(
   markdown(
     [

@@ -1,4 +1,4 @@
-// Draws the figures of docs/results.md from the records beside it: `npm run -s experiment:plots`.
+// Draws the figures of the pages in docs/results from the records beside them: `npm run -s experiment:plots`.
 // To plot a run of your own, put its records in docs/results under the experiment's name.
 
 import { readFileSync, writeFileSync } from 'node:fs'

@@ -14,7 +14,7 @@ import { createLocalEngine } from './in-process/engine.ts'
 import { createNode } from './in-process/node.ts'
 import { openRecords } from './in-process/records.ts'
 import { loadStart } from './in-process/start.ts'
-import { markdown, mean, show, summary } from './in-process/statistics.ts'
+import { markdown, mean, questionsOf, show, summary } from './in-process/statistics.ts'
 import { runRounds } from './in-process/swarm.ts'
 import { thisMachine } from './machine.ts'
 
@@ -66,6 +66,7 @@ interface Run {
   /** Mean reward of all nodes, one per round. */
   rewards: number[]
   /** Held-out accuracy after the last round, by node. */
+  questions?: number
   sampled: number[]
   greedy: number[]
   generatedTokens: number
@@ -142,6 +143,7 @@ for (let seed = Number(flags.first); seed < Number(flags.first) + Number(flags.s
       nodes: nodes.length,
       learningRate: Number(flags['learning-rate']),
       rewards,
+      questions: ends[0]!.questions,
       sampled: ends.map(({ sampled }) => sampled),
       greedy: ends.map(({ greedy }) => greedy),
       generatedTokens: nodes.reduce((sum, { compute }) => sum + compute.generated, 0),
@@ -166,7 +168,7 @@ const against = (mix: string, runs: readonly Run[]): string => {
   return gains.length > 0 ? `${show(summary(gains), 1)} %` : ''
 }
 console.log(
-  `${thisMachine()}; ${flags.model}, ${tasks.map(({ name, difficulty }) => `${name} ${difficulty}`).join(', ')}, ${rounds} rounds`,
+  `${thisMachine()}; ${flags.model}, ${tasks.map(({ name, difficulty }) => `${name} ${difficulty}`).join(', ')}, ${rounds} rounds, ${questionsOf(chosen)}`,
 )
 console.log(
   markdown(

@@ -41,14 +41,16 @@ const percent = (share: number | undefined): string =>
 const rows = [...evaluations, last]
 const tasks = Object.keys(last.tasks)
 console.log(thisMachine())
-console.log(`| minute | step | sampled: mean | ${tasks.join(' | ')} | greedy: mean | ${tasks.join(' | ')} |`)
-console.log(`|${'---|'.repeat(4 + 2 * tasks.length)}`)
+console.log(
+  `| minute | step | questions | sampled: mean | ${tasks.join(' | ')} | greedy: mean | ${tasks.join(' | ')} |`,
+)
+console.log(`|${'---|'.repeat(5 + 2 * tasks.length)}`)
 for (const row of rows) {
   const at = (row.time - started) / 60_000
   const of = (all: Record<string, number> | undefined): string =>
     tasks.map((task) => percent(all?.[task])).join(' | ')
   console.log(
-    `| ${Math.max(0, at).toFixed(1)} | ${row.step} | ${percent(row.accuracy)} | ${of(row.tasks)} | ${percent(row.greedy?.accuracy)} | ${of(row.greedy?.tasks)} |`,
+    `| ${Math.max(0, at).toFixed(1)} | ${row.step} | ${row.prompts} | ${percent(row.accuracy)} | ${of(row.tasks)} | ${percent(row.greedy?.accuracy)} | ${of(row.greedy?.tasks)} |`,
   )
 }
 const gain = (read: (row: Evaluation) => number): number => read(last) / read(rows[0]!)

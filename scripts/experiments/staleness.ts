@@ -1,12 +1,12 @@
 // What do old rollouts cost, and which correction makes up for it?
 // `npm run -s experiment:staleness [-- --updates 60 --seeds 3 --lags 2,8,32 --arms 'none;tis' --out FILE]`
 //
-// One policy (the model of three tasks) learns fraction_simplification at level 1, one optimizer step an update, from rollouts
-// that the policy of `lag` updates before wrote: no loss has a minibatch of its own to be off-policy in, so all there is to
-// correct is age. Everything else is the same in every arm: prompts, sampling seeds, optimizer, and GRPO but where the
-// correction is in the estimator (v_trace). At lag 0 all ratios
-// are 1 and the arms are one; it is run once a seed, as `fresh`. What counts is the mean reward of the policy after the
-// last update, on training prompts that it was never asked, and its accuracy on held-out ones. The learning rate is such that
+// One policy (the model of three tasks) learns one task (basic_arithmetic at level 1, which has thousands of questions), one
+// optimizer step an update, from rollouts that the policy of `lag` updates before wrote: no loss has a minibatch of its own
+// to be off-policy in, so all there is to correct is age. Everything else is the same in every arm: prompts, sampling
+// seeds, optimizer, and GRPO but where the correction is in the estimator (v_trace). At lag 0 all ratios are 1 and the
+// arms are one; it is run once a seed, as `fresh`. What counts is the mean reward of the policy after the last update, on
+// training questions that it was never asked, and its accuracy on held-out ones. The learning rate is such that
 // 32 versions matter. Nothing guards: a policy that falls apart stays so. Runs are kept as they end.
 
 import { parseArgs } from 'node:util'
@@ -14,7 +14,7 @@ import { createLocalEngine } from './in-process/engine.ts'
 import { createLearnerAlone, type PluginChoice } from './in-process/learner-alone.ts'
 import { openRecords } from './in-process/records.ts'
 import { loadStart } from './in-process/start.ts'
-import { markdown, mean, show, summary } from './in-process/statistics.ts'
+import { markdown, mean, questionsOf, show, summary } from './in-process/statistics.ts'
 import { thisMachine } from './machine.ts'
 
 const { values: flags } = parseArgs({
@@ -25,6 +25,8 @@ const { values: flags } = parseArgs({
     /** Separated by semicolons. */
     arms: { type: 'string' },
     prompts: { type: 'string', default: '4' },
+    task: { type: 'string', default: 'basic_arithmetic' },
+    level: { type: 'string', default: '1' },
     'learning-rate': { type: 'string', default: '1e-4' },
     'test-prompts': { type: 'string', default: '150' },
     threads: { type: 'string', default: '1' },
@@ -33,6 +35,7 @@ const { values: flags } = parseArgs({
 })
 const updates = Number(flags.updates)
 const learningRate = Number(flags['learning-rate'])
+const task = { name: flags.task, difficulty: Number(flags.level) }
 const tests = Number(flags['test-prompts'])
 const seeds = Array.from({ length: Number(flags.seeds) }, (_, i) => i + 1)
 
@@ -77,12 +80,15 @@ const cells = [
 interface Run {
   arm: string
   lag: number
+  task: string
+  level: number
   seed: number
   updates: number
   learningRate: number
   prompts: number
   /** Of the final policy. */
   reward: number
+  questions?: number
   sampled: number
   greedy: number
   /** Of what was learnt from, one per update. */
@@ -99,7 +105,11 @@ const records = await openRecords<Run>(flags.out)
 const threads = Number(flags.threads)
 const engines = { writes: createLocalEngine({ threads }), learns: createLocalEngine({ threads }) }
 const isOf = (run: Run): boolean =>
-  run.updates === updates && run.learningRate === learningRate && run.prompts === Number(flags.prompts)
+  run.task === task.name &&
+  run.level === task.difficulty &&
+  run.updates === updates &&
+  run.learningRate === learningRate &&
+  run.prompts === Number(flags.prompts)
 
 // By seed first, so that what is there after a while compares all arms.
 for (const seed of seeds) {
@@ -110,7 +120,7 @@ for (const seed of seeds) {
     const node = await createLearnerAlone({
       seed,
       model,
-      tasks: [{ name: 'fraction_simplification', difficulty: 1 }],
+      tasks: [task],
       prompts: Number(flags.prompts),
       groupSize: 8,
       learningRate,
@@ -130,18 +140,19 @@ for (const seed of seeds) {
       else empty += 1
     }
     const reward = await node.reward(tests)
-    const { sampled, greedy } = await node.evaluate(tests, 4)
+    const held = await node.evaluate(tests, 4)
     const { user, system } = process.cpuUsage(before)
     await records.add({
       arm,
       lag,
+      task: task.name,
+      level: task.difficulty,
       seed,
       updates,
       learningRate,
       prompts: Number(flags.prompts),
       reward,
-      sampled,
-      greedy,
+      ...held,
       rewards,
       empty,
       gradientNorm: mean(norms),
@@ -159,7 +170,7 @@ const all = records.done.filter(isOf)
 const runsOf = (arm: string, lag: number): Run[] => all.filter((run) => run.arm === arm && run.lag === lag)
 const fresh = mean(runsOf('fresh', 0).map(({ reward }) => reward))
 console.log(
-  `${thisMachine()}; ${updates} updates of ${flags.prompts} prompts x 8, learning rate ${learningRate}`,
+  `${thisMachine()}; ${task.name} level ${task.difficulty}, ${updates} updates of ${flags.prompts} prompts x 8, learning rate ${learningRate}, ${questionsOf(all)}`,
 )
 console.log(
   markdown(

@@ -16,7 +16,7 @@ import { createLiar, LIES } from './in-process/liars.ts'
 import { createNode } from './in-process/node.ts'
 import { openRecords } from './in-process/records.ts'
 import { loadStart } from './in-process/start.ts'
-import { markdown, mean, show, summary } from './in-process/statistics.ts'
+import { markdown, mean, questionsOf, show, summary } from './in-process/statistics.ts'
 import { runRounds } from './in-process/swarm.ts'
 import { thisMachine } from './machine.ts'
 
@@ -56,6 +56,7 @@ interface Run {
   groups: number
   learningRate: number
   looks: Look[]
+  questions?: number
   sampled: number
   greedy: number
   /** Times that a peer was set aside. */
@@ -125,12 +126,24 @@ const follow = async (arm: string, seed: number): Promise<void> => {
       },
     },
   )
-  const { sampled, greedy } = await node.evaluate(Number(flags.prompts))
+  const { questions, sampled, greedy } = await node.evaluate(Number(flags.prompts))
   const setAside = node.findings.filter(
     (finding) => finding.type === 'guard' && finding.guard === 'set aside',
   ).length
   const seconds = (performance.now() - started) / 1000
-  await records.add({ arm, seed, rounds, groups, learningRate, looks, sampled, greedy, setAside, seconds })
+  await records.add({
+    arm,
+    seed,
+    rounds,
+    groups,
+    learningRate,
+    looks,
+    questions,
+    sampled,
+    greedy,
+    setAside,
+    seconds,
+  })
   process.stderr.write(`${arm} seed ${seed}: sampled ${sampled.toFixed(3)}, ${seconds.toFixed(0)} s\n`)
 }
 
@@ -148,7 +161,9 @@ const roundOf = (run: Run, is: (look: Look) => boolean): string => {
   const at = run.looks.findIndex(is)
   return at < 0 ? '-' : String(at + 1)
 }
-console.log(`${thisMachine()}; ${rounds} rounds, ${groups}/${groups} groups, learning rate ${learningRate}`)
+console.log(
+  `${thisMachine()}; ${rounds} rounds, ${groups}/${groups} groups, learning rate ${learningRate}, ${questionsOf(all)}`,
+)
 console.log(
   markdown(
     [

@@ -1,5 +1,5 @@
-// Packs Waggle as npm would publish it, and uses it as somebody does who has nothing but that file: an empty folder, an
-// empty home, `npx`, and the npm registry for what it depends on. Fails where a user would.
+// Packs Waggle as npm would publish it and tries the package as a new user would: an empty folder, an empty
+// home, `npx`, and dependencies from the npm registry. Fails where a user would.
 //
 //   node --import tsx scripts/package/try.ts [FILE.tgz]      (packs this checkout if no file is given; about a minute)
 
@@ -21,14 +21,15 @@ const [home, folder] = [join(place, 'home'), join(place, 'empty')]
 mkdirSync(home)
 mkdirSync(folder)
 
-/** What a user has: no trace of this checkout, and not the Node.js that it brings. */
+/** A user's environment: no trace of this checkout, nor of the Node.js in its node_modules. */
 const env = {
   HOME: home,
   PATH: (process.env.PATH ?? '')
     .split(delimiter)
     .filter((dir) => !dir.includes('node_modules'))
     .join(delimiter),
-  // On Linux with x64 the package would download CUDA files (hundreds of megabytes) from outside the registry.
+  // On Linux with x64 the package would download CUDA files (hundreds of megabytes) from outside the
+  // registry.
   ONNXRUNTIME_NODE_INSTALL: 'skip',
 }
 
@@ -87,7 +88,7 @@ try {
   if (old) console.log(`      Node.js is ${has}, which is older than ${engines.node}: npx brings node@24`)
   const npx = ['--yes', ...(old ? ['--package=node@24'] : []), `--package=${tarball}`, 'waggle']
   const said = run('npx', [...npx, '--version'])
-  if (!said.includes(version)) throw new Error(`it is version ${version}, and says ${said}`)
+  if (!said.includes(version)) throw new Error(`--version prints ${said}, but package.json has ${version}`)
   run('npx', [...npx, 'doctor'])
   await train(npx)
   run('npx', [...npx, 'export', 'model', './trained'])

@@ -6,7 +6,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { RPC } from '@libp2p/gossipsub/message'
-import { groupsTopic } from '../../daemon/swarm/gossip-config.ts'
+import { groupsTopic } from '../../daemon/swarm/gossip/config.ts'
 import {
   BULK_PROTOCOL,
   decodeFetch,

@@ -19,7 +19,7 @@ test('config check names every mistake of a dataset', async () => {
   expect(stderr).toContain('rows.jsonl has 2 problems')
   expect(stderr).toMatch(/rows\.jsonl:2 {2}"answer" must be/)
   expect(stderr).toMatch(/rows\.jsonl:3 {2}not JSON/)
-  expect(stderr).toContain('E_DATASET')
+  expect(stderr).toMatch(/tasks\.0\.dataset .*E_CONFIG/s)
   const shown = await waggle(['config', 'show', '--home', home])
   expect(shown.stdout).toContain(join(home, 'rows.jsonl'))
 })

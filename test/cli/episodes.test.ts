@@ -13,7 +13,7 @@ test('score plays what is typed, and says when there is too much of it', async (
   expect(stdout).toMatch(/^1 {7}[UDLR] {2}0 {2}\d,\d [.OGS#]{4}$/m)
   expect(stdout).toMatch(/ {2}1 {2}the end\nscore {3}1 /)
   const more = await waggle(['score', 'frozen_lake', '--seed', '7', `${typed} U`])
-  expect(more.stdout).toContain('it goes on after the end\nscore   0 ')
+  expect(more.stdout).toContain('there are answers after the end of the episode\nscore   0 ')
   const { verdict } = JSON.parse(
     (await waggle(['score', 'frozen_lake', '--seed', '7', key, '--json'])).stdout,
   )

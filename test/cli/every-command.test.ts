@@ -67,7 +67,7 @@ const LINES: Record<string, Line> = {
   set: {
     json: ['training.learning_rate=2e-4'],
     needs: ['a=1'],
-    wrong: [[], ['x'], ['training.lerning_rate=1'], ['swarm.mdns=true'], ['training.learning_rate=-1']],
+    wrong: [[], ['x'], ['training.lerning_rate=1'], ['swarm.lan=open'], ['training.learning_rate=-1']],
   },
   reload: { json: [] },
   leave: { json: [] },
@@ -104,7 +104,7 @@ test('every command has its line here, and every line is a command', () => {
 let daemon: Daemon
 beforeAll(async () => {
   daemon = await startDaemon(freshHome(), {
-    settings: ['swarm.mdns=false', 'swarm.listen=/ip4/127.0.0.1/tcp/0'],
+    settings: ['swarm.lan=off', 'swarm.listen=/ip4/127.0.0.1/tcp/0'],
   })
   await daemon.until(
     'it had made groups',

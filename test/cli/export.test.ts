@@ -1,9 +1,10 @@
 // waggle export of a home as a node leaves it: checkpoints written by the node's own code, and a recorded run.
 
-import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { beforeAll, expect, test } from 'vitest'
+import { startControlServer } from '../../daemon/control/api/server.ts'
 import {
   type AdapterSpec,
   type DecoderSpec,
@@ -14,9 +15,10 @@ import type { Engine } from '../../daemon/engine/engine.ts'
 import { randomStream } from '../../daemon/host/random.ts'
 import { loadModel, type Model } from '../../daemon/policy/model.ts'
 import { readAdapter } from '../../daemon/policy/peft.ts'
-import { createCheckpoints } from '../../daemon/store/checkpoints.ts'
+import { createCheckpoints } from '../../daemon/store/checkpoints/checkpoints.ts'
 import { nodeDisk as disk } from '../../daemon/store/node-disk.ts'
-import { saveNode } from '../../daemon/trainer/checkpointing.ts'
+import { saveNode } from '../../daemon/trainer/checkpoints/checkpointing.ts'
+import { createScriptedNode } from '../control/scripted-node.ts'
 import { freshHome, waggle } from './run-cli.ts'
 
 const DEFAULT = fileURLToPath(new URL('../../models/default', import.meta.url))
@@ -148,6 +150,19 @@ test('an adapter is exported by itself, or merged', async () => {
   })
 })
 
+test("score asks the home's checkpoint, for token ids as well, and says so", async () => {
+  const { home } = await trainedHome()
+  const exported = join(home, 'out')
+  await waggle(['export', 'model', exported, '--home', home])
+  const ids = join(home, 'ids.jsonl')
+  writeFileSync(ids, '{"ids":[5,9,40,41]}\n')
+  const score = (...more: string[]) => waggle(['score', '--ids', ids, '--home', home, ...more])
+  const [here, there] = [await score(), await score('--model', exported)]
+  expect(here.stderr).toContain("scored by this home's model at step 9")
+  expect(here.stdout).toBe(there.stdout)
+  expect(here.stdout).not.toBe((await score('--model', DEFAULT)).stdout)
+})
+
 test('a home without a checkpoint has nothing to export', async () => {
   const { status, stderr } = await waggle(['export', 'model', '/x/y', '--home', freshHome()])
   expect(stderr).toContain('there is no checkpoint')
@@ -161,4 +176,60 @@ test("a checkpoint of another model than the config's is not exported as if it w
   writeFileSync(manifest, JSON.stringify({ ...changed, lineage: 'f'.repeat(64) }))
   const { stderr } = await waggle(['export', 'model', join(home, 'out'), '--home', home])
   expect(stderr).toMatch(/continues another model/)
+})
+
+test('checkpoints are listed with what was measured, and compared', async () => {
+  const { home } = await trainedHome()
+  const { stdout } = await waggle(['checkpoint', 'list', '--home', home, '--json'])
+  expect(JSON.parse(stdout).checkpoints).toMatchObject([
+    { step: 9, accuracy: 0.5, bytes: expect.any(Number) },
+    { step: 5, accuracy: 0.125 },
+  ])
+  expect((await waggle(['checkpoint', 'list', '--home', home])).stdout).toMatch(/STEP.*AGE.*HELD OUT/)
+  const { from, to, change, tensors } = JSON.parse(
+    (await waggle(['checkpoint', 'diff', '5', '--home', home, '--json'])).stdout,
+  )
+  expect([from.step, to.step]).toEqual([5, 9])
+  // Two independent draws of the same spread: the difference is sqrt(2) of their norm.
+  expect(change).toBeCloseTo(Math.SQRT2, 1)
+  expect(tensors.length).toBeGreaterThan(10)
+  expect((await waggle(['checkpoint', 'diff', '9', '9', '--home', home])).stdout).toContain(
+    'changed by 0.000 %',
+  )
+  expect((await waggle(['checkpoint', 'diff', '7', '--home', home])).stderr).toContain('Saved steps: 9, 5')
+})
+
+test('going back to a checkpoint sets newer ones aside and deletes nothing', async () => {
+  const { home } = await trainedHome()
+  expect((await waggle(['checkpoint', 'restore', '--home', home])).stderr).toContain('needs the step')
+  const { status, stdout } = await waggle(['checkpoint', 'restore', '5', '--home', home, '--json'])
+  expect(status).toBe(0)
+  const { step, setAside, aside } = JSON.parse(stdout)
+  expect([step, setAside]).toEqual([5, [9]])
+  expect(readdirSync(aside)).toEqual(['000002-step-9'])
+  expect(readdirSync(join(home, 'checkpoints'))).toEqual(['000001-step-5'])
+  const checkpoints = await createCheckpoints(
+    { directory: join(home, 'checkpoints') },
+    { disk, clock: () => 1000, log: () => {} },
+  )
+  expect((await checkpoints.latest())?.manifest.step).toBe(5)
+})
+
+test('an export says that the node is further, and how to have its newest weights', async () => {
+  const { home } = await trainedHome()
+  const node = createScriptedNode()
+  node.advance(12)
+  const server = await startControlServer(
+    { socket: join(home, 'control.sock'), run: 'r' },
+    { node, clock: Date.now },
+  )
+  try {
+    const target = join(home, 'out')
+    const { stderr } = await waggle(['export', 'model', target, '--home', home])
+    expect(stderr).toMatch(/The node is at step \d+ by now.*--save/)
+    const { status } = await waggle(['export', 'model', target, '--save', '--force', '--home', home])
+    expect(status).toBe(0)
+  } finally {
+    await server.close()
+  }
 })

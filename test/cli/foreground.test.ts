@@ -1,7 +1,7 @@
 import { readdirSync, readFileSync, statSync } from 'node:fs'
-import { describe, expect, test } from 'vitest'
-import type { NodeHandle, RunOptions } from '../../daemon/control/node.ts'
-import { type ControlServer, startControlServer } from '../../daemon/control/server.ts'
+import { describe, expect, test, vi } from 'vitest'
+import { type ControlServer, startControlServer } from '../../daemon/control/api/server.ts'
+import type { NodeHandle, RunOptions } from '../../daemon/control/node/node.ts'
 import { WaggleError } from '../../protocol/errors.ts'
 import { peerName } from '../../protocol/text.ts'
 import { createScriptedNode, OTHER, type ScriptedNode, SELF } from '../control/scripted-node.ts'
@@ -40,6 +40,46 @@ test('up says who it is, what it trains, where its files are and what to do next
   expect(stdout).toContain('files   /var/lib/waggle')
   expect(stdout).toMatch(/waggle top --home \S+/)
   expect(stdout).toContain(`waggle join ${SELF}`)
+})
+
+test('up says what it is doing from the first moment, and how it goes within seconds', async () => {
+  vi.useFakeTimers({ toFake: ['setInterval', 'clearInterval'] })
+  try {
+    const { node } = scripted()
+    const said: string[] = []
+    const { stdout, stderr } = await waggle(['up', '--home', freshHome()], {
+      runNode: async ({ onProgress }) => {
+        onProgress({ message: 'loading the model' })
+        return node
+      },
+      onOutput: (all) => {
+        said.push(all)
+        if (all.includes('next ') && !all.includes('Training')) vi.advanceTimersByTime(120_000)
+        if (all.includes('next ')) void node.stop()
+      },
+    })
+    expect(said[0]).toMatch(/^starting Waggle \d/)
+    expect(stderr).toMatch(/^starting Waggle .*\n {2}loading the program\n {2}loading the model\n/)
+    // Every 5 seconds in the first minute, every 30 in the second.
+    expect(stdout.match(/^Training/gm)).toHaveLength(12 + 2)
+  } finally {
+    vi.useRealTimers()
+  }
+})
+
+test('the first step is told when it is made', async () => {
+  const { node, runNode } = scripted()
+  let told = false
+  const { stdout } = await waggle(['up', '--home', freshHome()], {
+    runNode,
+    onOutput: (all) => {
+      if (!all.includes('next ') || told) return
+      told = true
+      node.emit({ type: 'step', step: 1, version: 1, metrics: {} })
+      void node.stop()
+    },
+  })
+  expect(stdout).toMatch(/^Training .* step /m)
 })
 
 test('flags and --set reach the node as config', async () => {
@@ -153,8 +193,8 @@ describe('signals that end nothing', () => {
     return { ...result, home, node: started.node }
   }
 
-  test('SIGHUP reads the config again, and says what needs a restart', async () => {
-    const { status, stderr, node } = await withSignal('SIGHUP', /after a restart/, (scripted) => {
+  test('SIGHUP rereads the config and says what needs a restart', async () => {
+    const { status, stderr, node } = await withSignal('SIGHUP', /needs a restart/, (scripted) => {
       scripted.reconfigure = async () => {
         scripted.calls.push('reconfigure')
         return {
@@ -165,8 +205,8 @@ describe('signals that end nothing', () => {
     })
     expect(status).toBe(0)
     expect(node.calls[0]).toBe('reconfigure')
-    expect(stderr).toContain('training.learning_rate is 0.0003 now, was 0.0001')
-    expect(stderr).toContain('after a restart only: swarm.listen')
+    expect(stderr).toContain('training.learning_rate changed from 0.0001 to 0.0003')
+    expect(stderr).toContain('needs a restart: swarm.listen')
   })
 
   test('a config that is not valid is told, and the node goes on as before', async () => {
@@ -176,7 +216,9 @@ describe('signals that end nothing', () => {
       }
     })
     expect(status).toBe(0)
-    expect(stderr).toContain('error: the config was not taken on, nothing changed: the config has a problem')
+    expect(stderr).toContain(
+      'error: the config was not reloaded and nothing changed: the config has a problem',
+    )
   })
 
   test('SIGUSR2 writes a report that only the owner can read, without secrets', async () => {
@@ -195,7 +237,7 @@ describe('signals that end nothing', () => {
   })
 
   test('a run keeps the config that it was started with', async () => {
-    const { home } = await withSignal('SIGHUP', /nothing is different/)
+    const { home } = await withSignal('SIGHUP', /nothing changed/)
     const [file] = readdirSync(`${home}/runs`).filter((name) => name.endsWith('.toml'))
     expect(readFileSync(`${home}/runs/${file}`, 'utf8')).toContain('learning_rate = 0.0001')
   })

@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { eventLine } from '../../daemon/cli/event-text.ts'
-import { statusText } from '../../daemon/cli/status-text.ts'
+import { eventLine } from '../../daemon/cli/text/event-text.ts'
+import { statusText } from '../../daemon/cli/text/status-text.ts'
 import type { Event } from '../../protocol/api/index.ts'
 import { createScriptedNode } from '../control/scripted-node.ts'
 

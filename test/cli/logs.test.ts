@@ -1,7 +1,7 @@
 import { appendFileSync, mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
-import { startControlServer } from '../../daemon/control/server.ts'
+import { startControlServer } from '../../daemon/control/api/server.ts'
 import type { EventBody } from '../../protocol/api/index.ts'
 import { createScriptedNode } from '../control/scripted-node.ts'
 import { freshHome, waggle } from './run-cli.ts'

@@ -79,12 +79,12 @@ describe('score with a model', () => {
   test('a line that is wrong is named by its number, after the answers to those before it', async () => {
     const cases: [object | string, RegExp][] = [
       ['{"ids": [1, 2', /line 3: .*JSON/],
-      [{ ids: 'x' }, /line 3: "ids" is missing/],
-      [{ ids: [] }, /line 3: there is no token/],
-      [{ ids: [1, 520] }, /line 3: 520 is no token id; they go from 0 to 519/],
-      [{ ids: [1, 2.5] }, /line 3: 2.5 is no token id/],
-      [{ ids: Array(600).fill(1) }, /line 3: 600 tokens; the model's context has 512/],
-      ['[1]', /line 3: it is no JSON object/],
+      [{ ids: 'x' }, /line 3: "ids" must be a list/],
+      [{ ids: [] }, /line 3: there is no context/],
+      [{ ids: [1, 520] }, /line 3: 520 is not a token ID; IDs go from 0 to 519/],
+      [{ ids: [1, 2.5] }, /line 3: 2.5 is not a token ID/],
+      [{ ids: Array(600).fill(1) }, /line 3: 600 tokens, but the context of the model has only 512/],
+      ['[1]', /line 3: it is not a JSON object/],
     ]
     for (const [wrong, message] of cases) {
       const file = await input({ ids: [1, 2] }, '', wrong, { ids: [3, 4] })
@@ -121,6 +121,21 @@ describe('score with a model', () => {
       home,
     ])
     expect(last.stderr).toMatch(/line 1: the last message must be the assistant's/)
+  })
+
+  test('a byte-order mark at the start of the lines is no part of them', async () => {
+    const marked = await waggle(['score', '--ids', await input('\ufeff{"ids":[1,2]}'), '--home', home])
+    const plain = await waggle(['score', '--ids', await input('{"ids":[1,2]}'), '--home', home])
+    expect(marked.status).toBe(0)
+    expect(marked.stdout).toBe(plain.stdout)
+    const later = await waggle([
+      'score',
+      '--ids',
+      await input({ ids: [1, 2] }, '\ufeff{"ids":[1,2]}'),
+      '--home',
+      home,
+    ])
+    expect(later.stderr).toMatch(/line 2: .*JSON/)
   })
 
   test('one way of giving lines at a time, and a file that is there', async () => {
@@ -171,6 +186,15 @@ describe('generate and chat', () => {
     expect(first.stdout.trim()).toBe(json.text.trim())
     expect(json.ids.length).toBe(json.logprobs.length)
     expect(json.ids.length).toBeLessThanOrEqual(16)
+  })
+
+  test('a slash command in a chat is not sent to the model', async () => {
+    const { status, stdout, stderr } = await waggle(['chat', '--home', home], {
+      stdin: from('/help\n/quit\n'),
+    })
+    expect(status).toBe(0)
+    expect(stderr).toContain('/new')
+    expect(stdout).toBe('')
   })
 
   test('a conversation keeps what was said, through a pipe as well', async () => {
@@ -228,7 +252,7 @@ test('a model by name is fetched with progress, listed, and scored with', async 
     expect(pulled.stdout).toMatch(/snapshots/)
     expect(pulled.stderr).toMatch(/\[#+\] 100 %/)
     expect((await waggle(['model', 'list', '--home', home], { env })).stdout).toMatch(
-      /org\/tiny +main +c0ffee0000 .* whole/,
+      /org\/tiny +main +c0ffee0000 .* complete/,
     )
     const before = hub.requests.length
     const scored = await waggle(

@@ -48,9 +48,9 @@ test('check says ok, or tells every problem with its cure', async () => {
     homeWith('[estimator]\nuse = "gropo"\n\n[[hints]]\nuse = "./missing.ts"\n\n[[controls]]\nuse = "vade"\n'),
   ])
   expect(bad.status).toBe(4)
-  expect(bad.stderr).toMatch(/estimator "gropo": there is no such plugin; built in are grpo,/)
-  expect(bad.stderr).toMatch(/hint ".\/missing.ts": Cannot find module/)
-  expect(bad.stderr).toMatch(/selector "vade" needs prompts that come back.*set rollout\.prompts/)
+  expect(bad.stderr).toMatch(/estimator "gropo": there is no such plugin; the built-in ones are grpo,/)
+  expect(bad.stderr).toMatch(/hint ".\/missing.ts": there is no file/)
+  expect(bad.stderr).toMatch(/selector "vade" needs recurring prompts.*set rollout\.prompts/)
 })
 
 test('a correction that misspells a column is told of it, with or without a config', async () => {
@@ -96,9 +96,9 @@ test('new refuses what is there already, and kinds and names that are none', asy
   mkdirSync(join(folder, 'mine'))
   const refused = async (...words: string[]) =>
     (await waggle(['plugins', 'new', ...words], { cwd: folder })).stderr
-  expect(await refused('hint', 'mine')).toMatch(/is there already/)
+  expect(await refused('hint', 'mine')).toMatch(/already exists/)
   expect(await refused('hnit', 'other')).toMatch(/Did you mean "hint"/)
-  expect(await refused('hint', 'Not/Good')).toMatch(/cannot be a plugin's name/)
+  expect(await refused('hint', 'Not/Good')).toMatch(/is not a valid plugin name/)
   expect(await refused('hint')).toMatch(/takes a kind and a name/)
 })
 
@@ -139,6 +139,105 @@ test('run calls pure hooks on data', async () => {
   expect(asks[0].prompt.seed).toBe(2)
 })
 
+test('run gives what the released code of methods by turn gives', async () => {
+  const said = async (id: string, input: unknown) => JSON.parse((await run([id], input)).stdout)
+  const groups = [
+    {
+      rollouts: [
+        { reward: 0, turns: [{ state: 'c' }] },
+        { reward: 1, turns: [{ state: 'c' }, { state: 'a' }, { state: 'c', reward: 1 }] },
+        { reward: 0.5, turns: [{ state: 'c', reward: 0.5 }] },
+      ],
+    },
+  ]
+  const hgpo = await said('estimator/hgpo', { hook: 'advantage', settings: { history: 1 }, groups })
+  const rounded = (rows: number[][]) => rows.map((row) => row.map((value) => Number(value.toFixed(4))))
+  expect(rounded(hgpo.advantages[0])).toEqual([[-1.5237], [0.7658, 0, 1.0132], [-0.2553]])
+  const settings = { history: 1, episode: true }
+  const whole = await said('estimator/hgpo', { hook: 'advantage', settings, groups })
+  expect(rounded(whole.advantages[0])).toEqual([[-1.5376], [0.7342, 0.6708, 0.8991], [-0.3193]])
+  // What stands between turns is not the policy's, and gets nothing.
+  const masked = [
+    {
+      rollouts: [
+        {
+          reward: 1,
+          tokens: [5, 3, 9],
+          lossMask: [1, 0, 1],
+          turns: [{ state: 's' }, { state: 't', start: 2, reward: 1 }],
+        },
+        {
+          reward: 0,
+          tokens: [6, 3, 8],
+          lossMask: [1, 0, 1],
+          turns: [{ state: 's' }, { state: 't', start: 2 }],
+        },
+      ],
+    },
+  ]
+  const gigpo = await said('estimator/gigpo', { hook: 'advantage', settings: { gamma: 1 }, groups: masked })
+  expect(gigpo.advantages).toEqual([
+    [
+      [1, 0, 1],
+      [-1, 0, -1],
+    ],
+  ])
+})
+
+test('run shows loss, penalty, gradient and metrics of a correction as the trainer has them', async () => {
+  const said = async (id: string, columns: unknown, settings = {}) =>
+    JSON.parse((await run([id], { hook: 'correct', settings, rows: [{ columns }] })).stdout)
+  const far = {
+    logprob: [-9, -1],
+    proximal: [-9, -1],
+    behaviour: [-0.5, -1],
+    known: [1, 1],
+    advantage: [-1, 2],
+  }
+  const dppo = await said('correction/dppo', far)
+  expect(dppo.gradient[0][0]).toBeCloseTo(-0.017, 9)
+  expect(dppo.gradient[0][1]).toBeCloseTo(-2, 9)
+  expect(dppo.loss[0][0]).toBeCloseTo(0.07225, 9)
+  const kl = await said(
+    'correction/kl',
+    { logprob: [-1, -2], reference: [-2, -2] },
+    { estimator: 'k2', coefficient: 0.5 },
+  )
+  expect(kl).toMatchObject({ penalty: [[0.25, 0]], gradient: [[0.5, 0]], metrics: { divergence: 0.25 } })
+  const held = { logprob: [-1, -2], behaviour: [-2, -2], known: [1, 1] }
+  expect(await said('correction/kl_cov', held)).toMatchObject({ penalty: [[0, 0]], metrics: { penalty: 0 } })
+  expect(await said('correction/kl_cov', { ...held, 'kl_cov.held': [1, 0] })).toMatchObject({
+    penalty: [[1, 0]],
+  })
+  const clip = { logprob: [0, -1], proximal: [0, -2], advantage: [1, 1], mask: [1, 0] }
+  expect((await said('correction/clip', clip)).metrics).toMatchObject({ ratio: 1, clip_high: 0 })
+})
+
+test('run refuses lists that do not fit together, and says which', async () => {
+  const wrong = async (id: string, input: unknown) => (await run([id], input)).stderr
+  const ragged = [{ columns: { logprob: [0, 0], proximal: [0], advantage: [1, 1] } }]
+  expect(await wrong('correction/clip', { hook: 'correct', rows: ragged })).toMatch(
+    /rows\.0\.columns\.proximal: has 1 numbers where logprob has 2/,
+  )
+  expect(await wrong('correction/clip', { hook: 'correct', rows: [{ columns: { logprob: [0] } }] })).toMatch(
+    /rows\.0\.columns lacks advantage, proximal/,
+  )
+  const groups = (rollout: object) => ({
+    hook: 'advantage',
+    groups: [{ rollouts: [{ reward: 1, ...rollout }] }],
+  })
+  expect(await wrong('estimator/grpo', groups({ tokens: [1, 2], lossMask: [1] }))).toMatch(
+    /groups\.0\.rollouts\.0\.lossMask: has 1 numbers for 2 tokens/,
+  )
+  expect(await wrong('estimator/hgpo', groups({ length: 2, turns: [{ state: 's', length: 3 }] }))).toMatch(
+    /groups\.0\.rollouts\.0\.turns: end at token 3 of 2/,
+  )
+  const columns = { hook: 'columns', settings: { target: 0.1 }, groups: [{ rollouts: [{ reward: 1 }] }] }
+  expect(await wrong('correction/kl', { ...columns, advantages: [[1, 2]] })).toMatch(
+    /advantages do not match the groups/,
+  )
+})
+
 test('run says what is wrong with its input', async () => {
   const wrong = async (id: string, input: unknown) => (await run([id], input)).stderr
   expect(await wrong('estimator/grpo', '{')).toMatch(/the input is not JSON/)
@@ -147,7 +246,7 @@ test('run says what is wrong with its input', async () => {
   )
   expect(await wrong('estimator/grop', {})).toMatch(/Did you mean "estimator\/grpo"/)
   expect(await wrong('estimator/grpo', { hook: 'modify', groups: [], advantages: [] })).toMatch(
-    /has no modify hook[\s\S]*it has advantage/,
+    /has no modify hook[\s\S]*can be run: advantage/,
   )
   expect(await wrong('estimator/grpo', { hook: 'advantage', settings: { stdd: 1 }, groups: [] })).toMatch(
     /settings.*stdd/,

@@ -4,7 +4,9 @@ import { spawn, spawnSync } from 'node:child_process'
 import { existsSync, readFileSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 import { expect, test } from 'vitest'
-import { boundedOutput } from '../../daemon/cli/bounded-output.ts'
+import { boundedOutput } from '../../daemon/cli/text/bounded-output.ts'
+import { peerName } from '../../protocol/text.ts'
+import { OTHER } from '../control/scripted-node.ts'
 import { freshHome } from './run-cli.ts'
 
 const ROOT = resolve(import.meta.dirname, '../..')
@@ -115,4 +117,26 @@ test('lines are left out while the reader takes nothing, and counted', () => {
   reader.writableLength = 0
   output.write('d')
   expect(written).toEqual(['a', '{"v":1,"type":"dropped","lines":2}\n', 'd'])
+})
+
+test('join --detach starts a node in the background and has it join', async () => {
+  const home = freshHome()
+  const run = (...argv: string[]) => {
+    const [args, options] = node(SCRIPTED, ...argv, '--home', home)
+    return spawnSync(process.execPath, args, options)
+  }
+  const joined = run('join', OTHER, '--detach')
+  expect(joined.stderr).toContain('runs as process')
+  expect(joined.stdout).toContain(`joined ${peerName(OTHER)}`)
+  expect(joined.status).toBe(0)
+  expect(run('stop').status).toBe(0)
+}, 40_000)
+
+test('on a Node.js that is too old the program says which it needs and how to get it', () => {
+  const old = `Object.defineProperty(process, 'versions', { value: { ...process.versions, node: '20.11.0' } })`
+  const [args, options] = node('--import', `data:text/javascript,${encodeURIComponent(old)}`, REAL, 'version')
+  const { status, stderr } = spawnSync(process.execPath, args, options)
+  expect(stderr).toMatch(/^error: Waggle needs Node\.js 22\.19 or newer, this is 20\.11\.0/)
+  expect(stderr).toContain('npx -p node@24 waggle')
+  expect(status).toBe(2)
 })

@@ -1,7 +1,7 @@
 import { existsSync, readFileSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 import { expect, test } from 'vitest'
-import { prometheusText } from '../../daemon/control/prometheus.ts'
+import { prometheusText } from '../../daemon/control/api/prometheus.ts'
 import { METRICS } from '../../protocol/api/index.ts'
 import { dashboard } from '../../scripts/docs/dashboard.ts'
 import { referencePages } from '../../scripts/docs/pages.ts'

@@ -2,7 +2,7 @@ import { chmodSync, mkdtempSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { delimiter, join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { type ControlServer, startControlServer } from '../../daemon/control/server.ts'
+import { type ControlServer, startControlServer } from '../../daemon/control/api/server.ts'
 import { peerName } from '../../protocol/text.ts'
 import { createScriptedNode, SELF } from '../control/scripted-node.ts'
 import { waggle } from './run-cli.ts'
@@ -59,10 +59,10 @@ test('a socket elsewhere', async () => {
 
 test('TCP, with a token from a file', async () => {
   const on = `http://127.0.0.1:${server.tcp!.port}`
-  expect((await status('--on', on)).stderr).toContain('a token is needed')
+  expect((await status('--on', on)).stderr).toContain('a token is required')
   expect((await status('--on', on, '--token-file', join(home, 'read'))).stdout).toContain(peerName(SELF))
   expect((await waggle(['pause', '--on', on, '--token-file', join(home, 'read')])).stderr).toContain(
-    'may look, not steer',
+    'the read token does not allow changes',
   )
   expect((await status('--on', on, '--token-file', '/nonexistent')).status).toBe(2)
 })
@@ -76,7 +76,7 @@ test('a machine that does not answer is one clear message', async () => {
   const { status: exit, stderr } = await status('--on', 'ssh://down')
   expect(exit).toBe(5)
   expect(stderr).toContain(
-    'cannot reach the daemon on down through ssh: ssh: connect to host down: No route to host',
+    'cannot reach the daemon on down over ssh: ssh: connect to host down: No route to host',
   )
 })
 

@@ -6,7 +6,7 @@ import { join, resolve } from 'node:path'
 import { type Context, createContext, type Io } from '../../daemon/cli/context.ts'
 import { main } from '../../daemon/cli/run.ts'
 import { COMMANDS } from '../../daemon/cli/table.ts'
-import type { RunNode } from '../../daemon/control/node.ts'
+import type { RunNode } from '../../daemon/control/node/node.ts'
 
 export interface Result {
   status: number
@@ -30,11 +30,15 @@ export const freshHome = (): string => mkdtempSync(join(tmpdir(), 'waggle-cli-')
 
 /** What a command gets that was called with these options. */
 export const contextFor = (options: Record<string, string>): Context =>
-  createContext({ command: COMMANDS[0]!, options, arguments: [] }, ioFor([], {}).io)
+  createContext(
+    { command: COMMANDS[0]!, options, arguments: [], fromEnv: new Set() },
+    ioFor([], {}).io,
+    COMMANDS,
+  )
 
 export async function waggle(argv: string[], options: CliOptions = {}): Promise<Result> {
   const { io, written } = ioFor(argv, options)
-  const status = await main(argv, io)
+  const status = await main(argv, io, COMMANDS)
   return { status, ...written() }
 }
 

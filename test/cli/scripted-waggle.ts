@@ -2,7 +2,7 @@
 // Run as a subprocess by the tests.
 
 import { start } from '../../daemon/cli/start.ts'
-import { startControlServer } from '../../daemon/control/server.ts'
+import { startControlServer } from '../../daemon/control/api/server.ts'
 import { createScriptedNode } from '../control/scripted-node.ts'
 
 process.env.NODE_ENV = 'production'

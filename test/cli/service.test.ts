@@ -58,7 +58,7 @@ test('the system unit hands out the directories that the program uses', () => {
 })
 
 describe('containers', () => {
-  const known = new Set([...configKeys().map(({ env }) => env), ...reservedVariables()])
+  const known = new Set([...configKeys().map(({ env }) => env), ...reservedVariables(COMMANDS)])
 
   test.each(['Dockerfile', 'compose.yaml'])('%s sets only variables that mean something', (name) => {
     const used = [...read(name).matchAll(/\bWAGGLE_[A-Z_]+/g)].map(([variable]) => variable)

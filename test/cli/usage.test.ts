@@ -29,7 +29,7 @@ describe('help', () => {
   })
 
   test('exit statuses and variables are explained', async () => {
-    expect((await waggle(['help', 'exit'])).stdout).toMatch(/^ {2}3 {2}no daemon runs on this home$/m)
+    expect((await waggle(['help', 'exit'])).stdout).toMatch(/^ {2}3 {2}no daemon is running on this home$/m)
     expect((await waggle(['help', 'environment'])).stdout).toContain('WAGGLE_HOME')
   })
 })
@@ -42,14 +42,14 @@ describe('a command line that cannot be understood ends with 2 and says what to 
     [['up', '--home'], '--home needs a value: --home DIR'],
     [['up', '--home', '--quiet'], '--home needs a value: --home DIR'],
     [['status', '--json=yes'], '--json takes no value'],
-    [['status', 'now'], 'status has no use for "now"'],
+    [['status', 'now'], 'status takes no argument "now"'],
     [['join'], 'join needs a target'],
-    [['join', 'somebody'], '"somebody" is no peer ID, no multiaddr and no invite'],
+    [['join', 'somebody'], '"somebody" is not a peer ID, multiaddr or invite'],
     [['config', 'chek'], 'action must be one of show, check, path, not "chek". Did you mean "check"?'],
     [['config', 'show', '--set', 'x'], '--set needs KEY=VALUE, not "x"'],
     [['eval', '--prompts', '-3'], '--prompts must be a whole number'],
     [['help', 'E_PEAR'], 'Did you mean "E_PEER"?'],
-    [['top'], 'there is no terminal to draw on'],
+    [['top'], 'this is not a terminal'],
   ])('%j', async (argv, message) => {
     const { status, stdout, stderr } = await waggle(argv)
     expect(status).toBe(2)
@@ -75,7 +75,7 @@ test.each(['status', 'peers', 'eval', 'stop', 'pause', 'resume', 'leave', 'check
   async (name) => {
     const { status, stderr } = await waggle([name, '--home', freshHome()])
     expect(status).toBe(3)
-    expect(stderr).toContain('no daemon runs here')
+    expect(stderr).toContain('no daemon is running')
     expect(stderr).toContain('waggle up')
   },
 )

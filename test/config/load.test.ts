@@ -7,7 +7,8 @@ import { differenceOf, LIVE_KEYS, takeOn } from '../../daemon/config/live.ts'
 import { type Loaded, type LoadOptions, loadConfig } from '../../daemon/config/load.ts'
 import { PRESET_NAMES, PRESETS, proposePreset } from '../../daemon/config/presets.ts'
 import { defaultConfig } from '../../daemon/config/schema.ts'
-import { POOL_GROUPS } from '../../daemon/loops.ts'
+import { POOL_GROUPS } from '../../daemon/node/core.ts'
+import { createReconfigure } from '../../daemon/node/reconfigure.ts'
 import type { WaggleError } from '../../protocol/errors.ts'
 
 let folder = ''
@@ -208,6 +209,26 @@ describe('what changes while a node runs', () => {
     expect(now.training).toBe(training)
     expect(training.learning_rate).toBe(3e-4)
     expect(now.node.name).toBeUndefined()
+  })
+
+  test('peers cannot be learnt from where memory was planned without them, and can be left out and taken back', async () => {
+    const { config } = load('[training]\nforeign_groups = 0\n')
+    const node = (canMix: boolean) =>
+      createReconfigure(
+        { config, file: 'config.toml', canMix },
+        {
+          ...{ log() {}, onChange() {}, checkConfig: async () => {} },
+          readConfig: (settings = {}) =>
+            load(`[training]\nforeign_groups = ${settings['training.foreign_groups'] ?? 8}\n`).config,
+        },
+      )
+    await expect(node(false)({ 'training.foreign_groups': '16' })).rejects.toThrow(/cannot be raised from 0/)
+    // A file that was edited is no command: what has to wait is told.
+    expect(await node(false)({})).toEqual({ changed: [], restart: ['training.foreign_groups'] })
+    expect(config.training.foreign_groups).toBe(0)
+    const other = node(true)
+    for (const to of ['16', '0', '4']) await other({ 'training.foreign_groups': to })
+    expect(config.training.foreign_groups).toBe(4)
   })
 
   test('every live key is a key, and the pace of evaluation is one only while there is evaluation', () => {

@@ -14,7 +14,7 @@ import { CORRECTIONS, LOSSES } from '../../plugins/corrections/index.ts'
 import { ADAMW, randomTokens, randomWeights, SPEC, uniform } from '../engine/model.ts'
 import { withSettings } from '../plugins/samples.ts'
 import { stepOf } from './engine-cases.ts'
-import { ADAPTED, FAMILIES } from './families.ts'
+import { ADAPTED, EVERY_OPTION, FAMILIES } from './families.ts'
 
 const SCALE = 0.3
 let ours: Engine
@@ -105,6 +105,7 @@ function norm(values: Float32Array): number {
 
 const SPECS: [string, DecoderSpec][] = [
   ...FAMILIES,
+  EVERY_OPTION,
   ADAPTED,
   [
     'everything at once, three layers',

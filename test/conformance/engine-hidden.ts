@@ -5,10 +5,10 @@ import type { DecoderSpec, Weights } from '../../daemon/engine/decoder.ts'
 import type { Engine } from '../../daemon/engine/engine.ts'
 import { randomTokens, randomWeights, SPEC } from '../engine/model.ts'
 import { furthest, type Opener, raggedGroups } from './engine-cases.ts'
-import { ADAPTED, FAMILIES } from './families.ts'
+import { ADAPTED, EVERY_OPTION, FAMILIES } from './families.ts'
 
 export function describeHidden(of: () => Engine, open: Opener): void {
-  test.each([...FAMILIES, ADAPTED])(
+  test.each([...FAMILIES, EVERY_OPTION, ADAPTED])(
     'the output layer makes the log-probs out of the hidden states: %s',
     async (_, spec) => {
       await open(spec)
@@ -48,13 +48,14 @@ function logprobOf(
   token: number,
   state: Float32Array,
   temperature: number,
-  { vocabulary, width, tiedEmbeddings }: DecoderSpec,
+  { vocabulary, width, tiedEmbeddings, logitSoftCap: cap = Infinity }: DecoderSpec,
   weights: Weights,
 ): number {
   const table = weights[tiedEmbeddings ? 'model.embed_tokens.weight' : 'lm_head.weight']!
-  const logits = Array.from({ length: vocabulary }, (_, id) =>
-    state.reduce((sum, value, i) => sum + (value * table[id * width + i]!) / temperature, 0),
-  )
+  const logits = Array.from({ length: vocabulary }, (_, id) => {
+    const logit = state.reduce((sum, value, i) => sum + value * table[id * width + i]!, 0)
+    return (cap === Infinity ? logit : cap * Math.tanh(logit / cap)) / temperature
+  })
   const most = Math.max(...logits)
   return logits[token]! - most - Math.log(logits.reduce((sum, logit) => sum + Math.exp(logit - most), 0))
 }

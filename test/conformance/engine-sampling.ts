@@ -4,10 +4,10 @@ import { expect, test } from 'vitest'
 import type { Engine, Sample } from '../../daemon/engine/engine.ts'
 import { randomTokens, randomWeights, SPEC } from '../engine/model.ts'
 import { furthest, type Opener, raggedGroups } from './engine-cases.ts'
-import { ADAPTED, FAMILIES } from './families.ts'
+import { ADAPTED, EVERY_OPTION, FAMILIES } from './families.ts'
 
 export function describeSampling(of: () => Engine, open: Opener): void {
-  test.each([...FAMILIES, ADAPTED])(
+  test.each([...FAMILIES, EVERY_OPTION, ADAPTED])(
     'what the sampler reports equals what scoring finds: %s',
     async (_, spec) => {
       await open(spec)
@@ -32,6 +32,29 @@ export function describeSampling(of: () => Engine, open: Opener): void {
       }
     },
   )
+
+  test('a layer with a sliding window attends to that many tokens, across the end of the prompt', async () => {
+    const spec = { ...SPEC, layers: 1, local: { window: 3, layers: [0] } }
+    await open(spec)
+    const tokens = randomTokens(spec, 12, 1)
+    const logprobs = async (changed?: number): Promise<Float32Array> => {
+      const given = tokens.map((token, i) => (i === changed ? (token + 1) % spec.vocabulary : token))
+      const sequence = { conditioning: given.slice(0, 6), completion: given.slice(6) }
+      return (await of().score({ sequences: [sequence], temperature: 1 }))[0]!.logprobs
+    }
+    const before = await logprobs()
+    for (const changed of [2, 3, 4, 5, 7]) {
+      const after = await logprobs(changed)
+      // A token is predicted from the three before it.
+      const moved = tokens.slice(6).map((_, t) => Number(before[t] !== after[t]))
+      expect([...moved], `token ${changed}`).toEqual(
+        Array.from(moved, (_, t) => {
+          const at = 6 + t
+          return Number(at >= changed && at - changed <= 3)
+        }),
+      )
+    }
+  })
 
   test('a sequence gets the same tokens whatever is sampled beside it', async () => {
     await open()

@@ -10,8 +10,9 @@ import { type EngineFactory, raggedGroups, stepOf } from './engine-cases.ts'
 import { describeCuts } from './engine-cuts.ts'
 import { describeHidden } from './engine-hidden.ts'
 import { describeInFlight } from './engine-in-flight.ts'
-import { describeMixture } from './engine-mixture.ts'
 import { describeSampling } from './engine-sampling.ts'
+import { describeSideStep } from './engine-side-step.ts'
+import { describeSlots } from './engine-slots.ts'
 import { describeTraining } from './engine-training.ts'
 
 export function describeEngine(name: string, create: EngineFactory): void {
@@ -28,7 +29,8 @@ export function describeEngine(name: string, create: EngineFactory): void {
     describeCuts(() => engine, open)
     describeInFlight(() => engine, open)
     describeTraining(() => engine, open, create)
-    describeMixture(() => engine, open)
+    describeSlots(() => engine, open)
+    describeSideStep(() => engine, open)
 
     test('says what it is and why it runs there', () => {
       expect(engine.info.kind).toBe(name)

@@ -81,6 +81,24 @@ export const FAMILIES: [string, DecoderSpec][] = Object.entries(CONFIGS).map(([n
   specOf(config),
 ])
 
+/** A random model with all options of a spec that the families above do not use. */
+export const EVERY_OPTION: [string, DecoderSpec] = [
+  'every option',
+  {
+    ...specOf(CONFIGS.Qwen3),
+    layers: 3,
+    activation: 'gelu-tanh',
+    unitOffsetNorms: true,
+    postNorms: true,
+    embeddingScale: 4,
+    attentionScale: 0.3,
+    attentionSoftCap: 5,
+    logitSoftCap: 3,
+    // The second layer is full. The third is the last, which training computes for segments alone.
+    local: { window: 3, layers: [0, 2], ropeFrequencies: [1, 0.2, 0.04, 0.008] },
+  },
+]
+
 /** Low-rank adapters on a frozen model, with its biases and norms. */
 export const ADAPTED: [string, DecoderSpec] = [
   'LoRA',

@@ -6,7 +6,7 @@ import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { type DecoderSpec, parameterShapes, type Weights } from '../../daemon/engine/decoder.ts'
 import { specOf } from '../../daemon/policy/architectures/index.ts'
-import { openWeights } from '../../daemon/policy/safetensors.ts'
+import { openWeights } from '../../daemon/policy/safetensors/read.ts'
 import { nodeDisk as disk } from '../../daemon/store/node-disk.ts'
 
 const ROOT = fileURLToPath(new URL('fixtures', import.meta.url))

@@ -3,7 +3,7 @@ import { createServer, type ServerResponse } from 'node:http'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
-import { createClient } from '../../daemon/control/client.ts'
+import { createClient } from '../../daemon/control/api/client.ts'
 
 /** What `use` sees of a daemon that answers so. */
 async function facing(

@@ -1,12 +1,13 @@
 // A file from one node to another through what their commands ask for: whole, to whom it is meant for, and only as a file.
 
 import { createHash, randomBytes } from 'node:crypto'
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { linkSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { basename, join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
-import { createFileSharing } from '../../daemon/control/file-sharing.ts'
+import { createFileSharing } from '../../daemon/control/node/file-sharing.ts'
 import { startNode, stopNodes, type TestNode } from '../swarm/helpers.ts'
+import { OTHER } from './scripted-node.ts'
 
 let home: string
 let mine: TestNode
@@ -32,6 +33,29 @@ function file(): string {
   return path
 }
 
+test('the key of the identity is not shared, nor by another name', async () => {
+  const key = join(home, 'identity.key')
+  writeFileSync(key, 'secret')
+  symlinkSync(key, join(home, 'adapter'))
+  linkSync(key, join(home, 'weights'))
+  const { share } = createFileSharing(
+    { secrets: [join(home, 'nothing'), key] },
+    { swarm: () => mine.swarm, peer: (name) => name },
+  )
+  for (const name of ['identity.key', 'adapter', 'weights', '../'.concat(basename(home), '/identity.key')])
+    await expect(share({ path: join(home, name) })).rejects.toMatchObject({
+      code: 'E_USAGE',
+      message: expect.stringContaining('is a secret of this node'),
+    })
+})
+
+test('a peer is known by its name after it has gone', async () => {
+  const { peerId } = theirs.swarm
+  await theirs.swarm.leave()
+  mine.swarm.mute(OTHER, true)
+  expect(mine.swarm.known()).toEqual(expect.arrayContaining([peerId, OTHER]))
+})
+
 test('what one shares the other fetches, with progress, and it is the same', async () => {
   const path = file()
   const { source, bytes } = await sharing(mine).share({ path, to: [theirs.swarm.peerId] })
@@ -53,7 +77,7 @@ describe('nothing comes', () => {
     const { source } = await sharing(mine).share({ path: file(), to: [mine.swarm.peerId] })
     await expect(sharing(theirs, 1000).fetch({ source, path: join(home, 'copy') })).rejects.toMatchObject({
       code: 'E_PEER',
-      message: expect.stringContaining('nothing came'),
+      message: expect.stringContaining('no data for'),
     })
   })
 

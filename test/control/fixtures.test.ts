@@ -5,10 +5,10 @@ import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
-import { statusText } from '../../daemon/cli/status-text.ts'
-import { createClient } from '../../daemon/control/client.ts'
-import { prometheusText } from '../../daemon/control/prometheus.ts'
-import { startControlServer } from '../../daemon/control/server.ts'
+import { statusText } from '../../daemon/cli/text/status-text.ts'
+import { createClient } from '../../daemon/control/api/client.ts'
+import { prometheusText } from '../../daemon/control/api/prometheus.ts'
+import { startControlServer } from '../../daemon/control/api/server.ts'
 import {
   COMMANDS,
   type Event,

@@ -2,7 +2,7 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
-import { watchMachine } from '../../daemon/control/machine.ts'
+import { watchMachine } from '../../daemon/control/journal/machine.ts'
 
 function block(ms: number): void {
   const until = performance.now() + ms

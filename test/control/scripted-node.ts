@@ -1,8 +1,8 @@
 // A node that only pretends to train: numbers follow a script, so that everything that talks to a node can be tested
 // without one. Not used by the product.
 
-import { createEventLog } from '../../daemon/control/event-log.ts'
-import type { NodeHandle } from '../../daemon/control/node.ts'
+import { createEventLog } from '../../daemon/control/journal/event-log.ts'
+import type { NodeHandle } from '../../daemon/control/node/node.ts'
 import type { EventBody, GroupView, JoinResult, PeerInfo, Snapshot } from '../../protocol/api/index.ts'
 import { WaggleError } from '../../protocol/errors.ts'
 import { peerName } from '../../protocol/text.ts'
@@ -158,6 +158,7 @@ export function createScriptedNode({
       const found = peers.find(({ id, name }) => id === peer || name === peer)
       if (!found) throw new WaggleError('E_PEER', `no peer is called ${peer}`)
       found.state = on ? 'muted' : 'mesh'
+      return found.id
     },
     async stop({ checkpoint = true } = {}, { onProgress } = {}) {
       calls.push(`stop ${checkpoint ? 'with' : 'without'} checkpoint`)

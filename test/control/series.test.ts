@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
-import { createEventLog } from '../../daemon/control/event-log.ts'
-import { createSeriesRecorder, downsample } from '../../daemon/control/series.ts'
+import { createEventLog } from '../../daemon/control/journal/event-log.ts'
+import { createSeriesRecorder, downsample } from '../../daemon/control/journal/series.ts'
 import type { SeriesPoint } from '../../protocol/api/index.ts'
 import { createScriptedNode } from './scripted-node.ts'
 

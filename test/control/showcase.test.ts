@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { createShowcase } from '../../daemon/control/showcase.ts'
+import { createShowcase } from '../../daemon/control/journal/showcase.ts'
 import task from '../../plugins/tasks/environments/frozen-lake.ts'
 import { play } from '../rollout/play.ts'
 
@@ -10,12 +10,12 @@ test('an episode is shown with what the environment said between the answers, an
     chosen: [{ name: task.name }],
     maxNewTokens: 200,
   })
-  const { groups } = await round({ want: 1 })
+  const { groups } = await round({ want: 6 })
+  const chosen = groups.find(({ rollouts }) => rollouts[0]!.turns!.length > 1)!
   const showcase = createShowcase({}, { find: () => task })
-  showcase.add(groups[0]!, 'own')
+  showcase.add(chosen, 'own')
   const shown = showcase.list({})[0]!.samples![0]!
-  const { turns, behaviourLogprobs, lossMask } = groups[0]!.rollouts[0]!
-  expect(turns!.length).toBeGreaterThan(1)
+  const { turns, behaviourLogprobs, lossMask } = chosen.rollouts[0]!
   const [, second] = turns!
   expect(shown.text).toMatch(/^(U|<answer>left<\/answer>)\n> /)
   expect(shown.text).toContain(`\n> ${second!.observation}\n`)

@@ -1,11 +1,11 @@
 import { mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
-import { createServer } from 'node:net'
+import { createConnection, createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, expect, test } from 'vitest'
-import { createClient } from '../../daemon/control/client.ts'
-import { type ControlServer, startControlServer } from '../../daemon/control/server.ts'
-import type { TcpOptions } from '../../daemon/control/tcp.ts'
+import { createClient } from '../../daemon/control/api/client.ts'
+import { type ControlServer, startControlServer } from '../../daemon/control/api/server.ts'
+import type { TcpOptions } from '../../daemon/control/api/tcp.ts'
 import { createScriptedNode, SELF } from './scripted-node.ts'
 
 let folder = ''
@@ -50,7 +50,7 @@ test('a reader may look, an admin may steer, nobody else may do anything but ask
     })
   }
   expect(await as(token('read')).snapshot()).toMatchObject({ v: 1 })
-  await expect(as(token('read')).send('pause', {})).rejects.toThrow("a reader's token may look, not steer")
+  await expect(as(token('read')).send('pause', {})).rejects.toThrow('the read token does not allow changes')
   expect(await as(token('admin')).send('pause', {})).toMatchObject({ done: true })
   const metrics = await fetch(`http://127.0.0.1:${port}/metrics`)
   expect(metrics.status).toBe(401)
@@ -58,6 +58,41 @@ test('a reader may look, an admin may steer, nobody else may do anything but ask
     headers: { authorization: `Bearer ${token('read')}` },
   })
   expect(await scraped.text()).toContain('waggle_training_steps_total')
+})
+
+test('whoever has no token is not told where the home is', async () => {
+  const { port } = (await start(tcp())).tcp!
+  for (const authorization of ['Bearer wrong', `Bearer ${token('read')}`, '']) {
+    const answer = await fetch(`http://127.0.0.1:${port}/v1/pause`, {
+      method: 'POST',
+      headers: authorization === '' ? {} : { authorization },
+    })
+    expect([401, 403]).toContain(answer.status)
+    const text = await answer.text()
+    expect(text).toContain('control-admin.token')
+    expect(text).not.toContain(folder)
+  }
+})
+
+test('an admin over TCP does not reach the files of the machine', async () => {
+  const { port } = (await start(tcp())).tcp!
+  const admin = createClient({ host: '127.0.0.1', port, token: token('admin') })
+  await expect(admin.send('share', { path: '/etc/passwd' })).rejects.toThrow('not available over TCP')
+  await expect(admin.send('fetch', { source: 'x', path: '/tmp/x' })).rejects.toThrow('not available over TCP')
+})
+
+test('70 silent connections do not keep others out', async () => {
+  const { port } = (await start(tcp())).tcp!
+  const silent = await Promise.all(
+    Array.from({ length: 70 }, async () => {
+      const socket = createConnection(port, '127.0.0.1').on('error', () => {})
+      await new Promise((resolve) => socket.once('connect', resolve))
+      return socket
+    }),
+  )
+  const reader = createClient({ host: '127.0.0.1', port, token: token('read') })
+  expect(await reader.snapshot()).toMatchObject({ v: 1 })
+  for (const socket of silent) socket.destroy()
 })
 
 test('tokens are made once, for the owner only', async () => {

@@ -8,7 +8,7 @@ import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { parseCommandLine } from '../../daemon/cli/parse.ts'
 import { COMMANDS } from '../../daemon/cli/table.ts'
-import { createClient } from '../../daemon/control/client.ts'
+import { createClient } from '../../daemon/control/api/client.ts'
 import { type Block, partsOf, ROOT, waggleWords } from './blocks.ts'
 
 const PROGRAM = join(ROOT, 'daemon/cli/waggle.ts')

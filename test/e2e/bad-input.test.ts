@@ -1,7 +1,7 @@
 // What goes wrong at the start of a daemon: each gets one clear message with a next step, the documented exit status,
 // and no stack trace.
 
-import { chmod, cp, mkdir, readFile, truncate, writeFile } from 'node:fs/promises'
+import { chmod, cp, mkdir, readdir, readFile, truncate, writeFile } from 'node:fs/promises'
 import { createServer } from 'node:net'
 import { dirname, join } from 'node:path'
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
@@ -144,10 +144,9 @@ describe('a daemon that cannot start says why and what to do', { timeout: 120_00
     }
   })
 
-  it('identity, database or checkpoints that are damaged: told which, never begun anew in silence', async () => {
+  it('identity or checkpoints that are damaged: told which, never begun anew in silence', async () => {
     const damage: Array<[ErrorCode, string, string]> = [
       ['E_IDENTITY', 'identity.key', 'not a key'],
-      ['E_STORE', 'store/CURRENT', 'garbage'],
       ['E_CHECKPOINT', 'checkpoints/000001-step-4/manifest.json', '{}'],
     ]
     for (const [code, file, text] of damage) {
@@ -162,6 +161,15 @@ describe('a daemon that cannot start says why and what to do', { timeout: 120_00
       )
       expect(await readFile(path, 'utf8')).toBe(text)
     }
+  })
+
+  it('database that is damaged: set aside, said so, and the node starts', async () => {
+    const path = join(freshHome(), 'store/CURRENT')
+    await mkdir(dirname(path), { recursive: true })
+    await writeFile(path, 'garbage')
+    const daemon = await startDaemon(home, { args: ['up', '--no-swarm'] })
+    expect((await daemon.stop()).status).toBe(0)
+    expect(await readdir(home)).toContainEqual(expect.stringMatching(/^store\.damaged-/))
   })
 
   it('second daemon on the same home, with the pid of the first, which goes on', async () => {

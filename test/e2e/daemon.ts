@@ -5,7 +5,7 @@ import { type ChildProcess, spawn } from 'node:child_process'
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
-import { createClient } from '../../daemon/control/client.ts'
+import { createClient } from '../../daemon/control/api/client.ts'
 import type { ControlClient, Snapshot } from '../../protocol/api/index.ts'
 
 export const ROOT = resolve(import.meta.dirname, '../..')

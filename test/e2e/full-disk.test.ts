@@ -23,7 +23,7 @@ describe('a full disk', () => {
     if (!disk) return context.skip('may not mount a file system here')
     try {
       const home = join(at, 'h')
-      const node = await startDaemon(home)
+      const node = await startDaemon(home, { args: ['up', '--no-swarm'] })
       const before = await node.until('a checkpoint', ({ checkpoint }) => checkpoint, 120_000)
       await disk.fill(0)
       const full = await node.until(

@@ -100,7 +100,7 @@ test("the binding's own version is fetched from a feed, checked against its dige
 
 test('a package that is not what the feed announced is refused, and nothing is left behind', async () => {
   served = Buffer.concat([whole, Buffer.from('x')])
-  await expect(install()).rejects.toThrow(/sha512 is another/)
+  await expect(install()).rejects.toThrow(/sha512 digest differs/)
   served = whole.subarray(0, 1000)
   announced = sha512(served)
   await expect(install()).rejects.toThrow(/not a usable package/)
@@ -120,7 +120,7 @@ test('a package on disk does, and is compared with a digest if one is given', as
   const hex = createHash('sha256').update(whole).digest('hex')
   expect((await install({ from: { file }, digest: `sha256:${hex}` })).verified).toBe('sha256')
   await expect(install({ from: { file }, digest: `sha256:${hex.replace(/./g, '0')}` })).rejects.toThrow(
-    /sha256 is another/,
+    /sha256 digest differs/,
   )
   await expect(install({ from: { file }, digest: 'md5:12' })).rejects.toMatchObject({ code: 'E_USAGE' })
 })
@@ -137,7 +137,7 @@ test('no feed, a feed without the version, another platform: each says what to d
   await writeFile(join(binding, 'package.json'), '{"version":"1.2.3"}')
   await expect(install()).rejects.toThrow(/status 404/)
   await expect(install({ platform: 'darwin', arch: 'arm64' })).rejects.toMatchObject({
-    message: expect.stringMatching(/linux-x64 alone, not darwin-arm64/),
+    message: expect.stringMatching(/only on linux-x64, not on darwin-arm64/),
     hint: expect.stringMatching(/webgpu/),
   })
 })

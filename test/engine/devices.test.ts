@@ -45,7 +45,7 @@ test('a driver that crashes, hangs, throws or computes nonsense costs its own pr
   expect(crash!.trouble).toMatch(/SIGSEGV/)
   expect(hang!.trouble).toMatch(/no answer within/)
   expect(thrown!.trouble).toBe('No adapters')
-  expect(wrong!.trouble).toMatch(/product differs by 0.5/)
+  expect(wrong!.trouble).toMatch(/differ from the CPU's \(a product by 0.5/)
   expect(mute!.trouble).toMatch(/status 3/)
   expect(good).toEqual({ device: 'webgpu', speed: 2.5 })
   expect(short!.trouble).toMatch(/^the device has no float16/)

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
-import { leastWeight } from '../../daemon/engine/cutoff.ts'
-import { draw } from '../../daemon/engine/draw.ts'
 import type { Sampling } from '../../daemon/engine/engine.ts'
+import { leastWeight } from '../../daemon/engine/sampling/cutoff.ts'
+import { draw } from '../../daemon/engine/sampling/draw.ts'
 import { uniform } from './model.ts'
 
 const PROBABILITIES = [0.4, 0.3, 0.15, 0.1, 0.05]

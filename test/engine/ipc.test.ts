@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { joining, sendInPieces } from '../../daemon/engine/ipc.ts'
+import { joining, sendInPieces } from '../../daemon/engine/thread/ipc.ts'
 
 test('large arrays travel ahead in pieces and arrive where they were, small ones and the rest as they are', () => {
   const big = Float32Array.from({ length: 1 << 19 }, (_, i) => i)

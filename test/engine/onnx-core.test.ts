@@ -3,15 +3,15 @@
 
 import { expect, test } from 'vitest'
 import { type DecoderSpec, trainableShapes } from '../../daemon/engine/decoder.ts'
+import { pack } from '../../daemon/engine/onnx/batch/pack.ts'
+import { plan } from '../../daemon/engine/onnx/batch/plan.ts'
 import { type Core, createCore } from '../../daemon/engine/onnx/core.ts'
-import { pack } from '../../daemon/engine/onnx/pack.ts'
-import { plan } from '../../daemon/engine/onnx/plan.ts'
+import { buildGradient } from '../../daemon/engine/onnx/decoder/training.ts'
 import { createRuntime } from '../../daemon/engine/onnx/runtime.ts'
 import { inputsOf } from '../../daemon/engine/onnx/step.ts'
-import { buildGradient } from '../../daemon/engine/onnx/training.ts'
 import { expression } from '../../protocol/plugin/index.ts'
 import { CLIPPED, raggedGroups } from '../conformance/engine-cases.ts'
-import { ADAPTED, FAMILIES } from '../conformance/families.ts'
+import { ADAPTED, EVERY_OPTION, FAMILIES } from '../conformance/families.ts'
 import { randomTokens, randomWeights, SPEC, uniform } from './model.ts'
 
 async function opened(spec: DecoderSpec, seed = 1, options = {}): Promise<Core> {
@@ -20,7 +20,7 @@ async function opened(spec: DecoderSpec, seed = 1, options = {}): Promise<Core> 
   return core
 }
 
-for (const [name, spec] of [...FAMILIES, ADAPTED]) {
+for (const [name, spec] of [...FAMILIES, EVERY_OPTION, ADAPTED]) {
   test(`every weight's gradient equals finite differences: ${name}`, async () => {
     const sequences = raggedGroups(spec, 5)
     const objective = CLIPPED
@@ -74,7 +74,7 @@ for (const [name, spec] of [...FAMILIES, ADAPTED]) {
 }
 
 test('gradients are the same when layers are computed again instead of kept', async () => {
-  for (const [, spec] of [...FAMILIES, ADAPTED]) {
+  for (const [, spec] of [...FAMILIES, EVERY_OPTION, ADAPTED]) {
     const sequences = raggedGroups(spec, 5)
     const [micro] = plan(sequences, { tokens: 4096 })
     const packed = pack(sequences, micro!)

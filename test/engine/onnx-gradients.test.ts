@@ -1,8 +1,15 @@
 import { expect, test } from 'vitest'
-import { gradients } from '../../daemon/engine/onnx/autodiff.ts'
-import { gatedSilu, linear, rmsNorm, rotate, tokenStatistics } from '../../daemon/engine/onnx/blocks.ts'
-import { Graph, sizeOf, type Value } from '../../daemon/engine/onnx/graph.ts'
-import * as ops from '../../daemon/engine/onnx/ops.ts'
+import {
+  gatedGelu,
+  gatedSilu,
+  linear,
+  rmsNorm,
+  rotate,
+  tokenStatistics,
+} from '../../daemon/engine/onnx/decoder/blocks.ts'
+import { gradients } from '../../daemon/engine/onnx/graph/autodiff.ts'
+import { Graph, sizeOf, type Value } from '../../daemon/engine/onnx/graph/graph.ts'
+import * as ops from '../../daemon/engine/onnx/graph/ops.ts'
 import { createRuntime, type Data } from '../../daemon/engine/onnx/runtime.ts'
 
 const runtime = createRuntime({ threads: 1, maxSessions: 4 })
@@ -51,6 +58,7 @@ const CASES: Case[] = [
   { name: 'log', shapes: [[5]], build: ([a]) => ops.log(a!), range: [0.5, 2] },
   { name: 'sqrt', shapes: [[5]], build: ([a]) => ops.sqrt(a!), range: [0.5, 2] },
   { name: 'sigmoid', shapes: [[5]], build: ([a]) => ops.sigmoid(a!) },
+  { name: 'tanh', shapes: [[5]], build: ([a]) => ops.tanh(a!) },
   { name: 'abs', shapes: [[6]], build: ([a]) => ops.abs(a!) },
   { name: 'min', shapes: [[3, 4], [4]], build: ([a, b]) => ops.min(a!, b!) },
   {
@@ -121,6 +129,14 @@ const CASES: Case[] = [
       [3, 4],
     ],
     build: ([a, b]) => gatedSilu(a!, b!),
+  },
+  {
+    name: 'gatedGelu',
+    shapes: [
+      [3, 4],
+      [3, 4],
+    ],
+    build: ([a, b]) => gatedGelu(a!, b!),
   },
   {
     name: 'rotate',

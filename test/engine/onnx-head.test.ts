@@ -2,12 +2,12 @@
 
 import { expect, test } from 'vitest'
 import { type DecoderSpec, trainableShapes } from '../../daemon/engine/decoder.ts'
-import { partSizes, partsOf } from '../../daemon/engine/onnx/head.ts'
-import { pack } from '../../daemon/engine/onnx/pack.ts'
-import { plan } from '../../daemon/engine/onnx/plan.ts'
+import { pack } from '../../daemon/engine/onnx/batch/pack.ts'
+import { plan } from '../../daemon/engine/onnx/batch/plan.ts'
+import { partSizes, partsOf } from '../../daemon/engine/onnx/decoder/head.ts'
+import { buildGradient, buildScore } from '../../daemon/engine/onnx/decoder/training.ts'
 import { createRuntime } from '../../daemon/engine/onnx/runtime.ts'
 import { inputsOf } from '../../daemon/engine/onnx/step.ts'
-import { buildGradient, buildScore } from '../../daemon/engine/onnx/training.ts'
 import { add, column, mul, neg } from '../../protocol/plugin/expression.ts'
 import { furthest, raggedGroups } from '../conformance/engine-cases.ts'
 import { randomWeights, SPEC } from './model.ts'
@@ -48,6 +48,7 @@ test.each([
   ['tied', 'log-probs', SPEC],
   ['tied', 'entropies', SPEC],
   ['untied', 'both', { ...SPEC, tiedEmbeddings: false }],
+  ['soft-capped', 'both', { ...SPEC, logitSoftCap: 2 }],
 ] as const)('parts give what one piece gives: %s, a loss of %s', async (_, loss, spec) => {
   const whole = await inParts(spec, loss, 1)
   const parts = await inParts(spec, loss, 5)

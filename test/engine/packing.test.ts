@@ -1,9 +1,9 @@
 // Micro-batches as the linear layers and attention see them.
 
 import { expect, test } from 'vitest'
+import { pack } from '../../daemon/engine/onnx/batch/pack.ts'
+import { plan } from '../../daemon/engine/onnx/batch/plan.ts'
 import { createCore } from '../../daemon/engine/onnx/core.ts'
-import { pack } from '../../daemon/engine/onnx/pack.ts'
-import { plan } from '../../daemon/engine/onnx/plan.ts'
 import { raggedGroups, stepOf } from '../conformance/engine-cases.ts'
 import { randomWeights, SPEC } from './model.ts'
 

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { createEngineThread } from '../../daemon/engine/thread.ts'
+import { createEngineThread } from '../../daemon/engine/thread/thread.ts'
 import { randomTokens, randomWeights, SPEC } from './model.ts'
 
 const INFO = { kind: 'onnx', device: 'cpu', reason: 'a test', threads: 1 }

@@ -36,6 +36,17 @@ test.each<[string, Partial<Rollout>, RegExp]>([
   expect(troubles[0]?.message).toMatch(message)
 })
 
+test('a plugin is not blamed for a group that was no good before it saw it', async () => {
+  const { host, troubles } = await setUp([replay({ group: (groups) => groups })])
+  const [good, empty] = [groupOf([1, 0]), groupOf([1, 0])]
+  empty.rollouts[0] = rolloutOf(1, 0, { tokens: new Int32Array() })
+  for (let i = 0; i < 4; i++) {
+    expect(await host.batch({ step: i }).group([good, empty], VIEW)).toEqual([good])
+    expect(await host.round({ step: i }).group([good, empty], VIEW)).toEqual([good])
+  }
+  expect(troubles).toEqual([])
+})
+
 test('hooks are told whether they look at a round or at a batch; corrections see batches only', async () => {
   const seen: string[] = []
   const look = (name: string, kind: 'replay' | 'correction') =>

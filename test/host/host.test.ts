@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import { z } from 'zod'
-import { createHost, type HostOptions, type PluginTrouble } from '../../daemon/host/host.ts'
+import { createPluginHost, type PluginHostOptions, type PluginTrouble } from '../../daemon/host/host.ts'
 import { randomStream } from '../../daemon/host/random.ts'
 import { CORRECTIONS } from '../../plugins/corrections/index.ts'
 import { ESTIMATORS } from '../../plugins/estimators/index.ts'
@@ -16,10 +16,10 @@ function plugin(name: string, kind: Plugin['kind'], hooks: Hooks): Plugin {
   return definePlugin({ name, kind, api: 1, summary: '', settings: z.strictObject({}), create: () => hooks })
 }
 
-function setUp(options: Partial<HostOptions> = {}, more: Plugin[] = []) {
+function setUp(options: Partial<PluginHostOptions> = {}, more: Plugin[] = []) {
   const troubles: PluginTrouble[] = []
   let time = 0
-  const made = createHost(
+  const made = createPluginHost(
     {
       estimator: { use: 'grpo' },
       corrections: [{ use: 'clip' }, { use: 'tis' }],
@@ -53,7 +53,7 @@ test('all problems of a configuration are told at once, with what there is', asy
     () => '',
     (error: Error) => error.message,
   )
-  expect(message).toMatch(/estimator "grop": there is no such plugin; built in are grpo,/)
+  expect(message).toMatch(/estimator "grop": there is no such plugin; the built-in ones are grpo,/)
   expect(message).toMatch(/correction "clip": low: /)
   expect(message).toMatch(/correction "tis": .*cpa/)
   expect(message).toMatch(/correction ".\/mine.ts": cannot find/)

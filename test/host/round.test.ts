@@ -143,7 +143,7 @@ test('a plugin without a budget has no text written and no work done', async () 
   const round = host.round({ step: 0 })
   expect(await round.extend(nothingLanded, VIEW)).toEqual([])
   await round.reward(groupOf([1, 0]))
-  expect(troubles[0]?.message).toMatch(/^BudgetError: it has none of its 0 tokens left/)
+  expect(troubles[0]?.message).toMatch(/^BudgetError: it has used up its budget of 0 tokens/)
 })
 
 test('what a hook waits for the engine is not its own time', async () => {
@@ -265,7 +265,12 @@ const WRONG: [
     (r) => r.extend(nothingLanded, VIEW),
     /"r"/,
   ],
-  ['no list of groups', { group: () => undefined as never }, (r) => r.group([groupOf([1])], VIEW), /no list/],
+  [
+    'no list of groups',
+    { group: () => undefined as never },
+    (r) => r.group([groupOf([1])], VIEW),
+    /did not return a list/,
+  ],
   [
     'a group of a held-out prompt',
     { group: () => [groupOf([1, 0], { prompt: heldOut })] },

@@ -2,11 +2,16 @@
 
 import { z } from 'zod'
 import type { World } from '../../daemon/host/contract.ts'
-import { createHost, type Host, type HostOptions, type PluginTrouble } from '../../daemon/host/host.ts'
+import {
+  createPluginHost,
+  type PluginHost,
+  type PluginHostOptions,
+  type PluginTrouble,
+} from '../../daemon/host/host.ts'
 import { CORRECTIONS } from '../../plugins/corrections/index.ts'
 import { ESTIMATORS } from '../../plugins/estimators/index.ts'
 import { SELECTORS } from '../../plugins/selectors/index.ts'
-import basicArithmetic from '../../plugins/tasks/basic-arithmetic.ts'
+import basicArithmetic from '../../plugins/tasks/arithmetic/basic-arithmetic.ts'
 import {
   definePlugin,
   type Hooks,
@@ -104,7 +109,7 @@ export function scriptedWorld(clock: { now: number }, ms = 0): World {
 }
 
 export interface SetUp {
-  host: Host
+  host: PluginHost
   troubles: PluginTrouble[]
   clock: { now: number }
 }
@@ -117,7 +122,7 @@ const TABLES: Partial<Record<PluginKind, 'hints' | 'replay' | 'skills' | 'contro
   selector: 'controls',
 }
 
-export function make(plugins: readonly Plugin[], options: Partial<HostOptions> = {}, ms = 0) {
+export function make(plugins: readonly Plugin[], options: Partial<PluginHostOptions> = {}, ms = 0) {
   const troubles: PluginTrouble[] = []
   const clock = { now: 0 }
   const tables: Record<string, { use: string }[]> = { hints: [], replay: [], skills: [], controls: [] }
@@ -126,7 +131,7 @@ export function make(plugins: readonly Plugin[], options: Partial<HostOptions> =
     if (table && !(kind === 'selector' && options.selector?.use === name)) tables[table]!.push({ use: name })
   }
   const corrections = plugins.filter(({ kind }) => kind === 'correction').map(({ name }) => ({ use: name }))
-  const made = createHost(
+  const made = createPluginHost(
     {
       estimator: { use: 'grpo' },
       corrections: [{ use: 'clip' }, ...corrections],
@@ -156,7 +161,7 @@ export function make(plugins: readonly Plugin[], options: Partial<HostOptions> =
 
 export async function setUp(
   plugins: readonly Plugin[],
-  options: Partial<HostOptions> = {},
+  options: Partial<PluginHostOptions> = {},
   ms = 0,
 ): Promise<SetUp> {
   const { made, troubles, clock, world } = make(plugins, options, ms)
@@ -166,5 +171,5 @@ export async function setUp(
 }
 
 /** State of skills alone: the default picker has some of its own. */
-export const saved = async (host: Host) =>
+export const saved = async (host: PluginHost) =>
   (await host.save()).filter(({ plugin: id }) => id.startsWith('skill/'))

@@ -51,7 +51,7 @@ test('a state of another version, or one that does not load, is told and dropped
   await host.restore(0, [{ ...state, version: 3 }])
   expect(troubles[0]).toMatchObject({
     refused: true,
-    message: expect.stringMatching(/version 3, it reads 1/),
+    message: expect.stringMatching(/version 3, but it reads version 1/),
   })
   await host.restore(0, [{ ...state, bytes: Uint8Array.of(99) }])
   expect(troubles[1]).toMatchObject({ hook: 'load', message: 'damaged' })
@@ -160,8 +160,8 @@ test('peers exchange the state of plugins that merge, and can switch off no more
     ['cannot be read', false],
     ['cannot be read', false],
     ['cannot be read', false],
-    ['it takes in nothing of peers any more', false],
+    ['it no longer merges states of peers', false],
   ])
   expect(shared.wanted()).toEqual([])
-  expect(host.status().find(({ name }) => name === 'library')).toMatchObject({ state: 'slow', strikes: 0 })
+  expect(host.status().find(({ name }) => name === 'library')).toMatchObject({ state: 'failing', strikes: 0 })
 })

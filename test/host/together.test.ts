@@ -43,8 +43,8 @@ test('everything that is wrong is told at once, each with its cure', async () =>
   const library = plugin('library', 'skill', {}, { budget: () => ({ tokens: Number.NaN }) })
   const problems = await problemsOf([hill, sage, library], { offers: new Set(['privileged']) })
   expect(problems).toEqual([
-    'hint "hill" needs prompts that come back: a fixed set of them (rollout.prompts), which this node does not have: set rollout.prompts, such as 256, so that the node trains on a fixed set of prompts, or take the plugin out',
-    'hint "hill" and hint "sage" both take the place of "hinted" (what replaces groups that are all wrong by hinted ones): keep one of them',
+    'hint "hill" needs recurring prompts: a fixed set of them (rollout.prompts), which this node does not have: set rollout.prompts, such as 256, so that the node trains on a fixed set of prompts, or take the plugin out',
+    'hint "hill" and hint "sage" both take the place of "hinted" (what replaces all-wrong groups by hinted ones): keep one of them',
     'hint "sage" cannot be used with skill "library": both rewrite the prompt; take one of them out of the config',
     'hint "sage" needs control/partner: it sets the pace; put partner into the config as well',
     'hint "hill" and hint "sage" both have a role "writer": keep one of them',
@@ -62,7 +62,7 @@ test('two plugins with the hooks of one place conflict even where their manifest
 test('a plugin in the wrong table, a plugin twice, and an unknown need are told', async () => {
   const hint = plugin('hint', 'hint', {})
   expect(await problemsOf([hint], { skills: [{ use: 'hint' }] })).toEqual([
-    'skill "hint": it is a hint plugin, and belongs under "hints" in the config',
+    'skill "hint": it is a hint plugin and belongs under "hints" in the config',
   ])
   expect(await problemsOf([hint], { hints: [{ use: 'hint' }, { use: 'hint' }] })).toEqual([
     'hint "hint" is in the config twice: keep one',

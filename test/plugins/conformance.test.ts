@@ -1,7 +1,7 @@
 // Every built-in plugin keeps to what any plugin must keep to.
 
 import { describe, test } from 'vitest'
-import { PLUGINS } from '../../daemon/built-in.ts'
+import { PLUGINS } from '../../daemon/wiring/built-in.ts'
 import { conformance } from '../../protocol/plugin/testing/index.ts'
 import { OPTIONS } from './conformance-options.ts'
 

@@ -1,5 +1,6 @@
 // Small groups, contexts and rows for the tests of plugins.
 
+import basicArithmetic from '../../plugins/tasks/arithmetic/basic-arithmetic.ts'
 import { TASKS } from '../../plugins/tasks/index.ts'
 import type { Advantages, Hooks, Plugin } from '../../protocol/plugin/index.ts'
 import { createScriptedContext, type ScriptedContext } from '../../protocol/plugin/testing/index.ts'
@@ -26,7 +27,7 @@ export function rolloutOf(reward: number, length = 1, more: Partial<Rollout> = {
 export function groupOf(rollouts: Array<number | Rollout>, more: Partial<Group> = {}): Group {
   return {
     id: '0'.repeat(64),
-    prompt: { task: 'basic_arithmetic', taskVersion: 1, seed: 1, difficulty: 0 },
+    prompt: { task: 'basic_arithmetic', taskVersion: basicArithmetic.version, seed: 1, difficulty: 0 },
     conditioning: new Int32Array(1),
     author: 'self',
     policy: { lineage: 'a'.repeat(64), tokenizer: 'b'.repeat(64), version: 0 },

@@ -3,6 +3,7 @@
 import { expect, test } from 'vitest'
 import { parameterCount, parameterShapes } from '../../daemon/engine/decoder.ts'
 import { specOf } from '../../daemon/policy/architectures/index.ts'
+import { readSizes } from '../../daemon/policy/architectures/sizes.ts'
 import type { WaggleError } from '../../protocol/errors.ts'
 import { CONFIGS } from '../conformance/families.ts'
 
@@ -168,4 +169,21 @@ test.each([
   [{ num_hidden_layers: 1e6 }, /"num_hidden_layers" must be .* at most 1024/],
 ])('what cannot be followed is refused by name: %j', (change, message) => {
   expect(refusal({ ...CONFIGS['Llama 2'], ...change })).toMatch(message)
+})
+
+test('a family with sliding windows and another activation reads both from the config', () => {
+  const config = {
+    ...CONFIGS.Qwen3,
+    hidden_act: 'gelu_pytorch_tanh',
+    sliding_window: 8,
+    layer_types: ['sliding_attention', 'full_attention'],
+  }
+  const options = { activation: 'gelu-tanh', hasLocalLayers: true } as const
+  expect(readSizes(config, options)).toMatchObject({
+    activation: 'gelu-tanh',
+    local: { window: 8, layers: [0] },
+  })
+  expect(() => readSizes(config)).toThrow(/hidden_act/)
+  for (const broken of [{ layer_types: ['full_attention'] }, { sliding_window: 0 }, { layer_types: null }])
+    expect(() => readSizes({ ...config, ...broken }, options)).toThrow(/layer_types|sliding_window/)
 })

@@ -16,7 +16,7 @@ import { randomStream } from '../../daemon/host/random.ts'
 import { initialAdapter, mergeAdapter } from '../../daemon/policy/adapter.ts'
 import { loadDecoder, loadModel, type Model } from '../../daemon/policy/model.ts'
 import { adapterConfig, readAdapter } from '../../daemon/policy/peft.ts'
-import { openWeights } from '../../daemon/policy/safetensors.ts'
+import { openWeights } from '../../daemon/policy/safetensors/read.ts'
 import { writeAdapter, writeMerged } from '../../daemon/policy/write-model.ts'
 import { nodeDisk as disk } from '../../daemon/store/node-disk.ts'
 

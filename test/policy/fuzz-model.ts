@@ -4,7 +4,7 @@
 import { type DecoderSpec, parameterShapes } from '../../daemon/engine/decoder.ts'
 import { specOf } from '../../daemon/policy/architectures/index.ts'
 import { loadModel } from '../../daemon/policy/model.ts'
-import { encodeSafetensors, type TensorSource } from '../../daemon/policy/safetensors.ts'
+import { encodeSafetensors, type TensorSource } from '../../daemon/policy/safetensors/read.ts'
 import { WaggleError } from '../../protocol/errors.ts'
 import { folderDisk } from './folder-disk.ts'
 import { type Folder, mutateModel } from './mutate-model.ts'

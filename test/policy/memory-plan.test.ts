@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { ADAPTER_TARGETS, type DecoderSpec, parameterCount } from '../../daemon/engine/decoder.ts'
 import { memoryBudget } from '../../daemon/policy/memory-plan/budget.ts'
-import { planMemory, type Wish } from '../../daemon/policy/memory-plan/choose.ts'
+import { hasRoomToMix, planMemory, type Wish } from '../../daemon/policy/memory-plan/choose.ts'
 import { estimateMemory } from '../../daemon/policy/memory-plan/estimate.ts'
 import { planText } from '../../daemon/policy/memory-plan/text.ts'
 import { type TrainingConfig, wishOf } from '../../daemon/policy/memory-plan/wish.ts'
@@ -158,4 +158,16 @@ test("models of plugins' roles are counted: four arrays of what is trained and t
   expect(roomy.adapter).toBeUndefined()
   expect(crowded.adapter).toEqual(WISH.adapter)
   expect(crowded.estimate.total).toBeLessThanOrEqual(budget)
+})
+
+test("a node planned without peers' gradients may begin with them only where they fit, too", () => {
+  const work = { ...WISH.work, mixes: false }
+  const alone = plan({ method: 'full', budget: 200e9, work })
+  const { total, gradients } = alone.estimate
+  const both = estimateMemory(SPEC, { ...alone, ...WISH.work }).total
+  expect(both).toBe(total + 4 * gradients)
+  expect(hasRoomToMix(alone)).toBe(true)
+  expect(hasRoomToMix({ ...alone, budget: both })).toBe(true)
+  expect(hasRoomToMix({ ...alone, budget: both - 1 })).toBe(false)
+  expect(hasRoomToMix(plan({ budget: 8e9 }))).toBe(true)
 })

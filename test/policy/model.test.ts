@@ -116,6 +116,21 @@ test('what cannot be run is refused by name, with what is supported', async () =
   }
 })
 
+test('a tokenizer with more tokens than the model reads is refused, before any weights are read', async () => {
+  const withTokens = (change: (tokenizer: { model: { vocab: object }; added_tokens: object[] }) => void) =>
+    changed('tokenizer.json', (text) => {
+      const parsed = JSON.parse(text)
+      change(parsed)
+      return JSON.stringify(parsed)
+    })
+  const more = await withTokens(({ model: { vocab } }) => Object.assign(vocab, { '##far': 5000 }))
+  const added = await withTokens(({ added_tokens }) =>
+    added_tokens.push({ ...added_tokens[0], id: 5000, content: '<|extra|>' }),
+  )
+  for (const folder of [more, added])
+    await expect(loadModel(folder, { disk })).rejects.toThrow(/token ids up to 5000, .* only those below \d+/)
+})
+
 test('files that are missing or broken are named', async () => {
   await expect(loadModel(join(folder, 'nowhere'), { disk })).rejects.toThrow(
     /nowhere.config\.json cannot be read: it does not exist/,

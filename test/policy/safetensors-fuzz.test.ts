@@ -2,7 +2,7 @@
 // outside the file, never an allocation that the file's size does not cover.
 
 import { describe, expect, it } from 'vitest'
-import { encodeSafetensors, openWeights } from '../../daemon/policy/safetensors.ts'
+import { encodeSafetensors, openWeights } from '../../daemon/policy/safetensors/read.ts'
 import { WaggleError } from '../../protocol/errors.ts'
 import { seeded } from '../store/random.ts'
 import { SimulatedDisk } from '../store/simulated-disk.ts'

@@ -6,7 +6,7 @@ import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { loadModel } from '../../daemon/policy/model.ts'
 import { cacheRoot, listCached } from '../../daemon/policy/sources/cache.ts'
 import { findModel } from '../../daemon/policy/sources/find.ts'
-import type { DownloadCollaborators } from '../../daemon/policy/sources/hub.ts'
+import type { DownloadParts } from '../../daemon/policy/sources/hub.ts'
 import { hubReference, parseReference } from '../../daemon/policy/sources/reference.ts'
 import { nodeDisk as disk } from '../../daemon/store/node-disk.ts'
 import { COMMIT, type Hub, startHub } from './hub-server.ts'
@@ -25,7 +25,7 @@ let home: string
 let waits: number[]
 let free: number | undefined
 
-const by: DownloadCollaborators = {
+const by: DownloadParts = {
   disk,
   fetch,
   async sleep(ms) {

@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest'
 import { createChatTemplate } from '../../daemon/policy/chat-template.ts'
 import { codecOf } from '../../daemon/policy/codec.ts'
+import { withDeadline } from '../../daemon/policy/deadline.ts'
 import { generationDefaults } from '../../daemon/policy/generation-defaults.ts'
 import { createTokenizer, type TokenizerFiles } from '../../daemon/policy/tokenizer.ts'
 import { asciiTokenizer, CHATML } from './tokenizers.ts'
@@ -70,7 +71,7 @@ test('hostile templates end soon, with an error that names the template', () => 
   for (const attack of attacks) {
     expect(() => create({ chatTemplate: attack }), attack.slice(0, 60)).toThrow(/chat template/)
   }
-}, 60_000)
+}, 180_000)
 
 test('a regular expression that backtracks for ever is stopped', () => {
   const { tokenizer, ...rest } = asciiTokenizer()
@@ -83,9 +84,37 @@ test('a regular expression that backtracks for ever is stopped', () => {
       pre_tokenizer: { type: 'Split', pattern: { Regex: '(a+)+$' }, behavior: 'Isolated', invert: false },
     },
   })
-  expect(() => evil.encode(`${'a'.repeat(60)}!`)).toThrow(/tokenizer.json takes longer than/)
+  expect(() => evil.encode(`${'a'.repeat(60)}!`)).toThrow(/tokenizer.json takes more than/)
   expect([...evil.encode('b')]).toHaveLength(1)
 }, 60_000)
+
+test('a limit counts what was computed, not the time that the machine slept', () => {
+  const sleep = (ms: number) => Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, ms)
+  let naps = 0
+  const slow = () => {
+    naps += 1
+    // Asleep for longer than the limit the first time, and no more after that.
+    if (naps === 1) sleep(200)
+    return 'done'
+  }
+  expect(withDeadline('a file', 40, slow)).toBe('done')
+  expect(naps).toBe(2)
+  const endless = () => {
+    for (;;) if (naps < 0) return
+  }
+  const { message, hint } = thrown(() => withDeadline('a file', 40, endless))
+  expect(message).toBe('a file takes more than 0.04 s to compute')
+  expect(hint).not.toContain('do not trust')
+})
+
+function thrown(run: () => void): { message: string; hint?: string } {
+  try {
+    run()
+  } catch (error) {
+    return error as { message: string; hint?: string }
+  }
+  throw new Error('nothing was thrown')
+}
 
 test('what generation_config.json recommends is taken where it makes sense', () => {
   expect(generationDefaults(undefined)).toEqual({ temperature: 1 })
@@ -126,6 +155,6 @@ test('what stands between two answers is what the template puts there, less the 
   const plain = create({ config: { ...config } })
   expect([...plain.encodeReply('wall')]).toEqual([...plain.encode('\nwall\n')])
   expect(() => create({ chatTemplate: "{{ messages[0]['content'] }}" }).encodeReply('wall')).toThrow(
-    /no place for a second message/,
+    /does not accept a second user message/,
   )
 })

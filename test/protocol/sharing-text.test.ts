@@ -18,27 +18,27 @@ test.each<[string, Partial<SharingInfo>, string]>([
   [
     'tells how far from a verdict it is',
     { comparisons: 3, weight: 0.5 },
-    'not yet known: 3 of 12 comparisons; 16 of up to 16 foreign groups a batch',
+    'not yet known whether foreign groups help: compared 3 times, needs 12; meanwhile a batch takes 16 of at most 16 foreign groups',
   ],
   [
     'says of groups that weigh little that they do, which is why they are fewer',
     { effect: -0.8, high: 0.3, foreign: 4, weight: 0.1 },
-    'not yet known: 40 comparisons, so far -80 % (95 %: no lower end to +30); 4 of up to 16 foreign groups a batch, at weight 0.10',
+    'not yet known whether foreign groups help: compared 40 times, still unclear, so far -80 % (95 %: no lower end to +30); meanwhile a batch takes 4 of at most 16 foreign groups, and each counts 10 % of an own one',
   ],
   [
     'tells what peers bring, with its interval',
     { verdict: 'helps', effect: 0.35, low: 0.12, high: 0.6 },
-    'helps: foreign groups bring +35 % (95 %: +12 to +60) per compute; 16 of up to 16 foreign groups a batch',
+    'helps: foreign groups bring +35 % (95 %: +12 to +60) progress for the same compute; a batch takes 16 of at most 16 foreign groups',
   ],
   [
     'tells what they cost',
     { verdict: 'hurts', effect: -1.2, low: -1.6, high: -0.4, foreign: 0, weight: 0 },
-    'hurts: foreign groups bring -120 % (95 %: -160 to -40) per compute; 0 of up to 16 foreign groups a batch, at weight 0.00',
+    'hurts: foreign groups bring -120 % (95 %: -160 to -40) progress for the same compute; a batch takes 0 of at most 16 foreign groups, and each counts 0 % of an own one',
   ],
   [
     'tells when it makes no difference',
     { verdict: 'no difference', effect: 0.01, low: -0.05, high: 0.06 },
-    'makes no difference: +1 % (95 %: -5 to +6); 16 of up to 16 foreign groups a batch',
+    'makes no difference: +1 % (95 %: -5 to +6); a batch takes 16 of at most 16 foreign groups',
   ],
 ])('%s', (_, given, text) => {
   expect(sharingText({ ...sharing, ...given })).toBe(text)

@@ -7,18 +7,18 @@ import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { loadConfig } from '../../daemon/config/load.ts'
-import { loadTasks } from '../../daemon/datasets.ts'
 import type { Engine } from '../../daemon/engine/engine.ts'
 import { createOnnxEngine } from '../../daemon/engine/onnx/index.ts'
 import { codecOf } from '../../daemon/policy/codec.ts'
 import { loadModel, type Model } from '../../daemon/policy/model.ts'
-import { scorePrompts } from '../../daemon/rollout/evaluate.ts'
-import { generateRound } from '../../daemon/rollout/generate.ts'
+import { scorePrompts } from '../../daemon/rollout/evaluation/evaluate.ts'
 import { createTaskBook, sampleQuestions, type TaskBook } from '../../daemon/rollout/tasks.ts'
+import { generateRound } from '../../daemon/rollout/writing/generate.ts'
 import { nodeDisk as disk } from '../../daemon/store/node-disk.ts'
-import { Admission } from '../../daemon/swarm/admission.ts'
-import { Verifier } from '../../daemon/swarm/admission-verify.ts'
-import { Ledger } from '../../daemon/swarm/ledger.ts'
+import { Admission } from '../../daemon/swarm/admission/admission.ts'
+import { Verifier } from '../../daemon/swarm/admission/verify.ts'
+import { PeerRecords } from '../../daemon/swarm/peers/records.ts'
+import { loadTasks } from '../../daemon/wiring/datasets.ts'
 import { WaggleError } from '../../protocol/errors.ts'
 import { HELD_OUT_SEED } from '../../protocol/train/index.ts'
 import { encodeGroup, peerIdOf, rulesMismatch } from '../../protocol/wire/index.ts'
@@ -81,7 +81,7 @@ describe('with the model', () => {
         sampleSeed: (index) => index,
         now: () => 1000,
       },
-      { engine, tokenizer: model.tokenizer, tasks },
+      { sampler: engine, tokenizer: model.tokenizer, tasks },
     )
   }
 
@@ -99,7 +99,7 @@ describe('with the model', () => {
     }
     const [scores] = await scorePrompts(
       { promptsPerTask: 100, maxNewTokens: 16 },
-      { engine, tokenizer: model.tokenizer, tasks },
+      { sampler: engine, tokenizer: model.tokenizer, tasks },
     )
     expect(scores!.greedy).toHaveLength(task.finite!.heldOut(difficulty))
     expect(scores!.greedy.length).toBeLessThan(20)
@@ -117,53 +117,7 @@ describe('with the model', () => {
     put('sums.jsonl', sums(41))
     const other = await book()
 
-    const { task, difficulty } = ours.chosen[0]!
-    const prompt = { task: 'sums', taskVersion: task.version, seed: 5, difficulty }
-    const { key } = task.generate(prompt)
-    const author = testSigner(1)
-    const codec = codecOf(model.tokenizer, model.spec.vocabulary)
-    const receive = (tasks: TaskBook, seed = 5) => {
-      const clock = stillClock()
-      const admission = new Admission(
-        { self: peerIdOf(testSigner(3).publicKey), arms: ['base'] },
-        {
-          tasks,
-          ledger: new Ledger({}, { clock }),
-          clock,
-          isMuted: () => false,
-          isWanted: () => false,
-          onImpostor: () => {},
-        },
-      )
-      const rollouts = [key, '1000'].map((answer) => {
-        const text = `<answer>${answer}</answer>`
-        const tokens = codec.encodeCompletion(text, 'stop')
-        return {
-          text,
-          finish: 'stop' as const,
-          tokens,
-          behaviourLogprobs: new Float32Array(tokens.length).fill(-0.5),
-          segments: [{ version: 3, start: 0, length: tokens.length }],
-        }
-      })
-      const bytes = encodeGroup(
-        {
-          prompt: { ...prompt, seed },
-          arm: 'base',
-          policy: { lineage: model.digest, tokenizer: codec.tokenizer, version: 3 },
-          rollouts,
-          sequence: clock.now(),
-          createdAt: clock.now(),
-        },
-        author,
-      )
-      const screened = admission.screen(bytes, peerIdOf(author.publicKey))
-      if ('refused' in screened) return screened.refused
-      if (!('admitted' in screened)) throw new Error('an announcement')
-      const verifier = new Verifier({ maxCompletionTokens: 100 }, { tasks, codec, clock, version: () => 0 })
-      const verified = verifier.verify(screened.admitted)
-      return 'group' in verified ? verified.group.rollouts.map(({ reward }) => reward) : verified.refused
-    }
+    const receive = (tasks: TaskBook, seed = 5) => received(ours, tasks, seed)
     expect(receive(same)).toEqual([1, 0])
     expect(receive(other)).toBe('task')
     expect(receive(same, HELD_OUT_SEED)).toBe('heldOut')
@@ -175,6 +129,257 @@ describe('with the model', () => {
     const said = (tasks: TaskBook) => rulesMismatch(rules(ours), { ...rules(tasks), protocol: [1, 0] })
     expect(said(same)).toBeUndefined()
     expect(said(other)).toMatch(/other versions: sums/)
+  })
+
+  test('peers with the same verifier file score groups of each other, with another file they refuse them', async () => {
+    put('sums.jsonl', sums(40))
+    const half = 'export default { name: "half", kind: "verifier", api: 1, summary: "", score: SCORE }'
+    const withFile = (name: string, score: string) => {
+      put(name, half.replace('SCORE', score))
+      return book(MINE.replace('"numeric"', `"./${name}"`))
+    }
+    const score = '({ text, answer }) => (text === String(answer) ? 1 : 0.25)'
+    const ours = await withFile('ours.mjs', score)
+    const same = await withFile('copy.mjs', score)
+    const other = await withFile('other.mjs', score.replace('0.25', '0.5'))
+    expect(received(ours, same, 5)).toEqual([1, 0.25])
+    expect(received(ours, other, 5)).toBe('task')
+    expect(received(ours, await book(), 5)).toBe('task')
+  })
+
+  /** Rewards of a group by a node with the tasks `ours`, as one with `tasks` scores it; or why it refuses it. */
+  function received(ours: TaskBook, tasks: TaskBook, seed: number) {
+    const { task, difficulty } = ours.chosen[0]!
+    const prompt = { task: 'sums', taskVersion: task.version, seed: 5, difficulty }
+    const { key } = task.generate(prompt)
+    const author = testSigner(1)
+    const codec = codecOf(model.tokenizer, model.spec.vocabulary)
+    const clock = stillClock()
+    const admission = new Admission(
+      { self: peerIdOf(testSigner(3).publicKey), arms: ['base'] },
+      {
+        tasks,
+        records: new PeerRecords({}, { clock }),
+        clock,
+        isMuted: () => false,
+        isWanted: () => false,
+        onImpostor: () => {},
+      },
+    )
+    const rollouts = [key, '1000'].map((answer) => {
+      const text = `<answer>${answer}</answer>`
+      const tokens = codec.encodeCompletion(text, 'stop')
+      return {
+        text,
+        finish: 'stop' as const,
+        tokens,
+        behaviourLogprobs: new Float32Array(tokens.length).fill(-0.5),
+        segments: [{ version: 3, start: 0, length: tokens.length }],
+      }
+    })
+    const bytes = encodeGroup(
+      {
+        prompt: { ...prompt, seed },
+        arm: 'base',
+        policy: { lineage: model.digest, tokenizer: codec.tokenizer, version: 3 },
+        rollouts,
+        sequence: clock.now(),
+        createdAt: clock.now(),
+      },
+      author,
+    )
+    const screened = admission.screen(bytes, peerIdOf(author.publicKey))
+    if ('refused' in screened) return screened.refused
+    if (!('admitted' in screened)) throw new Error('an announcement')
+    const verifier = new Verifier({ maxCompletionTokens: 100 }, { tasks, codec, clock, version: () => 0 })
+    const verified = verifier.verify(screened.admitted)
+    return 'group' in verified ? verified.group.rollouts.map(({ reward }) => reward) : verified.refused
+  }
+})
+
+describe('tables and other names', () => {
+  const questions = (of: TaskBook, count = 200): Map<string, string> => {
+    const { task, difficulty } = of.chosen[0]!
+    return new Map(
+      [...Array(count).keys()]
+        .flatMap((seed) => [seed, HELD_OUT_SEED + seed])
+        .map((seed) => task.generate({ seed, difficulty }))
+        .map(({ question, key }) => [question, key]),
+    )
+  }
+  const CSV = MINE.replace('.jsonl', '.csv')
+  const mapped = (fields: string, file = 'sums.jsonl') =>
+    `${MINE.replace('sums.jsonl', file)}fields = { ${fields} }\n`
+
+  test('a CSV file has rows with quotes, commas and line breaks in cells, and is the same dataset as JSON lines', async () => {
+    put(
+      'sums.csv',
+      '\ufeffprompt,answer,difficulty\r\n"What is 1,000 + 2?",1002,1\r\n"Say ""3"".\nThen 3 + 1?",4,0\r\n\r\n5" + 5?,10,\r\n',
+    )
+    const ours = await book(CSV)
+    expect(questions(ours)).toEqual(
+      new Map([
+        ['What is 1,000 + 2?', '1002'],
+        ['Say "3".\nThen 3 + 1?', '4'],
+        ['5" + 5?', '10'],
+      ]),
+    )
+    put(
+      'sums.jsonl',
+      '{"prompt":"5\\" + 5?","answer":"10"}\n{"prompt":"What is 1,000 + 2?","answer":"1002","difficulty":1}\n{"prompt":"Say \\"3\\".\\nThen 3 + 1?","answer":"4"}\n',
+    )
+    expect((await book()).chosen[0]!.task.version).toBe(ours.chosen[0]!.task.version)
+    // Other columns, mapped to the same rows, are the same dataset; mapped to others, another one.
+    put(
+      'other.csv',
+      'q;a;hard;n\nWhat is 1,000 + 2?;1002;1;7\n"Say ""3"".\nThen 3 + 1?";4;0;8\n5" + 5?;10;;9\n',
+    )
+    const version = async (fields: string) =>
+      (await book(mapped(fields, 'other.csv'))).chosen[0]!.task.version
+    expect(await version('prompt = "q", answer = "a", difficulty = "hard"')).toBe(
+      ours.chosen[0]!.task.version,
+    )
+    expect(await version('prompt = "q", answer = "n", difficulty = "hard"')).not.toBe(
+      ours.chosen[0]!.task.version,
+    )
+  })
+
+  test('lists of choices and verifiers stand in cells as JSON, tabs part cells in .tsv', async () => {
+    put(
+      'sums.tsv',
+      'prompt\tanswer\tverifier\tchoices\nCapital?\tParis\tchoice\t["Rome", "Paris"]\nPi?\t3.14\t{"use": "numeric", "tolerance": 0.01}\t\n',
+    )
+    const tasks = await book(MINE.replace('.jsonl', '.tsv'))
+    expect(questions(tasks)).toEqual(
+      new Map([
+        ['Capital?', 'B'],
+        ['Pi?', '3.14'],
+      ]),
+    )
+  })
+
+  test('fields may be nested, chats, or end with the answer after a mark', async () => {
+    const rows = [1, 2, 3].map((n) => ({
+      messages: [
+        { role: 'system', content: 'Be brief.' },
+        { role: 'user', content: `${n} + 2 = ?` },
+        { role: 'assistant', content: `It is ${n} and 2.\n#### ${n + 2}` },
+      ],
+      reward_model: { ground_truth: n + 2 },
+      source: 'somewhere',
+    }))
+    put('sums.jsonl', rows.map((row) => JSON.stringify(row)).join('\n'))
+    const wanted = new Map([1, 2, 3].map((n) => [`Be brief.\n\n${n} + 2 = ?`, `${n + 2}`]))
+    const chat = await book(mapped('prompt = "messages", answer = "messages", answer_after = "####"'))
+    expect(questions(chat)).toEqual(wanted)
+    const nested = await book(mapped('prompt = "messages", answer = "reward_model.ground_truth"'))
+    expect(questions(nested)).toEqual(wanted)
+  })
+
+  test.each([
+    [
+      'a column that is missing',
+      'question,answr\n1 + 2,3\n',
+      'prompt = "question"',
+      /sums\.csv:1 {2}there is no field "answer"\. Did you mean "answr"\? There are question, answr/,
+    ],
+    [
+      'columns of other names without a mapping',
+      'question,answer\n1 + 2,3\n',
+      undefined,
+      /sums\.csv:1 {2}there is no column "prompt"\..*fields = \{ prompt = "question"/,
+    ],
+    [
+      'a column too many without a mapping',
+      'prompt,answer,source\n1 + 2,3,x\n',
+      undefined,
+      /sums\.csv:1 {2}column "source" is not known/,
+    ],
+    [
+      'two columns of one name',
+      'prompt,answer,answer\n1,2,3\n',
+      undefined,
+      /sums\.csv:1 {2}two columns have the name "answer"/,
+    ],
+    [
+      'a bad value, by the name of its column and its line',
+      'q,a\n"1 +\n2",3\n3 + 4,seven\n',
+      'prompt = "q", answer = "a"',
+      /sums\.csv:4 {2}"a" \(the answer\) must be a number/,
+    ],
+    [
+      'an empty question',
+      'q,a\n1,1\n,3\n',
+      'prompt = "q", answer = "a"',
+      /sums\.csv:3 {2}"q" \(the prompt\) must be the question/,
+    ],
+    [
+      'a row with too many cells',
+      'prompt,answer\n1 + 1,2\n1 + 2, 3, 4\n',
+      undefined,
+      /sums\.csv:3 {2}has 3 cells, but the header has 2/,
+    ],
+    [
+      'a quote that is never closed',
+      'prompt,answer\n1 + 1,2\n"1 + 2,3\n',
+      undefined,
+      /sums\.csv:3 {2}this quote is never closed/,
+    ],
+    [
+      'a quote that is never closed in a large file',
+      `prompt,answer\n"${'1,2\n'.repeat(500_000)}`,
+      undefined,
+      /sums\.csv:2 {2}a row longer than 65536/,
+    ],
+    ['no rows', 'prompt,answer\n', undefined, /no rows/],
+    [
+      'choices that are not JSON',
+      'prompt,answer,choices\n1,A,[a\n',
+      undefined,
+      /sums\.csv:2 {2}"choices" begins like JSON/,
+    ],
+    [
+      'a verifier that is a file',
+      'prompt,answer,verifier\n1,A,./evil.mjs\n',
+      undefined,
+      /sums\.csv:2 {2}a row cannot name a file/,
+    ],
+    [
+      'a column of the prototype',
+      'q,answer\n1,2\n',
+      'prompt = "constructor"',
+      /there is no field "constructor"/,
+    ],
+    ['control characters', 'q\u001b[2J,answer\n1,2\n', undefined, /^[^\u001b]*$/],
+  ])('a table with %s is refused with its place', async (_, text, fields, message) => {
+    put('sums.csv', text)
+    expect((await failure(fields === undefined ? CSV : mapped(fields, 'sums.csv'))).message).toMatch(message)
+  })
+
+  test('a table that is not UTF-8 is refused, and so is one with twenty wrong rows, after these', async () => {
+    writeFileSync(join(folder, 'sums.csv'), Buffer.from('prompt,answer\ncaf\xe9,1\n', 'latin1'))
+    expect((await failure(CSV)).message).toMatch(/sums\.csv {2}not UTF-8/)
+    put('sums.csv', `prompt,answer\n${'x,y\n'.repeat(200_000)}`)
+    expect((await failure(CSV)).message).toMatch(/20 problems[\s\S]*possibly more/)
+  })
+
+  test.each([
+    [{ role: 'user' }, /"messages" \(the prompt\) is a chat with a message that lacks "role" or "content"/],
+    [{ role: 'tool', content: 'x' }, /is a chat of tool; it must have one user message/],
+  ])('a chat with %j is refused', async (message, told) => {
+    put('sums.jsonl', `${JSON.stringify({ messages: [message], answer: 1 })}\n`)
+    expect((await failure(mapped('prompt = "messages"'))).message).toMatch(told)
+  })
+
+  test('a mark that is not there, and fields of other tasks, are refused', async () => {
+    put('sums.jsonl', '{"question": "1 + 2", "answer": "3"}\n')
+    expect((await failure(mapped('prompt = "question", answer_after = "####"'))).message).toMatch(
+      /sums\.jsonl:1 {2}"answer" does not have the mark "####"/,
+    )
+    expect(() => config('[[tasks]]\nname = "bf"\nfields = { prompt = "q" }\n')).toThrow(
+      /is only for a `dataset`/,
+    )
+    expect(() => config(mapped('promt = "q"'))).toThrow(/there is no such key\. Did you mean "prompt"\?/)
   })
 })
 
@@ -188,7 +393,7 @@ describe('files', () => {
     const { task } = (await book()).chosen[0]!
     expect(task.generate({ seed: HELD_OUT_SEED, difficulty: 0 }).question).toMatch(/^How much is \d \+ 2\?$/)
     put('sums.jsonl/q4.prompt.txt', 'x')
-    expect((await failure()).message).toMatch(/q4\.prompt\.txt {2}q4\.answer\.txt is not there/)
+    expect((await failure()).message).toMatch(/q4\.prompt\.txt {2}q4\.answer\.txt does not exist/)
   })
 
   test('are found from the folder of the config, at any end of line, with a byte order mark', async () => {
@@ -198,7 +403,7 @@ describe('files', () => {
   })
 
   test.each([
-    ['is missing', () => {}, /sums\.jsonl is not there/],
+    ['is missing', () => {}, /sums\.jsonl does not exist/],
     ['is empty', () => put('sums.jsonl', '\n'), /no rows/],
     [
       'is not UTF-8',
@@ -212,7 +417,11 @@ describe('files', () => {
     ],
     ['has an endless row', () => put('sums.jsonl', 'x'.repeat(3_000_000)), /sums\.jsonl:1 {2}longer/],
     ['is too large', () => truncateSync(put('sums.jsonl', ''), 300 << 20), /more than 256 MiB/],
-    ['is a folder without any', () => mkdirSync(join(folder, 'sums.jsonl')), /no \*\.jsonl file/],
+    [
+      'is a folder without any',
+      () => mkdirSync(join(folder, 'sums.jsonl')),
+      /neither \*\.jsonl, \*\.csv or \*\.tsv files/,
+    ],
     [
       'has a link that leads out',
       () => {
@@ -238,9 +447,9 @@ describe('files', () => {
     expect((await book(twice)).chosen).toHaveLength(2)
     expect(
       (await failure(`${MINE}${MINE.replace('sums.jsonl', 'more.jsonl')}difficulty = 0\n`)).message,
-    ).toMatch(/name of another/)
+    ).toMatch(/same name as another/)
     expect((await failure(MINE.replace('"sums"', '"bf"'))).code).toBe('E_TASK')
     expect((await failure(MINE.replace('numeric', 'numerical'))).message).toMatch(/no verifier "numerical"/)
-    expect(() => config('[[tasks]]\nname = "bf"\nverifier = "exact"\n')).toThrow(/goes with a `dataset`/)
+    expect(() => config('[[tasks]]\nname = "bf"\nverifier = "exact"\n')).toThrow(/is only for a `dataset`/)
   })
 })

@@ -4,7 +4,7 @@ import { expect, test } from 'vitest'
 import { createOnnxEngine } from '../../daemon/engine/onnx/index.ts'
 import { openPolicy } from '../../daemon/policy/live-policy.ts'
 import type { Model } from '../../daemon/policy/model.ts'
-import { append, appendReply, beginSequence, type Order } from '../../daemon/rollout/sequence.ts'
+import { append, appendReply, beginSequence, type Order } from '../../daemon/rollout/writing/sequence.ts'
 import { randomTokens, randomWeights, SPEC } from '../engine/model.ts'
 
 test.each([

@@ -1,7 +1,7 @@
 // What a round without plugins is, written down the short way: ask the engine, verify, make groups. The daemon's round,
 // which can do more, must give the same to the last bit where nothing more is asked of it.
 
-import type { Engine } from '../../daemon/engine/engine.ts'
+import type { Sampler } from '../../daemon/engine/engine.ts'
 import type { Tokenizer } from '../../daemon/policy/tokenizer.ts'
 import type { TaskBook } from '../../daemon/rollout/tasks.ts'
 import type { Ask } from '../../protocol/plugin/index.ts'
@@ -30,7 +30,7 @@ export interface Round {
 /** Groups in the order of the asks. Aborted sequences are left out, and so are groups that lose all of theirs. */
 export async function plainRound(
   options: RoundOptions,
-  { engine, tokenizer, tasks }: { engine: Engine; tokenizer: Tokenizer; tasks: TaskBook },
+  { sampler, tokenizer, tasks }: { sampler: Sampler; tokenizer: Tokenizer; tasks: TaskBook },
 ): Promise<Round> {
   const { policy, maxNewTokens, temperature, signal } = options
   const prompts = options.asks.map(({ prompt, rollouts }) => {
@@ -46,7 +46,7 @@ export async function plainRound(
   const samples = prompts.flatMap(({ conditioning, rollouts }) =>
     Array.from({ length: rollouts }, () => ({ prompt: conditioning, seed: options.sampleSeed(index++) })),
   )
-  const written = await engine.generate(
+  const written = await sampler.generate(
     { samples, maxNewTokens, temperature, stopTokens: tokenizer.stopTokens },
     signal ? { signal } : {},
   )

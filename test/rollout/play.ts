@@ -1,10 +1,16 @@
 // Whole rounds on a script: the daemon's round and plugin host, real plugins, an engine that writes what the test says.
 
 import { z } from 'zod'
-import { createHost, type HostOptions, type PluginTrouble } from '../../daemon/host/host.ts'
-import { createParkedGroups, type ParkedGroup, type ParkedGroups } from '../../daemon/rollout/parked.ts'
-import { readParked } from '../../daemon/rollout/parked-codec.ts'
-import { createPluginWorld } from '../../daemon/rollout/plugin-world.ts'
+import { createPluginHost, type PluginHostOptions, type PluginTrouble } from '../../daemon/host/host.ts'
+import type { Tokenizer } from '../../daemon/policy/tokenizer.ts'
+import {
+  createParkedGroups,
+  type ParkedGroup,
+  type ParkedGroups,
+} from '../../daemon/rollout/parked/parked.ts'
+import { readParked } from '../../daemon/rollout/parked/parked-codec.ts'
+import type { Speaker } from '../../daemon/rollout/plugins/plugin-texts.ts'
+import { createPluginWorld } from '../../daemon/rollout/plugins/plugin-world.ts'
 import { playRound, type Round } from '../../daemon/rollout/round.ts'
 import { createTaskBook, type TaskChoice } from '../../daemon/rollout/tasks.ts'
 import { CORRECTIONS } from '../../plugins/corrections/index.ts'
@@ -31,7 +37,7 @@ export interface PlayOptions {
   /** What models of plugins write, by role. */
   roles?: Readonly<Record<string, ScriptOptions['write']>>
   /** Which of them are used, as in the config. */
-  host?: Partial<HostOptions>
+  host?: Partial<PluginHostOptions>
   tasks?: readonly Task[]
   chosen?: readonly TaskChoice[]
   want?: number
@@ -58,7 +64,7 @@ export function plugin(name: string, kind: Plugin['kind'], hooks: Hooks, manifes
 
 export interface Playing {
   readonly engine: ScriptedEngine
-  readonly host: Awaited<ReturnType<typeof createHost>>
+  readonly host: Awaited<ReturnType<typeof createPluginHost>>
   readonly parked: ParkedGroups
   readonly troubles: readonly PluginTrouble[]
   round(changes?: {
@@ -69,6 +75,13 @@ export interface Playing {
     isVoid?: () => boolean
   }): Promise<Round>
 }
+
+/** An engine that both writes and scores. */
+export const speakerOf = (engine: ScriptedEngine, tokenizer: Tokenizer): Speaker => ({
+  sampler: engine,
+  scorer: engine,
+  tokenizer,
+})
 
 /** What a list holds, as it would be saved. */
 export function parkedIn(list: ParkedGroups): ParkedGroup[] {
@@ -87,7 +100,7 @@ export async function play(options: PlayOptions): Promise<Playing> {
   )
   const engine = createScriptedEngine({ tokenizer, write: options.write })
   const troubles: PluginTrouble[] = []
-  const host = await createHost(
+  const host = await createPluginHost(
     {
       estimator: { use: 'grpo' },
       corrections: [{ use: 'clip' }],
@@ -111,10 +124,10 @@ export async function play(options: PlayOptions): Promise<Playing> {
   const roles = new Map(
     Object.entries(options.roles ?? {}).map(([role, write]) => [
       role,
-      { engine: createScriptedEngine({ tokenizer, write }), tokenizer },
+      speakerOf(createScriptedEngine({ tokenizer, write }), tokenizer),
     ]),
   )
-  const world = createPluginWorld({ limits }, { tasks, policy: { engine, tokenizer }, roles })
+  const world = createPluginWorld({ limits }, { tasks, policy: speakerOf(engine, tokenizer), roles })
   await host.open(world, 0)
   const parked = createParkedGroups()
   let seed = 0
@@ -140,7 +153,7 @@ export async function play(options: PlayOptions): Promise<Playing> {
           signal,
           ...(isVoid ? { isVoid } : {}),
         },
-        { engine, tokenizer, tasks, hooks: host.round({ step: version }), parked },
+        { sampler: engine, tokenizer, tasks, hooks: host.round({ step: version }), parked },
       )
     },
   }

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
-import { plainText } from '../../daemon/rollout/conditioning.ts'
-import { createPluginWorld } from '../../daemon/rollout/plugin-world.ts'
+import { createPluginWorld } from '../../daemon/rollout/plugins/plugin-world.ts'
 import { createTaskBook } from '../../daemon/rollout/tasks.ts'
+import { plainText } from '../../daemon/rollout/writing/conditioning.ts'
 import { TASKS } from '../../plugins/tasks/index.ts'
 import { characterTokenizer } from './characters.ts'
 import { createScriptedEngine } from './scripted-engine.ts'
@@ -16,8 +16,10 @@ function setUp(write: (prompt: string, at: { seed: number }) => string) {
     { limits: { context: 64, completion: 20 } },
     {
       tasks: createTaskBook(TASKS, [{ name: 'basic_arithmetic', difficulty: 0 }]),
-      policy: { engine, tokenizer },
-      roles: new Map([['hinter', { engine: hinter, tokenizer, spec: { contextLength: 32 } }]]),
+      policy: { sampler: engine, scorer: engine, tokenizer },
+      roles: new Map([
+        ['hinter', { sampler: hinter, scorer: hinter, tokenizer, spec: { contextLength: 32 } }],
+      ]),
     },
   )
   const generate = (requests: Parameters<typeof world.generate>[0], tokens: number, seed = 1) =>
@@ -119,7 +121,7 @@ test('the model of a role has a limit of its own', async () => {
   expect(unasked).toMatch(/42 tokens leaves no room to answer within 32/)
 })
 
-test('hidden states are asked of the engine that the role speaks with, and only when a plugin wants them', async () => {
+test('hidden states come from the scorer of the role, and only when a plugin wants them', async () => {
   const { world, engine, hinter } = setUp(() => 'abc')
   const asked: Array<[string, boolean | undefined, number]> = []
   for (const [name, speaker] of [

@@ -3,10 +3,10 @@
 import { fileURLToPath } from 'node:url'
 import { expect, test } from 'vitest'
 import { loadModel } from '../../daemon/policy/model.ts'
-import { generateRound } from '../../daemon/rollout/generate.ts'
-import { createParkedGroups } from '../../daemon/rollout/parked.ts'
+import { createParkedGroups } from '../../daemon/rollout/parked/parked.ts'
 import { playRound } from '../../daemon/rollout/round.ts'
 import { createTaskBook } from '../../daemon/rollout/tasks.ts'
+import { generateRound } from '../../daemon/rollout/writing/generate.ts'
 import { nodeDisk as disk } from '../../daemon/store/node-disk.ts'
 import { TASKS } from '../../plugins/tasks/index.ts'
 import type { Hooks } from '../../protocol/plugin/index.ts'
@@ -50,7 +50,7 @@ test('a rollout of the default model that was parked goes on to the same tokens,
         sampleSeed: () => seed++,
         now: () => 0,
       },
-      { engine, tokenizer, tasks, hooks: host.round({ step: version }), parked },
+      { sampler: engine, tokenizer, tasks, hooks: host.round({ step: version }), parked },
     )
   expect((await round(7)).groups).toEqual([])
   const before = parkedIn(parked)
@@ -66,7 +66,7 @@ test('a rollout of the default model that was parked goes on to the same tokens,
       sampleSeed: (index) => index,
       now: () => 0,
     },
-    { engine, tokenizer, tasks },
+    { sampler: engine, tokenizer, tasks },
   )
   const rollouts = groups.flatMap((group) => group.rollouts)
   const [expected, written] = [

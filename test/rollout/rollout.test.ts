@@ -3,11 +3,11 @@ import { afterAll, beforeAll, expect, test } from 'vitest'
 import type { Engine } from '../../daemon/engine/engine.ts'
 import { createOnnxEngine } from '../../daemon/engine/onnx/index.ts'
 import { loadModel, type Model } from '../../daemon/policy/model.ts'
-import { passAt, shareOf } from '../../daemon/rollout/estimates.ts'
-import { figuresOf, scorePrompts } from '../../daemon/rollout/evaluate.ts'
-import { generateRound } from '../../daemon/rollout/generate.ts'
+import { passAt, shareOf } from '../../daemon/rollout/evaluation/estimates.ts'
+import { figuresOf, scorePrompts } from '../../daemon/rollout/evaluation/evaluate.ts'
 import { createTaskBook } from '../../daemon/rollout/tasks.ts'
 import { createWaker } from '../../daemon/rollout/waker.ts'
+import { generateRound } from '../../daemon/rollout/writing/generate.ts'
 import { nodeDisk as disk } from '../../daemon/store/node-disk.ts'
 import { TASKS } from '../../plugins/tasks/index.ts'
 
@@ -18,13 +18,13 @@ const tasks = createTaskBook(TASKS, [
 ])
 let model: Model
 let engine: Engine
-let parts: { engine: Engine; tokenizer: Model['tokenizer']; tasks: typeof tasks }
+let parts: { sampler: Engine; tokenizer: Model['tokenizer']; tasks: typeof tasks }
 
 beforeAll(async () => {
   model = await loadModel(DEFAULT, { disk })
   engine = createOnnxEngine({ threads: 1 })
   await engine.open({ ...model, version: 7 })
-  parts = { engine, tokenizer: model.tokenizer, tasks }
+  parts = { sampler: engine, tokenizer: model.tokenizer, tasks }
 })
 afterAll(() => engine.close())
 
@@ -121,6 +121,15 @@ test('a task book refuses tasks and levels that do not exist', () => {
   expect(() => createTaskBook(TASKS, [{ name: 'basic_arithmetic', difficulty: 99 }])).toThrow(
     /difficulties 0 to/,
   )
+})
+
+test('of the tasks that a node knows, only those that its config asks for are learnt from peers', () => {
+  const book = createTaskBook(TASKS, [{ name: 'basic_arithmetic' }])
+  const [asked, other] = [book.chosen[0]!.task, TASKS.find(({ name }) => name !== 'basic_arithmetic')!]
+  expect(book.findChosen(asked.name, asked.version)).toBe(asked)
+  expect(book.findChosen(asked.name, asked.version + 1)).toBeUndefined()
+  expect(book.findChosen(other.name, other.version)).toBeUndefined()
+  expect(book.find(other.name, other.version)).toBe(other)
 })
 
 test('a waker misses nothing that happens between looking and waiting', async () => {

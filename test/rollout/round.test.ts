@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
-import { scorePrompts } from '../../daemon/rollout/evaluate.ts'
-import { generateRound } from '../../daemon/rollout/generate.ts'
+import { scorePrompts } from '../../daemon/rollout/evaluation/evaluate.ts'
 import { createTaskBook } from '../../daemon/rollout/tasks.ts'
+import { generateRound } from '../../daemon/rollout/writing/generate.ts'
 import { TASKS } from '../../plugins/tasks/index.ts'
 import type { Hooks, Manifest, Request, RoundView } from '../../protocol/plugin/index.ts'
 import { type Group, HELD_OUT_SEED } from '../../protocol/train/index.ts'
@@ -43,7 +43,7 @@ test('without plugins a round gives what the plain round gives, to the last bit'
     now: () => 1000,
   }
   const byOf = () => ({
-    engine: createScriptedEngine({ tokenizer, write: answer, version: 3 }),
+    sampler: createScriptedEngine({ tokenizer, write: answer, version: 3 }),
     tokenizer,
     tasks,
   })
@@ -51,7 +51,7 @@ test('without plugins a round gives what the plain round gives, to the last bit'
   const expected = await plainRound(options, plain)
   expect(expected.groups.flatMap(({ rollouts }) => rollouts.map(({ reward }) => reward))).toContain(1)
   expect(await generateRound(options, round)).toEqual(expected)
-  expect(round.engine.requests).toEqual(plain.engine.requests)
+  expect(round.sampler.requests).toEqual(plain.sampler.requests)
   const playing = await play({
     write: answer,
     maxNewTokens: 24,
@@ -59,7 +59,7 @@ test('without plugins a round gives what the plain round gives, to the last bit'
     host: { selector: { use: 'sums' } },
   })
   expect(await playing.round({ version: 3 })).toEqual(expected)
-  expect(playing.engine.requests).toEqual(plain.engine.requests)
+  expect(playing.engine.requests).toEqual(plain.sampler.requests)
 })
 
 test('text of a plugin is what the sampler saw and the loss conditions on, and the group says so', async () => {
@@ -244,7 +244,7 @@ test('an evaluation asks the bare question, or what plugins make of it that may 
     [(await playing.host.evaluation({ step: 0 })).compose, `Library: add slowly. ${question}`],
     [(await silent.host.evaluation({ step: 0 })).compose, question],
   ] as const) {
-    await scorePrompts({ promptsPerTask: 1, maxNewTokens: 8 }, { engine, tokenizer, tasks, compose })
+    await scorePrompts({ promptsPerTask: 1, maxNewTokens: 8 }, { sampler: engine, tokenizer, tasks, compose })
     expect(seen.splice(0)).toEqual([expected, expected])
   }
 })
@@ -265,7 +265,7 @@ test('what leaves no room for an answer in an evaluation is left out of the ques
     },
   })
   const options = { promptsPerTask: 1, maxNewTokens: 8, context: 128 }
-  await scorePrompts(options, { engine, tokenizer, tasks, compose })
+  await scorePrompts(options, { sampler: engine, tokenizer, tasks, compose })
   const { question } = TASKS[0]!.generate(promptOf(HELD_OUT_SEED))
   expect(seen).toEqual([question, question])
 })

@@ -111,15 +111,19 @@ export function createScriptedEngine(options: ScriptOptions): ScriptedEngine {
       })
       return sequences.map((sequence) => sequence.written())
     },
-    async setWeights(_, version) {
+    async setWeights(_: unknown, version?: number) {
       engine.version = version ?? engine.version
     },
     async close() {},
     score: refuse,
     train: refuse,
     gradient: refuse,
-    keep: refuse,
-    descend: refuse,
+    slots: refuse,
+    combine: refuse,
+    dot: refuse,
+    norm: refuse,
+    step: refuse,
+    move: refuse,
     weights: refuse,
     optimizer: refuse,
   }

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { append, appendReply, beginSequence, sampleOf } from '../../daemon/rollout/sequence.ts'
+import { append, appendReply, beginSequence, sampleOf } from '../../daemon/rollout/writing/sequence.ts'
 import { TASKS } from '../../plugins/tasks/index.ts'
 
 const [task] = TASKS

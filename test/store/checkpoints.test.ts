@@ -1,7 +1,11 @@
 import { beforeEach, describe, expect, it } from 'vitest'
-import { encodeSafetensors, openWeights } from '../../daemon/policy/safetensors.ts'
-import { type Checkpoint, type Checkpoints, createCheckpoints } from '../../daemon/store/checkpoints.ts'
-import { encodeManifest } from '../../daemon/store/manifest.ts'
+import { encodeSafetensors, openWeights } from '../../daemon/policy/safetensors/read.ts'
+import {
+  type Checkpoint,
+  type Checkpoints,
+  createCheckpoints,
+} from '../../daemon/store/checkpoints/checkpoints.ts'
+import { encodeManifest } from '../../daemon/store/checkpoints/manifest.ts'
 import { WaggleError } from '../../protocol/errors.ts'
 import { SimulatedDisk, survivals } from './simulated-disk.ts'
 
@@ -55,6 +59,31 @@ async function saved(steps: number[], keep = 3): Promise<SimulatedDisk> {
 }
 
 describe('checkpoints', () => {
+  it('made by the clock stay few steps apart for the newest only: going back needs older ones', async () => {
+    const disk = new SimulatedDisk()
+    const checkpoints = await createCheckpoints(
+      { directory: '/home/checkpoints', keep: 3, apart: 25 },
+      { disk, clock: () => 1e12, log: () => {} },
+    )
+    const steps = async () => (await checkpoints.list()).map(({ manifest }) => manifest.step)
+    for (const step of [3, 8, 13]) await save(checkpoints, step)
+    expect(await steps()).toEqual([3, 13])
+    for (const step of [28, 33, 50, 52, 54]) await save(checkpoints, step)
+    expect(await steps()).toEqual([3, 28, 54])
+    for (const step of [80, 81]) await save(checkpoints, step)
+    expect(await steps()).toEqual([54, 80, 81])
+  })
+
+  it('of one step, saved again as a node stops, only the newest stays, and takes no place of another', async () => {
+    const disk = await saved([10, 20, 30, 30])
+    const all = await (await open(disk)).list()
+    expect(all.map(({ manifest: { step, sequence } }) => [step, sequence])).toEqual([
+      [10, 1],
+      [20, 2],
+      [30, 4],
+    ])
+  })
+
   it('come back as they were saved, the newest first, and the last few stay', async () => {
     const disk = await saved([10, 20, 30, 40, 50])
     const latest = await (await open(disk)).latest()

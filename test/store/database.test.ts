@@ -2,9 +2,9 @@ import { mkdtemp, readdir, rm, stat, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
-import { openDatabase } from '../../daemon/store/database.ts'
-import type { Migration } from '../../daemon/store/migrations.ts'
-import { createStateStore, createStepSeries } from '../../daemon/store/records.ts'
+import { openDatabase } from '../../daemon/store/database/database.ts'
+import type { Migration } from '../../daemon/store/database/migrations.ts'
+import { createStepSeries } from '../../daemon/store/database/records.ts'
 import { mountSmallDisk } from './small-disk.ts'
 
 let directory: string
@@ -151,18 +151,7 @@ describe('migrations', () => {
   })
 })
 
-describe('state and series', () => {
-  it('keep JSON values by name', async () => {
-    const database = await open()
-    const state = createStateStore({}, { database })
-    await state.put('bans', { until: [1, 2.5], name: 'é' })
-    expect(await state.get('bans')).toEqual({ until: [1, 2.5], name: 'é' })
-    expect(await state.get('absent')).toBeUndefined()
-    await state.del('bans')
-    expect(await state.get('bans')).toBeUndefined()
-    await database.close()
-  })
-
+describe('series', () => {
   it('keep numbers by step, read by range, and forget what a restored run will do again', async () => {
     const database = await open()
     const series = createStepSeries({ name: 'step' }, { database })

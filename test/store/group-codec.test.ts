@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { decodeGroup, encodeGroup } from '../../daemon/store/group-codec.ts'
+import { decodeGroup, encodeGroup } from '../../daemon/store/pool/group-codec.ts'
 import { anyGroup, plainGroup } from './groups.ts'
 
 describe('a group as bytes', () => {

@@ -85,6 +85,7 @@ export const anyGroup: fc.Arbitrary<Group> = fc.record(
     ),
     tainted: fc.boolean(),
     always: fc.boolean(),
+    source: name,
   },
   { requiredKeys: REQUIRED, noNullPrototype: true },
 )

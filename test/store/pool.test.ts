@@ -3,8 +3,13 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import fc from 'fast-check'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
-import { type Database, openDatabase } from '../../daemon/store/database.ts'
-import { createPool, type Origin, type PoolEntry, type PoolOptions } from '../../daemon/store/pool.ts'
+import { type Database, openDatabase } from '../../daemon/store/database/database.ts'
+import {
+  createPool,
+  type OwnOrForeign,
+  type PoolEntry,
+  type PoolOptions,
+} from '../../daemon/store/pool/pool.ts'
 import { plainGroup } from './groups.ts'
 import { seeded } from './random.ts'
 
@@ -47,30 +52,48 @@ describe('the pool', () => {
       const wanted = { origin, count: 100, order: 'newest' } as const
       expect(again.select(wanted)).toStrictEqual(pool.select(wanted))
     }
-    expect(again.get(plainGroup(4).id)).toMatchObject({ uses: 2, lastUsed: 8, origin: 'own' })
-    expect(again.get(plainGroup(3).id)).toMatchObject({ uses: 1, lastUsed: 7, origin: 'foreign' })
+    const used = (origin: OwnOrForeign) =>
+      again.select({ origin, count: 1, order: 'newest', where: ({ uses }) => uses > 0 })
+    expect(used('own')).toMatchObject([{ group: plainGroup(4), uses: 2, lastUsed: 8 }])
+    expect(used('foreign')).toMatchObject([{ group: plainGroup(3), uses: 1, lastUsed: 7 }])
+  })
+
+  it('lets newcomers have one part, however many they are, also after a restart', async () => {
+    const isKnown = (author: string) => author === 'known'
+    const pool = await createPool({ capacityGroups: 40 }, { database, log, isKnown })
+    const add = (n: number, author: string, source: string) =>
+      pool.add(plainGroup(n, { author, source }), 'foreign')
+    for (let n = 0; n < 15; n++) add(n, 'known', 'known')
+    for (let n = 100; n < 110; n++) add(n, 'newcomer', 'newcomer')
+    // One stranger offers what throw-away authors wrote.
+    for (let n = 1000; n < 1300; n++) add(n, `throw-away ${n}`, 'stranger')
+    const authors = () =>
+      pool
+        .select({ origin: 'foreign', count: 100, order: 'newest' })
+        .map(({ group }) => group.author)
+        .filter((author) => !author.startsWith('throw-away'))
+    expect(authors().length).toBe(25)
+    const again = await reopen()
+    const { group } = again.select({ origin: 'foreign', count: 1, order: 'newest' })[0]!
+    expect([group.id, group.source]).toEqual([plainGroup(1299).id, 'stranger'])
   })
 
   it('takes a content once, whoever brings it, also after it has left and after a restart', async () => {
     const pool = await open({ capacityGroups: 2 })
     for (let n = 0; n < 5; n++) pool.add(plainGroup(n), 'own')
-    pool.markSeen('refused')
     const again = await reopen({ capacityGroups: 2 })
     for (let n = 0; n < 5; n++) {
-      expect(again.has(plainGroup(n).id)).toBe(true)
       expect(again.add(plainGroup(n, { author: 'a copycat' }), 'foreign')).toBe(false)
     }
-    expect(again.has('refused')).toBe(true)
-    expect(again.counts()).toMatchObject({ own: 2, foreign: 0, seen: 6 })
+    expect(again.counts()).toMatchObject({ own: 2, foreign: 0, seen: 5 })
   })
 
   it('remembers a bounded number of contents, but always those that it holds', async () => {
     const pool = await open({ capacitySeen: 5, capacityGroups: 8 })
     for (let n = 0; n < 20; n++) pool.add(plainGroup(n), 'own')
     expect(pool.counts()).toMatchObject({ own: 8, seen: 5 })
-    expect(pool.has(plainGroup(12).id)).toBe(true)
-    expect(pool.has(plainGroup(11).id)).toBe(false)
     expect(pool.add(plainGroup(12), 'foreign')).toBe(false)
+    expect(pool.add(plainGroup(11), 'foreign')).toBe(true)
   })
 
   it('lets foreign groups push out foreign ones only, by number and by bytes', async () => {
@@ -138,10 +161,9 @@ describe('the pool', () => {
 
 describe('whatever happens to it', () => {
   type Action =
-    | { do: 'add'; n: number; origin: Origin }
+    | { do: 'add'; n: number; origin: OwnOrForeign }
     | { do: 'use'; n: number }
     | { do: 'evict'; below: number }
-    | { do: 'seen'; n: number }
     | { do: 'restart' }
   const n = fc.nat({ max: 30 })
   const action: fc.Arbitrary<Action> = fc.oneof(
@@ -151,7 +173,6 @@ describe('whatever happens to it', () => {
     },
     { weight: 2, arbitrary: fc.record({ do: fc.constant('use'), n }) },
     { weight: 1, arbitrary: fc.record({ do: fc.constant('evict'), below: n }) },
-    { weight: 1, arbitrary: fc.record({ do: fc.constant('seen'), n }) },
     { weight: 1, arbitrary: fc.constant({ do: 'restart' }) },
   ) as fc.Arbitrary<Action>
 
@@ -163,7 +184,7 @@ describe('whatever happens to it', () => {
           for await (const [key] of namespace.entries()) namespace.write(key, undefined)
         }
         let pool = await open({ capacityGroups: 4 })
-        let model: Array<{ n: number; origin: Origin; uses: number }> = []
+        let model: Array<{ n: number; origin: OwnOrForeign; uses: number }> = []
         const seen = new Set<number>()
         for (const step of actions) {
           if (step.do === 'add') {
@@ -184,9 +205,6 @@ describe('whatever happens to it', () => {
             const before = model.length
             model = model.filter((entry) => entry.n >= step.below)
             expect(pool.evict(({ group }) => group.policy.version < step.below)).toBe(before - model.length)
-          } else if (step.do === 'seen') {
-            pool.markSeen(plainGroup(step.n).id)
-            seen.add(step.n)
           } else {
             await pool.flush()
             pool = await open({ capacityGroups: 4 })

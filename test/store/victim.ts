@@ -3,12 +3,11 @@
 
 import { hostname } from 'node:os'
 import { join } from 'node:path'
-import { encodeSafetensors } from '../../daemon/policy/safetensors.ts'
-import { createCheckpoints } from '../../daemon/store/checkpoints.ts'
+import { encodeSafetensors } from '../../daemon/policy/safetensors/read.ts'
+import { createCheckpoints } from '../../daemon/store/checkpoints/checkpoints.ts'
 import { openHome } from '../../daemon/store/home.ts'
 import { nodeDisk as disk } from '../../daemon/store/node-disk.ts'
-import { createPool } from '../../daemon/store/pool.ts'
-import { createStateStore } from '../../daemon/store/records.ts'
+import { createPool } from '../../daemon/store/pool/pool.ts'
 import { plainGroup } from './groups.ts'
 
 const home = process.argv[2]!
@@ -23,18 +22,18 @@ const { database } = await openHome(options, {
   self: { pid: process.pid, host: hostname() },
 })
 const pool = await createPool({ capacityGroups: 200 }, { database, log })
-const state = createStateStore({}, { database })
+const state = database.namespace('state')
 const checkpoints = await createCheckpoints({ directory: join(home, 'checkpoints') }, { disk, clock, log })
 const latest = await checkpoints.latest()
 let step = latest?.manifest.step ?? 0
-let next = ((await state.get('next')) as number | undefined) ?? 0
+let next = Number(Buffer.from((await state.get('next')) ?? []).toString())
 say(`resumed ${step} ${next} ${pool.counts().own}`)
 
 async function rollouts() {
   for (;;) {
     for (let i = 0; i < 20; i++) pool.add(plainGroup(next++), 'own')
     await pool.flush()
-    await state.put('next', next)
+    await state.put('next', Buffer.from(String(next)))
     say(`pooled ${next}`)
   }
 }

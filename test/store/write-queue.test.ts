@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { createWriteQueue, type Writes } from '../../daemon/store/write-queue.ts'
+import { createWriteQueue, type Writes } from '../../daemon/store/database/write-queue.ts'
 
 /** A queue whose disk and timer the test moves by hand. */
 function setUp({ maxWrites = 4 } = {}) {

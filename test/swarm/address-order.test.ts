@@ -1,6 +1,6 @@
 import { multiaddr } from '@multiformats/multiaddr'
 import { expect, test } from 'vitest'
-import { compareAddresses, ownSubnets, publicAddresses } from '../../daemon/swarm/address-order.ts'
+import { compareAddresses, ownSubnets, publicAddresses } from '../../daemon/swarm/addresses/address-order.ts'
 
 const four = (address: string, cidr: string, internal = false) => ({
   family: 'IPv4' as const,

@@ -9,7 +9,7 @@ import { tcp } from '@libp2p/tcp'
 import { yamux } from '@libp2p/yamux'
 import { multiaddr } from '@multiformats/multiaddr'
 import { createLibp2p } from 'libp2p'
-import { groupsTopic } from '../../daemon/swarm/gossip-config.ts'
+import { groupsTopic } from '../../daemon/swarm/gossip/config.ts'
 import { encodeGroup, type GroupDraft, type Signer, sealFrame } from '../../protocol/wire/index.ts'
 import { freshIdentity } from './helpers.ts'
 

@@ -1,7 +1,8 @@
 // The libp2p host of a node, with its settings and nothing of ours on top: for tests of what those settings are there for.
 
-import type { GossipGuard } from '../../daemon/swarm/gossip-internals.ts'
-import { createHost, type Host, type HostCollaborators, startHost } from '../../daemon/swarm/host.ts'
+import { compareAddresses } from '../../daemon/swarm/addresses/address-order.ts'
+import type { GossipGuard } from '../../daemon/swarm/gossip/internals.ts'
+import { createHost, type Host, type HostParts, startHost } from '../../daemon/swarm/libp2p/host.ts'
 import type { Clock } from '../../daemon/swarm/types.ts'
 import { freshIdentity, worldClock } from './helpers.ts'
 
@@ -17,9 +18,7 @@ export const OPEN_GUARD: GossipGuard = {
 }
 
 export interface BareHostOptions
-  extends Partial<
-    Pick<HostCollaborators, 'identity' | 'datastore' | 'guard' | 'onMdnsTrouble' | 'onMdnsWorks'>
-  > {
+  extends Partial<Pick<HostParts, 'identity' | 'datastore' | 'guard' | 'onMdnsTrouble' | 'onMdnsWorks'>> {
   topic: string
   listen?: readonly string[]
   wide?: boolean
@@ -57,12 +56,14 @@ export async function bareHost({
       identity,
       ...(datastore && { datastore }),
       gater: {},
+      compareAddresses: compareAddresses([]),
       guard,
       stun: () => [],
       onFound: () => {},
       onMdnsTrouble,
       onMdnsWorks,
       forwarding: { clock: worldClock, random: Math.random, log: () => {}, onForwarded: () => {} },
+      dht: { clock: worldClock, onMisuse: () => {} },
     },
   )
   await startHost(host, { listen })

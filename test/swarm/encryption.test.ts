@@ -7,7 +7,7 @@ import { lpStream } from '@libp2p/utils'
 import { yamux } from '@libp2p/yamux'
 import { createLibp2p, type Libp2p } from 'libp2p'
 import { afterEach, expect, test } from 'vitest'
-import { encryption } from '../../daemon/swarm/encryption.ts'
+import { encryption } from '../../daemon/swarm/libp2p/encryption.ts'
 
 const ECHO = '/echo/1'
 const SIZES = [0, 1, 1199, 1200, 1201, 16_383, 16_384, 16_385, 65_518, 65_519, 65_520, 500_000]
@@ -92,4 +92,6 @@ test('the library still has the methods that are replaced', async () => {
   const client = await start(watched)
   await client.dial(server.getMultiaddrs())
   expect(Object.keys(seen[0]!)).toEqual(expect.arrayContaining(['encrypt', 'decrypt']))
+  const { handshake } = seen[0] as { handshake: Record<string, unknown> }
+  expect([typeof handshake.encrypt, typeof handshake.decrypt]).toEqual(['function', 'function'])
 })

@@ -2,19 +2,12 @@
 
 import { expect, test } from 'vitest'
 import { createTaskBook } from '../../daemon/rollout/tasks.ts'
-import { Verifier } from '../../daemon/swarm/admission-verify.ts'
+import { Verifier } from '../../daemon/swarm/admission/verify.ts'
 import type { Codec } from '../../daemon/swarm/types.ts'
 import task from '../../plugins/tasks/environments/keys-and-doors.ts'
 import { TURN_MARK } from '../../protocol/plugin/index.ts'
 import type { Group } from '../../protocol/train/index.ts'
-import {
-  contentId,
-  decodeGroup,
-  draftOf,
-  encodeGroup,
-  type GroupDraft,
-  openFrame,
-} from '../../protocol/wire/index.ts'
+import { decodeGroup, draftOf, encodeGroup, type GroupDraft, openFrame } from '../../protocol/wire/index.ts'
 import { testSigner } from '../protocol/wire/cases.ts'
 import { characterTokenizer } from '../rollout/characters.ts'
 import { play, plugin } from '../rollout/play.ts'
@@ -60,11 +53,7 @@ function received(draft: GroupDraft, codec: Partial<Codec> = {}, most = 400) {
   )
   const frame = encodeGroup({ ...draft, sequence: 1, createdAt: 2 }, testSigner(1))
   const group = decodeGroup(openFrame(frame, 65_536))
-  const id = contentId(
-    draft.prompt,
-    draft.rollouts.map(({ text }) => text),
-  )
-  return verifier.verify({ group, id, bytes: frame.length })
+  return verifier.verify({ group, source: group.author, bytes: frame.length })
 }
 
 const plain = ({ rollouts }: Group) =>

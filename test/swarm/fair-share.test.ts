@@ -3,9 +3,9 @@
 import { multiaddr } from '@multiformats/multiaddr'
 import fc from 'fast-check'
 import { afterEach, describe, expect, test } from 'vitest'
-import { Brake } from '../../daemon/swarm/brake.ts'
-import { FairShare } from '../../daemon/swarm/fair-share.ts'
-import { createHost, startHost } from '../../daemon/swarm/host.ts'
+import { FairShare } from '../../daemon/swarm/admission/fair-share.ts'
+import { Brake } from '../../daemon/swarm/libp2p/brake.ts'
+import { createHost, startHost } from '../../daemon/swarm/libp2p/host.ts'
 import { draft, freshIdentity, startNode, stillClock, stopNodes, until } from './helpers.ts'
 
 const OPTIONS = { perSecond: 100, burstSeconds: 2, spare: 200 }
@@ -103,12 +103,14 @@ describe('the brake', () => {
       {
         identity: freshIdentity(),
         gater: {},
+        compareAddresses: () => 0,
         guard,
         stun: () => [],
         onFound: () => {},
         onMdnsTrouble: () => {},
         onMdnsWorks: () => {},
         forwarding: { clock: stillClock(), random: Math.random, log: () => {}, onForwarded: () => {} },
+        dht: { clock: stillClock(), onMisuse: () => {} },
       },
     )
     await startHost(host, { listen: [] })

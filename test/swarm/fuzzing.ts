@@ -3,9 +3,9 @@
 
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { RPC } from '@libp2p/gossipsub/message'
-import { Admission } from '../../daemon/swarm/admission.ts'
-import { groupsTopic } from '../../daemon/swarm/gossip-config.ts'
-import { Ledger } from '../../daemon/swarm/ledger.ts'
+import { Admission } from '../../daemon/swarm/admission/admission.ts'
+import { groupsTopic } from '../../daemon/swarm/gossip/config.ts'
+import { PeerRecords } from '../../daemon/swarm/peers/records.ts'
 import { WaggleError } from '../../protocol/errors.ts'
 import {
   decodeAnnouncement,
@@ -35,11 +35,11 @@ const signer = testSigner(5)
 const signed = (seed: number) => signedGroup(draft(seed), signer)
 
 /** What admission says of a frame, beside what the decoders say. */
-function door(): (bytes: Uint8Array) => string {
-  const ledger = new Ledger({}, { clock })
+function screenAll(): (bytes: Uint8Array) => string {
+  const records = new PeerRecords({}, { clock })
   const admission = new Admission(
     { self: 'nobody', arms: ['base'] },
-    { tasks, ledger, clock, isMuted: () => false, onImpostor: () => {} },
+    { tasks, records, clock, isMuted: () => false, onImpostor: () => {} },
   )
   let count = 0
   return (bytes) => {
@@ -66,10 +66,10 @@ export const HARNESSES: Record<string, (bytes: Uint8Array) => string> = {
   state: read(decodeState),
   invite: read((bytes) => decodeInvite(Buffer.from(bytes).toString('latin1'))),
   rpc: read((bytes) => RPC.decode(bytes)),
-  door: door(),
+  admission: screenAll(),
 }
 
-/** `read`, an answer of the door, or what the fault says. Throws what is neither. */
+/** `read`, admission’s answer, or the reason of the fault. Any other error is thrown. */
 export function outcome(harness: string, bytes: Uint8Array): string {
   try {
     return HARNESSES[harness]!(bytes)

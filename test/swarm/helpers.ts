@@ -4,12 +4,12 @@ import { generateKeyPairSync } from 'node:crypto'
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { identityOf } from '../../daemon/swarm/identity.ts'
 import { createSwarm, openPeerDatastore, type Swarm, type SwarmOptions } from '../../daemon/swarm/index.ts'
+import { identityOf } from '../../daemon/swarm/peers/identity.ts'
 import type { Clock, Codec, SwarmEvent, TaskSource } from '../../daemon/swarm/types.ts'
 import { defineTask, PLUGIN_API } from '../../protocol/plugin/index.ts'
 import type { Group } from '../../protocol/train/index.ts'
-import type { GroupDraft } from '../../protocol/wire/index.ts'
+import { contentId, type OwnGroupDraft } from '../../protocol/wire/index.ts'
 
 export const sums = defineTask({
   name: 'sums',
@@ -71,7 +71,7 @@ export function stillClock(now = 1_800_000_000_000) {
 }
 
 /** A group with right and wrong answers; `salt` makes it unlike others. */
-export function draft(seed: number, { salt = '', tokenizer = codec.tokenizer } = {}): GroupDraft {
+export function draft(seed: number, { salt = '', tokenizer = codec.tokenizer } = {}): OwnGroupDraft {
   const { key } = sums.generate({ seed, difficulty: 2 })
   const rollouts = [key, 'x', key, `${key}0`].map((answer, i) => {
     const text = `${salt} attempt ${i} of ${seed} <answer>${answer}</answer>`
@@ -84,8 +84,13 @@ export function draft(seed: number, { salt = '', tokenizer = codec.tokenizer } =
       segments: [{ version: 3, start: 0, length: tokens.length }],
     }
   })
+  const prompt = { task: 'sums', taskVersion: 1, seed, difficulty: 2 }
   return {
-    prompt: { task: 'sums', taskVersion: 1, seed, difficulty: 2 },
+    id: contentId(
+      prompt,
+      rollouts.map(({ text }) => text),
+    ),
+    prompt,
     arm: 'base',
     policy: { lineage: 'ab'.repeat(32), tokenizer, version: 3 },
     rollouts,
@@ -130,7 +135,7 @@ export async function startNode(
     {
       swarm: 'test',
       listen: ['/ip4/127.0.0.1/tcp/0'],
-      mdns: false,
+      lan: 'off',
       wide: false,
       maxCompletionTokens: 200,
       ...options,
@@ -143,10 +148,8 @@ export async function startNode(
       tasks,
       codec,
       version: () => 0,
-      onEvent(event) {
-        events.push(event)
-        if (event.type === 'group') groups.push(event.group)
-      },
+      onGroup: (group) => groups.push(group),
+      onEvent: (event) => events.push(event),
       ...others,
     },
   )

@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { inspect } from 'node:util'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
-import { loadIdentity } from '../../daemon/swarm/identity.ts'
+import { loadIdentity } from '../../daemon/swarm/peers/identity.ts'
 
 let home: string
 let path: string
@@ -19,9 +19,36 @@ test('the first start makes a key that only its owner can read, and the next fin
   expect(first.created).toBe(true)
   expect(first.peerId).toMatch(/^12D3KooW\w{44}$/)
   expect(statSync(path).mode & 0o777).toBe(0o600)
-  expect(readdirSync(join(home, 'state'))).toEqual(['identity.key'])
+  expect(readdirSync(join(home, 'state'))).toEqual(['identity.id', 'identity.key'])
   const second = await loadIdentity({ path })
   expect(second).toMatchObject({ peerId: first.peerId, created: false })
+})
+
+test('a flipped bit in the key is noticed: the node does not start as somebody else', async () => {
+  const { peerId } = await loadIdentity({ path })
+  const pem = readFileSync(path, 'utf8').split('\n')
+  const der = Buffer.from(pem[1]!, 'base64')
+  der[der.length - 1]! ^= 1
+  writeFileSync(path, [pem[0], der.toString('base64'), ...pem.slice(2)].join('\n'))
+  await expect(loadIdentity({ path })).rejects.toMatchObject({
+    code: 'E_IDENTITY',
+    message: expect.stringMatching(
+      new RegExp(`damaged or belongs to another node.*this home’s is ${peerId}`),
+    ),
+    hint: expect.stringContaining('identity.id'),
+  })
+})
+
+test('a home of before the ID was kept gets it, and a new key is a new ID', async () => {
+  const first = await loadIdentity({ path })
+  const id = join(home, 'state', 'identity.id')
+  rmSync(id)
+  await loadIdentity({ path })
+  expect(readFileSync(id, 'utf8').trim()).toBe(first.peerId)
+  rmSync(path)
+  const second = await loadIdentity({ path })
+  expect(second.peerId).not.toBe(first.peerId)
+  expect((await loadIdentity({ path })).peerId).toBe(second.peerId)
 })
 
 test('of several that start at once, all get the same key', async () => {

@@ -7,7 +7,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { RPC } from '@libp2p/gossipsub/message'
 import { afterEach, describe, expect, test } from 'vitest'
-import { groupsTopic } from '../../daemon/swarm/gossip-config.ts'
+import { groupsTopic } from '../../daemon/swarm/gossip/config.ts'
 import {
   BULK_PROTOCOL,
   decodeFetch,

@@ -30,8 +30,8 @@ describe('joining', () => {
   })
 
   test.runIf(multicast)('by nothing but a peer ID, over mDNS on loopback', async () => {
-    const a = await startNode({ mdns: true, swarm: 'mdns-test' })
-    const b = await startNode({ mdns: true, swarm: 'mdns-test' })
+    const a = await startNode({ lan: 'ask', swarm: 'mdns-test' })
+    const b = await startNode({ lan: 'ask', swarm: 'mdns-test' })
     const outcome = await b.swarm.join(a.swarm.peerId, { signal: AbortSignal.timeout(15_000) })
     expect(outcome).toMatchObject({ state: 'connected', peerId: a.swarm.peerId })
     expect(b.swarm.peers()[0]).toMatchObject({ id: a.swarm.peerId, how: 'mdns', wanted: true })

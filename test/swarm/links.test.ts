@@ -3,16 +3,17 @@
 
 import { TopicValidatorResult } from '@libp2p/gossipsub'
 import { afterEach, expect, test } from 'vitest'
+import { AddressBook } from '../../daemon/swarm/addresses/address-book.ts'
 import {
   forgetMessage,
   type GossipGuard,
   gossipLink,
   meshPeers,
-} from '../../daemon/swarm/gossip-internals.ts'
-import type { Host } from '../../daemon/swarm/host.ts'
-import { Links } from '../../daemon/swarm/links.ts'
-import { Prober, ping } from '../../daemon/swarm/probe.ts'
-import { Redial } from '../../daemon/swarm/redial.ts'
+} from '../../daemon/swarm/gossip/internals.ts'
+import type { Host } from '../../daemon/swarm/libp2p/host.ts'
+import { Links } from '../../daemon/swarm/links/links.ts'
+import { Prober, ping } from '../../daemon/swarm/links/probe.ts'
+import { Redial } from '../../daemon/swarm/links/redial.ts'
 import type { Clock } from '../../daemon/swarm/types.ts'
 import { peerIdOf } from '../../protocol/wire/index.ts'
 import { bareHost, fastClock, OPEN_GUARD } from './bare-host.ts'
@@ -55,6 +56,8 @@ async function start(
     datastore: undefined,
     random: Math.random,
     lookup: async () => false,
+    isUseful: () => false,
+    book: new AddressBook({}, { host: () => host, nearby: () => [], random: Math.random }),
   }
   const links = new Links({}, { ...by, onMended: () => {}, onTwin })
   const redial = new Redial({}, by)

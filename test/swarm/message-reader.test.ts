@@ -3,7 +3,7 @@
 import type { Stream } from '@libp2p/interface'
 import { Uint8ArrayList } from 'uint8arraylist'
 import { expect, test } from 'vitest'
-import { MessageReader } from '../../daemon/swarm/message-reader.ts'
+import { MessageReader } from '../../daemon/swarm/libp2p/message-reader.ts'
 import { lengthPrefixed } from './attacker.ts'
 
 const never = new AbortController().signal

@@ -1,16 +1,18 @@
-// The swarm's small parts, without a network: quotas, standing, queue, seen sets, ledger, shelf, target, gate.
+// Small parts of the swarm, without a network: quotas, reputation, queue, seen sets, peer records, recent frames, target, gate.
 
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { createGate } from '../../daemon/swarm/gate.ts'
-import { Ledger } from '../../daemon/swarm/ledger.ts'
-import { Memory } from '../../daemon/swarm/memory.ts'
-import { FreshQueue } from '../../daemon/swarm/queue.ts'
-import { Meter, Quota } from '../../daemon/swarm/quota.ts'
-import { SeenSet, SequenceWindow } from '../../daemon/swarm/seen.ts'
-import { Shelf } from '../../daemon/swarm/shelf.ts'
-import { Standing } from '../../daemon/swarm/standing.ts'
-import { parseTarget } from '../../daemon/swarm/target.ts'
+import { Contents } from '../../daemon/swarm/admission/contents.ts'
+import { FreshQueue } from '../../daemon/swarm/admission/queue.ts'
+import { Meter, Quota } from '../../daemon/swarm/admission/quota.ts'
+import { LongMemory, SeenSet } from '../../daemon/swarm/admission/seen.ts'
+import { RecentFrames } from '../../daemon/swarm/fetch/recent-frames.ts'
+import { parseTarget } from '../../daemon/swarm/join/target.ts'
+import { createGate } from '../../daemon/swarm/libp2p/gate.ts'
+import { Handshakes } from '../../daemon/swarm/libp2p/handshakes.ts'
+import { Memory } from '../../daemon/swarm/peers/memory.ts'
+import { PeerRecords } from '../../daemon/swarm/peers/records.ts'
+import { Reputation } from '../../daemon/swarm/peers/reputation.ts'
 import { freshDatastore, freshIdentity, stillClock, stopNodes } from './helpers.ts'
 
 const MINUTE = 60_000
@@ -75,58 +77,58 @@ describe('quotas', () => {
   })
 })
 
-describe('standing', () => {
+describe('reputation', () => {
   const make = () => {
     const clock = stillClock()
     const cuts: string[] = []
-    const standing = new Standing({}, { clock, onCut: (peer, reason) => cuts.push(`${peer} ${reason}`) })
-    return { clock, cuts, standing }
+    const reputation = new Reputation({}, { clock, onCut: (peer, reason) => cuts.push(`${peer} ${reason}`) })
+    return { clock, cuts, reputation }
   }
 
   test('four offences are forgiven in time, the fourth at once is not', () => {
-    const { clock, cuts, standing } = make()
-    for (let i = 0; i < 3; i++) standing.offend('a', 'reject')
-    expect(standing.score('a')).toBe(-15)
+    const { clock, cuts, reputation } = make()
+    for (let i = 0; i < 3; i++) reputation.offend('a', 'reject')
+    expect(reputation.score('a')).toBe(-15)
     clock.time += 10 * MINUTE
-    expect(standing.score('a')).toBeCloseTo(-7.5)
-    standing.offend('a', 'reject')
-    expect(standing.isCut('a')).toBe(false)
-    standing.offend('a', 'reject')
-    standing.offend('a', 'reject')
+    expect(reputation.score('a')).toBeCloseTo(-7.5)
+    reputation.offend('a', 'reject')
+    expect(reputation.isCut('a')).toBe(false)
+    reputation.offend('a', 'reject')
+    reputation.offend('a', 'reject')
     expect(cuts).toEqual(['a reject'])
-    expect(standing.isCut('a')).toBe(true)
+    expect(reputation.isCut('a')).toBe(true)
   })
 
   test('a quarter of an hour, then an hour, then a day', () => {
-    const { clock, standing } = make()
+    const { clock, reputation } = make()
     for (const minutes of [15, 60, 24 * 60, 24 * 60]) {
-      standing.offend('a', 'flood')
-      expect(standing.isCut('a')).toBe(true)
+      reputation.offend('a', 'flood')
+      expect(reputation.isCut('a')).toBe(true)
       clock.time += minutes * MINUTE - 1
-      expect(standing.isCut('a')).toBe(true)
+      expect(reputation.isCut('a')).toBe(true)
       clock.time += 1
-      expect(standing.isCut('a')).toBe(false)
+      expect(reputation.isCut('a')).toBe(false)
     }
   })
 
   test('survives saving, without healing or growing', () => {
-    const { clock, standing } = make()
-    standing.offend('a', 'flood')
-    standing.offend('b', 'reject')
-    standing.mute('c', true)
-    const again = new Standing({}, { clock, onCut: () => {} })
-    again.restore(JSON.parse(JSON.stringify(standing.save())))
+    const { clock, reputation } = make()
+    reputation.offend('a', 'flood')
+    reputation.offend('b', 'reject')
+    reputation.mute('c', true)
+    const again = new Reputation({}, { clock, onCut: () => {} })
+    again.restore(JSON.parse(JSON.stringify(reputation.save())))
     expect(again.isCut('a')).toBe(true)
     expect(again.score('b')).toBe(-5)
     expect(again.isMuted('c')).toBe(true)
   })
 
   test('a crowd of new identities does not free who is cut off', () => {
-    const { standing } = make()
-    standing.offend('a', 'flood')
-    for (let i = 0; i < 5000; i++) standing.offend(`sybil ${i}`, 'reject')
-    expect(standing.isCut('a')).toBe(true)
-    expect(standing.save().entries.length).toBeLessThanOrEqual(1024)
+    const { reputation } = make()
+    reputation.offend('a', 'flood')
+    for (let i = 0; i < 5000; i++) reputation.offend(`sybil ${i}`, 'reject')
+    expect(reputation.isCut('a')).toBe(true)
+    expect(reputation.save().entries.length).toBeLessThanOrEqual(1024)
   })
 })
 
@@ -134,24 +136,27 @@ test('who was cut off, and what was seen, are remembered on disk by a node that 
   const clock = stillClock()
   const datastore = await freshDatastore()
   const start = async () => {
-    const seen = new SeenSet({ capacity: 100 })
-    const standing = new Standing({}, { clock, onCut: () => void memory.save() })
-    const inbox = { lastAdmittedAt: undefined }
-    const memory = new Memory({}, { datastore, standing, seen, inbox, clock, log: () => {} })
+    const contents = new Contents({}, { clock })
+    const reputation = new Reputation({}, { clock, onCut: () => void memory.save() })
+    const validator = { lastAdmittedAt: undefined }
+    const memory = new Memory({}, { datastore, reputation, contents, validator, clock, log: () => {} })
     await memory.start()
-    return { seen, standing }
+    return { contents, reputation }
   }
   try {
     const first = await start()
-    first.seen.add('ab'.repeat(32))
-    first.standing.mute('rude', true)
-    first.standing.offend('slow learner', 'reject')
-    first.standing.offend('flooder', 'flood')
-    await expect.poll(async () => (await start()).standing.isCut('flooder')).toBe(true)
-    const { seen, standing } = await start()
-    expect(standing.isMuted('rude')).toBe(true)
-    expect(standing.score('slow learner')).toBe(-5)
-    expect(seen.has('ab'.repeat(32))).toBe(true)
+    first.contents.wrote.add('ab'.repeat(32))
+    first.contents.admit('author', 'cd'.repeat(32))
+    first.reputation.mute('rude', true)
+    first.reputation.offend('slow learner', 'reject')
+    first.reputation.offend('flooder', 'flood')
+    await expect.poll(async () => (await start()).reputation.isCut('flooder')).toBe(true)
+    const { contents, reputation } = await start()
+    expect(reputation.isMuted('rude')).toBe(true)
+    expect(reputation.score('slow learner')).toBe(-5)
+    expect(contents.isNew('author', 'ab'.repeat(32))).toBe(false)
+    expect(contents.isNew('author', 'cd'.repeat(32))).toBe(false)
+    expect(contents.isNew('another', 'cd'.repeat(32))).toBe(true)
   } finally {
     await stopNodes()
   }
@@ -165,7 +170,7 @@ describe('the queue', () => {
       { items, bytes, turnMs: 0 },
       {
         now: () => 0,
-        work: ({ name }) => order.push(name),
+        work: ({ name }) => [order.push(name)].values(),
         dropped: ({ name }) => dropped.push(name),
         ownerOf: ({ name }) => name[0]!,
       },
@@ -204,49 +209,49 @@ describe('what was seen', () => {
     expect(seen.has('0')).toBe(false)
   })
 
-  test('a window takes each number once, in any order, and nothing older than it holds', () => {
-    fc.assert(
-      fc.property(fc.array(fc.nat(60), { maxLength: 300 }), (numbers) => {
-        const window = new SequenceWindow({ capacity: 16 })
-        const taken = new Set<number>()
-        for (const number of numbers) {
-          const verdict = window.take(number)
-          if (verdict === 'new') {
-            expect(taken.has(number)).toBe(false)
-            taken.add(number)
-          } else if (verdict === 'old') {
-            expect([...taken].filter((one) => one > number).length).toBeGreaterThanOrEqual(16)
-          } else expect(taken.has(number)).toBe(true)
-        }
-      }),
-    )
+  test('what is remembered for a time outlasts any number of others, and then makes room', () => {
+    const clock = stillClock()
+    const memory = new LongMemory({ forMs: 60 * MINUTE }, { clock })
+    for (let i = 0; i < 50; i++) memory.add(`first ${i}`)
+    for (let i = 0; i < 140_000; i++) memory.add(`other ${i}`)
+    for (let i = 0; i < 50; i++) expect(memory.has(`first ${i}`)).toBe(true)
+    expect(
+      Array.from({ length: 20_000 }, (_, i) => memory.has(`new ${i}`)).filter(Boolean).length,
+    ).toBeLessThan(3)
+    clock.time += 61 * MINUTE
+    memory.add('late')
+    expect(memory.has('first 0')).toBe(false)
+    expect(memory.has('late')).toBe(true)
   })
 })
 
-test('the ledger knows so many peers and forgets those that are away first', () => {
-  const ledger = new Ledger({ limit: 10 }, { clock: stillClock() })
-  ledger.touch('friend').connected = true
-  for (let i = 0; i < 100; i++) ledger.refuse(`sybil ${i}`, 'schema')
-  expect(ledger.all().length).toBe(10)
-  expect(ledger.get('friend')).toBeDefined()
-  expect(ledger.refused.get('schema')).toBe(100)
+test('peer records are bounded, and disconnected peers go first', () => {
+  const records = new PeerRecords({ limit: 10 }, { clock: stillClock() })
+  records.touch('friend').connected = true
+  for (let i = 0; i < 100; i++) records.refuse(`sybil ${i}`, 'schema')
+  expect(records.all().length).toBe(10)
+  expect(records.get('friend')).toBeDefined()
+  expect(records.refused.get('schema')).toBe(100)
+  records.touch('useful').used = 1
+  for (let i = 0; i < 100; i++) records.touch(`another ${i}`)
+  expect(records.get('useful')).toBeDefined()
 })
 
-test('the shelf keeps what is young and fits, and lists it oldest first', () => {
+test('the recentFrames keeps what is young and fits, and lists it oldest first', () => {
   const clock = stillClock()
-  const shelf = new Shelf({ maxBytes: 1000 }, { clock })
+  const recentFrames = new RecentFrames({ maxBytes: 1000 }, { clock })
   const frame = (fill: number) => new Uint8Array(100).fill(fill)
   const hashes = Array.from({ length: 12 }, (_, i) => {
     clock.time += 1000
-    return shelf.add(frame(i), i % 2 ? 'odd' : 'even')
+    return recentFrames.add(frame(i), i % 2 ? 'odd' : 'even')
   })
-  expect(shelf.list(MINUTE, [])).toEqual(hashes.slice(2))
-  expect(shelf.list(3500, [])).toEqual(hashes.slice(8))
-  expect(shelf.list(MINUTE, ['odd'])).toEqual(hashes.filter((_, i) => i > 2 && i % 2))
-  expect(shelf.get(hashes[11]!)).toEqual(frame(11))
+  expect(recentFrames.list(MINUTE, [])).toEqual(hashes.slice(2))
+  expect(recentFrames.list(3500, [])).toEqual(hashes.slice(8))
+  expect(recentFrames.list(MINUTE, ['odd'])).toEqual(hashes.filter((_, i) => i > 2 && i % 2))
+  expect(recentFrames.get(hashes[11]!)).toEqual(frame(11))
   clock.time += 31 * MINUTE
-  shelf.add(frame(99), 'odd')
-  expect(shelf.list(60 * MINUTE, []).length).toBe(1)
+  recentFrames.add(frame(99), 'odd')
+  expect(recentFrames.list(60 * MINUTE, []).length).toBe(1)
 })
 
 test('targets: an ID, an address with and without one, and a relayed address', () => {
@@ -263,11 +268,17 @@ test('targets: an ID, an address with and without one, and a relayed address', (
 })
 
 test('the gate lets nobody in who is cut off, not listed, or comes while it is closed', () => {
-  const open = createGate({}, { isCut: (peer) => peer === 'bad' })
+  const by = {
+    isCut: (peer: string) => peer === 'bad',
+    handshakes: new Handshakes(),
+    admits: () => true,
+    isWaiting: () => false,
+  }
+  const open = createGate({}, by)
   expect([open.denies('bad'), open.denies('good')]).toEqual([true, false])
   open.close(true)
   expect(open.denies('good')).toBe(true)
   open.close(false)
-  const listed = createGate({ allow: ['a', 'bad'] }, { isCut: (peer) => peer === 'bad' })
+  const listed = createGate({ allow: ['a', 'bad'] }, by)
   expect([listed.denies('a'), listed.denies('b'), listed.denies('bad')]).toEqual([false, true, true])
 })

@@ -6,7 +6,7 @@ import { join } from 'node:path'
 import { afterEach, expect, test } from 'vitest'
 import { resolvePaths } from '../../daemon/config/paths.ts'
 import { defaultConfig } from '../../daemon/config/schema.ts'
-import { createClient } from '../../daemon/control/client.ts'
+import { createClient } from '../../daemon/control/api/client.ts'
 import { runNode } from '../../daemon/relay.ts'
 import { decodeInvite } from '../../protocol/wire/index.ts'
 import { draft, startNode, stopNodes, until } from './helpers.ts'
@@ -19,7 +19,7 @@ afterEach(async () => {
 
 test('brings nodes together that share tasks which it does not have, answers the command line, and stops', async () => {
   const config = defaultConfig()
-  Object.assign(config.swarm, { listen: ['/ip4/127.0.0.1/tcp/0'], mdns: false, private: true, stun_port: 0 })
+  Object.assign(config.swarm, { listen: ['/ip4/127.0.0.1/tcp/0'], lan: 'off', private: true, stun_port: 0 })
   const paths = resolvePaths(
     { home },
     { env: {}, cwd: '/', homedir: '/', tmpdir: tmpdir(), uid: 0, platform: process.platform },
@@ -27,6 +27,7 @@ test('brings nodes together that share tasks which it does not have, answers the
   const relay = await runNode({
     config,
     readConfig: () => config,
+    checkConfig: async () => {},
     paths,
     signal: new AbortController().signal,
     onProgress: () => {},

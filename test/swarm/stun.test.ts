@@ -4,8 +4,8 @@ import { createSocket } from 'node:dgram'
 import { once } from 'node:events'
 import fc from 'fast-check'
 import { afterEach, describe, expect, test } from 'vitest'
-import { answerStun, MAX_STUN_BYTES } from '../../daemon/swarm/stun.ts'
-import { startStunResponder } from '../../daemon/swarm/stun-responder.ts'
+import { answerStun, MAX_STUN_BYTES } from '../../daemon/swarm/addresses/stun.ts'
+import { startStunResponder } from '../../daemon/swarm/addresses/stun-responder.ts'
 import { stillClock } from './helpers.ts'
 
 const HERE = { address: '192.0.2.1', port: 32_853 }

@@ -3,8 +3,8 @@
 
 import { multiaddr } from '@multiformats/multiaddr'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
-import { type Forwarded, PortForwarding } from '../../daemon/swarm/port-forwarding.ts'
-import { readAnswer, searchGateways } from '../../daemon/swarm/upnp-search.ts'
+import { type Forwarded, PortForwarding } from '../../daemon/swarm/router/port-forwarding.ts'
+import { readAnswer, searchGateways } from '../../daemon/swarm/router/upnp-search.ts'
 import { until } from './helpers.ts'
 import { type ScriptedRouter, scriptedRouter } from './scripted-router.ts'
 

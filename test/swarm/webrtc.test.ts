@@ -2,7 +2,7 @@
 // responder and the signals of their relay. All on loopback; behind real NATs: scripts/bench/swarm-join.ts.
 
 import { afterEach, expect, test } from 'vitest'
-import { webRtcTransport } from '../../daemon/swarm/webrtc.ts'
+import { webRtcTransport } from '../../daemon/swarm/libp2p/webrtc.ts'
 import { decodeInvite } from '../../protocol/wire/index.ts'
 import { draft, startNode, stopNodes, until } from './helpers.ts'
 

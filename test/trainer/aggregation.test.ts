@@ -6,7 +6,7 @@ import { randomStream } from '../../daemon/host/random.ts'
 import { AGGREGATIONS, type Aggregation, denominatorOf, rowWeight } from '../../daemon/trainer/aggregation.ts'
 import type { Row } from '../../daemon/trainer/rows.ts'
 import { update } from '../../daemon/trainer/update.ts'
-import clip from '../../plugins/corrections/clip.ts'
+import clip from '../../plugins/corrections/losses/clip.ts'
 import type { Correction } from '../../protocol/plugin/index.ts'
 import { randomWeights, SPEC } from '../engine/model.ts'
 import { group } from './groups.ts'
@@ -41,17 +41,11 @@ function uneven() {
 async function run(aggregation: Aggregation | undefined, advantages: (number | Float32Array)[]) {
   const core = createCore({ threads: 1, now: () => 0 })
   await core.open({ spec: SPEC, weights: randomWeights(SPEC, 1, 0.3) })
-  const engine = {
-    train: (request) => core.train(request),
-    gradient: (request) => core.gradient(request),
-    keep: (request) => core.keep(request),
-    descend: (request) => core.descend(request),
-  } as Partial<Engine> as Engine
   const report = await update(
     [uneven()],
     [advantages],
     { ...UPDATE, ...(aggregation && { aggregation }) },
-    { engine, objective, random: randomStream(1, 'test') },
+    { engine: core as unknown as Engine, objective, random: randomStream(1, 'test') },
   )
   const weights = await core.weights()
   await core.close()

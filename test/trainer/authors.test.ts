@@ -103,7 +103,7 @@ describe('authors', () => {
         own: 1 + (i % 3 === 0 ? 0.2 : -0.1),
         norm: 0.5,
       })
-      authors.tick(4)
+      authors.tick()
       return findings
     }).flat()
 
@@ -114,17 +114,17 @@ describe('authors', () => {
     expect(finding).toMatchObject({ author: 'bad', kind: 'set aside' })
     expect(authors.isSetAside('bad')).toBe(true)
     expect(authors.isSetAside('good')).toBe(false)
-    expect(authors.contributors().find(({ peer }) => peer === 'bad')?.setAside).toMatch(/pull against/)
+    expect(authors.contributors().find(({ peer }) => peer === 'bad')?.setAside).toMatch(/work against/)
     let updates = 0
     while (authors.isSetAside('bad')) {
-      authors.tick(4)
+      authors.tick()
       updates += 1
     }
     expect(updates).toBeLessThanOrEqual(50)
     authors.setAside('bad', 'again')
-    for (let i = 0; i < 99; i++) authors.tick(4)
+    for (let i = 0; i < 99; i++) authors.tick()
     expect(authors.isSetAside('bad')).toBe(true)
-    authors.tick(4)
+    authors.tick()
     expect(authors.isSetAside('bad')).toBe(false)
   })
 
@@ -136,19 +136,51 @@ describe('authors', () => {
     expect(again.save()).toEqual(authors.save())
   })
 
-  test('who alone still have something to say get no more than a fair share among all that are there', () => {
-    const authors = createAuthors({})
+  /** Its groups bring something in each of so many updates. */
+  const earn = (authors: ReturnType<typeof createAuthors>, names: readonly string[], updates = 10) => {
+    for (let i = 0; i < updates; i++) {
+      for (const name of names) authors.observe(name, { gain: 0.3, own: 0.3, norm: 0 })
+      authors.tick()
+    }
+  }
+  /** Mean squared norm of one that sends as much as it may, over so many updates. */
+  const loudness = (authors: ReturnType<typeof createAuthors>, updates = 200) => {
     let squares = 0
-    const UPDATES = 400
-    for (let i = 0; i < UPDATES; i++) {
-      // It sends as much as it can.
+    for (let i = 0; i < updates; i++) {
       const norm = authors.allowance('loud')
       authors.observe('loud', { gain: undefined, own: undefined, norm })
       squares += norm ** 2
-      authors.tick(10)
+      authors.tick()
     }
-    expect(squares / UPDATES).toBeLessThan(0.16)
-    expect(squares / UPDATES).toBeGreaterThan(0.1)
+    return squares / updates
+  }
+
+  test('who alone still has something to say gets no more than a fair share among all that had', () => {
+    const authors = createAuthors({})
+    const others = Array.from({ length: 9 }, (_, i) => `quiet ${i}`)
+    earn(authors, ['loud', ...others])
+    expect(loudness(authors)).toBeLessThan(0.16)
+    expect(loudness(authors)).toBeGreaterThan(0.1)
+  })
+
+  test('who never wrote anything takes nothing away from who did', () => {
+    const authors = createAuthors({})
+    // Whatever is connected besides; asking for what it may have makes nobody a contributor.
+    earn(authors, ['loud'])
+    for (let i = 0; i < 128; i++) authors.allowance(`idle ${i}`)
+    authors.tick()
+    authors.tick()
+    expect(authors.allowance('loud')).toBe(1)
+    expect(loudness(authors)).toBeGreaterThan(0.95)
+  })
+
+  test('newcomers of one update count as one, however many they are', () => {
+    const authors = createAuthors({})
+    earn(authors, ['loud'])
+    for (let i = 0; i < 64; i++) authors.observe(`sybil ${i}`, { gain: 0.1, own: 0.3, norm: 0.1 })
+    authors.observe('loud', { gain: 0.3, own: 0.3, norm: 1 })
+    authors.tick()
+    expect(authors.allowance('loud') ** 2).toBeCloseTo(0.75)
   })
 
   test('are forgotten one by one when there are too many, but not those that are set aside', () => {

@@ -3,10 +3,15 @@
 import { expect, test } from 'vitest'
 import type { Weights } from '../../daemon/engine/decoder.ts'
 import type { Engine } from '../../daemon/engine/engine.ts'
-import { createCheckpoints } from '../../daemon/store/checkpoints.ts'
-import { restoreBefore, restoreNode, restoreRole, saveNode } from '../../daemon/trainer/checkpointing.ts'
+import { createCheckpoints } from '../../daemon/store/checkpoints/checkpoints.ts'
+import {
+  restoreBefore,
+  restoreNode,
+  restoreRole,
+  saveNode,
+} from '../../daemon/trainer/checkpoints/checkpointing.ts'
 import type { LearnerState } from '../../daemon/trainer/sharing/evidence.ts'
-import { createLedger } from '../../daemon/trainer/sharing/ledger.ts'
+import { createSharingRecord } from '../../daemon/trainer/sharing/sharing-record.ts'
 import { randomWeights, SPEC } from '../engine/model.ts'
 import { SimulatedDisk } from '../store/simulated-disk.ts'
 
@@ -80,26 +85,23 @@ test('a weight that is not finite is never saved, and the checkpoint before it s
   expect((await restoreNode(model, by))?.state.version).toBe(10)
 })
 
-const ledgerOf = (restored: LearnerState | undefined) =>
-  createLedger(
-    { limit: 8, adaptive: true, restored },
-    { cost: () => 1, peers: () => 1, onGuard() {}, onChange() {} },
-  )
+const recordOf = (restored: LearnerState | undefined) =>
+  createSharingRecord({ limit: 8, adaptive: true, restored }, { cost: () => 1, onGuard() {}, onChange() {} })
 
 test('what is known of peers is kept, and a checkpoint without it, or of before there was any, loads as ever', async () => {
   const { by, save } = await setUp([10])
   const restored = async () => (await restoreNode(model, by))?.state.learner
   expect(await restored()).toEqual(LEARNER)
-  const older = ledgerOf(await restored())
+  const older = recordOf(await restored())
   expect([older.authors.isSetAside('bad'), older.authors.weight('other')]).toEqual([true, 0.5])
   older.authors.observe('other', { gain: 0, own: 1, norm: 0.1 })
   const learner = older.save()
   await save(20, { learner })
   expect(await restored()).toEqual(learner)
-  expect(ledgerOf(await restored()).info(2)).toEqual(older.info(2))
+  expect(recordOf(await restored()).info(2)).toEqual(older.info(2))
 })
 
-test.each<[string, (learner: ReturnType<ReturnType<typeof ledgerOf>['save']>) => unknown]>([
+test.each<[string, (learner: ReturnType<ReturnType<typeof recordOf>['save']>) => unknown]>([
   [
     'a number that is none',
     (learner) => ({ ...learner, evidence: { ...learner.evidence, peers: { foreign: Number.NaN, own: 1 } } }),
@@ -120,15 +122,15 @@ test.each<[string, (learner: ReturnType<ReturnType<typeof ledgerOf>['save']>) =>
     }),
   ],
   ['nothing at all', () => null],
-])('a checkpoint that says of peers %s is refused as damaged', async (_, damage) => {
+])('a checkpoint whose record of peers holds %s is refused as damaged', async (_, damage) => {
   const { by, save } = await setUp([10])
-  const ledger = ledgerOf(undefined)
-  ledger.authors.observe('other', { gain: 0, own: 1, norm: 0.1 })
-  await save(20, { learner: damage(ledger.save()) })
+  const record = recordOf(undefined)
+  record.authors.observe('other', { gain: 0, own: 1, norm: 0.1 })
+  await save(20, { learner: damage(record.save()) })
   await expect(restoreNode(model, by)).rejects.toMatchObject({
     code: 'E_CHECKPOINT',
     message: expect.stringMatching(
-      /000002-step-20 cannot be used; what state\.json says of peers is damaged/,
+      /000002-step-20 cannot be used; the record of peers in state\.json is damaged/,
     ),
     hint: expect.stringMatching(/before it/),
   })

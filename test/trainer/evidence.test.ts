@@ -4,7 +4,7 @@ import { afterEach, describe, expect, test } from 'vitest'
 import { createAuthors } from '../../daemon/trainer/sharing/authors.ts'
 import { learnerState } from '../../daemon/trainer/sharing/evidence.ts'
 import { createJudge } from '../../daemon/trainer/sharing/judge.ts'
-import { createLedger } from '../../daemon/trainer/sharing/ledger.ts'
+import { createSharingRecord } from '../../daemon/trainer/sharing/sharing-record.ts'
 import type { PartReport } from '../../daemon/trainer/step.ts'
 import { startLooped } from './looped-node.ts'
 
@@ -20,13 +20,13 @@ const close = (closer: () => Promise<unknown>): void => {
 const overDisk = <State>(state: State): State =>
   learnerState.parse(JSON.parse(JSON.stringify(state))) as State
 
-const part = (author: string | undefined, along: number, weight: number): PartReport => ({
+const part = (author: string | undefined, alongOwn: number, weight: number): PartReport => ({
   ...(author === undefined ? {} : { author }),
   groups: 2,
   gradientNorm: 1,
   scale: 0.4,
   wouldScale: 0.8,
-  along,
+  alongOwn,
   loss: 0,
   metrics: { 'watch.known': 0.5, 'watch.weight': weight / 2, 'watch.behaviour': -0.5, 'watch.entropy': 1 },
   completionTokens: 10,
@@ -35,31 +35,31 @@ const part = (author: string | undefined, along: number, weight: number): PartRe
   seconds: 1,
 })
 
-function ledgerOf(restored?: Parameters<typeof createLedger>[0]['restored'], adaptive = true) {
-  return createLedger(
+function recordOf(restored?: Parameters<typeof createSharingRecord>[0]['restored'], adaptive = true) {
+  return createSharingRecord(
     { limit: 16, adaptive, restored },
-    { cost: () => 1, peers: () => 3, onGuard() {}, onChange() {} },
+    { cost: () => 1, onGuard() {}, onChange() {} },
   )
 }
 
-type Ledger = ReturnType<typeof ledgerOf>
+type SharingRecord = ReturnType<typeof recordOf>
 
 /** Own groups bring 1 an update, a useful peer as much, a useless one nothing, and a liar hides how likely its tokens are. */
-function live(ledger: Ledger, updates: number): void {
+function live(record: SharingRecord, updates: number): void {
   for (let i = 0; i < updates; i++) {
     const noise = i % 2 === 0 ? 0.3 : -0.3
     const peers = [part('useful', 1 - noise, 1), part('useless', 0, 1), part('liar', noise, 9)]
-    ledger.observe([part(undefined, 1 + noise, 1), ...peers], true)
+    record.observe([part(undefined, 1 + noise, 1), ...peers], true)
   }
 }
 
 describe('after a restart', () => {
   test('weights, verdict, J and what is believed are as they were, and go on as if there had been none', () => {
-    const before = ledgerOf()
+    const before = recordOf()
     live(before, 60)
     before.authors.setAside('useful', 'it wrote for a bad batch')
-    before.authors.tick(3)
-    const again = ledgerOf(overDisk(before.save()))
+    before.authors.tick()
+    const again = recordOf(overDisk(before.save()))
     expect(before.info(2).verdict).toBe('hurts')
     for (const updates of [0, 30]) {
       live(before, updates)
@@ -79,7 +79,7 @@ describe('after a restart', () => {
     const before = createAuthors({})
     for (let i = 0; i < 200; i++) before.observe('useless', { gain: 0, own: 0.3, norm: 0.1 })
     before.setAside('was bad', 'why')
-    for (let i = 0; i < 50; i++) before.tick(4)
+    for (let i = 0; i < 50; i++) before.tick()
     const again = createAuthors({ restored: before.save() })
     expect(again.weight('useless')).toBeLessThan(0.1)
     expect(again.weight('stranger')).toBe(0.5)
@@ -106,33 +106,33 @@ describe('after a restart', () => {
   })
 
   test('what changes afterwards does not change what was saved', () => {
-    const ledger = ledgerOf()
-    live(ledger, 10)
-    const saved = ledger.save()
+    const record = recordOf()
+    live(record, 10)
+    const saved = record.save()
     const text = JSON.stringify(saved)
-    live(ledger, 10)
-    live(ledgerOf(saved), 10)
+    live(record, 10)
+    live(recordOf(saved), 10)
     expect(JSON.stringify(saved)).toBe(text)
   })
 })
 
 test('nothing that a peer does brings about what cannot be read back', () => {
-  const ledger = ledgerOf()
-  live(ledger, 3)
+  const record = recordOf()
+  live(record, 3)
   const odd = [Number.NaN, Number.POSITIVE_INFINITY, Number.NEGATIVE_INFINITY, -1e308, 1e308, 0]
   for (const value of odd) {
     for (const other of odd) {
       const peer = { ...part(`peer ${value} ${other}`, value, other), gradientNorm: value, scale: other }
-      ledger.observe([part(undefined, 1, 1), peer], true)
+      record.observe([part(undefined, 1, 1), peer], true)
     }
   }
-  const saved = ledger.save()
+  const saved = record.save()
   expect(overDisk(saved)).toEqual(saved)
   expect(saved.evidence.authors).toHaveLength(3 + odd.length ** 2)
 })
 
 test('as many authors are kept as are remembered, in little room', () => {
-  const { authors, save } = ledgerOf()
+  const { authors, save } = recordOf()
   for (let i = 0; i < 2000; i++)
     authors.observe(`peer ${i}`, {
       gain: i / 7,

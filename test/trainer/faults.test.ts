@@ -6,6 +6,8 @@ import type { Weights } from '../../daemon/engine/decoder.ts'
 import { loadModel, type Model } from '../../daemon/policy/model.ts'
 import { nodeDisk as disk } from '../../daemon/store/node-disk.ts'
 import type { Finding } from '../../daemon/trainer/learner.ts'
+import { TASKS } from '../../plugins/tasks/index.ts'
+import type { Task } from '../../protocol/plugin/index.ts'
 import type { GroupDraft } from '../../protocol/wire/index.ts'
 import { createLocalEngine } from '../../scripts/experiments/in-process/engine.ts'
 import {
@@ -25,12 +27,24 @@ beforeAll(async () => {
   model = await loadModel(fileURLToPath(new URL('../../models/default', import.meta.url)), { disk })
 })
 
+/** Only the form of the answer counts, so that most groups have a signal whatever the model can do. */
+const fractions = TASKS.find(({ name }) => name === 'fraction_simplification')!
+const inTags: Task = {
+  ...fractions,
+  name: 'in_tags',
+  verify(instance, completion) {
+    const verdict = fractions.verify(instance, completion)
+    return { ...verdict, score: verdict.found === 'tag' ? 1 : 0 }
+  },
+}
+
 const create = (name: 'a' | 'b', options: Partial<NodeOptions> = {}): Promise<ExperimentNode> =>
   createNode({
     name,
     seed: 5,
     model,
-    tasks: [{ name: 'fraction_simplification', difficulty: 1 }],
+    known: [inTags],
+    tasks: [{ name: inTags.name, difficulty: 1 }],
     own: 3,
     foreign: 3,
     adaptive: true,
@@ -102,12 +116,12 @@ test('a weight that is not finite: steps are skipped, and after three the last g
   expect(await allFinite(node)).toBe(true)
 })
 
-test('a policy that falls apart is taken back within 20 steps, and who wrote lately is set aside', async () => {
+test('a policy that falls apart is taken back within 20 steps; an honest peer is not blamed, and not learnt from for a while', async () => {
   const [node, peer] = [await create('a', { own: 6 }), await create('b', { seed: 6 })]
   await until(node, 60, ({ policy }) => policy.reference().version >= 14)
   for (const draft of await drafts(peer)) node.receive('b', draft)
   await until(node, 10, ({ learner }) => (learner.sharing()?.contributors.length ?? 0) > 0)
-  const good = (await node.evaluate(40)).sampled
+  const good = (await node.evaluate(120)).sampled
   const weights = await node.policy.trainer.weights()
   for (const [name, values] of Object.entries(weights))
     if (name.endsWith('down_proj.weight')) for (let i = 0; i < values.length; i++) values[i]! *= 4
@@ -116,15 +130,12 @@ test('a policy that falls apart is taken back within 20 steps, and who wrote lat
   await until(node, 60, (one) => guard('roll-back')(one) !== undefined)
   expect(node.policy.reference().version - version).toBeLessThanOrEqual(21)
   expect(guard('roll-back')(node)).toMatchObject({
-    peers: ['b'],
+    peers: [],
     message: expect.stringMatching(/went back/),
   })
-  expect(node.learner.sharing()).toMatchObject({
-    foreign: 0,
-    contributors: [{ peer: 'b', setAside: expect.stringMatching(/roll-back/) }],
-  })
-  expect(node.learner.state().setAside).toMatchObject([{ author: 'b' }])
-  expect((await node.evaluate(40)).sampled).toBeGreaterThan(0.5 * good)
+  expect(node.learner.sharing()?.foreign).toBe(0)
+  expect(node.learner.state().setAside).toEqual([])
+  expect((await node.evaluate(120)).sampled).toBeGreaterThan(0.5 * good)
 })
 
 test('a peer that understates its log-probs is found out; its groups count as of unknown making', async () => {

@@ -2,12 +2,14 @@
 // same, and models of roles.
 
 import { expect, test } from 'vitest'
-import type { Engine } from '../../daemon/engine/engine.ts'
+import type { Engine, TrainRequest } from '../../daemon/engine/engine.ts'
 import { randomStream } from '../../daemon/host/random.ts'
 import type { LivePolicy } from '../../daemon/policy/live-policy.ts'
-import { createLearner, type LearnerOptions } from '../../daemon/trainer/learner.ts'
+import { createLearner, type Finding, type LearnerOptions } from '../../daemon/trainer/learner.ts'
 import type { Role } from '../../daemon/trainer/roles.ts'
+import { summarize } from '../../daemon/trainer/watch.ts'
 import type { Plugin } from '../../protocol/plugin/index.ts'
+import type { Rollout } from '../../protocol/train/index.ts'
 import { ADAMW } from '../engine/model.ts'
 import { setUp as openHost, plugin } from '../host/setup.ts'
 import { group } from './groups.ts'
@@ -20,31 +22,26 @@ async function setUp(
   let version = 3
   const trained: number[] = []
   const denominators: number[] = []
+  const reportOf = (entropy: number) => ({
+    ...{ loss: 0, gradientNorm: 1, metrics: { 'watch.entropy': entropy }, completionTokens: 10 },
+    ...{ realTokens: 1, computedTokens: 1, microBatches: 1, seconds: 0 },
+  })
   const trainer = {
-    async train({ sequences, denominator }) {
+    async train({ sequences, denominator }: TrainRequest) {
       trained.push(sequences.length)
       denominators.push(denominator)
-      return {
-        applied: true,
-        loss: 0,
-        gradientNorm: 1,
-        metrics: {},
-        completionTokens: 1,
-        realTokens: 1,
-        computedTokens: 1,
-        microBatches: 1,
-        seconds: 0,
-      }
+      return { ...reportOf(0.1), applied: true }
     },
-  } as Partial<Engine> as Engine
+  } as unknown as Engine
   const policy = {
     trainer,
-    spec: { contextLength: 64 },
+    spec: { contextLength: 64, vocabulary: 23 },
     reference: () => ({ lineage: 'a', tokenizer: 'b', version }),
     async advance(steps: number) {
       version += steps
     },
   } as unknown as LivePolicy
+  const findings: Finding[] = []
   const learnt: number[] = []
   const writer = {
     name: 'writer',
@@ -69,8 +66,7 @@ async function setUp(
       host,
       random: (stream) => randomStream(1, stream),
       cost: () => 1,
-      peers: () => 0,
-      onFinding() {},
+      onFinding: (finding) => findings.push(finding),
       roles: new Map([['writer', writer]]),
       restore: async () => undefined,
     },
@@ -80,7 +76,7 @@ async function setUp(
     learnForeign: false,
     compare: false,
   })
-  return { learner, batch, trained, denominators, learnt, troubles, version: () => version }
+  return { learner, batch, trained, denominators, learnt, troubles, findings, version: () => version }
 }
 
 const text = {
@@ -118,6 +114,45 @@ test('a group that is longer than the model can read is dropped, and the batch i
   chosen.groups[0] = { ...chosen.groups[0]!, conditioning: new Int32Array(64) }
   expect(await learner.train(chosen)).toMatchObject({ own: 1, dropped: 1 })
   expect(trained).toEqual([2])
+})
+
+test.each<[string, Partial<Rollout>, RegExp]>([
+  ['an empty completion', { tokens: new Int32Array(), behaviourLogprobs: new Float32Array() }, /empty/],
+  [
+    'a token that the model does not have',
+    { tokens: Int32Array.of(23), behaviourLogprobs: Float32Array.of(-1) },
+    /token id 23 is outside/,
+  ],
+  [
+    'fewer log-probs than tokens',
+    { tokens: Int32Array.of(1, 2), behaviourLogprobs: Float32Array.of(-1) },
+    /1 log/,
+  ],
+])("a peer's group with %s costs its author, not the batch and no plugin", async (_, fault, reason) => {
+  const { learner, batch, trained, troubles, findings } = await setUp([
+    plugin('passes', 'correction', { group: (groups) => groups }),
+  ])
+  const chosen = batch([0, 1])
+  const theirs = group([0, 1], { author: 'mallory' })
+  theirs.rollouts[1] = { ...theirs.rollouts[1]!, ...fault }
+  chosen.groups.push(theirs)
+  for (let i = 0; i < 4; i++)
+    expect(await learner.train(chosen)).toMatchObject({ own: 1, foreign: 0, dropped: 1 })
+  expect([trained, troubles]).toEqual([[2, 2, 2, 2], []])
+  expect(findings[0]).toMatchObject({
+    guard: 'untrainable',
+    message: expect.stringMatching(reason),
+    peers: ['mallory'],
+  })
+  expect(learner.state().setAside).toMatchObject([{ author: 'mallory', offences: 4 }])
+})
+
+test('what peers write is no reason to doubt the policy: the entropy that is watched is that of own rollouts', () => {
+  const part = (entropy: number, author?: string) => ({
+    ...{ loss: 0, metrics: { 'watch.entropy': entropy }, completionTokens: 10 },
+    ...{ realTokens: 1, computedTokens: 1, seconds: 0, ...(author ? { author } : {}) },
+  })
+  expect(summarize([part(0.1), part(0.3), part(2, 'stranger')]).watched.entropy).toBeCloseTo(0.2)
 })
 
 test('groups without a signal are dropped, but for those that a plugin has advantages for', async () => {

@@ -9,23 +9,26 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setImmediate } from 'node:timers/promises'
 import { type Config, configSchema } from '../../daemon/config/schema.ts'
-import { createEventLog } from '../../daemon/control/event-log.ts'
-import { createJournal } from '../../daemon/control/journal.ts'
-import { createShowcase } from '../../daemon/control/showcase.ts'
+import { createEventLog } from '../../daemon/control/journal/event-log.ts'
+import { createJournal } from '../../daemon/control/journal/journal.ts'
+import { createShowcase } from '../../daemon/control/journal/showcase.ts'
+import type { NodeCore } from '../../daemon/core/core.ts'
 import type { Weights } from '../../daemon/engine/decoder.ts'
 import type { Engine } from '../../daemon/engine/engine.ts'
-import { startLoops } from '../../daemon/loops.ts'
+import { openCore } from '../../daemon/node/core.ts'
+import { startLoops } from '../../daemon/node/loops.ts'
 import { openPolicy } from '../../daemon/policy/live-policy.ts'
 import type { Model } from '../../daemon/policy/model.ts'
-import { createParkedGroups } from '../../daemon/rollout/parked.ts'
+import { createParkedGroups } from '../../daemon/rollout/parked/parked.ts'
 import { createTaskBook } from '../../daemon/rollout/tasks.ts'
 import { createWaker } from '../../daemon/rollout/waker.ts'
-import { createCheckpoints } from '../../daemon/store/checkpoints.ts'
-import { openDatabase } from '../../daemon/store/database.ts'
-import { createPool } from '../../daemon/store/pool.ts'
-import { createStepSeries } from '../../daemon/store/records.ts'
-import { restoreBefore, restoreNode, saveNode } from '../../daemon/trainer/checkpointing.ts'
-import type { Finding, Learner } from '../../daemon/trainer/learner.ts'
+import { createCheckpoints } from '../../daemon/store/checkpoints/checkpoints.ts'
+import { openDatabase } from '../../daemon/store/database/database.ts'
+import { createStepSeries } from '../../daemon/store/database/records.ts'
+import { createPool } from '../../daemon/store/pool/pool.ts'
+import { createCheckpointSchedule } from '../../daemon/trainer/checkpoints/checkpoint-schedule.ts'
+import { restoreBefore, restoreNode, saveNode } from '../../daemon/trainer/checkpoints/checkpointing.ts'
+import type { Finding } from '../../daemon/trainer/learner.ts'
 import { TASKS } from '../../plugins/tasks/index.ts'
 import type { Task } from '../../protocol/plugin/index.ts'
 import type { Group } from '../../protocol/train/index.ts'
@@ -114,41 +117,34 @@ export async function startLooped(
   /** Own groups that came in since the roll-back began. */
   const own: Group[] = []
   let [isPaused, isHarmed, rounds, lost] = [false, false, restored?.state.rounds ?? 0, Number.NaN]
-  let learner: Learner | undefined
-  const save = async (): Promise<void> => {
+  const schedule = createCheckpointSchedule(
+    {
+      everySteps: config.checkpoint.every_steps,
+      everySeconds: config.checkpoint.every_seconds,
+      version: policy.reference().version,
+    },
+    { monotonic: () => 0 },
+  )
+  const write = async (): Promise<void> => {
     const { version, lineage } = policy.reference()
     const node = { version, lineage, rounds, counters: {}, spec, base: { name: 'tiny', directory: '/' } }
-    await saveNode({ ...node, learner: learner?.state() }, { trainer, checkpoints })
+    await saveNode({ ...node, learner: core.learner.state() }, { trainer, checkpoints })
     saved.set(version, await trainer.weights())
   }
+  const save = (): Promise<void> => schedule.run(policy.reference().version, write)
 
-  const loops = startLoops(
-    { config, self: 'me', seed: 1 },
+  const parked = createParkedGroups()
+  const core: NodeCore = openCore(
+    { config, self: 'me', seed: 1, restored: restored?.state.learner },
     {
-      ...{ policy, host, tasks, pool, swarm: undefined, showcase, changed, roles: new Map() },
-      parked: createParkedGroups(),
+      ...{ policy, host, pool, parked, roles: new Map(), isKnown: () => false },
       journal: {
-        ...journal,
-        group(group, origin) {
-          own.push(group)
-          const id = createHash('sha256').update(group.id).digest('hex')
-          pool.add({ ...group, id, author: 'peer' }, 'foreign')
-          journal.group(group, origin)
-        },
         finding(finding, step) {
           findings.push(finding)
           journal.finding(finding, step)
           if (finding.type === 'guard' && finding.guard === 'roll-back') isPaused = true
         },
       },
-      now: () => 0,
-      monotonic: () => 0,
-      sleep: async () => {
-        await setImmediate()
-      },
-      nextRound: () => rounds++,
-      save,
-      restored: restored?.state.learner,
       async restore(before) {
         lost = policy.reference().version
         own.length = 0
@@ -163,6 +159,29 @@ export async function startLooped(
         rollBack.isUnderWay = false
         return { step: earlier?.state.version ?? 0 }
       },
+    },
+  )
+  const loops = startLoops(
+    { config, self: 'me', seed: 1 },
+    {
+      ...{ core, policy, host, tasks, swarm: undefined, showcase, changed, parked },
+      journal: {
+        ...journal,
+        group(group, origin) {
+          own.push(group)
+          const id = createHash('sha256').update(group.id).digest('hex')
+          pool.add({ ...group, id, author: 'peer' }, 'foreign')
+          journal.group(group, origin)
+        },
+      },
+      now: () => 0,
+      monotonic: () => 0,
+      sleep: async () => {
+        await setImmediate()
+      },
+      nextRound: () => rounds++,
+      save,
+      isSaveDue: () => schedule.isDue(policy.reference().version),
       async serveRequests() {
         if (!accident || isHarmed || policy.reference().version < accident.at) return
         isHarmed = true
@@ -173,12 +192,12 @@ export async function startLooped(
       isPaused: () => isPaused,
     },
   )
-  learner = loops.learner
   close(loops.end)
   close(async () => rollBack.over.wake())
 
   return {
-    ...{ policy, checkpoints, disk, saved, findings, own, troubles, learner: loops.learner },
+    sampler,
+    ...{ policy, checkpoints, disk, saved, findings, own, troubles, learner: core.learner },
     /** As after a restart: what the newest checkpoint has. */
     restored: () => restoreNode(ids, { checkpoints, disk }),
     /** As a graceful stop: with a checkpoint. */

@@ -2,13 +2,18 @@
 // back to where a checkpoint had it.
 
 import { expect, test } from 'vitest'
+import { configSchema } from '../../daemon/config/schema.ts'
+import type { Engine, TrainRequest } from '../../daemon/engine/engine.ts'
 import { createCore } from '../../daemon/engine/onnx/core.ts'
+import { optimizerOf } from '../../daemon/node/core.ts'
+import type { Model } from '../../daemon/policy/model.ts'
 import { openRole } from '../../daemon/trainer/roles.ts'
+import { openRoleModel } from '../../daemon/wiring/node-plugins.ts'
 import type { RoleGroup } from '../../protocol/plugin/index.ts'
 import { ADAMW, randomTokens, randomWeights, SPEC } from '../engine/model.ts'
 
 const tokenizer = { pieces: () => Array.from({ length: SPEC.vocabulary }, (_, i) => String(i)) } as never
-const optimizer = { ...ADAMW, learningRate: 1e-2 }
+const optimizer = () => ({ ...ADAMW, learningRate: 1e-2 })
 
 async function setUp(trainable = true) {
   const engine = createCore({ threads: 1, now: () => 0 })
@@ -104,4 +109,33 @@ test('it goes back to a state with its optimizer, or to where it began', async (
   expect(await role.state()).toEqual(state)
   await role.goBack(undefined)
   expect(await engine.weights()).toEqual(initial)
+})
+
+test('a learning rate that changes while the node runs reaches a model that has none of its own', async () => {
+  const config = configSchema.parse({ training: { learning_rate: 1e-3 } })
+  const rates: number[] = []
+  const engine = {
+    open: async () => {},
+    async train({ optimizer: { learningRate } }: TrainRequest) {
+      rates.push(learningRate)
+      return { applied: true, loss: 0, gradientNorm: 1 }
+    },
+  } as unknown as Engine
+  const model = { spec: SPEC, weights: {}, digest: 'a'.repeat(64), tokenizer } as unknown as Model
+  const open = (learningRate: number | undefined) =>
+    openRoleModel(
+      { name: 'writer', trainable: true, model: undefined, learningRate },
+      {
+        ...{ engine, model, adapter: undefined, seed: 1, restore: async () => undefined },
+        optimizer: () => optimizerOf(config),
+      },
+    )
+  const [following, fixed] = [await open(undefined), await open(0.5)]
+  const one = { conditioning: Int32Array.of(1), tokens: Int32Array.of(2), logprobs: Float32Array.of(-1) }
+  const groups = [{ role: 'writer', rollouts: [1, 0].map((reward) => ({ ...one, reward })) }]
+  await following.learn(groups)
+  config.training.learning_rate = 2e-3
+  await following.learn(groups)
+  await fixed.learn(groups)
+  expect(rates).toEqual([1e-3, 2e-3, 0.5])
 })

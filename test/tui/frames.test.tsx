@@ -139,7 +139,7 @@ describe.each(SIZES)('at %i x %i', (columns, rows) => {
     expect(all).toMatch(/reward 0\.6\d\d|r 0\.6\d\d/)
     if (rows < 10) return
     expect(all).toMatch(/peers +1/)
-    expect(all).toMatch(/held-out \d\d\.\d %/)
+    expect(all).toMatch(/held-out \d\d(\.\d)? % \(\d/)
     expect(all).toContain('q detach')
     if (rows < 24) return
     expect(text.at(-1)).toContain('live 250 ms')
@@ -322,6 +322,42 @@ describe('keys', () => {
     expect(screen.acted).toEqual(['pause'])
   })
 
+  test.each([
+    [80, 24],
+    [60, 15],
+  ])('a confirmation keeps its choice and the whole command at %i x %i', async (columns, rows) => {
+    const screen = await show({ columns, rows })
+    const id = `12D3KooW${'Q'.repeat(44)}`
+    const given = `peers mute ${id} --on ssh://ada@box`
+    const asked = async () => (await screen.emulator.text()).at(-1)!.includes('y yes  any other key: no')
+    await screen.press(`:${given}\r`)
+    await until(asked)
+    const shown = await screen.emulator.text()
+    expect(shown.join('').replaceAll(/[│\s]/g, '')).toContain(`waggle${given.replaceAll(' ', '')}`)
+    await screen.press('n')
+    expect((await screen.emulator.text()).join('\n')).not.toContain(id)
+    await screen.press(`:${given}\r`)
+    await until(asked)
+    await screen.press('y')
+    await until(() => screen.acted.length > 0)
+    expect(screen.acted).toEqual([given])
+  })
+
+  test.each([
+    [80, 24],
+    [60, 15],
+    [40, 10],
+  ])('no hint of the bottom row is cut in two at %i x %i', async (columns, rows) => {
+    const screen = await show({ columns, rows })
+    for (const [i, { keys }] of TABS.entries()) {
+      await screen.press(String(i + 1))
+      const hints = (await screen.emulator.text()).at(-1)!.trim().split(/ {2,}/)
+      const known = [...keys.split('  '), 'q detach', ': command', '? help', '1-6 tabs', 'live 250 ms']
+      const title = `${i + 1} ${TABS[i]!.title}`
+      expect(hints.filter((hint) => ![...known, title].includes(hint))).toEqual([])
+    }
+  })
+
   test('a command is typed, completed, and its words are shown', async () => {
     const said = ['NAME  STATE', 'evil \u001b]52;c;ZXZpbA==\u0007\u202ename  up']
     const screen = await show({ columns: 100, rows: 30, reply: () => ({ status: 0, lines: said }) })
@@ -353,7 +389,7 @@ describe('keys', () => {
     expect(screen.acted).toEqual([])
     await screen.press('2')
     await screen.press('m')
-    expect((await screen.emulator.text()).at(-1)).toContain(`peers mute ${OTHER}`)
+    expect((await screen.emulator.text()).join('\n')).toContain(`peers mute ${OTHER}`)
     await screen.press('y')
     await until(() => screen.acted.length > 0)
     expect(screen.acted).toEqual([`peers mute ${OTHER}`])
@@ -362,7 +398,7 @@ describe('keys', () => {
   test('a screen that may only look changes nothing', async () => {
     const screen = await show({ columns: 100, rows: 30, readOnly: true })
     await screen.press('p')
-    expect((await screen.emulator.text()).at(-1)).toContain('may look, not steer')
+    expect((await screen.emulator.text()).at(-1)).toContain('read-only')
     await screen.press('y')
     expect(screen.acted).not.toContain('pause')
   })
@@ -442,14 +478,14 @@ describe('keys', () => {
     await new Promise((resolve) => setTimeout(resolve, 20))
     const text = await screen.emulator.text()
     expect(text[0]).toContain('step 5')
-    expect(text.at(-1)).toContain('held still')
+    expect(text.at(-1)).toContain('frozen')
   })
 
   test('? explains every key', async () => {
     const screen = await show({ columns: 100, rows: 30 })
     await screen.press('?')
     const all = (await screen.emulator.text()).join('\n')
-    for (const word of ['Overview', 'next tab', 'hold the picture still', 'leave; the daemon goes on'])
+    for (const word of ['Overview', 'next tab', 'freeze the screen', 'leave; the daemon keeps running'])
       expect(all).toContain(word)
     await screen.press('\u001b')
     expect((await screen.emulator.text()).join('\n')).toContain('Learning')

@@ -115,7 +115,7 @@ describe.skipIf(!installed)('in tmux', () => {
     await sees(/^ ● TRAINING +step \d+/)
 
     tmux('send-keys', '-t', 'top', 'q')
-    await sees(/The daemon goes on/)
+    await sees(/The daemon keeps running/)
     tmux('send-keys', '-t', 'top', 'echo left with $?', 'Enter')
     await sees(/left with 0/)
     const after = screen()

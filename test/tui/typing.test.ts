@@ -2,7 +2,11 @@ import { expect, test } from 'vitest'
 import { changesNode } from '../../tui/commands.ts'
 import { completed, type Line, openLine, typeKey } from '../../tui/typing.ts'
 
-const PARTS = { history: ['peers', 'set a=1'], words: ['peers', 'pause', 'plugins', 'pluck'] }
+const COMMANDS = [
+  ...['peers', 'pause', 'plugins', 'pluck'].map((name) => ({ name })),
+  { name: 'set', completes: ['training.learning_rate=', 'training.own_groups=', 'eval.every_seconds='] },
+]
+const PARTS = { history: ['peers', 'set a=1'], commands: COMMANDS }
 const key = (name: string, text = name.length === 1 ? name : '') => ({ name, text, erases: name === 'erase' })
 
 function typed(line: Line, ...names: string[]): Line | string {
@@ -28,11 +32,20 @@ test('Escape gives up, and so does taking away from nothing', () => {
 })
 
 test('Tab completes as far as it is certain', () => {
-  expect(completed('pe', PARTS.words)).toBe('peers ')
-  expect(completed('p', PARTS.words)).toBe('p')
-  expect(completed('pl', PARTS.words)).toBe('plu')
-  expect(completed('x', PARTS.words)).toBe('x')
-  expect(completed('peers mu', PARTS.words)).toBe('peers mu')
+  expect(completed('pe', COMMANDS)).toBe('peers ')
+  expect(completed('p', COMMANDS)).toBe('p')
+  expect(completed('pl', COMMANDS)).toBe('plu')
+  expect(completed('x', COMMANDS)).toBe('x')
+  expect(completed('peers mu', COMMANDS)).toBe('peers mu')
+})
+
+test('Tab completes the keys that set takes', () => {
+  expect(completed('set ', COMMANDS)).toBe('set ')
+  expect(completed('set tr', COMMANDS)).toBe('set training.')
+  expect(completed('set training.l', COMMANDS)).toBe('set training.learning_rate=')
+  expect(completed('set training.own_groups=4 ev', COMMANDS)).toBe(
+    'set training.own_groups=4 eval.every_seconds=',
+  )
 })
 
 test('the arrows go through what was given before', () => {

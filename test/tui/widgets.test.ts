@@ -2,9 +2,10 @@ import { expect, test } from 'vitest'
 import type { SeriesPoint } from '../../protocol/api/index.ts'
 import { visibleWidth } from '../../tui/screen/sink.ts'
 import { createTheme } from '../../tui/screen/theme.ts'
-import { bar, lineChart, sparkline } from '../../tui/widgets/chart.ts'
+import { sharingPieces } from '../../tui/tabs/overview-parts.ts'
+import { axisDecimal, axisPercent, bar, lineChart, sparkline } from '../../tui/widgets/chart.ts'
 import { evenly } from '../../tui/widgets/curve.ts'
-import { fitRow, spread } from '../../tui/widgets/row.ts'
+import { fitRow, rowWidth, spread } from '../../tui/widgets/row.ts'
 
 const theme = createTheme({ ascii: false, color: false, env: {} })
 const colour = createTheme({ ascii: false, color: true, env: { TERM: 'xterm-256color' } })
@@ -34,6 +35,28 @@ test('a chart is exactly as large as asked, for any data', () => {
       }
     }
   }
+})
+
+test.each([
+  ['close together', 0.30001, 0.30009],
+  ['almost nothing', 0, 3e-7],
+  ['wide', 0, 4000],
+  ['flat', 0.5, 0.5],
+])('marks on an axis differ from one another: %s', (_, low, high) => {
+  for (const axis of [axisDecimal, axisPercent, (v: number) => v.toFixed(3)]) {
+    const values = Array.from({ length: 40 }, (__, i) => low + ((high - low) * i) / 39)
+    const marks = lineChart({ values }, { width: 60, height: 8, label: axis }, theme).flatMap(
+      (row) => /^ *(\S.*?) ┤/.exec(row)?.[1] ?? [],
+    )
+    expect(new Set(marks).size).toBe(marks.length)
+    // One that knows the span has something to say at more than two places.
+    if (high > low && axis.length === 2) expect(marks.length).toBeGreaterThan(2)
+  }
+})
+
+test('a curve that has not arrived says so', () => {
+  const rows = lineChart({ values: [] }, { width: 40, height: 3, label, empty: 'loading' }, theme)
+  expect(rows.join('')).toContain('loading')
 })
 
 test('a rising line rises', () => {
@@ -85,3 +108,32 @@ test('a curve is even in time however its points lie', () => {
   expect(values).toHaveLength(5)
   for (let i = 1; i < values.length; i++) expect(values[i]!).toBeGreaterThan(values[i - 1]!)
 })
+
+test.each(['helps', 'hurts', 'no difference', 'not yet known'] as const)(
+  'whether sharing helps is said in whole words at every width: %s',
+  (verdict) => {
+    const sharing = {
+      ...{ verdict, effect: -0.35, low: -0.612, high: -0.12, unit: 'progress per compute' },
+      ...{
+        comparisons: 1,
+        needed: 12,
+        own: 4,
+        foreign: 16,
+        limit: 16,
+        weight: 1,
+        cost: 0.02,
+        contributors: [],
+      },
+    }
+    for (const comparisons of [0, 1, 240])
+      for (let width = 40; width <= 120; width++) {
+        const row = sharingPieces(
+          { snapshot: { sharing: { ...sharing, comparisons } } as never },
+          theme,
+          width,
+        )!
+        expect(rowWidth(row)).toBeLessThanOrEqual(width)
+        expect(fitRow(row, width, theme)).toContain(verdict)
+      }
+  },
+)

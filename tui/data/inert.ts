@@ -1,5 +1,6 @@
-// Makes everything that the daemon sends safe to draw, once, at the door: names, reasons and texts may come from a
-// peer. Beyond safeText, every character is made to take one cell, since the screen counts cells by characters.
+// Makes everything that the daemon sends safe to draw, once, on arrival: names, reasons and texts may come
+// from a peer. Beyond safeText, every character is made one cell wide, since the screen counts cells by
+// characters.
 
 import { safeText } from '../../protocol/text.ts'
 
@@ -7,12 +8,12 @@ const COMBINING = /[\p{M}\u3164\u115f\u1160\uffa0\u{e0000}-\u{e0fff}]/gu
 const WIDE =
   /[\u1100-\u11ff\u2329\u232a\u2e80-\ua4cf\ua960-\ua97f\uac00-\ud7ff\uf900-\ufaff\ufe10-\ufe19\ufe30-\ufe6f\uff00-\uff60\uffe0-\uffe6\u{16fe0}-\u{18cff}\u{1b000}-\u{1b2ff}\u{1f000}-\u{1ffff}\u{20000}-\u{3ffff}]|\p{Emoji_Presentation}|\p{Cn}|\p{Co}/gu
 
-/** One line, nothing but characters that are one cell wide; wide, private and unassigned ones become `?`. */
+/** One line of characters one cell wide; wide, private-use and unassigned characters become `?`. */
 export function narrow(text: string, limit = 4096): string {
   return safeText(text, { limit, line: true }).replace(COMBINING, '').replace(WIDE, '?')
 }
 
-/** Texts that keep their lines; everything else is made one line. */
+/** Fields that keep their line breaks; all others become one line. */
 const BLOCKS = new Set(['text', 'question'])
 
 const block = (text: string): string =>
@@ -21,7 +22,7 @@ const block = (text: string): string =>
     .map((line) => narrow(line))
     .join('\n')
 
-/** The same value with every text in it, keys included, made narrow. */
+/** The same value with all texts in it, including keys, made narrow. */
 export function inert<T>(value: T): T {
   if (typeof value === 'string') return narrow(value) as T
   if (Array.isArray(value)) return value.map(inert) as T

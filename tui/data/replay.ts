@@ -1,5 +1,6 @@
-// A recorded run as a store: the view of any moment of it, with a place that moves on by itself or is moved by hand.
-// Needs no daemon. Reads what daemon/control/run-file.ts wrote, through protocol/api only.
+// A recorded run as a store: the view at any moment of it, with a position that advances by itself or is
+// moved by hand. Needs no daemon. Reads the files of daemon/control/journal/run-file.ts, through protocol/api
+// only.
 
 import {
   type Evaluation,
@@ -17,9 +18,9 @@ const TICK_MS = 250
 
 export interface Replay extends Store {
   place(): Place
-  /** Moves by a share of the whole, to the beginning with -1, to the end with 1. */
+  /** Moves by a share of the run; -1 goes to the start, 1 to the end. */
   move(share: number): void
-  /** Runs or stands still. */
+  /** Plays or stops. */
   toggle(): void
   faster(factor: number): void
 }
@@ -29,7 +30,7 @@ export interface Place {
   to: number
   at: number
   running: boolean
-  /** Seconds of the run per second. */
+  /** Seconds of the run per second of playback. */
   speed: number
 }
 
@@ -104,7 +105,7 @@ function readRecord(lines: Iterable<string>): Record {
   return record
 }
 
-/** A file that a crash cut short, or that is no record at all, must not end the screen. */
+/** A truncated file, or one that is not a recording, must not crash the screen. */
 function parse(line: string): Event | undefined {
   try {
     const event = inert(JSON.parse(line) as Event)
@@ -161,7 +162,7 @@ function viewAt({ snapshots, events, evaluations, series }: Record, at: number):
   }
 }
 
-/** How many entries, in order of time, are not after `at`. */
+/** How many entries, sorted by time, are not after `at`. */
 function countUntil<T>(entries: readonly T[], time: (entry: T) => number, at: number): number {
   let low = 0
   let high = entries.length

@@ -1,5 +1,6 @@
-// What the screen knows: the newest snapshot, recent events, curves, and whether the daemon still answers. Reads the
-// control API, reconnects by itself, and keeps the last picture when contact is lost. Components only ever see View.
+// What the screen knows: the newest snapshot, recent events, curves, and whether the daemon still responds.
+// Reads the control API, reconnects by itself, and keeps the last picture when contact is lost. Components
+// see only View.
 
 import type { ControlClient, Event, GroupView, SeriesPoint, Snapshot } from '../../protocol/api/index.ts'
 import { inert } from './inert.ts'
@@ -22,7 +23,7 @@ export interface View {
   /** Newest last. */
   events: readonly Event[]
   series: ReadonlyMap<string, readonly SeriesPoint[]>
-  /** Newest first; filled while somebody looks at them. */
+  /** Newest first; fetched only while a tab shows them. */
   groups: readonly GroupView[]
   rates: Rates
   contact: 'waiting' | 'live' | 'lost'
@@ -41,7 +42,7 @@ export interface Wanted {
 export interface Store {
   view(): View
   subscribe(listener: () => void): () => void
-  /** What is looked at now; nothing else is asked for. */
+  /** What is shown now; nothing else is requested. */
   want(wanted: Wanted): void
   reconnect(): void
   close(): void
@@ -101,7 +102,7 @@ export function createStore(
     for (let failures = 0; !closing.signal.aborted; ) {
       try {
         const health = await client.health({ signal: closing.signal })
-        // Numbers start again with every start of the daemon.
+        // Event numbers restart with the daemon.
         if (run !== health.run) lastEvent = 0
         run = health.run
         for await (const event of client.events({
@@ -112,7 +113,7 @@ export function createStore(
           failures = 0
           take(event)
         }
-        lost('the daemon hung up')
+        lost('the daemon closed the connection')
       } catch (error) {
         lost(error instanceof Error ? error.message : String(error))
       }
@@ -138,18 +139,22 @@ export function createStore(
     const series = new Map(view.series)
     let { groups } = view
     const asked = wanted.series.map(async (name) => {
-      series.set(name, (await client.series({ name, points: 400 }, { signal })).points)
+      try {
+        series.set(name, (await client.series({ name, points: 400 }, { signal })).points)
+      } catch {
+        if (!series.has(name)) series.set(name, [])
+      }
     })
     const askGroups = async () => {
       groups = inert((await client.groups({ limit: 48 }, { signal })).groups)
     }
     if (wanted.groups) asked.push(askGroups())
-    // A daemon of another version may not have a curve, or groups: their place says that there is no data.
+    // A daemon of another version may lack a curve or groups; the screen then shows that there is no data.
     await Promise.allSettled(asked)
     if (!signal.aborted) set({ series, groups })
   }
   const seriesTimer = setInterval(() => void fetchWanted(), SERIES_EVERY_MS)
-  // Ages go on while nothing arrives.
+  // Ages advance while nothing arrives.
   const ageTimer = setInterval(() => view.contact !== 'live' && set({}), 1000)
   void follow()
 
@@ -174,7 +179,7 @@ export function createStore(
   }
 }
 
-/** What rates are made of; a minute of whole snapshots would be megabytes. */
+/** The counts that rates are computed from; a minute of whole snapshots would take megabytes. */
 interface Counts {
   time: number
   received: number | undefined

@@ -1,4 +1,4 @@
-// A store that tells of changes no more often than asked; the last change is always told.
+// A store that reports changes no more often than asked; the last change is always reported.
 
 import type { Store } from '../data/store.ts'
 

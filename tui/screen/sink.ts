@@ -1,6 +1,7 @@
-// The screen's last stage: gets whole frames, writes only the rows that changed, each to its own place, in one write.
-// ink is used for layout alone; it does no cursor work here. Rows are padded and never erased first, so none flashes
-// where the terminal shows half a write; auto-wrap is off, so a frame drawn for an older, wider window does no harm.
+// The screen's last stage: takes whole frames and writes only the changed rows, each at its position, in one
+// write. ink does the layout only and never moves the cursor. Rows are padded and never erased first, so none
+// flashes if the terminal shows a partial write. Auto-wrap is off, so a frame drawn for an older, wider
+// window does no harm.
 
 import { EventEmitter } from 'node:events'
 
@@ -11,17 +12,17 @@ export interface SinkTarget {
 }
 
 export interface Sink extends EventEmitter {
-  // What ink wants of a stdout:
+  // What ink expects of a stdout:
   readonly isTTY: true
   columns: number
   rows: number
   write(frame: string): boolean
-  // And what the screen wants:
-  /** Takes the window's new size, and forgets the picture. */
+  // And what the screen needs:
+  /** Sets the window's new size and forgets the picture. */
   resize(columns: number, rows: number): void
-  /** Writes everything again with the next frame, and the last frame at once. */
+  /** Redraws the last frame at once, and the next frame in full. */
   repaint(): void
-  /** The rows as they are now, without colours. */
+  /** The current rows, without colours. */
   picture(): string[]
   /** While closed, frames are kept but not written. */
   open: boolean
@@ -52,7 +53,7 @@ export function createSink(target: SinkTarget, size: { columns: number; rows: nu
     rows: size.rows,
     open: false,
     write(text: string): boolean {
-      // ink ends a frame with a newline at times, and writes an empty one when it is taken down.
+      // ink sometimes ends a frame with a newline, and writes an empty one when it is unmounted.
       const next = text.endsWith('\n') ? text.slice(0, -1) : text
       if (next !== '') {
         frame = next
@@ -64,7 +65,7 @@ export function createSink(target: SinkTarget, size: { columns: number; rows: nu
       sink.columns = columns
       sink.rows = rows
       shown = []
-      // ink lays the frame out anew when it hears this, which draws it.
+      // On this event ink lays out the frame again, which draws it.
       emitter.emit('resize')
     },
     picture: () => frame.split('\n').map((row) => plain(row).trimEnd()),
@@ -76,7 +77,7 @@ export function createSink(target: SinkTarget, size: { columns: number; rows: nu
   return sink
 }
 
-/** To the full width with spaces. Every visible character counts one: what is shown is made narrow before. */
+/** Padded with spaces to the full width. Every visible character is one cell: texts were made narrow. */
 function padded(row: string, columns: number): string {
   const missing = columns - visibleWidth(row)
   return missing > 0 ? `${row}\u001b[0m${' '.repeat(missing)}` : row

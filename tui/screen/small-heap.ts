@@ -1,10 +1,11 @@
-// Keeps a program that draws for days small: V8 otherwise lets its heap grow to several times what is alive before it
-// collects. Drawing makes much garbage and keeps little, so collecting sooner costs next to nothing.
+// Keeps the heap of a program that draws for days small: V8 would otherwise let it grow to several times the
+// live data before collecting. Drawing creates much garbage and keeps little, so collecting earlier costs
+// almost nothing.
 
 import { setFlagsFromString } from 'node:v8'
 
 export function keepHeapSmall(): void {
   setFlagsFromString('--optimize-for-size')
-  // Megabytes for what was just made.
+  // Megabytes for the young generation.
   setFlagsFromString('--max-semi-space-size=2')
 }

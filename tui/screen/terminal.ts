@@ -1,5 +1,5 @@
-// Takes the terminal and always gives it back: alternate screen, no cursor, no auto-wrap while the screen is up, and
-// everything as before after any kind of end: quit, signal, crash, Ctrl-Z.
+// Takes the terminal and always restores it: alternate screen, no cursor and no auto-wrap while the screen is
+// up, and the previous state after any end: quit, signal, crash, Ctrl-Z.
 
 import { writeSync } from 'node:fs'
 import type { Sink } from './sink.ts'
@@ -24,7 +24,7 @@ export interface TerminalInput {
 export interface Terminal {
   enter(): void
   leave(): void
-  /** Ctrl-Z: gives the terminal back, stops the process group, and comes back with the picture. */
+  /** Ctrl-Z: restores the terminal, stops the process group, and redraws when it continues. */
   suspend(): void
   close(): void
 }
@@ -34,7 +34,7 @@ export interface TerminalParts {
   stdin: TerminalInput
   sink: Sink
   process: NodeJS.Process
-  /** A signal that ends the program arrived; the terminal is already restored. */
+  /** Called on a signal that ends the program; the terminal is already restored. */
   onEnd: (signal: NodeJS.Signals) => void
 }
 
@@ -51,7 +51,7 @@ export function createTerminal({ stdout, stdin, sink, process, onEnd }: Terminal
     if (!entered) return
     entered = false
     sink.open = false
-    // On the way out of a dying process only a synchronous write is sure to arrive.
+    // In a process that is exiting, only a synchronous write is sure to arrive.
     if (stdout.fd === undefined) stdout.write(LEAVE)
     else {
       try {
@@ -86,7 +86,7 @@ export function createTerminal({ stdout, stdin, sink, process, onEnd }: Terminal
     suspend() {
       leave()
       if (stdin.isTTY) stdin.setRawMode?.(false)
-      // The whole group, as the terminal itself would: npm and the shell wait for us otherwise.
+      // Stop the whole group, as the terminal does; otherwise npm and the shell keep waiting.
       process.kill(0, 'SIGTSTP')
     },
     close() {

@@ -1,11 +1,11 @@
-// Symbols and colours for what the terminal can show. Meaning is carried by a word or a symbol first; colour repeats
-// it. Okabe-Ito hues, never red against green; the background is never set, so light terminals work.
+// Symbols and colours for what the terminal supports. A word or symbol carries the meaning; colour only
+// repeats it. Okabe-Ito hues, never red against green. The background is never set, so light terminals work.
 
 export type Tone = 'plain' | 'bold' | 'ok' | 'attention' | 'failure' | 'second' | 'inverse'
 
 export interface Theme {
   ascii: boolean
-  /** Wraps text in the codes of a tone; the text's width does not change. */
+  /** Wraps text in the codes of a tone; the width does not change. */
   paint(tone: Tone, text: string): string
   symbols: Symbols
 }
@@ -24,10 +24,10 @@ export interface Symbols {
   /** top left, horizontal, top right, vertical, bottom left, bottom right */
   box: readonly [string, string, string, string, string, string]
   axis: string
-  /** A broken line across a chart. */
+  /** A dashed line across a chart. */
   limit: string
   full: string
-  /** Eighths of a cell, from one to seven; empty where there are none. */
+  /** Eighths of a cell, from one to seven; empty if unavailable. */
   partial: string
   levels: string
 }

@@ -1,4 +1,5 @@
-// Is there anything to do? The node's alerts, then advice, then notable events to fill what is left. Newest first.
+// What needs the operator's attention: the node's alerts, then advice, then notable events to fill the space.
+// Newest first.
 
 import { adviceOn, clockTime, count, eventText, percent } from '../../protocol/api/index.ts'
 import type { View } from '../data/store.ts'
@@ -27,17 +28,17 @@ export function attentionRows(view: View, theme: Theme, height: number): Row[] {
   return [...rows, ...notable(view, height - rows.length)]
 }
 
-/** Commands as they are typed on this screen. */
+/** Shows commands as they are typed on this screen. */
 const typed = (action: string): string => action.replace(/`([a-z])/g, '`:$1')
 
-/** Falling by half means that the policy soon gives one answer only. */
+/** Entropy that falls by half means that the policy will soon give only one answer. */
 function entropyAdvice({ series }: View) {
   const found = fallen(series.get('entropy'), 0.4)
   return found
     ? [
         {
           level: 'attention' as const,
-          text: `entropy fell ${found.percent} in ${found.over}: answers become alike`,
+          text: `entropy fell ${found.percent} in ${found.over}: answers become uniform`,
           action: 'see 4 Training; lower the learning rate, or use harder tasks',
         },
       ]

@@ -1,5 +1,5 @@
-// Logs: what happened, newest at the bottom. Follows until scrolled; only the lines in sight are ever drawn. `/` finds
-// and leaves the rest in sight, `&` leaves only what fits.
+// The log, newest line at the bottom. Follows until scrolled; draws only visible lines. `/` finds and keeps
+// the other lines visible, `&` filters.
 
 import {
   clockTime,
@@ -35,7 +35,7 @@ export const logs: Tab = {
   copied: (view, ui) => {
     const found = eventsOf(view, ui)
     const chosen = found[found.length - 1 - Math.min(ui.cursor, found.length - 1)]
-    // Only events of the node's own making; what a peer wrote does not go to the clipboard.
+    // Only the node's own events; text from peers is never copied.
     return chosen && ['step', 'eval', 'checkpoint', 'state'].includes(chosen.type)
       ? JSON.stringify(chosen)
       : undefined
@@ -48,7 +48,7 @@ export const logs: Tab = {
   }),
 }
 
-/** Levels in the order in which `s` goes through them. */
+/** Levels in the order in which `s` cycles through them. */
 const LEVELS: readonly LogLevel[] = ['info', 'debug', 'error', 'warn']
 const TONES: Record<LogLevel, Tone> = { error: 'failure', warn: 'attention', info: 'ok', debug: 'plain' }
 const MOST_WRAPPED = 6
@@ -64,7 +64,9 @@ function eventsOf({ events }: View, ui: TabUi): Event[] {
   })
 }
 
-/** From the cursor on towards older lines with 1, newer ones with -1; the cursor counts from the newest. */
+/**
+ * Searches from the cursor towards older lines with 1, newer ones with -1; the cursor counts from the newest.
+ */
 function find(view: View, ui: TabUi, by: 1 | -1): number | undefined {
   const wanted = ui.search.toLowerCase()
   if (wanted === '') return undefined
@@ -77,7 +79,7 @@ function find(view: View, ui: TabUi, by: 1 | -1): number | undefined {
     )
       return at
   }
-  // Where the cursor is counts if nothing is beyond it.
+  // Falls back to the cursor's own line.
   const here = found[found.length - 1 - ui.cursor]
   return here && textOf(here).toLowerCase().includes(wanted) ? ui.cursor : undefined
 }
@@ -98,7 +100,7 @@ function logRows({ view, ui, columns, rows, theme }: TabProps): Row[] {
   const detail = ui.open && chosen ? wrapText(JSON.stringify(chosen), columns).slice(0, MOST_WRAPPED) : []
   const room = Math.max(1, rows - (detail.length > 0 ? detail.length + 1 : 0))
   const lines: Row[] = []
-  // From the newest that is shown upwards, until the room is used up.
+  // Upwards from the newest visible line until the space is used up.
   for (let i = found.length - 1 - behind; i >= 0 && lines.length < room; i--) {
     const event = found[i]!
     lines.unshift(...rowsOf(event, event === chosen && (behind > 0 || ui.open), ui, columns, theme))
@@ -127,7 +129,7 @@ function rowsOf(event: Event, chosen: boolean, ui: TabUi, columns: number, { sym
   ]
 }
 
-/** What is searched for stands out. */
+/** Highlights the search text. */
 function marked(text: string, search: string): Piece[] {
   if (search === '') return [text]
   const pieces: Piece[] = []

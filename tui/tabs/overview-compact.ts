@@ -1,4 +1,4 @@
-// The overview in windows below 80 x 24: the same answers without boxes, and one line where not even that fits.
+// The overview in windows below 80 x 24: the same without boxes, and a single line if not even that fits.
 
 import { count, decimal, duration, percent, si } from '../../protocol/api/index.ts'
 import { sparkline } from '../widgets/chart.ts'
@@ -15,10 +15,12 @@ export function compactOverview({ view, columns, rows, theme }: TabProps): Row[]
   const kl = t?.mismatchKl === undefined ? undefined : judgeKl(t.mismatchKl)
   const clipped = t?.clippedShare === undefined ? undefined : judgeClipped(t.clippedShare)
   const refused = Object.values(r?.refused ?? {}).reduce((a, b) => a + b, 0)
-  const sharing = sharingPieces(view, theme)
+  const sharing = sharingPieces(view, theme, columns)
+  const greedy = heldOutPieces(view, theme, { how: 'greedy', roomy: columns >= 60 })
   const all: Row[] = [
     rewardPieces(view, theme),
-    heldOutPieces(view, theme),
+    heldOutPieces(view, theme, { roomy: columns >= 60 }),
+    ...(greedy.length > 0 ? [greedy] : []),
     sparkline(curve, Math.min(columns - 2, 58), theme).trimStart(),
     [
       `KL ${decimal(t?.mismatchKl)} `,

@@ -1,14 +1,18 @@
-// The overview's panels as rows of text, each answering one question. What is not known is left out or a dash; nothing
-// is made up.
+// The overview's panels as rows of text, each answering one question. Unknown values are left out or shown as
+// a dash.
 
 import {
+  accuracyText,
   bytes,
+  comparedText,
   count,
   decimal,
+  directionOf,
   duration,
   effectText,
   percent,
   type SharingInfo,
+  shareOf,
   si,
   signed,
 } from '../../protocol/api/index.ts'
@@ -26,7 +30,7 @@ import {
   trend,
 } from '../widgets/judge.ts'
 import type { Piece, Row } from '../widgets/row.ts'
-import { spread } from '../widgets/row.ts'
+import { firstThatFits, rowWidth, spread } from '../widgets/row.ts'
 
 export const values = (view: View, name: string): number[] =>
   (view.series.get(name) ?? []).map(([, , v]) => v)
@@ -39,15 +43,24 @@ export function rewardPoints({ snapshot, series }: View) {
 /** Is it learning? */
 export function learningRows(view: View, width: number, height: number, theme: Theme): Row[] {
   const points = rewardPoints(view)
-  const rows: Row[] = [spread(rewardPieces(view, theme), heldOutPieces(view, theme, width >= 72), width)]
-  const below: Row[] = [signalRow(view, width, theme)]
+  const rows: Row[] = [
+    spread(rewardPieces(view, theme), heldOutPieces(view, theme, { roomy: width >= 72 }), width),
+  ]
+  const greedy = heldOutPieces(view, theme, { how: 'greedy', roomy: width >= 72 })
+  const below: Row[] = [spread(signalRow(view, width - rowWidth(greedy) - 2, theme), greedy, width)]
   const tasks = taskRow(view)
   if (tasks) below.push(tasks)
   const chartHeight = height - rows.length - below.length - 1
   const first = points?.[0]
   if (chartHeight >= 3) {
     const curve = { values: evenly(points ?? [], width * 2) }
-    rows.push(...lineChart(curve, { width, height: chartHeight, label: axisDecimal }, theme))
+    rows.push(
+      ...lineChart(
+        curve,
+        { width, height: chartHeight, label: axisDecimal, empty: points ? 'no data yet' : 'loading' },
+        theme,
+      ),
+    )
     const from = first ? `${duration((view.snapshot?.time ?? 0) - first[0])} ago` : ''
     rows.push(spread(`      ${from}`, first ? 'now' : '', width))
   } else if (height - rows.length - below.length >= 1) {
@@ -73,16 +86,26 @@ export function rewardPieces(view: View, { symbols }: Theme): Piece[] {
   return pieces
 }
 
-export function heldOutPieces({ snapshot }: View, { symbols }: Theme, roomy = true): Piece[] {
+/** Sampled or greedy accuracy with its interval, and whether it has changed by more than chance. */
+export function heldOutPieces(
+  { snapshot }: View,
+  { symbols }: Theme,
+  { how = 'sampled', roomy = true }: { how?: 'sampled' | 'greedy'; roomy?: boolean } = {},
+): Piece[] {
+  const label = how === 'sampled' ? 'held-out ' : 'greedy '
   const evaluations = snapshot?.evaluations
   const last = evaluations?.at(-1)
-  if (!last) return ['held-out -']
+  const now = last && shareOf(last, how)
+  if (!now) return how === 'sampled' ? [`${label}-`] : []
   const first = evaluations![0]!
-  const pieces: Piece[] = ['held-out ', ['bold', percent(last.accuracy)]]
-  if (first !== last) {
-    const change = last.accuracy - first.accuracy
-    const arrow = Math.abs(change) < 0.005 ? symbols.steady : change > 0 ? symbols.rising : symbols.falling
-    pieces.push(` ${arrow} ${signed(change * 100, 1)}${roomy ? ` since step ${count(first.step)}` : ''}`)
+  const before = first === last ? undefined : shareOf(first, how)
+  const pieces: Piece[] = [label, ['bold', accuracyText(now.share, now.n)]]
+  if (before) {
+    const arrow = { up: symbols.rising, down: symbols.falling, unclear: symbols.steady }[
+      directionOf(before, now)
+    ]
+    const change = signed((now.share - before.share) * 100, 0)
+    pieces.push(` ${arrow} ${change}${roomy ? ` since step ${count(first.step)}` : ''}`)
   }
   return pieces
 }
@@ -90,7 +113,9 @@ export function heldOutPieces({ snapshot }: View, { symbols }: Theme, roomy = tr
 function signalRow({ snapshot }: View, width: number, theme: Theme): Row {
   const share = snapshot?.rollouts?.signalShare
   const label = `groups with signal ${percent(share, 0).padStart(5)} `
-  return share === undefined ? label : `${label}${bar(share, Math.min(24, width - label.length), theme)}`
+  return share === undefined
+    ? label
+    : `${label}${bar(share, Math.max(0, Math.min(24, width - label.length)), theme)}`
 }
 
 function taskRow({ snapshot }: View): Row | undefined {
@@ -143,7 +168,7 @@ export function stepRows({ snapshot }: View, width: number, theme: Theme): Row[]
       : 'batch -',
   )
   if (training?.staleness)
-    rows.push(`off-policy age p50 ${training.staleness.p50}  p95 ${training.staleness.p95} versions`)
+    rows.push(`staleness p50 ${training.staleness.p50}  p95 ${training.staleness.p95} versions`)
   return rows
 }
 
@@ -210,7 +235,7 @@ export function swarmRows(view: View, width: number, height: number, theme: Them
   const out = `out ${count(r?.published)} groups${rate(rates.outPerMinute)}${traffic(rates.bytesOutPerSecond)}`
   return [
     `peers ${swarm.connected} connected${swarm.known === undefined ? '' : `, ${swarm.known} known`}`,
-    sharingPieces(view, theme, width) ?? 'sharing not yet known: no group of a peer used',
+    sharingPieces(view, theme, width) ?? 'sharing not yet known: no foreign group used',
     ...(height >= 5 ? [into] : []),
     `used ${count(r?.trainedForeign)}${used}  refused ${count(all)}${reasons}`,
     height >= 5 ? out : `in ${count(r?.received)}  out ${count(r?.published)} groups`,
@@ -225,20 +250,19 @@ export function sharingPieces(
 ): Piece[] | undefined {
   const sharing = snapshot?.sharing
   if (!sharing) return undefined
-  const { verdict, comparisons, needed, foreign, limit } = sharing
-  const rest =
-    width >= 60
-      ? `  ${foreign} of ${limit} foreign groups a batch`
-      : width >= 42
-        ? `  J ${foreign}/${limit}`
-        : ''
-  if (verdict === 'not yet known')
-    return [
-      'sharing ',
-      ['bold', 'not yet known'],
-      `, ${comparisons < needed ? `${comparisons} of ${needed}` : comparisons} comparisons${width >= 54 ? rest : ''}`,
-    ]
-  return ['sharing ', verdictPiece(sharing, symbols), ` ${effectText(sharing, width >= 60)}${rest}`]
+  const { verdict, foreign, limit } = sharing
+  const batch = `  ${foreign} of ${limit} peers' groups a batch`
+  const j = `  J ${foreign}/${limit}`
+  const known = verdict === 'not yet known' ? `: ${comparedText(sharing)}` : ` ${effectText(sharing)}`
+  const short = verdict === 'not yet known' ? known : ` ${effectText(sharing, false)}`
+  const row = (rest: string): Piece[] => ['sharing ', verdictPiece(sharing, symbols), rest]
+  return firstThatFits(width, [
+    row(known + batch),
+    row(known + j),
+    row(short + j),
+    row(short),
+    row(''),
+  ]) as Piece[]
 }
 
 export function verdictPiece({ verdict }: SharingInfo, symbols: Symbols): Piece {

@@ -34,7 +34,7 @@ export const overview: Tab = {
   compact: compactOverview,
 }
 
-/** What the second column of charts shows, from the top. */
+/** Charts of the second column, from the top. */
 const BESIDE = ['held-out accuracy', 'entropy', 'mismatch KL', 'groups with signal']
 
 /** 160 x 40 and more: the same, and a column of charts beside it. */

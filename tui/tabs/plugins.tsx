@@ -1,4 +1,4 @@
-// Plugins: what is loaded, what it costs, and what was switched off and why.
+// Plugins: what is loaded, its cost, and what was switched off and why.
 
 import { Box } from 'ink'
 import type { ReactElement } from 'react'
@@ -41,7 +41,7 @@ function pluginsOf({ snapshot }: View, { filter }: TabUi): PluginInfo[] {
 }
 
 function columnsOf({ symbols }: Theme): Array<Column<PluginInfo>> {
-  const mark = { ok: symbols.up, slow: symbols.look, off: symbols.failed }
+  const mark = { ok: symbols.up, slow: symbols.look, failing: symbols.look, off: symbols.failed }
   return [
     { title: 'KIND', width: 11, drop: 0, text: (p) => p.kind },
     { title: 'NAME', width: 24, drop: 0, text: (p) => p.name },
@@ -50,7 +50,8 @@ function columnsOf({ symbols }: Theme): Array<Column<PluginInfo>> {
       width: 6,
       drop: 0,
       text: (p) => `${mark[p.state]} ${p.state}`,
-      tone: (p) => (p.state === 'ok' ? 'ok' : p.state === 'slow' ? 'attention' : 'failure'),
+      tone: (p) =>
+        p.state === 'ok' ? 'ok' : p.state === 'slow' || p.state === 'failing' ? 'attention' : 'failure',
     },
     { title: 'ms/step', width: 8, align: 'right', drop: 1, text: (p) => decimal(p.msPerStep, 1) },
     { title: 'WHAT IT DOES', width: 10, grows: true, drop: 2, text: (p) => p.summary ?? '' },
@@ -69,7 +70,7 @@ function Plugins({ view, ui, columns, rows, theme }: TabProps): ReactElement {
           { items: found, columns: columnsOf(theme), width: columns - 4, height: rows - low - 2, cursor },
           theme,
         )
-      : ['nothing is known about plugins yet']
+      : ['no data about plugins yet']
   return (
     <Box flexDirection="column">
       <Panel
@@ -95,6 +96,8 @@ function detailRows({ summary, state, strikes, message, kind, name }: PluginInfo
     ...wrapText(summary ?? '', width).slice(0, 1),
     `${state}${strikes === undefined ? '' : `, ${strikes} failures in a row`}`,
     ...wrapText(message ?? '', width).slice(0, 2),
-    ...(state === 'off' ? [`Training goes on without it. Its log: \`:logs --filter ${kind}/${name}\``] : []),
+    ...(state === 'off'
+      ? [`Training continues without it. Its log: \`:logs --filter ${kind}/${name}\``]
+      : []),
   ].filter((row) => row !== '')
 }

@@ -1,4 +1,5 @@
-// Rollouts: the newest groups, and one of them in full. Texts are a model's or a peer's, and inert by now.
+// Rollouts: the newest groups, and one of them in full. Texts come from a model or a peer and have been made
+// safe to draw.
 
 import type { ReactElement } from 'react'
 import {
@@ -51,7 +52,7 @@ const spreadOf = (rewards: readonly number[]): number => {
   return Math.sqrt(mean(rewards.map((r) => (r - m) ** 2)))
 }
 
-/** From the node, with texts; from an older node that keeps none, what its events say. */
+/** Groups from the node, with texts; from an older node without them, built from its events. */
 function groupsOf({ groups, events }: View, ui: TabUi): GroupView[] {
   const found: GroupView[] =
     groups.length > 0
@@ -125,7 +126,7 @@ function sharesRows({ snapshot, groups }: View, theme: Theme): Row[] {
 
 const BINS = 11
 
-/** How often each reward was given in the groups that are kept, from 0 to 1. */
+/** Histogram of rewards, from 0 to 1, in the kept groups. */
 function histogram(groups: readonly GroupView[], { symbols }: Theme): string {
   const bins = new Array<number>(BINS).fill(0)
   for (const reward of groups.flatMap(({ rewards }) => rewards)) {
@@ -154,7 +155,7 @@ function groupRows(group: GroupView, view: View, ui: TabUi, width: number, theme
   if (group.question) rows.push(['bold', 'QUESTION'], ...wrapText(group.question, width), '')
   if (group.key) rows.push([['bold', 'KEY'], `  ${group.key}`], '')
   if (sample) rows.push(...sampleRows(sample, at, samples.length, width, theme))
-  else rows.push('This node keeps no texts of its groups.')
+  else rows.push('This node does not keep the texts of its groups.')
   const methods = (view.snapshot?.plugins ?? []).filter(
     ({ kind }) => kind === 'estimator' || kind === 'correction',
   )
@@ -170,7 +171,7 @@ function sampleRows(sample: SampleView, at: number, of: number, width: number, {
     [['bold', 'SAMPLE '], facts],
     ...wrapText(sample.text, width).slice(0, 12),
     '',
-    `${reward >= 1 ? symbols.up : symbols.down} ${reward >= 1 ? 'right' : 'not right'}${answer === undefined ? '' : `, taken as the answer: ${answer ?? 'nothing found'}`}`,
+    `${reward >= 1 ? symbols.up : symbols.down} ${reward >= 1 ? 'right' : 'not right'}${answer === undefined ? '' : `, read as the answer: ${answer ?? 'nothing found'}`}`,
   ]
   if (b !== undefined && t !== undefined)
     rows.push(

@@ -1,4 +1,4 @@
-// The table of peers: columns, order, filter, and one peer in detail.
+// The table of peers: columns, order and filter, and the details of one peer.
 
 import {
   bytes,
@@ -21,7 +21,13 @@ import type { TabUi } from './tab.ts'
 const share = (part: number, whole: number): number | undefined => (whole > 0 ? part / whole : undefined)
 
 export function peerColumns(now: number, { symbols }: Theme): Array<Column<PeerInfo>> {
-  const mark = { mesh: symbols.up, up: symbols.up, down: symbols.down, muted: symbols.failed }
+  const mark = {
+    mesh: symbols.up,
+    up: symbols.up,
+    down: symbols.down,
+    seen: symbols.down,
+    muted: symbols.failed,
+  }
   return [
     { title: 'NAME', width: 16, grows: true, drop: 0, text: (p) => p.name },
     {
@@ -29,7 +35,8 @@ export function peerColumns(now: number, { symbols }: Theme): Array<Column<PeerI
       width: 7,
       drop: 0,
       text: (p) => `${mark[p.state]} ${p.state}`,
-      tone: (p) => (p.state === 'muted' ? 'failure' : p.state === 'down' ? 'plain' : 'ok'),
+      tone: (p) =>
+        p.state === 'muted' ? 'failure' : p.state === 'down' || p.state === 'seen' ? 'plain' : 'ok',
     },
     {
       title: 'RTT',
@@ -109,7 +116,7 @@ function moved(title: string, read: (peer: PeerInfo) => number | undefined): Arr
   return [{ title, width: 9, align: 'right', drop: 7, text, value: (peer) => read(peer) ?? -1 }]
 }
 
-/** How a connection goes, by its address. */
+/** The transport of a connection, from its address. */
 function via({ address }: PeerInfo): string {
   if (!address) return '-'
   if (address.includes('/p2p-circuit')) return 'relay'
@@ -117,12 +124,12 @@ function via({ address }: PeerInfo): string {
 }
 
 const SORTS = ['IN', 'USED', 'REFUSED', 'REWARD', 'RTT', 'SEEN', 'NAME']
-/** Order does not depend on what the terminal can show. */
+/** The order does not depend on the terminal. */
 const ANY = createTheme({ ascii: true, color: false, env: {} })
 
 export const sortOf = (ui: TabUi): string => SORTS[ui.sort % SORTS.length]!
 
-/** As they stand in the table, the cursor counting from the first. */
+/** The peers in table order; the cursor counts from the first. */
 export function peersOf({ snapshot }: View, ui: TabUi): PeerInfo[] {
   const peers = snapshot?.swarm?.peers ?? []
   const wanted = ui.filter.toLowerCase()
@@ -150,17 +157,17 @@ export function peerRows(peer: PeerInfo, snapshot: Snapshot | undefined, width: 
     bytesOut,
   } = peer
   const tokenizer =
-    sameTokenizer === undefined ? '' : sameTokenizer ? '  same tokenizer' : '  another tokenizer: text only'
+    sameTokenizer === undefined ? '' : sameTokenizer ? '  same tokenizer' : '  other tokenizer: text only'
   const traffic =
     bytesIn === undefined || bytesOut === undefined ? '' : `  in ${bytes(bytesIn)}  out ${bytes(bytesOut)}`
   const part = snapshot?.sharing?.contributors.find((contributor) => contributor.peer === id)
   const lines = [
     `id ${id}${agent ? `  ${agent}` : ''}`,
     `${address ?? 'no address'}${tokenizer}${traffic}`,
-    `sent ${count(received)}  verified ${count(verified)}  trained on ${count(trained)} (${percent(share(trained, received), 0)})  refused ${count(refused)} (${percent(share(refused, received), 0)})  mean reward as re-checked here ${decimal(reward)}`,
+    `sent ${count(received)}  verified ${count(verified)}  trained on ${count(trained)} (${percent(share(trained, received), 0)})  refused ${count(refused)} (${percent(share(refused, received), 0)})  mean reward as verified here ${decimal(reward)}`,
     ...(part
       ? [
-          `share of what peers teach ${percent(part.share, 0)}  weight ${decimal(part.weight, 2)}  effect ${effectText(part) || 'not yet known'}  log-probs ${part.logprobs}${part.setAside ? `  set aside: ${part.setAside}` : ''}`,
+          `share of the foreign gradient ${percent(part.share, 0)}  weight ${decimal(part.weight, 2)}  effect ${effectText(part) || 'not yet known'}  log-probs ${part.logprobs}${part.setAside ? `  set aside: ${part.setAside}` : ''}`,
         ]
       : []),
   ]

@@ -1,13 +1,13 @@
-// The swarm: who is there, what came from each, whether it helps, why groups were refused.
+// The swarm: who is there, what each peer sent, whether it helps, why groups were rejected.
 
 import { Box } from 'ink'
 import type { ReactElement } from 'react'
-import { bytes, count, decimal, effectText, percent, sharingText, si } from '../../protocol/api/index.ts'
+import { bytes, count, effectText, percent, sharingText, si } from '../../protocol/api/index.ts'
 import type { View } from '../data/store.ts'
 import type { Theme } from '../screen/theme.ts'
 import { bar, sparkline } from '../widgets/chart.ts'
 import { Panel, Side } from '../widgets/panel.tsx'
-import { cell, type Row } from '../widgets/row.ts'
+import { cell, firstThatFits, type Row } from '../widgets/row.ts'
 import { tableRows } from '../widgets/table.ts'
 import { sharingPieces, values, verdictPiece } from './overview-parts.ts'
 import { chosenPeer, peerColumns, peerRows, peersOf, sortOf } from './swarm-peers.ts'
@@ -54,7 +54,7 @@ function Swarm(props: TabProps): ReactElement {
       width={columns}
       height={middle}
       theme={theme}
-      rows={sharingRows(view, theme)}
+      rows={sharingRows(view, columns - 4, theme)}
     />
   )
   const detail = (width: number, height: number): ReactElement => (
@@ -63,7 +63,7 @@ function Swarm(props: TabProps): ReactElement {
       width={width}
       height={height}
       theme={theme}
-      rows={chosen ? peerRows(chosen, snapshot, width - 4) : ['nobody there']}
+      rows={chosen ? peerRows(chosen, snapshot, width - 4) : ['no peers']}
     />
   )
   return (
@@ -100,7 +100,7 @@ function Swarm(props: TabProps): ReactElement {
 /** This node first, then its peers. */
 function listRows({ view, ui, theme }: TabProps, width: number, height: number): Row[] {
   const { snapshot } = view
-  if (!snapshot) return ['nothing is known yet']
+  if (!snapshot) return ['no data yet']
   if (snapshot.swarm?.enabled === false) return ['the swarm is off: this node trains alone']
   const { node, model, rollouts } = snapshot
   const self: Row = [
@@ -110,7 +110,7 @@ function listRows({ view, ui, theme }: TabProps, width: number, height: number):
   ]
   const items = peersOf(view, ui)
   if (items.length === 0)
-    return [self, ui.filter ? 'none fits the filter' : 'no peers yet: `:join <peer ID>`']
+    return [self, ui.filter ? 'no peer matches the filter' : 'no peers yet: `:join <peer ID>`']
   const columns = peerColumns(snapshot.time, theme)
   return [self, ...tableRows({ items, columns, width, height: height - 1, cursor: ui.cursor }, theme)]
 }
@@ -118,18 +118,18 @@ function listRows({ view, ui, theme }: TabProps, width: number, height: number):
 function compactSwarm(props: TabProps): Row[] {
   const { view, ui, columns, rows, theme } = props
   const chosen = chosenPeer(view, ui)
-  const sharing = sharingPieces(view, theme)
+  const sharing = sharingPieces(view, theme, columns)
   const foot: Row[] =
     ui.open && chosen ? peerRows(chosen, view.snapshot, columns - 1) : sharing ? ['', sharing] : []
   return [...listRows(props, columns, rows - foot.length), ...foot]
 }
 
-function sharingRows(view: View, theme: Theme): Row[] {
+function sharingRows(view: View, width: number, theme: Theme): Row[] {
   const { snapshot } = view
   const sharing = snapshot?.sharing
   if (!sharing) {
     return [
-      snapshot?.swarm?.enabled ? 'not yet known: no group of a peer has been trained on' : 'the swarm is off',
+      snapshot?.swarm?.enabled ? 'not yet known: no foreign group has been trained on' : 'the swarm is off',
     ]
   }
   const names = new Map(snapshot.swarm?.peers.map(({ id, name }) => [id, name]))
@@ -137,12 +137,15 @@ function sharingRows(view: View, theme: Theme): Row[] {
     const found = setAside
       ? 'set aside'
       : effectText(effect === undefined ? {} : { effect }) || 'not yet known'
-    return `${names.get(peer) ?? peer.slice(-8)} ${percent(share, 0)} of it at weight ${decimal(weight, 1)}, ${found}`
+    return `${names.get(peer) ?? peer.slice(-8)} ${percent(share, 0)} of it, counts ${percent(weight, 0)}, ${found}`
   })
   const words = sharingText(sharing)
   return [
-    [verdictPiece(sharing, theme.symbols), words.slice(words.indexOf(':'))],
-    `measured as ${sharing.unit}; comparing took ${percent(sharing.cost)} of the compute`,
+    firstThatFits(width, [
+      [verdictPiece(sharing, theme.symbols), words.slice(words.indexOf(':'))],
+      sharingPieces(view, theme, width)!,
+    ]),
+    `measured as ${sharing.unit}; comparing takes ${percent(sharing.cost)} of the compute`,
     parts.length > 0 ? `by peer: ${parts.join('   ')}` : '',
   ]
 }
@@ -164,7 +167,7 @@ function trafficRows(view: View, width: number, theme: Theme): Row[] {
   ]
 }
 
-/** Growth from one point to the next, which is what a counter's curve is looked at for. */
+/** Differences between points: the useful view of a counter. */
 const rising = (counts: readonly number[]): number[] =>
   counts.slice(1).map((value, i) => Math.max(0, value - counts[i]!))
 

@@ -1,4 +1,4 @@
-// What a tab is: a picture of a view at a size. Tabs hold no state of their own; what the reader chose comes in `ui`.
+// A tab draws a view at a size. Tabs hold no state of their own; what the user chose comes in `ui`.
 
 import type { ReactElement } from 'react'
 import type { View } from '../data/store.ts'
@@ -10,17 +10,17 @@ export interface TabUi {
   open: boolean
   sort: number
   filter: string
-  /** Time that charts show, in minutes; 0 is all there is. */
+  /** Time span of charts, in minutes; 0 for all data. */
   minutes: number
-  /** What is looked for, in the log. */
+  /** Search text, in the log. */
   search: string
-  /** Charts by powers of ten. */
+  /** Logarithmic charts. */
   logarithm: boolean
-  /** Charts over steps in place of time. */
+  /** Charts over steps instead of time. */
   steps: boolean
-  /** Long lines of the log whole. */
+  /** Wrap long log lines. */
   wrap: boolean
-  /** A second place, within what is open: which sample of a group, which page of charts. */
+  /** A second position, within the open item: the sample of a group, the page of charts. */
   inner: number
 }
 
@@ -37,20 +37,20 @@ export interface Tab {
   short: string
   /** Curves that it draws. */
   series: readonly string[]
-  /** Whether it shows groups with their texts. */
+  /** Whether it shows groups with texts. */
   groups?: boolean
   /** The cursor counts from the end, as in a log. */
   upward?: boolean
-  /** Keys worth naming in the footer. */
+  /** Keys shown in the footer. */
   keys: string
   render(props: TabProps): ReactElement
-  /** For windows that are too small for boxes. */
+  /** Drawn in windows too small for boxes. */
   compact(props: TabProps): Row[]
-  /** How many things the cursor can stand on. */
+  /** How many items the cursor can be on. */
   count?(view: View, ui: TabUi): number
-  /** `/` finds, and leaves what it does not find in sight; elsewhere it is a filter. */
+  /** Whether `/` searches without hiding anything; otherwise it filters. */
   searches?: boolean
-  /** The next place of the cursor that has what is searched for, going `by` 1 or -1. */
+  /** The next cursor position that matches the search, going `by` 1 or -1. */
   find?(view: View, ui: TabUi, by: 1 | -1): number | undefined
   /** What `c` copies: our own text or an ID, never a peer's words. */
   copied?(view: View, ui: TabUi): string | undefined

@@ -1,15 +1,15 @@
-// Training: six curves a page, each with its newest number and, where there is one, the limit that matters.
+// Training: six curves per page, each with its newest value and, if there is one, its limit.
 
 import { Box } from 'ink'
 import type { ReactElement } from 'react'
-import { duration, KL_LIMIT, type SeriesPoint, si } from '../../protocol/api/index.ts'
+import { count, decimal, duration, KL_LIMIT, type SeriesPoint, si, wilson } from '../../protocol/api/index.ts'
 import type { View } from '../data/store.ts'
 import type { Theme } from '../screen/theme.ts'
-import { lineChart, sparkline } from '../widgets/chart.ts'
+import { axisDecimal, axisPercent, lineChart, sparkline } from '../widgets/chart.ts'
 import { evenly, inWindow } from '../widgets/curve.ts'
 import { trend } from '../widgets/judge.ts'
 import { Lines, Panel, Side } from '../widgets/panel.tsx'
-import { cell, type Row, spread } from '../widgets/row.ts'
+import { cell, firstThatFits, type Row, rowWidth, spread } from '../widgets/row.ts'
 import { rewardPoints } from './overview-parts.ts'
 import type { Tab, TabProps, TabUi } from './tab.ts'
 
@@ -17,7 +17,9 @@ interface Chart {
   title: string
   series: string
   text: (value: number) => string
-  /** More about it, to the right of the newest number. */
+  /** Axis labels, where neighbours must differ; default `text`. */
+  axis?: (value: number, span: number) => string
+  /** A note to the right of the newest value. */
   note?: (view: View) => string
   points?: (view: View) => readonly SeriesPoint[] | undefined
   min?: number
@@ -27,18 +29,20 @@ interface Chart {
 const share = (value: number): string => `${(value * 100).toFixed(0)} %`
 
 const CHARTS: readonly Chart[] = [
-  { title: 'reward', series: 'reward', text: (v) => v.toFixed(2), points: rewardPoints },
+  { title: 'reward', series: 'reward', text: (v) => v.toFixed(2), axis: axisDecimal, points: rewardPoints },
   {
     title: 'held-out accuracy',
     series: 'eval_accuracy',
     text: share,
+    axis: axisPercent,
     points: evaluations,
     note: evaluationNote,
   },
   {
     title: 'mismatch KL',
     series: 'mismatch_kl',
-    text: (v) => v.toFixed(3),
+    text: (v) => decimal(v),
+    axis: axisDecimal,
     min: 0,
     limit: KL_LIMIT,
     note: () => `limit ${KL_LIMIT}`,
@@ -47,9 +51,10 @@ const CHARTS: readonly Chart[] = [
     title: 'entropy',
     series: 'entropy',
     text: (v) => v.toFixed(2),
+    axis: axisDecimal,
     note: (view) => changed(view.series.get('entropy')),
   },
-  { title: 'loss', series: 'loss', text: (v) => v.toFixed(3) },
+  { title: 'loss', series: 'loss', text: (v) => decimal(v), axis: axisDecimal },
   {
     title: 'generated tok/s',
     series: 'generate_speed',
@@ -57,12 +62,24 @@ const CHARTS: readonly Chart[] = [
     min: 0,
     note: ({ snapshot }) => `train ${si(snapshot?.training?.trainTokensPerSecond)}`,
   },
-  { title: 'gradient norm', series: 'gradient_norm', text: (v) => v.toFixed(2), min: 0 },
-  { title: 'clipped tokens', series: 'clipped', text: share, min: 0 },
-  { title: 'effective sample size', series: 'ess', text: share, min: 0 },
-  { title: 'groups with signal', series: 'signal', text: share, min: 0 },
-  { title: 'completion tokens', series: 'completion_tokens', text: (v) => v.toFixed(0), min: 0 },
-  { title: 'off-policy age p95', series: 'staleness.0.95', text: (v) => v.toFixed(0), min: 0 },
+  { title: 'gradient norm', series: 'gradient_norm', text: (v) => decimal(v, 2), axis: axisDecimal, min: 0 },
+  { title: 'clipped tokens', series: 'clipped', text: share, axis: axisPercent, min: 0 },
+  { title: 'effective sample size', series: 'ess', text: share, axis: axisPercent, min: 0 },
+  { title: 'groups with signal', series: 'signal', text: share, axis: axisPercent, min: 0 },
+  {
+    title: 'completion tokens',
+    series: 'completion_tokens',
+    text: (v) => v.toFixed(0),
+    axis: axisDecimal,
+    min: 0,
+  },
+  {
+    title: 'staleness p95',
+    series: 'staleness.0.95',
+    text: (v) => v.toFixed(0),
+    axis: axisDecimal,
+    min: 0,
+  },
 ]
 const PAGE = 6
 const PAGES = Math.ceil(CHARTS.length / PAGE)
@@ -87,7 +104,7 @@ export const training: Tab = {
   exported: (view, ui) => ({ kind: 'csv', text: csvOf(view, ui) }),
 }
 
-/** Every point of every curve that is shown: series, time, step, value. */
+/** Every point of every visible curve: series, time, step, value. */
 function csvOf(view: View, ui: TabUi): string {
   const rows = CHARTS.flatMap((chart) =>
     inWindow(pointsOf(chart, view), ui).map(([time, step, value]) =>
@@ -100,7 +117,13 @@ function csvOf(view: View, ui: TabUi): string {
 const pointsOf = (chart: Chart, view: View): readonly SeriesPoint[] =>
   (chart.points ?? ((v: View) => v.series.get(chart.series)))(view) ?? []
 
-/** Exponential moving average, the newest point weighing a tenth. */
+/** Tells a curve that has not arrived yet from one without points. */
+function emptyText(chart: Chart, view: View): string {
+  const arrived = chart.points ? view.snapshot !== undefined : view.series.has(chart.series)
+  return arrived ? 'no data yet' : 'loading'
+}
+
+/** Exponential moving average; the newest point has weight 0.1. */
 const averageOf = (values: readonly number[]): number | undefined =>
   values.length === 0 ? undefined : values.reduce((mean, value) => mean + 0.1 * (value - mean))
 
@@ -121,7 +144,9 @@ function evaluations({ snapshot }: View): SeriesPoint[] {
 
 function evaluationNote({ snapshot }: View): string {
   const last = snapshot?.evaluations?.at(-1)
-  return last ? `n = ${last.prompts}  step ${last.step}` : ''
+  if (!last) return ''
+  const { low, high } = wilson(last.accuracy, last.prompts)
+  return `95 %: ${share(low)} to ${share(high)}  n = ${count(last.prompts)}`
 }
 
 function changed(points: readonly SeriesPoint[] | undefined): string {
@@ -142,7 +167,7 @@ function Training({ view, ui, columns, rows, theme }: TabProps): ReactElement {
   const height = Math.floor((rows - 1) / down)
   const width = Math.floor(columns / across)
   const lines = Array.from({ length: down }, (_, line) => charts.slice(line * across, (line + 1) * across))
-  const window = ui.minutes === 0 ? 'all there is' : `last ${duration(ui.minutes * 60_000)}`
+  const window = ui.minutes === 0 ? 'all data' : `last ${duration(ui.minutes * 60_000)}`
   return (
     <Box flexDirection="column">
       {lines.map((line, i) => (
@@ -167,7 +192,7 @@ function Training({ view, ui, columns, rows, theme }: TabProps): ReactElement {
         width={columns}
         theme={theme}
         rows={[
-          ` page ${page + 1} of ${PAGES}   ${window}, over ${ui.steps ? 'steps' : 'time'}${ui.logarithm ? ', by powers of ten' : ''}`,
+          ` page ${page + 1} of ${PAGES}   ${window}, over ${ui.steps ? 'steps' : 'time'}${ui.logarithm ? ', logarithmic' : ''}`,
         ]}
       />
     </Box>
@@ -187,15 +212,9 @@ function chartRows(
   const extremes =
     all.length > 1 ? `min ${chart.text(Math.min(...all))}  max ${chart.text(Math.max(...all))}` : ''
   const note = chart.note?.(view) || extremes
-  const head: Row = spread(
-    [
-      'now ',
-      ['bold', last ? chart.text(last[2]) : '-'],
-      average === undefined || width < 40 ? '' : `  mean ${chart.text(average)}`,
-    ],
-    note,
-    width,
-  )
+  const now: Row = ['now ', ['bold', last ? chart.text(last[2]) : '-']]
+  const withMean: Row = average === undefined ? now : [...now, `  mean ${chart.text(average)}`]
+  const head = spread(firstThatFits(width - rowWidth(note) - 2, [withMean, now]), note, width)
   const along = ui.steps ? points.map(([, step, value]): SeriesPoint => [step, step, value]) : points
   const values = evenly(along, Math.max(2, (width - 8) * 2))
   return [
@@ -205,7 +224,8 @@ function chartRows(
       {
         width,
         height: height - 1,
-        label: chart.text,
+        label: chart.axis ?? chart.text,
+        empty: emptyText(chart, view),
         logarithm: ui.logarithm,
         ...(chart.min === undefined ? {} : { min: chart.min }),
         ...(chart.limit === undefined ? {} : { limit: chart.limit }),

@@ -1,26 +1,29 @@
-// Curves, sparklines and bars as lines of text. Pure: numbers in, characters out, always of the size that was asked.
+// Curves, sparklines and bars as lines of text. Pure: numbers in, characters out, always exactly the
+// requested size.
 
 import type { Symbols, Theme } from '../screen/theme.ts'
 
 export interface Curve {
-  /** Evenly spaced in what the reader counts by; undefined where there is nothing. */
+  /** Evenly spaced in time or steps; undefined where there is no value. */
   values: ReadonlyArray<number | undefined>
 }
 
 export interface ChartOptions {
   width: number
   height: number
-  /** How a number on an axis of this span is written. */
+  /** Formats a number on an axis of this span. */
   label: (value: number, span: number) => string
   min?: number
   max?: number
-  /** A value worth knowing, drawn as a broken line where it lies within the picture. */
+  /** A reference value, drawn as a dashed line if it is within the range. */
   limit?: number
-  /** By powers of ten; values that are not positive are left out. */
+  /** Shown instead of a curve with fewer than two values. */
+  empty?: string
+  /** Logarithmic scale; values that are not positive are left out. */
   logarithm?: boolean
 }
 
-/** Bit of each dot of a braille cell, by row and column. */
+/** The bit of each dot in a braille cell, by row and column. */
 const DOT = [
   [0x01, 0x08],
   [0x02, 0x10],
@@ -28,17 +31,17 @@ const DOT = [
   [0x40, 0x80],
 ] as const
 
-/** A line chart with a labelled axis on the left. Needs at least two values; says so otherwise. */
+/** A line chart with a labelled axis on the left. Needs at least two values. */
 export function lineChart(given: Curve, options: ChartOptions, theme: Theme): string[] {
   if (options.logarithm) return logarithmic(given, options, theme)
   const curve = given
-  const { width, height, label } = options
+  const { width, height, label, empty = 'no data yet' } = options
   const values = curve.values.map((v) => (v === undefined || !Number.isFinite(v) ? undefined : v))
   const known = values.filter((v) => v !== undefined)
-  if (known.length < 2 || height < 1) return centred('no data yet', width, height)
+  if (known.length < 2 || height < 1) return centred(empty, width, height)
   const { low, high } = range(known, options)
   const marks = axisMarks(low, high, height)
-  const labels = marks.map((value) => (value === undefined ? '' : label(value, high - low)))
+  const labels = withoutRepeats(marks.map((value) => (value === undefined ? '' : label(value, high - low))))
   const gutter = Math.max(...labels.map((text) => text.length)) + 1
   const plotWidth = width - gutter - 1
   if (plotWidth < 4) return centred('', width, height)
@@ -72,12 +75,22 @@ function logarithmic({ values }: Curve, options: ChartOptions, theme: Theme): st
 function range(known: readonly number[], { min, max }: ChartOptions): { low: number; high: number } {
   const low = min ?? Math.min(...known)
   const high = max ?? Math.max(...known)
-  // A flat curve belongs in the middle of its chart, not on its edge.
+  // Centre a flat curve vertically.
   const pad = high - low > 1e-12 ? 0 : Math.max(Math.abs(high) * 0.1, 0.05)
   return { low: low - pad, high: high + pad }
 }
 
-/** Values that stand on the axis, one per row or none: top, bottom, and some between. */
+/** Removes labels that repeat the one above. */
+function withoutRepeats(labels: readonly string[]): string[] {
+  let last = ''
+  return labels.map((text) => {
+    if (text === '' || text === last) return ''
+    last = text
+    return text
+  })
+}
+
+/** Values to label on the axis, by row: top, bottom, and some between. */
 function axisMarks(low: number, high: number, height: number): Array<number | undefined> {
   const every = height <= 4 ? 1 : 2
   return Array.from({ length: height }, (_, row) => {
@@ -87,11 +100,22 @@ function axisMarks(low: number, high: number, height: number): Array<number | un
   })
 }
 
-/** Enough digits that neighbours on an axis differ. */
-export const axisDecimal = (value: number, span: number): string =>
-  value.toFixed(span < 0.004 ? 5 : span < 0.02 ? 4 : span < 0.2 ? 3 : 2)
+/** Decimal places needed to tell neighbouring axis labels apart. */
+function digitsFor(span: number): number {
+  return span > 0 ? Math.min(8, Math.max(0, Math.ceil(-Math.log10(span / 8)))) : 2
+}
 
-/** One value per column: the mean of those that fall into it, or a point on the line between two where they are few. */
+/** A number with the decimal places for an axis of this span. */
+export const axisDecimal = (value: number, span: number): string =>
+  span > 0 && span < 1e-4 && Math.abs(value) < 10 * span
+    ? value.toExponential(1)
+    : value.toFixed(digitsFor(span))
+
+/** The same for a share, in percent. */
+export const axisPercent = (value: number, span: number): string =>
+  `${(value * 100).toFixed(digitsFor(span * 100))} %`
+
+/** One value per column: the mean of those in it, or interpolated if values are sparse. */
 function columnsOf(values: Curve['values'], columns: number): Array<number | undefined> {
   return Array.from({ length: columns }, (_, i) => {
     if (values.length < columns) return between(values, (i * (values.length - 1)) / Math.max(1, columns - 1))
@@ -127,7 +151,7 @@ function plotBraille(
       return
     }
     const at = y(value)
-    // Joined to its neighbour by a vertical run, so that a steep curve has no holes.
+    // Joined to its neighbour by a vertical run, so that a steep curve has no gaps.
     const [from, to] =
       before === undefined
         ? [at, at]
@@ -169,7 +193,7 @@ function centred(text: string, width: number, height: number): string[] {
   })
 }
 
-/** The newest values as blocks, one a column, scaled to their own range. */
+/** The newest values as blocks, one per column, scaled to their own range. */
 export function sparkline(
   values: ReadonlyArray<number | undefined>,
   width: number,
@@ -190,7 +214,7 @@ export function sparkline(
   return blocks.join('').padStart(width)
 }
 
-/** A share of 0 to 1 as a bar of exactly `width` cells. */
+/** A share from 0 to 1 as a bar of exactly `width` cells. */
 export function bar(share: number | undefined, width: number, { symbols }: { symbols: Symbols }): string {
   if (width <= 0) return ''
   const clamped = share === undefined || !Number.isFinite(share) ? 0 : Math.min(1, Math.max(0, share))

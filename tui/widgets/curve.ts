@@ -1,4 +1,4 @@
-// A series laid out evenly in time, as charts need it: points may be dense where they are new and sparse where old.
+// Resamples a series evenly in time for charts: its points may be dense where new and sparse where old.
 
 import type { SeriesPoint } from '../../protocol/api/index.ts'
 
@@ -13,7 +13,7 @@ export function inWindow(points: readonly SeriesPoint[], { minutes }: Window): r
   return points.filter(([time]) => time >= last[0] - minutes * 60_000)
 }
 
-/** One value per column: the mean of the points there, or a point on the line to the next where there are none. */
+/** One value per column: the mean of its points, or interpolated if it has none. */
 export function evenly(points: readonly SeriesPoint[], columns: number): number[] {
   const [first, last] = [points[0], points.at(-1)]
   if (!first || !last || columns < 1) return []

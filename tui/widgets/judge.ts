@@ -1,4 +1,4 @@
-// Words for numbers: fine, or worth a look. Thresholds are rough on purpose; each says what it goes by.
+// Judges numbers: fine, or worth a look. Thresholds are rough on purpose; each is documented.
 
 import {
   CLIPPED_LIMIT,
@@ -24,7 +24,7 @@ export const judgeKl = (kl: number): Judgement => judge(kl <= KL_LIMIT)
 export const judgeClipped = (share: number): Judgement => judge(share <= CLIPPED_LIMIT)
 export const judgeEss = (share: number): Judgement => judge(share >= ESS_LIMIT)
 
-/** Entropy that has fallen by more than half within the shown time is on its way to collapse. */
+/** Entropy that fell by more than half within the shown time is about to collapse. */
 export function judgeEntropy(points: readonly SeriesPoint[] | undefined, now: number): Judgement {
   const first = points?.[0]?.[2]
   return judge(first === undefined || first <= 0 || now > first / 2)
@@ -37,7 +37,7 @@ export function judgeGradient(points: readonly SeriesPoint[] | undefined, now: n
   return judge(median === undefined || median <= 0 || now <= median * 10)
 }
 
-/** Change from the first fifth of a curve to its last, and over how long. */
+/** The change from a curve's first fifth to its last, and its time span. */
 export function trend(
   points: readonly SeriesPoint[] | undefined,
 ): { change: number; ms: number } | undefined {
@@ -55,7 +55,7 @@ export function stateTone(state: Snapshot['state'] | 'LOST'): Tone {
   return state === 'TRAINING' || state === 'GENERATING' || state === 'SYNCING' ? 'ok' : 'attention'
 }
 
-/** Whether a curve has fallen by more than `share` of what it was, in words; undefined if not. */
+/** How much a curve has fallen, in words, if by more than `share`; else undefined. */
 export function fallen(
   points: readonly SeriesPoint[] | undefined,
   share: number,

@@ -1,4 +1,4 @@
-// Lines of text over the body of the screen, with a place that can be moved: help, and what a command said.
+// Scrollable text over the body of the screen: help, or a command's output.
 
 import type { ReactElement } from 'react'
 import type { Theme } from '../screen/theme.ts'
@@ -8,7 +8,7 @@ import type { Row } from './row.ts'
 export interface PagerProps {
   title: string
   rows: readonly Row[]
-  /** First row that is shown. */
+  /** The first visible row. */
   at: number
   columns: number
   height: number

@@ -1,4 +1,4 @@
-// A box with a title in its border, and rows of text in it; rows that do not fit are left out.
+// A box with a title in its border and rows of text inside; rows that do not fit are left out.
 
 import { Box, Text } from 'ink'
 import type { ReactElement } from 'react'

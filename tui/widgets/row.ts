@@ -1,5 +1,6 @@
-// A row of text made of pieces, each with its own tone, cut or filled to an exact width. Widths are counted before the
-// colours go on, so no code is ever cut in half. Text must be narrow: one cell a character.
+// A row of text made of pieces, each with its own tone, truncated or padded to an exact width. Widths are
+// counted before colours are added, so no colour code is ever split. Text must be narrow: one cell per
+// character.
 
 import type { Theme, Tone } from '../screen/theme.ts'
 
@@ -9,7 +10,7 @@ export type Row = Piece | readonly Piece[]
 const textOf = (piece: Piece): string => (typeof piece === 'string' ? piece : piece[1])
 const toneOf = (piece: Piece): Tone => (typeof piece === 'string' ? 'plain' : piece[0])
 
-/** A row is a list of pieces; one piece alone may stand without the list. */
+/** A row is a list of pieces, or a single piece. */
 export function piecesOf(row: Row): readonly Piece[] {
   if (typeof row === 'string') return [row]
   return isPiece(row) ? [row] : (row as readonly Piece[])
@@ -32,7 +33,7 @@ export function rowWidth(row: Row): number {
   return piecesOf(row).reduce((sum, piece) => sum + [...textOf(piece)].length, 0)
 }
 
-/** Exactly `width` cells: cut with an ellipsis, or filled with spaces. */
+/** Exactly `width` cells: truncated with an ellipsis, or padded with spaces. */
 export function fitRow(row: Row, width: number, theme: Theme): string {
   let left = width
   let out = ''
@@ -50,7 +51,12 @@ export function fitRow(row: Row, width: number, theme: Theme): string {
   return out + ' '.repeat(left)
 }
 
-/** Left part, right part, and the space between them; the left one gives way. */
+/** The first row that fits, from the longest to the shortest; the last one if none does. */
+export function firstThatFits(width: number, rows: readonly [Row, ...Row[]]): Row {
+  return rows.find((row) => rowWidth(row) <= width) ?? rows.at(-1)!
+}
+
+/** Left part, space, right part; the left part is truncated if needed. */
 export function spread(left: Row, right: Row, width: number): Row {
   const room = width - rowWidth(right)
   const pieces: Piece[] = []
@@ -63,7 +69,7 @@ export function spread(left: Row, right: Row, width: number): Row {
   return [...pieces, ' '.repeat(Math.max(0, room - used)), ...piecesOf(right)]
 }
 
-/** Text in a column: to the left, or numbers to the right. */
+/** Text in a column, aligned left or, for numbers, right. */
 export function cell(text: string, width: number, align: 'left' | 'right' = 'left'): string {
   const characters = [...text]
   if (characters.length > width) return width > 0 ? `${characters.slice(0, width - 1).join('')}…` : ''

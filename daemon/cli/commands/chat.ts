@@ -1,4 +1,4 @@
-// waggle chat: a conversation with a model, in the terminal or line by line through a pipe. Works without a daemon.
+// waggle chat: a conversation with a model, in a terminal or through a pipe. Works without a daemon.
 
 import { createInterface } from 'node:readline'
 import { WaggleError } from '../../../protocol/errors.ts'
@@ -16,14 +16,14 @@ export async function run(context: Context): Promise<number> {
   const { model, name } = await loadAsked(context)
   if (!model.tokenizer.hasChatTemplate) {
     throw new WaggleError('E_MODEL', `${name} has no chat template`, {
-      hint: 'It continues text and does not converse: try `waggle generate`.',
+      hint: 'It can only continue text: use `waggle generate`.',
     })
   }
   const sampling = samplingOf(context, model)
   const opened = await openModel(config, model, piecesFor(sampling, model))
   const terminal = io.stdin.isTTY === true && io.stdout.isTTY === true
   say(`${name}, temperature ${sampling.temperature}, seed ${sampling.seed}`)
-  if (terminal) say('Ctrl-C ends an answer, /new begins anew, Ctrl-D leaves.')
+  if (terminal) say('Ctrl-C stops an answer, /new starts a new conversation, /quit or Ctrl-D exits.')
 
   const system = options.system as string | undefined
   const opening: ChatMessage[] = system === undefined ? [] : [{ role: 'system', content: system }]
@@ -34,7 +34,7 @@ export async function run(context: Context): Promise<number> {
     prompt: '> ',
     ...(terminal ? { output: process.stdout } : {}),
   })
-  // Ctrl-C at the prompt leaves; while an answer is written, `answer` hears of it.
+  // Ctrl-C at the prompt exits; during an answer, it stops the answer.
   let answering = false
   lines.on('SIGINT', () => (answering ? process.emit('SIGINT') : lines.close()))
   const ask = () => void (terminal && lines.prompt())
@@ -43,6 +43,11 @@ export async function run(context: Context): Promise<number> {
     for await (const line of lines) {
       if (line.trim() === '/new') {
         messages = [...opening]
+      } else if (/^\/[a-z]*$/.test(line.trim())) {
+        if (line.trim() === '/quit' || line.trim() === '/exit') break
+        say(
+          '/new starts a new conversation, /quit or Ctrl-D exits, Ctrl-C stops an answer. Other text goes to the model.',
+        )
       } else if (line.trim() !== '') {
         const next: ChatMessage[] = [...messages, { role: 'user', content: line }]
         const prompt = fitting(next, opening.length, opened.model, say)
@@ -66,7 +71,7 @@ export async function run(context: Context): Promise<number> {
   }
 }
 
-/** The conversation as tokens, without its oldest turns where the context is too short for all of it. */
+/** The conversation as tokens. Drops the oldest turns if the context is too short. */
 function fitting(
   messages: ChatMessage[],
   opening: number,
@@ -81,13 +86,13 @@ function fitting(
 ): { prompt: Int32Array; messages: ChatMessage[] } | undefined {
   for (let kept = messages; ; kept = [...kept.slice(0, opening), ...kept.slice(opening + 2)]) {
     const prompt = tokenizer.encodeChat(kept, { prompt: true })
-    // Room for an answer of some length.
+    // Leaves room for an answer.
     if (prompt.length <= spec.contextLength * 0.75) {
-      if (kept.length < messages.length) say('(the oldest turns are forgotten: the context is full)')
+      if (kept.length < messages.length) say('(the context is full: the oldest turns were dropped)')
       return { prompt, messages: kept }
     }
     if (kept.length <= opening + 1) {
-      say(`that is ${prompt.length} tokens; the model's context has ${spec.contextLength}`)
+      say(`the message has ${prompt.length} tokens, but the context of the model only ${spec.contextLength}`)
       return undefined
     }
   }

@@ -1,9 +1,9 @@
-// waggle completion: a script for the shell, made from the table of commands.
+// waggle completion: a completion script for the shell, generated from the table of commands.
 
-import { COMPLETIONS, type Shell } from '../completion.ts'
+import { completionScript, type Shell } from '../completion.ts'
 import type { Context } from '../context.ts'
 
 export async function run(context: Context): Promise<number> {
-  context.out(COMPLETIONS[context.arguments[0] as Shell]())
+  context.out(completionScript(context.arguments[0] as Shell, context.commands))
   return 0
 }

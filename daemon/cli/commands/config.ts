@@ -1,9 +1,10 @@
-// waggle config: the config as it is used, where each value comes from, and every mistake in it.
+// waggle config: shows the effective config and the source of each value, or checks it.
 
 import { stringify } from 'smol-toml'
 import { configKeys } from '../../config/keys.ts'
+import { checkedConfig } from '../checked-config.ts'
 import type { Context } from '../context.ts'
-import { checkedConfig, contextConfig } from '../load-config.ts'
+import { contextConfig } from '../load-config.ts'
 
 export async function run(context: Context): Promise<number> {
   const action = context.arguments[0] ?? 'show'
@@ -14,8 +15,6 @@ export async function run(context: Context): Promise<number> {
   const { config, file, originOf } =
     action === 'check' ? await checkedConfig(context) : contextConfig(context)
   if (action === 'check') {
-    if (config.tasks.some(({ dataset }) => dataset !== undefined))
-      await (await import('../../built-in.ts')).loadTasks(config.tasks)
     const where = file ?? 'defaults only, since there is no config file'
     context.out(context.json ? JSON.stringify({ v: 1, ok: true, file: file ?? null }) : `ok  ${where}`)
     return 0

@@ -1,4 +1,4 @@
-// waggle doctor: looks at everything that training needs, and says how to fix what does not work.
+// waggle doctor: checks everything that training needs, and says how to fix problems.
 
 import { EXIT } from '../../../protocol/errors.ts'
 import type { Config } from '../../config/schema.ts'
@@ -46,7 +46,7 @@ export async function run(context: Context): Promise<number> {
     try {
       findings.push(...(await check(patient)))
     } catch (error) {
-      // A check that breaks is a bug; the others still count.
+      // A check that throws is a bug; the other checks still run.
       findings.push({
         what: check.name,
         level: 'fail',

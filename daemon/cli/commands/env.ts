@@ -1,13 +1,13 @@
-// waggle env: facts to paste into a bug report. Secrets are taken out, and so is the user's name in paths.
+// waggle env: facts for a bug report. Secrets and the home directory's path are removed.
 
 import { readFileSync } from 'node:fs'
 import { availableParallelism, cpus, freemem, release, totalmem } from 'node:os'
 import { join } from 'node:path'
 import { bytes, type Snapshot } from '../../../protocol/api/index.ts'
-import { redacted } from '../../control/log-file.ts'
+import { VERSION } from '../../../protocol/package.ts'
+import { redacted } from '../../control/journal/log-file.ts'
 import type { Context } from '../context.ts'
 import { contextConfig } from '../load-config.ts'
-import { packageVersion } from '../package.ts'
 
 const DEPENDENCIES = ['onnxruntime-node', 'libp2p', '@libp2p/gossipsub', 'level', 'zod', 'ink', 'react']
 
@@ -18,11 +18,11 @@ export async function run(context: Context): Promise<number> {
   return 0
 }
 
-/** Versions, machine, config and state of the daemon, fit to be shown to others. */
+/** Versions, machine, config and state of the daemon, without secrets. */
 export function factsOf(context: Context, snapshot: Snapshot | undefined): Record<string, unknown> {
   const { io, paths } = context
   const facts: Record<string, unknown> = {
-    waggle: packageVersion(io.packageRoot),
+    waggle: VERSION,
     node: `${process.versions.node} (${process.execPath})`,
     system: `${process.platform} ${process.arch} ${release()}`,
     cpu: `${availableParallelism()} x ${cpus()[0]?.model.trim() ?? 'unknown'}`,
@@ -47,7 +47,7 @@ export function factsOf(context: Context, snapshot: Snapshot | undefined): Recor
   return presentable({ v: 1, ...facts }, io.homedir)
 }
 
-/** The same value without secrets, and without the user's name in paths. */
+/** The value without secrets, and with `~` for the home directory. */
 export const presentable = <T>(value: T, homedir: string): T => anonymous(redacted(value), homedir)
 
 function versionOf(root: string, name: string): string {
@@ -62,7 +62,7 @@ function versionOf(root: string, name: string): string {
   }
 }
 
-/** Names that matter here; values of others are nobody's business. */
+/** Variables that affect Waggle; others may be private. */
 function variables(env: Context['io']['env']): Record<string, string> {
   const wanted = /^(WAGGLE_|XDG_|NO_COLOR$|FORCE_COLOR$|NODE_OPTIONS$|CUDA_VISIBLE_DEVICES$)/
   return Object.fromEntries(
@@ -95,9 +95,10 @@ function textOf(facts: object): string[] {
     if (typeof value !== 'object' || value === null) return [`${key.padEnd(10)} ${value}`]
     return [
       key,
-      ...Object.entries(value).map(
-        ([name, inner]) =>
-          `  ${name.padEnd(20)} ${typeof inner === 'string' ? inner : JSON.stringify(inner)}`,
+      ...Object.entries(value).flatMap(([name, inner]) =>
+        inner === undefined
+          ? []
+          : [`  ${name.padEnd(20)} ${typeof inner === 'string' ? inner : JSON.stringify(inner)}`],
       ),
     ]
   })

@@ -4,7 +4,7 @@ import { type Estimate, type EvalPart, percent } from '../../../protocol/api/ind
 import { WaggleError } from '../../../protocol/errors.ts'
 import { safeText } from '../../../protocol/text.ts'
 import type { Context } from '../context.ts'
-import { tableText } from '../table-text.ts'
+import { tableText } from '../text/table-text.ts'
 
 export async function run(context: Context): Promise<number> {
   const { options } = context
@@ -27,16 +27,19 @@ export async function run(context: Context): Promise<number> {
   const { greedy, parts, overall } = result
   if (parts && overall) {
     const ks = Object.keys(overall.passAtK).filter((k) => k !== '1')
-    const row = (name: string, level: string, part: typeof overall): string[] => [
+    const row = (name: string, level: string, prompts: number, part: typeof overall): string[] => [
       name,
       level,
+      String(prompts),
       interval(part.sampled),
       interval(part.greedy),
       ...ks.map((k) => interval(part.passAtK[k])),
     ]
-    const rows = parts.map((part: EvalPart) => row(safeText(part.task), String(part.difficulty), part))
-    rows.push(row('mean', '', overall))
-    const head = ['TASK', 'LEVEL', 'ACCURACY', 'GREEDY', ...ks.map((k) => `PASS@${k}`)]
+    const rows = parts.map((part: EvalPart) =>
+      row(safeText(part.task), String(part.difficulty), part.prompts, part),
+    )
+    rows.push(row('mean', '', result.prompts, overall))
+    const head = ['TASK', 'LEVEL', 'QUESTIONS', 'ACCURACY', 'GREEDY', ...ks.map((k) => `PASS@${k}`)]
     for (const line of tableText(head, rows)) context.out(line)
   } else {
     const rows = Object.entries(result.tasks).map(([task, accuracy]) => [
@@ -48,7 +51,7 @@ export async function run(context: Context): Promise<number> {
     for (const line of tableText(['TASK', 'ACCURACY', 'GREEDY'], rows)) context.out(line)
   }
   const help = result.plugins ? 'with plugins that act at test time' : 'no hints'
-  context.say(`step ${result.step}, ${result.prompts} held-out prompts, ${help}`)
+  context.say(`step ${result.step}, ${result.prompts} different held-out questions, ${help}`)
   return 0
 }
 

@@ -1,10 +1,10 @@
-// waggle export: a run's numbers as a table, or the newest checkpoint for other tools, which is in model/export-model.ts.
+// waggle export: a run as a table. Exports of the model are in model/export-model.ts.
 
 import { existsSync, readFileSync } from 'node:fs'
 import { resolve } from 'node:path'
 import type { Event } from '../../../protocol/api/index.ts'
 import { WaggleError } from '../../../protocol/errors.ts'
-import { listRuns } from '../../control/run-file.ts'
+import { listRuns } from '../../control/journal/run-file.ts'
 import type { Context } from '../context.ts'
 
 export async function run(context: Context): Promise<number> {
@@ -12,12 +12,12 @@ export async function run(context: Context): Promise<number> {
   return await (await import('../model/export-model.ts')).exportModel(context)
 }
 
-/** One row per step; columns are all numbers that any step has. */
+/** One row per step and evaluation, with a column for every metric. */
 function exportRun({ options, paths, io, out, arguments: [, given = 'last'] }: Context): number {
   const file = given === 'last' ? listRuns(paths.runs)[0] : resolve(io.cwd, given)
   if (!file || !existsSync(file)) {
     throw new WaggleError('E_USAGE', file ? `there is no ${file}` : `no run was recorded in ${paths.runs}`, {
-      hint: 'A run is recorded while `waggle up` runs.',
+      hint: '`waggle up` records its run.',
     })
   }
   const format = options.format ?? 'csv'
@@ -44,7 +44,7 @@ function rowOf(line: string): Array<Record<string, number>> {
       { time: event.time, step: event.step, eval_accuracy: event.accuracy, ...Object.fromEntries(tasks) },
     ]
   } catch {
-    // A line that a crash cut in half.
+    // A crash can leave an incomplete line.
     return []
   }
 }

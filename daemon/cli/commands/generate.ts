@@ -1,4 +1,4 @@
-// waggle generate: what a model writes after a text, or answers to a question, once. Works without a daemon.
+// waggle generate: one completion of a text, or one answer to a question. Works without a daemon.
 
 import { text as readAll } from 'node:stream/consumers'
 import { WaggleError } from '../../../protocol/errors.ts'
@@ -21,11 +21,11 @@ export async function run(context: Context): Promise<number> {
   const prompt = asked
     ? tokenizer.encodeText(text)
     : tokenizer.encodeChat([{ role: 'user', content: text }], { prompt: true })
-  if (prompt.length === 0) throw new WaggleError('E_USAGE', 'there is no text to go on from')
+  if (prompt.length === 0) throw new WaggleError('E_USAGE', 'the text is empty')
   if (prompt.length >= spec.contextLength) {
     throw new WaggleError(
       'E_USAGE',
-      `the text has ${prompt.length} tokens, the model's context ${spec.contextLength}`,
+      `the text has ${prompt.length} tokens, but the context of the model only ${spec.contextLength}`,
     )
   }
   context.say(`${name}, temperature ${sampling.temperature}, seed ${sampling.seed}`)

@@ -1,5 +1,5 @@
-// waggle init: writes a config file in which every key stands, explained, with its default, as a comment. Not needed:
-// a node without a config file uses the same defaults.
+// waggle init: writes a config file that explains every key and its default in comments. Optional: without a config
+// file, the same defaults apply.
 
 import { existsSync, mkdirSync, writeFileSync } from 'node:fs'
 import { dirname } from 'node:path'
@@ -15,8 +15,8 @@ export async function run(context: Context): Promise<number> {
   const { config } = context.paths
   const preset = await presetOf(context.options.preset as string | undefined)
   if (existsSync(config) && context.options.force !== true) {
-    throw new WaggleError('E_CONFIG', `${config} is there already`, {
-      hint: 'Edit it, or write it anew with --force.',
+    throw new WaggleError('E_CONFIG', `${config} already exists`, {
+      hint: 'Edit it, or overwrite it with --force.',
     })
   }
   try {

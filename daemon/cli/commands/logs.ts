@@ -1,4 +1,4 @@
-// waggle logs: the log file as text, whether or not the daemon runs; -f goes on with what is added.
+// waggle logs: prints the log file, whether or not the daemon is running. -f keeps printing new lines.
 
 import { closeSync, openSync, readSync, statSync } from 'node:fs'
 import { setTimeout as sleep } from 'node:timers/promises'
@@ -6,7 +6,7 @@ import { type Event, eventLevel, eventText, LOG_LEVELS, type LogLevel } from '..
 import { WaggleError } from '../../../protocol/errors.ts'
 import { didYouMean } from '../../../protocol/suggest.ts'
 import type { Context } from '../context.ts'
-import { eventLine } from '../event-text.ts'
+import { eventLine } from '../text/event-text.ts'
 
 const FIRST_READ_BYTES = 512 * 1024
 const POLL_MS = 300
@@ -36,7 +36,7 @@ export async function run(context: Context): Promise<number> {
   }
   const start = Math.max(0, (size ?? 0) - FIRST_READ_BYTES)
   const first = read(paths.logFile, start, size ?? 0)
-  // The first line is cut, unless the file was read from its beginning.
+  // The first line is incomplete, unless the file was read from its start.
   const all = parse(start > 0 ? first.slice(first.indexOf('\n') + 1) : first)
   all.filter(matches).slice(-count).forEach(show)
   if (options.follow !== true) return 0
@@ -46,7 +46,7 @@ export async function run(context: Context): Promise<number> {
   for (;;) {
     await sleep(POLL_MS)
     const now = sizeOf(paths.logFile) ?? 0
-    // It was put aside and begun anew.
+    // The file was rotated.
     if (now < at) at = 0
     if (now === at) continue
     const text = rest + read(paths.logFile, at, now)
@@ -95,7 +95,7 @@ function parse(text: string): Line[] {
     try {
       return raw === '' ? [] : [{ event: JSON.parse(raw) as Event, raw }]
     } catch {
-      // A line that a crash cut in half.
+      // A crash can leave an incomplete line.
       return []
     }
   })

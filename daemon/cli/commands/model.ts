@@ -1,4 +1,4 @@
-// waggle model: fetch a model from the hub, or list those that are in the cache.
+// waggle model: downloads a model from the hub, or lists the models in the cache.
 
 import { statSync } from 'node:fs'
 import { readdir } from 'node:fs/promises'
@@ -7,7 +7,7 @@ import { bytes } from '../../../protocol/api/index.ts'
 import { WaggleError } from '../../../protocol/errors.ts'
 import type { Context } from '../context.ts'
 import { listHere, locateModel } from '../model/locate.ts'
-import { tableText } from '../table-text.ts'
+import { tableText } from '../text/table-text.ts'
 
 export async function run(context: Context): Promise<number> {
   const [action, name] = context.arguments
@@ -41,10 +41,10 @@ async function list(context: Context): Promise<number> {
     refs.join(' ') || '-',
     commit.slice(0, 10),
     bytes(size),
-    complete ? 'whole' : 'in part',
+    complete ? 'complete' : 'incomplete',
   ])
   for (const line of rows.length > 0
-    ? tableText(['MODEL', 'REVISION', 'COMMIT', 'SIZE', 'HERE'], shown)
+    ? tableText(['MODEL', 'REVISION', 'COMMIT', 'SIZE', 'STATE'], shown)
     : []) {
     context.out(line)
   }

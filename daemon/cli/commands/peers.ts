@@ -1,10 +1,10 @@
-// waggle peers: who is there, and what came from each.
+// waggle peers: lists peers and what each has sent; mutes and unmutes them.
 
 import { bytes, count, duration, type PeerInfo } from '../../../protocol/api/index.ts'
 import { WaggleError } from '../../../protocol/errors.ts'
 import { safeText } from '../../../protocol/text.ts'
 import type { Context } from '../context.ts'
-import { tableText } from '../table-text.ts'
+import { tableText } from '../text/table-text.ts'
 
 export async function run(context: Context): Promise<number> {
   const [action = 'list', peer] = context.arguments
@@ -70,7 +70,7 @@ async function mute(context: Context, peer: string | undefined, on: boolean): Pr
   return 0
 }
 
-/** How many, and for the two commonest reasons why. */
+/** The number of refused groups, with the two most common reasons. */
 function refused({ refused, refusedWhy = {} }: PeerInfo): string {
   if (refused === 0) return '-'
   const why = Object.entries(refusedWhy)

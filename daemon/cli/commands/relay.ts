@@ -1,8 +1,8 @@
-// waggle relay: a node that relays and does not train, in the foreground.
+// waggle relay: runs a node that relays and does not train, in the foreground.
 
 import type { Context } from '../context.ts'
-import { runForeground } from '../foreground.ts'
-import { readTarget } from '../join-target.ts'
+import { runForeground } from '../daemon/foreground.ts'
+import { readTarget } from '../daemon/join-target.ts'
 
 export async function run(context: Context): Promise<number> {
   const [argument] = context.arguments

@@ -1,10 +1,10 @@
-// waggle rollouts: the newest groups, and with --full what was asked and answered.
+// waggle rollouts: the newest groups; --full adds questions and answers.
 
 import { clockTime, decimal, type GroupView } from '../../../protocol/api/index.ts'
 import { WaggleError } from '../../../protocol/errors.ts'
 import { safeText } from '../../../protocol/text.ts'
 import type { Context } from '../context.ts'
-import { tableText } from '../table-text.ts'
+import { tableText } from '../text/table-text.ts'
 
 export async function run(context: Context): Promise<number> {
   const { client, options, json } = context

@@ -1,4 +1,4 @@
-// waggle score: what a task's verifier says about an answer; or, with --ids, --text or --chat, what a model does. Works
+// waggle score: scores an answer with a task's verifier or, with --ids, --text or --chat, tokens with a model. Works
 // without a daemon.
 
 import { text as readAll } from 'node:stream/consumers'
@@ -31,7 +31,7 @@ export async function run(context: Context): Promise<number> {
   const seed = whole(options.seed as string | undefined, 'seed', 0)
   const difficulty = whole(options.difficulty as string | undefined, 'difficulty', task.difficulty.default)
   const instance = generate(task, seed, difficulty)
-  // Without an answer the question is what is wanted.
+  // Without an answer, only the question and key are printed.
   const answer = given === '-' ? await readAll(io.stdin) : given
   const completion = answer !== undefined && task.environment ? asEpisode(answer) : answer
   const verdict = completion === undefined ? undefined : task.verify(instance, completion)
@@ -57,28 +57,28 @@ export async function run(context: Context): Promise<number> {
   }
   if (verdict)
     context.out(
-      `score   ${verdict.score}  taken as the answer: ${safeText(verdict.answer ?? 'nothing found', { line: true })} (${verdict.found})`,
+      `score   ${verdict.score}  answer read: ${safeText(verdict.answer ?? 'none found', { line: true })} (${verdict.found})`,
     )
   return 0
 }
 
-/** Answers of an episode may be typed with blanks between. */
+/** The answers of an episode may be separated by spaces. */
 function asEpisode(text: string): string {
   return text.includes(TURN_MARK) ? text : text.trim().split(/\s+/).join(TURN_MARK)
 }
 
 function played(environment: Environment, instance: Instance, text: string): string[] {
   const play = replay(environment, instance, text)
-  if (!play) return ['        it goes on after the end']
+  if (!play) return ['        there are answers after the end of the episode']
   return play.turns.map(({ answer, reward }, i) => {
     const then = play.turns[i + 1]?.observation ?? (play.done ? 'the end' : play.observation)
     return `${String(i + 1).padEnd(8)}${answer}  ${reward}  ${then}`
   })
 }
 
-/** Those that come along; for another name also the datasets of the config. */
+/** The built-in tasks; for any other name, also the datasets of the config. */
 async function knownTasks(context: Context, name: string): Promise<readonly Task[]> {
-  const { loadTasks, TASKS } = await import('../../built-in.ts')
+  const { loadTasks, TASKS } = await import('../../wiring/built-in.ts')
   if (TASKS.some((known) => known.name === name)) return TASKS
   const { contextConfig } = await import('../load-config.ts')
   return await loadTasks(contextConfig(context).config.tasks)
@@ -91,7 +91,7 @@ function generate(task: Task, seed: number, difficulty: number) {
     const { min, max } = task.difficulty
     throw new WaggleError(
       'E_TASK',
-      `${task.name} cannot make seed ${seed} at difficulty ${difficulty}: ${(cause as Error).message}`,
+      `${task.name} has no prompt with seed ${seed} at difficulty ${difficulty}: ${(cause as Error).message}`,
       { hint: `Difficulties go from ${min} to ${max}, seeds from 0 to 4294967295.`, cause },
     )
   }

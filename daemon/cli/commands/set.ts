@@ -1,8 +1,8 @@
-// waggle set: changes settings of the running node, until it stops. waggle reload: takes on what changed in the file.
+// waggle set: changes settings of the running node until it stops. waggle reload: applies changes of the config file.
 
 import { WaggleError } from '../../../protocol/errors.ts'
 import type { Context } from '../context.ts'
-import { reconfiguredText } from '../reconfigured-text.ts'
+import { reconfiguredText } from '../text/reconfigured-text.ts'
 
 export async function set(context: Context): Promise<number> {
   const pairs = context.arguments.map((pair): [string, string] => {
@@ -15,7 +15,7 @@ export async function set(context: Context): Promise<number> {
     return [pair.slice(0, at).trim(), pair.slice(at + 1)]
   })
   const status = await reconfigure(context, Object.fromEntries(pairs))
-  context.say(`Until the node stops; to keep it, put it into ${context.paths.config}.`)
+  context.say(`This lasts until the node stops. To keep it, add it to ${context.paths.config}.`)
   return status
 }
 

@@ -1,4 +1,4 @@
-// Commands that ask the daemon for one thing and say that it is done.
+// Commands that send the daemon one request without arguments and print the result.
 
 import type { CommandName, Commands } from '../../../protocol/api/index.ts'
 import { safeText } from '../../../protocol/text.ts'

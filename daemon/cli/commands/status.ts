@@ -1,8 +1,8 @@
-// waggle status: one screen of text from one snapshot. Must stay quick: nothing heavy is loaded here.
+// waggle status: one snapshot as text. Must stay quick, so it loads nothing heavy.
 
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Context } from '../context.ts'
-import { statusText } from '../status-text.ts'
+import { statusText } from '../text/status-text.ts'
 
 export async function run(context: Context): Promise<number> {
   const { client, json, options, io } = context

@@ -1,4 +1,4 @@
-// waggle stop: asks the daemon to save and stop, and waits until it is gone.
+// waggle stop: asks the daemon to save a checkpoint and stop, and waits until it has ended.
 
 import { setTimeout as sleep } from 'node:timers/promises'
 import { WaggleError } from '../../../protocol/errors.ts'
@@ -17,12 +17,12 @@ export async function run(context: Context): Promise<number> {
     { checkpoint },
     { onProgress: ({ message }) => context.say(`  ${safeText(message, { line: true })}`) },
   )
-  // It answers when the node is down; its process and its lock are gone a moment later.
+  // The answer comes when the node is down; its process and lock disappear a moment later.
   const until = context.io.clock() + GONE_WITHIN_MS
   while (await answers(context)) {
     if (context.io.clock() > until) {
-      throw new WaggleError('E_CONTROL', `process ${pid} said that it stopped, but still answers`, {
-        hint: `See what it does, or end it with \`kill ${pid}\`.`,
+      throw new WaggleError('E_CONTROL', `process ${pid} reported that it stopped, but still answers`, {
+        hint: `Check what it is doing, or end it with \`kill ${pid}\`.`,
       })
     }
     await sleep(50)

@@ -1,17 +1,17 @@
-// waggle top: hands the terminal to the screen, which is a client of the control API like any other.
+// waggle top: starts the terminal UI, which is a client of the control API like any other.
 
 import { readFileSync } from 'node:fs'
 import { resolve } from 'node:path'
 import type { ControlClient } from '../../../protocol/api/index.ts'
 import { WaggleError } from '../../../protocol/errors.ts'
-import { listRuns } from '../../control/run-file.ts'
+import { listRuns } from '../../control/journal/run-file.ts'
 import type { Context } from '../context.ts'
-import { runTopCommand, topCommands } from '../top-commands.ts'
+import { runTopCommand, topCommands, wordsAfter } from '../top-commands.ts'
 
 export async function run(context: Context): Promise<number> {
   const { io, options } = context
   if (io.stdout.isTTY !== true || io.stdin.isTTY !== true || io.env.TERM === 'dumb') {
-    throw new WaggleError('E_USAGE', 'there is no terminal to draw on', {
+    throw new WaggleError('E_USAGE', 'this is not a terminal', {
       hint: `Try \`${context.commandLine('status --watch')}\`, which prints plain text.`,
     })
   }
@@ -29,10 +29,11 @@ export async function run(context: Context): Promise<number> {
       env: io.env,
       ...(context.on ? { host: context.on } : {}),
       readOnly: options['read-only'] === true,
-      commands: topCommands(context).map(({ name, summary, changes = false }) => ({
-        name,
-        summary,
-        changes,
+      commands: topCommands(context).map((command) => ({
+        name: command.name,
+        summary: command.summary,
+        changes: command.changes ?? false,
+        completes: wordsAfter(command, context),
       })),
       folder: io.cwd,
     },
@@ -46,11 +47,11 @@ export async function run(context: Context): Promise<number> {
     },
   )
   if (status === 0 && !('lines' in source))
-    context.say(`The daemon goes on; stop it with \`${context.commandLine('stop')}\`.`)
+    context.say(`The daemon keeps running; stop it with \`${context.commandLine('stop')}\`.`)
   return status
 }
 
-/** The daemon, or with --replay a recorded run: a file, or `last` for the newest one of this home. */
+/** The daemon or, with --replay, a recorded run: a file, or `last` for the newest one of this home. */
 async function sourceOf({
   options,
   io,
@@ -59,14 +60,14 @@ async function sourceOf({
 }: Context): Promise<ControlClient | { lines: string[] }> {
   const asked = options.replay as string | undefined
   if (asked === undefined) {
-    // Asked once before the screen is taken, so that a daemon that is not there is said in plain text.
+    // Fails here, in plain text, if no daemon is running.
     await client.health()
     return client
   }
   const file = asked === 'last' ? listRuns(paths.runs)[0] : resolve(io.cwd, asked)
   if (file === undefined) {
     throw new WaggleError('E_USAGE', `no run was recorded in ${paths.runs}`, {
-      hint: 'A run is recorded while `waggle up` runs.',
+      hint: '`waggle up` records its run.',
     })
   }
   try {

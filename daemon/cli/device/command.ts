@@ -1,4 +1,4 @@
-// waggle device: which devices there are and how each does; and what has to be installed for CUDA.
+// waggle device: tests the available devices, and installs the CUDA provider.
 
 import { createRequire } from 'node:module'
 import { dirname, join } from 'node:path'
@@ -21,20 +21,23 @@ export function run(context: Context): Promise<number> {
 async function list(context: Context): Promise<number> {
   const machine = thisMachine()
   if (drivable(machine).length > 0)
-    context.say('Trying each device against the CPU; the first time takes a while.')
+    context.say('Testing each device against the CPU; this takes a while the first time.')
   const findings = await findAll({ wanted: 'auto', machine, precision: 'auto' }, { probe })
   const choice = choose('auto', findings)
   if (context.json) context.out(JSON.stringify({ v: 1, choice, findings }))
   else {
     for (const finding of findings) context.out(told(finding))
-    context.out(`auto takes ${choice.device}${choice.device === 'cpu' ? '' : `: ${choice.reason}`}`)
+    context.out(`auto selects ${choice.device}${choice.device === 'cpu' ? '' : `: ${choice.reason}`}`)
   }
   return 0
 }
 
 async function install(context: Context, what: string | undefined): Promise<number> {
   if (what !== 'cuda')
-    throw new WaggleError('E_USAGE', 'only `cuda` can be installed: the others come with ONNX Runtime')
+    throw new WaggleError(
+      'E_USAGE',
+      'only `cuda` can be installed: the other providers are part of ONNX Runtime',
+    )
   const from = (context.options.from as string | undefined) ?? NUGET
   const isFeed = /^https?:\/\//.test(from)
   context.say(`${isFeed ? 'Fetching' : 'Reading'} ONNX Runtime's CUDA provider: ${from}`)
@@ -54,7 +57,7 @@ async function install(context: Context, what: string | undefined): Promise<numb
   if (context.json) context.out(JSON.stringify({ v: 1, ...done, finding }))
   else {
     context.out(`CUDA provider ${done.version}, ${bytes(done.bytes)}, in ${done.directory}`)
-    context.out(done.verified ? `its ${done.verified} is right` : 'not verified: no digest was given')
+    context.out(done.verified ? `${done.verified} verified` : 'not verified: no digest was given')
     context.out(told(finding!))
   }
   if (finding!.trouble !== undefined)

@@ -1,4 +1,4 @@
-// The device that a node would use here, and why; with a daemon running, the one that it uses.
+// Checks the device: the one that the running daemon uses, or the one that a node would use, and why.
 
 import type { WaggleError } from '../../../protocol/errors.ts'
 import { decide } from '../../engine/devices/decide.ts'
@@ -11,7 +11,7 @@ export const device: Check = async ({ config, daemon }) => {
     const { device, reason } = daemon.engine
     return [ok('device', `${device}${reason ? ` (${reason})` : ''}`)]
   }
-  // TensorFlow.js takes the fastest of its own backends.
+  // TensorFlow.js selects its own backend.
   if (config?.engine.kind !== 'onnx') return []
   try {
     const choice = await decide(

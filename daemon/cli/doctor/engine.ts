@@ -1,6 +1,6 @@
-// The engine at work: it opens the model, writes a few tokens, and scores the same tokens again. Sampler and trainer
-// must agree on what a token's log-prob is, or every importance ratio is wrong. With a daemon running, its own
-// measurement of the same is taken instead, since a second engine would compete for the machine.
+// Checks the engine: opens the model, samples a few tokens, and scores the same tokens. The sampler's and the trainer's
+// log-probs must agree, or every importance weight is wrong. With a daemon running, its own measurement is used,
+// since a second engine would compete with it.
 
 import { statSync } from 'node:fs'
 import { join } from 'node:path'
@@ -10,9 +10,9 @@ import { loadModel } from '../../policy/model.ts'
 import { nodeDisk as disk } from '../../store/node-disk.ts'
 import { type Check, fail, ok, warn } from './finding.ts'
 
-/** Larger weights take minutes to load; a node that starts finds out the same. */
+/** Larger weights take minutes to load. */
 const TRIED_BYTES = 600e6
-/** Nats. Two exact implementations in 32-bit floats differ by 1e-5 at most. */
+/** Nats. Two correct float32 implementations differ by at most 1e-5. */
 const AGREES_WITHIN = 1e-3
 const NEW_TOKENS = 24
 
@@ -22,19 +22,14 @@ export const engineAtWork: Check = async ({ config, context, daemon, here }) => 
   const folder =
     config.model.path === 'default' ? join(context.io.packageRoot, 'models', 'default') : config.model.path
   const size = sizeOf(join(folder, 'model.safetensors'))
-  // What is wrong with the files is told by the model's own check.
+  // Another check reports problems with the files.
   if (size === undefined) return []
   if (size > TRIED_BYTES || size * 3 > here.freeMemoryBytes)
-    return [
-      ok(
-        'sampling',
-        `not tried: ${bytes(size)} of weights take long to load; a node tries it when it starts`,
-      ),
-    ]
+    return [ok('sampling', `not tested: ${bytes(size)} of weights take too long to load`)]
   try {
     const model = await loadModel(folder, { disk })
     const threads = Math.max(1, config.engine.threads || here.cores)
-    // The sampler's log-probs are in float32, and so have to be those that they are compared with.
+    // The sampler's log-probs are float32, so the trainer's must be, too.
     const [engine] = await createEngines({ ...config.engine, precision: 'float32', threads }, 1)
     try {
       await engine!.open({ spec: model.spec, weights: model.weights })
@@ -56,7 +51,7 @@ export const engineAtWork: Check = async ({ config, context, daemon, here }) => 
       )
       const worst = Math.max(...differences)
       const { kind, device } = engine!.info
-      const fact = `${kind} on ${device}: ${si(differences.length / seconds)} tok/s at first; log-probs of sampler and trainer differ by ${worst.toExponential(1)} at most`
+      const fact = `${kind} on ${device}: ${si(differences.length / seconds)} tok/s; log-probs of sampler and trainer differ by at most ${worst.toExponential(1)}`
       return [
         worst <= AGREES_WITHIN
           ? ok('sampling', fact)
@@ -82,7 +77,7 @@ export const engineAtWork: Check = async ({ config, context, daemon, here }) => 
 
 function running(mismatchKl: number | undefined, logFile: string) {
   if (mismatchKl === undefined) return []
-  const fact = `KL of trainer from sampler ${decimal(mismatchKl)} nats per token, limit ${KL_LIMIT}`
+  const fact = `mismatch KL ${decimal(mismatchKl)} nats per token, limit ${KL_LIMIT}`
   return [
     mismatchKl <= KL_LIMIT
       ? ok('sampling', fact)

@@ -1,4 +1,4 @@
-// What doctor says about one thing: fine, worth a look, or broken, with the fact and the fix.
+// A finding of `waggle doctor`: ok, warn or fail, with the fact and the fix.
 
 import type { Snapshot } from '../../../protocol/api/index.ts'
 import type { Config } from '../../config/schema.ts'
@@ -10,14 +10,14 @@ export interface Finding {
   level: 'ok' | 'warn' | 'fail'
   /** One line. */
   fact: string
-  /** What to do about it, where there is something to do. */
+  /** What to do, if anything. */
   fix?: string
 }
 
-/** What several checks need, looked up once. */
+/** What several checks need, determined once. */
 export interface Patient {
   context: Context
-  /** Undefined where it cannot be read, which a check of its own reports. */
+  /** Undefined if it is invalid, which the config check reports. */
   config: Config | undefined
   here: Here
   /** Undefined if no daemon runs here. */

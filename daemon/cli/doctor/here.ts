@@ -1,4 +1,4 @@
-// What this machine has, as presets and checks count it. A container's limits count, not the host's sizes.
+// What this machine has, for presets and checks. In a container, its limits apply.
 
 import { readdirSync, readFileSync } from 'node:fs'
 import { availableParallelism, freemem, totalmem } from 'node:os'
@@ -6,7 +6,7 @@ import type { Machine } from '../../config/presets.ts'
 
 export interface Here extends Machine {
   freeMemoryBytes: number
-  /** Set where a container allows less than the machine has. */
+  /** A container allows less memory than the machine has. */
   limited: boolean
   graphics: string[]
 }
@@ -16,7 +16,7 @@ export async function machineHere(): Promise<Here> {
   const drives = graphics.some((name) => name.startsWith('NVIDIA')) && (await drivesCuda())
   const limit = process.constrainedMemory()
   const total = totalmem()
-  // An unlimited cgroup reports a number beyond any machine's memory, or 0.
+  // An unlimited cgroup reports 0 or a number larger than any memory.
   const limited = limit > 0 && limit < total
   return {
     cores: availableParallelism(),
@@ -28,7 +28,7 @@ export async function machineHere(): Promise<Here> {
   }
 }
 
-/** Whether the engine that is installed here comes with what drives such a card. */
+/** Whether the installed ONNX Runtime includes the CUDA provider. */
 async function drivesCuda(): Promise<boolean> {
   try {
     const { listSupportedBackends } = await import('onnxruntime-node')

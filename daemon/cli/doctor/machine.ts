@@ -1,4 +1,4 @@
-// The machine: runtime, processors, memory, what preset fits it, disk, clock, graphics.
+// Checks of the machine: Node.js, CPU, memory, preset, disk, clock, GPU.
 
 import { spawnSync } from 'node:child_process'
 import { closeSync, existsSync, fsyncSync, openSync, statfsSync, unlinkSync, writeSync } from 'node:fs'
@@ -13,14 +13,14 @@ const NO_DISK = 100e6
 const LOW_MEMORY = 1e9
 const SLOW_DISK = 10e6
 const PROBE_BYTES = 8 * 1024 * 1024
-/** Older than this program: the clock is wrong, and peers refuse what comes from the past. */
+/** Any earlier time is wrong. Peers refuse groups with an old date. */
 const EARLIEST = Date.UTC(2026, 0, 1)
 
 export const runtime: Check = () => {
   const { node } = process.versions
   const major = Number(node.split('.')[0])
   if (major >= 24) return [ok('Node.js', node)]
-  return [warn('Node.js', `${node} works`, 'Node.js 24 is what Waggle is developed on, and is faster.')]
+  return [warn('Node.js', `${node} works`, 'Waggle is developed on Node.js 24, which is also faster.')]
 }
 
 export const processors: Check = ({ config, here }) => {
@@ -41,7 +41,7 @@ export const processors: Check = ({ config, here }) => {
 
 export const memory: Check = ({ here }) => {
   const { freeMemoryBytes: free, memoryBytes: total, limited } = here
-  const fact = `${bytes(free)} free of ${bytes(total)}${limited ? ', which is what this container may use' : ''}`
+  const fact = `${bytes(free)} free of ${bytes(total)}${limited ? ', the limit of this container' : ''}`
   return [
     free < LOW_MEMORY
       ? warn('memory', fact, 'Close other programs, or use a smaller model.')
@@ -49,10 +49,10 @@ export const memory: Check = ({ here }) => {
   ]
 }
 
-/** Which preset this machine can carry, and whether the config asks for a heavier one. */
+/** Which preset fits this machine, and whether the config uses a more demanding one. */
 export const preset: Check = ({ config, here, context }) => {
   const fits = proposePreset(here)
-  const what = `${here.cores} cores, ${bytes(here.memoryBytes)}, ${here.gpu ? 'a GPU' : 'no GPU that the engine drives'}`
+  const what = `${here.cores} cores, ${bytes(here.memoryBytes)}, ${here.gpu ? 'a GPU' : 'no GPU that the engine supports'}`
   const chosen = config?.preset ?? 'standard'
   const said =
     config?.preset === undefined
@@ -74,30 +74,26 @@ export const disk: Check = ({ context }) => {
     const speed = writeSpeed(folder)
     const fact = `${bytes(free)} free at ${folder}${speed === undefined ? '' : `, writes ${bytes(speed)}/s`}`
     if (free < NO_DISK)
-      return [fail('disk', fact, 'Make room, or choose another --home: checkpoints will not fit.')]
+      return [fail('disk', fact, 'Free some space or choose another --home: checkpoints will not fit.')]
     if (free < LOW_DISK)
-      return [warn('disk', fact, 'Checkpoints need room; make some, or lower checkpoint.keep.')]
+      return [warn('disk', fact, 'Checkpoints need space: free some, or lower checkpoint.keep.')]
     if (speed !== undefined && speed < SLOW_DISK)
       return [
         warn(
           'disk',
           fact,
-          'Checkpoints take long on it: raise checkpoint.every_steps, or use a --home on another disk.',
+          'Saving checkpoints will be slow: raise checkpoint.every_steps, or use a --home on another disk.',
         ),
       ]
     return [ok('disk', fact)]
   } catch (error) {
     return [
-      fail(
-        'disk',
-        `cannot look at ${folder}: ${(error as Error).message}`,
-        'Check that the path can be read.',
-      ),
+      fail('disk', `cannot check ${folder}: ${(error as Error).message}`, 'Check that the path can be read.'),
     ]
   }
 }
 
-/** Bytes per second to stable storage, from one small file; undefined where it cannot be written. */
+/** Write speed in bytes per second, measured with one small file and fsync; undefined if it cannot be written. */
 function writeSpeed(folder: string): number | undefined {
   const path = join(folder, `.waggle-probe-${process.pid}`)
   try {
@@ -112,7 +108,7 @@ function writeSpeed(folder: string): number | undefined {
       unlinkSync(path)
     }
   } catch {
-    // That the folder cannot be written is told by another check.
+    // Another check reports a folder that is not writable.
     return undefined
   }
 }
@@ -121,23 +117,23 @@ export const clock: Check = ({ context, daemon }) => {
   const now = context.io.clock()
   const said = new Date(now).toISOString()
   if (now < EARLIEST)
-    return [fail('clock', `it is ${said}?`, 'Set the clock; peers refuse what comes from the past.')]
+    return [fail('clock', `it is ${said}?`, 'Set the clock: peers refuse groups with an old date.')]
   if (daemon && Math.abs(daemon.time - now) > 60_000) {
-    return [warn('clock', `the clock was changed while the daemon ran`, 'Restart the daemon.')]
+    return [warn('clock', `the clock was changed while the daemon was running`, 'Restart the daemon.')]
   }
   const synchronised = keptInTime()
   if (synchronised === false)
     return [
       warn(
         'clock',
-        `${said}, not kept by a time server`,
-        'Turn one on with `timedatectl set-ntp true`; peers refuse groups that seem to come from another time.',
+        `${said}, not synchronized with a time server`,
+        'Synchronize it with `timedatectl set-ntp true`: peers refuse groups with a wrong date.',
       ),
     ]
-  return [ok('clock', `${said}${synchronised ? ', kept by a time server' : ''}`)]
+  return [ok('clock', `${said}${synchronised ? ', synchronized' : ''}`)]
 }
 
-/** What systemd says about it; undefined where it cannot be asked. */
+/** Whether systemd synchronizes the clock; undefined if unknown. */
 function keptInTime(): boolean | undefined {
   const { status, stdout } = spawnSync('timedatectl', ['show', '--property=NTPSynchronized', '--value'], {
     encoding: 'utf8',
@@ -149,20 +145,22 @@ function keptInTime(): boolean | undefined {
 export const graphics: Check = async ({ here }) => {
   const cards = here.graphics
   const found: Finding[] = [
-    cards.length > 0 ? ok('GPU', cards.join(', ')) : ok('GPU', 'none seen; the CPU trains small models well'),
+    cards.length > 0
+      ? ok('GPU', cards.join(', '))
+      : ok('GPU', 'none found; the CPU is enough for small models'),
   ]
   try {
     const { listSupportedBackends } = await import('onnxruntime-node')
     const names = listSupportedBackends().map(({ name, bundled }) =>
       bundled ? name : `${name} (not installed)`,
     )
-    found.push(ok('engine', `ONNX Runtime drives ${names.join(', ')}`))
+    found.push(ok('engine', `ONNX Runtime supports ${names.join(', ')}`))
   } catch (error) {
     found.push(
       fail(
         'engine',
         `ONNX Runtime does not load: ${(error as Error).message.split('\n')[0]}`,
-        'Install again with `npm ci`; on Alpine Linux it is not available.',
+        'Reinstall with `npm ci`. It is not available for Alpine Linux.',
       ),
     )
   }

@@ -1,8 +1,9 @@
-// The network: ports to listen on, addresses that others can reach, peers.
+// Checks of the network: ports, addresses that others can reach, peers.
 
 import { connect, createServer } from 'node:net'
 import { networkInterfaces } from 'node:os'
 import { safeText } from '../../../protocol/text.ts'
+import { isLocalIp } from '../../control/api/local-address.ts'
 import { type Check, type Finding, fail, ok, warn } from './finding.ts'
 
 const DIAL_MS = 3000
@@ -23,7 +24,7 @@ export const ports: Check = async ({ config, daemon }) => {
         : fail(
             'ports',
             `${address}: ${trouble}`,
-            'Choose another port in swarm.listen, or 0 for any; see who has it with `ss -ltnp`.',
+            'Choose another port in swarm.listen, or 0 for any; `ss -ltnp` shows which program uses it.',
           ),
     )
   }
@@ -46,10 +47,6 @@ function tryToListen(host: string, port: number): Promise<string | undefined> {
   })
 }
 
-/** RFC 1918, RFC 6598 (carrier-grade NAT), link-local, loopback, unique local. */
-const PRIVATE =
-  /^(10\.|192\.168\.|172\.(1[6-9]|2\d|3[01])\.|100\.(6[4-9]|[7-9]\d|1[01]\d|12[0-7])\.|169\.254\.|127\.|::1|fe80|f[cd])/i
-
 export const reachability: Check = ({ config, daemon }) => {
   if (!config?.swarm.enabled) return []
   if (daemon?.swarm?.reachability) return [ok('reachable', daemon.swarm.reachability)]
@@ -58,16 +55,16 @@ export const reachability: Check = ({ config, daemon }) => {
     .filter((one) => one && !one.internal)
     .map((one) => one!.address)
   if (addresses.length === 0)
-    return [warn('reachable', 'no network interface', 'Connect to a network to meet peers.')]
-  const open = addresses.filter((address) => !PRIVATE.test(address))
+    return [warn('reachable', 'no network interface', 'Connect to a network to find peers.')]
+  const open = addresses.filter((address) => !isLocalIp(address))
   if (open.length > 0 || config.swarm.announce.length > 0) {
-    return [ok('reachable', `${open[0] ?? config.swarm.announce[0]}, unless a firewall is before it`)]
+    return [ok('reachable', `${open[0] ?? config.swarm.announce[0]}, unless a firewall blocks it`)]
   }
   return [
     warn(
       'reachable',
       `only private addresses (${addresses.slice(0, 3).join(', ')}): peers on this network find this node, others cannot dial it`,
-      'Fine at home. Otherwise forward a port, and name it in swarm.listen and swarm.announce.',
+      'This is fine in a local network. Otherwise forward a port, and set it in swarm.listen and swarm.announce.',
     ),
   ]
 }
@@ -83,7 +80,7 @@ export const peers: Check = async ({ daemon, context, config }) => {
       warn(
         'peers',
         'none connected',
-        `Join one: \`${context.commandLine('join <peer ID>')}\`. Training goes on alone meanwhile.`,
+        `Join one: \`${context.commandLine('join <peer ID>')}\`. Meanwhile the node trains alone.`,
       ),
     ]
   }
@@ -91,18 +88,18 @@ export const peers: Check = async ({ daemon, context, config }) => {
   return await Promise.all(config.swarm.bootstrap.slice(0, 8).map(dial))
 }
 
-/** Whether anybody listens at a bootstrap address; who it is, only a node finds out. */
+/** Whether something listens at a bootstrap address. Only a node can check its identity. */
 async function dial(address: string): Promise<Finding> {
   const shown = safeText(address, { limit: 120, line: true })
   const match = /^\/(?:ip[46]|dns[46]?)\/([^/]+)\/tcp\/(\d{1,5})(?:\/|$)/.exec(address)
-  if (!match) return ok('peers', `${shown} cannot be tried without a node`)
+  if (!match) return ok('peers', `${shown} can only be tested by a node`)
   const trouble = await tryToConnect(match[1]!, Number(match[2]))
   return trouble === undefined
     ? ok('peers', `${shown} answers`)
     : warn(
         'peers',
         `${shown}: ${trouble}`,
-        'Check swarm.bootstrap, and that the peer runs; training goes on without it.',
+        'Check swarm.bootstrap, and that the peer is running. Training works without it.',
       )
 }
 
@@ -116,7 +113,7 @@ function tryToConnect(host: string, port: number): Promise<string | undefined> {
     socket.once('connect', () => end())
     socket.once('timeout', () => end('does not answer'))
     socket.once('error', (error: NodeJS.ErrnoException) =>
-      end(error.code === 'ECONNREFUSED' ? 'nobody listens there' : error.message),
+      end(error.code === 'ECONNREFUSED' ? 'connection refused' : error.message),
     )
   })
 }

@@ -1,4 +1,4 @@
-// The node: its home, config, model, plugins, and the daemon if one runs.
+// Checks of the node: its home, config, socket, plugins, and the daemon if one is running.
 
 import { accessSync, constants, existsSync, statSync } from 'node:fs'
 import { dirname } from 'node:path'
@@ -7,13 +7,13 @@ import { WaggleError } from '../../../protocol/errors.ts'
 import { didYouMean } from '../../../protocol/suggest.ts'
 import { safeText } from '../../../protocol/text.ts'
 import { socketPathLimit } from '../../config/paths.ts'
-import { startConfig } from '../load-config.ts'
+import { startConfig } from '../checked-config.ts'
 import { type Check, type Finding, fail, ok, warn } from './finding.ts'
 
 export const config: Check = async ({ context }) => {
   try {
     const { file } = await startConfig(context)
-    return [ok('config', file ?? `defaults, there is no ${context.paths.config}`)]
+    return [ok('config', file ?? `defaults; there is no ${context.paths.config}`)]
   } catch (error) {
     if (!(error instanceof WaggleError)) throw error
     const problems = error.data?.problems as
@@ -36,11 +36,7 @@ export const home: Check = ({ context }) => {
     accessSync(folder, constants.W_OK | constants.X_OK)
   } catch {
     return [
-      fail(
-        'home',
-        `${folder} cannot be written`,
-        'Change its owner or permissions, or choose another --home.',
-      ),
+      fail('home', `${folder} is not writable`, 'Change its owner or permissions, or choose another --home.'),
     ]
   }
   if (!existsSync(identity)) return [ok('home', `${state}, new`)]
@@ -48,7 +44,7 @@ export const home: Check = ({ context }) => {
   return [open ? warn('home', `others can read ${identity}`, `chmod 600 ${identity}`) : ok('home', state)]
 }
 
-/** The control socket: short enough for the system, and nobody else's to open. */
+/** The control socket: its path is short enough, and only its owner can open it. */
 export const socket: Check = ({ context }) => {
   const { socket: path } = context.paths
   const limit = socketPathLimit(context.io.platform)
@@ -56,15 +52,15 @@ export const socket: Check = ({ context }) => {
     return [
       fail(
         'socket',
-        `its path is longer than the ${limit} bytes that the system allows: ${path}`,
+        `its path is longer than ${limit} bytes, the limit of the system: ${path}`,
         'Choose a shorter --home, or set XDG_RUNTIME_DIR to a short directory of your own.',
       ),
     ]
   }
-  if (!existsSync(path)) return [ok('socket', `${path}, made when a daemon starts`)]
+  if (!existsSync(path)) return [ok('socket', `${path}, created when a daemon starts`)]
   const { mode, uid } = statSync(path)
   if (process.getuid && uid !== process.getuid())
-    return [fail('socket', `${path} belongs to another user`, 'Use that user, or another --home.')]
+    return [fail('socket', `${path} belongs to another user`, 'Run as that user, or use another --home.')]
   return [
     context.io.platform !== 'win32' && (mode & 0o077) !== 0
       ? warn('socket', `others can open ${path}`, `chmod 600 ${path}`)
@@ -74,7 +70,7 @@ export const socket: Check = ({ context }) => {
 
 export const plugins: Check = async ({ config: read }) => {
   if (!read) return []
-  const { loadTasks, PLUGINS } = await import('../../built-in.ts')
+  const { loadTasks, PLUGINS } = await import('../../wiring/built-in.ts')
   const named = (kind: string) => PLUGINS.filter((plugin) => plugin.kind === kind).map(({ name }) => name)
   let tasks: readonly string[]
   try {
@@ -99,7 +95,7 @@ export const plugins: Check = async ({ config: read }) => {
   ]
   const found: Finding[] = []
   for (const { kind, use, known } of asked) {
-    // A path or a package is somebody else's, and is checked when it is loaded.
+    // Files and packages are checked when they are loaded.
     if (known.includes(use) || /[./@]|waggle-plugin-/.test(use)) continue
     found.push(
       fail(
@@ -133,7 +129,7 @@ export const daemon: Check = ({ daemon: running, context }) => {
       warn(
         'checkpoint',
         `the last one is ${duration(time - checkpoint.time)} old`,
-        `Save one now: \`${context.commandLine('checkpoint')}\`, or lower checkpoint.every_steps.`,
+        `Save one now: \`${context.commandLine('checkpoint')}\`, or lower checkpoint.every_seconds.`,
       ),
     )
   }

@@ -1,4 +1,4 @@
-// One answer of a model, written out as it is drawn. Ctrl-C ends the answer, not the program.
+// One answer of a model, printed while it is sampled. Ctrl-C stops the answer, not the program.
 
 import type { Sample } from '../../engine/engine.ts'
 import type { Model } from '../../policy/model.ts'

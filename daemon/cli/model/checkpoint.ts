@@ -1,4 +1,4 @@
-// The newest checkpoint of a home, and the model that it is, for commands.
+// The checkpoints of a home, and the model of the newest one, for commands.
 
 import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -12,29 +12,41 @@ import { locateModel } from './locate.ts'
 
 export interface CheckpointHere extends TrainedMeta {
   folder: string
+  /** Of the folder. */
+  name: string
   step: number
   lineage: string
   /** ms since the epoch. */
   savedAt: number
+  /** Of all its files. */
+  bytes: number
 }
 
-export function newestCheckpoint(directory: string): CheckpointHere | undefined {
+/** Newest first. Reads only the manifests; the files are verified when they are loaded. */
+export function checkpointsHere(directory: string): CheckpointHere[] {
   const names = existsSync(directory) ? readdirSync(directory).sort().reverse() : []
-  for (const name of names) {
+  return names.flatMap((name) => {
     const folder = join(directory, name)
     try {
-      // The manifest is written last, so a checkpoint without one is not whole.
+      // The manifest is written last, so a checkpoint without one is incomplete.
       const manifest = JSON.parse(readFileSync(join(folder, 'manifest.json'), 'utf8'))
-      const { step, lineage, savedAt, meta } = manifest as CheckpointHere & { meta: unknown }
-      return { folder, step, lineage, savedAt, ...trainedMeta(meta) }
+      const { step, lineage, savedAt, meta, files } = manifest as CheckpointHere & {
+        meta: unknown
+        files: Record<string, { bytes: number }>
+      }
+      const bytes = Object.values(files).reduce((sum, file) => sum + file.bytes, 0)
+      return [{ folder, name, step, lineage, savedAt, bytes, ...trainedMeta(meta) }]
     } catch {
-      // An older one may do.
+      // Skipped: incomplete.
+      return []
     }
-  }
-  return undefined
+  })
 }
 
-/** The model that a checkpoint's run started from: as it says, unless that is gone; else as the config says. */
+export const newestCheckpoint = (directory: string): CheckpointHere | undefined =>
+  checkpointsHere(directory)[0]
+
+/** The model that a checkpoint started from: as recorded in it, if that still exists, otherwise as configured. */
 export async function loadBase(context: Context, checkpoint: CheckpointHere): Promise<Model> {
   const { base } = checkpoint
   if (base && existsSync(join(base.directory, 'config.json')))
@@ -55,7 +67,7 @@ export async function loadCheckpoint(context: Context, checkpoint: CheckpointHer
   )
 }
 
-/** With --model that one; else what this home has learned, if it has; else the model that the config names. */
+/** The model of --model, otherwise the newest checkpoint of this home, otherwise the model of the config. */
 export async function loadAsked(context: Context): Promise<{ model: Model; name: string }> {
   const { options, paths } = context
   const checkpoint = options.model === undefined ? newestCheckpoint(paths.checkpoints) : undefined

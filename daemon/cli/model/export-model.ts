@@ -1,4 +1,5 @@
-// waggle export model and waggle export adapter: the newest checkpoint for other tools, with a card that says what it is.
+// waggle export model and waggle export adapter: the newest checkpoint in Hugging Face's or PEFT's format, with a model
+// card.
 
 import { existsSync, mkdirSync, readdirSync } from 'node:fs'
 import { resolve } from 'node:path'
@@ -23,6 +24,7 @@ export async function exportModel(context: Context): Promise<number> {
       `--dtype must be ${Object.keys(EXPORT_DTYPES).join(', ')}, not "${dtype}"`,
     )
   }
+  if (options.save === true) await context.client.send('checkpoint', {})
   const checkpoint = newestCheckpoint(paths.checkpoints)
   if (!checkpoint) throw noCheckpoint(paths.checkpoints)
   const { config } = contextConfig(context)
@@ -56,7 +58,7 @@ export async function exportModel(context: Context): Promise<number> {
   } catch (cause) {
     if (cause instanceof WaggleError) throw cause
     throw new WaggleError('E_HOME', `cannot write ${target}: ${(cause as Error).message}`, {
-      hint: 'Check its permissions and the room on the disk.',
+      hint: 'Check its permissions and the free space on the disk.',
       cause,
     })
   }
@@ -67,6 +69,12 @@ export async function exportModel(context: Context): Promise<number> {
       ? `step ${step}; it belongs on ${hub ?? model.directory}`
       : `step ${step}; try it with \`${io.program} chat --model ${target}\``,
   )
+  // Whether a node runs here at all does not matter to whoever exports.
+  const training = (await context.client.snapshot().catch(() => undefined))?.training
+  if (training && training.step > step)
+    context.say(
+      `The node is at step ${training.step} by now. For its newest weights: \`${context.commandLine(`export ${context.arguments.join(' ')} --save --force`)}\``,
+    )
   return 0
 }
 
@@ -85,7 +93,7 @@ function targetOf({ arguments: [what, given], io, options }: Context): string {
   return target
 }
 
-/** A base is recorded as it was asked for. */
+/** The name on the hub, if the recorded base is one. */
 function hubNameOf(name: string): string | undefined {
   try {
     return name.startsWith('/') ? undefined : hubReference(name)?.name

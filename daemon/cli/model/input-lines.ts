@@ -1,5 +1,5 @@
-// Lines of JSON from a file or from standard input, as they come: each with its number, in windows that end where the
-// input pauses, so that whoever writes a line and waits for the answer gets one.
+// Reads JSON lines from a file or from standard input, each with its line number. They come in windows that end where
+// the input pauses, so that a program that writes one line and waits for the answer gets it.
 
 import { createReadStream } from 'node:fs'
 import { resolve } from 'node:path'
@@ -17,13 +17,13 @@ export interface InputLine {
 export interface InputOptions {
   /** `-` is standard input. */
   file: string
-  /** Lines in a window at most. */
+  /** Maximum number of lines in a window. */
   most: number
 }
 
 const MOST_LINE_CHARS = 64 * 1024 * 1024
 
-/** Empty lines are passed over. Throws E_USAGE, which names the line, after the windows before it. */
+/** Skips empty lines. Yields everything before an invalid line, then throws E_USAGE with its number. */
 export async function* inputWindows(
   { file, most }: InputOptions,
   { io }: Pick<Context, 'io'>,
@@ -41,7 +41,7 @@ export async function* inputWindows(
       for (const text of lines) {
         number += 1
         if (text.trim() === '') continue
-        window.push(yield* parsed(text, number, window))
+        window.push(yield* parsed(withoutMark(text, number), number, window))
         if (window.length >= most) yield window.splice(0)
       }
       if (rest.length > MOST_LINE_CHARS)
@@ -51,7 +51,7 @@ export async function* inputWindows(
     rest += decoder.end()
     if (rest.trim() !== '') {
       window = []
-      yield [yield* parsed(rest, number + 1, window)]
+      yield [yield* parsed(withoutMark(rest, number + 1), number + 1, window)]
     }
   } catch (cause) {
     if (cause instanceof WaggleError) throw cause
@@ -64,7 +64,12 @@ export async function* inputWindows(
   }
 }
 
-/** The window before a line that is wrong still counts. */
+/** Some editors start a file with a byte-order mark. */
+function withoutMark(text: string, number: number): string {
+  return number === 1 && text.startsWith('\ufeff') ? text.slice(1) : text
+}
+
+/** Yields the unfinished window before it throws. */
 async function* parsed(
   text: string,
   number: number,
@@ -73,7 +78,7 @@ async function* parsed(
   try {
     const value: unknown = JSON.parse(text)
     if (value === null || typeof value !== 'object' || Array.isArray(value))
-      throw new SyntaxError('it is no JSON object')
+      throw new SyntaxError('it is not a JSON object')
     return { number, value: value as Record<string, unknown> }
   } catch (error) {
     if (window.length > 0) yield window.splice(0)
@@ -83,7 +88,7 @@ async function* parsed(
 
 export function lineError(number: number, problem: string): WaggleError {
   return new WaggleError('E_USAGE', `line ${number}: ${problem}`, {
-    hint: 'The lines before it were answered. `waggle help score` shows what a line looks like.',
+    hint: 'All lines before it were scored. `waggle help score` shows the format.',
     data: { line: number },
   })
 }

@@ -1,15 +1,15 @@
-// From the config's `model.path` to a folder, for commands: fetches a model that is not here yet, with a progress bar.
+// Finds the folder of `model.path` for commands. Downloads a missing model, with a progress bar.
 
 import { statfs } from 'node:fs/promises'
 import { setTimeout as sleepFor } from 'node:timers/promises'
 import { type CachedModel, cacheRoot, listCached } from '../../policy/sources/cache.ts'
 import { bundledModel, type FoundModel, findModel } from '../../policy/sources/find.ts'
-import type { DownloadCollaborators } from '../../policy/sources/hub.ts'
+import type { DownloadParts } from '../../policy/sources/hub.ts'
 import { nodeDisk as disk } from '../../store/node-disk.ts'
 import type { Context } from '../context.ts'
 import { createProgressBar } from './progress-bar.ts'
 
-export const fromHere: DownloadCollaborators = {
+export const fromHere: DownloadParts = {
   disk,
   fetch: (input, init) => fetch(input, init),
   sleep: (ms, signal) => sleepFor(ms, undefined, signal ? { signal } : {}),
@@ -49,7 +49,7 @@ export async function locateModel(
   }
 }
 
-/** What is in the cache. */
+/** The models in the cache. */
 export async function listHere({ io }: Context): Promise<{ root: string; models: CachedModel[] }> {
   const root = cacheRoot(io.env, io.homedir)
   return { root, models: await listCached({ root }, { disk }) }

@@ -1,4 +1,4 @@
-// A model in an engine, for commands that look at what it does without a node.
+// Opens a model in an engine, for commands that use it without a node.
 
 import { availableParallelism } from 'node:os'
 import type { Config } from '../../config/schema.ts'
@@ -12,7 +12,7 @@ export interface OpenedModel<Loaded extends Decoder> {
   close(): Promise<void>
 }
 
-/** `pieces`, the text of each token, is what stop strings need. */
+/** `pieces` is the text of each token, which stop strings need. */
 export async function openModel<Loaded extends Decoder>(
   config: Config,
   model: Loaded,

@@ -1,4 +1,4 @@
-// A progress bar on one line of a terminal; where there is no terminal, a line of text now and then.
+// A progress bar on one line of a terminal. Without a terminal, it prints a line from time to time.
 
 import { bytes } from '../../../protocol/api/index.ts'
 import { safeText } from '../../../protocol/text.ts'
@@ -39,7 +39,7 @@ export function createProgressBar({ io, quiet, say }: Context) {
       io.stderr.write(`\r${line.slice(0, (io.stderr.columns ?? 80) - 1)}\u001b[K`)
       shown = true
     },
-    /** Leaves the line. */
+    /** Ends the line. */
     end(): void {
       if (shown) io.stderr.write('\n')
       shown = false

@@ -1,10 +1,10 @@
-// What the recorded runs of a home say about its training, for the card of an exported model: the first and the last
-// held-out evaluation, and whose rollouts were trained on.
+// The training record of a home, for the card of an exported model: its first and last held-out evaluation, and the
+// numbers of own and foreign groups.
 
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Event } from '../../../protocol/api/index.ts'
-import { listRuns } from '../../control/run-file.ts'
+import { listRuns } from '../../control/journal/run-file.ts'
 import type { CardEvaluation } from '../../policy/model-card.ts'
 import type { CheckpointHere } from './checkpoint.ts'
 
@@ -15,7 +15,7 @@ export interface Records {
   foreign?: number
 }
 
-/** Evaluations up to the checkpoint's step; of those at one step, the newest. */
+/** Uses evaluations up to the checkpoint's step, and the newest one of each step. */
 export function recordsOf({ runs }: { runs: string }, checkpoint: CheckpointHere): Records {
   const evaluations = new Map<number, CardEvaluation>()
   for (const file of listRuns(runs).reverse()) {
@@ -24,10 +24,10 @@ export function recordsOf({ runs }: { runs: string }, checkpoint: CheckpointHere
       try {
         const event = JSON.parse(line) as Event
         if (event.type !== 'eval' || event.step > checkpoint.step) continue
-        const { step, prompts, accuracy, tasks } = event
-        evaluations.set(step, { step, prompts, accuracy, tasks })
+        const { step, prompts, accuracy, tasks, greedy } = event
+        evaluations.set(step, { step, prompts, accuracy, tasks, greedy: greedy?.accuracy })
       } catch {
-        // A line that a crash cut in half.
+        // A crash can leave an incomplete line.
       }
     }
   }

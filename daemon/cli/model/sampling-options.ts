@@ -1,5 +1,4 @@
-// How `waggle chat` and `waggle generate` sample: as the options say, else as the model's generation_config.json
-// recommends.
+// Sampling settings of `waggle chat` and `waggle generate`: the options, otherwise the model's generation_config.json.
 
 import { WaggleError } from '../../../protocol/errors.ts'
 import type { Sampling } from '../../engine/engine.ts'
@@ -40,7 +39,7 @@ export function samplingOf({ options, io }: Context, { files }: Model): Asked {
   }
 }
 
-/** The text of each token, if it is needed: a large vocabulary takes a moment. */
+/** The text of each token, if stop strings need it: computing it for a large vocabulary takes a moment. */
 export function piecesFor({ stopStrings }: Asked, { tokenizer, spec }: Model): string[] | undefined {
   return stopStrings.length > 0 ? tokenizer.pieces(spec.vocabulary) : undefined
 }

@@ -1,5 +1,5 @@
-// What `waggle score` does with a line: token ids as they are, or text and conversations through the tokenizer, to
-// what is scored given what.
+// Turns a line of `waggle score` into a context and the tokens to score: token IDs directly, text and conversations
+// with the tokenizer.
 
 import type { DecoderSpec } from '../../engine/decoder.ts'
 import type { Score } from '../../engine/engine.ts'
@@ -10,21 +10,21 @@ import { type InputLine, lineError } from './input-lines.ts'
 
 export type Reading = (line: InputLine) => ScoredSequence
 
-/** `{"ids": [...]}`: the first token is given, the others are scored. */
+/** `{"ids": [...]}`: the first token is the context, the others are scored. */
 export function readIds(spec: DecoderSpec): Reading {
   return ({ number, value: { ids } }) => {
-    if (!Array.isArray(ids)) throw lineError(number, '"ids" is missing, or no list')
+    if (!Array.isArray(ids)) throw lineError(number, '"ids" must be a list of token IDs')
     const wrong = ids.find((id) => !Number.isInteger(id) || id < 0 || id >= spec.vocabulary)
     if (wrong !== undefined)
       throw lineError(
         number,
-        `${JSON.stringify(wrong)} is no token id; they go from 0 to ${spec.vocabulary - 1}`,
+        `${JSON.stringify(wrong)} is not a token ID; IDs go from 0 to ${spec.vocabulary - 1}`,
       )
     return checked(number, spec, ids.slice(0, 1), ids.slice(1))
   }
 }
 
-/** `{"text": "..."}`: all but the first token. `{"prompt": "...", "completion": "..."}`: the completion. */
+/** `{"text": "..."}` scores all but the first token; `{"prompt": "...", "completion": "..."}` the completion. */
 export function readText(spec: DecoderSpec, tokenizer: Tokenizer): Reading {
   return ({ number, value: { text, prompt, completion } }) => {
     if (typeof prompt === 'string' && typeof completion === 'string') {
@@ -36,7 +36,7 @@ export function readText(spec: DecoderSpec, tokenizer: Tokenizer): Reading {
   }
 }
 
-/** `{"messages": [...]}` that end with the assistant's: what it says is scored, with the token that ends it. */
+/** `{"messages": [...]}`: scores the last message, which must be the assistant's, and its end-of-turn token. */
 export function readChat(spec: DecoderSpec, tokenizer: Tokenizer): Reading {
   return ({ number, value: { messages } }) => {
     if (!Array.isArray(messages) || !messages.every(isMessage))
@@ -52,7 +52,7 @@ export function readChat(spec: DecoderSpec, tokenizer: Tokenizer): Reading {
   }
 }
 
-/** One answer a line, in their order, as soon as their window is done. */
+/** One result per line, in order, as soon as each window is scored. */
 export async function* scoreLines(
   windows: AsyncIterable<readonly InputLine[]>,
   { read, showIds }: { read: Reading; showIds: boolean },
@@ -81,7 +81,7 @@ function answer({ logprobs, entropies }: Score): { logprobs: number[]; entropy: 
   return { logprobs: Array.from(logprobs, short), entropy: Array.from(entropies, short) }
 }
 
-/** Nine digits say exactly which 32-bit float it is. */
+/** Nine digits identify a 32-bit float exactly. */
 const short = (value: number): number => Number(value.toPrecision(9))
 
 function checked(
@@ -90,10 +90,10 @@ function checked(
   conditioning: ArrayLike<number>,
   completion: ArrayLike<number>,
 ): ScoredSequence {
-  if (conditioning.length === 0) throw lineError(number, 'there is no token before what is to be scored')
+  if (conditioning.length === 0) throw lineError(number, 'there is no context before the tokens to score')
   const length = conditioning.length + completion.length
   if (length > contextLength)
-    throw lineError(number, `${length} tokens; the model's context has ${contextLength}`)
+    throw lineError(number, `${length} tokens, but the context of the model has only ${contextLength}`)
   return { conditioning: Int32Array.from(conditioning), completion: Int32Array.from(completion) }
 }
 

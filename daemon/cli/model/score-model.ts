@@ -1,16 +1,17 @@
-// waggle score with --ids, --text or --chat: log-probs and entropies by a model, JSON lines in, JSON lines out.
+// waggle score with --ids, --text or --chat: log-probs and entropies of a model, as JSON lines.
 
 import { WaggleError } from '../../../protocol/errors.ts'
-import { type Decoder, loadDecoder, loadModel } from '../../policy/model.ts'
+import { type Decoder, loadDecoder } from '../../policy/model.ts'
 import { nodeDisk as disk } from '../../store/node-disk.ts'
 import type { Context } from '../context.ts'
 import { contextConfig } from '../load-config.ts'
+import { loadAsked, newestCheckpoint } from './checkpoint.ts'
 import { inputWindows } from './input-lines.ts'
 import { locateModel } from './locate.ts'
 import { openModel } from './open.ts'
 import { type Reading, readChat, readIds, readText, scoreLines } from './score-lines.ts'
 
-/** Lines that wait for each other, so that those of like length can go together. */
+/** Lines scored together, so that lines of similar length share a batch. */
 const WINDOW = 256
 
 export async function scoreModel(context: Context): Promise<number> {
@@ -20,8 +21,8 @@ export async function scoreModel(context: Context): Promise<number> {
   if (kind === undefined || kinds.length > 1)
     throw new WaggleError('E_USAGE', 'give one of --ids, --text and --chat')
   const { config } = contextConfig(context)
-  const { directory } = await locateModel(context, config.model.path)
-  const { model, read } = await load(directory, kind)
+  const { model, read, name } = await load(context, kind)
+  if (options.model === undefined) context.say(`scored by ${name}`)
   const { spec } = model
   const { engine, close } = await openModel(config, model)
   try {
@@ -35,14 +36,19 @@ export async function scoreModel(context: Context): Promise<number> {
   }
 }
 
+/** The same model as for `generate` and `chat`, but token IDs need no tokenizer. */
 async function load(
-  directory: string,
+  context: Context,
   kind: 'ids' | 'text' | 'chat',
-): Promise<{ model: Decoder; read: Reading }> {
-  if (kind === 'ids') {
+): Promise<{ model: Decoder; read: Reading; name: string }> {
+  const { options, paths } = context
+  if (kind === 'ids' && (options.model !== undefined || !newestCheckpoint(paths.checkpoints))) {
+    const { directory, name } = await locateModel(context, contextConfig(context).config.model.path)
     const model = await loadDecoder(directory, { disk })
-    return { model, read: readIds(model.spec) }
+    return { model, read: readIds(model.spec), name }
   }
-  const model = await loadModel(directory, { disk })
-  return { model, read: (kind === 'chat' ? readChat : readText)(model.spec, model.tokenizer) }
+  const { model, name } = await loadAsked(context)
+  const { spec, tokenizer } = model
+  const read = kind === 'ids' ? readIds(spec) : (kind === 'chat' ? readChat : readText)(spec, tokenizer)
+  return { model, read, name }
 }

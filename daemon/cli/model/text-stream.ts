@@ -1,5 +1,5 @@
-// Tokens to text as they come. A character may need several tokens, and some tokenizers decide about a space only when
-// they see what is next, so what could still change is held back.
+// Turns a stream of tokens into text. A character may need several tokens, and some tokenizers decide on a space only
+// with the next token, so text that may still change is held back.
 
 import { safeText } from '../../../protocol/text.ts'
 import type { Tokenizer } from '../../policy/tokenizer.ts'
@@ -19,10 +19,10 @@ export function createTextStream(
     push(token: number): void {
       tokens.push(token)
       const all = text()
-      // U+FFFD stands for bytes whose character is not whole yet.
+      // U+FFFD marks an incomplete character.
       put(all, all.replace(/\ufffd+$/, '').length)
     },
-    /** All tokens are known: what was held back comes out. Gives the whole text. */
+    /** Call with all tokens: writes the rest and returns the whole text. */
     end(final: Int32Array): string {
       tokens.splice(0, tokens.length, ...final)
       const all = text()

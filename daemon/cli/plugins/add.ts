@@ -1,7 +1,7 @@
-// waggle plugins add: installs an npm package into the home's plugins folder, looks whether it is a plugin, and says what
-// to put into the config. The person at the keyboard names the package; nothing that a peer sends ever leads here.
+// waggle plugins add: installs an npm package into the home's plugins folder, checks that it is a plugin, and prints the
+// lines for the config. Only the user names packages; nothing that a peer sends leads here.
 //
-// Install scripts are not run, and peer dependencies are not fetched: Waggle is here already.
+// Install scripts are not run. Peer dependencies are not installed, since Waggle itself is the one that matters.
 
 import { spawn } from 'node:child_process'
 import { existsSync } from 'node:fs'
@@ -17,7 +17,7 @@ import { sourceOf } from './source.ts'
 export async function add(context: Context): Promise<number> {
   const [, wanted] = context.arguments as [string, string]
   const { paths, io } = context
-  // npm would look for a file below the plugins folder.
+  // npm would resolve a file relative to the plugins folder.
   const isFile = existsSync(resolve(io.cwd, wanted))
   const spec = isFile ? resolve(io.cwd, wanted) : wanted
   await mkdir(paths.plugins, { recursive: true, mode: 0o700 })
@@ -32,8 +32,8 @@ export async function add(context: Context): Promise<number> {
   const after = await dependencies(description)
   const name = Object.keys(after).find((each) => after[each] !== before[each]) ?? named(after, wanted, spec)
   if (name === undefined)
-    throw new WaggleError('E_PLUGIN', `npm installed ${wanted}, and its name cannot be found out`, {
-      hint: `Look into ${description}.`,
+    throw new WaggleError('E_PLUGIN', `npm installed ${wanted}, but the name of the package is unknown`, {
+      hint: `Check ${description}.`,
     })
   const plugin = await sourceOf(context)
     .importPlugin(name)
@@ -41,9 +41,9 @@ export async function add(context: Context): Promise<number> {
     .catch((error: unknown) => {
       throw new WaggleError(
         'E_PLUGIN',
-        `${name} is installed, and is no plugin: ${safeText(String((error as Error).message))}`,
+        `${name} was installed but is not a plugin: ${safeText(String((error as Error).message))}`,
         {
-          hint: `\`npm uninstall --prefix ${paths.plugins} ${name}\` takes it away again.`,
+          hint: `\`npm uninstall --prefix ${paths.plugins} ${name}\` removes it.`,
           cause: error,
         },
       )
@@ -67,7 +67,7 @@ async function dependencies(file: string): Promise<Record<string, string>> {
   return found
 }
 
-/** Of a package that was there before, in the same version. */
+/** The name of a package that was already installed in this version. */
 function named(all: Record<string, string>, wanted: string, spec: string): string | undefined {
   return Object.keys(all).find(
     (name) => name === wanted || wanted.startsWith(`${name}@`) || all[name]!.endsWith(spec),
@@ -88,7 +88,7 @@ function npm(words: readonly string[], cwd: string): Promise<void> {
     const refuse = (why: string): void =>
       failed(
         new WaggleError('E_PLUGIN', `npm could not install it: ${why}`, {
-          hint: 'Look at the name, the version and the network; `npm view NAME` shows what the registry has.',
+          hint: 'Check the name, the version and the network; `npm view NAME` shows what the registry has.',
         }),
       )
     child.on('error', (error) => refuse(error.message))
@@ -99,9 +99,9 @@ function npm(words: readonly string[], cwd: string): Promise<void> {
   })
 }
 
-/** npm's own lines about what went wrong, without where it keeps its log. */
+/** npm's error messages, without the path of its log. */
 function reason(said: string): string {
   const lines = said.split('\n').flatMap((line) => /^npm (?:error|ERR!)\s*(.*)$/.exec(line)?.[1] ?? [])
   const kept = lines.filter((line) => line !== '' && !/complete log|^code /.test(line))
-  return kept.slice(0, 4).join(' ') || said.trim().split('\n').at(-1) || 'it said nothing'
+  return kept.slice(0, 4).join(' ') || said.trim().split('\n').at(-1) || 'no message'
 }

@@ -1,9 +1,9 @@
-// waggle plugins check: whether a node with this config could start with its plugins, and all that is wrong if not.
+// waggle plugins check: checks whether a node could start with the plugins of the config, and lists all problems.
 
 import { WaggleError } from '../../../protocol/errors.ts'
 import { safeText } from '../../../protocol/text.ts'
 import type { Context } from '../context.ts'
-import { configured } from './source.ts'
+import { configured } from './configured.ts'
 
 export async function check(context: Context): Promise<number> {
   const { active, problems, file } = await configured(context)

@@ -1,4 +1,4 @@
-// waggle plugins: the running node's by default; with an action, plugins without a node.
+// waggle plugins: the plugins of the running node or, with an action, plugins without a node.
 
 import { WaggleError } from '../../../protocol/errors.ts'
 import type { Context } from '../context.ts'
@@ -19,7 +19,7 @@ export async function run(context: Context): Promise<number> {
     case 'add':
       return (await import('./add.ts')).add(needs(context, words, 1, 'an npm package'))
     default: {
-      const what = 'a plugin, as kind/name or a file, and the file of its input'
+      const what = 'a plugin (kind/name or a file) and an input file'
       return (await import('./try.ts')).tryOut(needs(context, words, words.length === 2 ? 2 : 1, what))
     }
   }
@@ -28,6 +28,6 @@ export async function run(context: Context): Promise<number> {
 function needs(context: Context, words: readonly string[], count: number, what = 'nothing more'): Context {
   if (words.length === count) return context
   throw new WaggleError('E_USAGE', `plugins ${context.arguments[0]} takes ${what}`, {
-    hint: '`waggle help plugins` explains it.',
+    hint: '`waggle help plugins` explains the command.',
   })
 }

@@ -1,4 +1,4 @@
-// waggle plugins check FILE: whether one plugin keeps to what any plugin must keep to.
+// waggle plugins check PLUGIN: runs the conformance tests on one plugin.
 
 import { WaggleError } from '../../../protocol/errors.ts'
 import { conformance } from '../../../protocol/plugin/testing/index.ts'
@@ -27,12 +27,12 @@ export async function conform(context: Context): Promise<number> {
     'E_PLUGIN',
     failed.map(({ check, message }) => `${id} ${check}: ${message}`).join('\n'),
     {
-      hint: 'docs/plugins.md says what each of these asks for.',
+      hint: 'docs/plugins.md explains each of these tests.',
     },
   )
 }
 
-/** The beginning: a comparison of two transcripts is long. */
+/** Shortened: a comparison of two transcripts is long. */
 function reason(error: unknown): string {
   return safeText(error instanceof Error ? error.message : String(error), { limit: 400 })
 }

@@ -1,19 +1,19 @@
-// waggle plugins list: every plugin that comes along or that the config names, with what it needs.
+// waggle plugins list: all built-in and configured plugins, with what each needs.
 
 import { safeText } from '../../../protocol/text.ts'
-import { PLUGINS } from '../../built-in.ts'
+import { slotsOf } from '../../host/hooks/together.ts'
 import { factsOf } from '../../host/host.ts'
-import { slotsOf } from '../../host/together.ts'
+import { PLUGINS } from '../../wiring/built-in.ts'
 import type { Context } from '../context.ts'
-import { tableText } from '../table-text.ts'
-import { configured } from './source.ts'
+import { tableText } from '../text/table-text.ts'
+import { configured } from './configured.ts'
 
 export async function list(context: Context): Promise<number> {
   const { active } = await configured(context)
   const used = new Set(active.map(({ id }) => id))
   const rest = PLUGINS.filter(({ kind, name }) => !used.has(`${kind}/${name}`)).map((plugin) => {
     const settings = plugin.settings['~standard'].validate({}) as { value?: unknown; issues?: unknown }
-    // One that cannot be made without settings is told by its manifest alone.
+    // Plugins with required settings are described by their manifest alone.
     const hooks = settings.issues ? {} : plugin.create(settings.value)
     return { used: false, ...factsOf({ plugin, hooks }), slots: slotsOf({ plugin, hooks }) }
   })
@@ -31,6 +31,6 @@ export async function list(context: Context): Promise<number> {
     safeText(summary, { line: true, limit: 100 }),
   ])
   for (const line of tableText(['', 'KIND', 'NAME', 'NEEDS', 'TAKES', 'WHAT'], rows)) context.out(line)
-  context.say('* is in the config.')
+  context.say('* used by the config')
   return 0
 }

@@ -1,4 +1,4 @@
-// waggle plugins new: a folder with a small plugin that works and a test that passes, to be changed into one's own.
+// waggle plugins new: creates a folder with a small working plugin and a passing test, to start from.
 
 import { mkdir, symlink, writeFile } from 'node:fs/promises'
 import { createRequire } from 'node:module'
@@ -13,13 +13,13 @@ export async function create(context: Context): Promise<number> {
   const [, kind, name] = context.arguments as [string, string, string]
   const kinds = Object.keys(TEMPLATES)
   if (!kinds.includes(kind)) {
-    throw new WaggleError('E_USAGE', `there is no kind of plugin "${kind}".${didYouMean(kind, kinds)}`, {
-      hint: `Kinds are ${kinds.join(', ')}. Tasks of your own are datasets: see docs/reference/datasets.md.`,
+    throw new WaggleError('E_USAGE', `there is no plugin kind "${kind}".${didYouMean(kind, kinds)}`, {
+      hint: `Kinds are ${kinds.join(', ')}. For your own tasks, use a dataset: see docs/reference/datasets.md.`,
     })
   }
   if (!/^[a-z][a-z0-9_-]{0,63}$/.test(name))
-    throw new WaggleError('E_USAGE', `"${name}" cannot be a plugin's name`, {
-      hint: 'Take 1 to 64 of a-z, 0-9, _ and -, a letter first.',
+    throw new WaggleError('E_USAGE', `"${name}" is not a valid plugin name`, {
+      hint: 'Use 1 to 64 of a-z, 0-9, _ and -, starting with a letter.',
     })
   const folder = resolve(context.io.cwd, name)
   const fromSources = import.meta.url.endsWith('.ts')
@@ -35,14 +35,14 @@ export async function create(context: Context): Promise<number> {
   }
   context.out(`${folder} has ${Object.keys(files).join(', ')}`)
   context.out('')
-  context.out(`  cd ${relative(context.io.cwd, folder)} && npm test     its tests; they pass`)
+  context.out(`  cd ${relative(context.io.cwd, folder)} && npm test     run its tests`)
   context.out(`  in ${context.paths.config}:`)
   for (const line of configLines(kind, use)) context.out(`    ${line}`)
-  context.out(`  ${context.commandLine('plugins check')}     whether a node could start with it`)
+  context.out(`  ${context.commandLine('plugins check')}     check whether a node could start with it`)
   return 0
 }
 
-/** So that its tests find this Waggle, and zod; a node needs neither. */
+/** Links Waggle and zod for the plugin's tests. A node does not need the links. */
 async function linkWaggle(folder: string, packageRoot: string): Promise<void> {
   const zod = dirname(createRequire(join(packageRoot, 'package.json')).resolve('zod/package.json'))
   await mkdir(join(folder, 'node_modules'))
@@ -52,7 +52,7 @@ async function linkWaggle(folder: string, packageRoot: string): Promise<void> {
 
 function explain(folder: string) {
   return (error: NodeJS.ErrnoException): never => {
-    const why = error.code === 'EEXIST' ? 'is there already' : `cannot be made: ${error.message}`
-    throw new WaggleError('E_USAGE', `${folder} ${why}`, { hint: 'Take another name or another folder.' })
+    const why = error.code === 'EEXIST' ? 'already exists' : `cannot be created: ${error.message}`
+    throw new WaggleError('E_USAGE', `${folder} ${why}`, { hint: 'Use another name or folder.' })
   }
 }

@@ -1,9 +1,9 @@
-// waggle plugins: what the running node has loaded, what it costs, what was switched off and why.
+// waggle plugins: the plugins of the running node, their cost, and which were switched off and why.
 
 import { decimal } from '../../../protocol/api/index.ts'
 import { safeText } from '../../../protocol/text.ts'
 import type { Context } from '../context.ts'
-import { tableText } from '../table-text.ts'
+import { tableText } from '../text/table-text.ts'
 
 export async function running(context: Context): Promise<number> {
   const { plugins = [] } = await context.client.snapshot()

@@ -1,4 +1,4 @@
-// The files of a new plugin, from its kind's template.
+// The files of a new plugin, from the template of its kind.
 
 import { PLACES } from '../../host/load.ts'
 import { TEMPLATES } from './templates.ts'
@@ -6,11 +6,11 @@ import { TEMPLATES } from './templates.ts'
 export interface ScaffoldOptions {
   kind: string
   name: string
-  /** Words that Node.js is called with for its test. */
+  /** Node.js options for running its test. */
   nodeOptions: string
 }
 
-/** Text by file name. */
+/** File name -> content. */
 export function scaffold({ kind, name, nodeOptions }: ScaffoldOptions): Record<string, string> {
   return {
     [`${name}.ts`]: pluginText(kind, name),
@@ -60,7 +60,7 @@ import { test } from 'node:test'
 ${testImports.length > 0 ? `import { ${testImports.join(', ')} } from 'waggle/plugin'\n` : ''}import { conformance, ${usesContext ? 'createScriptedContext, ' : ''}withSettings } from 'waggle/plugin/testing'
 import plugin from './${name}.ts'
 
-// What any plugin must keep to.
+// The tests that every plugin must pass.
 for (const { name, run } of conformance(plugin)) test(name, run)
 
 test('${sentence}', async () => {
@@ -70,7 +70,7 @@ ${usesContext ? '  const context = createScriptedContext()\n' : ''}${indented(te
 `
 }
 
-/** The config that uses it. */
+/** The lines of the config that use it. */
 export function configLines(kind: string, use: string): string[] {
   const place = PLACES[kind as keyof typeof PLACES]
   const isOne = place === 'estimator' || place === 'selector'

@@ -1,5 +1,5 @@
-// What is wrong with the plugins that a config names, without a node: names that there are not, and settings that are refused.
-// Files and packages are left alone, since looking at one runs it; whoever loads them tells.
+// Problems of the built-in plugins that a config names: unknown names and invalid settings. Files and packages are not
+// checked, since loading one runs it.
 
 import type { PluginTable } from '../../config/load.ts'
 import type { Problem } from '../../config/sources.ts'

@@ -1,5 +1,5 @@
-// Plugins to begin from, one of each kind: small, working, and each with one test of what it does. Written by
-// `waggle plugins new`; the conformance checks are run on them in test/cli/plugins.test.ts.
+// Template plugins for `waggle plugins new`, one for each kind: small, working, with one test each. The conformance
+// tests run on them in test/cli/plugins.test.ts.
 
 export interface Template {
   /** What it does, as its summary. */
@@ -9,13 +9,13 @@ export interface Template {
   /** Lines of the manifest, if it needs one. */
   manifest?: string
   imports?: readonly string[]
-  /** Whether it names the type of a group. */
+  /** Whether it uses the Group type. */
   group?: true
-  /** Names that `create` takes out of the settings. */
+  /** Settings that `create` uses. */
   takes: string
   /** Body of `create`. */
   body: string
-  /** Body of a test: `hooks` and `context` are there. */
+  /** Body of a test, which can use `hooks` and `context`. */
   test: string
   testImports?: readonly string[]
 }
@@ -39,14 +39,13 @@ export const TEMPLATES: Record<string, Template> = {
 assert.deepEqual(await hooks.advantage!([group], context), [[0.5, -0.5]])`,
   },
   correction: {
-    summary: 'Tokens count less, the older they are.',
-    settings:
-      '/** What a token counts for each version of age. */\n    keep: z.number().min(0).max(1).default(0.9),',
+    summary: 'Older tokens count less.',
+    settings: '/** Factor for each version of age. */\n    keep: z.number().min(0).max(1).default(0.9),',
     imports: ['expression'],
     takes: 'keep',
     body: `const { column, exp, mul } = expression
 return {
-  // A detached factor on each token's loss: keep to the power of its age in policy versions.
+  // A detached factor on each token's loss: keep ** (age in policy versions).
   correct: () => ({ weight: exp(mul(Math.log(Math.max(keep, 1e-6)), column('staleness'))) }),
 }`,
     testImports: ['expression'],
@@ -55,12 +54,12 @@ const weights = expression.evaluate(weight!, { staleness: [0, 1, 2] })
 assert.deepEqual(Array.from(weights, (value) => value.toFixed(2)), ['1.00', '0.90', '0.81'])`,
   },
   hint: {
-    summary: 'Asks a share of the prompts with a piece of advice.',
+    summary: 'Adds advice to a share of the prompts.',
     settings:
       "text: z.string().default('Check the answer before you give it. '),\n    share: z.number().min(0).max(1).default(0.5),",
     takes: 'text, share',
     body: `return {
-  // Text around the question. It is made without the reference solution, so it is not tainted.
+  // Text before the question. It does not reveal the answer, so it is not tainted.
   compose({ prompt }, context) {
     const random = context.random(\`share/\${context.step}/\${prompt.seed}\`)
     return random() < share ? { before: text, arm: 'hint', tainted: false } : undefined
@@ -73,14 +72,14 @@ const seen = Array.from({ length: 40 }, (_, seed) =>
 assert.ok(seen.includes(1) && seen.includes(0))`,
   },
   replay: {
-    summary: 'Trains once more on the newest group that had a right answer.',
-    settings: '/** In optimizer steps; older ones are forgotten. */\n    age: z.int().min(1).default(4),',
+    summary: 'Trains again on the newest group with a correct answer.',
+    settings: '/** In steps; older groups are dropped. */\n    age: z.int().min(1).default(4),',
     imports: ['type Context'],
     group: true,
     takes: 'age',
     body: `let kept: { step: number; group: Group } | undefined
 return {
-  // Called with the round's own groups, and again with what is about to be trained on.
+  // Called with the own groups of a round, and again with each batch.
   group(groups, { at }, context: Context) {
     if (at !== 'batch') return groups
     const isKnown = ({ rollouts }: Group) => rollouts.every(({ behaviourLogprobs }) => behaviourLogprobs)
@@ -88,11 +87,11 @@ return {
     const good = groups.find((group) => isKnown(group) && group.rollouts.some(({ reward }) => reward >= 1))
     if (good) kept = { step: context.step, group: good }
     if (!old || groups.includes(old)) return groups
-    // \`replayed\` says that it is old on purpose; such a rollout needs its behaviour log-probs.
+    // \`replayed\` marks a rollout as old on purpose. It needs its behaviour log-probs.
     const rollouts = old.rollouts.map((rollout) => ({ ...rollout, replayed: 1 }))
     return [...groups, { ...old, id: \`\${old.id}-again\`, rollouts }]
   },
-  // What a checkpoint keeps, arrays of numbers by their type.
+  // The state saved in checkpoints. Typed arrays keep their type.
   save: () =>
     new TextEncoder().encode(
       JSON.stringify(kept ?? null, (_, value) =>
@@ -113,8 +112,8 @@ assert.equal((await hooks.group!([group], view, context)).length, 1)
 assert.equal((await hooks.group!([], view, context)).length, 1)`,
   },
   skill: {
-    summary: 'Shows the newest answer to a prompt that was right before.',
-    settings: '/** Characters of it. */\n    longest: z.int().min(1).max(4000).default(200),',
+    summary: 'Shows the newest correct answer to another prompt.',
+    settings: '/** Maximum length in characters. */\n    longest: z.int().min(1).max(4000).default(200),',
     manifest: "testTime: 'never',",
     takes: 'longest',
     body: `let library: Record<string, string> = {}
@@ -131,7 +130,7 @@ return {
       if (good) library[prompt.task] = good.text.slice(0, longest)
     }
   },
-  // What a checkpoint keeps.
+  // The state saved in checkpoints.
   save: () => new TextEncoder().encode(JSON.stringify(library)),
   load(state) {
     library = JSON.parse(new TextDecoder().decode(state))
@@ -144,13 +143,13 @@ await hooks.observe!([{ prompt, rollouts: [{ reward: 1, text: 'forty-two' }] } a
 assert.match((await hooks.compose!(view, context))!.before!, /forty-two/)`,
   },
   selector: {
-    summary: 'Prefers prompts that were asked least.',
+    summary: 'Prefers prompts that were asked least often.',
     settings: '',
     manifest: "needs: ['recurring'],",
     takes: '',
     body: `let asked: Record<string, number> = {}
 return {
-  // One weight a candidate; those of several plugins multiply, and the picker draws by them.
+  // One weight per candidate. The weights of several plugins are multiplied.
   weigh: (candidates) => candidates.map(({ task, seed }) => 1 / (1 + (asked[\`\${task}/\${seed}\`] ?? 0))),
   observe(groups) {
     for (const { prompt } of groups) {
@@ -170,7 +169,7 @@ assert.deepEqual(await hooks.weigh!([prompt, { ...prompt, seed: 8 }], context), 
   control: {
     summary: 'Hard prompts count more.',
     settings:
-      '/** What a group that is nearly all wrong counts, next to one that is half right. */\n    most: z.number().min(1).default(2),',
+      '/** Factor for a group that is nearly all wrong, relative to one that is half right. */\n    most: z.number().min(1).default(2),',
     takes: 'most',
     body: `return {
   // Changes advantages after the estimator.

@@ -1,14 +1,17 @@
-// waggle plugins run: one hook of one plugin on data from a file or from standard input, JSON in and JSON out, without a
-// node.
+// waggle plugins run: runs one hook of a plugin on JSON from a file or from standard input, without a node.
 //
-// Objectives are evaluated in double precision, row by row, as protocol/plugin/expression.ts means them.
+// Corrections are evaluated row by row in double precision, as protocol/plugin/expression.ts defines them, including
+// the gradient of loss and penalty with respect to each token's log-prob. Metrics are means over unmasked tokens.
 
 import { readFile } from 'node:fs/promises'
 import { resolve } from 'node:path'
 import { text } from 'node:stream/consumers'
 import { WaggleError } from '../../../protocol/errors.ts'
-import { evaluate } from '../../../protocol/plugin/expression.ts'
+import { columnsReadBy, ownColumns } from '../../../protocol/plugin/columns.ts'
+import { add, evaluate } from '../../../protocol/plugin/expression.ts'
+import { gradient } from '../../../protocol/plugin/gradient.ts'
 import type {
+  Advantages,
   Correction,
   Expression,
   Hooks,
@@ -16,7 +19,9 @@ import type {
   Context as PluginContext,
 } from '../../../protocol/plugin/index.ts'
 import { createScriptedContext } from '../../../protocol/plugin/testing/index.ts'
-import { TASKS } from '../../built-in.ts'
+import type { Group } from '../../../protocol/train/index.ts'
+import { checkAdvantages } from '../../host/group-checks.ts'
+import { TASKS } from '../../wiring/built-in.ts'
 import type { Context } from '../context.ts'
 import { advantagesOf, groupsOf, INPUT, type Input } from './data.ts'
 import { findPlugin } from './source.ts'
@@ -31,12 +36,13 @@ export async function tryOut(context: Context): Promise<number> {
     throw new WaggleError('E_PLUGIN', `${plugin.kind}/${plugin.name} has no ${input.hook} hook`, {
       hint:
         has.length > 0
-          ? `Of those that can be run on data it has ${has.join(', ')}.`
-          : 'It has none that can be run on data.',
+          ? `Hooks of it that can be run: ${has.join(', ')}.`
+          : 'It has no hook that can be run on data.',
     })
   }
   const scripted = createScriptedContext({ step: input.step, seed: input.seed, tasks: TASKS })
-  const given = await call(hooks, input, scripted).catch((cause: unknown) => {
+  const given = await call(plugin, hooks, input, scripted).catch((cause: unknown) => {
+    if (cause instanceof WaggleError) throw cause
     throw new WaggleError('E_PLUGIN', `${input.hook} failed: ${(cause as Error).message ?? cause}`, { cause })
   })
   const { metrics = {}, ...rest } = given
@@ -46,24 +52,20 @@ export async function tryOut(context: Context): Promise<number> {
 
 type Result = Record<string, unknown> & { metrics?: Record<string, number> }
 
-async function call(hooks: Hooks, input: Input, context: PluginContext): Promise<Result> {
+async function call(plugin: Plugin, hooks: Hooks, input: Input, context: PluginContext): Promise<Result> {
   switch (input.hook) {
     case 'advantage':
       return { advantages: await hooks.advantage!(groupsOf(input.groups), context) }
     case 'modify':
-      return {
-        advantages: await hooks.modify!(advantagesOf(input.advantages), groupsOf(input.groups), context),
-      }
+      return { advantages: await hooks.modify!(...batchOf(input), context) }
     case 'columns':
-      return {
-        columns: await hooks.columns!(advantagesOf(input.advantages), groupsOf(input.groups), context),
-      }
+      return { columns: await hooks.columns!(...batchOf(input), context) }
     case 'group': {
       const view = { lineage: 'run', tokenizer: 'run', version: input.version, self: 'self', at: input.at }
       return { groups: await hooks.group!(groupsOf(input.groups), view, context) }
     }
     case 'correct':
-      return corrected(hooks.correct!(), input.rows)
+      return corrected(plugin.name, hooks.correct!(), input.rows)
     case 'weigh':
       return { weights: Array.from(await hooks.weigh!(input.candidates, context)) }
     case 'select': {
@@ -80,18 +82,58 @@ async function call(hooks: Hooks, input: Input, context: PluginContext): Promise
   }
 }
 
+function batchOf({
+  advantages,
+  groups,
+}: Extract<Input, { hook: 'modify' | 'columns' }>): [Advantages, Group[]] {
+  const batch: [Advantages, Group[]] = [advantagesOf(advantages), groupsOf(groups)]
+  try {
+    checkAdvantages(...batch)
+  } catch (cause) {
+    throw new WaggleError(
+      'E_USAGE',
+      `the advantages do not match the groups: the input ${(cause as Error).message}`,
+      { cause },
+    )
+  }
+  return batch
+}
+
 function corrected(
-  { loss, weight, mask, metrics = {} }: Correction,
-  rows: readonly { columns: Record<string, number[]> }[],
+  name: string,
+  correction: Correction,
+  given: readonly { columns: Record<string, number[]> }[],
 ) {
-  const over = (expression: Expression | undefined) =>
-    expression === undefined ? undefined : rows.map(({ columns }) => evaluate(expression, columns))
-  const means = Object.entries(metrics).map(([name, expression]) => {
-    const values = over(expression)!.flatMap((row) => [...row])
-    return [name, values.reduce((a, b) => a + b, 0) / Math.max(1, values.length)]
+  const { loss, weight, mask, penalty, metrics = {} } = correction
+  const own = Object.entries(ownColumns([{ name, correction }]))
+  const rows = given.map(({ columns }) => {
+    const { length } = Object.values(columns)[0] ?? []
+    const filled = [['mask', 1] as const, ...own].map(([column, value]) => [
+      column,
+      Array<number>(length).fill(value),
+    ])
+    return { ...(Object.fromEntries(filled) as typeof columns), ...columns }
   })
+  const read = columnsReadBy(correction)
+  const problems = rows.flatMap((columns, i) => {
+    const missing = read.filter((column) => !Object.hasOwn(columns, column))
+    return missing.length > 0 ? [`rows.${i}.columns lacks ${missing.join(', ')}`] : []
+  })
+  if (problems.length > 0)
+    throw new WaggleError('E_USAGE', problems.slice(0, 8).join('\n'), {
+      hint: `${name} reads ${read.join(', ')}.`,
+    })
+  const over = (expression: Expression | undefined) =>
+    expression === undefined ? undefined : rows.map((columns) => evaluate(expression, columns))
+  const means = Object.entries(metrics).map(([metric, expression]) => {
+    const values = over(expression)!.flatMap((row, r) => [...row].filter((_, t) => rows[r]!.mask?.[t] !== 0))
+    return [metric, values.reduce((a, b) => a + b, 0) / Math.max(1, values.length)]
+  })
+  const minimised = loss !== undefined && penalty !== undefined ? add(loss, penalty) : (loss ?? penalty)
   return {
     loss: over(loss),
+    penalty: over(penalty),
+    gradient: minimised === undefined ? undefined : rows.map((columns) => gradient(minimised, columns)),
     weight: over(weight),
     mask: over(mask),
     metrics: Object.fromEntries(means) as Record<string, number>,
@@ -121,7 +163,7 @@ function parsed(json: string): Input {
 }
 
 const HINT =
-  'For example {"hook": "advantage", "groups": [{"rollouts": [{"reward": 1}, {"reward": 0}]}]}. docs/plugins.md has the form of each hook.'
+  'For example {"hook": "advantage", "groups": [{"rollouts": [{"reward": 1}, {"reward": 0}]}]}. docs/plugins.md has the input of each hook.'
 
 function settingsOf({ kind, name, settings }: Plugin, given: Record<string, unknown>): unknown {
   const result = settings['~standard'].validate(given) as {
@@ -133,7 +175,8 @@ function settingsOf({ kind, name, settings }: Plugin, given: Record<string, unkn
   throw new WaggleError('E_USAGE', problems.join('\n'), { hint: `These are settings of ${kind}/${name}.` })
 }
 
-/** Typed arrays as lists. */
+/** Typed arrays as lists; NaN and infinities as strings, since JSON would write null. */
 function plain(_: string, value: unknown): unknown {
+  if (typeof value === 'number' && !Number.isFinite(value)) return `${value}`
   return ArrayBuffer.isView(value) ? Array.from(value as Float32Array) : value
 }

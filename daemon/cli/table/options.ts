@@ -9,7 +9,7 @@ export const SET: Option = {
   summary: 'set any config key, such as training.learning_rate=3e-4',
 }
 
-/** Options that stand for config keys. */
+/** Options that set config keys. */
 export const NODE_OPTIONS: readonly Option[] = [
   {
     name: 'preset',
@@ -17,7 +17,7 @@ export const NODE_OPTIONS: readonly Option[] = [
     key: 'preset',
     summary: 'tiny, standard, large or gpu; see `waggle doctor`',
   },
-  { name: 'name', value: 'NAME', key: 'node.name', summary: 'what this node calls itself' },
+  { name: 'name', value: 'NAME', key: 'node.name', summary: 'the name of this node' },
   {
     name: 'model',
     value: 'MODEL',
@@ -31,15 +31,15 @@ export const NODE_OPTIONS: readonly Option[] = [
     summary: 'auto, cpu, webgpu, cuda, dml or coreml',
   },
   { name: 'threads', value: 'N', key: 'engine.threads', summary: 'CPU threads' },
-  { name: 'tasks', value: 'A,B', key: 'tasks', summary: 'what to learn' },
+  { name: 'tasks', value: 'A,B', key: 'tasks', summary: 'tasks to train on, separated by commas' },
   {
     name: 'listen',
     value: 'ADDRS',
     key: 'swarm.listen',
-    summary: 'multiaddrs to listen on, with commas between',
+    summary: 'multiaddrs to listen on, separated by commas',
   },
   { name: 'no-swarm', key: 'swarm.enabled', sets: 'false', summary: 'train alone, with no network at all' },
-  { name: 'seed', value: 'N', key: 'node.seed', summary: 'where random numbers start' },
+  { name: 'seed', value: 'N', key: 'node.seed', summary: 'seed of all random numbers' },
   SET,
 ]
 
@@ -52,19 +52,27 @@ export const SAMPLING: readonly Option[] = [
   {
     name: 'temperature',
     value: 'T',
-    summary: "0 takes the most likely token; the model's own default if left out",
+    summary: '0 always takes the most likely token; default: what the model recommends',
   },
-  { name: 'top-p', value: 'P', summary: 'only the most likely tokens that together have this share' },
-  { name: 'top-k', value: 'N', summary: 'only so many of the most likely tokens' },
-  { name: 'max-tokens', value: 'N', summary: 'tokens of an answer at most, 256 by default' },
-  { name: 'min-p', value: 'P', summary: 'only tokens at least so likely, next to the most likely one' },
-  { name: 'stop', value: 'TEXT', repeat: true, summary: 'end with this text; may be given again' },
+  {
+    name: 'top-p',
+    value: 'P',
+    summary: 'sample from the most likely tokens that together have this probability',
+  },
+  { name: 'top-k', value: 'N', summary: 'sample from the N most likely tokens' },
+  { name: 'max-tokens', value: 'N', summary: 'maximum length of an answer in tokens (default 256)' },
+  { name: 'min-p', value: 'P', summary: 'leave out tokens less likely than P times the most likely one' },
+  { name: 'stop', value: 'TEXT', repeat: true, summary: 'stop at this text; may be given more than once' },
   { name: 'seed', value: 'N', summary: 'the same seed gives the same answer' },
 ]
 
 export const RUN_OPTIONS: readonly Option[] = [
   ...NODE_OPTIONS,
-  { name: 'log-format', value: 'FORMAT', summary: 'text or json; by default text on a terminal, else json' },
+  {
+    name: 'log-format',
+    value: 'FORMAT',
+    summary: 'text or json (default: text on a terminal, otherwise json)',
+  },
 ]
 
 /** For commands that talk to a daemon and nothing else. */
@@ -72,7 +80,7 @@ export const REMOTE: readonly Option[] = [
   {
     name: 'on',
     value: 'ADDRESS',
-    summary: 'a daemon elsewhere: ssh://host, unix:///socket, http://host:port',
+    summary: 'a daemon on another machine: ssh://host, unix:///socket, http://host:port',
   },
   { name: 'token-file', value: 'FILE', summary: 'the token for --on http://' },
 ]

@@ -1,4 +1,4 @@
-// Commands for a machine and a home, and about the program itself.
+// Commands that set up a machine or a home, and commands about the program itself.
 
 import type { Command } from '../command.ts'
 import { NODE_OPTIONS } from './options.ts'
@@ -7,31 +7,31 @@ export const SET_UP: readonly Command[] = [
   {
     name: 'model',
     group: 'Set up',
-    summary: 'fetch a model from the hub, or list those that are here',
+    summary: 'download a model from the hub, or list the models on this machine',
     details:
-      "They are kept in Hugging Face's cache, which HF_HOME moves. HF_TOKEN opens gated models, HF_ENDPOINT names a mirror, HF_HUB_OFFLINE keeps from asking. Only weights, configs, tokenizers and texts are fetched, each checked against its hash; nothing in them is run.",
+      "Models are stored in Hugging Face's cache (set by HF_HOME). HF_TOKEN gives access to gated models, HF_ENDPOINT selects a mirror, and HF_HUB_OFFLINE prevents network access. Only weights, configs, tokenizers and text files are downloaded. Each is checked against its hash, and none is executed.",
     arguments: [
       { name: 'action', summary: 'pull or list', required: true, choices: ['pull', 'list'] },
       { name: 'name', summary: 'pull: org/name, or org/name@revision' },
     ],
     examples: [
-      ['waggle model pull Qwen/Qwen2.5-0.5B-Instruct', 'fetch it; what was fetched in part goes on'],
-      ['waggle up --model Qwen/Qwen2.5-0.5B-Instruct', 'fetches it, too, and trains it'],
+      ['waggle model pull Qwen/Qwen2.5-0.5B-Instruct', 'download it; an interrupted download is resumed'],
+      ['waggle up --model Qwen/Qwen2.5-0.5B-Instruct', 'download it if needed, and train it'],
     ],
     load: () => import('../commands/model.ts'),
   },
   {
     name: 'init',
     group: 'Set up',
-    summary: 'write a config file with every key explained',
-    details: 'Not needed: without a config file the same defaults are used.',
+    summary: 'write a config file that explains every key',
+    details: 'Optional: without a config file the same defaults apply.',
     options: [
       {
         name: 'preset',
         value: 'NAME',
-        summary: 'with values for a machine of some size; `auto` for this one',
+        summary: 'use values for a machine of this size; `auto` picks the preset for this machine',
       },
-      { name: 'force', summary: 'write it anew' },
+      { name: 'force', summary: 'overwrite an existing file' },
     ],
     load: () => import('../commands/init.ts'),
   },
@@ -39,49 +39,51 @@ export const SET_UP: readonly Command[] = [
     name: 'config',
     group: 'Set up',
     summary: 'show or check the config',
+    details:
+      'check finds everything that would keep a node from starting: wrong keys, tasks, datasets, plugins, models and addresses. It reads the files that the config names and imports its plugins. restart and reload run the same check before they change anything.',
     arguments: [
       {
         name: 'action',
-        summary: 'show (the config as it is used), check (find every mistake), path (where the file is)',
+        summary: 'show (the effective config), check (find all mistakes), path (where the file is)',
         choices: ['show', 'check', 'path'],
       },
     ],
-    options: [{ name: 'origin', summary: 'with show: say where each value comes from' }, ...NODE_OPTIONS],
-    examples: [['waggle config show --origin', 'what is used, and why']],
+    options: [{ name: 'origin', summary: 'with show: print where each value comes from' }, ...NODE_OPTIONS],
+    examples: [['waggle config show --origin', 'each effective value and its source']],
     load: () => import('../commands/config.ts'),
   },
   {
     name: 'doctor',
     group: 'Set up',
-    summary: 'look at everything that training needs, and say how to fix what does not work',
-    details: 'Exit status 6 says that something does not work.',
+    summary: 'check everything that training needs, and say how to fix problems',
+    details: 'Exit status 6 means that a check failed.',
     options: NODE_OPTIONS,
     load: () => import('../commands/doctor.ts'),
   },
   {
     name: 'device',
     group: 'Set up',
-    summary: 'try each device against the CPU, or install what CUDA needs',
+    summary: 'test each device against the CPU, or install the CUDA provider',
     details:
-      "Each device is tried in a process of its own: a product of matrices and training steps that must agree with the CPU's. CUDA's libraries come from NuGet, where ONNX Runtime publishes them, and are checked against its digest.",
+      "Each device is tested in a separate process: a matrix product and training steps must agree with the CPU's. The CUDA provider comes from NuGet, where ONNX Runtime publishes it, and is checked against the published digest.",
     arguments: [
       { name: 'action', summary: 'list (the default) or install', choices: ['list', 'install'] },
-      { name: 'what', summary: 'with install: cuda', choices: ['cuda'] },
+      { name: 'what', summary: 'install: cuda', choices: ['cuda'] },
     ],
     options: [
       {
         name: 'from',
         value: 'PLACE',
-        summary: "install: a NuGet feed's index as a URL, or the package as a file",
+        summary: "install: URL of a NuGet feed's index, or a package file",
       },
       {
         name: 'digest',
         value: 'DIGEST',
-        summary: 'install: sha256:… or sha512:… that the package must have',
+        summary: 'install: the digest that the package must have, as sha256:… or sha512:…',
       },
     ],
     examples: [
-      ['waggle device', 'which there are, and how fast'],
+      ['waggle device', 'the available devices and their speed'],
       ['waggle device install cuda', "on Linux with NVIDIA's driver, CUDA 12 and cuDNN 9"],
     ],
     load: () => import('../device/command.ts'),
@@ -89,17 +91,17 @@ export const SET_UP: readonly Command[] = [
   {
     name: 'env',
     group: 'Set up',
-    summary: 'facts for a bug report, with secrets taken out',
+    summary: 'print facts for a bug report, without secrets',
     load: () => import('../commands/env.ts'),
   },
   {
     name: 'completion',
     group: 'Set up',
-    summary: 'a completion script for the shell',
+    summary: 'print a completion script for the shell',
     arguments: [
       { name: 'shell', summary: 'bash, zsh or fish', required: true, choices: ['bash', 'zsh', 'fish'] },
     ],
-    examples: [['source <(waggle completion bash)', 'for this shell']],
+    examples: [['source <(waggle completion bash)', 'enable it in this shell']],
     load: () => import('../commands/completion.ts'),
   },
   {

@@ -7,20 +7,20 @@ export const USE_MODEL: readonly Command[] = [
   {
     name: 'score',
     group: 'Steer',
-    summary: "what a task's verifier says about an answer, or what a model says about tokens",
+    summary: "score an answer with a task's verifier, or tokens with a model",
     details:
-      'Works without a daemon. With a task: without an answer it prints the question and its key; `-` reads the answer from standard input; the answers of a task with turns have blanks between. With --ids, --text or --chat: one JSON object a line in, one with `logprobs` and `entropy` (nats, one for each scored token) a line out, in the same order. The first token of --ids and --text is given and not scored. A line that is wrong ends it, with its number.',
+      'Works without a daemon. With a task: prints the question and its answer key, and scores the answer if one is given; `-` reads the answer from standard input. For tasks with several turns, separate the answers with spaces. With --ids, --text or --chat: reads one JSON object per line and writes one per line in the same order, with `logprobs` and `entropy` (nats, one number per scored token). The first token of --ids and --text is context and is not scored. The default model is this home’s newest checkpoint; --model selects another. An invalid line ends the command; the message gives its number.',
     arguments: [
       { name: 'task', summary: 'a task, such as basic_arithmetic' },
-      { name: 'answer', summary: 'the whole completion' },
+      { name: 'answer', summary: 'the completion to score' },
     ],
     options: [
-      { name: 'seed', value: 'N', summary: 'which prompt, 0 by default' },
-      { name: 'difficulty', value: 'N', summary: "the task's own default if left out" },
+      { name: 'seed', value: 'N', summary: 'seed of the prompt (default 0)' },
+      { name: 'difficulty', value: 'N', summary: "difficulty of the prompt (default: the task's)" },
       {
         name: 'ids',
         value: 'FILE',
-        summary: 'lines of {"ids": [...]}; `-` is standard input; the model needs no tokenizer',
+        summary: 'lines of {"ids": [...]}; `-` is standard input; works without a tokenizer',
       },
       {
         name: 'text',
@@ -30,35 +30,44 @@ export const USE_MODEL: readonly Command[] = [
       {
         name: 'chat',
         value: 'FILE',
-        summary: 'lines of {"messages": [...]}, of which the last one is scored',
+        summary: 'lines of {"messages": [...]}; the last message is scored',
       },
       ...MODEL_OPTIONS,
     ],
     examples: [
-      ["waggle score base_conversion --seed 7 '<answer>1f</answer>'", 'is it right?'],
-      ['waggle score --model ./model --ids sequences.jsonl', 'log-probs of token ids'],
+      ["waggle score base_conversion --seed 7 '<answer>1f</answer>'", 'score one answer'],
+      ['waggle score --model ./model --ids sequences.jsonl', 'log-probs of token IDs'],
     ],
     load: () => import('../commands/score.ts'),
   },
   {
     name: 'generate',
     group: 'Steer',
-    summary: 'what the model writes, once',
+    summary: 'write one completion',
     details:
-      'Works without a daemon. Without --model it is what this home has learned so far, from its newest checkpoint. A model with a chat template is asked; one without, or with --raw, goes on with the text.',
-    arguments: [{ name: 'text', summary: 'the question; `-` reads it from standard input', required: true }],
-    options: [{ name: 'raw', summary: 'go on with the text as it is' }, ...SAMPLING, ...MODEL_OPTIONS],
-    examples: [["waggle generate 'What is 3 + 4?'", 'one answer, as it is drawn']],
+      'Works without a daemon. The default model is this home’s newest checkpoint; --model selects another. A model with a chat template answers the text; without a template, or with --raw, it continues the text.',
+    arguments: [{ name: 'text', summary: 'the prompt; `-` reads it from standard input', required: true }],
+    options: [
+      { name: 'raw', summary: 'continue the text without the chat template' },
+      ...SAMPLING,
+      ...MODEL_OPTIONS,
+    ],
+    examples: [
+      [
+        "waggle generate 'Work out 4 + 7'",
+        'a question of the task basic_arithmetic, which the default model has learned',
+      ],
+    ],
     load: () => import('../commands/generate.ts'),
   },
   {
     name: 'chat',
     group: 'Steer',
-    summary: 'talk with the model',
+    summary: 'chat with the model',
     details:
-      'Works without a daemon. Without --model it is what this home has learned so far, from its newest checkpoint. Ctrl-C ends an answer, /new begins anew, Ctrl-D leaves.',
+      'Works without a daemon. The default model is this home’s newest checkpoint; --model selects another. Ctrl-C stops an answer, /new starts a new conversation, /quit or Ctrl-D exits.',
     options: [
-      { name: 'system', value: 'TEXT', summary: 'what stands before the conversation' },
+      { name: 'system', value: 'TEXT', summary: 'the system message' },
       ...SAMPLING,
       ...MODEL_OPTIONS,
     ],
@@ -67,9 +76,9 @@ export const USE_MODEL: readonly Command[] = [
   {
     name: 'export',
     group: 'Steer',
-    summary: 'a run as a table, or the newest checkpoint for other tools',
+    summary: 'export a run as a table, or the newest checkpoint for other tools',
     details:
-      "model: the whole model in Hugging Face's layout, an adapter merged into it. adapter: the LoRA adapter by itself, as PEFT has it. Both with a card (README.md) that says what was trained, on what, and with what result.",
+      "model: the whole model in Hugging Face's format, with the adapter merged in. adapter: the LoRA adapter alone, in PEFT's format. Both include a model card (README.md) that describes the training and its results.",
     arguments: [
       {
         name: 'what',
@@ -79,18 +88,19 @@ export const USE_MODEL: readonly Command[] = [
       },
       {
         name: 'place',
-        summary: 'run: a recorded run, or `last` (the default); model, adapter: a folder to write to',
+        summary: 'run: a recorded run, or `last` (the default); model, adapter: the folder to write to',
       },
     ],
     options: [
       { name: 'format', value: 'FORMAT', summary: 'run: csv (the default) or jsonl' },
       { name: 'dtype', value: 'DTYPE', summary: 'model, adapter: f32 (the default), bf16 or f16' },
-      { name: 'force', summary: 'model, adapter: overwrite what is in the folder' },
+      { name: 'force', summary: 'model, adapter: write into a folder that is not empty' },
+      { name: 'save', summary: 'model, adapter: have the running node save a checkpoint first' },
     ],
     examples: [
-      ['waggle export run > run.csv', 'every number of every step'],
-      ['waggle export model ./trained --dtype bf16', 'for any tool that loads such models'],
-      ['waggle export adapter ./adapter', 'a few MB, to go on the model that it was trained on'],
+      ['waggle export run > run.csv', 'all metrics of all steps'],
+      ['waggle export model ./trained --dtype bf16', 'for tools that load Hugging Face models'],
+      ['waggle export adapter ./adapter', 'a few MB; it needs the base model'],
     ],
     load: () => import('../commands/export.ts'),
   },

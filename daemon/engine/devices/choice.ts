@@ -1,17 +1,17 @@
-// Which device, and why: from what the config wants and what trying each has found. Data in, data out.
+// Chooses a device, and says why, from the config and the trials of each device. Data in, data out.
 
 import { WaggleError } from '../../../protocol/errors.ts'
 import type { Precision } from '../onnx/loss-scale.ts'
 import type { Device } from './device.ts'
 
-/** What came of a device. */
+/** The result of trying a device. */
 export interface Finding {
   device: Device
-  /** Why it will not do; absent where it will. */
+  /** Why the device cannot be used; absent if it can. */
   trouble?: string
-  /** How many times as fast as the CPU it trained. */
+  /** Training speed as a multiple of the CPU's. */
   speed?: number
-  /** The same with products in float16, where that was tried; its speed is against the CPU's in float32. */
+  /** The same with float16 products, if that was tried; its speed is a multiple of the CPU's in float32. */
   half?: Omit<Finding, 'device' | 'half'>
 }
 
@@ -33,13 +33,13 @@ export function choose(
   return { device, reason: `${reason}; ${why}`, precision: taken }
 }
 
-/** Float16 that cannot be had is no error: the same model is trained, with more bits. */
+/** If float16 is not available, training uses float32; this is not an error. */
 function choosePrecision(
   wanted: 'float16' | 'auto',
   chosen: Pick<Finding, 'speed' | 'half'> | undefined,
 ): [Precision, string] {
   const half = chosen?.half
-  if (!half) return ['float32', 'float32, since the CPU has no float16 arithmetic to gain from']
+  if (!half) return ['float32', 'float32, since the CPU has no fast float16 arithmetic']
   if (half.trouble !== undefined) return ['float32', `float32, since float16 does not work: ${half.trouble}`]
   if (wanted === 'float16') return ['float16', 'float16 as engine.precision asks for']
   const gain = (half.speed ?? 0) / (chosen?.speed ?? Number.POSITIVE_INFINITY)
@@ -54,15 +54,15 @@ function chooseDevice(wanted: Device | 'auto', findings: readonly Finding[]): Om
     const finding = findings.find(({ device }) => device === wanted)
     if (finding && finding.trouble === undefined)
       return { device: wanted, reason: `engine.device asks for it, and it agrees with the CPU` }
-    // A device that was asked for by name and cannot be had is an error: silence would cost days on the wrong one.
+    // A device that the config names and that does not work is an error: falling back silently could cost days.
     throw new WaggleError(
       'E_ENGINE',
       `engine.device is "${wanted}", which does not work here: ${finding?.trouble ?? 'it was not tried'}`,
       {
         hint:
           wanted === 'cuda'
-            ? 'Run `waggle device install cuda`, look at it with `waggle device`, or set engine.device to "auto".'
-            : 'Look at it with `waggle device`, or set engine.device to "auto" or "cpu".',
+            ? 'Run `waggle device install cuda`, check it with `waggle device`, or set engine.device to "auto".'
+            : 'Check it with `waggle device`, or set engine.device to "auto" or "cpu".',
       },
     )
   }
@@ -77,10 +77,13 @@ function chooseDevice(wanted: Device | 'auto', findings: readonly Finding[]): Om
         '; ',
       ),
     }
-  return { device: 'cpu', reason: others.length > 0 ? others.join('; ') : 'nothing else is driven here' }
+  return {
+    device: 'cpu',
+    reason: others.length > 0 ? others.join('; ') : 'no other device is supported here',
+  }
 }
 
-/** A finding in words. */
+/** A finding, for people. */
 export function told(finding: Finding): string {
   const { half } = finding
   return half ? `${toldOf(finding)}; in float16, ${toldOf({ ...finding, ...half }, '')}` : toldOf(finding)

@@ -1,4 +1,4 @@
-// Decides on a device: rules out what cannot be here, tries the rest one after another, and chooses.
+// Decides on a device: rules out those that cannot be present, tries the others one after another, and chooses.
 
 import type { Precision } from '../onnx/loss-scale.ts'
 import { type Choice, choose, type Finding } from './choice.ts'
@@ -8,9 +8,9 @@ import type { ProbeOptions } from './probe.ts'
 export interface DecideOptions {
   wanted: Device | 'auto'
   machine: Machine
-  /** Of the products of matrices in training. 'auto' is float16 where that is faster. */
+  /** Precision of matrix products in training. 'auto' means float16 where that is faster. */
   precision?: Precision | 'auto'
-  /** A first run compiles every shader; a device that takes longer than this in `auto` is none to train on. */
+  /** The first run compiles every shader. `auto` does not use a device that takes longer than this. */
   timeoutMs?: { auto: number; named: number }
 }
 

@@ -1,5 +1,5 @@
-// The devices that the ONNX engine can be told to use, and where each can be had: what the npm package of
-// onnxruntime-node 1.30 has in its binaries (`listSupportedBackends()` on each platform).
+// The devices that the ONNX engine can use, and the platforms that have them: those in the binaries of the npm
+// package onnxruntime-node 1.30 (`listSupportedBackends()` on each platform).
 
 export const DEVICES = ['cpu', 'webgpu', 'cuda', 'dml', 'coreml'] as const
 export type Device = (typeof DEVICES)[number]
@@ -7,12 +7,15 @@ export type Device = (typeof DEVICES)[number]
 export interface Machine {
   platform: NodeJS.Platform
   arch: string
-  /** Whether a path exists, or a directory has an entry that begins so. */
+  /** Whether a path exists, or a directory has an entry with this prefix. */
   has(path: string): boolean
   env: Readonly<Record<string, string | undefined>>
 }
 
-/** Devices beside the CPU that the binaries can drive. CUDA's own files come with `waggle device install cuda`. */
+/**
+ * Devices besides the CPU that the binaries support. `waggle device install cuda` adds the files that CUDA
+ * needs.
+ */
 export function drivable({ platform, arch }: Pick<Machine, 'platform' | 'arch'>): Device[] {
   switch (`${platform}-${arch}`) {
     case 'linux-x64':
@@ -28,8 +31,8 @@ export function drivable({ platform, arch }: Pick<Machine, 'platform' | 'arch'>)
 }
 
 /**
- * Why a device is not worth a try, or undefined. Drivers are not touched for this. One that is asked for by name may be
- * in software, which needs nothing in /dev.
+ * Why a device need not be tried; undefined if it should be. Does not touch drivers. A device that the config
+ * names may be emulated in software, which needs nothing in /dev.
  */
 export function ruledOut(device: Device, machine: Machine, isNamed = false): string | undefined {
   const { platform, arch, has, env } = machine

@@ -1,4 +1,4 @@
-// This machine, as far as the choice of a device needs to know it.
+// What the choice of a device needs to know about this machine.
 
 import { readdirSync } from 'node:fs'
 import { basename, dirname } from 'node:path'

@@ -1,4 +1,4 @@
-// Tries a device in a throw-away process, so that a driver that crashes or hangs costs this process nothing but time.
+// Tries a device in a separate process, so that a driver that crashes or hangs costs this process only time.
 
 import { fork } from 'node:child_process'
 import { fileURLToPath } from 'node:url'
@@ -10,9 +10,9 @@ import { agrees, type TrialReport } from './trial-report.ts'
 
 export interface ProbeOptions {
   device: Device
-  /** Whether to find out how fast it is, too. */
+  /** Whether to measure its speed, too. */
   measure: boolean
-  /** Of what is computed on the device; float32 if left out. */
+  /** Precision of the computations on the device; float32 if left out. */
   precision?: Precision
   timeoutMs: number
   /** The module to run instead of the trial's, and its environment: for tests. */
@@ -56,7 +56,7 @@ export function probe({
       if (!agrees(report, precision))
         return settle({
           device,
-          trouble: `its numbers are not the CPU's (a product differs by ${report.product.toPrecision(2)}, training by ${report.training.toPrecision(2)})`,
+          trouble: `its results differ from the CPU's (a product by ${report.product.toPrecision(2)}, training by ${report.training.toPrecision(2)})`,
         })
       settle({ device, ...(report.speed === undefined ? {} : { speed: report.speed }) })
     })
@@ -70,7 +70,7 @@ export function probe({
   })
 }
 
-/** The part of a native error that a person can use: less its source path and function. */
+/** A native error without its source path and function. */
 function reasonOf(text: string): string {
   const line = text.split('\n')[0] ?? ''
   if (/requires f16 but the device does not support/.test(line))

@@ -1,22 +1,23 @@
-// An engine on a device that may fail: the CPU goes on in its place, from the last good step, and the node is told.
+// An engine on a device that may fail. If it does, the CPU continues from the last good step, and the node is
+// notified.
 //
-// What the step before left is asked of the failing device first; one that has gone cannot answer, so weights are
-// remembered whenever they pass by here, as they do after each update, and moments every so many steps.
+// The state is first requested from the failing device. A device that is gone cannot answer, so this engine
+// remembers the weights whenever they pass through it, which they do after each update, and copies the moments
+// at intervals.
 
-import { WaggleError } from '../../../protocol/errors.ts'
-import { createAttempts } from '../attempts.ts'
 import type { Weights } from '../decoder.ts'
 import type { Control, Engine, OpenRequest, OptimizerState } from '../engine.ts'
 import { troubleOf } from '../onnx/failure.ts'
+import { createAttempts } from '../thread/attempts.ts'
 
 export interface SteadyOptions {
   engine: Engine
-  /** Makes the engine that takes over; told why. */
+  /** Creates the engine that takes over, given the reason. */
   spare: (why: string) => Engine
   onNotice?: ((message: string) => void) | undefined
-  /** Steps after which the moments are copied to the host. */
+  /** Steps between copies of the moments to the host. */
   rememberEvery?: number
-  /** How long a failing device may take to hand over what it has. */
+  /** How long a failing device may take to return its state. */
   handOverMs?: number
 }
 
@@ -29,14 +30,14 @@ export function createSteadyEngine({
 }: SteadyOptions): Engine {
   let engine = first
   let model: OpenRequest | undefined
-  /** Optimizer steps since `open`, and of them those that the moments here have seen. */
+  /** Optimizer steps since `open`, and how many of them the moments kept here include. */
   let steps = 0
   let remembered = 0
   let replacing: Promise<void> | undefined
 
   const remember = (weights: Weights, optimizer?: OptimizerState): void => {
     if (!model) return
-    // A frozen base comes with `open` alone.
+    // Only `open` brings the frozen weights.
     model = {
       ...model,
       weights: { ...model.weights, ...weights },
@@ -62,7 +63,7 @@ export function createSteadyEngine({
     onNotice?.(
       `${device} failed, the CPU goes on${lost > 0 ? `; the optimizer's moments are those of ${lost} steps ago` : ''}: ${reason}`,
     )
-    // Not waited for: what is broken may never answer.
+    // Not awaited: a broken device may never answer.
     failed.close().catch(() => {})
   }
 
@@ -86,7 +87,7 @@ export function createSteadyEngine({
   const stepped = async (): Promise<void> => {
     steps += 1
     if (engine === first && steps - remembered >= rememberEvery) {
-      // A device that fails here fails the next call, too.
+      // A device that fails here fails in the next call, too.
       await Promise.all([engine.weights(), engine.optimizer()]).then(
         ([weights, optimizer]) => remember(weights, optimizer),
         () => {},
@@ -124,23 +125,23 @@ export function createSteadyEngine({
       return report
     },
     gradient: (request) => steady((engine) => engine.gradient(request)),
-    keep: (request) => steady((engine) => engine.keep(request)),
-    async descend(request) {
-      const before = engine
-      const report = await steady((engine) => {
-        // Sums of gradients are not handed over: this step is lost, and the next one begins with its own.
-        if (engine !== before) throw new WaggleError('E_ENGINE', 'the device failed within a step')
-        return engine.descend(request)
-      })
+    // Slots are not transferred. In the engine that takes over they are empty, and this step is lost.
+    slots: () => steady((engine) => engine.slots()),
+    combine: (request) => steady((engine) => engine.combine(request)),
+    dot: (request) => steady((engine) => engine.dot(request)),
+    norm: (request) => steady((engine) => engine.norm(request)),
+    async step(request) {
+      const report = await steady((engine) => engine.step(request))
       if (report.applied) await stepped()
       return report
     },
+    move: (request) => steady((engine) => engine.move(request)),
     async weights() {
       const weights = await steady((engine) => engine.weights())
       if (engine === first) remember(weights)
       return weights
     },
-    async setWeights(weights, version, options) {
+    async setWeights(weights: Weights, version?: number, options?: { isInFlight?: boolean }) {
       await steady((engine) => engine.setWeights(weights, version, options))
       remember(weights)
       if (model && version !== undefined) model = { ...model, version }
@@ -150,12 +151,12 @@ export function createSteadyEngine({
   }
 }
 
-/** The same, where samples have other places. */
+/** The same control for a request with other sample indices. */
 function placed({ listen, cut }: Control, placesOf: (samples: readonly number[]) => number[]): Control {
   return { cut, listen: (onCut) => listen((samples) => onCut(placesOf(samples))) }
 }
 
-/** Tries for so long; whether it came to an end is the caller's to see. */
+/** Waits at most this long; the caller sees whether the work has finished. */
 async function within(ms: number, run: () => Promise<void>): Promise<void> {
   let timer: NodeJS.Timeout | undefined
   const deadline = new Promise<void>((resolve) => {

@@ -1,5 +1,5 @@
-// The process in which a device is tried: its name, `measure` or `check`, and the precision as arguments, one message to
-// the parent.
+// The process that tries a device. Arguments: the device's name, `measure` or `check`, and the precision. It
+// sends one message to the parent.
 
 import type { Device } from './device.ts'
 import { tryDevice } from './trial.ts'

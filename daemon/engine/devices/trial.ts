@@ -1,19 +1,19 @@
-// The trial of a device: a product of matrices and two training steps of a small decoder, which must agree with the
-// CPU's, then the same step at a size that shows how fast it is. Run in a process of its own (`trial-child.ts`), since
-// a driver may crash or hang.
+// Tries a device: a matrix product and two training steps of a small decoder must agree with the CPU's; then a
+// larger training step measures the speed. Runs in a separate process (`trial-child.ts`), since a driver may
+// crash or hang.
 
 import { column, neg } from '../../../protocol/plugin/expression.ts'
 import type { Core } from '../core.ts'
 import { type DecoderSpec, parameterShapes, type Weights } from '../decoder.ts'
 import type { TrainRequest } from '../engine.ts'
 import { createCore } from '../onnx/core.ts'
-import { Graph } from '../onnx/graph.ts'
+import { Graph } from '../onnx/graph/graph.ts'
+import { gemm } from '../onnx/graph/ops.ts'
 import type { Precision } from '../onnx/loss-scale.ts'
-import { gemm } from '../onnx/ops.ts'
 import { PROVIDERS } from '../onnx/provider.ts'
 import { createResidentCore } from '../onnx/resident/core.ts'
 import { createRuntime } from '../onnx/runtime.ts'
-import { uniformAt } from '../random.ts'
+import { uniformAt } from '../sampling/random.ts'
 import type { Device } from './device.ts'
 import { agrees, type TrialReport } from './trial-report.ts'
 
@@ -23,7 +23,7 @@ const THREADS = 2
 
 export interface TrialOptions {
   measure: boolean
-  /** Of the device; the CPU computes in float32. */
+  /** Precision on the device; the CPU computes in float32. */
   precision?: Precision
   /** Monotonic milliseconds. */
   now: () => number
@@ -68,7 +68,10 @@ async function product(provider: Device, precision: Precision): Promise<number[]
   return [...c!]
 }
 
-/** Losses and gradient norms of some steps, and the fastest step but the first, which compiles. */
+/**
+ * Losses and gradient norms of some steps, and the time of the fastest one. The first, which compiles, is not
+ * timed.
+ */
 async function train(
   core: Core,
   spec: DecoderSpec,

@@ -1,16 +1,16 @@
-// The trained parameters of a model in one piece of memory, with a view for each tensor. The optimizer works on the
-// whole piece, in parts that fit into the processor's cache, whatever tensors it is made of.
+// The trained parameters of a model in one block of memory, with a view for each tensor. The optimizer works
+// through the block in parts that fit into the processor's cache, regardless of where tensors begin.
 
 import type { Weights } from '../decoder.ts'
 
-/** Tensors start at multiples of so many elements: a cache line. The gaps stay zero. */
+/** Tensors start at multiples of this many elements, a cache line. The gaps stay zero. */
 const ALIGNMENT = 16
 
 export interface Layout {
   names: readonly string[]
   start: ReadonlyMap<string, number>
   shapes: ReadonlyMap<string, readonly number[]>
-  /** Elements before this belong to matrices, which weight decay is for; norms and biases follow. */
+  /** Elements before this belong to matrices, which get weight decay; norms and biases follow. */
   decayed: number
   size: number
 }

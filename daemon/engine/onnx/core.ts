@@ -1,21 +1,24 @@
-// The ONNX engine itself, in whichever thread it is created: weights, optimizer state, and the calls of the contract.
-// `worker.ts` puts it into a thread; `index.ts` is what the daemon uses.
+// The ONNX engine, in the thread that creates it: weights, optimizer state, and the calls of the
+// contract. `worker.ts` puts it into a thread; `index.ts` is what the daemon uses.
 
 import { WaggleError } from '../../../protocol/errors.ts'
 import type { Core } from '../core.ts'
-import { frozenShapes, trainableShapes } from '../decoder.ts'
+import { type DecoderSpec, frozenShapes, trainableShapes, type Weights } from '../decoder.ts'
 import { checkTensors, holdFrozen } from '../inputs.ts'
-import { createWriter, type Labels } from '../writer.ts'
-import { copyArena, createArena, fillArena, layoutOf } from './arena.ts'
+import { createWriter, type Labels } from '../sampling/writer.ts'
+import { createSlots, type Slots, slotCalls } from '../slots.ts'
+import { GRADIENT, type OptimizerOptions, type StepReport } from '../trainer.ts'
+import { type Arena, copyArena, createArena, fillArena, type Layout, layoutOf } from './arena.ts'
 import { generate } from './generate.ts'
 import { createHostCache } from './host-cache.ts'
 import { INITIAL, type Precision } from './loss-scale.ts'
-import { createMixture, hostAlgebra, type Mixture } from './mixture.ts'
+import { applyAdamW, type Moments, squaredNorm } from './optimizer.ts'
 import type { Provider } from './provider.ts'
 import { DEFAULT_SLOTS, type Room } from './room.ts'
 import { createRuntime, type Runtime } from './runtime.ts'
 import { score } from './score.ts'
-import { type StepParts, type Trainable, trainStep } from './step.ts'
+import { firstNonFinite, gradientInArena, type StepParts } from './step.ts'
+import { hostVectors } from './vectors.ts'
 
 export type { Core }
 
@@ -24,20 +27,30 @@ export interface CoreOptions {
   provider?: Provider
   /** Tokens, padding included, in a micro-batch: small enough for activations to stay in the processor's cache. */
   microBatchTokens?: number
-  /** Layers are computed again for the backward pass: less memory, about a third more work. */
+  /** Recompute each layer in the backward pass: less memory, about a third more work. */
   checkpointing?: boolean
-  /** Of the products of matrices in scoring and training; float32 if left out. */
+  /** Precision of matrix products in scoring and training; float32 if left out. */
   precision?: Precision
   maxSessions?: number
-  /** Instead of `microBatchTokens`: what may become less while it runs (`room.ts`). */
+  /** Replaces `microBatchTokens` with limits that may shrink at run time (`room.ts`). */
   room?: Room
   /** Monotonic milliseconds, for the reports. */
   now: () => number
 }
 
-/** Only an engine that trains holds gradients and moments; they are made at its first step. */
-type State = Omit<Trainable, 'gradient' | 'moments'> &
-  Partial<Pick<Trainable, 'gradient' | 'moments'>> & { labels: Labels }
+interface State {
+  spec: DecoderSpec
+  layout: Layout
+  weights: Arena
+  /** Every parameter by name: the frozen ones and views of `weights`. */
+  parameters: Weights
+  /** Created at the first step: only an engine that trains needs them. */
+  moments?: Moments
+  slots: Slots<Arena>
+  /** Steps that the moments have seen. */
+  steps: number
+  labels: Labels
+}
 
 export function createCore({
   threads,
@@ -52,7 +65,6 @@ export function createCore({
   const runtime: Runtime = createRuntime({ threads, maxSessions, provider })
   room.free = () => runtime.close()
   let state: State | undefined
-  let mixture: Mixture | undefined
   const parts: StepParts = {
     runtime,
     checkpointing,
@@ -67,11 +79,14 @@ export function createCore({
     if (!state) throw new WaggleError('E_ENGINE', 'the engine holds no model yet')
     return state
   }
-  const trainable = (): Trainable => {
-    const current = opened()
-    current.gradient ??= createArena(current.layout)
+  const momentsOf = (current: State): Moments => {
     current.moments ??= { first: createArena(current.layout), second: createArena(current.layout) }
-    return current as Trainable
+    return current.moments
+  }
+  const step = (along: Arena, norm: number, optimizer: OptimizerOptions): void => {
+    const current = opened()
+    current.steps += 1
+    applyAdamW(optimizer, current.steps, norm, { ...current, gradient: along, moments: momentsOf(current) })
   }
 
   return {
@@ -79,23 +94,27 @@ export function createCore({
       const shapes = trainableShapes(spec)
       checkTensors(given, shapes, 'weights')
       const frozen = holdFrozen(given, frozenShapes(spec))
-      // Compiled graphs hold one model's sizes.
+      // Compiled graphs are specific to one model's sizes.
       if (state && JSON.stringify(state.spec) !== JSON.stringify(spec)) await runtime.close()
       const layout = layoutOf(shapes)
-      mixture = undefined
       const weights = createArena(layout)
       fillArena(weights, given)
-      state = {
+      const made: State = {
         spec,
         layout,
         weights,
         parameters: { ...frozen, ...weights.views },
+        slots: createSlots(
+          hostVectors({ layout, weights }, () => momentsOf(made).second),
+          { steps: () => made.steps },
+        ),
         steps: optimizer?.steps ?? 0,
         labels: { version: 0, ...labels },
       }
+      state = made
       if (parts.scaling) parts.scaling.state = optimizer?.lossScale ?? INITIAL
       if (!optimizer) return
-      const { moments } = trainable()
+      const moments = momentsOf(made)
       for (const which of ['first', 'second'] as const) {
         checkTensors(optimizer[which], shapes, `${which} moments`)
         fillArena(moments[which], optimizer[which])
@@ -118,28 +137,32 @@ export function createCore({
     },
 
     async train(request) {
-      const current = trainable()
-      const report = await trainStep(request, current, parts)
-      if (report.applied) current.steps += 1
-      return report
+      const current = opened()
+      const started = now()
+      const along = current.slots.place(GRADIENT)
+      const report = await gradientInArena(along, request, current, parts)
+      const applied = report.nonFinite === undefined
+      if (applied) step(along, report.gradientNorm, request.optimizer)
+      return { applied, ...report, seconds: (now() - started) / 1000 }
     },
 
-    async gradient(request) {
-      const current = trainable()
-      mixture ??= createMixture(hostAlgebra(current, parts), { now })
-      return mixture.gradient(request)
+    async gradient({ into, ...request }) {
+      const current = opened()
+      return gradientInArena(current.slots.place(into), request, current, parts)
     },
 
-    async keep(request) {
-      await mixture?.keep(request)
+    async step({ along, optimizer }): Promise<StepReport> {
+      const { slots, layout } = opened()
+      const started = now()
+      const vector = slots.held(along)
+      const norm = Math.sqrt(squaredNorm(vector))
+      const applied = Number.isFinite(norm)
+      if (applied) step(vector, norm, optimizer)
+      const seconds = (now() - started) / 1000
+      return { applied, norm, seconds, ...(applied ? {} : { nonFinite: firstNonFinite(layout, vector) }) }
     },
 
-    async descend(request) {
-      if (!mixture) throw new WaggleError('E_ENGINE', 'there is no gradient to descend along')
-      const report = await mixture.descend(request)
-      if (report.applied) opened().steps += 1
-      return report
-    },
+    ...slotCalls(() => opened().slots),
 
     weights() {
       return copyArena(opened().weights)
@@ -153,7 +176,9 @@ export function createCore({
     },
 
     optimizer() {
-      const { moments, steps } = trainable()
+      const current = opened()
+      const { steps } = current
+      const moments = momentsOf(current)
       const { scaling } = parts
       return {
         steps,
@@ -165,7 +190,6 @@ export function createCore({
 
     async close() {
       state = undefined
-      mixture = undefined
       await runtime.close()
     },
   }

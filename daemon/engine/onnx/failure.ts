@@ -1,5 +1,6 @@
-// What went wrong in the runtime, as far as its words tell: a lack of memory is answered with smaller micro-batches,
-// a device that is gone with another device. The words are those of ONNX Runtime 1.30's providers, C++ and the drivers.
+// Classifies the runtime's errors by their messages. After an out-of-memory error the engine uses smaller
+// micro-batches; after the loss of a device it uses another one. The messages are those of ONNX Runtime 1.30's
+// providers, C++ and the drivers.
 
 import { WaggleError } from '../../../protocol/errors.ts'
 

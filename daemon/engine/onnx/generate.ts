@@ -1,12 +1,12 @@
-// The sampling loop: prefills each distinct prompt once, decodes many sequences side by side, refills a slot as soon
-// as its sequence ends, and narrows the batch when nothing is left to refill it with.
+// The sampling loop: prefills each distinct prompt once, decodes many sequences side by side, refills a slot as
+// soon as its sequence ends, and narrows the batch when nothing is left to refill it with.
 
 import type { Steering } from '../core.ts'
 import type { DecoderSpec } from '../decoder.ts'
-import { createEndings } from '../endings.ts'
 import type { GenerateRequest, Sample } from '../engine.ts'
 import { checkPrompts } from '../inputs.ts'
-import type { Sequence, Writer } from '../writer.ts'
+import { createEndings } from '../sampling/endings.ts'
+import type { Sequence, Writer } from '../sampling/writer.ts'
 import { DEFAULT_SLOTS } from './room.ts'
 import type { ReadPrompt, SequenceCache } from './sequence-cache.ts'
 
@@ -15,7 +15,7 @@ const PREFILL_BATCH = 16
 
 interface Prompt {
   tokens: Int32Array
-  /** Samples yet to be started. */
+  /** Samples that have not started. */
   waiting: number
   read?: ReadPrompt
 }
@@ -65,7 +65,7 @@ export async function generate(
   })
   let slots: (Slot | undefined)[] = new Array(cache.slots).fill(undefined)
 
-  /** After weights have changed: prompts that are still needed are read by the new ones. */
+  /** Called after the weights change: prompts that are still needed are prefilled again. */
   const forget = (): void => {
     const stale = [...prompts.values()].filter(({ read }) => read)
     for (const prompt of stale) {
@@ -75,7 +75,7 @@ export async function generate(
     unread.unshift(...stale.filter(({ waiting }) => waiting > 0))
   }
 
-  /** Frees the slot of a sequence that is under way. */
+  /** Frees the slot of a running sequence and returns the sequence. */
   const vacate = (sample: number): Sequence | undefined => {
     const index = slots.findIndex((slot) => slot?.sequence.sample === sample)
     const slot = slots[index]
@@ -155,7 +155,7 @@ export async function generate(
   return endings.results()
 }
 
-/** Batch sizes are powers of two from 4, so that few sizes are computed for. */
+/** Batch sizes are powers of two, at least 4, so that only few different sizes occur. */
 function batchFor(sequences: number): number {
   return Math.max(4, 2 ** Math.ceil(Math.log2(Math.max(1, sequences))))
 }

@@ -1,9 +1,9 @@
-// Arrays that stay where the device keeps them between runs. The runtime feeds them to graphs and puts outputs into
-// them; what is in them is only copied to the host when it is asked for.
+// Arrays that stay on the device between runs. The runtime feeds them to graphs and stores outputs in them.
+// They are copied to the host only on request.
 
 import type { Tensor } from 'onnxruntime-node'
 
-/** A place for one float32 tensor. Empty, it counts as zeros. */
+/** A place for one float32 tensor. An empty place counts as zeros. */
 export class Held {
   /** Elements. */
   readonly length: number
@@ -19,7 +19,7 @@ export class Held {
     return this.tensor
   }
 
-  /** Takes over a tensor that a run gave; what was there before is freed. */
+  /** Takes over a tensor that a run returned and frees the previous one. */
   put(tensor: Tensor | undefined): void {
     if (tensor === this.tensor) return
     if (this.tensor) {
@@ -39,7 +39,7 @@ export class Held {
   }
 }
 
-/** What is held at the moment, all places together. */
+/** Memory held by all places together. */
 export interface HeldMemory {
   count: number
   bytes: number

@@ -1,9 +1,9 @@
-// Keys and values in the host's memory. A step reads them where they lie and returns only the new tokens', which are
-// written to their places here: nothing is copied but these.
+// Keys and values in the host's memory. A step reads them in place and returns only those of the new tokens, which
+// are then written to the cache. Nothing else is copied.
 
 import type { DecoderSpec } from '../decoder.ts'
+import { buildDecode, buildPrefill } from './decoder/sampling.ts'
 import type { Data, Feeds, Runtime } from './runtime.ts'
-import { buildDecode, buildPrefill } from './sampling.ts'
 import type { ReadPrompt, SequenceCache } from './sequence-cache.ts'
 
 export const MASKED = -1e9
@@ -108,6 +108,7 @@ export function createHostCache(
         tokens,
         positions: BigInt64Array.from(positions, (position) => BigInt(Math.max(0, position))),
         cacheBias: memory.bias,
+        ...localBias(spec, memory.bias, positions, capacity),
       }
       for (let layer = 0; layer < layers; layer++) {
         feeds[`keys.${layer}`] = memory.keys[layer]!
@@ -139,6 +140,22 @@ export function createHostCache(
 
     close() {},
   }
+}
+
+/** The decode graph's input for layers with a sliding window: `bias` [slots, capacity] with older tokens masked. */
+export function localBias(
+  { local }: DecoderSpec,
+  bias: Float32Array,
+  positions: Int32Array,
+  capacity: number,
+): Feeds {
+  if (!local) return {}
+  const near = bias.slice()
+  positions.forEach((position, slot) => {
+    const oldest = Math.max(0, position - local.window + 1)
+    near.fill(MASKED, slot * capacity, slot * capacity + oldest)
+  })
+  return { localBias: near }
 }
 
 /** The prefill graph's inputs for whole prompts, padded at the end. */

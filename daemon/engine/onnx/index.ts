@@ -1,23 +1,23 @@
 // The ONNX engine behind the engine contract, outside the caller's thread.
 
 import type { Engine } from '../engine.ts'
-import { createEngineThread } from '../thread.ts'
+import { createEngineThread } from '../thread/thread.ts'
 import type { Precision } from './loss-scale.ts'
 import type { Provider } from './provider.ts'
 
 export interface OnnxEngineOptions {
   threads: number
   microBatchTokens?: number
-  /** Layers are computed again for the backward pass. */
+  /** Recompute each layer in the backward pass. */
   checkpointing?: boolean
-  /** Of the products of matrices in scoring and training; float32 if left out. */
+  /** Precision of matrix products in scoring and training; float32 if left out. */
   precision?: Precision
   maxSessions?: number
   /** The CPU's if left out. */
   provider?: Provider
-  /** Tensors stay on the device between calls; if left out, where the provider can. */
+  /** Keep tensors on the device between calls; if left out, wherever the provider supports it. */
   isResident?: boolean
-  /** In a process of its own, as devices are; for tests of that. */
+  /** Run in a separate process, as for devices; for tests. */
   isProcess?: boolean
 }
 
@@ -26,16 +26,16 @@ export function createOnnxEngine(options: OnnxEngineOptions, reason = 'asked for
 }
 
 /**
- * As many engines. On the CPU each has a thread of its own; a device is driven from one thread, which they share, and in
- * a process of its own, since a driver may take that along.
+ * Creates several engines. On the CPU each has its own thread. On a device they share one thread, in a separate
+ * process, which a failing driver may crash.
  */
 export function createOnnxEngines(
   count: number,
   options: OnnxEngineOptions,
   { reason, onNotice }: { reason: string; onNotice?: ((message: string) => void) | undefined },
 ): Engine[] {
-  // ONNX Runtime reports its use to its maker otherwise. Set on this thread: a worker's environment is a copy, which
-  // native code does not see.
+  // ONNX Runtime reports its use to its maker otherwise. Set on this thread: a worker's environment is a copy,
+  // which native code does not see.
   process.env.ORT_DISABLE_TELEMETRY ??= '1'
   const { provider = 'cpu', threads } = options
   const isProcess = provider !== 'cpu' || options.isProcess === true

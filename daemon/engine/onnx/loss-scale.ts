@@ -1,7 +1,8 @@
-// Dynamic loss scaling (Micikevicius et al. 2018, arXiv:1710.03740): a loss times a power of two keeps small gradients
-// from vanishing in float16; they are divided by it, exactly, before anything else is done with them. A gradient that
-// overflows is dropped and the scale halved; after so many that did not, it is doubled. Constants are those of PyTorch's
-// `GradScaler`. Other than there, a batch whose gradient overflowed is not lost: it is computed again at half the scale.
+// Dynamic loss scaling (Micikevicius et al. 2018, arXiv:1710.03740): a loss times a power of two keeps small
+// gradients from vanishing in float16. The gradients are then divided by it, which is exact. If a gradient
+// overflows, the scale is halved; after a number of gradients without overflow, it is doubled. The constants are
+// those of PyTorch's `GradScaler`. Unlike there, a batch whose gradient overflowed is computed again at half the
+// scale instead of skipped.
 
 import type { LossScale } from '../engine.ts'
 
@@ -30,7 +31,7 @@ export async function scaled<Report extends { nonFinite?: string }>(
       scaling.state =
         good < GROWTH_INTERVAL ? { scale, good } : { scale: Math.min(LARGEST, scale * 2), good: 0 }
     }
-    // Nothing of the backward pass is in the loss.
+    // The loss does not depend on the backward pass.
     if (fits || report.nonFinite === 'loss' || scale <= 1) return { ...report, overflows }
   }
 }

@@ -1,14 +1,12 @@
 // AdamW (Loshchilov & Hutter 2019) with clipping by the global norm, in place on flat arrays in the host's memory.
 //
-// A loop, not a graph: the runtime makes thirteen operations of it, each of which reads and writes whole arrays, and does
-// 23 million parameters in 125 ms with two threads, however it is cut; one pass over the memory takes 75 ms with one. The
-// gradient is looked at before anything is written, so a step that is not finite changes nothing, and no second copy of
-// the weights is needed for that. Sums are in double precision.
+// A loop, not a graph: a graph would be thirteen operations that each read and write whole arrays, and takes 125 ms
+// for 23 million parameters with two threads. One pass over the memory takes 75 ms with one thread. The gradient is
+// checked before anything is written, so a step that is not finite changes nothing and no second copy of the
+// weights is needed. Sums are in double precision.
 
-import type { TrainRequest } from '../engine.ts'
+import type { OptimizerOptions } from '../engine.ts'
 import type { Arena, Layout } from './arena.ts'
-
-export type AdamWOptions = TrainRequest['optimizer']
 
 export interface Moments {
   first: Arena
@@ -30,7 +28,7 @@ export function squaredNorm({ flat }: Arena): number {
 
 /** One update, the `step`-th (from 1). `norm` is the gradient's 2-norm. */
 export function applyAdamW(
-  options: AdamWOptions,
+  options: OptimizerOptions,
   step: number,
   norm: number,
   {

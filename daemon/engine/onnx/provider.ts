@@ -1,13 +1,16 @@
 // ONNX Runtime's execution providers, as this engine uses them.
 
 import type { InferenceSession } from 'onnxruntime-node'
-import { type Lowering, lowerForWebGpu } from './lowering.ts'
+import { type Lowering, lowerForWebGpu } from './graph/lowering.ts'
 
 export type Provider = 'cpu' | 'webgpu' | 'cuda' | 'dml' | 'coreml'
 
 export interface ProviderFacts {
   executionProviders: InferenceSession.ExecutionProviderConfig[]
-  /** Where tensors can stay between runs. Of the devices, the Node binding of 1.30 gives out WebGPU's buffers alone. */
+  /**
+   * Where tensors can stay between runs. Of the devices, the Node binding of 1.30 gives out WebGPU's buffers
+   * alone.
+   */
   heldIn: 'cpu' | 'gpu-buffer'
   lowering?: Lowering
 }

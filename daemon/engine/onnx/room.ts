@@ -1,23 +1,23 @@
-// Memory that runs out costs smaller portions, not the call: micro-batches of half as many tokens, or half as many
-// sequences side by side, which is remembered. Both change nothing about the results but the order of sums.
+// If memory runs out, the call does not fail: it is retried with half the micro-batch tokens or half the sequences
+// side by side, and the smaller size is remembered. This changes only the order of sums.
 
-import { createAttempts } from '../attempts.ts'
 import type { Core } from '../core.ts'
+import { createAttempts } from '../thread/attempts.ts'
 import { troubleOf } from './failure.ts'
 
-/** What is computed at once; shared with the core that it is for. */
+/** Limits on what is computed at once; shared with the core. */
 export interface Room {
   /** Tokens of a micro-batch, padding included. */
   microBatchTokens: number
   /** Most sequences that are decoded side by side. */
   slots: number
-  /** Set by the core: gives back memory that is kept for later calls. */
+  /** Set by the core: frees memory that is cached for later calls. */
   free?: () => Promise<void>
 }
 
 export const DEFAULT_SLOTS = 64
 
-/** Less than this is not worth a try. */
+/** Smaller sizes are not tried. */
 const LEAST = { microBatchTokens: 32, slots: 4 } as const
 type Portion = keyof typeof LEAST
 

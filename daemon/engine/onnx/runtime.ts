@@ -2,10 +2,10 @@
 
 import { InferenceSession, Tensor } from 'onnxruntime-node'
 import { WaggleError } from '../../../protocol/errors.ts'
-import { type Bindings, boundSize, symbol } from './dimension.ts'
 import { engineError } from './failure.ts'
-import { Graph, type Value } from './graph.ts'
-import { createHalving, inTurn } from './halving.ts'
+import { type Bindings, boundSize, symbol } from './graph/dimension.ts'
+import { Graph, type Value } from './graph/graph.ts'
+import { createHalving, inTurn } from './graph/halving.ts'
 import { Held, type HeldMemory } from './held.ts'
 import { PROVIDERS, type Provider } from './provider.ts'
 
@@ -17,18 +17,18 @@ export { Held, Tensor }
 export interface RuntimeOptions {
   /** Threads that one operation may use. */
   threads: number
-  /** Sessions kept; the least recently used one goes. Each holds its plan and work memory. */
+  /** Sessions kept; the least recently used one is closed. Each holds its plan and work memory. */
   maxSessions: number
   /** The CPU's if left out. */
   provider?: Provider
-  /** Whether parameters are kept in places on the device; where left out, if the provider can. */
+  /** Keep parameters on the device; if left out, wherever the provider supports it. */
   keepsOnDevice?: boolean
 }
 
 export interface CompiledGraph {
   /**
-   * Runs with given sizes; `into` gives arrays to write outputs to, or places on the device to leave them in, which are
-   * not among the results. Throws E_ENGINE on any failure.
+   * Runs with given sizes; `into` gives arrays to write outputs to, or places on the device to leave them in,
+   * which are not among the results. Throws E_ENGINE on any failure.
    */
   run(
     feeds: Feeds,
@@ -40,21 +40,21 @@ export interface CompiledGraph {
 export interface Runtime {
   readonly options: RuntimeOptions
   readonly keepsOnDevice: boolean
-  /** The compiled graph for a key, built and compiled when it is new. */
+  /** The compiled graph for a key, built and compiled the first time. */
   compile(key: string, build: () => Graph, options?: CompileOptions): Promise<CompiledGraph>
   readonly compiled: number
   /** A place on the device for so many elements. */
   hold(length: number): Held
   write(place: Held, values: Float32Array | Held): Promise<void>
-  /** A copy of what is held. */
+  /** A copy of the place's content. */
   read(place: Held): Promise<Float32Array>
-  /** What is held in places now. */
+  /** Memory currently held by places. */
   readonly held: Readonly<HeldMemory>
   close(): Promise<void>
 }
 
 export interface CompileOptions {
-  /** Work on the host's arrays, which the CPU does where they are, whatever the provider. */
+  /** Run on the CPU whatever the provider, in place on the host's arrays. */
   onHost?: boolean
   /** Products of matrices in float16; see `halving.ts`. */
   isHalf?: boolean
@@ -109,7 +109,7 @@ export function createRuntime(options: RuntimeOptions): Runtime {
     hold,
     write,
     async read(place) {
-      // What the runtime gives out may be its own memory.
+      // The runtime may return its own memory.
       if (!place.content) return new Float32Array(place.length)
       const graph = await compile('copy', buildCopy)
       return (await graph.run({ from: place }, { length: place.length })).to!
@@ -145,13 +145,15 @@ async function createSession(
         : { preferredOutputLocation: Object.fromEntries(staying.map((name) => [name, heldIn])) }),
       intraOpNumThreads: threads,
       interOpNumThreads: 1,
-      // A plan of memory for every combination of sizes would be kept for ever; the arena reuses memory well without.
+      // A plan of memory for every combination of sizes would be kept for ever; the arena reuses memory well
+      // without.
       enableMemPattern: false,
       executionMode: 'sequential',
       graphOptimizationLevel: 'all',
       logSeverityLevel: 3,
-      // Threads wait for one another's part of an operation without giving up the core, which is 10 to 20 % faster on
-      // small models: the daemon's engines have no more threads than there are cores. Between runs they sleep.
+      // Threads wait for one another's part of an operation without giving up the core, which is 10 to 20 %
+      // faster on small models: the daemon's engines have no more threads than there are cores. Between runs
+      // they sleep.
       extra: { session: { intra_op: { allow_spinning: '1' }, force_spinning_stop: '1' } },
     })
   } catch (cause) {
@@ -172,7 +174,7 @@ async function wrap(
   )
   const outputs = new Map(graph.outputs.map(({ name, value }) => [name, value]))
   const computedFor = new Map<string, Record<string, Tensor | Held>>()
-  /** By the outputs that stay on the device, which a session is told when it is made. */
+  /** By the outputs that stay on the device, which are fixed when a session is created. */
   const sessions = new Map<string, InferenceSession>()
   const sessionFor = async (staying: readonly string[]): Promise<InferenceSession> => {
     const key = staying.join()
@@ -181,7 +183,7 @@ async function wrap(
     return session
   }
   const { heldIn } = PROVIDERS[options.provider ?? 'cpu']
-  // Where nothing stays there is one session: a graph that it refuses is refused at once.
+  // On the CPU there is only one session. Creating it now reports an invalid graph at once.
   if (heldIn === 'cpu') await sessionFor([])
 
   /** Numbers go to the device once; sizes of shapes are read on the host. */

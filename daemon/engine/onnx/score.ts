@@ -1,14 +1,14 @@
-// Log-probs, entropies and collisions of given completions, and hidden states where they are asked for: the forward part of
-// training alone.
+// Log-probs, entropies and collisions of given completions, and hidden states where they are asked for: the
+// forward part of training alone.
 
 import type { DecoderSpec } from '../decoder.ts'
 import type { Score, ScoreRequest } from '../engine.ts'
 import { checkSequences } from '../inputs.ts'
-import { pack } from './pack.ts'
-import { plan } from './plan.ts'
+import { pack } from './batch/pack.ts'
+import { plan } from './batch/plan.ts'
+import { buildScore } from './decoder/training.ts'
 import type { Feeds } from './runtime.ts'
 import { headOf, inputsOf, type StepParts } from './step.ts'
-import { buildScore } from './training.ts'
 
 export async function score(
   { sequences, temperature, hidden = false }: ScoreRequest,

@@ -1,6 +1,6 @@
-// Keys and values of the sequences that are being decoded. The sampling loop (`generate.ts`) knows slots and tokens;
-// where keys and values are kept, and what moves them, is the business of what is behind this contract: the host's
-// memory (`host-cache.ts`) or the device's (`resident/cache.ts`).
+// The contract of a key/value cache for sequences being decoded. The sampling loop (`generate.ts`) knows only slots
+// and tokens. Implementations keep keys and values in the host's memory (`host-cache.ts`) or on the device
+// (`resident/cache.ts`).
 
 /** A prompt that has been read and can be put into slots, until it is released. */
 export interface ReadPrompt {
@@ -12,16 +12,16 @@ export interface ReadPrompt {
 }
 
 export interface SequenceCache {
-  /** Sequences that have room. */
+  /** Number of sequences side by side. */
   readonly slots: number
   read(prompts: readonly Int32Array[]): Promise<ReadPrompt[]>
   load(entries: readonly { slot: number; prompt: ReadPrompt }[]): Promise<void>
   /**
    * The next logits [slots, vocabulary], from each slot's newest token and its position; a slot without a sequence
-   * has position -1, and its row means nothing.
+   * has position -1, and its row is undefined.
    */
   decode(tokens: Int32Array, positions: Int32Array): Promise<Float32Array>
-  /** Forgets a slot's sequence. */
+  /** Clears a slot. */
   clear(slot: number): void
   /** Goes on with these slots alone, in this order, in a cache of so many. */
   narrow(kept: readonly number[], slots: number): Promise<void>

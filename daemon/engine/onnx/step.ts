@@ -1,71 +1,50 @@
-// One optimizer step: micro-batches' gradients are summed in the gradient's arena, looked at, and applied in place.
-// `mixture.ts` puts a step together from several such gradients.
+// A batch's gradient: micro-batches' gradients are summed where the caller wants them, and checked for being
+// finite.
 
 import { WaggleError } from '../../../protocol/errors.ts'
 import type { DecoderSpec, Weights } from '../decoder.ts'
-import type { GradientRequest, TrainReport, TrainRequest } from '../engine.ts'
+import type { GradientReport, GradientRequest } from '../engine.ts'
 import { checkSequences, columnOf } from '../inputs.ts'
 import type { Arena, Layout } from './arena.ts'
-import type { Bindings } from './dimension.ts'
-import { partSizes, partsOf } from './head.ts'
+import { type PackedBatch, pack } from './batch/pack.ts'
+import { type MicroBatch, plan } from './batch/plan.ts'
+import { partSizes, partsOf } from './decoder/head.ts'
+import { buildGradient } from './decoder/training.ts'
+import type { Bindings } from './graph/dimension.ts'
 import { type Scaling, scaled } from './loss-scale.ts'
-import { applyAdamW, type Moments, squaredNorm } from './optimizer.ts'
-import { type PackedBatch, pack } from './pack.ts'
-import { type MicroBatch, plan } from './plan.ts'
+import { squaredNorm } from './optimizer.ts'
 import type { Data, Feeds, Held, Runtime } from './runtime.ts'
-import { buildGradient } from './training.ts'
-
-export interface Trainable {
-  spec: DecoderSpec
-  layout: Layout
-  /** Every parameter by name: the frozen ones and views of `weights`. */
-  parameters: Weights
-  weights: Arena
-  gradient: Arena
-  moments: Moments
-  /** Steps that the moments have seen. */
-  steps: number
-}
 
 export interface StepParts {
   runtime: Runtime
   microBatchTokens: number
-  /** Layers are computed again for the backward pass: less memory, about a third more work. */
+  /** Recompute each layer in the backward pass: less memory, about a third more work. */
   checkpointing?: boolean | undefined
-  /** Products of matrices are computed in float16, with the loss scaled. */
+  /** Matrix products in float16, with loss scaling. */
   scaling?: Scaling | undefined
   now: () => number
 }
 
-/** Changes weights and moments, but not `steps`; a step that is not finite changes nothing. */
-export async function trainStep(
-  request: TrainRequest,
-  state: Trainable,
+/** Stores the batch's gradient in an arena. */
+export function gradientInArena(
+  gradient: Arena,
+  request: BatchRequest,
+  { layout, ...model }: { spec: DecoderSpec; parameters: Feeds; layout: Layout },
   parts: StepParts,
-): Promise<TrainReport> {
-  const started = parts.now()
-  const report = await computeGradient(request, state, parts)
-  const applied = report.nonFinite === undefined
-  if (applied) applyAdamW(request.optimizer, state.steps + 1, report.gradientNorm, state)
-  return { applied, ...report, seconds: (parts.now() - started) / 1000 }
-}
-
-/** Leaves the batch's gradient in `state.gradient`. */
-export function computeGradient(
-  request: GradientRequest,
-  { spec, parameters, layout, gradient }: Trainable,
-  parts: StepParts,
-): Promise<Omit<TrainReport, 'applied'>> {
+): Promise<GradientReport> {
   const place: GradientPlace = {
     views: gradient.views,
     clear: () => gradient.flat.fill(0),
     squaredNorm: () => squaredNorm(gradient),
     firstNonFinite: () => firstNonFinite(layout, gradient),
   }
-  return gradientInto(place, request, { spec, parameters }, parts)
+  return gradientInto(place, request, model, parts)
 }
 
-/** Where a batch's gradient is left: the host's memory or the device's. */
+/** A batch, wherever its gradient goes. */
+export type BatchRequest = Omit<GradientRequest, 'into'>
+
+/** Where a batch's gradient is stored: in the host's memory or on the device. */
 export interface GradientPlace {
   /** By name. */
   views: Readonly<Record<string, Float32Array | Held>>
@@ -76,10 +55,10 @@ export interface GradientPlace {
 
 export function gradientInto(
   gradient: GradientPlace,
-  request: GradientRequest,
+  request: BatchRequest,
   model: { spec: DecoderSpec; parameters: Feeds },
   parts: StepParts,
-): Promise<Omit<TrainReport, 'applied'>> {
+): Promise<GradientReport> {
   const { scaling } = parts
   return scaling
     ? scaled(scaling, (scale) => compute(gradient, request, model, parts, scale))
@@ -88,11 +67,11 @@ export function gradientInto(
 
 async function compute(
   gradient: GradientPlace,
-  request: GradientRequest,
+  request: BatchRequest,
   { spec, parameters }: { spec: DecoderSpec; parameters: Feeds },
   { runtime, microBatchTokens, checkpointing = false, now }: StepParts,
   scale?: number,
-): Promise<Omit<TrainReport, 'applied'>> {
+): Promise<GradientReport> {
   const { sequences, objective, temperature, denominator } = request
   const started = now()
   checkSequences(sequences, spec)
@@ -182,7 +161,7 @@ function prefixed<T>(prefix: string, data: Readonly<Record<string, T>>): Record<
 
 /** The objective's columns as [rows, segment] tables. A sequence's own mask, if given, narrows the padding mask. */
 function fillColumns(
-  { sequences }: GradientRequest,
+  { sequences }: BatchRequest,
   { mask, rows }: PackedBatch,
   columns: readonly string[],
 ): Record<string, Float32Array> {

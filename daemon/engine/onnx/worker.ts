@@ -1,6 +1,6 @@
 // The ONNX engine's thread or process.
 
-import { serveCore } from '../worker.ts'
+import { serveCore } from '../thread/worker.ts'
 import { createCore } from './core.ts'
 import type { OnnxEngineOptions } from './index.ts'
 import { PROVIDERS } from './provider.ts'

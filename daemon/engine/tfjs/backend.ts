@@ -1,5 +1,5 @@
-// Finds TensorFlow.js and the fastest backend that is installed. None of it is a dependency: all are optional peers,
-// since the native ones download libtensorflow when they are installed.
+// Finds TensorFlow.js and the fastest backend that is installed. None of it is a dependency: all are optional
+// peers, since the native ones download libtensorflow when they are installed.
 
 import type * as tensorflow from '@tensorflow/tfjs-core'
 import { WaggleError } from '../../../protocol/errors.ts'
@@ -21,7 +21,10 @@ export interface BackendOptions {
 }
 
 const CORE = '@tensorflow/tfjs-core'
-/** Its Node build registers the gradients of all operations, which the core's does not. Nothing else of it is used. */
+/**
+ * Its Node build registers the gradients of all operations, which the core's does not. Nothing else of it is
+ * used.
+ */
 const GRADIENTS = '@tensorflow/tfjs-layers'
 
 interface Candidate {

@@ -1,5 +1,5 @@
-// Sequences as padded tables: each row is a whole prompt with its completion, padded at the end. Rows of like length
-// come together. Nothing is shared between rows.
+// Sequences as padded tables: each row is a whole prompt with its completion, padded at the end. Rows of like
+// length come together. Nothing is shared between rows.
 
 import type { TrainSequence } from '../engine.ts'
 import { columnOf } from '../inputs.ts'
@@ -17,7 +17,10 @@ export interface Batch {
   width: number
   tokens: Int32Array
   positions: Int32Array
-  /** For each cell of the table, the row of the flattened residual stream that predicts it, and what it should say. */
+  /**
+   * For each cell of the table, the row of the flattened residual stream that predicts it, and what it should
+   * say.
+   */
   sources: Int32Array
   targets: Int32Array
   mask: Float32Array

@@ -1,20 +1,21 @@
-// The TensorFlow.js engine itself, in whichever thread it is created: weights and optimizer state as tensors, and the
-// calls of the contract. All tensors but these are freed before a call returns.
+// The TensorFlow.js engine, in the thread that creates it: weights and optimizer state as tensors,
+// and the calls of the contract. All tensors but these are freed before a call returns.
 
 import { WaggleError } from '../../../protocol/errors.ts'
 import type { Core } from '../core.ts'
 import { type DecoderSpec, frozenShapes, trainableShapes, type Weights } from '../decoder.ts'
-import type { GradientReport, GradientRequest, Score, TrainRequest } from '../engine.ts'
+import type { GradientReport, GradientRequest, OptimizerOptions, Score } from '../engine.ts'
 import { checkSequences, copyChecked } from '../inputs.ts'
-import { createWriter, type Labels } from '../writer.ts'
+import { createWriter, type Labels } from '../sampling/writer.ts'
+import { createSlots, type Slots, slotCalls } from '../slots.ts'
 import type { Tensor, Tensorflow } from './backend.ts'
 import { cut } from './batch.ts'
 import type { Model } from './decoder.ts'
 import { generate } from './generate.ts'
-import { createMixture } from './mixture.ts'
 import { adamW, clipScale, squaresOf } from './optimizer.ts'
 import { scoreStatistics } from './statistics.ts'
 import { gradientsOf } from './training.ts'
+import { tensorVectors, type Vector } from './vectors.ts'
 
 export interface CoreOptions {
   tf: Tensorflow
@@ -28,12 +29,13 @@ type Tensors = Record<string, Tensor>
 
 interface State {
   spec: DecoderSpec
-  /** Of what is trained. */
+  /** Shapes of the trained parameters. */
   shapes: Map<string, number[]>
   frozen: Tensors
   weights: Tensors
   first: Tensors
   second: Tensors
+  slots: Slots<Vector>
   steps: number
   labels: Labels
 }
@@ -55,28 +57,30 @@ export function createCore({ tf, microBatchTokens = 1024, now }: CoreOptions): C
     Object.fromEntries([...shapes].map(([name, shape]) => [name, tf.tensor(values[name]!, shape)]))
   const zeros = (shapes: ReadonlyMap<string, number[]>): Tensors =>
     Object.fromEntries([...shapes].map(([name, shape]) => [name, tf.zeros(shape as never) as Tensor]))
-  // A copy, since some backends give out the tensor's own memory.
+  // A copy, since some backends return the tensor's own memory.
   const download = (tensors: Tensors): Weights =>
     Object.fromEntries(
       Object.entries(tensors).map(([name, tensor]) => [name, new Float32Array(tensor.dataSync())]),
     )
-  const mixture = createMixture(tf)
   const release = (): void => {
-    mixture.dispose()
+    for (const { tensors } of state?.slots.clear() ?? []) tf.dispose(tensors)
     if (state) tf.dispose([state.frozen, state.weights, state.first, state.second] as never)
     state = undefined
   }
 
   const computeGradient = (
     current: State,
-    request: GradientRequest,
-  ): { gradients: Tensor[]; report: Omit<GradientReport, 'along' | 'aside'> } => {
+    request: Omit<GradientRequest, 'into'>,
+    into: Vector,
+  ): GradientReport => {
     const { sequences, objective, denominator } = request
     const started = now()
     checkSequences(sequences, current.spec)
     if (sequences.length === 0) throw new WaggleError('E_ENGINE', 'a training batch has no sequences')
     const found = gradientsOf(modelOf(current), request, microBatchTokens)
     const { gradients, totals, completionTokens, batches } = found
+    tf.dispose(into.tensors)
+    into.tensors = gradients
     const squares = squaresOf(tf, gradients)
     const broken = squares.findIndex((value) => !Number.isFinite(value))
     const nonFinite = Number.isFinite(totals[0]!) ? [...current.shapes.keys()][broken] : 'loss'
@@ -85,25 +89,22 @@ export function createCore({ tf, microBatchTokens = 1024, now }: CoreOptions): C
       totals[i + 1]! / Math.max(1, completionTokens),
     ])
     return {
-      gradients,
-      report: {
-        ...(nonFinite === undefined ? {} : { nonFinite }),
-        loss: totals[0]! / denominator,
-        gradientNorm: Math.sqrt(squares.reduce((total, value) => total + value, 0)),
-        metrics: Object.fromEntries(metrics),
-        completionTokens,
-        realTokens: batches.reduce((total, batch) => total + batch.realTokens, 0),
-        computedTokens: batches.reduce((total, batch) => total + batch.tokens.length, 0),
-        microBatches: batches.length,
-        seconds: (now() - started) / 1000,
-      },
+      ...(nonFinite === undefined ? {} : { nonFinite }),
+      loss: totals[0]! / denominator,
+      gradientNorm: Math.sqrt(squares.reduce((total, value) => total + value, 0)),
+      metrics: Object.fromEntries(metrics),
+      completionTokens,
+      realTokens: batches.reduce((total, batch) => total + batch.realTokens, 0),
+      computedTokens: batches.reduce((total, batch) => total + batch.tokens.length, 0),
+      microBatches: batches.length,
+      seconds: (now() - started) / 1000,
     }
   }
   const applyStep = (
     current: State,
     gradients: readonly Tensor[],
     norm: number,
-    optimizer: TrainRequest['optimizer'],
+    optimizer: OptimizerOptions,
   ): void => {
     current.steps += 1
     const scale = clipScale(norm, optimizer.maxGradientNorm)
@@ -127,16 +128,21 @@ export function createCore({ tf, microBatchTokens = 1024, now }: CoreOptions): C
       const first = optimizer && copyChecked(optimizer.first, shapes, 'first moments')
       const second = optimizer && copyChecked(optimizer.second, shapes, 'second moments')
       release()
-      state = {
+      const made: State = {
         spec,
         shapes,
         frozen: upload(fixed, frozen),
         weights: upload(shapes, copies),
         first: first ? upload(shapes, first) : zeros(shapes),
         second: second ? upload(shapes, second) : zeros(shapes),
+        slots: createSlots(
+          tensorVectors(tf, () => made),
+          { steps: () => made.steps },
+        ),
         steps: optimizer?.steps ?? 0,
         labels: { version: 0, ...labels },
       }
+      state = made
     },
 
     async generate(request, { onToken, ...steering } = {}) {
@@ -176,45 +182,33 @@ export function createCore({ tf, microBatchTokens = 1024, now }: CoreOptions): C
     async train(request) {
       const started = now()
       const current = opened()
-      const { gradients, report } = computeGradient(current, request)
+      const vector: Vector = { tensors: [] }
+      const report = computeGradient(current, request, vector)
       const applied = report.nonFinite === undefined
-      if (applied) applyStep(current, gradients, report.gradientNorm, request.optimizer)
-      tf.dispose(gradients)
+      if (applied) applyStep(current, vector.tensors, report.gradientNorm, request.optimizer)
+      tf.dispose(vector.tensors)
       return { applied, ...report, seconds: (now() - started) / 1000 }
     },
 
-    async gradient(request) {
+    async gradient({ into, ...request }) {
       const current = opened()
-      const { gradients, report } = computeGradient(current, request)
-      mixture.hold(gradients)
-      const compared =
-        report.nonFinite === undefined ? mixture.compared(Object.values(current.second), current.steps) : {}
-      return { ...report, ...compared }
+      return computeGradient(current, request, current.slots.place(into))
     },
 
-    async keep(request) {
-      mixture.keep(request)
-    },
-
-    async descend(request) {
+    async step({ along, optimizer }) {
       const started = now()
       const current = opened()
-      const names = [...current.shapes.keys()]
-      const report = mixture.descend(request, {
-        names,
-        steps: () => current.steps,
-        second: () => names.map((name) => current.second[name]!),
-        apply: (gradients, norm) => applyStep(current, gradients, norm, request.optimizer),
-        move(by) {
-          names.forEach((name, i) => {
-            const old = current.weights[name]!
-            current.weights[name] = tf.sub(old, by[i]!)
-            tf.dispose([old, by[i]!])
-          })
-        },
-      })
-      return { ...report, seconds: (now() - started) / 1000 }
+      const { tensors } = current.slots.held(along)
+      const squares = squaresOf(tf, tensors)
+      const norm = Math.sqrt(squares.reduce((total, value) => total + value, 0))
+      const applied = Number.isFinite(norm)
+      if (applied) applyStep(current, tensors, norm, optimizer)
+      const broken = [...current.shapes.keys()][squares.findIndex((value) => !Number.isFinite(value))]
+      const nonFinite = applied ? {} : { nonFinite: broken ?? 'the norm of all gradients' }
+      return { applied, norm, seconds: (now() - started) / 1000, ...nonFinite }
     },
+
+    ...slotCalls(() => opened().slots),
 
     weights: () => download(opened().weights),
 

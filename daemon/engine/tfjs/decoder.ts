@@ -1,15 +1,15 @@
-// A decoder written with TensorFlow.js operations, as plainly as a paper states it: no shared prefixes, no fused
-// operations, gradients by TensorFlow's own rules. That is what makes it the other engine's oracle.
+// A decoder in TensorFlow.js operations, written as a paper states it: no shared prefixes, no fused operations,
+// gradients by TensorFlow's own rules. This is why the other engine can be tested against it.
 
-import { adapterNames, type DecoderSpec, rotaryTables } from '../decoder.ts'
+import { adapterNames, type DecoderSpec, rotaryTables, windowOf } from '../decoder.ts'
 import type { Tensor, Tensorflow } from './backend.ts'
 
 export interface Model {
   tf: Tensorflow
   spec: DecoderSpec
-  /** All of them by name, the adapters' among them. */
+  /** All parameters by name, including the adapters'. */
   parameters: Readonly<Record<string, Tensor>>
-  /** Those that training changes, in the order of `trainableShapes`. */
+  /** The trained parameters, in the order of `trainableShapes`. */
   trained: Readonly<Record<string, Tensor>>
 }
 
@@ -19,50 +19,85 @@ export interface LayerCache {
   values: Tensor
 }
 
+/** Cosines and sines, [batch, length, 1, headWidth / 2] each. */
+export interface Angles {
+  cos: Tensor
+  sin: Tensor
+}
+
 export interface DecoderInput {
   batch: number
   /** Tokens in each row, padding included. */
   length: number
   /** int32 [batch * length]. */
   tokens: Tensor
-  /** Of each token's position: [batch, length, 1, headWidth / 2]. */
-  cos: Tensor
-  sin: Tensor
-  /** [batch or 1, 1, length, past + length]: 0 where a token may look, a large negative number elsewhere. */
+  /** Rotary angles at each token's position, for local layers and for the others. */
+  angles: { full: Angles; local: Angles }
+  /** [batch or 1, 1, length, past + length]: 0 where a token may attend, a large negative number elsewhere. */
   bias: Tensor
-  /** What came before, by layer. */
+  /** Keys and values of earlier tokens, by layer. */
   past?: readonly LayerCache[]
 }
 
 export const MASKED = -1e9
 
-/** Cosines and sines of given positions, for `DecoderInput`. */
-export function rotaryOf(
+/** The angles of some positions [batch * length], for `DecoderInput`. */
+export function anglesOf(
   tf: Tensorflow,
   spec: DecoderSpec,
   positions: Int32Array,
   batch: number,
-): { cos: Tensor; sin: Tensor } {
-  const { cos, sin } = rotaryTables(spec, positions)
+): DecoderInput['angles'] {
   const shape: [number, number, number, number] = [batch, positions.length / batch, 1, spec.headWidth / 2]
-  return { cos: tf.tensor(cos, shape), sin: tf.tensor(sin, shape) }
+  const make = (isLocal: boolean): Angles => {
+    const { cos, sin } = rotaryTables(spec, positions, isLocal)
+    return { cos: tf.tensor(cos, shape), sin: tf.tensor(sin, shape) }
+  }
+  const full = make(false)
+  return { full, local: spec.local?.ropeFrequencies ? make(true) : full }
 }
 
-/** The final residual stream [batch * length, width], and every layer's keys and values with the past ones in front. */
+/** A bias with those keys masked, too, that are `window` or more tokens before the query. */
+function withinWindow(tf: Tensorflow, bias: Tensor, length: number, window: number): Tensor {
+  const seen = bias.shape[3]!
+  const far = Float32Array.from({ length: length * seen }, (_, at) => {
+    const [query, key] = [seen - length + Math.floor(at / seen), at % seen]
+    return query - key < window ? 0 : MASKED
+  })
+  return tf.add(bias, tf.tensor(far, [1, 1, length, seen]))
+}
+
+/**
+ * The final residual stream [batch * length, width], and every layer's keys and values with the past ones in
+ * front.
+ */
 export function forward(model: Model, input: DecoderInput): { hidden: Tensor; cache: LayerCache[] } {
   const { tf, spec, parameters } = model
   const cache: LayerCache[] = []
+  const { local } = spec
+  const near = local && {
+    ...input,
+    angles: { ...input.angles, full: input.angles.local },
+    bias: withinWindow(tf, input.bias, input.length, local.window),
+  }
   let x = gatherRows(tf, parameters['model.embed_tokens.weight']!, input.tokens)
+  if (spec.embeddingScale !== undefined) x = tf.mul(x, spec.embeddingScale)
   for (let layer = 0; layer < spec.layers; layer++) {
     const of = (name: string): Tensor => parameters[`model.layers.${layer}.${name}.weight`]!
-    const attended = attention(model, layer, norm(tf, spec, x, of('input_layernorm')), input)
+    const reading = windowOf(spec, layer) === undefined ? input : near!
+    const attended = attention(model, layer, norm(tf, spec, x, of('input_layernorm')), reading)
     cache.push(attended.cache)
-    x = tf.add(x, project(model, layer, 'self_attn.o_proj', attended.context))
-    const normed = norm(tf, spec, x, of('post_attention_layernorm'))
+    const mixed = project(model, layer, 'self_attn.o_proj', attended.context)
+    // With post-norms, `post_attention_layernorm` norms the output of attention; without, the input of
+    // feed-forward.
+    x = tf.add(x, spec.postNorms ? norm(tf, spec, mixed, of('post_attention_layernorm')) : mixed)
+    const inputNorm = spec.postNorms ? 'pre_feedforward_layernorm' : 'post_attention_layernorm'
+    const normed = norm(tf, spec, x, of(inputNorm))
     const gate = project(model, layer, 'mlp.gate_proj', normed)
     const up = project(model, layer, 'mlp.up_proj', normed)
-    const active = tf.mul(tf.mul(gate, tf.sigmoid(gate)), up)
-    x = tf.add(x, project(model, layer, 'mlp.down_proj', active))
+    const active = spec.activation === 'gelu-tanh' ? gelu(tf, gate) : tf.mul(gate, tf.sigmoid(gate))
+    const out = project(model, layer, 'mlp.down_proj', tf.mul(active, up))
+    x = tf.add(x, spec.postNorms ? norm(tf, spec, out, of('post_feedforward_layernorm')) : out)
   }
   return { hidden: x, cache }
 }
@@ -78,10 +113,11 @@ export function finalNorm({ tf, spec, parameters }: Model, hidden: Tensor): Tens
 }
 
 export function logitsOf({ tf, spec, parameters }: Model, normed: Tensor): Tensor {
-  return linear(tf, normed, parameters[spec.tiedEmbeddings ? 'model.embed_tokens.weight' : 'lm_head.weight']!)
+  const table = parameters[spec.tiedEmbeddings ? 'model.embed_tokens.weight' : 'lm_head.weight']!
+  return softCap(tf, linear(tf, normed, table), spec.logitSoftCap)
 }
 
-/** x through a matrix of a layer, its bias and its adapter, as far as it has them. */
+/** x through a matrix of a layer, with its bias and its adapter if it has them. */
 function project({ tf, spec, parameters }: Model, layer: number, name: string, x: Tensor): Tensor {
   const at = `model.layers.${layer}.${name}`
   const plain = linear(tf, x, parameters[`${at}.weight`]!, parameters[`${at}.bias`])
@@ -95,7 +131,7 @@ function attention(
   model: Model,
   layer: number,
   x: Tensor,
-  { batch, length, cos, sin, bias, past }: DecoderInput,
+  { batch, length, angles, bias, past }: DecoderInput,
 ): { context: Tensor; cache: LayerCache } {
   const { tf, spec, parameters } = model
   const { heads, kvHeads, headWidth } = spec
@@ -106,7 +142,7 @@ function attention(
     let out: Tensor = tf.reshape(flat, [batch, length, count, headWidth])
     if (which !== 'v') {
       if (spec.queryKeyNorm) out = norm(tf, spec, out, parameters[`${at}.${which}_norm.weight`]!)
-      out = rotate(tf, out, cos, sin)
+      out = rotate(tf, out, angles.full.cos, angles.full.sin)
     }
     return tf.transpose(out, [0, 2, 1, 3])
   }
@@ -116,9 +152,10 @@ function attention(
   const keys = join(past?.[layer]?.keys, byHead('k', kvHeads))
   const values = join(past?.[layer]?.values, byHead('v', kvHeads))
   const seen = keys.shape[2]!
-  // The query heads that share a key head lie next to each other, so they are one matrix with that many more rows.
+  // Query heads that share a key head are adjacent, so together they are one matrix with more rows.
   const grouped = tf.reshape(queries, [batch, kvHeads, (heads / kvHeads) * length, headWidth])
-  const scores = tf.mul(tf.matMul(grouped, keys, false, true), headWidth ** -0.5)
+  const products = tf.mul(tf.matMul(grouped, keys, false, true), spec.attentionScale ?? headWidth ** -0.5)
+  const scores = softCap(tf, products, spec.attentionSoftCap)
   const weights = tf.softmax(tf.add(tf.reshape(scores, [batch, heads, length, seen]), bias))
   const mixed = tf.matMul(tf.reshape(weights, [batch, kvHeads, (heads / kvHeads) * length, seen]), values)
   const byToken = tf.transpose(tf.reshape(mixed, [batch, heads, length, headWidth]), [0, 2, 1, 3])
@@ -134,20 +171,40 @@ function linear(tf: Tensorflow, x: Tensor, weight: Tensor, bias?: Tensor): Tenso
 }
 
 /** Root-mean-square norm over the last axis, times a weight. Zhang & Sennrich 2019. */
-function norm(tf: Tensorflow, { normEpsilon }: DecoderSpec, x: Tensor, weight: Tensor): Tensor {
+function norm(
+  tf: Tensorflow,
+  { normEpsilon, unitOffsetNorms }: DecoderSpec,
+  x: Tensor,
+  weight: Tensor,
+): Tensor {
   const inverse = tf.rsqrt(tf.add(tf.mean(tf.square(x), -1, true), normEpsilon))
-  return tf.mul(tf.mul(x, inverse), weight)
+  return tf.mul(tf.mul(x, inverse), unitOffsetNorms ? tf.add(weight, 1) : weight)
 }
 
-/** Rotary position embedding of [batch, length, heads, headWidth], the two halves of a head paired. Su et al. 2021. */
+/** The tanh approximation. Hendrycks & Gimpel 2016. */
+function gelu(tf: Tensorflow, x: Tensor): Tensor {
+  const cube = tf.mul(tf.mul(x, x), x)
+  const inner = tf.mul(tf.add(x, tf.mul(cube, 0.044715)), Math.sqrt(2 / Math.PI))
+  return tf.mul(tf.mul(x, 0.5), tf.add(tf.tanh(inner), 1))
+}
+
+/** cap * tanh(x / cap); x itself without a cap. */
+function softCap(tf: Tensorflow, x: Tensor, cap: number | undefined): Tensor {
+  return cap === undefined ? x : tf.mul(tf.tanh(tf.div(x, cap)), cap)
+}
+
+/**
+ * Rotary position embedding of [batch, length, heads, headWidth], the two halves of a head paired. Su et al.
+ * 2021.
+ */
 function rotate(tf: Tensorflow, x: Tensor, cos: Tensor, sin: Tensor): Tensor {
   const [a, b] = tf.split(x, 2, -1) as [Tensor, Tensor]
   return tf.concat([tf.sub(tf.mul(a, cos), tf.mul(b, sin)), tf.add(tf.mul(b, cos), tf.mul(a, sin))], -1)
 }
 
 /**
- * Rows of a matrix, with a gradient that scatters: the built-in one makes a pass over everything for each row of the
- * table, and the WebAssembly backend has none.
+ * Rows of a matrix, with a gradient that scatters: the built-in one makes a pass over everything for each row
+ * of the table, and the WebAssembly backend has none.
  */
 export function gatherRows(tf: Tensorflow, table: Tensor, rows: Tensor): Tensor {
   const shape = table.shape as [number, number]

@@ -2,9 +2,9 @@
 // one more token for each sequence. Logits come out of TensorFlow.js, the cache stays in it.
 
 import type { Tensor, Tensorflow } from './backend.ts'
-import { forward, type LayerCache, MASKED, type Model, rotaryOf, unembed } from './decoder.ts'
+import { anglesOf, forward, type LayerCache, MASKED, type Model, unembed } from './decoder.ts'
 
-/** A sequence that waits for its next token. */
+/** A sequence whose next token is to be decoded. */
 export interface Pending {
   /** Tokens of padding in front of the prompt. */
   padding: number
@@ -17,7 +17,7 @@ export interface Step {
   cache: LayerCache[]
 }
 
-/** Reads each distinct prompt once; gives the logits after it and its cache to every row that has it. */
+/** Prefills each distinct prompt once and copies its logits and cache to every row with that prompt. */
 export function prefill(model: Model, prompts: readonly Int32Array[], longest: number): Step {
   const { tf, spec } = model
   const indices = new Map<string, number>()
@@ -48,7 +48,7 @@ export function prefill(model: Model, prompts: readonly Int32Array[], longest: n
       length: longest,
       tokens: tf.tensor(tokens, [batch * longest], 'int32'),
       bias: tf.tensor(bias, [batch, 1, longest, longest]),
-      ...rotaryOf(tf, spec, positions, batch),
+      angles: anglesOf(tf, spec, positions, batch),
     })
     const lasts = Int32Array.from(distinct, (_, b) => (b + 1) * longest - 1)
     const last = tf.gather(out.hidden, tf.tensor(lasts, [batch], 'int32') as never)
@@ -62,7 +62,7 @@ export function prefill(model: Model, prompts: readonly Int32Array[], longest: n
   return { logits, cache }
 }
 
-/** One more token of every row; `length` tokens are in the cache. */
+/** Decodes one more token of every row; the cache has `length` tokens. */
 export function next(model: Model, rows: readonly Pending[], length: number, past: LayerCache[]): Step {
   const { tf, spec } = model
   const batch = rows.length
@@ -77,7 +77,7 @@ export function next(model: Model, rows: readonly Pending[], length: number, pas
     tokens: tf.tensor(tokens, [batch], 'int32'),
     bias: tf.tensor(bias, [batch, 1, 1, length + 1]),
     past,
-    ...rotaryOf(
+    angles: anglesOf(
       tf,
       spec,
       Int32Array.from(rows, ({ padding }) => length - padding),

@@ -3,10 +3,10 @@
 // that end leave the batch when half of it has.
 
 import type { Steering } from '../core.ts'
-import { createEndings, type Endings } from '../endings.ts'
 import type { GenerateRequest, Sample } from '../engine.ts'
 import { checkPrompts } from '../inputs.ts'
-import type { Sequence, Writer } from '../writer.ts'
+import { createEndings, type Endings } from '../sampling/endings.ts'
+import type { Sequence, Writer } from '../sampling/writer.ts'
 import type { Model } from './decoder.ts'
 import { next, type Pending, prefill, replaced, takeRows } from './decoding.ts'
 

@@ -1,7 +1,7 @@
 // The TensorFlow.js engine behind the engine contract, outside the caller's thread.
 
 import type { Engine } from '../engine.ts'
-import { createEngineThread, type EngineThread } from '../thread.ts'
+import { createEngineThread, type EngineThread } from '../thread/thread.ts'
 
 export interface TfjsEngineOptions {
   microBatchTokens?: number

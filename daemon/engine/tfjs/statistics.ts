@@ -1,8 +1,8 @@
-// What the policy says about a batch's completions; the forward part of scoring and training.
+// Log-probs and entropies of a batch's completions: the forward pass of scoring and training.
 
 import type { Tensor } from './backend.ts'
 import type { Batch } from './batch.ts'
-import { finalNorm, forward, gatherRows, logitsOf, MASKED, type Model, rotaryOf } from './decoder.ts'
+import { anglesOf, finalNorm, forward, gatherRows, logitsOf, MASKED, type Model } from './decoder.ts'
 
 /** Log-probs and entropies under softmax(logits / temperature), [rows, width] each. */
 export function statistics(
@@ -46,7 +46,7 @@ function statesOf(model: Model, { members, length, width, tokens, positions, sou
     length,
     tokens: tf.tensor(tokens, [rows * length], 'int32'),
     bias: tf.tensor(bias, [1, 1, length, length]),
-    ...rotaryOf(tf, spec, positions, rows),
+    angles: anglesOf(tf, spec, positions, rows),
   })
   return finalNorm(model, gatherRows(tf, hidden, tf.tensor(sources, [rows * width], 'int32')))
 }

@@ -19,7 +19,11 @@ export interface Gradients {
 type Tables = ReadonlyMap<string, Float32Array>
 
 /** All input is checked before the first gradient is there. */
-export function gradientsOf(model: Model, request: GradientRequest, microBatchTokens: number): Gradients {
+export function gradientsOf(
+  model: Model,
+  request: Omit<GradientRequest, 'into'>,
+  microBatchTokens: number,
+): Gradients {
   const { tf } = model
   const { sequences, objective } = request
   const columns = [...new Set(['mask', ...sequences.flatMap((sequence) => Object.keys(sequence.columns))])]
@@ -47,7 +51,7 @@ export function gradientsOf(model: Model, request: GradientRequest, microBatchTo
 
 function ofBatch(
   model: Model,
-  { objective, temperature, denominator }: GradientRequest,
+  { objective, temperature, denominator }: Omit<GradientRequest, 'into'>,
   batch: Batch,
   tables: Tables,
 ): { gradients: Tensor[]; sums: Float32Array } {
@@ -71,8 +75,8 @@ function ofBatch(
 }
 
 /**
- * Refuses an objective that cannot be lowered, on tables of one cell: an error in the middle of a tape would leave the
- * tensors that the tape has saved.
+ * Refuses an objective that cannot be lowered, on tables of one cell: an error in the middle of a tape would
+ * leave the tensors that the tape has saved.
  */
 function checkObjective(tf: Tensorflow, objective: Objective, columns: readonly string[]): void {
   tf.tidy(() => {

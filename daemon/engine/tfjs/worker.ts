@@ -1,7 +1,7 @@
 // The TensorFlow.js engine's thread.
 
 import { availableParallelism } from 'node:os'
-import { serveCore } from '../worker.ts'
+import { serveCore } from '../thread/worker.ts'
 import { openBackend } from './backend.ts'
 import { createCore } from './core.ts'
 import type { TfjsEngineOptions } from './index.ts'
@@ -12,7 +12,8 @@ serveCore<TfjsEngineOptions>(async ({ microBatchTokens }) => {
   const threads = isNative ? availableParallelism() : 1
   return {
     createCore: () => createCore({ tf, microBatchTokens, now: () => performance.now() }),
-    // The native addon registers itself when it is first loaded, and so in no second thread (tensorflow/tfjs #8388).
+    // The native addon registers itself when it is first loaded, and so in no second thread (tensorflow/tfjs
+    // #8388).
     report: { info: { kind: 'tfjs', device, reason, threads }, oneThreadOnly: isNative },
   }
 })

@@ -1,5 +1,6 @@
-// What a model family must say about itself: how its `config.json` reads as a decoder. A family refuses, by name, every
-// setting that would change the computation in a way it does not follow; what it does not read cannot matter.
+// A model family: how to read its `config.json` as a decoder spec. A family names and refuses every setting
+// that would change the computation in a way that is not implemented. Settings that it does not read have no
+// effect on the model.
 
 import { WaggleError } from '../../../protocol/errors.ts'
 import { safeText } from '../../../protocol/text.ts'
@@ -10,7 +11,7 @@ export interface Architecture {
   name: string
   /** As in its `model_type` field, which is read where `architectures` is missing. */
   modelType: string
-  /** Published models that have it, for people. */
+  /** Published models of this family, for messages. */
   models: string
   /** Reads a parsed config.json. Throws E_MODEL for what the family does not support here. */
   spec(config: HuggingFaceConfig): DecoderSpec
@@ -42,7 +43,7 @@ export function positiveNumber(config: HuggingFaceConfig, key: string, fallback?
   return value
 }
 
-/** Refuses settings that would change the computation and that this family does not know how to follow. */
+/** Throws E_MODEL if a setting is given and has none of the allowed values. */
 export function requireValue(config: HuggingFaceConfig, key: string, ...allowed: unknown[]): void {
   const value = config[key]
   if (value === undefined || value === null || allowed.includes(value)) return
@@ -51,7 +52,7 @@ export function requireValue(config: HuggingFaceConfig, key: string, ...allowed:
   })
 }
 
-/** A value of a file that may be anyone's, short and inert. */
+/** A value from an untrusted file, shortened and made safe to print. */
 export function show(value: unknown): string {
   return safeText(JSON.stringify(value) ?? 'missing', { limit: 60, line: true })
 }

@@ -1,4 +1,4 @@
-// Llama: no biases anywhere. Touvron et al. 2023; SmolLM2 is one, too.
+// Llama: no biases anywhere. Touvron et al. 2023; SmolLM2 has the same architecture.
 
 import { type Architecture, requireValue } from './architecture.ts'
 import { readSizes } from './sizes.ts'
@@ -8,10 +8,10 @@ export const llama: Architecture = {
   modelType: 'llama',
   models: 'Llama 2, 3, 3.1 and 3.2, SmolLM2',
   spec(config) {
-    // Here the switch means biases on all four projections, which no published model of the family has.
+    // In this family the setting adds biases to all four projections, which no published model has.
     requireValue(config, 'attention_bias', false)
     requireValue(config, 'mlp_bias', false)
     requireValue(config, 'rope_interleaved', false)
-    return { ...readSizes(config), attentionBias: false, queryKeyNorm: false }
+    return readSizes(config)
   },
 }

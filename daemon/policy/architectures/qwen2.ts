@@ -8,8 +8,8 @@ export const qwen2: Architecture = {
   modelType: 'qwen2',
   models: 'Qwen2, Qwen2.5',
   spec(config) {
-    // Positions of images and video, in the models that see.
+    // Rotary positions of images and video, in the vision models.
     requireValue(config, 'use_mrope', false)
-    return { ...readSizes(config), attentionBias: true, queryKeyNorm: false }
+    return { ...readSizes(config), attentionBias: true }
   },
 }

@@ -1,5 +1,5 @@
-// Qwen3: queries and keys are normed head by head before they are rotated, heads have a width of their own, and there
-// are no biases. Yang et al. 2025.
+// Qwen3: RMSNorm on each query and key head before the rotary embedding, a head width that does not follow from the
+// model's width, and no biases. Yang et al. 2025.
 
 import { type Architecture, requireValue } from './architecture.ts'
 import { readSizes } from './sizes.ts'
@@ -10,11 +10,7 @@ export const qwen3: Architecture = {
   models: 'Qwen3 (dense)',
   spec(config) {
     requireValue(config, 'attention_bias', false)
-    // What the family's configuration takes where a file does not say.
-    return {
-      ...readSizes({ ...config, head_dim: config.head_dim ?? 128 }),
-      attentionBias: false,
-      queryKeyNorm: true,
-    }
+    // The family's default head width.
+    return { ...readSizes({ ...config, head_dim: config.head_dim ?? 128 }), queryKeyNorm: true }
   },
 }

@@ -1,8 +1,9 @@
-// Rotary frequencies from config.json, in both of its layouts: `rope_theta` with `rope_scaling`, and `rope_parameters`
-// that holds all of it (Transformers 5). Plain ones (Su et al. 2021) and Llama 3.1's scaled ones.
+// Rotary frequencies from config.json, in both of its layouts: `rope_theta` with `rope_scaling`, and
+// `rope_parameters` that holds all of it (Transformers 5). Plain ones (Su et al. 2021) and Llama 3.1's scaled
+// ones.
 //
-// Rounded to F32 where PyTorch rounds them: models were trained with these angles, and at a position of ten thousand
-// the difference shows.
+// Rounded to F32 where PyTorch rounds them: models were trained with these angles, and at a position of ten
+// thousand the difference shows.
 
 import { WaggleError } from '../../../protocol/errors.ts'
 import { type HuggingFaceConfig, positiveNumber, requireValue, show } from './architecture.ts'

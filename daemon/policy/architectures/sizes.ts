@@ -1,21 +1,37 @@
-// What the families have in common: an RMSNorm decoder with rotary embeddings, grouped-query attention and SwiGLU.
+// What all families have in common: an RMSNorm decoder with rotary embeddings, grouped-query attention and SwiGLU.
 
 import { WaggleError } from '../../../protocol/errors.ts'
-import type { DecoderSpec } from '../../engine/decoder.ts'
+import type { Activation, DecoderSpec, LocalLayers } from '../../engine/decoder.ts'
 import { type HuggingFaceConfig, positiveNumber, requireValue, show, wholeNumber } from './architecture.ts'
 import { ropeFrequencies } from './rope.ts'
 
-/** Far beyond any model there is; a file that says more is broken. */
+/** As `hidden_act` names them. */
+const ACTIVATIONS: Record<Activation, string> = { silu: 'silu', 'gelu-tanh': 'gelu_pytorch_tanh' }
+
+export interface FamilyOptions {
+  /** The only activation that the family has; 'silu' by default. */
+  activation?: Activation
+  /** The family has layers with sliding windows, as `layer_types` and `sliding_window` say. */
+  hasLocalLayers?: boolean
+}
+
+/** Far above any published model; a file with larger values is broken. */
 const MOST_LAYERS = 1024
 const MOST_HEADS = 4096
 
-/** All but the two switches in which families differ. Throws E_MODEL, with what is wrong. */
-export function readSizes(config: HuggingFaceConfig): Omit<DecoderSpec, 'attentionBias' | 'queryKeyNorm'> {
-  requireValue(config, 'hidden_act', 'silu')
+/**
+ * The spec of a plain decoder of the sizes in config.json, to which a family adds what it does differently.
+ * Throws E_MODEL for a size that is not valid and for a setting that would change the computation.
+ */
+export function readSizes(
+  config: HuggingFaceConfig,
+  { activation = 'silu', hasLocalLayers = false }: FamilyOptions = {},
+): DecoderSpec {
+  requireValue(config, 'hidden_act', ACTIVATIONS[activation])
   requireValue(config, 'quantization_config')
   requireValue(config, 'use_sliding_window', false)
   requireValue(config, 'tie_word_embeddings', true, false)
-  requireFullAttention(config)
+  if (!hasLocalLayers) requireFullAttention(config)
   const width = wholeNumber(config, 'hidden_size')
   const heads = wholeNumber(config, 'num_attention_heads', { most: MOST_HEADS })
   const kvHeads = wholeNumber(config, 'num_key_value_heads', { fallback: heads, most: MOST_HEADS })
@@ -39,6 +55,25 @@ export function readSizes(config: HuggingFaceConfig): Omit<DecoderSpec, 'attenti
     ropeFrequencies: ropeFrequencies(config, headWidth),
     contextLength: wholeNumber(config, 'max_position_embeddings'),
     tiedEmbeddings: config.tie_word_embeddings === true,
+    attentionBias: false,
+    queryKeyNorm: false,
+    ...(activation === 'silu' ? {} : { activation }),
+    ...(hasLocalLayers ? { local: localLayers(config) } : {}),
+  }
+}
+
+function localLayers({ layer_types: types, ...config }: HuggingFaceConfig): LocalLayers {
+  const layers = wholeNumber(config, 'num_hidden_layers', { most: MOST_LAYERS })
+  const isKnown = (type: unknown): boolean => type === 'full_attention' || type === 'sliding_attention'
+  if (!Array.isArray(types) || types.length !== layers || !types.every(isKnown)) {
+    throw new WaggleError(
+      'E_MODEL',
+      `config.json: "layer_types" must have "full_attention" or "sliding_attention" for each of ${layers} layers`,
+    )
+  }
+  return {
+    window: wholeNumber(config, 'sliding_window'),
+    layers: types.flatMap((type, layer) => (type === 'sliding_attention' ? [layer] : [])),
   }
 }
 

@@ -1,19 +1,19 @@
-// How much memory a node may take: as the config says, else a share of what is free, within the limit of the container
-// that it runs in.
+// How much memory a node may use: the configured amount, or a share of the free memory within the container's
+// limit.
 
-/** The rest is for the system, and for what the estimate gets wrong. */
+/** The rest is left for the system and for errors of the estimate. */
 const SHARE = 0.85
 
 export interface MemoryHere {
-  /** Free now, as the operating system counts it: what can be given without swapping. */
+  /** Memory available without swapping, as the operating system reports it. */
   available: number
   /** The container's limit, 0 or undefined without one. */
   limit: number | undefined
-  /** What this process has already. */
+  /** Memory that this process already has. */
   used: number
 }
 
-/** Bytes. `configuredGb` 0 means: find out. */
+/** Bytes. `configuredGb` = 0: derive it from the machine. */
 export function memoryBudget(configuredGb: number, { available, limit, used }: MemoryHere): number {
   if (configuredGb > 0) return configuredGb * 1e9
   const free = available + used

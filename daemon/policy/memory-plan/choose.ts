@@ -1,19 +1,18 @@
-// Chooses how to train so that it fits: all parameters or an adapter, how many tokens go through the layers at once, and
-// how many sequences are written side by side. What cannot fit is refused with the numbers, and with the nearest
-// setting that does.
+// Chooses settings that fit into memory: all parameters or an adapter, tokens per micro-batch, and sequences
+// written side by side. If nothing fits, the error has the numbers and the nearest setting that does.
 
 import { bytes } from '../../../protocol/api/index.ts'
 import { WaggleError } from '../../../protocol/errors.ts'
 import type { AdapterSpec, DecoderSpec } from '../../engine/decoder.ts'
-import { estimateMemory, type MemoryEstimate, type Work, withAdapter } from './estimate.ts'
+import { estimateMemory, type MemoryEstimate, MIXING, type Work, withAdapter } from './estimate.ts'
 
 export interface Wish {
-  /** `auto` takes all parameters where they fit, else the adapter. */
+  /** `auto` trains all parameters if they fit, else the adapter. */
   method: 'auto' | 'full' | 'lora'
   adapter: AdapterSpec
   /** 0: as many as fit, up to the engine's own best. */
   microBatchTokens: number
-  /** Bytes that the node may take in all. */
+  /** Bytes that the node may use in total. */
   budget: number
   work: Omit<Work, 'slots' | 'microBatchTokens' | 'checkpointing'>
 }
@@ -26,19 +25,26 @@ export interface MemoryPlan {
   slots: number
   estimate: MemoryEstimate
   budget: number
+  /** The estimate includes a separate gradient for peers' groups. */
+  mixes: boolean
 }
 
-/** More do not make the processor faster: activations should stay in its cache. */
+/** More tokens gain nothing: activations should stay in the processor's cache. */
 const MICRO_BATCHES = [2048, 1024, 512, 256, 128]
 const SLOTS = [64, 32, 16, 8, 4, 1]
-/** In `auto`, training all parameters is not worth it with less than this at once. */
+/** With `auto`, less than this makes the adapter the better choice. */
 const LEAST_FOR_FULL = { microBatchTokens: 512, slots: 8 }
 
-/** Throws E_MODEL for what cannot fit. `name` is the model's, for the message. */
+/** Throws E_MODEL if nothing fits. `name` is the model's, for the message. */
 export function planMemory(name: string, spec: DecoderSpec, wish: Wish): MemoryPlan {
   const plan = fitting(spec, wish)
   if (plan) return plan
   throw tooLarge(name, spec, wish)
+}
+
+/** Whether a node with this plan may start to learn from peers. */
+export function hasRoomToMix({ mixes, estimate, budget }: MemoryPlan): boolean {
+  return mixes || estimate.total + MIXING * estimate.gradients <= budget
 }
 
 function fitting(spec: DecoderSpec, wish: Wish): MemoryPlan | undefined {
@@ -58,13 +64,13 @@ function fitting(spec: DecoderSpec, wish: Wish): MemoryPlan | undefined {
 
 type Size = Pick<MemoryPlan, 'microBatchTokens' | 'checkpointing' | 'slots'>
 
-/** From the fastest on: all grow together, since none helps much without the others. */
+/** Fastest first. All sizes grow together, since none helps much alone. */
 function sizes({ microBatchTokens }: Wish): Size[] {
   const batches = microBatchTokens > 0 ? [microBatchTokens] : MICRO_BATCHES
   const all = [false, true].flatMap((checkpointing) =>
     batches.flatMap((tokens) => SLOTS.map((slots) => ({ microBatchTokens: tokens, checkpointing, slots }))),
   )
-  // Computing layers twice costs a third more time: less than half the tokens at once does.
+  // Recomputing activations costs a third more time, less than halving the micro-batch does.
   const cost = ({ microBatchTokens: tokens, checkpointing, slots }: Size) =>
     (checkpointing ? 0.5 : 0) - Math.log2(tokens) - Math.log2(slots)
   return all.sort((a, b) => cost(a) - cost(b) || b.microBatchTokens - a.microBatchTokens)
@@ -76,7 +82,8 @@ function planOf(
   chosen: Size & Pick<MemoryPlan, 'adapter'>,
 ): MemoryPlan {
   const { adapter, ...size } = chosen
-  return { ...chosen, budget, estimate: estimateMemory(withAdapter(spec, adapter), { ...work, ...size }) }
+  const estimate = estimateMemory(withAdapter(spec, adapter), { ...work, ...size })
+  return { ...chosen, budget, mixes: work.mixes, estimate }
 }
 
 function tooLarge(name: string, spec: DecoderSpec, wish: Wish): WaggleError {
@@ -101,7 +108,7 @@ function smallest(spec: DecoderSpec, wish: Wish): MemoryPlan {
   return planOf(spec, wish, { adapter, ...sizes(wish).at(-1)! })
 }
 
-/** The first change that makes it fit, from the least to the most. */
+/** The smallest change that makes it fit. */
 function nearest(spec: DecoderSpec, wish: Wish, needed: number): string {
   const { work } = wish
   const changes: [string, Wish][] = []

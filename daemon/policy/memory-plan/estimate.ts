@@ -1,44 +1,44 @@
-// How much memory a node takes to sample from a model and to train it, part by part, from the model's description and
-// the sizes of its work alone. The arrays of parameters are counted exactly; what a micro-batch needs is a formula whose
-// constants are fitted to the measured peak of the real engine (scripts/bench/memory-plan.ts).
+// Estimates, part by part, the memory to sample from a model and to train it, from its spec and the size of
+// the work. Parameter arrays are counted exactly; a micro-batch's memory is a formula fitted to the measured
+// peak of the real engine (scripts/bench/memory-plan.ts).
 
 import { type AdapterSpec, type DecoderSpec, parameterCount, trainableShapes } from '../../engine/decoder.ts'
 
 export interface Work {
-  /** Tokens of a prompt, and of a completion at most. */
+  /** Most tokens of a prompt, and of a completion. */
   prompt: number
   completion: number
   /** Rollouts of one prompt. */
   groupSize: number
   /** Sequences that are written side by side. */
   slots: number
-  /** Tokens of a micro-batch at most; one sequence may have more. */
+  /** Most tokens of a micro-batch; a single sequence may have more. */
   microBatchTokens: number
-  /** Activations are computed again for the backward pass instead of kept. */
+  /** Recompute activations in the backward pass instead of keeping them. */
   checkpointing: boolean
-  /** Peers' gradients are kept apart from the own one. */
+  /** Keep a separate gradient for peers' groups. */
   mixes: boolean
-  /** Models of plugins beside the policy, each as large as it is and trained as it is; none if left out. */
+  /** Number of plugin models, each as large as the policy and trained like it; default 0. */
   roles?: number
 }
 
 export interface MemoryParts {
-  /** The weights as loaded, which all engines share where they are frozen. */
+  /** The weights as loaded; engines share them if they are frozen. */
   model: number
-  /** What is trained, as the sampler and the trainer hold it. */
+  /** The trained parameters in the sampler and the trainer. */
   trained: number
   gradients: number
   /** AdamW's two moments. */
   optimizer: number
-  /** What training a micro-batch keeps until its backward pass is done. */
+  /** Activations kept until the backward pass of a micro-batch is done. */
   activations: number
-  /** Keys and values of the sequences being written, and what a step of the sampler needs. */
+  /** The sampler's key-value cache, and memory for one of its steps. */
   cache: number
   /** Copies on their way to the sampler and to a checkpoint. */
   copies: number
   /** The program itself. */
   process: number
-  /** Models of plugins; absent where there are none. */
+  /** Models of plugins; absent if there are none. */
   roles?: number
 }
 
@@ -47,6 +47,8 @@ export interface MemoryEstimate extends MemoryParts {
 }
 
 const FLOAT = 4
+/** Extra arrays of a gradient's size for a separate peers' gradient. */
+export const MIXING = 4
 /** Measured; see the header. */
 const FIT = {
   process: 190e6,
@@ -56,7 +58,7 @@ const FIT = {
   perFeedForward: 3.5,
   /** Floats for each pair of a token and one that it attends to, a head. */
   perPair: 1.8,
-  /** Logits that are alive at once, for so many rows at most. */
+  /** Logits alive at once, and the most rows of them. */
   logits: 3,
   logitRows: 512,
   /** Copies of the cache while it is read and grown. */
@@ -71,7 +73,7 @@ export function estimateMemory(spec: DecoderSpec, work: Work): MemoryEstimate {
   const parts: MemoryParts = {
     model: FLOAT * parameterCount(plain),
     trained: 2 * FLOAT * trained,
-    gradients: FLOAT * trained * (work.mixes ? 5 : 1),
+    gradients: FLOAT * trained * (work.mixes ? 1 + MIXING : 1),
     optimizer: 2 * FLOAT * trained,
     activations: activations(spec, work),
     cache: cache(spec, work),
@@ -82,14 +84,17 @@ export function estimateMemory(spec: DecoderSpec, work: Work): MemoryEstimate {
   return { ...parts, total: Object.values(parts).reduce((sum, part) => sum + part, 0) }
 }
 
-/** What one engine takes that both writes and trains, the weights as they were loaded left out. */
+/** Memory of one engine that both writes and trains, without the loaded weights. */
 export function roleMemory(spec: DecoderSpec, work: Work): number {
   const trained = FLOAT * count(trainableShapes(spec))
   // Its own weights, gradients, two moments, and copies on their way to a checkpoint.
   return 7 * trained + activations(spec, work) + cache(spec, work)
 }
 
-/** Tokens that go through the layers in one micro-batch: one row with its prompt may be longer than it should be. */
+/**
+ * Tokens that go through the layers in one micro-batch: one row with its prompt may be longer than it should
+ * be.
+ */
 export function tokensAtOnce({ prompt, completion, microBatchTokens }: Work): number {
   return Math.max(microBatchTokens, prompt + completion)
 }

@@ -1,4 +1,4 @@
-// From the config, and from what a checkpoint has already decided, to what the plan may choose from.
+// Derives what the memory plan may choose from: the config, and what a checkpoint has already fixed.
 
 import { WaggleError } from '../../../protocol/errors.ts'
 import { ADAPTER_TARGETS, type AdapterSpec } from '../../engine/decoder.ts'
@@ -6,7 +6,7 @@ import type { Tokenizer } from '../tokenizer.ts'
 import { type MemoryHere, memoryBudget } from './budget.ts'
 import type { Wish } from './choose.ts'
 
-/** The part of the config that decides about memory. */
+/** The part of the config that affects memory. */
 export interface TrainingConfig {
   model: { max_completion_tokens: number }
   engine: { memory_gb: number; micro_batch_tokens: number }
@@ -17,22 +17,22 @@ export interface TrainingConfig {
 
 export interface WishParts {
   config: TrainingConfig
-  /** Questions like those that will be asked, to see how long prompts are. */
+  /** Sample questions, to estimate prompt lengths. */
   questions: readonly string[]
   tokenizer: Pick<Tokenizer, 'encodePrompt'>
-  /** What the checkpoint to go on from trains; undefined where there is none. */
+  /** What the checkpoint to resume trains; undefined without one. */
   checkpoint: { adapter?: AdapterSpec | undefined } | undefined
   memory: MemoryHere
-  /** Models of plugins beside the policy that are the node's own model, with weights of their own. */
+  /** Number of plugin models that are copies of the node's model. */
   roles?: number
-  /** Bytes that other models of plugins take. */
+  /** Bytes of other plugin models. */
   taken?: number
 }
 
-/** Prompts vary; what was not seen may be longer by so much. */
+/** Margin for prompts longer than the samples. */
 const LONGER = 1.25
 
-/** Throws E_CHECKPOINT where the config wants another method than the checkpoint was trained with. */
+/** Throws E_CHECKPOINT if the config's training method differs from the checkpoint's. */
 export function wishOf({
   config,
   questions,

@@ -1,6 +1,6 @@
-// One file of a repository, fetched into the cache: continued where an earlier attempt stopped, hashed whole from the
-// disk before it gets its name, and linked into the snapshot. Bytes are written where they belong, so that two programs
-// that fetch the same file at once write the same; whoever is last finds it there.
+// Downloads one file of a repository into the cache: resumes an earlier attempt, verifies the hash of the
+// whole file on disk before renaming it, and links it into the snapshot. Bytes are written at their offset,
+// so two programs that download the same file at once write the same bytes.
 
 import { createHash } from 'node:crypto'
 import { createReadStream } from 'node:fs'
@@ -17,7 +17,7 @@ export interface BlobPlace {
   snapshot: string
 }
 
-/** Bytes of the file that are on the disk already, whole or in part. */
+/** Bytes of the file already on disk, complete or partial. */
 export async function bytesThere(file: HubFile, { repository }: BlobPlace): Promise<number> {
   const blob = join(repository, 'blobs', file.hash.hex)
   return (await sizeOf(blob)) ?? Math.min(file.size, (await sizeOf(partialOf(blob))) ?? 0)
@@ -27,7 +27,7 @@ export interface BlobOptions {
   file: HubFile
   url: string
   place: BlobPlace
-  /** Times that a connection that breaks is made again without a byte gained. */
+  /** Most reconnects in a row that bring no new byte. */
   attempts?: number
   onBytes?: ((count: number) => void) | undefined
   signal?: AbortSignal | undefined
@@ -52,7 +52,7 @@ export async function fetchBlob(
         await sleep(1000 * 2 ** idle, signal)
       }
       await verify(file, partialOf(blob))
-      // Somebody else may have been first, with the same bytes.
+      // Another program may have been first, with the same bytes.
       await rename(partialOf(blob), blob).catch(async (error) => {
         if ((await sizeOf(blob)) !== file.size) throw error
       })
@@ -61,7 +61,7 @@ export async function fetchBlob(
   } catch (cause) {
     if (errnoOf(cause) === '' || cause instanceof WaggleError) throw cause
     throw new WaggleError('E_MODEL', `${file.name} cannot be written to the cache: ${explainErrno(cause)}`, {
-      hint: 'Make room, or set HF_HOME to a disk that has some. What was fetched stays, and is continued from.',
+      hint: 'Make room, or set HF_HOME to a disk that has some. The next attempt resumes the download.',
       cause,
     })
   }
@@ -69,7 +69,7 @@ export async function fetchBlob(
 
 const partialOf = (blob: string): string => `${blob}.incomplete`
 
-/** Gives what broke the connection; undefined once the whole file is there. */
+/** Returns the error that broke the connection; undefined once the file is complete. */
 async function receive(
   { file, url, partial, onBytes, signal }: Omit<BlobOptions, 'place'> & { partial: string },
   fetch: HubFetch,
@@ -85,7 +85,7 @@ async function receive(
       hint: 'It may have been removed, or need HF_TOKEN. Try again later.',
     })
   }
-  // A server that does not know ranges begins anew.
+  // A server without range support starts from the beginning.
   if (response.status !== 206 || !response.headers.get('content-range')?.startsWith(`bytes ${at}-`)) at = 0
   const handle = await open(partial, at === 0 ? 'w' : 'r+')
   try {
@@ -114,7 +114,7 @@ async function receive(
   }
 }
 
-/** Errors of the disk have the name of the system call that failed; those of a connection do not go through fs. */
+/** Disk errors name the failed system call of fs; connection errors do not. */
 function isDiskError(error: unknown): boolean {
   return ['write', 'fsync', 'open', 'ftruncate'].includes(String((error as { syscall?: unknown }).syscall))
 }

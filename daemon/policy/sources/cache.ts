@@ -6,12 +6,12 @@
 
 import { join } from 'node:path'
 import { type Disk, errnoOf } from '../../store/disk.ts'
-import { readIndex, WEIGHTS_FILE, WEIGHTS_INDEX_FILE } from '../safetensors-folder.ts'
+import { readIndex, WEIGHTS_FILE, WEIGHTS_INDEX_FILE } from '../safetensors/folder.ts'
 import type { HubReference } from './reference.ts'
 
 export const COMMIT = /^[0-9a-f]{40}$/
 
-/** Where the cache is, by the same variables as Hugging Face's own tools. */
+/** The cache's folder, from the same variables as in Hugging Face's own tools. */
 export function cacheRoot(env: NodeJS.ProcessEnv, homedir: string): string {
   const given = env.HF_HUB_CACHE || env.HUGGINGFACE_HUB_CACHE
   const home = env.HF_HOME || join(env.XDG_CACHE_HOME || join(homedir, '.cache'), 'huggingface')
@@ -25,14 +25,14 @@ export function repositoryFolder(root: string, name: string): string {
 export interface CachedModel {
   name: string
   commit: string
-  /** Branches and tags that were at this commit when it was fetched. */
+  /** Branches and tags that pointed to this commit when it was fetched. */
   refs: string[]
   directory: string
-  /** Everything that is needed to load it is there. */
+  /** True if everything needed to load it is there. */
   complete: boolean
 }
 
-/** The snapshot's folder, if all of it is there. Asks no network, so that a model that was fetched stays what it is. */
+/** The snapshot's folder, if complete. Uses no network, so a fetched model never changes. */
 export async function cachedSnapshot(
   { root, hub }: { root: string; hub: HubReference },
   { disk }: { disk: Disk },
@@ -73,7 +73,7 @@ export async function listCached(
   return found
 }
 
-/** A config and all weights; other files are missed by name when the model is loaded. */
+/** Checks for a config and all weights; loading the model reports other missing files. */
 export async function isComplete(directory: string, repository: string, disk: Disk): Promise<boolean> {
   const isThere = (name: string) =>
     disk.realPath(join(directory, name)).then(

@@ -1,24 +1,24 @@
-// From what `model.path` says to a folder that can be loaded: the model that comes along, a folder, a snapshot in
-// Hugging Face's cache, or, where it is not there yet, one fetched from the hub.
+// Resolves `model.path` to a folder that can be loaded: the bundled model, a folder, a snapshot in Hugging
+// Face's cache, or a fresh download from the hub.
 
 import { statSync } from 'node:fs'
 import { isAbsolute, join, resolve } from 'node:path'
 import { WaggleError } from '../../../protocol/errors.ts'
 import { cachedSnapshot, cacheRoot } from './cache.ts'
-import { type DownloadCollaborators, type DownloadProgress, downloadModel } from './hub.ts'
+import { type DownloadParts, type DownloadProgress, downloadModel } from './hub.ts'
 import { parseReference, showReference } from './reference.ts'
 
 export interface FindOptions {
   /** As in the config: `default`, a folder, or `org/name[@revision]`. */
   reference: string
-  /** Folder of the model that comes along. */
+  /** Folder of the bundled model. */
   bundled: string
-  /** What a relative folder is relative to. */
+  /** Base of relative paths. */
   base: string
   env: NodeJS.ProcessEnv
   homedir: string
   signal?: AbortSignal | undefined
-  /** Ask the hub even where a snapshot is there: a branch may have moved. */
+  /** Ask the hub even if there is a snapshot: a branch may have moved. */
   refresh?: boolean
   onProgress?: ((progress: DownloadProgress) => void) | undefined
 }
@@ -31,7 +31,7 @@ export interface FoundModel {
   commit?: string
 }
 
-export async function findModel(options: FindOptions, by: DownloadCollaborators): Promise<FoundModel> {
+export async function findModel(options: FindOptions, by: DownloadParts): Promise<FoundModel> {
   const { reference, base, env } = options
   const local = reference.replace(/^~(?=[\\/]|$)/, options.homedir)
   const folder = isAbsolute(local) ? local : resolve(base, local)
@@ -66,7 +66,7 @@ function isFolder(path: string): boolean {
   return statSync(path, { throwIfNoEntry: false })?.isDirectory() === true
 }
 
-/** Where the model that comes along is, from the package's root. */
+/** Path of the bundled model in the package. */
 export function bundledModel(packageRoot: string): string {
   return join(packageRoot, 'models', 'default')
 }

@@ -1,5 +1,5 @@
-// How the hub is asked: the token goes to the hub alone and never along with a redirect to another host, nothing is
-// downgraded to plain HTTP, busy answers are waited for, and an answer that should be small is cut off when it is not.
+// Requests to the hub. The token goes only to the hub and never to a redirect's host, HTTPS is never
+// downgraded, busy answers are retried, and the size of answers is limited.
 
 import { WaggleError } from '../../../protocol/errors.ts'
 
@@ -8,11 +8,11 @@ export interface HubFetchOptions {
   endpoint: string
   token?: string | undefined
   signal?: AbortSignal | undefined
-  /** Times that a request is tried. */
+  /** Most attempts per request. */
   attempts?: number
 }
 
-export interface HubFetchCollaborators {
+export interface HubFetchParts {
   fetch: typeof fetch
   sleep(ms: number, signal?: AbortSignal): Promise<void>
 }
@@ -27,10 +27,10 @@ const CONNECT_ATTEMPTS = 3
 const MOST_WAIT_MS = 60_000
 const BUSY = new Set([408, 429, 500, 502, 503, 504])
 
-/** Gives the last answer, whatever its status. Throws E_MODEL when there is none, or a redirect leads astray. */
+/** Returns the last answer, whatever its status. Throws E_MODEL without one, or for an unsafe redirect. */
 export function createHubFetch(
   { endpoint, token, signal, attempts = 5 }: HubFetchOptions,
-  { fetch, sleep }: HubFetchCollaborators,
+  { fetch, sleep }: HubFetchParts,
 ): HubFetch {
   const hub = new URL(endpoint)
 
@@ -83,7 +83,7 @@ export function createHubFetch(
   }
 }
 
-/** The same for a library that takes a `fetch`: answers are read whole, up to a limit. */
+/** A `fetch` for a library: reads answers whole, up to a limit. */
 export function boundedFetch(hubFetch: HubFetch, mostBytes: number): typeof fetch {
   return async (input, init) => {
     const response = await hubFetch(input instanceof Request ? input.url : input, {
@@ -123,7 +123,7 @@ export function unreachable(url: URL, cause: unknown): WaggleError {
   const inner = (cause as { cause?: { code?: string; message?: string } })?.cause
   const reason = inner?.code ?? inner?.message ?? (cause as Error)?.message ?? String(cause)
   return new WaggleError('E_MODEL', `${url.host} cannot be reached: ${reason}`, {
-    hint: 'Check the connection, or set HF_ENDPOINT to a mirror. What was fetched stays, and is continued from.',
+    hint: 'Check the connection, or set HF_ENDPOINT to a mirror. The next attempt resumes the download.',
     cause,
   })
 }

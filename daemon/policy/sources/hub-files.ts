@@ -1,5 +1,5 @@
-// Which files of a repository are fetched: those that a model is loaded from and those that say what it is, by an
-// allow-list of names, with a limit on each size. Never a script, a pickle, or anything below a folder.
+// Chooses the files of a repository to download: those that a model needs and those that describe it, from an
+// allow-list of names with size limits. Never a script, a pickle, or anything in a subfolder.
 
 import { WaggleError } from '../../../protocol/errors.ts'
 import { safeText } from '../../../protocol/text.ts'
@@ -34,7 +34,10 @@ const RULES: ReadonlyArray<readonly [RegExp, number]> = [
 ]
 export const MOST_TOTAL_BYTES = 256 * 1024 * MB
 
-/** The files to fetch, small ones first; weights among them are chosen later. Throws E_MODEL for a size past its limit. */
+/**
+ * The files to fetch, small ones first; weights among them are chosen later. Throws E_MODEL for a size past
+ * its limit.
+ */
 export function allowedFiles(listed: readonly ListedFile[]): HubFile[] {
   const files = listed.flatMap((entry): HubFile[] => {
     if (entry?.type !== 'file' || typeof entry.path !== 'string') return []

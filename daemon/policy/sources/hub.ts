@@ -1,6 +1,6 @@
-// A model from the hub, by name, into Hugging Face's cache. The revision is pinned to a commit first; every file is
-// checked against the hash that the hub lists for that commit; nothing that was fetched is run. The branch's name is
-// written last, so that a fetch that was interrupted is never taken for a model.
+// Downloads a model from the hub into Hugging Face's cache. Pins the revision to a commit first and checks
+// every file against the hash that the hub lists for that commit. Nothing downloaded is run. The branch's ref
+// is written last, so an interrupted download is never mistaken for a model.
 
 import { mkdir, rename, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
@@ -8,10 +8,10 @@ import type { HubApiError } from '@huggingface/hub'
 import { WaggleError } from '../../../protocol/errors.ts'
 import { safeText } from '../../../protocol/text.ts'
 import type { Disk } from '../../store/disk.ts'
-import { readIndex, WEIGHTS_FILE, WEIGHTS_INDEX_FILE } from '../safetensors-folder.ts'
+import { readIndex, WEIGHTS_FILE, WEIGHTS_INDEX_FILE } from '../safetensors/folder.ts'
 import { type BlobPlace, bytesThere, fetchBlob } from './blob.ts'
 import { COMMIT, repositoryFolder } from './cache.ts'
-import { boundedFetch, createHubFetch, type HubFetchCollaborators } from './hub-fetch.ts'
+import { boundedFetch, createHubFetch, type HubFetchParts } from './hub-fetch.ts'
 import { allowedFiles, type HubFile, type ListedFile, MOST_TOTAL_BYTES, noSafetensors } from './hub-files.ts'
 import { type HubReference, showReference } from './reference.ts'
 
@@ -34,7 +34,7 @@ export interface DownloadOptions {
   onProgress?: ((progress: DownloadProgress) => void) | undefined
 }
 
-export interface DownloadCollaborators extends HubFetchCollaborators {
+export interface DownloadParts extends HubFetchParts {
   disk: Disk
   /** Bytes that can be written at a path that exists; undefined where that is not known. */
   freeBytes(path: string): Promise<number | undefined>
@@ -47,7 +47,7 @@ const SPARE_BYTES = 256 * 1024 * 1024
 
 export async function downloadModel(
   { hub, root, endpoint = DEFAULT_ENDPOINT, token, signal, onProgress }: DownloadOptions,
-  by: DownloadCollaborators,
+  by: DownloadParts,
 ): Promise<{ directory: string; commit: string }> {
   const base = checkedEndpoint(endpoint)
   const fetch = createHubFetch({ endpoint: base, token, signal }, by)
@@ -173,7 +173,7 @@ async function weightsOf(
 async function requireRoom(
   weights: readonly HubFile[],
   place: BlobPlace,
-  { freeBytes }: DownloadCollaborators,
+  { freeBytes }: DownloadParts,
 ): Promise<void> {
   const total = sum(weights)
   if (total > MOST_TOTAL_BYTES) {

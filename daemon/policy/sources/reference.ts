@@ -1,4 +1,4 @@
-// What `model.path` and --model may say: the model that comes along, a folder, or a name on the hub.
+// Parses `model.path` and --model: the bundled model, a folder, or a name on the hub.
 
 import { WaggleError } from '../../../protocol/errors.ts'
 import { safeText } from '../../../protocol/text.ts'
@@ -19,7 +19,10 @@ const PART = '[A-Za-z0-9][A-Za-z0-9._-]{0,95}'
 const NAME = new RegExp(`^${PART}/${PART}$`)
 const REVISION = /^[A-Za-z0-9][A-Za-z0-9._/-]{0,199}$/
 
-/** `org/name[@revision]` is a name on the hub, unless there is such a folder. `isFolder` is asked for that only. */
+/**
+ * `org/name[@revision]` is a name on the hub, unless there is such a folder. `isFolder` is asked for that
+ * only.
+ */
 export function parseReference(text: string, isFolder: (path: string) => boolean): ModelReference {
   if (text === 'default') return { kind: 'bundled' }
   const hub = hubReference(text)

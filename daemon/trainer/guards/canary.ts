@@ -1,17 +1,17 @@
-// Canaries: rewards that must not fall. One sings all the time, the node's own fresh rollouts; the other now and then,
-// the held-out evaluation. Each is compared with the best that it was, and a fall counts only if it is both large (a
-// tenth) and far beyond chance.
+// Canaries: two rewards that must not fall, the mean reward of new own rollouts and the held-out accuracy.
+// Each is compared with its best level so far. A fall counts only if it is both large (a tenth) and far
+// beyond chance.
 
-/** Of the best: a smaller fall is left alone. */
+/** Smallest fall that counts, as a share of the best level. */
 const FALL = 0.1
-/** Standard errors. The reward of every round is looked at, hence more for it than for an evaluation. */
+/** Standard errors. The reward is tested far more often than the accuracy, so its threshold is higher. */
 const ROUND_ERRORS = 5
 const EVALUATION_ERRORS = 4
-/** Own groups, zero-signal ones too, whose mean is compared. */
+/** Own groups per comparison, including those without a signal. */
 const WINDOW = 64
 
 export interface Canary {
-  /** Mean reward of a fresh own group, of whatever signal. Gives a line once it has fallen. */
+  /** Takes the mean reward of a new own group. Returns a message if the reward has fallen. */
   ownGroup(reward: number): string | undefined
   evaluation(accuracy: number, prompts: number): string | undefined
 }
@@ -36,7 +36,7 @@ export function createCanary(): Canary {
       recent.push(reward)
       if (recent.length < WINDOW) return undefined
       const now = levelOf(recent)
-      // Windows lie side by side: overlapping ones would give the best of many tries.
+      // Windows do not overlap: the best of many overlapping ones would be biased upwards.
       recent = []
       if (best && hasFallen(now, best, ROUND_ERRORS))
         return `the reward of own rollouts fell from ${best.mean.toFixed(3)} to ${now.mean.toFixed(3)}`

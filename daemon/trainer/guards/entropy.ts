@@ -1,19 +1,20 @@
-// Watches the policy's entropy against the run's own curve. It falls by itself as a policy learns (by most of its value
-// in the first steps), so a fixed floor says nothing; what is alarming is a jump away from where it has just been.
+// Watches the policy's entropy for jumps. Entropy falls naturally as a policy learns, mostly in the first
+// steps, so a fixed floor is useless; a sudden jump away from the recent mean is the alarm sign.
 
 import { createRunning } from './running.ts'
 
 const Z = 6
 const FADE = 0.9
 const WARM_UP = 12
-/** Nats per token, and of the mean: a jump smaller than both is none. */
+/** Smallest jump that counts, in nats per token. */
 const LEAST_JUMP = 0.15
+/** Smallest jump that counts, as a share of the mean. */
 const LEAST_SHARE = 0.35
-/** Steps in a row. */
+/** Consecutive odd steps before an alarm. */
 const PATIENCE = 3
 
 export interface EntropyWatch {
-  /** A line that says what is wrong, once it has been so for several steps in a row. */
+  /** A message once the entropy has been odd for several consecutive steps. */
   observe(entropy: number): string | undefined
 }
 

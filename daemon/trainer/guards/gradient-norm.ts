@@ -1,24 +1,26 @@
-// Gradient spikes are cut to what is usual: a z-score on the norm's running mean instead of a fixed bound alone (ZClip,
-// Kumar et al. 2025, with its threshold of 4 rounded up from 2.5 as gradients of small batches have longer tails).
+// Clips gradient spikes: the limit is a z-score above the running mean of the norm, in addition to the fixed
+// bound (ZClip, Kumar et al. 2025). The threshold is 4 instead of 2.5, because gradients of small batches
+// have longer tails.
 
 import { createRunning } from './running.ts'
 
 const Z = 4
 const FADE = 0.97
-/** Steps before the spread is known well enough. */
+/** Steps before the deviation is reliable. */
 const WARM_UP = 12
-/** Of the mean: a spread below this is chance. */
+/** Lower bound on the deviation, as a share of the mean. */
 const LEAST_SPREAD = 0.1
 /**
- * Of the norm: a smaller cut is made and not told. AdamW takes a tenth of a gradient into its mean, so that a tenth less
- * of it moves a step by a hundredth, and norms just above the limit are what the tail of any run has.
+ * Cuts below this share of the norm are made but not reported. AdamW takes a tenth of a gradient into its
+ * mean, so a cut by a tenth changes a step by a hundredth. Norms just above the limit occur in the tail of
+ * any run.
  */
 const LEAST_TOLD = 0.1
 
 export interface NormGuard {
-  /** The largest norm that the next step may have; infinite until enough is known. */
+  /** Norm limit for the next step; infinite during warm-up. */
   limit(): number
-  /** True if the norm was so far above the limit that what was cut off matters. */
+  /** True if the cut was large enough to report. */
   observe(norm: number): boolean
 }
 
@@ -32,7 +34,7 @@ export function createNormGuard(): NormGuard {
     limit,
     observe(norm) {
       const bound = limit()
-      // A spike moves the mean by what it was cut to, so that spike after spike cannot raise the limit quickly.
+      // Counts the clipped norm, so that repeated spikes cannot raise the limit quickly.
       running.add(Math.min(norm, bound))
       return norm - bound >= LEAST_TOLD * norm
     },

@@ -1,11 +1,11 @@
-// The guards of a run: they look at every step and every fresh reward, cut spikes, and say when training must go back to
-// the last good checkpoint. They decide; the learner acts.
+// The guards of a run. They check every step, reward and evaluation, limit the gradient norm, and raise
+// alarms. They only decide; the learner acts.
 
 import { createCanary } from './canary.ts'
 import { createEntropyWatch } from './entropy.ts'
 import { createNormGuard } from './gradient-norm.ts'
 
-/** Something that a guard saw. `rollBack`: what was learnt lately is not to be kept. */
+/** A guard's finding. `rollBack`: training must return to an earlier checkpoint. */
 export interface Alarm {
   guard: 'gradient spike' | 'not finite' | 'entropy' | 'canary'
   message: string
@@ -13,16 +13,16 @@ export interface Alarm {
 }
 
 export interface Guards {
-  /** The largest gradient norm that the next step may have. */
+  /** Gradient norm limit for the next step. */
   normLimit(): number
   step(seen: { gradientNorm: number; entropy: number; skipped: readonly string[] }): Alarm[]
   ownGroup(reward: number): Alarm[]
   evaluation(accuracy: number, prompts: number): Alarm[]
-  /** After a roll-back: what was seen since belongs to weights that are gone. */
+  /** Clears all statistics after a roll-back: they describe weights that are gone. */
   reset(): void
 }
 
-/** So many skipped steps among so many are no accident. */
+/** SKIPPED skipped steps among the last AMONG trigger a roll-back. */
 const SKIPPED = 3
 const AMONG = 20
 

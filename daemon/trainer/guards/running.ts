@@ -1,4 +1,4 @@
-// A running mean and spread in which old values fade, after Welford's method with a constant weight.
+// Exponentially weighted running mean and standard deviation (Welford's update with a constant weight).
 
 export interface Running {
   readonly count: number
@@ -20,7 +20,7 @@ export function createRunning(fade: number): Running {
       return Math.sqrt(variance)
     },
     add(value) {
-      // At first a plain mean, so that the first value does not weigh for ever.
+      // A plain mean at first, so that the first value does not dominate for long.
       const weight = Math.max(1 - fade, 1 / (count + 1))
       const difference = value - mean
       mean += weight * difference

@@ -1,4 +1,5 @@
-// What is known of one peer whose groups were trained on, and the limits that go by it.
+// What a node knows about one author whose groups it has trained on, and the weight and limits that follow
+// from it.
 
 import type { SharingContributor } from '../../../protocol/api/index.ts'
 import { noPairs, type Pairs, ratioInterval } from './interval.ts'
@@ -7,22 +8,30 @@ import { noTrust, type Trust, weightOf } from './trust.ts'
 
 export interface Author {
   plausibility: Plausibility
-  /** Its groups came with log-probs. */
+  /** Whether its groups come with log-probs. */
   reports: boolean
   trust: Trust
-  /** Its progress per compute and the own one in the same updates, since it was last set aside or an epoch ended. */
+  /**
+   * Its and own progress per compute in the same updates, since it was last set aside or the last epoch
+   * ended.
+   */
   pairs: Pairs
-  /** Of its gradients as applied, in units of the own ones', fading: its share of what was learnt from peers. */
+  /**
+   * Decayed sum of its applied gradients' norms, relative to own ones: its share of what was learnt from
+   * peers.
+   */
   norm: number
-  /** Squared norm, in units of the own gradient's, that it may still use. */
+  /** Squared gradient norm that it may still use, relative to the own gradient's. */
   allowance: number
-  /** Updates that it still stays out. */
+  /** Remaining updates for which it is set aside. */
   away: number
+  /** Updates since its groups were last trained on. Not saved. */
+  idle: number
   offences: number
   reason: string | undefined
 }
 
-/** Updates that the expectation of one author counts for, as of all peers. */
+/** Updates that the prior of one author counts as; the prior is the weight of all peers. */
 const PEERS = 20
 
 export const stranger = (allowance: number): Author => ({
@@ -33,14 +42,22 @@ export const stranger = (allowance: number): Author => ({
   norm: 0,
   allowance,
   away: 0,
+  idle: 0,
   offences: 0,
   reason: undefined,
 })
 
-/** `ofAny` is the weight of an author of whom nothing is known. */
+/** Own progress of about three updates: enough updates to judge a newcomer by. */
+const EARNED = 1
+
+/** True once its groups were in several updates and made progress; never true for a new identity. */
+export const hasEarned = ({ trust, away }: Author): boolean =>
+  away === 0 && trust.own >= EARNED && trust.foreign > 0
+
+/** `ofAny`: weight of an unknown author. */
 export const weightOfAuthor = ({ trust }: Author, ofAny: number): number => weightOf(trust, ofAny, PEERS)
 
-/** For a screen. `total` is the norm of all authors together. */
+/** The author as shown to users. `total`: sum of all authors' norms. */
 export function contributorOf(
   peer: string,
   author: Author,

@@ -1,8 +1,9 @@
-// What a trainer remembers about each peer whose groups it has trained on: whether its log-probs are believed, whether
-// its groups help, its share of the foreign gradient, and whether it is set aside. Bounded; the least recent goes first.
+// All authors whose groups this node has trained on: whether their log-probs are believed, whether their
+// groups help, their share of the foreign gradient, and whether they are set aside. Bounded: the least
+// recently seen author is forgotten first.
 
 import type { SharingContributor } from '../../../protocol/api/index.ts'
-import { type Author, contributorOf, stranger, weightOfAuthor } from './author.ts'
+import { type Author, contributorOf, hasEarned, stranger, weightOfAuthor } from './author.ts'
 import { type AuthorsState, MOST_AUTHORS } from './evidence.ts'
 import { addPair, meanInterval, noPairs } from './interval.ts'
 import { type Reported, reviewed } from './plausibility.ts'
@@ -17,71 +18,94 @@ export interface AuthorFinding {
 export interface Authors {
   isSetAside(author: string): boolean
   isBelieved(author: string): boolean
-  /** After an update: progress per compute of one author's groups and of own ones, in the judge's unit. */
+  /** Call after an update with one author's and own progress per compute, in the judge's unit. */
   observe(
     author: string,
     seen: {
       gain: number | undefined
       own: number | undefined
-      /** What the gains of all are above what their steps turned out to bring, in the same unit; 0 if left out. */
-      flattery?: number
-      /** Of its gradient as applied, in units of the own one's. */
+      /**
+       * By how much the measured gains of all authors exceed what their steps contributed, in the same unit.
+       * Default: 0.
+       */
+      overestimate?: number
+      /** Norm of its applied gradient, relative to the own one. */
       norm: number
       reported?: Reported | undefined
     },
   ): AuthorFinding[]
-  /** After an update: progress per compute of all foreign groups and of own ones, in the judge's unit. */
+  /**
+   * Call after an update with the progress per compute of all foreign groups and of own ones, in the judge's
+   * unit.
+   */
   observeAll(gain: number | undefined, own: number | undefined): void
-  /** What an author's gradient is multiplied with, by what its groups and those of all peers have brought; 0 to 1. */
+  /** Weight of an author's gradient, 0 to 1, from the progress of its groups and of all peers'. */
   weight(author: string): number
-  /** The largest norm that an author's gradient may have in this update, in units of the own one's. */
+  /** Norm limit of an author's gradient in this update, relative to the own one. */
   allowance(author: string): number
-  /** Once an update: times run down, shares fade, allowances grow. `peers` are those that might have written something. */
-  tick(peers: number): void
+  /** Call once per update: penalties run down, shares decay, allowances grow. */
+  tick(): void
+  /** Its groups have made progress in several updates. */
+  hasEarned(author: string): boolean
   setAside(author: string, reason: string): void
-  /** Of an author of whom nothing is known. */
+  /** Its groups seem harmful: not surely enough to set it aside now, but surely enough after a roll-back. */
+  isSuspect(author: string): boolean
+  /** Weight of an unknown author. */
   readonly weightOfAny: number
   contributors(): SharingContributor[]
-  readonly setAsideCount: number
-  /** What a checkpoint keeps. */
+  /** State for a checkpoint. */
   save(): AuthorsState
 }
 
 const SHOWN = 32
-/** Updates that a first offence costs; each further one twice as many. A whole run of this many good ones forgives one. */
+/**
+ * Updates for which a first offence sets an author aside; doubled for each further one. An epoch without an
+ * offence forgives one.
+ */
 const FIRST_PENALTY = 50
 const LONGEST_PENALTY = 6400
-/** Chance that a peer whose groups do no harm is ever set aside for them, in one epoch. */
+/** Maximum probability per epoch that an author whose groups do no harm is set aside for them. */
 const ALPHA = 0.01
+/** The same for being a suspect after a roll-back. */
+const SUSPECT_ALPHA = 0.1
 const EPOCH = 400
 const FADE = 0.97
-/** Updates that the expectation of all peers counts for, as of a stranger. */
+/** Updates that the prior of all peers counts as; the prior is a stranger's weight. */
 const STRANGERS = 10
 /**
- * Of the squared norm that the foreign gradient may have, so many fair shares may be one author's in the long run. Fair
- * is among all peers that are there, not among those that have something to say just now: else whoever keeps making
- * groups with a signal when the others have learnt all of theirs would own the whole foreign gradient.
+ * In the long run, one author may have this many fair shares of the foreign gradient's squared norm. The norm
+ * is shared among all authors whose groups made progress lately, not only those in the current update.
+ * Otherwise an author who keeps producing groups with a signal, when the others no longer do, would own the
+ * whole foreign gradient. Authors without progress have no share reserved, so idle connections take nothing
+ * away. All newcomers of an update count as one author.
  */
 const FAIR = 1.5
+/** Updates for which an absent author's share stays reserved. */
+const LATELY = 400
 
-/** What is restored may be of an older checkpoint, which knows only who is set aside. */
+/** Older checkpoints contain only the authors that are set aside. */
 export function createAuthors({ restored }: { restored?: Partial<AuthorsState> | undefined }): Authors {
   const all = new Map<string, Author>()
   const foreign = restored?.peers ? { ...restored.peers } : noTrust()
   const weightOfAny = (): number => weightOf(foreign, STRANGER, STRANGERS)
-  let peers = 1
+  const shares = (): number => {
+    const drawn = [...all.values()].filter(({ idle, away }) => idle < LATELY && away === 0)
+    const earned = drawn.filter(hasEarned).length
+    const newcomers = drawn.some((author) => author.idle <= 1 && !hasEarned(author)) ? 1 : 0
+    return Math.max(1, earned + newcomers)
+  }
   const of = (name: string): Author => {
-    const found = all.get(name) ?? stranger(FAIR / Math.max(1, peers))
+    const found = all.get(name) ?? stranger(Math.min(1, FAIR / shares()))
     all.delete(name)
     all.set(name, found)
     if (all.size > MOST_AUTHORS) {
-      // Who is set aside is remembered longest: forgetting would be a way back.
+      // Authors that are set aside are forgotten last: being forgotten would readmit them.
       const oldest = [...all].find(([, { away }]) => away === 0) ?? [...all][0]!
       all.delete(oldest[0])
     }
     return found
   }
-  const banish = (name: string, reason: string): void => {
+  const setAside = (name: string, reason: string): void => {
     const author = of(name)
     author.away = Math.min(LONGEST_PENALTY, FIRST_PENALTY * 2 ** author.offences)
     author.offences += 1
@@ -108,10 +132,11 @@ export function createAuthors({ restored }: { restored?: Partial<AuthorsState> |
       if (isNumber(gain) && isNumber(own)) addTrust(foreign, gain, own)
     },
 
-    observe(name, { gain, own, flattery = 0, norm, reported }) {
+    observe(name, { gain, own, overestimate = 0, norm, reported }) {
       const author = of(name)
       const findings: AuthorFinding[] = []
       author.norm += norm
+      author.idle = 0
       author.allowance = Math.max(0, author.allowance - norm * norm)
       if (reported) {
         author.reports = true
@@ -124,7 +149,7 @@ export function createAuthors({ restored }: { restored?: Partial<AuthorsState> |
             reason: author.plausibility.reason ?? '',
           })
       }
-      if (isNumber(gain) && isNumber(own)) addTrust(author.trust, gain - flattery, own)
+      if (isNumber(gain) && isNumber(own)) addTrust(author.trust, gain - overestimate, own)
       if (author.away === 0 && isNumber(gain) && isNumber(own)) {
         if (author.pairs.count >= EPOCH) {
           author.pairs = noPairs()
@@ -132,24 +157,34 @@ export function createAuthors({ restored }: { restored?: Partial<AuthorsState> |
         }
         addPair(author.pairs, gain, own)
         if (meanInterval(author.pairs, 0, ALPHA).high < 0) {
-          const reason = "its groups pull against what this node's own rollouts teach"
-          banish(name, reason)
+          const reason = 'its groups work against what this node learns from its own rollouts'
+          setAside(name, reason)
           findings.push({ author: name, kind: 'set aside', reason })
         }
       }
       return findings
     },
 
-    tick(present) {
-      peers = Math.max(1, present)
+    tick() {
+      const fair = FAIR / shares()
       for (const author of all.values()) {
         author.norm *= FADE
-        author.allowance = Math.min(1, author.allowance + FAIR / peers)
+        author.allowance = Math.min(1, author.allowance + fair)
+        author.idle += 1
         if (author.away > 0) author.away -= 1
       }
     },
 
-    setAside: banish,
+    hasEarned(name) {
+      const author = all.get(name)
+      return author !== undefined && hasEarned(author)
+    },
+
+    setAside,
+    isSuspect(name) {
+      const pairs = all.get(name)?.pairs
+      return pairs !== undefined && meanInterval(pairs, 0, SUSPECT_ALPHA).high < 0
+    },
 
     contributors() {
       const total = [...all.values()].reduce((sum, { norm }) => sum + norm, 0)
@@ -159,10 +194,6 @@ export function createAuthors({ restored }: { restored?: Partial<AuthorsState> |
         .map(([peer, author]) => contributorOf(peer, author, { total, ofAny }))
         .sort((a, b) => b.share - a.share)
         .slice(0, SHOWN)
-    },
-
-    get setAsideCount() {
-      return [...all.values()].filter(({ away }) => away > 0).length
     },
 
     save: () => ({
@@ -175,7 +206,7 @@ export function createAuthors({ restored }: { restored?: Partial<AuthorsState> |
           reason: reason ?? '',
         })),
       peers: { ...foreign },
-      authors: [...all].map(([author, { away: _, reason: __, ...known }]) => ({
+      authors: [...all].map(([author, { away: _, reason: __, idle: ___, ...known }]) => ({
         author,
         ...structuredClone(known),
       })),

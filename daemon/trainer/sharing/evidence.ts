@@ -1,8 +1,8 @@
-// What a checkpoint keeps of what a node has found out about its peers: who is set aside, what each weighs, whether their
-// log-probs are believed, and the comparison behind the verdict. Bounded and of a closed schema.
+// The part of a checkpoint that holds what a node has learnt about its peers: who is set aside, each author's
+// weight and plausibility, and the comparison behind the verdict. Bounded, with a closed schema.
 //
-// A roll-back takes weights back and leaves this as it is: it is about what peers sent, which was sent and seen
-// whatever became of the weights. So who was set aside stays so, and the cool-down after the roll-back is in it, too.
+// A roll-back restores the weights and keeps this evidence, because what peers sent does not depend on the
+// weights. So authors stay set aside, and the cool-down after the roll-back is saved as well.
 
 import { z } from 'zod'
 import { SHARING_VERDICTS } from '../../../protocol/api/index.ts'
@@ -10,7 +10,7 @@ import type { Pairs } from './interval.ts'
 import type { Plausibility } from './plausibility.ts'
 import type { Trust } from './trust.ts'
 
-/** Authors that are remembered; the least recent goes first. */
+/** Authors that are remembered; the least recently seen is forgotten first. */
 export const MOST_AUTHORS = 512
 
 const count = z.int().nonnegative()
@@ -36,7 +36,7 @@ const plausibility = z.strictObject({
 
 const setAside = z.strictObject({
   author: name,
-  /** Updates that it still stays out. */
+  /** Remaining updates for which it is set aside. */
   updates: count,
   offences: count,
   reason,
@@ -54,15 +54,16 @@ const author = z.strictObject({
 })
 
 const judge = z.strictObject({
-  /** Of J, as an index. */
+  /** Index of J's level. */
   level: z.int().min(0).max(3),
   pairs,
   /** Mean size of own progress per compute; absent before the first comparison. */
   scale: amount.exactOptional(),
-  /** Updates without foreign groups that are still to come. */
+  /** Remaining updates without foreign groups. */
   resting: count,
-  /** Compute in all, and for groups that were only looked at. */
+  /** Total compute. */
   total: amount,
+  /** Compute spent on probing. */
   probes: amount,
   earlier: z.strictObject({
     verdict: z.enum(SHARING_VERDICTS),
@@ -74,21 +75,20 @@ const judge = z.strictObject({
 
 export const learnerState = z.strictObject({
   setAside: z.array(setAside).max(MOST_AUTHORS),
-  /** Absent where no peer's group has come in, and in checkpoints of before it was kept. */
+  /** Absent if no foreign group has arrived, and in older checkpoints. */
   evidence: z
     .strictObject({
       judge,
-      /** Of all peers together. */
+      /** All peers together. */
       peers: trust,
-      /** The least recent first. */
+      /** Least recently seen first. */
       authors: z.array(author).max(MOST_AUTHORS),
     })
     .exactOptional(),
 })
 
 export type LearnerState = z.infer<typeof learnerState>
-export type Evidence = NonNullable<LearnerState['evidence']>
-export type SetAside = z.infer<typeof setAside>
+type Evidence = NonNullable<LearnerState['evidence']>
 export type JudgeEvidence = z.infer<typeof judge>
-/** Of authors, in the order in which they were last seen. */
+/** The authors' state, least recently seen first. */
 export type AuthorsState = Pick<LearnerState, 'setAside'> & Pick<Evidence, 'peers' | 'authors'>

@@ -1,12 +1,14 @@
-// Confidence intervals that hold whenever one looks: for the mean of paired differences, and for a ratio of two means.
+// Anytime-valid confidence intervals, for the mean of paired differences and for a ratio of two means.
 //
-// An ordinary t interval covers at one time fixed in advance; a node looks after every update and acts when it has seen
-// enough, for which that interval is far too narrow. Here a value mu is left out once the Bayes factor of "the mean is
-// not mu" against "it is", with a right-Haar prior on the spread and a normal prior N(0, PRIOR) on the mean in units of
-// the spread, reaches 1 / alpha. Under the null this factor is a martingale of mean 1, so by Ville's inequality the
-// true mean is ever left out with a chance of at most alpha (Lai 1976; Wang & Ramdas 2024, "Anytime-valid t-tests";
-// exact for normal differences, and differences here are means over hundreds of tokens). A ratio k of means is left
-// out once the mean of x - k y excludes 0 (Fieller 1954), so that the same holds for it.
+// An ordinary t interval has its coverage at one time fixed in advance. A node tests after every update and
+// acts as soon as the evidence suffices; for that, a t interval is far too narrow. Here a value mu is
+// excluded once the Bayes factor of "the mean is not mu" against "the mean is mu" reaches 1 / alpha, with a
+// right-Haar prior on the spread and a normal prior N(0, PRIOR) on the mean in units of the spread. Under the
+// null hypothesis this factor is a martingale with mean 1, so by Ville's inequality the true mean is ever
+// excluded with probability at most alpha (Lai 1976; Wang & Ramdas 2024, "Anytime-valid t-tests"). This is
+// exact for normal differences; differences here are means over hundreds of tokens. A ratio k of means is
+// excluded once the interval for the mean of x - k y excludes 0 (Fieller 1954), so the same bound holds for
+// it.
 
 export interface Pairs {
   count: number
@@ -23,7 +25,7 @@ export interface Interval {
   high: number
 }
 
-/** Variance of the prior on the effect size: effects of a third of a standard deviation are found soonest. */
+/** Prior variance of the effect size: effects of a third of a standard deviation are detected soonest. */
 const PRIOR = 0.1
 
 export const noPairs = (): Pairs => ({ count: 0, x: 0, y: 0, xx: 0, xy: 0, yy: 0 })
@@ -37,19 +39,20 @@ export function addPair(pairs: Pairs, x: number, y: number): void {
   pairs.yy += y * y
 }
 
-/** How many standard errors the mean may be from its estimate; infinite while there are too few pairs to say. */
+/** Half-width of the interval in standard errors; infinite for fewer than 3 pairs. */
 export function standardErrors(count: number, alpha: number): number {
   const freedom = count - 1
   if (freedom < 2) return Number.POSITIVE_INFINITY
   const inflation = 1 + count * PRIOR
-  // The Bayes factor, inflation^(-1/2) ((1 + t^2/f) / (1 + t^2/(f inflation)))^((f + 1) / 2), equals 1 / alpha at:
+  // The Bayes factor, inflation^(-1/2) ((1 + t^2/f) / (1 + t^2/(f inflation)))^((f + 1) / 2), equals 1 /
+  // alpha at:
   const level = (Math.sqrt(inflation) / alpha) ** (2 / (freedom + 1))
   return level >= inflation
     ? Number.POSITIVE_INFINITY
     : Math.sqrt((freedom * (level - 1)) / (1 - level / inflation))
 }
 
-/** Of the mean of x - k y. */
+/** Interval for the mean of x - k y. */
 export function meanInterval({ count, x, y, xx, xy, yy }: Pairs, k: number, alpha: number): Interval {
   const value = (x - k * y) / count
   const squares = xx - 2 * k * xy + k * k * yy
@@ -60,12 +63,12 @@ export function meanInterval({ count, x, y, xx, xy, yy }: Pairs, k: number, alph
     : { value, low: Number.NEGATIVE_INFINITY, high: Number.POSITIVE_INFINITY }
 }
 
-/** Of mean x / mean y. Unbounded ends are infinite; undefined while the sign of mean y is not known. */
+/** Interval for mean x / mean y. Undefined until mean y is known to be positive. */
 export function ratioInterval(pairs: Pairs, alpha: number): Interval | undefined {
   const { count } = pairs
   const bottom = meanInterval({ ...pairs, x: pairs.y, xx: pairs.yy }, 0, alpha)
   if (!(bottom.low > 0)) return undefined
-  // All k with (mx - k my)^2 <= c (vx - 2 k vxy + k^2 vy), a quadratic in k.
+  // The set of k with (mx - k my)^2 <= c (vx - 2 k vxy + k^2 vy), a quadratic in k.
   const [mx, my] = [pairs.x / count, pairs.y / count]
   const spread = (sum: number, a: number, b: number): number => (sum - count * a * b) / (count - 1) / count
   const c = standardErrors(count, alpha) ** 2

@@ -1,16 +1,19 @@
-// Is sharing helping? Compares, update by update, the progress that foreign groups bring with what own groups bring for
-// the same compute, and says how many foreign groups a batch should have.
+// Decides whether sharing helps. After each update it compares the progress from foreign groups with the
+// progress from own groups, per compute, and sets J, the number of foreign groups per batch.
 //
-// Both are judged by the newest own gradient, whose rollouts had no part in either: how far it goes on the way of the own
-// steps of some twenty updates before (the compass), and on the way of the steps that peers' groups made beside them, in the
-// metric in which the optimizer steps. That is what the steps bring to first order in this node's own objective after they were
-// taken, and what chance made them overdo counts against them, on both sides alike. A foreign gradient's own agreement
-// with the compass says less: off-policy, it does not take back what this node's steps overdid, as own ones do, and
-// so looks better than they. It is gone by where peers' groups are only looked at. Both sides of a pair come from the same update,
-// so what changes with time falls away. Figures are scaled by the size of earlier ones alone, which keeps them
-// comparable over a run and the interval valid, and cut at a multiple of that: gradients of a few groups have heavy tails
-// (a kurtosis of 8 to 20 was measured), and with their spikes cut a verdict takes half as many updates. While J > 0 a comparison costs an inner product; at J = 0 a few
-// groups are looked at without being learnt from, for no more than a set share of compute.
+// Both sides are measured by the newest own gradient, whose rollouts were used for neither: by its component
+// along the compass (the own gradients of about the last twenty updates), and its component along the foreign
+// steps taken beside them, in the optimizer's metric. To first order, this is what those steps contributed to
+// this node's objective, measured after they were taken. Where a step overshot by chance, that counts against
+// it, on both sides equally. A foreign gradient's own component along the compass is a weaker measure: being
+// off-policy, it does not correct the overshoot of this node's steps, as own gradients do, so it looks too
+// good. It is used only while foreign groups are probed, that is, measured and not learnt from.
+//
+// Both figures of a pair come from the same update, so trends over time cancel. Figures are divided by the
+// mean size of earlier ones only, which keeps them comparable over a run and the interval valid. They are
+// clipped at a multiple of that size, because gradients of a few groups have heavy tails (measured kurtosis:
+// 8 to 20); with clipping, a verdict takes half as many updates. While J > 0 a comparison costs one inner
+// product. At J = 0 a few groups are probed, within a fixed share of compute.
 
 import type { SharingVerdict } from '../../../protocol/api/index.ts'
 import type { JudgeEvidence } from './evidence.ts'
@@ -18,22 +21,22 @@ import { addPair, meanInterval, noPairs, type Pairs, ratioInterval } from './int
 import { STRANGER } from './trust.ts'
 
 export interface JudgeOptions {
-  /** J at most. */
+  /** Maximum of J. */
   limit: number
-  /** False keeps J at its limit, whatever is found. */
+  /** False keeps J at its limit, whatever the verdict. */
   adaptive: boolean
-  /** What peers' gradients are multiplied with just now, 0 to 1; 1 if left out. */
+  /** Current weight of foreign gradients, 0 to 1. Default: 1. */
   readonly weight?: number
-  /** Share of compute that may go into groups that are only looked at. */
+  /** Maximum share of compute for probing. */
   probeShare?: number
   restored?: JudgeEvidence | undefined
 }
 
-/** One part of an update. */
+/** The own or the foreign part of an update. */
 export interface PartProgress {
-  /** By the newest own gradient, in any unit that is the same for all parts. */
+  /** Progress, in any unit that is the same for all parts. */
   gain: number
-  /** Seconds, or any other measure of compute that is the same for all parts. */
+  /** Compute, in seconds or any other unit that is the same for all parts. */
   cost: number
 }
 
@@ -43,18 +46,21 @@ export interface SharingChange {
 }
 
 export interface Judge {
-  /** Foreign groups for the next batch, and whether they are only to be looked at. */
+  /** Foreign groups for the next batch; `learn` is false if they are only probed. */
   next(): { foreign: number; learn: boolean; compare: boolean }
-  /** After an update that had foreign groups. Tells if J changed. */
+  /** Call after an update with foreign groups. Returns the change of J, if any. */
   observe(own: PartProgress, foreign: PartProgress, learnt: boolean): SharingChange | undefined
-  /** After any other update. */
+  /** Call after any other update. */
   spent(cost: number): void
-  /** Own progress in the unit of pairs, for comparisons with single authors. */
+  /** Progress per compute in the unit of the pairs, for comparisons with single authors. */
   scaled(part: PartProgress): number | undefined
-  /** No foreign groups for so many updates, then one level up from none; where J does not move, all again. */
+  /**
+   * No foreign groups for this many updates. An adaptive J then resumes at its lowest level above 0, a fixed
+   * J at its limit.
+   */
   coolDown(updates: number): SharingChange | undefined
   readonly state: JudgeState
-  /** What a checkpoint keeps. */
+  /** State for a checkpoint. */
   save(): JudgeEvidence
 }
 
@@ -70,25 +76,29 @@ export interface JudgeState {
 }
 
 const ALPHA = 0.05
-/** Fewer comparisons give no verdict, however clear: the first few have a compass of hardly any rollouts. */
+/** Comparisons before the first verdict: the compass of the first few rests on hardly any rollouts. */
 const NEEDED = 12
-/** A comparison starts anew after so many, since a policy in training changes. */
+/** Pairs per epoch. Each epoch starts a new comparison, because the policy changes. */
 const EPOCH = 400
-/** Figures are cut at so many times the mean size of earlier ones: about two standard deviations, were they normal. */
+/**
+ * Figures are clipped at this multiple of the mean size of earlier ones: about two standard deviations of a
+ * normal.
+ */
 const MOST = 2.5
-/** Closer to 0 than this, an effect is none. */
+/** An effect closer to 0 than this is no difference. */
 const NEGLIGIBLE = 0.1
 
-/** What J can be, as shares of its limit. */
+/** Possible values of J, as shares of its limit. */
 const LEVELS = [0, 0.25, 0.5, 1]
 
-/** Options are read when used: the limit may change while the node runs. */
+/** Options are read at each use: limit and weight may change while the node runs. */
 export function createJudge(options: JudgeOptions): Judge {
   const { adaptive, probeShare = 0.08, restored } = options
   const foreignAt = (at: number): number => Math.ceil(LEVELS[at]! * options.limit)
   /**
-   * For the next batch: groups that weigh next to nothing are not worth their compute, and a verdict takes long. Less than a stranger's
-   * weight takes J down with it, to the lowest level, from whose groups the evidence goes on.
+   * J for the next batch. A verdict takes long, and groups with little weight are not worth their compute, so
+   * a weight below a stranger's lowers J in proportion. It stays at the lowest level above 0, so that
+   * evidence keeps coming in.
    */
   const foreignNow = (): number => {
     const most = foreignAt(level)
@@ -104,7 +114,7 @@ export function createJudge(options: JudgeOptions): Judge {
   let total = restored?.total ?? 0
   let probes = restored?.probes ?? 0
   const cut = (figure: number, unit: number): number => Math.max(-MOST, Math.min(MOST, figure / unit))
-  /** What the last epoch that came to an end said, until the new one knows. */
+  /** Result of the last complete epoch, reported until the new one has a result. */
   let earlier: Pick<JudgeState, 'verdict' | 'effect' | 'low' | 'high'> = restored?.earlier ?? {
     verdict: 'not yet known',
   }
@@ -120,8 +130,8 @@ export function createJudge(options: JudgeOptions): Judge {
     }
     const isNone = ratio !== undefined && ratio.low - 1 > -NEGLIGIBLE && ratio.high - 1 < NEGLIGIBLE
     const verdict: SharingVerdict =
-      // More than own groups bring, where it is known that those bring anything: own steps that overdo it are taken back by
-      // the next own rollouts, which alone puts peers ahead, and says nothing for them.
+      // 'helps' also requires that own progress is known to be positive. Own steps that overshoot are
+      // corrected by the next own rollouts; that alone would put peers ahead.
       difference.low > 0 && ratio !== undefined
         ? 'helps'
         : difference.high < 0
@@ -191,10 +201,10 @@ export function createJudge(options: JudgeOptions): Judge {
 
     get state() {
       const now = judge()
-      const told = now.verdict === 'not yet known' && now.effect === undefined ? earlier : now
+      const reported = now.verdict === 'not yet known' && now.effect === undefined ? earlier : now
       return {
         foreign: resting > 0 ? 0 : foreignNow(),
-        ...told,
+        ...reported,
         comparisons: pairs.count,
         needed: NEEDED,
         cost: total > 0 ? probes / total : 0,

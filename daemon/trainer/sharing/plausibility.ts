@@ -1,42 +1,44 @@
-// Can a peer's log-probs be believed? A test that no honest sampler fails, whatever its weights, precision or version.
+// Tests whether a peer's reported log-probs can be believed. An honest sampler passes whatever its weights,
+// precision or version.
 //
-// Rollouts that were drawn from a distribution b have E[p / b] <= 1 for any other distribution p, token by token, with
-// p this node's own policy: equality if b covers all that p can say. So the mean importance weight of an honest
-// peer's tokens is about 1 however unlike its policy is, and one that understates its own probabilities, which
-// is what makes its tokens weigh more, has a mean above 1. The bet on that is a test martingale (Shafer 2021): wealth
-// times 1 + BET (mean weight / (1 + TOLERANCE) - 1) a batch, which for an honest peer ever reaches 1 / ALPHA with a
-// chance of at most ALPHA. The tolerance covers rounding and quantisation (log-probs off by s raise the mean by
-// s^2 / 2) and that groups are chosen for having a signal. Overstating gives smaller weights and harms nobody,
-// but log-probs that are all about zero while this node is in doubt are no sampler's, and are not believed either.
+// Rollouts sampled from a distribution b satisfy E[p / b] <= 1 for any other distribution p, token by token,
+// with equality if b covers the support of p. Here p is this node's own policy. So the mean importance weight
+// of an honest peer's tokens is about 1, however different its policy is. A peer that understates its
+// probabilities, which makes its tokens weigh more, has a mean above 1. Betting on that is a test martingale
+// (Shafer 2021): each batch multiplies the wealth by 1 + BET (mean weight / (1 + TOLERANCE) - 1). For an
+// honest peer it ever reaches 1 / ALPHA with probability at most ALPHA. TOLERANCE covers rounding and
+// quantization (log-probs off by s raise the mean by s^2 / 2) and the selection of groups with a signal.
+// Overstating gives smaller weights and harms nobody. But log-probs that are all about zero while this node
+// is uncertain come from no sampler, and are not believed either.
 
 export interface Plausibility {
   believed: boolean
-  /** Natural log of the wealth. */
+  /** Natural logarithm of the wealth. */
   wealth: number
-  /** Batches in a row, since it was last disbelieved, in which nothing was wrong. */
+  /** Consecutive good batches since it was last disbelieved. */
   good: number
   /** Why it is not believed. */
   reason?: string
 }
 
-/** What one batch of a peer's tokens said, as means over those whose log-prob was reported. */
+/** One batch of a peer's tokens: means over those with a reported log-prob. */
 export interface Reported {
-  /** Importance weight, own probability over the reported one. */
+  /** Importance weight: this node's probability over the reported one. */
   weight: number
   /** Reported log-prob. */
   behaviour: number
-  /** This node's own entropy at these tokens, nats. */
+  /** This node's entropy at these tokens, in nats. */
   entropy: number
 }
 
 const ALPHA = 1e-3
 const TOLERANCE = 0.1
 const BET = 0.5
-/** Hysteresis: a peer that was caught is believed again only after so many good batches in a row. */
+/** Consecutive good batches before a disbelieved peer is believed again. */
 const GOOD_BATCHES = 20
-/** No longer memory than this for having been good: a peer cannot save up. */
+/** Lower bound on the log wealth, so that a peer cannot save up good behaviour. */
 const LEAST_WEALTH = -1
-/** Far beyond what proves it; a mean weight may be infinite in half precision. */
+/** Upper bound on the log wealth; a mean weight may be infinite in half precision. */
 const MOST_WEALTH = 100
 
 export const believed = (): Plausibility => ({ believed: true, wealth: 0, good: 0 })
@@ -52,13 +54,18 @@ export function reviewed(before: Plausibility, { weight, behaviour, entropy }: R
     return good >= GOOD_BATCHES ? believed() : { ...before, wealth, good }
   }
   if (certain)
-    return { believed: false, wealth, good: 0, reason: 'its log-probs are all about 0, which no sampler has' }
+    return {
+      believed: false,
+      wealth,
+      good: 0,
+      reason: 'its log-probs are all about 0, which no sampler produces',
+    }
   if (!(wealth < Math.log(1 / ALPHA)))
     return {
       believed: false,
       wealth,
       good: 0,
-      reason: `its tokens are ${weight.toFixed(1)} times likelier here than it says they were there`,
+      reason: `its tokens are on average ${weight.toFixed(1)} times as likely under this node's policy as it reports`,
     }
   return { believed: true, wealth, good: 0 }
 }

@@ -1,22 +1,23 @@
-// How much of a step may a source of foreign gradients have, before there is a verdict, and after?
+// Weights a source of foreign gradients by its evidence so far, without waiting for a verdict.
 //
-// As much as its progress is of the own one, for the same compute, by all that was seen so far. A verdict with an interval takes some
-// hundred updates; a weight that follows the evidence needs none: it begins at half, and twenty updates that brought nothing take it to
-// a sixth. What an estimate from few updates would swing by is held down by counting a number of updates before the first
-// that brought as much as is expected of the source (shrinkage towards what is common, as in empirical Bayes).
+// The weight is the source's progress relative to own progress, for the same compute, over all updates so
+// far. A verdict with a confidence interval takes some hundred updates. The weight reacts at once: it starts
+// at one half, and after twenty updates in which all peers brought nothing, theirs is a sixth. To damp the
+// noise of few updates, the estimate starts from a number of imagined updates with the progress expected of
+// the source (shrinkage, as in empirical Bayes).
 
 export interface Trust {
-  /** Of foreign and own groups in the same updates, in the judge's unit, fading. */
+  /** Decayed sums of foreign and own progress in the same updates, in the judge's unit. */
   foreign: number
   own: number
 }
 
-/** Own progress of an update in the judge's unit, about: 0.2 to 0.5 were measured. */
+/** Typical own progress per update in the judge's unit; 0.2 to 0.5 were measured. */
 const TYPICAL = 0.3
-/** The past fades over some hundred updates, since a policy in training changes, and peers do. */
+/** Decay per update: the past fades over about a hundred updates, because the policy and its peers change. */
 const FADE = 0.99
 
-/** What a stranger is expected to bring, of what the own groups bring. */
+/** Progress expected of a stranger, as a share of own progress. */
 export const STRANGER = 0.5
 
 export const noTrust = (): Trust => ({ foreign: 0, own: 0 })
@@ -26,7 +27,7 @@ export function addTrust(trust: Trust, foreign: number, own: number): void {
   trust.own = FADE * trust.own + own
 }
 
-/** From 0 to 1. `expected` counts for so many updates before the first. */
+/** Weight from 0 to 1. The prior `expected` counts as many updates as `updates` says. */
 export function weightOf({ foreign, own }: Trust, expected: number, updates: number): number {
   const before = updates * TYPICAL
   return Math.max(0, Math.min(1, (before * expected + foreign) / (before + Math.max(0, own))))

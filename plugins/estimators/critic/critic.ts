@@ -1,7 +1,8 @@
-// What estimators with a critic share: values of a batch before its rewards are looked at, and the head's next fit after
-// its advantages were taken, so that no reward has a say in its own baseline.
+// Shared by estimators with a critic: predicts a batch's values before its rewards are used, and fits the
+// head after its advantages were computed, so that no reward influences its own baseline.
 //
-// The fit waits for `commit`: what `advantage` says then hangs on the state alone, and a batch that is lost teaches nothing.
+// The fit happens in `commit`: advantages therefore depend only on the state before the batch, and a batch
+// that is lost teaches the critic nothing.
 
 import { z } from 'zod'
 import type { Context } from '../../../protocol/plugin/index.ts'
@@ -11,32 +12,33 @@ import { type Chosen, type Look, look } from './look.ts'
 import { headBytes, headOf } from './state.ts'
 
 /**
- * Settings of an estimator's `head`. A batch has many tokens and few rewards, so that a head that hurries learns the batch by
- * heart: of what was tried on batches of 32 answers of a small model, steps like these said most of the next one.
+ * Settings of an estimator's `head`. A batch has many tokens and few rewards, so a head that is fitted too
+ * quickly memorises it. Among those tried on batches of 32 answers of a small model, settings like these
+ * predicted the next batch best.
  */
 export const headSettings = z
   .strictObject({
     /** AdamW's learning rate, for states of length about 1. */
     rate: z.number().positive().default(0.003),
     epochs: z.int().min(1).max(64).default(4),
-    /** Tokens of one of its steps. */
+    /** Tokens per step of the fit. */
     batch: z.int().min(1).max(65_536).default(1024),
     /** AdamW's weight decay. */
     decay: z.number().nonnegative().max(1).default(0.01),
-    /** How far V may be led from what it said of a token, in rewards; null for as far as it goes. */
+    /** How far one fit may move V of a token, in units of reward; null for no limit. */
     clip: z.number().positive().nullable().default(null),
-    /** Most tokens of a batch that it is fitted on: as many hidden states are held until the update is done. */
+    /** Most tokens of a batch to fit on. Their hidden states stay in memory until the update is done. */
     tokens: z.int().min(1).max(1_048_576).default(8192),
   })
   .prefault({})
 export type HeadSettings = z.output<typeof headSettings>
 
 export interface Critic {
-  /** What it says of a batch, of which it has learnt nothing yet. */
+  /** Predicted values of a batch that the head has not been fitted on yet. */
   look(groups: readonly Group[], chosen: Omit<Chosen, 'tokens'>, context: Context): Promise<Look>
-  /** What it ought to have said, by group, rollout and token: NaN where nobody knows. Held for `fit`. */
+  /** Target values by group, rollout and token, kept for `fit`. NaN where there is no target. */
   hold(seen: Look, targets: ReadonlyArray<ReadonlyArray<Float64Array>>, context: Context): void
-  /** Fits the head to what is held, once. */
+  /** Fits the head to the kept targets, once. */
   fit(context: Context): void
   save(): Uint8Array
   load(bytes: Uint8Array): void
@@ -66,7 +68,10 @@ export function createCritic({ tokens, ...options }: HeadSettings): Critic {
       const next = fitted(held.head, held.samples, options, context.random(`critic/fit/${context.step}`))
       held = undefined
       if (next) head = next
-      else context.log('the value head would not be finite after this batch: it stays as it was')
+      else
+        context.log(
+          'fitting the value head to this batch gave numbers that are not finite; the head stays unchanged',
+        )
     },
 
     save: () => headBytes(head),
@@ -78,8 +83,8 @@ export function createCritic({ tokens, ...options }: HeadSettings): Critic {
 }
 
 /**
- * Half the mean squared error of what was said before the fit, and the share of the targets' variance that it explains: 1
- * at best, 0 for a constant, below for worse. Nothing where there is nothing to explain.
+ * Half the mean squared error of the predictions before the fit, and the share of the targets' variance that
+ * they explain: 1 at best, 0 for a constant, negative for worse. Empty if there is no variance to explain.
  */
 export function quality(
   said: ReadonlyArray<ReadonlyArray<Float64Array>>,

@@ -1,13 +1,16 @@
-// The value head: V(s) = w · h + b on a hidden state h of the policy, which is given and never changed by it.
+// The value head: V(s) = w · h + b on a hidden state h of the policy. It reads h and never changes the
+// policy.
 //
-// A critic of PPO is a network of its own, or shares a trunk that it trains too; values then see features made for them, at
-// the price of another model or of a second gradient through this one. Here the policy's trunk is left alone (Alain and
-// Bengio 2016 call such a head a linear probe): any model works, for no more than a scoring pass, and what is not linear
-// in the final states is not seen. The trunk moves under the head with every update; it follows as it is fitted anew.
+// A PPO critic is usually a separate network, or shares a trunk that it also trains. Its features are then
+// made for values, at the cost of another model or of a second gradient through this one. Here the policy's
+// trunk stays unchanged (Alain and Bengio 2016 call such a head a linear probe): this works with any model
+// for the cost of a scoring pass, but the head cannot see what is not linear in the final states. Every
+// update moves the trunk under the head; the head follows as it is fitted again.
 //
-// Fitted by AdamW on half the squared error. Coordinates of a hidden state differ in size by orders of magnitude, so it works on
-// standardised ones, by running means and variances, divided by the root of the width so that a state has length about
-// 1. What is kept between fits is w and b for states as they are, which no change of those statistics touches.
+// Fitted by AdamW on half the squared error. Coordinates of a hidden state differ in size by orders of
+// magnitude, so the fit works on states standardised by running means and variances and divided by the root
+// of the width, so that a state has length about 1. Between fits, w and b are kept for the original states,
+// so a change of those statistics does not affect them.
 
 import type { Random } from '../../../protocol/plugin/index.ts'
 import { type Spread, spreadWith } from './spread.ts'
@@ -17,9 +20,9 @@ export interface Head {
   readonly width: number
   readonly weights: Float64Array
   readonly bias: number
-  /** Of the states that it was fitted on. */
+  /** Statistics of the states that it was fitted on. */
   readonly spread: Spread
-  /** AdamW's moments, the bias last, and the steps that they have seen. */
+  /** AdamW's moments, with the bias last, and how many steps they cover. */
   readonly first: Float64Array
   readonly second: Float64Array
   readonly steps: number
@@ -29,7 +32,7 @@ export interface Samples {
   /** [count, width] row by row. */
   states: Float32Array
   targets: Float64Array
-  /** V as it was said of them. */
+  /** V as predicted before the fit. */
   said: Float64Array
 }
 
@@ -38,14 +41,14 @@ export interface FitOptions {
   epochs: number
   batch: number
   decay: number
-  /** PPO's value clipping: V is not led further than this from what it said; null for no such bound. */
+  /** PPO's value clipping: the fit moves V no further than this from its prediction; null for no bound. */
   clip: number | null
 }
 
 const BETA1 = 0.9
 const BETA2 = 0.999
 const EPSILON = 1e-8
-/** Least variance of a coordinate, as a share of the mean one: what hardly varies must not be blown up. */
+/** Smallest variance of a coordinate as a share of the mean, so that near-constant ones are not blown up. */
 const LEAST_VARIANCE = 1e-6
 
 export function newHead(width: number): Head {
@@ -61,14 +64,14 @@ export function newHead(width: number): Head {
   }
 }
 
-/** Of one state, at `offset`; 0 where a number in it is not finite. */
+/** V of the state at `offset`; 0 if the result is not finite. */
 export function predicted({ width, weights, bias }: Head, states: Float32Array, offset: number): number {
   let value = bias
   for (let i = 0; i < width; i++) value += weights[i]! * states[offset + i]!
   return Number.isFinite(value) ? value : 0
 }
 
-/** The head after some epochs; undefined where it would not be finite. Samples with numbers that are not are passed over. */
+/** The fitted head; undefined if it would not be finite. Skips samples with numbers that are not finite. */
 export function fitted(head: Head, samples: Samples, options: FitOptions, random: Random): Head | undefined {
   const { width } = head
   const { states, targets, said } = samples
@@ -79,7 +82,7 @@ export function fitted(head: Head, samples: Samples, options: FitOptions, random
   const floor = (LEAST_VARIANCE * variance.reduce((sum, one) => sum + one, 0)) / width + EPSILON
   const scale = variance.map((one) => Math.sqrt((one + floor) * width))
 
-  // From here on w and b are for standardised states; the bias is the last of the parameters.
+  // From here on w and b are for standardised states; the bias is the last parameter.
   const parameters = new Float64Array(width + 1)
   parameters.set(head.weights.map((weight, i) => weight * scale[i]!))
   parameters[width] = head.weights.reduce((sum, weight, i) => sum + weight * mean[i]!, head.bias)
@@ -119,7 +122,7 @@ export function fitted(head: Head, samples: Samples, options: FitOptions, random
   return isSound ? { width, weights, bias, spread, first, second, steps } : undefined
 }
 
-/** Gradient of half the squared error; with a clip, of the larger of V's and of clipped V's. */
+/** Gradient of half the squared error; with a clip, of the larger of the errors of V and of clipped V. */
 function errorOf(value: number, target: number, said: number, clip: number | null): number {
   if (clip === null || Math.abs(value - said) <= clip) return value - target
   const clipped = said + clip * Math.sign(value - said)
@@ -134,7 +137,7 @@ function usableRows({ states, targets, said }: Samples, width: number): Uint32Ar
   return Uint32Array.from(targets.keys()).filter(isUsable)
 }
 
-/** Fisher and Yates. */
+/** Fisher-Yates. */
 function shuffle(rows: Uint32Array, random: Random): void {
   for (let i = rows.length - 1; i > 0; i--) {
     const j = Math.floor(random() * (i + 1))

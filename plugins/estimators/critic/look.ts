@@ -1,5 +1,5 @@
-// A batch under the policy as the critic sees it: V before each token and the log-probs, with the hidden states of some
-// tokens kept to fit the head on. Scored in portions, so that what is held at once is those few states and one portion's.
+// Scores a batch for the critic: V before each token and the log-probs, plus the hidden states of a sample of
+// tokens to fit the head on. Works in portions, so memory holds only that sample and one portion's states.
 
 import type { Context, Random, ScoreItem } from '../../../protocol/plugin/index.ts'
 import type { Group, Rollout } from '../../../protocol/train/index.ts'
@@ -7,7 +7,7 @@ import { type Head, newHead, predicted } from './head.ts'
 
 export interface Look {
   head: Head | undefined
-  /** By group, rollout and token; empty for rollouts that were not looked at, NaN at tokens of an environment. */
+  /** By group, rollout and token. Empty for rollouts that were not scored, NaN at an environment's tokens. */
   values: Float64Array[][]
   logprobs: Float32Array[][]
   kept: Kept
@@ -15,20 +15,20 @@ export interface Look {
 
 export interface Kept {
   places: Array<{ group: number; rollout: number; token: number }>
-  /** One for each place, row by row. */
+  /** One state per token, row by row. */
   states: Float32Array
 }
 
 export interface Chosen {
-  /** Rollouts that values are wanted of. */
+  /** Rollouts to predict values for. */
   isSeen(rollout: Rollout): boolean
   /** Groups whose tokens the head may be fitted on. */
   isFitted(group: Group): boolean
-  /** Most tokens that it is fitted on; drawn evenly from all that there are. */
+  /** Most tokens to fit the head on, drawn uniformly from all candidates. */
   tokens: number
 }
 
-/** Tokens of one portion: 29 MB of states for a model 896 wide. */
+/** Tokens per portion: 29 MB of states for a model of width 896. */
 const PORTION = 8192
 
 export async function look(
@@ -41,7 +41,7 @@ export async function look(
   const logprobs = groups.map(({ rollouts }) => rollouts.map(() => new Float32Array()))
   const seen = groups.flatMap((group, g) =>
     group.rollouts.flatMap((rollout, r) =>
-      // Engines refuse completions without a token.
+      // Engines reject completions without tokens.
       rollout.tokens.length > 0 && isSeen(rollout) ? [{ group, rollout, g, r }] : [],
     ),
   )
@@ -58,8 +58,8 @@ export async function look(
       const { length } = rollout.tokens
       const width = (hidden?.length ?? 0) / length
       if (!hidden || !Number.isInteger(width) || width === 0)
-        throw new Error('a value head needs hidden states, and scoring gave none')
-      // Another model than the one that it was fitted on.
+        throw new Error('a value head needs hidden states, but the engine returned none')
+      // The head was fitted on another model.
       if (head?.width !== width) head = newHead(width)
       if (states.length === 0) states = new Float32Array(count * width)
       logprobs[g]![r] = Float32Array.from(found)
@@ -69,7 +69,7 @@ export async function look(
         if (rollout.lossMask?.[t] === 0) continue
         row[t] = predicted(head, hidden, t * width)
         if (!isFitted(group)) continue
-        // Selection sampling (Knuth, algorithm S): so many of those that are left, each as likely.
+        // Selection sampling (Knuth, algorithm S): each remaining token is equally likely.
         if (random() * left-- < count - places.length) {
           states.set(hidden.subarray(t * width, (t + 1) * width), places.length * width)
           places.push({ group: g, rollout: r, token: t })

@@ -3,14 +3,14 @@
 export interface Spread {
   readonly mean: Float64Array
   readonly variance: Float64Array
-  /** States that they are over, up to `REMEMBERED`. */
+  /** How many states they cover, up to `REMEMBERED`. */
   readonly seen: number
 }
 
-/** States after which old ones fade. */
+/** Number of states after which old ones start to fade. */
 const REMEMBERED = 65_536
 
-/** Chan et al. 1983's merging of means and variances, with what is old counting for no more than `REMEMBERED` states. */
+/** Merges means and variances (Chan et al. 1983). Old states count for at most `REMEMBERED`. */
 export function spreadWith(
   { mean, variance, seen }: Spread,
   states: Float32Array,

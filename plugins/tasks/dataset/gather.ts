@@ -1,10 +1,11 @@
-// Rows from many lines, in one list without repetitions, and every mistake on the way.
+// Collects rows from many lines into one list without duplicates, with every mistake found.
 
 import { Fault } from '../verifiers/index.ts'
 import { plainText } from '../verifiers/plain-text.ts'
-import { type Judge, MAX_ROWS, type Row, readRow, rowOf } from './rows.ts'
+import { headerProblem } from './fields.ts'
+import { MAX_ROWS, type Reading, type Row, readCells, readLine, rowOf } from './rows.ts'
 
-/** Mistakes that are worth reading; after these, reading stops. */
+/** After this many mistakes, reading stops. */
 export const MAX_PROBLEMS = 20
 
 export interface Problem {
@@ -23,6 +24,9 @@ export interface Gathered {
 export interface Gathering {
   /** False when there is no point in reading on. */
   line(where: string, text: string): boolean
+  /** A table's columns, before its rows. */
+  header(where: string, columns: readonly string[]): boolean
+  cells(where: string, cells: Readonly<Record<string, string>>): boolean
   pair(where: string, prompt: string, answer: string, id: string): boolean
   fail(where: string, message: string): boolean
   result(): Gathered
@@ -31,11 +35,17 @@ export interface Gathering {
 /** Two questions are the same if they differ in white space only. */
 export const subjectOf = (prompt: string): string => plainText(prompt, false)
 
-/** All that decides how an answer to a row is judged. */
-export const contentOf = ({ answer, judge, difficulty }: Row): string =>
-  JSON.stringify([answer, judge.verifier.name, judge.settings, difficulty])
+/** Everything that decides how an answer to a row is scored. */
+export const contentOf = ({ answer, judge: { verifier, settings }, difficulty }: Row): string =>
+  JSON.stringify([
+    answer,
+    verifier.name,
+    settings,
+    difficulty,
+    ...('digest' in verifier ? [verifier.digest] : []),
+  ])
 
-export function gather(usual: Judge): Gathering {
+export function gather(reading: Reading): Gathering {
   const rows = new Map<string, { row: Row; where: string }>()
   const problems: Problem[] = []
   let repeated = 0
@@ -68,8 +78,14 @@ export function gather(usual: Judge): Gathering {
     return false
   }
   return {
-    line: (where, text) => take(where, () => readRow(text, usual)),
-    pair: (where, prompt, answer, id) => take(where, () => rowOf({ prompt, answer, id }, usual)),
+    line: (where, text) => take(where, () => readLine(text, reading)),
+    header(where, columns) {
+      const problem = headerProblem(columns, reading.fields)
+      if (problem !== undefined) fail(where, problem)
+      return problem === undefined
+    },
+    cells: (where, cells) => take(where, () => readCells(cells, reading)),
+    pair: (where, prompt, answer, id) => take(where, () => rowOf({ prompt, answer, id }, reading.usual)),
     fail,
     result: () => ({ rows: Array.from(rows.values(), ({ row }) => row), problems, repeated }),
   }

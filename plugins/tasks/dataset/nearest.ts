@@ -1,6 +1,6 @@
-// What was probably meant by a misspelt word.
+// Suggests the word that a misspelt one probably meant.
 
-/** ` Did you mean "x"?`, or nothing where no known word is within two edits. */
+/** ` Did you mean "x"?`, or nothing if no known word is within two edits. */
 export function nearest(word: unknown, known: readonly string[]): string {
   if (typeof word !== 'string' || word.length > 64) return ''
   const [best] = known
@@ -10,7 +10,7 @@ export function nearest(word: unknown, known: readonly string[]): string {
   return best ? ` Did you mean "${best.candidate}"?` : ''
 }
 
-/** Levenshtein's. */
+/** Levenshtein distance. */
 function distance(a: string, b: string): number {
   let row = Array.from({ length: b.length + 1 }, (_, j) => j)
   for (let i = 1; i <= a.length; i++) {

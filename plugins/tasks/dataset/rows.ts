@@ -1,19 +1,27 @@
-// The rows of a dataset, from lines of JSON: each is checked for itself and against the others, and all mistakes are
-// reported together, each with its file and line. Nothing here reads a file.
+// The rows of a dataset, from lines of JSON or the cells of a table. Each is checked by itself and against
+// the others, and all mistakes are reported together, each with its file and line. Reads no files.
 //
-//   {"prompt": "What is 2 + 3?", "answer": 5, "difficulty": 1, "verifier": {"use": "numeric", "tolerance": 0}, "id": "a1"}
+//   {"prompt": "What is 2 + 3?", "answer": 5, "difficulty": 1, "id": "a1",
+//    "verifier": {"use": "numeric", "tolerance": 0}}
 
-import { type Answer, Fault, type Settings, VERIFIERS, type Verifier } from '../verifiers/index.ts'
+import {
+  type Answer,
+  Fault,
+  type FileVerifier,
+  type Settings,
+  VERIFIERS,
+  type Verifier,
+} from '../verifiers/index.ts'
+import { type Fields, fromCells, inTheirNames, mapped, ROW_KEYS } from './fields.ts'
 import { nearest } from './nearest.ts'
 
 export const MAX_ROW_BYTES = 65_536
 export const MAX_ROWS = 1_000_000
 export const MAX_DIFFICULTY = 1000
-const KEYS = ['prompt', 'answer', 'verifier', 'choices', 'difficulty', 'id']
 
 /** A verifier with its settings checked and its defaults filled in. */
 export interface Judge {
-  verifier: Verifier
+  verifier: Verifier | FileVerifier
   settings: Settings
 }
 
@@ -26,13 +34,17 @@ export interface Row {
 }
 
 /** `numeric`, or `{ use = "numeric", tolerance = 0.01 }`. Throws Fault. */
-export function readJudge(given: unknown): Judge {
+export function readJudge(given: unknown): { verifier: Verifier; settings: Settings } {
   const table = typeof given === 'string' ? { use: given } : given
   if (typeof table !== 'object' || table === null || Array.isArray(table))
     throw new Fault('"verifier" must be a name, or a table with "use" and settings')
   const { use, ...settings } = table as Record<string, unknown>
   const names = VERIFIERS.map(({ name }) => name)
   const verifier = VERIFIERS.find(({ name }) => name === use)
+  if (!verifier && typeof use === 'string' && /[./\\]/.test(use))
+    throw new Fault(
+      `a row cannot name a file as its verifier, only the config can; rows may name ${names.join(', ')}`,
+    )
   if (!verifier)
     throw new Fault(`there is no verifier ${show(use)}.${nearest(use, names)} There are ${names.join(', ')}`)
   const unknown = Object.keys(settings).find((key) => !verifier.keys.includes(key))
@@ -43,8 +55,16 @@ export function readJudge(given: unknown): Judge {
   return { verifier, settings: verifier.settings(settings) }
 }
 
-/** One line, without its end. `usual` judges what names no verifier of its own. Throws Fault. */
-export function readRow(line: string, usual: Judge): Row {
+/** How the rows of a dataset are read. */
+export interface Reading {
+  /** Verifies rows that name no verifier. */
+  usual: Judge
+  /** If unset, rows have our names and no others. */
+  fields?: Fields | undefined
+}
+
+/** One line, without its end. Throws Fault. */
+export function readLine(line: string, reading: Reading): Row {
   let parsed: unknown
   try {
     parsed = JSON.parse(line)
@@ -53,14 +73,30 @@ export function readRow(line: string, usual: Judge): Row {
   }
   if (typeof parsed !== 'object' || parsed === null || Array.isArray(parsed))
     throw new Fault('must be an object, {"prompt": …, "answer": …}')
-  return rowOf(parsed as Record<string, unknown>, usual)
+  return readFields(parsed as Record<string, unknown>, reading)
+}
+
+/** A table's cells by the names of their columns. Throws Fault. */
+export function readCells(cells: Readonly<Record<string, string>>, { usual, fields }: Reading): Row {
+  return readFields(fromCells(cells, fields), { usual, fields })
+}
+
+function readFields(given: Record<string, unknown>, { usual, fields }: Reading): Row {
+  try {
+    return rowOf(fields ? mapped(given, fields) : given, usual)
+  } catch (error) {
+    if (error instanceof Fault) throw new Fault(inTheirNames(error.message, fields))
+    throw error
+  }
 }
 
 export function rowOf(given: Record<string, unknown>, usual: Judge): Row {
   const { prompt, answer, verifier, choices, difficulty = 0, id } = given
-  const unknown = Object.keys(given).find((key) => !KEYS.includes(key))
+  const unknown = Object.keys(given).find((key) => !(ROW_KEYS as readonly string[]).includes(key))
   if (unknown !== undefined)
-    throw new Fault(`there is no key ${show(unknown)}.${nearest(unknown, KEYS)} There are ${KEYS.join(', ')}`)
+    throw new Fault(
+      `there is no key ${show(unknown)}.${nearest(unknown, ROW_KEYS)} There are ${ROW_KEYS.join(', ')}; for other names, set \`fields\` in the config`,
+    )
   if (typeof prompt !== 'string' || prompt.trim() === '')
     throw new Fault('"prompt" must be the question, as a text that is not empty')
   if (!prompt.isWellFormed()) throw new Fault('"prompt" has half a character (a lone surrogate) in it')
@@ -70,9 +106,14 @@ export function rowOf(given: Record<string, unknown>, usual: Judge): Row {
   if (id !== undefined && typeof id !== 'string' && typeof id !== 'number')
     throw new Fault('"id" must be a text or a number')
   const judge = judgeOf(verifier, choices, usual)
-  const key = judge.verifier.key(answer, judge.settings)
-  if (key !== undefined && !judge.verifier.accepts(key, answer, judge.settings))
-    throw new Fault(`${judge.verifier.name} does not take its own "answer" ${show(key)}; write it otherwise`)
+  const { settings } = judge
+  if ('accepts' in judge.verifier) {
+    const key = judge.verifier.key(answer, settings)
+    if (key !== undefined && !judge.verifier.accepts(key, answer, settings))
+      throw new Fault(
+        `${judge.verifier.name} does not take its own "answer" ${show(key)}; write it otherwise`,
+      )
+  }
   return {
     prompt,
     answer,
@@ -82,11 +123,11 @@ export function rowOf(given: Record<string, unknown>, usual: Judge): Row {
   }
 }
 
-/** `choices` beside the prompt are the usual thing to write, and stand for the verifier's setting. */
+/** `choices` next to the prompt, the usual notation, stands for the verifier's setting. */
 function judgeOf(verifier: unknown, choices: unknown, usual: Judge): Judge {
   const own = verifier === undefined ? usual : readJudge(verifier)
   if (choices === undefined) return own
-  if (own.verifier.name !== 'choice')
+  if (own.verifier.name !== 'choice' || !('settings' in own.verifier))
     throw new Fault(`"choices" go with the verifier choice, not ${own.verifier.name}`)
   return { verifier: own.verifier, settings: own.verifier.settings({ choices }) }
 }

@@ -1,24 +1,30 @@
 // A task made of a dataset's rows.
 //
-// A level has all rows up to that difficulty. One question in eight is held out, by the hash of its text: it is on the
-// same side in every dataset that has it, but for sets so small that all would fall on one side, which give up the
-// question with the lowest (or highest) hash. Training seeds draw a row; held-out seeds go through them in turn, so that
-// an evaluation sees each once. The version is a digest of all rows, their verifiers and the way they are drawn: nodes
-// with the same rows, in whatever order or files, share groups, and with other rows do not. It has 32 bits, as versions
-// on the wire have; who forges another set with the same gains nothing, since prompts and rewards are made here.
+// A level contains all rows up to that difficulty. One question in eight is held out, by the hash of its
+// text, so it is on the same side in every dataset that contains it. The exception are sets so small that all
+// questions would be on one side; they move the question with the lowest (or highest) hash. Training seeds
+// draw a row; held-out seeds go through the rows in turn, so that an evaluation sees each once. The version
+// is a digest of all rows, their verifiers and the way they are drawn: nodes with the same rows, in any
+// order, files or fields, share groups; nodes with other rows do not. The contents of a verifier file are
+// part of the digest, so only nodes with the same verifier share. The version has 32 bits, like all versions
+// on the wire; forging another set with the same version gains nothing, since prompts and rewards are
+// computed here.
 
 import { createHash } from 'node:crypto'
 import { defineTask, type Task } from '../../../protocol/plugin/index.ts'
 import { HELD_OUT_SEED, type Instance, isHeldOut, promptKey } from '../../../protocol/train/index.ts'
-import { judge } from '../answer.ts'
+import { judge, scored } from '../answer.ts'
 import { HELD_OUT_SHARE } from '../draw.ts'
 import { diceFor, hash64 } from '../random.ts'
-import { type Answer, Fault, type Settings, VERIFIERS } from '../verifiers/index.ts'
+import { type Answer, Fault, type Settings } from '../verifiers/index.ts'
 import { contentOf, subjectOf } from './gather.ts'
 import type { Row } from './rows.ts'
 
-/** Raised whenever rows come to be drawn, parted or judged in another way. */
-const SCHEME = 'waggle/dataset/1'
+/** Raised when rows are drawn, split or scored differently. Part of the version. */
+const SCHEME = 'waggle/dataset/2'
+
+/** Salt of the hash that splits questions. Never changed, so that held-out questions stay held out. */
+const PARTING = 'waggle/dataset/1'
 
 interface Placed {
   row: Row
@@ -34,7 +40,7 @@ interface Data {
   id?: string
 }
 
-/** Throws Fault for fewer than two different questions, since one has to be held out. */
+/** Throws Fault for fewer than two different questions, since one must be held out. */
 export function datasetTask(name: string, rows: readonly Row[]): Task {
   if (rows.length < 2)
     throw new Fault(
@@ -42,7 +48,7 @@ export function datasetTask(name: string, rows: readonly Row[]): Task {
     )
   const placed = rows.map((row): Placed => {
     const subject = subjectOf(row.prompt)
-    return { row, subject, hash: hash64(`${SCHEME}\n${subject}`) }
+    return { row, subject, hash: hash64(`${PARTING}\n${subject}`) }
   })
   placed.sort((a, b) => Number(a.hash > b.hash) - Number(a.hash < b.hash) || (a.subject < b.subject ? -1 : 1))
   const [training, heldOut] = parted(placed).map((part) =>
@@ -50,11 +56,12 @@ export function datasetTask(name: string, rows: readonly Row[]): Task {
     part.sort((a, b) => a.row.difficulty - b.row.difficulty),
   ) as [Placed[], Placed[]]
   const version = versionOf(placed)
-  // Below this a part would be empty.
+  // Below this level one part would be empty.
   const min = Math.max(training[0]!.row.difficulty, heldOut[0]!.row.difficulty)
   const max = Math.max(training.at(-1)!.row.difficulty, heldOut.at(-1)!.row.difficulty)
   const questions = (level: number) => upTo(training, level) + upTo(heldOut, level)
   const longest = longestBy(placed)
+  const verifiers = new Map(rows.map(({ judge: { verifier } }) => [verifier.name, verifier]))
 
   return defineTask({
     name,
@@ -78,10 +85,13 @@ export function datasetTask(name: string, rows: readonly Row[]): Task {
       const dice = diceFor(promptKey({ task: name, taskVersion: version, seed, difficulty }))
       return instanceOf(training[dice.below(upTo(training, difficulty))]!.row)
     },
-    verify({ data }, completion) {
+    verify({ data, question }, completion) {
       const { verifier, settings, answer } = data as Data
-      const { accepts } = VERIFIERS.find((known) => known.name === verifier)!
-      return judge(completion, (text) => accepts(text, answer, settings))
+      const by = verifiers.get(verifier)!
+      if ('accepts' in by) return judge(completion, (text) => by.accepts(text, answer, settings))
+      return scored(completion, ({ text, found }) =>
+        by.score({ prompt: question, answer, completion, text, tagged: found === 'tag' }, settings),
+      )
     },
   })
 }
@@ -121,12 +131,13 @@ function versionOf(placed: readonly Placed[]): number {
 }
 
 function instanceOf({ prompt, answer, judge: { verifier, settings }, id }: Row): Instance {
-  const key = verifier.key(answer, settings)
+  // Only its author knows whether a file's verifier accepts the answer as a solution.
+  const key = 'key' in verifier ? verifier.key(answer, settings) : undefined
   const data: Data = { verifier: verifier.name, settings, answer, ...(id === undefined ? {} : { id }) }
   return {
     question: prompt,
     key: key ?? String(answer),
-    // Nobody has written the working down, so the answer is the only step; a pattern is no answer.
+    // A dataset has no working, so the answer is the only step; a pattern is not an answer.
     steps: key === undefined ? [] : [{ level: 5, text: key, value: key }],
     data,
   }

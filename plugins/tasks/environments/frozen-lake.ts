@@ -1,8 +1,9 @@
-// frozen_lake: over the ice from S to G, a move at a time, and not into a hole.
+// frozen_lake: cross the ice from S to G, one move at a time, without falling into a hole.
 //
-// After the toy problem of that name (Gymnasium's, where ice may be slippery; here it never is, since what peers did must
-// come out the same again). Start and goal lie anywhere, so no fixed way pays. A turn's reward is 1 for the move that
-// reaches G, and 0 for all others. A move off the grid, or an answer that is no move, changes nothing and takes a turn.
+// After the toy problem of that name (Gymnasium's, where ice may be slippery; here it never is, so that
+// peers' episodes can be replayed). Start and goal can be anywhere, so no fixed path pays. The move that
+// reaches G earns 1, all others 0. A move off the grid, or an answer that is not a move, changes nothing and
+// uses up a turn.
 
 import { defineEnvironment, type Task, TURN_MARK } from '../../../protocol/plugin/index.ts'
 import type { Instance } from '../../../protocol/train/index.ts'
@@ -45,7 +46,7 @@ const startOf = (rows: readonly string[]): { row: number; column: number } => {
 const task: Task = defineEnvironment<Lake>({
   name: 'frozen_lake',
   summary: 'Cross the ice a move at a time, around the holes.',
-  version: 1,
+  version: 2,
   difficulty: {
     min: 0,
     max: LEVELS.length - 1,

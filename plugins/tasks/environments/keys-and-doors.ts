@@ -1,9 +1,10 @@
-// keys_and_doors: from S to G through rooms whose doors are shut. Key `a` opens door `A`, key `b` door `B`; walking onto
-// a key takes it, walking into a door with its key opens it.
+// keys_and_doors: walk from S to G through rooms with closed doors. Key `a` opens door `A`, key `b` door `B`;
+// walking onto a key takes it, walking into a door with its key opens it.
 //
-// After the room tasks of MiniGrid (DoorKey), on a grid small enough to be written out. A key taken and a door opened
-// each earn a part of 0.4, reaching G the rest of 1, so that an episode that does not get there stays below 0.5. A move
-// against a wall or a shut door, or an answer that is no move, changes nothing and takes a turn.
+// After MiniGrid's room tasks (DoorKey), on a grid small enough to be written out. Keys taken and doors
+// opened share a reward of 0.4, and reaching G earns the rest of 1, so an episode that does not reach it
+// stays below 0.5. A move against a wall or a closed door, or an answer that is not a move, changes nothing
+// and uses up a turn.
 
 import { defineEnvironment, type Task } from '../../../protocol/plugin/index.ts'
 import { drawInstance } from '../draw.ts'
@@ -48,7 +49,7 @@ const isGoal = ({ rows, row, column }: Walk): boolean => rows[row]![column] === 
 const task: Task = defineEnvironment<Walk>({
   name: 'keys_and_doors',
   summary: 'Walk to the goal a move at a time, with keys for the doors.',
-  version: 1,
+  version: 2,
   difficulty: {
     min: 0,
     max: LEVELS.length - 1,

@@ -1,5 +1,5 @@
-// What worlds on a grid have in common: reading a move from any answer, looking around, and the shortest way by
-// breadth-first search, which makes every instance solvable and its reference solution the best one.
+// Shared by worlds on a grid: reading a move from any answer, the view around a cell, and the shortest path
+// by breadth-first search, which makes every instance solvable and its reference solution optimal.
 
 import { findAnswer } from '../answer.ts'
 
@@ -35,7 +35,9 @@ export function surroundings(
   return `${row + 1},${column + 1} ${around.join('')}`
 }
 
-/** The shortest way from a state to a goal as moves and the states they lead to; undefined if there is none. */
+/**
+ * The shortest way from a state to a goal as moves and the states they lead to; undefined if there is none.
+ */
 export function shortestWay<State>(
   start: State,
   by: {

@@ -1,5 +1,5 @@
-// choice: one of lettered options, by letter (B, b, (B), B.) or, where the options are given, by its whole text, alone or
-// after its letter. Anything that names two options is none of these, and wrong.
+// choice: one of several lettered options, by letter (B, b, (B), B.) or, if the options are given, by its
+// whole text, alone or after its letter. An answer that names two options is wrong.
 
 import { plainAnswer } from '../numbers.ts'
 import { MAX_TEXT_CHARS, plainText } from './plain-text.ts'

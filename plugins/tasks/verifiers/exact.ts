@@ -1,4 +1,5 @@
-// exact: the answer's text, but for white space and, if wished, case. A list of answers: any of them is right, one only.
+// exact: the answer's text, ignoring white space and, if configured, case. With a list of answers, any one of
+// them is right.
 
 import { MAX_TEXT_CHARS, plainText } from './plain-text.ts'
 import { Fault, flag, textsOf, type Verifier } from './verifier.ts'

@@ -1,7 +1,9 @@
-// expression: another way to write the same thing, as 2(x+1) for 2x + 2: + - * / ^, parentheses, decimals, one variable.
+// expression: any equivalent expression, such as 2(x+1) for 2x + 2: + - * / ^, parentheses, decimals, one
+// variable.
 //
-// Both sides become exact quotients of polynomials and are compared crosswise; no points are tried, nothing is rounded.
-// A question that shows an equal expression pays for copying it: `max_chars` bounds an answer where that matters.
+// Both sides become exact quotients of polynomials and are cross-multiplied; no points are sampled, nothing
+// is rounded. If the question shows an equal expression, copying it would be rewarded: `max_chars` limits the
+// answer's length.
 
 import { plainAnswer } from '../numbers.ts'
 import { readExpression } from './expression-reader.ts'

@@ -10,4 +10,4 @@ import { set } from './set.ts'
 import type { Verifier } from './verifier.ts'
 
 export const VERIFIERS: readonly Verifier[] = [exact, numeric, choice, set, regex, fraction, expression]
-export { type Answer, Fault, type Settings, type Verifier } from './verifier.ts'
+export { type Answer, Fault, type FileVerifier, type Settings, type Verifier } from './verifier.ts'

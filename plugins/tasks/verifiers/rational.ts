@@ -1,7 +1,7 @@
 // Exact rational numbers, read from untrusted text: 12, -1,234, 0.5, 6.02e23, and where asked for a/b and \frac{a}{b}.
 // A strict grammar and BigInt; nothing is rounded and nothing evaluated. Lengths and exponents are bounded.
 
-import { gcd, MAX_NUMBER_CHARS, withoutCommas } from '../numbers.ts'
+import { gcd, latexFraction, MAX_NUMBER_CHARS, withoutCommas } from '../numbers.ts'
 
 /** `bottom` is above 0; not always in lowest terms. */
 export interface Rational {
@@ -27,18 +27,16 @@ export function readDecimal(text: string): Rational | null {
     : { top: value, bottom: 10n ** BigInt(-exponent) }
 }
 
-const LATEX = /^(-?)\\[dt]?frac\{([^{}]*)\}\{([^{}]*)\}$/
-
 /** A decimal, or two whole numbers over each other; `parts` has these as written. */
 export function readFraction(text: string): (Rational & { parts?: [bigint, bigint] }) | null {
   if (text.length > 4 * MAX_NUMBER_CHARS) return null
-  const [, sign = '', over, under] = LATEX.exec(text) ?? []
-  const [first, second, ...more] = over === undefined ? text.replace('\u2044', '/').split('/') : [over, under]
+  const latex = latexFraction(text)
+  const [first, second, ...more] = latex ? [latex.top, latex.bottom] : text.replace('\u2044', '/').split('/')
   if (more.length > 0) return null
   if (second === undefined) return readDecimal(first!)
   const [a, b] = [whole(first!), whole(second)]
   if (a === null || b === null || b === 0n) return null
-  const top = sign === '-' ? -a : a
+  const top = latex?.sign === '-' ? -a : a
   return { ...(b < 0n ? { top: -top, bottom: -b } : { top, bottom: b }), parts: [top, b] }
 }
 

@@ -1,6 +1,6 @@
-// Patterns of regular expressions proper, as a machine of states: characters, escapes, ., [classes], (groups), |, * + ?
-// {m} {m,} {m,n}. What needs backtracking (back references, look-around) or has no meaning here (anchors: the whole
-// answer is matched; lazy marks; captures) is refused with its place.
+// Compiles true regular expressions to a state machine: characters, escapes, ., [classes], (groups), |, * + ?
+// {m} {m,} {m,n}. What needs backtracking (back references, look-around) or has no meaning here (anchors,
+// since the whole answer is matched; lazy quantifiers; captures) is rejected with its position.
 
 import { type CharTest, readClass, readEscape, remembered } from './regex-class.ts'
 import { Fault } from './verifier.ts'

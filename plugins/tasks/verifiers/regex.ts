@@ -1,5 +1,7 @@
-// regex: the whole answer matches a pattern. Not JavaScript's: see regex-pattern.ts for what there is. The time is at
-// most pattern times text, whatever either is (Thompson 1968), since a model or a peer writes the text.
+// regex: the whole answer matches a pattern. The syntax is not JavaScript's, see regex-pattern.ts. Time is at
+// most pattern times text for any input (Thompson 1968), since a model or a peer writes the text. It is own
+// code because JavaScript's engine backtracks without bound, and RE2 for Node is a native module with an
+// install script.
 
 import { MAX_PATTERN_CHARS, type Program, readPattern } from './regex-pattern.ts'
 import { Fault, flag, oneAnswer, type Verifier } from './verifier.ts'

@@ -1,4 +1,5 @@
-// set: the same items in any order, none missing, none more, none twice. One pair of brackets around them is taken off.
+// set: the same items in any order, none missing, extra or repeated. One pair of brackets around them is
+// removed.
 
 import { MAX_TEXT_CHARS, plainText } from './plain-text.ts'
 import { Fault, flag, type Settings, textsOf, type Verifier } from './verifier.ts'

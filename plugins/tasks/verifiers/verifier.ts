@@ -1,29 +1,49 @@
-// What a verifier by name is: it reads the answer that a person wrote down, and says whether a model's answer is right.
+// A verifier reads the answer key that a person wrote, and decides whether a model's answer is right.
 //
-// What a person wrote (settings, answers) is checked when a dataset is loaded, and a mistake is a Fault with what to do.
-// What a model or a peer wrote is hostile: `accepts` is total, strict, and bounded in time for any text.
+// What a person wrote (settings, answers) is checked when a dataset is loaded; a mistake is a Fault that says
+// what to do. What a model or a peer wrote is hostile: `accepts` is total, strict, and bounded in time for
+// any text.
+
+import type { Answer, Answered } from '../../../protocol/plugin/index.ts'
+
+export type { Answer } from '../../../protocol/plugin/index.ts'
 
 /** A mistake in a dataset or its settings; the message says what is wrong and what to write instead. */
 export class Fault extends Error {
   override readonly name = 'Fault'
 }
 
-/** As written in JSON or TOML. */
-export type Answer = string | number | ReadonlyArray<string | number>
 export type Settings = Readonly<Record<string, unknown>>
 
 export interface Verifier {
   name: string
   /** One line for the documents. */
   summary: string
-  /** Checks settings and fills in defaults; the result is plain JSON. Throws Fault. Gets only keys listed in `keys`. */
+  /**
+   * Checks settings and fills in defaults; the result is plain JSON. Throws Fault. Gets only keys listed in
+   * `keys`.
+   */
   settings(given: Settings): Settings
   /** The settings that there are. */
   keys: readonly string[]
-  /** One right answer as a text, for people and hints; undefined where the answer is only a description. Throws Fault. */
+  /**
+   * One right answer as a text, for people and hints; undefined where the answer is only a description.
+   * Throws Fault.
+   */
   key(answer: Answer, settings: Settings): string | undefined
-  /** Whether a trimmed text is right. Never throws for an answer that `key` took; under 50 ms for any text. */
+  /**
+   * Whether a trimmed text is right. Never throws for an answer that `key` took; under 50 ms for any text.
+   */
   accepts(text: string, answer: Answer, settings: Settings): boolean
+}
+
+/** A verifier from a file that the config names. */
+export interface FileVerifier {
+  name: string
+  /** Of the file's contents; it counts for the dataset's version. */
+  digest: string
+  /** 0 to 1, for the whole completion. Never throws. */
+  score(given: Omit<Answered, 'settings'>, settings: Settings): number
 }
 
 export function flag(given: Settings, name: string): boolean {

@@ -1,11 +1,11 @@
-// What any plugin must keep to, as checks that its author runs:
+// What every plugin must fulfil, as checks that its author runs:
 //
 //   import { test } from 'node:test'                            (or vitest)
 //   import { conformance } from 'waggle/plugin/testing'
 //   for (const { name, run } of conformance(plugin)) test(name, run)
 //
-// The plugin is played for some rounds on a scripted policy (drive.ts). What the host holds by itself (a hook that throws
-// or hangs, refused rewrites) is not looked at here.
+// The plugin runs for some rounds on a scripted policy (drive.ts). What the node enforces itself (a hook that
+// throws or hangs, rejected rewrites) is not tested here.
 
 import { deepStrictEqual, ok } from 'node:assert/strict'
 import { HELD_OUT_SEED } from '../../train/index.ts'
@@ -63,7 +63,7 @@ export function conformance(plugin: Plugin<any>, options: ConformanceOptions = {
       const correction = drive().hooks.correct?.()
       if (!correction) return
       const missing = missingColumns([{ name: plugin.name, correction }])
-      // Those of another plugin are there where that is in the config.
+      // Another plugin's columns exist if that plugin is configured.
       const isOfOther = (column: string): boolean =>
         column.includes('.') && !column.startsWith(`${plugin.name}.`)
       deepStrictEqual(
@@ -94,7 +94,7 @@ export function conformance(plugin: Plugin<any>, options: ConformanceOptions = {
 
     async 'goes on without a token to spend'() {
       await played(ROUNDS, { tokens: 0 }).catch((error: unknown) => {
-        // The host takes this one for what it is: the plugin is out of the round.
+        // The node expects this error and leaves the plugin out of the round.
         if (!(error instanceof BudgetError)) throw error
       })
     },
@@ -120,7 +120,7 @@ export function conformance(plugin: Plugin<any>, options: ConformanceOptions = {
       if (state) await hooks.load!(Uint8Array.from(state))
       await hooks.open?.(driven.context())
       for (let round = ROUNDS / 2; round < ROUNDS; round++) await driven.round()
-      // What it counts for people may begin anew.
+      // Metrics for people may restart.
       const decisions = ({ transcript }: Drive) =>
         transcript.filter((entry) => !('metric' in (entry as object)))
       deepStrictEqual(decisions(driven), decisions(whole))

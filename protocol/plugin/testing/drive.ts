@@ -1,5 +1,5 @@
-// A node in miniature: rounds and batches as the daemon plays them, for one plugin, on a scripted policy, with everything
-// that it decides written down. No model, no engine, no clock.
+// A miniature node: plays rounds and batches as the daemon does, for one plugin on a scripted policy, and
+// records every decision. No model, no engine, no clock.
 
 import { type Group, hasSignal, type PromptCoordinates, promptKey, type Rollout } from '../../train/index.ts'
 import type { Context, Rewrite, TextRequest } from '../context.ts'
@@ -13,25 +13,25 @@ import { answerSum, SUMS, sumAt } from './sums.ts'
 export interface DriveOptions {
   /** As in a config, without `use`. */
   settings?: Record<string, unknown>
-  /** What a text request is answered with: a plugin that reads hints or skills out of texts needs some that it can read. */
+  /** Answers text requests; plugins that parse hints or skills need texts that they can parse. */
   write?(prompt: string, at: { role: string; index: number }): string
-  /** Instead of what the manifest says. */
+  /** Replaces the manifest's budget. */
   tokens?: number
   seed?: number
-  /** False: peers' tokenizer is another one, so that nobody knows the log-probs. */
+  /** False: as if from peers with another tokenizer, so log-probs are unknown. */
   known?: boolean
 }
 
 export interface Drive {
   hooks: Hooks
-  /** One round, and a batch of what came of it. */
+  /** Plays one round, then a batch of its groups. */
   round(): Promise<void>
   context(phase?: 'train' | 'eval'): Context
-  /** Replaces the hooks by fresh ones. */
+  /** Replaces the hooks by newly created ones. */
   renew(): Hooks
-  /** Decisions, in order. */
+  /** All decisions, in order. */
   readonly transcript: unknown[]
-  /** Tokens that the plugin caused beyond the round's own rollouts, a round. */
+  /** Tokens that the plugin spent beyond the round's own rollouts, per round. */
   readonly spent: number[]
   readonly problems: string[]
 }
@@ -51,7 +51,7 @@ export function createDrive<Settings>(plugin: Plugin<Settings>, options: DriveOp
   const transcript: unknown[] = []
   const spent: number[] = []
   const problems: string[] = []
-  /** What was ever sampled, so that training on anything else shows. */
+  /** Everything ever sampled, to detect training on anything else. */
   const sampled = new Set<string>()
   let hooks = plugin.create(settings)
   let step = 0

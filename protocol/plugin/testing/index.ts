@@ -1,4 +1,5 @@
-// For those who write plugins: a scripted context for tests of single hooks, and the checks that any plugin must pass.
+// For plugin authors: a scripted context for tests of single hooks, and the checks that every plugin must
+// pass.
 
 export { type Check, type ConformanceOptions, conformance } from './conformance.ts'
 export { createDrive, type Drive, type DriveOptions } from './drive.ts'

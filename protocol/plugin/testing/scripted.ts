@@ -1,5 +1,6 @@
-// A context on a scripted policy: everything a plugin may do, without a model. Tokens are characters. What the policy
-// writes and how likely it finds a text come from two functions of the test; everything else is the real thing.
+// A context on a scripted policy: everything a plugin may do, without a model. Tokens are characters. Two
+// functions of the test decide what the policy writes and how likely it finds a text; everything else is
+// real.
 
 import type { Instance, PromptCoordinates } from '../../train/index.ts'
 import { isHeldOut } from '../../train/index.ts'
@@ -13,18 +14,20 @@ export interface ScriptedOptions {
   phase?: 'train' | 'eval'
   seed?: number
   tasks?: readonly Task[]
-  /** Whether the plugin's manifest asks for reference solutions. */
+  /** Whether the plugin's manifest needs reference solutions. */
   privileged?: boolean
-  /** Tokens that `generate` may write. */
+  /** Token budget of `generate`. */
   tokens?: number
   limits?: Context['limits']
   /** What the policy, or a role, writes; `index` counts the texts of one request. */
   write?(prompt: string, at: { role: string; index: number }): string
-  /** Log-probs of a text's characters after a conditioning; -1 each if left out. */
+  /** Log-probs of a text's characters after a conditioning; default -1 each. */
   logprobs?(at: { role: string; conditioning: string; completion: string }): readonly number[]
-  /** Sums of squared probabilities in the same places; as if all other characters were unlikely if left out. */
+  /** Sums of squared probabilities per character; by default as if all other characters were unlikely. */
   collisions?(at: { role: string; conditioning: string; completion: string }): readonly number[]
-  /** Hidden states in the same places, of one length; which of eight sorts of character came before if left out. */
+  /**
+   * Hidden states per character, of equal length; by default, which of eight classes the previous one has.
+   */
   hidden?(at: { role: string; conditioning: string; completion: string }): ReadonlyArray<readonly number[]>
 }
 
@@ -118,13 +121,13 @@ export function createScriptedContext(options: ScriptedOptions = {}): ScriptedCo
   }
 }
 
-/** One 1 among eight numbers a token. */
+/** One-hot vectors of length eight, one per token. */
 function sortsBefore(conditioning: Int32Array, completion: Int32Array): number[][] {
   const before = [conditioning.at(-1) ?? 0, ...completion]
   return Array.from(completion, (_, t) => Array.from({ length: 8 }, (_, i) => (before[t]! % 8 === i ? 1 : 0)))
 }
 
-/** A character a token. */
+/** One token per character. */
 export function tokensOf(text: string): Int32Array {
   return Int32Array.from(text, (character) => character.codePointAt(0)!)
 }

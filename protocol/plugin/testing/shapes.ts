@@ -1,14 +1,14 @@
-// What a plugin decided, as JSON would have it, and whether advantages fit what they are for.
+// A plugin's decisions as JSON values, and checks that advantages and columns match their groups.
 
 import type { Group } from '../../train/index.ts'
 import type { Advantages, Columns, Correction } from '../hooks.ts'
 
-/** Adds a problem where advantages do not fit groups. */
+/** Adds a problem if the advantages do not fit the groups. */
 export function checkShapes(advantages: Advantages, groups: readonly Group[], problems: string[]): void {
   if (!fits(advantages, groups)) problems.push('its advantages do not fit the groups, or are not finite')
 }
 
-/** Adds a problem for each column that its correction does not name, or that does not fit groups. */
+/** Adds a problem for each column that the correction does not name, or that does not fit the groups. */
 export function checkColumns(
   columns: Columns,
   { columns: named = {} }: Correction,
@@ -41,7 +41,7 @@ function fits(advantages: Advantages, groups: readonly Group[]): boolean {
   )
 }
 
-/** As JSON would have it, typed arrays as lists. */
+/** As JSON values, typed arrays as lists. */
 export function plain(value: unknown): unknown {
   return JSON.parse(
     JSON.stringify(value ?? null, (_, inner) =>

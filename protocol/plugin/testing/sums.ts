@@ -1,5 +1,5 @@
-// A task of sums and a policy for it, for trying plugins: a third of the prompts are too hard for it, whatever it is shown
-// but hints, a third it solves now and then, the others mostly.
+// A task of sums and a policy for it, for trying plugins. A third of the prompts are too hard without a hint;
+// another third it solves now and then, and the rest mostly.
 
 import type { PromptCoordinates } from '../../train/index.ts'
 import { PLUGIN_API } from '../plugin.ts'
@@ -38,7 +38,7 @@ export function sumAt(seed: number): PromptCoordinates {
   return { task: SUMS.name, taskVersion: SUMS.version, seed, difficulty: 2 }
 }
 
-/** What the policy answers; `chance` in [0, 1). */
+/** The policy's answer; `chance` in [0, 1). */
 export function answerSum({ seed }: PromptCoordinates, arm: string, chance: number): string {
   const { key } = SUMS.generate({ seed, difficulty: 2 })
   const skill = [0, 0.4, 0.9][seed % 3]! + (/hint/.test(arm) ? 0.5 : 0)

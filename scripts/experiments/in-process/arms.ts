@@ -1,7 +1,7 @@
 // The frame of an experiment that compares arms at equal generated tokens: every arm with every seed, runs kept as they end,
 // each looked at on its way.
 
-import type { Host } from '../../../daemon/host/host.ts'
+import type { PluginHost } from '../../../daemon/host/host.ts'
 import { openRecords } from './records.ts'
 
 export interface ArmRun {
@@ -55,7 +55,7 @@ export async function playArms<Arm, Run extends ArmRun>(
 
 /** A node alone, round by round. */
 export interface Learner<Round> {
-  readonly host: Pick<Host, 'status'>
+  readonly host: Pick<PluginHost, 'status'>
   /** Generated since the start. */
   readonly tokens: number
   round(): Promise<Round>

@@ -1,6 +1,7 @@
 // An engine that computes on the caller's thread: many nodes in one process, without a thread and a copy for each call.
 // Calls are served one after another, as an engine promises.
 
+import type { Weights } from '../../../daemon/engine/decoder.ts'
 import type { Engine } from '../../../daemon/engine/engine.ts'
 import { createCore } from '../../../daemon/engine/onnx/core.ts'
 
@@ -37,10 +38,14 @@ export function createLocalEngine({ threads }: { threads: number }): Engine {
     score: (request) => inTurn(() => core.score(request)),
     train: (request) => inTurn(() => core.train(request)),
     gradient: (request) => inTurn(() => core.gradient(request)),
-    keep: (request) => inTurn(() => core.keep(request)),
-    descend: (request) => inTurn(() => core.descend(request)),
+    slots: () => inTurn(() => core.slots()),
+    combine: (request) => inTurn(() => core.combine(request)),
+    dot: (request) => inTurn(() => core.dot(request)),
+    norm: (request) => inTurn(() => core.norm(request)),
+    step: (request) => inTurn(() => core.step(request)),
+    move: (request) => inTurn(() => core.move(request)),
     weights: () => inTurn(() => core.weights()),
-    setWeights: (weights, version) => inTurn(() => core.setWeights(weights, version)),
+    setWeights: (weights: Weights, version?: number) => inTurn(() => core.setWeights(weights, version)),
     optimizer: () => inTurn(() => core.optimizer()),
     close: () => inTurn(() => core.close()),
   }

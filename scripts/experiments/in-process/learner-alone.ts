@@ -9,7 +9,7 @@ import { assembleObjective } from '../../../daemon/host/objective.ts'
 import { randomStream } from '../../../daemon/host/random.ts'
 import { openPolicy } from '../../../daemon/policy/live-policy.ts'
 import type { Model } from '../../../daemon/policy/model.ts'
-import { scorePrompts } from '../../../daemon/rollout/evaluate.ts'
+import { scorePrompts } from '../../../daemon/rollout/evaluation/evaluate.ts'
 import { createTaskBook, type TaskChoice } from '../../../daemon/rollout/tasks.ts'
 import { type UpdateReport, update } from '../../../daemon/trainer/update.ts'
 import { CORRECTIONS } from '../../../plugins/corrections/index.ts'
@@ -56,10 +56,13 @@ export interface UpdateRound {
 
 export interface LearnerAlone {
   round(): Promise<UpdateRound>
-  /** Mean reward of the newest policy on training prompts that it was never asked, 8 answers each. */
+  /** Mean reward of the newest policy on training questions that it was never asked, 8 answers each. */
   reward(prompts: number): Promise<number>
-  /** Its accuracy on held-out prompts, `samples` answers each. */
-  evaluate(promptsPerTask: number, samples: number): Promise<{ sampled: number; greedy: number }>
+  /** Its accuracy on `questions` different held-out ones, `samples` answers each. */
+  evaluate(
+    promptsPerTask: number,
+    samples: number,
+  ): Promise<{ questions: number; sampled: number; greedy: number }>
 }
 
 const SELF = 'alone'
@@ -81,22 +84,34 @@ export async function createLearnerAlone(options: LearnerAloneOptions): Promise<
   const objective = assembleObjective(
     corrections.flatMap(({ name, hooks: { correct } }) => (correct ? [{ name, correction: correct() }] : [])),
   )
-  const world = { engine: engines.learns, tokenizer: model.tokenizer, tasks, maxNewTokens }
+  const world = {
+    sampler: engines.learns,
+    scorer: engines.learns,
+    tokenizer: model.tokenizer,
+    tasks,
+    maxNewTokens,
+  }
   /** Of the newest `lag + 1` versions, oldest first. */
   const past: Weights[] = [await engines.learns.weights()]
   let rounds = 0
+  /** Questions of training. */
+  const asked = new Set<string>()
 
   const write = async (
-    engine: Engine,
+    sampler: Engine,
     stream: string,
     prompts: number,
     version: number,
-    answers = groupSize,
+    { answers = groupSize, isNew = false } = {},
   ): Promise<Group[]> => {
     const random = randomStream(seed, stream)
     const asks = Array.from({ length: prompts }, (_, i) => {
       const { task, difficulty } = tasks.chosen[i % tasks.chosen.length]!
-      const at = Math.floor(random() * HELD_OUT_SEED)
+      const draw = (): number => Math.floor(random() * HELD_OUT_SEED)
+      const questionAt = (at: number): string => task.generate({ seed: at, difficulty }).question
+      let at = draw()
+      if (isNew) while (asked.has(questionAt(at))) at = draw()
+      else asked.add(questionAt(at))
       return {
         prompt: { task: task.name, taskVersion: task.version, seed: at, difficulty },
         rollouts: answers,
@@ -105,7 +120,7 @@ export async function createLearnerAlone(options: LearnerAloneOptions): Promise<
     const { lineage, tokenizer } = policy.reference()
     return writeGroups(
       { asks, policy: { lineage, tokenizer, version }, author: SELF, maxNewTokens, random },
-      { ...world, engine },
+      { ...world, sampler },
     )
   }
 
@@ -177,11 +192,17 @@ export async function createLearnerAlone(options: LearnerAloneOptions): Promise<
     },
 
     reward: async (prompts) =>
-      rewardOf(await write(engines.learns, 'reward', prompts, policy.reference().version, 8)),
+      rewardOf(
+        await write(engines.learns, 'reward', prompts, policy.reference().version, {
+          answers: 8,
+          isNew: true,
+        }),
+      ),
 
     async evaluate(promptsPerTask, samples) {
       const scores = await scorePrompts({ promptsPerTask, maxNewTokens, samples }, world)
       return {
+        questions: scores.reduce((sum, { greedy }) => sum + greedy.length, 0),
         sampled: mean(scores.map(({ sampled }) => mean(sampled.map(mean)))),
         greedy: mean(scores.map(({ greedy }) => mean(greedy))),
       }

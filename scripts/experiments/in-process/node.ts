@@ -1,24 +1,27 @@
 // A node without its loops and its network: one call is one round, in which it answers prompts, verifies the answers and
-// learns from a batch. Everything that decides is the daemon's own: generation, verification, the plugin host, the
-// learner with its comparison and its guards. Rounds are deterministic for a seed.
+// learns from a batch. Everything that decides is the daemon's own: its core, generation, verification and the plugin
+// host. Rounds are deterministic for a seed.
 
-import { PLUGINS, TASKS } from '../../../daemon/built-in.ts'
+import { createCore, type NodeCore } from '../../../daemon/core/core.ts'
 import type { Engine } from '../../../daemon/engine/engine.ts'
-import { createHost, type HostOptions } from '../../../daemon/host/host.ts'
+import { createPluginHost, type PluginHostOptions } from '../../../daemon/host/host.ts'
 import { randomStream } from '../../../daemon/host/random.ts'
 import { codecOf } from '../../../daemon/policy/codec.ts'
 import { type LivePolicy, openPolicy, type PolicyState } from '../../../daemon/policy/live-policy.ts'
 import type { Model } from '../../../daemon/policy/model.ts'
-import { scorePrompts } from '../../../daemon/rollout/evaluate.ts'
-import { createParkedGroups } from '../../../daemon/rollout/parked.ts'
-import { createPluginWorld } from '../../../daemon/rollout/plugin-world.ts'
+import { scorePrompts } from '../../../daemon/rollout/evaluation/evaluate.ts'
+import { heldOutPrompts } from '../../../daemon/rollout/evaluation/held-out.ts'
+import { createParkedGroups } from '../../../daemon/rollout/parked/parked.ts'
+import { createPluginWorld } from '../../../daemon/rollout/plugins/plugin-world.ts'
 import { playRound } from '../../../daemon/rollout/round.ts'
 import { createTaskBook, type TaskChoice } from '../../../daemon/rollout/tasks.ts'
-import { Verifier } from '../../../daemon/swarm/admission-verify.ts'
-import { createLearner, type Finding, type StepReport } from '../../../daemon/trainer/learner.ts'
+import { createVolatileDatabase } from '../../../daemon/store/database/volatile-database.ts'
+import { createPool } from '../../../daemon/store/pool/pool.ts'
+import { Verifier } from '../../../daemon/swarm/admission/verify.ts'
+import type { Finding, UpdateOutcome } from '../../../daemon/trainer/learner.ts'
+import { PLUGINS, TASKS } from '../../../daemon/wiring/built-in.ts'
 import type { Need, SelectView, Task } from '../../../protocol/plugin/index.ts'
-import { type Group, HELD_OUT_SEED, hasSignal, isShareable } from '../../../protocol/train/index.ts'
-import { contentId, draftOf, type GroupDraft } from '../../../protocol/wire/index.ts'
+import { draftOf, type GroupDraft } from '../../../protocol/wire/index.ts'
 import { createLocalEngine } from './engine.ts'
 
 export interface NodeOptions {
@@ -31,7 +34,9 @@ export interface NodeOptions {
   /** A fixed set of prompts; new ones all the time if left out. */
   candidates?: SelectView['candidates']
   /** Plugins beside estimator and corrections, as the config names them. */
-  plugins?: Partial<Pick<HostOptions, 'estimator' | 'selector' | 'hints' | 'replay' | 'skills' | 'controls'>>
+  plugins?: Partial<
+    Pick<PluginHostOptions, 'estimator' | 'selector' | 'hints' | 'replay' | 'skills' | 'controls'>
+  >
   /** I: prompts that it answers in a round, and own groups in a batch at most. */
   own: number
   /** J at most. */
@@ -55,7 +60,7 @@ export interface RoundReport {
   reward: number
   /** Those with a signal: what peers get. */
   shared: GroupDraft[]
-  step: StepReport | undefined
+  step: UpdateOutcome | undefined
   generatedTokens: number
 }
 
@@ -65,12 +70,15 @@ export interface ExperimentNode {
   round(): Promise<RoundReport>
   /** A peer's group as it came off the wire: verified and, if it is of use, kept. */
   receive(author: string, draft: GroupDraft): void
-  /** Sampled and greedy held-out accuracy; `marked` is the share of sampled answers with a text in them. */
+  /**
+   * Sampled and greedy accuracy on `questions` different held-out ones; `marked` is the share of sampled answers with a
+   * text in them.
+   */
   evaluate(
     promptsPerTask: number,
     mark?: string,
-  ): Promise<{ sampled: number; greedy: number; marked: number }>
-  learner: ReturnType<typeof createLearner>
+  ): Promise<{ questions: number; sampled: number; greedy: number; marked: number }>
+  learner: NodeCore['learner']
   readonly findings: Finding[]
   /** Of all rounds: tokens sampled, and tokens trained on. */
   readonly compute: { generated: number; trained: number }
@@ -80,7 +88,7 @@ export interface ExperimentNode {
 /** A sampled token costs a forward pass, as one that is trained on costs three. */
 const SAMPLED = 1
 const TRAINED = 3
-/** Groups of peers that wait at most. */
+/** Groups of each origin that wait at most. */
 const POOL = 256
 
 export async function createNode(options: NodeOptions): Promise<ExperimentNode> {
@@ -93,7 +101,7 @@ export async function createNode(options: NodeOptions): Promise<ExperimentNode> 
   const tasks = createTaskBook(options.known ?? TASKS, options.tasks)
   const codec = codecOf(model.tokenizer, model.spec.vocabulary)
   let clock = 0
-  const host = await createHost(
+  const host = await createPluginHost(
     {
       estimator: { use: 'grpo' },
       corrections: [
@@ -125,7 +133,7 @@ export async function createNode(options: NodeOptions): Promise<ExperimentNode> 
     },
   )
   const limits = { context: model.spec.contextLength, completion: maxNewTokens }
-  const speaker = { engine, tokenizer: model.tokenizer }
+  const speaker = { sampler: engine, scorer: engine, tokenizer: model.tokenizer }
   await host.open(createPluginWorld({ limits }, { tasks, policy: speaker, roles: new Map() }), 0)
   const parked = createParkedGroups()
   const verifier = new Verifier(
@@ -137,20 +145,26 @@ export async function createNode(options: NodeOptions): Promise<ExperimentNode> 
       version: () => policy.reference().version,
     },
   )
-  const waiting = { own: [] as Group[], foreign: [] as Group[] }
-  const seen = new Set<string>()
+  const pool = await createPool(
+    { capacityGroups: POOL },
+    {
+      database: createVolatileDatabase(),
+      log: () => {},
+      isKnown: () => true,
+    },
+  )
+  let received = 0
   const findings: Finding[] = []
   const compute = { generated: 0, trained: 0 }
   const states: { version: number; state: PolicyState }[] = []
-  const met = new Set<string>()
   let rounds = 0
-  /** Tokens that an own group with a signal took to sample, on average over rounds. */
-  const generation = { tokens: 0, groups: 0 }
 
-  const learner = createLearner(
+  const core = createCore(
     {
+      // A round trains on whatever own groups it has.
       get sizes() {
-        return { own: Math.max(1, Math.min(options.own, waiting.own.length)), foreign: options.foreign }
+        const own = core.waiting('own').length
+        return { own: Math.max(1, Math.min(options.own, own)), foreign: options.foreign }
       },
       adaptive: options.adaptive,
       minibatches: 1,
@@ -164,23 +178,21 @@ export async function createNode(options: NodeOptions): Promise<ExperimentNode> 
         maxGradientNorm: 1,
       },
       warmUpSteps: options.warmUpSteps ?? 10,
+      maxStaleness,
       self: name,
     },
     {
-      policy,
-      host,
+      ...{ policy, host, pool },
       random: (stream) => randomStream(seed, stream),
       // Counted, not timed, so that a run repeats itself.
-      cost: ({ author, groups, realTokens }) =>
-        TRAINED * realTokens +
-        (author === undefined ? (SAMPLED * groups * generation.tokens) / Math.max(1, generation.groups) : 0),
-      peers: () => met.size,
+      trainingCost: ({ realTokens }) => TRAINED * realTokens,
+      // The peers of an experiment are in a swarm that its people joined.
+      isKnown: () => true,
       onFinding: (finding) => findings.push(finding),
       async restore(before) {
         const chosen = states.findLast(({ version }) => version <= before) ?? states[0]!
         states.splice(states.indexOf(chosen) + 1)
         await policy.goBack(chosen.state)
-        waiting.own = []
         return { step: chosen.version }
       },
     },
@@ -198,7 +210,7 @@ export async function createNode(options: NodeOptions): Promise<ExperimentNode> 
   return {
     name,
     policy,
-    learner,
+    learner: core.learner,
     findings,
     compute,
 
@@ -224,7 +236,7 @@ export async function createNode(options: NodeOptions): Promise<ExperimentNode> 
           now: () => clock,
         },
         {
-          engine,
+          sampler: engine,
           tokenizer: model.tokenizer,
           tasks,
           hooks: host.round({ step: reference.version }),
@@ -232,69 +244,46 @@ export async function createNode(options: NodeOptions): Promise<ExperimentNode> 
         },
       )
       compute.generated += tokens
-      generation.tokens = 0.9 * generation.tokens + tokens
-      generation.groups *= 0.9
+      core.onRound({ cost: SAMPLED * tokens })
       const shared: GroupDraft[] = []
       let reward = 0
       for (const group of groups) {
         reward +=
           group.rollouts.reduce((sum, one) => sum + one.reward, 0) / group.rollouts.length / groups.length
-        learner.ownGroup(group)
-        if (!hasSignal(group)) continue
-        generation.groups += 1
-        waiting.own.push(group)
-        if (isShareable(group)) shared.push(draftOf(group))
+        if (core.onOwnGroup(group).isShared) shared.push(draftOf(group))
       }
-      await learner.attend()
-      const { version } = policy.reference()
-      const isFresh = (group: Group): boolean => version - group.bornVersion <= maxStaleness
-      waiting.own = waiting.own.filter(isFresh)
-      waiting.foreign = waiting.foreign.filter(isFresh).slice(-POOL)
-      const batch = waiting.own.length > 0 ? learner.choose(waiting) : undefined
-      let step: StepReport | undefined
-      if (batch) {
-        const used = new Set(batch.groups.map(({ id }) => id))
-        waiting.own = waiting.own.filter(({ id }) => !used.has(id))
-        waiting.foreign = waiting.foreign.filter(({ id }) => !used.has(id))
-        step = await learner.train(batch)
-        compute.trained += step?.realTokens ?? 0
-      }
+      await core.attend()
+      const batch = core.nextBatch()
+      const step = batch && (await core.train(batch))
+      compute.trained += step?.realTokens ?? 0
       rounds += 1
       if (rounds % (options.checkpointEvery ?? 25) === 0) await keepState()
       return { reward, shared, step, generatedTokens: tokens }
     },
 
     receive(author, draft) {
-      met.add(author)
-      const id = contentId(
-        draft.prompt,
-        draft.rollouts.map(({ text }) => text),
-      )
-      if (seen.has(id)) return
-      seen.add(id)
       const found = verifier.verify({
-        group: { ...draft, author, sequence: seen.size, createdAt: clock },
-        id,
+        group: { ...draft, author, sequence: ++received, createdAt: clock },
+        source: author,
         bytes: 0,
       })
-      if ('group' in found) waiting.foreign.push(found.group)
+      if ('group' in found) core.onForeignGroup(found.group)
     },
 
     async evaluate(promptsPerTask, mark) {
       const scores = await scorePrompts(
         { promptsPerTask, maxNewTokens },
-        { engine, tokenizer: model.tokenizer, tasks },
+        { sampler: engine, tokenizer: model.tokenizer, tasks },
       )
       const mean = (values: readonly number[]): number => values.reduce((a, b) => a + b, 0) / values.length
       let marked = 0
       if (mark !== undefined) {
-        const prompts = tasks.chosen.flatMap(({ task, difficulty }) =>
-          Array.from({ length: promptsPerTask }, (_, i) =>
-            task.generate({ seed: HELD_OUT_SEED + i, difficulty }),
-          ),
-        )
+        const questions: string[] = []
+        for (const { task, difficulty } of tasks.chosen)
+          for (const at of await heldOutPrompts(task, difficulty, promptsPerTask))
+            questions.push(task.generate(at).question)
         const written = await engine.generate({
-          samples: prompts.map(({ question }, i) => ({
+          samples: questions.map((question, i) => ({
             prompt: model.tokenizer.encodePrompt(question),
             seed: i,
           })),
@@ -307,6 +296,7 @@ export async function createNode(options: NodeOptions): Promise<ExperimentNode> 
         )
       }
       return {
+        questions: scores.reduce((sum, { greedy }) => sum + greedy.length, 0),
         sampled: mean(scores.map(({ sampled }) => mean(sampled.map(mean)))),
         greedy: mean(scores.map(({ greedy }) => mean(greedy))),
         marked,

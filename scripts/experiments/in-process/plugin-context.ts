@@ -1,5 +1,6 @@
 // What a plugin may do to the world, on an engine in this process and without the host's limits; counts what it has written.
 
+import type { Scorer } from '../../../daemon/engine/engine.ts'
 import { randomStream } from '../../../daemon/host/random.ts'
 import {
   type Context,
@@ -19,7 +20,7 @@ export interface CountingContext extends Context {
 
 export function createPluginContext(
   { seed, step, name }: { seed: number; step: number; name: string },
-  { engine, tokenizer, tasks, maxNewTokens }: Writer & { maxNewTokens: number },
+  { sampler, scorer, tokenizer, tasks, maxNewTokens }: Writer & { scorer: Scorer; maxNewTokens: number },
 ): CountingContext {
   let [written, calls] = [0, 0]
   const metrics: Record<string, number> = {}
@@ -29,7 +30,7 @@ export function createPluginContext(
   const writeOne = async (request: TextRequest): Promise<Written[]> => {
     const random = randomStream(seed, `plugin/${name}/${step}/generate/${calls++}`)
     const conditioning = tokenizer.encodePrompt(request.prompt)
-    const samples = await engine.generate({
+    const samples = await sampler.generate({
       samples: Array.from({ length: request.n }, () => ({
         prompt: conditioning,
         seed: Math.floor(random() * 2 ** 32),
@@ -65,7 +66,7 @@ export function createPluginContext(
       return texts
     },
     score: (items, { hidden = false } = {}) =>
-      engine.score({ sequences: [...items], temperature: 1, hidden }),
+      scorer.score({ sequences: [...items], temperature: 1, hidden }),
     embed: (texts) => texts.map(embedText),
     question: (at) => instanceOf(at).question,
     verify: (at, completion) => taskOf(at).verify(instanceOf(at), completion),

@@ -36,3 +36,9 @@ export function percent(share: number): string {
 export function markdown(head: readonly string[], rows: readonly (readonly string[])[]): string {
   return [head, head.map(() => '---'), ...rows].map((row) => `| ${row.join(' | ')} |`).join('\n')
 }
+
+/** How many different held-out questions runs were evaluated on, for a table's heading. */
+export function questionsOf(runs: readonly { questions?: number }[]): string {
+  const counts = [...new Set(runs.map(({ questions }) => questions ?? 'an uncounted number of'))]
+  return `${counts.join(' or ')} different held-out questions`
+}

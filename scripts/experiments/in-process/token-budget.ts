@@ -6,6 +6,8 @@ import { mean } from './statistics.ts'
 export interface Learnt {
   /** Of the final policy. */
   reward: number
+  /** Different held-out ones; not in records of before they were counted. */
+  questions?: number
   sampled: number
   greedy: number
   updates: number
@@ -27,8 +29,8 @@ export async function learnFromTokens(node: LearnerAlone, tokens: number, tests:
     updates += round.report?.steps ?? 0
   }
   const reward = await node.reward(tests)
-  const { sampled, greedy } = await node.evaluate(tests, 4)
+  const held = await node.evaluate(tests, 4)
   const { user, system } = process.cpuUsage(before)
   const signal = signals.length > 0 ? mean(signals) : 0
-  return { reward, sampled, greedy, updates, signal, cpuSeconds: (user + system) / 1e6 }
+  return { reward, ...held, updates, signal, cpuSeconds: (user + system) / 1e6 }
 }

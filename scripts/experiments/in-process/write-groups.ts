@@ -1,9 +1,9 @@
-// Answers asks with an engine and verifies the answers: groups as a node makes them, without its rounds.
+// Answers asks with a sampler and verifies the answers: groups as a node makes them, without its rounds.
 
-import type { Engine } from '../../../daemon/engine/engine.ts'
+import type { Sampler } from '../../../daemon/engine/engine.ts'
 import type { Tokenizer } from '../../../daemon/policy/tokenizer.ts'
-import { generateRound } from '../../../daemon/rollout/generate.ts'
 import type { TaskBook } from '../../../daemon/rollout/tasks.ts'
+import { generateRound } from '../../../daemon/rollout/writing/generate.ts'
 import type { Ask, Random } from '../../../protocol/plugin/index.ts'
 import type { Group, PolicyReference } from '../../../protocol/train/index.ts'
 
@@ -16,7 +16,7 @@ export interface WriteOptions {
 }
 
 export interface Writer {
-  engine: Engine
+  sampler: Sampler
   tokenizer: Tokenizer
   tasks: TaskBook
 }

@@ -9,8 +9,8 @@
 import { parseArgs } from 'node:util'
 import type { Engine } from '../../../daemon/engine/engine.ts'
 import { randomStream } from '../../../daemon/host/random.ts'
-import { createParkedGroups } from '../../../daemon/rollout/parked.ts'
-import { createPluginWorld } from '../../../daemon/rollout/plugin-world.ts'
+import { createParkedGroups } from '../../../daemon/rollout/parked/parked.ts'
+import { createPluginWorld } from '../../../daemon/rollout/plugins/plugin-world.ts'
 import { playRound } from '../../../daemon/rollout/round.ts'
 import { createTaskBook } from '../../../daemon/rollout/tasks.ts'
 import { TASKS } from '../../../plugins/tasks/index.ts'
@@ -66,7 +66,10 @@ const lengths: number[] = []
 async function play(arm: Arm, seed: number): Promise<Rates> {
   const host = await openHost({ seed, plugins: { controls: ARMS[arm] }, roles: [] })
   await host.open(
-    createPluginWorld({ limits }, { tasks, policy: { engine, tokenizer }, roles: new Map() }),
+    createPluginWorld(
+      { limits },
+      { tasks, policy: { sampler: engine, scorer: engine, tokenizer }, roles: new Map() },
+    ),
     0,
   )
   const parked = createParkedGroups()
@@ -87,7 +90,7 @@ async function play(arm: Arm, seed: number): Promise<Rates> {
         sampleSeed: () => Math.floor(random() * 2 ** 32),
         now: () => 0,
       },
-      { engine, tokenizer, tasks, hooks: host.round({ step: version }), parked },
+      { sampler: engine, tokenizer, tasks, hooks: host.round({ step: version }), parked },
     )
     tokens += played.tokens
     return played.groups

@@ -8,10 +8,11 @@
 
 import { existsSync } from 'node:fs'
 import { parseArgs } from 'node:util'
-import { TASKS } from '../../../daemon/built-in.ts'
 import { loadModel } from '../../../daemon/policy/model.ts'
+import { heldOutPrompts } from '../../../daemon/rollout/evaluation/held-out.ts'
 import { nodeDisk as disk } from '../../../daemon/store/node-disk.ts'
-import { HELD_OUT_SEED, type PromptCoordinates } from '../../../protocol/train/index.ts'
+import { TASKS } from '../../../daemon/wiring/built-in.ts'
+import type { PromptCoordinates } from '../../../protocol/train/index.ts'
 import { createLocalEngine } from '../in-process/engine.ts'
 import { openRecords } from '../in-process/records.ts'
 import { folderOf } from '../in-process/start.ts'
@@ -20,7 +21,7 @@ import { rightAnswers } from './answers.ts'
 import { type Run, tableOf } from './hints-table.ts'
 import { createHookedNode } from './hooked-node.ts'
 import type { ChosenPlugins } from './host.ts'
-import { keepModel, WARM_SEEDS, warmStart } from './warm-start.ts'
+import { keepModel, warmStart } from './warm-start.ts'
 
 const { values: flags } = parseArgs({
   options: {
@@ -72,7 +73,7 @@ const ask = { engine: engines.policy, model, task, maxNewTokens: MAX_NEW_TOKENS 
 
 await engines.policy.open({ spec: model.spec, weights: model.weights })
 const hard = await hardPrompts(Number(flags['hard-prompts']))
-const heldOut = Array.from({ length: Number(flags['held-out']) }, (_, i) => at(HELD_OUT_SEED + i))
+const heldOut = await heldOutPrompts(task, LEVEL, Number(flags['held-out']))
 const before = { set: await accuracy(hard), heldOut: await accuracy(heldOut) }
 console.log(
   `${hard.length} prompts; plain: ${percent(before.set[0])} sampled, ${percent(before.set[1])} greedy`,
@@ -136,7 +137,7 @@ async function accuracy(prompts: readonly PromptCoordinates[]): Promise<[number,
 
 async function hardPrompts(count: number): Promise<PromptCoordinates[]> {
   const found: PromptCoordinates[] = []
-  for (let from = 0; found.length < count && from < WARM_SEEDS; from += 16) {
+  for (let from = 0; found.length < count && from < 1_000_000; from += 16) {
     const some = Array.from({ length: 16 }, (_, i) => at(from + i))
     const right = await rightAnswers(some, { ...ask, samples: 32, temperature: 1 })
     found.push(...some.filter((_, i) => right[i] === 0))

@@ -5,11 +5,11 @@
 // one update for what `commit` gives. All tokens that anybody has written count. Deterministic for a seed.
 
 import type { Engine } from '../../../daemon/engine/engine.ts'
-import type { Host } from '../../../daemon/host/host.ts'
+import type { PluginHost } from '../../../daemon/host/host.ts'
 import { randomStream } from '../../../daemon/host/random.ts'
 import { openPolicy } from '../../../daemon/policy/live-policy.ts'
 import type { Model } from '../../../daemon/policy/model.ts'
-import { createPluginWorld } from '../../../daemon/rollout/plugin-world.ts'
+import { createPluginWorld } from '../../../daemon/rollout/plugins/plugin-world.ts'
 import { playRound } from '../../../daemon/rollout/round.ts'
 import { createTaskBook } from '../../../daemon/rollout/tasks.ts'
 import { update } from '../../../daemon/trainer/update.ts'
@@ -44,7 +44,7 @@ export interface HookedRound {
 }
 
 export interface HookedNode {
-  readonly host: Host
+  readonly host: PluginHost
   round(): Promise<HookedRound>
   /** Since the start: written by the policy and by roles. */
   readonly tokens: number
@@ -77,7 +77,10 @@ export async function createHookedNode(options: HookedNodeOptions): Promise<Hook
   let tokens = 0
   let updates = 0
   let rounds = 0
-  const plain = createPluginWorld({ limits }, { tasks: book, policy: { engine, tokenizer }, roles })
+  const plain = createPluginWorld(
+    { limits },
+    { tasks: book, policy: { sampler: engine, scorer: engine, tokenizer }, roles },
+  )
   const world = counted(plain, (written) => {
     tokens += written
   })
@@ -139,7 +142,7 @@ export async function createHookedNode(options: HookedNodeOptions): Promise<Hook
           sampleSeed: () => Math.floor(random() * 2 ** 32),
           now: () => 0,
         },
-        { engine, tokenizer, tasks: book, hooks: host.round({ step: reference.version }) },
+        { sampler: engine, tokenizer, tasks: book, hooks: host.round({ step: reference.version }) },
       )
       tokens += played.tokens
       const scores = played.groups.flatMap(({ rollouts }) =>

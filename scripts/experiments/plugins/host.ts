@@ -1,9 +1,9 @@
 // The daemon's plugin host with chosen built-in plugins, for a node without loops. What a plugin fails at ends the experiment;
 // what the host only refuses does not. Nothing is timed out, so that a busy machine changes no result.
 
-import { PLUGINS } from '../../../daemon/built-in.ts'
-import { createHost, type Host } from '../../../daemon/host/host.ts'
+import { createPluginHost, type PluginHost } from '../../../daemon/host/host.ts'
 import type { PluginChoice } from '../../../daemon/host/load.ts'
+import { PLUGINS } from '../../../daemon/wiring/built-in.ts'
 import { NEEDS, type Need } from '../../../protocol/plugin/index.ts'
 
 export interface ChosenPlugins {
@@ -24,8 +24,8 @@ export function openHost({
   seed: number
   plugins: ChosenPlugins
   roles: readonly string[]
-}): Promise<Host> {
-  return createHost(
+}): Promise<PluginHost> {
+  return createPluginHost(
     {
       estimator: { use: 'grpo' },
       corrections: [{ use: 'clip' }, { use: 'tis', unknown: 'keep' }],

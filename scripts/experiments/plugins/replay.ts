@@ -6,8 +6,9 @@
 // Runs are kept in a file as they end; a call with the same file makes those missing.
 
 import { parseArgs } from 'node:util'
-import { TASKS } from '../../../daemon/built-in.ts'
-import { HELD_OUT_SEED, type PromptCoordinates } from '../../../protocol/train/index.ts'
+import { heldOutPrompts } from '../../../daemon/rollout/evaluation/held-out.ts'
+import { TASKS } from '../../../daemon/wiring/built-in.ts'
+import type { PromptCoordinates } from '../../../protocol/train/index.ts'
 import { type ArmRun, learnFor, playArms } from '../in-process/arms.ts'
 import { createLocalEngine } from '../in-process/engine.ts'
 import { loadStart } from '../in-process/start.ts'
@@ -67,7 +68,7 @@ const { model } = await loadStart('three-tasks')
 const ask = { engine, model, task, maxNewTokens: MAX_NEW_TOKENS }
 await engine.open({ spec: model.spec, weights: model.weights })
 const set = await recurring(Number(flags.prompts))
-const heldOut = Array.from({ length: Number(flags['held-out']) }, (_, i) => at(HELD_OUT_SEED + i))
+const heldOut = await heldOutPrompts(task, Number(flags.level), Number(flags['held-out']))
 const before = { set: await accuracy(set, ask), heldOut: await accuracy(heldOut, ask) }
 console.log(`${set.length} prompts, ${percent(before.set)} right; held-out ${percent(before.heldOut)}`)
 

@@ -12,7 +12,7 @@ export async function openRoles(
 ): Promise<Map<string, Role>> {
   const roles = new Map<string, Role>()
   for (const [name, engine] of Object.entries(engines)) {
-    const as = { name, trainable: true, spec: model.spec, initial: model.weights, optimizer }
+    const as = { name, trainable: true, spec: model.spec, initial: model.weights, optimizer: () => optimizer }
     roles.set(name, await openRole(as, { engine, tokenizer: model.tokenizer }))
   }
   return roles

@@ -9,8 +9,9 @@
 // prompt and no groups. Runs are kept as they end.
 
 import { parseArgs } from 'node:util'
+import { heldOutPrompts } from '../../../daemon/rollout/evaluation/held-out.ts'
 import { TASKS } from '../../../plugins/tasks/index.ts'
-import { HELD_OUT_SEED, hasSignal, type PromptCoordinates } from '../../../protocol/train/index.ts'
+import { hasSignal, type PromptCoordinates } from '../../../protocol/train/index.ts'
 import { type ArmRun, type Look, learnFor, playArms } from '../in-process/arms.ts'
 import { createLocalEngine } from '../in-process/engine.ts'
 import { loadStart } from '../in-process/start.ts'
@@ -68,7 +69,7 @@ const at = (seed: number): PromptCoordinates => ({
   difficulty: 1,
 })
 const set = Array.from({ length: Number(flags.prompts) }, (_, i) => at(1000 + i))
-const heldOut = Array.from({ length: Number(flags['held-out']) }, (_, i) => at(HELD_OUT_SEED + i))
+const heldOut = await heldOutPrompts(task, 1, Number(flags['held-out']))
 const settings = [flags.prompts, flags.tokens, flags['learning-rate']].join('/')
 
 interface Run extends ArmRun {

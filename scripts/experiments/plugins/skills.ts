@@ -8,12 +8,12 @@
 // was 0. So this shows what libraries cost a model too small for them; a gain needs `--model` with one that reads.
 
 import { parseArgs } from 'node:util'
-import { TASKS } from '../../../daemon/built-in.ts'
-import type { HostEvaluation } from '../../../daemon/host/contract.ts'
+import type { PluginEvaluation } from '../../../daemon/host/contract.ts'
 import { loadModel } from '../../../daemon/policy/model.ts'
-import { scorePrompts } from '../../../daemon/rollout/evaluate.ts'
+import { scorePrompts } from '../../../daemon/rollout/evaluation/evaluate.ts'
 import { createTaskBook } from '../../../daemon/rollout/tasks.ts'
 import { nodeDisk as disk } from '../../../daemon/store/node-disk.ts'
+import { TASKS } from '../../../daemon/wiring/built-in.ts'
 import { type ArmRun, learnFor, playArms, requireHealth } from '../in-process/arms.ts'
 import { createLocalEngine } from '../in-process/engine.ts'
 import { folderOf } from '../in-process/start.ts'
@@ -138,11 +138,11 @@ async function play(plugins: ChosenPlugins, seed: number, arm: string): Promise<
 }
 
 /** Two answers a held-out prompt at temperature 1. */
-async function accuracy(evaluation?: HostEvaluation): Promise<number> {
+async function accuracy(evaluation?: PluginEvaluation): Promise<number> {
   const compose = evaluation?.compose.bind(evaluation)
   const scores = await scorePrompts(
     { promptsPerTask: Number(flags['held-out']), maxNewTokens: MAX_NEW_TOKENS, samples: 2 },
-    { engine, tokenizer: model.tokenizer, tasks: book, compose },
+    { sampler: engine, tokenizer: model.tokenizer, tasks: book, compose },
   )
   return mean(scores.flatMap(({ sampled }) => sampled.map(mean)))
 }

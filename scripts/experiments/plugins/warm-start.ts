@@ -2,7 +2,7 @@
 // words when it is asked plainly, which no verifier accepts, and between tags the more often the more of the working a hint
 // shows. So it can do more than it does unasked, and plain groups are all wrong. It is also taught to go on where a
 // hint ends, and to copy the beginning of a solution into a hint: a hinter of a million parameters follows no
-// instruction. Examples are of seeds that the experiment never asks. Made once, and kept as a model on disk.
+// instruction. Examples are warm-start questions, which the experiment never asks. Made once, and kept as a model on disk.
 
 import { copyFile, mkdir, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
@@ -10,14 +10,11 @@ import { parameterShapes } from '../../../daemon/engine/decoder.ts'
 import type { Engine } from '../../../daemon/engine/engine.ts'
 import { randomStream } from '../../../daemon/host/random.ts'
 import type { Model } from '../../../daemon/policy/model.ts'
-import { encodeSafetensors } from '../../../daemon/policy/safetensors.ts'
+import { encodeSafetensors } from '../../../daemon/policy/safetensors/read.ts'
 import { hinterPrompt } from '../../../plugins/hints/prompts.ts'
 import { bankOf, progressive, solutionOf, TIERS, type Tier } from '../../../plugins/hints/worked.ts'
 import { expression, leaksAnswer, type Random, type Task } from '../../../protocol/plugin/index.ts'
 import { HELD_OUT_SEED, type Instance } from '../../../protocol/train/index.ts'
-
-/** Seeds below are the experiment's, from here on the warm start's. */
-export const WARM_SEEDS = 1_000_000
 
 export interface WarmStart {
   task: Task
@@ -93,7 +90,7 @@ function exampleOf(
   random: Random,
 ): Example {
   const draw = (): Instance =>
-    task.generate({ seed: WARM_SEEDS + Math.floor(random() * (HELD_OUT_SEED - WARM_SEEDS)), difficulty })
+    task.generate({ seed: Math.floor(random() * HELD_OUT_SEED), difficulty, warmStart: true })
   const instance = draw()
   const { question, key, steps } = instance
   const leaks = (text: string): boolean => leaksAnswer(key, text)

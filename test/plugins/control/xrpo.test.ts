@@ -7,7 +7,7 @@ import { landed, playRound, type Right } from '../hints/round.ts'
 import { groupOf, rolloutOf, withSettings } from '../samples.ts'
 
 const task = TASKS.find(({ name }) => name === 'basic_arithmetic')!
-const promptAt = (seed: number) => ({ task: task.name, taskVersion: task.version, seed, difficulty: 0 })
+const promptAt = (seed: number) => ({ task: task.name, taskVersion: task.version, seed, difficulty: 1 })
 const context = () => createScriptedContext({ tasks: [task], limits: { context: 4096, completion: 16 } })
 const landing = (right: Right, given = context()) => ({ context: given, task, plugin: 'control/xrpo', right })
 const first = (right: number[], size: number) =>

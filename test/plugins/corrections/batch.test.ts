@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import clipCov from '../../../plugins/corrections/clip-cov.ts'
-import kl from '../../../plugins/corrections/kl.ts'
 import m2po, { beyond } from '../../../plugins/corrections/m2po.ts'
+import kl from '../../../plugins/corrections/penalties/kl.ts'
 import { createScriptedContext } from '../../../protocol/plugin/testing/index.ts'
 import { groupOf, rolloutOf, withSettings } from '../samples.ts'
 import { slopesOf, valuesOf } from './rows.ts'

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import clip from '../../../plugins/corrections/clip.ts'
+import clip from '../../../plugins/corrections/losses/clip.ts'
 import tis from '../../../plugins/corrections/tis.ts'
 import { diceFor } from '../../../plugins/tasks/random.ts'
 import { withSettings } from '../samples.ts'

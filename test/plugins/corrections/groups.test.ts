@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
-import overlong from '../../../plugins/corrections/overlong.ts'
-import zeroSignal from '../../../plugins/corrections/zero-signal.ts'
+import overlong from '../../../plugins/corrections/groups/overlong.ts'
+import zeroSignal from '../../../plugins/corrections/groups/zero-signal.ts'
 import type { Group } from '../../../protocol/train/index.ts'
 import { contextOf, groupOf, rolloutOf, withSettings } from '../samples.ts'
 
@@ -39,7 +39,7 @@ describe('overlong', () => {
   })
 
   it('does not take a buffer longer than the limit', () => {
-    expect(() => withSettings(overlong, { limit: 5, buffer: 8 })).toThrow('longer than the limit')
+    expect(() => withSettings(overlong, { limit: 5, buffer: 8 })).toThrow('longer than limit')
   })
 })
 

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest'
-import kl from '../../../plugins/corrections/kl.ts'
+import kl from '../../../plugins/corrections/penalties/kl.ts'
 import { contextOf, groupOf, withSettings } from '../samples.ts'
 import { valuesOf } from './rows.ts'
 
@@ -59,5 +59,5 @@ it('is what the penalty is multiplied with; without a target there is no such co
   const fixed = withSettings(kl, { coefficient: 0.1 })
   expect(fixed.correct!().columns).toBeUndefined()
   expect(Object.keys(fixed)).toEqual(['correct'])
-  expect(() => controlled({ coefficient: 0 })).toThrow('steered')
+  expect(() => controlled({ coefficient: 0 })).toThrow('a target needs a coefficient')
 })

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest'
-import klCov from '../../../plugins/corrections/kl-cov.ts'
+import klCov from '../../../plugins/corrections/penalties/kl-cov.ts'
 import { createScriptedContext } from '../../../protocol/plugin/testing/index.ts'
 import { groupOf, rolloutOf, withSettings } from '../samples.ts'
 import { slopesOf, valuesOf } from './rows.ts'

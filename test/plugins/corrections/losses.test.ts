@@ -1,17 +1,19 @@
 import { describe, expect, it } from 'vitest'
-import cispo from '../../../plugins/corrections/cispo.ts'
-import clip from '../../../plugins/corrections/clip.ts'
-import dppo from '../../../plugins/corrections/dppo.ts'
-import gmpo from '../../../plugins/corrections/gmpo.ts'
-import gspo from '../../../plugins/corrections/gspo.ts'
 import { LOSSES } from '../../../plugins/corrections/index.ts'
-import rec from '../../../plugins/corrections/rec.ts'
-import reinforce from '../../../plugins/corrections/reinforce.ts'
-import softAdaptive from '../../../plugins/corrections/soft-adaptive.ts'
-import sppo from '../../../plugins/corrections/sppo.ts'
-import topr from '../../../plugins/corrections/topr.ts'
-import vespo from '../../../plugins/corrections/vespo.ts'
+import cispo from '../../../plugins/corrections/losses/cispo.ts'
+import clip from '../../../plugins/corrections/losses/clip.ts'
+import dppo from '../../../plugins/corrections/losses/dppo.ts'
+import gmpo from '../../../plugins/corrections/losses/gmpo.ts'
+import gspo from '../../../plugins/corrections/losses/gspo.ts'
+import ipo from '../../../plugins/corrections/losses/ipo.ts'
+import rec from '../../../plugins/corrections/losses/rec.ts'
+import reinforce from '../../../plugins/corrections/losses/reinforce.ts'
+import softAdaptive from '../../../plugins/corrections/losses/soft-adaptive.ts'
+import sppo from '../../../plugins/corrections/losses/sppo.ts'
+import topr from '../../../plugins/corrections/losses/topr.ts'
+import vespo from '../../../plugins/corrections/losses/vespo.ts'
 import { columnsOf } from '../../../protocol/plugin/expression.ts'
+import { gradient } from '../../../protocol/plugin/gradient.ts'
 import type { Plugin } from '../../../protocol/plugin/index.ts'
 import { withSettings } from '../samples.ts'
 import { atRatio, type Columns, rowOf, slopesOf, valuesOf } from './rows.ts'
@@ -34,6 +36,23 @@ describe.each(LOSSES.map((plugin) => [plugin.name, plugin] as const))('%s as a l
     for (const advantage of [2, -1.5]) {
       const row = { logprob: [-1, -2, -0.5], advantage: [advantage, advantage, advantage] }
       for (const slope of slopesOf(correction.loss, row)) expect(slope).toBeCloseTo(-advantage, 4)
+    }
+  })
+
+  it('has the gradient that differences show', () => {
+    for (const advantage of [0.8, -1.5]) {
+      const row = rowOf({
+        logprob: [-1, -2, -0.3, -4],
+        proximal: [-1.1, -1.7, -0.31, -3.2],
+        behaviour: [-1.4, -1.6, -0.5, -2.9],
+        advantage: [advantage, advantage, advantage, advantage],
+        known: [1, 1, 0, 1],
+        mask: [1, 1, 1, 0],
+      })
+      const wanted = slopesOf(correction.loss, row)
+      gradient(correction.loss!, row).forEach((slope, i) => {
+        expect(slope).toBeCloseTo(wanted[i]!, 5)
+      })
     }
   })
 
@@ -159,6 +178,26 @@ describe('rec', () => {
   })
 })
 
+describe('rec by sequences (REC-GSPO)', () => {
+  const row = (...ratios: number[]): Columns => ({
+    logprob: ratios.map((ratio) => Math.log(ratio) - 1),
+    proximal: ratios.map(() => -1),
+    advantage: ratios.map(() => 1),
+  })
+  const slopes = (given: object, columns: Columns) =>
+    slopesOf(lossOf(rec, { range: 'sequence', ...given }), columns)
+
+  it('weighs each token by the geometric mean of its row, if that is in range on the side that matters', () => {
+    // Ratios of 2 and 0.6: their geometric mean is 1.095445.
+    for (const slope of slopes({}, row(2, 0.6))) expect(slope).toBeCloseTo(-1.095445, 5)
+    for (const slope of slopes({ weights: false }, row(2, 0.6))) expect(slope).toBeCloseTo(-1, 5)
+    for (const slope of slopes({}, row(2, 0.8))) expect(slope).toBeCloseTo(0, 9)
+    const bad = { ...row(2, 0.8), advantage: [-1, -1] }
+    for (const slope of slopes({}, bad)) expect(slope).toBeCloseTo(1.264911, 5)
+    for (const slope of slopes({}, { ...row(0.5, 0.8), advantage: [-1, -1] })) expect(slope).toBeCloseTo(0, 9)
+  })
+})
+
 describe('topr', () => {
   it.each([
     [3, 1, -1],
@@ -223,5 +262,36 @@ describe('dppo', () => {
   it('pulls gently towards the sampler', () => {
     const [slope] = slopesOf(lossOf(dppo), { logprob: [-1], behaviour: [-2], advantage: [0] })
     expect(slope).toBeCloseTo(0.002, 7)
+  })
+
+  it('pulls back tokens that went too far, too, as PRIME-RL does', () => {
+    const row = { logprob: [-9, -0.5], behaviour: [-0.5, -2], advantage: [-1, 1] }
+    const [fell, rose] = slopesOf(lossOf(dppo), row) as [number, number]
+    expect(fell).toBeCloseTo(-0.017, 7)
+    expect(rose).toBeCloseTo(0.003, 7)
+    expect(valuesOf(lossOf(dppo), row)[0]).toBeCloseTo(0.07225, 9)
+  })
+})
+
+describe('ipo', () => {
+  const at = (now: number, sampler: number, advantage: number): Columns => ({
+    logprob: [Math.log(now)],
+    behaviour: [Math.log(sampler)],
+    advantage: [advantage],
+  })
+  const slope = (row: Columns, given = {}): number => slopesOf(lossOf(ipo, { pull: 0, ...given }), row)[0]!
+
+  it('drops what has moved by more than 0.1 of probability, whichever way', () => {
+    for (const advantage of [1, -1]) {
+      expect(slope(at(0.61, 0.5, advantage))).toBeCloseTo(0, 9)
+      expect(slope(at(0.39, 0.5, advantage))).toBeCloseTo(0, 9)
+      expect(slope(at(0.59, 0.5, advantage))).toBeCloseTo(-1.18 * advantage, 5)
+      expect(slope(at(0.75, 0.5, advantage), { bound: 0.3 })).toBeCloseTo(-1.5 * advantage, 5)
+    }
+  })
+
+  it('pulls back what it drops', () => {
+    const [fell] = slopesOf(lossOf(ipo), { logprob: [-9], behaviour: [-0.5], advantage: [-1] })
+    expect(fell).toBeCloseTo(-0.017, 7)
   })
 })

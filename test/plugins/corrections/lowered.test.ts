@@ -2,9 +2,9 @@
 // rows that are cut short and rows that are only padding.
 
 import { describe, expect, it } from 'vitest'
-import { gradients } from '../../../daemon/engine/onnx/autodiff.ts'
-import { Graph, type Value } from '../../../daemon/engine/onnx/graph.ts'
-import { lower, maskedSum } from '../../../daemon/engine/onnx/objective.ts'
+import { lower, maskedSum } from '../../../daemon/engine/onnx/decoder/objective.ts'
+import { gradients } from '../../../daemon/engine/onnx/graph/autodiff.ts'
+import { Graph, type Value } from '../../../daemon/engine/onnx/graph/graph.ts'
 import { createRuntime, type Data } from '../../../daemon/engine/onnx/runtime.ts'
 import { assembleObjective } from '../../../daemon/host/objective.ts'
 import { CORRECTIONS, LOSSES } from '../../../plugins/corrections/index.ts'

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import foreign from '../../../plugins/corrections/foreign.ts'
+import foreign from '../../../plugins/corrections/groups/foreign.ts'
 import { CORRECTIONS, LOSSES } from '../../../plugins/corrections/index.ts'
 import mis from '../../../plugins/corrections/mis.ts'
 import opsm from '../../../plugins/corrections/opsm.ts'

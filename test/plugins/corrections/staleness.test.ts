@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import staleness, { ageOf } from '../../../plugins/corrections/staleness.ts'
+import staleness, { ageOf } from '../../../plugins/corrections/groups/staleness.ts'
 import { contextOf, groupOf, rolloutOf, withSettings } from '../samples.ts'
 
 const view = { lineage: 'a'.repeat(64), tokenizer: 'b'.repeat(64), version: 20, self: 'self' }

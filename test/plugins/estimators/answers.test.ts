@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import copo from '../../../plugins/estimators/copo.ts'
+import copo from '../../../plugins/estimators/batch/copo.ts'
 import g2rpoLike, { normalQuantile } from '../../../plugins/estimators/g2rpo-like.ts'
 import mapo from '../../../plugins/estimators/mapo.ts'
 import seedGrpoLike from '../../../plugins/estimators/seed-grpo-like.ts'

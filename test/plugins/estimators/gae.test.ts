@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import gae, { advantagesOf } from '../../../plugins/estimators/gae.ts'
+import gae, { advantagesOf } from '../../../plugins/estimators/critic/gae.ts'
 import { createScriptedContext } from '../../../protocol/plugin/testing/index.ts'
 import type { Group, Rollout } from '../../../protocol/train/index.ts'
 import { contextOf, estimate, groupOf, rolloutOf, withSettings } from '../samples.ts'

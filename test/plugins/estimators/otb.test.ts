@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest'
-import otb from '../../../plugins/estimators/otb.ts'
+import otb from '../../../plugins/estimators/tokens/otb.ts'
 import { createScriptedContext } from '../../../protocol/plugin/testing/index.ts'
 import type { Rollout } from '../../../protocol/train/index.ts'
 import { groupOf, rolloutOf, withSettings } from '../samples.ts'
@@ -46,13 +46,19 @@ it('leaves the longest answer its reward where it goes on alone, if told to', as
 it('counts nothing where an environment wrote', async () => {
   const masked = { lossMask: Uint8Array.of(1, 0, 1) }
   const [short, long] = (await said([rolloutOf(0, 2), rolloutOf(1, 3, masked)])) as number[][]
-  // The short answer is alone at the second place; the long one's W at the third is 1.1, its own.
-  expectClose(short!, [-1 / 6, 0])
-  expectClose(long!, [5 / 6, 0, 0])
+  // The long answer has two places of its own, with W 0.1 and 1.1; the short one's second W is 1.4.
+  expectClose(short!, [-1 / 6, -0.44])
+  expectClose(long!, [5 / 6, 0, 0.56])
   const both = (await said([rolloutOf(0, 3), rolloutOf(1, 3, masked)])) as number[][]
-  // At the third place W is 1.6 and 1.1.
-  expectClose(both[1]!, [0.5, 0, 1 - 1.1 / 2.7])
-  expectClose(both[0]!, [-0.5, 0, -1.1 / 2.7])
+  // At the second place W is 0.6 and 1.1; at the third the first answer is alone.
+  expectClose(both[1]!, [0.5, 0, 1 - 1.1 / 1.7])
+  expectClose(both[0]!, [-0.5, -1.1 / 1.7, 0])
+})
+
+it('does not take an answer for longer because an environment wrote into it', async () => {
+  const masked = { lossMask: Uint8Array.of(1, 0, 1) }
+  const rows = await said([rolloutOf(0, 2), rolloutOf(1, 3, masked)], { zeroTail: true })
+  expectClose(rows[1] as number[], [5 / 6, 0, 0.56])
 })
 
 it('gives rollouts without a reward, and groups of one, nothing', async () => {

@@ -77,6 +77,29 @@ export function estimatorProperties<S>(plugin: Plugin<S>, holds: Properties): vo
       }
     })
 
+    it('puts the best first where rewards are too large to be added', async () => {
+      for (const [best, second, worst] of [
+        [1e308, 1e308, -1e308],
+        [1e308, 1e308, 0],
+      ] as const) {
+        const [row] = await estimate(hooks, [
+          groupOf([rolloutOf(best, 2), rolloutOf(second, 2), rolloutOf(worst, 2)]),
+        ])
+        const [a, b, c] = row!.map((value) => [value].flat()[0]!) as [number, number, number]
+        expect(Math.min(a, b)).toBeGreaterThanOrEqual(Math.max(0, c))
+      }
+    })
+
+    it('says in its manifest if it learns from groups of equal rewards', async () => {
+      const said = await estimate(hooks, [
+        groupOf([0, 0, 0]),
+        groupOf([1, 1]),
+        groupOf([rolloutOf(1, 3), rolloutOf(0, 1)]),
+      ])
+      if (flat(said.slice(0, 2).flat()).some((value) => Math.abs(value) > 1e-6))
+        expect(plugin.manifest?.signal).toBe('any')
+    })
+
     it('leaves rollouts without a reward out of the reckoning', async () => {
       const without = await estimate(hooks, [groupOf([1, 0, 0]), groupOf([0, 1])])
       const within = await estimate(hooks, [groupOf([1, Number.NaN, 0, 0]), groupOf([0, 1])])

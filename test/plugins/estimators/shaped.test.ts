@@ -1,9 +1,10 @@
 import { describe, expect, it } from 'vitest'
 import aGrae from '../../../plugins/estimators/a-grae.ts'
 import canon from '../../../plugins/estimators/canon.ts'
-import gtpo, { conflictFactors } from '../../../plugins/estimators/gtpo.ts'
 import mcGrpo from '../../../plugins/estimators/mc-grpo.ts'
 import ngrpo from '../../../plugins/estimators/ngrpo.ts'
+import psrNsr from '../../../plugins/estimators/psr-nsr.ts'
+import gtpo, { conflictFactors } from '../../../plugins/estimators/tokens/gtpo.ts'
 import { estimate, groupOf, rolloutOf, scoresOf, withSettings } from '../samples.ts'
 import { expectClose } from './close.ts'
 import { estimatorProperties } from './properties.ts'
@@ -24,6 +25,28 @@ estimatorProperties(gtpo, {
   scale: true,
   centred: false,
   quietOnTies: true,
+})
+
+estimatorProperties(psrNsr, { shift: false, scale: false, centred: false, quietOnTies: false })
+
+describe('psr_nsr', () => {
+  it.each([
+    ['positive', [1, 1, 0, 0]],
+    ['negative', [0, 0, -1, -1]],
+    ['weighted', [0.1, 0.1, -1, -1]],
+  ])('%s', async (learn, wanted) => {
+    expectClose(await scoresOf(withSettings(psrNsr, { learn }), [1, 1, 0, 0]), wanted)
+  })
+
+  it('needs no group, and takes what is worth less than a right answer for wrong', async () => {
+    expectClose(await scoresOf(withSettings(psrNsr), [0]), [-1])
+    expectClose(await scoresOf(withSettings(psrNsr, { positiveWeight: 0.5 }), [1]), [0.5])
+    expectClose(await scoresOf(withSettings(psrNsr), [0.4, 0.4]), [-0.6, -0.6])
+    expectClose(
+      await scoresOf(withSettings(psrNsr, { highest: 0.4, learn: 'negative' }), [0.4, 0]),
+      [0, -0.4],
+    )
+  })
 })
 
 describe('ngrpo', () => {
@@ -134,6 +157,38 @@ describe('gtpo', () => {
       [1, 1],
       [1, 1],
     ])
+  })
+
+  it('sees no conflict in what an environment wrote', () => {
+    const shown = { lossMask: Uint8Array.of(1, 0, 0, 1) }
+    const same = [
+      { ...written(1, [5, 3, 3, 9]), ...shown },
+      { ...written(0, [5, 3, 3, 8]), ...shown },
+    ]
+    expect(conflictFactors(same, [1, -1])).toEqual([
+      [2, 1, 1, 1],
+      [0, 1, 1, 1],
+    ])
+    // The same answers as [5, 9] and [5, 9], whatever stands between them.
+    const played = [{ ...written(1, [5, 3, 4, 9]), ...shown }, written(0, [5, 9])]
+    expect(conflictFactors(played, [1, -1])).toEqual([
+      [4, 1, 1, 4],
+      [0, 0],
+    ])
+  })
+
+  it('takes off a share of the entropy where the advantage is 0, and not where there is no reward', async () => {
+    const group = groupOf([
+      written(1, [1], 0.5),
+      written(0.5, [2], 0.5),
+      written(0, [3], 0),
+      written(Number.NaN, [4], 0.5),
+    ])
+    const [said] = await estimate(withSettings(gtpo), [group])
+    expectClose(said!.slice(1, 2), [-0.05])
+    expectClose(said!.slice(3), [0])
+    const tied = groupOf([written(1, [1], 0.5), written(1, [2], 0.5)])
+    expectClose((await estimate(withSettings(gtpo), [tied]))[0]!, [0, 0])
   })
 
   it('takes off a share of the entropy, and leaves uncertain rollouts out', async () => {

@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest'
-import gigpo from '../../../plugins/estimators/gigpo.ts'
-import hgpo from '../../../plugins/estimators/hgpo.ts'
-import saltLike from '../../../plugins/estimators/salt-like.ts'
-import trloo from '../../../plugins/estimators/trloo.ts'
+import gigpo from '../../../plugins/estimators/turns/gigpo.ts'
+import hgpo from '../../../plugins/estimators/turns/hgpo.ts'
+import saltLike from '../../../plugins/estimators/turns/salt-like.ts'
+import trloo from '../../../plugins/estimators/turns/trloo.ts'
 import type { Rollout } from '../../../protocol/train/index.ts'
 import { estimate, groupOf, rolloutOf, withSettings } from '../samples.ts'
 import { expectClose } from './close.ts'
@@ -174,7 +174,7 @@ describe('hgpo', () => {
       ]),
     ]
     const said = await byTurn(withSettings(hgpo, { gamma: 1, history: 1, divide: false }), rollouts)
-    // s: k = 1 and 2 both +-1/2. a: k = 1 of three (mean 1/3), k = 2 of the two by s. t: alone.
+    // s: k = 1 only, +-1/2. a: k = 1 of three (mean 1/3), k = 2 of the two by s. t: alone.
     expectClose(said.flat(), [
       0.5,
       (2 * (2 / 3) + 3 * 0.5) / 5,
@@ -192,6 +192,35 @@ describe('hgpo', () => {
       said.flat(),
       [Math.sqrt(3), ...Array(3).fill(-1 / Math.sqrt(3))].map((x) => x * (2 / 2.000001)),
     )
+  })
+
+  it('lets a turn be in no group of more states than there are behind it', async () => {
+    // Worked out by the released code: 1.013341 for the second number if the first turns are together for k = 2, too.
+    const rollouts = [
+      episode(1, [['c', 0]]),
+      episode(2, [
+        ['c', 0],
+        ['a', 0],
+        ['c', 1],
+      ]),
+      episode(3, [['c', 0.5]]),
+    ]
+    const said = await byTurn(withSettings(hgpo, { history: 1 }), rollouts)
+    expectClose(said.flat(), [-1.523737, 0.765832, 0, 1.013182, -0.255277])
+  })
+
+  it('counts an episode once a turn in the mean and deviation of episodes, as the released code does', async () => {
+    const rollouts = [
+      episode(1, [['c', 0]]),
+      episode(2, [
+        ['c', 0],
+        ['a', 0],
+        ['c', 1],
+      ]),
+      episode(3, [['c', 0.5]]),
+    ]
+    const said = await byTurn(withSettings(hgpo, { history: 1, episode: true, divide: false }), rollouts)
+    expectClose(said.flat(), [-0.63375, 0.30125, 0.3, 0.36625, -0.13375])
   })
 
   it('can count the whole episode as well', async () => {

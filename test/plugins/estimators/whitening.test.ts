@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
+import plus from '../../../plugins/estimators/batch/reinforce-plus-plus.ts'
+import plusBaseline from '../../../plugins/estimators/batch/reinforce-plus-plus-baseline.ts'
 import gdpo from '../../../plugins/estimators/gdpo.ts'
-import plus from '../../../plugins/estimators/reinforce-plus-plus.ts'
-import plusBaseline from '../../../plugins/estimators/reinforce-plus-plus-baseline.ts'
 import { estimate, groupOf, rolloutOf, withSettings } from '../samples.ts'
 import { expectClose } from './close.ts'
 import { estimatorProperties } from './properties.ts'
@@ -71,6 +71,25 @@ describe('gdpo', () => {
     const said = await estimate(withSettings(gdpo), [groupOf([1, 0]), groupOf([3, 1])])
     const [a, b, c, d] = said.flat() as [number, number, number, number]
     expect(a + b + c + d).toBeCloseTo(0, 6)
-    expect((a * a + b * b + c * c + d * d) / 3).toBeCloseTo(1, 5)
+    // TRL divides by the deviation plus 1e-4, in the group and over the batch: 0.5 / 0.707207 = 0.707007 and
+    // 1 / 1.414314 = 0.707057, whose sample deviation is 0.816410.
+    expectClose([a, b, c, d], [0.865889, -0.865889, 0.86595, -0.86595])
+  })
+
+  it("can end with verl's z-score, over the root of the variance plus epsilon, or with another epsilon", async () => {
+    const batch = [groupOf([1, 0]), groupOf([0.01, 0])]
+    const over = async (given: Record<string, unknown>) =>
+      (await estimate(withSettings(gdpo, { epsilon: 1, ...given }), batch)).flat() as number[]
+    // z-scores with epsilon 1: +-0.5 / 1.707107, +-0.005 / 1.007071; variance 0.057208.
+    const [a, b] = [0.5 / (1 + Math.SQRT1_2), 0.005 / (1 + 0.01 * Math.SQRT1_2)]
+    const variance = (2 * a * a + 2 * b * b) / 3
+    expectClose(
+      await over({ batch: 'tokens', batchEpsilon: 0.5 }),
+      [a, -a, b, -b].map((x) => x / Math.sqrt(variance + 0.5)),
+    )
+    expectClose(
+      await over({ batchEpsilon: 0.5 }),
+      [a, -a, b, -b].map((x) => x / (Math.sqrt(variance) + 0.5)),
+    )
   })
 })

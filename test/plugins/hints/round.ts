@@ -25,7 +25,7 @@ export function landed(
 ): Group {
   const { key } = task.generate(prompt)
   const texts = Array.from({ length: rollouts }, (_, i) => {
-    const answer = right(rewrite?.after ?? '', i, prompt) ? key : `${key}0`
+    const answer = right(rewrite?.after ?? '', i, prompt) ? key : `${key}1`
     return `${rewrite?.after ?? 'plain'} ${i}\n<answer>${answer}</answer>`
   })
   const origin = id === undefined ? undefined : { plugin, request: id, ...(parent && { parent }) }

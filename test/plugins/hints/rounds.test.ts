@@ -3,6 +3,7 @@
 import { describe, expect, it } from 'vitest'
 import type { Engine } from '../../../daemon/engine/engine.ts'
 import { HINTS } from '../../../plugins/hints/index.ts'
+import basicArithmetic from '../../../plugins/tasks/arithmetic/basic-arithmetic.ts'
 import { hasSignal } from '../../../protocol/train/index.ts'
 import { type PlayOptions, play } from '../../rollout/play.ts'
 import { evaluateText } from '../tasks/expressions.ts'
@@ -91,7 +92,9 @@ describe('in rounds of the daemon', () => {
 
   it('SAGE-light hints a prompt when it comes back', async () => {
     const playing = await rounds({ use: 'sage_light', writer: 'solution' }, {})
-    const candidates = [{ task: 'basic_arithmetic', taskVersion: 1, seed: 5, difficulty: 6 }]
+    const candidates = [
+      { task: 'basic_arithmetic', taskVersion: basicArithmetic.version, seed: 5, difficulty: 6 },
+    ]
     const first = await playing.round({ want: 1, candidates })
     const second = await playing.round({ want: 1, candidates })
     expect(playing.troubles).toEqual([])

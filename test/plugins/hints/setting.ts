@@ -1,6 +1,6 @@
 // What the tests of hint plugins play on: long sums, whose keys are in no hint by chance.
 
-import task from '../../../plugins/tasks/basic-arithmetic.ts'
+import task from '../../../plugins/tasks/arithmetic/basic-arithmetic.ts'
 import {
   createScriptedContext,
   type ScriptedContext,

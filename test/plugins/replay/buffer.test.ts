@@ -106,6 +106,8 @@ describe('a stored rollout', () => {
     const group = visit(1, 0, [foreign])
     expect(canReplay(foreign)).toBe(false)
     expect(canReplay(sampled(1, 'x', { replayed: 1 }))).toBe(false)
-    expect(() => storedOf(group, group.rollouts, { lane: 'x' })).toThrow('log-probs cannot be replayed')
+    expect(() => storedOf(group, group.rollouts, { lane: 'x' })).toThrow(
+      'behaviour log-probs cannot be replayed',
+    )
   })
 })

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import clip from '../../../plugins/corrections/clip.ts'
+import clip from '../../../plugins/corrections/losses/clip.ts'
 import tis from '../../../plugins/corrections/tis.ts'
 import { calibrated, createTracker, weightsOf } from '../../../plugins/replay/difficulty.ts'
 import dots from '../../../plugins/replay/dots.ts'

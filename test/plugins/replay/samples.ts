@@ -1,5 +1,6 @@
 // Rollouts and views for the tests of replay.
 
+import basicArithmetic from '../../../plugins/tasks/arithmetic/basic-arithmetic.ts'
 import type { BatchView } from '../../../protocol/plugin/index.ts'
 import { tokensOf } from '../../../protocol/plugin/testing/index.ts'
 import type { Group, Rollout } from '../../../protocol/train/index.ts'
@@ -31,7 +32,7 @@ export function visit(
     ),
     {
       id: String(made).padStart(64, '0'),
-      prompt: { task: 'basic_arithmetic', taskVersion: 1, seed, difficulty: 1 },
+      prompt: { task: 'basic_arithmetic', taskVersion: basicArithmetic.version, seed, difficulty: 1 },
       conditioning: tokensOf(`question ${seed}`),
       policy: { lineage: 'a'.repeat(64), tokenizer: 'b'.repeat(64), version },
       bornVersion: version,

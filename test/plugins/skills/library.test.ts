@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest'
-import { isFromTraining, splitOf } from '../../../plugins/skills/entry.ts'
-import { createLibrary, fitting, type Library, usable } from '../../../plugins/skills/library.ts'
-import { cleanText, digestOf, jsonIn, notesOf } from '../../../plugins/skills/text.ts'
-import { levelOf, tryOffer } from '../../../plugins/skills/trial.ts'
+import { levelOf, tryOffer } from '../../../plugins/skills/arise/trial.ts'
+import { isFromTraining, splitOf } from '../../../plugins/skills/library/entry.ts'
+import { createLibrary, fitting, type Library, usable } from '../../../plugins/skills/library/library.ts'
+import { cleanText, digestOf, jsonIn, notesOf } from '../../../plugins/skills/library/text.ts'
 import { answerTo, contextWith, from, keyOf, promptOf, put, small, visit } from './samples.ts'
 
 const offersOf = (library: Library): unknown => library.offers.save()

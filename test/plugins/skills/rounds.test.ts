@@ -3,6 +3,7 @@
 import { expect, test } from 'vitest'
 import none from '../../../plugins/estimators/none.ts'
 import { SKILLS } from '../../../plugins/skills/index.ts'
+import basicArithmetic from '../../../plugins/tasks/arithmetic/basic-arithmetic.ts'
 import keysAndDoors from '../../../plugins/tasks/environments/keys-and-doors.ts'
 import { TURN_MARK } from '../../../protocol/plugin/index.ts'
 import { keyOf, sums } from '../../rollout/answers.ts'
@@ -107,7 +108,12 @@ test('ARISE writes and tries skills within a round, and evaluation leaves its li
   const text = new TextDecoder().decode(state!.bytes)
   expect(text).toContain('add_left')
   const evaluation = await node.host.evaluation({ step: 0 })
-  const prompt = { task: 'basic_arithmetic', taskVersion: 1, seed: 2 ** 31, difficulty: 0 }
+  const prompt = {
+    task: 'basic_arithmetic',
+    taskVersion: basicArithmetic.version,
+    seed: 2 ** 31,
+    difficulty: 0,
+  }
   await evaluation.compose({ prompt, question: 'q', turn: 0 })
   expect(await node.host.save()).toEqual([state])
   expect(node.troubles).toEqual([])

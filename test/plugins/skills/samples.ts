@@ -1,14 +1,14 @@
 // Entries, groups and contexts for the tests of skill libraries.
 
-import type { Entry } from '../../../plugins/skills/entry.ts'
-import { createLibrary, type Library } from '../../../plugins/skills/library.ts'
-import basicArithmetic from '../../../plugins/tasks/basic-arithmetic.ts'
+import type { Entry } from '../../../plugins/skills/library/entry.ts'
+import { createLibrary, type Library } from '../../../plugins/skills/library/library.ts'
+import basicArithmetic from '../../../plugins/tasks/arithmetic/basic-arithmetic.ts'
 import {
   createScriptedContext,
   type ScriptedContext,
   type ScriptedOptions,
 } from '../../../protocol/plugin/testing/index.ts'
-import type { PromptCoordinates } from '../../../protocol/train/index.ts'
+import { type PromptCoordinates, promptKey } from '../../../protocol/train/index.ts'
 
 export { visit } from '../replay/samples.ts'
 
@@ -29,7 +29,7 @@ export function contextWith(options: ScriptedOptions = {}): ScriptedContext {
   return createScriptedContext({ tasks: [basicArithmetic], ...options })
 }
 
-export const from = (seed: number): string => `basic_arithmetic@1/1/${seed}`
+export const from = (seed: number): string => promptKey(promptOf(seed))
 
 export function put(library: Library, text: string, more: Partial<Entry> = {}): Entry {
   const given = { text, zone: 'a', score: 0, from: from(1), author: 'self', step: 0, ...more }

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
-import { applyEdits, editsIn, type Item, numbered } from '../../../plugins/skills/edits.ts'
-import trainingFreeGrpo from '../../../plugins/skills/training-free-grpo.ts'
+import { applyEdits, editsIn, type Item, numbered } from '../../../plugins/skills/training-free-grpo/edits.ts'
+import trainingFreeGrpo from '../../../plugins/skills/training-free-grpo/training-free-grpo.ts'
 import type { Hooks } from '../../../protocol/plugin/index.ts'
 import { withSettings } from '../samples.ts'
 import { contextWith, from, keyOf, promptOf, visit } from './samples.ts'

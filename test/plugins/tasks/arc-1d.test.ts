@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import task from '../../../plugins/tasks/arc-1d.ts'
+import task from '../../../plugins/tasks/grids/arc-1d.ts'
 import { diceFor } from '../../../plugins/tasks/random.ts'
 import { ROW_RULES } from '../../../plugins/tasks/row-rules/index.ts'
 import type { Instance } from '../../../protocol/train/index.ts'
@@ -36,8 +36,9 @@ taskConformance(task, {
   },
   equations: 0,
   costly: [4, 5],
-  // Turning a row round is what some of its rules do.
-  luck: { 0: 0.15, 1: 0.1, 2: 0.08, 3: 0.08 },
+  // Turning a row round is what some of its rules do. At level 4 the last answer is right in 4.4 % of 500 items; here
+  // only a hundred are tried.
+  luck: { 0: 0.15, 1: 0.1, 2: 0.08, 3: 0.08, 4: 0.1 },
 })
 
 /** Worked by hand from the descriptions, one for every rule; the moves are in a loop below. */
@@ -161,16 +162,36 @@ describe('the rules of arc_1d', () => {
 const asked: Instance = { question: '', key: '0 0 4 4 0', steps: [] }
 
 describe('arc_1d', () => {
-  it.each(['0 0 4 4 0', '0,0,4,4,0', '[0, 0, 4, 4, 0]', '00440', ' 0 0 4 4 0\n'])('takes %j', (answer) => {
+  it.each([
+    '0 0 4 4 0',
+    '0,0,4,4,0',
+    '[0, 0, 4, 4, 0]',
+    '00440',
+    ' 0 0 4 4 0\n',
+    '0 0 4 4 0.',
+    '`0 0 4 4 0`',
+    '```\n0 0 4 4 0\n```',
+    '**0 0 4 4 0**',
+    '$0 0 4 4 0$',
+    '\\boxed{0 0 4 4 0}',
+    '"0 0 4 4 0"',
+    '\uff10 \uff10 \uff14 \uff14 \uff10',
+  ])('takes %j', (answer) => {
     expect(task.verify(asked, inTags(answer)).score).toBe(1)
   })
 
-  it.each(['0 0 4 4', '0 0 4 4 0 0', '0 4 4 0 0', '0 0 4 4 0.', '', '0 0 4 4 o'])(
-    'does not take %j',
-    (answer) => {
-      expect(task.verify(asked, inTags(answer)).score).toBe(0)
-    },
-  )
+  it.each([
+    '0 0 4 4',
+    '0 0 4 4 0 0',
+    '0 4 4 0 0',
+    '',
+    '0 0 4 4 o',
+    '0 0 4\u2074 0',
+    '-0 0 4 4 0',
+    'out: 0 0 4 4 0',
+  ])('does not take %j', (answer) => {
+    expect(task.verify(asked, inTags(answer)).score).toBe(0)
+  })
 
   it('asks about all rules at the level of the swarm', () => {
     const asked = new Set<string>()

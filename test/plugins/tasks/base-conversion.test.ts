@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
-import task from '../../../plugins/tasks/base-conversion.ts'
+import task from '../../../plugins/tasks/arithmetic/base-conversion.ts'
 import type { Instance } from '../../../protocol/train/index.ts'
-import { inTags, items, taskConformance } from './conformance.ts'
+import { inTags, items, levelsOf, taskConformance } from './conformance.ts'
 
 const DIGITS = '0123456789abcdefghijklmnopqrstuvwxyz'
 
@@ -71,6 +71,16 @@ describe('base_conversion', () => {
 
   it('never shows the key as the number to convert', () => {
     for (const { question, key } of items(task, 200)) expect(/number (\w+)/.exec(question)![1]).not.toBe(key)
+  })
+
+  it('takes more steps on average from level to level', () => {
+    const lines = (difficulty: number): number => {
+      const all = Array.from({ length: 600 }, (_, seed) => task.generate({ seed, difficulty }))
+      const shown = all.map(({ steps }) => steps.filter(({ level, aside }) => level > 1 && !aside))
+      return shown.flat().flatMap(({ text }) => text.split('\n')).length / all.length
+    }
+    const byLevel = levelsOf(task).map(lines)
+    expect(byLevel).toEqual([...byLevel].sort((a, b) => a - b))
   })
 
   it('expands, divides and reads upwards', () => {

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import task from '../../../plugins/tasks/basic-arithmetic.ts'
+import task from '../../../plugins/tasks/arithmetic/basic-arithmetic.ts'
 import type { Instance } from '../../../protocol/train/index.ts'
 import { inTags, items, taskConformance } from './conformance.ts'
 import { evaluateText } from './expressions.ts'

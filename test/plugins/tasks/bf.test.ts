@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
-import task from '../../../plugins/tasks/bf.ts'
-import { runBrainfuck } from '../../../plugins/tasks/brainfuck-machine.ts'
+import task from '../../../plugins/tasks/programs/bf.ts'
+import { runBrainfuck } from '../../../plugins/tasks/programs/brainfuck-machine.ts'
 import type { Instance } from '../../../protocol/train/index.ts'
 import { inTags, taskConformance } from './conformance.ts'
 

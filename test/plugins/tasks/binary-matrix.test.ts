@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import task from '../../../plugins/tasks/binary-matrix.ts'
+import task from '../../../plugins/tasks/grids/binary-matrix.ts'
 import type { Instance } from '../../../protocol/train/index.ts'
 import { inTags, items, taskConformance } from './conformance.ts'
 
@@ -54,6 +54,12 @@ describe('binary_matrix', () => {
     '[[1,2],[0,1]]',
     '[1, 2]\n[0, 1]',
     '```\n1 2\n0 1\n```',
+    '```text\n1 2\n0 1\n```',
+    '$$1 2\n0 1$$',
+    '**1 2\n0 1**',
+    '\\boxed{1 2\n0 1}',
+    '1 2\n0 1.',
+    '\uff11 \uff12\n\uff10 \uff11',
   ])('takes %j', (answer) => {
     expect(task.verify(small, inTags(answer)).score).toBe(1)
   })

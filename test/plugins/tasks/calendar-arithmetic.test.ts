@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import task from '../../../plugins/tasks/calendar-arithmetic.ts'
+import task from '../../../plugins/tasks/calendar/calendar-arithmetic.ts'
 import type { Instance } from '../../../protocol/train/index.ts'
 import { inTags, items, taskConformance } from './conformance.ts'
 

@@ -1,7 +1,6 @@
 // What every task must hold, as one suite: golden items, purity, an independent solver, levelled steps, parted
 // question spaces, trivial baselines and a total verifier.
 
-import { performance } from 'node:perf_hooks'
 import { describe, expect, it } from 'vitest'
 import { diceFor } from '../../../plugins/tasks/random.ts'
 import { showsToken } from '../../../plugins/tasks/steps.ts'
@@ -37,6 +36,13 @@ export function* items(task: Task, perLevel: number, from = 0, costly: number[] 
   for (const difficulty of levelsOf(task)) {
     const count = costly.includes(difficulty) ? perLevel / 10 : perLevel
     for (let i = 0; i < count; i++) yield task.generate({ seed: from + i, difficulty })
+  }
+}
+
+export function* warmStartItems(task: Task, perLevel: number, costly: number[] = []): Generator<Instance> {
+  for (const difficulty of levelsOf(task)) {
+    const count = costly.includes(difficulty) ? perLevel / 10 : perLevel
+    for (let seed = 0; seed < count; seed++) yield task.generate({ seed, difficulty, warmStart: true })
   }
 }
 
@@ -102,10 +108,12 @@ export function taskConformance(task: Task, options: Conformance): void {
       }
     })
 
-    it('never asks in training what it asks in evaluation', () => {
+    it('never asks in training what it asks in evaluation, or what models are made with', () => {
       const trained = new Set([...some(3000)].map((item) => item.question))
-      for (const item of some(500, HELD_OUT_SEED))
-        if (trained.has(item.question)) expect(item.question).toBe('new')
+      const heldOut = new Set([...some(500, HELD_OUT_SEED)].map((item) => item.question))
+      for (const question of heldOut) if (trained.has(question)) expect(question).toBe('new')
+      for (const { question } of warmStartItems(task, 50, costly))
+        if (trained.has(question) || heldOut.has(question)) expect(question).toBe('of the warm start alone')
     })
 
     it('pays next to nothing for answers that need no understanding', () => {

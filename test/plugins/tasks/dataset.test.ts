@@ -9,7 +9,7 @@ import { inTags } from './conformance.ts'
 import { HOSTILE } from './hostile.ts'
 
 const read = (lines: readonly string[], verifier: unknown = 'numeric') => {
-  const gathering = gather(readJudge(verifier))
+  const gathering = gather({ usual: readJudge(verifier) })
   for (const [i, line] of lines.entries()) if (!gathering.line(`d:${i + 1}`, line)) break
   return gathering.result()
 }

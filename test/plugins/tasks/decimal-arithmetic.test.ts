@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
-import task from '../../../plugins/tasks/decimal-arithmetic.ts'
-import { printDecimal, readDecimal, roundTo } from '../../../plugins/tasks/decimals.ts'
+import task from '../../../plugins/tasks/arithmetic/decimal-arithmetic.ts'
+import { printDecimal, readDecimal, roundTo } from '../../../plugins/tasks/arithmetic/decimals.ts'
 import type { Instance } from '../../../protocol/train/index.ts'
 import { inTags, taskConformance } from './conformance.ts'
 import { evaluateFraction } from './expressions.ts'

@@ -2,7 +2,6 @@
 // rewards that sum to the score, hostile answers, replays, and text short enough for the default model.
 
 import { readFileSync } from 'node:fs'
-import { performance } from 'node:perf_hooks'
 import { fileURLToPath } from 'node:url'
 import { describe, expect, it } from 'vitest'
 import { createTokenizer } from '../../../daemon/policy/tokenizer.ts'
@@ -19,7 +18,7 @@ import {
   transcriptOf,
 } from '../../../protocol/plugin/index.ts'
 import { HELD_OUT_SEED, type Instance } from '../../../protocol/train/index.ts'
-import { items, levelsOf } from './conformance.ts'
+import { items, levelsOf, warmStartItems } from './conformance.ts'
 import { leastCpuMs } from './cpu-time.ts'
 import { HOSTILE } from './hostile.ts'
 
@@ -109,9 +108,12 @@ export function environmentConformance(task: Task, options: EnvironmentConforman
       }
     })
 
-    it('never asks in training what it asks in evaluation', () => {
+    it('never asks in training what it asks in evaluation, or what models are made with', () => {
       const trained = new Set([...items(task, 200)].map(({ question }) => question))
-      for (const { question } of items(task, 40, HELD_OUT_SEED)) expect(trained.has(question)).toBe(false)
+      const heldOut = new Set([...items(task, 40, HELD_OUT_SEED)].map(({ question }) => question))
+      for (const question of heldOut) expect(trained.has(question)).toBe(false)
+      for (const { question } of warmStartItems(task, 40))
+        expect(trained.has(question) || heldOut.has(question)).toBe(false)
     })
 
     it('pays next to nothing for answers that need no understanding', () => {

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import task from '../../../plugins/tasks/fraction-simplification.ts'
+import task from '../../../plugins/tasks/arithmetic/fraction-simplification.ts'
 import type { Instance } from '../../../protocol/train/index.ts'
 import { inTags, items, taskConformance } from './conformance.ts'
 
@@ -28,7 +28,8 @@ taskConformance(task, {
     },
   },
   // With 27 reduced fractions and four factors, guesses are right more often: a factor of 2 is one in four.
-  luck: { 0: 0.4, 1: 0.2, 2: 0.1 },
+  // At level 3 one reduced fraction in thirty has a 1 on top.
+  luck: { 0: 0.4, 1: 0.2, 2: 0.1, 3: 0.07 },
 })
 
 const twoThirds: Instance = { question: 'Lowest terms of 84/126?', key: '2/3', steps: [] }
@@ -50,6 +51,16 @@ describe('fraction_simplification', () => {
     '$\\frac{2}{3}$',
     '\\dfrac{2}{3}',
     '\\tfrac{ 2 }{ 3 }',
+    '\\frac23',
+    '\\frac {2} {3}',
+    '\\dfrac2{3}',
+    '$$\\frac23$$',
+    '$$\n\\frac{2}{3}\n$$',
+    '\\[\\frac{2}{3}\\]',
+    '\\[ 2/3 \\].',
+    '\\boxed{$2/3$}',
+    '\\boxed{$\\frac{2}{3}$}',
+    '$\\boxed{\\frac{2}{3}}$',
     '\uff12/\uff13',
   ])('takes %s for two thirds', (answer) => {
     expect(task.verify(twoThirds, inTags(answer)).score).toBe(1)
@@ -69,8 +80,12 @@ describe('fraction_simplification', () => {
     '\\frac{2}{3} or anything',
     '\\frac{2}{3}{1}',
     '\\frac{2}',
-    '\\frac23',
+    '\\frac234',
+    '\\frac2',
     '\\frac{2}{3',
+    '$$2/3$',
+    '\\[2/3',
+    '\\boxed{2/3}{1}',
     '2/0',
     '2/',
     '/3',

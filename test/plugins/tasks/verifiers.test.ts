@@ -148,6 +148,25 @@ const CASES: readonly Case[] = [
     right: ['3/4', '6/8', '0.75', '\\frac{3}{4}', '-3/-4', '$\\dfrac{9}{12}$', '\u00be'],
     wrong: ['4/3', '-3/4', '3/4/1', '3/0', '0.7500001', '3 4', '1/2+1/4', '3/4, 6/8', '3/', ''],
   },
+  // NFKC would join the digits: 5\u00bd as 51/2, \u00bd3 as 1/23.
+  {
+    verifier: 'fraction',
+    answer: '51/2',
+    right: ['51/2', '25.5', '\\frac{51}2', '\\[\\frac{51}{2}\\]'],
+    wrong: ['5\u00bd', '\uff15\u00bd', '5 \u00bd', '**5\u00bd**'],
+  },
+  {
+    verifier: 'fraction',
+    answer: '31/4',
+    right: ['31/4', '7.75'],
+    wrong: ['3\u00bc'],
+  },
+  {
+    verifier: 'fraction',
+    answer: '1/23',
+    right: ['1\u204423'],
+    wrong: ['\u00bd3', '\u00bd\uff13'],
+  },
   {
     verifier: { use: 'fraction', lowest_terms: true },
     answer: '-2/1',

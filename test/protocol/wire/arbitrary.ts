@@ -17,7 +17,7 @@ const rollout = fc
   .record({
     text: anyText,
     finish: fc.constantFrom('stop', 'length', 'aborted' as const),
-    lengths: fc.array(fc.integer({ min: 1, max: 9 }), { maxLength: 4 }),
+    lengths: fc.array(fc.integer({ min: 1, max: 9 }), { minLength: 1, maxLength: 4 }),
     version: count,
     form: fc.constantFrom('text', 'tokens', 'logprobs' as const),
     id: fc.integer({ min: 0, max: (1 << 20) - 1 }),

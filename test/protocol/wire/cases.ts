@@ -33,7 +33,7 @@ export const CASES: Record<string, Case> = {
     sequence: 1_700_000_000_000,
     createdAt: 1_700_000_000_123,
   },
-  'group-with-tokens': {
+  'group-with-logprobs': {
     prompt: { task: 'base_conversion', taskVersion: 2, seed: 0x7fff_ffff, difficulty: 0 },
     arm: 'hint.3',
     policy,
@@ -50,10 +50,10 @@ export const CASES: Record<string, Case> = {
       },
       {
         text: '',
-        finish: 'aborted',
-        tokens: Int32Array.of(),
-        behaviourLogprobs: Float32Array.of(),
-        segments: [],
+        finish: 'stop',
+        tokens: Int32Array.of(2),
+        behaviourLogprobs: Float32Array.of(-3),
+        segments: [{ version: 41, start: 0, length: 1 }],
       },
     ],
     sequence: 0,

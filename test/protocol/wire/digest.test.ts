@@ -37,3 +37,15 @@ test('the order of rollouts does not matter', () => {
     }),
   )
 })
+
+test('a text of nothing but combining marks is read as fast as any other', () => {
+  const cost = (text: string) => {
+    const { user } = process.cpuUsage()
+    contentId(prompt, [text, 'no'])
+    return (process.cpuUsage().user - user) / 1000
+  }
+  cost('warm \u0315')
+  // A second each where putting n marks in order takes n² steps.
+  for (const marks of ['\u0315\u0300', '\uff9e\u0315\u0300', '\u0f71\u0f72'])
+    expect(cost(`a${marks.repeat(30_000 / marks.length)}`)).toBeLessThan(150)
+})

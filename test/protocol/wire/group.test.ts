@@ -108,6 +108,10 @@ describe('golden fixtures', () => {
   }
 })
 
+test('a completion without tokens, which this version of the wire once allowed, is refused; nobody is charged', () => {
+  expect(faultOf(fixture('group-with-tokens'))).toMatchObject({ reason: 'empty', verdict: 'ignore' })
+})
+
 test('any group survives the wire, its log-probs to within the stated error', () => {
   fc.assert(
     fc.property(anyGroup, (group) => {
@@ -132,7 +136,7 @@ test('any group survives the wire, its log-probs to within the stated error', ()
 
 describe('signatures', () => {
   test('any changed bit breaks the signature, the header included', () => {
-    const bytes = fixture('group-with-tokens')
+    const bytes = fixture('group-with-logprobs')
     for (let bit = 0; bit < bytes.length * 8; bit += 5) {
       const forged = Uint8Array.from(bytes)
       forged[bit >> 3]! ^= 1 << (bit & 7)
@@ -147,7 +151,7 @@ describe('signatures', () => {
   })
 
   test('every field is signed: one that is changed, left out or put in leaves no valid signature', () => {
-    const bytes = fixture('group-with-tokens')
+    const bytes = fixture('group-with-logprobs')
     const body = plain(readCbor(bytes.subarray(HEADER_BYTES)))
     const seen: string[] = []
     for (const [path, changed] of changes(body)) {
@@ -178,7 +182,7 @@ describe('signatures', () => {
 
   test('the author and the kind are signed too', () => {
     for (const at of [2, 3, 4, 35]) {
-      const forged = Uint8Array.from(fixture('group-with-tokens'))
+      const forged = Uint8Array.from(fixture('group-with-logprobs'))
       forged[at]! ^= 1
       expect(isAuthentic(openFrame(forged, MAX_GOSSIP_BYTES))).toBe(false)
     }
@@ -267,7 +271,7 @@ describe('forgeries and nonsense', () => {
     ['positive', 0.1],
   ] as const) {
     test(`a log-prob that is ${what} cannot be sent`, () => {
-      const group = structuredClone(CASES['group-with-tokens']!)
+      const group = structuredClone(CASES['group-with-logprobs']!)
       group.rollouts[0]!.behaviourLogprobs![1] = logprob
       expect(() => encodeGroup(group, signer)).toThrow(expect.objectContaining({ code: 'E_WIRE' }))
     })

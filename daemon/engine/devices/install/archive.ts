@@ -1,5 +1,6 @@
-// Files out of a ZIP archive on disk, one at a time and streamed: what is wanted of it may be hundreds of megabytes.
-// Stored and deflated entries, without ZIP64; sizes and checksums are those of the archive's directory.
+// Extracts files from a ZIP archive on disk, one at a time and streamed, since they may have hundreds of
+// megabytes. Reads stored and deflated entries, but not ZIP64. Sizes and checksums come from the archive's
+// directory.
 
 import { createReadStream, createWriteStream } from 'node:fs'
 import { open } from 'node:fs/promises'
@@ -14,7 +15,7 @@ export interface Entry {
   checksum: number
   packedBytes: number
   bytes: number
-  /** Of its local header. */
+  /** Offset of its local header. */
   at: number
 }
 
@@ -26,7 +27,7 @@ const LARGEST_DIRECTORY = 16 << 20
 const STORED = 0
 const DEFLATED = 8
 
-/** Throws E_ENGINE for what is no such archive. */
+/** Throws E_ENGINE if the file is not such an archive. */
 export async function listArchive(path: string): Promise<Entry[]> {
   const file = await open(path)
   try {
@@ -69,14 +70,14 @@ function readDirectory(directory: Buffer, path: string): Entry[] {
   return entries
 }
 
-/** Writes one entry to a file. Throws E_ENGINE where it is not what the directory says; the file is of no use then. */
+/** Writes one entry to a file. Throws E_ENGINE if it does not match the directory; then the file is not usable. */
 export async function extract(path: string, entry: Entry, to: string): Promise<void> {
   const file = await open(path)
   const header = Buffer.alloc(30)
   await file.read(header, 0, 30, entry.at).finally(() => file.close())
   if (header.readUInt32LE(0) !== LOCAL) throw broken(path, `${entry.name} is not where it should be`)
   if (entry.method !== STORED && entry.method !== DEFLATED)
-    throw broken(path, `${entry.name} is packed in a way that is not known here (${entry.method})`)
+    throw broken(path, `${entry.name} uses an unsupported compression method (${entry.method})`)
   const start = entry.at + 30 + header.readUInt16LE(26) + header.readUInt16LE(28)
   let [length, checksum] = [0, 0]
   const check = new Transform({
@@ -101,6 +102,6 @@ export async function extract(path: string, entry: Entry, to: string): Promise<v
 
 function broken(path: string, why: string): WaggleError {
   return new WaggleError('E_ENGINE', `${path} is not a usable package: ${why}`, {
-    hint: 'Fetch it again; it may have broken off on the way.',
+    hint: 'Download it again; the download may have been cut short.',
   })
 }

@@ -1,5 +1,6 @@
-// Installs ONNX Runtime's CUDA provider: libraries of the same version as the binding, put beside it, which is where the
-// runtime looks for them. They are in the NuGet package that the binding's own install script takes them from.
+// Installs ONNX Runtime's CUDA provider. Its libraries must have the version of the binding and lie beside it,
+// where the runtime looks for them. They come from the same NuGet package that the binding's own install script
+// uses.
 
 import { createHash } from 'node:crypto'
 import { createReadStream, createWriteStream } from 'node:fs'
@@ -19,7 +20,7 @@ export interface InstallOptions {
   arch: string
   /** A NuGet feed's index, or a package on disk. */
   from: { index: string } | { file: string }
-  /** What the package must be, as `sha256:…` or `sha512:…` in hex; a feed gives its own. */
+  /** Expected digest of the package, `sha256:…` or `sha512:…` in hex. A feed provides its own. */
   digest?: string | undefined
 }
 
@@ -28,13 +29,13 @@ export interface Installed {
   directory: string
   files: string[]
   bytes: number
-  /** Undefined where there was nothing to compare the package with. */
+  /** Undefined if there was no digest to check the package against. */
   verified: 'sha256' | 'sha512' | undefined
 }
 
 export interface InstallParts {
   fetch: typeof globalThis.fetch
-  /** Bytes so far, and in all if known. */
+  /** Bytes so far, and the total if known. */
   onProgress?: (done: number, total: number | undefined) => void
 }
 
@@ -48,16 +49,16 @@ export async function installCuda(options: InstallOptions, parts: InstallParts):
   if (platform !== 'linux' || arch !== 'x64')
     throw new WaggleError(
       'E_ENGINE',
-      `ONNX Runtime for Node has CUDA on linux-x64 alone, not ${platform}-${arch}`,
+      `ONNX Runtime for Node has CUDA only on linux-x64, not on ${platform}-${arch}`,
       {
-        hint: 'WebGPU drives NVIDIA cards, too, and needs nothing installed but the driver: set engine.device to "webgpu".',
+        hint: 'WebGPU works on NVIDIA cards, too, and needs only the driver: set engine.device to "webgpu".',
       },
     )
   const { version } = JSON.parse(await readFile(join(binding, 'package.json'), 'utf8')) as { version: string }
   const directory = join(binding, 'bin', 'napi-v6', 'linux', 'x64')
   await access(directory, constants.W_OK).catch((cause) => {
     throw new WaggleError('E_ENGINE', `cannot write to ${directory}: ${(cause as { code?: string }).code}`, {
-      hint: 'The libraries have to lie beside the binding; run this as the user that installed Waggle.',
+      hint: 'The libraries must be installed beside the binding. Run this as the user that installed Waggle.',
       cause,
     })
   })
@@ -79,7 +80,7 @@ export async function installCuda(options: InstallOptions, parts: InstallParts):
   }
 }
 
-/** All files or none: they are unpacked beside their places first. */
+/** Installs all files or none: they are first extracted to temporary files in the same folder. */
 async function place(path: string, directory: string): Promise<number> {
   const entries = await listArchive(path).catch((cause) => {
     if (cause instanceof WaggleError) throw cause
@@ -133,9 +134,9 @@ async function verify(path: string, { algorithm, value }: PackageSource['digest'
   if (hash.digest('base64') !== value)
     throw new WaggleError(
       'E_ENGINE',
-      `${path} is not the package that it should be: its ${algorithm} is another`,
+      `${path} is not the expected package: its ${algorithm} digest differs`,
       {
-        hint: 'It was damaged or changed on the way. Nothing was installed; fetch it again.',
+        hint: 'It was damaged or changed during the download. Nothing was installed. Download it again.',
       },
     )
 }
@@ -146,7 +147,7 @@ function parseDigest(text: string): PackageSource['digest'] {
   if (!algorithm || hex?.length !== length)
     throw new WaggleError(
       'E_USAGE',
-      `--digest must be sha256: or sha512: and the digest in hex, not "${text}"`,
+      `--digest must be sha256: or sha512: followed by the digest in hex, not "${text}"`,
     )
   return {
     algorithm: algorithm.toLowerCase() as 'sha256' | 'sha512',

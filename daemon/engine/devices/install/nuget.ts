@@ -1,5 +1,5 @@
-// Where ONNX Runtime's package is on a NuGet feed, and its digest there, after NuGet's protocol 3: the feed's index
-// names a base address for packages and a registry, whose entry for a version holds the package's hash.
+// Finds ONNX Runtime's package and its digest on a NuGet feed (protocol 3). The feed's index names the base
+// address of packages and a registry, whose entry for a version has the package's hash.
 
 import { WaggleError } from '../../../../protocol/errors.ts'
 
@@ -38,7 +38,7 @@ export async function findPackage(
   }
   const algorithm = String(entry.packageHashAlgorithm).toLowerCase()
   if (typeof entry.packageHash !== 'string' || (algorithm !== 'sha512' && algorithm !== 'sha256'))
-    throw unusable(index, `it gives no digest of ${name} ${version}`)
+    throw unusable(index, `it has no digest for ${name} ${version}`)
   return {
     url: `${address('PackageBaseAddress/3.0.0')}${id}/${version}/${file}`,
     digest: { algorithm, value: entry.packageHash },
@@ -58,20 +58,20 @@ async function json(url: string, fetch: Fetch): Promise<unknown> {
     if (text.length > LARGEST_ANSWER) throw new Error('it is too long')
     return JSON.parse(text)
   } catch (cause) {
-    throw unusable(url, `its answer is no JSON: ${(cause as Error).message}`)
+    throw unusable(url, `its answer is not JSON: ${(cause as Error).message}`)
   }
 }
 
 export function unreachable(url: string, cause: unknown): WaggleError {
   const { message, cause: inner } = cause as Error & { cause?: { code?: string } }
   return new WaggleError('E_ENGINE', `cannot fetch ${url}: ${inner?.code ?? message}`, {
-    hint: 'Check the network, or fetch the package elsewhere and give it with --from FILE.',
+    hint: 'Check the network, or download the package on another machine and pass it with --from FILE.',
     cause,
   })
 }
 
 function unusable(url: string, why: string): WaggleError {
-  return new WaggleError('E_ENGINE', `${url} is no NuGet feed that has what is needed: ${why}`, {
-    hint: 'Name another feed with --from URL, or give the package itself with --from FILE.',
+  return new WaggleError('E_ENGINE', `${url} is not a usable NuGet feed: ${why}`, {
+    hint: 'Name another feed with --from URL, or pass the package itself with --from FILE.',
   })
 }

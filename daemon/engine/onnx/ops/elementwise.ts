@@ -1,6 +1,6 @@
-// Operations on one element, or on two that stand at the same place.
+// Elementwise operations.
 
-import type { Shape, Value } from '../graph.ts'
+import type { Shape, Value } from '../graph/graph.ts'
 import { broadcastShape, requireFloat, unbroadcast } from './shapes.ts'
 
 function elementwise(op: string, a: Value, b: Value): Value {
@@ -51,6 +51,8 @@ export const log = (a: Value): Value => unary('Log', a, (g) => div(g, a))
 export const sqrt = (a: Value): Value => unary('Sqrt', a, (g, out) => div(mul(g, a.graph.scalar(0.5)), out))
 export const sigmoid = (a: Value): Value =>
   unary('Sigmoid', a, (g, out) => mul(g, mul(out, sub(a.graph.scalar(1), out))))
+export const tanh = (a: Value): Value =>
+  unary('Tanh', a, (g, out) => mul(g, sub(a.graph.scalar(1), mul(out, out))))
 export const abs = (a: Value): Value => unary('Abs', a, (g) => mul(g, unary('Sign', a)))
 
 /** 1 where a < b, else 0. No gradient. */

@@ -1,7 +1,7 @@
 // Rows and elements by index.
 
-import type { Dimension } from '../dimension.ts'
-import { refuse, sameShape, type Value } from '../graph.ts'
+import type { Dimension } from '../graph/dimension.ts'
+import { refuse, sameShape, type Value } from '../graph/graph.ts'
 import { expand, reshape } from './shapes.ts'
 
 /**

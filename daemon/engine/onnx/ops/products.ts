@@ -1,7 +1,7 @@
 // Products of matrices.
 
-import { sameDimension } from '../dimension.ts'
-import { refuse, type Value } from '../graph.ts'
+import { sameDimension } from '../graph/dimension.ts'
+import { refuse, type Value } from '../graph/graph.ts'
 import { broadcastShape, requireFloat, swapLast, unbroadcast } from './shapes.ts'
 
 /** op(a) op(b) for matrices, where op transposes if told to. */

@@ -1,6 +1,6 @@
 // Operations that make one number of many.
 
-import { fixed, sizeOf, type Value } from '../graph.ts'
+import { fixed, sizeOf, type Value } from '../graph/graph.ts'
 import { add, mul, sub } from './elementwise.ts'
 import { axisOf, concat, expand, reducedShape, reduceSum, requireFloat, reshape } from './shapes.ts'
 
@@ -46,8 +46,8 @@ export function softmax(a: Value): Value {
 }
 
 /**
- * The same value, but not to be had before the others: 0 times an element of each is added. If one of those is not finite,
- * neither is the result.
+ * The same value, but not to be had before the others: 0 times an element of each is added. If one of those is
+ * not finite, neither is the result.
  */
 export function afterwards(a: Value, others: readonly Value[]): Value {
   const { graph } = a

@@ -1,7 +1,7 @@
 // What changes the shape of a value and leaves its numbers, and the sum over axes, which undoes a broadcast.
 
-import { type Dimension, minus, plus, sameDimension } from '../dimension.ts'
-import { refuse, type Shape, sameShape, showSizes, sizeOf, type Value } from '../graph.ts'
+import { type Dimension, minus, plus, sameDimension } from '../graph/dimension.ts'
+import { refuse, type Shape, sameShape, showSizes, sizeOf, type Value } from '../graph/graph.ts'
 
 export function broadcastShape(operation: string, a: Value, b: Value): Shape {
   const rank = Math.max(a.shape.length, b.shape.length)

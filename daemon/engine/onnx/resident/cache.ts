@@ -1,9 +1,9 @@
 // Keys and values of the sequences being decoded, on the device. The host knows which slot has which positions.
 
 import type { DecoderSpec } from '../../decoder.ts'
-import { MASKED, packPrompts } from '../host-cache.ts'
+import { buildPrefill } from '../decoder/sampling.ts'
+import { localBias, MASKED, packPrompts } from '../host-cache.ts'
 import type { Feeds, Held, Runtime } from '../runtime.ts'
-import { buildPrefill } from '../sampling.ts'
 import type { ReadPrompt, SequenceCache } from '../sequence-cache.ts'
 import { buildDecode, buildLoad, buildNarrow } from './sampling.ts'
 
@@ -111,6 +111,7 @@ export function createDeviceCache(
           positions: BigInt64Array.from(positions, (position) => BigInt(Math.max(0, position))),
           writes,
           cacheBias: bias,
+          ...localBias(spec, bias, positions, capacity),
         },
         { batch, capacity },
         updates(places),

@@ -1,45 +1,52 @@
-// The ONNX engine where the provider can keep tensors on the device between calls: weights, gradients and moments live
-// there, and so do the keys and values of sequences. The host sends tokens and reads logits, sums and norms; whole tensors
-// travel only when they are asked for. Runs on the CPU's provider too, which is how it is tested without a device.
+// The ONNX engine where the provider can keep tensors on the device between calls: weights, gradients and
+// moments live there, and so do the keys and values of sequences. The host sends tokens and reads logits, sums
+// and norms; whole tensors travel only when they are asked for. Runs on the CPU's provider too, which is how it
+// is tested without a device.
 
 import { WaggleError } from '../../../../protocol/errors.ts'
 import type { Core } from '../../core.ts'
 import { type DecoderSpec, frozenShapes, trainableShapes, type Weights } from '../../decoder.ts'
-import type { GradientRequest } from '../../engine.ts'
+import type { OptimizerOptions } from '../../engine.ts'
 import { checkTensors } from '../../inputs.ts'
-import { createWriter, type Labels } from '../../writer.ts'
+import { createWriter, type Labels } from '../../sampling/writer.ts'
+import { createSlots, type Slots, slotCalls, type VectorSpace } from '../../slots.ts'
+import { GRADIENT } from '../../trainer.ts'
 import { generate } from '../generate.ts'
 import { INITIAL, type Precision } from '../loss-scale.ts'
-import { type Algebra, createMixture, type Mixture } from '../mixture.ts'
-import type { AdamWOptions } from '../optimizer.ts'
 import type { Provider } from '../provider.ts'
 import { DEFAULT_SLOTS, type Room } from '../room.ts'
 import { createRuntime, type Held, type Runtime } from '../runtime.ts'
 import { score } from '../score.ts'
-import { firstNonFinite, type GradientPlace, gradientInto, type StepParts } from '../step.ts'
+import {
+  type BatchRequest,
+  firstNonFinite,
+  type GradientPlace,
+  gradientInto,
+  type StepParts,
+} from '../step.ts'
 import { createDeviceCache } from './cache.ts'
-import { applyAdamW, blend, innerProducts, squaredNorm } from './optimizer.ts'
+import { applyAdamW } from './optimizer.ts'
 import { createPlaces, download, type Places, partsOf, release, type Shapes, upload } from './places.ts'
-import { applySideStep, squaredLengths } from './side-step.ts'
+import { deviceVectors } from './vectors.ts'
 
 export interface ResidentCoreOptions {
   provider: Provider
   threads: number
   /** Tokens, padding included, in a micro-batch. */
   microBatchTokens?: number
-  /** Layers are computed again for the backward pass: less memory, about a third more work. */
+  /** Recompute each layer in the backward pass: less memory, about a third more work. */
   checkpointing?: boolean
-  /** Of the products of matrices in scoring and training; float32 if left out. */
+  /** Precision of matrix products in scoring and training; float32 if left out. */
   precision?: Precision
   maxSessions?: number
-  /** Instead of `microBatchTokens`: what may become less while it runs (`room.ts`). */
+  /** Replaces `microBatchTokens` with limits that may shrink at run time (`room.ts`). */
   room?: Room
   /** Monotonic milliseconds, for the reports. */
   now: () => number
 }
 
 export interface ResidentCore extends Core {
-  /** What is on the device now, compiled graphs apart. */
+  /** Memory on the device, without compiled graphs. */
   readonly held: { count: number; bytes: number }
 }
 
@@ -49,12 +56,13 @@ interface State {
   parts: ReturnType<typeof partsOf>
   frozen: Places
   weights: Places
+  vectors: VectorSpace<Places>
+  slots: Slots<Places>
   /** Only an engine that trains has these. */
-  gradient: Places
   first: Places
   second: Places
   steps: number
-  /** An update broke off half way: these weights are nobody's. */
+  /** An update failed half way: the weights are inconsistent. */
   isSpoilt?: boolean
   labels: Labels
 }
@@ -81,9 +89,6 @@ export function createResidentCore({
     },
   }
   let state: State | undefined
-  let mixture: Mixture | undefined
-  /** What the mixture has on the device. */
-  const mixed: Places[] = []
 
   const opened = (): State => {
     if (!state) throw new WaggleError('E_ENGINE', 'the engine holds no model yet')
@@ -92,38 +97,34 @@ export function createResidentCore({
     return state
   }
   const close = (): void => {
-    for (const which of ['frozen', 'weights', 'gradient', 'first', 'second'] as const) release(state?.[which])
-    for (const places of mixed.splice(0)) release(places)
+    for (const which of ['frozen', 'weights', 'first', 'second'] as const) release(state?.[which])
+    for (const places of state?.slots.clear() ?? []) release(places)
     state = undefined
-    mixture = undefined
   }
   const parametersOf = ({ frozen, weights }: State): Record<string, Held> => ({ ...frozen, ...weights })
-  const placeOf = ({ shapes, parts, gradient }: State): GradientPlace => ({
-    views: gradient,
-    clear: () => release(gradient),
-    squaredNorm: () => squaredNorm(gradient, parts, runtime),
-    async firstNonFinite() {
-      return firstNonFinite({ names: [...shapes.keys()] }, { views: await download(gradient, runtime) })
-    },
-  })
-
-  const compute = (request: GradientRequest, current: State) =>
-    gradientInto(
-      placeOf(current),
-      request,
-      { spec: current.spec, parameters: parametersOf(current) },
-      stepParts,
-    )
-  const apply = async (options: AdamWOptions, step: number, norm: number, current: State): Promise<void> => {
-    const { weights, gradient, first, second, parts } = current
+  const brokenIn = async (places: Places, { shapes }: State): Promise<string> =>
+    firstNonFinite({ names: [...shapes.keys()] }, { views: await download(places, runtime) })
+  const compute = (request: BatchRequest, into: Places, current: State) => {
+    const place: GradientPlace = {
+      views: into,
+      clear: () => release(into),
+      squaredNorm: () => current.vectors.squaredNorm(into),
+      firstNonFinite: () => brokenIn(into, current),
+    }
+    return gradientInto(place, request, { spec: current.spec, parameters: parametersOf(current) }, stepParts)
+  }
+  const step = async (gradient: Places, norm: number, optimizer: OptimizerOptions): Promise<void> => {
+    const current = opened()
+    const { weights, first, second, parts } = current
     const tensors = { weight: weights, gradient, first, second }
-    await moving(current, () => applyAdamW(options, step, norm, tensors, parts, runtime))
+    await moving(current, () => applyAdamW(optimizer, current.steps + 1, norm, tensors, parts, runtime))
+    current.steps += 1
   }
   const moving = async (current: State, move: () => Promise<void>): Promise<void> => {
     try {
       await move()
     } catch (error) {
-      // Some tensors may have moved and others not: no smaller portion mends that.
+      // Some tensors may have been updated and others not. A retry with smaller portions cannot repair that.
       current.isSpoilt = true
       throw new WaggleError('E_ENGINE', `an update broke off: ${(error as Error).message}`, {
         cause: error,
@@ -131,35 +132,6 @@ export function createResidentCore({
       })
     }
   }
-  const algebraOf = (current: State): Algebra<Places> => {
-    const { shapes, parts, gradient, second } = current
-    return {
-      gradient,
-      steps: () => current.steps,
-      compute: (request) => compute(request, current),
-      create() {
-        const places = createPlaces(shapes, runtime)
-        mixed.push(places)
-        return places
-      },
-      async blend(x, byX, y, byY, into) {
-        // An empty place counts as zeros, and no factor keeps what is not finite out of a sum.
-        const empty = createPlaces(shapes, runtime)
-        await blend(byX === 0 ? empty : x, byX, byY === 0 ? empty : y, byY, into, parts, runtime)
-      },
-      squaredNorm: (values) => squaredNorm(values, parts, runtime),
-      products: (a, b, { beta2, epsilon }, steps) =>
-        innerProducts({ a, b, second }, { beta2, epsilon, steps }, parts, runtime),
-      firstNonFinite: async () => placeOf(current).firstNonFinite(),
-      apply: (options, step, norm) => apply(options, step, norm, current),
-      lengths: (side, main, metric) => squaredLengths({ side, main, second }, metric, parts, runtime),
-      stepAside: (side, rate, metric) =>
-        moving(current, () =>
-          applySideStep({ side, weight: current.weights, second }, rate, metric, parts, runtime),
-        ),
-    }
-  }
-
   return {
     get held() {
       return { ...runtime.held }
@@ -171,18 +143,25 @@ export function createResidentCore({
       checkTensors(weights, frozenShapes(spec), 'weights')
       for (const which of ['first', 'second'] as const)
         if (optimizer) checkTensors(optimizer[which], shapes, `${which} moments`)
-      // Compiled graphs hold one model's sizes.
+      // Compiled graphs are specific to one model's sizes.
       if (state && JSON.stringify(state.spec) !== JSON.stringify(spec)) await runtime.close()
       close()
+      const [parts, places] = [partsOf(shapes), createPlaces(shapes, runtime)]
+      const second = createPlaces(shapes, runtime)
+      const vectors = deviceVectors({ shapes, parts, weights: places, second }, runtime)
       const made: State = {
         spec,
         shapes,
-        parts: partsOf(shapes),
+        parts,
         frozen: createPlaces(frozenShapes(spec), runtime),
-        weights: createPlaces(shapes, runtime),
-        gradient: createPlaces(shapes, runtime),
+        weights: places,
+        vectors,
+        slots: createSlots(
+          { ...vectors, move: (...of) => moving(made, async () => vectors.move(...of)) },
+          { steps: () => made.steps },
+        ),
         first: createPlaces(shapes, runtime),
-        second: createPlaces(shapes, runtime),
+        second,
         steps: optimizer?.steps ?? 0,
         labels: { version: 0, ...labels },
       }
@@ -219,32 +198,32 @@ export function createResidentCore({
     async train(request) {
       const current = opened()
       const started = now()
-      const report = await compute(request, current)
+      const along = current.slots.place(GRADIENT)
+      const report = await compute(request, along, current)
       const applied = report.nonFinite === undefined
-      if (applied) {
-        await apply(request.optimizer, current.steps + 1, report.gradientNorm, current)
-        current.steps += 1
-      }
+      if (applied) await step(along, report.gradientNorm, request.optimizer)
       // Between steps its memory is free for sampling.
-      release(current.gradient)
+      release(along)
       return { applied, ...report, seconds: (now() - started) / 1000 }
     },
 
-    async gradient(request) {
-      mixture ??= createMixture(algebraOf(opened()), { now })
-      return mixture.gradient(request)
+    async gradient({ into, ...request }) {
+      const current = opened()
+      return compute(request, current.slots.place(into), current)
     },
 
-    async keep(request) {
-      await mixture?.keep(request)
+    async step({ along, optimizer }) {
+      const current = opened()
+      const started = now()
+      const places = current.slots.held(along)
+      const norm = Math.sqrt(await current.vectors.squaredNorm(places))
+      const applied = Number.isFinite(norm)
+      if (applied) await step(places, norm, optimizer)
+      const nonFinite = applied ? {} : { nonFinite: await brokenIn(places, current) }
+      return { applied, norm, seconds: (now() - started) / 1000, ...nonFinite }
     },
 
-    async descend(request) {
-      if (!mixture) throw new WaggleError('E_ENGINE', 'there is no gradient to descend along')
-      const report = await mixture.descend(request)
-      if (report.applied) opened().steps += 1
-      return report
-    },
+    ...slotCalls(() => opened().slots),
 
     weights: () => download(opened().weights, runtime),
 

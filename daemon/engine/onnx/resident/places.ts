@@ -1,10 +1,10 @@
-// The tensors of a model that stay on the device, or as many numbers that go with them: a place for each by name.
-// Operations on all of them run in parts of several tensors: few calls, and few new tensors at a time, since a device
-// cannot write where it reads.
+// The tensors of a model that stay on the device, or as many numbers that go with them: a place for each by
+// name. Operations on all of them run in parts of several tensors: few calls, and few new tensors at a time,
+// since a device cannot write where it reads.
 
 import type { Weights } from '../../decoder.ts'
-import { symbol } from '../dimension.ts'
-import { Graph, type Value } from '../graph.ts'
+import { symbol } from '../graph/dimension.ts'
+import { Graph, type Value } from '../graph/graph.ts'
 import type { Feeds, Held, Runtime } from '../runtime.ts'
 
 /** Tensors of a part. */
@@ -60,7 +60,10 @@ export interface PartBuilder {
   output(role: string, value: Value): void
 }
 
-/** Runs one graph over each part in turn: `build` says what is done with each tensor, `finish` with what that gave. */
+/**
+ * Runs one graph over each part in turn: `build` says what is done with each tensor, `finish` with what that
+ * gave.
+ */
 export async function overParts<Found>(
   name: string,
   { parts, roles, into = {}, scalars = () => ({}) }: PartRun,

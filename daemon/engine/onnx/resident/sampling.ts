@@ -1,8 +1,9 @@
-// Sampling graphs for keys and values that stay on the device. A step gives the whole cache anew, with the new tokens'
-// keys and values put in: a device cannot write where it reads, and has the bandwidth for it.
+// Sampling graphs for keys and values that stay on the device. A step gives the whole cache anew, with the new
+// tokens' keys and values put in: a device cannot write where it reads, and has the bandwidth for it.
 
 import type { DecoderSpec } from '../../decoder.ts'
-import type { Rotary } from '../blocks.ts'
+import { scaled, scoresOf } from '../decoder/attention.ts'
+import type { Rotary } from '../decoder/blocks.ts'
 import {
   declareParameters,
   embed,
@@ -11,10 +12,11 @@ import {
   project,
   rotaryInputs,
   unembed,
-} from '../decoder.ts'
-import { minus, symbol, times } from '../dimension.ts'
-import { Graph, type Value } from '../graph.ts'
-import { add, gatherRows, matmul, mul, pad, reshape, softmax, swapLast, where } from '../ops.ts'
+} from '../decoder/decoder.ts'
+import { cacheBiases } from '../decoder/sampling.ts'
+import { minus, symbol, times } from '../graph/dimension.ts'
+import { Graph, type Value } from '../graph/graph.ts'
+import { add, gatherRows, matmul, pad, reshape, softmax, where } from '../graph/ops.ts'
 
 const BATCH = symbol('batch')
 const LENGTH = symbol('length')
@@ -25,10 +27,11 @@ const KEPT = symbol('kept')
 const cacheShape = ({ kvHeads, headWidth }: DecoderSpec) => [BATCH, kvHeads, CAPACITY, headWidth]
 
 /**
- * One token for each of B sequences. Inputs `tokens` int32 [B], `positions` int64 [B, 1], `writes` [B, T] (1 where the
- * new token goes), `cacheBias` [B, T] (0 where there is a token, the new one included, a large negative number
- * elsewhere) and per layer `keys.i`, `values.i` [B, kvHeads, T, headWidth]. Outputs `logits` [B, V] and per layer
- * `newKeys.i`, `newValues.i`, the caches with the new tokens.
+ * One token for each of B sequences. Inputs `tokens` int32 [B], `positions` int64 [B, 1], `writes` [B, T] (1
+ * where the new token goes), `cacheBias` [B, T] (0 where there is a token, the new one included, a large
+ * negative number elsewhere), `localBias` (see `cacheBiases`) and per layer `keys.i`, `values.i` [B, kvHeads,
+ * T, headWidth]. Outputs `logits` [B, V] and per layer `newKeys.i`, `newValues.i`, the caches with the new
+ * tokens.
  */
 export function buildDecode(spec: DecoderSpec): Graph {
   const { kvHeads, heads, headWidth } = spec
@@ -36,13 +39,9 @@ export function buildDecode(spec: DecoderSpec): Graph {
   const graph = new Graph('decode')
   const parameters = declareParameters(graph, spec)
   const tokens = graph.input('tokens', 'int32', [BATCH])
-  const rotary: Rotary = {
-    positions: graph.input('positions', 'int64', [BATCH, 1]),
-    ...rotaryInputs(graph, spec, CAPACITY),
-  }
-  const table = (name: string): Value => graph.input(name, 'float32', [BATCH, CAPACITY])
-  const writes = reshape(table('writes'), [BATCH, 1, CAPACITY, 1])
-  const bias = reshape(table('cacheBias'), [BATCH, 1, 1, CAPACITY])
+  const positions = graph.input('positions', 'int64', [BATCH, 1])
+  const writes = reshape(graph.input('writes', 'float32', [BATCH, CAPACITY]), [BATCH, 1, CAPACITY, 1])
+  const biasOf = cacheBiases(graph, spec, [BATCH, CAPACITY])
 
   const updated = (name: string, layer: number, added: Value): Value => {
     const old = graph.input(`${name}.${layer}`, 'float32', cacheShape(spec))
@@ -50,14 +49,15 @@ export function buildDecode(spec: DecoderSpec): Graph {
     graph.output(`${name === 'keys' ? 'newKeys' : 'newValues'}.${layer}`, next)
     return next
   }
-  let x = embed(parameters, tokens)
+  let x = embed(parameters, spec, tokens)
   for (let layer = 0; layer < spec.layers; layer++) {
     const normed = inputNorm(parameters, spec, layer, x)
+    const rotary: Rotary = { positions, ...rotaryInputs(graph, spec, CAPACITY, layer) }
     const q = project(parameters, spec, layer, 'q', normed, rotary)
     const keys = updated('keys', layer, project(parameters, spec, layer, 'k', normed, rotary))
     const values = updated('values', layer, project(parameters, spec, layer, 'v', normed, rotary))
-    const queries = mul(reshape(q, [BATCH, kvHeads, share, headWidth]), graph.scalar(headWidth ** -0.5))
-    const weights = softmax(add(matmul(queries, swapLast(keys)), bias))
+    const queries = scaled(reshape(q, [BATCH, kvHeads, share, headWidth]), spec)
+    const weights = softmax(add(scoresOf(queries, keys, spec), biasOf(layer)))
     const context = reshape(matmul(weights, values), [BATCH, heads * headWidth])
     x = finishLayer(parameters, spec, layer, x, context)
   }
@@ -66,9 +66,9 @@ export function buildDecode(spec: DecoderSpec): Graph {
 }
 
 /**
- * Puts prompts into slots. Inputs per layer the caches as above and `keys.i.prompt`, `values.i.prompt`
- * [P, kvHeads, L, headWidth], `source` int32 [B] (each slot's prompt), `fresh` [B] (1 where a slot gets it). Outputs as
- * above.
+ * Puts prompts into slots. Inputs per layer the caches as above and `keys.i.prompt`, `values.i.prompt` [P,
+ * kvHeads, L, headWidth], `source` int32 [B] (each slot's prompt), `fresh` [B] (1 where a slot gets it).
+ * Outputs as above.
  */
 export function buildLoad(spec: DecoderSpec): Graph {
   const { kvHeads, headWidth } = spec

@@ -1,0 +1,38 @@
+// Checks the tasks: each is known and has the given difficulty, and datasets can be read.
+
+import type { Task } from '../../../protocol/plugin/index.ts'
+import type { Loaded } from '../../config/load.ts'
+import type { Config } from '../../config/schema.ts'
+import type { Problem } from '../../config/sources.ts'
+import { choiceProblem } from '../../rollout/tasks.ts'
+import { loadTasks } from '../../wiring/built-in.ts'
+import { attempt, problemAt } from './problem.ts'
+
+export async function tasksHere({
+  config,
+  originOf,
+}: Pick<Loaded, 'config' | 'originOf'>): Promise<{ tasks: Task[]; problems: Problem[] }> {
+  let tasks: Task[] = []
+  const load = async (choices: Config['tasks']) => {
+    tasks = await loadTasks(choices)
+  }
+  const problems: Problem[] = []
+  const broken = new Set<string>()
+  if ((await attempt(['tasks'], originOf, () => load(config.tasks))).length > 0) {
+    // loadTasks stops at the first mistake, so each dataset is now loaded on its own.
+    for (const [i, choice] of config.tasks.entries()) {
+      if (choice.dataset === undefined) continue
+      const found = await attempt(['tasks', i, 'dataset'], originOf, () => load([choice]))
+      if (found.length > 0) broken.add(choice.name)
+      problems.push(...found)
+    }
+    const whole = config.tasks.filter(({ name }) => !broken.has(name))
+    const clashes = await attempt(['tasks'], originOf, () => load(whole))
+    if (clashes.length > 0) return { tasks: [], problems: [...problems, ...clashes] }
+  }
+  for (const [i, choice] of config.tasks.entries()) {
+    const message = broken.has(choice.name) ? undefined : choiceProblem(choice, tasks)
+    if (message !== undefined) problems.push(problemAt(['tasks', i], message, originOf))
+  }
+  return { tasks, problems }
+}

@@ -1,0 +1,156 @@
+// Runs a node in the foreground: starts it, prints what happens, and stops it on a signal. The first signal saves a
+// checkpoint and stops, the second stops immediately. SIGHUP and SIGUSR2 are in answer-signal.ts. The node itself is
+// behind RunNode.
+
+import { isAbsolute } from 'node:path'
+import { stringify } from 'smol-toml'
+import { EXIT, WaggleError } from '../../../protocol/errors.ts'
+import { safeText } from '../../../protocol/text.ts'
+import type { Loaded } from '../../config/load.ts'
+import type { Config } from '../../config/schema.ts'
+import { createRunFile } from '../../control/journal/run-file.ts'
+import type { NodeHandle } from '../../control/node/node.ts'
+import { checkedConfig, startConfig } from '../checked-config.ts'
+import type { Context } from '../context.ts'
+import { contextConfig } from '../load-config.ts'
+import { boundedOutput } from '../text/bounded-output.ts'
+import { createNarrator, logFormat } from '../text/narrator.ts'
+import { answerSignal } from './answer-signal.ts'
+import { isInvite } from './join-target.ts'
+
+const SIGNAL_NUMBER: Partial<Record<NodeJS.Signals, number>> = { SIGINT: 2, SIGTERM: 15 }
+
+export interface ForegroundOptions {
+  /** Peer to join once the node is up. */
+  join?: string
+  /** Relay instead of training. */
+  relay?: boolean
+}
+
+export async function runForeground(
+  given: Context,
+  { join, relay = false }: ForegroundOptions = {},
+): Promise<number> {
+  const { stdout, stderr } = given.io
+  const io = { ...given.io, stdout: boundedOutput(stdout), stderr: boundedOutput(stderr) }
+  const context: Context = { ...given, io }
+  const { paths } = context
+  const { config, originOf } = await startConfig(context)
+  if (relay) placeRelay(config, originOf)
+  logFormat(context)
+  await refuseSecond(context)
+
+  const starting = new AbortController()
+  let node: NodeHandle | undefined
+  let signals = 0
+  const stop = (words: string): void => {
+    context.say(words)
+    starting.abort(new WaggleError('E_USAGE', 'interrupted'))
+    node?.stop().catch((error) => context.say(`error: ${messageOf(error)}`))
+  }
+  const offSignals = io.onSignal((signal) => {
+    signals += 1
+    if (signals > 1) {
+      io.exit(128 + (SIGNAL_NUMBER[signal] ?? 2))
+      return
+    }
+    stop(`Stopping${relay ? '' : ': saving a checkpoint'}. Press Ctrl-C again to stop at once.`)
+  })
+  // `waggle up | head`, or a closed terminal: stop as with Ctrl-C.
+  const gone = (): void => {
+    signals += 1
+    if (signals === 1) stop('Stopping: the output was closed.')
+  }
+  io.onReaderGone(gone)
+  const offRequests = io.onRequest((signal) => {
+    if (signal === 'SIGHUP' && io.terminalGone()) return gone()
+    if (node) void answerSignal(signal, context, node)
+  })
+
+  let narrator: ReturnType<typeof createNarrator> | undefined
+  let record: ReturnType<typeof createRunFile> | undefined
+  try {
+    // Downloaded here, where a progress bar can be shown. The node finds it in the cache.
+    const { path: model } = config.model
+    if (!relay && model !== 'default' && !isAbsolute(model)) {
+      await (await import('../model/locate.ts')).locateModel(context, model)
+    }
+    context.say('  loading the program')
+    const { runNode } = await (relay ? io.loadRelay() : io.loadNode())
+    node = await runNode({
+      config,
+      readConfig: (settings) => contextConfig(context, settings).config,
+      checkConfig: (settings) => checkedConfig({ ...context, say: () => {} }, settings),
+      paths,
+      ...(join !== undefined && isInvite(join) && { invite: join }),
+      signal: starting.signal,
+      onProgress: ({ message }) => context.say(`  ${message}`),
+    })
+    // Avoids an unhandled rejection before the await below.
+    node.whenStopped.catch(() => {})
+    const running = node
+    narrator = createNarrator(
+      context,
+      node,
+      config.tasks.map(({ name }) => name),
+    )
+    record = createRunFile(
+      { directory: paths.runs, config: stringify(config) },
+      { events: node.events, snapshot: () => running.snapshot(), clock: io.clock },
+    )
+    if (starting.signal.aborted) await node.stop()
+    else narrator.introduce()
+    if (join !== undefined && !starting.signal.aborted) await joinOrStop(context, node, join)
+    return await node.whenStopped
+  } catch (error) {
+    // Interrupted before it was up: there is nothing to report.
+    if (signals > 0 && node === undefined) return EXIT.interrupted
+    throw error
+  } finally {
+    narrator?.close()
+    await record?.close()
+    offSignals()
+    offRequests()
+  }
+}
+
+/** Reports a running daemon early and with details. The lock of the home is what prevents a second one. */
+async function refuseSecond({ client, paths, commandLine }: Context): Promise<void> {
+  const running = await client.health().catch(() => undefined)
+  if (!running) return
+  throw new WaggleError(
+    'E_HOME_LOCKED',
+    `${safeText(running.name)} (process ${running.pid}) already runs on ${paths.home ?? paths.state}`,
+    {
+      hint: `See it with \`${commandLine('status')}\`, stop it with \`${commandLine('stop')}\`, or start another one with --home DIR.`,
+    },
+  )
+}
+
+/** If the peer is not found yet, the search goes on while the node trains. Any other failure stops the node. */
+async function joinOrStop(context: Context, node: NodeHandle, target: string): Promise<void> {
+  try {
+    const peer = await node.join(
+      { target },
+      { onProgress: ({ message }) => context.say(`  ${safeText(message, { line: true })}`) },
+    )
+    context.say(`joined    ${safeText(peer.name)}  ${safeText(peer.peerId)}`)
+  } catch (error) {
+    if (error instanceof WaggleError && error.data?.searching === true) {
+      context.say(`searching ${error.message}. Meanwhile the node trains alone.`)
+      if (error.hint) context.say(`          ${error.hint}`)
+      return
+    }
+    await node.stop()
+    await node.whenStopped.catch(() => {})
+    throw error
+  }
+}
+
+/** Other nodes know a relay by its address, so its default ports are fixed. */
+function placeRelay({ swarm }: Config, originOf: Loaded['originOf']): void {
+  if (originOf(['swarm', 'listen']) === undefined) swarm.listen = ['/ip4/0.0.0.0/tcp/4001']
+  if (originOf(['swarm', 'stun_port']) === undefined) swarm.stun_port = 3478
+}
+
+const messageOf = (error: unknown): string => (error instanceof Error ? error.message : String(error))

@@ -1,0 +1,177 @@
+// waggle checkpoint list, diff and restore: the saved checkpoints of this home. Works without a daemon.
+
+import { mkdirSync, renameSync } from 'node:fs'
+import { hostname } from 'node:os'
+import { join } from 'node:path'
+import { bytes, count, duration, percent } from '../../../protocol/api/index.ts'
+import { WaggleError } from '../../../protocol/errors.ts'
+import { openWeights } from '../../policy/safetensors/read.ts'
+import { createCheckpoints } from '../../store/checkpoints/checkpoints.ts'
+import { openHome } from '../../store/home.ts'
+import { nodeDisk as disk } from '../../store/node-disk.ts'
+import { createPool } from '../../store/pool/pool.ts'
+import type { Context } from '../context.ts'
+import { tableText } from '../text/table-text.ts'
+import { type CheckpointHere, checkpointsHere, noCheckpoint } from './checkpoint.ts'
+import { recordsOf } from './run-records.ts'
+
+/** Number of tensors that `diff` shows. */
+const TENSORS = 8
+
+export function list({ paths, json, io, out }: Context): number {
+  const rows = checkpointsHere(paths.checkpoints).map((one) => ({
+    step: one.step,
+    time: one.savedAt,
+    bytes: one.bytes,
+    ...accuracyOf(paths, one),
+    path: one.folder,
+  }))
+  if (json) {
+    out(JSON.stringify({ v: 1, checkpoints: rows }))
+    return 0
+  }
+  if (rows.length === 0) throw noCheckpoint(paths.checkpoints)
+  const table = rows.map(({ step, time, bytes: size, accuracy, path }) => [
+    count(step),
+    duration(io.clock() - time),
+    bytes(size),
+    percent(accuracy),
+    path,
+  ])
+  for (const line of tableText(['STEP', 'AGE', 'SIZE', 'HELD OUT', 'FOLDER'], table)) out(line)
+  return 0
+}
+
+/** Compares two checkpoints: relative change of the weights, held-out accuracy, and groups trained on. */
+export async function diff({ paths, json, out, arguments: [, from, to] }: Context): Promise<number> {
+  const all = checkpointsHere(paths.checkpoints)
+  if (all.length === 0) throw noCheckpoint(paths.checkpoints)
+  const a = from === undefined ? (all[1] ?? all[0]!) : ofStep(all, from)
+  const b = to === undefined ? all[0]! : ofStep(all, to)
+  const { whole, tensors } = await movement(a, b)
+  const sides = [a, b].map((one) => ({
+    step: one.step,
+    ...accuracyOf(paths, one),
+    ...groupsOf(paths, one),
+  }))
+  if (json) {
+    out(JSON.stringify({ v: 1, from: sides[0], to: sides[1], change: whole, tensors }))
+    return 0
+  }
+  const rows = sides.map(({ step, accuracy, own, foreign }) => [
+    count(step),
+    percent(accuracy),
+    count(own),
+    count(foreign),
+  ])
+  for (const line of tableText(['STEP', 'HELD OUT', 'OWN GROUPS', "PEERS' GROUPS"], rows)) out(line)
+  out('')
+  out(`the weights changed by ${percent(whole, 3)} of their norm; the tensors that changed most:`)
+  for (const line of tableText(
+    ['TENSOR', 'CHANGE'],
+    tensors.slice(0, TENSORS).map(({ name, change }) => [name, percent(change, 3)]),
+  ))
+    out(line)
+  return 0
+}
+
+/** Makes a checkpoint the newest one. Newer checkpoints are moved away, not deleted. */
+export async function restore(context: Context): Promise<number> {
+  const { paths, io, json, out, say, arguments: words } = context
+  const wanted = ofStep(checkpointsHere(paths.checkpoints), words[1])
+  const log = (level: string, message: string): void => void (level === 'debug' || say(message))
+  const home = await openHome(
+    { directory: paths.state, store: paths.store, lock: paths.lock },
+    { disk, clock: io.clock, log, self: { pid: process.pid, host: hostname() } },
+  )
+  try {
+    const checkpoints = await createCheckpoints(
+      { directory: paths.checkpoints },
+      { disk, clock: io.clock, log },
+    )
+    const good = (await checkpoints.list()).some(({ directory }) => directory === wanted.folder)
+    if (!good)
+      throw new WaggleError('E_CHECKPOINT', `the checkpoint ${wanted.folder} is damaged`, {
+        hint: `Choose another: \`${context.commandLine('checkpoint list')}\`.`,
+      })
+    const newer = checkpointsHere(paths.checkpoints).filter(({ folder }) => folder > wanted.folder)
+    const aside = join(
+      paths.state,
+      'checkpoints-set-aside',
+      new Date(io.clock()).toISOString().replaceAll(':', '-'),
+    )
+    if (newer.length > 0) mkdirSync(aside, { recursive: true })
+    for (const { folder, name } of newer) renameSync(folder, join(aside, name))
+    // Own groups that later versions wrote are dropped.
+    const pool = await createPool(
+      { capacityGroups: Number.MAX_SAFE_INTEGER },
+      { database: home.database, log },
+    )
+    pool.evict(({ origin, group }) => origin === 'own' && group.bornVersion > wanted.step)
+    await pool.flush()
+    out(
+      json
+        ? JSON.stringify({ v: 1, step: wanted.step, setAside: newer.map(({ step }) => step), aside })
+        : wanted.folder,
+    )
+    say(`The next \`${context.commandLine('up')}\` continues from step ${wanted.step}.`)
+    if (newer.length > 0)
+      say(
+        `Newer checkpoints (step ${newer.map(({ step }) => step).join(', ')}) were moved to ${aside}; delete them when you no longer need them.`,
+      )
+    return 0
+  } finally {
+    await home.release()
+  }
+}
+
+function ofStep(all: readonly CheckpointHere[], given: string | undefined): CheckpointHere {
+  const found = all.find(({ step, name }) => String(step) === given || name === given)
+  if (found) return found
+  throw new WaggleError(
+    'E_USAGE',
+    given === undefined
+      ? 'restore needs the step of a checkpoint'
+      : `there is no checkpoint for step ${given}`,
+    { hint: `Saved steps: ${all.map(({ step }) => step).join(', ') || 'none'}.` },
+  )
+}
+
+function accuracyOf(paths: Context['paths'], one: CheckpointHere): { accuracy?: number } {
+  const { last } = recordsOf(paths, one)
+  return last ? { accuracy: last.accuracy } : {}
+}
+
+function groupsOf(paths: Context['paths'], one: CheckpointHere): { own?: number; foreign?: number } {
+  const { own, foreign } = recordsOf(paths, one)
+  return { ...(own === undefined ? {} : { own }), ...(foreign === undefined ? {} : { foreign }) }
+}
+
+async function movement(a: CheckpointHere, b: CheckpointHere) {
+  const [before, after] = await Promise.all(
+    [a, b].map(({ folder }) => openWeights({ path: join(folder, 'model.safetensors') }, { disk })),
+  )
+  try {
+    const tensors: { name: string; change: number }[] = []
+    let [moved, norm] = [0, 0]
+    for (const name of before!.tensors.keys()) {
+      if (!after!.tensors.has(name)) continue
+      const [x, y] = [await before!.readFloat32(name), await after!.readFloat32(name)]
+      let [difference, size] = [0, 0]
+      for (let i = 0; i < x.length; i++) {
+        difference += (y[i]! - x[i]!) ** 2
+        size += x[i]! ** 2
+      }
+      moved += difference
+      norm += size
+      tensors.push({ name, change: relative(difference, size) })
+    }
+    return { whole: relative(moved, norm), tensors: tensors.sort((x, y) => y.change - x.change) }
+  } finally {
+    await Promise.all([before!.close(), after!.close()])
+  }
+}
+
+/** Relative change of a norm. An adapter's second factor starts at zero, where any change counts as 1. */
+const relative = (difference: number, size: number): number =>
+  difference === 0 ? 0 : Math.sqrt(difference / (size || difference))

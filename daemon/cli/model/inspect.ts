@@ -1,0 +1,109 @@
+// Inspects a model without loading or downloading it: reads only headers and small files. Throws E_MODEL for anything
+// that would keep a node from starting with it.
+
+import { join } from 'node:path'
+import { WaggleError } from '../../../protocol/errors.ts'
+import type { Task } from '../../../protocol/plugin/index.ts'
+import type { Config } from '../../config/schema.ts'
+import { type DecoderSpec, parameterShapes } from '../../engine/decoder.ts'
+import { type MemoryPlan, memoryHere, planMemory, wishOf } from '../../policy/memory-plan/index.ts'
+import { loadDecoder, type Model, textModelOf } from '../../policy/model.ts'
+import { readModelFiles, rootOf } from '../../policy/model-files.ts'
+import { openWeights, type TensorInfo } from '../../policy/safetensors/read.ts'
+import { bundledModel, findModel } from '../../policy/sources/find.ts'
+import { hubReference } from '../../policy/sources/reference.ts'
+import { nodeDisk as disk } from '../../store/node-disk.ts'
+import type { Context } from '../context.ts'
+import type { CheckpointHere } from './checkpoint.ts'
+import { fromHere } from './locate.ts'
+
+export interface Inspected extends Pick<Model, 'spec' | 'tokenizer' | 'files' | 'directory'> {
+  /** For display. */
+  name: string
+}
+
+/** Undefined for a model on the hub that is not downloaded yet. A relative folder is relative to `base`. */
+export async function inspectModel(
+  { io }: Pick<Context, 'io'>,
+  { reference, base }: { reference: string; base: string },
+): Promise<Inspected | undefined> {
+  let found: { directory: string; name: string }
+  try {
+    found = await findModel(
+      {
+        ...{ reference, base, bundled: bundledModel(io.packageRoot), homedir: io.homedir },
+        // Never download here.
+        env: { ...io.env, HF_HUB_OFFLINE: '1' },
+      },
+      fromHere,
+    )
+  } catch (error) {
+    if (error instanceof WaggleError && / is not in /.test(error.message) && hubReference(reference))
+      return undefined
+    throw error
+  }
+  const { directory, name } = found
+  const files = await readModelFiles(directory, disk)
+  const { spec, tokenizer } = textModelOf(files)
+  requireShapes(await readHeaders(directory), spec)
+  return { directory, name, spec, tokenizer, files }
+}
+
+async function readHeaders(directory: string): Promise<ReadonlyMap<string, TensorInfo>> {
+  const source = await openWeights({ path: directory, within: await rootOf(directory, disk) }, { disk })
+  await source.close()
+  return source.tensors
+}
+
+/** Throws unless the tensors have the names and shapes that config.json implies. */
+function requireShapes(tensors: ReadonlyMap<string, TensorInfo>, spec: DecoderSpec): void {
+  for (const [name, shape] of parameterShapes(spec)) {
+    const found = tensors.get(name)?.shape
+    if (found?.join() === shape.join()) continue
+    const problem = found ? `has shape [${found}], config.json implies [${shape}]` : 'is missing'
+    throw new WaggleError('E_MODEL', `tensor "${name}" ${problem}`, {
+      hint: 'config.json does not match the weights.',
+    })
+  }
+}
+
+export interface PlanParts {
+  config: Config
+  tasks: readonly Task[]
+  checkpoint: CheckpointHere | undefined
+  /** Bytes that a running node of this home uses and would release. */
+  taken: number
+}
+
+/** The memory plan that a node would use with this model. Throws if the model does not fit. */
+export function planHere(
+  { name, spec, tokenizer }: Pick<Inspected, 'name' | 'spec' | 'tokenizer'>,
+  { config, tasks, checkpoint, taken }: PlanParts,
+): MemoryPlan {
+  const questions = config.tasks.flatMap(({ name: task, difficulty }) => {
+    const known = tasks.find((one) => one.name === task)
+    if (!known) return []
+    const at = { difficulty: difficulty ?? known.difficulty.default }
+    const some = Array.from({ length: 16 }, (_, seed) => known.generate({ seed, ...at }).question)
+    return known.finite ? [...some, known.finite.longest(at.difficulty)] : some
+  })
+  const memory = memoryHere()
+  const here = { ...memory, available: memory.available + taken }
+  return planMemory(name, spec, wishOf({ config, questions, tokenizer, checkpoint, memory: here }))
+}
+
+/** Throws E_CHECKPOINT if this home's checkpoints belong to another model. Reads the weights only if necessary. */
+export async function requireSameModel(
+  { directory }: Pick<Inspected, 'directory'>,
+  checkpoint: CheckpointHere | undefined,
+): Promise<void> {
+  if (checkpoint === undefined || checkpoint.base?.directory === directory) return
+  if ((await loadDecoder(directory, { disk })).digest === checkpoint.lineage) return
+  throw new WaggleError(
+    'E_CHECKPOINT',
+    `the checkpoints of this home belong to another model${checkpoint.base ? `, ${checkpoint.base.name}` : ''}`,
+    {
+      hint: `Change model.path back, use a separate home for the new model (--home DIR), or move ${join(checkpoint.folder, '..')} away.`,
+    },
+  )
+}

@@ -1,0 +1,21 @@
+// The plugins of the config, for commands.
+
+import type { Config } from '../../config/schema.ts'
+import { type Resolved, resolvePlugins } from '../../host/resolve.ts'
+import { loadTasks } from '../../wiring/built-in.ts'
+import { hostOptions } from '../../wiring/plugin-config.ts'
+import { startConfig } from '../checked-config.ts'
+import type { Context } from '../context.ts'
+import { sourceOf } from './source.ts'
+
+export interface Configured extends Resolved {
+  config: Config
+  file: string | undefined
+}
+
+/** The configured plugins, resolved as a node does. */
+export async function configured(context: Context): Promise<Configured> {
+  const { config, file } = await startConfig(context)
+  const tasks = await loadTasks(config.tasks)
+  return { ...(await resolvePlugins(hostOptions(config, tasks), sourceOf(context))), config, file }
+}

@@ -1,0 +1,42 @@
+// A node's status in one line, for logs and services. Unknown values are left out.
+
+import {
+  accuracyText,
+  count,
+  decimal,
+  percent,
+  type Snapshot,
+  si,
+  signed,
+} from '../../../protocol/api/index.ts'
+import { safeText } from '../../../protocol/text.ts'
+
+export function statusLine(now: Snapshot, before?: Snapshot): string {
+  const { training, rollouts, swarm } = now
+  const word = now.state.charAt(0) + now.state.slice(1).toLowerCase()
+  const held = now.evaluations?.at(-1)
+  const parts = [
+    word.padEnd(10),
+    now.detail && now.state !== 'TRAINING' ? safeText(now.detail, { line: true, limit: 160 }) : undefined,
+    training && `step ${count(training.step)}`,
+    // Progress until the first batch is full.
+    now.state === 'GENERATING' &&
+      rollouts &&
+      `${count(rollouts.generated)} groups written for the first step`,
+    training?.reward !== undefined && `reward ${decimal(training.reward)}${change(now, before)}`,
+    held && `held-out ${accuracyText(held.accuracy, held.prompts)}`,
+    rollouts?.signalShare !== undefined && `signal ${percent(rollouts.signalShare, 0)}`,
+    swarm?.enabled && `peers ${swarm.connected}`,
+    rollouts &&
+      rollouts.received > 0 &&
+      `in ${count(rollouts.received)} used ${count(rollouts.trainedForeign)}`,
+    rollouts && rollouts.published > 0 && `out ${count(rollouts.published)}`,
+    training?.generateTokensPerSecond !== undefined && `${si(training.generateTokensPerSecond)} tok/s`,
+  ]
+  return parts.filter(Boolean).join(' - ')
+}
+
+function change(now: Snapshot, before: Snapshot | undefined): string {
+  const [a, b] = [before?.training?.reward, now.training?.reward]
+  return a === undefined || b === undefined ? '' : ` (${signed(b - a)})`
+}

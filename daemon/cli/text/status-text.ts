@@ -1,0 +1,170 @@
+// A snapshot as plain text, for `waggle status`. Unknown values are left out.
+
+import {
+  accuracyText,
+  adviceOn,
+  bytes,
+  count,
+  decimal,
+  directionOf,
+  duration,
+  type Evaluation,
+  percent,
+  type Snapshot,
+  shareOf,
+  sharingText,
+  si,
+} from '../../../protocol/api/index.ts'
+import { safeText } from '../../../protocol/text.ts'
+
+/** `program` is how the user calls commands; advice uses it. */
+export function statusText(s: Snapshot, program = 'waggle'): string[] {
+  const { node, engine, model, training: t, rollouts: r, swarm, checkpoint, machine } = s
+  const rows: Array<[string, string | false | undefined]> = [
+    ['node', `${node.name}  ${node.peerId}`],
+    ['state', `${s.state}${s.detail ? `: ${s.detail}` : ''}  up ${duration(s.time - node.startedAt)}`],
+    [
+      'model',
+      model &&
+        `${model.name}  policy v${model.policy.version}${model.parameters ? `  ${si(model.parameters)} parameters` : ''}`,
+    ],
+    ['engine', engine && `${engine.kind} on ${engine.device}${engine.reason ? ` (${engine.reason})` : ''}`],
+    [
+      'training',
+      t &&
+        join(
+          `step ${count(t.step)}`,
+          t.reward !== undefined && `reward ${decimal(t.reward)}`,
+          r?.signalShare !== undefined && `signal ${percent(r.signalShare, 0)} of groups`,
+        ),
+    ],
+    ['held-out', heldOut(s)],
+    [
+      'own tasks',
+      t?.taskAccuracy &&
+        Object.entries(t.taskAccuracy)
+          .map(([task, share]) => `${task} ${percent(share)}`)
+          .join('  '),
+    ],
+    [
+      'stability',
+      t &&
+        join(
+          t.mismatchKl !== undefined && `KL ${decimal(t.mismatchKl)}`,
+          t.entropy !== undefined && `entropy ${decimal(t.entropy)}`,
+          t.gradientNorm !== undefined && `grad ${decimal(t.gradientNorm)}`,
+          t.clippedShare !== undefined && `clipped ${percent(t.clippedShare)}`,
+          t.effectiveSampleSize !== undefined && `ESS ${percent(t.effectiveSampleSize, 0)}`,
+          t.staleness && `age p50 ${t.staleness.p50} p95 ${t.staleness.p95} versions`,
+        ),
+    ],
+    [
+      'speed',
+      t &&
+        join(
+          t.generateTokensPerSecond !== undefined && `generate ${si(t.generateTokensPerSecond)} tok/s`,
+          t.trainTokensPerSecond !== undefined && `train ${si(t.trainTokensPerSecond)} tok/s`,
+        ),
+    ],
+    [
+      'batch',
+      t?.batch && `${t.batch.own} own + ${t.batch.foreign} foreign groups, ${t.batch.rollouts} rollouts`,
+    ],
+    [
+      'swarm',
+      swarm &&
+        (swarm.enabled
+          ? join(
+              `${swarm.connected} peers`,
+              swarm.reachability,
+              swarm.peers
+                .filter((p) => p.state !== 'down' && p.state !== 'seen')
+                .map((p) => p.name)
+                .slice(0, 6)
+                .join(' '),
+            )
+          : 'off'),
+    ],
+    ['nearby', nearby(s)],
+    ['sharing', s.sharing && sharingText(s.sharing)],
+    [
+      'groups',
+      r &&
+        `in ${count(r.received)}  verified ${count(r.verified)}  trained on ${count(r.trainedForeign)}  refused ${count(sum(r.refused))}  out ${count(r.published)}`,
+    ],
+    [
+      'refused',
+      r &&
+        sum(r.refused) > 0 &&
+        Object.entries(r.refused)
+          .filter(([, n]) => n > 0)
+          .map(([reason, n]) => `${reason} ${count(n)}`)
+          .join('  '),
+    ],
+    [
+      'checkpoint',
+      checkpoint
+        ? `step ${count(checkpoint.step)}, ${duration(s.time - checkpoint.time)} ago  ${checkpoint.path}`
+        : t && 'none yet',
+    ],
+    [
+      'machine',
+      machine &&
+        join(
+          machine.rssBytes !== undefined && `memory ${bytes(machine.rssBytes)}`,
+          machine.cpuCores !== undefined && `CPU ${machine.cpuCores.toFixed(1)} cores`,
+          machine.diskFreeBytes !== undefined && `disk ${bytes(machine.diskFreeBytes)} free`,
+        ),
+    ],
+    ['files', node.home.state],
+    ['addresses', swarm && swarm.addresses.length > 0 && swarm.addresses.slice(0, 4).join('  ')],
+  ]
+  const lines = rows.flatMap(([label, text]) =>
+    text ? [`${label.padEnd(11)}${safeText(text, { line: true, limit: 400 })}`] : [],
+  )
+  for (const alert of s.alerts ?? []) {
+    lines.push(
+      `! ${safeText(`${alert.message}${alert.action ? ` - ${alert.action}` : ''}`, { line: true, limit: 400 })}`,
+    )
+  }
+  for (const { level, text, action } of adviceOn(s)) {
+    const what = action.replace(/`([a-z])/g, `\`${program} $1`)
+    lines.push(safeText(`${level === 'attention' ? '!' : ' '} ${text} - ${what}`, { line: true, limit: 400 }))
+  }
+  return lines
+}
+
+/** Nodes on the local network that are not joined. */
+function nearby({ swarm }: Snapshot): string | undefined {
+  const seen = swarm?.peers.filter(({ state }) => state === 'seen') ?? []
+  if (seen.length === 0) return undefined
+  const some = seen.slice(0, 3).map(({ name, id }) => `${name} ${id}`)
+  const more = seen.length > some.length ? ` and ${seen.length - some.length} more` : ''
+  return `not joined: ${some.join(', ')}${more}`
+}
+
+function heldOut({ evaluations = [], time }: Snapshot): string | undefined {
+  const [first, last] = [evaluations[0], evaluations.at(-1)]
+  if (!first || !last) return undefined
+  const tasks = Object.entries(last.tasks).map(([task, share]) => `${task} ${percent(share, 0)}`)
+  const parts = [
+    `${compared(first, last, 'sampled')} at step ${count(last.step)}, ${duration(time - last.time)} ago`,
+    last.greedy && `greedy ${compared(first, last, 'greedy')}`,
+    `${count(last.prompts)} questions: ${tasks.join(', ')}`,
+  ]
+  return parts.filter(Boolean).join('; ')
+}
+
+/** An accuracy with its interval, and whether it has changed significantly. */
+function compared(first: Evaluation, last: Evaluation, how: 'sampled' | 'greedy'): string {
+  const [before, after] = [shareOf(first, how), shareOf(last, how)!]
+  const now = accuracyText(after.share, after.n)
+  if (first === last || before === undefined) return now
+  const word = { up: 'up from', down: 'down from', unclear: 'no clear change from' }[
+    directionOf(before, after)
+  ]
+  return `${now}, ${word} ${percent(before.share, 0)} at step ${count(first.step)}`
+}
+
+const join = (...parts: Array<string | false | undefined>): string => parts.filter(Boolean).join('  ')
+const sum = (counts: Record<string, number>): number => Object.values(counts).reduce((a, b) => a + b, 0)

@@ -1,0 +1,193 @@
+// The control API's client over a unix socket or TCP, for commands and the terminal UI. It has few imports, so that
+// `waggle status` starts quickly.
+
+import { type IncomingMessage, type RequestOptions, request } from 'node:http'
+import {
+  type CommandName,
+  type Commands,
+  type ControlClient,
+  type ErrorBody,
+  type Event,
+  type Groups,
+  type Health,
+  NDJSON,
+  type Progress,
+  type Series,
+  type Snapshot,
+  type StreamLine,
+} from '../../../protocol/api/index.ts'
+import { ERROR_CODES, WaggleError } from '../../../protocol/errors.ts'
+
+/** Address of a node's control API. */
+export type Place = { socket: string } | { host: string; port: number; token: string | undefined }
+
+export type ClientOptions = Place & {
+  /** Time until a node that has not started to answer counts as hung. */
+  timeoutMs?: number
+}
+
+interface CallOptions {
+  method?: 'GET' | 'POST'
+  body?: unknown
+  accept?: string
+  signal?: AbortSignal | undefined
+  /** 0 turns the timeout off. */
+  timeoutMs?: number
+}
+
+export function createClient({ timeoutMs = 5000, ...place }: ClientOptions): ControlClient {
+  const open = (path: string, options: CallOptions = {}) =>
+    openRequest(place, path, { timeoutMs, ...options })
+  const get = async <T>(path: string, signal?: AbortSignal): Promise<T> =>
+    JSON.parse(await text(await open(path, { signal }))) as T
+
+  return {
+    health: ({ signal } = {}) => get<Health>('/v1/health', signal),
+    snapshot: ({ signal } = {}) => get<Snapshot>('/v1/snapshot', signal),
+    series: (query, { signal } = {}) => get<Series>(`/v1/series?${search({ ...query })}`, signal),
+    groups: (query = {}, { signal } = {}) => get<Groups>(`/v1/groups?${search({ ...query })}`, signal),
+    async *events({ since, snapshotEveryMs, signal } = {}) {
+      const query = search({ since, snapshots: snapshotEveryMs })
+      const response = await open(`/v1/events?${query}`, { signal, accept: 'text/event-stream' })
+      for await (const line of lines(response)) {
+        if (line.startsWith('data: ')) yield JSON.parse(line.slice(6)) as Event
+      }
+    },
+    async send(name, body, { signal, onProgress } = {}) {
+      const response = await open(`/v1/${name}`, {
+        method: 'POST',
+        body,
+        accept: NDJSON,
+        signal,
+        timeoutMs: 0,
+      })
+      return await streamed(name, response, onProgress)
+    },
+  }
+}
+
+function search(values: Record<string, string | number | undefined>): URLSearchParams {
+  const given = Object.entries(values).filter(([, value]) => value !== undefined)
+  return new URLSearchParams(given.map(([key, value]): [string, string] => [key, String(value)]))
+}
+
+async function streamed<Name extends CommandName>(
+  name: Name,
+  response: IncomingMessage,
+  onProgress: ((progress: Progress) => void) | undefined,
+): Promise<Commands[Name][1]> {
+  for await (const text of lines(response)) {
+    const line = JSON.parse(text) as StreamLine<Commands[Name][1]>
+    if (line.type === 'progress') onProgress?.(line)
+    else if (line.type === 'result') return line.result
+    else throw fromBody(line.error)
+  }
+  throw new WaggleError('E_CONTROL', `the daemon closed the connection before it answered "${name}"`, {
+    hint: 'Check `waggle status` and the log.',
+  })
+}
+
+function openRequest(place: Place, path: string, options: CallOptions): Promise<IncomingMessage> {
+  const { method = 'GET', body, accept = 'application/json', signal, timeoutMs } = options
+  return new Promise((resolve, reject) => {
+    const payload = body === undefined ? undefined : JSON.stringify(body)
+    const settings: RequestOptions = {
+      ...('socket' in place ? { socketPath: place.socket } : { host: place.host, port: place.port }),
+      path,
+      method,
+      headers: {
+        accept,
+        ...('token' in place && place.token ? { authorization: `Bearer ${place.token}` } : {}),
+        ...(payload
+          ? { 'content-type': 'application/json', 'content-length': Buffer.byteLength(payload) }
+          : {}),
+      },
+    }
+    if (signal) settings.signal = signal
+    const call = request(settings)
+    const timer = timeoutMs
+      ? setTimeout(
+          () => call.destroy(Object.assign(new Error('no answer'), { code: 'ETIMEDOUT' })),
+          timeoutMs,
+        )
+      : undefined
+    call.once('error', (error) => {
+      clearTimeout(timer)
+      reject(signal?.aborted ? signal.reason : unreachable(place, error))
+    })
+    call.once('response', (response) => {
+      clearTimeout(timer)
+      if (response.statusCode === 200) return resolve(response)
+      text(response).then((answer) => reject(refusal(answer)), reject)
+    })
+    call.end(payload)
+  })
+}
+
+function unreachable(place: Place, cause: NodeJS.ErrnoException): WaggleError {
+  const where = 'socket' in place ? place.socket : `${place.host}:${place.port}`
+  switch (cause.code) {
+    case 'ENOENT':
+    case 'ECONNREFUSED':
+      return new WaggleError('E_NOT_RUNNING', `no daemon is running (nothing answers on ${where})`, {
+        hint: 'Start one with `waggle up`. If it uses another --home, give the same --home here.',
+        cause,
+      })
+    case 'EACCES':
+    case 'EPERM':
+      return new WaggleError('E_CONTROL', `the control socket ${where} belongs to another user`, {
+        hint: 'Run this command as the user who started the daemon.',
+        cause,
+      })
+    case 'ETIMEDOUT':
+      return new WaggleError('E_CONTROL', 'the daemon does not answer', {
+        hint: 'It may be busy or hung. Check its log; if it does not recover, end its process and start it again.',
+        cause,
+      })
+    default:
+      return new WaggleError('E_CONTROL', `the connection to the daemon failed: ${cause.message}`, { cause })
+  }
+}
+
+function refusal(answer: string): WaggleError {
+  try {
+    return fromBody(JSON.parse(answer) as ErrorBody)
+  } catch {
+    return new WaggleError('E_CONTROL', `the daemon gave an invalid answer: ${answer.slice(0, 200)}`, {
+      hint: 'The daemon and the command may have different versions: restart the daemon.',
+    })
+  }
+}
+
+function fromBody({ code, message, hint }: ErrorBody): WaggleError {
+  const known = typeof code === 'string' && Object.hasOwn(ERROR_CODES, code) ? code : 'E_CONTROL'
+  return new WaggleError(known, message, hint === undefined ? {} : { hint })
+}
+
+async function text(response: IncomingMessage): Promise<string> {
+  let all = ''
+  for await (const chunk of chunks(response)) all += chunk
+  return all
+}
+
+async function* lines(response: IncomingMessage): AsyncGenerator<string> {
+  let rest = ''
+  for await (const chunk of chunks(response)) {
+    const parts = (rest + chunk).split('\n')
+    rest = parts.pop()!
+    for (const part of parts) if (part !== '') yield part
+  }
+}
+
+async function* chunks(response: IncomingMessage): AsyncGenerator<string> {
+  response.setEncoding('utf8')
+  try {
+    yield* response as AsyncIterable<string>
+  } catch (cause) {
+    if ((cause as NodeJS.ErrnoException).code !== 'ECONNRESET') throw cause
+    throw new WaggleError('E_CONTROL', 'the daemon closed the connection in the middle of its answer', {
+      hint: 'Check `waggle status` and the log.',
+      cause,
+    })
+  }
+}

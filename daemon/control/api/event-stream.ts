@@ -1,0 +1,108 @@
+// Server-sent events for one reader. The reader has a position in the event log and gets more events only after it has
+// read the previous ones, so nothing is buffered for it. A reader that falls behind the log's ring gets a `gap` event;
+// one that stops reading is disconnected.
+
+import type { ServerResponse } from 'node:http'
+import type { Event, Snapshot } from '../../../protocol/api/index.ts'
+import type { EventSource } from '../node/node.ts'
+
+export interface EventStreamOptions {
+  since: number
+  /** Milliseconds between snapshots; 0 for none. */
+  snapshotEveryMs: number
+  /** A reader that reads nothing for this long is disconnected. */
+  stallMs: number
+  keepAliveMs?: number
+}
+
+export interface EventStreamParts {
+  events: EventSource
+  snapshot: () => Snapshot
+  clock: () => number
+}
+
+/** Returns when the reader is gone or `signal` aborts. */
+export async function streamEvents(
+  response: ServerResponse,
+  { since, snapshotEveryMs, stallMs, keepAliveMs = 15_000 }: EventStreamOptions,
+  { events, snapshot, clock, signal }: EventStreamParts & { signal: AbortSignal },
+): Promise<void> {
+  let wake = () => {}
+  const unsubscribe = events.subscribe(() => wake())
+  const gone = new AbortController()
+  const leave = () => {
+    gone.abort()
+    wake()
+  }
+  response.once('close', leave)
+  signal.addEventListener('abort', leave, { once: true })
+  if (signal.aborted) leave()
+
+  const write = async (text: string): Promise<void> => {
+    if (response.write(text)) return
+    await drained(response, stallMs, gone.signal)
+  }
+
+  let place = since
+  let nextSnapshot = 0
+  let nextKeepAlive = clock() + keepAliveMs
+  try {
+    while (!gone.signal.aborted) {
+      const { events: fresh, gap } = events.since(place)
+      if (gap) await write(frame({ v: 1, id: 0, time: clock(), type: 'gap', ...gap }))
+      for (const event of fresh.slice(0, 64)) {
+        if (gone.signal.aborted) return
+        await write(frame(event))
+        place = event.id
+      }
+      // The ring may have moved on during the writes.
+      if (fresh.length > 64) continue
+      if (snapshotEveryMs > 0 && clock() >= nextSnapshot) {
+        nextSnapshot = clock() + snapshotEveryMs
+        await write(frame({ v: 1, id: 0, time: clock(), type: 'snapshot', snapshot: snapshot() }))
+      }
+      if (clock() >= nextKeepAlive) {
+        nextKeepAlive = clock() + keepAliveMs
+        await write(': alive\n\n')
+      }
+      if (events.last !== place || gone.signal.aborted) continue
+      await new Promise<void>((resolve) => {
+        const timer = setTimeout(resolve, snapshotEveryMs > 0 ? Math.min(snapshotEveryMs, 1000) : 1000)
+        wake = () => {
+          clearTimeout(timer)
+          resolve()
+        }
+      })
+      wake = () => {}
+    }
+  } finally {
+    unsubscribe()
+    response.off('close', leave)
+    signal.removeEventListener('abort', leave)
+    if (gone.signal.aborted) response.destroy()
+    else response.end()
+  }
+}
+
+function frame(event: Event): string {
+  // JSON never contains a raw newline, so one data line is enough.
+  return `${event.id > 0 ? `id: ${event.id}\n` : ''}event: ${event.type}\ndata: ${JSON.stringify(event)}\n\n`
+}
+
+function drained(response: ServerResponse, stallMs: number, gone: AbortSignal): Promise<void> {
+  return new Promise((resolve) => {
+    const finish = () => {
+      clearTimeout(timer)
+      response.off('drain', finish)
+      gone.removeEventListener('abort', finish)
+      resolve()
+    }
+    const timer = setTimeout(() => {
+      response.destroy()
+      finish()
+    }, stallMs)
+    response.once('drain', finish)
+    gone.addEventListener('abort', finish, { once: true })
+    if (gone.aborted) finish()
+  })
+}

@@ -1,0 +1,145 @@
+// The control server: HTTP with JSON over a unix socket that only its owner can open, and optionally over TCP. It turns
+// requests into calls of NodeControl, and keeps no state except the recent series. The routes are in routes.ts and
+// perform.ts.
+
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
+import type { AddressInfo, Socket } from 'node:net'
+import { COMMANDS, type Snapshot } from '../../../protocol/api/index.ts'
+import { WaggleError } from '../../../protocol/errors.ts'
+import { createSeriesRecorder } from '../journal/series.ts'
+import type { NodeControl } from '../node/node.ts'
+import { errorBody, HttpError, sendJson, statusOf } from './http.ts'
+import { perform } from './perform.ts'
+import { createRoutes } from './routes.ts'
+import { listenOwnerOnly } from './socket.ts'
+import { createDoorman, type Doorman, limitStrangers, listenTcp, type TcpOptions } from './tcp.ts'
+
+/** Readers share a snapshot for this long. */
+const SNAPSHOT_FRESH_MS = 200
+const SAMPLE_EVERY_MS = 1000
+/** Time to write the last answers when the server closes, such as the answer to `stop`. */
+const LAST_WORDS_MS = 500
+
+export interface ControlServerOptions {
+  socket: string
+  /** Differs for each start of the daemon. */
+  run: string
+  /** Also serve over TCP. */
+  tcp?: TcpOptions | undefined
+  maxConnections?: number
+  /** A reader of events that reads nothing for this long is disconnected. */
+  stallMs?: number
+}
+
+export interface ControlServerParts {
+  node: NodeControl
+  clock: () => number
+  /** Called for errors that are bugs. */
+  onBug?: (error: unknown, route: string) => void
+}
+
+export interface ControlServer {
+  readonly socket: string
+  /** Its TCP address, if it listens on one. */
+  readonly tcp: AddressInfo | undefined
+  close(): Promise<void>
+}
+
+export async function startControlServer(
+  { socket, run, tcp, maxConnections = 64, stallMs = 10_000 }: ControlServerOptions,
+  { node, clock, onBug = () => {} }: ControlServerParts,
+): Promise<ControlServer> {
+  const closing = new AbortController()
+  const series = createSeriesRecorder()
+  let cached: { snapshot: Snapshot; at: number } | undefined
+  const snapshot = (): Snapshot => {
+    const now = clock()
+    if (!cached || now - cached.at >= SNAPSHOT_FRESH_MS || now < cached.at) {
+      cached = { snapshot: node.snapshot(), at: now }
+    }
+    return cached.snapshot
+  }
+  // Curves need points even without a reader. A step between two samples still counts in the node's averages.
+  const sampler = setInterval(() => {
+    try {
+      series.sample(snapshot())
+    } catch (error) {
+      onBug(error, 'sample')
+    }
+  }, SAMPLE_EVERY_MS)
+  sampler.unref()
+
+  const routes = createRoutes({ run, stallMs }, { node, snapshot, series, clock, closing: closing.signal })
+
+  async function answer(
+    request: IncomingMessage,
+    response: ServerResponse,
+    doorman?: Doorman,
+    admitted?: (socket: Socket) => void,
+  ): Promise<void> {
+    const url = new URL(request.url ?? '/', 'http://waggle')
+    const command = COMMANDS.find((name) => url.pathname === `/v1/${name}`)
+    const route = Object.hasOwn(routes, url.pathname) ? routes[url.pathname] : undefined
+    doorman?.admit(request, request.method !== 'GET', url.pathname)
+    if (url.pathname !== '/v1/health') admitted?.(request.socket)
+    if (!command && !route) {
+      const known = [...Object.keys(routes), ...COMMANDS.map((name) => `/v1/${name}`)]
+      throw new HttpError(404, `there is no ${url.pathname.slice(0, 120)}`, `Routes: ${known.join(', ')}.`)
+    }
+    const method = command ? 'POST' : 'GET'
+    if (request.method !== method) throw new HttpError(405, `${url.pathname} takes ${method} only`)
+    if (!command) return await route!(url, request, response)
+    await perform(command, request, response, { node, onBug })
+    // The next snapshot must show the change.
+    cached = undefined
+  }
+
+  const serve = (doorman?: Doorman) => {
+    const server = createServer(
+      { maxHeaderSize: 16 * 1024, headersTimeout: 10_000, requestTimeout: 30_000, keepAliveTimeout: 5_000 },
+      (request, response) => {
+        answer(request, response, doorman, admitted).catch((error) => {
+          if (!(error instanceof WaggleError)) onBug(error, `${request.method} ${request.url?.split('?')[0]}`)
+          if (response.headersSent) return response.destroy()
+          // The rest of a refused body is not read, so the connection cannot be reused.
+          response.setHeader('connection', 'close')
+          sendJson(response, statusOf(error), errorBody(error))
+        })
+      },
+    )
+    server.maxConnections = maxConnections
+    const admitted = doorman && limitStrangers(server, Math.floor(maxConnections / 2))
+    return server
+  }
+
+  const servers = [serve()]
+  try {
+    await listenOwnerOnly(servers[0]!, socket)
+    if (tcp) {
+      const server = serve(createDoorman(tcp))
+      await listenTcp(server, tcp)
+      servers.push(server)
+    }
+  } catch (error) {
+    clearInterval(sampler)
+    for (const server of servers) server.close()
+    throw error
+  }
+  return {
+    socket,
+    tcp: servers[1]?.address() as AddressInfo | undefined,
+    async close() {
+      clearInterval(sampler)
+      closing.abort()
+      await Promise.all(servers.map(closeServer))
+    },
+  }
+}
+
+async function closeServer(server: Server): Promise<void> {
+  const closed = new Promise<void>((resolve) => server.close(() => resolve()))
+  server.closeIdleConnections()
+  const impatient = setTimeout(() => server.closeAllConnections(), LAST_WORDS_MS)
+  await closed
+  clearTimeout(impatient)
+}

@@ -1,0 +1,98 @@
+// Appends JSON lines to a file, in batches, and rotates large files. If the disk is full, lines are lost and the node
+// keeps running; the first failure is reported.
+
+import { appendFileSync, mkdirSync } from 'node:fs'
+import { appendFile, mkdir, rename, stat } from 'node:fs/promises'
+import { dirname } from 'node:path'
+
+export interface JsonLinesOptions {
+  path: string
+  /** A larger file is renamed to `<path>.1`. Infinity: never. */
+  maxBytes?: number
+  /** Number of rotated files to keep. */
+  keep?: number
+  flushMs?: number
+}
+
+export interface JsonLines {
+  write(value: unknown): void
+  /** Bytes in the file that is written to now. */
+  readonly bytes: number
+  close(): Promise<void>
+}
+
+export function createJsonLines(
+  { path, maxBytes = Number.POSITIVE_INFINITY, keep = 4, flushMs = 500 }: JsonLinesOptions,
+  { onTrouble = () => {} }: { onTrouble?: (error: unknown) => void } = {},
+): JsonLines {
+  let waiting: string[] = []
+  let bytes = 0
+  let timer: NodeJS.Timeout | undefined
+  let told = false
+  let working = prepare()
+
+  async function prepare(): Promise<void> {
+    try {
+      await mkdir(dirname(path), { recursive: true })
+      bytes = (await stat(path).catch(() => undefined))?.size ?? 0
+    } catch (error) {
+      trouble(error)
+    }
+  }
+
+  function trouble(error: unknown): void {
+    if (!told) onTrouble(error)
+    told = true
+  }
+
+  async function flush(): Promise<void> {
+    timer = undefined
+    const lines = waiting.join('')
+    waiting = []
+    if (lines === '') return
+    try {
+      if (bytes > 0 && bytes + lines.length > maxBytes) await putAside()
+      await appendFile(path, lines)
+      bytes += Buffer.byteLength(lines)
+    } catch (error) {
+      trouble(error)
+    }
+  }
+
+  async function putAside(): Promise<void> {
+    for (let i = keep - 1; i >= 1; i--) await rename(`${path}.${i}`, `${path}.${i + 1}`).catch(() => {})
+    await rename(path, `${path}.1`)
+    bytes = 0
+  }
+
+  // The last lines before a crash are the ones that explain it.
+  const lastWords = (): void => {
+    if (waiting.length === 0) return
+    try {
+      mkdirSync(dirname(path), { recursive: true })
+      appendFileSync(path, waiting.join(''))
+    } catch {
+      // The process is exiting; there is no way to report it.
+    }
+    waiting = []
+  }
+  process.on('exit', lastWords)
+
+  return {
+    get bytes() {
+      return bytes
+    },
+    write(value) {
+      waiting.push(`${JSON.stringify(value)}\n`)
+      timer ??= setTimeout(() => {
+        working = working.then(flush)
+      }, flushMs)
+    },
+    async close() {
+      clearTimeout(timer)
+      working = working.then(flush)
+      await working
+      process.off('exit', lastWords)
+    },
+  }
+}

@@ -1,0 +1,240 @@
+// What a node has done lately, in numbers for people: recent rewards, rates, the last step, evaluations, alerts. Fed by
+// the loops, read into snapshots. Bounded, in memory; the store has the whole history.
+
+import type {
+  Alert,
+  CheckpointInfo,
+  Evaluation,
+  RolloutInfo,
+  SeriesPoint,
+  TrainingInfo,
+} from '../../../protocol/api/index.ts'
+import { type Group, scoresOf } from '../../../protocol/train/index.ts'
+
+/** Number of own groups that count as recent. */
+const RECENT_GROUPS = 96
+const MAX_SERIES = 240
+const MAX_EVALUATIONS = 64
+const MAX_ALERTS = 32
+/** Window for token rates. */
+const RATE_MS = 20_000
+
+/** The facts of a step that are shown. */
+export interface StepFacts {
+  step: number
+  loss: number
+  gradientNorm: number
+  entropy: number
+  mismatchKl: number
+  effectiveSampleSize: number
+  clippedShare: number
+  ages: readonly number[]
+  own: number
+  foreign: number
+  rollouts: number
+  realTokens: number
+  seconds: number
+  waitSeconds: number
+}
+
+interface RecentGroup {
+  task: string
+  rewards: number[]
+  tokens: number
+  truncated: number
+}
+
+export interface Telemetry {
+  ownGroup(group: Group): void
+  round(round: { seconds: number; tokens: number }): void
+  step(facts: StepFacts, learningRate: number): void
+  evaluation(evaluation: Evaluation): void
+  checkpoint(checkpoint: CheckpointInfo): void
+  alert(alert: Omit<Alert, 'time'>): void
+  clearAlert(key: string): void
+  /** A guard of the trainer has acted. */
+  guard(name: string): void
+  readonly counters: Counters
+  training(step: number): TrainingInfo
+  rollouts(
+    rest: Pick<RolloutInfo, 'pool' | 'received' | 'verified' | 'refused' | 'droppedTexts'>,
+  ): RolloutInfo
+  readonly evaluations: readonly Evaluation[]
+  readonly alerts: readonly Alert[]
+  readonly lastCheckpoint: CheckpointInfo | undefined
+}
+
+/** Totals that survive a restart with the checkpoint. */
+export interface Counters {
+  generated: number
+  published: number
+  trainedOwn: number
+  trainedForeign: number
+}
+
+export interface TelemetryHistory {
+  rewards?: SeriesPoint[]
+  evaluations?: Evaluation[]
+}
+
+export function createTelemetry(history: TelemetryHistory, { now }: { now: () => number }): Telemetry {
+  const recent: RecentGroup[] = []
+  const rewards: SeriesPoint[] = [...(history.rewards ?? [])].slice(-MAX_SERIES)
+  const evaluations: Evaluation[] = [...(history.evaluations ?? [])].slice(-MAX_EVALUATIONS)
+  const alerts: Alert[] = []
+  const guards: Record<string, number> = {}
+  const generation: { at: number; tokens: number }[] = []
+  const trained: { at: number; tokens: number }[] = []
+  const counters: Counters = { generated: 0, published: 0, trainedOwn: 0, trainedForeign: 0 }
+  let last: (StepFacts & { learningRate: number }) | undefined
+  let lastRound: { seconds: number } | undefined
+  let lastCheckpoint: CheckpointInfo | undefined
+
+  const rate = (events: { at: number; tokens: number }[]): number | undefined => {
+    const time = now()
+    while (events.length > 0 && events[0]!.at < time - RATE_MS) events.shift()
+    if (events.length < 2) return undefined
+    // The window starts at the end of the first event, so its tokens do not count.
+    const tokens = events.slice(1).reduce((sum, event) => sum + event.tokens, 0)
+    return tokens / Math.max(0.001, (time - events[0]!.at) / 1000)
+  }
+  const share = (test: (group: RecentGroup) => boolean): number => recent.filter(test).length / recent.length
+  const meanReward = (): number | undefined => {
+    const all = recent.flatMap(({ rewards }) => rewards)
+    return all.length === 0 ? undefined : all.reduce((a, b) => a + b, 0) / all.length
+  }
+
+  return {
+    counters,
+    evaluations,
+    alerts,
+    get lastCheckpoint() {
+      return lastCheckpoint
+    },
+
+    ownGroup(group) {
+      const { prompt, rollouts } = group
+      counters.generated += 1
+      const scores = scoresOf(group)
+      if (scores.length === 0) return
+      recent.push({
+        task: prompt.task,
+        rewards: scores,
+        tokens: rollouts.reduce((sum, { tokens }) => sum + tokens.length, 0) / rollouts.length,
+        truncated: rollouts.filter(({ finish }) => finish === 'length').length / rollouts.length,
+      })
+      if (recent.length > RECENT_GROUPS) recent.shift()
+    },
+
+    round({ seconds, tokens }) {
+      generation.push({ at: now(), tokens })
+      lastRound = { seconds }
+    },
+
+    step(facts, learningRate) {
+      last = { ...facts, learningRate }
+      trained.push({ at: now(), tokens: facts.realTokens })
+      counters.trainedOwn += facts.own
+      counters.trainedForeign += facts.foreign
+      const reward = meanReward()
+      if (reward !== undefined) rewards.push([now(), facts.step, reward])
+      // Thins out older points, so that the curve keeps its start.
+      if (rewards.length > MAX_SERIES) thin(rewards)
+    },
+
+    evaluation(evaluation) {
+      evaluations.push(evaluation)
+      if (evaluations.length > MAX_EVALUATIONS) thin(evaluations)
+    },
+
+    checkpoint(checkpoint) {
+      lastCheckpoint = checkpoint
+    },
+
+    alert(alert) {
+      const known = alerts.findIndex(({ key }) => key === alert.key)
+      if (known >= 0) alerts.splice(known, 1)
+      alerts.unshift({ ...alert, time: now() })
+      alerts.length = Math.min(alerts.length, MAX_ALERTS)
+    },
+
+    clearAlert(key) {
+      const known = alerts.findIndex((alert) => alert.key === key)
+      if (known >= 0) alerts.splice(known, 1)
+    },
+
+    guard(name) {
+      guards[name] = (guards[name] ?? 0) + 1
+    },
+
+    training(step) {
+      const generated = rate(generation)
+      const trainRate = rate(trained)
+      const reward = meanReward()
+      const tasks = new Map<string, number[]>()
+      for (const { task, rewards: values } of recent) tasks.set(task, [...(tasks.get(task) ?? []), ...values])
+      return {
+        step,
+        ...(Object.keys(guards).length === 0 ? {} : { guards }),
+        ...(reward === undefined ? {} : { reward }),
+        ...(rewards.length === 0 ? {} : { rewardSeries: rewards }),
+        ...(tasks.size === 0
+          ? {}
+          : {
+              taskAccuracy: Object.fromEntries(
+                [...tasks].map(([task, values]) => [task, values.reduce((a, b) => a + b, 0) / values.length]),
+              ),
+              completionTokens: recent.reduce((sum, { tokens }) => sum + tokens, 0) / recent.length,
+              truncatedShare: recent.reduce((sum, { truncated }) => sum + truncated, 0) / recent.length,
+            }),
+        ...(generated === undefined ? {} : { generateTokensPerSecond: generated }),
+        ...(trainRate === undefined ? {} : { trainTokensPerSecond: trainRate }),
+        ...(last === undefined
+          ? {}
+          : {
+              loss: last.loss,
+              entropy: last.entropy,
+              mismatchKl: last.mismatchKl,
+              effectiveSampleSize: last.effectiveSampleSize,
+              clippedShare: last.clippedShare,
+              gradientNorm: last.gradientNorm,
+              learningRate: last.learningRate,
+              staleness: { p50: quantile(last.ages, 0.5), p95: quantile(last.ages, 0.95) },
+              batch: { own: last.own, foreign: last.foreign, rollouts: last.rollouts },
+              phases: [
+                ...(lastRound ? [{ name: 'generate', seconds: lastRound.seconds }] : []),
+                { name: 'train', seconds: last.seconds },
+                { name: 'wait', seconds: last.waitSeconds },
+              ],
+            }),
+      }
+    },
+
+    rollouts(rest) {
+      return {
+        ...rest,
+        ...counters,
+        ...(recent.length === 0
+          ? {}
+          : {
+              signalShare: share(({ rewards: values }) => Math.max(...values) - Math.min(...values) >= 1e-6),
+              allRightShare: share(({ rewards: values }) => values.every((reward) => reward >= 1)),
+              allWrongShare: share(({ rewards: values }) => values.every((reward) => reward <= 0)),
+            }),
+      }
+    },
+  }
+}
+
+/** Drops every second entry of the older half. */
+function thin<T>(entries: T[]): void {
+  const half = entries.length >> 1
+  const kept = [...entries.slice(0, half).filter((_, i) => i % 2 === 0), ...entries.slice(half)]
+  entries.splice(0, entries.length, ...kept)
+}
+
+export function quantile(values: readonly number[], q: number): number {
+  if (values.length === 0) return 0
+  const sorted = [...values].sort((a, b) => a - b)
+  return sorted[Math.min(sorted.length - 1, Math.floor(q * sorted.length))]!
+}

@@ -1,0 +1,125 @@
+// Implements NodeControl for a node that trains: answers snapshots and carries out requests. The parts of the node are
+// passed in by the composition root.
+
+import type {
+  CheckpointInfo,
+  EvalRequest,
+  EvalResult,
+  ReconfigureResult,
+  SharingInfo,
+  Snapshot,
+  StateWord,
+} from '../../../protocol/api/index.ts'
+import { API_VERSION } from '../../../protocol/api/index.ts'
+import type { PluginHost } from '../../host/host.ts'
+import type { LivePolicy } from '../../policy/live-policy.ts'
+import type { Swarm } from '../../swarm/index.ts'
+import type { EventLog } from '../journal/event-log.ts'
+import { watchMachine } from '../journal/machine.ts'
+import type { Showcase } from '../journal/showcase.ts'
+import type { Telemetry } from '../journal/telemetry.ts'
+import type { NodeControl } from './node.ts'
+import { createSwarmControl } from './swarm-control.ts'
+
+export interface NodeFacts {
+  node: Snapshot['node']
+  model: { name: string; path: string; parameters: number; maxCompletionTokens: number }
+  /** Files that must not be shared. */
+  secrets: readonly string[]
+  tasks?: NonNullable<Snapshot['tasks']>
+}
+
+export interface NodeParts {
+  policy: LivePolicy
+  host: PluginHost
+  /** Undefined when the config turns the swarm off. */
+  swarm: Swarm | undefined
+  telemetry: Telemetry
+  events: EventLog
+  showcase: Showcase
+  pool(): { own: number; foreign: number }
+  sharing(): SharingInfo | undefined
+  now(): number
+  /** The node's state, and a line of detail. */
+  state(): { state: StateWord; detail?: string }
+  diskFree(): number | undefined
+  setPaused(paused: boolean): void
+  reconfigure(settings: Record<string, string>): Promise<ReconfigureResult>
+  evaluate(request: EvalRequest, signal?: AbortSignal): Promise<EvalResult>
+  checkpoint(): Promise<CheckpointInfo>
+  /** Resolves when everything but the control server is down. */
+  stop(request: { checkpoint: boolean }): Promise<void>
+}
+
+export function createNodeControl(facts: NodeFacts, parts: NodeParts): NodeControl {
+  const { policy, host, swarm, telemetry, events } = parts
+  const { secrets, ...shown } = facts
+  let stopping: Promise<void> | undefined
+  const lookAtMachine = watchMachine({ state: facts.node.home.state })
+  const { info, ...peers } = createSwarmControl(
+    { tokenizer: () => policy.reference().tokenizer, secrets },
+    { swarm },
+  )
+
+  return {
+    events,
+
+    groups: (query) => parts.showcase.list(query),
+
+    snapshot() {
+      const { reference } = policy
+      const { version, lineage, tokenizer } = reference()
+      const counters = swarm?.counters()
+      const diskFreeBytes = parts.diskFree()
+      const sharing = parts.sharing()
+      return {
+        v: API_VERSION,
+        time: parts.now(),
+        ...parts.state(),
+        ...shown,
+        // Read each time: the engine changes when a device fails.
+        engine: policy.trainer.info,
+        model: { ...facts.model, policy: { lineage, tokenizer, version } },
+        training: telemetry.training(version),
+        evaluations: [...telemetry.evaluations],
+        rollouts: telemetry.rollouts({
+          pool: parts.pool(),
+          received: counters?.received ?? 0,
+          verified: counters?.verified ?? 0,
+          refused: { ...counters?.refused },
+          droppedTexts: counters?.droppedTexts ?? 0,
+        }),
+        swarm: info(),
+        ...(sharing ? { sharing } : {}),
+        ...(telemetry.lastCheckpoint ? { checkpoint: telemetry.lastCheckpoint } : {}),
+        machine: {
+          ...lookAtMachine(),
+          ...(diskFreeBytes === undefined ? {} : { diskFreeBytes }),
+        },
+        plugins: host.status(),
+        alerts: [...telemetry.alerts],
+      }
+    },
+
+    ...peers,
+
+    async pause() {
+      parts.setPaused(true)
+    },
+
+    async resume() {
+      parts.setPaused(false)
+    },
+
+    reconfigure: (settings) => parts.reconfigure(settings),
+
+    evaluate: (request, { signal } = {}) => parts.evaluate(request, signal),
+
+    checkpoint: () => parts.checkpoint(),
+
+    stop({ checkpoint = true } = {}) {
+      stopping ??= parts.stop({ checkpoint })
+      return stopping
+    },
+  }
+}

@@ -1,0 +1,179 @@
+// The core of a node makes its decisions and never waits: which groups to keep and share, when a batch is
+// due, what an own group costs, when groups are too old, and what a roll-back drops.
+//
+// It has no loops, clocks, sockets or files. The daemon drives it with its loops; experiments drive it in
+// rounds.
+
+import { type Group, hasSignal, isShareable } from '../../protocol/train/index.ts'
+import { MAX_ROLLOUTS, MIN_ROLLOUTS } from '../../protocol/wire/index.ts'
+import type { OwnOrForeign, Pool } from '../store/pool/pool.ts'
+import {
+  type Batch,
+  createLearner,
+  type Learner,
+  type LearnerOptions,
+  type LearnerParts,
+  type UpdateOutcome,
+} from '../trainer/learner.ts'
+import type { PartReport } from '../trainer/step.ts'
+
+/** Options are read at each use: all but the learner's fixed ones may change while the node runs. */
+export interface CoreOptions extends LearnerOptions {
+  /** Maximum age of a group at its use, in policy versions. */
+  maxStaleness: number
+}
+
+export interface CoreParts extends Omit<LearnerParts, 'cost' | 'restore'> {
+  pool: Pick<Pool, 'add' | 'select' | 'markUsed' | 'evict'>
+  /** Compute that one author's part of an update took, in the unit of `onRound`'s cost. */
+  trainingCost(part: PartReport): number
+  /** Restores a checkpoint of that version or earlier, or the oldest; undefined if there is none. */
+  restore(before: number): Promise<{ step: number } | undefined>
+}
+
+export interface NodeCore {
+  readonly learner: Pick<Learner, 'isKnown' | 'sharing' | 'state'>
+  /** Call when a round of own prompts has been generated, before its groups. `cost`: compute, in any unit. */
+  onRound(round: { cost: number }): void
+  /** Takes a verified own group and keeps it if it is useful. `isShared`: publish it to peers. */
+  onOwnGroup(group: Group): { isShared: boolean }
+  /** Takes a verified foreign group; false if its content was seen before. */
+  onForeignGroup(group: Group): boolean
+  onEvaluation(accuracy: number, prompts: number): void
+  /** Useful groups that have not been used, oldest first. */
+  waiting(origin: OwnOrForeign): Group[]
+  /** True for versions whose weights a roll-back discarded: their rollouts must be dropped. */
+  isThrownAway(version: number): boolean
+  /** Acts on alarms raised between two steps. */
+  attend(): Promise<void>
+  /** The next batch, if one is due. Marks its groups as used. */
+  nextBatch(): Batch | undefined
+  /**
+   * One update; undefined if plugins left no own group in the batch. Evicts groups that were used or are too
+   * old.
+   */
+  train(batch: Batch): Promise<UpdateOutcome | undefined>
+  /** A round gave nothing to train on, and plugins have not been told yet. */
+  readonly isBarren: boolean
+  /** Lets plugins learn from such rounds. */
+  settle(): Promise<void>
+  /** True until a checkpoint has been saved after a roll-back. */
+  readonly isSaveUrgent: boolean
+  onSaved(): void
+}
+
+/** Decay per round of the mean cost of an own group. */
+const FADE = 0.9
+
+export function createCore(options: CoreOptions, parts: CoreParts): NodeCore {
+  const { pool, policy, host } = parts
+  /** Decayed cost of recent rounds and number of their useful groups. */
+  const generation = { cost: 0, groups: 0 }
+  /** Whether the newest round gave a useful group, and whether an earlier one gave none. */
+  let [hasBrought, isBarren] = [true, false]
+  /** Roll-backs discarded the weights up to this version. A roll-back does not lower the version. */
+  let thrownAway = -1
+  let isSaveUrgent = false
+
+  const isUseful = (group: Group): boolean => host.learnsFromAny || group.always === true || hasSignal(group)
+
+  const learner = createLearner(options, {
+    ...parts,
+    cost: (part) =>
+      parts.trainingCost(part) +
+      (part.author === undefined ? (part.groups * generation.cost) / Math.max(1, generation.groups) : 0),
+    async restore(before) {
+      const earlier = thrownAway
+      // Set before restoring, so that a round in progress ends early.
+      thrownAway = policy.reference().version
+      let restored: { step: number } | undefined
+      try {
+        restored = await parts.restore(before)
+      } finally {
+        if (!restored) thrownAway = earlier
+      }
+      // Own groups that the discarded policy wrote must not be trained on.
+      if (restored) {
+        isSaveUrgent = true
+        pool.evict(({ origin, uses }) => origin === 'own' && uses === 0)
+      }
+      return restored
+    },
+  })
+
+  const waiting = (origin: OwnOrForeign): Group[] =>
+    pool
+      .select({
+        origin,
+        count: Number.POSITIVE_INFINITY,
+        order: 'newest',
+        where: ({ group, uses }) => uses === 0 && isUseful(group),
+      })
+      .map(({ group }) => group)
+      .reverse()
+
+  return {
+    learner,
+    waiting,
+
+    onRound({ cost }) {
+      // The previous round is complete: all its groups have arrived.
+      if (!hasBrought) isBarren = true
+      hasBrought = false
+      generation.cost = FADE * generation.cost + cost
+      generation.groups *= FADE
+    },
+
+    onOwnGroup(group) {
+      learner.ownGroup(group)
+      if (!isUseful(group)) return { isShared: false }
+      generation.groups += 1
+      hasBrought = true
+      pool.add(group, 'own')
+      return { isShared: isShareable(group) && fitsMessage(group) }
+    },
+
+    onForeignGroup: (group) => pool.add(group, 'foreign'),
+    onEvaluation: learner.evaluation,
+    isThrownAway: (version) => version <= thrownAway,
+    attend: learner.attend,
+
+    nextBatch() {
+      const batch = learner.choose({ own: waiting('own'), foreign: waiting('foreign') })
+      if (batch)
+        pool.markUsed(
+          batch.groups.map(({ id }) => id),
+          policy.reference().version,
+        )
+      return batch
+    },
+
+    async train(batch) {
+      const report = await learner.train(batch)
+      const { version } = policy.reference()
+      if (report)
+        pool.evict(({ uses, group }) => uses > 0 || version - group.bornVersion > options.maxStaleness)
+      return report
+    },
+
+    get isBarren() {
+      return isBarren
+    },
+    async settle() {
+      isBarren = false
+      await learner.settle()
+    },
+
+    get isSaveUrgent() {
+      return isSaveUrgent
+    },
+    onSaved() {
+      isSaveUrgent = false
+    },
+  }
+}
+
+/** A plugin may have made a group that is too small or too large for a message. */
+function fitsMessage({ rollouts }: Group): boolean {
+  return rollouts.length >= MIN_ROLLOUTS && rollouts.length <= MAX_ROLLOUTS
+}

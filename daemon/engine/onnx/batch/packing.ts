@@ -1,0 +1,138 @@
+// How a micro-batch lies in memory: packed for everything that treats tokens one by one, padded for attention
+// alone.
+//
+// A group's prompt but its last token is the *prefix*, computed once for the group. Each completion is a
+// *segment* that begins with the prompt's last token, so that every prediction comes from a segment: the
+// segment's tokens are [prompt's last, c0, ..., c(n-2)], its targets [c0, ..., c(n-1)]. The packed order is one
+// blank token, then all segments' tokens, then all prefixes'. Attention sees [groups, rows, segment] and
+// [groups, prefix] slots; those without a token read the blank one. Nothing that is masked reads a blank, so
+// its gradient is zero and is not computed.
+
+import { type Dimension, plus, symbol, times } from '../graph/dimension.ts'
+import type { Graph, Value } from '../graph/graph.ts'
+import { concat, expand, reshape } from '../graph/ops.ts'
+
+/** Sizes of one micro-batch. */
+export interface BatchShape<Size = number> {
+  groups: Size
+  /** Most completions of a group. */
+  rows: Size
+  /** Longest prefix; at least 1. */
+  prefix: Size
+  /** Longest segment. */
+  segment: Size
+  /** Tokens of all segments, and of all prefixes. */
+  segmentTokens: Size
+  prefixTokens: Size
+}
+
+/** A micro-batch of any size: one graph is compiled for all of them. */
+export const ANY_BATCH: BatchShape<Dimension> = {
+  groups: symbol('groups'),
+  rows: symbol('rows'),
+  prefix: symbol('prefix'),
+  segment: symbol('segment'),
+  segmentTokens: symbol('segmentTokens'),
+  prefixTokens: symbol('prefixTokens'),
+}
+
+/** Per-token columns of an objective are [rows, tokens]. */
+export const TABLE = [times(ANY_BATCH.groups, ANY_BATCH.rows), ANY_BATCH.segment]
+
+/** The blank token and all segments', which are what is predicted from. */
+export const SEGMENT_ROWS = plus(1, ANY_BATCH.segmentTokens)
+
+/** Segments or prefixes: where their slots find their tokens, and their tokens their slots. */
+export interface Part {
+  /** int32 [slots]: packed position; 0, the blank token, for a slot without a token. */
+  slots: Value
+  /** int32 [tokens]: slot. */
+  tokens: Value
+}
+
+export interface PackedInputs {
+  /** int32 [N]. */
+  tokens: Value
+  /** int64 [N, 1]. */
+  positions: Value
+  segments: Part
+  prefixes: Part
+  /** [groups, prefix]: 0 for a real prefix token, a large negative number for padding. */
+  prefixBias: Value
+}
+
+export function declarePacked(graph: Graph): PackedInputs {
+  const { groups, rows, prefix, segment, segmentTokens, prefixTokens } = ANY_BATCH
+  const count = plus(1, segmentTokens, prefixTokens)
+  return {
+    tokens: graph.input('tokens', 'int32', [count]),
+    positions: graph.input('positions', 'int64', [count, 1]),
+    segments: {
+      slots: graph.input('segmentSlots', 'int32', [times(groups, rows, segment)]),
+      tokens: graph.input('segmentTokens', 'int32', [segmentTokens]),
+    },
+    prefixes: {
+      slots: graph.input('prefixSlots', 'int32', [times(groups, prefix)]),
+      tokens: graph.input('prefixTokens', 'int32', [prefixTokens]),
+    },
+    prefixBias: graph.input('prefixBias', 'float32', [groups, prefix]),
+  }
+}
+
+/**
+ * Packed rows [tokens, W] to the slots of each part, [slots, W]. The parts are all that there is after the
+ * blank.
+ */
+export function spread(x: Value, parts: readonly Part[]): Value[] {
+  const width = x.shape[1]!
+  const padded = parts.map(({ slots }) => take(x, slots))
+  x.graph.record([x], padded, (found) => {
+    const tokens = parts.map((part, i) => {
+      const gradient = found[i]
+      return gradient
+        ? take(gradient, part.tokens)
+        : expand(x.graph.scalar(0), [part.tokens.shape[0]!, width])
+    })
+    return [concat([blank(x), ...tokens], 0)]
+  })
+  return padded
+}
+
+/** The way back: slots of each part to packed rows, with zeros for the blank token. */
+export function collect(padded: readonly Value[], parts: readonly Part[]): Value {
+  const [first] = padded
+  const { graph } = first!
+  const tokens = padded.map((value, i) => take(value, parts[i]!.tokens))
+  const [out] = graph.node(
+    'Concat',
+    [blank(first!), ...tokens],
+    [
+      {
+        dtype: 'float32',
+        shape: [plus(1, ...tokens.map((value) => value.shape[0]!)), first!.shape[1]!],
+      },
+    ],
+    { axis: 0 },
+  )
+  graph.record(padded, [out!], ([g]) => parts.map(({ slots }) => g && take(g, slots)))
+  return out!
+}
+
+/**
+ * One number for each segment token, [1 + tokens], as an objective's column. What stands in empty slots is
+ * masked.
+ */
+export function asTable(x: Value, { segments }: PackedInputs): Value {
+  const [padded] = spread(reshape(x, [x.shape[0]!, 1]), [segments])
+  return reshape(padded!, TABLE)
+}
+
+/** Rows by index, without a rule: both directions above are gathers, whose rules are each other. */
+function take(x: Value, indices: Value): Value {
+  const shape = [indices.shape[0]!, x.shape[1]!]
+  return x.graph.node('Gather', [x, indices], [{ dtype: x.dtype, shape }], { axis: 0 })[0]!
+}
+
+function blank(like: Value): Value {
+  return expand(like.graph.scalar(0), [1, like.shape[1]!])
+}

@@ -1,0 +1,107 @@
+// Cuts a batch of sequences into micro-batches.
+//
+// Sequences with the same conditioning share its prefix: they form units of at most `maxRows` rows. Units are
+// sorted by rows and length, and a micro-batch takes them while its tokens stay within the budget. Padding is
+// seen by attention alone (`packing.ts`); a bound on its slots keeps it from taking over where lengths differ
+// much. Any size will do, since graphs are compiled for all of them.
+
+import type { BatchShape } from './packing.ts'
+
+export interface PlannedSequence {
+  conditioning: Int32Array
+  completion: Int32Array
+}
+
+export interface MicroBatch {
+  shape: BatchShape
+  /** Indices into the batch, at most `shape.rows` for each of `shape.groups` units. */
+  units: number[][]
+}
+
+export interface PlanOptions {
+  /** Tokens that a micro-batch may have. One row, with its prefix, may exceed it if it must. */
+  tokens: number
+  maxRows?: number
+}
+
+interface Unit {
+  prefix: number
+  segment: number
+  segmentTokens: number
+  members: number[]
+}
+
+/** Attention slots for each token of the budget. */
+const SLOTS_PER_TOKEN = 2
+
+export function plan(
+  sequences: readonly PlannedSequence[],
+  { tokens, maxRows = 16 }: PlanOptions,
+): MicroBatch[] {
+  const units: Unit[] = []
+  for (const members of groupByConditioning(sequences)) {
+    const length = (i: number): number => sequences[i]!.completion.length
+    members.sort((a, b) => length(a) - length(b) || a - b)
+    const prefix = sequences[members[0]!]!.conditioning.length - 1
+    // Rows that share a prefix go together as far as the budget lets them; a single row may exceed it if it must.
+    const fit = Math.floor((tokens - prefix) / length(members.at(-1)!))
+    for (const part of parts(members, Math.max(1, Math.min(maxRows, fit)))) {
+      const segmentTokens = part.reduce((sum, i) => sum + length(i), 0)
+      units.push({ prefix, segment: length(part.at(-1)!), segmentTokens, members: part })
+    }
+  }
+  units.sort(
+    (a, b) =>
+      b.members.length - a.members.length ||
+      b.segment - a.segment ||
+      b.prefix - a.prefix ||
+      a.members[0]! - b.members[0]!,
+  )
+  const batches: MicroBatch[] = []
+  for (let taken = 0; taken < units.length; ) {
+    const batch = takeMicroBatch(units.slice(taken), tokens)
+    batches.push(batch)
+    taken += batch.units.length
+  }
+  return batches
+}
+
+/** Takes units from the front of a sorted list. */
+function takeMicroBatch(units: readonly Unit[], tokens: number): MicroBatch {
+  let shape: BatchShape = { groups: 0, rows: 0, prefix: 1, segment: 0, segmentTokens: 0, prefixTokens: 0 }
+  for (const unit of units) {
+    const wider: BatchShape = {
+      groups: shape.groups + 1,
+      rows: Math.max(shape.rows, unit.members.length),
+      prefix: Math.max(shape.prefix, unit.prefix),
+      segment: Math.max(shape.segment, unit.segment),
+      segmentTokens: shape.segmentTokens + unit.segmentTokens,
+      prefixTokens: shape.prefixTokens + unit.prefix,
+    }
+    const slots = wider.groups * (wider.prefix + wider.rows * wider.segment)
+    const full = wider.segmentTokens + wider.prefixTokens > tokens || slots > SLOTS_PER_TOKEN * tokens
+    if (full && shape.groups > 0) break
+    shape = wider
+  }
+  return { shape, units: units.slice(0, shape.groups).map(({ members }) => members) }
+}
+
+function groupByConditioning(sequences: readonly PlannedSequence[]): number[][] {
+  const groups = new Map<string, number[]>()
+  sequences.forEach(({ conditioning }, index) => {
+    const key = Buffer.from(conditioning.buffer, conditioning.byteOffset, conditioning.byteLength).toString(
+      'base64',
+    )
+    const group = groups.get(key)
+    if (group) group.push(index)
+    else groups.set(key, [index])
+  })
+  return [...groups.values()]
+}
+
+/** Cuts a list into parts of nearly equal length, at most `largest`. */
+function parts(members: readonly number[], largest: number): number[][] {
+  const count = Math.ceil(members.length / largest)
+  const size = Math.ceil(members.length / count)
+  return Array.from({ length: count }, (_, i) => members.slice(i * size, (i + 1) * size))
+}

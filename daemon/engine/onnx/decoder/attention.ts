@@ -1,0 +1,155 @@
+// Attention, lowered to a graph. The queries of heads that share keys and values are rows of one matrix product.
+
+import type { DecoderSpec } from '../../decoder.ts'
+import { ANY_BATCH } from '../batch/packing.ts'
+import { boundSize, type Dimension, plus, showDimension, times } from '../graph/dimension.ts'
+import type { Graph, Value } from '../graph/graph.ts'
+import {
+  add,
+  concat,
+  expand,
+  less,
+  matmul,
+  mul,
+  reduceSum,
+  reshape,
+  slice,
+  softmax,
+  swapLast,
+  transpose,
+  where,
+} from '../graph/ops.ts'
+import { softCap } from './blocks.ts'
+
+const MASKED = -1e9
+
+/**
+ * Bias [repeats * size, size] of attention scores: 0 from a token to itself and to those before it, of which a
+ * window leaves the last `window` - 1; a large negative number elsewhere.
+ */
+export function causalBias(graph: Graph, size: Dimension, repeats: number, window = Infinity): Value {
+  return graph.compute(
+    `causal ${showDimension(size)} ${repeats} ${window}`,
+    'float32',
+    [times(repeats, size), size],
+    (bindings) => {
+      const length = boundSize(size, bindings)
+      const bias = new Float32Array(repeats * length * length)
+      for (let r = 0; r < repeats; r++) {
+        for (let i = 0; i < length; i++) {
+          const row = (r * length + i) * length
+          bias.fill(MASKED, row + i + 1, row + length)
+          bias.fill(MASKED, row, row + Math.max(0, i + 1 - window))
+        }
+      }
+      return bias
+    },
+  )
+}
+
+/** Queries times the scale of attention scores. */
+export function scaled(queries: Value, { attentionScale, headWidth }: DecoderSpec): Value {
+  return mul(queries, queries.graph.scalar(attentionScale ?? headWidth ** -0.5))
+}
+
+/** Scores [..., queries, keys] of scaled queries, before any bias. */
+export function scoresOf(queries: Value, keys: Value, { attentionSoftCap }: DecoderSpec): Value {
+  return softCap(matmul(queries, swapLast(keys)), attentionSoftCap)
+}
+
+/** Causal attention of prefixes: q, k, v are [B * P, heads * headWidth]; gives [B * P, heads * headWidth]. */
+export function prefixAttention(
+  spec: DecoderSpec,
+  batch: Dimension,
+  length: Dimension,
+  q: Value,
+  k: Value,
+  v: Value,
+  window?: number,
+): Value {
+  const { heads, kvHeads, headWidth } = spec
+  const share = heads / kvHeads
+  const queries = reshape(
+    transpose(reshape(q, [batch, length, kvHeads, share, headWidth]), [0, 2, 3, 1, 4]),
+    [batch, kvHeads, times(share, length), headWidth],
+  )
+  const keys = byHead(k, batch, length, spec)
+  const values = byHead(v, batch, length, spec)
+  const bias = causalBias(q.graph, length, share, window)
+  const scores = add(scoresOf(scaled(queries, spec), keys, spec), bias)
+  const context = reshape(matmul(softmax(scores), values), [batch, kvHeads, share, length, headWidth])
+  return reshape(transpose(context, [0, 3, 1, 2, 4]), [times(batch, length), heads * headWidth])
+}
+
+/** [B * T, kvHeads * headWidth] as [B, kvHeads, T, headWidth]. */
+export function byHead(
+  x: Value,
+  batch: Dimension,
+  length: Dimension,
+  { kvHeads, headWidth }: DecoderSpec,
+): Value {
+  return transpose(reshape(x, [batch, length, kvHeads, headWidth]), [0, 2, 1, 3])
+}
+
+/** Bias of segments' attention scores: [groups, 1, 1, share * segment, prefix + segment]. */
+export function segmentBias(prefixBias: Value, share: number, window?: number): Value {
+  const { groups, prefix, segment } = ANY_BATCH
+  const { graph } = prefixBias
+  const slots = times(share, segment)
+  const toPrefix = expand(reshape(prefixBias, [groups, 1, 1, 1, prefix]), [groups, 1, 1, slots, prefix])
+  const near = window === undefined ? toPrefix : withinWindow(prefixBias, toPrefix, share, window)
+  const toSegment = expand(causalBias(graph, segment, share, window), [groups, 1, 1, slots, segment])
+  return concat([near, toSegment], 4)
+}
+
+/** The bias to prefixes, with tokens masked that are `window` or more positions before the segment's token. */
+function withinWindow(prefixBias: Value, toPrefix: Value, share: number, window: number): Value {
+  const { groups, prefix, segment } = ANY_BATCH
+  const { graph } = prefixBias
+  const slots = times(share, segment)
+  /** [groups, 1]: tokens in each prefix, which are at positions 0, 1, ... */
+  const lengths = reduceSum(less(graph.scalar(MASKED / 2), prefixBias), [1], true)
+  const offsets = graph.compute(`segment less prefix ${share}`, 'float32', [slots, prefix], (bindings) => {
+    const [rows, columns] = [boundSize(segment, bindings), boundSize(prefix, bindings)]
+    return Float32Array.from(
+      { length: share * rows * columns },
+      (_, at) => (Math.floor(at / columns) % rows) - (at % columns),
+    )
+  })
+  const distance = add(reshape(lengths, [groups, 1, 1, 1, 1]), reshape(offsets, [1, 1, 1, slots, prefix]))
+  return where(less(distance, graph.scalar(window)), toPrefix, graph.scalar(MASKED))
+}
+
+/** Keys or values of segments and of prefixes, in their slots. */
+export interface Slots {
+  segments: Value
+  prefixes: Value
+}
+
+/**
+ * Attention of segments to their group's prefix and causally to themselves. `q` and the segments of `k` and `v`
+ * are [groups * rows * segment, width], the prefixes [groups * prefix, width]; gives [groups * rows * segment,
+ * heads * headWidth].
+ */
+export function segmentAttention(spec: DecoderSpec, q: Value, k: Slots, v: Slots, bias: Value): Value {
+  const { groups, rows, prefix, segment } = ANY_BATCH
+  const { kvHeads, heads, headWidth } = spec
+  const share = heads / kvHeads
+  const apart = transpose(reshape(q, [groups, rows, segment, kvHeads, share, headWidth]), [0, 1, 3, 4, 2, 5])
+  const queries = scaled(reshape(apart, [groups, rows, kvHeads, times(share, segment), headWidth]), spec)
+  const ofPrefix = ({ prefixes }: Slots): Value =>
+    reshape(byHead(prefixes, groups, prefix, spec), [groups, 1, kvHeads, prefix, headWidth])
+  const ofSegment = ({ segments }: Slots): Value =>
+    reshape(byHead(segments, times(groups, rows), segment, spec), [groups, rows, kvHeads, segment, headWidth])
+  const scores = concat([scoresOf(queries, ofPrefix(k), spec), scoresOf(queries, ofSegment(k), spec)], 4)
+  const weights = softmax(add(scores, bias))
+  const context = add(
+    matmul(slice(weights, 4, 0, prefix), ofPrefix(v)),
+    matmul(slice(weights, 4, prefix, plus(prefix, segment)), ofSegment(v)),
+  )
+  const together = transpose(
+    reshape(context, [groups, rows, kvHeads, share, segment, headWidth]),
+    [0, 1, 4, 2, 3, 5],
+  )
+  return reshape(together, [times(groups, rows, segment), heads * headWidth])
+}

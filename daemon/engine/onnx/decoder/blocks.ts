@@ -1,0 +1,150 @@
+// Building blocks of a decoder, with hand-written vector-Jacobian products where those need fewer passes over
+// memory than the composition of elementary rules would.
+
+import { fixed, refuse, sameShape, type Value } from '../graph/graph.ts'
+import {
+  add,
+  exp,
+  gemm,
+  mul,
+  neg,
+  pickPerRow,
+  reduceMean,
+  reduceSum,
+  reshape,
+  sigmoid,
+  sub,
+  tanh,
+} from '../graph/ops.ts'
+
+/** x Wᵀ + b for rows x: [N, in], W: [out, in], b: [out]. */
+export function linear(x: Value, weight: Value, bias?: Value): Value {
+  const product = gemm(x, weight, { transposeB: true })
+  return bias ? add(product, bias) : product
+}
+
+/** Root-mean-square norm over the last axis, times a weight. Zhang & Sennrich 2019. */
+export function rmsNorm(x: Value, weight: Value, epsilon: number): Value {
+  const last = x.shape.length - 1
+  if (!sameShape(weight.shape, [x.shape[last]!]))
+    refuse('rmsNorm', 'the weight must have the last axis of x', x, weight)
+  const { graph } = x
+  const kept = x.shape.map((size, axis) => (axis === last ? 1 : size))
+  const [out, inverse] = graph.node(
+    'SimplifiedLayerNormalization',
+    [x, weight],
+    [
+      { dtype: 'float32', shape: x.shape },
+      { dtype: 'float32', shape: kept },
+    ],
+    { axis: -1, epsilon: { float: epsilon }, stash_type: 1 },
+  )
+  graph.record([x, weight], [out!], ([g]) => {
+    if (!g) return [undefined, undefined]
+    const normal = mul(x, inverse!)
+    const scaled = mul(g, weight)
+    const along = reduceMean(mul(scaled, normal), [last], true)
+    return [
+      mul(inverse!, sub(scaled, mul(normal, along))),
+      reduceSum(mul(g, normal), [...x.shape.keys()].slice(0, -1)),
+    ]
+  })
+  return out!
+}
+
+/** silu(gate) * up, with silu(x) = x sigmoid(x). Shazeer 2020 (SwiGLU). */
+export function gatedSilu(gate: Value, up: Value): Value {
+  const { graph } = gate
+  const weight = sigmoid(gate)
+  const active = mul(gate, weight)
+  const [out] = graph.node('Mul', [active, up], [{ dtype: 'float32', shape: gate.shape }])
+  graph.record([gate, up], [out!], ([g]) => {
+    if (!g) return [undefined, undefined]
+    // silu' = s + a (1 - s), where a = x s
+    const slope = add(weight, sub(active, mul(active, weight)))
+    return [mul(mul(g, up), slope), mul(g, active)]
+  })
+  return out!
+}
+
+/** gelu(gate) * up, with the tanh approximation. Hendrycks & Gimpel 2016 (GeGLU: Shazeer 2020). */
+export function gatedGelu(gate: Value, up: Value): Value {
+  const { graph } = gate
+  const cube = mul(mul(gate, gate), gate)
+  const inner = mul(add(gate, mul(cube, graph.scalar(0.044715))), graph.scalar(2 * Math.sqrt(2 / Math.PI)))
+  // (1 + tanh(x)) / 2 = sigmoid(2 x)
+  return mul(mul(gate, sigmoid(inner)), up)
+}
+
+/** cap * tanh(x / cap); x itself without a cap. */
+export function softCap(x: Value, cap: number | undefined): Value {
+  if (cap === undefined) return x
+  return mul(tanh(mul(x, x.graph.scalar(1 / cap))), x.graph.scalar(cap))
+}
+
+export interface Rotary {
+  /** int64 [B, T]. */
+  positions: Value
+  /** [more than any position, headWidth / 2] each. */
+  cos: Value
+  sin: Value
+}
+
+/** Rotary position embedding on [B, T, heads * headWidth], the two halves of a head paired. Su et al. 2021. */
+export function rotate(x: Value, { positions, cos, sin }: Rotary): Value {
+  const { graph } = x
+  const apply = (value: Value, sine: Value): Value =>
+    graph.node(
+      'RotaryEmbedding',
+      [value, positions, cos, sine],
+      [{ dtype: 'float32', shape: value.shape }],
+      {},
+      'com.microsoft',
+    )[0]!
+  const width = 2 * fixed('rotate', cos.shape[1]!, cos)
+  if (x.shape.length !== 3 || fixed('rotate', x.shape[2]!, x) % width !== 0) {
+    refuse('rotate', 'needs [B, T, heads * width]', x, cos)
+  }
+  const out = apply(x, sin)
+  // A rotation's transpose is the rotation by the opposite angle.
+  graph.record([x], [out], ([g]) => [g && apply(g, neg(sin))])
+  return out
+}
+
+/**
+ * Per row of logits [N, V]: the log-prob of the target (int32 [N]), the entropy of the distribution in nats,
+ * and the sum of its squared probabilities, which has no gradient.
+ */
+export function tokenStatistics(
+  logits: Value,
+  targets: Value,
+): { logprob: Value; entropy: Value; collision: Value } {
+  const { graph } = logits
+  const [rows, vocabulary] = logits.shape
+  const [logs] = graph.node('LogSoftmax', [logits], [{ dtype: 'float32', shape: logits.shape }], { axis: -1 })
+  const probabilities = exp(logs!)
+  const picked = pickPerRow(logs!, targets)
+  const spread = neg(reduceSum(mul(probabilities, logs!), [1]))
+  const collision = reduceSum(mul(probabilities, probabilities), [1])
+  // Identities give the two results names of their own, on which the rules hang.
+  const [logprob] = graph.node('Identity', [picked], [{ dtype: 'float32', shape: [rows!] }])
+  const [entropy] = graph.node('Identity', [spread], [{ dtype: 'float32', shape: [rows!] }])
+  graph.record([logits], [logprob!], ([g]) => {
+    if (!g) return [undefined]
+    const column = reshape(g, [rows!, 1])
+    const [gradient] = graph.node(
+      'ScatterElements',
+      [mul(probabilities, neg(column)), reshape(targets, [rows!, 1]), column],
+      [{ dtype: 'float32', shape: [rows!, vocabulary!] }],
+      { axis: 1, reduction: 'add' },
+    )
+    return [gradient]
+  })
+  graph.record([logits], [entropy!], ([g]) => {
+    if (!g) return [undefined]
+    const column = reshape(g, [rows!, 1])
+    const surprise = add(logs!, reshape(entropy!, [rows!, 1]))
+    return [mul(neg(column), mul(probabilities, surprise))]
+  })
+  return { logprob: logprob!, entropy: entropy!, collision }
+}

@@ -1,0 +1,137 @@
+// The parts of a decoder that process each token alone, lowered to a graph: projections, norms, feed-forward,
+// embeddings. Attention is in `attention.ts`. `groups.ts` and `sampling.ts` build whole decoders, for training
+// and for sampling.
+
+import {
+  adapterNames,
+  adapterShapes,
+  type DecoderSpec,
+  parameterShapes,
+  rotaryTables,
+  windowOf,
+} from '../../decoder.ts'
+import { boundSize, type Dimension, showDimension } from '../graph/dimension.ts'
+import { fixed, type Graph, type Value } from '../graph/graph.ts'
+import { add, gatherRows, mul, reshape } from '../graph/ops.ts'
+import { gatedGelu, gatedSilu, linear, type Rotary, rmsNorm, rotate, softCap } from './blocks.ts'
+
+export type Parameters = ReadonlyMap<string, Value>
+
+export function declareParameters(graph: Graph, spec: DecoderSpec): Parameters {
+  const parameters = new Map<string, Value>()
+  for (const shapes of [parameterShapes(spec), adapterShapes(spec)])
+    for (const [name, shape] of shapes) parameters.set(name, graph.input(name, 'float32', shape))
+  return parameters
+}
+
+/**
+ * A layer's rotary angles at positions 0 to `length` - 1. Computed for the length of each run: a table for a
+ * context of 131072 would fill every graph.
+ */
+export function rotaryInputs(
+  graph: Graph,
+  spec: DecoderSpec,
+  length: Dimension,
+  layer: number,
+): { cos: Value; sin: Value } {
+  const isLocal = windowOf(spec, layer) !== undefined
+  const shape = [length, spec.headWidth / 2]
+  const input = (which: 'cos' | 'sin'): Value =>
+    graph.compute(`${which} ${showDimension(length)} ${isLocal}`, 'float32', shape, (bindings) => {
+      const positions = Int32Array.from({ length: boundSize(length, bindings) }, (_, position) => position)
+      return rotaryTables(spec, positions, isLocal)[which]
+    })
+  return { cos: input('cos'), sin: input('sin') }
+}
+
+/** The parameters of one layer, including its adapters. */
+export function layerParameters(parameters: Parameters, index: number): Value[] {
+  const at = `model.layers.${index}.`
+  return [...parameters].filter(([name]) => name.startsWith(at)).map(([, value]) => value)
+}
+
+function need(parameters: Parameters, name: string): Value {
+  const value = parameters.get(name)
+  if (!value) throw new Error(`no parameter ${name}`)
+  return value
+}
+
+function norm(parameters: Parameters, spec: DecoderSpec, name: string, x: Value): Value {
+  const weight = need(parameters, `${name}.weight`)
+  return rmsNorm(x, spec.unitOffsetNorms ? add(weight, x.graph.scalar(1)) : weight, spec.normEpsilon)
+}
+
+/** x through a matrix of the model, with its bias and its adapter if it has them. */
+function applied(parameters: Parameters, spec: DecoderSpec, name: string, x: Value): Value {
+  const plain = linear(x, need(parameters, `${name}.weight`), parameters.get(`${name}.bias`))
+  const { a, b } = adapterNames(`${name}.weight`)
+  const down = parameters.get(a)
+  const up = parameters.get(b)
+  if (!spec.adapter || !down || !up) return plain
+  const scale = x.graph.scalar(spec.adapter.alpha / spec.adapter.rank)
+  return add(plain, linear(mul(linear(x, down), scale), up))
+}
+
+/** Query, key or value rows [N, heads * headWidth] of a layer's normed input; queries and keys are rotated. */
+export function project(
+  parameters: Parameters,
+  spec: DecoderSpec,
+  index: number,
+  which: 'q' | 'k' | 'v',
+  x: Value,
+  rotary: Rotary,
+): Value {
+  const at = `model.layers.${index}.self_attn`
+  let out = applied(parameters, spec, `${at}.${which}_proj`, x)
+  if (which === 'v') return out
+  const [rows, width] = out.shape
+  if (spec.queryKeyNorm) {
+    const heads = reshape(out, [rows!, fixed('project', width!) / spec.headWidth, spec.headWidth])
+    out = reshape(norm(parameters, spec, `${at}.${which}_norm`, heads), out.shape)
+  }
+  return reshape(rotate(reshape(out, [rows!, 1, width!]), rotary), out.shape)
+}
+
+/** The residual stream after a layer's attention output and its feed-forward block. */
+export function finishLayer(
+  parameters: Parameters,
+  spec: DecoderSpec,
+  index: number,
+  x: Value,
+  context: Value,
+): Value {
+  const at = `model.layers.${index}`
+  const normed = (name: string, of: Value): Value => norm(parameters, spec, `${at}.${name}_layernorm`, of)
+  const mixed = applied(parameters, spec, `${at}.self_attn.o_proj`, context)
+  // With post-norms, `post_attention_layernorm` norms the output of attention; without, the input of feed-forward.
+  const attended = add(x, spec.postNorms ? normed('post_attention', mixed) : mixed)
+  const input = normed(spec.postNorms ? 'pre_feedforward' : 'post_attention', attended)
+  const gate = applied(parameters, spec, `${at}.mlp.gate_proj`, input)
+  const up = applied(parameters, spec, `${at}.mlp.up_proj`, input)
+  const active = spec.activation === 'gelu-tanh' ? gatedGelu(gate, up) : gatedSilu(gate, up)
+  const out = applied(parameters, spec, `${at}.mlp.down_proj`, active)
+  return add(attended, spec.postNorms ? normed('post_feedforward', out) : out)
+}
+
+export function inputNorm(parameters: Parameters, spec: DecoderSpec, layer: number, x: Value): Value {
+  return norm(parameters, spec, `model.layers.${layer}.input_layernorm`, x)
+}
+
+export function embed(parameters: Parameters, { embeddingScale }: DecoderSpec, tokens: Value): Value {
+  const rows = gatherRows(need(parameters, 'model.embed_tokens.weight'), tokens)
+  return embeddingScale === undefined ? rows : mul(rows, tokens.graph.scalar(embeddingScale))
+}
+
+/** Logits [N, V] of the final residual stream [N, D]. */
+export function unembed(parameters: Parameters, spec: DecoderSpec, x: Value): Value {
+  return softCap(linear(finalNorm(parameters, spec, x), headTable(parameters, spec)), spec.logitSoftCap)
+}
+
+export function finalNorm(parameters: Parameters, spec: DecoderSpec, x: Value): Value {
+  return norm(parameters, spec, 'model.norm', x)
+}
+
+/** The matrix [V, D] that gives logits. */
+export function headTable(parameters: Parameters, spec: DecoderSpec): Value {
+  return need(parameters, spec.tiedEmbeddings ? 'model.embed_tokens.weight' : 'lm_head.weight')
+}

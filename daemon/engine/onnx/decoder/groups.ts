@@ -1,0 +1,83 @@
+// The whole decoder over groups of completions that share a prompt, for scoring and training. Segments attend
+// to their group's prefix and causally to themselves, never to one another ("Prefix Grouper", Liu et al. 2025);
+// all tokens of all parts go through the linear layers as one matrix (`packing.ts`).
+
+import { type DecoderSpec, windowOf } from '../../decoder.ts'
+import { ANY_BATCH, collect, type PackedInputs, SEGMENT_ROWS, spread } from '../batch/packing.ts'
+import { stage } from '../graph/autodiff.ts'
+import { plus } from '../graph/dimension.ts'
+import type { Graph, Value } from '../graph/graph.ts'
+import { slice } from '../graph/ops.ts'
+import { prefixAttention, segmentAttention, segmentBias } from './attention.ts'
+import type { Rotary } from './blocks.ts'
+import {
+  embed,
+  finalNorm,
+  finishLayer,
+  inputNorm,
+  layerParameters,
+  type Parameters,
+  project,
+  rotaryInputs,
+} from './decoder.ts'
+
+export interface GroupOptions {
+  /** Keep only what goes into each layer, and compute the rest again for the backward pass (Chen et al. 2016). */
+  checkpointing: boolean
+}
+
+/** The final residual stream of the blank token and every segment's, normed, [1 + segmentTokens, D]. */
+export function groupHidden(
+  graph: Graph,
+  spec: DecoderSpec,
+  parameters: Parameters,
+  inputs: PackedInputs,
+  { checkpointing }: GroupOptions,
+): Value {
+  const { groups, prefix, segment } = ANY_BATCH
+  const share = spec.heads / spec.kvHeads
+  const positionsOfSegments = slice(inputs.positions, 0, 0, SEGMENT_ROWS)
+  const fullBias = segmentBias(inputs.prefixBias, share)
+  const localBias = spec.local && segmentBias(inputs.prefixBias, share, spec.local.window)
+  const { segments, prefixes } = inputs
+  const parts = [segments, prefixes]
+
+  const layer = (index: number, x: Value): Value => {
+    const angles = rotaryInputs(graph, spec, plus(prefix, segment), index)
+    const rotary: Rotary = { positions: inputs.positions, ...angles }
+    const window = windowOf(spec, index)
+    const bias = window === undefined ? fullBias : localBias!
+    const normed = inputNorm(parameters, spec, index, x)
+    const inSlots = (which: 'k' | 'v') => {
+      const [ofSegment, ofPrefix] = spread(project(parameters, spec, index, which, normed, rotary), parts)
+      return { segments: ofSegment!, prefixes: ofPrefix! }
+    }
+    const k = inSlots('k')
+    const v = inSlots('v')
+    if (index === spec.layers - 1) {
+      // Nothing reads the prefix after its last keys and values.
+      const last = slice(normed, 0, 0, SEGMENT_ROWS)
+      const ofSegments: Rotary = { positions: positionsOfSegments, ...angles }
+      const [q] = spread(project(parameters, spec, index, 'q', last, ofSegments), [segments])
+      const context = collect([segmentAttention(spec, q!, k, v, bias)], [segments])
+      return finishLayer(parameters, spec, index, slice(x, 0, 0, SEGMENT_ROWS), context)
+    }
+    const [ofSegment, ofPrefix] = spread(project(parameters, spec, index, 'q', normed, rotary), parts)
+    const context = collect(
+      [
+        segmentAttention(spec, ofSegment!, k, v, bias),
+        prefixAttention(spec, groups, prefix, ofPrefix!, k.prefixes, v.prefixes, window),
+      ],
+      parts,
+    )
+    return finishLayer(parameters, spec, index, x, context)
+  }
+
+  let x = embed(parameters, spec, inputs.tokens)
+  for (let index = 0; index < spec.layers; index++) {
+    x = stage(x, layerParameters(parameters, index), (input) => layer(index, input), {
+      recompute: checkpointing,
+    })
+  }
+  return finalNorm(parameters, spec, x)
+}

@@ -1,0 +1,84 @@
+// Reverse-mode differentiation over a graph's tape. The backward pass is more nodes in the same graph.
+
+import { refuse, sameShape, sizeOf, type TapeEntry, type Value } from './graph.ts'
+import { add, afterwards } from './ops.ts'
+
+/**
+ * Gradients of a scalar with respect to values. Entries are undefined where the scalar does not depend on the
+ * value. Only the part of the tape that lies between the two is walked.
+ */
+export function gradients(scalar: Value, withRespectTo: readonly Value[]): (Value | undefined)[] {
+  if (sizeOf(scalar.shape) !== 1) refuse('gradients', 'needs a scalar', scalar)
+  const { graph } = scalar
+  return pullBack([...graph.tape], scalar, graph.constant(Float32Array.of(1), scalar.shape), withRespectTo)
+}
+
+export interface StageOptions {
+  /** Keep only the input, and compute the rest again for the backward pass (Chen et al. 2016). */
+  recompute: boolean
+}
+
+/**
+ * `build(input)` as one stage of the backward pass, which has to end before the pass goes on to what came
+ * before. Left to itself, the runtime puts off the gradients of parameters to the end, and keeps everything
+ * that they need till then. `captured` are the other values that `build` reads and whose gradients are wanted.
+ */
+export function stage(
+  input: Value,
+  captured: readonly Value[],
+  build: (input: Value) => Value,
+  { recompute }: StageOptions,
+): Value {
+  const { tape } = input.graph
+  const start = tape.length
+  const out = build(input)
+  const entries = tape.splice(start)
+  input.graph.record([input, ...captured], [out], ([g]) => {
+    if (!g) return []
+    let [from, walked, to] = [input, entries, out]
+    if (recompute) {
+      // Without a dependence on the gradient, the runtime might compute all of it at once, before it is needed.
+      from = afterwards(input, [g])
+      const begin = tape.length
+      to = build(from)
+      walked = tape.splice(begin)
+    }
+    const [before, ...found] = pullBack(walked, to, g, [from, ...captured])
+    const own = found.filter((gradient) => gradient !== undefined)
+    return [before && own.length > 0 ? afterwards(before, own) : before, ...found]
+  })
+  return out
+}
+
+/** Walks entries backwards from the gradient of one value. */
+function pullBack(
+  entries: readonly TapeEntry[],
+  output: Value,
+  gradient: Value,
+  withRespectTo: readonly Value[],
+): (Value | undefined)[] {
+  const dependent = new Set(withRespectTo.map((value) => value.name))
+  for (const entry of entries) {
+    if (entry.inputs.some((input) => dependent.has(input.name))) {
+      for (const out of entry.outputs) dependent.add(out.name)
+    }
+  }
+
+  const found = new Map<string, Value>([[output.name, gradient]])
+  for (const entry of [...entries].reverse()) {
+    const outputGradients = entry.outputs.map((out) => found.get(out.name))
+    if (outputGradients.every((out) => out === undefined)) continue
+    if (!entry.inputs.some((input) => dependent.has(input.name))) continue
+    const inputGradients = entry.vectorJacobian(outputGradients)
+    entry.inputs.forEach((input, index) => {
+      const part = inputGradients[index]
+      if (!part || !dependent.has(input.name)) return
+      if (!sameShape(part.shape, input.shape)) {
+        refuse('gradients', 'a rule returned a gradient of another shape than its input', part, input)
+      }
+      const sofar = found.get(input.name)
+      found.set(input.name, sofar ? add(sofar, part) : part)
+    })
+  }
+  return withRespectTo.map((value) => found.get(value.name))
+}

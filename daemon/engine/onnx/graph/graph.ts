@@ -1,0 +1,258 @@
+// A graph under construction: named values with shapes, nodes, constants, and a tape for differentiation.
+//
+// Shapes may have symbols in them (`dimension.ts`). They are checked while building, so that a mistake is
+// reported with the operation's name and the shapes rather than by the runtime. The graph knows no operation's
+// meaning; `ops.ts` does, and `autodiff.ts` walks the tape.
+
+import { WaggleError } from '../../../../protocol/errors.ts'
+import { type Bindings, boundSize, type Dimension, sameDimension, showDimension, times } from './dimension.ts'
+import type { Lowering } from './lowering.ts'
+import { type AttributeValue, encodeModel, type NodeProto, type TensorProto } from './proto.ts'
+
+export const ELEMENT_TYPES = { float32: 1, int32: 6, int64: 7, bool: 9 } as const
+export type DType = keyof typeof ELEMENT_TYPES
+
+/** Opset 18: the first in which all Reduce operations take their axes as an input. */
+const OPSET = 18
+
+export type Shape = readonly Dimension[]
+
+export interface Value {
+  readonly graph: Graph
+  readonly name: string
+  readonly dtype: DType
+  readonly shape: Shape
+}
+
+/** Gradients of a node's inputs from those of its outputs; undefined where none flows. */
+export type VectorJacobian = (outputGradients: readonly (Value | undefined)[]) => (Value | undefined)[]
+
+export interface TapeEntry {
+  inputs: readonly Value[]
+  outputs: readonly Value[]
+  vectorJacobian: VectorJacobian
+}
+
+export function sizeOf(shape: Shape): Dimension {
+  return times(...shape)
+}
+
+export function sameShape(a: Shape, b: Shape): boolean {
+  return a.length === b.length && a.every((size, i) => sameDimension(size, b[i]!))
+}
+
+export function showSizes(shape: Shape): string {
+  return shape.map(showDimension).join(',')
+}
+
+/** A number that must be known while building, such as the width of a layer. */
+export function fixed(
+  operation: string,
+  size: Dimension,
+  ...values: { dtype: DType; shape: Shape }[]
+): number {
+  if (typeof size !== 'number')
+    refuse(operation, `size ${showDimension(size)} must be a plain number`, ...values)
+  return size
+}
+
+export function showShape(value: { dtype: DType; shape: Shape }): string {
+  return `${value.dtype}[${showSizes(value.shape)}]`
+}
+
+/** The error for an operation that cannot be built. */
+export function refuse(operation: string, why: string, ...values: { dtype: DType; shape: Shape }[]): never {
+  const shapes = values.map(showShape).join(', ')
+  throw new WaggleError('E_ENGINE', `${operation}(${shapes}): ${why}`, { data: { operation, shapes } })
+}
+
+/** An input that the runtime makes from the sizes of a run: shapes for Reshape, masks that depend on lengths. */
+export interface ComputedInput {
+  value: Value
+  compute(bindings: Bindings): Float32Array | BigInt64Array
+}
+
+export class Graph {
+  readonly name: string
+  readonly tape: TapeEntry[] = []
+  private readonly nodes: NodeProto[] = []
+  private readonly initializers: TensorProto[] = []
+  private readonly constants = new Map<string, Value>()
+  private readonly computedInputs = new Map<string, ComputedInput>()
+  private readonly inputValues: Value[] = []
+  private readonly outputValues: { name: string; value: Value }[] = []
+  private counter = 0
+
+  constructor(name: string) {
+    this.name = name
+  }
+
+  get nodeCount(): number {
+    return this.nodes.length
+  }
+
+  get inputs(): readonly Value[] {
+    return this.inputValues
+  }
+
+  /** Inputs that no caller gives. */
+  get computed(): readonly ComputedInput[] {
+    return [...this.computedInputs.values()]
+  }
+
+  get outputs(): readonly { name: string; value: Value }[] {
+    return this.outputValues
+  }
+
+  private value(name: string, dtype: DType, shape: Shape): Value {
+    for (const size of shape) {
+      if (typeof size === 'number' && (!Number.isInteger(size) || size < 0)) {
+        refuse(name, 'sizes must be whole numbers', { dtype, shape })
+      }
+    }
+    return { graph: this, name, dtype, shape }
+  }
+
+  input(name: string, dtype: DType, shape: Shape): Value {
+    const value = this.value(name, dtype, shape)
+    this.inputValues.push(value)
+    return value
+  }
+
+  output(name: string, value: Value): void {
+    // A graph output needs a name of its own; an Identity costs one copy of what is usually small or final anyway,
+    // so it is only used where the value is a graph input or is already an output under another name.
+    this.outputValues.push({ name, value })
+  }
+
+  /** Adds a node. Does not record it on the tape: operations do that with their rule. */
+  node(
+    op: string,
+    inputs: readonly (Value | undefined)[],
+    outputs: readonly { dtype: DType; shape: Shape }[],
+    attributes: Readonly<Record<string, AttributeValue>> = {},
+    domain = '',
+  ): Value[] {
+    const values = outputs.map((out) => this.value(`v${this.counter++}`, out.dtype, out.shape))
+    this.nodes.push({
+      op,
+      domain,
+      inputs: inputs.map((input) => input?.name ?? ''),
+      outputs: values.map((value) => value.name),
+      attributes,
+    })
+    return values
+  }
+
+  /** A constant; equal ones are made once. */
+  constant(data: Float32Array | Int32Array | BigInt64Array, shape: Shape): Value {
+    const dtype = data instanceof Float32Array ? 'float32' : data instanceof Int32Array ? 'int32' : 'int64'
+    if (!sameDimension(data.length, sizeOf(shape)))
+      refuse('constant', `${data.length} elements given`, { dtype, shape })
+    const raw = new Uint8Array(data.buffer, data.byteOffset, data.byteLength)
+    const key =
+      raw.length <= 256 ? `${dtype}[${showSizes(shape)}]${Buffer.from(raw).toString('base64')}` : undefined
+    const known = key === undefined ? undefined : this.constants.get(key)
+    if (known) return known
+    const value = this.value(`c${this.counter++}`, dtype, shape)
+    this.initializers.push({
+      name: value.name,
+      elementType: ELEMENT_TYPES[dtype],
+      shape: shape as readonly number[],
+      raw,
+    })
+    if (key !== undefined) this.constants.set(key, value)
+    return value
+  }
+
+  scalar(value: number): Value {
+    return this.constant(Float32Array.of(value), [])
+  }
+
+  /** A list of whole numbers: a constant, or an input made from the run's sizes if one of them is symbolic. */
+  ints(values: readonly Dimension[]): Value {
+    if (values.every((value) => typeof value === 'number')) {
+      return this.constant(BigInt64Array.from(values, BigInt), [values.length])
+    }
+    return this.compute(`sizes.${showSizes(values)}`, 'int64', [values.length], (bindings) =>
+      BigInt64Array.from(values, (value) => BigInt(boundSize(value, bindings))),
+    )
+  }
+
+  /** An input that the runtime makes from the sizes of a run; one for each key. */
+  compute(key: string, dtype: 'float32' | 'int64', shape: Shape, compute: ComputedInput['compute']): Value {
+    const known = this.computedInputs.get(key)
+    if (known) return known.value
+    const value = this.value(`computed.${this.computedInputs.size}`, dtype, shape)
+    this.computedInputs.set(key, { value, compute })
+    return value
+  }
+
+  record(inputs: readonly Value[], outputs: readonly Value[], vectorJacobian: VectorJacobian): void {
+    this.tape.push({ inputs, outputs, vectorJacobian })
+  }
+
+  /** Nodes that an output depends on, in order: rules may make gradients that nobody asks for. */
+  private liveNodes(): NodeProto[] {
+    const needed = new Set(this.outputValues.map(({ value }) => value.name))
+    const live: NodeProto[] = []
+    for (let i = this.nodes.length - 1; i >= 0; i--) {
+      const node = this.nodes[i]!
+      if (!node.outputs.some((output) => needed.has(output))) continue
+      for (const input of node.inputs) needed.add(input)
+      live.push(node)
+    }
+    return live.reverse()
+  }
+
+  private lowered(lowering: Lowering | undefined): { nodes: NodeProto[]; constants: TensorProto[] } {
+    const live = this.liveNodes()
+    if (!lowering) return { nodes: live, constants: [] }
+    const used = new Set([
+      ...live.flatMap(({ inputs }) => inputs),
+      ...this.outputValues.map(({ value }) => value.name),
+    ])
+    const constants = new Map<string, TensorProto>()
+    const nodes = live.flatMap((node) => {
+      const replaced = lowering(node, (output) => used.has(output))
+      for (const constant of replaced?.constants ?? []) constants.set(constant.name, constant)
+      return replaced?.nodes ?? [node]
+    })
+    return { nodes, constants: [...constants.values()] }
+  }
+
+  /** The bytes of the model. Outputs keep the names given to `output`. */
+  encode(lowering?: Lowering): Uint8Array {
+    const { nodes, constants } = this.lowered(lowering)
+    const rename = new Map<string, string>()
+    const inputs = [...this.inputValues, ...this.computed.map(({ value }) => value)]
+    const isInput = new Set(inputs.map((value) => value.name))
+    const produced = new Set(nodes.flatMap((node) => node.outputs))
+    for (const { name, value } of this.outputValues) {
+      if (!isInput.has(value.name) && produced.has(value.name) && !rename.has(value.name))
+        rename.set(value.name, name)
+      else nodes.push({ op: 'Identity', domain: '', inputs: [value.name], outputs: [name], attributes: {} })
+    }
+    const renamed = (name: string): string => rename.get(name) ?? name
+    return encodeModel({
+      name: this.name,
+      opset: OPSET,
+      nodes: nodes.map((node) => ({
+        ...node,
+        inputs: node.inputs.map(renamed),
+        outputs: node.outputs.map(renamed),
+      })),
+      initializers: [...this.initializers, ...constants],
+      inputs: inputs.map(({ name, dtype, shape }) => ({
+        name,
+        elementType: ELEMENT_TYPES[dtype],
+        shape,
+      })),
+      outputs: this.outputValues.map(({ name, value }) => ({
+        name,
+        elementType: ELEMENT_TYPES[value.dtype],
+        shape: value.shape,
+      })),
+    })
+  }
+}

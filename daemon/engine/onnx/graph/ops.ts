@@ -1,0 +1,25 @@
+// The operations of Waggle's graphs, each with its vector-Jacobian product. Shapes follow NumPy's broadcasting;
+// a size with symbols in it is never taken for 1. Fused building blocks of a decoder are in `blocks.ts`.
+
+export {
+  abs,
+  add,
+  detach,
+  div,
+  exp,
+  less,
+  log,
+  max,
+  min,
+  mul,
+  neg,
+  sigmoid,
+  sqrt,
+  sub,
+  tanh,
+  where,
+} from '../ops/elementwise.ts'
+export { gatherRows, pickPerRow } from '../ops/indexing.ts'
+export { gemm, matmul } from '../ops/products.ts'
+export { afterwards, reduceMean, softmax, sum, sumOfSquares } from '../ops/reductions.ts'
+export { concat, expand, pad, reduceSum, reshape, slice, swapLast, transpose } from '../ops/shapes.ts'

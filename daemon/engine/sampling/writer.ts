@@ -1,0 +1,116 @@
+// A sequence being sampled: draws its tokens from logits, records their log-probs and decides when to stop. All
+// engines use it, so that the same logits give the same sequence in each of them.
+
+import { WaggleError } from '../../../protocol/errors.ts'
+import type { Segment } from '../../../protocol/train/index.ts'
+import type { DrawnToken, GenerateRequest, Sample } from '../engine.ts'
+import { draw } from './draw.ts'
+import { uniformAt } from './random.ts'
+
+/** What comes with a model's weights. */
+export interface Labels {
+  /** Version of the weights that draw. */
+  version: number
+  /** The text of each token id by itself; stop strings need it. */
+  pieces?: readonly string[] | undefined
+}
+
+export interface WriterOptions {
+  vocabulary: number
+  /** Read for each token: the weights may change while the sequence runs. */
+  labels: Labels
+  onToken?: ((drawn: DrawnToken) => void) | undefined
+}
+
+export interface Sequence {
+  /** Index in the request. */
+  readonly sample: number
+  /** Tokens so far. */
+  readonly length: number
+  /** The last token; 0 before there is one. */
+  readonly last: number
+  /** Draws from a row of logits; true if the sequence has ended. Throws E_ENGINE if the logits are not finite. */
+  accept(logits: Float32Array): boolean
+  /** The sample so far. A sequence that has not ended by itself counts as aborted. */
+  finish(): Sample
+}
+
+export type Writer = (sample: number) => Sequence
+
+export function createWriter(
+  request: GenerateRequest,
+  { vocabulary, labels, onToken }: WriterOptions,
+): Writer {
+  const stops = new Set(request.stopTokens)
+  const strings = request.stopStrings ?? []
+  const { pieces } = labels
+  if (strings.length > 0 && !pieces) {
+    throw new WaggleError(
+      'E_ENGINE',
+      'stop strings need the text of each token, and the engine was opened without it',
+    )
+  }
+  /** The end of the text: long enough to find any stop string that the last token completes. */
+  const kept = Math.max(0, ...strings.map((text) => text.length - 1))
+  const work = new Float64Array(vocabulary)
+
+  return (sample) => {
+    const { seed, drawn = 0, maxNewTokens = request.maxNewTokens } = request.samples[sample]!
+    const limit = Math.min(request.maxNewTokens, maxNewTokens)
+    const tokens: number[] = []
+    const logprobs: number[] = []
+    const policyLogprobs: number[] = []
+    const entropies: number[] = []
+    const segments: Segment[] = []
+    let tail = ''
+    let ended: 'stop' | 'length' | undefined
+
+    const isStopped = (token: number): boolean => {
+      if (stops.has(token)) return true
+      if (strings.length === 0) return false
+      const text = tail + (pieces?.[token] ?? '')
+      tail = kept === 0 ? '' : text.slice(-kept)
+      return strings.some((stop) => text.includes(stop))
+    }
+    return {
+      sample,
+      get length() {
+        return tokens.length
+      },
+      get last() {
+        return tokens.at(-1) ?? 0
+      },
+      accept(logits) {
+        const { token, logprob, entropy, policyLogprob } = draw(
+          logits,
+          request,
+          uniformAt(seed, drawn + tokens.length),
+          work,
+        )
+        if (!Number.isFinite(logprob))
+          throw new WaggleError('E_ENGINE', 'the policy gave logits that are not finite')
+        const { version } = labels
+        const segment = segments.at(-1)
+        if (segment?.version === version) segment.length += 1
+        else segments.push({ version, start: tokens.length, length: 1 })
+        tokens.push(token)
+        logprobs.push(logprob)
+        policyLogprobs.push(policyLogprob)
+        entropies.push(entropy)
+        onToken?.({ sample, token })
+        if (isStopped(token)) ended = 'stop'
+        else if (tokens.length >= limit) ended = 'length'
+        return ended !== undefined
+      },
+      finish: () => ({
+        tokens: Int32Array.from(tokens),
+        logprobs: Float32Array.from(logprobs),
+        policyLogprobs: Float32Array.from(policyLogprobs),
+        entropies: Float32Array.from(entropies),
+        finish: ended ?? 'aborted',
+        version: segments[0]?.version ?? labels.version,
+        ...(segments.length > 1 ? { segments } : {}),
+      }),
+    }
+  }
+}

@@ -1,0 +1,107 @@
+// The slots of a trainer: named vectors of the gradient's shape, and the algebra on them that all back ends
+// share. A back end implements how two of its vectors are blended, multiplied and applied, wherever it keeps
+// the numbers.
+
+import { WaggleError } from '../../protocol/errors.ts'
+import type { Metric, Slot, Trainer } from './trainer.ts'
+
+export interface VectorSpace<Vector> {
+  /** A vector with arbitrary content. */
+  create(): Vector
+  /** into = x · byX + y · byY, and `into` may be x or y. A vector with factor 0 is not read. */
+  blend(x: Vector, byX: number, y: Vector, byY: number, into: Vector): void | Promise<void>
+  /** Σ a · b, with b measured. */
+  dot(a: Vector, b: Vector, by?: Measure): number | Promise<number>
+  /** Σ x², of the measured vector. */
+  squaredNorm(x: Vector, by?: Measure): number | Promise<number>
+  /** weights -= rate · x, measured. */
+  move(x: Vector, rate: number, by?: Measure): void | Promise<void>
+}
+
+/** A metric with its constants filled in: x becomes clamp(x · scale / (√v · secondScale + epsilon), ±limit). */
+export interface Measure {
+  scale: number
+  /** Corrects the bias of the second moments' square roots. */
+  secondScale: number
+  epsilon: number
+  limit: number
+}
+
+export interface Slots<Vector> extends Pick<Trainer, 'slots' | 'combine' | 'dot' | 'norm' | 'move'> {
+  /** Throws if the slot is empty. */
+  held(slot: Slot): Vector
+  /** The slot's vector, for the caller to overwrite. */
+  place(slot: Slot): Vector
+  /** Empties all slots and returns their vectors. */
+  clear(): Vector[]
+}
+
+/** Means no limit: not every device computes with infinities. */
+const LARGEST_FLOAT = 3.4028234663852886e38
+
+/** `steps`: the number of steps that the optimizer's moments have seen. */
+export function createSlots<Vector>(
+  space: VectorSpace<Vector>,
+  { steps }: { steps(): number },
+): Slots<Vector> {
+  const vectors = new Map<Slot, Vector>()
+  const held = (slot: Slot): Vector => {
+    const vector = vectors.get(slot)
+    if (vector === undefined) throw new WaggleError('E_ENGINE', `slot "${slot}" holds no gradient`)
+    return vector
+  }
+  const place = (slot: Slot): Vector => {
+    const vector = vectors.get(slot) ?? space.create()
+    vectors.set(slot, vector)
+    return vector
+  }
+  const measureOf = (metric: Metric | undefined): Measure | undefined =>
+    metric && {
+      scale: metric.scale ?? 1,
+      secondScale: 1 / Math.sqrt(1 - metric.beta2 ** Math.max(1, steps())),
+      epsilon: metric.epsilon,
+      limit: metric.limit ?? LARGEST_FLOAT,
+    }
+  return {
+    held,
+    place,
+    clear() {
+      const all = [...vectors.values()]
+      vectors.clear()
+      return all
+    },
+
+    slots: async () => [...vectors.keys()],
+
+    async combine({ into, terms }) {
+      const read = terms
+        .filter(({ factor }) => factor !== 0)
+        .map(({ slot, factor }) => ({ x: held(slot), factor }))
+      const target = place(into)
+      // If the target is among the terms, it is read before it is overwritten.
+      read.sort((a, b) => Number(b.x === target) - Number(a.x === target))
+      const [first = { x: target, factor: 0 }, second = { x: target, factor: 0 }, ...others] = read
+      await space.blend(first.x, first.factor, second.x, second.factor, target)
+      for (const { x, factor } of others) await space.blend(target, 1, x, factor, target)
+    },
+
+    dot: async ({ a, b, metric }) => space.dot(held(a), held(b), measureOf(metric)),
+
+    norm: async ({ slot, metric }) => Math.sqrt(await space.squaredNorm(held(slot), measureOf(metric))),
+
+    move: async ({ along, rate, metric }) => space.move(held(along), rate, measureOf(metric)),
+  }
+}
+
+/** The contract's calls. Each works on the slots of the model that is open at that time. */
+export function slotCalls<Vector>(
+  opened: () => Slots<Vector>,
+): Pick<Trainer, 'slots' | 'combine' | 'dot' | 'norm' | 'move'> {
+  return {
+    slots: async () => opened().slots(),
+    combine: async (request) => opened().combine(request),
+    dot: async (request) => opened().dot(request),
+    norm: async (request) => opened().norm(request),
+    move: async (request) => opened().move(request),
+  }
+}

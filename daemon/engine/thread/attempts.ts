@@ -1,0 +1,49 @@
+// A `generate` call that may have to be restarted, with less memory or on another device. Sequences that have
+// ended are not sampled again, and the caller gets no token twice.
+
+import type { DrawnToken, GenerateRequest, Sample } from '../engine.ts'
+
+export interface Told {
+  onToken?: ((drawn: DrawnToken) => void) | undefined
+  onFinish?: ((sample: number, written: Sample) => void) | undefined
+}
+
+export interface Attempt extends Told {
+  /** The samples that are still missing. */
+  request: GenerateRequest
+  onFinish: (sample: number, written: Sample) => void
+  /** Indices in this attempt of some samples of the whole request; without those that have ended. */
+  placesOf(samples: readonly number[]): number[]
+  /** All samples of the whole request, given those of this attempt. */
+  joined(rest: readonly Sample[]): Sample[]
+}
+
+/** Each call returns the next attempt. */
+export function createAttempts(whole: GenerateRequest, { onToken, onFinish }: Told): () => Attempt {
+  const ended = new Map<number, Sample>()
+  const told = new Map<number, number>()
+  return () => {
+    const left = whole.samples.flatMap((_, sample) => (ended.has(sample) ? [] : [sample]))
+    const places = new Map(left.map((sample, place) => [sample, place]))
+    const drawn = new Map<number, number>()
+    return {
+      request: { ...whole, samples: left.map((sample) => whole.samples[sample]!) },
+      onToken:
+        onToken &&
+        (({ sample: place, token }) => {
+          const sample = left[place]!
+          const count = (drawn.get(sample) ?? 0) + 1
+          drawn.set(sample, count)
+          if (count <= (told.get(sample) ?? 0)) return
+          told.set(sample, count)
+          onToken({ sample, token })
+        }),
+      onFinish(place, written) {
+        ended.set(left[place]!, written)
+        onFinish?.(left[place]!, written)
+      },
+      placesOf: (samples) => samples.flatMap((sample) => places.get(sample) ?? []),
+      joined: (rest) => whole.samples.map((_, sample) => ended.get(sample) ?? rest[places.get(sample)!]!),
+    }
+  }
+}

@@ -1,0 +1,100 @@
+// Starts an engine's code in another thread or, for devices, in another process: a driver that crashes takes
+// its whole process with it.
+
+import { type ChildProcess, fork } from 'node:child_process'
+import { fileURLToPath } from 'node:url'
+import { MessageChannel, Worker } from 'node:worker_threads'
+import { joining, sendInPieces } from './ipc.ts'
+import type { Cut, WorkerCall, WorkerReply } from './messages.ts'
+
+export interface Host {
+  post(call: WorkerCall): void
+  cut(cut: Cut): void
+  /** Whether the host keeps this process alive. */
+  hold(isHeld: boolean): void
+  stop(): Promise<void>
+}
+
+export interface HostOptions {
+  /** The engine's `worker` module, without extension: sources run as .ts, the published build as .js. */
+  worker: URL
+  /** Passed to the core; plain data. */
+  options: object
+}
+
+export interface HostEvents {
+  onReply(reply: WorkerReply): void
+  /** The host has ended; with a reason if nobody asked for it. */
+  onEnd(reason: string | undefined): void
+}
+
+const withExtension = (module: URL): URL =>
+  new URL(`${module.href}.${import.meta.url.endsWith('.ts') ? 'ts' : 'js'}`)
+
+export function openThread({ worker: module, options }: HostOptions, { onReply, onEnd }: HostEvents): Host {
+  const cuts = new MessageChannel()
+  const worker = new Worker(withExtension(module), {
+    name: 'waggle-engine',
+    workerData: { options, cuts: cuts.port2 },
+    transferList: [cuts.port2],
+  })
+  worker.on('message', onReply)
+  worker.on('error', (cause) => onEnd(`the engine's thread failed: ${String(cause)}`))
+  worker.on('exit', () => onEnd(undefined))
+  // An idle worker does not keep the daemon alive; a running call does.
+  worker.unref()
+  cuts.port1.unref()
+  return {
+    post: (call) => worker.postMessage(call),
+    cut: (cut) => cuts.port1.postMessage(cut),
+    hold: (isHeld) => (isHeld ? worker.ref() : worker.unref()),
+    async stop() {
+      cuts.port1.close()
+      await worker.terminate()
+    },
+  }
+}
+
+export function openProcess({ worker: module, options }: HostOptions, { onReply, onEnd }: HostEvents): Host {
+  const child: ChildProcess = fork(fileURLToPath(withExtension(module)), [JSON.stringify(options)], {
+    serialization: 'advanced',
+    stdio: ['ignore', 'ignore', 'pipe', 'ipc'],
+  })
+  let isStopping = false
+  let said = ''
+  child.stderr!.on('data', (piece: Buffer) => {
+    said = (said + piece.toString()).slice(-2000)
+  })
+  child.on('message', joining(onReply))
+  child.on('error', (cause) => onEnd(`the engine's process failed: ${cause.message}`))
+  child.on('exit', (code, signal) => {
+    const last = said.trim().split('\n').at(-1) ?? ''
+    onEnd(
+      isStopping
+        ? undefined
+        : `the engine's process ended with ${signal ?? `status ${code}`}${last ? `: ${last.slice(0, 200)}` : ''}`,
+    )
+  })
+  const hold = (isHeld: boolean): void => {
+    for (const part of [child, child.channel, child.stderr as unknown as { ref(): void; unref(): void }])
+      if (isHeld) part?.ref()
+      else part?.unref()
+  }
+  hold(false)
+  /** Ignores errors: if the process is gone, its exit event reports that. */
+  const send = (message: unknown): void => {
+    if (child.connected) child.send(message as object, () => {})
+  }
+  return {
+    post: (call) => sendInPieces(call, send),
+    cut: (cut) => send({ cut }),
+    hold,
+    async stop() {
+      isStopping = true
+      if (child.exitCode !== null || child.signalCode !== null) return
+      const ended = new Promise<void>((resolve) => child.once('exit', () => resolve()))
+      child.kill('SIGKILL')
+      await ended
+    },
+  }
+}

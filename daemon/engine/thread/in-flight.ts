@@ -1,0 +1,43 @@
+// In-flight weight updates: a running `generate` switches to new weights between two of its steps (PipelineRL,
+// Piché et al. 2025, arXiv:2509.19128). They overtake waiting calls. If nothing runs, they wait their turn.
+
+import type { WorkerCall } from './messages.ts'
+
+export interface InFlight {
+  /** True if a running call will take the weights; otherwise they belong into the queue. */
+  offer(call: WorkerCall): boolean
+  /** Applies the updates since the last call; true if the weights have changed. */
+  take(engine: number): Promise<boolean>
+  /** Wraps a call of `generate`. */
+  during(call: WorkerCall, run: () => Promise<unknown>): Promise<void>
+}
+
+export function createInFlight(serve: (call: WorkerCall) => Promise<boolean>): InFlight {
+  /** The engines with a running `generate`. */
+  const waiting = new Map<number, WorkerCall[]>()
+  const take = async (engine: number): Promise<boolean> => {
+    let changed = false
+    for (const call of waiting.get(engine)?.splice(0) ?? []) changed = (await serve(call)) || changed
+    return changed
+  }
+  return {
+    offer(call) {
+      if (call.method !== 'setWeights' || !call.request.isInFlight) return false
+      const calls = waiting.get(call.engine)
+      calls?.push(call)
+      return calls !== undefined
+    },
+    take,
+    async during({ engine, method }, run) {
+      if (method !== 'generate') {
+        await run()
+        return
+      }
+      waiting.set(engine, [])
+      await run()
+      // Updates that arrived during the last step.
+      while (waiting.get(engine)!.length > 0) await take(engine)
+      waiting.delete(engine)
+    },
+  }
+}

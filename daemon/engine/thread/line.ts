@@ -1,0 +1,56 @@
+// The engine's end of the connection to the daemon: a thread's port or a process's channel.
+
+import { type MessagePort, parentPort, receiveMessageOnPort, workerData } from 'node:worker_threads'
+import { joining, sendInPieces } from './ipc.ts'
+import type { Cut, WorkerCall, WorkerInput, WorkerReply } from './messages.ts'
+
+export interface Line<Options> {
+  options: Options
+  listen(receive: (call: WorkerCall) => void): void
+  send(reply: WorkerReply, transfer?: ArrayBuffer[]): void
+  /** Messages since the last call. */
+  newCuts(): Cut[]
+}
+
+export function openLine<Options>(): Line<Options> {
+  return parentPort ? threadLine(parentPort) : processLine()
+}
+
+function threadLine<Options>(port: MessagePort): Line<Options> {
+  const { options, cuts } = workerData as WorkerInput<Options>
+  return {
+    options,
+    listen: (receive) => port.on('message', receive),
+    send: (reply, transfer = []) => port.postMessage(reply, transfer),
+    newCuts() {
+      const found: Cut[] = []
+      // Polled: a running call blocks the thread's event loop.
+      for (let next = receiveMessageOnPort(cuts); next; next = receiveMessageOnPort(cuts))
+        found.push(next.message as Cut)
+      return found
+    },
+  }
+}
+
+function processLine<Options>(): Line<Options> {
+  let cuts: Cut[] = []
+  return {
+    options: JSON.parse(process.argv[2]!) as Options,
+    listen(receive) {
+      process.on('disconnect', () => process.exit())
+      process.on(
+        'message',
+        joining<WorkerCall | { cut: Cut }>((message) => {
+          if ('cut' in message) cuts.push(message.cut)
+          else receive(message)
+        }),
+      )
+    },
+    send: (reply) => sendInPieces(reply, (message) => process.send!(message)),
+    newCuts() {
+      const found = cuts
+      cuts = []
+      return found
+    },
+  }
+}

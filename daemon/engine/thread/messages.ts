@@ -1,0 +1,70 @@
+// The messages between the daemon's thread and an engine's thread.
+
+import type { MessagePort } from 'node:worker_threads'
+import type { ErrorCode } from '../../../protocol/errors.ts'
+import type { Weights } from '../decoder.ts'
+import type { DrawnToken, EngineInfo, GenerateRequest, OpenRequest, Sample, Trainer } from '../engine.ts'
+
+export interface WorkerInput<Options> {
+  options: Options
+  /** Carries `Cut`s, which overtake the waiting calls. */
+  cuts: MessagePort
+}
+
+/** Ends a generate call, or some of its samples, early. */
+export interface Cut {
+  id: number
+  samples?: readonly number[] | undefined
+}
+
+/** What a thread reports when it starts. */
+export interface StartReport {
+  info: EngineInfo
+  /** The library loads into only one thread of a process, so further engines must share this one. */
+  oneThreadOnly: boolean
+}
+
+/** Calls of the contract with one request and one answer. */
+export const PLAIN_CALLS = [
+  'score',
+  'train',
+  'gradient',
+  'slots',
+  'combine',
+  'dot',
+  'norm',
+  'step',
+  'move',
+  'weights',
+  'optimizer',
+  'close',
+] as const satisfies readonly (keyof Trainer)[]
+
+export type PlainCall = (typeof PLAIN_CALLS)[number]
+
+/** A thread may serve several engines, each with its own core. */
+export type WorkerCall = { id: number; engine: number } & (
+  | { method: 'open'; request: OpenRequest }
+  | { method: 'generate'; request: GenerateRequest; tells: { tokens: boolean; finishes: boolean } }
+  | { [Name in PlainCall]: { method: Name; request?: Parameters<Trainer[Name]>[0] } }[PlainCall]
+  | { method: 'setWeights'; request: { weights: Weights; version: number | undefined; isInFlight: boolean } }
+  /** Answered once the thread runs, with a StartReport if it has one. */
+  | { method: 'start'; request?: undefined }
+)
+
+export interface WorkerReply {
+  id: number
+  /** The call goes on. */
+  drawn?: DrawnToken
+  /** The call goes on. */
+  finished?: { sample: number; written: Sample }
+  /** A notice for people; not an answer to a call. */
+  notice?: string
+  value?: unknown
+  error?: {
+    code: ErrorCode
+    message: string
+    hint: string | undefined
+    data: Record<string, unknown> | undefined
+  }
+}

@@ -1,0 +1,165 @@
+// The engine in the daemon's thread: a proxy to another thread or process, where `worker.ts` serves a core.
+// Each engine has its own thread, unless its library loads into only one thread; then several engines share it.
+
+import { WaggleError } from '../../../protocol/errors.ts'
+import type { Weights } from '../decoder.ts'
+import type { Engine, EngineInfo, GenerateOptions } from '../engine.ts'
+import { type HostOptions, openProcess, openThread } from './host.ts'
+import {
+  PLAIN_CALLS,
+  type PlainCall,
+  type StartReport,
+  type WorkerCall,
+  type WorkerReply,
+} from './messages.ts'
+
+export interface EngineThreadOptions extends HostOptions {
+  /** Run in a separate process instead. */
+  isProcess?: boolean
+  /** Notices for people, such as that memory was short. */
+  onNotice?: ((message: string) => void) | undefined
+}
+
+export interface EngineThread {
+  /** Rejects and ends the thread if it cannot start. */
+  start(): Promise<StartReport>
+  /** Creates an engine in this thread. The thread ends with the last of its engines. */
+  engine(info: EngineInfo): Engine
+}
+
+type CallBody = WorkerCall extends infer Call
+  ? Call extends { id: number }
+    ? Omit<Call, 'id' | 'engine'>
+    : never
+  : never
+
+export function createEngineThread({
+  isProcess = false,
+  onNotice,
+  ...where
+}: EngineThreadOptions): EngineThread {
+  const pending = new Map<
+    number,
+    { resolve(value: unknown): void; reject(error: Error): void } & Pick<
+      GenerateOptions,
+      'onToken' | 'onFinish'
+    >
+  >()
+  let lastId = 0
+  let lastEngine = 0
+  const open = new Set<number>()
+  let dead: Error | undefined
+
+  const fail = (error: Error): void => {
+    dead ??= error
+    for (const { reject } of pending.values()) reject(dead)
+    pending.clear()
+  }
+  const onReply = ({ id, drawn, finished, notice, value, error }: WorkerReply): void => {
+    if (notice !== undefined) {
+      onNotice?.(notice)
+      return
+    }
+    const call = pending.get(id)
+    if (drawn) {
+      call?.onToken?.(drawn)
+      return
+    }
+    if (finished) {
+      call?.onFinish?.(finished.sample, finished.written)
+      return
+    }
+    pending.delete(id)
+    if (!call) return
+    if (error) {
+      const { code, message, hint, data } = error
+      call.reject(
+        new WaggleError(code, message, {
+          ...(hint === undefined ? {} : { hint }),
+          ...(data === undefined ? {} : { data }),
+        }),
+      )
+    } else call.resolve(value)
+  }
+  const onEnd = (reason: string | undefined): void =>
+    // The engine's state is lost, so this counts as a device failure whatever the reason.
+    fail(
+      reason === undefined ? closed() : new WaggleError('E_ENGINE', reason, { data: { trouble: 'device' } }),
+    )
+  const host = (isProcess ? openProcess : openThread)(where, { onReply, onEnd })
+
+  const call = <T>(engine: number, body: CallBody, options: GenerateOptions = {}): Promise<T> => {
+    const { signal, control, ...told } = options
+    if (dead) return Promise.reject(dead)
+    const id = ++lastId
+    const abort = (): void => host.cut({ id })
+    let unlisten: (() => void) | undefined
+    return new Promise<unknown>((resolve, reject) => {
+      pending.set(id, { resolve, reject, ...told })
+      host.hold(true)
+      if (signal?.aborted) abort()
+      signal?.addEventListener('abort', abort, { once: true })
+      unlisten = control?.listen((samples) => host.cut({ id, samples }))
+      host.post({ id, engine, ...body } as WorkerCall)
+    }).finally(() => {
+      signal?.removeEventListener('abort', abort)
+      unlisten?.()
+      if (pending.size === 0) host.hold(false)
+    }) as Promise<T>
+  }
+  const stop = (): Promise<void> => host.stop()
+
+  return {
+    async start() {
+      try {
+        return await call<StartReport>(0, { method: 'start' })
+      } catch (error) {
+        await stop()
+        throw error
+      }
+    },
+    engine(info) {
+      const id = ++lastEngine
+      open.add(id)
+      const ask = <T>(body: CallBody, options?: GenerateOptions): Promise<T> =>
+        open.has(id) ? call(id, body, options) : Promise.reject(closed())
+      return {
+        info,
+        // Callers may pass objects with more fields than the request, such as a whole model, and not all can be
+        // cloned.
+        open: ({ spec, weights, optimizer, version, pieces }) =>
+          ask({
+            method: 'open',
+            request: {
+              spec,
+              weights,
+              ...(optimizer ? { optimizer } : {}),
+              ...(version === undefined ? {} : { version }),
+              ...(pieces ? { pieces } : {}),
+            },
+          }),
+        generate(request, options = {}) {
+          const tells = { tokens: options.onToken !== undefined, finishes: options.onFinish !== undefined }
+          return ask({ method: 'generate', request, tells }, options)
+        },
+        ...(Object.fromEntries(
+          PLAIN_CALLS.map((method) => [method, (request: never) => ask({ method, request })]),
+        ) as unknown as Pick<Engine, PlainCall>),
+        setWeights: (
+          weights: Weights,
+          version?: number,
+          { isInFlight = false }: { isInFlight?: boolean } = {},
+        ) => ask<void>({ method: 'setWeights', request: { weights, version, isInFlight } }),
+        async close() {
+          if (!dead && open.has(id)) await ask({ method: 'close' })
+          open.delete(id)
+          if (open.size === 0) await stop()
+        },
+      }
+    },
+  }
+}
+
+function closed(): WaggleError {
+  return new WaggleError('E_ENGINE', 'the engine is closed')
+}

@@ -1,0 +1,163 @@
+// The contract of a trainer: it scores sequences, computes gradients into named slots, does vector algebra on these
+// slots, and steps the weights along one of them. The caller decides how gradients are mixed.
+
+import type { Expression } from '../../protocol/plugin/expression.ts'
+import type { Weights } from './decoder.ts'
+import type { EngineInfo, OpenRequest } from './engine.ts'
+
+export interface OptimizerState {
+  steps: number
+  first: Weights
+  second: Weights
+  /** For an engine that computes gradients in float16. */
+  lossScale?: LossScale
+}
+
+export interface LossScale {
+  /** The loss is multiplied by this for the backward pass; a power of two. */
+  scale: number
+  /** Gradients without an overflow since the last change. */
+  good: number
+}
+
+export interface ScoreRequest {
+  sequences: readonly { conditioning: Int32Array; completion: Int32Array }[]
+  /** Log-probs are of softmax(logits / temperature). */
+  temperature: number
+  /** Return hidden states, too: tokens x width x 4 bytes. */
+  hidden?: boolean
+}
+
+/** Each array has one value per completion token. */
+export interface Score {
+  logprobs: Float32Array
+  /** Nats. */
+  entropies: Float32Array
+  /** Probability that two draws agree: the sum of squared probabilities over the vocabulary. */
+  collisions: Float32Array
+  /**
+   * If requested, the input of the output layer for each token: the final norm's output at the token before it,
+   * [tokens, width], row by row.
+   */
+  hidden?: Float32Array
+}
+
+/** The loss as a formula; see protocol/plugin/expression.ts. */
+export interface Objective {
+  /** Loss of each token, before masking and normalising. */
+  loss: Expression
+  /** Logged as means over the batch's masked tokens. */
+  metrics: Record<string, Expression>
+}
+
+export interface TrainSequence {
+  conditioning: Int32Array
+  completion: Int32Array
+  /** Values of the columns that the objective reads: one per completion token, or one for the whole completion. */
+  columns: Record<string, Float32Array | number>
+}
+
+/** AdamW (Loshchilov & Hutter 2019), with clipping by the global norm. */
+export interface OptimizerOptions {
+  learningRate: number
+  beta1: number
+  beta2: number
+  epsilon: number
+  weightDecay: number
+  /** Gradients are scaled down to this global 2-norm. */
+  maxGradientNorm: number
+}
+
+export interface TrainRequest {
+  sequences: readonly TrainSequence[]
+  objective: Objective
+  temperature: number
+  /** The summed loss is divided by this; the number of masked tokens gives a token mean. */
+  denominator: number
+  optimizer: OptimizerOptions
+}
+
+export interface TrainReport {
+  /** False if a loss or gradient was not finite; then nothing was changed. */
+  applied: boolean
+  /** The first parameter whose gradient was not finite, or `loss`. */
+  nonFinite?: string
+  loss: number
+  /** Global 2-norm before clipping. */
+  gradientNorm: number
+  metrics: Record<string, number>
+  /** Completion tokens inside the mask, all real tokens, and computed tokens with padding. */
+  completionTokens: number
+  realTokens: number
+  computedTokens: number
+  microBatches: number
+  /** With float16 gradients: how often the batch was computed again at half the loss scale. */
+  overflows?: number
+  seconds: number
+}
+
+/** A TrainRequest without the step. The gradient overwrites slot `into`. */
+export interface GradientRequest extends Omit<TrainRequest, 'optimizer'> {
+  into: Slot
+}
+
+export type GradientReport = Omit<TrainReport, 'applied'>
+
+/** Names a vector of the gradient's shape, kept until the next `open`. Reading an empty slot is an error. */
+export type Slot = string
+
+/** The slot that `train` uses. A caller that uses it for its own gradient saves the memory of another slot. */
+export const GRADIENT: Slot = 'gradient'
+
+/**
+ * Measures a vector as an AdamW step measures a gradient: x becomes clamp(scale · x / (√v̂ + epsilon), ±limit),
+ * where v̂ are the trainer's second moments with their bias corrected.
+ */
+export interface Metric {
+  beta2: number
+  epsilon: number
+  /** 1 if left out. */
+  scale?: number
+  /** No limit if left out. */
+  limit?: number
+}
+
+export interface StepReport {
+  /** False if the vector was not finite; then nothing was changed. */
+  applied: boolean
+  /** The first parameter whose part of the vector was not finite. */
+  nonFinite?: string
+  /** Global 2-norm before clipping. */
+  norm: number
+  seconds: number
+}
+
+/** Log-probs of given completions under the weights. */
+export type Scorer = Pick<Trainer, 'score'>
+
+export interface Trainer {
+  readonly info: EngineInfo
+  open(request: OpenRequest): Promise<void>
+  score(request: ScoreRequest): Promise<Score[]>
+  /** One optimizer step over all the sequences. */
+  train(request: TrainRequest): Promise<TrainReport>
+  /** Changes no weight. */
+  gradient(request: GradientRequest): Promise<GradientReport>
+  /** The slots that are not empty. */
+  slots(): Promise<Slot[]>
+  /** into = Σ factor · slot. `into` may be among the terms; a term with factor 0 is not read. */
+  combine(request: { into: Slot; terms: readonly { slot: Slot; factor: number }[] }): Promise<void>
+  /** Σ a · b, with b measured if a metric is given. */
+  dot(request: { a: Slot; b: Slot; metric?: Metric }): Promise<number>
+  /** 2-norm, of the measured vector if a metric is given. */
+  norm(request: { slot: Slot; metric?: Metric }): Promise<number>
+  /** One optimizer step along the slot, as if it held the batch's gradient. */
+  step(request: { along: Slot; optimizer: OptimizerOptions }): Promise<StepReport>
+  /** weights -= rate · slot, measured if a metric is given. The moments do not change. */
+  move(request: { along: Slot; rate: number; metric?: Metric }): Promise<void>
+  /** A copy of the current weights. */
+  weights(): Promise<Weights>
+  setWeights(weights: Weights): Promise<void>
+  optimizer(): Promise<OptimizerState>
+  close(): Promise<void>
+}

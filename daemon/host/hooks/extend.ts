@@ -1,0 +1,66 @@
+// Collects the plugins' requests for more groups in a round. A plugin whose tokens are spent gets none.
+
+import type { Request } from '../../../protocol/plugin/index.ts'
+import type { Group } from '../../../protocol/train/index.ts'
+import { type Active, tokensLeft, type Window } from '../active.ts'
+import type { Call } from '../call.ts'
+import { checkRequests, checkRewrite } from '../checks.ts'
+import type { PluginRound, Work, World } from '../contract.ts'
+import { nest, type Offered, refusalOf } from './rewrites.ts'
+
+export interface ExtendParts {
+  window: Window
+  call: Call
+  /** Plugins that are in the round and have the hook. */
+  withHook(hook: keyof Active['hooks']): Active[]
+  refuse(one: Active, hook: string, message: string): void
+  world(): World | undefined
+}
+
+/** Maximum calls of a plugin's `extend` per round, because some requests cost no tokens. */
+const MOST_ASKED = 64
+
+export function createExtend({ window, call, withHook, refuse, world }: ExtendParts): PluginRound['extend'] {
+  const ids = new Map<Active, Set<string>>()
+  const asked = new Map<Active, number>()
+
+  const workOf = (one: Active, request: Request): Work[] => {
+    const { rewrite: given, ...rest } = request
+    const rewrite = checkRewrite(given)
+    if (!rewrite) return [{ plugin: one.id, request: rest }]
+    const offered: Offered = { active: one, rewrite }
+    const refusal = refusalOf(offered, request.prompt, 'train', world())
+    if (refusal !== undefined) {
+      refuse(one, 'extend', refusal)
+      return []
+    }
+    return [{ plugin: one.id, request, rewrite: nest([offered], request.prompt)! }]
+  }
+
+  return async ({ groups, landed }, view) => {
+    const work: Work[] = []
+    for (const one of withHook('extend')) {
+      const times = asked.get(one) ?? 0
+      if (times >= MOST_ASKED) continue
+      asked.set(one, times + 1)
+      const known = ids.get(one) ?? new Set()
+      ids.set(one, known)
+      const round = {
+        ...view,
+        groups,
+        landed: landed.get(one.id) ?? new Map<string, Group>(),
+        asked: times,
+        tokensLeft: tokensLeft(one, window),
+      }
+      const given = await call(
+        one,
+        'extend',
+        window,
+        (hooks, context) => hooks.extend!(round, context),
+        (requests) => checkRequests(requests, known).flatMap((request) => workOf(one, request)),
+      ).catch(() => [])
+      if (tokensLeft(one, window) > 0) work.push(...given)
+    }
+    return work
+  }
+}

@@ -1,0 +1,92 @@
+// Creates the node's core from the config.
+
+import type { Config } from '../config/schema.ts'
+import type { Journal } from '../control/journal/journal.ts'
+import { createCore, type NodeCore } from '../core/core.ts'
+import type { OptimizerOptions } from '../engine/engine.ts'
+import type { PluginHost } from '../host/host.ts'
+import { randomStream } from '../host/random.ts'
+import type { LivePolicy } from '../policy/live-policy.ts'
+import type { ParkedGroups } from '../rollout/parked/parked.ts'
+import type { Pool } from '../store/pool/pool.ts'
+import type { Role } from '../trainer/roles.ts'
+import type { LearnerState } from '../trainer/sharing/evidence.ts'
+
+/** Capacity of the pool, for own and for foreign groups each. */
+export const POOL_GROUPS = 512
+
+export interface CoreOptions {
+  config: Config
+  /** This node's peer ID. */
+  self: string
+  seed: number
+  /** State of the learner from the restored checkpoint. */
+  restored: LearnerState | undefined
+}
+
+export interface CoreParts {
+  policy: LivePolicy
+  host: PluginHost
+  pool: Pool
+  parked: ParkedGroups
+  journal: Pick<Journal, 'finding'>
+  /** Models of plugins, besides the policy. */
+  roles: ReadonlyMap<string, Role>
+  /** True for joined and proven peers. */
+  isKnown(author: string): boolean
+  restore(before: number): Promise<{ step: number } | undefined>
+}
+
+/** AdamW settings from the config. */
+export function optimizerOf({ training }: Config): OptimizerOptions {
+  return {
+    learningRate: training.learning_rate,
+    beta1: 0.9,
+    beta2: 0.99,
+    epsilon: 1e-8,
+    weightDecay: training.weight_decay,
+    maxGradientNorm: training.max_gradient_norm,
+  }
+}
+
+/** Live keys are read on use, since they may change: see config/live.ts. */
+export function openCore({ config, self, seed, restored }: CoreOptions, parts: CoreParts): NodeCore {
+  const { policy, host, pool, parked, journal, roles, isKnown } = parts
+  return createCore(
+    {
+      get sizes() {
+        return { own: config.training.own_groups, foreign: config.training.foreign_groups }
+      },
+      get minibatches() {
+        return config.training.minibatches
+      },
+      get aggregation() {
+        return { mode: config.training.aggregation, length: config.model.max_completion_tokens }
+      },
+      get warmUpSteps() {
+        return config.training.warm_up_steps
+      },
+      get optimizer() {
+        return optimizerOf(config)
+      },
+      get maxStaleness() {
+        return config.training.max_staleness
+      },
+      temperature: config.rollout.temperature,
+      self,
+      adaptive: config.training.adaptive_sharing,
+      restored,
+    },
+    {
+      ...{ policy, host, pool, roles, isKnown },
+      random: (stream) => randomStream(seed, stream),
+      trainingCost: ({ seconds }) => seconds,
+      onFinding: (finding) => journal.finding(finding, policy.reference().version),
+      async restore(before) {
+        const earlier = await parts.restore(before)
+        if (earlier) parked.clear()
+        return earlier
+      },
+    },
+  )
+}

@@ -1,0 +1,185 @@
+// The loops that drive a node's core: generate, train, evaluate. They wait, report to the journal, publish groups and
+// save checkpoints. The core (../core/core.ts) decides what is kept, shared and trained on.
+
+import type { Group } from '../../protocol/train/index.ts'
+import type { Config } from '../config/schema.ts'
+import type { Journal } from '../control/journal/journal.ts'
+import type { Showcase } from '../control/journal/showcase.ts'
+import type { NodeCore } from '../core/core.ts'
+import type { PluginHost } from '../host/host.ts'
+import { randomStream } from '../host/random.ts'
+import type { LivePolicy } from '../policy/live-policy.ts'
+import { candidatePrompts } from '../rollout/candidates.ts'
+import { mostWaiting } from '../rollout/capacity.ts'
+import { runEvaluationLoop } from '../rollout/evaluation/evaluation-loop.ts'
+import { runRolloutLoop } from '../rollout/loop.ts'
+import type { ParkedGroups } from '../rollout/parked/parked.ts'
+import type { TaskBook } from '../rollout/tasks.ts'
+import type { Waker } from '../rollout/waker.ts'
+import { draftOf, type Swarm } from '../swarm/index.ts'
+import { runTrainLoop } from '../trainer/loop.ts'
+
+export interface LoopsOptions {
+  config: Config
+  /** This node's peer ID. */
+  self: string
+  seed: number
+}
+
+export interface LoopsParts {
+  core: NodeCore
+  policy: LivePolicy
+  host: PluginHost
+  tasks: TaskBook
+  swarm: Swarm | undefined
+  journal: Journal
+  showcase: Showcase
+  /** Interrupted groups, which are saved with a checkpoint. */
+  parked: ParkedGroups
+  /** Wakes loops that wait for a change. */
+  changed: Waker
+  now(): number
+  monotonic(): number
+  sleep(ms: number, signal: AbortSignal): Promise<void>
+  /** Number of the next round. */
+  nextRound(): number
+  save(): Promise<unknown>
+  /** Whether a checkpoint is due by the schedule. */
+  isSaveDue(): boolean
+  /** Saves a checkpoint if one was requested. */
+  serveRequests(): Promise<void>
+  isPaused(): boolean
+}
+
+export interface Loops {
+  /** Ends each loop at a safe point. */
+  end(): Promise<void>
+}
+
+/** Options are read on use, since some may change while the node runs: see config/live.ts. */
+export function startLoops({ config, self, seed }: LoopsOptions, parts: LoopsParts): Loops {
+  const { core, policy, host, tasks, swarm, journal, changed, isPaused, now, monotonic, sleep } = parts
+  const ending = new AbortController()
+  const shared = { policy, host, tasks, changed, isPaused, now, monotonic, sleep }
+
+  /** Saves immediately after a roll-back; otherwise a crash would lose which authors were just set aside. */
+  const saveIfDue = async (): Promise<void> => {
+    if (!core.isSaveUrgent && !parts.isSaveDue()) return
+    try {
+      await parts.save()
+      core.onSaved()
+      journal.recover('checkpoint')
+    } catch (error) {
+      journal.fail('checkpoint')(error)
+    }
+  }
+
+  const publish = async (group: Group): Promise<void> => {
+    if (!swarm) return
+    try {
+      const { recipients } = await swarm.publish(draftOf(group))
+      // Without recipients it was not sent.
+      if (recipients > 0) journal.telemetry.counters.published += 1
+    } catch (error) {
+      journal.log('debug', `a group was not published: ${error instanceof Error ? error.message : error}`)
+    }
+  }
+
+  const generating = runRolloutLoop(
+    {
+      groupSize: config.rollout.group_size,
+      get groupsPerRound() {
+        return config.rollout.groups_per_round
+      },
+      temperature: config.rollout.temperature,
+      maxNewTokens: config.model.max_completion_tokens,
+      get maxWaiting() {
+        return mostWaiting(config.training.own_groups, config.training.max_staleness)
+      },
+      get maxStaleness() {
+        return config.training.max_staleness
+      },
+      ...(config.rollout.prompts > 0
+        ? { candidates: candidatePrompts(tasks.view, config.rollout.prompts, seed) }
+        : {}),
+      author: self,
+    },
+    {
+      ...shared,
+      parked: parts.parked,
+      waiting: () => core.waiting('own').length,
+      isThrownAway: core.isThrownAway,
+      roundRandom: () => randomStream(seed, `round/${parts.nextRound()}`),
+      async onGroup(group) {
+        journal.group(group, 'own')
+        const { isShared } = core.onOwnGroup(group)
+        // Wakes the train loop even if the group is not useful: a guard may have acted.
+        changed.wake()
+        if (isShared) await publish(group)
+      },
+      onRound(round) {
+        core.onRound({ cost: round.seconds })
+        if (core.isBarren) changed.wake()
+        journal.telemetry.round(round)
+        journal.recover('sampling')
+      },
+      onError: journal.fail('sampling'),
+    },
+    ending.signal,
+  )
+
+  const training = runTrainLoop(
+    {
+      ...shared,
+      core,
+      onBatch: (groups) => parts.showcase.used(groups.map(({ id }) => id)),
+      async onStep(report) {
+        journal.recover('training')
+        journal.step(report)
+        for (const [author, groups] of Object.entries(report.authors)) {
+          if (author !== self) swarm?.used(author, groups)
+        }
+        await saveIfDue()
+        await parts.serveRequests()
+      },
+      async onIdle() {
+        if (core.isBarren && !isPaused()) await core.settle().catch(journal.fail('training'))
+        await saveIfDue()
+        await parts.serveRequests()
+      },
+      onError: journal.fail('training'),
+    },
+    ending.signal,
+  )
+
+  const evaluating =
+    config.eval.every_seconds > 0
+      ? runEvaluationLoop(
+          {
+            get everySeconds() {
+              return config.eval.every_seconds
+            },
+            get promptsPerTask() {
+              return config.eval.prompts_per_task
+            },
+            maxNewTokens: config.model.max_completion_tokens,
+          },
+          {
+            ...shared,
+            onEvaluation(evaluation) {
+              journal.evaluation(evaluation)
+              core.onEvaluation(evaluation.accuracy, evaluation.prompts)
+            },
+            onError: journal.fail('evaluation'),
+          },
+          ending.signal,
+        )
+      : undefined
+
+  return {
+    async end() {
+      ending.abort()
+      await Promise.allSettled([generating, training, evaluating])
+    },
+  }
+}

@@ -1,0 +1,11 @@
+// The node's secret files, which are never shared.
+
+import type { Paths } from '../config/paths.ts'
+import type { Config } from '../config/schema.ts'
+import { swarmOptions } from '../wiring/swarm-config.ts'
+
+export function secretFiles(config: Config, paths: Paths): string[] {
+  const { keyFile } = swarmOptions(config, paths)
+  const { identity, membership, readToken, adminToken } = paths
+  return [identity, membership, readToken, adminToken, ...(keyFile === undefined ? [] : [keyFile])]
+}

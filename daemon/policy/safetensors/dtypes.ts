@@ -1,0 +1,129 @@
+// The number formats of safetensors, and the conversions to and from F32 that training needs. Nothing about
+// files. Little-endian machines only, like ONNX Runtime's builds for Node.
+
+export type TensorData =
+  | Float64Array
+  | Float32Array
+  | BigInt64Array
+  | BigUint64Array
+  | Int32Array
+  | Uint32Array
+  | Int16Array
+  | Uint16Array
+  | Int8Array
+  | Uint8Array
+
+interface DtypeFacts {
+  /** Bytes per value. */
+  size: number
+  /** Holds the values as stored; F16 and BF16 as raw bits. */
+  make(length: number): TensorData
+}
+
+/** Byte-sized and larger formats of safetensors 0.6; packed 4- and 6-bit ones are not supported. */
+export const DTYPES = {
+  F64: { size: 8, make: (length) => new Float64Array(length) },
+  I64: { size: 8, make: (length) => new BigInt64Array(length) },
+  U64: { size: 8, make: (length) => new BigUint64Array(length) },
+  F32: { size: 4, make: (length) => new Float32Array(length) },
+  I32: { size: 4, make: (length) => new Int32Array(length) },
+  U32: { size: 4, make: (length) => new Uint32Array(length) },
+  F16: { size: 2, make: (length) => new Uint16Array(length) },
+  BF16: { size: 2, make: (length) => new Uint16Array(length) },
+  I16: { size: 2, make: (length) => new Int16Array(length) },
+  U16: { size: 2, make: (length) => new Uint16Array(length) },
+  I8: { size: 1, make: (length) => new Int8Array(length) },
+  U8: { size: 1, make: (length) => new Uint8Array(length) },
+  BOOL: { size: 1, make: (length) => new Uint8Array(length) },
+  F8_E4M3: { size: 1, make: (length) => new Uint8Array(length) },
+  F8_E5M2: { size: 1, make: (length) => new Uint8Array(length) },
+} as const satisfies Record<string, DtypeFacts>
+
+export type Dtype = keyof typeof DTYPES
+
+export function isDtype(name: string): name is Dtype {
+  return Object.hasOwn(DTYPES, name)
+}
+
+/** Formats that can be read as F32. */
+export type FloatDtype = 'F64' | 'F32' | 'F16' | 'BF16'
+
+export function isFloat(dtype: Dtype): dtype is FloatDtype {
+  return dtype === 'F32' || dtype === 'BF16' || dtype === 'F16' || dtype === 'F64'
+}
+
+/** Puts `from`, raw values of `dtype`, into `to` at `at`. F16 and BF16 are exact; F64 rounds. */
+export function toFloat32(dtype: FloatDtype, from: TensorData, to: Float32Array, at: number): void {
+  if (dtype === 'F32' || dtype === 'F64') {
+    to.set(from as Float32Array | Float64Array, at)
+    return
+  }
+  const bits = new Uint32Array(to.buffer, to.byteOffset + at * 4, from.length)
+  const raw = from as Uint16Array
+  if (dtype === 'BF16') {
+    for (let i = 0; i < raw.length; i++) bits[i] = raw[i]! << 16
+  } else {
+    const table = halfTable()
+    for (let i = 0; i < raw.length; i++) bits[i] = table[raw[i]!]!
+  }
+}
+
+/**
+ * Rounds to the nearest value of a 16-bit format, ties to even, as PyTorch does. Too large becomes infinite.
+ */
+export function fromFloat32(dtype: 'F16' | 'BF16', from: Float32Array): Uint16Array {
+  const bits = new Uint32Array(from.buffer, from.byteOffset, from.length)
+  const to = new Uint16Array(from.length)
+  const round = dtype === 'BF16' ? roundToBrain : roundToHalf
+  for (let i = 0; i < bits.length; i++) to[i] = round(bits[i]!)
+  return to
+}
+
+/** True iff no value is infinite or NaN. */
+export function allFinite(values: Float32Array | Float64Array): boolean {
+  // Zero times anything finite is zero; times infinity or NaN it is NaN, and NaN stays.
+  let sum = 0
+  for (let i = 0; i < values.length; i++) sum += values[i]! * 0
+  return sum === 0
+}
+
+function roundToBrain(bits: number): number {
+  const infinity = 0x7f800000
+  if ((bits & 0x7fffffff) > infinity) return (bits >>> 16) | 0x40
+  return (bits + 0x7fff + ((bits >>> 16) & 1)) >>> 16
+}
+
+function roundToHalf(bits: number): number {
+  const sign = (bits >>> 16) & 0x8000
+  const magnitude = bits & 0x7fffffff
+  if (magnitude > 0x7f800000) return sign | 0x7e00
+  // 65520, half-way between the largest F16 and the next power of two, already rounds up to infinity.
+  if (magnitude >= 0x477ff000) return sign | 0x7c00
+  const normal = magnitude >= 0x38800000
+  // A subnormal F16 counts in steps of 2^-24: the F32 mantissa, with its hidden bit, moves right until it
+  // does too.
+  const shift = normal ? 13 : Math.min(126 - (magnitude >>> 23), 25)
+  const mantissa = normal ? magnitude - 0x38000000 : (magnitude & 0x7fffff) | 0x800000
+  const whole = mantissa >>> shift
+  const rest = mantissa & ((1 << shift) - 1)
+  const half = 1 << (shift - 1)
+  return sign | (whole + (rest > half || (rest === half && (whole & 1) === 1) ? 1 : 0))
+}
+
+let halves: Uint32Array | undefined
+
+/** F16 bits -> F32 bits, for all 65,536 of them. */
+function halfTable(): Uint32Array {
+  if (halves) return halves
+  halves = new Uint32Array(65536)
+  const value = new Float32Array(1)
+  const bits = new Uint32Array(value.buffer)
+  for (let half = 0; half < 65536; half++) {
+    const exponent = (half >>> 10) & 31
+    const mantissa = half & 1023
+    if (exponent === 31) bits[0] = 0x7f800000 | (mantissa << 13)
+    else value[0] = exponent === 0 ? mantissa * 2 ** -24 : (1 + mantissa / 1024) * 2 ** (exponent - 15)
+    halves[half] = bits[0]! | ((half & 0x8000) << 16)
+  }
+  return halves
+}

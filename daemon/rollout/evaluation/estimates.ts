@@ -1,0 +1,48 @@
+// The statistics of an evaluation: proportions with confidence intervals, and pass@k. Pure functions.
+//
+// Intervals are Wilson's (1927) at 95 %, on the effective number of prompts: p (1 - p) divided by the
+// variance of the mean. With one right-or-wrong answer per prompt, that is the number of prompts. With
+// several answers it corrects for clustering by prompt (Kish's design effect). Unlike a bootstrap interval,
+// it does not collapse when all prompts score the same. Tasks are strata: their means count equally, whatever
+// their sizes.
+
+import { type Estimate, wilson } from '../../../protocol/api/index.ts'
+
+/**
+ * Mean over strata of the mean over prompts. Each value is one prompt's score, 0 to 1; no stratum may be
+ * empty.
+ */
+export function shareOf(...strata: readonly (readonly number[])[]): Estimate {
+  let value = 0
+  let variance = 0
+  let prompts = 0
+  for (const values of strata) {
+    const mean = values.reduce((a, b) => a + b, 0) / values.length
+    const spread = values.reduce((sum, x) => sum + (x - mean) ** 2, 0) / values.length
+    value += mean / strata.length
+    variance += spread / values.length / strata.length ** 2
+    prompts += values.length
+  }
+  const binomial = value * (1 - value)
+  return wilson(value, variance > 1e-12 && binomial > 0 ? binomial / variance : prompts)
+}
+
+/**
+ * The unbiased estimate of pass@k from `n` answers, `right` of them correct (Chen et al. 2021): the
+ * probability that at least one of `k` is correct, 1 - C(n - right, k) / C(n, k), as a product that cannot
+ * overflow. `k` is at most `n`.
+ */
+export function passAt(k: number, n: number, right: number): number {
+  if (k > n) throw new RangeError(`pass@${k} needs at least ${k} answers, but there are ${n}`)
+  if (n - right < k) return 1
+  let allWrong = 1
+  for (let i = n - right + 1; i <= n; i++) allWrong *= 1 - k / i
+  return 1 - allWrong
+}
+
+/** 1, 2, 4 ... up to `samples`. */
+export function kValues(samples: number): number[] {
+  const values = []
+  for (let k = 1; k <= samples; k *= 2) values.push(k)
+  return values
+}

@@ -1,0 +1,140 @@
+// Held-out accuracy of the policy in a sampler, on prompts that are never trained on. Only plugins that
+// declare a part in evaluations take part, so prompts contain no hints. Episodes are played to their end.
+
+import type { EvalPart, EvalResult } from '../../../protocol/api/index.ts'
+import { WaggleError } from '../../../protocol/errors.ts'
+import type { ComposeView } from '../../../protocol/plugin/index.ts'
+import type { PromptCoordinates } from '../../../protocol/train/index.ts'
+import type { Sampler } from '../../engine/engine.ts'
+import type { Composed } from '../../host/contract.ts'
+import type { Tokenizer } from '../../policy/tokenizer.ts'
+import type { TaskBook } from '../tasks.ts'
+import { rolloutOf } from '../writing/landing.ts'
+import { makeOrder } from '../writing/orders.ts'
+import { beginSequence, type Order } from '../writing/sequence.ts'
+import { writeSequences } from '../writing/write.ts'
+import { kValues, passAt, shareOf } from './estimates.ts'
+import { heldOutPrompts } from './held-out.ts'
+
+export interface EvaluateOptions {
+  /** Names of tasks; by default all that the node trains on. */
+  tasks?: readonly string[]
+  /** All different. A level with fewer held-out questions gives nearly all of them. */
+  promptsPerTask: number
+  maxNewTokens: number
+  /**
+   * The model's context in tokens: plugins' text that leaves no room for a whole answer is left out. Default:
+   * no limit.
+   */
+  context?: number
+  /** Completions per prompt at temperature 1; default 1. */
+  samples?: number
+  signal?: AbortSignal
+}
+
+export interface EvaluateParts {
+  sampler: Sampler
+  tokenizer: Tokenizer
+  tasks: TaskBook
+  /** The plugins' text for evaluations; without it, questions are asked as they are. */
+  compose?: ((view: ComposeView) => Promise<Composed | undefined>) | undefined
+}
+
+/** The scores of each prompt; `sampled` has one per completion. */
+export interface PromptScores {
+  task: string
+  difficulty: number
+  sampled: number[][]
+  greedy: number[]
+}
+
+/**
+ * The same counts always give the same prompts and sampling seeds, so two evaluations can be compared prompt
+ * by prompt. Throws E_TASK for a task that the node does not train on.
+ */
+export async function scorePrompts(
+  {
+    tasks: wanted,
+    promptsPerTask,
+    maxNewTokens,
+    context = Number.POSITIVE_INFINITY,
+    samples = 1,
+    signal,
+  }: EvaluateOptions,
+  { sampler, tokenizer, tasks, compose }: EvaluateParts,
+): Promise<PromptScores[]> {
+  const unknown = wanted?.find((name) => !tasks.chosen.some(({ task }) => task.name === name))
+  if (unknown !== undefined) {
+    throw new WaggleError('E_TASK', `this node does not train on "${unknown}"`, {
+      hint: `It trains on ${tasks.chosen.map(({ task }) => task.name).join(', ')}.`,
+    })
+  }
+  const chosen = tasks.chosen.filter(({ task }) => wanted === undefined || wanted.includes(task.name))
+  const prompts: PromptCoordinates[][] = []
+  for (const { task, difficulty } of chosen)
+    prompts.push(await heldOutPrompts(task, difficulty, promptsPerTask))
+  const counts = prompts.map(({ length }) => length)
+  const ends = { maxNewTokens, context: Number.POSITIVE_INFINITY }
+  const orders: Order[] = []
+  for (const prompt of prompts.flat()) {
+    const room = { maxNewTokens, context }
+    const order = await makeOrder({ prompt, rollouts: 1 }, undefined, room, { tokenizer, tasks, compose })
+    orders.push(order!)
+  }
+  /** For each order, the scores of its answers. */
+  const ask = async (answers: number, temperature: number): Promise<number[][]> => {
+    const sequences = orders.map((order, i) =>
+      Array.from({ length: answers }, (_, j) => beginSequence(order, j * orders.length + i)),
+    )
+    const by = { sampler, tokenizer, compose }
+    await writeSequences(sequences.flat(), { ...ends, temperature, signal }, by)
+    signal?.throwIfAborted()
+    return sequences.map((of) => of.map((one) => rolloutOf(one, tokenizer).reward))
+  }
+  // Started together, so that no weight update comes between them. Episodes may see one between two turns.
+  const [sampled, greedy] = await Promise.all([ask(samples, 1), ask(1, 0)])
+  return chosen.map(({ task, difficulty }, t) => {
+    const from = counts.slice(0, t).reduce((sum, count) => sum + count, 0)
+    const to = from + counts[t]!
+    return {
+      task: task.name,
+      difficulty,
+      sampled: sampled.slice(from, to),
+      greedy: greedy.slice(from, to).flat(),
+    }
+  })
+}
+
+export type EvaluationFigures = Required<Pick<EvalResult, 'parts' | 'overall'>>
+
+/** Means and pass@k with confidence intervals, per task and difficulty and overall. */
+export function figuresOf(scores: readonly PromptScores[], samples: number): EvaluationFigures {
+  const estimate = (chosen: readonly PromptScores[]): Pick<EvalPart, 'sampled' | 'greedy' | 'passAtK'> => ({
+    sampled: shareOf(...chosen.map(({ sampled }) => sampled.map(mean))),
+    greedy: shareOf(...chosen.map(({ greedy }) => greedy)),
+    passAtK: Object.fromEntries(
+      kValues(samples).map((k) => [
+        k,
+        shareOf(
+          ...chosen.map(({ sampled }) =>
+            sampled.map((answers) => passAt(k, samples, answers.filter((score) => score >= 1).length)),
+          ),
+        ),
+      ]),
+    ),
+  })
+  return {
+    parts: scores.map((one) => ({
+      task: one.task,
+      difficulty: one.difficulty,
+      prompts: one.greedy.length,
+      samples,
+      ...estimate([one]),
+    })),
+    overall: estimate(scores),
+  }
+}
+
+function mean(values: readonly number[]): number {
+  return values.reduce((a, b) => a + b, 0) / values.length
+}

@@ -1,0 +1,89 @@
+// Evaluates the policy at the start and then at fixed intervals, counted from the end of the previous
+// evaluation.
+
+import type { EvalResult, Evaluation } from '../../../protocol/api/index.ts'
+import type { LivePolicy } from '../../policy/live-policy.ts'
+import type { TaskBook } from '../tasks.ts'
+import {
+  type EvaluateOptions,
+  type EvaluateParts,
+  type EvaluationFigures,
+  figuresOf,
+  scorePrompts,
+} from './evaluate.ts'
+
+/** Sampled and greedy accuracy of the weights that the sampler holds when the call begins. */
+export async function evaluatePolicy(
+  options: EvaluateOptions,
+  {
+    policy,
+    tasks,
+    now,
+    compose,
+  }: { policy: LivePolicy; tasks: TaskBook; now: () => number; compose?: EvaluateParts['compose'] },
+): Promise<EvalResult & EvaluationFigures> {
+  const { version } = policy.reference()
+  const { samples = 1 } = options
+  const { tokenizer, spec } = policy.model
+  const scores = await scorePrompts(
+    { ...options, context: spec.contextLength },
+    { sampler: policy.sampler, tokenizer, tasks, compose },
+  )
+  const figures = figuresOf(scores, samples)
+  const { overall, parts } = figures
+  return {
+    time: now(),
+    step: version,
+    version,
+    accuracy: overall.sampled.value,
+    tasks: byTask(parts.map(({ task, sampled }) => [task, sampled.value])),
+    greedy: {
+      accuracy: overall.greedy.value,
+      tasks: byTask(parts.map(({ task, greedy }) => [task, greedy.value])),
+    },
+    prompts: parts.reduce((sum, { prompts }) => sum + prompts, 0),
+    ...figures,
+  }
+}
+
+/** The mean over difficulties for each task. */
+function byTask(values: readonly (readonly [task: string, value: number])[]): Record<string, number> {
+  const all = new Map<string, number[]>()
+  for (const [task, value] of values) all.set(task, [...(all.get(task) ?? []), value])
+  return Object.fromEntries(
+    [...all].map(([task, found]) => [task, found.reduce((a, b) => a + b, 0) / found.length]),
+  )
+}
+
+export interface EvaluationLoopParts {
+  policy: LivePolicy
+  tasks: TaskBook
+  now(): number
+  isPaused(): boolean
+  sleep(ms: number, signal: AbortSignal): Promise<void>
+  onEvaluation(evaluation: Evaluation): void
+  onError(error: unknown): void
+}
+
+export async function runEvaluationLoop(
+  options: { everySeconds: number; promptsPerTask: number; maxNewTokens: number },
+  by: EvaluationLoopParts,
+  signal: AbortSignal,
+): Promise<void> {
+  while (!signal.aborted) {
+    try {
+      if (!by.isPaused()) {
+        const {
+          parts: _parts,
+          overall: _overall,
+          ...evaluation
+        } = await evaluatePolicy({ ...options, signal }, by)
+        by.onEvaluation(evaluation)
+      }
+    } catch (error) {
+      if (signal.aborted) return
+      by.onError(error)
+    }
+    await by.sleep(options.everySeconds * 1000, signal).catch(() => {})
+  }
+}

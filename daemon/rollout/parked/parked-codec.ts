@@ -1,0 +1,64 @@
+// Parked groups as JSON text, for a checkpoint. Per-token numbers are base64 of their little-endian bytes,
+// because there may be a hundred thousand tokens.
+
+import { Buffer } from 'node:buffer'
+import type { ParkedGroup, ParkedSequence } from './parked.ts'
+
+const FORMAT = 2
+
+type Packed = Omit<ParkedSequence, 'tokens' | 'logprobs' | 'entropies' | 'mask'> & {
+  tokens: string
+  logprobs: string
+  entropies: string
+  mask: string
+}
+
+export function writeParked(groups: readonly ParkedGroup[]): string {
+  const packed = groups.map((group) => ({
+    ...group,
+    sequences: group.sequences.map(
+      (one): Packed => ({
+        ...one,
+        tokens: base64(Int32Array.from(one.tokens)),
+        logprobs: base64(Float32Array.from(one.logprobs)),
+        entropies: base64(Float32Array.from(one.entropies)),
+        mask: base64(Uint8Array.from(one.mask)),
+      }),
+    ),
+  }))
+  return JSON.stringify({ format: FORMAT, groups: packed })
+}
+
+/** Undefined for anything that `writeParked` did not write. */
+export function readParked(saved: string): ParkedGroup[] | undefined {
+  try {
+    const { format, groups } = JSON.parse(saved) as {
+      format: number
+      groups: (Omit<ParkedGroup, 'sequences'> & { sequences: Packed[] })[]
+    }
+    if (format !== FORMAT) return undefined
+    return groups.map((group) => ({
+      ...group,
+      sequences: group.sequences.map((one) => {
+        const tokens = [...new Int32Array(bytesOf(one.tokens))]
+        const logprobs = [...new Float32Array(bytesOf(one.logprobs))]
+        const entropies = [...new Float32Array(bytesOf(one.entropies))]
+        const mask = [...new Uint8Array(bytesOf(one.mask))]
+        if ([logprobs, entropies, mask].some(({ length }) => length !== tokens.length))
+          throw new RangeError('the arrays have different lengths')
+        return { ...one, tokens, logprobs, entropies, mask }
+      }),
+    }))
+  } catch {
+    return undefined
+  }
+}
+
+function base64({ buffer, byteOffset, byteLength }: Int32Array | Float32Array | Uint8Array): string {
+  return Buffer.from(buffer, byteOffset, byteLength).toString('base64')
+}
+
+/** Copied, so that typed arrays are aligned. */
+function bytesOf(text: string): ArrayBuffer {
+  return Uint8Array.from(Buffer.from(text, 'base64')).buffer
+}

@@ -1,0 +1,149 @@
+// Groups whose writing was interrupted, to be resumed in a later round: first in, first out. Every token is
+// kept, with its log-prob and policy version, and rollouts that had ended stay as they are. After APRIL
+// (arXiv 2509.18521); unlike APRIL, groups that were complete at the end of the round can be parked, too, and
+// the list is part of the checkpoint.
+//
+// Groups taken for a round are saved until the round is over, so a crash loses nothing.
+
+import type { Finish, PromptCoordinates, Segment } from '../../../protocol/train/index.ts'
+import type { Composed } from '../../host/contract.ts'
+import type { Tokenizer } from '../../policy/tokenizer.ts'
+import type { TaskBook } from '../tasks.ts'
+import { beginSequence, endAnswer, type Order, type Sequence } from '../writing/sequence.ts'
+import { readParked, writeParked } from './parked-codec.ts'
+
+export interface ParkedSequence {
+  seed: number
+  tokens: number[]
+  logprobs: number[]
+  entropies: number[]
+  mask: number[]
+  segments: Segment[]
+  answerStart: number
+  /** Token ranges of complete answers, if the task has turns. */
+  places: { start: number; length: number }[]
+  finish?: Finish
+  arm?: string
+  tainted: boolean
+}
+
+export interface ParkedGroup {
+  prompt: PromptCoordinates
+  conditioning: number[]
+  composed?: Composed
+  /** The policy version when it was begun. */
+  since: number
+  sequences: ParkedSequence[]
+}
+
+export interface ParkedGroups {
+  readonly length: number
+  /** Takes the oldest groups for a new round, and drops all that are not `wanted`. */
+  take(most: number, wanted: (group: ParkedGroup) => boolean): ParkedGroup[]
+  /** The round is over: drops the groups taken, and adds those parked in it. */
+  settle(parked: readonly ParkedGroup[]): void
+  /** The round failed: puts the groups taken back at the front. */
+  giveBack(): void
+  clear(): void
+  /** Undefined if there are none. */
+  save(): string | undefined
+  /** Loads the text of `save`. Anything else leaves the list empty: that loses a round's work at most. */
+  load(saved: string): void
+}
+
+export function createParkedGroups(): ParkedGroups {
+  let waiting: ParkedGroup[] = []
+  let taken: ParkedGroup[] = []
+  return {
+    get length() {
+      return waiting.length
+    },
+    take(most, wanted) {
+      waiting = waiting.filter(wanted)
+      taken = waiting.splice(0, most)
+      return taken
+    },
+    settle(parked) {
+      taken = []
+      waiting.push(...parked)
+    },
+    giveBack() {
+      waiting.unshift(...taken)
+      taken = []
+    },
+    clear() {
+      taken = []
+      waiting = []
+    },
+    save: () => (taken.length + waiting.length === 0 ? undefined : writeParked([...taken, ...waiting])),
+    load(saved) {
+      taken = []
+      waiting = readParked(saved) ?? []
+    },
+  }
+}
+
+export function park(order: Order, sequences: readonly Sequence[], since: number): ParkedGroup {
+  return {
+    prompt: order.prompt,
+    conditioning: [...order.conditioning],
+    ...(order.composed ? { composed: order.composed } : {}),
+    since,
+    sequences: sequences.map((one) => ({
+      seed: one.seed,
+      tokens: one.tokens,
+      // In 32 bits, like everywhere else.
+      logprobs: one.logprobs.map(Math.fround),
+      entropies: one.entropies.map(Math.fround),
+      mask: one.mask,
+      segments: one.segments,
+      answerStart: one.answerStart,
+      places: one.places,
+      ...(one.finish === undefined ? {} : { finish: one.finish }),
+      ...(one.arm === undefined ? {} : { arm: one.arm }),
+      tainted: one.tainted,
+    })),
+  }
+}
+
+/** Undefined if the group cannot be resumed, for example because its task is gone. */
+export function resume(
+  group: ParkedGroup,
+  by: { tasks: TaskBook; tokenizer: Tokenizer },
+): { order: Order; sequences: Sequence[]; since: number } | undefined {
+  try {
+    return restore(group, by)
+  } catch {
+    // Keeping it would fail every round from now on.
+    return undefined
+  }
+}
+
+function restore(
+  group: ParkedGroup,
+  { tasks, tokenizer }: { tasks: TaskBook; tokenizer: Tokenizer },
+): { order: Order; sequences: Sequence[]; since: number } | undefined {
+  const { prompt, composed, since } = group
+  const task = tasks.find(prompt.task, prompt.taskVersion)
+  if (!task) return undefined
+  const order: Order = {
+    prompt,
+    rollouts: group.sequences.length,
+    task,
+    instance: task.generate(prompt),
+    conditioning: Int32Array.from(group.conditioning),
+    composed,
+  }
+  const sequences = group.sequences.map((parked) => {
+    const begun = beginSequence(order, parked.seed)
+    // Replay episodes up to where they were: the environment's state is a function of the answers.
+    for (const place of parked.places) {
+      begun.tokens = parked.tokens.slice(0, place.start + place.length)
+      begun.answerStart = place.start
+      endAnswer(begun, 'stop', tokenizer)
+    }
+    const { finish: _, ...played } = begun
+    return { ...played, ...structuredClone(parked) }
+  })
+  return { order, sequences, since }
+}

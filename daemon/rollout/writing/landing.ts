@@ -1,0 +1,111 @@
+// Turns finished sequences into rollouts and groups. Verifies every completion and records how it was
+// written.
+
+import { transcriptOf } from '../../../protocol/plugin/index.ts'
+import type { Group, Origin, PolicyReference, Rollout } from '../../../protocol/train/index.ts'
+import { contentId } from '../../../protocol/wire/index.ts'
+import type { Tokenizer } from '../../policy/tokenizer.ts'
+import type { Order, Sequence } from './sequence.ts'
+
+export interface LandingOptions {
+  policy: PolicyReference
+  /** This node's peer ID. */
+  author: string
+  /** ms since the epoch. */
+  now(): number
+}
+
+/** An order and the sequences written for it. */
+export interface Written {
+  order: Order
+  sequences: readonly Sequence[]
+  /** The policy version when it was begun, if that was in an earlier round. */
+  since?: number | undefined
+}
+
+/**
+ * One group of everything that was written; undefined if nothing was. The group has the conditioning of the
+ * first order, and rollouts with another conditioning carry their own.
+ */
+export function land(
+  written: readonly Written[],
+  { policy, author, now }: LandingOptions,
+  tokenizer: Tokenizer,
+  origin?: Origin,
+): Group | undefined {
+  const first = written[0]?.order
+  if (!first) return undefined
+  const finished = written.map(({ sequences }) =>
+    sequences.filter(({ finish, tokens }) => finish !== undefined && tokens.length > 0),
+  )
+  const arm = armOf(first, finished[0]!)
+  const rollouts = finished.flatMap((sequences, i) => {
+    const { order } = written[i]!
+    return sequences.map((sequence) => {
+      const own = sequence.arm ?? order.composed?.arm ?? 'base'
+      return {
+        ...rolloutOf(sequence, tokenizer),
+        ...(order === first || sameTokens(order.conditioning, first.conditioning)
+          ? {}
+          : { conditioning: order.conditioning }),
+        ...(own === arm ? {} : { arm: own }),
+      }
+    })
+  })
+  if (rollouts.length === 0) return undefined
+  const tainted =
+    written.some(({ order }) => order.composed?.tainted) || finished.flat().some((one) => one.tainted)
+  const from = origin ?? first.composed?.origin
+  return {
+    id: contentId(
+      first.prompt,
+      rollouts.map(({ text }) => text),
+    ),
+    prompt: first.prompt,
+    conditioning: first.conditioning,
+    author,
+    policy,
+    arm,
+    ...(from ? { origin: from } : {}),
+    ...(tainted ? { tainted } : {}),
+    rollouts,
+    bornAt: now(),
+    bornVersion: Math.min(policy.version, ...written.map(({ since = policy.version }) => since)),
+  }
+}
+
+/** An arm set in a later turn of any episode counts for the whole group, which is then not shared. */
+function armOf({ composed }: Order, sequences: readonly Sequence[]): string {
+  return composed?.arm ?? sequences.find(({ arm }) => arm !== undefined)?.arm ?? 'base'
+}
+
+function sameTokens(a: Int32Array, b: Int32Array): boolean {
+  return a.length === b.length && a.every((token, i) => token === b[i])
+}
+
+/** The reward comes from this node's own verifier. */
+export function rolloutOf(sequence: Sequence, tokenizer: Tokenizer): Rollout {
+  const { order, play, places, finish = 'aborted' } = sequence
+  const tokens = Int32Array.from(sequence.tokens)
+  const text = play ? transcriptOf(play) : tokenizer.decodeCompletion(tokens)
+  return {
+    text,
+    tokens,
+    behaviourLogprobs: Float32Array.from(sequence.logprobs),
+    entropies: Float32Array.from(sequence.entropies),
+    segments: sequence.segments.map((segment) => ({ ...segment })),
+    finish,
+    reward: order.task.verify(order.instance, text).score,
+    ...(play
+      ? {
+          lossMask: Uint8Array.from(sequence.mask),
+          turns: play.turns.map(({ state, observation, reward }, i) => ({
+            state,
+            observation,
+            ...places[i]!,
+            reward,
+          })),
+        }
+      : {}),
+  }
+}

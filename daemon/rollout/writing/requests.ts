@@ -1,0 +1,152 @@
+// Writes the rollouts that plugins request once the round's groups are done, within each plugin's token
+// budget. A whole completion is reserved for each rollout before it is written, so no plugin can overspend. A
+// rollout that does not fit waits for tokens that others leave unused; if it never fits, it is not written.
+
+import type { BatchView } from '../../../protocol/plugin/index.ts'
+import { type Group, type Origin, promptKey } from '../../../protocol/train/index.ts'
+import type { Sampler } from '../../engine/engine.ts'
+import type { PluginRound, Work } from '../../host/contract.ts'
+import type { Tokenizer } from '../../policy/tokenizer.ts'
+import type { TaskBook } from '../tasks.ts'
+import { type LandingOptions, land, type Written } from './landing.ts'
+import { makeOrder } from './orders.ts'
+import { beginSequence, type Sequence } from './sequence.ts'
+import { roomOf, type WriteOptions, writeSequences } from './write.ts'
+
+export interface RequestOptions extends WriteOptions, LandingOptions {
+  sampleSeed(): number
+  view: BatchView
+}
+
+export interface RequestParts {
+  sampler: Sampler
+  tokenizer: Tokenizer
+  tasks: TaskBook
+  hooks: PluginRound
+}
+
+/** Everything that a plugin requested under one name. */
+interface Landing {
+  plugin: string
+  work: Work[]
+  written: Written[]
+  group?: Group | undefined
+}
+
+interface Pending {
+  plugin: string
+  sequence: Sequence
+}
+
+/**
+ * Returns the groups to train on, in the order of their first request, and the tokens drawn for all requests.
+ */
+export async function answerRequests(
+  groups: readonly Group[],
+  options: RequestOptions,
+  by: RequestParts,
+): Promise<{ groups: Group[]; tokens: number }> {
+  const { hooks, tokenizer, tasks } = by
+  const parts = { tokenizer, tasks, compose: hooks.compose.bind(hooks) }
+  const landings = new Map<string, Landing>()
+  let tokens = 0
+  while (hooks.extends && !options.signal?.aborted) {
+    const asked = await hooks.extend({ groups, landed: landedOf(landings) }, options.view)
+    if (asked.length === 0) break
+    const touched = new Set<Landing>()
+    const pending: Pending[] = []
+    for (const work of asked) {
+      // An unknown prompt gives no group; it must not cost the round.
+      const order = await makeOrder(work.request, work.rewrite, options, parts).catch(() => undefined)
+      if (!order) continue
+      const landing = landingFor(work, landings)
+      const sequences = Array.from({ length: order.rollouts }, () =>
+        beginSequence(order, options.sampleSeed()),
+      )
+      landing.work.push(work)
+      landing.written.push({ order, sequences })
+      touched.add(landing)
+      pending.push(...sequences.map((sequence) => ({ plugin: work.plugin, sequence })))
+    }
+    tokens += await writeWithin(pending, options, { ...by, ...parts })
+    for (const landing of touched) {
+      const group = land(landing.written, options, tokenizer, originOf(landing))
+      landing.group = group && (await hooks.reward(group))
+    }
+  }
+  return {
+    tokens,
+    groups: [...landings.values()].flatMap(({ plugin, work, group }) =>
+      group && !hooks.isOut(plugin) && work.some(({ request }) => request.keep === 'train') ? [group] : [],
+    ),
+  }
+}
+
+/** One plugin's requests with the same `into` share a group if they have the same prompt. */
+function landingFor({ plugin, request }: Work, landings: Map<string, Landing>): Landing {
+  const under = (name: string): string => JSON.stringify([plugin, name])
+  const shared = landings.get(under(request.into ?? request.id))
+  const fits = !shared || promptKey(shared.work[0]!.request.prompt) === promptKey(request.prompt)
+  if (shared && fits) return shared
+  const landing: Landing = { plugin, work: [], written: [] }
+  landings.set(under(fits ? (request.into ?? request.id) : request.id), landing)
+  return landing
+}
+
+function landedOf(landings: ReadonlyMap<string, Landing>): Map<string, Map<string, Group>> {
+  const landed = new Map<string, Map<string, Group>>()
+  for (const [key, { plugin, group }] of landings) {
+    if (!group) continue
+    const [, name] = JSON.parse(key) as [string, string]
+    const own = landed.get(plugin) ?? new Map<string, Group>()
+    landed.set(plugin, own.set(name, group))
+  }
+  return landed
+}
+
+function originOf({ plugin, work, written }: Landing): Origin {
+  const { request } = work[0]!
+  const { level } = written[0]!.order.composed?.origin ?? {}
+  const items = written.flatMap(({ order }) => order.composed?.origin.items ?? [])
+  return {
+    plugin,
+    request: request.into ?? request.id,
+    ...(request.parent === undefined ? {} : { parent: request.parent }),
+    ...(level === undefined ? {} : { level }),
+    ...(items.length === 0 ? {} : { items: [...new Set(items)] }),
+    ...(request.chain ? { chain: request.chain } : {}),
+  }
+}
+
+async function writeWithin(
+  all: readonly Pending[],
+  options: WriteOptions,
+  by: RequestParts & { compose: PluginRound['compose'] },
+): Promise<number> {
+  const { hooks } = by
+  let waiting = all
+  let total = 0
+  while (waiting.length > 0 && !options.signal?.aborted) {
+    const left = new Map<string, number>()
+    const fits = ({ plugin, sequence }: Pending): boolean => {
+      const room = roomOf(sequence, options)
+      const rest = (left.get(plugin) ?? hooks.tokensLeft(plugin)) - room
+      if (rest >= 0) left.set(plugin, rest)
+      return rest >= 0 && !hooks.isOut(plugin)
+    }
+    const now = waiting.filter(fits)
+    if (now.length === 0) break
+    waiting = waiting.filter((one) => !now.includes(one))
+    total += await writeSequences(
+      now.map(({ sequence }) => sequence),
+      options,
+      by,
+    )
+    for (const [plugin, own] of Map.groupBy(now, (one) => one.plugin))
+      hooks.spend(
+        plugin,
+        own.reduce((sum, { sequence }) => sum + sequence.fresh, 0),
+      )
+  }
+  return total
+}

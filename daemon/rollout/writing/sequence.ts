@@ -1,0 +1,148 @@
+// A rollout that is being written: its conditioning, the tokens drawn so far and, in an episode, the turns
+// played. For a task without turns it has one answer.
+
+import { beginPlay, type Play, playOn, type Task } from '../../../protocol/plugin/index.ts'
+import type { Finish, Instance, PromptCoordinates, Segment } from '../../../protocol/train/index.ts'
+import type { Sample, SampleRequest } from '../../engine/engine.ts'
+import type { Composed } from '../../host/contract.ts'
+import type { Tokenizer } from '../../policy/tokenizer.ts'
+
+/** A prompt under one conditioning, and the number of rollouts to write for it. */
+export interface Order {
+  prompt: PromptCoordinates
+  rollouts: number
+  task: Task
+  instance: Instance
+  conditioning: Int32Array
+  /** Text that plugins put around the question, if any. */
+  composed?: Composed | undefined
+}
+
+export interface Sequence {
+  readonly order: Order
+  /** Sampling seed. */
+  readonly seed: number
+  tokens: number[]
+  logprobs: number[]
+  entropies: number[]
+  /** 1 for tokens that the policy wrote, 0 for tokens of the environment. */
+  mask: number[]
+  segments: Segment[]
+  /** Index of the first token of the current answer. */
+  answerStart: number
+  /** Token ranges of earlier answers. */
+  places: { start: number; length: number }[]
+  play?: Play | undefined
+  /** Set once the sequence has ended. */
+  finish?: Finish | undefined
+  /** Arm that plugins set after the first turn. */
+  arm?: string | undefined
+  tainted: boolean
+  /** Tokens drawn in this round. */
+  fresh: number
+}
+
+export function beginSequence(order: Order, seed: number): Sequence {
+  const { environment } = order.task
+  return {
+    order,
+    seed,
+    tokens: [],
+    logprobs: [],
+    entropies: [],
+    mask: [],
+    segments: [],
+    answerStart: 0,
+    places: [],
+    ...(environment ? { play: beginPlay(environment, order.instance) } : {}),
+    tainted: order.composed?.tainted ?? false,
+    fresh: 0,
+  }
+}
+
+/**
+ * The sampler's request to continue this sequence. `room`: tokens it may still have; `most`: the call's own
+ * limit.
+ */
+export function sampleOf(sequence: Sequence, room: number, most: number): SampleRequest {
+  const { order, tokens, answerStart, places, seed } = sequence
+  const drawn = tokens.length - answerStart
+  return {
+    prompt: tokens.length === 0 ? order.conditioning : Int32Array.from([...order.conditioning, ...tokens]),
+    // Each turn gets its own random numbers.
+    seed: (seed ^ Math.imul(places.length, 0x9e3779b1)) >>> 0,
+    ...(drawn > 0 ? { drawn } : {}),
+    // Without any room, the sampler refuses the request.
+    ...(room >= 1 && room < most ? { maxNewTokens: room } : {}),
+  }
+}
+
+export function append(sequence: Sequence, written: Sample): void {
+  const { tokens, logprobs, entropies, version } = written
+  for (const [i, token] of tokens.entries()) {
+    sequence.tokens.push(token)
+    sequence.logprobs.push(logprobs[i]!)
+    sequence.entropies.push(entropies[i]!)
+    sequence.mask.push(1)
+  }
+  sequence.fresh += tokens.length
+  // The weights may have changed while it was written.
+  const whole = [{ version, length: tokens.length }]
+  for (const { version: of, length } of written.segments ?? whole) cover(sequence, of, length)
+}
+
+/** Appends an observation of the environment: tokens that the loss mask leaves out. */
+export function appendReply(sequence: Sequence, reply: Int32Array): void {
+  for (const token of reply) {
+    sequence.tokens.push(token)
+    sequence.logprobs.push(0)
+    sequence.entropies.push(0)
+    sequence.mask.push(0)
+  }
+  cover(sequence, sequence.segments.at(-1)!.version, reply.length)
+  sequence.answerStart = sequence.tokens.length
+}
+
+/** Assigns the next `length` tokens after the last segment to this version. */
+function cover({ segments }: Sequence, version: number, length: number): void {
+  const last = segments.at(-1)
+  const start = last ? last.start + last.length : 0
+  if (length === 0) return
+  if (last?.version === version) last.length += length
+  else segments.push({ version, start, length })
+}
+
+/**
+ * Ends the current answer and gives it to the environment. True if another turn follows; the caller must then
+ * append the environment's observation.
+ */
+export function endAnswer(sequence: Sequence, finish: Finish, tokenizer: Tokenizer): boolean {
+  const { order, tokens, answerStart, play } = sequence
+  const { environment } = order.task
+  if (!environment || !play) {
+    sequence.finish = finish
+    return false
+  }
+  if (tokens.length === answerStart) {
+    // Cut before its first token: the episode ends with the previous answer.
+    truncate(sequence, (sequence.places.at(-1)?.start ?? 0) + (sequence.places.at(-1)?.length ?? 0))
+    sequence.finish = finish
+    return false
+  }
+  sequence.places.push({ start: answerStart, length: tokens.length - answerStart })
+  sequence.play = playOn(
+    environment,
+    play,
+    tokenizer.decodeCompletion(Int32Array.from(tokens.slice(answerStart))),
+  )
+  if (finish === 'stop' && !sequence.play.done) return true
+  sequence.finish = finish
+  return false
+}
+
+function truncate(sequence: Sequence, length: number): void {
+  for (const name of ['tokens', 'logprobs', 'entropies', 'mask'] as const) sequence[name].length = length
+  sequence.segments = sequence.segments
+    .filter(({ start }) => start < length)
+    .map((one) => ({ ...one, length: Math.min(one.length, length - one.start) }))
+}

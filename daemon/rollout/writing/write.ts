@@ -1,0 +1,147 @@
+// Has the sampler write sequences until each has ended or been set aside. Tasks without turns take one call
+// of the sampler. Episodes take one call per turn, which covers all episodes of the round.
+
+import type { ComposeView } from '../../../protocol/plugin/index.ts'
+import { createControl } from '../../engine/control.ts'
+import type { Control, DrawnToken, Sample, Sampler } from '../../engine/engine.ts'
+import type { Composed } from '../../host/contract.ts'
+import type { Tokenizer } from '../../policy/tokenizer.ts'
+import { plainText } from './conditioning.ts'
+import { append, appendReply, endAnswer, type Sequence, sampleOf } from './sequence.ts'
+
+export interface WriteOptions {
+  /** Most tokens of a completion, or of a whole episode including the environment's observations. */
+  maxNewTokens: number
+  /** Most tokens of conditioning and completion together. */
+  context: number
+  temperature: number
+  signal?: AbortSignal | undefined
+}
+
+/** Follows sequences while they are written, and may cut them; see steering.ts. */
+export interface Watcher {
+  /** A call of the sampler begins with these sequences; `control` cuts them. */
+  begin(sequences: readonly Sequence[], control: Control): void
+  /** The sampler drew one more token. */
+  drawn(sequence: Sequence): void
+  /** All drawn tokens are in the sequence now. */
+  taken(sequence: Sequence): void
+  /** A sequence, or its current answer, has ended by itself. */
+  ended(sequence: Sequence): void
+  /** Resolves once no decision about this call is pending. */
+  settled(): Promise<void>
+  /** True if this round does not continue the sequence. */
+  isAside(sequence: Sequence): boolean
+  /** True if the sequence was cut and ends where it is. */
+  isCut(sequence: Sequence): boolean
+}
+
+export interface WriteParts {
+  sampler: Sampler
+  tokenizer: Tokenizer
+  watcher?: Watcher | undefined
+  /** Text around the environment's observations. */
+  compose?: ((view: ComposeView) => Promise<Composed | undefined>) | undefined
+}
+
+export function roomOf({ order, tokens }: Sequence, { maxNewTokens, context }: WriteOptions): number {
+  return Math.min(maxNewTokens, context - order.conditioning.length) - tokens.length
+}
+
+/** Returns the number of tokens drawn. A sequence without a finish was set aside, or the call was aborted. */
+export async function writeSequences(
+  sequences: readonly Sequence[],
+  options: WriteOptions,
+  by: WriteParts,
+): Promise<number> {
+  const { sampler, tokenizer, watcher } = by
+  const { signal, maxNewTokens, temperature } = options
+  let total = 0
+  for (;;) {
+    const open: Sequence[] = []
+    for (const sequence of sequences) {
+      if (sequence.finish !== undefined || watcher?.isAside(sequence)) continue
+      if (sequence.tokens.length > 0 && roomOf(sequence, options) < 1)
+        endAnswer(sequence, 'length', tokenizer)
+      else open.push(sequence)
+    }
+    if (open.length === 0) return total
+    const toReply = new Set<Sequence>()
+    const taken = new Set<number>()
+    const take = (sample: number, written: Sample): void => {
+      if (taken.has(sample)) return
+      taken.add(sample)
+      const sequence = open[sample]!
+      append(sequence, written)
+      total += written.tokens.length
+      watcher?.taken(sequence)
+      if (written.finish === 'aborted') return
+      if (endAnswer(sequence, written.finish, tokenizer)) toReply.add(sequence)
+      watcher?.ended(sequence)
+    }
+    const control = watcher && createControl()
+    if (control) watcher.begin(open, control)
+    const written = await sampler.generate(
+      {
+        samples: open.map((sequence) => sampleOf(sequence, roomOf(sequence, options), maxNewTokens)),
+        maxNewTokens,
+        temperature,
+        stopTokens: tokenizer.stopTokens,
+      },
+      {
+        ...(signal ? { signal } : {}),
+        ...(control
+          ? {
+              control,
+              onToken: ({ sample }: DrawnToken) => watcher.drawn(open[sample]!),
+              onFinish: take,
+            }
+          : {}),
+      },
+    )
+    written.forEach((sample, i) => {
+      take(i, sample)
+    })
+    await watcher?.settled()
+    for (const [i, sequence] of open.entries()) {
+      if (!watcher?.isCut(sequence)) continue
+      if (written[i]!.finish === 'aborted') endAnswer(sequence, 'aborted', tokenizer)
+      // It was cut between two answers.
+      else sequence.finish = 'aborted'
+    }
+    // In the order of the sequences, not in the order in which they ended. Parked ones get their reply, too.
+    for (const sequence of open)
+      if (toReply.has(sequence) && sequence.finish === undefined) await reply(sequence, options, by)
+    if (signal?.aborted) return total
+    const stuck = open.find(
+      (sequence, i) =>
+        written[i]!.finish === 'aborted' && sequence.finish === undefined && !watcher?.isAside(sequence),
+    )
+    if (stuck) return total
+  }
+}
+
+/** Appends the environment's observation; ends the episode if it does not fit. */
+async function reply(sequence: Sequence, options: WriteOptions, by: WriteParts): Promise<void> {
+  const { order, play } = sequence
+  const turns = play!.turns.map((turn, i) => ({ ...turn, ...sequence.places[i]! }))
+  const composed = await by.compose?.({
+    prompt: order.prompt,
+    question: order.instance.question,
+    turn: turns.length,
+    observation: play!.observation,
+    turns,
+  })
+  const plain = by.tokenizer.encodeReply(play!.observation)
+  const safe = (text: string): string => plainText(by.tokenizer, text)
+  const shown =
+    composed &&
+    by.tokenizer.encodeReply(`${safe(composed.before)}${play!.observation}${safe(composed.after)}`)
+  const room = roomOf(sequence, options) - 1
+  if (composed && shown && shown.length <= room) {
+    sequence.arm = composed.arm
+    sequence.tainted ||= composed.tainted
+    appendReply(sequence, shown)
+  } else if (plain.length <= room) appendReply(sequence, plain)
+  else sequence.finish = 'length'
+}

@@ -1,0 +1,236 @@
+// Checkpoints on disk: one folder each, written whole or not at all, with a SHA-256 for every file. The
+// newest one that verifies is used, and the log says why others were skipped. Old ones are deleted only when
+// enough newer ones are known to be good. Callers decide what a checkpoint contains: weights, optimizer
+// state, counters.
+
+import { join } from 'node:path'
+import { WaggleError } from '../../../protocol/errors.ts'
+import {
+  type Content,
+  ensureDirectory,
+  PARTIAL,
+  removeDirectoryWhole,
+  removePartials,
+  writeDirectoryWhole,
+} from '../atomic.ts'
+import { type Disk, errnoOf, explainErrno } from '../disk.ts'
+import type { Log } from '../log.ts'
+import {
+  encodeManifest,
+  FILE_NAME,
+  type Json,
+  MANIFEST_FILE,
+  type Manifest,
+  manifestOf,
+  verifyCheckpoint,
+} from './manifest.ts'
+
+export type { Json, Manifest } from './manifest.ts'
+
+export interface CheckpointOptions {
+  directory: string
+  /** How many good ones to keep: the newest, and others at least `apart` steps from one another. */
+  keep?: number
+  /** Steps; read at each save. Timed checkpoints may be few steps apart, and a roll-back needs older ones. */
+  readonly apart?: number
+}
+
+export interface SaveRequest {
+  /** Optimizer steps so far. */
+  step: number
+  policyVersion: number
+  /** Digest of the weights that the policy started from. */
+  lineage: string
+  /** Written in this order. Names are plain and lower-case. */
+  files: Record<string, Content>
+  /** Small facts for people and programs; state belongs in a file. */
+  meta?: Json
+}
+
+export interface Checkpoint {
+  manifest: Manifest
+  directory: string
+  /** Path of one of its files. */
+  path(name: string): string
+}
+
+export interface Checkpoints {
+  /** Once this returns, the checkpoint survives a power cut. If it throws, earlier ones are unchanged. */
+  save(request: SaveRequest): Promise<Checkpoint>
+  /** The newest one that verifies; undefined only if this folder never had one. */
+  latest(): Promise<Checkpoint | undefined>
+  /** All that verify, oldest first. */
+  list(): Promise<Checkpoint[]>
+  /** Deletes those made after `sequence`, so that a roll-back survives a restart. */
+  discardAfter(sequence: number): Promise<void>
+}
+
+/** `000012-step-600`; the first number counts checkpoints and decides which is newer. */
+const FOLDER = /^(\d{6,15})-step-(\d+)$/
+
+export async function createCheckpoints(
+  options: CheckpointOptions,
+  { disk, clock, log }: { disk: Disk; clock: () => number; log: Log },
+): Promise<Checkpoints> {
+  const { directory, keep = 3 } = options
+  await guard('the checkpoint folder cannot be used', async () => {
+    await ensureDirectory(directory, { disk })
+    const left = await removePartials(directory, { disk })
+    if (left.length) log('info', 'removed what an interrupted save left behind', { names: left })
+  })
+  /** Folders verified or written since the start. */
+  const good = new Map<string, Manifest>()
+  let queue: Promise<unknown> = Promise.resolve()
+
+  async function guard<Result>(what: string, run: () => Promise<Result>): Promise<Result> {
+    try {
+      return await run()
+    } catch (error) {
+      // Errors without an errno come from the content to be saved, or are bugs: pass them on.
+      if (error instanceof WaggleError || !errnoOf(error)) throw error
+      throw new WaggleError('E_CHECKPOINT', `${what}: ${explainErrno(error)}`, {
+        hint: `Make room on the disk of ${directory} and check its permissions. Older checkpoints are not touched.`,
+        data: { directory },
+        cause: error,
+      })
+    }
+  }
+
+  /** Runs one change of the folder at a time. */
+  function inTurn<Result>(what: string, run: () => Promise<Result>): Promise<Result> {
+    const done = queue.then(() => guard(what, run))
+    queue = done.catch(() => {})
+    return done
+  }
+
+  /** Newest first. */
+  async function folders(): Promise<Array<{ name: string; sequence: number; step: number }>> {
+    const names = (await disk.readDirectory(directory)).filter((name) => !name.endsWith(PARTIAL))
+    const found = names.flatMap((name) => {
+      const match = FOLDER.exec(name)
+      return match ? [{ name, sequence: Number(match[1]), step: Number(match[2]) }] : []
+    })
+    return found.sort((a, b) => b.sequence - a.sequence)
+  }
+
+  /** The manifest, or why it cannot be used. */
+  async function verify(name: string): Promise<Manifest | string> {
+    const known = good.get(name)
+    if (known) return known
+    try {
+      const manifest = await verifyCheckpoint(join(directory, name), { disk })
+      good.set(name, manifest)
+      return manifest
+    } catch (error) {
+      return (error as Error).message
+    }
+  }
+
+  function checkpoint(name: string, manifest: Manifest): Checkpoint {
+    const folder = join(directory, name)
+    return { manifest, directory: folder, path: (file) => join(folder, file) }
+  }
+
+  async function rotate(): Promise<void> {
+    const found: Array<{ name: string; step: number }> = []
+    const repeated: Array<{ name: string }> = []
+    const damaged: Array<{ name: string; newer: number }> = []
+    for (const { name } of await folders()) {
+      const manifest = await verify(name)
+      if (typeof manifest === 'string') damaged.push({ name, newer: found.length })
+      // A node that stops may save the same step again: keep only the newest of them.
+      else if (found.at(-1)?.step === manifest.step) repeated.push({ name })
+      else found.push({ name, step: manifest.step })
+    }
+    const staying = kept(found, keep, options.apart ?? 0)
+    // Keep an unreadable one for inspection until enough newer ones are good.
+    const going = [
+      ...found.filter((one) => !staying.has(one)),
+      ...repeated,
+      ...damaged.filter(({ newer }) => newer >= keep),
+    ]
+    for (const { name } of going) {
+      await removeDirectoryWhole(join(directory, name), { disk })
+      good.delete(name)
+    }
+  }
+
+  async function save({ files, meta = null, ...facts }: SaveRequest): Promise<Checkpoint> {
+    const sequence = ((await folders())[0]?.sequence ?? 0) + 1
+    const name = `${String(sequence).padStart(6, '0')}-step-${facts.step}`
+    const manifest = await writeDirectoryWhole(
+      { path: join(directory, name) },
+      async (put) => {
+        const written: Manifest['files'] = {}
+        for (const [file, content] of Object.entries(files)) {
+          if (!FILE_NAME.test(file) || file === MANIFEST_FILE)
+            throw new RangeError(`${file} is no name for a file`)
+          written[file] = await put(file, content)
+        }
+        const made = manifestOf({ sequence, ...facts, savedAt: clock(), files: written, meta })
+        await put(MANIFEST_FILE, encodeManifest(made))
+        return made
+      },
+      { disk },
+    )
+    good.set(name, manifest)
+    // The new checkpoint is safe, so a failure to delete an old one must not fail the save.
+    await rotate().catch((error) => log('warn', `old checkpoints were not removed: ${explainErrno(error)}`))
+    return checkpoint(name, manifest)
+  }
+
+  return {
+    save: (request) => inTurn(`the checkpoint at step ${request.step} was not saved`, () => save(request)),
+
+    latest: () =>
+      guard('the checkpoints cannot be listed', async () => {
+        const all = await folders()
+        const reasons: string[] = []
+        for (const { name } of all) {
+          const found = await verify(name)
+          if (typeof found !== 'string') return checkpoint(name, found)
+          reasons.push(`${name}: ${found}`)
+          log('warn', `checkpoint ${name} is passed over: ${found}`)
+        }
+        if (!all.length) return undefined
+        throw new WaggleError('E_CHECKPOINT', `no checkpoint in ${directory} can be used; ${reasons[0]}`, {
+          hint: 'Restore the folder from a backup, or move it away to start again from the base model.',
+          data: { directory, reasons },
+        })
+      }),
+
+    list: () =>
+      guard('the checkpoints cannot be listed', async () => {
+        const found: Checkpoint[] = []
+        for (const { name } of (await folders()).reverse()) {
+          const manifest = await verify(name)
+          if (typeof manifest !== 'string') found.push(checkpoint(name, manifest))
+        }
+        return found
+      }),
+
+    discardAfter: (sequence) =>
+      inTurn('newer checkpoints were not removed', async () => {
+        for (const { name, sequence: later } of await folders()) {
+          if (later > sequence) await removeDirectoryWhole(join(directory, name), { disk })
+        }
+      }),
+  }
+}
+
+/**
+ * Which good ones to keep, given newest first: the newest, and the last `keep - 1` of a chain `apart` steps
+ * apart.
+ */
+function kept<One extends { step: number }>(found: readonly One[], keep: number, apart: number): Set<One> {
+  const [newest, ...older] = found
+  const spread: One[] = []
+  for (const one of older.reverse()) {
+    const before = spread.at(-1)
+    if (!before || Math.abs(one.step - before.step) >= apart) spread.push(one)
+  }
+  return new Set([
+    ...(newest ? [newest] : []),
+    ...spread.slice(spread.length - Math.min(spread.length, keep - 1)),
+  ])
+}

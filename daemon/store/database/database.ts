@@ -1,0 +1,160 @@
+// The node's database: one LevelDB store divided into namespaces of byte values under text keys. Only one
+// process can open it, and that locks the home: the operating system releases the lock when the process dies,
+// however it dies.
+
+import { Level } from 'level'
+import type { Log } from '../log.ts'
+import { type Migration, migrate } from './migrations.ts'
+import { cannotWrite, openError, readError } from './store-errors.ts'
+import { createWriteQueue, type WriteQueueOptions, type Writes } from './write-queue.ts'
+
+export interface DatabaseOptions extends WriteQueueOptions {
+  directory: string
+  /** Migrations, oldest first; their number is this program's schema version. */
+  migrations?: readonly Migration[]
+}
+
+export interface DatabaseParts {
+  log: Log
+  /** Runs something later; returns how to call it off. */
+  later?: (run: () => void, ms: number) => () => void
+}
+
+export interface Range {
+  gte?: string
+  lt?: string
+  reverse?: boolean
+  limit?: number
+}
+
+export interface Namespace {
+  get(key: string): Promise<Uint8Array | undefined>
+  /** Durable when it returns. */
+  put(key: string, value: Uint8Array): Promise<void>
+  del(key: string): Promise<void>
+  /** Returns at once; durable within milliseconds, or after flush(). undefined deletes. Never throws. */
+  write(key: string, value: Uint8Array | undefined): void
+  /** In key order, or reversed. */
+  entries(range?: Range): AsyncIterable<[key: string, value: Uint8Array]>
+}
+
+export interface Database {
+  namespace(name: string): Namespace
+  flush(): Promise<void>
+  /** Throws E_STORE if any of it cannot be read. */
+  readAll(): Promise<void>
+  /** Frees the space of deleted entries, which LevelDB itself does only much later. */
+  compact(namespace: string): Promise<void>
+  /** Why writes fail at the moment; undefined if they work. */
+  readonly failure: unknown
+  /** Writes what is pending, then closes. If writing fails, it still closes, and throws. */
+  close(): Promise<void>
+}
+
+const NAMESPACE = /^[a-z][a-z0-9-]{0,31}$/
+/** Separates namespace and key. Not allowed in names; END is the next character. */
+const SEPARATOR = '!'
+const END = '"'
+
+/** Entries per read; one at a time is several times slower. */
+const AT_ONCE = 256
+
+const realLater = (run: () => void, ms: number) => {
+  const timer = setTimeout(run, ms)
+  return () => clearTimeout(timer)
+}
+
+export async function openDatabase(
+  { directory, migrations = [], ...queueOptions }: DatabaseOptions,
+  { log, later = realLater }: DatabaseParts,
+): Promise<Database> {
+  const level = new Level<string, Uint8Array>(directory, { keyEncoding: 'utf8', valueEncoding: 'view' })
+  const open = () =>
+    level.open().catch((error) => {
+      throw openError(directory, error)
+    })
+  const write = async (writes: Writes) => {
+    const operations = [...writes].map(([key, value]) =>
+      value === undefined ? ({ type: 'del', key } as const) : ({ type: 'put', key, value } as const),
+    )
+    await level.batch(operations, { sync: true }).catch((error) => {
+      throw cannotWrite(directory, error)
+    })
+  }
+  // After a failed write, LevelDB's log accepts nothing more. Reopening reads it and truncates it correctly.
+  const recover = async () => {
+    await level.close()
+    await open()
+  }
+
+  async function* entries(prefix: string, { gte = '', lt, reverse = false, limit = -1 }: Range) {
+    await queue.flush()
+    const end = lt === undefined ? prefix.slice(0, -1) + END : prefix + lt
+    const start = () => level.iterator({ gte: prefix + gte, lt: end, reverse, limit })
+    let iterator: ReturnType<typeof start> | undefined
+    try {
+      iterator = start()
+      for (let some = await iterator.nextv(AT_ONCE); some.length; some = await iterator.nextv(AT_ONCE)) {
+        for (const [key, value] of some) yield [key.slice(prefix.length), value] as [string, Uint8Array]
+      }
+    } catch (error) {
+      throw readError(directory, error)
+    } finally {
+      await iterator?.close()
+    }
+  }
+
+  await open()
+  try {
+    await migrate({ directory, migrations }, { level, write, log })
+  } catch (error) {
+    await level.close()
+    throw error
+  }
+  const queue = createWriteQueue(queueOptions, { write, recover, later, log })
+
+  return {
+    namespace(name) {
+      if (!NAMESPACE.test(name)) throw new RangeError(`${name} is no name for a namespace`)
+      const prefix = name + SEPARATOR
+      return {
+        async get(key) {
+          const waiting = queue.waiting(prefix + key)
+          if (waiting) return waiting[0]
+          return await level.get(prefix + key).catch((error) => {
+            throw readError(directory, error)
+          })
+        },
+        async put(key, value) {
+          queue.write(prefix + key, value)
+          await queue.flush()
+        },
+        async del(key) {
+          queue.write(prefix + key, undefined)
+          await queue.flush()
+        },
+        write: (key, value) => queue.write(prefix + key, value),
+        entries: (range = {}) => entries(prefix, range),
+      }
+    },
+    flush: () => queue.flush(),
+    async readAll() {
+      // The separator sorts before all names, so this is every key.
+      for await (const _ of entries('', { lt: '\uffff' }));
+    },
+    async compact(name) {
+      const classic = level as unknown as { compactRange(start: string, end: string): Promise<void> }
+      await classic.compactRange(name + SEPARATOR, name + END)
+    },
+    get failure() {
+      return queue.failure
+    },
+    async close() {
+      try {
+        await queue.close()
+      } finally {
+        await level.close()
+      }
+    },
+  }
+}

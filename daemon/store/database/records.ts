@@ -1,0 +1,49 @@
+// Series of records by step, kept in the database.
+
+import { decode, encode } from 'cborg'
+import type { Database } from './database.ts'
+
+/** Values recorded for one step. */
+export type SeriesRecord = Record<string, number | string | boolean | null>
+
+export interface StepSeries {
+  /** Replaces an earlier record of the step, as after a restart from a checkpoint. */
+  append(step: number, record: SeriesRecord): void
+  /** Steps `from` up to but not including `to`, oldest first. */
+  range(from?: number, to?: number): AsyncIterable<{ step: number; record: SeriesRecord }>
+  /** The newest `count`, oldest first. */
+  newest(count: number): Promise<Array<{ step: number; record: SeriesRecord }>>
+  /** Deletes all steps from `step` on, for a roll-back to an earlier checkpoint. */
+  truncate(step: number): Promise<void>
+}
+
+export function createStepSeries(
+  { name }: { name: string },
+  { database }: { database: Database },
+): StepSeries {
+  const namespace = database.namespace(`series-${name}`)
+  const read = ([key, value]: [string, Uint8Array]) => ({
+    step: Number(key),
+    record: decode(value) as SeriesRecord,
+  })
+  return {
+    append: (step, record) => namespace.write(keyOf(step), encode(record)),
+    async *range(from = 0, to = Number.MAX_SAFE_INTEGER) {
+      for await (const entry of namespace.entries({ gte: keyOf(from), lt: keyOf(to) })) yield read(entry)
+    },
+    async newest(count) {
+      const found = []
+      for await (const entry of namespace.entries({ reverse: true, limit: count })) found.push(read(entry))
+      return found.reverse()
+    },
+    async truncate(step) {
+      for await (const [key] of namespace.entries({ gte: keyOf(step) })) namespace.write(key, undefined)
+      await database.flush()
+    },
+  }
+}
+
+/** Padded to the length of the largest safe integer, so keys sort by step. */
+function keyOf(step: number): string {
+  return String(step).padStart(16, '0')
+}

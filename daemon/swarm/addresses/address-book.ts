@@ -1,0 +1,129 @@
+// What is known of where peers are, by how far it can be trusted: addresses that worked, those that a person gave, those that
+// the peer has signed, those seen on the local network, and last what others say. Addresses are dialled one after the other,
+// so whoever names dead addresses of a friend must not get them in front of the one where the friend is.
+
+import type { Address, PeerId } from '@libp2p/interface'
+import { type Multiaddr, multiaddr } from '@multiformats/multiaddr'
+import { shuffled } from '../fetch/shuffled.ts'
+import type { Host } from '../libp2p/host.ts'
+import { compareAddresses, ownSubnets } from './address-order.ts'
+
+/** Of one peer. */
+const MAX_WORKED = 2
+const MAX_SIGNED = 8
+const MAX_HEARSAY = 3
+/** Peers that something is remembered of here; the one that was told of least recently is forgotten first. */
+const MAX_PEERS = 256
+/** Addresses whose trust is remembered for sorting. */
+const MAX_RANKED = 2048
+
+const WORKED = 0
+const GIVEN = 1
+const SIGNED = 2
+const HEARSAY = 3
+
+export interface AddressBookParts {
+  host(): Host
+  /** Seen on the local network. */
+  nearby(peer: string): readonly string[]
+  random(): number
+}
+
+export class AddressBook {
+  private readonly by: AddressBookParts
+  private readonly workedOf = new Map<string, string[]>()
+  private readonly heardOf = new Map<string, string[]>()
+  private readonly ranks = new Map<string, number>()
+
+  constructor(_options: object, parts: AddressBookParts) {
+    this.by = parts
+  }
+
+  /** This node reached the peer there. */
+  worked(peer: string, address: string): void {
+    const before = this.workedOf.get(peer) ?? []
+    remember(this.workedOf, peer, [address, ...before.filter((one) => one !== address)].slice(0, MAX_WORKED))
+  }
+
+  /** Somebody says that the peer is there. Kept in memory only, and the latest word counts. */
+  heard(peer: string, addresses: readonly string[]): void {
+    remember(this.heardOf, peer, shuffled(addresses, this.by.random).slice(0, MAX_HEARSAY))
+  }
+
+  /**
+   * Where to dial a peer, in the order to try; with its ID at the end. Without `hearsay`, what others say is left out as long
+   * as there is anything better.
+   */
+  async of(
+    peer: PeerId,
+    { given = [], hearsay = true }: { given?: readonly string[]; hearsay?: boolean } = {},
+  ): Promise<Multiaddr[]> {
+    const id = peer.toString()
+    const known = await this.stored(peer)
+    const signed = known.filter(({ isCertified }) => isCertified).slice(0, MAX_SIGNED)
+    const said = known.filter(({ isCertified }) => !isCertified).map((one) => one.multiaddr.toString())
+    const found = new Map<string, Multiaddr>()
+    const add = (addresses: readonly string[], rank: number) => {
+      for (const address of addresses) {
+        const whole = withPeer(address, id)
+        if (whole === undefined || found.has(whole.toString())) continue
+        found.set(whole.toString(), whole)
+        remember(this.ranks, whole.toString(), rank, MAX_RANKED)
+      }
+    }
+    add(this.workedOf.get(id) ?? [], WORKED)
+    add(given, GIVEN)
+    add(
+      signed.map((one) => one.multiaddr.toString()),
+      SIGNED,
+    )
+    add(this.by.nearby(id), HEARSAY)
+    if (!hearsay && found.size > 0) return [...found.values()]
+    add([...(this.heardOf.get(id) ?? []), ...shuffled(said, this.by.random).slice(0, MAX_HEARSAY)], HEARSAY)
+    return [...found.values()]
+  }
+
+  /** Addresses to tell others: those that the peer has signed, or where it was reached. No hearsay is passed on. */
+  async tellable(peer: PeerId): Promise<string[]> {
+    const signed = (await this.stored(peer)).filter(({ isCertified }) => isCertified)
+    const addresses = signed.map((one) => one.multiaddr.toString())
+    return addresses.length > 0 ? addresses : [...(this.workedOf.get(peer.toString()) ?? [])]
+  }
+
+  /** For libp2p, which sorts whatever it is about to dial. */
+  readonly compare = (a: Address, b: Address): -1 | 0 | 1 => {
+    const difference = this.rank(a) - this.rank(b)
+    return difference === 0 ? compareAddresses(ownSubnets())(a, b) : (Math.sign(difference) as -1 | 1)
+  }
+
+  private rank({ multiaddr: address, isCertified }: Address): number {
+    const rank = this.ranks.get(address.toString()) ?? HEARSAY
+    return isCertified ? Math.min(rank, SIGNED) : rank
+  }
+
+  private async stored(peer: PeerId): Promise<Address[]> {
+    const record = await this.by
+      .host()
+      .peerStore.get(peer)
+      .catch(() => undefined)
+    return record?.addresses ?? []
+  }
+}
+
+function remember<T>(map: Map<string, T>, key: string, value: T, limit = MAX_PEERS): void {
+  map.delete(key)
+  if (map.size >= limit) map.delete(map.keys().next().value!)
+  map.set(key, value)
+}
+
+/** Undefined for what is no address, or ends in another peer's ID. */
+function withPeer(address: string, id: string): Multiaddr | undefined {
+  try {
+    const parsed = multiaddr(address)
+    const last = parsed.getComponents().at(-1)
+    if (last?.name !== 'p2p') return parsed.encapsulate(`/p2p/${id}`)
+    return last.value === id ? parsed : undefined
+  } catch {
+    return undefined
+  }
+}

@@ -1,0 +1,66 @@
+// Makes a direct connection beside a relayed one, by WebRTC. (DCUtR, which libp2p runs by itself, does so where one of the
+// two can be dialled over TCP.) Groups do not travel over relayed connections, so until it stands they go through the
+// relay's gossip; when it does, the relayed one is closed.
+
+import type { Connection } from '@libp2p/interface'
+import { multiaddr } from '@multiformats/multiaddr'
+import type { Host } from '../libp2p/host.ts'
+import { webRtcAddresses } from '../libp2p/webrtc.ts'
+import type { Clock, Log } from '../types.ts'
+
+/** Identify has told the peer's addresses by then, or has had its chance. */
+const WAITS_MS = [100, 300, 1000, 3000, 10_000, 30_000, 120_000]
+/** Gathering candidates and trying them. */
+const DIAL_MS = 8000
+
+export interface DirectlyParts {
+  host: Host
+  clock: Clock
+  log: Log
+}
+
+export class Directly {
+  private readonly by: DirectlyParts
+  private stopped = false
+  private readonly onOpen = ({ detail }: CustomEvent<Connection>) => {
+    // One side is enough, and both would make two. Who dialled through the relay goes on.
+    if (detail.limits !== undefined && detail.direction === 'outbound') void this.upgrade(detail)
+  }
+
+  constructor(_options: object, parts: DirectlyParts) {
+    this.by = parts
+  }
+
+  start(): void {
+    this.by.host.addEventListener('connection:open', this.onOpen)
+  }
+
+  stop(): void {
+    this.stopped = true
+    this.by.host.removeEventListener('connection:open', this.onOpen)
+  }
+
+  private async upgrade(relayed: Connection): Promise<void> {
+    const { host, clock, log } = this.by
+    const peer = relayed.remotePeer
+    for (const wait of WAITS_MS) {
+      await new Promise<void>((resolve) => clock.after(wait, resolve))
+      if (this.stopped || relayed.status !== 'open') return
+      if (host.getConnections(peer).some((one) => one.limits === undefined)) return
+      const record = await host.peerStore.get(peer).catch(() => undefined)
+      const known = webRtcAddresses((record?.addresses ?? []).map((entry) => entry.multiaddr))
+      // It listens by WebRTC through the same relay, if it says so anywhere.
+      const here = multiaddr(
+        `${relayed.remoteAddr.toString().replace(/\/p2p\/[^/]+$/, '')}/webrtc/p2p/${peer}`,
+      )
+      if (known.length === 0) continue
+      try {
+        await host.dial(here, { force: true, signal: AbortSignal.timeout(DIAL_MS) })
+        log('debug', 'a relayed connection has become direct', { peer: peer.toString() })
+        return void relayed.close().catch(() => {})
+      } catch (error) {
+        log('debug', 'no direct way yet', { peer: peer.toString(), error: String(error) })
+      }
+    }
+  }
+}

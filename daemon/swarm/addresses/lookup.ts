@@ -1,0 +1,59 @@
+// Asks the swarm's DHT where a peer is. libp2p does so by itself when it knows no address, but takes an empty entry of its
+// own peer store for an answer, and never asks about a peer whose address is out of date.
+
+import type { PeerId } from '@libp2p/interface'
+import type { Host } from '../libp2p/host.ts'
+import type { Clock } from '../types.ts'
+
+const LOOKUP_MS = 3000
+/** Between two questions about one peer: while no address is known, and while one is that did not work. */
+const AGAIN_MS = { unknown: 500, stale: 2000 }
+/** Peers asked about; the oldest is forgotten, and may be asked about at once. */
+const MAX_PEERS = 256
+
+export interface LookupParts {
+  host: Host
+  clock: Clock
+  /** Addresses have come in that were not known before. */
+  onLearned(peer: string): void
+}
+
+export class Lookup {
+  private readonly by: LookupParts
+  private readonly askedAt = new Map<string, number>()
+
+  constructor(_options: object, parts: LookupParts) {
+    this.by = parts
+  }
+
+  /** True if there are new addresses to try; they are in libp2p's peer store then. Never rejects. */
+  async find(peer: PeerId, signal?: AbortSignal): Promise<boolean> {
+    const { host, clock, onLearned } = this.by
+    // Nobody to ask.
+    if (host.getPeers().length === 0) return false
+    const id = peer.toString()
+    const before = await this.addresses(peer)
+    const wait = before.size === 0 ? AGAIN_MS.unknown : AGAIN_MS.stale
+    if (clock.now() - (this.askedAt.get(id) ?? Number.NEGATIVE_INFINITY) < wait) return false
+    if (this.askedAt.size >= MAX_PEERS) this.askedAt.delete(this.askedAt.keys().next().value!)
+    this.askedAt.set(id, clock.now())
+    const timeout = AbortSignal.timeout(LOOKUP_MS)
+    try {
+      await host.peerRouting.findPeer(peer, {
+        useCache: false,
+        signal: signal ? AbortSignal.any([signal, timeout]) : timeout,
+      })
+    } catch {
+      // Without a DHT, or nobody knows it.
+      return false
+    }
+    const isNew = [...(await this.addresses(peer))].some((address) => !before.has(address))
+    if (isNew) onLearned(id)
+    return isNew
+  }
+
+  private async addresses(peer: PeerId): Promise<Set<string>> {
+    const record = await this.by.host.peerStore.get(peer).catch(() => undefined)
+    return new Set((record?.addresses ?? []).map(({ multiaddr }) => multiaddr.toString()))
+  }
+}

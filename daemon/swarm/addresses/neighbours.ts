@@ -1,0 +1,75 @@
+// Nodes of this swarm that mDNS has seen on the local network. To be seen is not to be joined: with `lan: 'ask'` a person is
+// told who is there and how to join, with `open` whoever is there is dialled. Bounded: anybody on the network can announce
+// as many names as they like.
+
+import { peerName } from '../../../protocol/text.ts'
+import type { Clock } from '../types.ts'
+
+/** What the config's `swarm.lan` says; see docs/network.md. */
+export type Lan = 'ask' | 'open' | 'off'
+
+const MAX_SEEN = 64
+const MAX_ADDRESSES = 8
+/** Nodes that announce themselves every five seconds; after so many they are taken to be gone. */
+const FORGET_MS = 60_000
+/** Answers come within 250 ms; peers that were joined before are connected again within two seconds. */
+const TELL_AFTER_MS = 3000
+const NAMED = 3
+
+export interface NeighboursParts {
+  clock: Clock
+  /** Somebody was joined or is connected, so that a person need not be told who else could be. */
+  hasCompany(): boolean
+  dial(peer: string): void
+  notice(message: string, action: string): void
+}
+
+export class Neighbours {
+  private readonly lan: Lan
+  private readonly by: NeighboursParts
+  /** Least recently heard first. */
+  private readonly seen = new Map<string, { addresses: string[]; at: number }>()
+  private cancel: (() => void) | undefined
+
+  constructor({ lan }: { lan: Lan }, parts: NeighboursParts) {
+    this.lan = lan
+    this.by = parts
+  }
+
+  stop(): void {
+    this.cancel?.()
+  }
+
+  /** True if it had not been seen. */
+  see(id: string, addresses: readonly string[]): boolean {
+    const { clock, dial } = this.by
+    const isNew = !this.seen.delete(id)
+    if (this.seen.size >= MAX_SEEN) this.seen.delete(this.seen.keys().next().value!)
+    this.seen.set(id, { addresses: addresses.slice(0, MAX_ADDRESSES), at: clock.now() })
+    if (this.lan === 'open') dial(id)
+    else if (this.lan === 'ask') this.cancel ??= clock.after(TELL_AFTER_MS, () => this.tell())
+    return isNew
+  }
+
+  has(id: string): boolean {
+    return this.addresses(id).length > 0
+  }
+
+  addresses(id: string): readonly string[] {
+    const found = this.seen.get(id)
+    return found && this.by.clock.now() - found.at < FORGET_MS ? found.addresses : []
+  }
+
+  private tell(): void {
+    const ids = [...this.seen.keys()].reverse()
+    const [first] = ids
+    if (first === undefined || this.by.hasCompany()) return
+    const names = ids.slice(0, NAMED).map((id) => `${peerName(id)} ${id}`)
+    const more = ids.length > NAMED ? ` and ${ids.length - NAMED} more` : ''
+    const one = ids.length === 1
+    this.by.notice(
+      `${one ? 'another node is' : `${ids.length} other nodes are`} on this network and not joined: ${names.join(', ')}${more}`,
+      `\`waggle join ${first}\` joins ${one ? 'it' : 'the first'}; swarm.lan = "open" in the config joins whoever is there.`,
+    )
+  }
+}

@@ -1,0 +1,241 @@
+// Decides whether a message is admitted and forwarded, before any expensive work. Checks in order of cost: size, schema,
+// quotas, signature, echo, rules, age. Fast enough to run while gossip waits for the verdict. What is admitted is then
+// verified against this node's own tasks, and checked for copies, by verify.ts.
+
+import { HELD_OUT_SEED, type PromptCoordinates } from '../../../protocol/train/index.ts'
+import {
+  type Announcement,
+  contentId,
+  decodeAnnouncement,
+  decodeGroup,
+  type Frame,
+  isAuthentic,
+  KIND,
+  MAX_FETCHED_BYTES,
+  MAX_GOSSIP_BYTES,
+  openFrame,
+  type SharedGroup,
+  WireFault,
+} from '../../../protocol/wire/index.ts'
+import type { PeerRecord, PeerRecords } from '../peers/records.ts'
+import type { Clock, TaskSource } from '../types.ts'
+import { Contents } from './contents.ts'
+import { FairShare } from './fair-share.ts'
+import { NewcomerQuota } from './newcomer-quota.ts'
+import { Quota } from './quota.ts'
+import type { Reason } from './reasons.ts'
+import { LongMemory, SeenSet } from './seen.ts'
+
+export interface AdmissionOptions {
+  /** This node's peer ID. */
+  self: string
+  /** Names of the prompt presentations (arms) that this node can reproduce. */
+  arms: readonly string[]
+  /** Older groups are refused. Default 30 minutes, several times what max_staleness allows in practice. */
+  maxAgeMs?: number
+  /** How far another node's clock may be off: a node whose clock is an hour wrong must not be harmed. */
+  maxSkewMs?: number
+  /** Forward groups of tasks that this node does not have, as a relay does. Default false. */
+  carry?: boolean
+}
+
+export interface AdmissionParts {
+  tasks: TaskSource
+  records: PeerRecords
+  contents?: Contents
+  clock: Clock
+  /** True for authors that a person muted or that are cut off. */
+  isMuted(peer: string): boolean
+  /** True for peers that a person joined. */
+  isWanted?(peer: string): boolean
+  /** Another node signs with this node's key, and has done so since this node started. */
+  onImpostor(): void
+  /** A connected author dated a message; its clock is `aheadMs` ahead of this node's. */
+  onDated?(author: string, aheadMs: number): void
+}
+
+export type Admitted = {
+  group: SharedGroup
+  /** The peer that delivered it. */
+  source: string
+  bytes: number
+}
+export type Screening =
+  | { admitted: Admitted }
+  /** Well-formed and new: worth fetching from `source` or its author. */
+  | { announced: Announcement }
+  | { refused: Reason; task?: string; author?: string }
+
+const HOUR_MS = 3_600_000
+/** A peer whose groups have been good for half an hour weighs as much as this many newcomers. */
+const MAX_TRUST = 16
+const TRUST_MS = 120_000
+/** Newcomers with weight 1. If all 24 flood, each still gets 8 groups a second, the limit for one author. */
+const NEWCOMERS = { count: 24, idleMs: 60_000 }
+/** Weight of any further unknown peer, until it has earned more. */
+const LATE = 1 / 16
+/** Frames remembered exactly: duplicates arrive from several peers within seconds. About 100 bytes each. */
+const RECENT_FRAMES = 65_536
+/** Per author. An author writes about one frame a second; a node that was away fetches half an hour of them. */
+const AUTHOR = { perSecond: 8, burst: 256 }
+const FETCHED_AUTHOR = { perSecond: 8, burst: 1024 }
+/** Fetched frames count against the peer that offers them. All newcomers share one limit; known peers only the total. */
+const FETCHED_NEWCOMER = { perSecond: 4, burst: 512 }
+const FETCHED_NEWCOMERS = { perSecond: 16, burst: 1024 }
+const FETCHED = { perSecond: 100, burst: 4096 }
+
+export class Admission {
+  /** Frames whose signature was checked. */
+  private readonly frames = new SeenSet({ capacity: RECENT_FRAMES })
+  /** Admitted and own frames, for as long as their age would admit them again. */
+  private readonly letIn: LongMemory
+  private readonly contents: Contents
+  private readonly options: Required<AdmissionOptions>
+  private readonly by: AdmissionParts
+  private readonly startedAt: number
+  /** Groups per author, whoever forwards them. */
+  private readonly authors: Quota
+  private readonly fetchedAuthors: Quota
+  /**
+   * All frames whose signature is checked, which are then verified and forwarded: about a millisecond each, so at most 20 %
+   * of a core. A swarm of 64 nodes that each write a group a second needs 64. Shared among sources, since identities are free.
+   */
+  private readonly shares: FairShare
+  private readonly newcomers: NewcomerQuota
+  private readonly fetched: Record<'newcomer' | 'newcomers' | 'all', Quota>
+
+  constructor(options: AdmissionOptions, parts: AdmissionParts) {
+    this.options = { maxAgeMs: HOUR_MS / 2, maxSkewMs: 1.1 * HOUR_MS, carry: false, ...options }
+    this.by = parts
+    this.contents = parts.contents ?? new Contents({}, parts)
+    this.startedAt = parts.clock.now()
+    const { maxAgeMs, maxSkewMs } = this.options
+    this.letIn = new LongMemory({ forMs: maxAgeMs + 2 * maxSkewMs }, parts)
+    this.authors = new Quota({ rate: AUTHOR }, parts)
+    this.fetchedAuthors = new Quota({ rate: FETCHED_AUTHOR }, parts)
+    this.shares = new FairShare({ perSecond: 200, burstSeconds: 2, spare: 768 }, parts)
+    this.newcomers = new NewcomerQuota(NEWCOMERS, parts)
+    this.fetched = {
+      newcomer: new Quota({ rate: FETCHED_NEWCOMER }, parts),
+      newcomers: new Quota({ rate: FETCHED_NEWCOMERS, keys: 1 }, parts),
+      all: new Quota({ rate: FETCHED, keys: 1 }, parts),
+    }
+  }
+
+  /** Never throws. `source` is the peer that delivered the message; its own quotas were applied before this. */
+  screen(bytes: Uint8Array, source: string, { fetched = false } = {}): Screening {
+    const { records } = this.by
+    const from = records.touch(source)
+    from.framesIn++
+    let frame: Frame
+    let said: SharedGroup | Announcement
+    let mark: string
+    try {
+      frame = openFrame(bytes, fetched ? MAX_FETCHED_BYTES : MAX_GOSSIP_BYTES)
+      // Replays are refused before decoding, in microseconds.
+      mark = markOf(frame)
+      if (this.frames.has(mark) || this.letIn.has(mark)) return this.refuse('duplicate', source)
+      if (frame.kind === KIND.group) said = decodeGroup(frame)
+      else if (frame.kind === KIND.announcement) said = decodeAnnouncement(frame)
+      else return this.refuse('kind', source)
+    } catch (error) {
+      return this.refuse(error instanceof WireFault ? error.reason : 'schema', source)
+    }
+    const weight = this.trust(from)
+    const fits = fetched ? this.fitsFetched(source, weight) : this.shares.take(source, weight)
+    if (!fits) return this.refuse('quota', source)
+    if (!isAuthentic(frame)) return this.refuse('signature', source)
+    this.frames.add(mark)
+    if (said.author === this.options.self) {
+      if (this.isImpostor(said)) this.by.onImpostor()
+      return this.refuse('own', source)
+    }
+    const wrong = this.judge(said, source, fetched)
+    if (wrong) return wrong
+    this.letIn.add(mark)
+    if (!('rollouts' in said)) return { announced: said }
+    const { author, policy } = said
+    const record = records.touch(author)
+    record.published++
+    record.policyVersion = policy.version
+    record.tokenizer = policy.tokenizer
+    return { admitted: { group: said, source, bytes: bytes.length } }
+  }
+
+  /** Remembers an own frame, so that its echo and copies of its content are not taken for new. */
+  sent(bytes: Uint8Array, id?: string): void {
+    const mark = markOf(openFrame(bytes, MAX_FETCHED_BYTES))
+    this.frames.add(mark)
+    this.letIn.add(mark)
+    if (id !== undefined) this.contents.wrote.add(id)
+  }
+
+  /** An own message that this node does not remember: from before its start, a replay, or from a copy of its home. */
+  private isImpostor(said: SharedGroup | Announcement): boolean {
+    const age = this.by.clock.now() - said.createdAt
+    // A future date may be this node's own, from before its clock was corrected.
+    if (said.createdAt < this.startedAt || age < 0 || age > this.options.maxAgeMs) return false
+    if (!('rollouts' in said)) return true
+    const texts = said.rollouts.map(({ text }) => text)
+    return !this.contents.wrote.has(contentId(said.prompt, texts))
+  }
+
+  private fitsFetched(source: string, weight: number): boolean {
+    const { newcomer, newcomers, all } = this.fetched
+    if (weight <= 1 && !(newcomer.take(source) && newcomers.take('all'))) return false
+    return all.take('all')
+  }
+
+  /** The peer's weight: grows to 16 with its number of good groups and the time since the first; 1 or less if unknown. */
+  private trust({ id, verified, verifiedSince = Number.POSITIVE_INFINITY }: PeerRecord): number {
+    // A peer that a person chose cannot be part of a crowd of fake identities.
+    if (this.by.isWanted?.(id)) return MAX_TRUST
+    const known = this.by.clock.now() - verifiedSince
+    const earned = Math.min(MAX_TRUST, known / TRUST_MS, verified / 4)
+    if (earned < 1) return this.newcomers.take(id) ? 1 : Math.max(LATE, earned)
+    this.newcomers.leave(id)
+    return earned
+  }
+
+  /** Checks after the signature, charged to the author. Undefined if the message passes. */
+  private judge(said: SharedGroup | Announcement, source: string, fetched: boolean): Screening | undefined {
+    const { clock, tasks, isMuted } = this.by
+    const { prompt, author } = said
+    const refuse = (reason: Reason, peer = author) => this.refuse(reason, peer, prompt.task, author)
+    if (isMuted(author)) return refuse('muted')
+    if (!(fetched ? this.fetchedAuthors : this.authors).take(author)) return refuse('quota')
+    const wrong = brokenRule(prompt, tasks)
+    // Every honest node can see that a seed is held out, so the forwarding peer is charged. Only nodes with the task know
+    // the range of its difficulty.
+    if (wrong === 'heldOut') return refuse(wrong, source)
+    if (wrong === 'difficulty' || (wrong && !this.options.carry)) return refuse(wrong)
+    if ('arm' in said && !this.options.carry && !this.options.arms.includes(said.arm)) return refuse('arm')
+    const age = clock.now() - said.createdAt
+    // Forwarded messages may have been on the way for long, so they say nothing about the author's clock.
+    if (source === author && !fetched) this.by.onDated?.(author, -age)
+    if (age > this.options.maxAgeMs + this.options.maxSkewMs) return refuse('stale')
+    if (age < -this.options.maxSkewMs) return refuse('future')
+    return undefined
+  }
+
+  private refuse(reason: Reason, peer: string, task?: string, author?: string): Screening {
+    this.by.records.refuse(peer, reason)
+    return { refused: reason, ...(task && { task }), ...(author && { author }) }
+  }
+}
+
+/** The first half of the signature identifies the frame. */
+function markOf({ signature }: Frame): string {
+  return Buffer.from(signature.subarray(0, 32)).toString('latin1')
+}
+
+function brokenRule(
+  prompt: PromptCoordinates,
+  tasks: TaskSource,
+): 'heldOut' | 'task' | 'difficulty' | undefined {
+  if (prompt.seed >= HELD_OUT_SEED) return 'heldOut'
+  const task = tasks.find(prompt.task, prompt.taskVersion)
+  if (!task) return 'task'
+  const { min, max } = task.difficulty
+  return prompt.difficulty < min || prompt.difficulty > max ? 'difficulty' : undefined
+}

@@ -1,0 +1,44 @@
+// Compares this node's clock with its peers' clocks. Groups are refused by age, so a clock that is hours off stops all sharing,
+// and a person would look for the cause in the network.
+
+import type { Clock } from '../types.ts'
+
+/** Far less than the skew at which groups are refused; see maxSkewMs in admission.ts. */
+const OFF_MS = 20 * 60_000
+const REMEMBER_MS = 10 * 60_000
+const AUTHORS = 64
+
+export class ClockWatch {
+  private readonly by: { clock: Clock; onOff(message: string): void; onRight(): void }
+  /** By author, the newest last: when its last message came, and how far its clock is ahead of this node's. */
+  private readonly seen = new Map<string, { at: number; aheadMs: number }>()
+
+  constructor(_options: object, parts: { clock: Clock; onOff(message: string): void; onRight(): void }) {
+    this.by = parts
+  }
+
+  /** A connected peer has just dated a message by its own clock. */
+  dated(author: string, aheadMs: number): void {
+    const now = this.by.clock.now()
+    this.seen.delete(author)
+    this.seen.set(author, { at: now, aheadMs })
+    for (const [one, { at }] of this.seen)
+      if (this.seen.size > AUTHORS || Math.abs(now - at) > REMEMBER_MS) this.seen.delete(one)
+    const sorted = [...this.seen.values()].map((one) => one.aheadMs).sort((a, b) => a - b)
+    // With an even number, take the middle value nearer to zero.
+    const middle = sorted.slice((sorted.length - 1) >> 1, (sorted.length >> 1) + 1)
+    const median = middle.reduce((least, one) => (Math.abs(one) < Math.abs(least) ? one : least))
+    if (Math.abs(median) <= OFF_MS) this.by.onRight()
+    else
+      this.by.onOff(
+        `this node’s clock is ${durationOf(Math.abs(median))} ${median > 0 ? 'behind' : 'ahead of'} ${
+          sorted.length === 1 ? 'its peer’s' : `those of its ${sorted.length} peers`
+        }`,
+      )
+  }
+}
+
+function durationOf(ms: number): string {
+  const minutes = Math.round(ms / 60_000)
+  return minutes < 90 ? `${minutes} minutes` : `${Math.round(minutes / 60)} hours`
+}

@@ -1,0 +1,60 @@
+// Detects groups that are mostly another author's text. The first to arrive need not be the original: a copy may take a
+// shorter way, with invented log-probs. So text of a known author is refused from an unknown one; between two known or two
+// unknown authors, both are accepted.
+
+export interface Said {
+  /** Key of the prompt. */
+  prompt: string
+  author: string
+  /** Normalised, as for the content id. */
+  texts: readonly string[]
+}
+
+/** Prompts remembered, and authors of each. */
+const PROMPTS = 2048
+const AUTHORS = 4
+/** Shorter texts can be equal by chance, such as `<answer>7</answer>`. */
+const MIN_CHARS = 32
+
+export class Copies {
+  private readonly isKnown: (author: string) => boolean
+  /** By prompt and author. */
+  private readonly texts = new Map<string, Map<string, Set<string>>>()
+
+  constructor(_options: object, { isKnown }: { isKnown(author: string): boolean }) {
+    this.isKnown = isKnown
+  }
+
+  /** True if at least half of its longer texts are a known author's for the same prompt, and its author is unknown. */
+  isCopy({ prompt, author, texts }: Said): boolean {
+    if (this.isKnown(author)) return false
+    const long = texts.filter(isLong)
+    return [...(this.texts.get(prompt) ?? [])].some(([other, before]) => {
+      if (other === author || !this.isKnown(other)) return false
+      const known = long.filter((text) => before.has(text)).length
+      return known > 0 && known * 2 >= long.length
+    })
+  }
+
+  /** Remembers a verified group's texts. */
+  admit({ prompt, author, texts }: Said): void {
+    const long = texts.filter(isLong)
+    if (long.length === 0) return
+    let authors = this.texts.get(prompt)
+    if (authors === undefined) {
+      if (this.texts.size >= PROMPTS) this.texts.delete(this.texts.keys().next().value!)
+      authors = new Map()
+      this.texts.set(prompt, authors)
+    }
+    if (!authors.has(author) && authors.size >= AUTHORS) {
+      const [first] = [...authors.keys()].filter((one) => !this.isKnown(one))
+      if (first === undefined) return
+      authors.delete(first)
+    }
+    authors.set(author, new Set([...(authors.get(author) ?? []), ...long].slice(-64)))
+  }
+}
+
+function isLong(text: string): boolean {
+  return text.length >= MIN_CHARS
+}

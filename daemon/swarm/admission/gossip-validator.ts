@@ -1,0 +1,246 @@
+// Turns a peer's bytes into verified groups: quotas before decoding, admission, the queue, verification, and penalties for
+// what is refused. The only place where gossip, admission and reputation meet.
+
+import { type Message, TopicValidatorResult } from '@libp2p/gossipsub'
+import type { Group } from '../../../protocol/train/index.ts'
+import { type Announcement, claimedAuthor } from '../../../protocol/wire/index.ts'
+import type { GossipGuard } from '../gossip/internals.ts'
+import { MAX_KNOWN_PEERS, type PeerRecords } from '../peers/records.ts'
+import type { Reputation } from '../peers/reputation.ts'
+import type { Clock, Log, SwarmEvent } from '../types.ts'
+import type { Admission, Admitted } from './admission.ts'
+import { FairShare } from './fair-share.ts'
+import { FreshQueue } from './queue.ts'
+import { Meter } from './quota.ts'
+import { BY_AUTHOR, type Reason, verdictOf } from './reasons.ts'
+import { Turns } from './turns.ts'
+import type { Verifier } from './verify.ts'
+
+export interface GossipValidatorParts {
+  admission: Admission
+  verifier: Verifier
+  records: PeerRecords
+  reputation: Reputation
+  clock: Clock
+  log: Log
+  /** A group has been verified. */
+  onGroup(group: Group): void
+  onEvent(event: SwarmEvent): void
+  /** True for authors that a person joined or that have earned trust. Default: nobody. */
+  isKnown?(author: string): boolean
+  /** A frame was admitted; it may be kept for other peers. */
+  onAdmitted(frame: Uint8Array, task: string): void
+  /** Lets another peer deliver this message again. */
+  forget(message: Message): void
+  /** Stops reading from a peer for `ms`. */
+  slow(peer: string, ms: number): void
+  /** An announced group, too large for gossip, can be fetched. */
+  onAnnounced(announcement: Announcement, source: string): void
+}
+
+/** Groups waiting to be verified: a few seconds of work, at most 16 MiB of text. */
+const QUEUE = { items: 512, bytes: 16 << 20, turnMs: 3 }
+/**
+ * Per source: above `soft`, messages are dropped; above `hard`, the source is cut off. 16 nodes that each write a group a
+ * second produce 16 messages and about 100 RPCs a second. A backlog of half a minute, after this process or the network
+ * stalled, must not look like a flood. Of a flood of 10,000 messages a second, about 150 signatures are checked before the
+ * source is cut off, within two seconds.
+ */
+const LIMITS = {
+  frames: { soft: { perSecond: 300, burst: 1000 }, hard: { perSecond: 600, burst: 4000 } },
+  bytes: {
+    soft: { perSecond: 8 << 20, burst: 32 << 20 },
+    hard: { perSecond: 32 << 20, burst: 128 << 20 },
+  },
+  messages: { soft: { perSecond: 80, burst: 100 }, hard: { perSecond: 200, burst: 600 } },
+  /** Message ids in IHAVE, IWANT and IDONTWANT, plus grafts, prunes and subscriptions. One IHAVE may carry 5000 ids. */
+  control: { soft: { perSecond: 5000, burst: 10_000 }, hard: { perSecond: 20_000, burst: 100_000 } },
+}
+/** Admitting and forwarding a message takes up to a millisecond: an honest one must not wait behind a flood. */
+const TURNS = { perTurn: 4, limit: 256 }
+/** A refused message costs this share of an accepted one: most are refused before any real work. */
+const REFUSAL_COST = 1 / 16
+/** How long reading from a peer over its quota pauses, so that others get a turn. */
+const TURN_MS = 20
+/** How long a peer counts as over its quota. */
+const OVER_MS = 1000
+/**
+ * Messages over quota that all sources together may send: each is read, decrypted and dropped, at 60 µs. Reading from sources
+ * above that pauses, so floods take about 3 % of a core, however many sources there are.
+ */
+const EXCESS = { perSecond: 400, burstSeconds: 0.5, spare: 0 }
+
+export class GossipValidator {
+  private readonly by: GossipValidatorParts
+  /** A relay forwards without verifying: it does not train. */
+  private readonly carry: boolean
+  private readonly queue: FreshQueue<Admitted>
+  private readonly turns = new Turns<TopicValidatorResult>(TURNS, {
+    costOf: (verdict) => (verdict === TopicValidatorResult.Accept ? 1 : REFUSAL_COST),
+  })
+  private readonly excess: FairShare
+  private readonly meters: Record<keyof typeof LIMITS, Meter>
+  private readonly overAt = new Map<string, number>()
+  readonly guard: GossipGuard
+  verified = 0
+  /** When a group was last admitted, by gossip or fetched. */
+  lastAdmittedAt: number | undefined
+
+  constructor({ carry = false }: { carry?: boolean }, by: GossipValidatorParts) {
+    this.by = by
+    this.carry = carry
+    this.queue = new FreshQueue(QUEUE, {
+      now: () => by.clock.now(),
+      work: (admitted) => this.verify(admitted),
+      // Identities are free, so an unknown author's groups wait in the turn of the peer that brings them.
+      ownerOf: ({ group, source }) => (by.isKnown?.(group.author) ? group.author : source),
+      dropped: ({ group }) => this.refused(group.author, 'busy', group.prompt.task),
+    })
+    this.excess = new FairShare(EXCESS, by)
+    this.meters = {
+      frames: new Meter(LIMITS.frames, by),
+      bytes: new Meter(LIMITS.bytes, by),
+      messages: new Meter(LIMITS.messages, by),
+      control: new Meter(LIMITS.control, by),
+    }
+    this.guard = {
+      frame: (peer, size) => {
+        by.records.received(peer, size)
+        // Data still in flight when the peer was cut off.
+        if (by.reputation.isCut(peer)) return false
+        return this.within('frames', peer, 1) && this.within('bytes', peer, size)
+      },
+      rpc: (peer, { messages, control }) =>
+        this.within('control', peer, control) && this.within('messages', peer, messages),
+      sent: (peer, bytes) => by.records.sent(peer, bytes),
+      busy: (peer) => {
+        // A peer within its quotas is never paused: it also forwards others' messages.
+        if (by.clock.now() - (this.overAt.get(peer) ?? 0) < OVER_MS) by.slow(peer, TURN_MS)
+      },
+      malformed: (peer) => this.charge(peer, 'schema'),
+      oversize: (peer) => {
+        by.records.refuse(peer, 'size')
+        by.reputation.offend(peer, 'oversize')
+      },
+    }
+  }
+
+  get waiting(): number {
+    return this.queue.length
+  }
+
+  close(): void {
+    this.turns.close()
+    this.queue.close()
+  }
+
+  /** gossipsub's verdict on a message. Never throws. Under load a message waits for its author's turn. */
+  readonly validate = (
+    source: string,
+    message: Message,
+  ): TopicValidatorResult | Promise<TopicValidatorResult> =>
+    this.turns.take(
+      // A false author fails the signature check, and the peer that sent it is penalised.
+      claimedAuthor(message.data),
+      () => this.judge(source, message),
+      () => {
+        this.by.records.refuse(source, 'busy')
+        this.by.forget(message)
+        return TopicValidatorResult.Ignore
+      },
+    )
+
+  private judge(source: string, message: Message): TopicValidatorResult {
+    // It may have been cut off while the message waited.
+    if (this.by.reputation.isCut(source)) return TopicValidatorResult.Ignore
+    try {
+      const before = this.by.records.get(source)?.refused.get('quota')
+      const reason = this.receive(message.data, source)
+      if (reason === undefined) return TopicValidatorResult.Accept
+      // The source's share was used up; another peer may still deliver the message.
+      if (reason === 'quota' && this.by.records.get(source)?.refused.get('quota') !== before)
+        this.by.forget(message)
+      return verdictOf(reason) === 'reject' ? TopicValidatorResult.Reject : TopicValidatorResult.Ignore
+    } catch (error) {
+      this.by.log('error', 'admission failed', { error: String(error) })
+      return TopicValidatorResult.Ignore
+    }
+  }
+
+  /** Admits a frame from gossip or a fetch. Returns the reason if it is refused. */
+  receive(frame: Uint8Array, source: string, options: { fetched?: boolean } = {}): Reason | undefined {
+    const result = this.by.admission.screen(frame, source, options)
+    if ('admitted' in result) {
+      this.lastAdmittedAt = this.by.clock.now()
+      this.by.onAdmitted(frame, result.admitted.group.prompt.task)
+      if (!this.carry) this.queue.push(result.admitted)
+      return undefined
+    }
+    if ('announced' in result) {
+      this.by.onAnnounced(result.announced, source)
+      return undefined
+    }
+    const { refused: reason, task, author } = result
+    if (verdictOf(reason) === 'reject') this.by.reputation.offend(source, 'reject')
+    else if (author !== undefined && BY_AUTHOR.has(reason)) this.by.reputation.offend(author, 'reject')
+    // These are routine in a busy swarm and would drown the events that matter.
+    if (reason !== 'duplicate' && reason !== 'own' && reason !== 'quota')
+      this.by.onEvent({ type: 'refused', peer: author ?? source, reason, ...(task && { task }) })
+    return reason
+  }
+
+  /** Admits a frame that this node asked for. Its source vouches only for the hash. */
+  receiveFetched(frame: Uint8Array, source: string): Reason | undefined {
+    return this.receive(frame, source, { fetched: true })
+  }
+
+  private *verify(admitted: Admitted): Generator<void> {
+    const { verifier, records, onGroup, log } = this.by
+    const { group: shared } = admitted
+    try {
+      const result = yield* verifier.steps(admitted)
+      const record = records.touch(shared.author)
+      const rewards =
+        'group' in result ? result.group.rollouts.map(({ reward }) => reward) : (result.rewards ?? [])
+      for (const reward of rewards) record.rewardSum += reward
+      record.rewardCount += rewards.length
+      if ('refused' in result) {
+        this.refused(shared.author, result.refused, shared.prompt.task)
+        return
+      }
+      record.verified++
+      record.verifiedSince ??= this.by.clock.now()
+      this.verified++
+      onGroup(result.group)
+    } catch (error) {
+      // An error in a listener must not stop the queue.
+      log('error', 'a verified group could not be handed on', { error: String(error) })
+    }
+  }
+
+  private refused(peer: string, reason: Reason, task: string): void {
+    this.by.records.refuse(peer, reason)
+    this.by.onEvent({ type: 'refused', peer, reason, task })
+  }
+
+  private charge(peer: string, reason: Reason): void {
+    this.by.records.refuse(peer, reason)
+    this.by.reputation.offend(peer, 'malformed')
+  }
+
+  private within(what: keyof typeof LIMITS, peer: string, cost: number): boolean {
+    if (cost === 0) return true
+    const level = this.meters[what].take(peer, cost)
+    if (level === 'fine') return true
+    this.overAt.delete(peer)
+    this.overAt.set(peer, this.by.clock.now())
+    if (this.overAt.size > MAX_KNOWN_PEERS) this.overAt.delete(this.overAt.keys().next().value!)
+    const wait = this.excess.owe(peer, what === 'bytes' || what === 'control' ? 1 : cost)
+    if (wait > 0) this.by.slow(peer, wait)
+    // Gossip needs the RPC's control messages, and its contents have quotas of their own.
+    if (level === 'over' && what === 'frames') return true
+    this.by.records.refuse(peer, 'quota')
+    if (level === 'flood') this.by.reputation.offend(peer, 'flood')
+    return false
+  }
+}

@@ -1,0 +1,108 @@
+// A bounded queue of groups to verify. Owners take turns, and each owner's newest item goes first, since fresh groups are
+// worth more. So an owner that sends much cannot delay or displace one that sends little. If the queue is full, the oldest
+// item of the owner with the most is dropped. Works for a few ms at a time, then yields to other work, even within an item.
+
+export interface QueueOptions {
+  items: number
+  bytes: number
+  /** Work in one turn of the event loop, in ms. The last step of an item may exceed it. */
+  turnMs: number
+}
+
+export class FreshQueue<Item extends { bytes: number }> {
+  private readonly options: QueueOptions
+  private readonly now: () => number
+  private readonly work: (item: Item) => Iterator<unknown>
+  private readonly dropped: (item: Item) => void
+  private readonly ownerOf: (item: Item) => string
+  /** The next owner first; each owner's newest item last. */
+  private readonly owned = new Map<string, Item[]>()
+  private count = 0
+  private bytes = 0
+  private running = false
+  private closed = false
+  /** The item in progress. */
+  private current: Iterator<unknown> | undefined
+
+  /** `work` and `dropped` must not throw. `work` resumes where it yielded. */
+  constructor(
+    options: QueueOptions,
+    by: {
+      now(): number
+      work(item: Item): Iterator<unknown>
+      dropped(item: Item): void
+      ownerOf(item: Item): string
+    },
+  ) {
+    this.options = options
+    this.now = by.now
+    this.work = by.work
+    this.dropped = by.dropped
+    this.ownerOf = by.ownerOf
+  }
+
+  get length(): number {
+    return this.count
+  }
+
+  push(item: Item): void {
+    if (this.closed) return
+    const owner = this.ownerOf(item)
+    const items = this.owned.get(owner)
+    if (items === undefined) this.owned.set(owner, [item])
+    else items.push(item)
+    this.count++
+    this.bytes += item.bytes
+    while (this.count > this.options.items || this.bytes > this.options.bytes) this.dropped(this.dropOne())
+    if (!this.running) this.schedule()
+  }
+
+  close(): void {
+    this.closed = true
+    this.owned.clear()
+    this.count = this.bytes = 0
+    this.current = undefined
+  }
+
+  /** Removes the oldest item of the owner with the most. */
+  private dropOne(): Item {
+    let most: [string, Item[]] | undefined
+    for (const entry of this.owned) if (most === undefined || entry[1].length > most[1].length) most = entry
+    const [owner, items] = most!
+    return this.removed(owner, items, items.shift()!)
+  }
+
+  private takeOne(): Item | undefined {
+    const [next] = this.owned
+    if (next === undefined) return undefined
+    const [owner, items] = next
+    const item = this.removed(owner, items, items.pop()!)
+    // To the end of the line.
+    if (this.owned.delete(owner)) this.owned.set(owner, items)
+    return item
+  }
+
+  private removed(owner: string, items: Item[], item: Item): Item {
+    this.count--
+    this.bytes -= item.bytes
+    if (items.length === 0) this.owned.delete(owner)
+    return item
+  }
+
+  private schedule(): void {
+    this.running = true
+    setImmediate(() => {
+      this.running = false
+      const end = this.now() + this.options.turnMs
+      do {
+        if (this.current === undefined) {
+          const item = this.takeOne()
+          if (item === undefined) return
+          this.current = this.work(item)
+        }
+        if (this.current.next().done) this.current = undefined
+      } while (this.now() < end)
+      if (this.count > 0 || this.current !== undefined) this.schedule()
+    })
+  }
+}

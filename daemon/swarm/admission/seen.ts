@@ -1,0 +1,81 @@
+// Remembers ids in bounded memory: recent ones exactly (SeenSet, which can be saved and restored), and older ones in Bloom
+// filters for as long as they matter (LongMemory).
+
+import { createHash, randomBytes } from 'node:crypto'
+import type { Clock } from '../types.ts'
+
+/** A set that forgets its older half when it is full. */
+export class SeenSet {
+  private readonly half: number
+  private young = new Set<string>()
+  private old = new Set<string>()
+
+  constructor({ capacity }: { capacity: number }) {
+    this.half = Math.max(1, capacity >> 1)
+  }
+
+  has(id: string): boolean {
+    return this.young.has(id) || this.old.has(id)
+  }
+
+  add(id: string): void {
+    if (this.young.size >= this.half) {
+      this.old = this.young
+      this.young = new Set()
+    }
+    this.young.add(id)
+  }
+
+  /** Oldest first. To restore, `add` them in this order. */
+  entries(): string[] {
+    return [...this.old, ...this.young]
+  }
+}
+
+/** 32 bits and 8 probes per entry: a full filter mistakes 6 in a million new ids for old ones. */
+const FILTER = { entries: 65_536, bits: 1 << 21, probes: 8 }
+/** 16 MiB. At 300 ids a second, more than admission lets in, they last three and a half hours. */
+const MAX_FILTERS = 64
+
+/**
+ * Remembers each id for at least `forMs`, however many others arrive. Bloom filters of a fixed size are filled one after
+ * another; each is dropped when its newest id is older than that. The hash is salted, so nobody can choose colliding ids.
+ */
+export class LongMemory {
+  private readonly forMs: number
+  private readonly clock: Clock
+  private readonly salt = randomBytes(16)
+  /** Oldest first. */
+  private readonly filters: Array<{ bits: Uint32Array; count: number; newest: number }> = []
+
+  constructor({ forMs }: { forMs: number }, { clock }: { clock: Clock }) {
+    this.forMs = forMs
+    this.clock = clock
+  }
+
+  has(id: string): boolean {
+    if (this.filters.length === 0) return false
+    const probes = this.probes(id)
+    return this.filters.some(({ bits }) => probes.every((at) => (bits[at >>> 5]! >>> (at & 31)) & 1))
+  }
+
+  add(id: string): void {
+    const now = this.clock.now()
+    while (this.filters[0] !== undefined && now - this.filters[0].newest > this.forMs) this.filters.shift()
+    let filter = this.filters.at(-1)
+    if (filter === undefined || filter.count >= FILTER.entries) {
+      if (this.filters.length >= MAX_FILTERS) this.filters.shift()
+      filter = { bits: new Uint32Array(FILTER.bits >>> 5), count: 0, newest: now }
+      this.filters.push(filter)
+    }
+    for (const at of this.probes(id)) filter.bits[at >>> 5]! |= 1 << (at & 31)
+    filter.count++
+    // A clock that is set back must not make the filter look older.
+    filter.newest = Math.max(filter.newest, now)
+  }
+
+  private probes(id: string): number[] {
+    const hash = createHash('sha256').update(this.salt).update(id).digest()
+    return Array.from({ length: FILTER.probes }, (_, i) => hash.readUInt32BE(i * 4) % FILTER.bits)
+  }
+}

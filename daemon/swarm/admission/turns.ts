@@ -1,0 +1,98 @@
+// Runs jobs of many owners, a few in each turn of the event loop. Owners take turns, so one with many jobs waits for itself
+// and hardly delays the others. If too many jobs wait, the oldest of the owner with the most is dropped.
+
+export interface TurnsOptions {
+  /** Total cost of the jobs in one turn of the event loop. */
+  perTurn: number
+  /** Jobs that may wait. */
+  limit: number
+}
+
+interface Job {
+  run(): void
+  drop(): void
+}
+
+export class Turns<T> {
+  private readonly options: TurnsOptions
+  private readonly costOf: (outcome: T) => number
+  /** The next owner first. */
+  private readonly owners = new Map<string, Job[]>()
+  private waiting = 0
+  private used = 0
+  private scheduled = false
+
+  constructor(options: TurnsOptions, { costOf }: { costOf(outcome: T): number }) {
+    this.options = options
+    this.costOf = costOf
+  }
+
+  /** Runs at once if nothing waits and this turn has room; otherwise when it is the owner's turn. */
+  take(owner: string, work: () => T, dropped: () => T): T | Promise<T> {
+    if (this.waiting === 0 && this.used < this.options.perTurn) {
+      this.schedule()
+      return this.spend(work)
+    }
+    return new Promise<T>((resolve, reject) => {
+      const run = () => {
+        try {
+          resolve(this.spend(work))
+        } catch (error) {
+          reject(error)
+        }
+      }
+      this.push(owner, { run, drop: () => resolve(dropped()) })
+    })
+  }
+
+  /** Drops all waiting jobs. */
+  close(): void {
+    while (this.waiting > 0) this.dropOne()
+  }
+
+  private spend(work: () => T): T {
+    const outcome = work()
+    this.used += this.costOf(outcome)
+    return outcome
+  }
+
+  private push(owner: string, job: Job): void {
+    const jobs = this.owners.get(owner)
+    if (jobs === undefined) this.owners.set(owner, [job])
+    else jobs.push(job)
+    this.waiting++
+    if (this.waiting > this.options.limit) this.dropOne()
+    this.schedule()
+  }
+
+  private dropOne(): void {
+    let most: [string, Job[]] | undefined
+    for (const entry of this.owners) if (most === undefined || entry[1].length > most[1].length) most = entry
+    const [owner, jobs] = most!
+    this.remove(owner, jobs).drop()
+  }
+
+  private remove(owner: string, jobs: Job[]): Job {
+    const job = jobs.shift()!
+    this.waiting--
+    if (jobs.length === 0) this.owners.delete(owner)
+    return job
+  }
+
+  private schedule(): void {
+    if (this.scheduled) return
+    this.scheduled = true
+    setImmediate(() => {
+      this.scheduled = false
+      this.used = 0
+      while (this.used < this.options.perTurn && this.waiting > 0) {
+        const [owner, jobs] = this.owners.entries().next().value!
+        const job = this.remove(owner, jobs)
+        // To the end of the line.
+        if (this.owners.delete(owner)) this.owners.set(owner, jobs)
+        job.run()
+      }
+      if (this.used > 0) this.schedule()
+    })
+  }
+}

@@ -1,0 +1,145 @@
+// Turns an admitted group into one that this node may train on. It generates the prompt, verifies every completion and
+// expresses it in this node's tokenizer. Only the text is taken from the peer, and, if the tokenizer is the same, token ids
+// that decode to that text and their log-probs.
+
+import type { Task } from '../../../protocol/plugin/index.ts'
+import {
+  type Group,
+  type Instance,
+  isZeroSignal,
+  promptKey,
+  type Rollout,
+} from '../../../protocol/train/index.ts'
+import { contentOf, type SharedGroup } from '../../../protocol/wire/index.ts'
+import type { Clock, Codec, TaskSource } from '../types.ts'
+import type { Admitted } from './admission.ts'
+import { Contents } from './contents.ts'
+import { Copies } from './copies.ts'
+import { asEpisode, underOwnTokenizer } from './own-tokenizer.ts'
+import type { Reason } from './reasons.ts'
+
+export interface VerifierOptions {
+  /** Tokens. Completions longer than this node writes are not trained on. */
+  maxCompletionTokens: number
+}
+
+export interface VerifierParts {
+  tasks: TaskSource
+  codec: Codec
+  contents?: Contents
+  clock: Clock
+  /** True for authors that a person joined or that have earned trust. Default: nobody. */
+  isKnown?(author: string): boolean
+  /** This node's own policy version. */
+  version(): number
+}
+
+export type Verification = { group: Group } | { refused: Reason; rewards?: number[] }
+
+/** Limit on a group's mean characters per token; ordinary text has three to five. */
+const MEAN_TOKEN_CHARS = 6
+
+export class Verifier {
+  private readonly options: VerifierOptions
+  private readonly by: VerifierParts
+  /** Completions left out because this node's tokenizer cannot represent them. */
+  droppedTexts = 0
+  private readonly copies: Copies
+  private readonly contents: Contents
+
+  constructor(options: VerifierOptions, parts: VerifierParts) {
+    this.options = options
+    this.by = parts
+    this.contents = parts.contents ?? new Contents({}, parts)
+    this.copies = new Copies({}, { isKnown: (author) => parts.isKnown?.(author) ?? false })
+  }
+
+  /** Runs all `steps` at once. */
+  verify(admitted: Admitted): Verification {
+    const steps = this.steps(admitted)
+    for (;;) {
+      const { done, value } = steps.next()
+      if (done) return value
+    }
+  }
+
+  /** Never throws. Yields after each rollout, so that other work can run. */
+  *steps(admitted: Admitted): Generator<void, Verification> {
+    try {
+      return yield* this.attempt(admitted)
+    } catch {
+      // If a task or tokenizer fails on hostile input, that is a bug here, and it must not stop the node.
+      return { refused: 'broken' }
+    }
+  }
+
+  private *attempt({ group: shared, source }: Admitted): Generator<void, Verification> {
+    const { tasks, codec, clock, version } = this.by
+    const { contents } = this
+    const { prompt, author, arm, policy } = shared
+    const task = tasks.find(prompt.task, prompt.taskVersion)
+    if (!task) return { refused: 'task' }
+    const instance = task.generate({ seed: prompt.seed, difficulty: prompt.difficulty })
+    const conditioning = codec.encodePrompt(instance.question)
+    // A prompt harder than this node's own may exceed its model's context.
+    const room = (codec.context ?? Number.POSITIVE_INFINITY) - conditioning.length
+    const limits = { codec, most: Math.min(this.options.maxCompletionTokens, room) }
+    if (charsToEncode(shared, codec) > limits.most * MEAN_TOKEN_CHARS * shared.rollouts.length)
+      return { refused: 'long' }
+    const rollouts: Rollout[] = []
+    let unfit: Reason = 'text'
+    for (const rollout of shared.rollouts) {
+      const own = task.environment
+        ? asEpisode(rollout, shared, { environment: task.environment, instance }, limits)
+        : underOwnTokenizer(rollout, shared, limits)
+      // An empty completion that was cut off has no tokens: there is nothing to train on.
+      if (own === 'text' || (typeof own !== 'string' && own.tokens.length === 0)) {
+        this.droppedTexts++
+        continue
+      }
+      if (typeof own === 'string') {
+        unfit = own
+        break
+      }
+      rollouts.push({ ...own, reward: rewardOf(task, instance, rollout.text) })
+      yield
+    }
+    if (unfit !== 'text') return { refused: unfit }
+    if (rollouts.length < 2) return { refused: 'text' }
+    const rewards = rollouts.map((rollout) => rollout.reward)
+    if (isZeroSignal(rewards)) return { refused: 'zeroSignal', rewards }
+    const content = contentOf(
+      prompt,
+      shared.rollouts.map(({ text }) => text),
+    )
+    if (!contents.isNew(author, content.id)) return { refused: 'duplicate' }
+    const said = { prompt: promptKey(prompt), author, texts: content.texts }
+    if (this.copies.isCopy(said)) return { refused: 'copy' }
+    this.copies.admit(said)
+    const group: Group = {
+      id: contents.admit(author, content.id),
+      prompt,
+      conditioning,
+      author,
+      source,
+      policy,
+      arm,
+      rollouts,
+      bornAt: clock.now(),
+      bornVersion: version(),
+    }
+    return { group }
+  }
+}
+
+/** Characters that have to be encoded. Token ids of the same tokenizer are only decoded, which their number bounds. */
+function charsToEncode({ policy, rollouts }: SharedGroup, { tokenizer }: Codec): number {
+  const texts = rollouts.filter(({ tokens }) => !tokens || policy.tokenizer !== tokenizer)
+  return texts.reduce((sum, { text }) => sum + text.length, 0)
+}
+
+function rewardOf(task: Task, instance: Instance, text: string): number {
+  const { score } = task.verify(instance, text)
+  if (!(score >= 0 && score <= 1)) throw new RangeError(`${task.name} gave a score of ${score}`)
+  return score
+}

@@ -1,0 +1,193 @@
+// Fetches a file that a peer offers: chunk by chunk, several in flight, each verified before it is written, and picked up
+// where it stopped after any failure on either side. What is on disk already is known by its hashes, so there is no
+// record of progress that could be wrong. The file gets its name only when it is whole; nothing here ever loads it.
+
+import { createHash } from 'node:crypto'
+import { type FileHandle, open, rename } from 'node:fs/promises'
+import { dirname } from 'node:path'
+import { peerIdFromString } from '@libp2p/peer-id'
+import { WaggleError } from '../../../protocol/errors.ts'
+import {
+  BULK_PROTOCOL,
+  BULK_WINDOW,
+  CHUNK_BYTES,
+  decodeManifest,
+  encodeBulkRequest,
+  MAX_MANIFEST_BYTES,
+  type Manifest,
+} from '../../../protocol/wire/index.ts'
+import type { Host } from '../libp2p/host.ts'
+import { lengthPrefixed, MessageReader } from '../libp2p/message-reader.ts'
+import type { Traffic } from '../libp2p/streams.ts'
+import type { Clock, Log } from '../types.ts'
+
+const STEP_TIMEOUT_MS = 15_000
+const RETRY_MS = 1000
+
+export interface BulkFetchOptions {
+  id: string
+  /** Peer ID of who offers it. */
+  from: string
+  /** Where it goes; written under another name until it is whole. */
+  path: string
+  /** Larger files are refused before anything is written. */
+  maxBytes?: number
+  /** Without one it goes on for ever. */
+  signal?: AbortSignal
+  onProgress?: (progress: { bytes: number; size: number }) => void
+}
+
+export interface BulkFetched {
+  bytes: number
+  /** Bytes that were on disk from an earlier try. */
+  resumed: number
+  /** Chunks that came over the network, those that were asked for twice counted twice. */
+  chunksFetched: number
+}
+
+export async function bulkFetch(
+  options: BulkFetchOptions,
+  by: { host: Host; traffic: Traffic; clock: Clock; log: Log },
+): Promise<BulkFetched> {
+  const partial = `${options.path}.partial`
+  const file = await open(partial, 'a+').then(async (made) => {
+    await made.close()
+    return await open(partial, 'r+')
+  })
+  const result: BulkFetched = { bytes: 0, resumed: 0, chunksFetched: 0 }
+  let missing: Set<number> | undefined
+  try {
+    for (;;) {
+      try {
+        await session(options, by, async (manifest, chunks) => {
+          if (missing === undefined) {
+            missing = await missingChunks(file, manifest)
+            result.bytes = manifest.size
+            result.resumed = bytesThere(manifest, missing)
+            await file.truncate(manifest.size)
+          }
+          for await (const { index, bytes } of chunks(missing)) {
+            await writeAll(file, bytes, index * manifest.chunk)
+            missing.delete(index)
+            result.chunksFetched++
+            options.onProgress?.({ bytes: bytesThere(manifest, missing), size: manifest.size })
+          }
+        })
+        break
+      } catch (error) {
+        if (error instanceof WaggleError) throw error
+        if (options.signal?.aborted)
+          throw new WaggleError('E_PEER', 'the file is not complete', {
+            hint: 'Ask again; what has come is kept and the rest is fetched.',
+            cause: error,
+          })
+        by.log('debug', 'fetching goes on after a failure', { id: options.id, error: String(error) })
+        await new Promise<void>((resolve) => {
+          by.clock.after(RETRY_MS, resolve)
+          options.signal?.addEventListener('abort', () => resolve(), { once: true })
+        })
+      }
+    }
+    await file.sync()
+  } finally {
+    await file.close()
+  }
+  await rename(partial, options.path)
+  await syncDirectory(dirname(options.path))
+  return result
+}
+
+/** Its bytes are there until the next one is asked for. */
+type Chunk = { index: number; bytes: Uint8Array }
+
+/** One stream: the manifest, then whatever chunks are asked for, in order. */
+async function session(
+  { id, from, maxBytes = Number.POSITIVE_INFINITY, signal }: BulkFetchOptions,
+  { host, traffic }: { host: Host; traffic: Traffic },
+  use: (manifest: Manifest, chunks: (wanted: Iterable<number>) => AsyncGenerator<Chunk>) => Promise<void>,
+): Promise<void> {
+  const step = () => {
+    const timeout = AbortSignal.timeout(STEP_TIMEOUT_MS)
+    return { signal: signal ? AbortSignal.any([signal, timeout]) : timeout }
+  }
+  const connection = await host.dial(peerIdFromString(from), step())
+  const stream = await connection.newStream(BULK_PROTOCOL, step())
+  try {
+    const messages = new MessageReader({ maxMessage: MAX_MANIFEST_BYTES, ahead: BULK_WINDOW }, { stream })
+    const read = async () => {
+      const message = await messages.next(step().signal)
+      traffic.received(from, message.length)
+      return message
+    }
+    // Some bytes, and never more than the window of them: nothing to wait for.
+    const ask = (question: Uint8Array) => {
+      stream.send(lengthPrefixed(question))
+      traffic.sent(from, question.length)
+    }
+    ask(encodeBulkRequest({ manifest: id }))
+    const bytes = await read()
+    // The id is the manifest's hash, so nobody can slip in another file.
+    if (sha256(bytes) !== id) throw new WaggleError('E_PEER', 'the peer offers another file under this id')
+    const manifest = decodeManifest(bytes)
+    if (manifest.size > maxBytes)
+      throw new WaggleError('E_PEER', `the file has ${manifest.size} bytes, and ${maxBytes} are allowed`)
+    await use(manifest, async function* (wanted) {
+      const queue = [...wanted]
+      const inFlight: number[] = []
+      while (queue.length > 0 || inFlight.length > 0) {
+        while (inFlight.length < BULK_WINDOW && queue.length > 0) {
+          const index = queue.shift()!
+          inFlight.push(index)
+          ask(encodeBulkRequest({ chunk: index }))
+        }
+        const chunk = await read()
+        const index = inFlight.shift()!
+        if (sha256(chunk) !== manifest.hashes[index]) throw new Error(`chunk ${index} is damaged`)
+        yield { index, bytes: chunk }
+        messages.release(chunk)
+      }
+    })
+    await stream.close(step())
+  } catch (error) {
+    stream.abort(error as Error)
+    throw error
+  }
+}
+
+async function missingChunks(file: FileHandle, manifest: Manifest): Promise<Set<number>> {
+  const missing = new Set<number>()
+  const { size } = await file.stat()
+  const buffer = Buffer.allocUnsafe(CHUNK_BYTES)
+  for (const [index, hash] of manifest.hashes.entries()) {
+    const at = index * manifest.chunk
+    const length = Math.min(manifest.chunk, manifest.size - at)
+    if (at + length <= size) {
+      const { bytesRead } = await file.read(buffer, 0, length, at)
+      if (bytesRead === length && sha256(buffer.subarray(0, length)) === hash) continue
+    }
+    missing.add(index)
+  }
+  return missing
+}
+
+function bytesThere({ size, chunk, hashes }: Manifest, missing: ReadonlySet<number>): number {
+  const last = hashes.length - 1
+  const short = hashes.length * chunk - size
+  return size - missing.size * chunk + (missing.has(last) ? short : 0)
+}
+
+function sha256(bytes: Uint8Array): string {
+  return createHash('sha256').update(bytes).digest('hex')
+}
+
+/** A system call may take less than it is given. */
+async function writeAll(file: FileHandle, bytes: Uint8Array, at: number): Promise<void> {
+  for (let done = 0; done < bytes.length; )
+    done += (await file.write(bytes, done, bytes.length - done, at + done)).bytesWritten
+}
+
+async function syncDirectory(path: string): Promise<void> {
+  if (process.platform === 'win32') return
+  const folder = await open(path, 'r')
+  await folder.sync().finally(() => folder.close())
+}

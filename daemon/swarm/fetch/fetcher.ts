@@ -1,0 +1,206 @@
+// Frames that gossip did not bring: those missed while away, and those too large for it. Asks peers that are connected for
+// hashes, then for the frames behind those that are new here, and hands them to the validator like any others. Also answers
+// such questions, within limits for each peer.
+
+import type { PeerId } from '@libp2p/interface'
+import { peerIdFromString } from '@libp2p/peer-id'
+import {
+  decodeFetch,
+  encodeFetch,
+  FETCH_PROTOCOL,
+  joinHashes,
+  MAX_ANSWER_BYTES,
+  MAX_FETCHED_BYTES,
+  MAX_LISTED,
+  MAX_REQUEST_BYTES,
+  MAX_REQUESTED,
+  splitHashes,
+} from '../../../protocol/wire/index.ts'
+import { Quota } from '../admission/quota.ts'
+import { SeenSet } from '../admission/seen.ts'
+import type { Host } from '../libp2p/host.ts'
+import { ask, serve, type Traffic } from '../libp2p/streams.ts'
+import type { Clock, Log } from '../types.ts'
+import { Announced } from './announced.ts'
+import { hashOf, KEEP_MS, type RecentFrames } from './recent-frames.ts'
+
+/** What one peer may ask of us; a node that was away asks for a list and some dozens of batches. */
+const REQUESTS = { perSecond: 4, burst: 64 }
+const BYTES_OUT = { perSecond: 4 << 20, burst: 64 << 20 }
+const TOTAL_BYTES_OUT = { perSecond: 32 << 20, burst: 128 << 20 }
+/** Beyond this the validator would begin to drop what was just fetched. */
+const MAX_WAITING = 256
+const CATCH_UP_MS = [0, 1500, 3000, 6000]
+
+export interface FetcherParts {
+  host: Host
+  traffic: Traffic
+  recentFrames: RecentFrames
+  clock: Clock
+  log: Log
+  /** Frames that were taken in and are not verified yet. */
+  waiting(): number
+  /** Takes a frame in. */
+  receive(frame: Uint8Array, source: string): void
+  /** How many frames at most are asked of a peer for what was missed. */
+  mostMissed(peer: string): number
+  /** Bodies that it announced, or passed the announcement of, never came. */
+  onSilent(owner: string): void
+  /** The peer gave something other than what it was asked for. */
+  onLie(peer: string): void
+}
+
+export class Fetcher {
+  private readonly by: FetcherParts
+  private readonly requests: Quota
+  private readonly bytesOut: Quota
+  private readonly totalOut: Quota
+  /** Fetched, and perhaps refused: not to be fetched again. */
+  private readonly fetched = new SeenSet({ capacity: 2 * MAX_LISTED })
+  private readonly bodies: Announced
+  private readonly stopped = new AbortController()
+
+  private readonly tasks: readonly string[]
+
+  /** `tasks`: names of those whose groups are asked for; all if there are none. */
+  constructor({ tasks = [] }: { tasks?: readonly string[] }, parts: FetcherParts) {
+    this.tasks = tasks
+    this.by = parts
+    this.bodies = new Announced(
+      {},
+      {
+        clock: parts.clock,
+        fetch: (hash, sources) => this.fetchBody(hash, sources),
+        onSilent: parts.onSilent,
+      },
+    )
+    this.requests = new Quota({ rate: REQUESTS }, parts)
+    this.bytesOut = new Quota({ rate: BYTES_OUT }, parts)
+    this.totalOut = new Quota({ rate: TOTAL_BYTES_OUT, keys: 1 }, parts)
+  }
+
+  async start(): Promise<void> {
+    await serve(
+      { protocol: FETCH_PROTOCOL, maxQuestion: MAX_REQUEST_BYTES, streams: 4 },
+      (question, peer) => this.answer(question, peer),
+      this.by,
+    )
+  }
+
+  stop(): void {
+    this.stopped.abort()
+  }
+
+  /**
+   * Everything that the peer got in the last `sinceMs` and we did not. Returns how many frames came. Never rejects: a new
+   * connection is often replaced at once, so it tries again for a while.
+   */
+  async catchUp(peerId: string, sinceMs: number): Promise<number> {
+    const peer = peerIdFromString(peerId)
+    const from = this.by.clock.now() - sinceMs
+    let count = 0
+    for (const wait of CATCH_UP_MS) {
+      await this.pause(wait)
+      if (this.stopped.signal.aborted || this.by.host.getConnections(peer).length === 0) break
+      try {
+        for await (const got of this.missed(peer, this.by.clock.now() - from)) count += got
+        break
+      } catch (error) {
+        this.by.log('debug', 'catching up failed', { peer: peerId, error: String(error) })
+      }
+    }
+    return count
+  }
+
+  private async *missed(peer: PeerId, sinceMs: number): AsyncGenerator<number> {
+    const question = encodeFetch({
+      list: { sinceMs: Math.min(sinceMs, KEEP_MS), tasks: [...this.tasks] },
+    })
+    for await (const message of this.ask(peer, question, MAX_LISTED * 32)) {
+      // Oldest first, so that the newest stay where not all can be kept.
+      let wanted = splitHashes(message, MAX_LISTED)
+        .filter((hash) => this.isNew(hash))
+        .slice(-this.by.mostMissed(peer.toString()))
+      while (wanted.length > 0 && !this.stopped.signal.aborted) {
+        while (this.by.waiting() > MAX_WAITING) await this.pause(50)
+        const batch = wanted.slice(0, MAX_REQUESTED)
+        const got = await this.get(peer, batch)
+        yield got
+        // An answer stops early when it has grown large: what it left out is asked for again, what it lacks is not.
+        wanted = got === 0 ? wanted.slice(batch.length) : wanted.filter((hash) => this.isNew(hash))
+      }
+      return
+    }
+  }
+
+  /** A group was announced. What it costs counts for `owner`. */
+  announced(hash: string, owner: string, sources: readonly string[]): void {
+    if (this.isNew(hash)) this.bodies.add({ hash, owner, sources: [...new Set(sources)] })
+  }
+
+  private async fetchBody(hash: string, sources: readonly string[]): Promise<boolean> {
+    for (const source of sources) {
+      // By another way, meanwhile.
+      if (this.stopped.signal.aborted || !this.isNew(hash)) return true
+      const peer = peerIdFromString(source)
+      if (this.by.host.getConnections(peer).length === 0) continue
+      if ((await this.get(peer, [hash]).catch(() => 0)) > 0) return true
+    }
+    return false
+  }
+
+  private isNew(hash: string): boolean {
+    return !this.by.recentFrames.has(hash) && !this.fetched.has(hash)
+  }
+
+  private async get(peer: PeerId, hashes: readonly string[]): Promise<number> {
+    const { receive, onLie } = this.by
+    const wanted = new Set(hashes)
+    let count = 0
+    for await (const frame of this.ask(peer, encodeFetch({ get: [...hashes] }), MAX_FETCHED_BYTES)) {
+      if (frame.length === 0) break
+      const hash = hashOf(frame)
+      if (!wanted.delete(hash)) {
+        onLie(peer.toString())
+        break
+      }
+      count++
+      this.fetched.add(hash)
+      receive(frame, peer.toString())
+    }
+    return count
+  }
+
+  private ask(peer: PeerId, question: Uint8Array, maxMessage: number) {
+    return ask(
+      { peer, protocol: FETCH_PROTOCOL, question },
+      { maxMessage, signal: this.stopped.signal },
+      this.by,
+    )
+  }
+
+  private *answer(question: Uint8Array, peer: string): Iterable<Uint8Array> {
+    const { recentFrames } = this.by
+    if (!this.requests.take(peer)) return
+    const request = decodeFetch(question)
+    if ('list' in request) {
+      yield joinHashes(recentFrames.list(request.list.sinceMs, request.list.tasks).slice(-MAX_LISTED))
+      return
+    }
+    let sent = 0
+    for (const hash of request.get) {
+      const frame = recentFrames.get(hash)
+      if (frame === undefined) continue
+      if (sent > 0 && sent + frame.length > MAX_ANSWER_BYTES) break
+      if (!this.totalOut.take('all', frame.length) || !this.bytesOut.take(peer, frame.length)) break
+      sent += frame.length
+      yield frame
+    }
+    yield new Uint8Array(0)
+  }
+
+  private pause(ms: number): Promise<void> {
+    if (ms === 0) return Promise.resolve()
+    return new Promise((resolve) => this.by.clock.after(ms, resolve))
+  }
+}

@@ -1,0 +1,169 @@
+// Plugins' state between peers: every few minutes a few connected peers, chosen at random, are asked for what the same plugins
+// know there, and such questions are answered, within limits for each peer. What comes is handed to the plugin host as it
+// is; whether it can be believed is the plugin's business. A peer that does not speak this (a node of 1.0) is passed over.
+
+import type { PeerId } from '@libp2p/interface'
+import {
+  decodeState,
+  decodeStateRequest,
+  encodeState,
+  encodeStateRequest,
+  MAX_STATE_BYTES,
+  MAX_STATE_MESSAGE_BYTES,
+  MAX_STATE_REQUEST_BYTES,
+  STATE_NAME,
+  STATE_PROTOCOL,
+  type StateRequest,
+} from '../../../protocol/wire/index.ts'
+import { Quota } from '../admission/quota.ts'
+import type { Host } from '../libp2p/host.ts'
+import { ask, serve, type Traffic } from '../libp2p/streams.ts'
+import type { Clock, Log, PluginStates } from '../types.ts'
+import { shuffled } from './shuffled.ts'
+
+/** Asked in one round. With 5 minutes, 16 nodes and the most random choice all have heard of each other in a quarter of an hour. */
+const PEERS = 3
+/** A configuration has a handful of plugins; more are not asked for. */
+const MAX_NAMES = 16
+/** What one peer may ask: two rounds at once, and then all names every two minutes. */
+const REQUESTS = { perSecond: MAX_NAMES / 120, burst: 2 * MAX_NAMES }
+const TOTAL_BYTES_OUT = { perSecond: 1 << 20, burst: 8 << 20 }
+/** What a plugin tells is made once for all who ask within this time: a large table takes it some tens of ms. */
+const FRESH_MS = 10_000
+/** Of the wait, so that nodes that start together do not all ask at once. */
+const JITTER = 0.25
+const MINUTE_MS = 60_000
+
+export interface StatesParts {
+  host: Host
+  traffic: Traffic
+  states: PluginStates
+  clock: Clock
+  random(): number
+  log: Log
+  /** Peers that nothing is taken from. */
+  isMuted(peer: string): boolean
+  /** The peer sent what is not an answer. */
+  onLie(peer: string): void
+}
+
+export class States {
+  private readonly minutes: number
+  private readonly by: StatesParts
+  private readonly requests: Quota
+  private readonly bytesOut: Quota
+  private readonly made = new Map<string, { until: number; bytes: Promise<Uint8Array | undefined> }>()
+  private readonly stopped = new AbortController()
+  private cancel: (() => void) | undefined
+
+  /** 0 minutes: answers, and does not ask. */
+  constructor({ minutes = 5 }: { minutes?: number }, parts: StatesParts) {
+    this.minutes = minutes
+    this.by = parts
+    this.requests = new Quota({ rate: REQUESTS }, parts)
+    this.bytesOut = new Quota({ rate: TOTAL_BYTES_OUT, keys: 1 }, parts)
+  }
+
+  async start(): Promise<void> {
+    await serve(
+      { protocol: STATE_PROTOCOL, maxQuestion: MAX_STATE_REQUEST_BYTES, streams: 2 },
+      (question, peer) => this.answer(question, peer),
+      this.by,
+    )
+    if (this.minutes > 0) this.loop()
+  }
+
+  stop(): void {
+    this.stopped.abort()
+    this.cancel?.()
+  }
+
+  /** Asks some peers for everything that is wanted. Returns how many states came. Never rejects. */
+  async round(): Promise<number> {
+    const { host, random, isMuted } = this.by
+    const wanted = this.wanted()
+    if (wanted.length === 0) return 0
+    const peers = host.getPeers().filter((peer) => !isMuted(peer.toString()))
+    let count = 0
+    let asked = 0
+    for (const peer of shuffled(peers, random)) {
+      if (asked === PEERS || this.stopped.signal.aborted) break
+      if (!(await this.speaks(peer))) continue
+      asked++
+      for (const request of wanted) count += (await this.fetch(peer, request)) ? 1 : 0
+    }
+    return count
+  }
+
+  private loop(): void {
+    const wait = this.minutes * MINUTE_MS * (1 + JITTER * (2 * this.by.random() - 1))
+    this.cancel = this.by.clock.after(wait, () => {
+      void this.round()
+      this.loop()
+    })
+  }
+
+  private wanted(): StateRequest[] {
+    return this.by.states
+      .wanted()
+      .filter(({ name }) => STATE_NAME.test(name))
+      .slice(0, MAX_NAMES)
+  }
+
+  private async speaks(peer: PeerId): Promise<boolean> {
+    const { host } = this.by
+    // Over a relay bytes are few.
+    if (!host.getConnections(peer).some(({ limits }) => limits === undefined)) return false
+    const record = await host.peerStore.get(peer).catch(() => undefined)
+    return record?.protocols.includes(STATE_PROTOCOL) ?? false
+  }
+
+  private async fetch(peer: PeerId, request: StateRequest): Promise<boolean> {
+    const { states, log, onLie } = this.by
+    const id = peer.toString()
+    const question = { peer, protocol: STATE_PROTOCOL, question: encodeStateRequest(request) }
+    const options = { maxMessage: MAX_STATE_MESSAGE_BYTES, signal: this.stopped.signal }
+    try {
+      for await (const message of ask(question, options, this.by)) {
+        const bytes = readState(message)
+        if (bytes === 'malformed') onLie(id)
+        else if (bytes !== undefined) {
+          // A copy: the message is a slice of a larger buffer, which a plugin that keeps it would keep too.
+          await states.received(request.name, id, new Uint8Array(bytes))
+          return true
+        }
+        return false
+      }
+    } catch (error) {
+      log('debug', 'no state of a plugin', { peer: id, name: request.name, error: String(error) })
+    }
+    return false
+  }
+
+  private own(name: string): Promise<Uint8Array | undefined> {
+    const { clock, states } = this.by
+    const known = this.made.get(name)
+    if (known && clock.now() < known.until) return known.bytes
+    const bytes = Promise.resolve(states.own(name))
+    this.made.set(name, { until: clock.now() + FRESH_MS, bytes })
+    return bytes
+  }
+
+  private async *answer(question: Uint8Array, peer: string): AsyncIterable<Uint8Array> {
+    const { isMuted } = this.by
+    if (isMuted(peer) || !this.requests.take(peer)) return
+    const { name, version } = decodeStateRequest(question)
+    const offered = this.wanted().some((one) => one.name === name && one.version === version)
+    const own = offered ? await this.own(name) : undefined
+    const fits = own !== undefined && own.length <= MAX_STATE_BYTES && this.bytesOut.take('all', own.length)
+    yield encodeState(fits ? own : undefined)
+  }
+}
+
+function readState(message: Uint8Array): Uint8Array | undefined | 'malformed' {
+  try {
+    return decodeState(message)
+  } catch {
+    return 'malformed'
+  }
+}

@@ -1,0 +1,185 @@
+// A swarm that can be replaced while the node runs. Accepting an invite to another swarm closes the current one, saves what
+// the invite brought, and opens the new one; leaving goes back. Callers use it like any other swarm.
+
+import { WaggleError } from '../../../protocol/errors.ts'
+import { decodeInvite, type Invite, isInvite } from '../../../protocol/wire/index.ts'
+import type { Swarm } from '../contract.ts'
+import type { Membership } from './membership.ts'
+
+export interface CurrentSwarmOptions {
+  /** What the config says, which no invite overrides. */
+  fixed: { name?: string; key: boolean; private: boolean }
+}
+
+export interface Opened {
+  swarm: Swarm
+  psk: Uint8Array | undefined
+  /** What is kept of it. */
+  membership: Membership | undefined
+}
+
+export interface CurrentSwarmParts {
+  /**
+   * Opens and starts the swarm of this membership, or the config's own; the latter may turn out to be a private one, with
+   * a key that has just been made and kept. Throws where it cannot be.
+   */
+  open(membership: Membership | undefined): Promise<Opened>
+  load(): Promise<Membership | undefined>
+  save(membership: Membership): Promise<void>
+  remove(): Promise<void>
+}
+
+/** Resolves when it is started. `invite` is accepted before the first start, so that no other swarm is seen meanwhile. */
+export async function openCurrentSwarm(
+  { fixed, invite }: CurrentSwarmOptions & { invite?: string | undefined },
+  by: CurrentSwarmParts,
+): Promise<Swarm> {
+  let membership = await by.load()
+  if (invite !== undefined) {
+    const asked = decodeInvite(invite)
+    if (membership !== undefined && !fits(asked, membership.swarm, membership.psk))
+      throw elsewhere(asked, membership.swarm)
+    if (membership === undefined) {
+      checkFixed(asked, fixed)
+      // What the config says itself need not be kept beside it.
+      if (!fixed.key) membership = await keep(asked, by)
+    }
+  }
+  let current = await by.open(membership)
+  let swap: Promise<unknown> = Promise.resolve()
+  /** Left, and nothing joined since: of a private swarm's config a key has been made anew, which binds nobody. */
+  let isFree = false
+
+  const write = (next: Membership | undefined) => (next === undefined ? by.remove() : by.save(next))
+  /** One after the other, and what cannot be opened leaves all as it was. */
+  const change = (next: Membership | undefined): Promise<void> => {
+    const changing = swap.then(async () => {
+      const before = current.membership
+      await current.swarm.leave()
+      await current.swarm.stop()
+      try {
+        await write(next)
+        current = await by.open(next)
+      } catch (error) {
+        await write(before)
+        current = await by.open(before)
+        throw error
+      }
+    })
+    swap = changing.catch(() => {})
+    return changing
+  }
+
+  return {
+    get peerId() {
+      return current.swarm.peerId
+    },
+    get name() {
+      return current.swarm.name
+    },
+    // Has been started.
+    start: async () => {},
+    async stop() {
+      await swap
+      await current.swarm.stop()
+    },
+    async join(target, options) {
+      await swap
+      if (isInvite(target)) {
+        const asked = decodeInvite(target)
+        if (!fits(asked, current.swarm.name, current.psk)) {
+          checkFixed(asked, fixed)
+          const isTaken = current.membership !== undefined && !isFree
+          if (isTaken || current.swarm.peers().some(({ wanted }) => wanted))
+            throw elsewhere(asked, current.swarm.name)
+          options?.onProgress?.({ message: `changing to the swarm "${asked.swarm}"`, seconds: 0 })
+          await change(asMembership(asked))
+        }
+      }
+      isFree = false
+      return await current.swarm.join(target, options)
+    },
+    async leave() {
+      await swap
+      if (current.membership !== undefined) await change(undefined)
+      // After that nobody comes in until the next join.
+      await current.swarm.leave()
+      isFree = true
+    },
+    async publish(draft) {
+      await swap
+      return await current.swarm.publish(draft)
+    },
+    async download(options) {
+      await swap
+      return await current.swarm.download(options)
+    },
+    addresses: () => current.swarm.addresses(),
+    peers: () => current.swarm.peers(),
+    counters: () => current.swarm.counters(),
+    used: (author, groups) => current.swarm.used(author, groups),
+    known: () => current.swarm.known(),
+    isKnown: (author) => current.swarm.isKnown(author),
+    mute: (peerId, on) => current.swarm.mute(peerId, on),
+    invite: () => current.swarm.invite(),
+    offer: (file) => current.swarm.offer(file),
+    withdraw: (id) => current.swarm.withdraw(id),
+  }
+}
+
+const asMembership = ({ swarm, psk, stun = [] }: Invite): Membership => ({ swarm, stun, ...(psk && { psk }) })
+
+async function keep(invite: Invite, { save }: CurrentSwarmParts): Promise<Membership> {
+  const membership = asMembership(invite)
+  await save(membership)
+  return membership
+}
+
+function fits({ swarm, psk }: Invite, name: string, key: Uint8Array | undefined): boolean {
+  return swarm === name && Buffer.compare(psk ?? new Uint8Array(), key ?? new Uint8Array()) === 0
+}
+
+/** Throws E_SWARM_RULES where the config says something else than the invite. */
+function checkFixed({ swarm, psk }: Invite, fixed: CurrentSwarmOptions['fixed']): void {
+  const data = { swarm }
+  if (fixed.name !== undefined && fixed.name !== swarm)
+    throw new WaggleError(
+      'E_SWARM_RULES',
+      `the invite is for the swarm "${swarm}", and the config says swarm.name = "${fixed.name}"`,
+      {
+        hint: 'Take swarm.name out of the config, or use a home of its own for that swarm (--home DIR).',
+        data,
+      },
+    )
+  if (fixed.key)
+    throw new WaggleError(
+      'E_SWARM_RULES',
+      'the invite’s key is another than the one that swarm.key_file names',
+      {
+        hint: 'Take swarm.key_file out of the config: the invite holds the key.',
+        data,
+      },
+    )
+  if (fixed.private && psk === undefined)
+    throw new WaggleError(
+      'E_SWARM_RULES',
+      `the swarm "${swarm}" is open, and the config says swarm.private = true`,
+      {
+        hint: 'Take swarm.private out of the config, or use a home of its own for that swarm (--home DIR).',
+        data,
+      },
+    )
+}
+
+function elsewhere({ swarm }: Invite, current: string): WaggleError {
+  return new WaggleError(
+    'E_SWARM_RULES',
+    swarm === current
+      ? `this node is in another swarm of the name "${swarm}", with another key or none`
+      : `the invite is for the swarm "${swarm}", and this node is in "${current}"`,
+    {
+      hint: 'Leave that one first with `waggle leave`, or use a home of its own for the other (--home DIR).',
+      data: { swarm },
+    },
+  )
+}

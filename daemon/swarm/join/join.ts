@@ -1,0 +1,176 @@
+// Finds a peer and connects to it, however long that takes, and reports what it tries. A well-formed target never fails: the
+// search runs until the caller gives up, and redial.ts continues it.
+
+import { peerIdFromString } from '@libp2p/peer-id'
+import { multiaddr } from '@multiformats/multiaddr'
+import { WaggleError } from '../../../protocol/errors.ts'
+import { peerName } from '../../../protocol/text.ts'
+import { decodeInvite, type Invite, isInvite } from '../../../protocol/wire/index.ts'
+import type { Host } from '../libp2p/host.ts'
+import type { Greeter } from '../links/greet.ts'
+import { describe, type Redial } from '../links/redial.ts'
+import type { Clock } from '../types.ts'
+import { parseTarget } from './target.ts'
+
+export interface JoinProgress {
+  message: string
+  seconds: number
+}
+
+export interface JoinOutcome {
+  /** `searching`: not found before the caller gave up; the search goes on in the background. */
+  state: 'connected' | 'searching'
+  /** Undefined only while searching for an address without a peer ID. */
+  peerId?: string
+  name?: string
+  address?: string
+  already: boolean
+}
+
+export interface JoinParts {
+  host: Host
+  redial: Redial
+  greeter: Greeter
+  clock: Clock
+  denies(peer: string): boolean
+  /** Throws where this node cannot accept the invite. */
+  accepts(invite: Invite): void
+  /** Where a bare peer ID is looked for, in words. */
+  places(): string
+}
+
+/** A bare ID costs nothing to try while no address is known, so it is tried often: mDNS answers within 250 ms. */
+const TRY_MS = 250
+const ADDRESS_TRY_MS = 1000
+const TELL_EVERY_MS = 2000
+
+export async function join(
+  input: string,
+  { signal, onProgress }: { signal?: AbortSignal; onProgress?: (progress: JoinProgress) => void },
+  by: JoinParts,
+): Promise<JoinOutcome> {
+  const { redial, clock } = by
+  const goals = goalsOf(input, by)
+  for (const { peerId, addresses } of goals) if (peerId !== undefined) await redial.want(peerId, addresses)
+  const patience = goals.some(({ addresses }) => addresses.length > 0) ? ADDRESS_TRY_MS : TRY_MS
+  const started = clock.now()
+  let told = Number.NEGATIVE_INFINITY
+  for (;;) {
+    const results = await Promise.all(goals.map((goal) => reach(goal, by, signal)))
+    const reached = results.find((result) => 'peerId' in result)
+    if (reached) {
+      const outcome = await connected(reached, by)
+      // Who refuses us does so when a dial has succeeded already.
+      if (isConnected(reached, by)) return outcome
+    }
+    const [{ peerId }] = goals as [Goal]
+    if (signal?.aborted)
+      return { state: 'searching', already: false, ...(peerId && { peerId, name: peerName(peerId) }) }
+    const now = clock.now()
+    if (now - told >= TELL_EVERY_MS) {
+      told = now
+      const result = reached ? { trouble: 'it refuses the connection' } : results[0]!
+      onProgress?.({ message: progress(goals, result, by), seconds: (now - started) / 1000 })
+    }
+    await pause(patience, clock, signal)
+  }
+}
+
+/** One of several peers, any of which will do. Without an ID it is whoever answers at the address. */
+interface Goal {
+  peerId?: string
+  addresses: string[]
+}
+
+type Reached = { peerId: string; already: boolean }
+type Result = Reached | { trouble?: string }
+
+function goalsOf(input: string, by: JoinParts): Goal[] {
+  const self = by.host.peerId.toString()
+  if (!isInvite(input)) {
+    const { peerId, address } = parseTarget(input, { self })
+    if (peerId !== undefined && by.denies(peerId))
+      throw new WaggleError('E_PEER', `${peerName(peerId)} is cut off or not on this swarm’s list`, {
+        hint: 'Ask who runs the swarm to allow it, or wait until the cut-off ends.',
+        data: { peer: peerId },
+      })
+    return [{ ...(peerId !== undefined && { peerId }), addresses: address === undefined ? [] : [address] }]
+  }
+  const invite = decodeInvite(input)
+  by.accepts(invite)
+  const goals = invite.contacts.filter(({ peerId }) => peerId !== self && !by.denies(peerId))
+  if (goals.length > 0) return goals
+  throw new WaggleError('E_PEER', 'this invite leads nowhere but to this node itself', {
+    hint: 'Use it on another node.',
+  })
+}
+
+async function reach({ peerId, addresses }: Goal, by: JoinParts, signal?: AbortSignal): Promise<Result> {
+  const { host, redial } = by
+  if (peerId === undefined) {
+    const result = await dialAddress(addresses[0]!, host, signal)
+    if ('trouble' in result) return result
+    await redial.want(result.peerId, addresses)
+    return { ...result, already: false }
+  }
+  const already = host.getConnections(peerIdFromString(peerId)).length > 0
+  if (await redial.dial(peerId, { ...(signal && { signal }) })) return { peerId, already }
+  const trouble = redial.lastError(peerId)
+  return trouble === undefined ? {} : { trouble }
+}
+
+function progress(goals: readonly Goal[], result: Result, by: JoinParts): string {
+  const [{ peerId, addresses }] = goals as [Goal]
+  const who = goals.length > 1 ? 'the invite’s contacts' : peerId === undefined ? 'a peer' : peerName(peerId)
+  const where = addresses.length === 0 ? by.places() : `at ${addresses[0]}`
+  const trouble = 'trouble' in result && result.trouble !== undefined ? `: ${result.trouble}` : ''
+  return `searching for ${who} ${where}${trouble}`
+}
+
+function isConnected({ peerId }: Reached, { host }: JoinParts): boolean {
+  return host.getConnections(peerIdFromString(peerId)).some(({ status }) => status === 'open')
+}
+
+async function connected({ peerId, already }: Reached, by: JoinParts): Promise<JoinOutcome> {
+  const peer = peerIdFromString(peerId)
+  const name = peerName(peerId)
+  const address = by.host.getConnections(peer)[0]?.remoteAddr.toString()
+  const greeting = await by.greeter.greet(peer)
+  if ('mismatch' in greeting) {
+    await by.redial.unwant(peerId)
+    throw new WaggleError('E_SWARM_RULES', `${name} plays by other rules: ${greeting.mismatch}`, {
+      hint: 'Give both nodes the same version of Waggle, the same swarm name and at least one task in common.',
+      data: { peer: peerId },
+    })
+  }
+  return { state: 'connected', peerId, name, already, ...(address && { address }) }
+}
+
+async function dialAddress(
+  address: string,
+  host: Host,
+  signal?: AbortSignal,
+): Promise<{ peerId: string } | { trouble: string }> {
+  const timeout = AbortSignal.timeout(5000)
+  try {
+    const connection = await host.dial(multiaddr(address), {
+      signal: signal ? AbortSignal.any([signal, timeout]) : timeout,
+    })
+    return { peerId: connection.remotePeer.toString() }
+  } catch (error) {
+    return { trouble: describe(error as Error) }
+  }
+}
+
+function pause(ms: number, clock: Clock, signal?: AbortSignal): Promise<void> {
+  return new Promise((resolve) => {
+    const done = () => {
+      cancel()
+      signal?.removeEventListener('abort', done)
+      resolve()
+    }
+    const cancel = clock.after(ms, done)
+    if (signal?.aborted) done()
+    else signal?.addEventListener('abort', done)
+  })
+}

@@ -1,0 +1,93 @@
+// Decides which connection to close when there are too many. Identities are free, so a crowd of unknown peers must not keep
+// others out. Joined peers always stay. Peers that sent good groups have priority over unknown ones, which keep an eighth of
+// the places. Silent unknown peers go first. Within a class, the address range with the most connections loses one.
+
+import type { Connection } from '@libp2p/interface'
+import { addressRange, firstOfLargest } from '../addresses/address-range.ts'
+import { Quota } from '../admission/quota.ts'
+import type { Clock } from '../types.ts'
+import type { Host } from './host.ts'
+
+export interface ConnectionLimitOptions {
+  /** Connections, both ways. */
+  limit: number
+}
+
+export interface ConnectionLimitParts {
+  host: Host
+  clock: Clock
+  isWanted(peer: string): boolean
+  /** It has sent groups that were good. */
+  isUseful(peer: string): boolean
+}
+
+/** New connections from one range; each costs this node some milliseconds until it is known whether it is of use. */
+const NEW_PER_RANGE = { perSecond: 50, burst: 100 }
+
+export class ConnectionLimit {
+  private readonly limit: number
+  private readonly by: ConnectionLimitParts
+  /** Connected peers that have greeted, and fit. */
+  private readonly greeted = new Set<string>()
+  private readonly arrivals: Quota
+  private readonly onOpen = ({ detail }: CustomEvent<Connection>) => this.makeRoom(detail)
+  private readonly onDisconnect = ({ detail }: CustomEvent<{ toString(): string }>) => {
+    this.greeted.delete(detail.toString())
+  }
+
+  constructor({ limit }: ConnectionLimitOptions, parts: ConnectionLimitParts) {
+    this.limit = limit
+    this.by = parts
+    this.arrivals = new Quota({ rate: NEW_PER_RANGE }, parts)
+  }
+
+  start(): void {
+    this.by.host.addEventListener('connection:open', this.onOpen)
+    this.by.host.addEventListener('peer:disconnect', this.onDisconnect)
+  }
+
+  stop(): void {
+    this.by.host.removeEventListener('connection:open', this.onOpen)
+    this.by.host.removeEventListener('peer:disconnect', this.onDisconnect)
+  }
+
+  hasGreeted(peer: string): void {
+    this.greeted.add(peer)
+  }
+
+  /** Whether to go on with a peer that has just proved who it is. */
+  admits(peer: string, { remoteAddr }: Pick<Connection, 'remoteAddr'>): boolean {
+    const { isWanted, isUseful } = this.by
+    return isWanted(peer) || isUseful(peer) || this.arrivals.take(addressRange(remoteAddr))
+  }
+
+  private makeRoom(fresh: Connection): void {
+    const open = this.by.host.getConnections().filter(({ status }) => status === 'open')
+    // libp2p counts the new one only after this.
+    const all = open.includes(fresh) ? open : [...open, fresh]
+    all.sort((a, b) => a.timeline.open - b.timeline.open)
+    for (let surplus = all.length - this.limit; surplus > 0; surplus--) {
+      const out = this.leastUseful(all, fresh)
+      if (out === undefined) return
+      all.splice(all.indexOf(out), 1)
+      out.abort(new Error('too many connections'))
+    }
+  }
+
+  private leastUseful(all: readonly Connection[], fresh: Connection): Connection | undefined {
+    const { isWanted, isUseful } = this.by
+    const idOf = ({ remotePeer }: Connection) => remotePeer.toString()
+    const others = all.filter((one) => !isWanted(idOf(one)))
+    const strangers = others.filter((one) => one.direction === 'inbound' && !isUseful(idOf(one)))
+    // Whoever has just come in has not had the time to say anything.
+    const silent = strangers.filter((one) => one !== fresh && !this.greeted.has(idOf(one)))
+    const part = Math.max(2, Math.floor(this.limit / 8))
+    const from =
+      silent.length > 0
+        ? silent
+        : strangers.length > part || strangers.length === others.length
+          ? strangers
+          : others.filter((one) => !strangers.includes(one))
+    return firstOfLargest(from, ({ remoteAddr }) => addressRange(remoteAddr))
+  }
+}

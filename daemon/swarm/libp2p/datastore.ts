@@ -1,0 +1,34 @@
+// Where libp2p and the swarm keep what they know of peers: a level database of its own, apart from the node's store.
+
+import { LevelDatastore } from 'datastore-level'
+import type { Datastore } from 'interface-datastore'
+import { Level } from 'level'
+import { WaggleError } from '../../../protocol/errors.ts'
+
+export type PeerDatastore = Datastore & { close(): Promise<void> }
+
+export async function openPeerDatastore({ path }: { path: string }): Promise<PeerDatastore> {
+  // Opened by ourselves: datastore-level says of a failure no more than that there was one.
+  const level = new Level<string, Uint8Array>(path, { keyEncoding: 'utf8', valueEncoding: 'view' })
+  try {
+    await level.open()
+  } catch (error) {
+    const { cause = error } = error as { cause?: Error & { code?: string } }
+    const { code, message } = cause as Error & { code?: string }
+    const isLocked = code === 'LEVEL_LOCKED'
+    throw new WaggleError(
+      'E_STORE',
+      `the list of peers ${path} cannot be opened: ${isLocked ? 'it is in use' : message}`,
+      {
+        hint: isLocked
+          ? 'Another daemon runs on this home; stop it, or use another --home.'
+          : 'Check the permissions of the folder and the room on its disk.',
+        data: { path },
+        cause,
+      },
+    )
+  }
+  const datastore = new LevelDatastore(level)
+  await datastore.open()
+  return datastore
+}

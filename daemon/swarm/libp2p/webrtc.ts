@@ -1,0 +1,48 @@
+// Direct connections between two nodes behind NATs, by WebRTC: each learns its outside address from a STUN server, tells the
+// other through the relay, and both send until a packet gets through. An optional package with native code, loaded only if
+// the config asks for it. Not for private swarms: their key does not protect WebRTC's datagrams.
+
+import type { Multiaddr } from '@multiformats/multiaddr'
+import { WaggleError } from '../../../protocol/errors.ts'
+
+export const WEBRTC_PACKAGE = '@libp2p/webrtc@6.0.33'
+
+export interface WebRtcOptions {
+  /** `host:port` of STUN servers, asked anew for each connection. */
+  stun: () => readonly string[]
+}
+
+/** `load` imports the package. Throws E_CONFIG where it is not installed, with the command that installs it. */
+export async function webRtcTransport(
+  { stun }: WebRtcOptions,
+  load: () => Promise<typeof import('@libp2p/webrtc')> = () => import('@libp2p/webrtc'),
+) {
+  let module: typeof import('@libp2p/webrtc')
+  try {
+    module = await load()
+  } catch (cause) {
+    const { code, message } = cause as NodeJS.ErrnoException
+    const missing = code === 'ERR_MODULE_NOT_FOUND' || code === 'MODULE_NOT_FOUND'
+    throw new WaggleError(
+      'E_CONFIG',
+      missing
+        ? 'swarm.webrtc is on, and WebRTC is not installed'
+        : `swarm.webrtc is on, and WebRTC cannot be loaded: ${message}`,
+      {
+        hint: `Install it with \`npm install ${WEBRTC_PACKAGE}\` in the folder of Waggle, or set swarm.webrtc = false.`,
+        cause,
+      },
+    )
+  }
+  return module.webRTC({
+    rtcConfiguration: () => ({ iceServers: stun().map((server) => ({ urls: `stun:${server}` })) }),
+  })
+}
+
+/** Of a peer's addresses those that lead to a direct connection by WebRTC. */
+export function webRtcAddresses(addresses: readonly Multiaddr[]): Multiaddr[] {
+  return addresses.filter((address) => {
+    const names = address.getComponents().map(({ name }) => name)
+    return names.includes('webrtc') && names.includes('p2p-circuit')
+  })
+}

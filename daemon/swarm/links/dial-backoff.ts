@@ -1,0 +1,74 @@
+// Stops this node from dialling a peer again and again that refuses it. A refused dial first succeeds: the other side closes
+// the connection just after the handshake. redial.ts, the DHT and the relay search would each dial again at once, so the
+// gate asks here before every dial.
+
+import type { Connection } from '@libp2p/interface'
+import type { Host } from '../libp2p/host.ts'
+import type { Clock } from '../types.ts'
+
+/** A connection that ends sooner than this was refused. */
+const YOUNG_MS = 2000
+/** The wait after the first refusal doubles with each further one, up to the maximum. */
+const WAIT_MS = { first: 2000, most: 60_000 }
+/** Waits differ by up to this share, so that several nodes do not dial at the same moment. */
+const JITTER = 0.25
+const MAX_PEERS = 256
+
+export interface DialBackoffParts {
+  host(): Pick<Host, 'addEventListener' | 'removeEventListener' | 'getConnections'>
+  clock: Clock
+  /** Uniform in [0, 1). */
+  random(): number
+}
+
+export class DialBackoff {
+  private readonly by: DialBackoffParts
+  /** By peer ID: refusals in a row, and when it may be dialled again. The oldest refusal first. */
+  private readonly refusals = new Map<string, { times: number; until: number }>()
+  private readonly onClose = ({ detail }: CustomEvent<Connection>) => this.closed(detail)
+
+  constructor(_options: object, parts: DialBackoffParts) {
+    this.by = parts
+  }
+
+  start(): void {
+    this.by.host().addEventListener('connection:close', this.onClose)
+  }
+
+  stop(): void {
+    this.by.host().removeEventListener('connection:close', this.onClose)
+  }
+
+  /** True while the peer must not be dialled. */
+  isWaiting(peer: string): boolean {
+    return (this.refusals.get(peer)?.until ?? 0) > this.by.clock.now()
+  }
+
+  /** A person asks for a connection now: every peer may be dialled again. */
+  reset(): void {
+    this.refusals.clear()
+  }
+
+  private closed({ remotePeer, direction, timeline }: Connection): void {
+    const id = remotePeer.toString()
+    if ((timeline.close ?? timeline.open) - timeline.open >= YOUNG_MS) {
+      this.refusals.delete(id)
+      return
+    }
+    // When both sides dial, one of two connections is closed at once. That is no refusal.
+    const isConnected = this.by
+      .host()
+      .getConnections(remotePeer)
+      .some(({ status }) => status === 'open')
+    if (direction === 'outbound' && !isConnected) this.refused(id)
+  }
+
+  private refused(id: string): void {
+    const { clock, random } = this.by
+    const times = (this.refusals.get(id)?.times ?? 0) + 1
+    const wait = Math.min(WAIT_MS.first * 2 ** (times - 1), WAIT_MS.most) * (1 + JITTER * (2 * random() - 1))
+    this.refusals.delete(id)
+    if (this.refusals.size >= MAX_PEERS) this.refusals.delete(this.refusals.keys().next().value!)
+    this.refusals.set(id, { times, until: clock.now() + wait })
+  }
+}

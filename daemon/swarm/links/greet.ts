@@ -1,0 +1,172 @@
+// Exchanges the swarm's rules and some contacts on each new connection; the dialling side asks. A peer with different rules
+// is disconnected, and the difference is reported. A peer that does not speak this protocol stays connected, since it may be
+// a relay. Contacts are dialled until this node has enough connections for the swarm to survive the loss of one.
+
+import type { Connection, PeerId } from '@libp2p/interface'
+import { peerIdFromString } from '@libp2p/peer-id'
+import {
+  type Contact,
+  decodeHello,
+  encodeHello,
+  HELLO_PROTOCOL,
+  type Hello,
+  MAX_ADDRESSES,
+  MAX_CONTACTS,
+  MAX_HELLO_BYTES,
+  type Rules,
+  rulesMismatch,
+} from '../../../protocol/wire/index.ts'
+import { Quota } from '../admission/quota.ts'
+import { shuffled } from '../fetch/shuffled.ts'
+import type { Host } from '../libp2p/host.ts'
+import { ask, serve, type Traffic } from '../libp2p/streams.ts'
+import type { Clock, Log } from '../types.ts'
+
+/** Links that a node tries to have; the mesh wants 4 and some in reserve. */
+export const ENOUGH_LINKS = 8
+/** Contacts come from peers, who may name anybody's address: this bounds what they can make us dial. */
+const DIALS = { perSecond: 0.2, burst: 8 }
+/** A question a second is plenty: one for each new connection. */
+const QUESTIONS = { perSecond: 1, burst: 10 }
+
+const ASK_MS = [0, 1000, 3000]
+
+export type Greeting = { hello: Hello } | { mismatch: string } | { silent: true }
+
+export interface GreetOptions {
+  rules: Rules
+}
+
+export interface GreetParts {
+  host: Host
+  traffic: Traffic
+  clock: Clock
+  log: Log
+  random(): number
+  denies(peer: string): boolean
+  /** Called once for each new connection with a peer that fits. */
+  onGreeted(peer: string): void
+  onMismatch(peer: string, why: string): void
+  /** Others say that this peer is there: worth a try, and no more. */
+  onContact(peer: string, addresses: readonly string[]): void
+  dial(peer: string): Promise<unknown>
+  /** Where a peer can be reached, as far as that is certain enough to be told to others. */
+  addressesOf(peer: PeerId): Promise<string[]>
+}
+
+export class Greeter {
+  private readonly rules: Rules
+  private readonly by: GreetParts
+  private readonly questions: Quota
+  private readonly dials: Quota
+  /** By peer ID, the outcome for its current connection. */
+  private readonly outcomes = new Map<string, Promise<Greeting>>()
+  private readonly onOpen = ({ detail }: CustomEvent<Connection>) => {
+    if (detail.direction === 'outbound') void this.greet(detail.remotePeer)
+  }
+  private readonly onDisconnect = ({ detail }: CustomEvent<PeerId>) => {
+    this.outcomes.delete(detail.toString())
+  }
+
+  constructor({ rules }: GreetOptions, parts: GreetParts) {
+    this.rules = rules
+    this.by = parts
+    this.questions = new Quota({ rate: QUESTIONS }, parts)
+    this.dials = new Quota({ rate: DIALS, keys: 1 }, parts)
+  }
+
+  async start(): Promise<void> {
+    const { host } = this.by
+    await serve(
+      { protocol: HELLO_PROTOCOL, maxQuestion: MAX_HELLO_BYTES, streams: 2, overRelay: true },
+      (question, peer) => this.answer(question, peer),
+      this.by,
+    )
+    host.addEventListener('connection:open', this.onOpen)
+    host.addEventListener('peer:disconnect', this.onDisconnect)
+  }
+
+  stop(): void {
+    this.by.host.removeEventListener('connection:open', this.onOpen)
+    this.by.host.removeEventListener('peer:disconnect', this.onDisconnect)
+  }
+
+  /** What came of greeting this peer; greets it if nobody has. Never rejects. */
+  greet(peer: PeerId): Promise<Greeting> {
+    const id = peer.toString()
+    let outcome = this.outcomes.get(id)
+    if (outcome === undefined) {
+      outcome = this.ask(peer)
+      this.outcomes.set(id, outcome)
+    }
+    return outcome
+  }
+
+  private async ask(peer: PeerId): Promise<Greeting> {
+    const id = peer.toString()
+    const options = { maxMessage: MAX_HELLO_BYTES, overRelay: true }
+    // A new connection is often replaced at once, when both sides dialled, and takes the question down with it.
+    for (const wait of ASK_MS) {
+      await new Promise<void>((resolve) => this.by.clock.after(wait, resolve))
+      try {
+        const question = encodeHello({ ...this.rules, contacts: await this.contacts(id) })
+        for await (const message of ask({ peer, protocol: HELLO_PROTOCOL, question }, options, this.by))
+          return this.judge(decodeHello(message), id)
+      } catch (error) {
+        this.by.log('debug', 'no greeting', { peer: id, error: String(error) })
+        if ((error as Error).name === 'UnsupportedProtocolError') break
+        if (this.by.host.getConnections(peer).length === 0) break
+      }
+    }
+    // Not for good: its next connection is greeted again.
+    this.outcomes.delete(id)
+    return { silent: true }
+  }
+
+  private async *answer(question: Uint8Array, peer: string): AsyncIterable<Uint8Array> {
+    if (!this.questions.take(peer)) return
+    const hello = decodeHello(question)
+    // Written before anybody is hung up on, so that both sides can say what differs.
+    yield encodeHello({ ...this.rules, contacts: await this.contacts(peer) })
+    this.outcomes.set(peer, Promise.resolve(this.judge(hello, peer, 500)))
+  }
+
+  private judge(hello: Hello, peer: string, graceMs = 0): Greeting {
+    const mismatch = rulesMismatch(this.rules, hello)
+    if (mismatch !== undefined) {
+      this.by.onMismatch(peer, mismatch)
+      this.by.clock.after(graceMs, () => void this.by.host.hangUp(peerIdFromString(peer)).catch(() => {}))
+      return { mismatch }
+    }
+    this.by.onGreeted(peer)
+    void this.meet(hello.contacts)
+    return { hello }
+  }
+
+  private async meet(contacts: readonly Contact[]): Promise<void> {
+    const { host, denies, random, onContact, dial } = this.by
+    for (const { peerId, addresses } of shuffled(contacts, random)) {
+      if (host.getPeers().length >= ENOUGH_LINKS || peerId === host.peerId.toString() || denies(peerId))
+        continue
+      const peer = peerIdFromString(peerId)
+      if (host.getConnections(peer).length > 0 || !this.dials.take('all')) continue
+      onContact(peerId, addresses)
+      // Gone, or a lie; either way there are others.
+      await dial(peerId)
+    }
+  }
+
+  private async contacts(except: string): Promise<Contact[]> {
+    const { host, random, addressesOf } = this.by
+    const peers = shuffled(host.getPeers(), random)
+    const contacts: Contact[] = []
+    for (const peer of peers) {
+      if (contacts.length >= MAX_CONTACTS) break
+      if (peer.toString() === except) continue
+      const addresses = await addressesOf(peer)
+      if (addresses.length > 0)
+        contacts.push({ peerId: peer.toString(), addresses: addresses.slice(0, MAX_ADDRESSES) })
+    }
+    return contacts
+  }
+}

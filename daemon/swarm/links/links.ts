@@ -1,0 +1,140 @@
+// Repairs connections over which gossip has died. Two cases: after a power cut a peer returns on a new connection while
+// gossip still uses the dead one; and gossipsub never reopens a stream that was aborted while its connection lives.
+
+import type { Connection, PeerId } from '@libp2p/interface'
+import { gossipLink, reopenGossip } from '../gossip/internals.ts'
+import type { Host } from '../libp2p/host.ts'
+import type { Clock, Log } from '../types.ts'
+import { ping } from './probe.ts'
+
+const CHECK_MS = 1000
+/** Checks in a row that a link may be half there: on a machine that trains, opening streams can take seconds. */
+const STRIKES = 10
+/** When a newer connection has answered, an answer on the older one may be just behind. */
+const GRACE_MS = { least: 500, most: 4000 }
+/** Longer than any second connection of one node lasts. */
+const TWIN_MS = 20_000
+/** Bytes waiting for a peer that does not read; at 16 MiB libp2p aborts the stream, which this forestalls. */
+const SLOW_BYTES = 8 << 20
+
+export interface LinksParts {
+  host: Host
+  clock: Clock
+  log: Log
+  /** Two nodes are connected that both are this peer: a home was copied. */
+  onTwin(peer: string): void
+  /** Gossip with the peer may have had a gap, and works again. */
+  onMended(peer: string): void
+}
+
+export class Links {
+  private readonly by: LinksParts
+  private readonly strikes = new Map<string, number>()
+  private cancel: (() => void) | undefined
+
+  constructor(_options: object, parts: LinksParts) {
+    this.by = parts
+    this.onOpen = this.onOpen.bind(this)
+  }
+
+  start(): void {
+    this.by.host.addEventListener('connection:open', this.onOpen)
+    this.loop()
+  }
+
+  stop(): void {
+    this.cancel?.()
+    this.by.host.removeEventListener('connection:open', this.onOpen)
+  }
+
+  /** A peer that dials again has probably lost its old connection, and we have not noticed. */
+  private onOpen({ detail: connection }: CustomEvent<Connection>): void {
+    if (connection.direction !== 'inbound') return
+    for (const old of this.by.host.getConnections(connection.remotePeer)) {
+      if (old === connection || old.direction !== 'inbound') continue
+      if (old.timeline.open <= connection.timeline.open) void this.supersede(old, connection)
+    }
+  }
+
+  /**
+   * Drops the old connection if the new one answers and the old one does not: AutoNAT dials a second time too, to see
+   * whether we can be reached, and a peer that is busy answers on neither.
+   */
+  private async supersede(old: Connection, fresh: Connection): Promise<void> {
+    let alive = false
+    const stays = ping(old).then(
+      () => {
+        alive = true
+      },
+      () => {},
+    )
+    const asked = this.by.clock.now()
+    try {
+      await ping(fresh)
+    } catch {
+      return
+    }
+    // On a machine that trains an answer takes its time, on either.
+    const took = this.by.clock.now() - asked
+    const grace = Math.min(Math.max(GRACE_MS.least, 4 * took), GRACE_MS.most)
+    await Promise.race([stays, new Promise<void>((resolve) => this.by.clock.after(grace, resolve))])
+    if (alive) return this.watchTwin(old, fresh)
+    if (fresh.status !== 'open') return
+    old.abort(new Error('superseded by a newer connection'))
+    this.by.onMended(old.remotePeer.toString())
+  }
+
+  /** AutoNAT closes its connection at once, and a prober one of its two; two that stay are two nodes. */
+  private watchTwin(one: Connection, other: Connection): void {
+    if (one.limits !== undefined || other.limits !== undefined) return
+    this.by.clock.after(TWIN_MS, () => {
+      if (one.status === 'open' && other.status === 'open') this.by.onTwin(one.remotePeer.toString())
+    })
+  }
+
+  private loop(): void {
+    this.cancel = this.by.clock.after(CHECK_MS, () => {
+      const peers = this.by.host.getPeers()
+      const present = new Set(peers.map(String))
+      for (const id of this.strikes.keys()) if (!present.has(id)) this.strikes.delete(id)
+      for (const peer of peers) void this.check(peer)
+      this.loop()
+    })
+  }
+
+  private async check(peer: PeerId): Promise<void> {
+    const { host, log } = this.by
+    const { pubsub } = host.services
+    const id = peer.toString()
+    const link = gossipLink(pubsub, id)
+    const slow = link !== undefined && link.waitingBytes > SLOW_BYTES
+    const whole = link?.inbound && link.outbound && !slow
+    if (whole || !(await this.speaksGossip(peer))) {
+      if (this.strikes.delete(id) && whole) this.by.onMended(id)
+      return
+    }
+    const strikes = (this.strikes.get(id) ?? 0) + 1
+    this.strikes.set(id, strikes)
+    const connections = [...host.getConnections(peer)]
+    if (strikes < STRIKES) {
+      // Perhaps its stream died with an older connection, and gossipsub has not noticed that there is another.
+      const usable = connections.findLast((one) => one.status === 'open' && one.limits === undefined)
+      if (usable && !link?.outbound) reopenGossip(pubsub, peer, usable)
+      return
+    }
+    this.strikes.delete(id)
+    log('debug', slow ? 'hung up on a peer that does not read' : 'hung up on a deaf link', {
+      peer: id,
+      ...link,
+    })
+    for (const connection of connections) connection.abort(new Error('gossip is stuck'))
+  }
+
+  /** False for a plain relay, over a relayed connection, and until it has been identified. */
+  private async speaksGossip(peer: PeerId): Promise<boolean> {
+    const { host } = this.by
+    if (!host.getConnections(peer).some((connection) => connection.limits === undefined)) return false
+    const record = await host.peerStore.get(peer).catch(() => undefined)
+    return record?.protocols.some((protocol) => protocol.startsWith('/meshsub/')) ?? false
+  }
+}

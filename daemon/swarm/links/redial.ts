@@ -1,0 +1,253 @@
+// Keeps this node connected to the peers that a person joined: dials them every 1.5 s for as long as it runs, and remembers
+// them across restarts. libp2p itself gives up after five tries, so a partition of 100 s would last for ever.
+
+import type { Connection, PeerId } from '@libp2p/interface'
+import { peerIdFromString } from '@libp2p/peer-id'
+import { multiaddr } from '@multiformats/multiaddr'
+import { type Datastore, Key } from 'interface-datastore'
+import type { AddressBook } from '../addresses/address-book.ts'
+import type { Host } from '../libp2p/host.ts'
+import type { Clock, Log } from '../types.ts'
+
+const REDIAL_MS = 1500
+/** Several addresses, one after the other. */
+const DIAL_TIMEOUT_MS = 8000
+/** Of one peer: given by a person, or where it was reached. */
+const MAX_ADDRESSES = 8
+/** A person joins a handful of peers. */
+const MAX_WANTED = 64
+/** Of two that want each other, the one with the lower ID dials so much later, so that they seldom cross. */
+const LOWER_ID_LATER_MS = 600
+/** A try of dead addresses takes seconds, in which the peer may have come back where it was. */
+const HEARSAY_EVERY = 5
+const KEY = new Key('/waggle/wanted')
+/** Peers of the swarm that were met; tried one by one, every eight seconds, while there are fewer links than this. */
+const FEW_LINKS = 4
+const MAX_MET = 64
+const TRY_MET_EVERY = 5
+
+interface Saved {
+  wanted: Array<[id: string, addresses: string[]]>
+  met: string[]
+}
+const NOTHING: Saved = { wanted: [], met: [] }
+
+interface Wanted {
+  addresses: string[]
+  lastError: string | undefined
+  dialling: boolean
+  tries: number
+}
+
+export interface RedialParts {
+  host: Host
+  datastore: Datastore | undefined
+  clock: Clock
+  log: Log
+  /** Asks others where a peer is; true if there are new addresses to try. */
+  lookup(peer: PeerId, signal: AbortSignal): Promise<boolean>
+  random(): number
+  book: Pick<AddressBook, 'of' | 'worked'>
+  /** Has sent groups that were good; of peers that were met, others are forgotten before it. */
+  isUseful(peer: string): boolean
+}
+
+export class Redial {
+  private readonly wanted = new Map<string, Wanted>()
+  /** Longest ago first. */
+  private readonly met = new Set<string>()
+  private readonly by: RedialParts
+  private cancel: (() => void) | undefined
+  private tick = 0
+  private readonly onOpen = ({ detail }: CustomEvent<Connection>) => {
+    if (detail.direction === 'outbound' && detail.limits === undefined) void this.reached(detail)
+  }
+
+  constructor(_options: object, parts: RedialParts) {
+    this.by = parts
+  }
+
+  async start(): Promise<void> {
+    this.by.host.addEventListener('connection:open', this.onOpen)
+    const { wanted, met } = await this.load()
+    for (const id of met) this.met.add(id)
+    for (const [id, addresses] of wanted) await this.keep(id, addresses)
+    this.loop()
+  }
+
+  stop(): void {
+    this.cancel?.()
+    this.cancel = undefined
+    this.by.host.removeEventListener('connection:open', this.onOpen)
+  }
+
+  has(id: string): boolean {
+    return this.wanted.has(id)
+  }
+
+  hasMet(id: string): boolean {
+    return this.met.has(id)
+  }
+
+  ids(): string[] {
+    return [...this.wanted.keys()]
+  }
+
+  /** Joined, or met before. */
+  all(): string[] {
+    return [...this.wanted.keys(), ...this.met]
+  }
+
+  /** Why the last dial failed, if one did. */
+  lastError(id: string): string | undefined {
+    return this.wanted.get(id)?.lastError
+  }
+
+  async want(id: string, addresses: readonly string[] = []): Promise<void> {
+    await this.keep(id, addresses)
+    await this.save()
+  }
+
+  async unwant(id: string): Promise<void> {
+    if (this.wanted.delete(id)) await this.save()
+  }
+
+  async clear(): Promise<void> {
+    this.wanted.clear()
+    this.met.clear()
+    await this.save()
+  }
+
+  /** A peer of this swarm, worth trying when others are gone. */
+  async remember(id: string): Promise<void> {
+    const isNew = !this.met.delete(id)
+    this.met.add(id)
+    if (this.met.size > MAX_MET) {
+      const [oldest] = this.met
+      this.met.delete([...this.met].find((one) => one !== id && !this.by.isUseful(one)) ?? oldest!)
+    }
+    if (isNew) await this.save()
+  }
+
+  /** Dials now, unless it is being dialled or is connected. True if it is connected afterwards. */
+  async dial(id: string, { signal }: { signal?: AbortSignal } = {}): Promise<boolean> {
+    const { host } = this.by
+    const peer = peerIdFromString(id)
+    if (host.getConnections(peer).length > 0) return true
+    const entry = this.wanted.get(id)
+    if (entry?.dialling) return false
+    if (entry) entry.dialling = true
+    const timeout = AbortSignal.timeout(DIAL_TIMEOUT_MS)
+    const until = signal ? AbortSignal.any([signal, timeout]) : timeout
+    try {
+      try {
+        await this.dialAt(peer, until)
+      } catch (error) {
+        if (!(await this.by.lookup(peer, until))) throw error
+        await this.dialAt(peer, until, true)
+      }
+      if (entry) entry.lastError = undefined
+      return true
+    } catch (error) {
+      if (entry) entry.lastError = describe(error as Error)
+      return false
+    } finally {
+      if (entry) entry.dialling = false
+    }
+  }
+
+  /** At the addresses that can be trusted most, first. */
+  private async dialAt(peer: PeerId, signal: AbortSignal, isNews = false): Promise<void> {
+    const { host, book } = this.by
+    const entry = this.wanted.get(peer.toString())
+    const addresses = await book.of(peer, {
+      ...(entry && { given: entry.addresses, hearsay: isNews || ++entry.tries % HEARSAY_EVERY === 0 }),
+    })
+    await host.dial(addresses.length > 0 ? addresses : peer, { signal })
+  }
+
+  /** Where a peer was reached is the first place to look when it is gone. */
+  private async reached({ remotePeer, remoteAddr }: Connection): Promise<void> {
+    const id = remotePeer.toString()
+    const address = remoteAddr.toString().replace(/\/p2p\/[^/]+$/, '')
+    this.by.book.worked(id, address)
+    const entry = this.wanted.get(id)
+    if (entry === undefined || entry.addresses[0] === address) return
+    entry.addresses = [address, ...entry.addresses.filter((one) => one !== address)].slice(0, MAX_ADDRESSES)
+    await this.save()
+  }
+
+  private loop(): void {
+    this.cancel = this.by.clock.after(REDIAL_MS, () => {
+      this.tick++
+      for (const id of this.wanted.keys()) {
+        const lower = this.by.host.peerId.toString() < id
+        if (lower) this.by.clock.after(LOWER_ID_LATER_MS, () => void (this.cancel && this.dial(id)))
+        else void this.dial(id)
+      }
+      if (this.tick % TRY_MET_EVERY === 0) this.tryMet()
+      this.loop()
+    })
+    if (this.tick === 0) for (const id of this.wanted.keys()) void this.dial(id)
+  }
+
+  private tryMet(): void {
+    const { host, random } = this.by
+    if (host.getPeers().length >= FEW_LINKS) return
+    const away = [...this.met].filter((id) => host.getConnections(peerIdFromString(id)).length === 0)
+    const id = away[Math.floor(random() * away.length)]
+    if (id !== undefined) void this.dial(id)
+  }
+
+  private async keep(id: string, addresses: readonly string[]): Promise<void> {
+    const entry = this.wanted.get(id)
+    if (!entry && this.wanted.size >= MAX_WANTED) return
+    const all = [...new Set([...addresses, ...(entry?.addresses ?? [])])].slice(0, MAX_ADDRESSES)
+    this.wanted.set(id, { lastError: undefined, dialling: false, tries: 0, ...entry, addresses: all })
+    await this.by.host.peerStore.merge(peerIdFromString(id), {
+      multiaddrs: all.map((address) => multiaddr(address)),
+      // Connections to it are the last to be closed when there are too many.
+      tags: { 'waggle-wanted': { value: 100 } },
+    })
+  }
+
+  private async save(): Promise<void> {
+    const saved: Saved = {
+      wanted: [...this.wanted].map(([id, { addresses }]) => [id, addresses]),
+      met: [...this.met],
+    }
+    try {
+      await this.by.datastore?.put(KEY, new TextEncoder().encode(JSON.stringify(saved)))
+    } catch (error) {
+      this.by.log('warn', 'the list of peers to rejoin cannot be saved', { error: String(error) })
+    }
+  }
+
+  private async load(): Promise<Saved> {
+    try {
+      const { datastore } = this.by
+      if (!datastore || !(await datastore.has(KEY))) return NOTHING
+      // Our own file, so its form is trusted as far as it goes; a peer ID that is none throws here and all is skipped.
+      const saved = JSON.parse(new TextDecoder().decode(await datastore.get(KEY))) as Saved
+      for (const id of [...saved.met, ...saved.wanted.map(([wanted]) => wanted)]) peerIdFromString(id)
+      return saved
+    } catch (error) {
+      this.by.log('warn', 'the list of peers to rejoin cannot be read', { error: String(error) })
+      return NOTHING
+    }
+  }
+}
+
+/** What a failed dial means for a person. */
+export function describe(error: Error): string {
+  const all = [error, ...((error as AggregateError).errors ?? [])] as Error[]
+  const text = all.map((one) => `${one.name} ${one.message}`).join(' ')
+  if (/NoValidAddresses|no valid addresses/i.test(text)) return 'no address known yet'
+  if (/ECONNREFUSED/.test(text)) return 'nobody answers at that address'
+  if (/EHOSTUNREACH|ENETUNREACH/.test(text)) return 'there is no route to it'
+  if (/UnexpectedPeer|EncryptionFailed/.test(text)) return 'another peer answers at that address'
+  if (/ENOTFOUND|EAI_AGAIN/.test(text)) return 'its host name cannot be resolved'
+  if (/Timeout|Abort|timed out/i.test(text)) return 'no answer in time'
+  if (/denied|gater/i.test(text)) return 'it, or this node, refuses the connection'
+  return all.at(-1)?.message.slice(0, 120) ?? 'unknown'
+}

@@ -1,0 +1,150 @@
+// Has the home router forward the ports that this node listens on, and tells peers the address outside (UPnP). On the
+// router's word: AutoNAT wants it confirmed by four peers in different networks, so a small swarm would never hear of it.
+// Renewed often, since a restarted router has forgotten it and many providers change the address; removed at the stop, and
+// after a crash it expires. Without a router that does it the node goes on, and looks again every minute.
+
+import {
+  type AddressManager,
+  behindRouter,
+  OutsideAddresses,
+  type Place,
+  toAddress,
+} from '../addresses/outside-addresses.ts'
+import type { Log } from '../types.ts'
+import { type FindRouterParts, findRouter, publicIp, type Router } from './router.ts'
+
+/** What the specification recommends; with a router that knows no end, the port stays forwarded after a crash. */
+const LEASE_S = 3600
+const RENEW_MS = 5 * 60_000
+const RETRY_MS = 60_000
+const REMOVE_MS = 1000
+/** A node listens on one or two. */
+const MAX_PORTS = 4
+
+/** Addresses outside without a peer ID; or why there are none. */
+export type Forwarded = { addresses: string[] } | { trouble: string }
+
+export interface PortForwardingParts extends FindRouterParts {
+  /** Uniform in [0, 1); chooses a port outside where the own one is taken. */
+  random(): number
+  log: Log
+  /** At each change. */
+  onForwarded(outcome: Forwarded): void
+}
+
+/** Of libp2p's components, what is needed. */
+export interface Components {
+  addressManager: AddressManager
+  events: Pick<EventTarget, 'addEventListener' | 'removeEventListener'>
+}
+
+/** A libp2p service. */
+export class PortForwarding {
+  private readonly components: Components
+  private readonly by: PortForwardingParts
+  private readonly outside: OutsideAddresses
+  private readonly life = new AbortController()
+  private router: Router | undefined
+  private working: Promise<void> | undefined
+  private again = false
+  private told = ''
+  private cancel = () => {}
+  private readonly look = () => {
+    this.again = true
+    if (!this.life.signal.aborted) this.working ??= this.work()
+  }
+
+  constructor(components: Components, parts: PortForwardingParts) {
+    this.components = components
+    this.by = parts
+    this.outside = new OutsideAddresses(components.addressManager)
+  }
+
+  start(): void {
+    this.components.events.addEventListener('transport:listening', this.look)
+  }
+
+  async stop(): Promise<void> {
+    this.components.events.removeEventListener('transport:listening', this.look)
+    this.cancel()
+    this.life.abort()
+    await this.working
+    const { gateway } = this.router ?? {}
+    const signal = AbortSignal.timeout(REMOVE_MS)
+    const removed = await Promise.allSettled(
+      this.outside.all().map(({ port }) => gateway?.remove(port, signal)),
+    )
+    for (const one of removed)
+      if (one.status === 'rejected')
+        this.by.log('debug', 'a forwarded port was not removed; it expires', { error: String(one.reason) })
+    this.outside.set([])
+  }
+
+  private async work(): Promise<void> {
+    const { signal } = this.life
+    this.cancel()
+    let next = RENEW_MS
+    while (this.again && !signal.aborted) {
+      this.again = false
+      try {
+        await this.forward(behindRouter(this.components.addressManager))
+        next = RENEW_MS
+      } catch (error) {
+        if (signal.aborted) break
+        this.outside.set([])
+        this.router = undefined
+        next = RETRY_MS
+        this.tell({ trouble: reason(error) })
+      }
+    }
+    this.working = undefined
+    if (!signal.aborted) this.cancel = this.by.clock.after(next, this.look)
+  }
+
+  private async forward(own: readonly Place[]): Promise<void> {
+    if (own.length === 0) return this.outside.set([])
+    const { signal } = this.life
+    const from = [...new Set(own.map(({ ip }) => ip))]
+    this.router = (await this.stillThere(from)) ?? (await findRouter({ from, signal }, this.by))
+    const { router } = this
+    const ways = []
+    for (const inside of own.filter(({ ip }) => ip === router.from).slice(0, MAX_PORTS)) {
+      const asked = this.outside.of(inside)?.port ?? inside.port
+      const port = await router.gateway.forward(
+        { internalIp: inside.ip, internalPort: inside.port, externalPort: asked },
+        {
+          leaseSeconds: LEASE_S,
+          // The range that IANA gives to nobody.
+          nextPort: () => 49_152 + Math.floor(this.by.random() * 16_384),
+          signal,
+        },
+      )
+      ways.push({ inside, outside: { ip: router.ip, port } })
+    }
+    this.outside.set(ways)
+    this.tell({ addresses: this.outside.all().map(toAddress) })
+  }
+
+  /** The router of before, with the address that it has now. */
+  private async stillThere(from: readonly string[]): Promise<Router | undefined> {
+    const { router } = this
+    if (!router || !from.includes(router.from)) return undefined
+    try {
+      return { ...router, ip: await publicIp(router.gateway, this.life.signal) }
+    } catch {
+      return undefined
+    }
+  }
+
+  private tell(outcome: Forwarded): void {
+    const text = JSON.stringify(outcome)
+    if (text === this.told) return
+    this.told = text
+    this.by.onForwarded(outcome)
+  }
+}
+
+function reason(error: unknown): string {
+  const { name, message } = error as Error
+  return name === 'TimeoutError' || message === 'fetch failed' ? 'the router does not answer' : message
+}

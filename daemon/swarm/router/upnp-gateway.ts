@@ -1,0 +1,142 @@
+// One home router that forwards ports: reads its description and calls its actions (UPnP Device Architecture 1.1, SOAP 1.1;
+// WANIPConnection:1 and :2, WANPPPConnection:1). Of the actions only those that all three have. What the router says is
+// bounded and matched for a few fields, not parsed: it may be any machine on the network, so it is also never followed
+// to another one. It is own code for the sake of these bounds, which general XML and SOAP clients do not have.
+
+import { safeText } from '../../../protocol/text.ts'
+import { field, request } from './upnp-request.ts'
+
+const SERVICES = ['WANIPConnection:2', 'WANIPConnection:1', 'WANPPPConnection:1'].map(
+  (name) => `urn:schemas-upnp-org:service:${name}`,
+)
+/** A router has a dozen. */
+const MAX_SERVICES = 64
+/** Error codes of WANIPConnection:2, table 2-26. */
+const CONFLICT = 718
+const SAME_PORTS_ONLY = 724
+const PERMANENT_ONLY = 725
+
+export interface Forwarding {
+  internalIp: string
+  internalPort: number
+  externalPort: number
+}
+
+/** The router understood, and said no. */
+class Refusal extends Error {
+  readonly status: number
+  constructor(status: number, text: string) {
+    super(`the router refuses: ${safeText(text, { limit: 80, line: true }) || 'no reason given'} (${status})`)
+    this.status = status
+  }
+}
+
+interface Service {
+  type: string
+  control: URL
+}
+
+export class Gateway {
+  readonly location: URL
+  private readonly services: readonly Service[]
+  private service: Service | undefined
+
+  private constructor(location: URL, services: readonly Service[]) {
+    this.location = location
+    this.services = services
+  }
+
+  static async at(location: URL, signal: AbortSignal): Promise<Gateway> {
+    const { body } = await request(location, {}, signal)
+    const base = URL.parse(field(body, 'URLBase') ?? '') ?? location
+    const parts = body.split('</service>').slice(0, MAX_SERVICES)
+    const found = parts.flatMap((part) => {
+      const text = part.slice(part.lastIndexOf('<service>') + 1)
+      const type = field(text, 'serviceType') ?? ''
+      const control = URL.parse(field(text, 'controlURL') ?? '', base.href)
+      const isOwn = control?.protocol === 'http:' && control.hostname === location.hostname
+      return SERVICES.includes(type) && isOwn ? [{ type, control }] : []
+    })
+    if (found.length === 0) throw new Error('the router forwards no ports')
+    return new Gateway(
+      location,
+      found.sort((a, b) => SERVICES.indexOf(a.type) - SERVICES.indexOf(b.type)),
+    )
+  }
+
+  /** What the internet sees. Of several connections of the router's, the first that has an address is used from now on. */
+  async externalIp(signal: AbortSignal): Promise<string> {
+    let trouble: unknown
+    for (const service of this.services) {
+      this.service = service
+      try {
+        const ip = field(await this.call('GetExternalIPAddress', [], signal), 'NewExternalIPAddress') ?? ''
+        if (/^\d{1,3}(\.\d{1,3}){3}$/.test(ip) && ip !== '0.0.0.0') return ip
+      } catch (error) {
+        trouble = error
+      }
+    }
+    throw trouble ?? new Error('the router has no address on the internet')
+  }
+
+  /** Also renews. Another external port is proposed by `nextPort` while the one asked for is somebody else's. */
+  async forward(
+    { internalIp, internalPort, externalPort }: Forwarding,
+    { leaseSeconds, nextPort, signal }: { leaseSeconds: number; nextPort(): number; signal: AbortSignal },
+  ): Promise<number> {
+    let port = externalPort
+    let lease = leaseSeconds
+    for (let tries = 4; ; tries--) {
+      try {
+        await this.call(
+          'AddPortMapping',
+          [
+            ...named(port),
+            ['NewInternalPort', internalPort],
+            ['NewInternalClient', internalIp],
+            ['NewEnabled', 1],
+            ['NewPortMappingDescription', 'waggle'],
+            ['NewLeaseDuration', lease],
+          ],
+          signal,
+        )
+        return port
+      } catch (error) {
+        const status = error instanceof Refusal ? error.status : undefined
+        if (tries <= 1) throw error
+        if (status === CONFLICT) port = nextPort()
+        else if (status === SAME_PORTS_ONLY && port !== internalPort) port = internalPort
+        else if (status === PERMANENT_ONLY && lease !== 0) lease = 0
+        else throw error
+      }
+    }
+  }
+
+  async remove(externalPort: number, signal: AbortSignal): Promise<void> {
+    await this.call('DeletePortMapping', named(externalPort), signal)
+  }
+
+  private async call(action: string, args: Argument[], signal: AbortSignal): Promise<string> {
+    const { type, control } = this.service ?? this.services[0]!
+    const text = args.map(([name, value]) => `<${name}>${value}</${name}>`).join('')
+    const { ok, status, body } = await request(
+      control,
+      {
+        method: 'POST',
+        headers: { 'content-type': 'text/xml; charset="utf-8"', soapaction: `"${type}#${action}"` },
+        body: `<?xml version="1.0"?><s:Envelope xmlns:s="http://schemas.xmlsoap.org/soap/envelope/" s:encodingStyle="http://schemas.xmlsoap.org/soap/encoding/"><s:Body><u:${action} xmlns:u="${type}">${text}</u:${action}></s:Body></s:Envelope>`,
+      },
+      signal,
+    )
+    if (!ok)
+      throw new Refusal(Number(field(body, 'errorCode') ?? status), field(body, 'errorDescription') ?? '')
+    return body
+  }
+}
+
+type Argument = [name: string, value: string | number]
+const named = (externalPort: number): Argument[] => [
+  ['NewRemoteHost', ''],
+  ['NewExternalPort', externalPort],
+  ['NewProtocol', 'TCP'],
+]

@@ -1,0 +1,217 @@
+// Saves and restores a node: weights, optimizer moments, plugin states, and the counters that keep a
+// continued run from repeating its sampling seeds.
+
+import { encode } from 'cborg'
+import { z } from 'zod'
+import { WaggleError } from '../../../protocol/errors.ts'
+import type { AdapterSpec, DecoderSpec } from '../../engine/decoder.ts'
+import type { LossScale, OptimizerState, Trainer } from '../../engine/engine.ts'
+import type { SavedState } from '../../host/host.ts'
+import type { PolicyState } from '../../policy/live-policy.ts'
+import { type TrainedMeta, trainedMeta } from '../../policy/trained.ts'
+import type { Checkpoint, Checkpoints, Json } from '../../store/checkpoints/checkpoints.ts'
+import type { Disk } from '../../store/disk.ts'
+import type { Role } from '../roles.ts'
+import { type LearnerState, learnerState } from '../sharing/evidence.ts'
+import {
+  type OptimizerCounts,
+  PLUGINS,
+  readFile,
+  readPlugins,
+  readTrained,
+  type Trained,
+  trainedFiles,
+} from './checkpoint-files.ts'
+
+export interface NodeState {
+  version: number
+  optimizerSteps: number
+  /** Only with float16 gradients. */
+  lossScale?: LossScale
+  /** Rollout rounds since the lineage's start; sampling seeds continue from here. */
+  rounds: number
+  counters: Record<string, number>
+  /** What the node has learnt about its peers; absent in older checkpoints. */
+  learner?: LearnerState | undefined
+  /** By role: counts of each plugin model's optimizer, and the digest of its initial model. */
+  roles?: Record<string, OptimizerCounts & { model?: string }>
+}
+
+const STATE = 'state.json'
+/** Only if groups are parked. */
+const PARKED = 'parked.json'
+
+export async function saveNode(
+  {
+    version,
+    lineage,
+    rounds,
+    counters,
+    learner,
+    plugins = [],
+    parked,
+    roles = [],
+    spec,
+    base,
+  }: Omit<NodeState, 'optimizerSteps' | 'lossScale' | 'roles'> & {
+    lineage: string
+    plugins?: readonly SavedState[]
+    /** Groups whose generation was interrupted; see daemon/rollout/parked/parked.ts. */
+    parked?: string | undefined
+    roles?: readonly Pick<Role, 'name' | 'model' | 'spec' | 'state'>[]
+    /** Includes the adapter if one is trained. */
+    spec: DecoderSpec
+    base: NonNullable<TrainedMeta['base']>
+  },
+  { trainer, checkpoints }: { trainer: Pick<Trainer, 'weights' | 'optimizer'>; checkpoints: Checkpoints },
+): Promise<Checkpoint> {
+  const [weights, optimizer] = await Promise.all([trainer.weights(), trainer.optimizer()])
+  const beside = await Promise.all(
+    roles.map(async ({ name, model, spec: own, state }) => ({
+      name,
+      model,
+      spec: own,
+      trained: await state(),
+    })),
+  )
+  const state: NodeState = {
+    version,
+    optimizerSteps: optimizer.steps,
+    ...(optimizer.lossScale ? { lossScale: optimizer.lossScale } : {}),
+    rounds,
+    counters,
+    learner,
+    ...(beside.length > 0
+      ? {
+          roles: Object.fromEntries(
+            beside.map(({ name, model, trained }) => [
+              name,
+              { ...countsOf(trained.optimizer), ...(model === undefined ? {} : { model }) },
+            ]),
+          ),
+        }
+      : {}),
+  }
+  return checkpoints.save({
+    step: version,
+    policyVersion: version,
+    lineage,
+    files: {
+      ...trainedFiles(spec, { weights, optimizer }),
+      [STATE]: `${JSON.stringify(state, null, 2)}\n`,
+      ...(plugins.length > 0
+        ? { [PLUGINS]: encode(plugins.map(({ plugin, version: of, bytes }) => [plugin, of, bytes])) }
+        : {}),
+      ...(parked === undefined ? {} : { [PARKED]: parked }),
+      ...Object.assign({}, ...beside.map((role) => trainedFiles(role.spec, role.trained, role.name))),
+    },
+    meta: metaOf(spec.adapter, base),
+  })
+}
+
+function metaOf(adapter: AdapterSpec | undefined, base: NonNullable<TrainedMeta['base']>): Json {
+  const meta: TrainedMeta = { base, ...(adapter ? { adapter } : {}) }
+  return meta as Json
+}
+
+export interface Restored {
+  checkpoint: Checkpoint
+  /** The trained adapter; undefined if all weights are trained. */
+  adapter: AdapterSpec | undefined
+  policy: PolicyState
+  state: NodeState
+  plugins: SavedState[]
+  /** Parked groups as saved; undefined if there were none. */
+  parked: string | undefined
+}
+
+/**
+ * Rolls back to the newest checkpoint of step `before` or earlier, or else to the oldest one. Removes newer
+ * ones, so that a restart does not load them. Undefined if there is no checkpoint.
+ */
+export async function restoreBefore(
+  before: number,
+  { lineage, spec }: { lineage: string; spec: DecoderSpec },
+  by: { checkpoints: Checkpoints; disk: Disk },
+): Promise<Restored | undefined> {
+  const all = await by.checkpoints.list()
+  const chosen = all.findLast(({ manifest }) => manifest.step <= before) ?? all[0]
+  if (!chosen) return undefined
+  await by.checkpoints.discardAfter(chosen.manifest.sequence)
+  return restoreNode({ lineage, spec }, by)
+}
+
+/**
+ * Loads the newest intact checkpoint, if there is one. Throws E_CHECKPOINT if it belongs to another model.
+ */
+export async function restoreNode(
+  { lineage, spec }: { lineage: string; spec: DecoderSpec },
+  { checkpoints, disk }: { checkpoints: Checkpoints; disk: Disk },
+): Promise<Restored | undefined> {
+  const checkpoint = await checkpoints.latest()
+  if (!checkpoint) return undefined
+  if (checkpoint.manifest.lineage !== lineage) {
+    throw new WaggleError(
+      'E_CHECKPOINT',
+      `the checkpoints in this home belong to another model than the one in model.path`,
+      {
+        hint: 'Set model.path back, start the new model in a home of its own (--home DIR), or move the checkpoints away.',
+        data: { directory: checkpoint.directory, lineage: checkpoint.manifest.lineage, model: lineage },
+      },
+    )
+  }
+  const { adapter } = trainedMeta(checkpoint.manifest.meta)
+  const trained = adapter ? { ...spec, adapter } : spec
+  const state = await readState(checkpoint, disk)
+  const counts = { steps: state.optimizerSteps, lossScale: state.lossScale }
+  return {
+    checkpoint,
+    adapter,
+    state,
+    plugins: await readPlugins(checkpoint, disk),
+    parked:
+      PARKED in checkpoint.manifest.files
+        ? new TextDecoder().decode(await readFile(checkpoint, PARKED, disk))
+        : undefined,
+    policy: {
+      version: state.version,
+      ...(await readTrained(checkpoint, { spec: trained, counts }, disk)),
+    },
+  }
+}
+
+async function readState(checkpoint: Checkpoint, disk: Disk): Promise<NodeState> {
+  const state = JSON.parse(new TextDecoder().decode(await readFile(checkpoint, STATE, disk))) as NodeState
+  const learner = learnerState.optional().safeParse(state.learner)
+  if (learner.success) return state
+  throw new WaggleError(
+    'E_CHECKPOINT',
+    `the checkpoint in ${checkpoint.directory} cannot be used; the record of peers in ${STATE} is damaged: ${z.prettifyError(learner.error)}`,
+    {
+      hint: 'Move it away to continue from the one before it, restore it from a backup, or move all checkpoints away to start again from the base model.',
+      data: { directory: checkpoint.directory },
+    },
+  )
+}
+
+/**
+ * A role's state from a checkpoint; undefined if it has none. Throws E_CHECKPOINT if it belongs to another
+ * model.
+ */
+export async function restoreRole(
+  { checkpoint, state }: Pick<Restored, 'checkpoint' | 'state'>,
+  { name, model, spec }: Pick<Role, 'name' | 'model' | 'spec'>,
+  { disk }: { disk: Disk },
+): Promise<Trained | undefined> {
+  const counts = state.roles?.[name]
+  if (counts?.model !== undefined && model !== undefined && counts.model !== model) {
+    throw new WaggleError('E_CHECKPOINT', 'the checkpoint continues another model', {
+      hint: "Set the role's model in [[roles]] back to the one that the checkpoint was made with.",
+    })
+  }
+  return counts && readTrained(checkpoint, { spec, counts, role: name }, disk)
+}
+
+function countsOf({ steps, lossScale }: OptimizerState): OptimizerCounts {
+  return { steps, ...(lossScale ? { lossScale } : {}) }
+}

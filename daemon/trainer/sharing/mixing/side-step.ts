@@ -1,0 +1,131 @@
+// The side-step rule: the own gradient makes the same AdamW step as without peers, and the foreign gradients
+// move the weights in addition.
+//
+// A single AdamW over all gradients would not do: the second moments of the whole set its step length. A
+// foreign gradient of the same length at right angles to the own one would shrink the own part of the step to
+// 1/√2, so a peer that sends noise would slow this node down. Here the optimizer's moments follow the own
+// gradient only. The foreign gradients' weighted sum, the side, moves the weights directly:
+//   - It is scaled by the own second moments. Each element is clipped at 1/√(1 − β2), the largest ratio that a single own
+//     gradient can reach, so that nothing moves far where own gradients are small.
+//   - Its component against the compass, a running mean of own gradients, is removed (the projection of A-GEM,
+//     Chaudhry et al. 2019, with that mean as its memory).
+//   - It is at most FOREIGN_LIMIT times as long as the own gradient, in the same metric.
+// The side has no momentum. Its mean over many steps is the same without; a single side step may still be
+// longer than the own step, which has momentum.
+//
+// FOREIGN_MEAN is a running mean of the side steps taken. A later own gradient's component along it measures
+// what those steps contributed, on rollouts that were not used for them.
+
+import { GRADIENT } from '../../../engine/trainer.ts'
+import type { PartReport } from '../../step.ts'
+import type { MixingRule } from './rule.ts'
+
+/**
+ * Maximum length of the side relative to the own gradient. With the same signal and independent noise, a side
+ * of length k gives 1 + k times the progress with 1 + k² times the noise variance. Noise per progress, (1 +
+ * k²) / (1 + k), is least at k = √2 − 1: 17 % below that of the own step alone. Off-policy gradients do worse
+ * than that.
+ */
+const FOREIGN_LIMIT = Math.SQRT2 - 1
+/** Decay of both running means, which cover about 1 / (1 − DECAY) updates. */
+const DECAY = 0.95
+
+const [OWN, PART, SIDE, COMPASS, FOREIGN_MEAN] = [GRADIENT, 'part', 'side', 'compass', 'foreign-mean']
+
+export const sideStep: MixingRule = async ({ own, foreign }, options, trainer) => {
+  const { optimizer, learnForeign, allowance, weight } = options
+  const { beta2, epsilon } = optimizer
+  const metric = { beta2, epsilon }
+  const held = new Set(await trainer.slots())
+
+  /**
+   * Components of the gradient in a slot along the compass and, in the same unit, along the mean side step.
+   */
+  const compared = async (slot: string): Promise<Pick<PartReport, 'alongOwn' | 'alongForeign'>> => {
+    if (!held.has(COMPASS)) return {}
+    const within = await trainer.dot({ a: COMPASS, b: COMPASS, metric })
+    if (!(within > 0)) return {}
+    const unit = Math.sqrt(within)
+    const alongOwn = (await trainer.dot({ a: slot, b: COMPASS, metric })) / unit
+    if (!held.has(FOREIGN_MEAN)) return { alongOwn }
+    return { alongOwn, alongForeign: (await trainer.dot({ a: slot, b: FOREIGN_MEAN, metric })) / unit }
+  }
+
+  const mine = await own.gradient(OWN)
+  const parts = [mine]
+  if (mine.nonFinite !== undefined)
+    return { nonFinite: mine.nonFinite, gradientNorm: mine.gradientNorm, parts }
+  Object.assign(mine, { scale: 1, wouldScale: 1 }, await compared(OWN))
+
+  let isSideFilled = false
+  /** Sums of squared norms, at full weight and at the authors' weights. */
+  let [full, weighted] = [0, 0]
+  for (const { author = '', gradient } of foreign) {
+    const part = await gradient(PART)
+    parts.push(part)
+    if (part.nonFinite === undefined) Object.assign(part, await compared(PART))
+    if (part.leftOut !== undefined) continue
+    const limit = allowance(author) * mine.gradientNorm
+    part.wouldScale = part.gradientNorm > limit ? limit / part.gradientNorm : 1
+    const squared = (part.wouldScale * part.gradientNorm) ** 2
+    full += squared
+    weighted += squared * weight(author)
+    if (!learnForeign) continue
+    part.scale = part.wouldScale * weight(author)
+    const before = isSideFilled ? [{ slot: SIDE, factor: 1 }] : []
+    await trainer.combine({ into: SIDE, terms: [...before, { slot: PART, factor: part.scale }] })
+    isSideFilled = true
+  }
+
+  const { applied, nonFinite, norm } = await trainer.step({ along: OWN, optimizer })
+  let sideScale = 0
+  if (applied) {
+    const turning = held.has(COMPASS)
+      ? [
+          { slot: COMPASS, factor: DECAY },
+          { slot: OWN, factor: 1 - DECAY },
+        ]
+      : [{ slot: OWN, factor: 1 }]
+    await trainer.combine({ into: COMPASS, terms: turning })
+    const share = full > 0 ? weighted / full : 0
+    const length = isSideFilled ? await trainer.norm({ slot: SIDE }) : 0
+    if (Number.isFinite(length) && length > 0) sideScale = await takeSideStep(norm, FOREIGN_LIMIT * share)
+  }
+  // The comparison treats the foreign step as if it had the own gradient's length, whatever its limit was. It
+  // assumes orthogonal parts, which gradients of different prompts nearly are.
+  const together = Math.min(1, mine.gradientNorm / Math.max(Math.sqrt(full), 1e-30))
+  for (const part of parts.slice(1)) {
+    part.wouldScale *= together
+    part.scale *= sideScale
+  }
+  return { gradientNorm: norm, parts, ...(applied ? {} : { nonFinite: nonFinite ?? 'unknown' }) }
+
+  /** Moves the weights along the side, within the limit. Returns the factor on the side. */
+  async function takeSideStep(ownNorm: number, limit: number): Promise<number> {
+    const across = await trainer.dot({ a: SIDE, b: COMPASS, metric })
+    const within = await trainer.dot({ a: COMPASS, b: COMPASS, metric })
+    if (across < 0 && within > 0)
+      await trainer.combine({
+        into: SIDE,
+        terms: [
+          { slot: SIDE, factor: 1 },
+          { slot: COMPASS, factor: -across / within },
+        ],
+      })
+    const clip = Math.min(1, optimizer.maxGradientNorm / (ownNorm + 1e-6))
+    const stepping = { ...metric, scale: clip, limit: 1 / Math.sqrt(1 - beta2) }
+    const sideLength = await trainer.norm({ slot: SIDE, metric: stepping })
+    const ownLength = await trainer.norm({ slot: OWN, metric: stepping })
+    const scale = sideLength > 0 ? Math.min(1, (limit * ownLength) / sideLength) : 1
+    await trainer.move({ along: SIDE, rate: optimizer.learningRate * scale, metric: stepping })
+    if (limit > 0) {
+      const before = held.has(FOREIGN_MEAN) ? [{ slot: FOREIGN_MEAN, factor: DECAY }] : []
+      const fresh = held.has(FOREIGN_MEAN) ? 1 - DECAY : 1
+      await trainer.combine({
+        into: FOREIGN_MEAN,
+        terms: [...before, { slot: SIDE, factor: (fresh * scale) / limit }],
+      })
+    }
+    return scale
+  }
+}

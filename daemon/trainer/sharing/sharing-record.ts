@@ -1,0 +1,160 @@
+// What a node learns about sharing from its updates: whether foreign groups help, what each author
+// contributes, how many foreign groups the next batch has, and their weights.
+
+import type { SharingInfo } from '../../../protocol/api/index.ts'
+import type { PartReport } from '../step.ts'
+import { reportedOf } from '../watch.ts'
+import { type Authors, createAuthors } from './authors.ts'
+import type { LearnerState } from './evidence.ts'
+import { createJudge, type Judge, type PartProgress } from './judge.ts'
+
+export interface SharingRecordOptions {
+  /** Maximum of J; read at each use. */
+  readonly limit: number
+  /** False keeps J at its maximum, whatever the verdict. */
+  adaptive: boolean
+  restored: LearnerState | undefined
+}
+
+export interface SharingRecordParts {
+  /**
+   * Compute spent on a part of an update, including generation of own groups. Any unit, the same for all
+   * parts.
+   */
+  cost(part: PartReport): number
+  onGuard(finding: { guard: string; message: string; peers: string[] }): void
+  /** Called when J changes. */
+  onChange(
+    change: { before: number; foreign: number } & Pick<SharingInfo, 'verdict' | 'effect' | 'low' | 'high'>,
+  ): void
+}
+
+export interface SharingRecord {
+  authors: Authors
+  judge: Judge
+  /** Call after each update; `learnt` is false if foreign parts were only measured. */
+  observe(parts: readonly PartReport[], learnt: boolean): void
+  info(own: number): SharingInfo
+  /** State for a checkpoint. */
+  save(): Required<LearnerState>
+}
+
+const UNIT = 'of the progress that the same compute on own groups brings'
+
+const LEFT_OUT: Record<NonNullable<PartReport['leftOut']>, string> = {
+  'not finite': 'their gradient was not finite',
+  'effective sample size': 'a few tokens had nearly all the importance weight',
+}
+
+export function createSharingRecord(
+  options: SharingRecordOptions,
+  { cost, onGuard, onChange }: SharingRecordParts,
+): SharingRecord {
+  const { restored } = options
+  const authors = createAuthors({ restored: restored && { ...restored, ...restored.evidence } })
+  const judge = createJudge({
+    get limit() {
+      return options.limit
+    },
+    adaptive: options.adaptive,
+    get weight() {
+      return authors.weightOfAny
+    },
+    restored: restored?.evidence?.judge,
+  })
+
+  const observeAuthor = (
+    part: PartReport,
+    own: number | undefined,
+    ownNorm: number,
+    overestimate: number,
+  ): void => {
+    const author = part.author!
+    if (part.leftOut !== undefined) {
+      const message = `a peer's groups were left out of a step: ${LEFT_OUT[part.leftOut]}`
+      onGuard({ guard: part.leftOut, message, peers: [author] })
+    }
+    const gain = progressOf([part], cost)
+    const findings = authors.observe(author, {
+      gain: gain && judge.scaled(gain),
+      own,
+      overestimate,
+      norm: Math.max(0, finite((part.scale * part.gradientNorm) / ownNorm)),
+      reported: reportedOf(part.metrics),
+    })
+    for (const { kind, reason } of findings) onGuard({ guard: kind, message: reason, peers: [author] })
+  }
+
+  return {
+    authors,
+    judge,
+
+    observe(parts, learnt) {
+      const mine = parts.filter(({ author }) => author === undefined)
+      const theirs = parts.filter(({ author }) => author !== undefined)
+      const own = progressOf(mine, cost)
+      // `measured`: by the foreign gradients' own component along the compass. `foreign`: by what their steps
+      // contributed.
+      const measured = progressOf(theirs, cost)
+      const alongForeign = mine.reduce((sum, part) => sum + (part.alongForeign ?? Number.NaN), 0)
+      const foreign =
+        measured && learnt && !Number.isNaN(alongForeign) ? { ...measured, gain: alongForeign } : measured
+      const scaled = own && judge.scaled(own)
+      const overestimate =
+        measured && foreign ? (judge.scaled(measured) ?? 0) - (judge.scaled(foreign) ?? 0) : 0
+      const ownNorm = Math.max(...mine.map(({ gradientNorm }) => gradientNorm), 1e-30)
+      for (const part of theirs) observeAuthor(part, scaled, ownNorm, overestimate)
+      authors.observeAll(foreign && judge.scaled(foreign), scaled)
+      authors.tick()
+      if (!own || !foreign) {
+        judge.spent(parts.reduce((sum, part) => sum + cost(part), 0))
+        return
+      }
+      const change = judge.observe(own, foreign, learnt)
+      if (!change) return
+      const { verdict, effect, low, high } = judge.state
+      onChange({
+        ...change,
+        verdict,
+        ...(effect === undefined ? {} : { effect }),
+        ...(low === undefined ? {} : { low }),
+        ...(high === undefined ? {} : { high }),
+      })
+    },
+
+    info: (own) => ({
+      ...judge.state,
+      unit: UNIT,
+      own,
+      limit: options.limit,
+      weight: authors.weightOfAny,
+      contributors: authors.contributors(),
+    }),
+
+    save() {
+      const { setAside, ...known } = authors.save()
+      return { setAside, evidence: { judge: judge.save(), ...known } }
+    },
+  }
+}
+
+/** Sum over parts; undefined without parts or without a compass. */
+function progressOf(
+  parts: readonly PartReport[],
+  cost: (part: PartReport) => number,
+): PartProgress | undefined {
+  if (parts.length === 0) return undefined
+  let total = { gain: 0, cost: 0 }
+  for (const part of parts) {
+    if (part.alongOwn === undefined && part.leftOut === undefined) return undefined
+    total = {
+      gain: total.gain + (part.leftOut === undefined ? part.alongOwn! * part.wouldScale : 0),
+      cost: total.cost + cost(part),
+    }
+  }
+  return total
+}
+
+function finite(value: number): number {
+  return Number.isFinite(value) ? value : 0
+}

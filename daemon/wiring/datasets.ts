@@ -1,0 +1,93 @@
+// Loads the tasks of a config: the built-in ones, and one for each dataset. Used by nodes, `config check`, `doctor` and
+// `score`. Paths of verifiers are already resolved, so a verifier with a slash is a file.
+
+import { basename } from 'node:path'
+import {
+  datasetTask,
+  type Fields,
+  gather,
+  type Judge,
+  MAX_PROBLEMS,
+  type Problem,
+  readJudge,
+} from '../../plugins/tasks/dataset/index.ts'
+import { TASKS } from '../../plugins/tasks/index.ts'
+import { WaggleError } from '../../protocol/errors.ts'
+import type { Task } from '../../protocol/plugin/index.ts'
+import { safeText } from '../../protocol/text.ts'
+import type { TaskConfig } from '../config/schema.ts'
+import { messageOf, readFiles } from './dataset-files.ts'
+import { type LoadedVerifier, loadVerifier, type VerifierParts } from './verifier-files.ts'
+
+/** Rejects with E_DATASET and all problems of a dataset, or with E_TASK for a duplicate name. */
+export async function loadTasks(
+  chosen: readonly TaskConfig[],
+  { onTrouble = () => {} }: Partial<VerifierParts> = {},
+): Promise<Task[]> {
+  const tasks = [...TASKS]
+  const loaded = new Map<string, string>()
+  for (const { name, dataset, fields, verifier = 'exact' } of chosen) {
+    if (dataset === undefined) continue
+    const source = JSON.stringify([dataset, fields, verifier])
+    if (loaded.get(name) === source) continue
+    if (tasks.some((task) => task.name === name))
+      throw new WaggleError('E_TASK', `the dataset ${dataset} has the same name as another task: "${name}"`, {
+        hint: loaded.has(name)
+          ? 'Entries with the same name must have the same dataset, fields and verifier; otherwise use another name.'
+          : 'Choose another name in the config.',
+      })
+    loaded.set(name, source)
+    tasks.push(await loadDataset({ name, path: dataset, fields, verifier }, { onTrouble }))
+  }
+  return tasks
+}
+
+interface DatasetOptions {
+  name: string
+  path: string
+  fields: Fields | undefined
+  verifier: NonNullable<TaskConfig['verifier']>
+}
+
+async function loadDataset(
+  { name, path, fields, verifier }: DatasetOptions,
+  parts: VerifierParts,
+): Promise<Task> {
+  const { use, ...settings } = typeof verifier === 'string' ? { use: verifier } : verifier
+  const file = /[/\\]/.test(use) ? use : undefined
+  let own: LoadedVerifier | undefined
+  let usual: Judge
+  try {
+    own = file === undefined ? undefined : await loadVerifier(file, settings, parts)
+    usual = own?.judge ?? readJudge(verifier)
+  } catch (error) {
+    const where = file === undefined ? `tasks, "${name}"` : basename(file)
+    throw wrong(path, [{ where, message: messageOf(error) }])
+  }
+  const gathering = gather({ usual, fields })
+  await readFiles(path, gathering)
+  const { rows, problems } = gathering.result()
+  if (problems.length > 0) throw wrong(path, problems)
+  const problem = own?.problemWith(rows)
+  if (problem !== undefined) throw wrong(path, [{ where: basename(file!), message: problem }])
+  try {
+    return datasetTask(name, rows)
+  } catch (error) {
+    throw wrong(path, [{ where: basename(path), message: messageOf(error) }])
+  }
+}
+
+function wrong(path: string, problems: readonly Problem[]): WaggleError {
+  const rows = problems.map(({ where, message }) => `  ${where}  ${message}`)
+  const more =
+    problems.length >= MAX_PROBLEMS ? `\n  and possibly more: these are the first ${MAX_PROBLEMS}` : ''
+  const count = problems.length === 1 ? 'a problem' : `${problems.length} problems`
+  return new WaggleError(
+    'E_DATASET',
+    safeText(`the dataset ${path} has ${count}\n${rows.join('\n')}${more}`, { limit: 16_384 }),
+    {
+      hint: 'Correct it, then run `waggle config check`. The tutorial has an example dataset; `waggle help config` explains the keys.',
+      data: { path, problems: [...problems] },
+    },
+  )
+}

@@ -1,0 +1,185 @@
+// Loads a verifier from a file that the config names. Before the node starts, it scores the answers of some rows; a
+// verifier that throws, or gives different scores for the same answer, is refused.
+//
+// Groups are shared without rewards, and each receiver scores them again. The file's digest is therefore part of the
+// dataset's version, so that nodes with different files do not exchange groups. The verifier must be a single file,
+// since imports would not be part of the digest. It runs with all rights of the user, so only the config can name it,
+// never a row or a peer. Its input may come from a peer, so calls have a time limit.
+
+import { createHash } from 'node:crypto'
+import { open } from 'node:fs/promises'
+import { dirname } from 'node:path'
+import {
+  Fault,
+  type FileVerifier,
+  type Row,
+  type Settings,
+  VERIFIERS,
+} from '../../plugins/tasks/dataset/index.ts'
+import {
+  type Answered,
+  type CustomVerifier,
+  PLUGIN_API,
+  type SettingsSchema,
+} from '../../protocol/plugin/index.ts'
+import { createPluginFiles } from '../host/plugin-files.ts'
+import { withDeadline } from '../policy/deadline.ts'
+
+const MAX_BYTES = 1 << 20
+const LIMIT_MS = 250
+/** Number of rows that are scored before the node starts. */
+const TRIED_ROWS = 32
+const MAY_IMPORT = /^(node:[\w/]+|waggle\/plugin|zod)$/
+
+export interface VerifierParts {
+  /** Called while the node runs when it throws, hangs or gives no score. The answer then scores 0. */
+  onTrouble(trouble: { name: string; message: string }): void
+}
+
+export interface LoadedVerifier {
+  judge: { verifier: FileVerifier; settings: Settings }
+  /** Its first problem on these rows, if any. */
+  problemWith(rows: readonly Row[]): string | undefined
+}
+
+/** Throws Fault. */
+export async function loadVerifier(
+  path: string,
+  given: Settings,
+  { onTrouble }: VerifierParts,
+): Promise<LoadedVerifier> {
+  const source = await readSource(path)
+  const custom = asVerifier(await importFrom(path))
+  const settings = await readSettings(custom.settings, given)
+  let failures = 0
+  const verifier: FileVerifier = {
+    name: custom.name,
+    digest: createHash('sha256').update(source).digest('hex'),
+    score(answered, now) {
+      try {
+        return scoreOf(custom, { ...answered, settings: now })
+      } catch (error) {
+        // Reports failures 1, 2, 4, 8, ... so that the log does not fill up.
+        failures++
+        if (Math.log2(failures) % 1 === 0)
+          onTrouble({ name: custom.name, message: `${(error as Error).message}; the answer scores 0` })
+        return 0
+      }
+    },
+  }
+  const problemOn = ({ prompt, answer }: Row): string | undefined => {
+    const texts = typeof answer === 'object' ? answer.map(String) : [String(answer)]
+    for (const text of [...texts, '']) {
+      const answered = {
+        prompt,
+        answer,
+        completion: `<answer>${text}</answer>`,
+        text,
+        tagged: true,
+        settings,
+      }
+      const [first, second] = [scoreOf(custom, answered), scoreOf(custom, answered)]
+      if (first !== second)
+        return `gives ${first} and then ${second} for the same answer; it must depend only on its input, since peers score the same answer again`
+    }
+    return undefined
+  }
+  return {
+    judge: { verifier, settings },
+    problemWith(rows) {
+      const own = rows.filter(({ judge }) => judge.verifier === verifier).slice(0, TRIED_ROWS)
+      for (const row of own) {
+        try {
+          const problem = problemOn(row)
+          if (problem !== undefined) return problem
+        } catch (error) {
+          return `${(error as Error).message}, asked ${JSON.stringify(row.prompt.slice(0, 80))}`
+        }
+      }
+      return undefined
+    },
+  }
+}
+
+async function importFrom(file: string): Promise<unknown> {
+  try {
+    return await createPluginFiles({ base: dirname(file), plugins: dirname(file) }).importPlugin(file)
+  } catch (error) {
+    throw new Fault(`cannot be loaded: ${(error as Error).message.slice(0, 300)}`)
+  }
+}
+
+async function readSource(path: string): Promise<string> {
+  const file = await open(path)
+  try {
+    const { size } = await file.stat()
+    if (size > MAX_BYTES) throw new Fault(`larger than ${MAX_BYTES >> 10} KiB; a verifier is one small file`)
+    // A checkout may change line endings, which does not change the behaviour.
+    const source = (await file.readFile('utf8')).replaceAll('\r\n', '\n')
+    const foreign = importsOf(source).find((specifier) => !MAY_IMPORT.test(specifier))
+    if (foreign !== undefined)
+      throw new Fault(
+        `imports "${foreign.slice(0, 100)}"; a verifier must be a single file, since peers compare its contents. It may import only waggle/plugin, zod and node:… modules`,
+      )
+    return source
+  } finally {
+    await file.close()
+  }
+}
+
+const importsOf = (source: string): string[] =>
+  Array.from(
+    source.matchAll(/\b(?:from|import|require)\s*\(?\s*(['"`])([^'"`\n]*)\1/g),
+    ([, , specifier]) => specifier!,
+  )
+
+function asVerifier(value: unknown): CustomVerifier {
+  const given = value as Partial<CustomVerifier> | null | undefined
+  if (!given || typeof given !== 'object' || typeof given.score !== 'function')
+    throw new Fault('has no verifier as its default export; create one with defineVerifier()')
+  if (given.kind !== 'verifier') throw new Fault(`is a ${String(given.kind)}, not a verifier`)
+  if (given.api !== PLUGIN_API)
+    throw new Fault(`is made for plugin API ${String(given.api)}, this is ${PLUGIN_API}`)
+  if (typeof given.name !== 'string' || !/^[a-z][a-z0-9_-]{0,63}$/.test(given.name))
+    throw new Fault('its name must be 1 to 64 of a-z, 0-9, _ and -')
+  if (VERIFIERS.some(({ name }) => name === given.name))
+    throw new Fault(`has the name of a built-in verifier, "${given.name}"; choose another`)
+  return given as CustomVerifier
+}
+
+async function readSettings(schema: SettingsSchema<unknown> | undefined, given: Settings): Promise<Settings> {
+  if (schema === undefined) {
+    const [key] = Object.keys(given)
+    if (key !== undefined) throw new Fault(`has no settings, so no "${key}"`)
+    return {}
+  }
+  const checked = (await schema['~standard'].validate(given)) as {
+    value?: unknown
+    issues?: readonly { message: string; path?: readonly unknown[] }[]
+  }
+  if (checked.issues)
+    throw new Fault(
+      checked.issues
+        .map(({ message, path }) => `${path?.length ? `${path.join('.')}: ` : ''}${message}`)
+        .join('; '),
+    )
+  const value: unknown = checked.value ?? {}
+  const copy = JSON.parse(JSON.stringify(value)) as unknown
+  if (typeof copy !== 'object' || copy === null || Array.isArray(copy))
+    throw new Fault('its settings must be a table of plain values')
+  return copy as Settings
+}
+
+function scoreOf(custom: CustomVerifier, answered: Answered): number {
+  let score: unknown
+  try {
+    score = withDeadline(`verifier ${custom.name}`, LIMIT_MS, () => custom.score(answered))
+  } catch (error) {
+    throw new Error(
+      error instanceof Error ? error.message.slice(0, 300) : 'threw something that is not an Error',
+    )
+  }
+  if (typeof score === 'boolean') return score ? 1 : 0
+  if (typeof score === 'number' && score >= 0 && score <= 1) return score
+  throw new Error(`gave ${String(score).slice(0, 60)} as a score; it must be 0 to 1, true or false`)
+}

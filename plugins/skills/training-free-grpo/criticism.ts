@@ -1,0 +1,72 @@
+// The requests of Training-Free GRPO (arXiv 2510.08191) to the policy: summarise rollouts, criticise a group
+// into edits of the list, and merge all edits into one plan. The wording is ours; quoted texts are shortened
+// until a prompt fits.
+
+import type { Context } from '../../../protocol/plugin/index.ts'
+import type { Group } from '../../../protocol/train/index.ts'
+import { isRight } from '../arise/trial.ts'
+import { askOnce, fittedPrompt } from '../library/asking.ts'
+import { cleanText } from '../library/text.ts'
+import { type Edit, editsIn } from './edits.ts'
+
+const TRIES = 3
+/** Most tokens of a requested text, and characters of a quoted one. */
+const WRITTEN = 256
+const ROOM = { longest: 600, answer: WRITTEN / 2 }
+const FORM = `Answer with a JSON list of edits only, each one of
+{"operation": "ADD", "content": "when ..., ..."}, {"operation": "UPDATE", "id": "G0", "content": "..."},
+{"operation": "DELETE", "id": "G0"}, {"operation": "NONE"}. At most 32 words each, and no answers.`
+
+export interface Asking {
+  /** The current list, with its ids. */
+  shown: string
+  temperature: number
+}
+
+/** Undefined if it does not fit or the budget is spent. */
+export async function propose(
+  group: Group,
+  { shown, temperature, summaries }: Asking & { summaries: boolean },
+  context: Context,
+): Promise<Edit[] | 'unreadable' | undefined> {
+  const question = context.question(group.prompt)
+  const sampling = { temperature, maxNewTokens: WRITTEN }
+  const attempts = group.rollouts.map(({ text }) => text)
+  const quoted = (text: string, longest: number): string => cleanText(text, { limit: longest, lines: true })
+  const asked = attempts.flatMap((text) => {
+    const write = (longest: number): string =>
+      `${question}\n\n${quoted(text, longest)}\n\nSum this attempt up step by step, briefly.`
+    return fittedPrompt(write, ROOM, context) ?? []
+  })
+  const all = summaries && asked.length === attempts.length ? asked : []
+  const summed = (await askOnce(all, sampling, context)) ?? []
+  const write = (longest: number): string => {
+    const contrast = group.rollouts.map((rollout, i) => {
+      const verdict = isRight(rollout) ? 'Right' : 'Wrong'
+      const said = quoted(summed[i]?.text || attempts[i]!, longest)
+      return `${verdict} (reward ${rollout.taskReward ?? rollout.reward}):\n${said}`
+    })
+    return `${question}\n\n${contrast.join('\n\n')}\n\nExperiences:\n${shown}\n\nWhat did the right ones do that the wrong ones did not? ${FORM}`
+  }
+  const prompt = fittedPrompt(write, ROOM, context)
+  if (prompt === undefined) return undefined
+  const text = (await askOnce([prompt], sampling, context))?.[0]?.text
+  return text === undefined ? undefined : (editsIn(text) ?? 'unreadable')
+}
+
+/** Undefined if no attempt could be parsed. */
+export async function plan(
+  proposed: readonly Edit[],
+  { shown, temperature }: Asking,
+  context: Context,
+): Promise<Edit[] | undefined> {
+  const whole = `Experiences:\n${shown}\n\nProposed edits:\n${JSON.stringify(proposed)}\n\nMake one plan of them, without repetition. ${FORM}`
+  const prompt = fittedPrompt(() => whole, ROOM, context)
+  for (let i = 0; i < TRIES && prompt !== undefined; i++) {
+    const text = (await askOnce([prompt], { temperature, maxNewTokens: WRITTEN }, context))?.[0]?.text
+    if (text === undefined) return undefined
+    const edits = editsIn(text)
+    if (edits) return edits
+  }
+  return undefined
+}

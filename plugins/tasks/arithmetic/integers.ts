@@ -1,0 +1,39 @@
+// Integers as operands of drawn expressions. BigInt: six terms of four digits give keys of more than twenty digits.
+
+import { gcd } from '../numbers.ts'
+import type { Dice } from '../random.ts'
+import type { Numbers } from './expression-tree.ts'
+
+export const INTEGERS: Numbers<bigint> = {
+  apply(operator, a, b) {
+    if (operator === '+') return a + b
+    if (operator === '-') return a - b
+    if (operator === '*') return a * b
+    if (b === 0n || a % b !== 0n) throw new RangeError(`${a} / ${b} is not exact`)
+    return a / b
+  },
+  negate: (value) => -value,
+  print: String,
+}
+
+export interface Sizes {
+  digits: [number, number]
+  negatives: boolean
+}
+
+/** Never 0: adding or taking away nothing would pay for copying an operand. */
+export function drawInteger(dice: Dice, { digits: [least, most], negatives }: Sizes): bigint {
+  const digits = dice.between(least, most)
+  const size = dice.between(10 ** (digits - 1), 10 ** digits - 1)
+  return BigInt(negatives && dice.oneIn(4) ? -size : size)
+}
+
+/** A divisor of `value` that looks like an operand, or null if a few draws find none but 1. */
+export function drawDivisor(dice: Dice, sizes: Sizes, value: bigint): bigint | null {
+  for (let i = 0; i < 20; i++) {
+    const drawn = drawInteger(dice, sizes)
+    const divisor = gcd(value, drawn)
+    if (divisor > 1n && String(divisor).length >= sizes.digits[0]) return drawn < 0n ? -divisor : divisor
+  }
+  return null
+}

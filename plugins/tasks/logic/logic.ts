@@ -1,0 +1,96 @@
+// Propositional formulas: drawing, printing, and truth tables as bit masks.
+//
+// A mask has one bit per row of the table over v variables, 2^v bits in a BigInt; row r gives variable i the value of
+// bit i of r. Brackets are printed around every binary formula inside another, so precedence never decides.
+
+import type { Dice } from '../random.ts'
+
+export type Connective = '&' | '|' | '->' | '<->'
+
+export type Formula =
+  | { variable: number }
+  | { not: Formula }
+  | { connective: Connective; left: Formula; right: Formula }
+
+/** Variables are printed as these letters or a part of them: variable i as letter i. */
+export const LETTERS = 'PQRSTUVW'
+
+const CONNECTIVES: readonly Connective[] = ['&', '|', '->', '<->']
+
+/** Either sign alike, so that nothing is settled as true more often than as false. */
+function drawLiteral(dice: Dice, variable: number): Formula {
+  return dice.oneIn(2) ? { variable } : { not: { variable } }
+}
+
+/** Depth 1 is a literal. Needs two variables or more. */
+export function drawFormula(dice: Dice, variables: number, depth: number): Formula {
+  const variable = dice.below(variables)
+  if (depth === 1) return drawLiteral(dice, variable)
+  const kind = dice.below(depth === 2 ? 4 : 5)
+  if (kind === 4) return { not: drawFormula(dice, variables, depth - 1) }
+  const connective = CONNECTIVES[kind]!
+  if (depth > 2)
+    return {
+      connective,
+      left: drawFormula(dice, variables, depth - 1),
+      right: drawFormula(dice, variables, depth - 1),
+    }
+  // Two different variables, since P & P is only a long way to write P.
+  const other = (variable + 1 + dice.below(variables - 1)) % variables
+  return { connective, left: drawLiteral(dice, variable), right: drawLiteral(dice, other) }
+}
+
+export function printFormula(formula: Formula, letters: string, inside = false): string {
+  if ('variable' in formula) return letters[formula.variable]!
+  if ('not' in formula) return `~${printFormula(formula.not, letters, true)}`
+  const [left, right] = [formula.left, formula.right].map((side) => printFormula(side, letters, true))
+  const text = `${left} ${formula.connective} ${right}`
+  return inside ? `(${text})` : text
+}
+
+/** The variables that occur in it. */
+export function variablesOf(formula: Formula): number[] {
+  if ('variable' in formula) return [formula.variable]
+  if ('not' in formula) return variablesOf(formula.not)
+  return [...variablesOf(formula.left), ...variablesOf(formula.right)]
+}
+
+/** All rows of the table. */
+export const everyRow = (variables: number): bigint => (1n << (1n << BigInt(variables))) - 1n
+
+/** Rows in which the variable is true: runs of 2^index rows, off and on in turn. */
+export function rowsOfVariable(variables: number, index: number): bigint {
+  const run = 1n << BigInt(index)
+  const block = ((1n << run) - 1n) << run
+  let rows = 0n
+  for (let at = 0n; at < 1n << BigInt(variables); at += 2n * run) rows |= block << at
+  return rows
+}
+
+export function rowsOf(formula: Formula, variables: number): bigint {
+  const all = everyRow(variables)
+  if ('variable' in formula) return rowsOfVariable(variables, formula.variable)
+  if ('not' in formula) return all & ~rowsOf(formula.not, variables)
+  const [left, right] = [rowsOf(formula.left, variables), rowsOf(formula.right, variables)]
+  if (formula.connective === '&') return left & right
+  if (formula.connective === '|') return left | right
+  if (formula.connective === '->') return (all & ~left) | right
+  return all & ~(left ^ right)
+}
+
+/** Literals that hold in all of the rows, in the variables' order: `P`, `~Q`. */
+export function settledLiterals(rows: bigint, letters: string): string[] {
+  return [...letters].flatMap((letter, i) => {
+    const on = rowsOfVariable(letters.length, i)
+    return (rows & ~on) === 0n ? [letter] : (rows & on) === 0n ? [`~${letter}`] : []
+  })
+}
+
+/** Rows as strings of 1s and 0s, first variable first, in ascending order. */
+export function printRows(rows: bigint, variables: number): string[] {
+  const printed: string[] = []
+  for (let row = 0; row < 1 << variables; row++)
+    if ((rows >> BigInt(row)) & 1n)
+      printed.push(Array.from({ length: variables }, (_, i) => ((row >> i) & 1 ? '1' : '0')).join(''))
+  return printed.sort()
+}

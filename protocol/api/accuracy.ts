@@ -1,0 +1,55 @@
+// Formats held-out accuracy with its confidence interval, since a few questions prove little. Used by commands, the
+// terminal UI and model cards.
+
+import { percent } from './format.ts'
+import type { Estimate } from './requests.ts'
+import type { Evaluation } from './snapshot.ts'
+
+/** 97.5 % quantile of the standard normal distribution. */
+const Z = 1.959964
+
+/** A share of `n` answers with its 95 % Wilson interval (1927), which is valid even if all answers are right or wrong. */
+export function wilson(share: number, n: number): Estimate {
+  if (n <= 0) return { value: share, low: 0, high: 1 }
+  const centre = (share + Z ** 2 / (2 * n)) / (1 + Z ** 2 / n)
+  const half = (Z / (1 + Z ** 2 / n)) * Math.sqrt((share * (1 - share)) / n + Z ** 2 / (4 * n ** 2))
+  return {
+    value: share,
+    low: Math.max(0, Math.min(share, centre - half)),
+    high: Math.min(1, Math.max(share, centre + half)),
+  }
+}
+
+/** `41.8 % (38.8 to 44.9)`: the share and its 95 % interval. Rounded to whole percents if the interval is wider than ten points. */
+export function accuracyText(share: number, n: number): string {
+  const { low, high } = wilson(share, n)
+  const digits = high - low > 0.1 ? 0 : 1
+  const bare = (value: number): string => (100 * value).toFixed(digits)
+  return `${percent(share, digits)} (${bare(low)} to ${bare(high)})`
+}
+
+export type Direction = 'up' | 'down' | 'unclear'
+
+/**
+ * Whether two accuracies differ significantly: Newcombe's 95 % interval (1998) for the difference of two shares, from
+ * their Wilson intervals. Both evaluations ask the same questions, so the test is conservative.
+ */
+export function directionOf(
+  before: { share: number; n: number },
+  after: { share: number; n: number },
+): Direction {
+  const [a, b] = [wilson(before.share, before.n), wilson(after.share, after.n)]
+  const change = b.value - a.value
+  if (change - Math.hypot(b.value - b.low, a.high - a.value) > 0) return 'up'
+  if (change + Math.hypot(b.high - b.value, a.value - a.low) < 0) return 'down'
+  return 'unclear'
+}
+
+/** Sampled or greedy accuracy of an evaluation. */
+export const shareOf = (
+  { accuracy, greedy, prompts }: Pick<Evaluation, 'accuracy' | 'greedy' | 'prompts'>,
+  how: 'sampled' | 'greedy',
+): { share: number; n: number } | undefined => {
+  const share = how === 'sampled' ? accuracy : greedy?.accuracy
+  return share === undefined ? undefined : { share, n: prompts }
+}

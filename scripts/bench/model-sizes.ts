@@ -1,0 +1,76 @@
+// What the memory plan says for published models, without loading any: the table of docs/models.md. "Least" is the
+// smallest budget that the plan accepts, "at full speed" what it takes where memory does not matter.
+//
+//   node --import tsx scripts/bench/model-sizes.ts
+
+import { ADAPTER_TARGETS, type DecoderSpec, parameterCount } from '../../daemon/engine/decoder.ts'
+import { planMemory, type Wish } from '../../daemon/policy/memory-plan/index.ts'
+
+type Shape = Pick<DecoderSpec, 'vocabulary' | 'width' | 'layers' | 'heads' | 'kvHeads' | 'feedForward'> &
+  Partial<DecoderSpec>
+
+/** As their config.json has it; all have tied embeddings. */
+const MODELS: Record<string, Shape> = {
+  'HuggingFaceTB/SmolLM2-135M-Instruct': shape(49_152, 576, 30, 9, 3, 1536),
+  'HuggingFaceTB/SmolLM2-360M-Instruct': shape(49_152, 960, 32, 15, 5, 2560),
+  'Qwen/Qwen2.5-0.5B-Instruct': { ...shape(151_936, 896, 24, 14, 2, 4864), attentionBias: true },
+  'Qwen/Qwen3-0.6B': { ...shape(151_936, 1024, 28, 16, 8, 3072), headWidth: 128, queryKeyNorm: true },
+  'meta-llama/Llama-3.2-1B-Instruct': shape(128_256, 2048, 16, 32, 8, 8192),
+  'Qwen/Qwen2.5-1.5B-Instruct': { ...shape(151_936, 1536, 28, 12, 2, 8960), attentionBias: true },
+  'HuggingFaceTB/SmolLM2-1.7B-Instruct': shape(49_152, 2048, 24, 32, 32, 8192),
+  'Qwen/Qwen3-1.7B': { ...shape(151_936, 2048, 28, 16, 8, 6144), headWidth: 128, queryKeyNorm: true },
+}
+
+function shape(
+  vocabulary: number,
+  width: number,
+  layers: number,
+  heads: number,
+  kvHeads: number,
+  feedForward: number,
+): Shape {
+  return { vocabulary, width, layers, heads, kvHeads, feedForward }
+}
+
+const WORK: Wish['work'] = { prompt: 128, completion: 256, groupSize: 8, mixes: true }
+
+function total(spec: DecoderSpec, method: 'full' | 'lora', budget: number): number | undefined {
+  const adapter = { rank: 16, alpha: 32, targets: [...ADAPTER_TARGETS] }
+  try {
+    return planMemory('', spec, { method, adapter, microBatchTokens: 0, budget, work: WORK }).estimate.total
+  } catch {
+    return undefined
+  }
+}
+
+function least(spec: DecoderSpec, method: 'full' | 'lora'): number {
+  let [low, high] = [0, 1e12]
+  while (high - low > 1e7) {
+    const middle = (low + high) / 2
+    if (total(spec, method, middle) === undefined) low = middle
+    else high = middle
+  }
+  return high
+}
+
+const gigabytes = (bytes: number): string => `${(bytes / 1e9).toFixed(1)} GB`
+
+console.log('| model | parameters | LoRA: least | at full speed | all parameters: least | at full speed |')
+console.log('|---|---|---|---|---|---|')
+for (const [name, given] of Object.entries(MODELS)) {
+  const spec: DecoderSpec = {
+    headWidth: given.width / given.heads,
+    normEpsilon: 1e-6,
+    ropeFrequencies: [],
+    contextLength: 2048,
+    tiedEmbeddings: true,
+    attentionBias: false,
+    queryKeyNorm: false,
+    ...given,
+  }
+  const cells = (['lora', 'full'] as const).flatMap((method) => [
+    gigabytes(least(spec, method)),
+    gigabytes(total(spec, method, Number.POSITIVE_INFINITY)!),
+  ])
+  console.log(`| \`${name}\` | ${(parameterCount(spec) / 1e6).toFixed(0)} M | ${cells.join(' | ')} |`)
+}

@@ -1,0 +1,42 @@
+// Waiting for a node that was started in the background, by a clock that is turned by hand.
+
+import { expect, test } from 'vitest'
+import { whenUp } from '../../daemon/cli/daemon/detach.ts'
+
+const HEALTH = { name: 'otter', peerId: '12D3KooW', pid: 7 } as never
+
+function starting({ upAfter, endsAfter }: { upAfter?: number; endsAfter?: number }) {
+  let now = 0
+  const said: string[] = []
+  const outcome = whenUp(
+    { pid: 7, output: '/home/up.out', status: 'waggle status' },
+    {
+      health: async () => (upAfter !== undefined && now >= upAfter ? HEALTH : undefined),
+      ended: () => (endsAfter !== undefined && now >= endsAfter ? 3 : undefined),
+      words: () => 'reading the model\nmaking the first plan\n',
+      say: (line) => said.push(line),
+      clock: () => now,
+      pause: async () => {
+        now += 1000
+      },
+    },
+  )
+  return { outcome, said }
+}
+
+test('a node that needs five minutes is waited for, and what it is at is said meanwhile', async () => {
+  const { outcome, said } = starting({ upAfter: 300_000 })
+  expect(await outcome).toBe(HEALTH)
+  expect(said[0]).toBe('  still starting, 20 s: making the first plan')
+  expect(said.length).toBeLessThan(20)
+})
+
+test('one that ends says how', async () => {
+  expect(await starting({ endsAfter: 2000 }).outcome).toBe(3)
+})
+
+test('one that never answers is left running, and nobody is told to kill it', async () => {
+  const error = await starting({}).outcome.catch((caught) => caught)
+  expect(error).toMatchObject({ code: 'E_CONTROL', hint: expect.stringContaining('waggle status') })
+  expect(`${error.message} ${error.hint}`).not.toContain('kill')
+})

@@ -1,0 +1,154 @@
+// What a node's core decides: which groups are kept and shared, when a batch is due, which groups go, what a roll-back
+// drops, and what an own group costs. The pool and the learner are real; the trainer only counts.
+
+import { expect, test } from 'vitest'
+import { createCore } from '../../daemon/core/core.ts'
+import type { TrainRequest } from '../../daemon/engine/engine.ts'
+import { randomStream } from '../../daemon/host/random.ts'
+import type { LivePolicy } from '../../daemon/policy/live-policy.ts'
+import { createVolatileDatabase } from '../../daemon/store/database/volatile-database.ts'
+import { createPool } from '../../daemon/store/pool/pool.ts'
+import type { Group } from '../../protocol/train/index.ts'
+import { ADAMW } from '../engine/model.ts'
+import { setUp as openHost } from '../host/setup.ts'
+import { group } from '../trainer/groups.ts'
+
+async function setUp({ own = 2, foreign = 2, maxStaleness = 4, isRestorable = true } = {}) {
+  const { host } = await openHost([], { estimator: { use: 'grpo' } })
+  let version = 3
+  const trainer = {
+    async slots() {
+      return []
+    },
+    async train({ sequences }: TrainRequest) {
+      return {
+        ...{ loss: 0, gradientNorm: 1, metrics: { 'watch.entropy': 0.5 }, completionTokens: 10 },
+        ...{ realTokens: sequences.length, computedTokens: 1, microBatches: 1, seconds: 0, applied: true },
+      }
+    },
+  }
+  const policy = {
+    trainer,
+    spec: { contextLength: 64, vocabulary: 23 },
+    reference: () => ({ lineage: 'a', tokenizer: 'b', version }),
+    async advance(steps: number) {
+      version += steps
+    },
+  } as unknown as LivePolicy
+  const pool = await createPool(
+    { capacityGroups: 100 },
+    { database: createVolatileDatabase(), log: () => {}, isKnown: () => true },
+  )
+  const core = createCore(
+    {
+      ...{ sizes: { own, foreign }, minibatches: 1, temperature: 1, optimizer: ADAMW, warmUpSteps: 0 },
+      ...{ self: 'me', adaptive: false, maxStaleness },
+    },
+    {
+      ...{ policy, host, pool },
+      random: (stream) => randomStream(1, stream),
+      trainingCost: () => 1,
+      onFinding() {},
+      isKnown: () => true,
+      restore: async () => (isRestorable ? { step: 1 } : undefined),
+    },
+  )
+  const at = (rewards: number[], seed: number, bornVersion = version): Group => ({
+    ...group(rewards, { seed }),
+    id: `group ${seed}`,
+    bornVersion,
+  })
+  return { core, pool, at, version: () => version, setVersion: (to: number) => (version = to) }
+}
+
+test('a group without a signal is neither kept nor shared; one with a signal is both', async () => {
+  const { core, at } = await setUp()
+  expect(core.onOwnGroup(at([1, 1], 1))).toEqual({ isShared: false })
+  expect(core.waiting('own')).toEqual([])
+  expect(core.onOwnGroup(at([1, 0], 2))).toEqual({ isShared: true })
+  expect(core.waiting('own').map(({ id }) => id)).toEqual(['group 2'])
+})
+
+test('a group that no message could hold is kept, and not shared', async () => {
+  const { core, at } = await setUp()
+  const one = at([1, 0], 1)
+  expect(core.onOwnGroup({ ...one, rollouts: one.rollouts.slice(0, 1), always: true })).toEqual({
+    isShared: false,
+  })
+  expect(core.waiting('own')).toHaveLength(1)
+})
+
+test('a batch is due once enough own groups wait; groups that were taken wait no longer', async () => {
+  const { core, at } = await setUp()
+  core.onOwnGroup(at([1, 0], 1))
+  core.onForeignGroup({ ...at([1, 0], 8), author: 'peer' })
+  expect(core.nextBatch()).toBeUndefined()
+  core.onOwnGroup(at([0, 1], 2))
+  const batch = core.nextBatch()
+  expect(batch?.groups.map(({ id }) => id).sort()).toEqual(['group 1', 'group 2', 'group 8'])
+  expect([core.waiting('own'), core.waiting('foreign')]).toEqual([[], []])
+  expect(core.nextBatch()).toBeUndefined()
+})
+
+test("a peer's group is taken once, whoever brings it again", async () => {
+  const { core, at } = await setUp()
+  const theirs = { ...at([1, 0], 8), author: 'peer' }
+  expect([core.onForeignGroup(theirs), core.onForeignGroup(theirs)]).toEqual([true, false])
+})
+
+test('a step counts, and groups that were used or are too old go with it', async () => {
+  const { core, pool, at } = await setUp({ own: 1, foreign: 0, maxStaleness: 4 })
+  core.onForeignGroup({ ...at([1, 0], 7, -1), author: 'peer' })
+  core.onForeignGroup({ ...at([1, 0], 8, 0), author: 'peer' })
+  core.onOwnGroup(at([1, 0], 1))
+  const report = await core.train(core.nextBatch()!)
+  expect(report).toMatchObject({ step: 4, own: 1 })
+  expect(pool.counts()).toMatchObject({ own: 0, foreign: 1 })
+  expect(core.waiting('foreign').map(({ id }) => id)).toEqual(['group 8'])
+})
+
+test('a round without a useful group is told to plugins once, after the next one has begun', async () => {
+  const { core, at } = await setUp()
+  core.onRound({ cost: 1 })
+  core.onOwnGroup(at([1, 1], 1))
+  expect(core.isBarren).toBe(false)
+  core.onRound({ cost: 1 })
+  expect(core.isBarren).toBe(true)
+  await core.settle()
+  expect(core.isBarren).toBe(false)
+  core.onOwnGroup(at([1, 0], 2))
+  core.onRound({ cost: 1 })
+  expect(core.isBarren).toBe(false)
+})
+
+/** Rewards that fall from nearly all right to all wrong, which no chance explains: the canary goes back. */
+async function collapse({ core, at }: Awaited<ReturnType<typeof setUp>>): Promise<void> {
+  for (let i = 0; i < 400; i++) core.onOwnGroup(at(i % 8 === 0 ? [1, 0] : [1, 1], 100 + i))
+  for (let i = 0; i < 400; i++) core.onOwnGroup(at([0, 0], 1000 + i))
+  await core.attend()
+}
+
+test('a roll-back drops own groups, voids what older weights write, and asks for a checkpoint', async () => {
+  const node = await setUp()
+  const { core, at, setVersion } = node
+  setVersion(60)
+  await collapse(node)
+  expect(core.isThrownAway(60)).toBe(true)
+  expect(core.isThrownAway(61)).toBe(false)
+  expect(core.waiting('own')).toEqual([])
+  expect(core.isSaveUrgent).toBe(true)
+  core.onSaved()
+  expect(core.isSaveUrgent).toBe(false)
+  setVersion(61)
+  core.onOwnGroup(at([1, 0], 9999))
+  expect(core.waiting('own')).toHaveLength(1)
+})
+
+test('a roll-back without a checkpoint to go to drops nothing', async () => {
+  const node = await setUp({ isRestorable: false })
+  node.setVersion(60)
+  await collapse(node)
+  expect(node.core.isThrownAway(60)).toBe(false)
+  expect(node.core.waiting('own').length).toBeGreaterThan(0)
+  expect(node.core.isSaveUrgent).toBe(false)
+})

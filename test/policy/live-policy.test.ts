@@ -1,0 +1,52 @@
+// A policy whose sampler is no trainer: all it can do is to write, and to take on weights.
+
+import { expect, test } from 'vitest'
+import type { Sampler } from '../../daemon/engine/engine.ts'
+import { createOnnxEngine } from '../../daemon/engine/onnx/index.ts'
+import { openPolicy } from '../../daemon/policy/live-policy.ts'
+import type { Model } from '../../daemon/policy/model.ts'
+import { stepOf } from '../conformance/engine-cases.ts'
+import { randomTokens, randomWeights, SPEC } from '../engine/model.ts'
+
+test('a sampler that can neither train nor score is enough; the trainer scores, and hands it its weights', async () => {
+  const [engine, trainer] = [createOnnxEngine({ threads: 1 }), createOnnxEngine({ threads: 1 })]
+  const sampler: Sampler = {
+    info: engine.info,
+    open: engine.open,
+    generate: engine.generate,
+    setWeights: engine.setWeights,
+    close: engine.close,
+  }
+  const model = { spec: SPEC, weights: randomWeights(SPEC, 1), digest: 'a', tokenizer: { digest: 'b' } }
+  const policy = await openPolicy(
+    { model: model as unknown as Model },
+    { sampler, trainer, random: () => 0.5 },
+  )
+  const conditioning = randomTokens(SPEC, 4, 1)
+  const write = async () => {
+    const request = { maxNewTokens: 8, temperature: 1, stopTokens: [] }
+    const [sample] = await policy.sampler.generate({
+      ...request,
+      samples: [{ prompt: conditioning, seed: 1 }],
+    })
+    return sample!
+  }
+  const scoresOf = async (completion: Int32Array) =>
+    (await policy.scorer.score({ sequences: [{ conditioning, completion }], temperature: 1 }))[0]!.logprobs
+
+  const before = await write()
+  const reported = [...before.logprobs]
+  for (const [i, logprob] of (await scoresOf(before.tokens)).entries())
+    expect(logprob).toBeCloseTo(reported[i]!, 4)
+
+  const columns = { advantage: 1, proximal: before.logprobs }
+  const step = stepOf([{ conditioning, completion: before.tokens, columns }])
+  await policy.trainer.train({ ...step, optimizer: { ...step.optimizer, learningRate: 0.05 } })
+  await policy.advance(1)
+  const after = await write()
+  expect(after.version).toBe(1)
+  expect([...after.logprobs]).not.toEqual(reported)
+  for (const [i, logprob] of (await scoresOf(after.tokens)).entries())
+    expect(logprob).toBeCloseTo(after.logprobs[i]!, 4)
+  await policy.close()
+})

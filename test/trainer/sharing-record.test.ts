@@ -1,0 +1,65 @@
+// What peers weigh goes by what their steps brought once they were taken, not by how they looked.
+
+import { expect, test } from 'vitest'
+import { createSharingRecord } from '../../daemon/trainer/sharing/sharing-record.ts'
+import type { PartReport } from '../../daemon/trainer/step.ts'
+
+const part = (figures: Partial<PartReport>): PartReport => ({
+  groups: 2,
+  gradientNorm: 1,
+  scale: 1,
+  wouldScale: 1,
+  loss: 0,
+  metrics: {},
+  completionTokens: 10,
+  realTokens: 10,
+  computedTokens: 10,
+  seconds: 1,
+  ...figures,
+})
+
+function recordOf() {
+  return createSharingRecord(
+    { limit: 16, adaptive: false, restored: undefined },
+    { cost: () => 1, onGuard() {}, onChange() {} },
+  )
+}
+const noise = (i: number): number => (i % 2 === 0 ? 0.3 : -0.3)
+
+/** Both peers' gradients look as good as own ones; `alongForeign` is what own rollouts say of the steps that they made. */
+function live(alongForeign: number, learnt = true) {
+  const record = recordOf()
+  for (let i = 0; i < 60; i++)
+    record.observe(
+      [
+        part({ alongOwn: 1 + noise(i), alongForeign: 2 * alongForeign - noise(i) }),
+        part({ author: 'better', alongOwn: 1.2 }),
+        part({ author: 'worse', alongOwn: 0.8 }),
+      ],
+      learnt,
+    )
+  return record
+}
+
+test('steps that own rollouts take back weigh nothing, however much their gradients agree with own ones', () => {
+  const { authors, info } = live(-0.5)
+  expect(info(2)).toMatchObject({ weight: 0, verdict: 'hurts' })
+  expect([authors.weight('better'), authors.weight('worse')]).toEqual([0, 0])
+  expect(authors.isSetAside('better')).toBe(false)
+})
+
+test('steps that go on to bring what own ones bring weigh as much', () => {
+  const { authors, info } = live(1)
+  expect(info(2).weight).toBeGreaterThan(0.9)
+  expect(authors.weight('better')).toBeGreaterThan(authors.weight('worse'))
+})
+
+test('what brings half weighs half, and the better author more than the worse', () => {
+  const { authors, info } = live(0.5)
+  expect(info(2).weight).toBeCloseTo(0.5, 1)
+  expect(authors.weight('better') - authors.weight('worse')).toBeGreaterThan(0.2)
+})
+
+test('groups that are only looked at are judged by how they look', () => {
+  expect(live(-0.5, false).info(2).weight).toBeGreaterThan(0.9)
+})
