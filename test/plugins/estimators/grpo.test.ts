@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import grpo from '../../../plugins/estimators/grpo.ts'
+import grpo from '../../../plugins/estimators/normalised/grpo.ts'
 import { scoresOf, withSettings } from '../samples.ts'
 import { estimatorProperties } from './properties.ts'
 

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import plus from '../../../plugins/estimators/batch/reinforce-plus-plus.ts'
 import plusBaseline from '../../../plugins/estimators/batch/reinforce-plus-plus-baseline.ts'
-import gdpo from '../../../plugins/estimators/gdpo.ts'
+import gdpo from '../../../plugins/estimators/normalised/gdpo.ts'
 import { estimate, groupOf, rolloutOf, withSettings } from '../samples.ts'
 import { expectClose } from './close.ts'
 import { estimatorProperties } from './properties.ts'

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import grpo from '../../../plugins/estimators/grpo.ts'
+import grpo from '../../../plugins/estimators/normalised/grpo.ts'
 import hill from '../../../plugins/hints/hill.ts'
 import { probabilityTerm, transferWeight } from '../../../plugins/hints/hill-reward.ts'
 import type { CommitReport, Hooks, RoleGroup } from '../../../protocol/plugin/index.ts'

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import grpo from '../../../plugins/estimators/grpo.ts'
+import grpo from '../../../plugins/estimators/normalised/grpo.ts'
 import scaf from '../../../plugins/hints/scaf-grpo.ts'
 import { bankOf, TIERS } from '../../../plugins/hints/worked.ts'
 import type { Request } from '../../../protocol/plugin/index.ts'

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import grpo from '../../../plugins/estimators/grpo.ts'
+import grpo from '../../../plugins/estimators/normalised/grpo.ts'
 import { mixedAdvantages } from '../../../plugins/replay/mixing.ts'
 import r3 from '../../../plugins/replay/r3.ts'
 import basicArithmetic from '../../../plugins/tasks/arithmetic/basic-arithmetic.ts'

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import grpo from '../../../plugins/estimators/grpo.ts'
+import grpo from '../../../plugins/estimators/normalised/grpo.ts'
 import { drawByWeight } from '../../../plugins/replay/draw.ts'
 import selectiveLike from '../../../plugins/replay/selective-like.ts'
 import type { Advantages, Hooks } from '../../../protocol/plugin/index.ts'

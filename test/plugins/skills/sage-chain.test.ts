@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import grpo from '../../../plugins/estimators/grpo.ts'
+import grpo from '../../../plugins/estimators/normalised/grpo.ts'
 import { chainRewards, skillsIn, usesOneOf } from '../../../plugins/skills/sage/chains.ts'
 import sageChain from '../../../plugins/skills/sage/sage-chain.ts'
 import type { Hooks, Request } from '../../../protocol/plugin/index.ts'

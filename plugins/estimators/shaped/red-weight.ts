@@ -5,8 +5,8 @@
 // policy.
 
 import { z } from 'zod'
-import { defineEstimator } from './shared/estimator.ts'
-import { limitSetting, mean, perGroup } from './shared/groups.ts'
+import { defineEstimator } from '../shared/estimator.ts'
+import { limitSetting, mean, perGroup } from '../shared/groups.ts'
 
 const settings = z.strictObject({ temperature: z.number().positive().default(1), limit: limitSetting })
 

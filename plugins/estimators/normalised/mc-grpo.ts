@@ -6,8 +6,8 @@
 // standard deviation is used then.
 
 import { z } from 'zod'
-import { defineEstimator } from './shared/estimator.ts'
-import { limitSetting, median, perGroup, std } from './shared/groups.ts'
+import { defineEstimator } from '../shared/estimator.ts'
+import { limitSetting, median, perGroup, std } from '../shared/groups.ts'
 
 const settings = z.strictObject({
   epsilon: z.number().nonnegative().default(1e-3),

@@ -5,8 +5,8 @@
 // loss.
 
 import { z } from 'zod'
-import { defineEstimator } from './shared/estimator.ts'
-import { isScored, limitSetting, mean, perGroup } from './shared/groups.ts'
+import { defineEstimator } from '../shared/estimator.ts'
+import { isScored, limitSetting, mean, perGroup } from '../shared/groups.ts'
 
 const settings = z.strictObject({
   /** The constant that replaces GRPO's deviation. */

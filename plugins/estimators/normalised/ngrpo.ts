@@ -7,8 +7,8 @@
 // returns its raw reward.
 
 import { z } from 'zod'
-import { defineEstimator, LEARNS_FROM_TIES } from './shared/estimator.ts'
-import { limitSetting, mean, perGroup, std } from './shared/groups.ts'
+import { defineEstimator, LEARNS_FROM_TIES } from '../shared/estimator.ts'
+import { limitSetting, mean, perGroup, std } from '../shared/groups.ts'
 
 const settings = z.strictObject({
   virtual: z.int().positive().default(1),

@@ -6,8 +6,8 @@
 // about dialogues.
 
 import { z } from 'zod'
-import { defineEstimator } from './shared/estimator.ts'
-import { limitSetting, mean, perGroup, std, stdSetting } from './shared/groups.ts'
+import { defineEstimator } from '../shared/estimator.ts'
+import { limitSetting, mean, perGroup, std, stdSetting } from '../shared/groups.ts'
 
 const settings = z.strictObject({
   std: stdSetting,

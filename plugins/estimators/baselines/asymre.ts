@@ -6,8 +6,8 @@
 // single rollout gets 0.
 
 import { z } from 'zod'
-import { defineEstimator, LEARNS_FROM_TIES } from './shared/estimator.ts'
-import { limitSetting, mean, perGroup } from './shared/groups.ts'
+import { defineEstimator, LEARNS_FROM_TIES } from '../shared/estimator.ts'
+import { limitSetting, mean, perGroup } from '../shared/groups.ts'
 
 const settings = z.strictObject({ shift: z.number().default(-0.1), limit: limitSetting })
 

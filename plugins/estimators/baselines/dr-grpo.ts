@@ -6,8 +6,8 @@
 // tokens, differs from it by a factor common to the batch.
 
 import { z } from 'zod'
-import { defineEstimator } from './shared/estimator.ts'
-import { limitSetting, mean, perGroup } from './shared/groups.ts'
+import { defineEstimator } from '../shared/estimator.ts'
+import { limitSetting, mean, perGroup } from '../shared/groups.ts'
 
 export default defineEstimator({
   name: 'dr_grpo',

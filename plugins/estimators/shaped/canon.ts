@@ -7,9 +7,9 @@
 // belongs to its loss, which sums; ours averages.
 
 import { z } from 'zod'
-import { type Rollout, writtenLength, writtenOf } from '../../protocol/train/index.ts'
-import { defineEstimator } from './shared/estimator.ts'
-import { isScored, limitSetting, mean, perGroup } from './shared/groups.ts'
+import { type Rollout, writtenLength, writtenOf } from '../../../protocol/train/index.ts'
+import { defineEstimator } from '../shared/estimator.ts'
+import { isScored, limitSetting, mean, perGroup } from '../shared/groups.ts'
 
 const settings = z.strictObject({
   metric: z.enum(['entropy', 'length']).default('entropy'),

@@ -4,8 +4,8 @@
 // exp(r / tau), both divided by 1 + tau. It needs no ratios; use it with the plain `reinforce` loss.
 
 import { z } from 'zod'
-import { defineEstimator } from './shared/estimator.ts'
-import { limitSetting, mean, perGroup } from './shared/groups.ts'
+import { defineEstimator } from '../shared/estimator.ts'
+import { limitSetting, mean, perGroup } from '../shared/groups.ts'
 
 const settings = z.strictObject({
   tau: z.number().positive().default(1),

@@ -5,8 +5,8 @@
 // In a tie for the best the lead is 0.
 
 import { z } from 'zod'
-import { defineEstimator } from './shared/estimator.ts'
-import { limitSetting, perGroup, std, stdSetting } from './shared/groups.ts'
+import { defineEstimator } from '../shared/estimator.ts'
+import { limitSetting, perGroup, std, stdSetting } from '../shared/groups.ts'
 
 const settings = z.strictObject({
   divide: z.boolean().default(true),

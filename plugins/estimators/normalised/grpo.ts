@@ -5,8 +5,8 @@
 // than 1e-6 get zeros, and the divisor is at least 1e-3, so that noise in rewards cannot become a signal.
 
 import { z } from 'zod'
-import { defineEstimator } from './shared/estimator.ts'
-import { limitSetting, mean, perGroup, std, stdSetting } from './shared/groups.ts'
+import { defineEstimator } from '../shared/estimator.ts'
+import { limitSetting, mean, perGroup, std, stdSetting } from '../shared/groups.ts'
 
 const settings = z.strictObject({
   std: stdSetting,

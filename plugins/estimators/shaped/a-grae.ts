@@ -7,8 +7,8 @@
 // mathematics and 0.5 elsewhere.
 
 import { z } from 'zod'
-import { defineEstimator } from './shared/estimator.ts'
-import { isScored, limitSetting, mean, perGroup, std } from './shared/groups.ts'
+import { defineEstimator } from '../shared/estimator.ts'
+import { isScored, limitSetting, mean, perGroup, std } from '../shared/groups.ts'
 
 const settings = z.strictObject({
   alpha: z.number().positive().default(1),

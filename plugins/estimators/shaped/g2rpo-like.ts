@@ -6,8 +6,8 @@
 // known. The size of reward differences does not matter.
 
 import { z } from 'zod'
-import { defineEstimator } from './shared/estimator.ts'
-import { limitSetting, mean, perGroup } from './shared/groups.ts'
+import { defineEstimator } from '../shared/estimator.ts'
+import { limitSetting, mean, perGroup } from '../shared/groups.ts'
 
 export default defineEstimator({
   name: 'g2rpo_like',

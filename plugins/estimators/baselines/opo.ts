@@ -6,9 +6,9 @@
 // zeros.
 
 import { z } from 'zod'
-import { writtenLength } from '../../protocol/train/index.ts'
-import { defineEstimator } from './shared/estimator.ts'
-import { limitSetting, perGroup } from './shared/groups.ts'
+import { writtenLength } from '../../../protocol/train/index.ts'
+import { defineEstimator } from '../shared/estimator.ts'
+import { limitSetting, perGroup } from '../shared/groups.ts'
 
 export default defineEstimator({
   name: 'opo',

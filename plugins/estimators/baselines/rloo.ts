@@ -5,8 +5,8 @@
 // raw reward).
 
 import { z } from 'zod'
-import { defineEstimator } from './shared/estimator.ts'
-import { limitSetting, perGroup } from './shared/groups.ts'
+import { defineEstimator } from '../shared/estimator.ts'
+import { limitSetting, perGroup } from '../shared/groups.ts'
 
 export default defineEstimator({
   name: 'rloo',

@@ -6,9 +6,9 @@
 // exponential, or 1 / (1 + x). Which form and which alpha the paper uses is not known.
 
 import { z } from 'zod'
-import { answerEntropy } from './shared/answers.ts'
-import { defineEstimator } from './shared/estimator.ts'
-import { isScored, limitSetting, mean, perGroup, std, stdSetting } from './shared/groups.ts'
+import { answerEntropy } from '../shared/answers.ts'
+import { defineEstimator } from '../shared/estimator.ts'
+import { isScored, limitSetting, mean, perGroup, std, stdSetting } from '../shared/groups.ts'
 
 const settings = z.strictObject({
   form: z.enum(['linear', 'exponential', 'inverse']).default('linear'),

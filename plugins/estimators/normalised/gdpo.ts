@@ -9,9 +9,9 @@
 // parts, so it also learns from groups of equal rewards.
 
 import { z } from 'zod'
-import { type Rollout, writtenLength } from '../../protocol/train/index.ts'
-import { defineEstimator, LEARNS_FROM_TIES } from './shared/estimator.ts'
-import { limitSetting, mean, perGroup, std, whiten } from './shared/groups.ts'
+import { type Rollout, writtenLength } from '../../../protocol/train/index.ts'
+import { defineEstimator, LEARNS_FROM_TIES } from '../shared/estimator.ts'
+import { limitSetting, mean, perGroup, std, whiten } from '../shared/groups.ts'
 
 const settings = z.strictObject({
   /** Weight per part, by name; 1 if not given. */
