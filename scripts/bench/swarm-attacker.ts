@@ -4,8 +4,8 @@
 // With `again` it comes back under a new identity whenever it is cut off. The task is that of the tests if none is named.
 
 import { MAX_GOSSIP_BYTES } from '../../protocol/wire/index.ts'
-import { lengthPrefixed, signedGroup, startRawAttacker } from '../../test/swarm/attacker.ts'
 import { draft, freshIdentity } from '../../test/swarm/helpers.ts'
+import { lengthPrefixed, signedGroup, startRawAttacker } from '../../test/swarm/hostile/attacker.ts'
 
 const [
   address = '',

@@ -1,6 +1,6 @@
 // Records what a node of this version says to another, for the nodes of later versions to be tested with:
 //   node --import tsx scripts/wire/record-session.ts
-// Writes test/swarm/sessions/<major>.<minor>.json. Run it once, before the minor version is raised; a recording is never changed.
+// Writes test/swarm/interop/sessions/<major>.<minor>.json. Run it once, before the minor version is raised; a recording is never changed.
 
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -25,7 +25,7 @@ import {
   STATE_PROTOCOL,
 } from '../../protocol/wire/index.ts'
 import { draft, startNode, stopNodes, sums, until } from '../../test/swarm/helpers.ts'
-import { GOSSIP, hex, type Session, startParty, unhex } from '../../test/swarm/session.ts'
+import { GOSSIP, hex, type Session, startParty, unhex } from '../../test/swarm/interop/session.ts'
 
 const home = mkdtempSync(join(tmpdir(), 'waggle-session-'))
 const tasks = [{ name: sums.name, version: sums.version }]
@@ -101,7 +101,7 @@ const session: Session = {
   state: { questions: party.heard[STATE_PROTOCOL]!.slice(0, 1), answer: hex(state!) },
   bulk: { questions: party.heard[BULK_PROTOCOL]!.slice(0, 1), manifest: hex(manifest!), chunk: hex(chunk!) },
 }
-const folder = new URL('../../test/swarm/sessions/', import.meta.url)
+const folder = new URL('../../test/swarm/interop/sessions/', import.meta.url)
 writeFileSync(new URL(`${MAJOR}.${MINOR}.json`, folder), `${JSON.stringify(session, null, 2)}\n`)
 await party.node.stop()
 await stopNodes()

@@ -1,5 +1,5 @@
 // The only file that uses gossipsub 17.1.1's internals: its streams, for the watchdog, and the places where data comes in and
-// goes out, so that incoming data can be weighed before it is decoded. test/swarm/links.test.ts fails if an upgrade moves them.
+// goes out, so that incoming data can be weighed before it is decoded. test/swarm/links/links.test.ts fails if an upgrade moves them.
 
 import type { GossipSub, Message } from '@libp2p/gossipsub'
 import type { Connection, PeerId } from '@libp2p/interface'

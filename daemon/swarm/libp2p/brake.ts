@@ -6,7 +6,7 @@ import { peerIdFromString } from '@libp2p/peer-id'
 import type { Clock } from '../types.ts'
 import type { Host } from './host.ts'
 
-/** What libp2p 3 keeps under a connection: the socket's stream. test/swarm/fair-share.test.ts fails when that changes. */
+/** What libp2p 3 keeps under a connection: the socket's stream. test/swarm/admission/fair-share.test.ts fails when that changes. */
 interface Inner {
   maConn?: { status: string; pause?(): void; resume?(): void }
 }

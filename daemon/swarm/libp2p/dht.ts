@@ -1,6 +1,6 @@
 // The DHT of a swarm, which serves one purpose: to find a peer's addresses by its ID. @libp2p/kad-dht 16 also takes records and
 // provider records from anybody, of any size and for any key, and keeps them on disk. Waggle has no use for them, so they are
-// refused here and held against whoever sends them. The one file that knows kad-dht's inside; test/swarm/dht.test.ts fails
+// refused here and held against whoever sends them. The one file that knows kad-dht's inside; test/swarm/libp2p/dht.test.ts fails
 // when an upgrade moves it.
 
 import type { Connection, Stream } from '@libp2p/interface'

@@ -2,7 +2,7 @@
 // copies each large message needlessly, writes small ones in two or three system calls, and imports the key again for each
 // message, which takes longer than encrypting 3 KB. Receiving 100 MiB takes 0.49 s of CPU instead of 0.62 s (means of nine
 // runs each, in turns: node scripts/bench/swarm-bulk.ts 100 /dev/shm). If an upgrade moves what is replaced here, the
-// library's own methods are used, and test/swarm/encryption.test.ts fails.
+// library's own methods are used, and test/swarm/libp2p/encryption.test.ts fails.
 
 import { createCipheriv, createDecipheriv, createSecretKey, type KeyObject } from 'node:crypto'
 import { noise } from '@libp2p/noise'

@@ -1,0 +1,102 @@
+// Nodes on one local network: to be seen is not to be joined. Real multicast on this machine where there is any; what does not
+// need it is tried without.
+
+import { afterEach, describe, expect, test } from 'vitest'
+import { Neighbours } from '../../../daemon/swarm/addresses/neighbours.ts'
+import { freshDatastore, freshIdentity, startNode, stillClock, stopNodes, until } from '../helpers.ts'
+import { multicast } from './multicast.ts'
+
+afterEach(stopNodes)
+
+describe.runIf(multicast)('two nodes that were never introduced', () => {
+  test('ask: each says who is there, neither dials, and an ID is enough to join', async () => {
+    const options = { lan: 'ask', wide: true, swarm: 'lan-ask' } as const
+    const a = await startNode(options, { datastore: await freshDatastore() })
+    const b = await startNode(options, { datastore: await freshDatastore() })
+    const told = ({ events }: typeof a) =>
+      events.flatMap((event) => (event.type === 'notice' && event.key === 'lan' ? [event] : []))
+    await until('both notices', () => told(a).length === 1 && told(b).length === 1, 15_000)
+    // By now libp2p has had the time to dial whoever it found: it took a second or two.
+    await new Promise((resolve) => setTimeout(resolve, 2500))
+    expect([a, b].map(({ swarm }) => swarm.counters().connected)).toEqual([0, 0])
+    expect(told(a)[0]).toMatchObject({
+      message: expect.stringContaining(b.swarm.peerId),
+      action: expect.stringContaining(`waggle join ${b.swarm.peerId}`),
+    })
+    expect(a.swarm.peers()).toMatchObject([{ id: b.swarm.peerId, nearby: true, wanted: false }])
+    const joined = await b.swarm.join(a.swarm.peerId, { signal: AbortSignal.timeout(2000) })
+    expect(joined).toMatchObject({ state: 'connected' })
+    await until('that it is told no more', () =>
+      [a, b].every(({ events }) => events.some((event) => event.type === 'over' && event.key === 'lan')),
+    )
+    expect(a.swarm.peers()).toMatchObject([{ nearby: false, connected: true }])
+  }, 30_000)
+
+  test('open: they join each other', async () => {
+    const options = { lan: 'open', swarm: 'lan-open' } as const
+    const a = await startNode(options)
+    const b = await startNode(options)
+    await until('the link', () => [a, b].every(({ swarm }) => swarm.counters().connected === 1), 15_000)
+  }, 20_000)
+
+  test('off: neither sees the other', async () => {
+    const a = await startNode({ lan: 'ask', swarm: 'lan-off' })
+    const b = await startNode({ lan: 'off', swarm: 'lan-off' })
+    await new Promise((resolve) => setTimeout(resolve, 1500))
+    expect([...a.swarm.peers(), ...b.swarm.peers()]).toEqual([])
+  })
+})
+
+describe('what is said of neighbours', () => {
+  function neighbours(lan: 'ask' | 'open' | 'off', hasCompany = false) {
+    const waiting: Array<() => void> = []
+    const after = (_: number, run: () => void) => {
+      waiting.push(run)
+      return () => {}
+    }
+    const clock = { ...stillClock(), after }
+    const told: string[] = []
+    const dialled: string[] = []
+    const seen = new Neighbours(
+      { lan },
+      {
+        clock,
+        hasCompany: () => hasCompany,
+        dial: (peer) => dialled.push(peer),
+        notice: (message, action) => told.push(`${message} - ${action}`),
+      },
+    )
+    const wait = () => {
+      for (const run of waiting.splice(0)) run()
+    }
+    return { seen, told, dialled, clock, wait }
+  }
+
+  test('once, and not more than a few names, however many there are', () => {
+    const { seen, told, dialled, wait } = neighbours('ask')
+    const ids = Array.from({ length: 500 }, () => freshIdentity().peerId)
+    for (const id of ids) seen.see(id, ['/ip4/192.168.1.2/tcp/1'])
+    wait()
+    for (const id of ids) seen.see(id, ['/ip4/192.168.1.2/tcp/1'])
+    wait()
+    expect(told).toHaveLength(1)
+    expect(told[0]).toMatch(
+      /^64 other nodes are on this network and not joined: .* and 61 more - `waggle join 12D3/,
+    )
+    expect(dialled).toEqual([])
+    expect(ids.filter((id) => seen.has(id))).toHaveLength(64)
+  })
+
+  test('nothing where somebody has been joined; dialled where the network is open; gone after a while', () => {
+    const joined = neighbours('ask', true)
+    joined.seen.see('a', ['/ip4/192.168.1.2/tcp/1'])
+    joined.wait()
+    expect(joined.told).toEqual([])
+    joined.clock.time += 120_000
+    expect(joined.seen.has('a')).toBe(false)
+    const open = neighbours('open')
+    open.seen.see('a', ['/ip4/192.168.1.2/tcp/1'])
+    open.wait()
+    expect([open.told, open.dialled]).toEqual([[], ['a']])
+  })
+})

@@ -1,0 +1,108 @@
+// What is counted before anything is decoded: who is dealt with, who is read from later, and who is cut off.
+
+import { describe, expect, test } from 'vitest'
+import { Admission } from '../../../daemon/swarm/admission/admission.ts'
+import { GossipValidator } from '../../../daemon/swarm/admission/gossip-validator.ts'
+import { Turns } from '../../../daemon/swarm/admission/turns.ts'
+import { Verifier } from '../../../daemon/swarm/admission/verify.ts'
+import { PeerRecords } from '../../../daemon/swarm/peers/records.ts'
+import { Reputation } from '../../../daemon/swarm/peers/reputation.ts'
+import { codec, stillClock, tasks } from '../helpers.ts'
+
+function make() {
+  const clock = stillClock()
+  const records = new PeerRecords({}, { clock })
+  const cuts: string[] = []
+  const slowed: Array<[string, number]> = []
+  const reputation = new Reputation({}, { clock, onCut: (peer, reason) => cuts.push(`${peer} ${reason}`) })
+  const by = { tasks, codec, records, clock, version: () => 0, isMuted: () => false, onImpostor: () => {} }
+  const validator = new GossipValidator(
+    {},
+    {
+      admission: new Admission({ self: 'me', arms: ['base'] }, by),
+      verifier: new Verifier({ maxCompletionTokens: 100 }, by),
+      records,
+      reputation,
+      clock,
+      log: () => {},
+      onGroup: () => {},
+      onEvent: () => {},
+      onAdmitted: () => {},
+      onAnnounced: () => {},
+      forget: () => {},
+      slow: (peer, ms) => slowed.push([peer, ms]),
+    },
+  )
+  const message = (peer: string) =>
+    validator.guard.frame(peer, 600) && validator.guard.rpc(peer, { messages: 1, control: 0 })
+  return { clock, records, reputation, cuts, slowed, validator, message }
+}
+
+test('who brings much waits for itself, and hardly holds up who brings little', async () => {
+  const turns = new Turns<void>({ perTurn: 2, limit: 6 }, { costOf: () => 1 })
+  const order: string[] = []
+  const take = (owner: string, name: string) =>
+    turns.take(
+      owner,
+      () => void order.push(name),
+      () => void order.push(`${name} dropped`),
+    )
+  for (let i = 0; i < 8; i++) void take('flooder', `f${i}`)
+  expect(order).toEqual(['f0', 'f1'])
+  void take('honest', 'h0')
+  await take('other', 'o0')
+  // Seven waited, and then eight.
+  expect(order).toEqual(
+    ['f0', 'f1', 'f2 dropped', 'f3 dropped', 'f4', 'h0', 'o0', 'f5'].slice(0, order.length),
+  )
+  await take('flooder', 'f8')
+  expect(order.slice(4)).toEqual(['f4', 'h0', 'o0', 'f5', 'f6', 'f7', 'f8'])
+  await new Promise(setImmediate)
+  void take('honest', 'h1')
+  expect(order.at(-1)).toBe('h1')
+})
+
+describe('a flood', () => {
+  test('is dealt with up to its quota, then read from later, then cut off; nobody else notices', () => {
+    const { records, cuts, slowed, message } = make()
+    let through = 0
+    let sent = 0
+    while (cuts.length === 0 && sent < 10_000) {
+      sent++
+      if (message('flooder')) through++
+      if (sent === 250) for (let i = 0; i < 20; i++) expect(message('honest')).toBe(true)
+    }
+    expect(through).toBe(100)
+    expect(sent).toBeLessThanOrEqual(601)
+    expect(cuts).toEqual(['flooder flood'])
+    expect(slowed.length).toBeGreaterThan(0)
+    expect(slowed.every(([peer, ms]) => peer === 'flooder' && ms > 0)).toBe(true)
+    expect(records.get('flooder')?.refused.get('quota')).toBe(sent - through)
+    // What was under way is dropped undecoded.
+    expect(message('flooder')).toBe(false)
+  })
+
+  test('from many is read from the later the more there are', () => {
+    const wait = (sources: number) => {
+      const { slowed, message } = make()
+      for (let i = 0; i < 400; i++) for (let s = 0; s < sources; s++) message(`peer ${s}`)
+      return Math.max(...slowed.filter(([peer]) => peer === 'peer 0').map(([, ms]) => ms))
+    }
+    expect(wait(8) / wait(1)).toBeGreaterThan(4)
+  })
+
+  test('what piled up while this node stood still for half a minute is none', () => {
+    const { clock, cuts, message } = make()
+    clock.time += 30_000
+    // 16 nodes with a group a second each, all through one peer.
+    for (let i = 0; i < 480; i++) message('peer')
+    expect(cuts).toEqual([])
+  })
+
+  test('of RPCs without a message, too', () => {
+    const { cuts, validator } = make()
+    let sent = 0
+    for (; cuts.length === 0 && sent < 10_000; sent++) validator.guard.frame('flooder', 5)
+    expect(sent).toBeLessThanOrEqual(4001)
+  })
+})

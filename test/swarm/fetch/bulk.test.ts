@@ -1,0 +1,104 @@
+// A file of some megabytes between real nodes: whole, resumed, refused.
+
+import { createHash, randomBytes } from 'node:crypto'
+import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterEach, beforeEach, expect, test } from 'vitest'
+import { freshIdentity, startNode, stopNodes, type TestNode } from '../helpers.ts'
+
+let home: string
+let server: TestNode
+let client: TestNode
+const identity = freshIdentity()
+
+beforeEach(async () => {
+  home = mkdtempSync(join(tmpdir(), 'waggle-bulk-'))
+  server = await startNode({}, { identity })
+  client = await startNode()
+  await client.swarm.join(server.address)
+})
+afterEach(async () => {
+  await stopNodes()
+  rmSync(home, { recursive: true, force: true })
+})
+
+function file(bytes: number): string {
+  const path = join(home, 'file')
+  writeFileSync(path, randomBytes(bytes))
+  return path
+}
+const digest = (path: string) => createHash('sha256').update(readFileSync(path)).digest('hex')
+
+test('arrives whole, under its name only when it is, and without a trace of the other side’s path', async () => {
+  const path = file(5_000_001)
+  const { id, size } = await server.swarm.offer({ path, to: [client.swarm.peerId] })
+  expect(size).toBe(5_000_001)
+  const told: number[] = []
+  const result = await client.swarm.download({
+    id,
+    from: server.swarm.peerId,
+    path: join(home, 'copy'),
+    onProgress: ({ bytes }) => told.push(bytes),
+  })
+  expect(result).toEqual({ bytes: size, resumed: 0, chunksFetched: 10 })
+  expect(digest(join(home, 'copy'))).toBe(digest(path))
+  expect(told.at(-1)).toBe(size)
+  expect(readdirSync(home).sort()).toEqual(['copy', 'file'])
+})
+
+test('goes on where it stopped: what is there and good is kept, what is damaged is fetched again', async () => {
+  const path = file(4 << 20)
+  const { id } = await server.swarm.offer({ path })
+  const part = readFileSync(path).subarray(0, 3 << 20)
+  part[600_000]! ^= 1
+  writeFileSync(join(home, 'copy.partial'), part)
+  const result = await client.swarm.download({ id, from: server.swarm.peerId, path: join(home, 'copy') })
+  expect(result).toEqual({ bytes: 4 << 20, resumed: 5 * (512 << 10), chunksFetched: 3 })
+  expect(digest(join(home, 'copy'))).toBe(digest(path))
+})
+
+test('a server that goes away in the middle and comes back is waited for', async () => {
+  const path = file(40 << 20)
+  const { id } = await server.swarm.offer({ path })
+  let cut = false
+  const done = client.swarm.download({
+    id,
+    from: server.swarm.peerId,
+    path: join(home, 'copy'),
+    onProgress: ({ bytes, size }) => {
+      if (cut || bytes < size / 2) return
+      cut = true
+      void server.swarm.stop().then(async () => {
+        const again = await startNode({ listen: [server.address.replace(/\/p2p\/.*/, '')] }, { identity })
+        await again.swarm.offer({ path })
+      })
+    },
+  })
+  const { chunksFetched } = await done
+  expect(cut).toBe(true)
+  expect(chunksFetched).toBeLessThanOrEqual(80 + 6)
+  expect(digest(join(home, 'copy'))).toBe(digest(path))
+})
+
+test('who is not named in the offer, asks for something else, or allows less, gets nothing', async () => {
+  const { id } = await server.swarm.offer({ path: file(1_000_000), to: [freshIdentity().peerId] })
+  const from = server.swarm.peerId
+  const ask = (request: object) =>
+    client.swarm.download({
+      id,
+      from,
+      path: join(home, 'copy'),
+      signal: AbortSignal.timeout(250),
+      ...request,
+    })
+  await expect(ask({})).rejects.toMatchObject({ code: 'E_PEER' })
+  await expect(ask({ id: 'ab'.repeat(32) })).rejects.toMatchObject({ code: 'E_PEER' })
+  const open = await server.swarm.offer({ path: join(home, 'file') })
+  await expect(ask({ id: open.id, maxBytes: 1000, signal: undefined })).rejects.toMatchObject({
+    code: 'E_PEER',
+  })
+  server.swarm.withdraw(open.id)
+  await expect(ask({ id: open.id })).rejects.toMatchObject({ code: 'E_PEER' })
+  await expect(server.swarm.offer({ path: join(home, 'nothing') })).rejects.toMatchObject({ code: 'E_STORE' })
+})

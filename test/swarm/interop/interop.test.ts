@@ -1,0 +1,204 @@
+// Nodes of other versions. A recorded session of each earlier minor is played to this node, word for word, which must take
+// part in it as the recorded one's partner did; newer minors may say more; another major is left alone.
+
+import { createHash } from 'node:crypto'
+import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { RPC } from '@libp2p/gossipsub/message'
+import { afterEach, describe, expect, test } from 'vitest'
+import { groupsTopic } from '../../../daemon/swarm/gossip/config.ts'
+import {
+  BULK_PROTOCOL,
+  decodeFetch,
+  decodeHello,
+  FETCH_PROTOCOL,
+  HELLO_PROTOCOL,
+  joinHashes,
+  readCbor,
+  STATE_PROTOCOL,
+  type Writable,
+  writeCbor,
+} from '../../../protocol/wire/index.ts'
+import { testSigner } from '../../protocol/wire/cases.ts'
+import { draft, startNode, stopNodes, sums, until, worldClock } from '../helpers.ts'
+import { signedGroup } from '../hostile/attacker.ts'
+import { hex, type Party, type Session, startParty, unhex } from './session.ts'
+
+const tasks = [{ name: sums.name, version: sums.version }]
+const folder = new URL('sessions/', import.meta.url)
+const sessions = readdirSync(folder).map(
+  (name) => [name, JSON.parse(readFileSync(new URL(name, folder), 'utf8')) as Session] as const,
+)
+const parties: Party[] = []
+afterEach(async () => {
+  await Promise.all(parties.splice(0).map(({ node }) => node.stop()))
+  await stopNodes()
+})
+
+/** This node, at the time of the recording; a group would be too old otherwise. */
+function startAt(recordedAt: number) {
+  const shift = recordedAt - Date.now()
+  const clock = { ...worldClock, now: () => Date.now() + shift }
+  return startNode({ tasks, maxCompletionTokens: 50_000 }, { clock })
+}
+
+async function party(...args: Parameters<typeof startParty>): Promise<Party> {
+  const made = await startParty(...args)
+  parties.push(made)
+  return made
+}
+
+describe.each(sessions)('a node of version %s', (_, session) => {
+  /** Answers as the recorded node did. */
+  const old = () =>
+    party({
+      [HELLO_PROTOCOL]: () => [unhex(session.hello.answer)],
+      [FETCH_PROTOCOL]: (question) =>
+        'list' in decodeFetch(question) ? [joinHashes([])] : session.fetch.got.map(unhex),
+    })
+
+  test('is greeted, its group and its announcement are taken, and what it announced is fetched from it', async () => {
+    const node = await startAt(session.recordedAt)
+    const peer = await old()
+    await peer.connect(node.address)
+    const [answer] = await peer.ask(HELLO_PROTOCOL, [unhex(session.hello.question)], 1)
+    expect(decodeHello(answer!)).toMatchObject({ swarm: 'test', tasks, protocol: [1, expect.any(Number)] })
+    for (const rpc of session.rpcs) await peer.say(unhex(rpc))
+    await until('both groups', () => node.groups.length === 2)
+    expect(node.groups.map(({ prompt }) => prompt.seed).sort()).toEqual([1, 2])
+    expect(node.swarm.counters().refused).toEqual({})
+    expect(peer.heard[FETCH_PROTOCOL]!.map((question) => decodeFetch(unhex(question)))).toContainEqual({
+      get: [session.fetch.hash],
+    })
+    expect(node.swarm.peers().some(({ connected }) => connected)).toBe(true)
+  })
+
+  test('gets answers to its questions: what came lately, by hash, byte for byte', async () => {
+    const node = await startAt(session.recordedAt)
+    const peer = await old()
+    await peer.connect(node.address)
+    for (const rpc of session.rpcs) await peer.say(unhex(rpc))
+    await until('both groups', () => node.groups.length === 2)
+    const [list] = session.fetch.questions.map(unhex)
+    const [listed] = await peer.ask(FETCH_PROTOCOL, [list!], 1)
+    expect(
+      [...Array(listed!.length / 32).keys()].map((i) => hex(listed!.subarray(i * 32, i * 32 + 32))),
+    ).toEqual(expect.arrayContaining([session.fetch.hash]))
+    const get = writeCbor({ get: unhex(session.fetch.hash) })
+    expect((await peer.ask(FETCH_PROTOCOL, [get], 2)).map(hex)).toEqual(session.fetch.got)
+  })
+
+  test('offers and fetches files as before', async () => {
+    const home = mkdtempSync(join(tmpdir(), 'waggle-interop-'))
+    try {
+      const file = unhex(session.file)
+      const manifest = unhex(session.bulk.manifest)
+      const id = createHash('sha256').update(manifest).digest('hex')
+      const node = await startAt(session.recordedAt)
+      const peer = await party({
+        [HELLO_PROTOCOL]: () => [unhex(session.hello.answer)],
+        [BULK_PROTOCOL]: (question) => [
+          hex(question) === hex(writeCbor({ chunk: 0 })) ? unhex(session.bulk.chunk) : manifest,
+        ],
+      })
+      await peer.connect(node.address)
+      const path = join(home, 'copy')
+      await node.swarm.download({
+        id,
+        from: peer.node.peerId.toString(),
+        path,
+        signal: AbortSignal.timeout(10_000),
+      })
+      expect(hex(readFileSync(path))).toBe(session.file)
+      writeFileSync(join(home, 'file'), file)
+      expect((await node.swarm.offer({ path: join(home, 'file') })).id).toBe(id)
+      const questions = [writeCbor({ manifest: unhex(id) }), writeCbor({ chunk: 0 })]
+      const got = await peer.ask(BULK_PROTOCOL, questions, 2)
+      expect(got.map(hex)).toEqual([session.bulk.manifest, session.bulk.chunk])
+    } finally {
+      rmSync(home, { recursive: true })
+    }
+  })
+})
+
+describe.each(sessions.filter(([, { state }]) => state))('a node of version %s', (_, { state, hello }) => {
+  test('exchanges the state of plugins', async () => {
+    const heard: string[] = []
+    const states = {
+      wanted: () => [{ name: 'skill/book', version: 1 }],
+      own: () => Buffer.from('what this one knows'),
+      received: (_name: string, _from: string, bytes: Uint8Array) => void heard.push(hex(bytes)),
+    }
+    const node = await startNode({ tasks, stateMinutes: 1 / 600 }, { states })
+    const peer = await party({
+      [HELLO_PROTOCOL]: () => [unhex(hello.answer)],
+      [STATE_PROTOCOL]: () => [unhex(state!.answer)],
+    })
+    await peer.connect(node.address)
+    const [answer] = await peer.ask(STATE_PROTOCOL, [unhex(state!.questions[0]!)], 1)
+    expect(hex(answer!)).toBe(state!.answer)
+    await until('its state', () => heard.length > 0)
+    expect(heard[0]).toBe(hex(Buffer.from('what this one knows')))
+  })
+})
+
+describe('a node of a version to come', () => {
+  const signer = testSigner(6)
+  /** What a later version would send: the minor it is, fields that nobody here knows, and a signature over all of it. */
+  const later = (seed: number, { major = 1, minor = 9 } = {}) => {
+    const frame = signedGroup(draft(seed), signer)
+    const body = toWritable(readCbor(frame.subarray(100))) as { [key: string]: Writable }
+    const all = writeCbor({ ...body, temperature: 7, style: { deep: [1, 'x'] } })
+    const header = Uint8Array.from([0x57, major, minor, 1, ...signer.publicKey])
+    const signature = signer.sign(Buffer.concat([Buffer.from('waggle/frame\0'), header, all]))
+    return Uint8Array.from([...header, ...signature, ...all])
+  }
+  const topic = groupsTopic('test')
+  const gossip = (data: Uint8Array) => RPC.encode({ subscriptions: [], messages: [{ data, topic }] })
+
+  test('a newer minor is understood, what it adds is skipped, and its hello too', async () => {
+    const node = await startNode({ tasks })
+    const peer = await party({})
+    await peer.connect(node.address)
+    const hello = writeCbor({
+      protocol: [1, 9],
+      swarm: 'test',
+      tasks: [['sums', 1]],
+      contacts: [],
+      colour: [1],
+    })
+    const [answer] = await peer.ask(HELLO_PROTOCOL, [hello], 1)
+    expect(decodeHello(answer!).swarm).toBe('test')
+    await peer.say(gossip(later(5)))
+    await until('the group', () => node.groups.length === 1)
+    expect(node.groups[0]!.prompt.seed).toBe(5)
+    const question = writeCbor({ list: 60_000, tasks: [], order: 'newest' })
+    const [listed] = await peer.ask(FETCH_PROTOCOL, [question], 1)
+    expect(listed!.length).toBe(32)
+  })
+
+  test('the same additions under this minor are refused, since nobody may invent fields', async () => {
+    const node = await startNode({ tasks })
+    const peer = await party({})
+    await peer.connect(node.address)
+    await peer.say(gossip(later(5, { minor: 0 })))
+    await until('the refusal', () => node.swarm.counters().refused.schema === 1)
+  })
+
+  test('another major is ignored: nothing is taken, nobody is charged', async () => {
+    const node = await startNode({ tasks })
+    const peer = await party({})
+    await peer.connect(node.address)
+    for (let i = 0; i < 20; i++) await peer.say(gossip(later(i, { major: 2 })))
+    await until('the refusals', () => node.swarm.counters().refused.version === 20)
+    expect(node.groups).toEqual([])
+    const id = peer.node.peerId.toString()
+    expect(node.swarm.peers().find((one) => one.id === id)).toMatchObject({ connected: true, score: 0 })
+  })
+})
+
+function toWritable(value: unknown): unknown {
+  if (value instanceof Map) return Object.fromEntries([...value].map(([key, of]) => [key, toWritable(of)]))
+  return Array.isArray(value) ? value.map(toWritable) : value
+}
