@@ -49,7 +49,7 @@ export interface NodeCore {
   /** The next batch, if one is due. Marks its groups as used. */
   nextBatch(): Batch | undefined
   /**
-   * One update; undefined if plugins left no own group in the batch. Evicts groups that were used or are too
+   * One update; undefined if plugins left nothing in the batch to train on. Evicts groups that were used or are too
    * old.
    */
   train(batch: Batch): Promise<UpdateOutcome | undefined>

@@ -11,7 +11,7 @@ export interface Minibatch {
 
 /**
  * Distributes whole groups in random order over minibatches of about equal size. Each has at least one own
- * group.
+ * group; a batch without own groups is one minibatch.
  */
 export function cut(
   { own, foreign }: { own: Row[][]; foreign: AuthorRows[] },

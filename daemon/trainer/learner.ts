@@ -14,6 +14,7 @@ import { type Alarm, createGuards } from './guards/index.ts'
 import type { Role } from './roles.ts'
 import { createRollBacks, type RollBackPlan } from './roll-back.ts'
 import type { LearnerState } from './sharing/evidence.ts'
+import { DEFAULT_RULE, MIXING_RULES, type MixingRuleName } from './sharing/mixing/index.ts'
 import { createSharingRecord } from './sharing/sharing-record.ts'
 import type { PartReport } from './step.ts'
 import { untrainable } from './trainable.ts'
@@ -34,6 +35,8 @@ export interface LearnerOptions {
   warmUpSteps: number
   /** This node's peer ID. */
   self: string
+  /** How own and foreign gradients are combined. Default: `DEFAULT_RULE`. */
+  rule?: MixingRuleName
   /** False keeps J at its maximum, whatever the comparison of own and foreign progress says. */
   adaptive: boolean
   restored?: LearnerState | undefined
@@ -96,7 +99,7 @@ export interface UpdateOutcome extends UpdateReport {
 export interface Learner {
   /** The next batch; undefined while too few own groups wait. */
   choose(waiting: { own: readonly Group[]; foreign: readonly Group[] }): Batch | undefined
-  /** One update; undefined if plugins left no own group to train on. */
+  /** One update; undefined if plugins left nothing to train on. */
   train(batch: Batch): Promise<UpdateOutcome | undefined>
   /**
    * Acts on alarms raised between steps. Call it while nothing else uses the policy, also when no batch is
@@ -115,6 +118,12 @@ export interface Learner {
   /** State for a checkpoint. */
   state(): LearnerState
 }
+
+/**
+ * Updates in a row that may have no own group: after these, own rollouts must confirm where the policy has
+ * gone. A node whose own groups hardly ever have a signal still makes most of its steps.
+ */
+const MOST_WITHOUT_OWN = 4
 
 const NOTHING_LEARNT: UpdateReport = {
   steps: 1,
@@ -149,6 +158,12 @@ export function createLearner(options: LearnerOptions, parts: LearnerParts): Lea
   const knowsPeers = (): boolean => hasMet || options.restored?.evidence !== undefined
   /** Metrics of roles that learnt without a policy update; reported with the next one. */
   let leftOver: Record<string, number> = {}
+  /** Updates since the last one with own groups. */
+  let withoutOwn = 0
+  const stepsWithoutOwn = (): boolean =>
+    MIXING_RULES[options.rule ?? DEFAULT_RULE].stepsWithoutOwn &&
+    record.usual !== undefined &&
+    withoutOwn < MOST_WITHOUT_OWN
   /** Alarms raised since the last step. */
   let pending: Alarm[] = []
 
@@ -242,7 +257,7 @@ export function createLearner(options: LearnerOptions, parts: LearnerParts): Lea
         (group) => isUseful(group) && isTrainable(group),
       )
       const own = groups.filter(({ author }) => author === options.self).length
-      if (own === 0) {
+      if (groups.length === 0 || (own === 0 && !(learnForeign && stepsWithoutOwn()))) {
         await withoutUpdate(batch)
         return undefined
       }
@@ -269,6 +284,9 @@ export function createLearner(options: LearnerOptions, parts: LearnerParts): Lea
           columns,
           allowance: authors.allowance,
           weight: authors.weight,
+          hasEarned: authors.hasEarned,
+          usual: record.usual,
+          ...(options.rule && { rule: options.rule }),
           learnForeign,
           compare,
         },
@@ -279,6 +297,7 @@ export function createLearner(options: LearnerOptions, parts: LearnerParts): Lea
           reference: policy.scoreReference,
         },
       )
+      withoutOwn = own > 0 ? 0 : withoutOwn + 1
       await policy.advance(report.steps)
       const step = policy.reference().version
       const texts = await batch.commit({ step, metrics: report.metrics, groups, advantages })

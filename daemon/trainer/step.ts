@@ -8,8 +8,9 @@ import type { Minibatch } from './cut.ts'
 import type { Row } from './rows.ts'
 import {
   DEFAULT_RULE,
+  MIXING_RULES,
   type MixingOptions,
-  type MixingRule,
+  type MixingRuleName,
   type Part,
   type StepDone,
 } from './sharing/mixing/index.ts'
@@ -21,7 +22,7 @@ export interface StepOptions extends MixingOptions {
   aggregation?: Aggregation
   /** Measures own gradients against the compass even if a batch has no foreign groups. */
   compare: boolean
-  rule?: MixingRule
+  rule?: MixingRuleName
 }
 
 /** One author's part of an optimizer step. */
@@ -29,12 +30,15 @@ export interface PartReport extends Measured {
   /** Undefined for this node's own part. */
   author?: string
   groups: number
+  /** Terms in the mean that its gradient is of: trained tokens, or answers, as the aggregation counts. */
+  count: number
+  /** 2-norm of the mean gradient over its rows. */
   gradientNorm: number
   /** The first parameter whose gradient was not finite, or `loss`. */
   nonFinite?: string
-  /** Factor on its gradient; 0 if it was left out. */
+  /** Factor on its mean gradient in the step, where the own one has 1; 0 if it was left out. */
   scale: number
-  /** The factor at its author's full weight, if the foreign step had the own gradient's length. */
+  /** The factor that the rule would give it at its author's full weight. */
   wouldScale: number
   /**
    * Component of its unscaled gradient along the compass, the running mean of own gradients, in the
@@ -73,17 +77,18 @@ async function ownStep(
   { temperature, optimizer, aggregation = TOKEN_MEAN }: StepOptions,
   trainer: Trainer,
 ): Promise<StepDone> {
+  const count = denominatorOf(aggregation, own)
   const report = await trainer.train({
     sequences: own,
     objective,
     temperature,
-    denominator: denominatorOf(aggregation, own),
+    denominator: count,
     optimizer,
   })
   const scale = report.applied ? 1 : 0
   return {
     gradientNorm: report.gradientNorm,
-    parts: [{ ...report, groups: ownGroups, scale, wouldScale: scale }],
+    parts: [{ ...report, groups: ownGroups, count, scale, wouldScale: scale }],
     ...(report.applied ? {} : { nonFinite: report.nonFinite ?? 'unknown' }),
   }
 }
@@ -94,28 +99,28 @@ async function mixedStep(
   { temperature, aggregation = TOKEN_MEAN, rule = DEFAULT_RULE, ...options }: StepOptions,
   trainer: Trainer,
 ): Promise<StepDone> {
-  // Counts own rows only, so that the own gradient is the same with and without foreign groups.
-  const denominator = denominatorOf(aggregation, own)
-  const partOf = (rows: Row[], groups: number, author?: string): Part => ({
-    ...(author === undefined ? {} : { author }),
-    async gradient(into) {
-      const report = await trainer.gradient({ sequences: rows, objective, temperature, denominator, into })
-      const leftOut = author === undefined ? undefined : reasonToLeaveOut(report)
-      return {
-        ...report,
-        // Rescaled to the mean over the part's rows, like the other metrics.
-        loss: (report.loss * denominator) / denominatorOf(aggregation, rows),
-        ...(author === undefined ? {} : { author }),
-        ...(leftOut === undefined ? {} : { leftOut }),
-        groups,
-        scale: 0,
-        wouldScale: 0,
-      }
-    },
-  })
-  return rule(
+  const partOf = (rows: Row[], groups: number, author?: string): Part => {
+    const count = denominatorOf(aggregation, rows)
+    const by = author === undefined ? {} : { author }
+    return {
+      ...by,
+      count,
+      async gradient(into) {
+        const request = { sequences: rows, objective, temperature, denominator: count, into }
+        const report = await trainer.gradient(request)
+        const leftOut = author === undefined ? undefined : reasonToLeaveOut(report)
+        return {
+          ...report,
+          ...by,
+          ...(leftOut === undefined ? {} : { leftOut }),
+          ...{ groups, count, scale: 0, wouldScale: 0 },
+        }
+      },
+    }
+  }
+  return MIXING_RULES[rule].mix(
     {
-      own: partOf(own, ownGroups),
+      own: own.length > 0 ? partOf(own, ownGroups) : undefined,
       foreign: foreign.map(({ author, rows, groups }) => partOf(rows, groups, author)),
     },
     options,

@@ -53,8 +53,8 @@ export async function update(
   { engine, objective, random, reference }: UpdateParts,
 ): Promise<UpdateReport> {
   const all = rowsByAuthor(groups, advantages, options)
-  // Foreign gradients are bounded relative to the own one, so a batch without own rows takes no step.
-  const steps = all.own.length > 0 ? cut(all, options.minibatches, random) : []
+  const isEmpty = all.own.length === 0 && all.foreign.length === 0
+  const steps = isEmpty ? [] : cut(all, options.minibatches, random)
   const rows = steps.flatMap(({ own, foreign }) => [...own, ...foreign.flatMap((part) => part.rows)])
   const weights = rows.map((row) => rowWeight(options.aggregation ?? TOKEN_MEAN, row))
   const isWeighted = weights.some((weight) => weight !== undefined)

@@ -12,8 +12,11 @@ export type Measured = Pick<
 >
 
 export interface Watched {
-  /** Nats per token, over own rollouts only: on foreign texts it would depend on the texts. */
-  entropy: number
+  /**
+   * Nats per token, over own rollouts only: on foreign texts it would depend on the texts. Absent if a step had
+   * none.
+   */
+  entropy?: number
   /** k3 estimate of KL(behaviour || proximal), nats per token: exp(d) - 1 - d. */
   mismatchKl: number
   /**
@@ -95,7 +98,7 @@ export function summarize(reports: readonly (Measured & { author?: string })[]):
   return {
     loss: mean(({ loss }) => loss),
     watched: {
-      entropy: mean(({ metrics }) => metrics['watch.entropy'] ?? 0, own),
+      ...(own.length > 0 && { entropy: mean(({ metrics }) => metrics['watch.entropy'] ?? 0, own) }),
       mismatchKl: known > 0 ? of('k3') / known : 0,
       effectiveSampleSize: effectiveSampleSize(all) ?? 0,
       knownShare: known,

@@ -38,6 +38,7 @@ export function describeSideStep(of: () => Engine, open: Opener): void {
 
   const part = (request: Request, factor: number, author?: string): Part => ({
     ...(author === undefined ? {} : { author }),
+    count: 20,
     async gradient(into) {
       const report = await of().gradient({ ...request, into })
       if (factor !== 1) await of().combine({ into, terms: [{ slot: into, factor }] })
@@ -47,15 +48,23 @@ export function describeSideStep(of: () => Engine, open: Opener): void {
         ...(report.nonFinite === undefined || author === undefined ? {} : { leftOut: 'not finite' as const }),
         ...(author === undefined ? {} : { author }),
         groups: 1,
+        count: 20,
         scale: 0,
         wouldScale: 0,
       }
     },
   })
   const step = (own: Request, foreign: [Request, number][], options: Partial<MixingOptions> = {}) =>
-    sideStep(
+    sideStep.mix(
       { own: part(own, 1), foreign: foreign.map(([request, factor]) => part(request, factor, 'peer')) },
-      { optimizer: PLAIN, learnForeign: true, allowance: () => 1e9, weight: () => 1, ...options },
+      {
+        optimizer: PLAIN,
+        learnForeign: true,
+        allowance: () => 1e9,
+        weight: () => 1,
+        hasEarned: () => true,
+        ...options,
+      },
       of(),
     )
 

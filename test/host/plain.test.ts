@@ -31,6 +31,7 @@ const options = (version: number) => ({
   isBelieved: () => true,
   allowance: () => 1,
   weight: () => 1,
+  hasEarned: () => true,
 })
 const random = () => randomStream(1, 'cut')
 

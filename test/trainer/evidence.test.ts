@@ -23,6 +23,7 @@ const overDisk = <State>(state: State): State =>
 const part = (author: string | undefined, alongOwn: number, weight: number): PartReport => ({
   ...(author === undefined ? {} : { author }),
   groups: 2,
+  count: 10,
   gradientNorm: 1,
   scale: 0.4,
   wouldScale: 0.8,

@@ -6,6 +6,7 @@ import type { PartReport } from '../../daemon/trainer/step.ts'
 
 const part = (figures: Partial<PartReport>): PartReport => ({
   groups: 2,
+  count: 10,
   gradientNorm: 1,
   scale: 1,
   wouldScale: 1,

@@ -24,7 +24,7 @@ export interface StepFacts {
   step: number
   loss: number
   gradientNorm: number
-  entropy: number
+  entropy?: number | undefined
   mismatchKl: number
   effectiveSampleSize: number
   clippedShare: number
@@ -193,7 +193,7 @@ export function createTelemetry(history: TelemetryHistory, { now }: { now: () =>
           ? {}
           : {
               loss: last.loss,
-              entropy: last.entropy,
+              ...(last.entropy !== undefined && { entropy: last.entropy }),
               mismatchKl: last.mismatchKl,
               effectiveSampleSize: last.effectiveSampleSize,
               clippedShare: last.clippedShare,

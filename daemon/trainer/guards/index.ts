@@ -15,7 +15,8 @@ export interface Alarm {
 export interface Guards {
   /** Gradient norm limit for the next step. */
   normLimit(): number
-  step(seen: { gradientNorm: number; entropy: number; skipped: readonly string[] }): Alarm[]
+  /** `entropy`: absent if the step had no own rollouts. */
+  step(seen: { gradientNorm: number; entropy?: number | undefined; skipped: readonly string[] }): Alarm[]
   ownGroup(reward: number): Alarm[]
   evaluation(accuracy: number, prompts: number): Alarm[]
   /** Clears all statistics after a roll-back: they describe weights that are gone. */
@@ -55,7 +56,7 @@ export function createGuards(): Guards {
           rollBack: false,
         })
       }
-      const odd = entropies.observe(entropy)
+      const odd = entropy === undefined ? undefined : entropies.observe(entropy)
       if (odd !== undefined) alarms.push({ guard: 'entropy', message: odd, rollBack: true })
       return alarms
     },

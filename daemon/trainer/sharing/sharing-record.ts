@@ -7,6 +7,7 @@ import { reportedOf } from '../watch.ts'
 import { type Authors, createAuthors } from './authors.ts'
 import type { LearnerState } from './evidence.ts'
 import { createJudge, type Judge, type PartProgress } from './judge.ts'
+import type { UsualPart } from './mixing/index.ts'
 
 export interface SharingRecordOptions {
   /** Maximum of J; read at each use. */
@@ -32,12 +33,17 @@ export interface SharingRecordParts {
 export interface SharingRecord {
   authors: Authors
   judge: Judge
+  /** An own part as it usually is, over about the last ten. Undefined before the first one in this run. */
+  readonly usual: UsualPart | undefined
   /** Call after each update; `learnt` is false if foreign parts were only measured. */
   observe(parts: readonly PartReport[], learnt: boolean): void
   info(own: number): SharingInfo
   /** State for a checkpoint. */
   save(): Required<LearnerState>
 }
+
+/** Decay of the means in `usual`. */
+const USUAL = 0.9
 
 const UNIT = 'of the progress that the same compute on own groups brings'
 
@@ -62,6 +68,8 @@ export function createSharingRecord(
     },
     restored: restored?.evidence?.judge,
   })
+
+  let usual: UsualPart | undefined
 
   const observeAuthor = (
     part: PartReport,
@@ -89,6 +97,10 @@ export function createSharingRecord(
     authors,
     judge,
 
+    get usual() {
+      return usual
+    },
+
     observe(parts, learnt) {
       const mine = parts.filter(({ author }) => author === undefined)
       const theirs = parts.filter(({ author }) => author !== undefined)
@@ -102,7 +114,19 @@ export function createSharingRecord(
       const scaled = own && judge.scaled(own)
       const overestimate =
         measured && foreign ? (judge.scaled(measured) ?? 0) - (judge.scaled(foreign) ?? 0) : 0
-      const ownNorm = Math.max(...mine.map(({ gradientNorm }) => gradientNorm), 1e-30)
+      for (const { gradientNorm, count } of mine)
+        if (Number.isFinite(gradientNorm))
+          usual = usual
+            ? {
+                gradientNorm: USUAL * usual.gradientNorm + (1 - USUAL) * gradientNorm,
+                count: USUAL * usual.count + (1 - USUAL) * count,
+              }
+            : { gradientNorm, count }
+      const ownNorm = Math.max(
+        usual?.gradientNorm ?? 0,
+        ...mine.map(({ gradientNorm }) => gradientNorm),
+        1e-30,
+      )
       for (const part of theirs) observeAuthor(part, scaled, ownNorm, overestimate)
       authors.observeAll(foreign && judge.scaled(foreign), scaled)
       authors.tick()

@@ -165,6 +165,7 @@ export async function createLearnerAlone(options: LearnerAloneOptions): Promise<
             isBelieved: () => true,
             allowance: () => 0,
             weight: () => 1,
+            hasEarned: () => true,
             learnForeign: false,
             compare: false,
           },

@@ -109,6 +109,7 @@ export async function createHookedNode(options: HookedNodeOptions): Promise<Hook
           columns: await batch.columns(advantages, groups),
           allowance: () => 1,
           weight: () => 1,
+          hasEarned: () => true,
           learnForeign: false,
           compare: false,
         },

@@ -1,10 +1,20 @@
 // The list of mixing rules. To add one, write a file beside these and add a line here.
 
+import { commonBatch } from './common-batch.ts'
+import { fltrust } from './fltrust.ts'
 import type { MixingRule } from './rule.ts'
+import { selfCentred } from './self-centred.ts'
 import { sideStep } from './side-step.ts'
 
-export type { MixingOptions, MixingRule, Part, StepDone } from './rule.ts'
+export type { MixingOptions, MixingRule, Part, StepDone, UsualPart } from './rule.ts'
 
-export const MIXING_RULES = { 'side-step': sideStep } as const satisfies Record<string, MixingRule>
+export const MIXING_RULES = {
+  'common-batch': commonBatch,
+  'self-centred': selfCentred,
+  fltrust,
+  'side-step': sideStep,
+} as const satisfies Record<string, MixingRule>
 
-export const DEFAULT_RULE: MixingRule = MIXING_RULES['side-step']
+export type MixingRuleName = keyof typeof MIXING_RULES
+
+export const DEFAULT_RULE: MixingRuleName = 'side-step'

@@ -8,18 +8,30 @@ import type { PartReport } from '../../step.ts'
 export interface Part {
   /** Undefined for this node's own part. */
   author?: string
-  /** Computes the part's gradient into a slot. The rule sets the report's scales, which are 0 at first. */
+  /** Its terms in the mean: trained tokens, or answers, as the aggregation counts. */
+  count: number
+  /**
+   * Computes the gradient of the mean over the part's rows into a slot. The rule sets the report's scales,
+   * which are 0 at first.
+   */
   gradient(into: Slot): Promise<PartReport>
 }
+
+/** An own part as it usually is: means over recent updates. */
+export type UsualPart = Pick<PartReport, 'gradientNorm' | 'count'>
 
 export interface MixingOptions {
   optimizer: OptimizerOptions
   /** False if foreign gradients are only measured. */
   learnForeign: boolean
-  /** Norm limit of an author's gradient, relative to the own one. */
+  /** Norm limit of an author's gradient, relative to the own one. Read by the side step. */
   allowance(author: string): number
   /** Weight of an author's gradient, 0 to 1. */
   weight(author: string): number
+  /** Whether an author's groups have made progress in several updates. */
+  hasEarned(author: string): boolean
+  /** Undefined before the first update with own groups. */
+  usual?: UsualPart | undefined
 }
 
 export interface StepDone {
@@ -30,8 +42,15 @@ export interface StepDone {
   parts: PartReport[]
 }
 
-export type MixingRule = (
-  parts: { own: Part; foreign: readonly Part[] },
-  options: MixingOptions,
-  trainer: Pick<Trainer, 'slots' | 'combine' | 'dot' | 'norm' | 'step' | 'move'>,
-) => Promise<StepDone>
+export type MixingTrainer = Pick<Trainer, 'slots' | 'combine' | 'dot' | 'norm' | 'step' | 'move'>
+
+export interface MixingRule {
+  /** Whether it can make a step of foreign groups only. */
+  readonly stepsWithoutOwn: boolean
+  /** `own` is undefined only if the rule steps without it. */
+  mix(
+    parts: { own: Part | undefined; foreign: readonly Part[] },
+    options: MixingOptions,
+    trainer: MixingTrainer,
+  ): Promise<StepDone>
+}

@@ -17,8 +17,8 @@
 // what those steps contributed, on rollouts that were not used for them.
 
 import { GRADIENT } from '../../../engine/trainer.ts'
-import type { PartReport } from '../../step.ts'
-import type { MixingRule } from './rule.ts'
+import { COMPASS, compared, FOREIGN_MEAN, follow } from './compass.ts'
+import type { MixingOptions, MixingRule, MixingTrainer, Part } from './rule.ts'
 
 /**
  * Maximum length of the side relative to the own gradient. With the same signal and independent noise, a side
@@ -27,46 +27,40 @@ import type { MixingRule } from './rule.ts'
  * than that.
  */
 const FOREIGN_LIMIT = Math.SQRT2 - 1
-/** Decay of both running means, which cover about 1 / (1 − DECAY) updates. */
-const DECAY = 0.95
 
-const [OWN, PART, SIDE, COMPASS, FOREIGN_MEAN] = [GRADIENT, 'part', 'side', 'compass', 'foreign-mean']
+const [OWN, PART, SIDE] = [GRADIENT, 'part', 'side']
 
-export const sideStep: MixingRule = async ({ own, foreign }, options, trainer) => {
+export const sideStep: MixingRule = { stepsWithoutOwn: false, mix }
+
+async function mix(
+  { own, foreign }: { own: Part | undefined; foreign: readonly Part[] },
+  options: MixingOptions,
+  trainer: MixingTrainer,
+): ReturnType<MixingRule['mix']> {
+  if (!own) throw new RangeError('the side-step rule needs own groups in every step')
   const { optimizer, learnForeign, allowance, weight } = options
   const { beta2, epsilon } = optimizer
   const metric = { beta2, epsilon }
   const held = new Set(await trainer.slots())
 
-  /**
-   * Components of the gradient in a slot along the compass and, in the same unit, along the mean side step.
-   */
-  const compared = async (slot: string): Promise<Pick<PartReport, 'alongOwn' | 'alongForeign'>> => {
-    if (!held.has(COMPASS)) return {}
-    const within = await trainer.dot({ a: COMPASS, b: COMPASS, metric })
-    if (!(within > 0)) return {}
-    const unit = Math.sqrt(within)
-    const alongOwn = (await trainer.dot({ a: slot, b: COMPASS, metric })) / unit
-    if (!held.has(FOREIGN_MEAN)) return { alongOwn }
-    return { alongOwn, alongForeign: (await trainer.dot({ a: slot, b: FOREIGN_MEAN, metric })) / unit }
-  }
-
   const mine = await own.gradient(OWN)
   const parts = [mine]
   if (mine.nonFinite !== undefined)
     return { nonFinite: mine.nonFinite, gradientNorm: mine.gradientNorm, parts }
-  Object.assign(mine, { scale: 1, wouldScale: 1 }, await compared(OWN))
+  Object.assign(mine, { scale: 1, wouldScale: 1 }, await compared(OWN, { held, metric }, trainer))
 
   let isSideFilled = false
   /** Sums of squared norms, at full weight and at the authors' weights. */
   let [full, weighted] = [0, 0]
-  for (const { author = '', gradient } of foreign) {
+  for (const { author = '', count, gradient } of foreign) {
     const part = await gradient(PART)
     parts.push(part)
-    if (part.nonFinite === undefined) Object.assign(part, await compared(PART))
+    if (part.nonFinite === undefined) Object.assign(part, await compared(PART, { held, metric }, trainer))
     if (part.leftOut !== undefined) continue
+    // Its sum, in units of the own mean, is this many times its mean.
+    const terms = count / own.count
     const limit = allowance(author) * mine.gradientNorm
-    part.wouldScale = part.gradientNorm > limit ? limit / part.gradientNorm : 1
+    part.wouldScale = terms * part.gradientNorm > limit ? limit / part.gradientNorm : terms
     const squared = (part.wouldScale * part.gradientNorm) ** 2
     full += squared
     weighted += squared * weight(author)
@@ -80,13 +74,7 @@ export const sideStep: MixingRule = async ({ own, foreign }, options, trainer) =
   const { applied, nonFinite, norm } = await trainer.step({ along: OWN, optimizer })
   let sideScale = 0
   if (applied) {
-    const turning = held.has(COMPASS)
-      ? [
-          { slot: COMPASS, factor: DECAY },
-          { slot: OWN, factor: 1 - DECAY },
-        ]
-      : [{ slot: OWN, factor: 1 }]
-    await trainer.combine({ into: COMPASS, terms: turning })
+    await follow(COMPASS, { by: OWN, held }, trainer)
     const share = full > 0 ? weighted / full : 0
     const length = isSideFilled ? await trainer.norm({ slot: SIDE }) : 0
     if (Number.isFinite(length) && length > 0) sideScale = await takeSideStep(norm, FOREIGN_LIMIT * share)
@@ -118,14 +106,7 @@ export const sideStep: MixingRule = async ({ own, foreign }, options, trainer) =
     const ownLength = await trainer.norm({ slot: OWN, metric: stepping })
     const scale = sideLength > 0 ? Math.min(1, (limit * ownLength) / sideLength) : 1
     await trainer.move({ along: SIDE, rate: optimizer.learningRate * scale, metric: stepping })
-    if (limit > 0) {
-      const before = held.has(FOREIGN_MEAN) ? [{ slot: FOREIGN_MEAN, factor: DECAY }] : []
-      const fresh = held.has(FOREIGN_MEAN) ? 1 - DECAY : 1
-      await trainer.combine({
-        into: FOREIGN_MEAN,
-        terms: [...before, { slot: SIDE, factor: (fresh * scale) / limit }],
-      })
-    }
+    if (limit > 0) await follow(FOREIGN_MEAN, { by: SIDE, factor: scale / limit, held }, trainer)
     return scale
   }
 }

@@ -1,0 +1,45 @@
+// The compass: a running mean of own gradients. It tells the direction in which this node's own rollouts have
+// pointed in about the last twenty updates, with less noise than any one of them.
+
+import type { Metric, Slot } from '../../../engine/engine.ts'
+import type { PartReport } from '../../step.ts'
+import type { MixingTrainer } from './rule.ts'
+
+export const COMPASS: Slot = 'compass'
+/** The running mean of what foreign gradients added to the steps. */
+export const FOREIGN_MEAN: Slot = 'foreign-mean'
+/** Decay of both running means, which cover about 1 / (1 − DECAY) updates. */
+const DECAY = 0.95
+
+/**
+ * Components of the gradient in a slot along the compass and, in the same unit, along the mean foreign step. Empty while
+ * there is no compass.
+ */
+export async function compared(
+  slot: Slot,
+  { held, metric }: { held: ReadonlySet<Slot>; metric: Metric },
+  trainer: MixingTrainer,
+): Promise<Pick<PartReport, 'alongOwn' | 'alongForeign'>> {
+  if (!held.has(COMPASS)) return {}
+  const within = await trainer.dot({ a: COMPASS, b: COMPASS, metric })
+  if (!(within > 0)) return {}
+  const unit = Math.sqrt(within)
+  const alongOwn = (await trainer.dot({ a: slot, b: COMPASS, metric })) / unit
+  if (!held.has(FOREIGN_MEAN)) return { alongOwn }
+  return { alongOwn, alongForeign: (await trainer.dot({ a: slot, b: FOREIGN_MEAN, metric })) / unit }
+}
+
+/** Moves a running mean towards factor · `by`; starts it there if it is not held yet. */
+export function follow(
+  mean: Slot,
+  { by, factor = 1, held }: { by: Slot; factor?: number; held: ReadonlySet<Slot> },
+  trainer: MixingTrainer,
+): Promise<void> {
+  const terms = held.has(mean)
+    ? [
+        { slot: mean, factor: DECAY },
+        { slot: by, factor: (1 - DECAY) * factor },
+      ]
+    : [{ slot: by, factor }]
+  return trainer.combine({ into: mean, terms })
+}

@@ -1,0 +1,30 @@
+// Self-centred clipping (ClippedGossip, He et al. 2022, arXiv:2202.01545): what an author's gradient differs by from the own
+// one is cut to a radius, so that an author can move the mean by the radius at most.
+//
+// Here the centre is the compass, because the own gradient of a few groups is mostly noise, and an update may
+// have no own groups. The radius is the length that two honest gradients of this many terms differ by if all of it
+// is noise, with a margin; the paper's depends on a variance that is known.
+
+import { oneBatch } from './one-batch.ts'
+
+const MARGIN = 1.5
+
+export const selfCentred = oneBatch({
+  async scale({ part, own, direction }, slot, _, trainer) {
+    const radius = MARGIN * own.gradientNorm * Math.sqrt(1 + own.count / part.count)
+    if (direction === undefined) return Math.min(1, radius / part.gradientNorm)
+    const away = [
+      { slot, factor: 1 },
+      { slot: direction, factor: -1 },
+    ]
+    await trainer.combine({ into: slot, terms: away })
+    const length = await trainer.norm({ slot })
+    const factor = length > radius ? radius / length : 1
+    const back = [
+      { slot, factor },
+      { slot: direction, factor: 1 },
+    ]
+    await trainer.combine({ into: slot, terms: back })
+    return 1
+  },
+})
