@@ -1,8 +1,9 @@
 // Checks of the input that all engines share, so that each reports the same error.
 
 import { WaggleError } from '../../protocol/errors.ts'
+import { columnsOf } from '../../protocol/plugin/expression.ts'
 import type { DecoderSpec, Weights } from './decoder.ts'
-import type { GenerateRequest, Sampling, TrainSequence } from './engine.ts'
+import type { GenerateRequest, Objective, Sampling, TrainSequence } from './engine.ts'
 
 type Sequence = { conditioning: Int32Array; completion: Int32Array }
 type Limits = Pick<DecoderSpec, 'contextLength' | 'vocabulary'>
@@ -61,6 +62,11 @@ export function checkPrompts(request: GenerateRequest, spec: DecoderSpec): numbe
     longest = Math.max(longest, prompt.length + fresh)
   }
   return longest
+}
+
+/** Columns that an objective's loss or metrics read. */
+export function columnsRead({ loss, metrics }: Objective): Set<string> {
+  return new Set([loss, ...Object.values(metrics)].flatMap(columnsOf))
 }
 
 /** A sequence's values of a column; undefined if it gives no mask, which means all ones. */

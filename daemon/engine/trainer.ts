@@ -26,6 +26,8 @@ export interface ScoreRequest {
   temperature: number
   /** Return hidden states, too: tokens x width x 4 bytes. */
   hidden?: boolean
+  /** Return where each token stands among the others, too. */
+  places?: boolean
 }
 
 /** Each array has one value per completion token. */
@@ -40,7 +42,20 @@ export interface Score {
    * [tokens, width], row by row.
    */
   hidden?: Float32Array
+  /** If `places` was requested. */
+  places?: Places
 }
+
+/** Where tokens stand in the order of probability, which is that of `temperature`. */
+export interface Places {
+  /** Probability of all tokens that are more likely than this one. */
+  above: Float32Array
+  /** Probability of all tokens that are exactly as likely as this one, itself included. */
+  ties: Float32Array
+}
+
+/** The columns that hold the same in an objective. They are computed if it reads them, and have no gradient. */
+export const PLACES = ['above', 'ties'] as const
 
 /** The loss as a formula; see protocol/plugin/expression.ts. */
 export interface Objective {

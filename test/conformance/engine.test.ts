@@ -8,6 +8,7 @@ import { describeEngine } from './engine.ts'
 import { describeCuts } from './engine-cuts.ts'
 import { describeHidden } from './engine-hidden.ts'
 import { describeInFlight } from './engine-in-flight.ts'
+import { describePlaces } from './engine-places.ts'
 
 describeEngine('onnx', async (options) => createOnnxEngine({ threads: 1, ...options }))
 describe('with tensors that stay with the provider between calls', () => {
@@ -18,6 +19,7 @@ describe('in a process of its own', () => {
   afterAll(() => engine.close())
   const open = (spec = SPEC) => engine.open({ spec, weights: randomWeights(spec, 1) })
   describeHidden(() => engine, open)
+  describePlaces(() => engine, open)
   describeCuts(() => engine, open)
   describeInFlight(() => engine, open)
 })

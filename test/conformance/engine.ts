@@ -10,6 +10,7 @@ import { type EngineFactory, raggedGroups, stepOf } from './engine-cases.ts'
 import { describeCuts } from './engine-cuts.ts'
 import { describeHidden } from './engine-hidden.ts'
 import { describeInFlight } from './engine-in-flight.ts'
+import { describePlaces } from './engine-places.ts'
 import { describeSampling } from './engine-sampling.ts'
 import { describeSideStep } from './engine-side-step.ts'
 import { describeSlots } from './engine-slots.ts'
@@ -26,6 +27,7 @@ export function describeEngine(name: string, create: EngineFactory): void {
 
     describeSampling(() => engine, open)
     describeHidden(() => engine, open)
+    describePlaces(() => engine, open)
     describeCuts(() => engine, open)
     describeInFlight(() => engine, open)
     describeTraining(() => engine, open, create)

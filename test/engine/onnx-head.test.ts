@@ -24,9 +24,11 @@ async function inParts(spec: DecoderSpec, loss: keyof typeof LOSSES, headParts: 
   const packed = pack(sequences, micro!)
   const runtime = createRuntime({ threads: 1, maxSessions: 2 })
   const sizes = { ...micro!.shape, ...partSizes(1 + micro!.shape.segmentTokens, headParts) }
-  const objective = { loss: LOSSES[loss], metrics: {} }
+  const objective = { loss: LOSSES[loss], metrics: { above: column('above'), ties: column('ties') } }
   const options = { accumulate: false, checkpointing: false, headParts }
-  const score = await runtime.compile('score', () => buildScore(spec, { headParts, hidden: true }))
+  const score = await runtime.compile('score', () =>
+    buildScore(spec, { headParts, hidden: true, places: true }),
+  )
   const gradient = await runtime.compile('gradient', () =>
     buildGradient(spec, objective, ['advantage', 'mask'], options),
   )
@@ -52,8 +54,9 @@ test.each([
 ] as const)('parts give what one piece gives: %s, a loss of %s', async (_, loss, spec) => {
   const whole = await inParts(spec, loss, 1)
   const parts = await inParts(spec, loss, 5)
-  for (const name of ['logprob', 'entropy', 'collision', 'hidden'])
+  for (const name of ['logprob', 'entropy', 'collision', 'above', 'ties', 'hidden'])
     expect(furthest(parts.scores[name]!, whole.scores[name]!), name).toBeLessThan(1e-5)
+  expect(furthest(parts.gradients.sums!, whole.gradients.sums!)).toBeLessThan(1e-3)
   for (const name of trainableShapes(spec).keys()) {
     const [a, b] = [parts.gradients[`gradient.${name}`]!, whole.gradients[`gradient.${name}`]!]
     expect(furthest(a, b), name).toBeLessThan(1e-5 * Math.max(1, Math.hypot(...b)))

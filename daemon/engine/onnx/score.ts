@@ -1,5 +1,5 @@
-// Log-probs, entropies and collisions of given completions, and hidden states where they are asked for: the
-// forward part of training alone.
+// Log-probs, entropies and collisions of given completions, and hidden states and places where they are asked
+// for: the forward part of training alone.
 
 import type { DecoderSpec } from '../decoder.ts'
 import type { Score, ScoreRequest } from '../engine.ts'
@@ -11,7 +11,7 @@ import type { Feeds } from './runtime.ts'
 import { headOf, inputsOf, type StepParts } from './step.ts'
 
 export async function score(
-  { sequences, temperature, hidden = false }: ScoreRequest,
+  { sequences, temperature, hidden = false, places = false }: ScoreRequest,
   { spec, parameters }: { spec: DecoderSpec; parameters: Feeds },
   { runtime, microBatchTokens, scaling }: Omit<StepParts, 'now'>,
 ): Promise<Score[]> {
@@ -23,17 +23,20 @@ export async function score(
     // As the forward part of training, down to its rounding.
     const isHalf = scaling !== undefined
     const graph = await runtime.compile(
-      `score ${headParts} ${hidden}`,
-      () => buildScore(spec, { headParts, hidden }),
+      `score ${headParts} ${hidden} ${places}`,
+      () => buildScore(spec, { headParts, hidden, places }),
       { isHalf },
     )
     const out = await graph.run({ ...parameters, ...inputsOf(packed, temperature) }, sizes)
     for (const { member, start, length } of packed.rows) {
+      const of = (name: string, width = 1): Float32Array =>
+        out[name]!.slice(start * width, (start + length) * width)
       scores[member] = {
-        logprobs: out.logprob!.slice(start, start + length),
-        entropies: out.entropy!.slice(start, start + length),
-        collisions: out.collision!.slice(start, start + length),
-        ...(hidden && { hidden: out.hidden!.slice(start * spec.width, (start + length) * spec.width) }),
+        logprobs: of('logprob'),
+        entropies: of('entropy'),
+        collisions: of('collision'),
+        ...(hidden && { hidden: of('hidden', spec.width) }),
+        ...(places && { places: { above: of('above'), ties: of('ties') } }),
       }
     }
   }

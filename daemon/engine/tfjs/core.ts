@@ -152,26 +152,29 @@ export function createCore({ tf, microBatchTokens = 1024, now }: CoreOptions): C
       return generate(request, () => modelOf(current), { steering, write })
     },
 
-    async score({ sequences, temperature, hidden = false }) {
+    async score({ sequences, temperature, hidden = false, places = false }) {
       const model = modelOf(opened())
       checkSequences(sequences, model.spec)
       const scores: Score[] = new Array(sequences.length)
       for (const batch of cut(sequences, microBatchTokens)) {
         tf.tidy(() => {
-          const found = scoreStatistics(model, batch, temperature)
-          const [logprobs, entropies, collisions] = [found.logprob, found.entropy, found.collision].map(
-            (values) => values.dataSync(),
-          ) as [Float32Array, Float32Array, Float32Array]
+          const found = scoreStatistics(model, batch, temperature, { places })
+          const read = ({ logprob, entropy, collision, above, ties }: typeof found) =>
+            [logprob, entropy, collision, above, ties].map((values) => values?.dataSync() as Float32Array)
+          const [logprobs, entropies, collisions, above, ties] = read(found)
           const states = hidden ? (found.hidden.dataSync() as Float32Array) : undefined
           const { width } = model.spec
           batch.members.forEach((member, row) => {
             const start = row * batch.width
             const end = start + sequences[member]!.completion.length
+            const of = (values: Float32Array, size = 1): Float32Array =>
+              new Float32Array(values.subarray(start * size, end * size))
             scores[member] = {
-              logprobs: new Float32Array(logprobs.subarray(start, end)),
-              entropies: new Float32Array(entropies.subarray(start, end)),
-              collisions: new Float32Array(collisions.subarray(start, end)),
-              ...(states && { hidden: new Float32Array(states.subarray(start * width, end * width)) }),
+              logprobs: of(logprobs!),
+              entropies: of(entropies!),
+              collisions: of(collisions!),
+              ...(states && { hidden: of(states, width) }),
+              ...(places && { places: { above: of(above!), ties: of(ties!) } }),
             }
           })
         })

@@ -51,7 +51,7 @@ export function maskedSum(tf: Tensorflow, value: Tensor, mask: Tensor): Tensor {
 }
 
 /** The values as floats in a tensor that the tape does not know. */
-function detach(tf: Tensorflow, x: Tensor): Tensor {
+export function detach(tf: Tensorflow, x: Tensor): Tensor {
   return tf.tensor(new Float32Array(x.dataSync()), x.shape, 'float32')
 }
 

@@ -1,16 +1,19 @@
-// Log-probs and entropies of a batch's completions: the forward pass of scoring and training.
+// Log-probs, entropies and more of a batch's completions: the forward pass of scoring and training.
 
 import type { Tensor } from './backend.ts'
 import type { Batch } from './batch.ts'
 import { anglesOf, finalNorm, forward, gatherRows, logitsOf, MASKED, type Model } from './decoder.ts'
+import { detach } from './objective.ts'
 
-/** Log-probs and entropies under softmax(logits / temperature), [rows, width] each. */
+/** Log-probs and entropies under softmax(logits / temperature), and places if asked for, [rows, width] each. */
 export function statistics(
   model: Model,
   batch: Batch,
   temperature: number,
-): { logprob: Tensor; entropy: Tensor } {
-  return ofTargets(model, batch, logsOf(model, statesOf(model, batch), temperature))
+  { places }: { places: boolean },
+): Record<string, Tensor> {
+  const logs = logsOf(model, statesOf(model, batch), temperature)
+  return { ...ofTargets(model, batch, logs), ...(places && placesOf(model, batch, logs)) }
 }
 
 /**
@@ -21,12 +24,33 @@ export function scoreStatistics(
   model: Model,
   batch: Batch,
   temperature: number,
-): { logprob: Tensor; entropy: Tensor; collision: Tensor; hidden: Tensor } {
+  { places }: { places: boolean },
+): { logprob: Tensor; entropy: Tensor; collision: Tensor; hidden: Tensor; above?: Tensor; ties?: Tensor } {
   const { tf } = model
   const hidden = statesOf(model, batch)
   const logs = logsOf(model, hidden, temperature)
   const collision = tf.reshape(tf.sum(tf.exp(tf.mul(logs, 2)), 1), [batch.members.length, batch.width])
-  return { ...ofTargets(model, batch, logs), collision, hidden }
+  return {
+    ...ofTargets(model, batch, logs),
+    collision,
+    hidden,
+    ...(places && placesOf(model, batch, logs)),
+  }
+}
+
+/** Probability above each target, and of all that is exactly as likely as it. Without a gradient. */
+function placesOf(
+  { tf }: Model,
+  { members, width, targets }: Batch,
+  logs: Tensor,
+): { above: Tensor; ties: Tensor } {
+  const cells = members.length * width
+  const plain = detach(tf, logs)
+  const at = tf.stack([tf.range(0, cells, 1, 'int32'), tf.tensor(targets, [cells], 'int32')], 1)
+  const target = tf.reshape(tf.gatherND(plain, at), [cells, 1])
+  const massWhere = (truth: Tensor): Tensor =>
+    tf.reshape(tf.sum(tf.mul(tf.exp(plain), tf.cast(truth, 'float32')), 1), [members.length, width])
+  return { above: massWhere(tf.greater(plain, target)), ties: massWhere(tf.equal(plain, target)) }
 }
 
 /** log softmax(logits / temperature), [rows * width, vocabulary]. */

@@ -1,6 +1,8 @@
 // The gradients of an objective over a batch, by TensorFlow's own rules, micro-batch after micro-batch.
 
 import type { GradientRequest, Objective } from '../engine.ts'
+import { columnsRead } from '../inputs.ts'
+import { PLACES } from '../trainer.ts'
 import type { Tensor, Tensorflow } from './backend.ts'
 import { type Batch, cut, tableOf } from './batch.ts'
 import type { Model } from './decoder.ts'
@@ -58,7 +60,8 @@ function ofBatch(
   const { tf, trained } = model
   let sums = new Float32Array()
   const loss = (): Tensor => {
-    const columns = new Map<string, Tensor>(Object.entries(statistics(model, batch, temperature)))
+    const places = PLACES.some((name) => columnsRead(objective).has(name))
+    const columns = new Map(Object.entries(statistics(model, batch, temperature, { places })))
     for (const [name, table] of tables)
       columns.set(name, tf.tensor(table, [batch.members.length, batch.width]))
     const totals = totalsOf(tf, objective, columns)
@@ -81,7 +84,11 @@ function ofBatch(
 function checkObjective(tf: Tensorflow, objective: Objective, columns: readonly string[]): void {
   tf.tidy(() => {
     const cell: Tensor = tf.ones([1, 1])
-    totalsOf(tf, objective, new Map(['logprob', 'entropy', ...columns].map((name) => [name, cell])))
+    totalsOf(
+      tf,
+      objective,
+      new Map(['logprob', 'entropy', ...PLACES, ...columns].map((name) => [name, cell])),
+    )
   })
 }
 

@@ -4,8 +4,11 @@
 import { fixed, refuse, sameShape, type Value } from '../graph/graph.ts'
 import {
   add,
+  detach,
+  equal,
   exp,
   gemm,
+  less,
   mul,
   neg,
   pickPerRow,
@@ -111,14 +114,20 @@ export function rotate(x: Value, { positions, cos, sin }: Rotary): Value {
   return out
 }
 
-/**
- * Per row of logits [N, V]: the log-prob of the target (int32 [N]), the entropy of the distribution in nats,
- * and the sum of its squared probabilities, which has no gradient.
- */
-export function tokenStatistics(
-  logits: Value,
-  targets: Value,
-): { logprob: Value; entropy: Value; collision: Value } {
+export interface TokenStatistics {
+  logprob: Value
+  /** Nats. */
+  entropy: Value
+  /** Sum of squared probabilities over the vocabulary. No gradient. */
+  collision: Value
+  /** Probability of all tokens that are likelier than the target. No gradient. */
+  above: Value
+  /** Probability of all tokens exactly as likely as the target, itself included. No gradient. */
+  ties: Value
+}
+
+/** Statistics of each row of logits [N, V] and its target (int32 [N]), [N] each. */
+export function tokenStatistics(logits: Value, targets: Value): TokenStatistics {
   const { graph } = logits
   const [rows, vocabulary] = logits.shape
   const [logs] = graph.node('LogSoftmax', [logits], [{ dtype: 'float32', shape: logits.shape }], { axis: -1 })
@@ -126,6 +135,8 @@ export function tokenStatistics(
   const picked = pickPerRow(logs!, targets)
   const spread = neg(reduceSum(mul(probabilities, logs!), [1]))
   const collision = reduceSum(mul(probabilities, probabilities), [1])
+  const target = reshape(picked, [rows!, 1])
+  const massWhere = (truth: Value): Value => detach(reduceSum(mul(probabilities, truth), [1]))
   // Identities give the two results names of their own, on which the rules hang.
   const [logprob] = graph.node('Identity', [picked], [{ dtype: 'float32', shape: [rows!] }])
   const [entropy] = graph.node('Identity', [spread], [{ dtype: 'float32', shape: [rows!] }])
@@ -146,5 +157,11 @@ export function tokenStatistics(
     const surprise = add(logs!, reshape(entropy!, [rows!, 1]))
     return [mul(neg(column), mul(probabilities, surprise))]
   })
-  return { logprob: logprob!, entropy: entropy!, collision }
+  return {
+    logprob: logprob!,
+    entropy: entropy!,
+    collision,
+    above: massWhere(less(target, logs!)),
+    ties: massWhere(equal(target, logs!)),
+  }
 }

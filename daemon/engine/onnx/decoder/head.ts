@@ -7,7 +7,7 @@
 import { type Dimension, minus, symbol, times } from '../graph/dimension.ts'
 import type { Value } from '../graph/graph.ts'
 import { add, afterwards, concat, exp, gemm, mul, neg, reshape, slice, sub, tanh } from '../graph/ops.ts'
-import { tokenStatistics } from './blocks.ts'
+import { type TokenStatistics, tokenStatistics } from './blocks.ts'
 
 /** Bytes of one part's logits. Smaller parts read the table of embeddings too often. */
 const PART_BYTES = 160 * 2 ** 20
@@ -26,15 +26,10 @@ export function partSizes(rows: number, parts: number): { headPart: number } {
   return { headPart: Math.floor(rows / parts) }
 }
 
-export interface TokenStatistics {
-  logprob: Value
-  entropy: Value
-}
+export type Statistic = keyof TokenStatistics
 
-export interface ScoreStatistics extends TokenStatistics {
-  /** Sum of squared probabilities over the vocabulary. */
-  collision: Value
-}
+/** Those that are always there, and those that were asked for. */
+export type HeadStatistics = Pick<TokenStatistics, 'logprob' | 'entropy'> & Partial<TokenStatistics>
 
 /** The output layer. Rows x [N, D] give logits x tableᵀ, already divided by the temperature if x is. */
 export interface Head {
@@ -56,18 +51,21 @@ function logitsOf(x: Value, { table, cap }: Head): { logits: Value; back(gradien
   return { logits, back: (gradient) => mul(gradient, slope()) }
 }
 
-/** Log-probs of `targets` (int32 [N]) and entropies in nats of the softmax of x's logits, [N] each. */
-export function headStatistics(x: Value, head: Head, targets: Value, parts: number): TokenStatistics {
+/** Log-probs of `targets` (int32 [N]) and entropies of the softmax of x's logits, and what else is wanted, [N] each. */
+export function headStatistics(
+  x: Value,
+  head: Head,
+  { targets, parts, wanted }: { targets: Value; parts: number; wanted: readonly Statistic[] },
+): HeadStatistics {
   if (parts === 1) return tokenStatistics(logitsOf(x, head).logits, targets)
   const { table } = head
   const { graph } = x
   const ranges = rangesOf(x, parts)
   // Off the tape: the logits that this computes are not for the backward pass.
   const start = graph.tape.length
-  const [logprob, entropy] = inParts(x, head, targets, ranges, (part) => [part.logprob, part.entropy]) as [
-    Value,
-    Value,
-  ]
+  const names = [...new Set<Statistic>(['logprob', 'entropy', ...wanted])]
+  const found = inParts(x, head, targets, ranges, names)
+  const { logprob, entropy } = found
   graph.tape.length = start
 
   graph.record([x, table], [logprob, entropy], ([ofLogprob, ofEntropy]) => {
@@ -94,18 +92,7 @@ export function headStatistics(x: Value, head: Head, targets: Value, parts: numb
     }
     return [concat(ofX, 0), ofTable]
   })
-  return { logprob, entropy }
-}
-
-/** The same and collisions, [N] each, where no gradient is wanted. */
-export function scoreStatistics(x: Value, head: Head, targets: Value, parts: number): ScoreStatistics {
-  if (parts === 1) return tokenStatistics(logitsOf(x, head).logits, targets)
-  const [logprob, entropy, collision] = inParts(x, head, targets, rangesOf(x, parts), (part) => [
-    part.logprob,
-    part.entropy,
-    part.collision,
-  ]) as [Value, Value, Value]
-  return { logprob, entropy, collision }
+  return found
 }
 
 interface Range {
@@ -120,28 +107,28 @@ function rangesOf(x: Value, parts: number): Range[] {
   }))
 }
 
-/** What is wanted of every part's statistics, [N] each. */
+/** Statistics of every part, joined, [N] each. */
 function inParts(
   x: Value,
   head: Head,
   targets: Value,
   ranges: readonly Range[],
-  wanted: (part: ScoreStatistics) => Value[],
-): Value[] {
+  names: readonly Statistic[],
+): HeadStatistics {
   const found = ranges.map(({ from, to }) => {
     const { logits } = logitsOf(slice(x, 0, from, to), head)
     const part = tokenStatistics(logits, slice(targets, 0, from, to))
     // All in one value, or the runtime takes one of them from every part first, and has all parts' logits
     // meanwhile.
     return concat(
-      wanted(part).map((values) => reshape(values, [minus(to, from), 1])),
+      names.map((name) => reshape(part[name], [minus(to, from), 1])),
       1,
     )
   })
   const all = concat(found, 0)
-  return Array.from({ length: all.shape[1] as number }, (_, at) =>
-    reshape(slice(all, 1, at, at + 1), [x.shape[0]!]),
-  )
+  return Object.fromEntries(
+    names.map((name, at) => [name, reshape(slice(all, 1, at, at + 1), [x.shape[0]!])]),
+  ) as HeadStatistics
 }
 
 /** Gradient of logits [n, V] from those of their rows' statistics, columns [n, 1]. */

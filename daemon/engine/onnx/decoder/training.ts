@@ -5,13 +5,15 @@
 import type { DecoderSpec } from '../../decoder.ts'
 import { trainableShapes } from '../../decoder.ts'
 import type { Objective } from '../../engine.ts'
+import { columnsRead } from '../../inputs.ts'
+import { PLACES } from '../../trainer.ts'
 import { asTable, declarePacked, type PackedInputs, SEGMENT_ROWS, TABLE } from '../batch/packing.ts'
 import { gradients } from '../graph/autodiff.ts'
 import { Graph, type Value } from '../graph/graph.ts'
 import { add, concat, expand, mul, reshape } from '../graph/ops.ts'
 import { declareParameters, headTable, type Parameters } from './decoder.ts'
 import { type GroupOptions, groupHidden } from './groups.ts'
-import { type Head, headStatistics, scoreStatistics, type TokenStatistics } from './head.ts'
+import { type HeadStatistics, headStatistics, type Statistic } from './head.ts'
 import { lower, maskedSum } from './objective.ts'
 
 export interface HeadOptions {
@@ -19,48 +21,47 @@ export interface HeadOptions {
   headParts: number
 }
 
-function statistics<Statistics extends TokenStatistics>(
+function statistics(
   graph: Graph,
   spec: DecoderSpec,
   parameters: Parameters,
   inputs: PackedInputs,
-  { headParts, ...options }: HeadOptions & GroupOptions,
-  ofHead: (x: Value, head: Head, targets: Value, parts: number) => Statistics,
-): Statistics & { hidden: Value } {
+  { headParts: parts, ...options }: HeadOptions & GroupOptions,
+  wanted: readonly Statistic[],
+): HeadStatistics & { hidden: Value } {
   const hidden = groupHidden(graph, spec, parameters, inputs, options)
   const targets = graph.input('targets', 'int32', [SEGMENT_ROWS])
   const inverseTemperature = graph.input('inverseTemperature', 'float32', [1])
   const table = headTable(parameters, spec)
   const size = spec.logitSoftCap
-  const of = size
-    ? ofHead(hidden, { table, cap: { size, inverseTemperature } }, targets, headParts)
-    : ofHead(mul(hidden, inverseTemperature), { table }, targets, headParts)
-  return { ...of, hidden }
+  const of = { targets, parts, wanted }
+  const found = size
+    ? headStatistics(hidden, { table, cap: { size, inverseTemperature } }, of)
+    : headStatistics(mul(hidden, inverseTemperature), { table }, of)
+  return { ...found, hidden }
+}
+
+/** What a score may hold beside log-probs, entropies and collisions. */
+export interface ScoreOptions {
+  hidden?: boolean
+  places?: boolean
 }
 
 /**
  * Log-probs, entropies and collisions of the blank token's and segments' targets, [1 + segmentTokens] each, and
- * if asked for the hidden states that they are predicted from, [1 + segmentTokens, D].
+ * if asked for their places, and the hidden states that they are predicted from, [1 + segmentTokens, D].
  */
 export function buildScore(
   spec: DecoderSpec,
-  { headParts, hidden: isHiddenWanted = false }: HeadOptions & { hidden?: boolean },
+  { headParts, hidden: isHiddenWanted = false, places = false }: HeadOptions & ScoreOptions,
 ): Graph {
   const graph = new Graph('score')
   const parameters = declareParameters(graph, spec)
   const options = { headParts, checkpointing: false }
-  const { logprob, entropy, collision, hidden } = statistics(
-    graph,
-    spec,
-    parameters,
-    declarePacked(graph),
-    options,
-    scoreStatistics,
-  )
-  graph.output('logprob', logprob)
-  graph.output('entropy', entropy)
-  graph.output('collision', collision)
-  if (isHiddenWanted) graph.output('hidden', hidden)
+  const names: Statistic[] = ['logprob', 'entropy', 'collision', ...(places ? PLACES : [])]
+  const found = statistics(graph, spec, parameters, declarePacked(graph), options, names)
+  for (const name of names) graph.output(name, found[name]!)
+  if (isHiddenWanted) graph.output('hidden', found.hidden)
   return graph
 }
 
@@ -83,11 +84,10 @@ export function buildGradient(
   const graph = new Graph(accumulate ? 'accumulate' : 'gradient')
   const parameters = declareParameters(graph, spec)
   const inputs = declarePacked(graph)
-  const { logprob, entropy } = statistics(graph, spec, parameters, inputs, options, headStatistics)
-  const named = new Map<string, Value>([
-    ['logprob', asTable(logprob, inputs)],
-    ['entropy', asTable(entropy, inputs)],
-  ])
+  const read = columnsRead(objective)
+  const names: Statistic[] = ['logprob', 'entropy', ...PLACES.filter((name) => read.has(name))]
+  const found = statistics(graph, spec, parameters, inputs, options, names)
+  const named = new Map<string, Value>(names.map((name) => [name, asTable(found[name]!, inputs)]))
   for (const column of columns) named.set(column, graph.input(`column.${column}`, 'float32', TABLE))
   const mask = named.get('mask')!
   const inverseDenominator = graph.input('inverseDenominator', 'float32', [1])
@@ -100,13 +100,13 @@ export function buildGradient(
   graph.output('sums', sums.length === 1 ? sums[0]! : concat(sums, 0))
 
   const trained = [...trainableShapes(spec)]
-  const found = gradients(
+  const made = gradients(
     loss,
     trained.map(([name]) => parameters.get(name)!),
   )
   const inverseScale = isScaled ? graph.input('inverseScale', 'float32', [1]) : undefined
   trained.forEach(([name, shape], index) => {
-    const some = found[index]
+    const some = made[index]
     const gradient = some ? (inverseScale ? mul(some, inverseScale) : some) : expand(graph.scalar(0), shape)
     const sofar = accumulate ? graph.input(`sofar.${name}`, 'float32', shape) : undefined
     graph.output(`gradient.${name}`, sofar ? add(sofar, gradient) : gradient)

@@ -6,6 +6,7 @@ export {
   add,
   detach,
   div,
+  equal,
   exp,
   less,
   log,

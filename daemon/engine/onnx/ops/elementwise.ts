@@ -56,9 +56,14 @@ export const tanh = (a: Value): Value =>
 export const abs = (a: Value): Value => unary('Abs', a, (g) => mul(g, unary('Sign', a)))
 
 /** 1 where a < b, else 0. No gradient. */
-export function less(a: Value, b: Value): Value {
-  const shape = broadcastShape('less', a, b)
-  const [truth] = a.graph.node('Less', [a, b], [{ dtype: 'bool', shape }])
+export const less = (a: Value, b: Value): Value => comparison('Less', a, b)
+
+/** 1 where a = b, else 0. No gradient. */
+export const equal = (a: Value, b: Value): Value => comparison('Equal', a, b)
+
+function comparison(op: string, a: Value, b: Value): Value {
+  const shape = broadcastShape(op.toLowerCase(), a, b)
+  const [truth] = a.graph.node(op, [a, b], [{ dtype: 'bool', shape }])
   return a.graph.node('Cast', [truth], [{ dtype: 'float32', shape }], { to: 1 })[0]!
 }
 
