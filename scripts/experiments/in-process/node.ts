@@ -19,6 +19,7 @@ import { createVolatileDatabase } from '../../../daemon/store/database/volatile-
 import { createPool } from '../../../daemon/store/pool/pool.ts'
 import { Verifier } from '../../../daemon/swarm/admission/verify.ts'
 import type { Finding, UpdateOutcome } from '../../../daemon/trainer/learner.ts'
+import type { MixingRuleName } from '../../../daemon/trainer/sharing/mixing/index.ts'
 import { PLUGINS, TASKS } from '../../../daemon/wiring/built-in.ts'
 import type { Need, SelectView, Task } from '../../../protocol/plugin/index.ts'
 import { draftOf, type GroupDraft } from '../../../protocol/wire/index.ts'
@@ -42,6 +43,8 @@ export interface NodeOptions {
   /** J at most. */
   foreign: number
   adaptive: boolean
+  /** How own and foreign gradients are combined; the daemon's default if left out. */
+  rule?: MixingRuleName
   groupSize?: number
   learningRate?: number
   warmUpSteps?: number
@@ -167,6 +170,7 @@ export async function createNode(options: NodeOptions): Promise<ExperimentNode> 
         return { own: Math.max(1, Math.min(options.own, own)), foreign: options.foreign }
       },
       adaptive: options.adaptive,
+      ...(options.rule && { rule: options.rule }),
       minibatches: 1,
       temperature: 1,
       optimizer: {

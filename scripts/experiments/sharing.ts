@@ -1,0 +1,259 @@
+// Is a swarm worth joining? Own sampled tokens to the same held-out accuracy, alone and with peers.
+// `npm run -s experiment:sharing [-- --setting dense --nodes 8 --arms alone,bound,common-batch --rates 1e-4 --seeds 1,2,3]`
+//
+// Nodes in one process, each with the model of three tasks. In every round each answers `--own` prompts, 8 answers
+// each, and makes one optimizer step. Arms:
+//   alone         one node that hears of nobody, for four times as many rounds
+//   bound         one node that answers as many prompts as the whole swarm: what honest twins can bring at most
+//   RULE          the swarm, with that mixing rule; every node may train on all groups of its peers
+// Held-out accuracy (sampled, at temperature 1) is looked at every `--every` rounds on two nodes, and smoothed over three
+// looks. `--target` is the accuracy that arms are compared at. An arm's learning rate is chosen on seeds above 100
+// (`--seeds 101,102 --rates ...`), and its results are those of seeds below: pass the chosen ones as `--rates`, one for
+// all arms or one an arm as in `alone=5e-5,bound=1e-4`. Runs are kept as they end; a call with the same file makes those
+// missing.
+
+import { parseArgs } from 'node:util'
+import type { Engine } from '../../daemon/engine/engine.ts'
+import { MIXING_RULES, type MixingRuleName } from '../../daemon/trainer/sharing/mixing/index.ts'
+import { createLocalEngine } from './in-process/engine.ts'
+import { createNode } from './in-process/node.ts'
+import { openRecords } from './in-process/records.ts'
+import { loadStart } from './in-process/start.ts'
+import { markdown, mean, show, summary } from './in-process/statistics.ts'
+import { runRounds } from './in-process/swarm.ts'
+import { thisMachine } from './machine.ts'
+
+const { values: flags } = parseArgs({
+  options: {
+    setting: { type: 'string', default: 'dense' },
+    arms: { type: 'string', default: 'alone,bound,common-batch,side-step' },
+    rates: { type: 'string', default: '1e-4' },
+    seeds: { type: 'string', default: '1,2,3,4,5' },
+    nodes: { type: 'string', default: '8' },
+    own: { type: 'string', default: '2' },
+    rounds: { type: 'string', default: '60' },
+    every: { type: 'string', default: '5' },
+    target: { type: 'string' },
+    prompts: { type: 'string', default: '200' },
+    out: { type: 'string', default: 'docs/results/sharing.jsonl' },
+  },
+})
+
+/** The tasks of a setting, at their difficulty. */
+const SETTINGS: Readonly<Record<string, Readonly<Record<string, number>>>> = {
+  dense: { basic_arithmetic: 1, base_conversion: 0, fraction_simplification: 1 },
+  sparse: { basic_arithmetic: 2 },
+}
+
+interface Look {
+  round: number
+  /** Own sampled tokens of a node so far. */
+  tokens: number
+  /** Held-out accuracy at temperature 1, mean over the nodes looked at. */
+  sampled: number
+  greedy: number
+}
+
+interface Run {
+  setting: string
+  arm: string
+  rate: number
+  seed: number
+  nodes: number
+  own: number
+  rounds: number
+  questions: number
+  looks: Look[]
+  /** Mean reward of a node's own rollouts, by round. */
+  rewards: number[]
+  /** Share of own groups with a signal. */
+  signal: number
+  /** Of a node: tokens sampled, and tokens trained on. */
+  sampledTokens: number
+  trainedTokens: number
+  seconds: number
+}
+
+const tasksOf = SETTINGS[flags.setting]
+if (!tasksOf) throw new Error(`no setting "${flags.setting}"; there are ${Object.keys(SETTINGS).join(', ')}`)
+const tasks = Object.entries(tasksOf).map(([name, difficulty]) => ({ name, difficulty }))
+const [nodes, own, rounds] = [Number(flags.nodes), Number(flags.own), Number(flags.rounds)]
+const arms = flags.arms.split(',')
+const ratesOf = (arm: string): number[] =>
+  flags.rates.split(',').flatMap((rate) => {
+    const [name, value] = rate.includes('=') ? rate.split('=') : [arm, rate]
+    return name === arm ? [Number(value)] : []
+  })
+
+const { model } = await loadStart('three-tasks')
+const records = await openRecords<Run>(flags.out)
+const engines: Engine[] = []
+const engineOf = (i: number): Engine => {
+  engines[i] ??= createLocalEngine({ threads: 1 })
+  return engines[i]
+}
+
+interface Arm {
+  nodes: number
+  own: number
+  foreign: number
+  rounds: number
+  rule?: MixingRuleName
+}
+function armOf(name: string): Arm {
+  if (name === 'alone') return { nodes: 1, own, foreign: 0, rounds: 4 * rounds }
+  if (name === 'bound') return { nodes: 1, own: nodes * own, foreign: 0, rounds }
+  if (name in MIXING_RULES)
+    return { nodes, own, foreign: (nodes - 1) * own, rounds, rule: name as MixingRuleName }
+  throw new Error(`no arm "${name}"; there are alone, bound, ${Object.keys(MIXING_RULES).join(', ')}`)
+}
+
+const isSame = (run: Run): boolean =>
+  run.setting === flags.setting && run.nodes === nodes && run.own === own && run.rounds === rounds
+
+for (const seed of flags.seeds.split(',').map(Number))
+  for (const name of arms)
+    for (const rate of ratesOf(name)) {
+      if (
+        records.done.some((run) => isSame(run) && run.arm === name && run.rate === rate && run.seed === seed)
+      )
+        continue
+      await records.add(await play(name, rate, seed))
+    }
+for (const engine of engines) await engine.close()
+console.log(`${thisMachine()}; ${flags.setting}, ${nodes} nodes with ${own} prompts each, ${rounds} rounds`)
+console.log(table(records.done.filter(isSame)))
+
+async function play(name: string, rate: number, seed: number): Promise<Run> {
+  const started = performance.now()
+  const arm = armOf(name)
+  const swarm = []
+  for (let i = 0; i < arm.nodes; i++)
+    swarm.push(
+      await createNode({
+        name: `node ${i}`,
+        seed: 1000 * seed + i,
+        model,
+        tasks,
+        own: arm.own,
+        foreign: arm.foreign,
+        adaptive: false,
+        learningRate: rate,
+        engine: engineOf(i),
+        ...(arm.rule && { rule: arm.rule }),
+      }),
+    )
+  const looks: Look[] = []
+  const rewards: number[] = []
+  let [questions, groups] = [0, 0]
+  const look = async (round: number): Promise<void> => {
+    const seen = []
+    for (const node of swarm.slice(0, 2)) seen.push(await node.evaluate(Number(flags.prompts)))
+    questions = seen[0]!.questions
+    looks.push({
+      round,
+      tokens: mean(swarm.map(({ compute }) => compute.generated)),
+      sampled: mean(seen.map(({ sampled }) => sampled)),
+      greedy: mean(seen.map(({ greedy }) => greedy)),
+    })
+  }
+  await look(0)
+  await runRounds(
+    { rounds: arm.rounds },
+    {
+      nodes: swarm,
+      async onRound({ round, reports }) {
+        rewards.push(mean(reports.map(({ reward }) => reward)))
+        groups += mean(reports.map(({ shared }) => shared.length)) / arm.own
+        const every = Number(flags.every) * (arm.rounds / rounds)
+        if ((round + 1) % every === 0) await look(round + 1)
+      },
+    },
+  )
+  const seconds = (performance.now() - started) / 1000
+  const last = mean(looks.slice(-3).map(({ sampled }) => sampled))
+  process.stderr.write(
+    `${name} ${rate} seed ${seed}: ${looks[0]!.sampled.toFixed(3)} -> ${last.toFixed(3)}, signal ${(groups / arm.rounds).toFixed(2)}, ${seconds.toFixed(0)} s\n`,
+  )
+  return {
+    setting: flags.setting,
+    arm: name,
+    rate,
+    seed,
+    nodes,
+    own,
+    rounds,
+    questions,
+    looks,
+    rewards,
+    signal: groups / arm.rounds,
+    sampledTokens: mean(swarm.map(({ compute }) => compute.generated)),
+    trainedTokens: mean(swarm.map(({ compute }) => compute.trained)),
+    seconds,
+  }
+}
+
+/** Own tokens at which the mean of three looks first reaches the target, between looks by a straight line. */
+function tokensTo(target: number, { looks }: Run): number | undefined {
+  const smooth = looks.slice(2).map((look, i) => ({
+    tokens: look.tokens,
+    sampled: mean(looks.slice(i, i + 3).map(({ sampled }) => sampled)),
+  }))
+  const at = smooth.findIndex(({ sampled }) => sampled >= target)
+  if (at <= 0) return at < 0 ? undefined : smooth[0]!.tokens
+  const [a, b] = [smooth[at - 1]!, smooth[at]!]
+  return a.tokens + ((target - a.sampled) / (b.sampled - a.sampled)) * (b.tokens - a.tokens)
+}
+
+function table(runs: readonly Run[]): string {
+  const target = flags.target === undefined ? undefined : Number(flags.target)
+  const keys = [...new Set(runs.map(({ arm, rate }) => `${arm} ${rate}`))].sort()
+  return markdown(
+    [
+      'arm',
+      'rate',
+      'seeds',
+      'held-out at start',
+      'at the end',
+      'greedy',
+      'reward, sum',
+      'own tokens (k)',
+      ...(target === undefined ? [] : [`own tokens (k) to ${target}`, 'times fewer than alone']),
+    ],
+    keys.flatMap((key) => {
+      const [arm, rate] = key.split(' ')
+      const all = runs.filter((run) => `${run.arm} ${run.rate}` === key)
+      return [all.filter(({ seed }) => seed > 100), all.filter(({ seed }) => seed <= 100)].flatMap((some) => {
+        if (some.length === 0) return []
+        const end = (run: Run) => mean(run.looks.slice(-3).map(({ sampled }) => sampled))
+        const reached = target === undefined ? [] : some.map((run) => tokensTo(target, run))
+        const ratios = some.flatMap((run) => {
+          const alone = runs.find((other) => other.arm === 'alone' && other.seed === run.seed)
+          const [a, b] =
+            target === undefined || !alone ? [] : [tokensTo(target, alone), tokensTo(target, run)]
+          return a === undefined || b === undefined ? [] : [a / b]
+        })
+        return [
+          [
+            arm!,
+            rate!,
+            some.map(({ seed }) => seed).join(' '),
+            show(summary(some.map(({ looks }) => looks[0]!.sampled))),
+            show(summary(some.map(end))),
+            show(summary(some.map(({ looks }) => mean(looks.slice(-3).map(({ greedy }) => greedy))))),
+            show(summary(some.map(({ rewards }) => rewards.reduce((a, b) => a + b, 0))), 1),
+            show(summary(some.map(({ sampledTokens }) => sampledTokens / 1000)), 0),
+            ...(target === undefined
+              ? []
+              : [
+                  reached.every((tokens) => tokens !== undefined)
+                    ? show(summary(reached.map((tokens) => tokens! / 1000)), 0)
+                    : `${reached.filter((tokens) => tokens !== undefined).length} of ${reached.length} reached it`,
+                  ratios.length > 0 ? show(summary(ratios), 2) : '',
+                ]),
+          ],
+        ]
+      })
+    }),
+  )
+}
