@@ -16,7 +16,7 @@ import { parseArgs } from 'node:util'
 import type { Engine } from '../../daemon/engine/engine.ts'
 import { MIXING_RULES, type MixingRuleName } from '../../daemon/trainer/sharing/mixing/index.ts'
 import { createLocalEngine } from './in-process/engine.ts'
-import { createNode } from './in-process/node.ts'
+import { createNode, type ExperimentNode } from './in-process/node.ts'
 import { openRecords } from './in-process/records.ts'
 import { loadStart } from './in-process/start.ts'
 import { markdown, mean, show, summary } from './in-process/statistics.ts'
@@ -127,7 +127,7 @@ console.log(table(records.done.filter(isSame)))
 async function play(name: string, rate: number, seed: number): Promise<Run> {
   const started = performance.now()
   const arm = armOf(name)
-  const swarm = []
+  const swarm: ExperimentNode[] = []
   for (let i = 0; i < arm.nodes; i++)
     swarm.push(
       await createNode({

@@ -110,9 +110,10 @@ export function oneBatch({ scale, scaleOfNewcomers = () => 1 }: OneBatch): Mixin
     }
 
     const mineCounts = own ? own.count / usual.count : 0
-    const all = mineCounts + counted
+    // At least one own batch's terms: what was cut stays cut if it is all there is.
+    const all = Math.max(1, mineCounts + counted)
     if (own) await follow(COMPASS, { by: OWN, held: measure.held }, trainer)
-    if (!(all > 0)) return { gradientNorm: 0, parts, nonFinite: 'no gradient could be used' }
+    if (!own && !isSideFilled) return { gradientNorm: 0, parts, nonFinite: 'every gradient' }
     if (isSideFilled)
       await trainer.combine({
         into: OWN,
