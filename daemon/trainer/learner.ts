@@ -61,6 +61,8 @@ export interface LearnerParts {
   cost(part: PartReport): number
   /** Whether the swarm knows an author or a person has joined it. Default: nobody is known. */
   isKnown?(author: string): boolean
+  /** Whether the user vouches for an author: its groups count as own ones do. Default: for nobody. */
+  isTrusted?(author: string): boolean
   onFinding(finding: Finding): void
   /** Models that plugins train beside the policy, by role. */
   roles?: ReadonlyMap<string, Role> | undefined
@@ -284,7 +286,7 @@ export function createLearner(options: LearnerOptions, parts: LearnerParts): Lea
           columns,
           allowance: authors.allowance,
           weight: authors.weight,
-          hasEarned: authors.hasEarned,
+          standing: (author) => (parts.isTrusted?.(author) ? 1 : authors.standing(author)),
           usual: record.usual,
           ...(options.rule && { rule: options.rule }),
           learnForeign,

@@ -182,7 +182,7 @@ async function openNode(plugins: readonly Plugin[]) {
           columns: await batch.columns(advantages, chosen),
           allowance: () => 1,
           weight: () => 1,
-          hasEarned: () => true,
+          standing: () => 1,
           learnForeign: false,
           compare: false,
         },

@@ -6,6 +6,7 @@
 //   alone         one node that hears of nobody, for four times as many rounds
 //   bound         one node that answers as many prompts as the whole swarm: what honest twins can bring at most
 //   RULE          the swarm, with that mixing rule; every node may train on all groups of its peers
+//   RULE+trust    the same where every user vouches for all peers, so that nothing is held back
 // Held-out accuracy (sampled, at temperature 1) is looked at every `--every` rounds on two nodes, and smoothed over three
 // looks. `--target` is the accuracy that arms are compared at. An arm's learning rate is chosen on seeds above 100
 // (`--seeds 101,102 --rates ...`), and its results are those of seeds below: pass the chosen ones as `--rates`, one for
@@ -99,12 +100,18 @@ interface Arm {
   foreign: number
   rounds: number
   rule?: MixingRuleName
+  trusts?: boolean
 }
 function armOf(name: string): Arm {
   if (name === 'alone') return { nodes: 1, own, foreign: 0, rounds: 4 * rounds }
   if (name === 'bound') return { nodes: 1, own: nodes * own, foreign: 0, rounds }
-  if (name in MIXING_RULES)
-    return { nodes, own, foreign: (nodes - 1) * own, rounds, rule: name as MixingRuleName }
+  const [rule = '', trust] = name.split('+')
+  if (rule in MIXING_RULES)
+    return {
+      ...{ nodes, own, foreign: (nodes - 1) * own, rounds },
+      rule: rule as MixingRuleName,
+      trusts: trust === 'trust',
+    }
   throw new Error(`no arm "${name}"; there are alone, bound, ${Object.keys(MIXING_RULES).join(', ')}`)
 }
 
@@ -141,6 +148,7 @@ async function play(name: string, rate: number, seed: number): Promise<Run> {
         learningRate: rate,
         engine: engineOf(i),
         ...(arm.rule && { rule: arm.rule }),
+        trusts: arm.trusts ?? false,
       }),
     )
   const looks: Look[] = []

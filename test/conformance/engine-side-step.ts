@@ -62,7 +62,7 @@ export function describeSideStep(of: () => Engine, open: Opener): void {
         learnForeign: true,
         allowance: () => 1e9,
         weight: () => 1,
-        hasEarned: () => true,
+        standing: () => 1,
         ...options,
       },
       of(),

@@ -31,7 +31,7 @@ const options = (version: number) => ({
   isBelieved: () => true,
   allowance: () => 1,
   weight: () => 1,
-  hasEarned: () => true,
+  standing: () => 1,
 })
 const random = () => randomStream(1, 'cut')
 

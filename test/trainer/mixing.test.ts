@@ -66,7 +66,7 @@ const OPTIONS: MixingOptions = {
   learnForeign: true,
   allowance: () => 1,
   weight: () => 1,
-  hasEarned: () => true,
+  standing: () => 1,
 }
 
 /** The vector of the step, for parts given as [values, count, author]. */
@@ -105,8 +105,8 @@ describe('a common batch', () => {
     expect(parts.map(({ scale }) => scale)).toEqual(near([1, 1, 2]))
   })
 
-  test('counts an author by its weight', async () => {
-    const weight = (author: string) => (author === 'a' ? 0.5 : 0)
+  test('counts an author by its standing', async () => {
+    const standing = (author: string) => (author === 'a' ? 0.5 : 0)
     const { along } = await stepOf(
       'common-batch',
       [[1, 0, 0], 10],
@@ -114,7 +114,7 @@ describe('a common batch', () => {
         [[0, 1, 0], 10, 'a'],
         [[0, 0, 1], 10, 'b'],
       ],
-      { weight },
+      { standing },
     )
     expect(along).toEqual(near([1 / 1.5, 0.5 / 1.5, 0]))
   })
@@ -133,7 +133,7 @@ describe('a common batch', () => {
       'common-batch',
       [[1, 0, 0], 10],
       [...crowd, [[0, 0, 1], 10, 'known']],
-      { hasEarned: (author) => author === 'known' },
+      { standing: (author) => (author === 'known' ? 1 : undefined) },
     )
     expect(along[1]! / along[0]!).toBeCloseTo(Math.SQRT2 - 1)
     expect(along[2]! / along[0]!).toBeCloseTo(1)

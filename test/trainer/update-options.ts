@@ -14,5 +14,5 @@ export const UPDATE: UpdateOptions = {
   isBelieved: () => true,
   allowance: () => 1,
   weight: () => 1,
-  hasEarned: () => true,
+  standing: () => 1,
 }

@@ -5,7 +5,7 @@
 import type { SharingContributor } from '../../../protocol/api/index.ts'
 import { type Author, contributorOf, hasEarned, stranger, weightOfAuthor } from './author.ts'
 import { type AuthorsState, MOST_AUTHORS } from './evidence.ts'
-import { addPair, meanInterval, noPairs } from './interval.ts'
+import { addPair, meanInterval, noPairs, ratioInterval } from './interval.ts'
 import { type Reported, reviewed } from './plausibility.ts'
 import { addTrust, noTrust, STRANGER, weightOf } from './trust.ts'
 
@@ -41,6 +41,11 @@ export interface Authors {
   observeAll(gain: number | undefined, own: number | undefined): void
   /** Weight of an author's gradient, 0 to 1, from the progress of its groups and of all peers'. */
   weight(author: string): number
+  /**
+   * Weight of an author's groups in a common batch, 0 to 1: full until it is fairly sure that they bring less
+   * than own ones. Undefined for a newcomer.
+   */
+  standing(author: string): number | undefined
   /** Norm limit of an author's gradient in this update, relative to the own one. */
   allowance(author: string): number
   /** Call once per update: penalties run down, shares decay, allowances grow. */
@@ -68,6 +73,8 @@ const LONGEST_PENALTY = 6400
 const ALPHA = 0.01
 /** The same for being a suspect after a roll-back. */
 const SUSPECT_ALPHA = 0.1
+/** Maximum probability per epoch that an author's groups ever count less than they are worth. */
+const DOUBT = 0.2
 const EPOCH = 400
 const FADE = 0.97
 /** Updates that the prior of all peers counts as; the prior is a stranger's weight. */
@@ -123,6 +130,13 @@ export function createAuthors({ restored }: { restored?: Partial<AuthorsState> |
 
     allowance: (name) => Math.sqrt(of(name).allowance),
     weight: (name) => weightOfAuthor(of(name), weightOfAny()),
+
+    standing(name) {
+      const author = all.get(name)
+      if (author === undefined || !hasEarned(author)) return undefined
+      const ratio = ratioInterval(author.pairs, DOUBT)
+      return ratio === undefined ? 1 : Math.max(0, Math.min(1, ratio.high))
+    },
 
     get weightOfAny() {
       return weightOfAny()

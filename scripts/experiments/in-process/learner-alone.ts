@@ -165,7 +165,7 @@ export async function createLearnerAlone(options: LearnerAloneOptions): Promise<
             isBelieved: () => true,
             allowance: () => 0,
             weight: () => 1,
-            hasEarned: () => true,
+            standing: () => 1,
             learnForeign: false,
             compare: false,
           },

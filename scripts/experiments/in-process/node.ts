@@ -45,6 +45,8 @@ export interface NodeOptions {
   adaptive: boolean
   /** How own and foreign gradients are combined; the daemon's default if left out. */
   rule?: MixingRuleName
+  /** Its user vouches for all peers. */
+  trusts?: boolean
   groupSize?: number
   learningRate?: number
   warmUpSteps?: number
@@ -192,6 +194,7 @@ export async function createNode(options: NodeOptions): Promise<ExperimentNode> 
       trainingCost: ({ realTokens }) => TRAINED * realTokens,
       // The peers of an experiment are in a swarm that its people joined.
       isKnown: () => true,
+      isTrusted: () => options.trusts ?? false,
       onFinding: (finding) => findings.push(finding),
       async restore(before) {
         const chosen = states.findLast(({ version }) => version <= before) ?? states[0]!

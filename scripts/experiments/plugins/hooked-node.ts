@@ -109,7 +109,7 @@ export async function createHookedNode(options: HookedNodeOptions): Promise<Hook
           columns: await batch.columns(advantages, groups),
           allowance: () => 1,
           weight: () => 1,
-          hasEarned: () => true,
+          standing: () => 1,
           learnForeign: false,
           compare: false,
         },

@@ -1,8 +1,8 @@
-// The common-batch rule: a peer's groups count in the batch as own groups do, with its weight.
+// The common-batch rule: a peer's groups count in the batch as own groups do, with its author's standing.
 //
 // A dishonest author is bounded twice. Its gradient may be as long as that many own terms would make it, with a
-// margin. And the gradients of all authors who have not earned more are together at most NEWCOMERS of the own
-// one's length: noise of that length takes 8 % off a step.
+// margin. And the gradients of all newcomers together are at most NEWCOMERS times as long as the own one: noise of
+// that length takes 8 % off a step.
 
 import { oneBatch } from './one-batch.ts'
 

@@ -37,7 +37,7 @@ export interface OneBatch {
     trainer: MixingTrainer,
   ): number | Promise<number>
   /**
-   * Scale of the summed gradients of authors who have not earned more. `length`: of their sum, relative to
+   * Scale of the summed gradients of newcomers. `length`: of their sum, relative to
    * the own sum's.
    */
   scaleOfNewcomers?(length: number): number
@@ -51,7 +51,7 @@ export function oneBatch({ scale, scaleOfNewcomers = () => 1 }: OneBatch): Mixin
     options: MixingOptions,
     trainer: MixingTrainer,
   ): ReturnType<MixingRule['mix']> {
-    const { optimizer, learnForeign, weight, hasEarned } = options
+    const { optimizer, learnForeign, standing } = options
     const measure = {
       held: new Set(await trainer.slots()),
       metric: { beta2: optimizer.beta2, epsilon: optimizer.epsilon },
@@ -69,7 +69,7 @@ export function oneBatch({ scale, scaleOfNewcomers = () => 1 }: OneBatch): Mixin
     if (!usual) throw new RangeError('the first step needs own groups: there is nothing to measure peers by')
 
     // Newcomers come first, so that their sum can be cut before the others are added to it.
-    const isNew = ({ author = '' }: Part): boolean => !hasEarned(author)
+    const isNew = ({ author = '' }: Part): boolean => standing(author) === undefined
     const byTrust = [foreign.filter(isNew), foreign.filter((part) => !isNew(part))]
     let isSideFilled = false
     /** Foreign terms in the sum, in units of the usual own count. */
@@ -88,7 +88,7 @@ export function oneBatch({ scale, scaleOfNewcomers = () => 1 }: OneBatch): Mixin
         const cut = await scale({ part: report, own: usual, direction }, PART, options, trainer)
         report.wouldScale = (cut * part.count) / usual.count
         const squared = (report.wouldScale * report.gradientNorm) ** 2
-        const trust = weight(part.author ?? '')
+        const trust = standing(part.author ?? '') ?? 1
         full += squared
         weighted += squared * trust
         if (!learnForeign) continue

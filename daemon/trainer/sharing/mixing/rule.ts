@@ -26,10 +26,10 @@ export interface MixingOptions {
   learnForeign: boolean
   /** Norm limit of an author's gradient, relative to the own one. Read by the side step. */
   allowance(author: string): number
-  /** Weight of an author's gradient, 0 to 1. */
+  /** Weight of an author's gradient, 0 to 1. Read by the side step. */
   weight(author: string): number
-  /** Whether an author's groups have made progress in several updates. */
-  hasEarned(author: string): boolean
+  /** Weight of an author's groups in a common batch, 0 to 1; undefined for a newcomer. */
+  standing(author: string): number | undefined
   /** Undefined before the first update with own groups. */
   usual?: UsualPart | undefined
 }
