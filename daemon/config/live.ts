@@ -16,6 +16,8 @@ export const LIVE_KEYS: ReadonlySet<string> = new Set([
   'training.own_groups',
   'training.foreign_groups',
   'training.minibatches',
+  'training.mixing',
+  'swarm.trust',
   'training.aggregation',
   'checkpoint.every_steps',
   'checkpoint.every_seconds',

@@ -193,6 +193,12 @@ const training = z.strictObject({
     .describe(
       'reduce J, down to 0, while foreign groups bring less progress per compute than own groups; raise it again when they bring more',
     ),
+  mixing: z
+    .enum(['common-batch', 'self-centred', 'fltrust', 'side-step'])
+    .default('side-step')
+    .describe(
+      'how own and foreign gradients become one step. common-batch: one batch, in which peers count by their standing; self-centred: the same, with what differs from the own direction clipped; fltrust: peers count by their agreement with the own direction; side-step: the own step as if alone, and a short foreign step beside it',
+    ),
   minibatches: z.int().min(1).max(64).default(1).describe('optimizer steps per batch'),
   aggregation: z
     .enum(['token_mean', 'sequence_mean', 'sequence_sum', 'fixed_length'])
@@ -267,6 +273,15 @@ const swarm = z.strictObject({
     .array(z.string().regex(/^12D3KooW[1-9A-HJ-NP-Za-km-z]{44}$/, 'must be a peer ID, 12D3KooW…'))
     .optional()
     .describe('peer IDs that may connect; if unset, anyone may'),
+  trust: z
+    .union([
+      z.enum(['none', 'all']),
+      z.array(z.string().regex(/^12D3KooW[1-9A-HJ-NP-Za-km-z]{44}$/, 'must be a peer ID, 12D3KooW…')),
+    ])
+    .default('none')
+    .describe(
+      'peers you vouch for, such as your other machines: their groups count as own ones from the first one on. none: peers earn their influence; all: everybody in this swarm, for a private one; or a list of peer IDs',
+    ),
   listen: z
     .array(address)
     .default(['/ip4/0.0.0.0/tcp/0'])

@@ -60,6 +60,9 @@ export function openCore({ config, self, seed, restored }: CoreOptions, parts: C
       get minibatches() {
         return config.training.minibatches
       },
+      get rule() {
+        return config.training.mixing
+      },
       get aggregation() {
         return { mode: config.training.aggregation, length: config.model.max_completion_tokens }
       },
@@ -81,6 +84,7 @@ export function openCore({ config, self, seed, restored }: CoreOptions, parts: C
       ...{ policy, host, pool, roles, isKnown },
       random: (stream) => randomStream(seed, stream),
       trainingCost: ({ seconds }) => seconds,
+      isTrusted: (author) => config.swarm.trust === 'all' || config.swarm.trust.includes(author),
       onFinding: (finding) => journal.finding(finding, policy.reference().version),
       async restore(before) {
         const earlier = await parts.restore(before)
