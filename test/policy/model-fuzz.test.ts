@@ -2,7 +2,7 @@ import { expect, test } from 'vitest'
 import { randomStream } from '../../daemon/host/random.ts'
 import { fuzzModels } from './fuzz-model.ts'
 
-// scripts/bench/model-fuzz.ts runs 100,000.
+// scripts/bench/models/fuzz.ts runs 100,000.
 test('a thousand damaged models load or give one clear error each, and nothing outside is read', async () => {
   const { loaded, refused, messages, mostBeyond } = await fuzzModels(
     { cases: 1000 },

@@ -1,6 +1,6 @@
 // Keeps a node's memory small during file transfers. Network buffers are short-lived, but V8 frees them only when its
 // young generation is full: at 16 MB of small objects, which then hold about 70 MB of buffers. With the initial 1 MB, a
-// transfer needs 20 MB and is no slower (scripts/bench/swarm-bulk.ts). With many live objects, such as 200 connections,
+// transfer needs 20 MB and is no slower (scripts/bench/swarm/bulk.ts). With many live objects, such as 200 connections,
 // collecting so often would cost a third of the CPU (4 % in a transfer), so the young generation may then grow.
 
 import { constants, type PerformanceEntry, PerformanceObserver } from 'node:perf_hooks'

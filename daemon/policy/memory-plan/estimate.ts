@@ -1,6 +1,6 @@
 // Estimates, part by part, the memory to sample from a model and to train it, from its spec and the size of
 // the work. Parameter arrays are counted exactly; a micro-batch's memory is a formula fitted to the measured
-// peak of the real engine (scripts/bench/memory-plan.ts).
+// peak of the real engine (scripts/bench/models/memory-plan.ts).
 
 import { type AdapterSpec, type DecoderSpec, parameterCount, trainableShapes } from '../../engine/decoder.ts'
 

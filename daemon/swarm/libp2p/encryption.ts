@@ -1,7 +1,7 @@
 // The one adapter that replaces internals of `@libp2p/noise`, to save CPU; the bytes on the wire are the same. The library
 // copies each large message needlessly, writes small ones in two or three system calls, and imports the key again for each
 // message, which takes longer than encrypting 3 KB. Receiving 100 MiB takes 0.49 s of CPU instead of 0.62 s (means of nine
-// runs each, in turns: node scripts/bench/swarm-bulk.ts 100 /dev/shm). If an upgrade moves what is replaced here, the
+// runs each, in turns: node scripts/bench/swarm/bulk.ts 100 /dev/shm). If an upgrade moves what is replaced here, the
 // library's own methods are used, and test/swarm/libp2p/encryption.test.ts fails.
 
 import { createCipheriv, createDecipheriv, createSecretKey, type KeyObject } from 'node:crypto'

@@ -1,5 +1,5 @@
 // 100 000 hostile messages over every kind that a peer can send, and the corpus that longer runs have left. The script
-// scripts/bench/swarm-fuzz.ts does the same ten million times, and grows the corpus.
+// scripts/bench/swarm/fuzz.ts does the same ten million times, and grows the corpus.
 
 import { describe, expect, test } from 'vitest'
 import { seeded } from '../../protocol/wire/arbitrary.ts'

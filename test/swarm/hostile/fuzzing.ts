@@ -1,5 +1,5 @@
 // One harness for each kind of message that a peer can send: takes bytes, and says in a word what came of them. Anything but
-// an answer or a fault is thrown. Used by the test that plays the corpus and by scripts/bench/swarm-fuzz.ts, which grows it.
+// an answer or a fault is thrown. Used by the test that plays the corpus and by scripts/bench/swarm/fuzz.ts, which grows it.
 
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { RPC } from '@libp2p/gossipsub/message'

@@ -1,5 +1,5 @@
 // WebRTC: what is said where it is missing, and two nodes that nobody can dial, which find a direct way by the STUN
-// responder and the signals of their relay. All on loopback; behind real NATs: scripts/bench/swarm-join.ts.
+// responder and the signals of their relay. All on loopback; behind real NATs: scripts/bench/swarm/join.ts.
 
 import { afterEach, expect, test } from 'vitest'
 import { webRtcTransport } from '../../../daemon/swarm/libp2p/webrtc.ts'

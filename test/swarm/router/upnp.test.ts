@@ -1,5 +1,5 @@
 // Port forwarding against a scripted router on loopback: what peers are told, what is renewed and removed, and routers
-// that are old, refuse, lie, or are not there. Against a real one: scripts/bench/swarm-upnp.ts.
+// that are old, refuse, lie, or are not there. Against a real one: scripts/bench/swarm/upnp.ts.
 
 import { multiaddr } from '@multiformats/multiaddr'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'

@@ -1,10 +1,10 @@
 // A hundred thousand damaged models: each loads, or gives one clear error. The test runs the first thousand of them.
 //
-//   node --import tsx scripts/bench/model-fuzz.ts [--cases 100000] [--seed 20261120]
+//   node --import tsx scripts/bench/models/fuzz.ts [--cases 100000] [--seed 20261120]
 
 import { parseArgs } from 'node:util'
-import { randomStream } from '../../daemon/host/random.ts'
-import { fuzzModels } from '../../test/policy/fuzz-model.ts'
+import { randomStream } from '../../../daemon/host/random.ts'
+import { fuzzModels } from '../../../test/policy/fuzz-model.ts'
 
 const { values } = parseArgs({
   options: { cases: { type: 'string', default: '100000' }, seed: { type: 'string', default: '20261120' } },

@@ -1,4 +1,4 @@
-// Whether a swarm comes back: node --import tsx scripts/bench/swarm-faults.ts [random faults=0 | fault] [seed=1 | seconds]   (needs root)
+// Whether a swarm comes back: node --import tsx scripts/bench/swarm/faults.ts [random faults=0 | fault] [seed=1 | seconds]   (needs root)
 // Three nodes in network namespaces of their own on one bridge. The third is killed, loses power, is cut off, is stopped;
 // measured is the time from the moment the network allows it until fresh groups flow both ways with both others.
 
@@ -6,7 +6,7 @@ import { execFileSync } from 'node:child_process'
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { Child, quantile, round, sleep } from './swarm-parent.ts'
+import { Child, quantile, round, sleep } from './parent.ts'
 
 const only = Number.isNaN(Number(process.argv[2] ?? 0)) ? process.argv[2] : undefined
 const [randomFaults = 0, seed = 1] = only ? [0, Number(process.argv[3])] : process.argv.slice(2).map(Number)

@@ -1,7 +1,7 @@
-// Whether gossip delivers: node --import tsx scripts/bench/swarm-delivery.ts [nodes=16] [bytes=10000] [perSecond=2] [seconds=60]
+// Whether gossip delivers: node --import tsx scripts/bench/swarm/delivery.ts [nodes=16] [bytes=10000] [perSecond=2] [seconds=60]
 // All nodes on this machine in four processes. Says how many (group, node) pairs arrived, how fast, and at how many copies.
 
-import { Child, type Of, quantile, round, sleep } from './swarm-parent.ts'
+import { Child, type Of, quantile, round, sleep } from './parent.ts'
 
 const [count = 16, bytes = 10_000, perSecond = 2, seconds = 60] = process.argv.slice(2).map(Number)
 const PROCESSES = Math.min(4, count)

@@ -1,11 +1,11 @@
-// A hostile process for swarm-attack.ts: connects as a bare libp2p node, opens gossipsub's protocol by hand and writes as
+// A hostile process for attack.ts: connects as a bare libp2p node, opens gossipsub's protocol by hand and writes as
 // fast as it is told to, without any of our manners. Frames are signed beforehand, so that its own CPU is no limit.
-//   node --import tsx scripts/bench/swarm-attacker.ts <address> <mode> <per second> <seconds> [identities] [again] [task]
+//   node --import tsx scripts/bench/swarm/attacker.ts <address> <mode> <per second> <seconds> [identities] [again] [task]
 // With `again` it comes back under a new identity whenever it is cut off. The task is that of the tests if none is named.
 
-import { MAX_GOSSIP_BYTES } from '../../protocol/wire/index.ts'
-import { draft, freshIdentity } from '../../test/swarm/helpers.ts'
-import { lengthPrefixed, signedGroup, startRawAttacker } from '../../test/swarm/hostile/attacker.ts'
+import { MAX_GOSSIP_BYTES } from '../../../protocol/wire/index.ts'
+import { draft, freshIdentity } from '../../../test/swarm/helpers.ts'
+import { lengthPrefixed, signedGroup, startRawAttacker } from '../../../test/swarm/hostile/attacker.ts'
 
 const [
   address = '',

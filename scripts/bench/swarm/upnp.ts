@@ -1,4 +1,4 @@
-// Port forwarding by a real gateway: node --import tsx scripts/bench/swarm-upnp.ts [runs=10]
+// Port forwarding by a real gateway: node --import tsx scripts/bench/swarm/upnp.ts [runs=10]
 // (root: network namespaces, nat-lab.ts; Debian's miniupnpd and nftables.) A node at home behind a router that runs miniupnpd,
 // and a peer outside that knows nothing but the address which the node announces. Measured is from the start of the node until
 // the mapping is in the router's table, until the node announces it, and until the peer that dials then is connected; and whether
@@ -9,7 +9,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { buildLab, dropLab, netns, PUBLIC_IP } from './nat-lab.ts'
-import { Child, quantile, round, sleep } from './swarm-parent.ts'
+import { Child, quantile, round, sleep } from './parent.ts'
 
 const [runs = 10] = process.argv.slice(2).map(Number)
 const swarm = 'bench'

@@ -1,16 +1,16 @@
-// What refusing costs, by reason, and what knowing a peer costs: node --expose-gc scripts/bench/swarm-refusals.ts [peers=200000]
+// What refusing costs, by reason, and what knowing a peer costs: node --expose-gc scripts/bench/swarm/refusals.ts [peers=200000]
 // Admission alone, without a network: microseconds of CPU for each message of a kind, in the order in which they are checked.
 // Before that, so many peers that each send all that is kept of one, and the memory held afterwards.
 
-import { Admission } from '../../daemon/swarm/admission/admission.ts'
-import { FairShare } from '../../daemon/swarm/admission/fair-share.ts'
-import { Meter } from '../../daemon/swarm/admission/quota.ts'
-import { PeerRecords } from '../../daemon/swarm/peers/records.ts'
-import { Reputation } from '../../daemon/swarm/peers/reputation.ts'
-import { HELD_OUT_SEED } from '../../protocol/train/index.ts'
-import { encodeGroup, type GroupDraft, peerIdOf, sealFrame } from '../../protocol/wire/index.ts'
-import { testSigner } from '../../test/protocol/wire/cases.ts'
-import { draft, stillClock, tasks } from '../../test/swarm/helpers.ts'
+import { Admission } from '../../../daemon/swarm/admission/admission.ts'
+import { FairShare } from '../../../daemon/swarm/admission/fair-share.ts'
+import { Meter } from '../../../daemon/swarm/admission/quota.ts'
+import { PeerRecords } from '../../../daemon/swarm/peers/records.ts'
+import { Reputation } from '../../../daemon/swarm/peers/reputation.ts'
+import { HELD_OUT_SEED } from '../../../protocol/train/index.ts'
+import { encodeGroup, type GroupDraft, peerIdOf, sealFrame } from '../../../protocol/wire/index.ts'
+import { testSigner } from '../../../test/protocol/wire/cases.ts'
+import { draft, stillClock, tasks } from '../../../test/swarm/helpers.ts'
 
 const [peers = 200_000] = process.argv.slice(2).map(Number)
 const EACH = 3000

@@ -1,9 +1,9 @@
-// How long joining takes: node --import tsx scripts/bench/swarm-join.ts [runs=10]   (root: network namespaces, nat-lab.ts)
+// How long joining takes: node --import tsx scripts/bench/swarm/join.ts [runs=10]   (root: network namespaces, nat-lab.ts)
 // Every run is a node that has never met anybody. Measured is from the call of join until it is connected;
 // behind two routers also until the connection is a direct one (WebRTC), and until a group has come over.
 
 import { buildLab, dropLab, netns, RELAY_IP } from './nat-lab.ts'
-import { Child, quantile, round, sleep } from './swarm-parent.ts'
+import { Child, quantile, round, sleep } from './parent.ts'
 
 const [runs = 10] = process.argv.slice(2).map(Number)
 const swarm = 'bench'

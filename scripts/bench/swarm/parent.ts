@@ -1,8 +1,8 @@
-// The parent's side of swarm-child.ts: starts processes, gives orders, waits for answers. Used by the swarm-*.ts scripts.
+// The parent's side of child.ts: starts processes, gives orders, waits for answers. Used by the benchmarks in this folder.
 
 import { type ChildProcess, fork, spawn } from 'node:child_process'
-import type { SwarmOptions } from '../../daemon/swarm/index.ts'
-import type { Order, Report } from './swarm-orders.ts'
+import type { SwarmOptions } from '../../../daemon/swarm/index.ts'
+import type { Order, Report } from './orders.ts'
 
 export type Of<Kind extends Report['kind']> = Extract<Report, { kind: Kind }>
 
@@ -12,7 +12,7 @@ export class Child {
 
   /** `netns`: the network namespace to run in. `many`: it will hold more than one node. */
   constructor({ netns, many = false }: { netns?: string; many?: boolean } = {}) {
-    const file = new URL('swarm-child.ts', import.meta.url).pathname
+    const file = new URL('child.ts', import.meta.url).pathname
     const args = many ? ['many'] : []
     const stdio = ['ignore', 'inherit', 'inherit', 'ipc'] as const
     this.process = netns

@@ -1,4 +1,4 @@
-// How fast large files move: node scripts/bench/swarm-bulk.ts [MB=500] [folder]
+// How fast large files move: node scripts/bench/swarm/bulk.ts [MB=500] [folder]
 // Two processes on loopback. Three times straight through; once with the server killed twice (kill -9) on the way. What the
 // client writes goes to the folder; one in memory (/dev/shm) leaves the disk out of it. For memory run it by
 // compiled.sh: what strips types takes some 30 MB in each process.
@@ -7,8 +7,8 @@ import { createHash, randomBytes } from 'node:crypto'
 import { createReadStream, mkdtempSync, openSync, rmSync, writeSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { freshIdentity } from '../../test/swarm/helpers.ts'
-import { Child, round, sleep } from './swarm-parent.ts'
+import { freshIdentity } from '../../../test/swarm/helpers.ts'
+import { Child, round, sleep } from './parent.ts'
 
 const [megabytes = 500] = process.argv.slice(2, 3).map(Number)
 const home = mkdtempSync(join(process.argv[3] ?? tmpdir(), 'waggle-bulk-'))

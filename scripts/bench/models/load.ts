@@ -2,7 +2,7 @@
 // in shards, made here and removed again. The load runs in a process of its own; another loads the default model, and
 // what that takes is the process itself.
 //
-//   node --import tsx scripts/bench/model-load.ts [--mb 500] [--directory DIR]
+//   node --import tsx scripts/bench/models/load.ts [--mb 500] [--directory DIR]
 
 import { spawnSync } from 'node:child_process'
 import { createWriteStream } from 'node:fs'
@@ -13,12 +13,12 @@ import { Readable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
 import { fileURLToPath } from 'node:url'
 import { parseArgs } from 'node:util'
-import { parameterCount, parameterShapes } from '../../daemon/engine/decoder.ts'
-import { randomStream } from '../../daemon/host/random.ts'
-import { specOf } from '../../daemon/policy/architectures/index.ts'
-import { loadDecoder } from '../../daemon/policy/model.ts'
-import { encodeSafetensors, type TensorSource } from '../../daemon/policy/safetensors/read.ts'
-import { nodeDisk as disk } from '../../daemon/store/node-disk.ts'
+import { parameterCount, parameterShapes } from '../../../daemon/engine/decoder.ts'
+import { randomStream } from '../../../daemon/host/random.ts'
+import { specOf } from '../../../daemon/policy/architectures/index.ts'
+import { loadDecoder } from '../../../daemon/policy/model.ts'
+import { encodeSafetensors, type TensorSource } from '../../../daemon/policy/safetensors/read.ts'
+import { nodeDisk as disk } from '../../../daemon/store/node-disk.ts'
 
 const { values } = parseArgs({
   options: {
@@ -85,7 +85,7 @@ try {
   }
   await writeFile(join(sharded, 'model.safetensors.index.json'), JSON.stringify({ weight_map }))
 
-  const bundled = fileURLToPath(new URL('../../models/default', import.meta.url))
+  const bundled = fileURLToPath(new URL('../../../models/default', import.meta.url))
   const load = (folder: string) => {
     const script = fileURLToPath(import.meta.url)
     const child = spawnSync(process.execPath, ['--import', 'tsx', script, '--load', folder], {

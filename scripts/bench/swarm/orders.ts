@@ -3,9 +3,9 @@
 
 import { createPrivateKey } from 'node:crypto'
 import { monitorEventLoopDelay } from 'node:perf_hooks'
-import { openPeerDatastore, type Swarm, type SwarmOptions } from '../../daemon/swarm/index.ts'
-import { identityOf } from '../../daemon/swarm/peers/identity.ts'
-import { draft, freshIdentity, startNode, type TestNode } from '../../test/swarm/helpers.ts'
+import { openPeerDatastore, type Swarm, type SwarmOptions } from '../../../daemon/swarm/index.ts'
+import { identityOf } from '../../../daemon/swarm/peers/identity.ts'
+import { draft, freshIdentity, startNode, type TestNode } from '../../../test/swarm/helpers.ts'
 
 export type Order =
   | { do: 'start'; node: number; options: Partial<SwarmOptions>; keyPem?: string; datastore?: string }

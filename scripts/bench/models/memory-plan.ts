@@ -1,7 +1,7 @@
 // The memory plan against the real engine: for models of several sizes, full and LoRA, a child process loads, samples,
 // trains (with a foreign part, and a checkpoint's copies) as a node does, and tells its peak resident memory.
 //
-//   node --import tsx scripts/bench/memory-plan.ts [--only 60M-lora] [--json]
+//   node --import tsx scripts/bench/models/memory-plan.ts [--only 60M-lora] [--json]
 
 import { spawnSync } from 'node:child_process'
 import { fileURLToPath } from 'node:url'
@@ -12,14 +12,14 @@ import {
   parameterCount,
   parameterShapes,
   type Weights,
-} from '../../daemon/engine/decoder.ts'
-import { createOnnxEngine } from '../../daemon/engine/onnx/index.ts'
-import { GRADIENT } from '../../daemon/engine/trainer.ts'
-import { randomStream } from '../../daemon/host/random.ts'
-import { openPolicy } from '../../daemon/policy/live-policy.ts'
-import { estimateMemory, type Work } from '../../daemon/policy/memory-plan/estimate.ts'
-import type { Model } from '../../daemon/policy/model.ts'
-import { column, min, mul, neg, ratio } from '../../protocol/plugin/expression.ts'
+} from '../../../daemon/engine/decoder.ts'
+import { createOnnxEngine } from '../../../daemon/engine/onnx/index.ts'
+import { GRADIENT } from '../../../daemon/engine/trainer.ts'
+import { randomStream } from '../../../daemon/host/random.ts'
+import { openPolicy } from '../../../daemon/policy/live-policy.ts'
+import { estimateMemory, type Work } from '../../../daemon/policy/memory-plan/estimate.ts'
+import type { Model } from '../../../daemon/policy/model.ts'
+import { column, min, mul, neg, ratio } from '../../../protocol/plugin/expression.ts'
 
 const adapter: AdapterSpec = {
   rank: 16,

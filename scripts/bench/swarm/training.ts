@@ -1,4 +1,4 @@
-// What a flood costs a node that trains: node --import tsx scripts/bench/swarm-training.ts [pairs=6] [seconds=10]
+// What a flood costs a node that trains: node --import tsx scripts/bench/swarm/training.ts [pairs=6] [seconds=10]
 // A real daemon on one core, an attacker that never gives up on the other: 10 000 valid messages a second of a task that the
 // node has, under a new identity whenever it is cut off. Optimizer steps in windows of calm and of attack, by turns. Linux;
 // on a busy machine through quiet.sh.
@@ -7,12 +7,12 @@ import { spawn } from 'node:child_process'
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { createClient } from '../../daemon/control/api/client.ts'
-import { quantile, round, sleep } from './swarm-parent.ts'
+import { createClient } from '../../../daemon/control/api/client.ts'
+import { quantile, round, sleep } from './parent.ts'
 
 const [pairs = 6, seconds = 10] = process.argv.slice(2).map(Number)
 const home = mkdtempSync(join(tmpdir(), 'waggle-training-'))
-const root = new URL('../../', import.meta.url).pathname
+const root = new URL('../../../', import.meta.url).pathname
 /** Small steps, so that there are many to count, and a policy that stays as it is, so that they stay alike. */
 const settings = [
   'swarm.name=test',
@@ -62,7 +62,7 @@ const address = addresses.find((one) => one.includes('/127.0.0.1/tcp/')) ?? ''
 
 /** Optimizer steps and groups a second, together. */
 async function window(attacked: boolean): Promise<number> {
-  const file = join(root, 'scripts/bench/swarm-attacker.ts')
+  const file = join(root, 'scripts/bench/swarm/attacker.ts')
   const attacker = attacked
     ? pinned(1, file, address, 'valid', '10000', String(seconds + 30), '1', 'again', 'basic_arithmetic')
     : undefined

@@ -1,10 +1,10 @@
 // What the memory plan says for published models, without loading any: the table of docs/models.md. "Least" is the
 // smallest budget that the plan accepts, "at full speed" what it takes where memory does not matter.
 //
-//   node --import tsx scripts/bench/model-sizes.ts
+//   node --import tsx scripts/bench/models/sizes.ts
 
-import { ADAPTER_TARGETS, type DecoderSpec, parameterCount } from '../../daemon/engine/decoder.ts'
-import { planMemory, type Wish } from '../../daemon/policy/memory-plan/index.ts'
+import { ADAPTER_TARGETS, type DecoderSpec, parameterCount } from '../../../daemon/engine/decoder.ts'
+import { planMemory, type Wish } from '../../../daemon/policy/memory-plan/index.ts'
 
 type Shape = Pick<DecoderSpec, 'vocabulary' | 'width' | 'layers' | 'heads' | 'kvHeads' | 'feedForward'> &
   Partial<DecoderSpec>

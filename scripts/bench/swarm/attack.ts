@@ -1,9 +1,9 @@
-// What attacks do to honest traffic: node --import tsx scripts/bench/swarm-attack.ts [mode ...]
+// What attacks do to honest traffic: node --import tsx scripts/bench/swarm/attack.ts [mode ...]
 // One victim, ten honest nodes that publish 50 groups a second together, and a raw attacker in a process of its own
-// (swarm-attacker.ts). For each attack: honest delay and delivery while it lasts, what became of the attacker, memory.
+// (attacker.ts). For each attack: honest delay and delivery while it lasts, what became of the attacker, memory.
 
 import { fork } from 'node:child_process'
-import { Child, type Of, quantile, round, sleep } from './swarm-parent.ts'
+import { Child, type Of, quantile, round, sleep } from './parent.ts'
 
 const HONEST = 10
 const PER_SECOND = 50
@@ -83,7 +83,7 @@ async function run(mode: string): Promise<void> {
 }
 
 function attack(address: string, mode: string, rate: number, identities: number) {
-  const file = new URL('swarm-attacker.ts', import.meta.url).pathname
+  const file = new URL('attacker.ts', import.meta.url).pathname
   const args = [
     address,
     mode === 'sybil' || mode === 'crowd' ? 'valid' : mode,
