@@ -1,5 +1,5 @@
-// A node that only relays: a contact that others find each other through, a relay for those behind NATs, and a STUN
-// responder, with neither model nor training. The other composition root; what trains is in main.ts.
+// A node that only relays, without model or training: a contact through which others find each other, a relay for nodes
+// behind NATs, and a STUN responder. This is the second composition root; main.ts is the one that trains.
 
 import { randomUUID } from 'node:crypto'
 import { hostname, networkInterfaces } from 'node:os'
@@ -15,7 +15,7 @@ import { type Served, serveControl } from './node/serve.ts'
 import { type Clock, openSwarm, publicAddresses } from './swarm/index.ts'
 import { swarmOptions } from './wiring/swarm-config.ts'
 
-/** Brings a relay up and returns once it listens. */
+/** Starts a relay and returns once it listens. */
 export const runNode: RunNode = async ({ config, paths, invite, onProgress }) => {
   const now = Date.now
   const startedAt = now()
@@ -39,8 +39,8 @@ export const runNode: RunNode = async ({ config, paths, invite, onProgress }) =>
         ...options,
         invite,
         relay: true,
-        // An address on the internet is not given out by itself before other nodes have confirmed it, and they only come
-        // if they are given one.
+        // An internet address is announced only after other nodes have confirmed it, and they need an address to come
+        // to in the first place.
         announce: [...(options.announce ?? []), ...publicAddresses(options.listen, networkInterfaces())],
       },
       {
@@ -90,7 +90,7 @@ export const runNode: RunNode = async ({ config, paths, invite, onProgress }) =>
   }
 }
 
-/** Never asked: no task is found, so nothing is verified. */
+/** Never asked: the relay has no tasks, so it verifies nothing. */
 const unused = (): never => {
   throw new Error('a relay has no tokenizer')
 }

@@ -1,4 +1,4 @@
-// The swarm's face: what it takes and what it does for the rest of the daemon.
+// The swarm's contract: its options, its collaborators and its methods.
 
 import type { Datastore } from 'interface-datastore'
 import type { Group } from '../../protocol/train/index.ts'
@@ -13,60 +13,62 @@ import type { PeerView } from './peers/peers.ts'
 import type { Clock, Codec, Log, PluginStates, SwarmEvent, TaskSource } from './types.ts'
 
 export interface SwarmOptions {
-  /** Nodes meet only within a swarm of one name, `[a-z0-9][a-z0-9-]{0,31}`. */
+  /** Nodes meet only within a swarm of the same name, `[a-z0-9][a-z0-9-]{0,31}`. */
   swarm: string
-  /** Multiaddrs to listen on; none: only dial. */
+  /** Multiaddrs to listen on. If empty, the node only dials. */
   listen: readonly string[]
-  /** Addresses to tell others beside those found: a forwarded port, a public name. */
+  /** Addresses to announce besides those that are found: a forwarded port, a public name. */
   announce?: readonly string[]
-  /** Addresses with peer IDs, dialled for as long as the node runs. */
+  /** Addresses with peer IDs that are dialled for as long as the node runs. */
   bootstrap?: readonly string[]
-  /** What to do about nodes that are seen on the local network. Default `ask`: tell, and join none without being told to. */
+  /** What to do about nodes seen on the local network. Default `ask`: report them and join none unasked. */
   lan?: Lan
-  /** Find peers through peers (a DHT of the swarm's own), and be reached through relays. Default true. */
+  /** Find peers through peers (the swarm's own DHT), and be reachable through relays. Default true. */
   wide?: boolean
   /** Ask the router to forward a port. Default false. */
   upnp?: boolean
-  /** Relay for nodes behind NATs, and pass groups on that this node has no tasks for. Default false. */
+  /** Relay for nodes behind NATs, and pass on groups that this node has no tasks for. Default false. */
   relay?: boolean
-  /** Connect by WebRTC where both sides are behind NATs; an optional package. Default false. */
+  /** Connect by WebRTC if both sides are behind NATs; needs an optional package. Default false. */
   webrtc?: boolean
-  /** `host:port` of STUN servers that WebRTC asks, beside those that invites name. */
+  /** `host:port` of STUN servers for WebRTC, besides those that invites name. */
   stun?: readonly string[]
-  /** Answer STUN on this UDP port; 0 takes a free one. Default: do not. */
+  /** Answer STUN on this UDP port; 0 takes a free one. Default: off. */
   stunPort?: number
   /** Pre-shared key of a private swarm, 32 bytes: see psk.ts. */
   psk?: Uint8Array
   /** Peer IDs that may connect; anyone if left out. */
   allow?: readonly string[]
   maxConnections?: number
-  /** What this node has tasks for, told to peers as its rules; a peer that shares none is refused. None: no such check. */
+  /** This node's tasks, sent to peers as its rules. A peer without a task in common is refused. If empty, no check. */
   tasks?: ReadonlyArray<{ name: string; version: number }>
-  /** Ways of presenting a prompt that this node can repeat. Default: `base`. */
+  /** Arms that this node can reproduce. Default: `base`. */
   arms?: readonly string[]
-  /** Longer completions of others are not trained on. */
+  /** Foreign completions longer than this are not trained on. */
   maxCompletionTokens: number
-  /** Minutes between two rounds of asking peers for the state of plugins; 0: never. Default 5. */
+  /** Minutes between two rounds of requesting plugin state from peers; 0: never. Default 5. */
   stateMinutes?: number
 }
 
 export interface SwarmParts {
   identity: Pick<Identity, 'key' | 'peerId' | 'signer'>
   clock: Clock
-  /** Uniform in [0, 1); chooses whom to dial. */
+  /** Uniform in [0, 1); chooses which peers to dial. */
   random(): number
   log: Log
   tasks: TaskSource
   codec: Codec
   /** This node's own policy version. */
   version(): number
-  /** A foreign group that this node has verified. Must return quickly; what it throws is logged. */
+  /**
+   * Receives each foreign group that this node has verified. Must return quickly; if it throws, the error is logged.
+   */
   onGroup(group: Group): void
-  /** Must return quickly; what it throws is logged. */
+  /** Must return quickly; if it throws, the error is logged. */
   onEvent(event: SwarmEvent): void
-  /** Of plugins that merge what peers' plugins know. None if left out. */
+  /** State of plugins that merge their peers' state. Default: none. */
   states?: PluginStates
-  /** Remembers peers over restarts. Opened and closed by whoever made it. */
+  /** Remembers peers across restarts. Whoever created it opens and closes it. */
   datastore?: Datastore
 }
 
@@ -74,9 +76,9 @@ export interface Published {
   /** Content id. */
   id: string
   bytes: number
-  /** Peers that it was handed to; more get it from them. */
+  /** Peers that it was sent to; others get it from them. */
   recipients: number
-  /** Too large for gossip: peers were told, and fetch it. */
+  /** Too large for gossip: peers were notified and fetch it. */
   announced: boolean
 }
 
@@ -90,7 +92,9 @@ export interface SwarmCounters {
   /** Waiting to be verified. */
   waiting: number
   refused: Partial<Record<Reason, number>>
-  /** Single completions that the tokenizer here cannot represent; the rest of their groups may have been taken. */
+  /**
+   * Single completions that this node's tokenizer cannot represent; the rest of their groups may have been admitted.
+   */
   droppedTexts: number
   bytesIn: number
   bytesOut: number
@@ -104,35 +108,38 @@ export interface Swarm {
   stop(): Promise<void>
   /** Multiaddrs with this node's peer ID. */
   addresses(): string[]
-  /** Signs and sends a group of this node's own. Throws E_WIRE for one that no receiver would take. */
+  /** Signs and sends one of this node's own groups. Throws E_WIRE for a group that every receiver would refuse. */
   publish(draft: OwnGroupDraft): Promise<Published>
   /**
-   * Connects to a peer ID, an address or an invite's contacts, and stays connected. Searches for as long as the signal
-   * lets it. Throws E_PEER for what no search could find, and E_SWARM_RULES where the peer plays by other rules.
+   * Connects to a peer ID, an address or an invite's contacts, and stays connected. Searches until the signal ends it.
+   * Throws E_PEER if no search could succeed, and E_SWARM_RULES if the peer has different rules.
    */
   join(
     target: string,
     options?: { signal?: AbortSignal; onProgress?: (progress: JoinProgress) => void },
   ): Promise<JoinOutcome>
   /**
-   * Forgets all peers that were joined, and the swarm that an invite brought, key and all; disconnects from everyone, and
-   * lets nobody in until the next join.
+   * Forgets all joined peers, and the swarm that an invite brought, including its key. Disconnects from all peers and
+   * accepts none until the next join.
    */
   leave(): Promise<void>
   peers(): PeerView[]
-  /** IDs of all peers that it knows of: met, joined or muted, whether they are here or not. */
+  /** IDs of all peers that it knows, connected or not: met, joined or muted. */
   known(): string[]
   counters(): SwarmCounters
   /** Groups of this author were trained on. */
   used(author: string, groups?: number): void
-  /** Joined by a person, or its groups were of use: not one of any number of new identities. */
+  /** Joined by the user, or its groups were useful; so it is not one of countless new identities. */
   isKnown(author: string): boolean
   mute(peerId: string, on: boolean): void
-  /** One string that lets another node join this swarm; in a private one it holds the key. */
+  /** A text that lets another node join this swarm; for a private swarm it contains the key. */
   invite(): Promise<string>
-  /** Offers a file to these peers, or to anyone who connects and knows the id. Nothing is sent before they ask. */
+  /** Offers a file to these peers, or to any peer that knows the ID. Nothing is sent unless they ask. */
   offer(file: { path: string; to?: readonly string[] }): Promise<Offer>
   withdraw(id: string): void
-  /** Fetches an offered file; resumes what an earlier call began. Rejects with E_PEER when the signal ends it early. */
+  /**
+   * Fetches an offered file and resumes where an earlier call stopped. Rejects with E_PEER if the signal ends it
+   * early.
+   */
   download(options: BulkFetchOptions): Promise<BulkFetched>
 }

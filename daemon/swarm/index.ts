@@ -1,4 +1,4 @@
-// The swarm as the rest of the daemon sees it. Nothing else in this folder is for others.
+// The swarm as the rest of the daemon sees it. Other folders import nothing else from this one.
 //
 //   const identity = await loadIdentity({ path })
 //   const swarm = await createSwarm(options, { identity, clock, random, log, tasks, codec, version, onGroup, onEvent })

@@ -1,5 +1,5 @@
-// A swarm from its files: the memory of peers, what an invite brought, the key of a private swarm. Opens, and closes what
-// it opened.
+// Opens a swarm from its files: the records of peers, the membership that an invite brought, and the key of a private
+// swarm. It closes whatever it opened.
 
 import { readFile } from 'node:fs/promises'
 import { WaggleError } from '../../protocol/errors.ts'
@@ -10,21 +10,21 @@ import { makePsk, parsePsk } from './join/psk.ts'
 import { openPeerDatastore, type PeerDatastore } from './libp2p/datastore.ts'
 import { createSwarm } from './swarm.ts'
 
-/** The swarm of who says nothing. */
+/** The swarm's name if neither the config nor an invite gives one. */
 const OPEN_SWARM = 'waggle'
 
 export interface OpenSwarmOptions extends Omit<SwarmOptions, 'psk' | 'swarm'> {
-  /** Folder of the memory of peers. */
+  /** Folder with the records of peers. */
   peers: string
-  /** File of what an invite brought, or of the key that was made here; see membership.ts. */
+  /** File with what an invite brought, or with the key that was created here; see membership.ts. */
   membership: string
-  /** The swarm's name if the config has one; else the invite's, else `waggle`. */
+  /** The swarm's name if the config gives one; otherwise the invite's, otherwise `waggle`. */
   name?: string | undefined
   /** File with the key of a private swarm, if the config names one. */
   keyFile?: string | undefined
-  /** Make a key where there is none. */
+  /** Create a key if there is none. */
   private?: boolean
-  /** Accepted before anything is started. */
+  /** Accepted before anything starts. */
   invite?: string | undefined
 }
 
@@ -47,7 +47,7 @@ export async function openSwarm(
     openPeers = openPeerDatastore,
     ...by
   }: Omit<SwarmParts, 'datastore'> & {
-    /** Opens the memory of peers; one that mends damage is in node/peer-store.ts. */
+    /** Opens the records of peers. node/peer-store.ts has a version that repairs damage. */
     openPeers?: (at: { path: string }) => Promise<PeerDatastore>
   },
 ): Promise<OpenedSwarm> {
@@ -61,7 +61,7 @@ export async function openSwarm(
       throw new WaggleError(
         'E_CONFIG',
         `this home belongs to the swarm "${membership.swarm}", and the config says swarm.name = "${name}"`,
-        { hint: `Take swarm.name out of the config, or remove ${file} to leave that swarm.` },
+        { hint: `Remove swarm.name from the config, or remove ${file} to leave that swarm.` },
       )
     const belongs = membership?.swarm ?? name ?? OPEN_SWARM
     let kept = membership

@@ -1,4 +1,5 @@
-// The swarm's composition: builds the parts, ties them together, starts and stops them in order. Decides nothing by itself.
+// The swarm's composition: creates the parts, connects them, and starts and stops them in order. It decides nothing
+// itself.
 
 import type { PeerId, PeerInfo } from '@libp2p/interface'
 import { peerIdFromString } from '@libp2p/peer-id'
@@ -45,14 +46,14 @@ import { Reputation } from './peers/reputation.ts'
 import type { Forwarded } from './router/port-forwarding.ts'
 import type { SwarmEvent } from './types.ts'
 
-/** A peer may have been away for this long before its connection was given up. */
+/** A peer may have been away this long before its connection was given up. */
 const NOTICE_MS = 35_000
-/** After a broken link: longer than it takes to notice one. Asking costs 32 bytes a group, so it may be generous. */
+/** After a broken link: longer than it takes to notice one. A request costs 32 bytes per group, so this is generous. */
 const GAP_MS = 60_000
 const GAP_SETTLE_MS = 500
-/** Groups that a peer of which nothing is known may bring at once, under whatever names. */
+/** Groups that an unknown peer may bring at once, whoever signed them. */
 const STRANGER_MISSED = 512
-/** What a node that meets the swarm for the first time asks for. */
+/** What a node requests when it first meets the swarm. */
 const FIRST_ASK_MS = 120_000
 
 export async function createSwarm(options: SwarmOptions, by: SwarmParts): Promise<Swarm> {
@@ -194,7 +195,7 @@ export async function createSwarm(options: SwarmOptions, by: SwarmParts): Promis
       onMdnsTrouble: (message) =>
         notice(
           'mdns',
-          `peers on this network cannot be found by themselves: ${message}`,
+          `peers on this network cannot be found automatically: ${message}`,
           'Join with a full address, which `waggle status` prints on the other node.',
         ),
       forwarding: { clock, random, log, onForwarded },
@@ -263,7 +264,7 @@ export async function createSwarm(options: SwarmOptions, by: SwarmParts): Promis
   const prober = new Prober({}, { host, clock, log, onReplaced: fillGap })
   const memory = new Memory({}, { datastore, reputation, contents, validator, clock, log })
   const fetcher = new Fetcher(
-    // A relay keeps for others what it has no use for itself.
+    // A relay keeps frames that it does not use itself, for others.
     { tasks: options.relay ? [] : (options.tasks ?? []).map(({ name }) => name) },
     {
       host,
@@ -272,9 +273,10 @@ export async function createSwarm(options: SwarmOptions, by: SwarmParts): Promis
       clock,
       log,
       waiting: () => validator.waiting,
-      // As many as the pool has room for are enough of a peer that nothing is known of.
+      // From an unknown peer, no more than the pool has room for.
       mostMissed: (peer) => (isKnown(peer) ? MAX_LISTED : STRANGER_MISSED),
-      // An honest node may go after it has announced a group, so this is little, and it counts only where the author itself could be asked.
+      // An honest node may leave after announcing a group. So this counts little, and only if the author could be
+      // asked.
       onSilent: (owner) => {
         if (records.get(owner)?.connected) reputation.offend(owner, 'silent')
       },
@@ -315,7 +317,7 @@ export async function createSwarm(options: SwarmOptions, by: SwarmParts): Promis
       onMismatch: (peer, why) =>
         notice(
           `rules-${peer}`,
-          `${peerName(peer)} plays by other rules: ${why}`,
+          `${peerName(peer)} has different swarm rules: ${why}`,
           'Groups are not exchanged with it.',
         ),
       onContact: (peer, addresses) => {
@@ -334,12 +336,12 @@ export async function createSwarm(options: SwarmOptions, by: SwarmParts): Promis
     } else
       notice(
         'upnp',
-        `no port is forwarded by UPnP: ${outcome.trouble}`,
+        `UPnP forwards no port: ${outcome.trouble}`,
         'Turn UPnP on in the router, or forward the port there by hand and name it under [swarm] announce.',
       )
   }
 
-  /** For how long a peer's groups may have passed us by. */
+  /** For how long this node may have missed a peer's groups. */
   function missedMs(peer: string): number {
     const now = clock.now()
     const heard = validator.lastAdmittedAt ?? memory.lastAdmittedAt
@@ -348,7 +350,7 @@ export async function createSwarm(options: SwarmOptions, by: SwarmParts): Promis
     return Math.max(silent, away === undefined ? 0 : now - away) + NOTICE_MS
   }
 
-  /** A link was broken for a while without having been closed: what gossip said meanwhile may be gone. */
+  /** A link was broken for a while without closing, so gossip messages from that time may be lost. */
   function fillGap(peer: string): void {
     clock.after(GAP_SETTLE_MS, () => void fetcher.catchUp(peer, GAP_MS))
   }
@@ -369,7 +371,7 @@ export async function createSwarm(options: SwarmOptions, by: SwarmParts): Promis
       record.found = 'mdns'
       onEvent({ type: 'peer', peer: id, name: record.name, change: 'found' })
     }
-    // Whom a person joined, or who was met in this swarm. About others the config decides (neighbours.ts).
+    // Peers that a user joined or that were met in this swarm. For others the config decides (neighbours.ts).
     if (redial.has(id) || redial.hasMet(id)) void redial.dial(id)
   }
 
@@ -506,7 +508,7 @@ export async function createSwarm(options: SwarmOptions, by: SwarmParts): Promis
     download: (request) => bulkFetch(request, { host, traffic: records, clock, log }),
   }
 
-  /** Where a bare peer ID is looked for, in words. */
+  /** Says in words where a bare peer ID is searched for. */
   function whereSought(): string {
     const where = [
       ...(options.lan === 'off' ? [] : ['on the local network']),

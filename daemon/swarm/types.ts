@@ -1,10 +1,10 @@
-// What the swarm needs of the rest of the daemon, and what it says to it.
+// What the swarm needs from the rest of the daemon, and the events that it reports.
 
 import type { Task } from '../../protocol/plugin/index.ts'
 import type { Finish } from '../../protocol/train/index.ts'
 import type { Reason } from './admission/reasons.ts'
 
-/** Time, passed in so that tests can hold it. */
+/** Passed in, so that tests can control it. */
 export interface Clock {
   /** ms since the epoch. */
   now(): number
@@ -19,41 +19,41 @@ export type Log = (
 ) => void
 
 export interface TaskSource {
-  /** The task under this name, if its version is this one. */
+  /** The task of this name, if it has this version. */
   find(name: string, version: number): Task | undefined
 }
 
-/** This node's tokenizer, as far as rollouts of others go. */
+/** The parts of this node's tokenizer that foreign rollouts need. */
 export interface Codec {
   /** Digest of the tokenizer, 64 hex digits, as in PolicyReference. */
   readonly tokenizer: string
-  /** Most tokens that prompt and completion may have together; no limit if left out. */
+  /** Maximum tokens of prompt and completion together; no limit if undefined. */
   readonly context?: number
-  /** Ids that this node's sampler would see before the completion, chat template and all. */
+  /** IDs that this node's sampler would see before the completion, including the chat template. */
   encodePrompt(question: string): Int32Array
-  /** Ids between an answer of an episode and the next one, end-of-sequence left out, where the environment shows this. */
+  /** IDs between an answer of an episode and the next one, without end-of-sequence, if the environment shows this. */
   encodeReply(observation: string): Int32Array
-  /** Ids that end an answer. */
+  /** IDs that end an answer. */
   readonly stopTokens: readonly number[]
-  /** Ids of a completion, end-of-sequence included where the finish is `stop`. */
+  /** IDs of a completion, with end-of-sequence if the finish is `stop`. */
   encodeCompletion(text: string, finish: Finish): Int32Array
   /**
-   * Text of a completion. Undefined for an id outside the vocabulary, and for a special token anywhere but a single
-   * end-of-sequence at the end: otherwise a peer could hide tokens that text does not show.
+   * Text of a completion. Undefined if an ID is outside the vocabulary, or if there is a special token other than a
+   * single end-of-sequence at the end: a peer could otherwise hide tokens that the text does not show.
    */
   decodeCompletion(ids: Int32Array): string | undefined
 }
 
 /**
- * What plugins here exchange with the same plugins of peers. Asked of it rather than pushed into the swarm, since a swarm may
- * become another one while the node runs.
+ * The state that plugins here exchange with the same plugins of peers. The swarm asks for it instead of being given it,
+ * since the swarm may be replaced while the node runs.
  */
 export interface PluginStates {
-  /** Of plugins that merge, `kind/name`, each with the version of its bytes' form. None: nothing is asked or answered. */
+  /** Plugins that merge state, as `kind/name`, each with its format version. If empty, nothing is asked or answered. */
   wanted(): ReadonlyArray<{ name: string; version: number }>
-  /** This node's own, for a peer that asks; at most 64 KiB. Undefined where there is nothing to tell. */
+  /** This node's own state, for a peer that asks; at most 64 KiB. Undefined if there is none. */
   own(name: string): Uint8Array | undefined | Promise<Uint8Array | undefined>
-  /** A peer's, in the version that was wanted. At most 64 KiB, and otherwise anything that a liar may think of. */
+  /** A peer's state in the wanted version. At most 64 KiB, and otherwise anything that a liar may send. */
   received(name: string, from: string, bytes: Uint8Array): void | Promise<void>
 }
 
@@ -67,7 +67,7 @@ export type SwarmEvent =
       address?: string
       reason?: string
     }
-  /** Something that a person should know; the key stays the same while the matter does. */
+  /** A notice for the user; the key stays the same while the condition lasts. */
   | { type: 'notice'; key: string; message: string; action?: string }
-  /** What the notice of this key said is so no more. */
+  /** The condition behind the notice of this key has ended. */
   | { type: 'over'; key: string }

@@ -1,6 +1,6 @@
-// What is known of where peers are, by how far it can be trusted: addresses that worked, those that a person gave, those that
-// the peer has signed, those seen on the local network, and last what others say. Addresses are dialled one after the other,
-// so whoever names dead addresses of a friend must not get them in front of the one where the friend is.
+// Known addresses of peers, ordered by trust: addresses that worked, addresses given by a person, those that the peer
+// has signed, those seen on the local network, and last those reported by others. Addresses are dialled one after
+// another, so a liar who reports dead addresses of a peer must not get them ahead of the real one.
 
 import type { Address, PeerId } from '@libp2p/interface'
 import { type Multiaddr, multiaddr } from '@multiformats/multiaddr'
@@ -8,11 +8,11 @@ import { shuffled } from '../fetch/shuffled.ts'
 import type { Host } from '../libp2p/host.ts'
 import { compareAddresses, ownSubnets } from './address-order.ts'
 
-/** Of one peer. */
+/** Addresses per peer. */
 const MAX_WORKED = 2
 const MAX_SIGNED = 8
 const MAX_HEARSAY = 3
-/** Peers that something is remembered of here; the one that was told of least recently is forgotten first. */
+/** Peers remembered here; the one updated least recently is forgotten first. */
 const MAX_PEERS = 256
 /** Addresses whose trust is remembered for sorting. */
 const MAX_RANKED = 2048
@@ -39,20 +39,20 @@ export class AddressBook {
     this.by = parts
   }
 
-  /** This node reached the peer there. */
+  /** This node reached the peer at this address. */
   worked(peer: string, address: string): void {
     const before = this.workedOf.get(peer) ?? []
     remember(this.workedOf, peer, [address, ...before.filter((one) => one !== address)].slice(0, MAX_WORKED))
   }
 
-  /** Somebody says that the peer is there. Kept in memory only, and the latest word counts. */
+  /** Another peer reported this address. Kept in memory only; the latest report counts. */
   heard(peer: string, addresses: readonly string[]): void {
     remember(this.heardOf, peer, shuffled(addresses, this.by.random).slice(0, MAX_HEARSAY))
   }
 
   /**
-   * Where to dial a peer, in the order to try; with its ID at the end. Without `hearsay`, what others say is left out as long
-   * as there is anything better.
+   * Addresses to dial a peer at, in order, each ending in its ID. Without `hearsay`, addresses reported by others are
+   * left out if there is anything better.
    */
   async of(
     peer: PeerId,
@@ -83,14 +83,14 @@ export class AddressBook {
     return [...found.values()]
   }
 
-  /** Addresses to tell others: those that the peer has signed, or where it was reached. No hearsay is passed on. */
+  /** Addresses to tell others: those that the peer has signed or where it was reached. Reports are not passed on. */
   async tellable(peer: PeerId): Promise<string[]> {
     const signed = (await this.stored(peer)).filter(({ isCertified }) => isCertified)
     const addresses = signed.map((one) => one.multiaddr.toString())
     return addresses.length > 0 ? addresses : [...(this.workedOf.get(peer.toString()) ?? [])]
   }
 
-  /** For libp2p, which sorts whatever it is about to dial. */
+  /** Called by libp2p, which sorts the addresses before it dials. */
   readonly compare = (a: Address, b: Address): -1 | 0 | 1 => {
     const difference = this.rank(a) - this.rank(b)
     return difference === 0 ? compareAddresses(ownSubnets())(a, b) : (Math.sign(difference) as -1 | 1)
@@ -116,7 +116,7 @@ function remember<T>(map: Map<string, T>, key: string, value: T, limit = MAX_PEE
   map.set(key, value)
 }
 
-/** Undefined for what is no address, or ends in another peer's ID. */
+/** Undefined if it is not an address or ends in another peer's ID. */
 function withPeer(address: string, id: string): Multiaddr | undefined {
   try {
     const parsed = multiaddr(address)

@@ -1,19 +1,19 @@
-// In which order a peer's addresses are dialled: one after the other, each for a few seconds, so a useless one in front
-// delays a join by as much. libp2p's own order has private addresses of foreign networks early and has no idea which
-// networks are this node's own.
+// The order in which a peer's addresses are dialled. They are tried one after another for a few seconds each, so a
+// useless one in front delays a join by that long. libp2p's own order puts private addresses of other networks early,
+// because it does not know which networks this node is in.
 
 import { networkInterfaces } from 'node:os'
 import type { Address } from '@libp2p/interface'
 import { isLoopback, isPrivate } from '@libp2p/utils'
 import { type Multiaddr, multiaddr } from '@multiformats/multiaddr'
 
-/** Direct and public; in a network of this machine's; through a relay; private elsewhere; this machine. */
+/** Public and direct; in one of this machine's networks; through a relay; private elsewhere; this machine. */
 export function compareAddresses(subnets: readonly Subnet[]): (a: Address, b: Address) => -1 | 0 | 1 {
   return (a, b) => Math.sign(rank(a.multiaddr, subnets) - rank(b.multiaddr, subnets)) as -1 | 0 | 1
 }
 
 export interface Subnet {
-  /** First bits of the address, as a number, and how many. */
+  /** The leading bits of the address as a number, and how many there are. */
   bits: bigint
   length: number
   family: 4 | 6
@@ -36,7 +36,7 @@ function rank(address: Multiaddr, subnets: readonly Subnet[]): number {
   if (parts.some(({ name }) => name === 'p2p-circuit'))
     return parts.some(({ name }) => name === 'webrtc') ? 3 : 2
   const [{ name, value } = { name: '', value: undefined }] = parts
-  // A name is what somebody announced on purpose.
+  // Somebody announced a name on purpose.
   if ((name !== 'ip4' && name !== 'ip6') || value === undefined) return 0
   if (isLoopback(address)) return 5
   if (!isPrivate(address)) return 0
@@ -64,7 +64,7 @@ function bitsOf(address: string, family: 4 | 6, length: number): bigint | undefi
   }
 }
 
-/** Of the addresses that `listen` comes to on these interfaces, those on the internet; a port of 0 is not known yet. */
+/** The internet addresses that `listen` binds on these interfaces; a port of 0 is not known yet. */
 export function publicAddresses(
   listen: readonly string[],
   interfaces: ReturnType<typeof networkInterfaces>,

@@ -1,17 +1,17 @@
-// The part of the internet that an address belongs to, as far as one owner usually has it: a /24 of IPv4, a /48 of IPv6.
-// Identities are free and addresses are not, so places are shared out by range.
+// The range of addresses that one owner usually has: a /24 of IPv4 or a /48 of IPv6. Identities are free but
+// addresses are not, so connections are shared out by range.
 
 import type { Multiaddr } from '@multiformats/multiaddr'
 
 export function addressRange(address: Multiaddr): string {
   const parts = address.getComponents()
-  // Behind a relay there may be anybody; they share what the relay brings.
+  // Anybody may be behind a relay, so everything that one relay brings counts as one range.
   const relay = parts.findIndex(({ name }) => name === 'p2p-circuit')
   if (relay >= 0) return `relay ${parts.slice(0, relay).findLast(({ name }) => name === 'p2p')?.value ?? ''}`
   const host = parts.find(({ name }) => name === 'ip4' || name === 'ip6')
   if (host?.value === undefined) return parts[0]?.value ?? ''
   if (host.name === 'ip4') return `${host.value.split('.').slice(0, 3).join('.')}.0/24`
-  // IPv4 as a socket for both kinds has it.
+  // An IPv4 address as a dual-stack socket reports it.
   const mapped = /^::ffff:([0-9a-f]{1,4}):([0-9a-f]{1,4})$/i.exec(host.value)
   if (mapped) {
     const [high, low] = mapped.slice(1).map((group) => Number.parseInt(group, 16)) as [number, number]
@@ -31,7 +31,7 @@ function firstGroups(ip6: string): string {
     .join(':')
 }
 
-/** Of those in the range that most are in, the first. */
+/** The first entry of the range that has the most entries. */
 export function firstOfLargest<T>(items: readonly T[], rangeOf: (item: T) => string): T | undefined {
   const counts = new Map<string, number>()
   for (const item of items) counts.set(rangeOf(item), (counts.get(rangeOf(item)) ?? 0) + 1)

@@ -1,6 +1,6 @@
-// Makes a direct connection beside a relayed one, by WebRTC. (DCUtR, which libp2p runs by itself, does so where one of the
-// two can be dialled over TCP.) Groups do not travel over relayed connections, so until it stands they go through the
-// relay's gossip; when it does, the relayed one is closed.
+// Adds a direct WebRTC connection beside a relayed one. (Where one side can be dialled over TCP, libp2p's DCUtR does
+// this by itself.) Groups do not travel over relayed connections. Until the direct one is up, they go through the
+// relay's gossip; then the relayed connection is closed.
 
 import type { Connection } from '@libp2p/interface'
 import { multiaddr } from '@multiformats/multiaddr'
@@ -8,9 +8,9 @@ import type { Host } from '../libp2p/host.ts'
 import { webRtcAddresses } from '../libp2p/webrtc.ts'
 import type { Clock, Log } from '../types.ts'
 
-/** Identify has told the peer's addresses by then, or has had its chance. */
+/** By then identify has usually reported the peer's addresses. */
 const WAITS_MS = [100, 300, 1000, 3000, 10_000, 30_000, 120_000]
-/** Gathering candidates and trying them. */
+/** Time for gathering candidates and trying them. */
 const DIAL_MS = 8000
 
 export interface DirectlyParts {
@@ -23,7 +23,7 @@ export class Directly {
   private readonly by: DirectlyParts
   private stopped = false
   private readonly onOpen = ({ detail }: CustomEvent<Connection>) => {
-    // One side is enough, and both would make two. Who dialled through the relay goes on.
+    // One side is enough; both would make two connections. The side that dialled through the relay does it.
     if (detail.limits !== undefined && detail.direction === 'outbound') void this.upgrade(detail)
   }
 
@@ -49,7 +49,7 @@ export class Directly {
       if (host.getConnections(peer).some((one) => one.limits === undefined)) return
       const record = await host.peerStore.get(peer).catch(() => undefined)
       const known = webRtcAddresses((record?.addresses ?? []).map((entry) => entry.multiaddr))
-      // It listens by WebRTC through the same relay, if it says so anywhere.
+      // If the peer announces that it listens by WebRTC, it can be reached through the same relay.
       const here = multiaddr(
         `${relayed.remoteAddr.toString().replace(/\/p2p\/[^/]+$/, '')}/webrtc/p2p/${peer}`,
       )

@@ -1,20 +1,20 @@
-// Asks the swarm's DHT where a peer is. libp2p does so by itself when it knows no address, but takes an empty entry of its
-// own peer store for an answer, and never asks about a peer whose address is out of date.
+// Asks the swarm's DHT where a peer is. libp2p does this too when it knows no address, but it takes an empty entry of
+// its own peer store for an answer and never asks again about a peer whose address is out of date.
 
 import type { PeerId } from '@libp2p/interface'
 import type { Host } from '../libp2p/host.ts'
 import type { Clock } from '../types.ts'
 
 const LOOKUP_MS = 3000
-/** Between two questions about one peer: while no address is known, and while one is that did not work. */
+/** Time between two lookups of one peer: while no address is known, and while a known one did not work. */
 const AGAIN_MS = { unknown: 500, stale: 2000 }
-/** Peers asked about; the oldest is forgotten, and may be asked about at once. */
+/** Peers that were looked up. The oldest is forgotten and may then be looked up again at once. */
 const MAX_PEERS = 256
 
 export interface LookupParts {
   host: Host
   clock: Clock
-  /** Addresses have come in that were not known before. */
+  /** Addresses came in that were not known before. */
   onLearned(peer: string): void
 }
 
@@ -26,10 +26,10 @@ export class Lookup {
     this.by = parts
   }
 
-  /** True if there are new addresses to try; they are in libp2p's peer store then. Never rejects. */
+  /** True if there are new addresses to try; they are in libp2p's peer store by then. Never rejects. */
   async find(peer: PeerId, signal?: AbortSignal): Promise<boolean> {
     const { host, clock, onLearned } = this.by
-    // Nobody to ask.
+    // There is nobody to ask.
     if (host.getPeers().length === 0) return false
     const id = peer.toString()
     const before = await this.addresses(peer)
@@ -44,7 +44,7 @@ export class Lookup {
         signal: signal ? AbortSignal.any([signal, timeout]) : timeout,
       })
     } catch {
-      // Without a DHT, or nobody knows it.
+      // There is no DHT, or nobody knows the peer.
       return false
     }
     const isNew = [...(await this.addresses(peer))].some((address) => !before.has(address))

@@ -1,6 +1,6 @@
-// Nodes of this swarm that mDNS has seen on the local network. To be seen is not to be joined: with `lan: 'ask'` a person is
-// told who is there and how to join, with `open` whoever is there is dialled. Bounded: anybody on the network can announce
-// as many names as they like.
+// Nodes of this swarm that mDNS has seen on the local network. Seeing a node does not join it: with `lan: 'ask'` the
+// user is told who is there and how to join, with `open` every node is dialled. The list is limited, since anybody on
+// the network can announce any number of names.
 
 import { peerName } from '../../../protocol/text.ts'
 import type { Clock } from '../types.ts'
@@ -10,15 +10,15 @@ export type Lan = 'ask' | 'open' | 'off'
 
 const MAX_SEEN = 64
 const MAX_ADDRESSES = 8
-/** Nodes that announce themselves every five seconds; after so many they are taken to be gone. */
+/** Nodes announce themselves every five seconds; after this long without an announcement they count as gone. */
 const FORGET_MS = 60_000
-/** Answers come within 250 ms; peers that were joined before are connected again within two seconds. */
+/** Answers come within 250 ms, and peers that were joined before reconnect within two seconds. */
 const TELL_AFTER_MS = 3000
 const NAMED = 3
 
 export interface NeighboursParts {
   clock: Clock
-  /** Somebody was joined or is connected, so that a person need not be told who else could be. */
+  /** A peer was joined or is connected, so the user need not be told who else is there. */
   hasCompany(): boolean
   dial(peer: string): void
   notice(message: string, action: string): void
@@ -40,7 +40,7 @@ export class Neighbours {
     this.cancel?.()
   }
 
-  /** True if it had not been seen. */
+  /** True if it was not seen before. */
   see(id: string, addresses: readonly string[]): boolean {
     const { clock, dial } = this.by
     const isNew = !this.seen.delete(id)

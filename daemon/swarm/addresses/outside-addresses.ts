@@ -1,12 +1,12 @@
-// What of this node's addresses a home router translates, and what libp2p tells peers of the addresses outside.
+// Finds which of this node's addresses a home router translates, and sets the outside addresses that libp2p announces.
 
 import { isLinkLocal, isLoopback, isPrivate } from '@libp2p/utils'
 import { type Multiaddr, multiaddr } from '@multiformats/multiaddr'
 
-/** libp2p adds it to the time of day and knows no "for ever". */
+/** libp2p adds this to the current time and has no "forever". */
 const LONG_MS = 100 * 365 * 86_400_000
 
-/** Of libp2p's address manager, what is needed. */
+/** The parts of libp2p's address manager that it uses. */
 export interface AddressManager {
   getAddressesWithMetadata(): Array<{ multiaddr: Multiaddr; type: string }>
   addPublicAddressMapping(inIp: string, inPort: number, outIp: string, outPort: number, how: 'tcp'): void
@@ -45,7 +45,7 @@ export class OutsideAddresses {
     this.addressManager = addressManager
   }
 
-  /** Where the port is forwarded from at the moment. */
+  /** The port that is forwarded at the moment. */
   of(inside: Place): Place | undefined {
     return this.ways.find((way) => isSame(way.inside, inside))?.outside
   }
@@ -54,7 +54,7 @@ export class OutsideAddresses {
     return this.ways.map(({ outside }) => outside)
   }
 
-  /** In place of all before. libp2p tells peers where something changes. */
+  /** Replaces all addresses set before. libp2p tells peers if anything changes. */
   set(ways: readonly Way[]): void {
     const isIn = (all: readonly Way[], { inside, outside }: Way) =>
       all.some((way) => isSame(way.inside, inside) && isSame(way.outside, outside))

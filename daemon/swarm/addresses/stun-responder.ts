@@ -1,6 +1,6 @@
-// Answers STUN over UDP, so that a relay is all that two nodes behind NATs need to find a direct way. Who asks can forge his
-// address, and the answer (at most 1.6 times the question over IPv4) would go to somebody else: so each address, each
-// network and all together get a limited number of answers, and the rest silence.
+// Answers STUN over UDP, so that a relay is all that two nodes behind NATs need to connect directly. A sender can
+// forge its address, and the answer (at most 1.6 times the request over IPv4) would go to somebody else. So answers
+// are limited per address, per network and in total, and further requests get none.
 
 import { createSocket, type Socket } from 'node:dgram'
 import { once } from 'node:events'
@@ -9,7 +9,7 @@ import { Quota } from '../admission/quota.ts'
 import type { Clock } from '../types.ts'
 import { answerStun } from './stun.ts'
 
-/** A node asks about twice for each connection that it tries to make. */
+/** A node asks about twice for each connection attempt. */
 const PER_ADDRESS = { perSecond: 5, burst: 20 }
 /** /24, or /48 over IPv6: what one customer may own. */
 const PER_NETWORK = { perSecond: 20, burst: 100 }
@@ -17,10 +17,10 @@ const PER_NETWORK = { perSecond: 20, burst: 100 }
 const IN_ALL = { perSecond: 1000, burst: 2000 }
 
 export interface StunResponder {
-  /** Where it listens. */
+  /** The port that it listens on. */
   readonly port: number
   readonly answered: number
-  /** Dropped for being too many. */
+  /** Requests dropped because a limit was reached. */
   readonly limited: number
   stop(): Promise<void>
 }
@@ -50,7 +50,7 @@ export async function startStunResponder(
         return
       }
       answered++
-      // Who cannot be reached is not there any more.
+      // The sender cannot be reached any more.
       socket.send(answer, from, address, () => {})
     })
 
@@ -80,7 +80,7 @@ async function listen(socket: Socket, port: number, address: string): Promise<So
   try {
     socket.bind({ port, address })
     await once(socket, 'listening')
-    // Errors after this are of single packets.
+    // Later errors concern single packets.
     socket.on('error', () => {})
     return socket
   } catch (cause) {

@@ -1,7 +1,7 @@
-// STUN (RFC 8489), as much as a responder needs: read a Binding request, write what it is answered with. Nodes behind NATs
-// ask where their packets seem to come from, and try to reach each other there (WebRTC). A pure function of bytes, without
-// authentication: there is nothing to protect, and an answer tells its receiver only what every packet of its own shows.
-// Not here, since nobody asks a plain Binding server for it: CHANGE-REQUEST (RFC 5780), MESSAGE-INTEGRITY, TCP.
+// STUN (RFC 8489), as much as a responder needs: reads a Binding request and writes the response. Nodes behind NATs ask
+// where their packets appear to come from, and use that address to reach each other (WebRTC). Pure functions of bytes,
+// without authentication: a response tells its receiver only what each of its own packets shows. CHANGE-REQUEST (RFC
+// 5780), MESSAGE-INTEGRITY and TCP are left out, since nobody asks a plain Binding server for them.
 
 import { crc32 } from 'node:zlib'
 
@@ -14,23 +14,23 @@ const ERROR_CODE = 0x0009
 const UNKNOWN_ATTRIBUTES = 0x000a
 const XOR_MAPPED_ADDRESS = 0x0020
 const FINGERPRINT = 0x8028
-/** Comprehension-required attributes that a Binding request may have and that change nothing here: USERNAME,
+/** Comprehension-required attributes that a Binding request may contain and that change nothing here: USERNAME,
  * MESSAGE-INTEGRITY, REALM, NONCE, MESSAGE-INTEGRITY-SHA256, PASSWORD-ALGORITHM, USERHASH, PRIORITY, USE-CANDIDATE. */
 const HARMLESS = new Set([0x06, 0x08, 0x14, 0x15, 0x1c, 0x1d, 0x1e, 0x24, 0x25])
-/** RFC 8489 6.1: what surely fits into one packet. No real Binding request comes near. */
+/** RFC 8489 6.1: the size that fits into one packet on any path. No real Binding request comes near it. */
 export const MAX_STUN_BYTES = 548
-/** An error answer lists so many at most. */
+/** An error response lists at most this many. */
 const MAX_UNKNOWN = 8
 
 export interface Source {
-  /** As dotted quad, or eight groups of hex with or without `::`. */
+  /** Dotted quad, or eight groups of hex with or without `::`. */
   address: string
   port: number
 }
 
 /**
- * The answer to a datagram, or undefined where it is no Binding request with the magic cookie: nothing is said to that,
- * so that no two responders can be made to talk to each other. At most 52 bytes more than the request's header.
+ * The response to a datagram; undefined unless it is a Binding request with the magic cookie. Anything else gets no
+ * answer, so that two responders cannot be made to talk to each other. At most 52 bytes more than the request's header.
  */
 export function answerStun(datagram: Uint8Array, from: Source): Uint8Array | undefined {
   if (datagram.length < HEADER || datagram.length > MAX_STUN_BYTES) return undefined
@@ -46,7 +46,7 @@ export function answerStun(datagram: Uint8Array, from: Source): Uint8Array | und
     const next = at + 4 + Math.ceil(length / 4) * 4
     if (next > datagram.length) return undefined
     if (type === FINGERPRINT) {
-      // The last one, if it is there at all; with a wrong one this is some other protocol's packet.
+      // FINGERPRINT comes last if present; with a wrong one, the packet belongs to another protocol.
       if (length !== 4 || next !== datagram.length) return undefined
       if (view.getUint32(at + 4) !== fingerprintOf(datagram.subarray(0, at))) return undefined
       fingerprint = true
@@ -71,7 +71,7 @@ function message(
   const bytes = new Uint8Array(HEADER + length)
   const view = new DataView(bytes.buffer)
   view.setUint16(0, type)
-  // The fingerprint counts itself into the length before it is computed.
+  // The length must include the fingerprint before the fingerprint is computed.
   view.setUint16(2, length)
   bytes.set(transaction, 4)
   let at = HEADER
@@ -93,7 +93,7 @@ function attribute(type: number, value: readonly number[]): Uint8Array {
   return bytes
 }
 
-/** Family, port and address, each XORed with what precedes it in the request, since some routers rewrite plain addresses. */
+/** Family, port and address, XORed with the cookie and transaction ID, since some routers rewrite plain addresses. */
 function xorMapped({ address, port }: Source, transaction: Uint8Array): number[] {
   const bytes = addressBytes(address)
   const mixed = bytes.map((byte, i) => byte ^ transaction[i]!)

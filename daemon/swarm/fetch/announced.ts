@@ -1,14 +1,14 @@
-// Groups that are too large for gossip: which of those that were announced is fetched next. Those who announce take turns, each has so
-// many waiting and under way, and a body that is not there yet is asked for again later without holding anybody up. Who
-// announces bodies that never come may announce fewer.
+// Groups that are too large for gossip are announced, and their bodies are fetched. This queue decides which body is
+// fetched next. Owners take turns, and each has a limited number of bodies waiting and in flight. A body that is not
+// there yet is requested again later, without holding up others. An owner whose bodies never come may announce fewer.
 
 import type { Clock } from '../types.ts'
 
 export interface AnnouncedBody {
   hash: string
-  /** To whom it counts: its author, or, where that is nobody who is known here, the peer that passed it on. */
+  /** Whose quota it counts against: its author, or the peer that passed it on if the author is unknown here. */
   owner: string
-  /** Who may have it, in this order. */
+  /** Peers that may have it, in the order to ask. */
   sources: readonly string[]
 }
 
@@ -16,18 +16,20 @@ export interface AnnouncedParts {
   clock: Clock
   /** True if the body came. Never rejects. */
   fetch(hash: string, sources: readonly string[]): Promise<boolean>
-  /** Announced, asked for again and again, and never there. */
+  /** Announced and requested repeatedly, but it never came. */
   onSilent(owner: string): void
 }
 
-/** At once; an owner holds one of two, so that silent ones cannot hold them all before there are sixteen. */
+/**
+ * Fetches in flight. One owner may hold one of every two, so silent owners cannot hold all before there are sixteen.
+ */
 const UNDER_WAY = 32
 const EACH_UNDER_WAY = 2
-/** Of one owner, those under way and those asked for later included; half as many after each silent body. */
+/** Per owner, including those in flight and those to be retried; halved after each silent body. */
 const EACH_WAITING = 16
 const WAITING = 512
 const OWNERS = 1024
-/** Whoever passes an announcement on may not have the body yet. */
+/** A peer that passes on an announcement may not have the body yet. */
 const AGAIN_MS = [500, 2000, 6000]
 
 interface Job extends AnnouncedBody {
@@ -37,16 +39,16 @@ interface Job extends AnnouncedBody {
 interface Owner {
   ready: Job[]
   underWay: number
-  /** Ready, under way, or to be asked for again. */
+  /** Ready, in flight, or waiting for a retry. */
   open: number
 }
 
 export class Announced {
   private readonly by: AnnouncedParts
   private readonly hashes = new Set<string>()
-  /** The owner whose turn is next first. */
+  /** The owner whose turn is next comes first. */
   private readonly owners = new Map<string, Owner>()
-  /** Silent bodies of each owner, less those that came. */
+  /** Silent bodies of each owner, minus those that came. */
   private readonly silent = new Map<string, number>()
   private underWay = 0
 
@@ -72,7 +74,7 @@ export class Announced {
       if (owner.underWay >= EACH_UNDER_WAY) continue
       const job = owner.ready.shift()
       if (job === undefined) continue
-      // To the end of the line.
+      // Back to the end of the line.
       this.owners.delete(name)
       this.owners.set(name, owner)
       void this.attempt(job, owner)

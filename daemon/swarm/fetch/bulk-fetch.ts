@@ -1,6 +1,6 @@
-// Fetches a file that a peer offers: chunk by chunk, several in flight, each verified before it is written, and picked up
-// where it stopped after any failure on either side. What is on disk already is known by its hashes, so there is no
-// record of progress that could be wrong. The file gets its name only when it is whole; nothing here ever loads it.
+// Fetches a file that a peer offers, chunk by chunk with several in flight. Each chunk is verified before it is
+// written. After a failure on either side it resumes. Hashes tell which chunks are already on disk, so no progress
+// record can be wrong. The file gets its final name only when it is complete, and nothing here ever loads it.
 
 import { createHash } from 'node:crypto'
 import { type FileHandle, open, rename } from 'node:fs/promises'
@@ -26,22 +26,22 @@ const RETRY_MS = 1000
 
 export interface BulkFetchOptions {
   id: string
-  /** Peer ID of who offers it. */
+  /** Peer ID of the node that offers it. */
   from: string
-  /** Where it goes; written under another name until it is whole. */
+  /** Destination; until the file is complete it has another name. */
   path: string
   /** Larger files are refused before anything is written. */
   maxBytes?: number
-  /** Without one it goes on for ever. */
+  /** Without a signal it keeps trying forever. */
   signal?: AbortSignal
   onProgress?: (progress: { bytes: number; size: number }) => void
 }
 
 export interface BulkFetched {
   bytes: number
-  /** Bytes that were on disk from an earlier try. */
+  /** Bytes already on disk from an earlier attempt. */
   resumed: number
-  /** Chunks that came over the network, those that were asked for twice counted twice. */
+  /** Chunks that came over the network; repeats count again. */
   chunksFetched: number
 }
 
@@ -81,7 +81,7 @@ export async function bulkFetch(
             hint: 'Ask again; what has come is kept and the rest is fetched.',
             cause: error,
           })
-        by.log('debug', 'fetching goes on after a failure', { id: options.id, error: String(error) })
+        by.log('debug', 'a fetch failed and is retried', { id: options.id, error: String(error) })
         await new Promise<void>((resolve) => {
           by.clock.after(RETRY_MS, resolve)
           options.signal?.addEventListener('abort', () => resolve(), { once: true })
@@ -97,10 +97,10 @@ export async function bulkFetch(
   return result
 }
 
-/** Its bytes are there until the next one is asked for. */
+/** The bytes stay valid until the next chunk is requested. */
 type Chunk = { index: number; bytes: Uint8Array }
 
-/** One stream: the manifest, then whatever chunks are asked for, in order. */
+/** One stream: first the manifest, then any chunks that are requested, in order. */
 async function session(
   { id, from, maxBytes = Number.POSITIVE_INFINITY, signal }: BulkFetchOptions,
   { host, traffic }: { host: Host; traffic: Traffic },
@@ -119,14 +119,14 @@ async function session(
       traffic.received(from, message.length)
       return message
     }
-    // Some bytes, and never more than the window of them: nothing to wait for.
+    // The request is a few bytes and stays within the window, so there is nothing to wait for.
     const ask = (question: Uint8Array) => {
       stream.send(lengthPrefixed(question))
       traffic.sent(from, question.length)
     }
     ask(encodeBulkRequest({ manifest: id }))
     const bytes = await read()
-    // The id is the manifest's hash, so nobody can slip in another file.
+    // The ID is the manifest's hash, so nobody can substitute another file.
     if (sha256(bytes) !== id) throw new WaggleError('E_PEER', 'the peer offers another file under this id')
     const manifest = decodeManifest(bytes)
     if (manifest.size > maxBytes)
@@ -180,7 +180,7 @@ function sha256(bytes: Uint8Array): string {
   return createHash('sha256').update(bytes).digest('hex')
 }
 
-/** A system call may take less than it is given. */
+/** A system call may write less than it was given. */
 async function writeAll(file: FileHandle, bytes: Uint8Array, at: number): Promise<void> {
   for (let done = 0; done < bytes.length; )
     done += (await file.write(bytes, done, bytes.length - done, at + done)).bytesWritten

@@ -1,5 +1,5 @@
-// Files that this node's operator has offered: served in chunks, to those whom the offer names, and to nobody else. A
-// peer asks by the offer's id, never by a name or a path.
+// Serves files that this node's operator has offered, in chunks, and only to the peers that the offer names. A peer
+// asks by the offer's ID, never by a name or a path.
 
 import { createHash } from 'node:crypto'
 import { type FileHandle, open } from 'node:fs/promises'
@@ -20,16 +20,17 @@ import type { Traffic } from '../libp2p/streams.ts'
 import type { Log } from '../types.ts'
 
 const STEP_TIMEOUT_MS = 30_000
-/** Streams at once, over all peers: each holds one chunk in memory. */
+/** Concurrent streams over all peers; each holds one chunk in memory. */
 const MAX_STREAMS = 8
 /**
- * Used in turn, since what is written may be sent later. Whoever keeps to the window asks for chunk i + 6 when it has chunk i,
- * whose buffer is free by then; whoever does not gets bytes of the same file that do not fit the hash.
+ * Buffers are used in turn, since a chunk may still be unsent when the next is read. A peer that keeps to the window
+ * asks for chunk i + 6 only once it has chunk i, so that buffer is free. A peer that does not gets bytes that fail the
+ * hash check.
  */
 const BUFFERS = BULK_WINDOW + 1
 
 export interface Offer {
-  /** 64 hex digits; what the other side asks for. */
+  /** 64 hex digits, by which peers ask for it. */
   id: string
   size: number
 }
@@ -38,7 +39,7 @@ interface Entry extends Offer {
   path: string
   manifest: Uint8Array
   chunks: number
-  /** Peer IDs; anyone in the swarm if undefined. */
+  /** Peer IDs; undefined means anyone in the swarm. */
   to: ReadonlySet<string> | undefined
 }
 
@@ -57,7 +58,7 @@ export class BulkOffers {
     })
   }
 
-  /** Reads the file once, for its hashes. It must not change while it is offered. */
+  /** Reads the whole file once to hash it. The file must not change while it is offered. */
   async offer({ path, to }: { path: string; to?: readonly string[] }): Promise<Offer> {
     const manifest = await manifestOf(path)
     const bytes = encodeManifest(manifest)
@@ -107,7 +108,7 @@ export class BulkOffers {
         this.by.traffic.sent(peer, bytesRead)
       }
     } catch (error) {
-      // The usual end: the reader has all that it wanted and closes.
+      // The normal end: the reader has everything and closes.
       this.by.log('debug', 'a bulk stream ended', { error: String(error) })
       stream.abort(error as Error)
     } finally {
@@ -127,7 +128,7 @@ async function manifestOf(path: string): Promise<Manifest> {
       for (;;) {
         const { bytesRead } = await file.read(buffer, 0, CHUNK_BYTES, size)
         if (bytesRead === 0) break
-        // Only the last one may be short, as when it is served.
+        // Only the last chunk may be short, here as when it is served.
         if (size % CHUNK_BYTES !== 0) throw new Error('it changed while it was read')
         hashes.push(createHash('sha256').update(buffer.subarray(0, bytesRead)).digest('hex'))
         size += bytesRead

@@ -1,6 +1,6 @@
-// Frames that gossip did not bring: those missed while away, and those too large for it. Asks peers that are connected for
-// hashes, then for the frames behind those that are new here, and hands them to the validator like any others. Also answers
-// such questions, within limits for each peer.
+// Fetches frames that gossip did not deliver: those missed while this node was away, and those too large for gossip. It
+// asks connected peers for hashes, then for the frames that are new here, and passes them to the gossip validator like
+// any others. It also answers such requests, within limits per peer.
 
 import type { PeerId } from '@libp2p/interface'
 import { peerIdFromString } from '@libp2p/peer-id'
@@ -24,11 +24,11 @@ import type { Clock, Log } from '../types.ts'
 import { Announced } from './announced.ts'
 import { hashOf, KEEP_MS, type RecentFrames } from './recent-frames.ts'
 
-/** What one peer may ask of us; a node that was away asks for a list and some dozens of batches. */
+/** What one peer may request; a node that was away asks for a list and a few dozen batches. */
 const REQUESTS = { perSecond: 4, burst: 64 }
 const BYTES_OUT = { perSecond: 4 << 20, burst: 64 << 20 }
 const TOTAL_BYTES_OUT = { perSecond: 32 << 20, burst: 128 << 20 }
-/** Beyond this the validator would begin to drop what was just fetched. */
+/** With more frames pending, the validator would start to drop what was just fetched. */
 const MAX_WAITING = 256
 const CATCH_UP_MS = [0, 1500, 3000, 6000]
 
@@ -38,15 +38,15 @@ export interface FetcherParts {
   recentFrames: RecentFrames
   clock: Clock
   log: Log
-  /** Frames that were taken in and are not verified yet. */
+  /** Frames that were accepted but not yet verified. */
   waiting(): number
-  /** Takes a frame in. */
+  /** Passes a frame to the validator. */
   receive(frame: Uint8Array, source: string): void
-  /** How many frames at most are asked of a peer for what was missed. */
+  /** At most how many missed frames to request from a peer. */
   mostMissed(peer: string): number
-  /** Bodies that it announced, or passed the announcement of, never came. */
+  /** The peer announced bodies, or passed on announcements of bodies, that never came. */
   onSilent(owner: string): void
-  /** The peer gave something other than what it was asked for. */
+  /** The peer answered with something other than what was requested. */
   onLie(peer: string): void
 }
 
@@ -55,14 +55,14 @@ export class Fetcher {
   private readonly requests: Quota
   private readonly bytesOut: Quota
   private readonly totalOut: Quota
-  /** Fetched, and perhaps refused: not to be fetched again. */
+  /** Already fetched, and possibly refused; not fetched again. */
   private readonly fetched = new SeenSet({ capacity: 2 * MAX_LISTED })
   private readonly bodies: Announced
   private readonly stopped = new AbortController()
 
   private readonly tasks: readonly string[]
 
-  /** `tasks`: names of those whose groups are asked for; all if there are none. */
+  /** `tasks`: names of the tasks whose groups are requested; all if empty. */
   constructor({ tasks = [] }: { tasks?: readonly string[] }, parts: FetcherParts) {
     this.tasks = tasks
     this.by = parts
@@ -92,8 +92,8 @@ export class Fetcher {
   }
 
   /**
-   * Everything that the peer got in the last `sinceMs` and we did not. Returns how many frames came. Never rejects: a new
-   * connection is often replaced at once, so it tries again for a while.
+   * Fetches everything that the peer received in the last `sinceMs` and this node did not. Returns the number of
+   * frames. Never rejects. A new connection is often replaced at once, so it retries for a while.
    */
   async catchUp(peerId: string, sinceMs: number): Promise<number> {
     const peer = peerIdFromString(peerId)
@@ -117,7 +117,7 @@ export class Fetcher {
       list: { sinceMs: Math.min(sinceMs, KEEP_MS), tasks: [...this.tasks] },
     })
     for await (const message of this.ask(peer, question, MAX_LISTED * 32)) {
-      // Oldest first, so that the newest stay where not all can be kept.
+      // Oldest first, so that the newest stay if not all can be kept.
       let wanted = splitHashes(message, MAX_LISTED)
         .filter((hash) => this.isNew(hash))
         .slice(-this.by.mostMissed(peer.toString()))
@@ -126,21 +126,22 @@ export class Fetcher {
         const batch = wanted.slice(0, MAX_REQUESTED)
         const got = await this.get(peer, batch)
         yield got
-        // An answer stops early when it has grown large: what it left out is asked for again, what it lacks is not.
+        // A large answer is cut short. Frames that were cut off are requested again; frames that the peer lacks are
+        // not.
         wanted = got === 0 ? wanted.slice(batch.length) : wanted.filter((hash) => this.isNew(hash))
       }
       return
     }
   }
 
-  /** A group was announced. What it costs counts for `owner`. */
+  /** A group was announced. Its cost counts against `owner`. */
   announced(hash: string, owner: string, sources: readonly string[]): void {
     if (this.isNew(hash)) this.bodies.add({ hash, owner, sources: [...new Set(sources)] })
   }
 
   private async fetchBody(hash: string, sources: readonly string[]): Promise<boolean> {
     for (const source of sources) {
-      // By another way, meanwhile.
+      // It arrived another way in the meantime.
       if (this.stopped.signal.aborted || !this.isNew(hash)) return true
       const peer = peerIdFromString(source)
       if (this.by.host.getConnections(peer).length === 0) continue

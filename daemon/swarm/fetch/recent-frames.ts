@@ -1,11 +1,11 @@
-// Frames that came lately and were let in, own ones included, kept so that peers who missed them can ask. In memory and
-// bounded by count, bytes and age: a node that was away for longer than that has missed what nobody wants any more.
+// Keeps frames that were admitted recently, including this node's own, so that peers who missed them can ask. They are
+// held in memory, limited by count, bytes and age. Older groups are too stale for anyone to want.
 
 import { createHash } from 'node:crypto'
 import { MAX_LISTED } from '../../../protocol/wire/index.ts'
 import type { Clock } from '../types.ts'
 
-/** As old as admission takes: see maxAgeMs there. */
+/** The same age up to which admission accepts groups: see maxAgeMs there. */
 export const KEEP_MS = 30 * 60_000
 const MAX_BYTES = 64 << 20
 
@@ -34,7 +34,7 @@ export class RecentFrames {
   add(frame: Uint8Array, task: string): string {
     const hash = hashOf(frame)
     if (this.entries.has(hash)) return hash
-    // A copy: gossip's buffers are slices of larger ones that would be held with them.
+    // Copied, because gossip's buffers are slices of larger ones that would be retained with them.
     this.entries.set(hash, { bytes: new Uint8Array(frame), task, at: this.clock.now() })
     this.bytes += frame.length
     const oldest = this.clock.now() - KEEP_MS
@@ -54,7 +54,7 @@ export class RecentFrames {
     return this.entries.get(hash)?.bytes
   }
 
-  /** Hashes of what came in the last `sinceMs`, oldest first; of these tasks, or of all if none is named. */
+  /** Hashes of frames that came in the last `sinceMs`, oldest first; of these tasks, or of all if none is named. */
   list(sinceMs: number, tasks: readonly string[]): string[] {
     const from = this.clock.now() - sinceMs
     const wanted = new Set(tasks)

@@ -1,4 +1,4 @@
-// A copy in random order (Fisher and Yates): whom to ask or to dial.
+// A copy in random order (Fisher-Yates shuffle), used to choose which peers to ask or dial.
 
 export function shuffled<T>(items: readonly T[], random: () => number): T[] {
   const copy = [...items]

@@ -1,6 +1,7 @@
-// Plugins' state between peers: every few minutes a few connected peers, chosen at random, are asked for what the same plugins
-// know there, and such questions are answered, within limits for each peer. What comes is handed to the plugin host as it
-// is; whether it can be believed is the plugin's business. A peer that does not speak this (a node of 1.0) is passed over.
+// Exchanges plugin state between peers. Every few minutes it asks a few random connected peers for the state of the
+// same plugins there, and it answers such requests, within limits per peer. A received state goes to the plugin host
+// as it is; the plugin decides whether to believe it. Peers that do not speak this protocol (nodes of 1.0) are
+// skipped.
 
 import type { PeerId } from '@libp2p/interface'
 import {
@@ -21,16 +22,16 @@ import { ask, serve, type Traffic } from '../libp2p/streams.ts'
 import type { Clock, Log, PluginStates } from '../types.ts'
 import { shuffled } from './shuffled.ts'
 
-/** Asked in one round. With 5 minutes, 16 nodes and the most random choice all have heard of each other in a quarter of an hour. */
+/** Peers asked per round. With random choice every 5 minutes, all of 16 nodes hear of each other within 15 minutes. */
 const PEERS = 3
-/** A configuration has a handful of plugins; more are not asked for. */
+/** A config has a handful of plugins; no more are requested. */
 const MAX_NAMES = 16
-/** What one peer may ask: two rounds at once, and then all names every two minutes. */
+/** What one peer may request: two rounds at once, then all names every two minutes. */
 const REQUESTS = { perSecond: MAX_NAMES / 120, burst: 2 * MAX_NAMES }
 const TOTAL_BYTES_OUT = { perSecond: 1 << 20, burst: 8 << 20 }
-/** What a plugin tells is made once for all who ask within this time: a large table takes it some tens of ms. */
+/** A plugin's answer is built once for all requests within this time: a large table takes tens of ms. */
 const FRESH_MS = 10_000
-/** Of the wait, so that nodes that start together do not all ask at once. */
+/** As a share of the wait, so that nodes started together do not all ask at the same time. */
 const JITTER = 0.25
 const MINUTE_MS = 60_000
 
@@ -41,9 +42,9 @@ export interface StatesParts {
   clock: Clock
   random(): number
   log: Log
-  /** Peers that nothing is taken from. */
+  /** Peers whose state is ignored. */
   isMuted(peer: string): boolean
-  /** The peer sent what is not an answer. */
+  /** The peer sent an invalid answer. */
   onLie(peer: string): void
 }
 
@@ -56,7 +57,7 @@ export class States {
   private readonly stopped = new AbortController()
   private cancel: (() => void) | undefined
 
-  /** 0 minutes: answers, and does not ask. */
+  /** 0 minutes: answers requests but sends none. */
   constructor({ minutes = 5 }: { minutes?: number }, parts: StatesParts) {
     this.minutes = minutes
     this.by = parts
@@ -78,7 +79,7 @@ export class States {
     this.cancel?.()
   }
 
-  /** Asks some peers for everything that is wanted. Returns how many states came. Never rejects. */
+  /** Asks a few peers for all wanted states. Returns how many came. Never rejects. */
   async round(): Promise<number> {
     const { host, random, isMuted } = this.by
     const wanted = this.wanted()
@@ -112,7 +113,7 @@ export class States {
 
   private async speaks(peer: PeerId): Promise<boolean> {
     const { host } = this.by
-    // Over a relay bytes are few.
+    // A relayed connection has few bytes to spend.
     if (!host.getConnections(peer).some(({ limits }) => limits === undefined)) return false
     const record = await host.peerStore.get(peer).catch(() => undefined)
     return record?.protocols.includes(STATE_PROTOCOL) ?? false
@@ -128,7 +129,7 @@ export class States {
         const bytes = readState(message)
         if (bytes === 'malformed') onLie(id)
         else if (bytes !== undefined) {
-          // A copy: the message is a slice of a larger buffer, which a plugin that keeps it would keep too.
+          // Copied: the message is a slice of a larger buffer, which a plugin that keeps it would retain.
           await states.received(request.name, id, new Uint8Array(bytes))
           return true
         }

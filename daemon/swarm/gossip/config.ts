@@ -1,22 +1,23 @@
-// gossipsub's settings and the reason for each. Most defaults are meant for a public network of thousands; with them, a swarm
-// of a few nodes, often behind one address, fails without an error.
+// gossipsub's settings and the reason for each. Most defaults suit a public network of thousands of nodes; with them, a
+// swarm of a few nodes, often behind one address, fails without an error.
 
 import { createHash } from 'node:crypto'
 import { type GossipsubOpts, type Message, StrictNoSign } from '@libp2p/gossipsub'
 
-/** One frame a message; the frame carries its own signature. */
+/** One frame per message; the frame carries its own signature. */
 export function groupsTopic(swarm: string): string {
   return `/waggle/1/${swarm}/groups`
 }
 
-/** Equal for equal bytes: a copy of a frame, whoever passes it on, is the same message by the same author. */
+/** Derived from the bytes, so all copies of a frame are one message, whoever passes them on. */
 function messageId({ topic, data }: Message): Uint8Array {
   return createHash('sha256').update(topic).update('\0').update(data).digest().subarray(0, 20)
 }
 
 export function gossipOptions(topics: string[]): Partial<GossipsubOpts> {
   return {
-    // The author's signature is in the frame and is checked after the quotas; gossipsub would check its own before them.
+    // The author's signature is in the frame and is checked after the quotas; gossipsub would check its own before
+    // them.
     globalSignaturePolicy: StrictNoSign,
     msgIdFn: messageId,
     allowedTopics: topics,
@@ -35,26 +36,26 @@ export function gossipOptions(topics: string[]): Partial<GossipsubOpts> {
     heartbeatInterval: 700,
     mcacheLength: 6,
     mcacheGossip: 3,
-    // The default of a minute keeps a peer that comes back out of the mesh for that long.
+    // The default of one minute keeps a returning peer out of the mesh for that long.
     pruneBackoff: 10_000,
-    // A node that trains may answer late; Lodestar waits 12 s before it blames.
+    // A node that trains may answer late; Lodestar waits 12 s before it penalises a peer.
     gossipsubIWantFollowupMs: 12_000,
     idontwantMinDataSize: 16_829,
-    // Unequal limits cut peers off for good, so all nodes have the same: 4 MiB an RPC, 16 MiB waiting to be sent.
+    // Nodes with different limits would cut each other off, so all have the same: 4 MiB per RPC, 16 MiB queued to send.
     maxInboundDataLength: 4 << 20,
     maxOutboundBufferSize: 16 << 20,
     maxInboundStreams: 4,
     maxOutboundStreams: 4,
     doPX: false,
     scoreParams: {
-      // Many nodes behind one address is how most swarms start; the default prunes them from 12 on.
+      // Most swarms start with many nodes behind one address; the default prunes them from 12 on.
       IPColocationFactorWeight: 0,
       behaviourPenaltyWeight: -10,
       behaviourPenaltyThreshold: 6,
       behaviourPenaltyDecay: 0.986,
       decayInterval: 1000,
       decayToZero: 0.01,
-      // An hour by default, for each identity that ever connected; conduct is remembered by reputation.ts.
+      // The default keeps scores for an hour per identity; reputation.ts remembers behaviour instead.
       retainScore: 600_000,
       topicScoreCap: 50,
       topics: Object.fromEntries(topics.map((topic) => [topic, TOPIC_SCORE])),
@@ -69,7 +70,7 @@ export function gossipOptions(topics: string[]): Partial<GossipsubOpts> {
   }
 }
 
-/** Without an entry for a topic, rejecting its messages has no effect. P3 is off: it punishes silence. */
+/** Without an entry for a topic, rejecting its messages has no effect. P3 is off, since it punishes silence. */
 const TOPIC_SCORE = {
   topicWeight: 1,
   timeInMeshWeight: 0.01,

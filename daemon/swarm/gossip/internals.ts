@@ -1,5 +1,6 @@
-// The only file that uses gossipsub 17.1.1's internals: its streams, for the watchdog, and the places where data comes in and
-// goes out, so that incoming data can be weighed before it is decoded. test/swarm/links/links.test.ts fails if an upgrade moves them.
+// The only file that uses gossipsub 17.1.1's internals: its streams, for the link checks, and the places where data
+// comes in and goes out, so that incoming data is checked before it is decoded. test/swarm/links/links.test.ts fails
+// if an upgrade changes them.
 
 import type { GossipSub, Message } from '@libp2p/gossipsub'
 import type { Connection, PeerId } from '@libp2p/interface'
@@ -20,7 +21,7 @@ type Chunk = { byteLength: number; subarray(): Uint8Array }
 
 interface Outbound {
   rawStream: { writeBufferLength: number }
-  /** Everything goes through here. */
+  /** All incoming bytes pass through here. */
   pushPrefixed(bytes: { byteLength: number }): void
 }
 
@@ -42,11 +43,11 @@ interface Internals {
 
 export interface RpcWeight {
   messages: number
-  /** Control entries and the ids in them, subscriptions included. */
+  /** Control entries and the message IDs in them, including subscriptions. */
   control: number
 }
 
-/** What is asked about traffic before it is dealt with. None may throw. */
+/** Called for gossip traffic before gossipsub processes it. None may throw. */
 export interface GossipGuard {
   /** A whole RPC has arrived; false drops it undecoded. */
   frame(peer: string, bytes: number): boolean
@@ -54,21 +55,24 @@ export interface GossipGuard {
   rpc(peer: string, weight: RpcWeight): boolean
   /** It could not be decoded. */
   malformed(peer: string): void
-  /** It announced a length that nobody may send. gossipsub stays deaf to the peer from here, while the connection lives. */
+  /**
+   * It announced an RPC longer than allowed. gossipsub ignores the peer from here on, for as long as the connection
+   * lives.
+   */
   oversize(peer: string): void
-  /** So many bytes are on their way to it. */
+  /** This many bytes are about to be sent to it. */
   sent(peer: string, bytes: number): void
-  /** So many RPCs of it were dealt with that others should have a turn before the next; the rest waits. */
+  /** So many of its RPCs were processed that others should have a turn first; the rest waits. */
   busy(peer: string): void
 }
 
-/** RPCs of one peer before others get a turn. A new group costs up to a millisecond, the peers that it is passed on to included. */
+/** RPCs of one peer before others get a turn. A new group costs up to a millisecond, including passing it on. */
 const TURN = 16
 
-/** PRUNE backoff is an unsigned 64-bit number of seconds of the peer's choice (Lighthouse #8955). */
+/** PRUNE back-off is an unsigned 64-bit number of seconds that the peer chooses (Lighthouse #8955). */
 const MAX_BACKOFF_S = 3600
 
-/** Puts the guard in front of everything that gossipsub does with a peer's bytes. Call before it starts. */
+/** Checks a peer's bytes before gossipsub processes them. Call before gossipsub starts. */
 export function guardGossip(pubsub: GossipSub, guard: GossipGuard): void {
   const inner = pubsub as unknown as Internals
   const keep = inner.streamsOutbound.set.bind(inner.streamsOutbound)
@@ -103,14 +107,14 @@ export function guardGossip(pubsub: GossipSub, guard: GossipGuard): void {
             prune.backoff = MAX_BACKOFF_S
         }
         if (!guard.rpc(peer, weigh(rpc))) continue
-        // A failure in there is ours, not the peer’s; gossipsub itself only logs it.
+        // A failure here is ours, not the peer's; gossipsub itself only logs it.
         inner.handleReceivedRpc(peerId, rpc).catch(() => {})
       }
     } catch (error) {
-      // An old connection that ends must not take down what has moved to a newer one.
+      // When an old connection ends, streams that have moved to a newer one must survive.
       if (inner.streamsInbound.get(peer)?.source === source)
         inner.handlePeerReadStreamError(error as Error, peerId)
-      // A stream also ends in an error when a connection is lost, and that is nobody's fault.
+      // Losing a connection also ends a stream with an error, and that is nobody's fault.
       if (/^Invalid(Message|Data)Length/.test((error as Error).name)) guard.oversize(peer)
     }
   }
@@ -126,7 +130,7 @@ function weigh({ subscriptions, messages, control }: Rpc): RpcWeight {
   return { messages: messages.length, control: entries }
 }
 
-/** How gossip with a peer stands; undefined where gossipsub does not know it. */
+/** The state of gossip with a peer; undefined if gossipsub does not know the peer. */
 export function gossipLink(
   pubsub: GossipSub,
   peer: string,
@@ -142,14 +146,14 @@ export function gossipLink(
   }
 }
 
-/** Makes gossipsub open its streams on this connection: by itself it does so only when a peer connects for the first time. */
+/** Makes gossipsub open its streams on this connection; by itself it does so only on a peer's first connection. */
 export function reopenGossip(pubsub: GossipSub, peer: PeerId, connection: Connection): void {
   ;(pubsub as unknown as Internals).onPeerConnected(peer, connection)
 }
 
 /**
- * Lets a message come again: what a validator ignored is otherwise not looked at for two minutes, whoever else has it. For what
- * was refused because of who brought it.
+ * Lets gossipsub accept a message again. It otherwise drops further copies of an ignored message for two minutes,
+ * whoever sends them. Used for messages that were refused because of their sender.
  */
 export function forgetMessage(pubsub: GossipSub, message: Message): void {
   const inner = pubsub as unknown as Internals

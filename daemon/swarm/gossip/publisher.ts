@@ -1,5 +1,5 @@
-// Signs and numbers this node's own groups, keeps them for peers that ask, and gossips them, or announces those too large for
-// gossip.
+// Signs and numbers this node's own groups, keeps them for peers that ask, and gossips them. Groups that are too
+// large for gossip are announced instead.
 
 import type { GossipSub } from '@libp2p/gossipsub'
 import {
@@ -54,7 +54,7 @@ export class Publisher {
     return { id, bytes: frame.length, recipients: recipients.length, announced }
   }
 
-  /** By the clock, so that numbers go on rising over a restart without having been saved. */
+  /** Taken from the clock, so that the numbers rise across restarts without being saved. */
   private sequence(): number {
     this.last = Math.max(this.last + 1, this.by.clock.now())
     return this.last
@@ -62,9 +62,9 @@ export class Publisher {
 }
 
 /**
- * A policy may draw a special token in the middle of a completion, which the text does not show. No receiver takes tokens
- * that its own tokenizer does not turn into the text, since anything could hide there: of such a completion it gets the
- * text alone.
+ * A policy may sample a special token in the middle of a completion, where the text does not show it. Receivers refuse
+ * tokens that differ from their own tokenization of the text, since anything could hide there. Of such a completion,
+ * only the text is sent.
  */
 function withoutHiddenTokens(draft: GroupDraft, codec: Codec): GroupDraft {
   if (draft.policy.tokenizer !== codec.tokenizer) return draft

@@ -1,5 +1,6 @@
-// A swarm that can be replaced while the node runs. Accepting an invite to another swarm closes the current one, saves what
-// the invite brought, and opens the new one; leaving goes back. Callers use it like any other swarm.
+// A swarm that can be replaced while the node runs. Accepting an invite to another swarm closes the current one, saves
+// what the invite brought, and opens the new one. Leaving returns to the swarm of the config. Callers use it like any
+// other swarm.
 
 import { WaggleError } from '../../../protocol/errors.ts'
 import { decodeInvite, type Invite, isInvite } from '../../../protocol/wire/index.ts'
@@ -7,21 +8,21 @@ import type { Swarm } from '../contract.ts'
 import type { Membership } from './membership.ts'
 
 export interface CurrentSwarmOptions {
-  /** What the config says, which no invite overrides. */
+  /** Settings of the config, which no invite overrides. */
   fixed: { name?: string; key: boolean; private: boolean }
 }
 
 export interface Opened {
   swarm: Swarm
   psk: Uint8Array | undefined
-  /** What is kept of it. */
+  /** What is stored of it on disk. */
   membership: Membership | undefined
 }
 
 export interface CurrentSwarmParts {
   /**
-   * Opens and starts the swarm of this membership, or the config's own; the latter may turn out to be a private one, with
-   * a key that has just been made and kept. Throws where it cannot be.
+   * Opens and starts the swarm of this membership, or else the config's own. The config's own may be private, with a
+   * key that was just created and stored. Throws if it cannot.
    */
   open(membership: Membership | undefined): Promise<Opened>
   load(): Promise<Membership | undefined>
@@ -29,7 +30,7 @@ export interface CurrentSwarmParts {
   remove(): Promise<void>
 }
 
-/** Resolves when it is started. `invite` is accepted before the first start, so that no other swarm is seen meanwhile. */
+/** Resolves once started. `invite` is accepted before the first start, so that no other swarm is contacted first. */
 export async function openCurrentSwarm(
   { fixed, invite }: CurrentSwarmOptions & { invite?: string | undefined },
   by: CurrentSwarmParts,
@@ -41,17 +42,17 @@ export async function openCurrentSwarm(
       throw elsewhere(asked, membership.swarm)
     if (membership === undefined) {
       checkFixed(asked, fixed)
-      // What the config says itself need not be kept beside it.
+      // Settings that come from the config need not be stored as well.
       if (!fixed.key) membership = await keep(asked, by)
     }
   }
   let current = await by.open(membership)
   let swap: Promise<unknown> = Promise.resolve()
-  /** Left, and nothing joined since: of a private swarm's config a key has been made anew, which binds nobody. */
+  /** The node left and has joined nothing since. If the config's swarm is private, it now has a new key of its own. */
   let isFree = false
 
   const write = (next: Membership | undefined) => (next === undefined ? by.remove() : by.save(next))
-  /** One after the other, and what cannot be opened leaves all as it was. */
+  /** Changes run one after another. If the new swarm cannot be opened, nothing changes. */
   const change = (next: Membership | undefined): Promise<void> => {
     const changing = swap.then(async () => {
       const before = current.membership
@@ -77,7 +78,7 @@ export async function openCurrentSwarm(
     get name() {
       return current.swarm.name
     },
-    // Has been started.
+    // It was started before.
     start: async () => {},
     async stop() {
       await swap
@@ -102,7 +103,7 @@ export async function openCurrentSwarm(
     async leave() {
       await swap
       if (current.membership !== undefined) await change(undefined)
-      // After that nobody comes in until the next join.
+      // From here on the node accepts nobody until the next join.
       await current.swarm.leave()
       isFree = true
     },
@@ -139,7 +140,7 @@ function fits({ swarm, psk }: Invite, name: string, key: Uint8Array | undefined)
   return swarm === name && Buffer.compare(psk ?? new Uint8Array(), key ?? new Uint8Array()) === 0
 }
 
-/** Throws E_SWARM_RULES where the config says something else than the invite. */
+/** Throws E_SWARM_RULES if the config contradicts the invite. */
 function checkFixed({ swarm, psk }: Invite, fixed: CurrentSwarmOptions['fixed']): void {
   const data = { swarm }
   if (fixed.name !== undefined && fixed.name !== swarm)
@@ -147,25 +148,21 @@ function checkFixed({ swarm, psk }: Invite, fixed: CurrentSwarmOptions['fixed'])
       'E_SWARM_RULES',
       `the invite is for the swarm "${swarm}", and the config says swarm.name = "${fixed.name}"`,
       {
-        hint: 'Take swarm.name out of the config, or use a home of its own for that swarm (--home DIR).',
+        hint: 'Remove swarm.name from the config, or use a separate home for that swarm (--home DIR).',
         data,
       },
     )
   if (fixed.key)
-    throw new WaggleError(
-      'E_SWARM_RULES',
-      'the invite’s key is another than the one that swarm.key_file names',
-      {
-        hint: 'Take swarm.key_file out of the config: the invite holds the key.',
-        data,
-      },
-    )
+    throw new WaggleError('E_SWARM_RULES', 'the invite has a different key from the one in swarm.key_file', {
+      hint: 'Remove swarm.key_file from the config; the invite contains the key.',
+      data,
+    })
   if (fixed.private && psk === undefined)
     throw new WaggleError(
       'E_SWARM_RULES',
       `the swarm "${swarm}" is open, and the config says swarm.private = true`,
       {
-        hint: 'Take swarm.private out of the config, or use a home of its own for that swarm (--home DIR).',
+        hint: 'Remove swarm.private from the config, or use a separate home for that swarm (--home DIR).',
         data,
       },
     )
@@ -175,10 +172,10 @@ function elsewhere({ swarm }: Invite, current: string): WaggleError {
   return new WaggleError(
     'E_SWARM_RULES',
     swarm === current
-      ? `this node is in another swarm of the name "${swarm}", with another key or none`
+      ? `this node is in a different swarm named "${swarm}", with another key or none`
       : `the invite is for the swarm "${swarm}", and this node is in "${current}"`,
     {
-      hint: 'Leave that one first with `waggle leave`, or use a home of its own for the other (--home DIR).',
+      hint: 'Leave that one first with `waggle leave`, or use a separate home for the other (--home DIR).',
       data: { swarm },
     },
   )

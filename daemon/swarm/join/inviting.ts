@@ -1,4 +1,4 @@
-// What goes into this node's invite, and what an invite from elsewhere has to have in common with this node.
+// Builds this node's invite, and checks whether an invite from another node fits this one.
 
 import { Buffer } from 'node:buffer'
 import type { PeerId } from '@libp2p/interface'
@@ -13,7 +13,7 @@ import {
 import type { SwarmOptions } from '../contract.ts'
 import type { Host } from '../libp2p/host.ts'
 
-/** Contacts beside this node, should it be away: peers that it is connected to by its own choice. */
+/** Contacts to use if this node is away: peers that it dialled itself. */
 const OTHERS = 3
 
 export async function makeInvite(
@@ -48,7 +48,7 @@ export async function makeInvite(
   return encodeInvite({ swarm, contacts, rules, stun: [...new Set(stun)], ...(psk && { psk }) })
 }
 
-/** Throws E_SWARM_RULES where this node, as it runs, cannot accept. */
+/** Throws E_SWARM_RULES if the running node cannot accept the invite. */
 export function checkInvite(invite: Invite, { swarm, psk }: Pick<SwarmOptions, 'swarm' | 'psk'>): void {
   if (invite.swarm !== swarm)
     throw new WaggleError(
@@ -64,15 +64,15 @@ export function checkInvite(invite: Invite, { swarm, psk }: Pick<SwarmOptions, '
   throw new WaggleError(
     'E_SWARM_RULES',
     psk === undefined
-      ? `the swarm "${swarm}" of this invite is private, and this node runs without its key`
+      ? `the swarm "${swarm}" of this invite is private, and this node does not have its key`
       : invite.psk === undefined
         ? 'this node is in a private swarm, and the invite is for an open one'
-        : 'the invite’s key is another than this node’s',
+        : 'the invite has a different key from this node’s',
     { hint: 'Start this node with the swarm’s key; the invite holds it.', data: { swarm } },
   )
 }
 
-/** Where this node's STUN responder can be asked: the host that others reach it at, best first. */
+/** The address of this node's STUN responder: the host that others reach this node at, best first. */
 function ownStun(addresses: readonly string[], port: number): string[] {
   const hosts = addresses.flatMap((address) => {
     const [, family, host] = /^\/(ip4|ip6|dns|dns4|dns6)\/([^/]+)\/tcp\/\d+$/.exec(address) ?? []
@@ -81,7 +81,7 @@ function ownStun(addresses: readonly string[], port: number): string[] {
   return [...new Set(hosts)].slice(0, 2).map((host) => `${host}:${port}`)
 }
 
-/** Public addresses first, then private ones, then loopback: only so many fit. */
+/** Public addresses come first, then private ones, then loopback, since an invite holds only a few. */
 function furthestFirst(addresses: readonly string[]): string[] {
   const rank = (address: string) =>
     /\/(127\.|::1\/|localhost)/.test(address)

@@ -1,5 +1,5 @@
-// Finds a peer and connects to it, however long that takes, and reports what it tries. A well-formed target never fails: the
-// search runs until the caller gives up, and redial.ts continues it.
+// Finds a peer and connects to it, however long that takes, and reports its progress. A well-formed target never fails:
+// the search runs until the caller gives up, and redial.ts continues it.
 
 import { peerIdFromString } from '@libp2p/peer-id'
 import { multiaddr } from '@multiformats/multiaddr'
@@ -18,7 +18,7 @@ export interface JoinProgress {
 }
 
 export interface JoinOutcome {
-  /** `searching`: not found before the caller gave up; the search goes on in the background. */
+  /** `searching`: the caller gave up before the peer was found; the search goes on in the background. */
   state: 'connected' | 'searching'
   /** Undefined only while searching for an address without a peer ID. */
   peerId?: string
@@ -33,13 +33,13 @@ export interface JoinParts {
   greeter: Greeter
   clock: Clock
   denies(peer: string): boolean
-  /** Throws where this node cannot accept the invite. */
+  /** Throws if this node cannot accept the invite. */
   accepts(invite: Invite): void
-  /** Where a bare peer ID is looked for, in words. */
+  /** Says in words where a bare peer ID is searched for. */
   places(): string
 }
 
-/** A bare ID costs nothing to try while no address is known, so it is tried often: mDNS answers within 250 ms. */
+/** Dialling a bare ID without a known address costs nothing, so it is tried often: mDNS answers within 250 ms. */
 const TRY_MS = 250
 const ADDRESS_TRY_MS = 1000
 const TELL_EVERY_MS = 2000
@@ -60,7 +60,7 @@ export async function join(
     const reached = results.find((result) => 'peerId' in result)
     if (reached) {
       const outcome = await connected(reached, by)
-      // Who refuses us does so when a dial has succeeded already.
+      // A peer that refuses this node does so after the dial has succeeded.
       if (isConnected(reached, by)) return outcome
     }
     const [{ peerId }] = goals as [Goal]
@@ -76,7 +76,7 @@ export async function join(
   }
 }
 
-/** One of several peers, any of which will do. Without an ID it is whoever answers at the address. */
+/** One of several peers, any of which will do. Without an ID, it is whichever peer answers at the address. */
 interface Goal {
   peerId?: string
   addresses: string[]
@@ -100,7 +100,7 @@ function goalsOf(input: string, by: JoinParts): Goal[] {
   by.accepts(invite)
   const goals = invite.contacts.filter(({ peerId }) => peerId !== self && !by.denies(peerId))
   if (goals.length > 0) return goals
-  throw new WaggleError('E_PEER', 'this invite leads nowhere but to this node itself', {
+  throw new WaggleError('E_PEER', 'this invite names only this node itself', {
     hint: 'Use it on another node.',
   })
 }
@@ -138,7 +138,7 @@ async function connected({ peerId, already }: Reached, by: JoinParts): Promise<J
   const greeting = await by.greeter.greet(peer)
   if ('mismatch' in greeting) {
     await by.redial.unwant(peerId)
-    throw new WaggleError('E_SWARM_RULES', `${name} plays by other rules: ${greeting.mismatch}`, {
+    throw new WaggleError('E_SWARM_RULES', `${name} has different swarm rules: ${greeting.mismatch}`, {
       hint: 'Give both nodes the same version of Waggle, the same swarm name and at least one task in common.',
       data: { peer: peerId },
     })

@@ -1,14 +1,14 @@
-// What a person gives to `waggle join`, understood or explained.
+// Parses the argument of `waggle join`, or explains what is wrong with it.
 
 import { CODE_P2P, multiaddr } from '@multiformats/multiaddr'
 import { WaggleError } from '../../../protocol/errors.ts'
 import { safeText } from '../../../protocol/text.ts'
 import { publicKeyOf } from '../../../protocol/wire/index.ts'
 
-/** At least one of the two is there. */
+/** At least one of the two is given. */
 export interface Target {
   peerId?: string
-  /** Without the peer ID at its end. */
+  /** Without the peer ID at the end. */
   address?: string
 }
 
@@ -48,7 +48,7 @@ function checkPeerId(id: string): void {
   if (publicKeyOf(id) !== undefined) return
   const hint =
     id.startsWith('12D3KooW') && id.length !== 52
-      ? `It has ${id.length} characters and a peer ID has 52: was all of it copied?`
+      ? `It has ${id.length} characters but a peer ID has 52; check that you copied all of it.`
       : /^(Qm|16Uiu2|bafz)/.test(id)
         ? 'It names a key of another kind. Waggle nodes have Ed25519 keys, whose IDs begin with 12D3KooW.'
         : `Give a peer ID, ${EXAMPLE_ID}, or an address such as /ip4/192.168.1.5/tcp/4001/p2p/12D3KooW…`

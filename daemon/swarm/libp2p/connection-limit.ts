@@ -1,6 +1,7 @@
-// Decides which connection to close when there are too many. Identities are free, so a crowd of unknown peers must not keep
-// others out. Joined peers always stay. Peers that sent good groups have priority over unknown ones, which keep an eighth of
-// the places. Silent unknown peers go first. Within a class, the address range with the most connections loses one.
+// Decides which connection to close when there are too many. Identities are free, so a crowd of unknown peers must not
+// keep others out. Joined peers always stay. Peers that sent good groups have priority over unknown ones, for which an
+// eighth of the places is reserved. Silent unknown peers go first. Within a class, the address range with the most
+// connections loses one.
 
 import type { Connection } from '@libp2p/interface'
 import { addressRange, firstOfLargest } from '../addresses/address-range.ts'
@@ -9,7 +10,7 @@ import type { Clock } from '../types.ts'
 import type { Host } from './host.ts'
 
 export interface ConnectionLimitOptions {
-  /** Connections, both ways. */
+  /** Maximum connections, inbound and outbound. */
   limit: number
 }
 
@@ -17,17 +18,17 @@ export interface ConnectionLimitParts {
   host: Host
   clock: Clock
   isWanted(peer: string): boolean
-  /** It has sent groups that were good. */
+  /** It has sent good groups. */
   isUseful(peer: string): boolean
 }
 
-/** New connections from one range; each costs this node some milliseconds until it is known whether it is of use. */
+/** New connections per range. Each costs this node a few milliseconds before it knows whether the peer is useful. */
 const NEW_PER_RANGE = { perSecond: 50, burst: 100 }
 
 export class ConnectionLimit {
   private readonly limit: number
   private readonly by: ConnectionLimitParts
-  /** Connected peers that have greeted, and fit. */
+  /** Connected peers that have greeted and have the same rules. */
   private readonly greeted = new Set<string>()
   private readonly arrivals: Quota
   private readonly onOpen = ({ detail }: CustomEvent<Connection>) => this.makeRoom(detail)
@@ -55,7 +56,7 @@ export class ConnectionLimit {
     this.greeted.add(peer)
   }
 
-  /** Whether to go on with a peer that has just proved who it is. */
+  /** Whether to keep a peer that has just proved its identity. */
   admits(peer: string, { remoteAddr }: Pick<Connection, 'remoteAddr'>): boolean {
     const { isWanted, isUseful } = this.by
     return isWanted(peer) || isUseful(peer) || this.arrivals.take(addressRange(remoteAddr))
@@ -79,7 +80,7 @@ export class ConnectionLimit {
     const idOf = ({ remotePeer }: Connection) => remotePeer.toString()
     const others = all.filter((one) => !isWanted(idOf(one)))
     const strangers = others.filter((one) => one.direction === 'inbound' && !isUseful(idOf(one)))
-    // Whoever has just come in has not had the time to say anything.
+    // A peer that has just connected has not had time to send anything.
     const silent = strangers.filter((one) => one !== fresh && !this.greeted.has(idOf(one)))
     const part = Math.max(2, Math.floor(this.limit / 8))
     const from =

@@ -1,4 +1,4 @@
-// Where libp2p and the swarm keep what they know of peers: a level database of its own, apart from the node's store.
+// Where libp2p and the swarm keep their records of peers: a LevelDB database of its own, apart from the node's store.
 
 import { LevelDatastore } from 'datastore-level'
 import type { Datastore } from 'interface-datastore'
@@ -8,7 +8,7 @@ import { WaggleError } from '../../../protocol/errors.ts'
 export type PeerDatastore = Datastore & { close(): Promise<void> }
 
 export async function openPeerDatastore({ path }: { path: string }): Promise<PeerDatastore> {
-  // Opened by ourselves: datastore-level says of a failure no more than that there was one.
+  // Opened here, because datastore-level does not pass on why opening failed.
   const level = new Level<string, Uint8Array>(path, { keyEncoding: 'utf8', valueEncoding: 'view' })
   try {
     await level.open()

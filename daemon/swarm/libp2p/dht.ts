@@ -1,7 +1,7 @@
-// The DHT of a swarm, which serves one purpose: to find a peer's addresses by its ID. @libp2p/kad-dht 16 also takes records and
-// provider records from anybody, of any size and for any key, and keeps them on disk. Waggle has no use for them, so they are
-// refused here and held against whoever sends them. The one file that knows kad-dht's inside; test/swarm/libp2p/dht.test.ts fails
-// when an upgrade moves it.
+// The swarm's DHT serves one purpose: to find a peer's addresses by its ID. @libp2p/kad-dht 16 also accepts records and
+// provider records from anybody, of any size and for any key, and keeps them on disk. Waggle does not use them, so they
+// are refused here and held against the sender. This is the only file that uses kad-dht's internals;
+// test/swarm/libp2p/dht.test.ts fails if an upgrade changes them.
 
 import type { Connection, Stream } from '@libp2p/interface'
 import { type KadDHT, type KadDHTInit, kadDHT } from '@libp2p/kad-dht'
@@ -9,19 +9,19 @@ import type { Datastore } from 'interface-datastore'
 import { Quota } from '../admission/quota.ts'
 import type { Clock } from '../types.ts'
 
-/** Bytes of all questions on one stream; a search for a peer has about 50, and a stream of its own. */
+/** Bytes of all requests on one stream. A search for a peer has about 50 and a stream of its own. */
 const MAX_STREAM_BYTES = 4096
-/** Streams of one connection at once. */
+/** Concurrent streams per connection. */
 const MAX_STREAMS = 8
-/** A search asks each peer that is nearer once. */
+/** A search asks each closer peer once. */
 const QUESTIONS = { perSecond: 10, burst: 100 }
-/** Refused without blame: an earlier version may ask. */
+/** Refused without penalty, since an earlier version may ask. */
 const IGNORED = ['GET_VALUE', 'GET_PROVIDERS']
 const FORBIDDEN = ['PUT_VALUE', 'ADD_PROVIDER']
 
 export interface DhtParts {
   clock: Clock
-  /** It sent what no node of a swarm sends. */
+  /** The peer sent something that no node of a swarm sends. */
   onMisuse(peer: string): void
 }
 
@@ -55,14 +55,14 @@ export function lookupDht(options: KadDHTInit, { clock, onMisuse }: DhtParts): R
         stream.abort(new Error('longer than any question'))
       })
       if (!questions.take(peer)) return stream.abort(new Error('too many questions'))
-      // What it throws is that the peer is gone, or said nothing: the stream is closed by then.
+      // It throws if the peer is gone or sent nothing; the stream is closed by then.
       await serve(stream, connection).catch((error) => stream.abort(error as Error))
     }
     return dht as KadDHT
   }
 }
 
-/** Records that an earlier version took from anybody. */
+/** Records that an earlier version accepted from anybody. */
 export async function removeRecords(datastore: Datastore): Promise<void> {
   for (const prefix of ['/dht/record', '/dht/provider'])
     for await (const key of datastore.queryKeys({ prefix })) await datastore.delete(key)

@@ -1,6 +1,6 @@
-// What a swarm needs beyond one local network: a DHT of its own to find peers by ID, relays for nodes behind NATs and the
-// upgrade from relayed to direct, the test whether this node can be reached, and port forwarding. All of it idles as long
-// as nobody is joined. Loaded only where it is wanted.
+// What a swarm needs beyond one local network: its own DHT to find peers by ID, relays for nodes behind NATs and the
+// upgrade from relayed to direct connections, a test of whether this node can be reached, and port forwarding. All of
+// it idles until a peer is joined. Loaded only if wanted.
 
 import { autoNAT } from '@libp2p/autonat'
 import { circuitRelayServer, circuitRelayTransport } from '@libp2p/circuit-relay-v2'
@@ -16,7 +16,7 @@ export interface WideOptions {
   webrtc: boolean
 }
 
-/** Bytes and time of one relayed connection. Gossip goes through the relay as a peer; this carries hellos and dials. */
+/** Limits of one relayed connection. Gossip goes through the relay as a peer; this carries only hellos and dials. */
 const RELAY_LIMITS = {
   maxReservations: 128,
   defaultDataLimit: 1n << 20n,
@@ -31,10 +31,11 @@ export function wideServices(
     dht: lookupDht(
       {
         protocol: `/waggle/1/${swarm}/kad/1.0.0`,
-        // Private addresses are kept: most swarms have nothing else. Nobody here is a mere client; a swarm is small.
+        // Private addresses are kept, since most swarms have no others. Every node serves the DHT, since swarms are
+        // small.
         clientMode: false,
         peerInfoMapper: passthroughMapper,
-        // Not allowQueryWithZeroPeers: with a circuit listener and no peers it loops without end.
+        // Not allowQueryWithZeroPeers: with a circuit listener and no peers it loops forever.
       },
       by.dht,
     ),
@@ -45,7 +46,7 @@ export function wideServices(
   }
 }
 
-/** A relay needs no relay; anyone else takes a reservation with any it meets. */
+/** A relay needs no relay. Other nodes reserve a place with any relay they meet. */
 export function wideListen({ relay, webrtc }: Pick<WideOptions, 'relay' | 'webrtc'>): string[] {
   return relay ? [] : ['/p2p-circuit', ...(webrtc ? ['/webrtc'] : [])]
 }
@@ -53,9 +54,9 @@ export function wideListen({ relay, webrtc }: Pick<WideOptions, 'relay' | 'webrt
 type AutoNATComponents = Parameters<ReturnType<typeof autoNAT>>[0]
 
 /**
- * To see whether a peer can be reached, @libp2p/autonat 3.0.28 "dials" it, gets the connection that it has already, and
- * closes that: a node behind a NAT loses its relay, and the reservation there, as soon as it has it. Its dials are made
- * real ones here.
+ * To test whether a peer can be reached, @libp2p/autonat 3.0.28 "dials" it, gets the existing connection, and closes
+ * that. A node behind a NAT would lose its relay, and its reservation there, as soon as it has it. This makes AutoNAT's
+ * dials open new connections.
  */
 export function politeAutoNAT(components: AutoNATComponents) {
   const { connectionManager } = components
@@ -65,7 +66,7 @@ export function politeAutoNAT(components: AutoNATComponents) {
   return autoNAT()(withProperty(components, 'connectionManager', dialling))
 }
 
-/** The object, but for one property. (libp2p's are proxies and classes, which cannot be copied.) */
+/** The object with one property replaced. (libp2p's objects are proxies and classes, which cannot be copied.) */
 function withProperty<T extends object, K extends keyof T>(target: T, key: K, value: T[K]): T {
   return new Proxy(target, {
     get(from, property) {

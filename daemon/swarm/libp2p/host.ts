@@ -1,5 +1,5 @@
-// Assembles libp2p: transports, security, discovery, gossip, and every limit that its defaults leave open. Knows nothing
-// of groups. What the settings are for is in shared measurements; each says which trap it is there for.
+// Assembles libp2p: transports, security, discovery, gossip, and every limit that its defaults leave open. It knows
+// nothing of groups. The comment on a setting names the failure that it prevents.
 
 import { generateKeyPairFromSeed } from '@libp2p/crypto/keys'
 import { type GossipSub, gossipsub } from '@libp2p/gossipsub'
@@ -25,14 +25,14 @@ import { MAX_HANDSHAKES } from './handshakes.ts'
 import { webRtcTransport } from './webrtc.ts'
 
 export interface HostOptions {
-  /** Name of the swarm; nodes of other swarms are not found by mDNS. */
+  /** Name of the swarm; mDNS does not find nodes of other swarms. */
   swarm: string
   topics: string[]
-  /** Multiaddrs to listen on; none: only dial. */
+  /** Multiaddrs to listen on. If empty, the node only dials. */
   listen: readonly string[]
-  /** Multiaddrs to tell others beside those found. */
+  /** Multiaddrs to announce besides those that are found. */
   announce: readonly string[]
-  /** Look for peers on the local network, and be seen there. */
+  /** Find peers on the local network by mDNS, and be found there. */
   mdns: boolean
   wide: boolean
   upnp: boolean
@@ -45,19 +45,19 @@ export interface HostOptions {
 
 export interface HostParts {
   identity: Pick<Identity, 'key'>
-  /** Keeps peers' addresses over restarts; in memory if left out. Whoever opened it closes it. */
+  /** Keeps peers' addresses across restarts; in memory if undefined. Whoever opened it closes it. */
   datastore?: Datastore
   gater: ConnectionGater
-  /** Which of a peer's addresses to dial first. */
+  /** The order in which to dial a peer's addresses. */
   compareAddresses(a: Address, b: Address): -1 | 0 | 1
   guard: GossipGuard
-  /** mDNS heard of a peer; called for each answer, not only the first. */
+  /** mDNS heard of a peer. Called for each answer, not only the first. */
   onFound(info: PeerInfo): void
-  /** `host:port` of STUN servers, asked for at each connection by WebRTC. */
+  /** `host:port` of STUN servers; WebRTC asks for them at each connection. */
   stun(): readonly string[]
-  /** mDNS cannot work on this machine, or at the moment. */
+  /** mDNS does not work on this machine, or not at the moment. */
   onMdnsTrouble(message: string): void
-  /** Something came by mDNS, be it this node's own question. */
+  /** Something arrived by mDNS, possibly this node's own question. */
   onMdnsWorks(): void
   /** For UPnP. */
   forwarding: PortForwardingParts
@@ -84,35 +84,36 @@ export async function createHost(options: HostOptions, by: HostParts): Promise<H
       appendAnnounce: [...options.announce],
     },
     transports: [tcp(), ...(wide ? [wide.circuitRelayTransport()] : []), ...(webrtc ? [webrtc] : [])],
-    // Protects TCP only, so nothing else may ever be added beside it.
+    // The key protects TCP only, so no other transport may be added.
     ...(options.psk && { connectionProtector: preSharedKey({ psk: Buffer.from(formatPsk(options.psk)) }) }),
     connectionEncrypters: [encryption()],
-    // Windows above the 4 MiB that a stream may buffer unread make libp2p abort it.
+    // With windows above the 4 MiB that a stream may buffer unread, libp2p aborts the stream.
     streamMuxers: [yamux({ streamOptions: { maxStreamWindowSize: 4 << 20 } })],
     connectionGater: by.gater,
     ...(by.datastore && { datastore: by.datastore }),
-    // The defaults drop addresses after an hour and peers after six: then there is nobody left to dial.
+    // By default, addresses are dropped after an hour and peers after six, which leaves nobody to dial.
     peerStore: { maxAddressAge: Number.POSITIVE_INFINITY, maxPeerAge: Number.POSITIVE_INFINITY },
     connectionManager: {
-      // handshakes.ts and connection-limit.ts decide who gives way when there are too many. libp2p's own limits turn away whoever comes
-      // last, be it a friend, so they are out of reach here.
+      // handshakes.ts and connection-limit.ts decide what to close when there are too many. libp2p's own limits would
+      // refuse whoever comes last, even a joined peer, so they are set out of reach.
       maxConnections: options.maxConnections + MAX_HANDSHAKES,
       inboundConnectionThreshold: 1000,
       maxIncomingPendingConnections: 1024,
       dialTimeout: 10_000,
-      // Addresses are tried one by one: enough for a round trip of 400 ms, and soon on to the next.
+      // Addresses are tried one by one: long enough for a round trip of 400 ms, then on to the next.
       addressDialTimeout: 2500,
       addressSorter: by.compareAddresses,
       maxPeerAddrsToDial: 16,
-      // Redialling is done here (redial.ts), since libp2p gives up after five tries.
+      // redial.ts redials, since libp2p gives up after five attempts.
       reconnectRetries: 0,
     },
-    // With the defaults a busy event loop of a few seconds costs the connection. probe.ts notices sooner, and gentler.
+    // By default, an event loop that is busy for a few seconds costs the connection. probe.ts notices sooner and does
+    // less harm.
     connectionMonitor: { pingInterval: 10_000, pingTimeout: { minTimeout: 15_000, maxTimeout: 30_000 } },
     services: {
       ...(wide?.wideServices(options, by) as object),
       identify: identify({ maxInboundStreams: 4, maxOutboundStreams: 4 }),
-      // Tells peers when addresses change: a relay found, a laptop moved. Not part of identify.
+      // Tells peers when addresses change: a relay was found, a laptop moved. This is not part of identify.
       ...({ identifyPush: identifyPush({ maxInboundStreams: 4, maxOutboundStreams: 4 }) } as object),
       ping: ping({ maxInboundStreams: 4 }),
       ...((options.mdns && { mdns: watchedMdns(options, by) }) as object),
@@ -126,8 +127,8 @@ export async function createHost(options: HostOptions, by: HostParts): Promise<H
 }
 
 /**
- * mDNS that reports to this node alone. As a discovery of libp2p it would fill the peer store, and whatever is new there is
- * dialled by libp2p's search for relays: every node on the network would be joined without anybody having asked for it.
+ * mDNS that reports only to this node. As a libp2p discovery it would fill the peer store, and libp2p's search for
+ * relays dials every new entry there: the node would join every node on the network unasked.
  */
 function watchedMdns({ swarm }: HostOptions, by: HostParts) {
   return (components: MulticastDNSComponents) => {
@@ -138,7 +139,7 @@ function watchedMdns({ swarm }: HostOptions, by: HostParts) {
     return {
       async start() {
         await service.start()
-        // A packet that cannot be read is an error as well, without a code: the fault of who sent it.
+        // An unreadable packet is also an error, without a code; its sender is at fault.
         const trouble = (error: NodeJS.ErrnoException) => error.code && by.onMdnsTrouble(error.message)
         service.mdns?.on('error', trouble)
         service.mdns?.on('warning', trouble)
@@ -154,7 +155,7 @@ async function libp2pKey({ key }: Pick<Identity, 'key'>) {
   return await generateKeyPairFromSeed('Ed25519', Buffer.from(d!, 'base64url'))
 }
 
-/** Starts it; failures to listen are told as E_PORT. */
+/** Starts the host; failures to listen are thrown as E_PORT. */
 export async function startHost(host: Host, { listen }: Pick<HostOptions, 'listen'>): Promise<void> {
   try {
     await host.start()

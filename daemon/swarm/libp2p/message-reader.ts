@@ -1,21 +1,22 @@
-// Reads length-prefixed messages off a stream into buffers that are used again. What the network hands over is copied at once
-// and dropped: buffers that are kept until a whole message is there outlive V8's young generation, and some 70 MB of them lie
-// about before it collects the old one. The stream's window bounds what can come ahead of being read.
+// Reads length-prefixed messages from a stream into buffers that are reused. Network data is copied at once and
+// released. If it were kept until a message is complete, it would outlive V8's young generation, and about 70 MB
+// would pile up before the old generation is collected. The stream's window limits how much arrives before it is
+// read.
 
 import type { Stream } from '@libp2p/interface'
 import type { Uint8ArrayList } from 'uint8arraylist'
 
 export interface MessageReaderOptions {
-  /** Bytes; a longer message ends the reading. */
+  /** In bytes; a longer message ends the reading. */
   maxMessage: number
-  /** Messages that may have come and not been read. */
+  /** Messages that may have arrived unread. */
   ahead: number
 }
 
-/** Of a length below 2^28. */
+/** Bytes of a length below 2^28. */
 const MAX_PREFIX = 4
 
-/** A message below 128 bytes, with its length before it. */
+/** A message below 128 bytes, with its length in front. */
 export function lengthPrefixed(message: Uint8Array): Uint8Array {
   return Uint8Array.of(message.length, ...message)
 }
@@ -25,7 +26,7 @@ export class MessageReader {
   private readonly spare: Uint8Array[] = []
   private readonly ready: Uint8Array[] = []
   private buffer: Uint8Array = new Uint8Array(0)
-  /** Bytes of the message under way; undefined while its length is still being read. */
+  /** Bytes of the current message; undefined while its length is being read. */
   private length: number | undefined
   private filled = 0
   private prefix = 0
@@ -50,7 +51,7 @@ export class MessageReader {
     stream.addEventListener('close', this.onEnd)
   }
 
-  /** The next message; the caller's until it gives it back with `release`. Throws when the stream ends or the signal aborts. */
+  /** The next message; the caller owns it until `release`. Throws when the stream ends or the signal aborts. */
   async next(signal: AbortSignal): Promise<Uint8Array> {
     while (this.ready.length === 0) {
       signal.throwIfAborted()
@@ -85,12 +86,12 @@ export class MessageReader {
   private readPrefix(byte: number): void {
     this.prefix |= (byte & 0x7f) << (7 * this.prefixBytes++)
     if (byte & 0x80) {
-      if (this.prefixBytes === MAX_PREFIX) throw new Error('a length that no message has')
+      if (this.prefixBytes === MAX_PREFIX) throw new Error('a length that no message can have')
       return
     }
     const { maxMessage, ahead } = this.options
     if (this.prefix > maxMessage) throw new Error('a message that is too long')
-    if (this.ready.length >= ahead) throw new Error('more messages than were asked for')
+    if (this.ready.length >= ahead) throw new Error('more messages than were requested')
     const fits = this.spare.findIndex(({ length }) => length >= this.prefix)
     this.buffer = fits < 0 ? new Uint8Array(this.prefix) : this.spare.splice(fits, 1)[0]!
     this.length = this.prefix

@@ -1,5 +1,5 @@
-// One question, one answer, on a stream of its own: length-prefixed messages with a limit on each and a timeout on every
-// step. Everything that is not gossip goes through here.
+// Requests with one answer, each on a stream of its own: length-prefixed messages with a size limit and a timeout for
+// every step. All traffic except gossip uses this.
 
 import type { AbortOptions, PeerId, Stream } from '@libp2p/interface'
 import { lpStream } from '@libp2p/utils'
@@ -7,7 +7,7 @@ import type { Host } from './host.ts'
 
 const STEP_TIMEOUT_MS = 10_000
 
-/** Counts what goes to and comes from each peer. */
+/** Counts the bytes sent to and received from each peer. */
 export interface Traffic {
   sent(peer: string, bytes: number): void
   received(peer: string, bytes: number): void
@@ -15,13 +15,13 @@ export interface Traffic {
 
 export interface AskOptions {
   signal?: AbortSignal
-  /** Bytes of one message of the answer. */
+  /** Bytes per message of the answer. */
   maxMessage: number
-  /** Also over a relay, whose bytes are few: only for small things. */
+  /** Also allowed over a relay, which carries few bytes: only for small requests. */
   overRelay?: boolean
 }
 
-/** Sends the question and yields the messages of the answer. Throws what libp2p throws; the stream is closed either way. */
+/** Sends the request and yields the messages of the answer. Throws libp2p's errors. Always closes the stream. */
 export async function* ask(
   { peer, protocol, question }: { peer: PeerId; protocol: string; question: Uint8Array },
   { signal, maxMessage, overRelay = false }: AskOptions,
@@ -46,7 +46,7 @@ export async function* ask(
   }
 }
 
-/** An answer is a sequence of messages; the questioner knows from them when it is complete. */
+/** An answer is a sequence of messages, from which the requester knows when it is complete. */
 export type Answer = (question: Uint8Array, peer: string) => Iterable<Uint8Array> | AsyncIterable<Uint8Array>
 
 export async function serve(
@@ -59,7 +59,7 @@ export async function serve(
     protocol: string
     /** Bytes. */
     maxQuestion: number
-    /** At once, for each connection. */
+    /** Concurrent streams per connection. */
     streams: number
     overRelay?: boolean
   },
@@ -80,7 +80,7 @@ export async function serve(
         }
         await stream.close(stepSignal())
       } catch (error) {
-        // A question that makes no sense, a peer that is not there any more, or one that does not read.
+        // An invalid request, a peer that is gone, or one that does not read.
         stream.abort(error as Error)
       }
     },

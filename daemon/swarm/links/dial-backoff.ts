@@ -1,6 +1,6 @@
-// Stops this node from dialling a peer again and again that refuses it. A refused dial first succeeds: the other side closes
-// the connection just after the handshake. redial.ts, the DHT and the relay search would each dial again at once, so the
-// gate asks here before every dial.
+// Stops this node from dialling a peer over and over that refuses it. A refused dial succeeds at first: the other
+// side closes the connection just after the handshake. redial.ts, the DHT and the relay search would each dial again
+// at once, so the connection gate asks here before every dial.
 
 import type { Connection } from '@libp2p/interface'
 import type { Host } from '../libp2p/host.ts'
@@ -8,9 +8,9 @@ import type { Clock } from '../types.ts'
 
 /** A connection that ends sooner than this was refused. */
 const YOUNG_MS = 2000
-/** The wait after the first refusal doubles with each further one, up to the maximum. */
+/** The wait after the first refusal; it doubles with each further one, up to the maximum. */
 const WAIT_MS = { first: 2000, most: 60_000 }
-/** Waits differ by up to this share, so that several nodes do not dial at the same moment. */
+/** Waits vary by up to this share, so that several nodes do not dial at the same moment. */
 const JITTER = 0.25
 const MAX_PEERS = 256
 
@@ -23,7 +23,7 @@ export interface DialBackoffParts {
 
 export class DialBackoff {
   private readonly by: DialBackoffParts
-  /** By peer ID: refusals in a row, and when it may be dialled again. The oldest refusal first. */
+  /** By peer ID: refusals in a row, and when to dial again. The oldest refusal comes first. */
   private readonly refusals = new Map<string, { times: number; until: number }>()
   private readonly onClose = ({ detail }: CustomEvent<Connection>) => this.closed(detail)
 
@@ -44,7 +44,7 @@ export class DialBackoff {
     return (this.refusals.get(peer)?.until ?? 0) > this.by.clock.now()
   }
 
-  /** A person asks for a connection now: every peer may be dialled again. */
+  /** A user asks for a connection now: every peer may be dialled again. */
   reset(): void {
     this.refusals.clear()
   }

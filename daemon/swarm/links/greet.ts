@@ -1,6 +1,7 @@
-// Exchanges the swarm's rules and some contacts on each new connection; the dialling side asks. A peer with different rules
-// is disconnected, and the difference is reported. A peer that does not speak this protocol stays connected, since it may be
-// a relay. Contacts are dialled until this node has enough connections for the swarm to survive the loss of one.
+// Exchanges the swarm's rules and some contacts on each new connection; the dialling side asks. A peer with different
+// rules is disconnected, and the difference is reported. A peer that does not speak this protocol stays connected,
+// since it may be a relay. Contacts are dialled until this node has enough connections for the swarm to survive
+// losing one.
 
 import type { Connection, PeerId } from '@libp2p/interface'
 import { peerIdFromString } from '@libp2p/peer-id'
@@ -22,11 +23,11 @@ import type { Host } from '../libp2p/host.ts'
 import { ask, serve, type Traffic } from '../libp2p/streams.ts'
 import type { Clock, Log } from '../types.ts'
 
-/** Links that a node tries to have; the mesh wants 4 and some in reserve. */
+/** Connections that a node aims for: the mesh wants 4, plus some in reserve. */
 export const ENOUGH_LINKS = 8
-/** Contacts come from peers, who may name anybody's address: this bounds what they can make us dial. */
+/** Contacts come from peers, who may name anyone's address; this limits how many of them this node dials. */
 const DIALS = { perSecond: 0.2, burst: 8 }
-/** A question a second is plenty: one for each new connection. */
+/** Each new connection needs one request, so one a second is plenty. */
 const QUESTIONS = { perSecond: 1, burst: 10 }
 
 const ASK_MS = [0, 1000, 3000]
@@ -44,13 +45,13 @@ export interface GreetParts {
   log: Log
   random(): number
   denies(peer: string): boolean
-  /** Called once for each new connection with a peer that fits. */
+  /** Called once for each new connection with a peer that has the same rules. */
   onGreeted(peer: string): void
   onMismatch(peer: string, why: string): void
-  /** Others say that this peer is there: worth a try, and no more. */
+  /** A peer reported this address. It is tried, but not trusted. */
   onContact(peer: string, addresses: readonly string[]): void
   dial(peer: string): Promise<unknown>
-  /** Where a peer can be reached, as far as that is certain enough to be told to others. */
+  /** Addresses of a peer that are certain enough to pass on. */
   addressesOf(peer: PeerId): Promise<string[]>
 }
 
@@ -59,7 +60,7 @@ export class Greeter {
   private readonly by: GreetParts
   private readonly questions: Quota
   private readonly dials: Quota
-  /** By peer ID, the outcome for its current connection. */
+  /** By peer ID: the outcome for its current connection. */
   private readonly outcomes = new Map<string, Promise<Greeting>>()
   private readonly onOpen = ({ detail }: CustomEvent<Connection>) => {
     if (detail.direction === 'outbound') void this.greet(detail.remotePeer)
@@ -91,7 +92,7 @@ export class Greeter {
     this.by.host.removeEventListener('peer:disconnect', this.onDisconnect)
   }
 
-  /** What came of greeting this peer; greets it if nobody has. Never rejects. */
+  /** The outcome of greeting this peer; greets it if that has not happened. Never rejects. */
   greet(peer: PeerId): Promise<Greeting> {
     const id = peer.toString()
     let outcome = this.outcomes.get(id)
@@ -105,7 +106,7 @@ export class Greeter {
   private async ask(peer: PeerId): Promise<Greeting> {
     const id = peer.toString()
     const options = { maxMessage: MAX_HELLO_BYTES, overRelay: true }
-    // A new connection is often replaced at once, when both sides dialled, and takes the question down with it.
+    // When both sides dial, a new connection is often replaced at once, and the pending request fails with it.
     for (const wait of ASK_MS) {
       await new Promise<void>((resolve) => this.by.clock.after(wait, resolve))
       try {
@@ -118,7 +119,7 @@ export class Greeter {
         if (this.by.host.getConnections(peer).length === 0) break
       }
     }
-    // Not for good: its next connection is greeted again.
+    // Not final: its next connection is greeted again.
     this.outcomes.delete(id)
     return { silent: true }
   }
@@ -126,7 +127,7 @@ export class Greeter {
   private async *answer(question: Uint8Array, peer: string): AsyncIterable<Uint8Array> {
     if (!this.questions.take(peer)) return
     const hello = decodeHello(question)
-    // Written before anybody is hung up on, so that both sides can say what differs.
+    // The answer is written before the connection is closed, so that both sides can report the difference.
     yield encodeHello({ ...this.rules, contacts: await this.contacts(peer) })
     this.outcomes.set(peer, Promise.resolve(this.judge(hello, peer, 500)))
   }
@@ -151,7 +152,7 @@ export class Greeter {
       const peer = peerIdFromString(peerId)
       if (host.getConnections(peer).length > 0 || !this.dials.take('all')) continue
       onContact(peerId, addresses)
-      // Gone, or a lie; either way there are others.
+      // The peer is gone or the contact was a lie; there are others.
       await dial(peerId)
     }
   }

@@ -1,5 +1,6 @@
-// Repairs connections over which gossip has died. Two cases: after a power cut a peer returns on a new connection while
-// gossip still uses the dead one; and gossipsub never reopens a stream that was aborted while its connection lives.
+// Repairs connections on which gossip has stopped. There are two cases: after a power cut a peer returns on a new
+// connection while gossip still uses the dead one, and gossipsub never reopens a stream that was aborted while its
+// connection lives.
 
 import type { Connection, PeerId } from '@libp2p/interface'
 import { gossipLink, reopenGossip } from '../gossip/internals.ts'
@@ -8,22 +9,22 @@ import type { Clock, Log } from '../types.ts'
 import { ping } from './probe.ts'
 
 const CHECK_MS = 1000
-/** Checks in a row that a link may be half there: on a machine that trains, opening streams can take seconds. */
+/** Failed checks in a row before a link is repaired: on a machine that trains, opening streams can take seconds. */
 const STRIKES = 10
-/** When a newer connection has answered, an answer on the older one may be just behind. */
+/** When the newer connection has answered, the older one gets this long to answer too. */
 const GRACE_MS = { least: 500, most: 4000 }
 /** Longer than any second connection of one node lasts. */
 const TWIN_MS = 20_000
-/** Bytes waiting for a peer that does not read; at 16 MiB libp2p aborts the stream, which this forestalls. */
+/** Bytes queued for a peer that does not read. libp2p aborts the stream at 16 MiB; this acts before. */
 const SLOW_BYTES = 8 << 20
 
 export interface LinksParts {
   host: Host
   clock: Clock
   log: Log
-  /** Two nodes are connected that both are this peer: a home was copied. */
+  /** Two connected nodes have this same identity: somebody copied a home. */
   onTwin(peer: string): void
-  /** Gossip with the peer may have had a gap, and works again. */
+  /** Gossip with the peer works again, but may have missed messages. */
   onMended(peer: string): void
 }
 
@@ -47,7 +48,7 @@ export class Links {
     this.by.host.removeEventListener('connection:open', this.onOpen)
   }
 
-  /** A peer that dials again has probably lost its old connection, and we have not noticed. */
+  /** When a peer dials again, it has probably lost its old connection without our noticing. */
   private onOpen({ detail: connection }: CustomEvent<Connection>): void {
     if (connection.direction !== 'inbound') return
     for (const old of this.by.host.getConnections(connection.remotePeer)) {
@@ -57,8 +58,8 @@ export class Links {
   }
 
   /**
-   * Drops the old connection if the new one answers and the old one does not: AutoNAT dials a second time too, to see
-   * whether we can be reached, and a peer that is busy answers on neither.
+   * Closes the old connection if the new one answers and the old one does not. A new connection alone proves nothing:
+   * AutoNAT dials a second time to test reachability, and a busy peer answers on neither.
    */
   private async supersede(old: Connection, fresh: Connection): Promise<void> {
     let alive = false
@@ -74,7 +75,7 @@ export class Links {
     } catch {
       return
     }
-    // On a machine that trains an answer takes its time, on either.
+    // On a machine that trains, answers are slow on either connection.
     const took = this.by.clock.now() - asked
     const grace = Math.min(Math.max(GRACE_MS.least, 4 * took), GRACE_MS.most)
     await Promise.race([stays, new Promise<void>((resolve) => this.by.clock.after(grace, resolve))])
@@ -84,7 +85,7 @@ export class Links {
     this.by.onMended(old.remotePeer.toString())
   }
 
-  /** AutoNAT closes its connection at once, and a prober one of its two; two that stay are two nodes. */
+  /** AutoNAT closes its connection at once and a prober closes one of two. Two that last belong to two nodes. */
   private watchTwin(one: Connection, other: Connection): void {
     if (one.limits !== undefined || other.limits !== undefined) return
     this.by.clock.after(TWIN_MS, () => {
@@ -117,20 +118,24 @@ export class Links {
     this.strikes.set(id, strikes)
     const connections = [...host.getConnections(peer)]
     if (strikes < STRIKES) {
-      // Perhaps its stream died with an older connection, and gossipsub has not noticed that there is another.
+      // Its stream may have died with an older connection, and gossipsub did not notice the new one.
       const usable = connections.findLast((one) => one.status === 'open' && one.limits === undefined)
       if (usable && !link?.outbound) reopenGossip(pubsub, peer, usable)
       return
     }
     this.strikes.delete(id)
-    log('debug', slow ? 'hung up on a peer that does not read' : 'hung up on a deaf link', {
-      peer: id,
-      ...link,
-    })
+    log(
+      'debug',
+      slow ? 'closed the connection to a peer that does not read' : 'closed a connection without gossip',
+      {
+        peer: id,
+        ...link,
+      },
+    )
     for (const connection of connections) connection.abort(new Error('gossip is stuck'))
   }
 
-  /** False for a plain relay, over a relayed connection, and until it has been identified. */
+  /** False for a plain relay, over a relayed connection, and until the peer has been identified. */
   private async speaksGossip(peer: PeerId): Promise<boolean> {
     const { host } = this.by
     if (!host.getConnections(peer).some((connection) => connection.limits === undefined)) return false

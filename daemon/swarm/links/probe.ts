@@ -1,7 +1,6 @@
-// Finds out early that a connection leads nowhere, and makes a new one beside it. After a short partition TCP waits for its
-// own timer before it sends again, as long as the outage was: a new connection is there at once. The old one is dropped
-// only when the new one stands and the old one still says nothing, so a peer that is merely busy loses nothing by being
-// doubted.
+// Detects dead connections early and replaces them. After a short partition, TCP waits about as long as the outage
+// lasted before it sends again; a new connection works at once. The old connection is closed only once the new one is
+// up and the old one is still silent, so a peer that is merely busy loses nothing.
 
 import type { Connection, PeerId } from '@libp2p/interface'
 import { byteStream } from '@libp2p/utils'
@@ -9,14 +8,14 @@ import type { Host } from '../libp2p/host.ts'
 import type { Clock, Log } from '../types.ts'
 
 const CHECK_MS = 1000
-/** A peer that has not been heard for this long is asked. */
+/** A peer that has been silent this long is probed. */
 const QUIET_MS = 3000
-/** How long it may take to answer before a new connection is tried; it goes on being waited for. */
+/** Wait for an answer this long before dialling anew; the probe itself goes on waiting. */
 const PATIENCE_MS = 4000
 const ANSWER_MS = 30_000
-/** Short, so that after a partition it is never long until the next try. */
+/** Short, so that the next attempt after a partition comes soon. */
 const DIAL_MS = 2500
-/** When the new connection stands, an answer on the old one may be just behind. */
+/** When the new connection is up, the old one gets this long to answer. */
 const GRACE_MS = 300
 const PING_PROTOCOL = '/ipfs/ping/1.0.0'
 
@@ -24,7 +23,7 @@ export interface ProberParts {
   host: Host
   clock: Clock
   log: Log
-  /** What was sent to us on the old connection and not received is lost. */
+  /** Messages sent to this node on the old connection may be lost. */
   onReplaced(peer: string): void
 }
 
@@ -49,7 +48,7 @@ export class Prober {
     this.cancel?.()
   }
 
-  /** Something came from the peer. Called for every gossip frame, so it is cheap. */
+  /** The peer sent something. Called for every gossip frame, so it must be cheap. */
   heard(peer: string): void {
     this.heardAt.set(peer, this.by.clock.now())
   }
@@ -74,7 +73,7 @@ export class Prober {
 
   private async doubt(peer: PeerId, id: string): Promise<void> {
     const { host, log, onReplaced } = this.by
-    // A copy: libp2p hands out its own list, which will have the new one in it.
+    // Copied: libp2p returns its own list, to which the new connection will be added.
     const old = [...host.getConnections(peer)]
     const since = this.by.clock.now()
     let answered = false
@@ -89,7 +88,7 @@ export class Prober {
         () => {},
       )
       await Promise.race([answer, this.pause(PATIENCE_MS)])
-      // While libp2p still has it as connected: its own monitor gives up in time, and redial.ts goes on from there.
+      // libp2p still lists it as connected. Its own monitor gives up in time, and redial.ts takes over.
       while (!isAlive() && old.some((connection) => connection.status === 'open')) {
         const made = await host
           .dial(peer, { force: true, signal: AbortSignal.timeout(DIAL_MS) })
@@ -99,10 +98,10 @@ export class Prober {
           continue
         }
         await this.pause(GRACE_MS)
-        // (The other side drops an older connection of ours when a new one comes in, so it may be gone already.)
+        // (The other side closes our older connection when the new one comes in, so it may be gone already.)
         if (answered && old.some((connection) => connection.status === 'open'))
           return void made.close().catch(() => {})
-        // Only those from before: the peer may have made a new one too, and both must not drop the other's.
+        // Only older ones: the peer may have dialled too, and each side must not close the other's new connection.
         for (const connection of old) connection.abort(new Error('gone quiet; replaced'))
         onReplaced(id)
         log('debug', 'replaced a connection that had gone quiet', { peer: id })
@@ -118,7 +117,7 @@ export class Prober {
   }
 }
 
-/** Asks over this very connection. Resolves when anything comes back, be it that the protocol is not spoken. */
+/** Pings over this connection. Resolves on any answer, even one that the protocol is not supported. */
 export async function ping(connection: Connection): Promise<void> {
   const signal = AbortSignal.timeout(ANSWER_MS)
   try {

@@ -1,5 +1,5 @@
-// Keeps this node connected to the peers that a person joined: dials them every 1.5 s for as long as it runs, and remembers
-// them across restarts. libp2p itself gives up after five tries, so a partition of 100 s would last for ever.
+// Keeps this node connected to joined peers: it dials them every 1.5 s for as long as it runs, and remembers them
+// across restarts. libp2p itself gives up after five attempts, so it would never recover from a partition of 100 s.
 
 import type { Connection, PeerId } from '@libp2p/interface'
 import { peerIdFromString } from '@libp2p/peer-id'
@@ -10,18 +10,18 @@ import type { Host } from '../libp2p/host.ts'
 import type { Clock, Log } from '../types.ts'
 
 const REDIAL_MS = 1500
-/** Several addresses, one after the other. */
+/** One dial may try several addresses in turn. */
 const DIAL_TIMEOUT_MS = 8000
-/** Of one peer: given by a person, or where it was reached. */
+/** Per peer: addresses given by a person, or where the peer was reached. */
 const MAX_ADDRESSES = 8
-/** A person joins a handful of peers. */
+/** A user joins a handful of peers. */
 const MAX_WANTED = 64
-/** Of two that want each other, the one with the lower ID dials so much later, so that they seldom cross. */
+/** If two nodes dial each other, the one with the lower ID waits this long, so that their dials seldom cross. */
 const LOWER_ID_LATER_MS = 600
-/** A try of dead addresses takes seconds, in which the peer may have come back where it was. */
+/** Trying dead addresses takes seconds; the peer may have come back at its old address meanwhile. */
 const HEARSAY_EVERY = 5
 const KEY = new Key('/waggle/wanted')
-/** Peers of the swarm that were met; tried one by one, every eight seconds, while there are fewer links than this. */
+/** Known peers of the swarm are tried one by one, every eight seconds, while there are fewer connections than this. */
 const FEW_LINKS = 4
 const MAX_MET = 64
 const TRY_MET_EVERY = 5
@@ -44,17 +44,17 @@ export interface RedialParts {
   datastore: Datastore | undefined
   clock: Clock
   log: Log
-  /** Asks others where a peer is; true if there are new addresses to try. */
+  /** Asks other peers for a peer's address; true if there are new addresses to try. */
   lookup(peer: PeerId, signal: AbortSignal): Promise<boolean>
   random(): number
   book: Pick<AddressBook, 'of' | 'worked'>
-  /** Has sent groups that were good; of peers that were met, others are forgotten before it. */
+  /** The peer has sent good groups, so it is forgotten after other peers. */
   isUseful(peer: string): boolean
 }
 
 export class Redial {
   private readonly wanted = new Map<string, Wanted>()
-  /** Longest ago first. */
+  /** The peer met longest ago comes first. */
   private readonly met = new Set<string>()
   private readonly by: RedialParts
   private cancel: (() => void) | undefined
@@ -93,12 +93,12 @@ export class Redial {
     return [...this.wanted.keys()]
   }
 
-  /** Joined, or met before. */
+  /** Peers that were joined or met before. */
   all(): string[] {
     return [...this.wanted.keys(), ...this.met]
   }
 
-  /** Why the last dial failed, if one did. */
+  /** Why the last dial failed, if it did. */
   lastError(id: string): string | undefined {
     return this.wanted.get(id)?.lastError
   }
@@ -118,7 +118,7 @@ export class Redial {
     await this.save()
   }
 
-  /** A peer of this swarm, worth trying when others are gone. */
+  /** A peer of this swarm, worth dialling when others are gone. */
   async remember(id: string): Promise<void> {
     const isNew = !this.met.delete(id)
     this.met.add(id)
@@ -129,7 +129,7 @@ export class Redial {
     if (isNew) await this.save()
   }
 
-  /** Dials now, unless it is being dialled or is connected. True if it is connected afterwards. */
+  /** Dials now, unless a dial is in progress or the peer is connected. True if it is connected afterwards. */
   async dial(id: string, { signal }: { signal?: AbortSignal } = {}): Promise<boolean> {
     const { host } = this.by
     const peer = peerIdFromString(id)
@@ -156,7 +156,7 @@ export class Redial {
     }
   }
 
-  /** At the addresses that can be trusted most, first. */
+  /** Tries the most trusted addresses first. */
   private async dialAt(peer: PeerId, signal: AbortSignal, isNews = false): Promise<void> {
     const { host, book } = this.by
     const entry = this.wanted.get(peer.toString())
@@ -166,7 +166,7 @@ export class Redial {
     await host.dial(addresses.length > 0 ? addresses : peer, { signal })
   }
 
-  /** Where a peer was reached is the first place to look when it is gone. */
+  /** The address where a peer was last reached is the first to try when it is gone. */
   private async reached({ remotePeer, remoteAddr }: Connection): Promise<void> {
     const id = remotePeer.toString()
     const address = remoteAddr.toString().replace(/\/p2p\/[^/]+$/, '')
@@ -227,7 +227,8 @@ export class Redial {
     try {
       const { datastore } = this.by
       if (!datastore || !(await datastore.has(KEY))) return NOTHING
-      // Our own file, so its form is trusted as far as it goes; a peer ID that is none throws here and all is skipped.
+      // This node wrote the file, so its form is trusted. An invalid peer ID throws here, and the whole file is
+      // skipped.
       const saved = JSON.parse(new TextDecoder().decode(await datastore.get(KEY))) as Saved
       for (const id of [...saved.met, ...saved.wanted.map(([wanted]) => wanted)]) peerIdFromString(id)
       return saved

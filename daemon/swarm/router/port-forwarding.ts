@@ -1,7 +1,7 @@
-// Has the home router forward the ports that this node listens on, and tells peers the address outside (UPnP). On the
-// router's word: AutoNAT wants it confirmed by four peers in different networks, so a small swarm would never hear of it.
-// Renewed often, since a restarted router has forgotten it and many providers change the address; removed at the stop, and
-// after a crash it expires. Without a router that does it the node goes on, and looks again every minute.
+// Asks the home router by UPnP to forward the ports that this node listens on, and tells peers the outside address. It
+// takes the router's word: AutoNAT needs confirmation by four peers in different networks, which a small swarm never
+// has. Forwardings are renewed often, since a restarted router forgets them and many providers change the address. They
+// are removed at the stop and expire after a crash. Without such a router the node goes on and looks again each minute.
 
 import {
   type AddressManager,
@@ -13,26 +13,26 @@ import {
 import type { Log } from '../types.ts'
 import { type FindRouterParts, findRouter, publicIp, type Router } from './router.ts'
 
-/** What the specification recommends; with a router that knows no end, the port stays forwarded after a crash. */
+/** The recommended lifetime. With routers that only know permanent forwardings, the port stays open after a crash. */
 const LEASE_S = 3600
 const RENEW_MS = 5 * 60_000
 const RETRY_MS = 60_000
 const REMOVE_MS = 1000
-/** A node listens on one or two. */
+/** A node listens on one or two ports. */
 const MAX_PORTS = 4
 
-/** Addresses outside without a peer ID; or why there are none. */
+/** Outside addresses without a peer ID, or why there are none. */
 export type Forwarded = { addresses: string[] } | { trouble: string }
 
 export interface PortForwardingParts extends FindRouterParts {
-  /** Uniform in [0, 1); chooses a port outside where the own one is taken. */
+  /** Uniform in [0, 1); chooses an outside port if this node's own number is taken. */
   random(): number
   log: Log
-  /** At each change. */
+  /** Called at each change. */
   onForwarded(outcome: Forwarded): void
 }
 
-/** Of libp2p's components, what is needed. */
+/** The parts of libp2p that it uses. */
 export interface Components {
   addressManager: AddressManager
   events: Pick<EventTarget, 'addEventListener' | 'removeEventListener'>
@@ -114,7 +114,7 @@ export class PortForwarding {
         { internalIp: inside.ip, internalPort: inside.port, externalPort: asked },
         {
           leaseSeconds: LEASE_S,
-          // The range that IANA gives to nobody.
+          // The range that IANA leaves unassigned.
           nextPort: () => 49_152 + Math.floor(this.by.random() * 16_384),
           signal,
         },
@@ -125,7 +125,7 @@ export class PortForwarding {
     this.tell({ addresses: this.outside.all().map(toAddress) })
   }
 
-  /** The router of before, with the address that it has now. */
+  /** The router that was used before, with its current address. */
   private async stillThere(from: readonly string[]): Promise<Router | undefined> {
     const { router } = this
     if (!router || !from.includes(router.from)) return undefined

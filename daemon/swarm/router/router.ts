@@ -1,4 +1,4 @@
-// The home router of this network: of the gateways that answer, the first that has a public address.
+// The home router of this network: the first gateway that answers and has a public address.
 
 import { isPrivate } from '@libp2p/utils'
 import { multiaddr } from '@multiformats/multiaddr'
@@ -10,9 +10,9 @@ const SEARCH_MS = 3000
 
 export interface Router {
   gateway: Gateway
-  /** This machine's address in its network. */
+  /** This machine's address on the router's network. */
   from: string
-  /** Its own, on the internet. */
+  /** The router's own address on the internet. */
   ip: string
 }
 
@@ -21,7 +21,7 @@ export interface FindRouterParts {
   search?: typeof searchGateways
 }
 
-/** Throws why there is none. */
+/** Throws an error that says why there is none. */
 export async function findRouter(
   { from, signal }: { from: readonly string[]; signal: AbortSignal },
   { clock, search = searchGateways }: FindRouterParts,
@@ -54,10 +54,12 @@ export async function findRouter(
   }
 }
 
-/** Behind a second router a forwarded port leads nowhere. */
+/** Behind a second router, a forwarded port leads nowhere. */
 export async function publicIp(gateway: Gateway, signal: AbortSignal): Promise<string> {
   const ip = await gateway.externalIp(signal)
   if (isPrivate(multiaddr(`/ip4/${ip}/tcp/1`)))
-    throw new Error(`the router’s own address, ${ip}, is not on the internet: another router is before it`)
+    throw new Error(
+      `the router’s own address, ${ip}, is not on the internet: there is another router in front of it`,
+    )
   return ip
 }

@@ -1,7 +1,8 @@
-// One home router that forwards ports: reads its description and calls its actions (UPnP Device Architecture 1.1, SOAP 1.1;
-// WANIPConnection:1 and :2, WANPPPConnection:1). Of the actions only those that all three have. What the router says is
-// bounded and matched for a few fields, not parsed: it may be any machine on the network, so it is also never followed
-// to another one. It is own code for the sake of these bounds, which general XML and SOAP clients do not have.
+// One home router that forwards ports: reads its description and calls its actions (UPnP Device Architecture 1.1,
+// SOAP 1.1; WANIPConnection:1 and :2, WANPPPConnection:1). It uses only actions that all three services have. The
+// answer may come from any machine on the network, so its size is limited, a few fields are matched instead of
+// parsing the XML, and redirects to other machines are not followed. General XML and SOAP clients lack these limits,
+// hence our own code.
 
 import { safeText } from '../../../protocol/text.ts'
 import { field, request } from './upnp-request.ts'
@@ -9,7 +10,7 @@ import { field, request } from './upnp-request.ts'
 const SERVICES = ['WANIPConnection:2', 'WANIPConnection:1', 'WANPPPConnection:1'].map(
   (name) => `urn:schemas-upnp-org:service:${name}`,
 )
-/** A router has a dozen. */
+/** A router has about a dozen. */
 const MAX_SERVICES = 64
 /** Error codes of WANIPConnection:2, table 2-26. */
 const CONFLICT = 718
@@ -22,7 +23,7 @@ export interface Forwarding {
   externalPort: number
 }
 
-/** The router understood, and said no. */
+/** The router understood the request and refused it. */
 class Refusal extends Error {
   readonly status: number
   constructor(status: number, text: string) {
@@ -64,7 +65,7 @@ export class Gateway {
     )
   }
 
-  /** What the internet sees. Of several connections of the router's, the first that has an address is used from now on. */
+  /** The address on the internet. The first of the router's connections that has one is used from now on. */
   async externalIp(signal: AbortSignal): Promise<string> {
     let trouble: unknown
     for (const service of this.services) {
@@ -79,7 +80,7 @@ export class Gateway {
     throw trouble ?? new Error('the router has no address on the internet')
   }
 
-  /** Also renews. Another external port is proposed by `nextPort` while the one asked for is somebody else's. */
+  /** Also renews. While another device holds the requested external port, `nextPort` proposes another. */
   async forward(
     { internalIp, internalPort, externalPort }: Forwarding,
     { leaseSeconds, nextPort, signal }: { leaseSeconds: number; nextPort(): number; signal: AbortSignal },

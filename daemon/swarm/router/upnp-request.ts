@@ -1,5 +1,5 @@
-// One HTTP exchange with a home router, bounded in time and size and never led elsewhere, and fields of the XML that comes
-// back. It is matched, not parsed: a few fields are of use, and what sent it may be any machine on the network.
+// One HTTP exchange with a home router, limited in time and size and without redirects, and a way to read fields of the
+// XML answer. Fields are matched, not parsed: only a few are needed, and any machine on the network may have sent them.
 
 const MAX_BYTES = 256 << 10
 const TIMEOUT_MS = 5000
@@ -17,7 +17,7 @@ export async function request(url: URL, init: RequestInit, signal: AbortSignal) 
   return { ok: response.ok, status: response.status, body: Buffer.concat(chunks).toString('utf8') }
 }
 
-/** What is between the tags of this name, with a prefix or without. */
+/** The text between the tags of this name, with or without a namespace prefix. */
 export function field(xml: string, name: string): string | undefined {
   return new RegExp(`<(?:\\w{1,32}:)?${name}(?:\\s[^<>]{0,256})?>([^<]{0,512})</`).exec(xml)?.[1]?.trim()
 }

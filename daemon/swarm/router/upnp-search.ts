@@ -1,33 +1,33 @@
-// Finds home routers that forward ports, by SSDP (UPnP Device Architecture 1.1, 1.3): a question to a multicast group from
-// each own address, answered directly. Asked is for both versions of the gateway, since routers of the first do not answer
-// for the second. From a free port: 1900 may belong to another program. Anyone on the network can answer, so an answer
-// counts only as a web address on the machine that it came from, and only a few do.
+// Finds home routers that forward ports, by SSDP (UPnP Device Architecture 1.1, 1.3): a multicast question from each of
+// this machine's addresses, answered directly. It asks for both gateway versions, since routers of version 1 do not
+// answer questions for version 2. It sends from a free port, since another program may use 1900. Anyone on the network
+// can answer, so an answer counts only if its URL is on the machine that sent it, and only a few answers are used.
 
 import { createSocket } from 'node:dgram'
 
 const GROUP = { address: '239.255.255.250', port: 1900 }
 const TARGETS = [1, 2].map((version) => `urn:schemas-upnp-org:device:InternetGatewayDevice:${version}`)
-/** UDP loses packets; a question is repeated so long after the first. */
+/** UDP loses packets, so the question is repeated this long after the first. */
 const REPEAT_MS = 700
 const MAX_ANSWER_BYTES = 2048
 const MAX_LOCATIONS = 8
 
 export interface Found {
-  /** Of the gateway's description. */
+  /** URL of the gateway's description. */
   location: URL
-  /** This machine's address in the gateway's network. */
+  /** This machine's address on the gateway's network. */
   from: string
 }
 
 export interface SearchOptions {
-  /** Own IPv4 addresses to ask from. */
+  /** This machine's IPv4 addresses, from which to ask. */
   from: readonly string[]
   signal: AbortSignal
-  /** Whom to ask. Default: the multicast group. */
+  /** Where to send the question. Default: the multicast group. */
   to?: { address: string; port: number }
 }
 
-/** Each gateway once, as it answers, until the signal. An address that cannot be asked from is passed over. */
+/** Yields each gateway once, as it answers, until the signal. Addresses that cannot send are skipped. */
 export function searchGateways(
   { from, signal, to = GROUP }: SearchOptions,
   { onFound }: { onFound(found: Found): void },
@@ -44,7 +44,7 @@ export function searchGateways(
         socket.close(() => resolve())
       }
       socket.on('error', () => {
-        // Closing says so again where it was never bound.
+        // Closing a socket that was never bound throws again.
         socket.removeAllListeners('error').on('error', () => {})
         end()
       })
@@ -58,13 +58,13 @@ export function searchGateways(
         const send = () => {
           for (const target of TARGETS)
             socket.send(question(target), to.port, to.address, () => {
-              // No route at the moment is as no answer.
+              // A missing route is treated as no answer.
             })
         }
         try {
           socket.setMulticastInterface(own)
         } catch {
-          // It went away meanwhile; then sending fails as well.
+          // The address is gone by now; sending will fail as well.
         }
         send()
         repeat = setTimeout(send, REPEAT_MS)
@@ -85,7 +85,7 @@ function question(target: string): string {
   return `${[...lines, `ST: ${target}`].join('\r\n')}\r\n\r\n`
 }
 
-/** Where the gateway's description is, or undefined for anything that is not a gateway's own answer. */
+/** URL of the gateway's description, or undefined if this is not a gateway's own answer. */
 export function readAnswer(datagram: Uint8Array, sender: string): URL | undefined {
   if (datagram.length > MAX_ANSWER_BYTES) return undefined
   const [status, ...lines] = Buffer.from(datagram).toString('latin1').split('\r\n')
