@@ -10,6 +10,7 @@ import type { Config } from './schema.ts'
 export const LIVE_KEYS: ReadonlySet<string> = new Set([
   'rollout.groups_per_round',
   'training.learning_rate',
+  'training.scale_rate',
   'training.warm_up_steps',
   'training.weight_decay',
   'training.max_gradient_norm',

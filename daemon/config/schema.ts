@@ -167,6 +167,12 @@ const training = z.strictObject({
   lora_rank: z.int().min(1).max(1024).default(16).describe('rank of the adapter'),
   lora_alpha: z.number().gt(0).max(65_536).default(32).describe('the adapter is scaled by alpha / rank'),
   learning_rate: z.number().gt(0).max(1).default(1e-4).describe('learning rate of AdamW'),
+  scale_rate: z
+    .boolean()
+    .default(false)
+    .describe(
+      'multiply the learning rate by the square root of the groups in a batch over training.own_groups, up to 2; groups count less if their author does',
+    ),
   warm_up_steps: z
     .int()
     .min(0)
@@ -180,7 +186,14 @@ const training = z.strictObject({
     .gt(0)
     .default(1)
     .describe('gradients with a larger global norm are scaled down to it'),
-  own_groups: z.int().min(1).max(512).default(16).describe('own groups in a batch (I)'),
+  own_groups: z
+    .int()
+    .min(1)
+    .max(512)
+    .default(16)
+    .describe(
+      'groups that make a batch due, and maximum number of own groups in it (I). Foreign groups count if the mixing rule puts them into the same batch',
+    ),
   foreign_groups: z
     .int()
     .min(0)

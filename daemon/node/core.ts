@@ -72,6 +72,9 @@ export function openCore({ config, self, seed, restored }: CoreOptions, parts: C
       get optimizer() {
         return optimizerOf(config)
       },
+      get scaleRate() {
+        return config.training.scale_rate
+      },
       get maxStaleness() {
         return config.training.max_staleness
       },

@@ -1,18 +1,37 @@
-// Chooses a batch from the pool: the newest own groups, and foreign groups drawn at random.
+// Decides when a batch is due and chooses it from the pool: the newest own groups, and foreign groups drawn at
+// random.
+//
+// A batch is due when its groups with a signal are enough, whoever wrote them: own groups count 1, a foreign
+// group what its author's standing is worth. Foreign groups beyond that join it, up to J.
 //
 // SAPO samples J foreign groups uniformly from those with a signal. Here the draw picks an author first, so
 // that an author who publishes more is not drawn more often. Identities are free, so all newcomers together
-// count as one author; among newcomers, the draw first picks the peer that delivered the group. A peer may
-// send many long rollouts for one prompt, so the drawn tokens are also bounded, in total and per author,
-// relative to this batch's own groups. Over a bound, the longest groups are dropped and others drawn.
+// count as one author; among newcomers, the draw first picks the peer that delivered the group. The drawn groups
+// keep to this node's own mix of tasks and levels. A peer may send many long rollouts for one prompt, so
+// the drawn tokens are also bounded, in total and per author, relative to this node's own groups. Over a bound, the
+// longest groups are dropped and others drawn.
 
 import type { Random } from '../../protocol/plugin/index.ts'
 import type { Group } from '../../protocol/train/index.ts'
+import { type PromptMix, tokensIn } from './prompt-mix.ts'
 
 export interface BatchSizes {
-  /** I and J in SAPO's notation. */
+  /** I and J in SAPO's notation: own and foreign groups in a batch at most. */
   own: number
   foreign: number
+  /** Groups that make a batch due. */
+  due: number
+  /** Whether the batch may have foreign groups only. */
+  mayLackOwn: boolean
+}
+
+export interface BatchParts {
+  random: Random
+  mix: Pick<PromptMix, 'stratum' | 'most' | 'tokens'>
+  /** Newcomers share one author's part of a draw. Default: nobody is known. */
+  isKnown?(author: string): boolean
+  /** What an author's group counts towards a batch that is due, 0 to 1. Default: 0. */
+  worth?(author: string): number
 }
 
 /**
@@ -23,36 +42,29 @@ const MOST_TOKENS = 1.5
 /** Every author may have the tokens of this many own groups: peers may use other length limits. */
 const LEAST_SHARE = 3
 
-/** Undefined while there are fewer than I own groups. It does not wait for foreign ones. */
+/** Undefined while no batch is due. */
 export function chooseBatch(
   waiting: { own: readonly Group[]; foreign: readonly Group[] },
   sizes: BatchSizes,
-  random: Random,
-  isKnown: (author: string) => boolean = () => false,
+  parts: BatchParts,
 ): Group[] | undefined {
-  if (waiting.own.length < sizes.own) return undefined
+  const { worth = () => 0 } = parts
   const newest = [...waiting.own].sort((a, b) => b.bornVersion - a.bornVersion || b.bornAt - a.bornAt)
   const own = newest.slice(0, sizes.own)
-  const mean = tokensOf(own) / Math.max(1, own.length)
-  return [...own, ...drawForeign(waiting.foreign, { count: sizes.foreign, mean }, random, isKnown)]
-}
-
-/** Tokens that the model processes to train on a group. */
-export function tokensIn({ conditioning, rollouts }: Group): number {
-  return rollouts.reduce((sum, one) => sum + (one.conditioning ?? conditioning).length + one.tokens.length, 0)
+  if (own.length === 0 && !sizes.mayLackOwn) return undefined
+  const isDue = (foreign: readonly Group[]): boolean =>
+    own.length + foreign.reduce((sum, { author }) => sum + worth(author), 0) >= sizes.due
+  if (!isDue(waiting.foreign)) return undefined
+  const foreign = drawForeign(waiting.foreign, sizes.foreign, parts)
+  return isDue(foreign) && own.length + foreign.length > 0 ? [...own, ...foreign] : undefined
 }
 
 function tokensOf(groups: readonly Group[]): number {
   return groups.reduce((sum, group) => sum + tokensIn(group), 0)
 }
 
-/** `mean`: tokens per own group. */
-function drawForeign(
-  groups: readonly Group[],
-  { count, mean }: { count: number; mean: number },
-  random: Random,
-  isKnown: (author: string) => boolean,
-): Group[] {
+function drawForeign(groups: readonly Group[], count: number, { random, mix, isKnown }: BatchParts): Group[] {
+  const mean = mix.tokens ?? 0
   const most = MOST_TOKENS * count * mean
   const shareAmong = (those: readonly Group[]): number => {
     const authors = new Set(those.map(({ author }) => author)).size
@@ -62,29 +74,42 @@ function drawForeign(
   const left = new Set(groups.filter((group) => tokensIn(group) <= mostOfAny))
   // Authors whose groups are all too long do not reduce the others' share.
   const mostOfOne = shareAmong([...left])
+  const strata = new Map([...left].map((group) => [group, mix.stratum(group)]))
+  const filling = Math.min(count, groups.length)
+  const withRoom = (drawn: readonly Group[]): Group[] => {
+    const counts = new Map<string, number>()
+    for (const group of drawn) counts.set(strata.get(group)!, (counts.get(strata.get(group)!) ?? 0) + 1)
+    const full = new Map(
+      [...new Set(strata.values())].map((one) => [one, (counts.get(one) ?? 0) >= mix.most(one, filling)]),
+    )
+    return [...left].filter((group) => !full.get(strata.get(group)!))
+  }
   let drawn: Group[] = []
   for (;;) {
-    while (drawn.length < count && left.size > 0) drawn.push(drawOne(left, random, isKnown))
+    while (drawn.length < count) {
+      const open = withRoom(drawn)
+      if (open.length === 0) break
+      const one = drawOne(open, random, isKnown ?? (() => false))
+      left.delete(one)
+      drawn.push(one)
+    }
     const tooLong = longestAbove(most, drawn) ?? longestOfAnAuthorAbove(mostOfOne, drawn)
     if (!tooLong) return drawn
     drawn = drawn.filter((group) => group !== tooLong)
   }
 }
 
-/** Removes the drawn group from `left`. */
-function drawOne(left: Set<Group>, random: Random, isKnown: (author: string) => boolean): Group {
+function drawOne(groups: Group[], random: Random, isKnown: (author: string) => boolean): Group {
   const among = (some: Group[], keyOf: (group: Group) => string): Group[] => {
     const parts = [...Map.groupBy(some, keyOf).values()]
     return parts[Math.floor(random() * parts.length)]!
   }
-  let some = among([...left], ({ author }) => (isKnown(author) ? author : ''))
+  let some = among(groups, ({ author }) => (isKnown(author) ? author : ''))
   if (!isKnown(some[0]!.author)) {
-    some = among(some, ({ source, author }) => source ?? author)
+    some = among(some, ({ author, source }) => source ?? author)
     some = among(some, ({ author }) => author)
   }
-  const group = some[Math.floor(random() * some.length)]!
-  left.delete(group)
-  return group
+  return some[Math.floor(random() * some.length)]!
 }
 
 /** The longest group if all together exceed `most` tokens. */

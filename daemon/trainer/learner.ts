@@ -11,8 +11,10 @@ import type { LivePolicy } from '../policy/live-policy.ts'
 import type { Aggregation } from './aggregation.ts'
 import { chooseBatch } from './batch.ts'
 import { type Alarm, createGuards } from './guards/index.ts'
+import { createPromptMix } from './prompt-mix.ts'
 import type { Role } from './roles.ts'
 import { createRollBacks, type RollBackPlan } from './roll-back.ts'
+import { effectiveGroups, rateFactor } from './sharing/batch-size.ts'
 import type { LearnerState } from './sharing/evidence.ts'
 import { DEFAULT_RULE, MIXING_RULES, type MixingRuleName } from './sharing/mixing/index.ts'
 import { createSharingRecord } from './sharing/sharing-record.ts'
@@ -23,14 +25,20 @@ import { summarize } from './watch.ts'
 
 /** All options except the last two are read at each use, because they may change while the node runs. */
 export interface LearnerOptions {
-  /** Groups per batch: I own ones and at most J foreign ones. */
-  sizes: { own: number; foreign: number }
+  /**
+   * Groups in a batch at most: I own ones and J foreign ones. A batch is due when `due` groups wait (default:
+   * I), where a foreign group counts what its author's standing is worth, if the mixing rule puts it into the
+   * same batch.
+   */
+  sizes: { own: number; foreign: number; due?: number }
   minibatches: number
   /** Default: mean over tokens. */
   aggregation?: Aggregation
   temperature: number
   /** The learning rate is the one after warm-up. */
   optimizer: TrainRequest['optimizer']
+  /** Scales the learning rate, which is meant for I groups, with the groups in each batch: see `rateFactor`. */
+  scaleRate?: boolean
   /** Optimizer steps over which the learning rate rises linearly. */
   warmUpSteps: number
   /** This node's peer ID. */
@@ -99,7 +107,7 @@ export interface UpdateOutcome extends UpdateReport {
 }
 
 export interface Learner {
-  /** The next batch; undefined while too few own groups wait. */
+  /** The next batch; undefined while none is due. */
   choose(waiting: { own: readonly Group[]; foreign: readonly Group[] }): Batch | undefined
   /** One update; undefined if plugins left nothing to train on. */
   train(batch: Batch): Promise<UpdateOutcome | undefined>
@@ -166,6 +174,15 @@ export function createLearner(options: LearnerOptions, parts: LearnerParts): Lea
     MIXING_RULES[options.rule ?? DEFAULT_RULE].stepsWithoutOwn &&
     record.usual !== undefined &&
     withoutOwn < MOST_WITHOUT_OWN
+  const standing = (author: string): number | undefined =>
+    parts.isTrusted?.(author) ? 1 : authors.standing(author)
+  /**
+   * What an author's group counts of an own one in a batch. Newcomers join batches, but they make none due:
+   * a step of their groups alone would have nothing to bound it by.
+   */
+  const worth = (author: string): number =>
+    MIXING_RULES[options.rule ?? DEFAULT_RULE].stepsWithoutOwn ? (standing(author) ?? 0) : 0
+  const mix = createPromptMix()
   /** Alarms raised since the last step. */
   let pending: Alarm[] = []
 
@@ -195,6 +212,14 @@ export function createLearner(options: LearnerOptions, parts: LearnerParts): Lea
     }
     return kept
   }
+
+  /** Groups of the same weight that would have as little noise, beside those that the learning rate is meant for. */
+  const sizeOf = (groups: readonly Group[], learnForeign: boolean): { effective: number; usual: number } => ({
+    effective: effectiveGroups(
+      groups.map(({ author }) => (author === options.self ? 1 : learnForeign ? worth(author) : 0)),
+    ),
+    usual: options.sizes.own,
+  })
 
   /** An estimator may want no policy update. The step still counts, because plugins learn in it. */
   const learn: typeof update = (...given) =>
@@ -241,12 +266,14 @@ export function createLearner(options: LearnerOptions, parts: LearnerParts): Lea
       const { foreign, learn, compare } = judge.next()
       const usable = waiting.foreign.filter(({ author }) => !authors.isSetAside(author))
       hasMet ||= waiting.foreign.length > 0
+      // After a restart, the pool holds own groups that were written before it.
+      if (mix.tokens === undefined) for (const group of waiting.own) mix.add(group)
       const { version } = policy.reference()
+      const { own, due = own } = options.sizes
       const groups = chooseBatch(
         { own: waiting.own, foreign: usable },
-        { own: options.sizes.own, foreign },
-        parts.random(`batch/${version}`),
-        isKnown,
+        { own, foreign, due, mayLackOwn: learn && stepsWithoutOwn() },
+        { random: parts.random(`batch/${version}`), mix, isKnown, worth: learn ? worth : () => 0 },
       )
       return groups && { groups, learnForeign: learn, compare: compare && hasMet }
     },
@@ -276,7 +303,9 @@ export function createLearner(options: LearnerOptions, parts: LearnerParts): Lea
           optimizer: {
             ...optimizer,
             learningRate:
-              optimizer.learningRate * Math.min(1, (version + 1) / Math.max(1, options.warmUpSteps)),
+              optimizer.learningRate *
+              Math.min(1, (version + 1) / Math.max(1, options.warmUpSteps)) *
+              (options.scaleRate ? rateFactor(sizeOf(groups, learnForeign)) : 1),
             maxGradientNorm: Math.min(optimizer.maxGradientNorm, guards.normLimit()),
           },
           self: options.self,
@@ -286,7 +315,7 @@ export function createLearner(options: LearnerOptions, parts: LearnerParts): Lea
           columns,
           allowance: authors.allowance,
           weight: authors.weight,
-          standing: (author) => (parts.isTrusted?.(author) ? 1 : authors.standing(author)),
+          standing,
           usual: record.usual,
           ...(options.rule && { rule: options.rule }),
           learnForeign,
@@ -340,6 +369,7 @@ export function createLearner(options: LearnerOptions, parts: LearnerParts): Lea
     settle: () => withoutUpdate(host.batch({ step: policy.reference().version })),
 
     ownGroup(group) {
+      mix.add(group)
       const scores = scoresOf(group)
       if (scores.length === 0) return
       pending.push(...guards.ownGroup(scores.reduce((sum, score) => sum + score, 0) / scores.length))

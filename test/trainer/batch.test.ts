@@ -1,50 +1,91 @@
 import { describe, expect, test } from 'vitest'
 import { randomStream } from '../../daemon/host/random.ts'
-import { chooseBatch, tokensIn } from '../../daemon/trainer/batch.ts'
+import { type BatchParts, type BatchSizes, chooseBatch } from '../../daemon/trainer/batch.ts'
+import { createPromptMix, OTHER, tokensIn } from '../../daemon/trainer/prompt-mix.ts'
 import type { Group } from '../../protocol/train/index.ts'
 import { group } from './groups.ts'
 
 const random = randomStream(1, 'test')
 
-test('waits for own groups, never for foreign ones', () => {
-  const own = [group([1, 0]), group([1, 0])]
-  const foreign = [group([1, 0], { author: 'peer' })]
-  expect(chooseBatch({ own, foreign }, { own: 3, foreign: 1 }, random)).toBeUndefined()
-  expect(chooseBatch({ own, foreign: [] }, { own: 2, foreign: 4 }, random)).toHaveLength(2)
-  expect(chooseBatch({ own, foreign }, { own: 2, foreign: 4 }, random)).toHaveLength(3)
-  expect(chooseBatch({ own, foreign }, { own: 2, foreign: 0 }, random)).toHaveLength(2)
+/** The batch of a node whose recent prompts are those of its waiting groups. */
+function choose(
+  waiting: { own: readonly Group[]; foreign: readonly Group[] },
+  sizes: Partial<BatchSizes> & Pick<BatchSizes, 'own' | 'foreign'>,
+  parts: Partial<BatchParts> = {},
+): Group[] | undefined {
+  const mix = createPromptMix()
+  for (const one of waiting.own) mix.add(one)
+  return chooseBatch(waiting, { due: sizes.own, mayLackOwn: false, ...sizes }, { random, mix, ...parts })
+}
+
+const many = (count: number, author: string) => Array.from({ length: count }, () => group([1, 0], { author }))
+
+describe('when a batch is due', () => {
+  test('waits for own groups and never for foreign ones, if those do not count', () => {
+    const [own, foreign] = [many(2, 'me'), many(1, 'peer')]
+    expect(choose({ own, foreign }, { own: 3, foreign: 1 })).toBeUndefined()
+    expect(choose({ own, foreign: [] }, { own: 2, foreign: 4 })).toHaveLength(2)
+    expect(choose({ own, foreign }, { own: 2, foreign: 4 })).toHaveLength(3)
+    expect(choose({ own, foreign }, { own: 2, foreign: 0 })).toHaveLength(2)
+  })
+
+  test('foreign groups count what their author is worth', () => {
+    const worth = (author: string) => ({ twin: 1, stranger: 0.5 })[author] ?? 0
+    const due = (foreign: Group[]) =>
+      choose({ own: many(2, 'me'), foreign }, { own: 8, foreign: 8 }, { worth })?.length
+    expect(due(many(5, 'twin'))).toBeUndefined()
+    expect(due(many(6, 'twin'))).toBe(8)
+    expect(due(many(8, 'stranger'))).toBeUndefined()
+    expect(due([...many(4, 'twin'), ...many(4, 'stranger')])).toBe(10)
+    expect(due(many(500, 'nobody'))).toBeUndefined()
+  })
+
+  test('groups that are not drawn do not count', () => {
+    const worth = () => 1
+    expect(
+      choose({ own: many(2, 'me'), foreign: many(90, 'twin') }, { own: 8, foreign: 5 }, { worth }),
+    ).toBeUndefined()
+  })
+
+  test('without any own group only where that is allowed, and never empty', () => {
+    const mix = createPromptMix()
+    mix.add(group([1, 1]))
+    const [waiting, sizes] = [
+      { own: [], foreign: many(4, 'twin') },
+      { own: 4, foreign: 4, due: 4 },
+    ]
+    const parts = { random, mix, worth: () => 1 }
+    expect(chooseBatch(waiting, { ...sizes, mayLackOwn: false }, parts)).toBeUndefined()
+    expect(chooseBatch(waiting, { ...sizes, mayLackOwn: true }, parts)).toHaveLength(4)
+    expect(
+      chooseBatch({ own: [], foreign: [] }, { ...sizes, due: 0, mayLackOwn: true }, parts),
+    ).toBeUndefined()
+  })
 })
 
 test('takes the newest own groups', () => {
   const own = [1, 5, 3, 4].map((bornVersion) => group([1, 0], { bornVersion }))
-  expect(
-    chooseBatch({ own, foreign: [] }, { own: 2, foreign: 0 }, random)!.map((g) => g.bornVersion),
-  ).toEqual([5, 4])
+  expect(choose({ own, foreign: [] }, { own: 2, foreign: 0 })!.map((g) => g.bornVersion)).toEqual([5, 4])
 })
 
 test('draws authors first: one who publishes much is not drawn more often', () => {
-  const foreign = [
-    ...Array.from({ length: 90 }, () => group([1, 0], { author: 'loud' })),
-    ...Array.from({ length: 10 }, () => group([1, 0], { author: 'quiet' })),
-  ]
+  const foreign = [...many(90, 'loud'), ...many(10, 'quiet')]
   let loud = 0
   for (let i = 0; i < 400; i++) {
-    const [, one] = chooseBatch({ own: [group([1, 0])], foreign }, { own: 1, foreign: 1 }, random)!
+    const [, one] = choose({ own: many(1, 'me'), foreign }, { own: 1, foreign: 1 })!
     if (one!.author === 'loud') loud++
   }
   expect(Math.abs(loud - 200)).toBeLessThan(50)
 })
 
 test('a group is not drawn twice into one batch', () => {
-  const foreign = ['a', 'b'].flatMap((author) => [group([1, 0], { author }), group([1, 0], { author })])
-  const drawn = chooseBatch({ own: [group([1, 0])], foreign }, { own: 1, foreign: 9 }, random)!.slice(1)
+  const foreign = [...many(2, 'a'), ...many(2, 'b')]
+  const drawn = choose({ own: many(1, 'me'), foreign }, { own: 1, foreign: 9 })!.slice(1)
   expect(new Set(drawn.map(({ id }) => id)).size).toBe(4)
 })
 
 test('newcomers of all names have one part together, and among them whoever brought their groups', () => {
-  const honest = ['a', 'b', 'c'].flatMap((author) =>
-    Array.from({ length: 10 }, () => group([1, 0], { author })),
-  )
+  const honest = ['a', 'b', 'c'].flatMap((author) => many(10, author))
   // One stranger offers what 3000 authors wrote that nobody has seen before or since.
   const lies = Array.from({ length: 3000 }, (_, i) =>
     Object.assign(group([1, 0], { author: `throw-away ${i}` }), { source: 'stranger' }),
@@ -52,8 +93,8 @@ test('newcomers of all names have one part together, and among them whoever brou
   const share = (isKnown: (author: string) => boolean) => {
     let theirs = 0
     for (let i = 0; i < 40; i++) {
-      const waiting = { own: [group([1, 0])], foreign: [...lies, ...honest] }
-      const batch = chooseBatch(waiting, { own: 1, foreign: 4 }, random, isKnown)!
+      const waiting = { own: many(1, 'me'), foreign: [...lies, ...honest] }
+      const batch = choose(waiting, { own: 1, foreign: 4 }, { isKnown })!
       theirs += batch.filter(({ author }) => 'abc'.includes(author)).length
     }
     return theirs / 160
@@ -63,7 +104,122 @@ test('newcomers of all names have one part together, and among them whoever brou
   expect(share(() => false)).toBeGreaterThan(0.65)
 })
 
-describe('what is drawn is bounded in tokens', () => {
+describe('foreign groups keep to what this node asks', () => {
+  const asks = (task: string, difficulty: number, author = 'peer', rewards = [1, 0]): Group => {
+    const one = group(rewards, { author })
+    return { ...one, prompt: { ...one.prompt, task, difficulty } }
+  }
+  const times = (count: number, make: () => Group) => Array.from({ length: count }, make)
+  const mixOf = (own: readonly Group[]) => {
+    const mix = createPromptMix()
+    for (const one of own) mix.add(one)
+    return mix
+  }
+  const draw = (asked: readonly Group[], foreign: readonly Group[], count: number) => {
+    const sizes = { own: 1, foreign: count, due: 1, mayLackOwn: false }
+    const drawn = chooseBatch({ own: asked.slice(0, 1), foreign }, sizes, {
+      random,
+      mix: mixOf(asked),
+    })!.slice(1)
+    return Object.fromEntries(
+      [...Map.groupBy(drawn, ({ prompt }) => `${prompt.task}/${prompt.difficulty}`)].map(([of, all]) => [
+        of,
+        all.length,
+      ]),
+    )
+  }
+  /** Three quarters addition at level 1, the rest at level 2, most without a signal. */
+  const asked = [...times(75, () => asks('add', 1, 'me', [0, 0])), ...times(25, () => asks('add', 2, 'me'))]
+
+  test('a peer cannot steer by sending one level only, nor what this node never asks', () => {
+    const offered = [
+      ...times(200, () => asks('add', 2)),
+      ...times(200, () => asks('add', 9)),
+      ...times(200, () => asks('flatter', 1)),
+    ]
+    // 20 · ¼ · 1.5, rounded up.
+    expect(draw(asked, offered, 20)).toEqual({ 'add/2': 8 })
+    const more = [...offered, ...times(200, () => asks('add', 1))]
+    expect(draw(asked, more, 20)['add/2'] ?? 0).toBeLessThanOrEqual(8)
+  })
+
+  test('a quarter of a small pool is meant, not of all that a batch could hold', () => {
+    const offered = [...times(10, () => asks('add', 2)), ...times(10, () => asks('add', 1))]
+    expect(draw(asked, offered, 500)).toEqual({ 'add/1': 10, 'add/2': 8 })
+  })
+
+  test('a node that has hardly asked anything yet does not insist', () => {
+    expect(
+      draw(
+        [asks('add', 1, 'me')],
+        times(90, () => asks('multiply', 3)),
+        20,
+      ),
+    ).toEqual({ 'multiply/3': 15 })
+  })
+
+  test('old prompts are forgotten', () => {
+    const mix = mixOf([...times(256, () => asks('add', 1)), ...times(256, () => asks('add', 2))])
+    expect([mix.stratum(asks('add', 1)), mix.most(OTHER, 100)]).toEqual([OTHER, 0])
+    expect(mix.most(mix.stratum(asks('add', 2)), 100)).toBe(150)
+  })
+})
+
+describe('what is drawn is bounded, whatever peers send', () => {
+  const seeds = Array.from({ length: 150 }, (_, i) => i)
+  test.each([0, 1, 2])('in tokens, by author, by task and level; part %d', (part) => {
+    for (const seed of seeds.filter((one) => one % 3 === part)) {
+      const next = randomStream(seed, 'pool')
+      const upTo = (most: number) => Math.floor(next() * (most + 1))
+      const sized = (author: string, most: number): Group => {
+        const one = group([1, 0], { author, bornVersion: upTo(9) })
+        one.conditioning = new Int32Array(1 + upTo(most))
+        for (const rollout of one.rollouts) rollout.tokens = new Int32Array(1 + upTo(most))
+        const prompt = { ...one.prompt, task: `task${upTo(2)}`, difficulty: upTo(2) }
+        return { ...one, prompt, ...(next() < 0.5 ? { source: `source${upTo(3)}` } : {}) }
+      }
+      const own = Array.from({ length: upTo(20) }, () => sized('me', 30))
+      const mix = createPromptMix()
+      for (const one of [...own, ...Array.from({ length: upTo(40) }, () => sized('me', 30))]) mix.add(one)
+      const authors = 1 + upTo(12)
+      const foreign = Array.from({ length: upTo(120) }, () =>
+        // Some authors send few short groups, others many long ones.
+        sized(`peer${Math.floor(authors * next() ** 2)}`, next() < 0.2 ? 2000 : 30),
+      )
+      const sizes = { own: 1 + upTo(16), foreign: upTo(60), due: upTo(24), mayLackOwn: next() < 0.5 }
+      const worth = (author: string) => (author.charCodeAt(author.length - 1) % 3) / 2
+      const isKnown = (author: string) => author.endsWith('1') || author.endsWith('2')
+      const batch = chooseBatch({ own, foreign }, sizes, { random: next, mix, worth, isKnown })
+      const enough = own.length >= Math.max(1, sizes.due) && sizes.own >= sizes.due
+      if (enough) expect(batch).toBeDefined()
+      if (!batch) continue
+      const mine = batch.filter(({ author }) => author === 'me')
+      const theirs = batch.filter(({ author }) => author !== 'me')
+      expect(mine).toHaveLength(Math.min(own.length, sizes.own))
+      expect(mine.length > 0 || sizes.mayLackOwn).toBe(true)
+      expect(new Set(batch).size).toBe(batch.length)
+      expect(theirs.length).toBeLessThanOrEqual(sizes.foreign)
+      expect(mine.length + theirs.reduce((sum, { author }) => sum + worth(author), 0)).toBeGreaterThanOrEqual(
+        sizes.due,
+      )
+      const tokens = (groups: readonly Group[]) => groups.reduce((sum, one) => sum + tokensIn(one), 0)
+      const most = 1.5 * sizes.foreign * (mix.tokens ?? 0)
+      expect(tokens(theirs)).toBeLessThanOrEqual(most)
+      const authorsOf = (groups: readonly Group[]) => new Set(groups.map(({ author }) => author)).size
+      const share = (groups: readonly Group[]) =>
+        Math.max(most / Math.max(1, Math.min(authorsOf(groups), sizes.foreign)), 3 * (mix.tokens ?? 0))
+      // Authors of long groups only do not take anything from the others' share.
+      const usable = foreign.filter((one) => tokensIn(one) <= share(foreign))
+      for (const [, all] of Map.groupBy(theirs, ({ author }) => author))
+        expect(tokens(all)).toBeLessThanOrEqual(share(usable))
+      const filling = Math.min(sizes.foreign, foreign.length)
+      for (const [stratum, all] of Map.groupBy(theirs, mix.stratum))
+        expect(all.length).toBeLessThanOrEqual(mix.most(stratum, filling))
+    }
+  })
+})
+
+describe('tokens of what is drawn', () => {
   /** Two rollouts, so that it has so many tokens in all. */
   const sized = (tokens: number, author = 'me') => {
     const one = group([1, 0], { author })
@@ -71,38 +227,37 @@ describe('what is drawn is bounded in tokens', () => {
     for (const rollout of one.rollouts) rollout.tokens = new Int32Array(tokens / 4)
     return one
   }
-  const many = (count: number, tokens: number, author: string) =>
+  const several = (count: number, tokens: number, author: string) =>
     Array.from({ length: count }, () => sized(tokens, author))
-  const own = many(4, 40, 'me')
-  const draw = (foreign: Group[], count = 4) =>
-    chooseBatch({ own, foreign }, { own: 4, foreign: count }, random)!.slice(4)
+  const own = several(4, 40, 'me')
+  const draw = (foreign: Group[], count = 4) => choose({ own, foreign }, { own: 4, foreign: count })!.slice(4)
   const total = (groups: readonly Group[]) => groups.reduce((sum, one) => sum + tokensIn(one), 0)
 
   test('all together: as many as J own groups have, and half as many again', () => {
-    expect(draw(many(9, 60, 'peer'))).toHaveLength(4)
-    expect(draw(many(9, 80, 'peer'))).toHaveLength(3)
-    expect(draw(many(9, 244, 'peer'))).toEqual([])
-    expect(draw(many(9, 400, 'peer'), 16)).toHaveLength(2)
+    expect(draw(several(9, 60, 'peer'))).toHaveLength(4)
+    expect(draw(several(9, 80, 'peer'))).toHaveLength(3)
+    expect(draw(several(9, 244, 'peer'))).toEqual([])
+    expect(draw(several(9, 400, 'peer'), 16)).toHaveLength(2)
   })
 
   test('the longest lose first: a flood of long groups takes no place from shorter ones', () => {
-    const honest = many(4, 40, 'honest')
+    const honest = several(4, 40, 'honest')
     for (let i = 0; i < 50; i++) {
-      const drawn = draw([...many(70, 200, 'loud'), ...honest])
+      const drawn = draw([...several(70, 200, 'loud'), ...honest])
       expect(drawn.filter(({ author }) => author === 'honest')).toHaveLength(4)
     }
   })
 
   test('an author has a fair share at most, or the tokens of three own groups where that is more', () => {
     for (let i = 0; i < 50; i++) {
-      const crowd = ['a', 'b', 'c', 'd', 'e'].flatMap((author) => many(3, 20, author))
-      const drawn = draw([...many(70, 40, 'loud'), ...many(70, 124, 'louder'), ...crowd], 8)
+      const crowd = ['a', 'b', 'c', 'd', 'e'].flatMap((author) => several(3, 20, author))
+      const drawn = draw([...several(70, 40, 'loud'), ...several(70, 124, 'louder'), ...crowd], 8)
       expect(total(drawn.filter(({ author }) => author === 'loud'))).toBeLessThanOrEqual(120)
       expect(drawn.some(({ author }) => author === 'louder')).toBe(false)
       expect(drawn).toHaveLength(8)
     }
     // Of two authors each has a half.
-    const two = draw([...many(70, 40, 'loud'), ...many(1, 40, 'quiet')], 16)
+    const two = draw([...several(70, 40, 'loud'), ...several(1, 40, 'quiet')], 16)
     expect(total(two.filter(({ author }) => author === 'loud'))).toBe(480)
   })
 })

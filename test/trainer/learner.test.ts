@@ -2,14 +2,16 @@
 // same, and models of roles.
 
 import { expect, test } from 'vitest'
-import type { Engine, TrainRequest } from '../../daemon/engine/engine.ts'
+import type { Engine, GradientRequest, TrainRequest } from '../../daemon/engine/engine.ts'
 import { randomStream } from '../../daemon/host/random.ts'
 import type { LivePolicy } from '../../daemon/policy/live-policy.ts'
 import { createLearner, type Finding, type LearnerOptions } from '../../daemon/trainer/learner.ts'
 import type { Role } from '../../daemon/trainer/roles.ts'
+import { noPairs } from '../../daemon/trainer/sharing/interval.ts'
+import { createJudge } from '../../daemon/trainer/sharing/judge.ts'
 import { summarize } from '../../daemon/trainer/watch.ts'
 import type { Plugin } from '../../protocol/plugin/index.ts'
-import type { Rollout } from '../../protocol/train/index.ts'
+import type { Group, Rollout } from '../../protocol/train/index.ts'
 import { ADAMW } from '../engine/model.ts'
 import { setUp as openHost, plugin } from '../host/setup.ts'
 import { group } from './groups.ts'
@@ -22,16 +24,27 @@ async function setUp(
   let version = 3
   const trained: number[] = []
   const denominators: number[] = []
+  const rates: number[] = []
   const reportOf = (entropy: number) => ({
     ...{ loss: 0, gradientNorm: 1, metrics: { 'watch.entropy': entropy }, completionTokens: 10 },
     ...{ realTokens: 1, computedTokens: 1, microBatches: 1, seconds: 0 },
   })
   const trainer = {
-    async train({ sequences, denominator }: TrainRequest) {
+    async train({ sequences, denominator, optimizer }: TrainRequest) {
+      rates.push(optimizer.learningRate)
       trained.push(sequences.length)
       denominators.push(denominator)
       return { ...reportOf(0.1), applied: true }
     },
+    slots: async () => [],
+    async gradient({ sequences }: GradientRequest) {
+      trained.push(sequences.length)
+      return reportOf(0.1)
+    },
+    combine: async () => {},
+    dot: async () => 1,
+    norm: async () => 1,
+    step: async () => ({ applied: true, norm: 1 }),
   } as unknown as Engine
   const policy = {
     trainer,
@@ -76,7 +89,7 @@ async function setUp(
     learnForeign: false,
     compare: false,
   })
-  return { learner, batch, trained, denominators, learnt, troubles, findings, version: () => version }
+  return { learner, batch, trained, rates, denominators, learnt, troubles, findings, version: () => version }
 }
 
 const text = {
@@ -195,4 +208,57 @@ test('what an earlier run found out about peers is told and kept by one that mee
   expect(learner.sharing()).toEqual(earlier.sharing())
   expect(learner.state()).toEqual(restored)
   expect(learner.choose({ ...waiting, foreign: theirs })?.compare).toBe(true)
+})
+
+const theirs = (count: number, author = 'peer') =>
+  Array.from({ length: count }, () => group([0, 1], { author }))
+
+test('newcomers make no batch due, so that no step is made of their groups alone', async () => {
+  const { learner } = await setUp([], { sizes: { own: 4, foreign: 8 }, rule: 'common-batch' })
+  expect(learner.choose({ own: [group([0, 1])], foreign: theirs(40) })).toBeUndefined()
+  expect(learner.choose({ own: [], foreign: theirs(40) })).toBeUndefined()
+  expect(
+    learner.choose({ own: [group([0, 1])].concat(theirs(3, 'me')), foreign: theirs(40) })?.groups,
+  ).toHaveLength(12)
+})
+
+test('the learning rate follows the square root of the batch where it is told to, for own batches, too', async () => {
+  const sizes = { own: 4, foreign: 0, due: 1 }
+  for (const scaleRate of [true, false]) {
+    const { learner, batch, rates } = await setUp([], { sizes, scaleRate })
+    await learner.train(batch([0, 1]))
+    await learner.train(batch([0, 1], [0, 1], [0, 1], [0, 1]))
+    expect(rates).toEqual([scaleRate ? ADAMW.learningRate / 2 : ADAMW.learningRate, ADAMW.learningRate])
+  }
+})
+
+test('peers whose groups made progress make a batch due, four times in a row without an own group', async () => {
+  const known = {
+    ...{ author: 'peer', plausibility: { believed: true, wealth: 0, good: 0 }, reports: true },
+    ...{ trust: { foreign: 50, own: 50 }, pairs: noPairs(), norm: 1, allowance: 1, offences: 0 },
+  }
+  const evidence = {
+    judge: createJudge({ limit: 8, adaptive: false }).save(),
+    peers: { foreign: 50, own: 50 },
+    authors: [known],
+  }
+  const { learner, trained } = await setUp([], {
+    ...{ sizes: { own: 4, foreign: 8 }, rule: 'common-batch' as const },
+    restored: { setAside: [], evidence },
+  })
+  const own = () => [group([0, 1])]
+  const train = async (waiting: { own: Group[]; foreign: Group[] }) => {
+    const batch = learner.choose(waiting)
+    return batch && (await learner.train(batch))
+  }
+  expect(learner.choose({ own: own(), foreign: theirs(2) })).toBeUndefined()
+  learner.ownGroup(own()[0]!)
+  expect(learner.choose({ own: [], foreign: theirs(8) })).toBeUndefined()
+  expect(await train({ own: own(), foreign: theirs(5) })).toMatchObject({ own: 1, foreign: 5 })
+  const alone: (object | undefined)[] = []
+  for (let i = 0; i < 6; i++) alone.push(await train({ own: [], foreign: theirs(5) }))
+  expect(alone.map((step) => step !== undefined)).toEqual([true, true, true, true, false, false])
+  expect(await train({ own: own(), foreign: theirs(5) })).toMatchObject({ own: 1, foreign: 5 })
+  expect(await train({ own: [], foreign: theirs(5) })).toMatchObject({ own: 0, foreign: 5 })
+  expect(trained).toEqual([2, 10, ...Array(4).fill(10), 2, 10, 10])
 })

@@ -49,6 +49,8 @@ export interface NodeOptions {
   trusts?: boolean
   groupSize?: number
   learningRate?: number
+  /** Scales the learning rate, which is meant for `own` groups, with the groups in each batch. */
+  scaleRate?: boolean
   warmUpSteps?: number
   maxNewTokens?: number
   maxStaleness?: number
@@ -166,11 +168,9 @@ export async function createNode(options: NodeOptions): Promise<ExperimentNode> 
 
   const core = createCore(
     {
-      // A round trains on whatever own groups it has.
-      get sizes() {
-        const own = core.waiting('own').length
-        return { own: Math.max(1, Math.min(options.own, own)), foreign: options.foreign }
-      },
+      // A round trains on whatever groups it has.
+      sizes: { own: options.own, foreign: options.foreign, due: 1 },
+      ...(options.scaleRate && { scaleRate: true }),
       adaptive: options.adaptive,
       ...(options.rule && { rule: options.rule }),
       minibatches: 1,
