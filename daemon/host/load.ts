@@ -121,13 +121,17 @@ async function findPlugin(kinds: readonly PluginKind[], use: string, source: Plu
     const elsewhere = source.builtIn.find(({ name }) => name === use)
     throw new Error(
       elsewhere
-        ? `it is a ${elsewhere.kind} plugin and belongs under "${PLACES[elsewhere.kind]}" in the config`
+        ? `it is ${named(elsewhere.kind)} and belongs under "${PLACES[elsewhere.kind]}" in the config`
         : `there is no such plugin; the built-in ones are ${names.join(', ') || 'none'}`,
     )
   }
   const plugin = asPlugin(await source.importPlugin(use))
-  if (!kinds.includes(plugin.kind)) throw new Error(`it is a ${plugin.kind} plugin`)
+  if (!kinds.includes(plugin.kind)) throw new Error(`it is ${named(plugin.kind)}`)
   return plugin
+}
+
+function named(kind: PluginKind): string {
+  return `${/^[aeiou]/.test(kind) ? 'an' : 'a'} ${kind} plugin`
 }
 
 const MANIFEST_KEYS = [

@@ -21,7 +21,6 @@ import sppo from './losses/sppo.ts'
 import topr from './losses/topr.ts'
 import vespo from './losses/vespo.ts'
 import m2po from './m2po.ts'
-import mis from './mis.ts'
 import opsm from './opsm.ts'
 import kl from './penalties/kl.ts'
 import klCov from './penalties/kl-cov.ts'
@@ -47,7 +46,6 @@ export const LOSSES: readonly Plugin[] = [
 export const CORRECTIONS: readonly Plugin[] = [
   ...LOSSES,
   tis,
-  mis,
   rejection,
   m2po,
   kl,

@@ -1,5 +1,5 @@
-// How long one completion from a peer can block the event loop: the node encodes its text with its own tokenizer in one
-// synchronous call. Each text is as long as the node accepts. Processor time of the main thread.
+// How long one completion from a peer can block the event loop: the node encodes its text with its own tokenizer, slice by slice.
+// Each text is as long as the node accepts. Processor time of the main thread: of the longest slice, and of all.
 //
 //   node --import tsx scripts/bench/read-completion.ts [MODEL]      (a folder; the default model if none is given)
 
@@ -22,6 +22,7 @@ const KINDS: Record<string, (length: number) => string> = {
   'letters without a space': (length) => lettersOf(length),
   spaces: (length) => ' '.repeat(length),
   digits: (length) => '7'.repeat(length),
+  'the same word': (length) => 'answer '.repeat(length / 7),
   'different words': (length) => lettersOf(length).replace(/(.{5})./g, '$1 '),
   'characters outside the vocabulary': (length) => '\u{10348}'.repeat(length / 2),
 }
@@ -39,25 +40,34 @@ function lettersOf(length: number): string {
 console.log(`${cpus()[0]!.model}, ${availableParallelism()} cores`)
 for (const most of [96, 512, 4096]) {
   for (const [kind, make] of Object.entries(KINDS)) {
-    const times: number[] = []
+    const times: { longest: number; all: number }[] = []
     let said = ''
     for (let round = 0; round < ROUNDS; round++) {
       // Each round begins differently, so that the tokenizer's cache does not help.
       const text = `${round} ${make(16 * most - 2)}`
-      const began = process.threadCpuUsage()
-      const own = underOwnTokenizer(
+      const reading = underOwnTokenizer(
         { text, finish: 'length', segments: [] },
         { policy: { version: 0, lineage: '', tokenizer: 'another' } } as unknown as SharedGroup,
         { codec, most },
       )
-      const { user, system } = process.threadCpuUsage(began)
-      times.push((user + system) / 1000)
-      said = typeof own === 'string' ? `refused: ${own}` : `${own.tokens.length} tokens`
+      const slices: number[] = []
+      for (let done = false; !done; ) {
+        const began = process.threadCpuUsage()
+        const next = reading.next()
+        const { user, system } = process.threadCpuUsage(began)
+        slices.push((user + system) / 1000)
+        if (next.done)
+          said = typeof next.value === 'string' ? next.value : `${next.value.tokens.length} tokens`
+        done = next.done === true
+      }
+      times.push({ longest: Math.max(...slices), all: slices.reduce((sum, slice) => sum + slice, 0) })
     }
-    times.sort((a, b) => a - b)
-    const [median, worst] = [times[ROUNDS >> 1]!, times.at(-1)!]
+    const told = (read: (time: (typeof times)[number]) => number): string => {
+      const sorted = times.map(read).sort((a, b) => a - b)
+      return `${sorted[ROUNDS >> 1]!.toFixed(1).padStart(6)} ms (worst ${sorted.at(-1)!.toFixed(1)})`
+    }
     console.log(
-      `${String(most).padStart(5)} tokens allowed  ${kind.padEnd(34)} ${median.toFixed(1).padStart(8)} ms (worst ${worst.toFixed(1)})  ${said}`,
+      `${String(most).padStart(5)} tokens allowed  ${kind.padEnd(34)} at once ${told(({ longest }) => longest)}, in all ${told(({ all }) => all)}  ${said}`,
     )
   }
 }

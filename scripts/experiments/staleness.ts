@@ -45,11 +45,15 @@ const ARMS: Record<string, PluginChoice[]> = {
   bypass: [{ use: 'clip', anchor: 'behaviour' }],
   tis: [{ use: 'clip' }, { use: 'tis' }],
   'tis, rows': [{ use: 'clip' }, { use: 'tis', level: 'sequence' }],
-  mis: [{ use: 'clip' }, { use: 'mis' }],
+  mis: [
+    { use: 'clip' },
+    { use: 'rejection', tests: [{ low: 0.5, high: 5 }] },
+    { use: 'tis', cap: 5, veto: 'off' },
+  ],
   'tis + geometric mask': [
     { use: 'clip' },
     { use: 'tis' },
-    { use: 'mis', level: 'geometric', low: 0.9, high: 1.1, weigh: false },
+    { use: 'rejection', tests: [{ of: 'mean', low: 0.9, high: 1.1 }] },
   ],
   'm2po + tis': [{ use: 'clip' }, { use: 'tis' }, { use: 'm2po' }],
   'tis + opsm': [{ use: 'clip' }, { use: 'tis' }, { use: 'opsm' }],

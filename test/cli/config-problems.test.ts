@@ -33,7 +33,7 @@ const TOLD = [
   /config\.toml:4 {2}estimator {2}estimator "gropo": there is no such plugin; the built-in ones are grpo,/,
   /config\.toml:6 {2}corrections\.0 {2}correction "clip": low: /,
   /config\.toml:8 {2}corrections\.1\.use {2}must be a string/,
-  /config\.toml:11 {2}corrections\.2 {2}correction "grpo": it is a estimator plugin and belongs under "estimator"/,
+  /config\.toml:11 {2}corrections\.2 {2}correction "grpo": it is an estimator plugin and belongs under "estimator"/,
 ]
 
 test.each([

@@ -96,7 +96,8 @@ export async function startDaemon(
     }
     throw new Error(`not within ${timeoutMs} ms: ${what}\n${JSON.stringify(last, null, 1)}${told()}`)
   }
-  await until('it answered', () => true)
+  // A busy machine takes a minute to compile the program.
+  await until('it answered', () => true, 180_000)
   const end = (signal: NodeJS.Signals) => {
     child.kill(signal)
     return finished

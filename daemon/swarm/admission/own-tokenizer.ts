@@ -2,10 +2,17 @@
 // text, the ids are kept; otherwise the text is encoded again. Episodes are replayed, which yields the observations, the
 // loss mask and the reward of each turn.
 
-import { type Environment, readTranscript, writeTranscript } from '../../../protocol/plugin/index.ts'
-import type { Instance, Rollout, Segment } from '../../../protocol/train/index.ts'
+import {
+  type Environment,
+  readTranscript,
+  replay,
+  type Transcript,
+  writeTranscript,
+} from '../../../protocol/plugin/index.ts'
+import type { Finish, Instance, Rollout, Segment } from '../../../protocol/train/index.ts'
 import type { SharedGroup, SharedRollout } from '../../../protocol/wire/index.ts'
 import type { Codec } from '../types.ts'
+import { readText } from './read-text.ts'
 import type { Reason } from './reasons.ts'
 
 interface Limits {
@@ -17,32 +24,46 @@ interface Limits {
 /** Hardly any token has more characters, so longer texts are refused without encoding them. */
 const MOST_CHARS = 16
 
-export function underOwnTokenizer(
+/** Yields while it reads a long text. */
+export function* underOwnTokenizer(
   { text, finish, segments, tokens, behaviourLogprobs }: SharedRollout,
   { policy }: SharedGroup,
   { codec, most }: Limits,
-): Omit<Rollout, 'reward'> | Reason {
+): Generator<void, Omit<Rollout, 'reward'> | Reason> {
   if (tokens && policy.tokenizer === codec.tokenizer) {
     if (tokens.length > most) return 'long'
     if (codec.decodeCompletion(tokens) !== text) return 'tokens'
     return { text, tokens, finish, segments, ...(behaviourLogprobs && { behaviourLogprobs }) }
   }
   if (text.length > Math.min(most, tokens?.length ?? most) * MOST_CHARS) return 'long'
-  const own = codec.encodeCompletion(text, finish)
-  if (codec.decodeCompletion(own) !== text) return 'text'
-  if (own.length > most) return 'long'
+  const own = yield* readText(text, finish, { codec, most })
+  if (typeof own === 'string') return own
   return { text, tokens: own, finish, segments: oldest(segments, policy.version, own.length) }
 }
 
-export function asEpisode(
+/** Yields while it reads a long text. */
+export function* asEpisode(
   { text, finish, segments, tokens, behaviourLogprobs }: SharedRollout,
   { policy }: SharedGroup,
   parts: { environment: Environment; instance: Instance },
   { codec, most }: Limits,
-): Omit<Rollout, 'reward'> | Reason {
+): Generator<void, Omit<Rollout, 'reward'> | Reason> {
   const isOurs = tokens !== undefined && policy.tokenizer === codec.tokenizer
   if ((isOurs && tokens.length > most) || text.length > most * MOST_CHARS) return 'long'
-  const told = isOurs ? readTranscript(parts, tokens, codec) : writeTranscript(parts, { text, finish }, codec)
+  let told: Transcript | undefined
+  if (isOurs) told = readTranscript(parts, tokens, codec)
+  else {
+    const answers = new Map<string, Int32Array>()
+    const { turns } = replay(parts.environment, parts.instance, text) ?? { turns: [] }
+    for (const [i, { answer }] of turns.entries()) {
+      const end = i === turns.length - 1 ? finish : 'stop'
+      const own = yield* readText(answer, end, { codec, most })
+      if (typeof own === 'string') return own
+      answers.set(`${end} ${answer}`, own)
+    }
+    const encodeCompletion = (answer: string, end: Finish): Int32Array => answers.get(`${end} ${answer}`)!
+    told = writeTranscript(parts, { text, finish }, { ...codec, encodeCompletion })
+  }
   if (told?.text !== text) return isOurs ? 'tokens' : 'text'
   if (told.tokens.length > most) return 'long'
   const { lossMask, turns } = told

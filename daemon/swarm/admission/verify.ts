@@ -63,7 +63,7 @@ export class Verifier {
     }
   }
 
-  /** Never throws. Yields after each rollout, so that other work can run. */
+  /** Never throws. Yields after each rollout, and within long ones, so that other work can run. */
   *steps(admitted: Admitted): Generator<void, Verification> {
     try {
       return yield* this.attempt(admitted)
@@ -90,8 +90,8 @@ export class Verifier {
     let unfit: Reason = 'text'
     for (const rollout of shared.rollouts) {
       const own = task.environment
-        ? asEpisode(rollout, shared, { environment: task.environment, instance }, limits)
-        : underOwnTokenizer(rollout, shared, limits)
+        ? yield* asEpisode(rollout, shared, { environment: task.environment, instance }, limits)
+        : yield* underOwnTokenizer(rollout, shared, limits)
       // An empty completion that was cut off has no tokens: there is nothing to train on.
       if (own === 'text' || (typeof own !== 'string' && own.tokens.length === 0)) {
         this.droppedTexts++

@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest'
 import foreign from '../../../plugins/corrections/groups/foreign.ts'
 import { CORRECTIONS, LOSSES } from '../../../plugins/corrections/index.ts'
-import mis from '../../../plugins/corrections/mis.ts'
 import opsm from '../../../plugins/corrections/opsm.ts'
+import rejection from '../../../plugins/corrections/rejection.ts'
 import tis from '../../../plugins/corrections/tis.ts'
 import { withSettings } from '../samples.ts'
 import { type Columns, slopesOf, valuesOf } from './rows.ts'
@@ -30,37 +30,14 @@ describe('the corrections', () => {
   })
 })
 
-describe('mis', () => {
+describe('masked importance sampling (IcePop), of rejection and tis', () => {
   it('keeps tokens in the window at their weight and drops the rest', () => {
-    const { mask, weight } = withSettings(mis).correct!()
     const row = atWeights(1, 0.4, 4, 6)
+    const { mask } = withSettings(rejection, { tests: [{ low: 0.5, high: 5 }] }).correct!()
+    const truncated = withSettings(tis, { cap: 5, veto: 'off' }).correct!()
     expect(valuesOf(mask, row)).toEqual([1, 0, 1, 0])
-    for (const [i, value] of valuesOf(weight, row).entries()) expect(value).toBeCloseTo([1, 0.4, 4, 6][i]!, 9)
-  })
-
-  it('drops whole rows by the product or the geometric mean of their ratios', () => {
-    const kept = (given: Record<string, unknown>, ...weights: number[]) =>
-      valuesOf(withSettings(mis, given).correct!().mask, atWeights(...weights))
-    expect(kept({ level: 'sequence' }, 2, 2, 2)).toEqual([0, 0, 0])
-    expect(kept({ level: 'sequence' }, 2, 2, 1)).toEqual([1, 1, 1])
-    const geometric = { level: 'geometric', low: 0.99, high: 1.01 }
-    expect(kept(geometric, 2, 0.5, 1.02)).toEqual([1, 1, 1])
-    expect(kept(geometric, 2, 0.5, 1.04)).toEqual([0, 0, 0])
-  })
-
-  it('never weighs by a geometric mean', () => {
-    expect(withSettings(mis, { level: 'geometric' }).correct!().weight).toBeUndefined()
-    expect(withSettings(mis, { weigh: false }).correct!().weight).toBeUndefined()
-  })
-
-  it('takes the mean over known tokens, and masks unknown ones unless told to keep them', () => {
-    const row = { ...atWeights(1.3, 9, 9), known: [1, 0, 0] }
-    expect(valuesOf(withSettings(mis).correct!().mask, row)).toEqual([1, 0, 0])
-    const given = { level: 'geometric', low: 0.8, high: 1.25, unknown: 'keep' }
-    expect(valuesOf(withSettings(mis, given).correct!().mask, row)).toEqual([0, 0, 0])
-    expect(valuesOf(withSettings(mis, given).correct!().mask, { ...row, known: [0, 0, 0] })).toEqual([
-      1, 1, 1,
-    ])
+    expect(valuesOf(truncated.mask, row)).toEqual([1, 1, 1, 1])
+    for (const i of [0, 2]) expect(valuesOf(truncated.weight, row)[i]).toBeCloseTo([1, 0, 4][i]!, 9)
   })
 })
 
