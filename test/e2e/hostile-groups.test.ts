@@ -3,7 +3,7 @@
 
 import { afterEach, beforeEach, expect, test } from 'vitest'
 import type { Snapshot } from '../../protocol/api/index.ts'
-import { stopAttackers } from '../swarm/attacker.ts'
+import { stopAttackers } from '../swarm/hostile/attacker.ts'
 import { MOST_OWN_TOKENS, startAttacked } from './attacked.ts'
 import { killAll, temporary } from './daemon.ts'
 

@@ -1,6 +1,6 @@
 // What a stranger's groups do to a node that trains, over real connections:
 //
-//   node --import tsx scripts/bench/swarm-groups.ts [steps=60]
+//   node --import tsx scripts/bench/swarm/groups.ts [steps=60]
 //
 // Two daemons share on loopback; after as many calm steps, a stranger sends the first one five groups a second until it has made
 // as many steps again. `empty`: half of the completions have no tokens. `bloat`: one right answer and long random text beside
@@ -10,12 +10,12 @@
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import type { Snapshot, StepEvent } from '../../protocol/api/index.ts'
-import { startAttacked } from '../../test/e2e/attacked.ts'
-import { killAll } from '../../test/e2e/daemon.ts'
-import { ATTACKS } from '../experiments/in-process/attackers.ts'
-import { mean } from '../experiments/in-process/statistics.ts'
-import { thisMachine } from '../experiments/machine.ts'
+import type { Snapshot, StepEvent } from '../../../protocol/api/index.ts'
+import { startAttacked } from '../../../test/e2e/attacked.ts'
+import { killAll } from '../../../test/e2e/daemon.ts'
+import { ATTACKS } from '../../experiments/in-process/attackers.ts'
+import { mean } from '../../experiments/in-process/statistics.ts'
+import { thisMachine } from '../../experiments/machine.ts'
 
 const [count = 60] = process.argv.slice(2).map(Number)
 

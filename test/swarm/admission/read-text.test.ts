@@ -3,16 +3,19 @@
 import { fileURLToPath } from 'node:url'
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { codecOf } from '../../daemon/policy/codec.ts'
-import { loadModel } from '../../daemon/policy/model.ts'
-import { nodeDisk as disk } from '../../daemon/store/node-disk.ts'
-import { readText } from '../../daemon/swarm/admission/read-text.ts'
-import type { Codec } from '../../daemon/swarm/types.ts'
-import { codec as characters } from './helpers.ts'
+import { codecOf } from '../../../daemon/policy/codec.ts'
+import { loadModel } from '../../../daemon/policy/model.ts'
+import { nodeDisk as disk } from '../../../daemon/store/node-disk.ts'
+import { readText } from '../../../daemon/swarm/admission/read-text.ts'
+import type { Codec } from '../../../daemon/swarm/types.ts'
+import { codec as characters } from '../helpers.ts'
 
-const { tokenizer, spec } = await loadModel(fileURLToPath(new URL('../../models/default', import.meta.url)), {
-  disk,
-})
+const { tokenizer, spec } = await loadModel(
+  fileURLToPath(new URL('../../../models/default', import.meta.url)),
+  {
+    disk,
+  },
+)
 const codec = codecOf(tokenizer, spec.vocabulary)
 
 function read(text: string, by: Codec = codec, most = 100_000) {

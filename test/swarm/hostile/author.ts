@@ -3,21 +3,21 @@
 
 import { setTimeout as sleep } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
-import { loadModel } from '../../daemon/policy/model.ts'
-import { createTaskBook } from '../../daemon/rollout/tasks.ts'
-import { nodeDisk as disk } from '../../daemon/store/node-disk.ts'
-import { TASKS } from '../../plugins/tasks/index.ts'
+import { loadModel } from '../../../daemon/policy/model.ts'
+import { createTaskBook } from '../../../daemon/rollout/tasks.ts'
+import { nodeDisk as disk } from '../../../daemon/store/node-disk.ts'
+import { TASKS } from '../../../plugins/tasks/index.ts'
 import {
   type GroupDraft,
   MAX_GOSSIP_BYTES,
   packLogprobs,
   packTokens,
   writeCbor,
-} from '../../protocol/wire/index.ts'
-import { promptBody } from '../../protocol/wire/prompt.ts'
-import { type Attack, createAttacker } from '../../scripts/experiments/in-process/attackers.ts'
+} from '../../../protocol/wire/index.ts'
+import { promptBody } from '../../../protocol/wire/prompt.ts'
+import { type Attack, createAttacker } from '../../../scripts/experiments/in-process/attackers.ts'
+import { freshIdentity } from '../helpers.ts'
 import { publish, signedBody, startAttacker } from './attacker.ts'
-import { freshIdentity } from './helpers.ts'
 
 export interface HostileAuthorOptions {
   attack: Attack
@@ -42,7 +42,7 @@ export interface HostileAuthor {
 /** Sends one group after another until it is stopped. */
 export async function startHostileAuthor(options: HostileAuthorOptions): Promise<HostileAuthor> {
   const { attack, address, swarm, sizes, everyMs } = options
-  const folder = fileURLToPath(new URL('../../models/default', import.meta.url))
+  const folder = fileURLToPath(new URL('../../../models/default', import.meta.url))
   const model = await loadModel(folder, { disk })
   const tasks = createTaskBook(TASKS, [options.task]).chosen
   const sources = sizes.map((size, i) =>
