@@ -1,5 +1,4 @@
-// Finds the answer in a completion and turns it into a verdict. Strict: the score is 1 if and only if it is
-// right, else 0.
+// Finds the answer in a completion and scores it: 1 if it is right, else 0.
 //
 // One pass with one variable, the pending opening tag, so the cost is linear in the text. A later opening tag
 // replaces a pending one, so mentioning the tag in the reasoning does no harm. The last closed pair counts.

@@ -1,8 +1,8 @@
-// Reads numbers in untrusted answers, strictly. Everything returns null where it is not sure; nothing throws.
+// Reads numbers in untrusted answers, strictly. Returns null for anything doubtful; nothing throws.
 //
-// Normalisation is the common one of the strict profile: NFKC, trim, one trailing full stop, wrapping marks (three pairs
-// at most, as in `$\boxed{**2**}$`), U+2212 to a hyphen. Lengths are checked before anything that costs, and no
-// `Number()` sees the text: it would take "0x10", "" and "1e3".
+// Normalisation is that of the strict profile: NFKC, trim, one trailing full stop removed, wrapping marks removed (at
+// most three pairs, as in `$\boxed{**2**}$`), U+2212 to a hyphen. Lengths are checked before any expensive step.
+// `Number()` is not used, since it accepts "0x10", "" and "1e3".
 
 import { trimSpaces } from './answer.ts'
 
@@ -23,16 +23,13 @@ const WRAPPINGS: ReadonlyArray<readonly [string, string]> = [
   ['\u2018', '\u2019'],
 ]
 
-/** NFKC would read 10^2 written with a superscript as 102, and a base's subscript as digits. */
+/** NFKC would turn 10² into 102, and a subscript base into digits. */
 const RAISED_OR_LOWERED = /[\u00b2\u00b3\u00b9\u2070-\u209f]/
 
-/** NFKC would read 5\u00bd as 51/2, and \u00bd3 as 1/23. */
+/** NFKC would turn 5\u00bd into 51/2, and \u00bd3 into 1/23. */
 const FRACTION_BY_NUMBER = /\p{N}[\u00bc-\u00be\u2150-\u215f\u2189]|[\u00bc-\u00be\u2150-\u215f\u2189]\p{N}/u
 
-/**
- * The answer without marks that do not change what it says, or null if it is too long or NFKC would change
- * its value.
- */
+/** The answer without marks that do not change its meaning; null if it is too long or NFKC would change its value. */
 export function plainAnswer(text: string, limit = 4 * MAX_NUMBER_CHARS): string | null {
   if (text.length > limit || RAISED_OR_LOWERED.test(text) || FRACTION_BY_NUMBER.test(text)) return null
   const trimmed = trimSpaces(text.normalize('NFKC'))
@@ -56,7 +53,7 @@ function unwrap(text: string): string {
 
 const DIGITS = /^[0-9]+$/
 
-/** An integer with optional sign, thousands commas and a tail of `.0`s; value only. */
+/** An integer with optional sign, thousands commas and trailing `.0`s; only its value counts. */
 export function readInteger(text: string): bigint | null {
   if (text.length === 0 || text.length > MAX_NUMBER_CHARS) return null
   const negative = text.startsWith('-')
@@ -70,15 +67,13 @@ export function readInteger(text: string): bigint | null {
 
 const LATEX_FRACTION = /^([+-]?)\\[dt]?frac\s*(?:\{([^{}]*)\}|([0-9]))\s*(?:\{([^{}]*)\}|([0-9]))$/
 
-/**
- * Sign, top and bottom of `\frac{a}{b}` and its like as they stand there; as in LaTeX, `\frac12` is one half.
- */
+/** Sign, numerator and denominator of `\frac{a}{b}` and the like, as written; as in LaTeX, `\frac12` is one half. */
 export function latexFraction(text: string): { sign: string; top: string; bottom: string } | null {
   const [whole, sign = '', top, topDigit = '', bottom, bottomDigit = ''] = LATEX_FRACTION.exec(text) ?? []
   return whole === undefined ? null : { sign, top: top ?? topDigit, bottom: bottom ?? bottomDigit }
 }
 
-/** Takes out commas if they part the digits by threes, as in 1,234,567. */
+/** Removes commas that separate the digits by threes, as in 1,234,567. */
 export function withoutCommas(text: string): string | null {
   const [head = '', ...groups] = text.split(',')
   if (groups.length === 0) return text

@@ -1,10 +1,10 @@
 // Worked solutions: turns lines of working into steps with levels, which hints can reveal one after another.
 //
-// Levels are cumulative: 1 method, 2 first line, 3 further lines, 4 the last line but one, 5 the last line.
-// By the leak check nothing before the last step reveals the answer: all lines from the first one that does
-// form one step. A line that merely contains the key is never below level 4, unless the question contains it
-// too (`keyInQuestion` in the item's data). Levels without a line of working are filled by asides, which
-// belong to hints and not to the working.
+// Levels are cumulative: 1 method, 2 first line, 3 further lines, 4 the last line but one, 5 the last line. Nothing
+// before the last step may reveal the answer (the leak check), so all lines from the first one that reveals it form
+// one step. A line that merely contains the key is never below level 4, unless the question contains the key too
+// (`keyInQuestion` in the item's data). Levels without a line of working are filled by asides, which are used in
+// hints only.
 
 import { leaksAnswer } from '../../protocol/plugin/index.ts'
 import type { Step } from '../../protocol/train/index.ts'
@@ -13,11 +13,11 @@ import { asideAt } from './asides.ts'
 export interface Line {
   text: string
   value?: string
-  /** The lowest level that may show this line, if the working has its own milestones. */
+  /** The lowest level that may show this line, if the task sets levels itself. */
   from?: 2 | 3 | 4
 }
 
-/** True iff the token occurs in the text with no letter, digit or point touching it. */
+/** True if the token occurs in the text with no letter, digit or point next to it. */
 export function showsToken(text: string, token: string): boolean {
   if (token === '') return false
   for (let at = text.indexOf(token); at >= 0; at = text.indexOf(token, at + 1))
@@ -29,7 +29,7 @@ function touches(char: string | undefined): boolean {
   return char !== undefined && /[0-9A-Za-z]/.test(char)
 }
 
-/** The last line must arrive at the key. */
+/** The last line must contain the key. */
 export function workedSteps(question: string, key: string, method: string, lines: readonly Line[]): Step[] {
   const open = showsToken(question, key)
   const shown = lines.slice(0, shownLines(lines, key))
@@ -54,7 +54,7 @@ export function workedSteps(question: string, key: string, method: string, lines
   ]
 }
 
-/** How many lines can be shown from the first on; never the last one. */
+/** How many lines can be shown, starting from the first; never the last one. */
 function shownLines(lines: readonly Line[], key: string): number {
   let shown = ''
   for (const [i, { text }] of lines.entries()) {
@@ -64,7 +64,7 @@ function shownLines(lines: readonly Line[], key: string): number {
   return 0
 }
 
-/** What an item says about itself beside question, key and steps. */
+/** What an item provides besides question, key and steps. */
 export function stepData(question: string, key: string): { keyInQuestion: boolean } {
   return { keyInQuestion: showsToken(question, key) }
 }

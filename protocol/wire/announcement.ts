@@ -1,5 +1,5 @@
-// "I have written a group that is too large to gossip": where it is about, how large it is, and the hash to fetch it by.
-// Signed by the author, as everything on the topic is.
+// Announces a group that is too large for gossip: its prompt, its size, and the hash by which to fetch it. Signed by
+// the author, like everything on the topic.
 
 import { Buffer } from 'node:buffer'
 import type { PromptCoordinates } from '../train/index.ts'
@@ -17,7 +17,7 @@ export interface Announcement {
   /** Bytes of the group's frame. */
   size: number
   author: string
-  /** Of the announcement itself; the group's frame has its own, just before. */
+  /** The announcement's own sequence number; the group's frame has the one just before. */
   sequence: number
   createdAt: number
 }
@@ -41,7 +41,7 @@ export function decodeAnnouncement(frame: Frame): Announcement {
   const announcement: Announcement = {
     prompt: readPrompt(body.fields('prompt')),
     hash: body.digest('hash'),
-    // What fits into gossip is sent by gossip.
+    // Smaller groups are sent by gossip.
     size: body.integer('size', MAX_GOSSIP_BYTES + 1, MAX_FETCHED_BYTES),
     author: authorOf(frame),
     sequence: body.integer('sequence', 0),

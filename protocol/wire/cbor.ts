@@ -1,8 +1,8 @@
-// Canonical CBOR for message bodies: what RFC 8949 calls deterministic, with keys ordered by length and then bytewise
-// (its section 4.2.3), and a smaller data model: integers within +-(2^53 - 1), byte and text strings, arrays, maps with
-// text keys, true, false, null. No tags, no floats, no indefinite lengths. Writing is cborg's; reading is here, so that
-// each length, depth and order is checked before anything is allocated for it. One value has exactly one encoding. The
-// reader is own code because cborg's takes keys in any order and bounds neither depth nor counts.
+// Canonical CBOR for message bodies: the deterministic form of RFC 8949 with keys ordered by length and then bytewise
+// (section 4.2.3), and a smaller data model: integers within +-(2^53 - 1), byte and text strings, arrays, maps with
+// text keys, true, false, null. No tags, no floats, no indefinite lengths. Each value has exactly one encoding.
+// Encoding uses cborg. The decoder is our own, because cborg's accepts keys in any order and limits neither depth nor
+// counts; this one checks each length, depth and order before it allocates anything.
 
 import { Buffer, isUtf8 } from 'node:buffer'
 import { encode as cborgEncode } from 'cborg'
@@ -40,7 +40,7 @@ class Reader {
   private items = 0
 
   constructor(bytes: Uint8Array) {
-    // A Buffer would hand its kind on to every slice.
+    // With a Buffer, every slice would be a Buffer too.
     this.bytes = new Uint8Array(bytes.buffer, bytes.byteOffset, bytes.byteLength)
     this.buffer = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength)
   }
@@ -70,7 +70,7 @@ class Reader {
     }
   }
 
-  /** The length or number after the first byte, which must be in its shortest form. */
+  /** The length or number after the first byte, which must have its shortest form. */
   private argument(minor: number): number {
     if (minor < 24) return minor
     if (minor > 27) throw malformed('indefinite or reserved length')
@@ -84,7 +84,7 @@ class Reader {
       return value
     }
     const high = this.buffer.readUInt32BE(at)
-    // Beyond 2^53 - 1 nothing on this wire has a meaning.
+    // Nothing on this wire uses numbers beyond 2^53 - 1.
     if (high === 0) throw malformed('not in shortest form')
     if (high > 0x1f_ffff) throw malformed('number too large')
     return high * 0x1_0000_0000 + this.buffer.readUInt32BE(at + 4)
@@ -110,7 +110,7 @@ class Reader {
   }
 
   private array(length: number, depth: number): Value[] {
-    // Each entry takes a byte at least, so a length beyond what is left is a lie and costs nothing to refuse.
+    // Each entry takes at least a byte, so a count larger than the rest is refused before anything is allocated.
     if (length > this.bytes.length - this.at) throw malformed('cut short')
     const array: Value[] = []
     for (let i = 0; i < length; i++) array.push(this.value(depth + 1))
@@ -142,7 +142,7 @@ function simple(first: number): boolean | null {
   throw malformed('float or unknown simple value')
 }
 
-/** Shorter first, then bytewise; both are whole encoded keys, whose head already orders by length within a width. */
+/** Shorter first, then bytewise. Both are encoded keys; within one length, the head byte already gives the order. */
 function ascends(a: Uint8Array, b: Uint8Array): boolean {
   if (a.length !== b.length) return a.length < b.length
   return Buffer.compare(a, b) < 0

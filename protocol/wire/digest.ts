@@ -1,33 +1,36 @@
-// Content ids. Two groups with the same prompt and, but for look-alike changes, the same texts are copies of one another:
-// whoever sends them, in whatever order, and whatever their log-probs say.
+// Content IDs. Two groups are copies of one another if they have the same prompt and the same texts after
+// normalisation, whoever sends them, in whatever order, and whatever their log-probs.
 
 import { createHash } from 'node:crypto'
 import type { PromptCoordinates } from '../train/index.ts'
 import { writeCbor } from './cbor.ts'
 
-/** Spaces of all kinds, controls, format characters such as zero-width joiners and bidi marks, variation selectors. */
+/**
+ * White space of all kinds, control characters, format characters such as joiners and bidi marks, variation
+ * selectors.
+ */
 const BLANK = /[\s\p{C}\p{Z}\p{Variation_Selector}]+/gu
 
 /**
- * Combining marks in a row, beyond those that any script uses (UAX #15-D4): putting n of them in order takes n² steps, a second for a
- * message full of them. U+FF9E and U+FF9F become marks when they are normalised.
+ * Longer runs of combining marks than any script uses (UAX #15-D4). Sorting n of them takes n² steps: about a second
+ * for a message full of them. U+FF9E and U+FF9F become marks under normalisation.
  */
 const MARKS = /([\p{M}\uff9e\uff9f]{30})[\p{M}\uff9e\uff9f]+/gu
 
 /**
- * A text as far as copies are concerned: compatibility-composed (NFKC, so NFC and beyond), runs of blank and invisible
- * characters made one space, none at the ends. For comparing only; the text itself is kept as it was written.
+ * The form of a text that is compared to find copies: NFKC, with each run of blank and invisible characters replaced by
+ * one space, and none at the ends. The text itself is kept as it was written.
  */
 export function normalText(text: string): string {
   return text.replace(MARKS, '$1').normalize('NFKC').replace(BLANK, ' ').trim()
 }
 
-/** 64 hex digits. Author, arm, policy, tokens and order do not enter. */
+/** 64 hex digits. Author, arm, policy, tokens and order do not affect it. */
 export function contentId(prompt: PromptCoordinates, texts: readonly string[]): string {
   return contentOf(prompt, texts).id
 }
 
-/** The content id, and the normalised texts that it is made of. */
+/** The content ID, and the normalised texts that it is computed from. */
 export function contentOf(
   prompt: PromptCoordinates,
   texts: readonly string[],

@@ -1,6 +1,6 @@
-// What is wrong with a message that came in, and what a node does about it. `reject` is for what every honest node
-// would refuse, so that whoever passed it on is to blame; `ignore` is for what is a matter of opinion or of version.
-// Never shown to a person as it is: faults are counted by reason.
+// What is wrong with an incoming message, and what the node does about it. `reject` is for messages that every honest
+// node would refuse, so the peer that passed it on is to blame. `ignore` is for messages on which honest nodes may
+// differ, such as those of another version. Users do not see faults as such; they are counted by reason.
 
 export type Verdict = 'reject' | 'ignore'
 
@@ -15,7 +15,7 @@ export class WireFault extends Error {
   constructor(reason: WireReason, message: string) {
     super(message)
     this.reason = reason
-    // Nodes of earlier releases pass empty completions on in good faith.
+    // Nodes of earlier releases pass on empty completions in good faith.
     this.verdict = reason === 'version' || reason === 'empty' ? 'ignore' : 'reject'
   }
 }

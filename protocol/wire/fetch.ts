@@ -1,5 +1,6 @@
-// Asking a peer for frames, over a stream of protocol /waggle/fetch/1: which it got lately, and then those by hash. One
-// request a stream; messages are length-prefixed. The frames are signed, so it does not matter who hands them over.
+// Requests frames from a peer, over a stream of protocol /waggle/fetch/1: first a list of what it received lately,
+// then frames by hash. One request per stream; messages are length-prefixed. The frames are signed, so any peer can
+// serve them.
 //
 //   { "list": milliseconds, "tasks": [names] }   -> one message: hashes of frames that came since, oldest first, 32 bytes each
 //   { "get": hashes, 32 bytes each }             -> a message for each frame that is there, then an empty one
@@ -11,12 +12,12 @@ import { Fields, list } from './fields.ts'
 import { TASK_NAME } from './limits.ts'
 
 export const FETCH_PROTOCOL = '/waggle/fetch/1'
-/** Frames in one list. */
+/** Frames per list. */
 export const MAX_LISTED = 4096
-/** Frames in one request. */
+/** Frames per request. */
 export const MAX_REQUESTED = 64
 export const MAX_REQUEST_BYTES = 8192
-/** What one answer carries at most, so that it never fills the 4 MiB that a stream may hold unread. */
+/** Maximum bytes of one answer, so that it never fills the 4 MiB that a stream may hold unread. */
 export const MAX_ANSWER_BYTES = 2 << 20
 const MAX_TASKS = 64
 

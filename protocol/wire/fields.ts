@@ -1,5 +1,5 @@
-// Reads a map's fields one by one against a closed schema. `end` refuses what was not asked for, unless the sender's
-// minor version is newer than ours: then it may well know fields that we do not.
+// Reads a map's fields one by one against a closed schema. `end` refuses fields that were not read, unless the sender's
+// minor version is newer than ours, since it may then have fields that we do not know.
 
 import { Buffer } from 'node:buffer'
 import type { Value, ValueMap } from './cbor.ts'
@@ -21,7 +21,7 @@ export class Fields {
     return new Fields(value, minor)
   }
 
-  /** Ask for each name once. */
+  /** Call once for each name. */
   get(name: string): Value | undefined {
     const value = this.map.get(name)
     if (value !== undefined) this.asked++

@@ -15,9 +15,9 @@ import { malformed, WireFault } from './fault.ts'
 import { peerIdOf } from './peer-id.ts'
 
 export const MAJOR = 1
-/** Of the wire as a whole; 1.1 added a protocol for streams. */
+/** Version of the whole protocol; 1.1 added a protocol for streams. */
 export const MINOR = 1
-/** Of frames: the last minor that changed a body's schema. */
+/** Version of frames: the last minor that changed a body's schema. */
 export const SCHEMA_MINOR = 0
 export const HEADER_BYTES = 100
 const MAGIC = 0x57
@@ -29,7 +29,7 @@ const SPKI = Buffer.from('302a300506032b6570032100', 'hex')
 export const KIND = { group: 1, announcement: 2 } as const
 export type Kind = (typeof KIND)[keyof typeof KIND]
 
-/** The key that signs; the private half stays with whoever made it. */
+/** The key that signs; the private half stays with its owner. */
 export interface Signer {
   /** 32 bytes. */
   publicKey: Uint8Array
@@ -39,7 +39,7 @@ export interface Signer {
 
 export interface Frame {
   minor: number
-  /** May be one that this version does not know. */
+  /** This version may not know the kind. */
   kind: number
   publicKey: Uint8Array
   signature: Uint8Array
@@ -56,7 +56,7 @@ export function sealFrame(kind: Kind, body: Uint8Array, signer: Signer): Uint8Ar
   return frame
 }
 
-/** Splits a frame; reads nothing but the header. `limit` is MAX_GOSSIP_BYTES or MAX_FETCHED_BYTES. */
+/** Splits a frame without reading more than the header. `limit` is MAX_GOSSIP_BYTES or MAX_FETCHED_BYTES. */
 export function openFrame(bytes: Uint8Array, limit: number): Frame {
   if (bytes.length > limit) throw new WireFault('size', `${bytes.length} bytes`)
   if (bytes.length < 4 || bytes[0] !== MAGIC) throw malformed('not a frame')
@@ -72,7 +72,7 @@ export function openFrame(bytes: Uint8Array, limit: number): Frame {
   }
 }
 
-/** Before anything else about a frame is known: its author's key if it is one, as a name to tell authors apart by. */
+/** The author's key before anything else is checked, to tell authors apart; undefined if it is not a frame. */
 export function claimedAuthor(bytes: Uint8Array): string {
   return Buffer.from(bytes.subarray(4, 36)).toString('latin1')
 }
@@ -85,7 +85,9 @@ export function isAuthentic(frame: Frame): boolean {
   }
 }
 
-/** Authors’ keys as node:crypto has read them, which takes a third as long as to verify with one. The oldest goes first. */
+/**
+ * Authors' keys as imported by node:crypto; importing takes a third as long as a verification. The oldest goes first.
+ */
 const read = new Map<string, KeyObject>()
 const MAX_READ = 256
 

@@ -1,5 +1,5 @@
-// A group as it travels: where the prompt is, which policy wrote under which conditioning, and what it wrote. No
-// question, no key, no reward: the receiver makes those itself.
+// A group on the wire: its prompt's coordinates, the policy and conditioning that wrote it, and what it wrote.
+// Question, answer key and rewards are not sent; the receiver computes them.
 
 import { Buffer } from 'node:buffer'
 import { WaggleError } from '../errors.ts'
@@ -21,28 +21,28 @@ import { packLogprobs, packTokens, unpackLogprobs, unpackTokens } from './pack.t
 import { promptBody, readPrompt } from './prompt.ts'
 
 export interface SharedRollout {
-  /** As the author's tokenizer decoded it, without special tokens. */
+  /** Decoded by the author's tokenizer, without special tokens. */
   text: string
   finish: Finish
-  /** Under the author's tokenizer. */
+  /** By the author's tokenizer. */
   tokens?: Int32Array
-  /** Present only beside tokens, one for each; as exact as 16 bits allow. */
+  /** Only together with tokens, one for each, rounded to 16 bits. */
   behaviourLogprobs?: Float32Array
-  /** In order and without gaps from token 0; they cover the tokens where those are given. */
+  /** In order and without gaps from token 0; they cover all tokens, if there are any. */
   segments: Segment[]
 }
 
-/** What a node says it wrote. Nothing in it has been verified but its form and, where so documented, its signature. */
+/** What a node says that it wrote. Only the form has been verified, and the signature where documented. */
 export interface SharedGroup {
   prompt: PromptCoordinates
   arm: string
   policy: PolicyReference
   rollouts: SharedRollout[]
-  /** Peer ID of the key that signed. */
+  /** Peer ID of the signing key. */
   author: string
-  /** Rises with each message of one author; not necessarily by one. */
+  /** Rises with each message of an author, not necessarily by one. */
   sequence: number
-  /** By the author's clock, ms since the epoch. */
+  /** By the author's clock, in ms since the epoch. */
   createdAt: number
 }
 
@@ -69,8 +69,8 @@ export function draftOf(group: Group): OwnGroupDraft {
 }
 
 /**
- * Weights that are taken on in flight may make more segments of a long completion than a receiver takes. The first ones are
- * then told as one, of the oldest version among them: no token looks fresher than it is.
+ * If weights are replaced while a long completion is written, it may have more segments than a receiver accepts. The
+ * first ones are then merged into one, with the oldest version among them, so that no token looks fresher than it is.
  */
 function asFewAsTaken(segments: Segment[]): Segment[] {
   if (segments.length <= MAX_SEGMENTS) return segments
@@ -81,7 +81,7 @@ function asFewAsTaken(segments: Segment[]): Segment[] {
   return [{ version, start: 0, length }, ...segments.slice(split)]
 }
 
-/** A signed frame. Throws E_WIRE for a group that a receiver would refuse: it is read back before it is returned. */
+/** A signed frame. Throws E_WIRE if a receiver would refuse the group: it is decoded again before it is returned. */
 export function encodeGroup(
   group: GroupDraft & Pick<SharedGroup, 'sequence' | 'createdAt'>,
   signer: Signer,

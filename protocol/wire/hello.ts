@@ -1,6 +1,6 @@
-// What two nodes tell each other when they connect, over a stream of protocol /waggle/hello/1: the swarm's name and rules,
-// so that a mismatch can be named, and some contacts, so that a swarm holds together when the one that all joined through
-// goes away. Not signed: the connection has proved who speaks, and it speaks for itself only.
+// What two nodes tell each other when they connect, over a stream of protocol /waggle/hello/1: the swarm's name and
+// rules, so that a mismatch can be explained, and some contacts, so that the swarm stays connected if the node that
+// all joined through goes away. Not signed: the connection proves who speaks, and each node speaks only for itself.
 
 import { readCbor, writeCbor } from './cbor.ts'
 import { malformed } from './fault.ts'
@@ -10,7 +10,7 @@ import { TASK_NAME } from './limits.ts'
 import { publicKeyOf } from './peer-id.ts'
 
 export const HELLO_PROTOCOL = '/waggle/hello/1'
-/** Eight contacts of four addresses of 128 bytes are 4 KiB; 64 tasks another 5. */
+/** Eight contacts with four addresses of 128 bytes are 4 KiB; 64 tasks take another 5. */
 export const MAX_HELLO_BYTES = 16_384
 export const MAX_CONTACTS = 8
 export const MAX_ADDRESSES = 4
@@ -18,7 +18,7 @@ const MAX_TASKS = 64
 const MAX_ADDRESS_CHARS = 256
 export const SWARM_NAME = /^[a-z0-9][a-z0-9-]{0,31}$/
 
-/** What all nodes of a swarm have to agree on to be of use to each other. */
+/** What the nodes of a swarm must agree on to use each other's groups. */
 export interface Rules {
   swarm: string
   tasks: Array<{ name: string; version: number }>
@@ -26,7 +26,7 @@ export interface Rules {
 
 export interface Contact {
   peerId: string
-  /** Multiaddrs without the peer ID; unchecked but for their length. */
+  /** Multiaddrs without the peer ID; only their length is checked. */
   addresses: string[]
 }
 
@@ -82,8 +82,8 @@ export function readContact(entry: Parameters<typeof list>[0]): Contact {
 }
 
 /**
- * Why two nodes cannot be of use to each other, in words that name what differs; undefined where they can. Different
- * sets of tasks are fine as long as some are the same.
+ * Why two nodes cannot use each other's groups, naming the difference; undefined if they can. Different sets of tasks
+ * are fine as long as they have some in common.
  */
 export function rulesMismatch(
   ours: Rules,
@@ -92,7 +92,7 @@ export function rulesMismatch(
   if (theirs.protocol[0] !== MAJOR) return `it speaks protocol ${theirs.protocol[0]}, this node ${MAJOR}`
   if (theirs.swarm !== ours.swarm) return `it is in the swarm "${theirs.swarm}", this node in "${ours.swarm}"`
   const versions = new Map(ours.tasks.map(({ name, version }) => [name, version]))
-  // A relay has no tasks, and suits everybody.
+  // A relay has no tasks and fits every swarm of its name.
   if (ours.tasks.length === 0 || theirs.tasks.length === 0) return undefined
   if (theirs.tasks.some(({ name, version }) => versions.get(name) === version)) return undefined
   const others = theirs.tasks.filter(({ name }) => versions.has(name))

@@ -1,4 +1,4 @@
-// What nodes say to one another, byte for byte. README.md beside this is the specification.
+// What nodes send each other, byte for byte. README.md in this folder is the specification.
 
 export * from './announcement.ts'
 export * from './bulk.ts'

@@ -1,7 +1,7 @@
-// An invite: one string with all that a node needs to join a swarm. `waggle1` + base64url of canonical CBOR, the first four
-// bytes of its SHA-256 in front, so that a string that was cut off or mistyped is told from a good one.
+// An invite: one text with all that a node needs to join a swarm. It is `waggle1` followed by base64url of canonical
+// CBOR, preceded by the first four bytes of its SHA-256, which reveal an invite that was cut off or mistyped.
 //
-// The pre-shared key of a private swarm is in it: who has the invite is in.
+// For a private swarm it contains the pre-shared key, so whoever has the invite can join.
 
 import { Buffer } from 'node:buffer'
 import { createHash } from 'node:crypto'
@@ -12,9 +12,9 @@ import { type Contact, MAX_CONTACTS, type Rules, readContact, SWARM_NAME } from 
 
 export interface Invite {
   swarm: string
-  /** The inviting node first. */
+  /** The inviting node comes first. */
   contacts: Contact[]
-  /** Of the inviting node's rules; see rulesDigest. */
+  /** Digest of the inviting node's rules; see rulesDigest. */
   rules: string
   /** `host:port` of STUN servers, for WebRTC between nodes behind NATs. */
   stun?: string[]
@@ -23,7 +23,7 @@ export interface Invite {
 }
 
 export const INVITE_PREFIX = 'waggle1'
-/** Eight contacts with four addresses are some 3000 characters; what a chat or an e-mail still takes. */
+/** Eight contacts with four addresses take about 3000 characters, which chats and e-mails still accept. */
 export const MAX_INVITE_CHARS = 8192
 const KEY_BYTES = 32
 const MAX_STUN = 4
@@ -84,7 +84,7 @@ function stunOf(value: Value | undefined): { stun?: string[] } {
   return { stun }
 }
 
-/** 64 hex digits; equal for nodes with the same swarm name and the same tasks. */
+/** 64 hex digits, equal for nodes with the same swarm name and the same tasks. */
 export function rulesDigest({ swarm, tasks }: Rules): string {
   const sorted = tasks.map(({ name, version }) => `${name}@${version}`).sort()
   return createHash('sha256')

@@ -1,39 +1,39 @@
-// Every bound on what may come off the wire, in one place, each with its reason. A sender that keeps them is never
-// refused for size; a receiver checks each one before it spends more than a constant on the message.
+// All limits on incoming messages, each with its reason. A sender that keeps to them is never refused for size. A
+// receiver checks each one before it spends more than constant work on the message.
 
 import { MAX_COMPLETION_CHARS } from '../train/index.ts'
 
-/** Bytes of a frame that travels by gossip. 64 KiB: one costs 6 ms of CPU over a swarm, 256 KiB costs 20. */
+/** Bytes of a gossip frame. At 64 KiB, one costs 6 ms of CPU over a whole swarm; at 256 KiB, 20 ms. */
 export const MAX_GOSSIP_BYTES = 65_536
 
-/** Bytes of a frame that is fetched over a stream. Sixteen of the largest gossip frames. */
+/** Bytes of a frame fetched over a stream: sixteen times the largest gossip frame. */
 export const MAX_FETCHED_BYTES = 1_048_576
 
-/** Containers inside one another. The schema needs 4; the rest is room for later minor versions. */
+/** Nested containers. The schema needs 4; the rest is room for later minor versions. */
 export const MAX_DEPTH = 8
 
-/** Data items (numbers, strings, containers) in one body: about 8 a segment at most, and far fewer bytes than items. */
+/** Data items (numbers, strings, containers) per body: at most about 8 per segment, and far fewer than bytes. */
 export const MAX_ITEMS = 16_384
 
-/** Rollouts in a group. SAPO uses 8, DAPO 16, the largest in use is 64. */
+/** Rollouts per group. SAPO uses 8, DAPO 16; the largest in use is 64. */
 export const MAX_ROLLOUTS = 64
 
-/** A group of one teaches a group-relative estimator nothing. */
+/** A group-relative estimator learns nothing from a group of one. */
 export const MIN_ROLLOUTS = 2
 
-/** UTF-16 units of one completion: what a verifier looks at. */
+/** UTF-16 units of one completion that a verifier reads. */
 export const MAX_TEXT_CHARS = MAX_COMPLETION_CHARS
 
-/** Tokens of one completion: no token is shorter than one UTF-8 byte except end-of-sequence and its like. */
+/** Tokens of one completion: apart from special tokens such as end-of-sequence, each has at least one UTF-8 byte. */
 export const MAX_TOKENS = 65_536
 
 /** Token ids are below this. The largest vocabularies in use are near 2^18. */
 export const MAX_TOKEN_ID = 1 << 20
 
-/** Segments of one completion: what a policy wrote that was renewed more often meanwhile is told more coarsely. */
+/** Segments of one completion. If the policy was replaced more often while it was written, segments are merged. */
 export const MAX_SEGMENTS = 64
 
-/** Log-probs below this are written as this. exp(-64) is 1.6e-28: no sampler draws such a token. */
+/** Smaller log-probs are written as this one. exp(-64) is 1.6e-28; no sampler draws such a token. */
 export const MIN_LOGPROB = -64
 
 /** Absolute value of a difficulty; tasks use one or two digits. */

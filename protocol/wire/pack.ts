@@ -1,4 +1,4 @@
-// Numbers in bulk, packed into byte strings: token ids as varints, log-probs in 16 bits.
+// Arrays of numbers packed into byte strings: token IDs as varints, log-probs in 16 bits.
 //
 // A log-prob x in [-64, 0] is the code c = round(65535 * sqrt(-x / 64)), read back as -64 * (c / 65535)^2. The error is
 // at most 1.3e-4 * sqrt(-x) + 4e-9: 1.3e-4 at -1, 1.3e-5 at -0.01, 4e-4 at -10. (float16 is off by up to 2.4e-4, 3.8e-6
@@ -10,9 +10,9 @@ import { MAX_TOKEN_ID, MAX_TOKENS, MIN_LOGPROB } from './limits.ts'
 const STEPS = 65_535
 
 /**
- * Two bytes each, big-endian. Throws RangeError for a log-prob that is not finite or is positive. An exact 0 is written
- * as the smallest step (-1.5e-8, which float32 cannot tell from 0 in a probability): a completion of nothing but zeros is
- * how a forger says "certain of everything", and is refused.
+ * Two bytes each, big-endian. Throws RangeError if a log-prob is not finite or is positive. An exact 0 is written as
+ * the smallest step (-1.5e-8, whose probability float32 cannot tell from 1). A completion of nothing but zeros
+ * claims certainty of everything, which only a forger does, and is refused.
  */
 export function packLogprobs(logprobs: ArrayLike<number>): Uint8Array {
   const bytes = new Uint8Array(logprobs.length * 2)
@@ -26,7 +26,7 @@ export function packLogprobs(logprobs: ArrayLike<number>): Uint8Array {
   return bytes
 }
 
-/** Refuses a length other than the tokens', and a completion whose log-probs are all zero. */
+/** Refuses a length that differs from the tokens', and a completion whose log-probs are all zero. */
 export function unpackLogprobs(bytes: Uint8Array, tokens: number): Float32Array {
   if (bytes.length !== tokens * 2) throw new WireFault('forged', 'as many log-probs as tokens')
   const logprobs = new Float32Array(tokens)
@@ -65,7 +65,7 @@ export function unpackTokens(bytes: Uint8Array): Int32Array {
     value |= (byte & 127) << shift
     if (byte >= 128) {
       shift += 7
-      // Three bytes hold 21 bits, one more than the largest id.
+      // Three bytes hold 21 bits, one more than the largest ID has.
       if (shift > 14) throw malformed('token id too long')
       continue
     }

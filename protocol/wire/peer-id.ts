@@ -1,5 +1,5 @@
-// libp2p peer IDs of Ed25519 keys, as pure text: base58 of an identity multihash around the public key's protobuf.
-// (libp2p peer-ids specification. Other key types exist; none signs on this wire.)
+// libp2p peer IDs of Ed25519 keys as text: base58 of an identity multihash of the public key's protobuf. (See libp2p's
+// peer ID specification. Other key types exist, but none of them signs on this wire.)
 
 const ALPHABET = '123456789ABCDEFGHJKLMNPQRSTUVWXYZabcdefghijkmnopqrstuvwxyz'
 /** Identity multihash (0x00) of 36 bytes; protobuf: key type 1 (Ed25519), 32 bytes of key. */
@@ -26,7 +26,7 @@ export function peerIdOf(publicKey: Uint8Array): string {
     .join('')}`
 }
 
-/** The public key in a peer ID, or undefined where the text is no Ed25519 peer ID. */
+/** The public key in a peer ID; undefined if the text is not the peer ID of an Ed25519 key. */
 export function publicKeyOf(peerId: string): Uint8Array | undefined {
   if (peerId.length !== 52 || peerId[0] !== '1') return undefined
   const bytes: number[] = []

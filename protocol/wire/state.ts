@@ -1,26 +1,27 @@
-// Asking a peer for what one of its plugins would share with the same plugin here, over a stream of protocol /waggle/state/1.
-// One request a stream; messages are length-prefixed. Since 1.1: a node of 1.0 does not speak it, which is no fault.
+// Requests the state that a peer's plugin shares with the same plugin here, over a stream of protocol
+// /waggle/state/1. One request per stream; messages are length-prefixed. New in 1.1: nodes of 1.0 do not speak it,
+// which is not a fault.
 //
 //   { "state": "kind/name", "version": number }  -> one message: { "bytes": its state }, or {} where it has none
 //
-// Only the envelope is defined here. The bytes are the plugin's own, in a form that the version numbers, and a peer may put
-// anything there.
+// Only the envelope is defined here. The bytes are in the plugin's own format, which the version identifies, and a
+// peer may send anything there.
 
 import { readCbor, writeCbor } from './cbor.ts'
 import { malformed } from './fault.ts'
 import { Fields } from './fields.ts'
 
 export const STATE_PROTOCOL = '/waggle/state/1'
-/** Of one plugin. A table of a few thousand numbers; gossip's largest frame has as many. */
+/** Per plugin: a table of a few thousand numbers, as much as gossip's largest frame. */
 export const MAX_STATE_BYTES = 65_536
 export const MAX_STATE_REQUEST_BYTES = 256
-/** The envelope of the largest. */
+/** Size of the largest state with its envelope. */
 export const MAX_STATE_MESSAGE_BYTES = MAX_STATE_BYTES + 64
 /** A plugin's kind and its name. */
 export const STATE_NAME = /^[a-z][a-z-]{0,23}\/[a-z0-9][a-z0-9_.-]{0,38}$/
 const MAX_VERSION = 0xffff_ffff
 
-/** Which plugin's, and in what form. */
+/** The plugin, and the format version. */
 export interface StateRequest {
   name: string
   version: number
@@ -36,7 +37,7 @@ export function decodeStateRequest(bytes: Uint8Array): StateRequest {
   return { name: fields.name('state', STATE_NAME), version: fields.integer('version', 0, MAX_VERSION) }
 }
 
-/** `undefined`: there is none. */
+/** `undefined`: the peer has no state. */
 export function encodeState(bytes: Uint8Array | undefined): Uint8Array {
   return writeCbor(bytes === undefined ? {} : { bytes })
 }

@@ -10,7 +10,7 @@ import type { Sequence, Writer } from '../sampling/writer.ts'
 import { DEFAULT_SLOTS } from './room.ts'
 import type { ReadPrompt, SequenceCache } from './sequence-cache.ts'
 
-/** Prompts read in one prefill. */
+/** Prompts per prefill. */
 const PREFILL_BATCH = 16
 
 interface Prompt {
@@ -155,7 +155,7 @@ export async function generate(
   return endings.results()
 }
 
-/** Batch sizes are powers of two, at least 4, so that only few different sizes occur. */
+/** Batch sizes are powers of two from 4 up, so that few different sizes occur. */
 function batchFor(sequences: number): number {
   return Math.max(4, 2 ** Math.ceil(Math.log2(Math.max(1, sequences))))
 }

@@ -13,9 +13,9 @@ export interface Moments {
   second: Arena
 }
 
-/** Squared 2-norm in single precision, as any device has it: not finite if an element, or its square, is not. */
+/** Squared 2-norm in single precision, as on any device: not finite if an element or its square is not. */
 export function squaredNorm({ flat }: Arena): number {
-  // Four sums at once, since each addition waits for the one before it. An arena's length is a multiple of 16.
+  // Four separate sums, since each addition waits for the one before. An arena's length is a multiple of 16.
   let [a, b, c, d] = [0, 0, 0, 0]
   for (let i = 0; i < flat.length; i += 4) {
     a += flat[i]! * flat[i]!

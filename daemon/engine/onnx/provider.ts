@@ -8,8 +8,7 @@ export type Provider = 'cpu' | 'webgpu' | 'cuda' | 'dml' | 'coreml'
 export interface ProviderFacts {
   executionProviders: InferenceSession.ExecutionProviderConfig[]
   /**
-   * Where tensors can stay between runs. Of the devices, the Node binding of 1.30 gives out WebGPU's buffers
-   * alone.
+   * Where tensors can stay between runs. Among devices, the Node binding of 1.30 supports this only for WebGPU.
    */
   heldIn: 'cpu' | 'gpu-buffer'
   lowering?: Lowering
@@ -18,7 +17,7 @@ export interface ProviderFacts {
 export const PROVIDERS: Readonly<Record<Provider, ProviderFacts>> = {
   cpu: { executionProviders: ['cpu'], heldIn: 'cpu' },
   webgpu: { executionProviders: ['webgpu'], heldIn: 'gpu-buffer', lowering: lowerForWebGpu },
-  // What these cannot do goes to the CPU by itself.
+  // The runtime itself puts unsupported operations on the CPU.
   cuda: { executionProviders: ['cuda'], heldIn: 'cpu' },
   dml: { executionProviders: ['dml'], heldIn: 'cpu' },
   coreml: { executionProviders: ['coreml'], heldIn: 'cpu' },

@@ -27,8 +27,8 @@ export interface RuntimeOptions {
 
 export interface CompiledGraph {
   /**
-   * Runs with given sizes; `into` gives arrays to write outputs to, or places on the device to leave them in,
-   * which are not among the results. Throws E_ENGINE on any failure.
+   * Runs with the given sizes. `into` names arrays to write outputs to, or places on the device to leave them in; those
+   * are not among the results. Throws E_ENGINE on any failure.
    */
   run(
     feeds: Feeds,
@@ -43,10 +43,10 @@ export interface Runtime {
   /** The compiled graph for a key, built and compiled the first time. */
   compile(key: string, build: () => Graph, options?: CompileOptions): Promise<CompiledGraph>
   readonly compiled: number
-  /** A place on the device for so many elements. */
+  /** A place on the device for this many elements. */
   hold(length: number): Held
   write(place: Held, values: Float32Array | Held): Promise<void>
-  /** A copy of the place's content. */
+  /** A copy of a place's content. */
   read(place: Held): Promise<Float32Array>
   /** Memory currently held by places. */
   readonly held: Readonly<HeldMemory>
@@ -54,9 +54,9 @@ export interface Runtime {
 }
 
 export interface CompileOptions {
-  /** Run on the CPU whatever the provider, in place on the host's arrays. */
+  /** Run on the CPU whatever the provider, directly on the host's arrays. */
   onHost?: boolean
-  /** Products of matrices in float16; see `halving.ts`. */
+  /** Matrix products in float16; see `halving.ts`. */
   isHalf?: boolean
 }
 
@@ -145,15 +145,13 @@ async function createSession(
         : { preferredOutputLocation: Object.fromEntries(staying.map((name) => [name, heldIn])) }),
       intraOpNumThreads: threads,
       interOpNumThreads: 1,
-      // A plan of memory for every combination of sizes would be kept for ever; the arena reuses memory well
-      // without.
+      // It would keep a memory plan for every combination of sizes forever; the arena reuses memory well without one.
       enableMemPattern: false,
       executionMode: 'sequential',
       graphOptimizationLevel: 'all',
       logSeverityLevel: 3,
-      // Threads wait for one another's part of an operation without giving up the core, which is 10 to 20 %
-      // faster on small models: the daemon's engines have no more threads than there are cores. Between runs
-      // they sleep.
+      // Threads wait for each other's part of an operation without yielding the core, which is 10 to 20 % faster on
+      // small models: the daemon's engines have no more threads than there are cores. Between runs they sleep.
       extra: { session: { intra_op: { allow_spinning: '1' }, force_spinning_stop: '1' } },
     })
   } catch (cause) {
@@ -161,7 +159,7 @@ async function createSession(
   }
 }
 
-/** Runs of the same sizes follow one another, so the last few sets of computed inputs are kept. */
+/** Runs of the same sizes tend to follow each other, so the last few sets of computed inputs are kept. */
 const KEPT_SIZES = 16
 
 async function wrap(
@@ -186,7 +184,7 @@ async function wrap(
   // On the CPU there is only one session. Creating it now reports an invalid graph at once.
   if (heldIn === 'cpu') await sessionFor([])
 
-  /** Numbers go to the device once; sizes of shapes are read on the host. */
+  /** Numbers are copied to the device once; sizes of shapes are read on the host. */
   const computed = async (sizes: Bindings): Promise<Record<string, Tensor | Held>> => {
     const key = JSON.stringify(sizes)
     const done = computedFor.get(key)

@@ -1,5 +1,5 @@
-// Log-probs, entropies and collisions of given completions, and hidden states and places where they are asked
-// for: the forward part of training alone.
+// Log-probs, entropies and collisions of given completions, and on request hidden states and positions: only the
+// forward part of training.
 
 import type { DecoderSpec } from '../decoder.ts'
 import type { Score, ScoreRequest } from '../engine.ts'
@@ -20,7 +20,7 @@ export async function score(
   for (const batch of plan(sequences, { tokens: microBatchTokens })) {
     const packed = pack(sequences, batch)
     const { headParts, sizes } = headOf(batch, spec)
-    // As the forward part of training, down to its rounding.
+    // Computed exactly as in the forward part of training, including its rounding.
     const isHalf = scaling !== undefined
     const graph = await runtime.compile(
       `score ${headParts} ${hidden} ${places}`,

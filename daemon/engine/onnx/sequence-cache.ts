@@ -2,10 +2,10 @@
 // and tokens. Implementations keep keys and values in the host's memory (`host-cache.ts`) or on the device
 // (`resident/cache.ts`).
 
-/** A prompt that has been read and can be put into slots, until it is released. */
+/** A prefilled prompt that can be put into slots until it is released. */
 export interface ReadPrompt {
   readonly length: number
-  /** After its last token, one for each word of the vocabulary. */
+  /** Logits after its last token, one for each word of the vocabulary. */
   readonly logits: Float32Array
   /** May be called again. */
   release(): void
@@ -23,7 +23,7 @@ export interface SequenceCache {
   decode(tokens: Int32Array, positions: Int32Array): Promise<Float32Array>
   /** Clears a slot. */
   clear(slot: number): void
-  /** Goes on with these slots alone, in this order, in a cache of so many. */
+  /** Continues with only these slots, in this order, in a cache of this size. */
   narrow(kept: readonly number[], slots: number): Promise<void>
   close(): void
 }

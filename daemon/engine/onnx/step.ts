@@ -1,4 +1,4 @@
-// A batch's gradient: micro-batches' gradients are summed where the caller wants them, and checked for being
+// A batch's gradient: sums the gradients of its micro-batches where the caller wants them, and checks that they are
 // finite.
 
 import { WaggleError } from '../../../protocol/errors.ts'
@@ -41,7 +41,7 @@ export function gradientInArena(
   return gradientInto(place, request, model, parts)
 }
 
-/** A batch, wherever its gradient goes. */
+/** A batch, without the destination of its gradient. */
 export type BatchRequest = Omit<GradientRequest, 'into'>
 
 /** Where a batch's gradient is stored: in the host's memory or on the device. */
@@ -145,7 +145,7 @@ export function inputsOf(packed: PackedBatch, temperature: number): Record<strin
   return { ...tokens, inverseTemperature: Float32Array.of(1 / (temperature || 1)) }
 }
 
-/** A micro-batch's sizes, and in how many parts its rows go through the head. */
+/** A micro-batch's sizes, and the number of parts in which its rows pass through the head. */
 export function headOf(
   { shape }: MicroBatch,
   { vocabulary }: DecoderSpec,

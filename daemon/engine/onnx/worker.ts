@@ -7,14 +7,14 @@ import { PROVIDERS } from './provider.ts'
 import { createResidentCore } from './resident/core.ts'
 import { DEFAULT_SLOTS, type Room, withinRoom } from './room.ts'
 
-/** Small enough on the CPU for activations to stay in its cache; a device is better used by more at once. */
+/** On the CPU, small enough for activations to stay in its cache; a device is better used by larger ones. */
 const MICRO_BATCH_TOKENS = { host: 2048, device: 8192 }
 
 serveCore<OnnxEngineOptions>((options, { notify }) => {
   const { provider = 'cpu', isResident = PROVIDERS[provider].heldIn !== 'cpu' } = options
   const now = (): number => performance.now()
   return {
-    // A run on a device leaves the thread only when it is done, so that turns are as long as a run.
+    // A run on a device blocks the thread until it is done, so a turn is one run.
     interleaves: true,
     createCore() {
       const { microBatchTokens = MICRO_BATCH_TOKENS[provider === 'cpu' ? 'host' : 'device'] } = options

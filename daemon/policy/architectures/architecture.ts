@@ -13,7 +13,7 @@ export interface Architecture {
   modelType: string
   /** Published models of this family, for messages. */
   models: string
-  /** Reads a parsed config.json. Throws E_MODEL for what the family does not support here. */
+  /** Reads a parsed config.json. Throws E_MODEL for settings that are not supported here. */
   spec(config: HuggingFaceConfig): DecoderSpec
 }
 
@@ -43,7 +43,7 @@ export function positiveNumber(config: HuggingFaceConfig, key: string, fallback?
   return value
 }
 
-/** Throws E_MODEL if a setting is given and has none of the allowed values. */
+/** Throws E_MODEL if a setting is given and its value is not allowed. */
 export function requireValue(config: HuggingFaceConfig, key: string, ...allowed: unknown[]): void {
   const value = config[key]
   if (value === undefined || value === null || allowed.includes(value)) return

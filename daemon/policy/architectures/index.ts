@@ -1,4 +1,4 @@
-// The families that can be run and trained here.
+// The model families that can be sampled and trained here.
 
 import { WaggleError } from '../../../protocol/errors.ts'
 import { safeText } from '../../../protocol/text.ts'

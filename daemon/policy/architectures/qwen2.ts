@@ -8,7 +8,7 @@ export const qwen2: Architecture = {
   modelType: 'qwen2',
   models: 'Qwen2, Qwen2.5',
   spec(config) {
-    // Rotary positions of images and video, in the vision models.
+    // The vision models' rotary positions for images and video.
     requireValue(config, 'use_mrope', false)
     return { ...readSizes(config), attentionBias: true }
   },

@@ -1,5 +1,5 @@
-// Qwen3: RMSNorm on each query and key head before the rotary embedding, a head width that does not follow from the
-// model's width, and no biases. Yang et al. 2025.
+// Qwen3: RMSNorm on each query and key head before the rotary embedding, a head width independent of the model's width,
+// and no biases. Yang et al. 2025.
 
 import { type Architecture, requireValue } from './architecture.ts'
 import { readSizes } from './sizes.ts'

@@ -1,15 +1,14 @@
-// Rotary frequencies from config.json, in both of its layouts: `rope_theta` with `rope_scaling`, and
-// `rope_parameters` that holds all of it (Transformers 5). Plain ones (Su et al. 2021) and Llama 3.1's scaled
-// ones.
+// Rotary frequencies from config.json, in both of its layouts: `rope_theta` with `rope_scaling`, and `rope_parameters`
+// (Transformers 5). Supports plain frequencies (Su et al. 2021) and those scaled as in Llama 3.1.
 //
-// Rounded to F32 where PyTorch rounds them: models were trained with these angles, and at a position of ten
-// thousand the difference shows.
+// Rounded to F32 where PyTorch rounds: models were trained with these angles, and the difference matters at positions
+// around ten thousand.
 
 import { WaggleError } from '../../../protocol/errors.ts'
 import { type HuggingFaceConfig, positiveNumber, requireValue, show } from './architecture.ts'
 
 const TYPES = ['default', 'llama3']
-/** All that the two types have; another key means another computation. */
+/** All settings of the two types; any other setting means a different computation. */
 const KEYS = new Set([
   'rope_type',
   'type',
@@ -21,7 +20,7 @@ const KEYS = new Set([
   'partial_rotary_factor',
 ])
 
-/** headWidth / 2 inverse frequencies, radians a token. Throws E_MODEL for a type that is not supported. */
+/** headWidth / 2 inverse frequencies in radians per token. Throws E_MODEL for a type that is not supported. */
 export function ropeFrequencies(config: HuggingFaceConfig, headWidth: number): number[] {
   const key = isGiven(config.rope_scaling) ? 'rope_scaling' : 'rope_parameters'
   const rope = settingsOf(config, key)
@@ -68,8 +67,8 @@ export function plainFrequencies(theta: number, headWidth: number): number[] {
 }
 
 /**
- * Llama 3.1's stretch of the context: waves longer than `original / low` tokens are slowed down by `factor`, those
- * shorter than `original / high` stay, and in between the two are blended. Grattafiori et al. 2024, and its code.
+ * Llama 3.1's context extension: wavelengths above `original / low` tokens are stretched by `factor`, those below
+ * `original / high` stay, and in between the two are blended. Grattafiori et al. 2024, and its code.
  */
 function scaled(frequencies: readonly number[], rope: HuggingFaceConfig): number[] {
   const factor = positiveNumber(rope, 'factor')

@@ -1,4 +1,4 @@
-// What all families have in common: an RMSNorm decoder with rotary embeddings, grouped-query attention and SwiGLU.
+// Shared by all families: a decoder with RMSNorm, rotary embeddings, grouped-query attention and SwiGLU.
 
 import { WaggleError } from '../../../protocol/errors.ts'
 import type { Activation, DecoderSpec, LocalLayers } from '../../engine/decoder.ts'
@@ -11,7 +11,7 @@ const ACTIVATIONS: Record<Activation, string> = { silu: 'silu', 'gelu-tanh': 'ge
 export interface FamilyOptions {
   /** The only activation that the family has; 'silu' by default. */
   activation?: Activation
-  /** The family has layers with sliding windows, as `layer_types` and `sliding_window` say. */
+  /** The family has layers with sliding windows, given by `layer_types` and `sliding_window`. */
   hasLocalLayers?: boolean
 }
 
@@ -20,8 +20,8 @@ const MOST_LAYERS = 1024
 const MOST_HEADS = 4096
 
 /**
- * The spec of a plain decoder of the sizes in config.json, to which a family adds what it does differently.
- * Throws E_MODEL for a size that is not valid and for a setting that would change the computation.
+ * The spec of a plain decoder with the sizes in config.json; a family adds its differences. Throws E_MODEL for an
+ * invalid size and for a setting that would change the computation.
  */
 export function readSizes(
   config: HuggingFaceConfig,

@@ -1,8 +1,8 @@
-// base_conversion: rewrite a number from one base in another.
+// base_conversion: convert a number from one base to another.
 //
-// One of the nine tasks of SAPO's controlled run; prompts, generator and scoring are our own. A number that looks the
-// same in both bases is drawn again, so copying the question is never right. An answer is right iff its digits are
-// the key's, whatever the case of letters, after leading zeros and a prefix that fits the base (0b, 0o, 0x).
+// One of the nine tasks of SAPO's controlled run; prompts, generator and scoring are our own. Numbers that look the
+// same in both bases are drawn again, so copying the question is never right. An answer is right if its digits are
+// the key's, ignoring case, leading zeros and a prefix that fits the base (0b, 0o, 0x).
 
 import { defineTask } from '../../../protocol/plugin/index.ts'
 import { judge } from '../answer.ts'
@@ -16,8 +16,7 @@ interface Level {
 }
 
 /**
- * Level 3 has the sizes of SAPO's run; level 5 is its hard end. Each level takes more steps on average than
- * the one below.
+ * Level 3 has the sizes of SAPO's run; level 5 is its hard end. Each level takes more steps on average than the last.
  */
 const LEVELS: readonly Level[] = [
   { bases: [2, 10], values: [1, 31] },
@@ -28,7 +27,7 @@ const LEVELS: readonly Level[] = [
   { bases: [11, 36], values: [100_000, 1_000_000] },
 ]
 
-/** "13*16 + 5 = 213" for d5 in base 16; null for base ten, where there is nothing to do. */
+/** "13*16 + 5 = 213" for d5 in base 16; null for base ten, where nothing needs converting. */
 function expansion(digits: string, base: number, value: number): Line | null {
   if (base === 10) return null
   const terms = [...digits].map((digit, i) => {
@@ -42,7 +41,7 @@ function digitValue(digit: string): number {
   return '0123456789abcdefghijklmnopqrstuvwxyz'.indexOf(digit)
 }
 
-/** "213 = 23*9 + 6" and so on down to a quotient of 0, then the remainders read upwards. */
+/** "213 = 23*9 + 6" and so on down to a quotient of 0, then the remainders in reverse order. */
 function divisions(value: number, base: number, key: string): Line[] {
   if (base === 10) return []
   const lines: Line[] = []

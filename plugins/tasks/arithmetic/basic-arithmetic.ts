@@ -1,8 +1,8 @@
-// basic_arithmetic: work out an integer expression with + - * /, brackets and negative numbers.
+// basic_arithmetic: evaluate an integer expression with + - * /, brackets and negative numbers.
 //
-// The nine tasks of SAPO's controlled run include this one; prompts, generator and scoring are our own. The tree that
-// is printed is the tree that is evaluated, and division appears only where it is exact. An answer is right iff it is
-// the same integer; thousands commas and a tail of `.0`s are forgiven.
+// One of the nine tasks of SAPO's controlled run; prompts, generator and scoring are our own. The printed tree is the
+// one that is evaluated, and divisions are always exact. An answer is right if it is the same integer; thousands
+// commas and trailing `.0`s are accepted.
 
 import { defineTask } from '../../../protocol/plugin/index.ts'
 import { judge } from '../answer.ts'
@@ -16,7 +16,7 @@ interface Level extends Sizes {
   terms: [number, number]
   operators: readonly Operator[]
   brackets: boolean
-  /** Fewest multiplications. */
+  /** Minimum number of multiplications. */
   products: number
 }
 

@@ -1,8 +1,8 @@
-// decimal_arithmetic: work out an expression of decimals, to a number of significant digits.
+// decimal_arithmetic: evaluate an expression of decimals to a number of significant digits.
 //
 // One of the nine tasks of SAPO's controlled run; prompts, generator and scoring are our own. The key is the exact
-// value rounded once; every step of the working is exact. An answer is right iff it is within half a unit of the last
-// digit asked for, so rounding on the way may pass or fail, as it deserves.
+// value rounded once; every step of the working is exact. An answer is right if it is within half a unit of the last
+// requested digit, so rounding in between may pass or fail.
 
 import { defineTask } from '../../../protocol/plugin/index.ts'
 import { judge } from '../answer.ts'
@@ -26,7 +26,7 @@ interface Level {
   operators: readonly Operator[]
   brackets: boolean
   significant: number
-  /** Values always have fewer digits than asked for, so the question does not speak of rounding. */
+  /** Values always have fewer digits than requested, so the question does not mention rounding. */
   exact?: boolean
 }
 
@@ -81,7 +81,7 @@ const task = defineTask({
       const subject = printChain(DECIMALS, chain)
       const exact = evaluateChain(DECIMALS, chain)
       const key = printDecimal(roundTo(exact, significant))
-      // Nobody should have to write down more noughts than digits.
+      // Nobody should have to write more zeros than digits.
       if (key.length > 2 * significant + 4) return null
       return {
         subject,
@@ -113,7 +113,7 @@ const task = defineTask({
 
 export default task
 
-/** Reads what this task printed, however long; answers go through `readDecimal`, which bounds them. */
+/** Reads what this task printed, of any length; answers go through `readDecimal`, which limits the length. */
 function exactly(text: string): { units: bigint; places: number } {
   const [whole = '0', fraction = ''] = text.split('.')
   return { units: BigInt(whole + fraction), places: fraction.length }

@@ -1,7 +1,7 @@
-// Decimal numbers, exact: whole units of 10^-places. Reading, printing, rounding, and drawing them as operands.
+// Exact decimal numbers, as integer multiples of 10^-places: reading, printing, rounding, and drawing operands.
 //
-// A quotient exists only if it has an end, within MAX_QUOTIENT_PLACES; the generator draws no others. Rounding is
-// half away from zero, at a number of significant digits.
+// A quotient exists only if it terminates within MAX_QUOTIENT_PLACES; the generator draws no others. Rounding is half
+// away from zero, to a number of significant digits.
 
 import { gcd, MAX_NUMBER_CHARS, withoutCommas } from '../numbers.ts'
 import type { Dice } from '../random.ts'
@@ -31,7 +31,7 @@ export function quotient(a: Decimal, b: Decimal): Decimal | null {
   return scaled % divisor === 0n ? trimmed({ units: scaled / divisor, places: MAX_QUOTIENT_PLACES }) : null
 }
 
-/** Units of both at the finer of their places. */
+/** Both in units of the finer one's last place. */
 function aligned(a: Decimal, b: Decimal): [bigint, bigint, number] {
   const places = Math.max(a.places, b.places)
   return [a.units * ten(places - a.places), b.units * ten(places - b.places), places]
@@ -58,7 +58,7 @@ export function printDecimal({ units, places }: Decimal): string {
   return `${units < 0n ? '-' : ''}${whole}${places > 0 ? `.${digits.slice(-places)}` : ''}`
 }
 
-/** Plain decimal text, thousands commas allowed where they part by threes; null for anything else. */
+/** Plain decimal text, with thousands commas in the right places; null for anything else. */
 export function readDecimal(text: string): Decimal | null {
   if (text.length > MAX_NUMBER_CHARS) return null
   const match = /^([+-]?)([0-9,]*)(?:\.([0-9]*))?$/.exec(text)
@@ -72,7 +72,7 @@ export function readDecimal(text: string): Decimal | null {
   return { units: sign === '-' ? -units : units, places: fraction.length }
 }
 
-/** The power of ten that one unit of the value's last significant digit is. */
+/** The exponent of ten of one unit of the value's last significant digit. */
 function lastDigit(value: Decimal, significant: number): number {
   return String(size(value.units)).length - value.places - significant
 }
@@ -102,7 +102,7 @@ export function drawDecimal(dice: Dice, [least, most]: [number, number]): Item<D
   return { value, shown: printDecimal(value) }
 }
 
-/** An operand whose quotient has an end, or null if a few draws find none. */
+/** An operand with a terminating quotient, or null if a few draws find none. */
 export function drawDecimalDivisor(
   dice: Dice,
   places: [number, number],
@@ -110,7 +110,7 @@ export function drawDecimalDivisor(
 ): Item<Decimal> | null {
   for (let i = 0; i < 20; i++) {
     const item = drawDecimal(dice, places) as { value: Decimal; shown: string }
-    // Against a common factor of the digits, quotients that end are ten times as many.
+    // Dividing by a common factor of the digits makes terminating quotients ten times as likely.
     const common = gcd(value.units, item.value.units)
     const divisor = { units: common > 1n ? common : item.value.units, places: item.value.places }
     if (divisor.units !== ten(divisor.places) && quotient(value, divisor) !== null)

@@ -1,8 +1,8 @@
-// Expressions as trees, over whatever kind of number: drawing, printing, exact evaluation, one operation a line.
+// Expressions as trees over any kind of number: drawing, printing, exact evaluation, one operation per line.
 //
-// A chain is items joined by operators; an item is an operand or a bracketed chain, which may be negated. Normal
-// precedence, left to right. The tree that is printed is the tree that is evaluated. A division appears only where
-// the kind of number has an exact quotient for it, so nobody has to know which way a quotient rounds.
+// A chain is a list of items joined by operators; an item is an operand or a bracketed chain, which may be negated.
+// Precedence is the usual one, left to right. The printed tree is the one that is evaluated. Divisions are drawn only
+// where the quotient is exact, so no rounding rule is needed.
 
 import type { Dice } from '../random.ts'
 import type { Line } from '../steps.ts'
@@ -10,7 +10,7 @@ import type { Line } from '../steps.ts'
 export type Operator = '+' | '-' | '*' | '/'
 
 export interface Numbers<V> {
-  /** Exact; throws where a division is not. */
+  /** Exact; throws if a division is not. */
   apply(operator: Operator, a: V, b: V): V
   negate(value: V): V
   print(value: V): string
@@ -22,7 +22,7 @@ export interface Chain<V> {
   operators: Operator[]
 }
 
-/** `shown` is how the question prints an operand, where that is not how the working does. */
+/** `shown` is how the question prints an operand, if that differs from the working. */
 export type Item<V> = { value: V; shown?: string } | { chain: Chain<V>; negated: boolean }
 
 export function printChain<V>(numbers: Numbers<V>, chain: Chain<V>): string {
@@ -36,7 +36,7 @@ function printItem<V>(numbers: Numbers<V>, item: Item<V>): string {
   return `${item.negated ? '-' : ''}( ${printChain(numbers, item.chain)} )`
 }
 
-/** Brackets from the left, then * and /, then + and -; each operation is told to `onLine`. */
+/** Brackets from the left, then * and /, then + and -; `onLine` receives each operation. */
 export function evaluateChain<V>(
   numbers: Numbers<V>,
   chain: Chain<V>,
@@ -76,7 +76,7 @@ export interface Shape<V> {
   numbers: Numbers<V>
   operators: readonly Operator[]
   brackets: boolean
-  /** True to let brackets be negated. */
+  /** Whether brackets may be negated. */
   negatives: boolean
   operand(dice: Dice): Item<V>
   /** An operand that divides the value exactly, or null if a few draws find none. */
@@ -88,10 +88,10 @@ function drawItem<V>(dice: Dice, shape: Shape<V>, terms: number): Item<V> {
   return { chain: drawChain(dice, shape, terms), negated: shape.negatives && dice.oneIn(4) }
 }
 
-/** Left to right, knowing the running product, so that a division can be made exact as it is drawn. */
+/** Left to right with the running product known, so that a division can be made exact when it is drawn. */
 export function drawChain<V>(dice: Dice, shape: Shape<V>, terms: number): Chain<V> {
   const { numbers } = shape
-  // The whole of a chain in one bracket would be a bracket around nothing, so the first item leaves a term over.
+  // A bracket around the whole chain would be pointless, so the first item leaves at least one term outside.
   const size = (left: number, most: number): number =>
     shape.brackets && most > 1 && dice.oneIn(2) ? dice.between(2, Math.min(left, most)) : 1
   const first = size(terms, terms - 1)

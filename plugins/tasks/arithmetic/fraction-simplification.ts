@@ -1,8 +1,8 @@
-// fraction_simplification: bring a fraction to lowest terms.
+// fraction_simplification: reduce a fraction to lowest terms.
 //
 // One of the nine tasks of SAPO's controlled run; prompts, generator and scoring are our own. The reduced parts are
-// coprime by construction and the factor is at least 2, so copying the question is never right. An answer is one
-// fraction, read to its end, whose parts are the key's; equal value is not enough.
+// coprime by construction and the factor is at least 2, so copying the question is never right. An answer must be a
+// single fraction with the key's parts; equal value is not enough.
 
 import { defineTask } from '../../../protocol/plugin/index.ts'
 import { judge } from '../answer.ts'
@@ -34,7 +34,7 @@ const LEVELS: readonly Level[] = [
   { parts: [1000, 10_000], factor: [100, 1000], styles: STYLES },
 ]
 
-/** Euclid's divisions from the larger number down, the gcd, then both quotients. */
+/** Euclid's divisions starting from the larger number, the gcd, then both quotients. */
 function working(top: number, bottom: number, key: string): Line[] {
   const lines: Line[] = []
   let [a, b] = [bottom, top]
@@ -76,7 +76,7 @@ const task = defineTask({
       const style = dice.pick(level.styles)
       const [top, bottom] = [n * factor, d * factor]
       return {
-        // Not the style: a fraction is as well known in one style as in another.
+        // Without the style: a fraction is the same question in every style.
         subject: plain(top, bottom),
         instance() {
           const question = `Lowest terms of ${style(top, bottom)}?`
@@ -104,7 +104,7 @@ const task = defineTask({
 
 export default task
 
-/** `a/b`, `\frac{a}{b}` with a sign before it if need be, or an integer; null for anything else. */
+/** `a/b`, `\frac{a}{b}` with an optional sign, or an integer; null for anything else. */
 function readFraction(text: string): [bigint, bigint] | null {
   const latex = latexFraction(text)
   const parts = latex ? [latex.top, latex.bottom] : text.replace('\u2044', '/').split('/')

@@ -1,4 +1,4 @@
-// Integers as operands of drawn expressions. BigInt: six terms of four digits give keys of more than twenty digits.
+// Integer operands of drawn expressions. BigInt, since six terms of four digits give keys of more than twenty digits.
 
 import { gcd } from '../numbers.ts'
 import type { Dice } from '../random.ts'
@@ -21,14 +21,14 @@ export interface Sizes {
   negatives: boolean
 }
 
-/** Never 0: adding or taking away nothing would pay for copying an operand. */
+/** Never 0: adding or subtracting 0 would make copying an operand right. */
 export function drawInteger(dice: Dice, { digits: [least, most], negatives }: Sizes): bigint {
   const digits = dice.between(least, most)
   const size = dice.between(10 ** (digits - 1), 10 ** digits - 1)
   return BigInt(negatives && dice.oneIn(4) ? -size : size)
 }
 
-/** A divisor of `value` that looks like an operand, or null if a few draws find none but 1. */
+/** A divisor of `value` of the operands' size, or null if a few draws find none but 1. */
 export function drawDivisor(dice: Dice, sizes: Sizes, value: bigint): bigint | null {
   for (let i = 0; i < 20; i++) {
     const drawn = drawInteger(dice, sizes)

@@ -1,8 +1,8 @@
 // calendar_arithmetic: questions about weekdays, dates and leap years.
 //
-// One of the nine tasks of SAPO's controlled run; prompts, generator and scoring are our own. Seven kinds of question;
-// levels add kinds and lengthen spans. Leap and common years are asked about equally often. Weekdays may be written
-// in full or as three letters, in any case; numbers and yes or no must be exact, and a near miss is a miss.
+// One of the nine tasks of SAPO's controlled run; prompts, generator and scoring are our own. There are seven kinds of
+// question; higher levels add kinds and longer spans. Questions about leap years are balanced between leap and common
+// years. Weekdays may be written in full or as three letters, in any case. Numbers and yes or no must be exact.
 
 import { defineTask } from '../../../protocol/plugin/index.ts'
 import { judge } from '../answer.ts'

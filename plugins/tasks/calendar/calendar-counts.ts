@@ -1,4 +1,4 @@
-// Questions of calendar_arithmetic that ask for a number. Spans stay inside their year.
+// Questions of calendar_arithmetic whose answer is a number. Spans stay within one year.
 
 import type { Dice } from '../random.ts'
 import type { Line } from '../steps.ts'
@@ -66,7 +66,7 @@ function drawSpan(dice: Dice, { years, span }: CalendarRange): Span {
   }
 }
 
-/** Counts days of a span whose weekday counts; `weekly` of them are in every week. */
+/** Counts the days of a span with certain weekdays, `weekly` of which occur in every week. */
 function count({ year, start, end, lines }: Span, counts: (weekday: number) => boolean, weekly: number) {
   const days = end - start + 1
   const first = weekdayOf(year, start)

@@ -6,7 +6,7 @@ import { weekdayFromFirst, weekdayOfDate, weekdayOffset } from './calendar-weekd
 import { isLeapYear } from './dates.ts'
 
 const leapYear: DrawQuestion = (dice) => {
-  // Leap and common years alike, and one year in four a century, where the rule is not just a division by 4.
+  // Half leap and half common years; one year in four is a century, where divisibility by 4 is not enough.
   const leap = dice.oneIn(2)
   const century = dice.oneIn(4)
   let year = 0

@@ -1,4 +1,4 @@
-// What the questions of calendar_arithmetic have in common. Weekdays count from Monday, 0 to 6.
+// Shared by the questions of calendar_arithmetic. Weekdays count from Monday, 0 to 6.
 
 import type { Dice } from '../random.ts'
 import type { Line } from '../steps.ts'
@@ -23,7 +23,7 @@ export type DrawQuestion = (dice: Dice, range: CalendarRange) => CalendarQuestio
 export const weekdayAfter = (from: number, days: number): string => WEEKDAYS[(((from + days) % 7) + 7) % 7]!
 export const weeks = (days: number): Line => ({ text: `${days} = ${Math.floor(days / 7)}*7 + ${days % 7}` })
 
-/** Month first, then day, as a person would pick one. */
+/** The month is drawn first, then the day. */
 export function drawDay(dice: Dice, leap: boolean): number {
   const month = dice.between(1, 12)
   return dayOfYear(leap, month, dice.between(1, monthLengths(leap)[month - 1]!))

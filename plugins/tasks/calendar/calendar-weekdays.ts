@@ -1,4 +1,4 @@
-// Questions of calendar_arithmetic that ask for a weekday.
+// Questions of calendar_arithmetic whose answer is a weekday.
 
 import type { Line } from '../steps.ts'
 import { type DrawQuestion, drawDay, weekdayAfter, weeks } from './calendar-shared.ts'

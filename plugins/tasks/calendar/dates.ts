@@ -1,4 +1,4 @@
-// Dates of the proleptic Gregorian calendar in whole numbers; no clock, no time zone.
+// Dates of the proleptic Gregorian calendar in integers, without clock or time zone.
 
 export const WEEKDAYS = [
   'Monday',

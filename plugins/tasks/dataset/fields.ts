@@ -36,7 +36,7 @@ export function mapped(row: Given, fields: Fields): Given {
   return taken
 }
 
-/** Which columns of a table a mapping cannot do with; in words, or nothing. */
+/** What is wrong with a table's columns, in words: duplicates, unknown names, or names that the mapping needs. */
 export function headerProblem(columns: readonly string[], fields: Fields | undefined): string | undefined {
   const twice = columns.find((name, i) => columns.indexOf(name) < i)
   if (twice !== undefined) return `two columns have the name ${show(twice)}; rename one`
@@ -55,10 +55,7 @@ export function headerProblem(columns: readonly string[], fields: Fields | undef
   return undefined
 }
 
-/**
- * A table's cells are texts: those that stand for something else are read as such. Empty ones count as left
- * out.
- */
+/** Table cells are text, so cells of fields with other types are parsed. Empty cells count as missing. */
 export function fromCells(row: Readonly<Record<string, string>>, fields: Fields | undefined): Given {
   const given: Given = {}
   for (const [name, text] of Object.entries(row))
@@ -79,7 +76,7 @@ export function fromCells(row: Readonly<Record<string, string>>, fields: Fields 
   return given
 }
 
-/** Rewrites a message about our names to use the user's names. */
+/** Rewrites a message about our field names to use the user's names. */
 export function inTheirNames(message: string, fields: Fields | undefined): string {
   if (fields === undefined) return message
   return message.replaceAll(/"(prompt|answer|verifier|choices|difficulty|id)"/g, (quoted, key: RowKey) =>
@@ -114,7 +111,7 @@ interface Message {
 const isChat = (value: unknown): value is unknown[] =>
   Array.isArray(value) && value.some((one) => typeof one === 'object' && one !== null)
 
-/** One question: what the system says first, then the one message of the user. */
+/** One question: the system message first, then the single user message. */
 function questionOf(chat: readonly unknown[]): string {
   const messages = chat.map(readMessage)
   const last = messages.at(-1)?.role === 'assistant' ? messages.slice(0, -1) : messages

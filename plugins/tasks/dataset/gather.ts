@@ -22,9 +22,9 @@ export interface Gathered {
 }
 
 export interface Gathering {
-  /** False when there is no point in reading on. */
+  /** False if reading on is pointless. */
   line(where: string, text: string): boolean
-  /** A table's columns, before its rows. */
+  /** A table's columns; called before its rows. */
   header(where: string, columns: readonly string[]): boolean
   cells(where: string, cells: Readonly<Record<string, string>>): boolean
   pair(where: string, prompt: string, answer: string, id: string): boolean
@@ -35,7 +35,7 @@ export interface Gathering {
 /** Two questions are the same if they differ in white space only. */
 export const subjectOf = (prompt: string): string => plainText(prompt, false)
 
-/** Everything that decides how an answer to a row is scored. */
+/** Everything that determines how an answer to a row is scored. */
 export const contentOf = ({ answer, judge: { verifier, settings }, difficulty }: Row): string =>
   JSON.stringify([
     answer,

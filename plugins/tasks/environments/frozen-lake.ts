@@ -11,7 +11,7 @@ import { drawInstance } from '../draw.ts'
 import { type Line, stepData, workedSteps } from '../steps.ts'
 import { MOVES, type Move, mostTurns, readMove, shortestWay, surroundings } from './moves.ts'
 
-/** `fewest`: moves of the shortest way, at least. */
+/** `fewest`: minimum length of the shortest path. */
 const LEVELS = [
   { size: 3, holes: 2, fewest: 2 },
   { size: 4, holes: 4, fewest: 3 },
@@ -22,7 +22,7 @@ const LEVELS = [
 
 interface Lake {
   rows: readonly string[]
-  /** Turns that are left. */
+  /** Turns left. */
   left: number
   row: number
   column: number

@@ -28,7 +28,7 @@ function cell({ rows, done }: Pick<Walk, 'rows' | 'done'>, row: number, column: 
   return found === 'S' || done.includes(found) ? '.' : found
 }
 
-/** Undefined where the move changes nothing. */
+/** Undefined if the move changes nothing. */
 function walk(from: Walk, move: Move): Walk | undefined {
   const [row, column] = [from.row + MOVES[move][0], from.column + MOVES[move][1]]
   const found = cell(from, row, column)

@@ -25,7 +25,7 @@ export function readMove(answer: string): Move | undefined {
   return Object.hasOwn(WORDS, lower) ? WORDS[lower] : undefined
 }
 
-/** Where it is and what lies up, down, left and right of it, `#` where the grid ends. */
+/** The current cell and its neighbours up, down, left and right; `#` beyond the edge of the grid. */
 export function surroundings(
   row: number,
   column: number,
@@ -42,7 +42,7 @@ export function shortestWay<State>(
   start: State,
   by: {
     key(state: State): string
-    /** Undefined where the move is no good. */
+    /** Undefined if the move is not possible. */
     step(state: State, move: Move): State | undefined
     isGoal(state: State): boolean
   },
@@ -74,5 +74,5 @@ export function shortestWay<State>(
   return undefined
 }
 
-/** Answers that an episode may have, given the fewest that it needs. */
+/** Maximum number of turns, given the length of the shortest path. */
 export const mostTurns = (fewest: number): number => 2 * fewest + 4

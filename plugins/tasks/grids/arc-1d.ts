@@ -1,9 +1,9 @@
 // arc_1d: three rows before and after a hidden rule; apply it to a fourth.
 //
-// One of the nine tasks of SAPO's controlled run; prompts, generator and scoring are our own, the seventy rules are in
-// row-rules/. An item in which a second rule of the table explains all examples and gives another answer is drawn
-// again, as is one whose answer is the input. An answer is right iff every cell is; blanks, commas, brackets and the
-// marks that `plainAnswer` takes off are forgiven.
+// One of the nine tasks of SAPO's controlled run; prompts, generator and scoring are our own, and the seventy rules
+// are in row-rules/. An item is drawn again if a second rule explains all examples but gives another answer, or if
+// the answer is the input. An answer is right if every cell is; blanks, commas, brackets and the marks that
+// `plainAnswer` removes are ignored.
 
 import { defineTask } from '../../../protocol/plugin/index.ts'
 import { judge } from '../answer.ts'
@@ -51,7 +51,7 @@ interface Pair {
   after: Row
 }
 
-/** A pair of which the rule makes something else, unlike any in `others`. */
+/** A pair that the rule changes, different from all in `others`. */
 function drawPair(dice: Dice, rule: RowRule, length: number, others: readonly Pair[]): Pair | null {
   for (let i = 0; i < DRAWS_PER_ROW; i++) {
     const before = rule.draw(dice, length)
@@ -62,7 +62,7 @@ function drawPair(dice: Dice, rule: RowRule, length: number, others: readonly Pa
   return null
 }
 
-/** True iff some rule fits all of the examples and disagrees about the last pair. */
+/** True if some rule fits all examples but gives another output for the last pair. */
 function isAmbiguous(examples: readonly Pair[], asked: Pair): boolean {
   return ROW_RULES.some((rule) => {
     const answer = rule.apply(asked.before)
@@ -127,7 +127,7 @@ const task = defineTask({
 
 export default task
 
-/** The text without what may part or enclose cells. */
+/** The text without separators and brackets. */
 function cellsOf(text: string): string {
   return text.replace(/[\s,[\]]/g, '')
 }

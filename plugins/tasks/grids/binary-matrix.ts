@@ -1,8 +1,8 @@
 // binary_matrix: for every cell of a matrix of 0s and 1s, the Manhattan distance to the nearest 0.
 //
-// One of the nine tasks of SAPO's controlled run; prompts, generator and scoring are our own. Some cell is always two
-// or more away, so copying the matrix is never right. An answer is right iff every number is; blanks, commas, brackets,
-// a code fence and the marks that `plainAnswer` takes off are forgiven. Nothing is ever evaluated.
+// One of the nine tasks of SAPO's controlled run; prompts, generator and scoring are our own. Some cell always has
+// distance two or more, so copying the matrix is never right. An answer is right if every number is; blanks, commas,
+// brackets, a code fence and the marks that `plainAnswer` removes are ignored. Nothing is evaluated.
 
 import { defineTask } from '../../../protocol/plugin/index.ts'
 import { judge } from '../answer.ts'
@@ -12,7 +12,7 @@ import { type Line, stepData, workedSteps } from '../steps.ts'
 
 interface Level {
   size: [number, number]
-  /** Of ten thousand cells, how many are 0 beside the one that always is. */
+  /** Zeros per ten thousand cells, besides the one that is always there. */
   zeros: number
 }
 
@@ -30,7 +30,7 @@ export type Matrix = number[][]
 
 export const printMatrix = (matrix: Matrix): string => matrix.map((row) => row.join(' ')).join('\n')
 
-/** Waves of cells at distance 0, 1, 2 and so on, by breadth-first search from all zeros at once. */
+/** Sets of cells at distance 0, 1, 2 and so on, by breadth-first search from all zeros at once. */
 function waves(matrix: Matrix): Array<Array<[number, number]>> {
   const seen = matrix.map((row) => row.map((cell) => cell === 0))
   const found = [
@@ -120,7 +120,7 @@ function withoutFence(answer: string): string {
     : answer
 }
 
-/** Rows of whole numbers, single-spaced, one a line; rows may end in a bracket instead of a line. */
+/** Rows of integers separated by single spaces, one row per line; a bracket may end a row instead of a line break. */
 function rowsOf(answer: string): string {
   const rows: string[] = []
   for (const line of answer.split(/[\n\r\]]/)) {

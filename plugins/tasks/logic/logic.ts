@@ -1,7 +1,7 @@
 // Propositional formulas: drawing, printing, and truth tables as bit masks.
 //
-// A mask has one bit per row of the table over v variables, 2^v bits in a BigInt; row r gives variable i the value of
-// bit i of r. Brackets are printed around every binary formula inside another, so precedence never decides.
+// A mask is a BigInt with one bit per row of the truth table, 2^v bits for v variables; in row r, variable i has the
+// value of bit i of r. Every binary formula inside another is printed in brackets, so precedence never matters.
 
 import type { Dice } from '../random.ts'
 
@@ -12,17 +12,17 @@ export type Formula =
   | { not: Formula }
   | { connective: Connective; left: Formula; right: Formula }
 
-/** Variables are printed as these letters or a part of them: variable i as letter i. */
+/** Variables are printed as these letters or a subset: variable i as letter i. */
 export const LETTERS = 'PQRSTUVW'
 
 const CONNECTIVES: readonly Connective[] = ['&', '|', '->', '<->']
 
-/** Either sign alike, so that nothing is settled as true more often than as false. */
+/** Both signs are equally likely, so that true and false are balanced. */
 function drawLiteral(dice: Dice, variable: number): Formula {
   return dice.oneIn(2) ? { variable } : { not: { variable } }
 }
 
-/** Depth 1 is a literal. Needs two variables or more. */
+/** Depth 1 is a literal. Needs at least two variables. */
 export function drawFormula(dice: Dice, variables: number, depth: number): Formula {
   const variable = dice.below(variables)
   if (depth === 1) return drawLiteral(dice, variable)
@@ -35,7 +35,7 @@ export function drawFormula(dice: Dice, variables: number, depth: number): Formu
       left: drawFormula(dice, variables, depth - 1),
       right: drawFormula(dice, variables, depth - 1),
     }
-  // Two different variables, since P & P is only a long way to write P.
+  // Two different variables, since P & P is just P.
   const other = (variable + 1 + dice.below(variables - 1)) % variables
   return { connective, left: drawLiteral(dice, variable), right: drawLiteral(dice, other) }
 }
@@ -48,7 +48,7 @@ export function printFormula(formula: Formula, letters: string, inside = false):
   return inside ? `(${text})` : text
 }
 
-/** The variables that occur in it. */
+/** The variables that occur in the formula. */
 export function variablesOf(formula: Formula): number[] {
   if ('variable' in formula) return [formula.variable]
   if ('not' in formula) return variablesOf(formula.not)
@@ -58,7 +58,7 @@ export function variablesOf(formula: Formula): number[] {
 /** All rows of the table. */
 export const everyRow = (variables: number): bigint => (1n << (1n << BigInt(variables))) - 1n
 
-/** Rows in which the variable is true: runs of 2^index rows, off and on in turn. */
+/** Rows in which the variable is true: alternating runs of 2^index rows. */
 export function rowsOfVariable(variables: number, index: number): bigint {
   const run = 1n << BigInt(index)
   const block = ((1n << run) - 1n) << run
@@ -78,7 +78,7 @@ export function rowsOf(formula: Formula, variables: number): bigint {
   return all & ~(left ^ right)
 }
 
-/** Literals that hold in all of the rows, in the variables' order: `P`, `~Q`. */
+/** Literals that hold in all these rows, in the order of the variables: `P`, `~Q`. */
 export function settledLiterals(rows: bigint, letters: string): string[] {
   return [...letters].flatMap((letter, i) => {
     const on = rowsOfVariable(letters.length, i)

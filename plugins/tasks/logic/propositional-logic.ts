@@ -1,10 +1,10 @@
 // propositional_logic: from some premises, say which variables must be true and which must be false.
 //
-// The task of that name in SAPO's controlled run asks for any formula that follows, which a copied or joined premise
-// satisfies. This is its closed form: all literals that follow, a unique key. The premises are consistent, none is a
-// tautology or follows from another, and at least one literal follows from no single premise. Variables have any of eight
-// letters, and at least one stays open, so that no constant answer, nor a list of all letters, pays. An
-// answer is right iff it is the same set, whatever the order and the marks for not and and.
+// In SAPO's controlled run the task of this name asks for any formula that follows, which a copied or joined premise
+// satisfies. This version asks for all literals that follow, so the key is unique. The premises are consistent, none
+// is a tautology or follows from another, and at least one literal follows from no single premise. Variables have any
+// of eight letters and at least one stays undetermined, so constant answers and lists of all letters score nothing.
+// An answer is right if it is the same set, in any order and with any usual symbols for not and and.
 
 import { defineTask } from '../../../protocol/plugin/index.ts'
 import { judge } from '../answer.ts'
@@ -38,7 +38,7 @@ const LEVELS: readonly Level[] = [
   { variables: [6, 8], premises: [6, 8], depth: [4, 5] },
 ]
 
-/** Tables of more rows than this are not written out premise by premise. */
+/** Larger tables are not written out premise by premise. */
 const SHOWN_ROWS = 8
 
 const METHOD = 'List the rows of the table in which all premises hold; see what never changes in them.'
@@ -81,7 +81,7 @@ const task = defineTask({
       if (settled.length === variables || settled.every((literal) => alone.has(literal))) return null
       const printed = (as: string): string[] => premises.map((premise) => printFormula(premise, as))
       return {
-        // Other letters would not make it another question.
+        // Without the letters: renaming variables does not make a new question.
         subject: printed(LETTERS).join('; '),
         instance() {
           const letters = dice
@@ -115,7 +115,7 @@ const task = defineTask({
 
 export default task
 
-/** A set of literals; null if anything but letters P to W, marks for not, and separators is there. */
+/** A set of literals; null if there is anything but letters P to W, symbols for not, and separators. */
 function readLiterals(text: string): Set<string> | null {
   const literals = new Set<string>()
   let negated = false

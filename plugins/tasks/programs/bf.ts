@@ -1,9 +1,9 @@
-// bf: say what a Brainfuck program prints.
+// bf: predict the output of a Brainfuck program.
 //
-// One of the nine tasks of SAPO's controlled run; prompts, generator and scoring are our own. Programs are written
-// straight from the text, a loop of a factor pair or a run for every character, so no word list is needed: words are
-// made of alternating consonants and vowels, codes of any letters and digits. Every program is run before it is asked
-// about. An answer is right iff it is the text, in its case.
+// One of the nine tasks of SAPO's controlled run; prompts, generator and scoring are our own. Programs are generated
+// from the text: a loop over a factor pair or a run of + or - for every character. No word list is needed: words
+// alternate consonants and vowels, codes have any letters and digits. Every program is run before it is used. An
+// answer is right if it is the text, including case.
 
 import { defineTask } from '../../../protocol/plugin/index.ts'
 import { judge } from '../answer.ts'
@@ -18,7 +18,7 @@ interface Level {
   kind: 'word' | 'code'
 }
 
-/** Level 3 has the five-letter words of SAPO's run, though not from a lexicon; level 5 is its hard end. */
+/** Level 3 has five-letter words as in SAPO's run, but not from a lexicon; level 5 is its hard end. */
 const LEVELS: readonly Level[] = [
   { length: [1, 1], kind: 'code' },
   { length: [2, 2], kind: 'word' },
@@ -39,7 +39,7 @@ function drawText(dice: Dice, { length, kind }: Level): string {
   return Array.from({ length: dice.between(...length) }, (_, i) => dice.pick(letters(i))).join('')
 }
 
-/** Steps that are written out as a run and not as a loop. */
+/** Up to this many steps are written as a run instead of a loop. */
 const LONGEST_RUN = 9
 
 interface Code {
@@ -48,8 +48,8 @@ interface Code {
 }
 
 /**
- * Takes the second cell from one value to the next and prints it; the first cell, where programs start,
- * counts.
+ * Code that takes the second cell from one value to the next and prints it. The first cell, in which programs start, is
+ * the loop counter.
  */
 function emit(dice: Dice, from: number, to: number): Code {
   const gap = Math.abs(to - from)
@@ -59,7 +59,7 @@ function emit(dice: Dice, from: number, to: number): Code {
     const text = gap === 0 ? `${to} = ${to}` : `${from} ${op} ${gap} = ${to}`
     return { program: `${sign.repeat(gap)}.`, line: { text, value } }
   }
-  // Every gap up to that between a blank cell and z has one.
+  // There is a pair for every gap up to the one between an empty cell and z.
   const pairs: Array<[number, number]> = []
   for (let a = 3; a <= 12; a++)
     for (let b = 2; b <= 15; b++) if (gap - a * b >= 0 && gap - a * b <= 4) pairs.push([a, b])
@@ -72,7 +72,7 @@ function emit(dice: Dice, from: number, to: number): Code {
   }
 }
 
-// None of its words could be a key.
+// None of its words can be a key.
 const METHOD = 'Watch the cell that prints: loops multiply, runs add.'
 
 const task = defineTask({

@@ -1,10 +1,8 @@
-// A machine for Brainfuck programs without input: 8-bit cells that wrap, a bounded tape, a bound on steps.
+// An interpreter for Brainfuck programs without input: 8-bit cells that wrap, a bounded tape, a limit on steps.
 
 const TAPE_CELLS = 30_000
 
-/**
- * What the program prints, or null if it leaves the tape, has unmatched brackets, or does not end in time.
- */
+/** The program's output; null if it leaves the tape, has unmatched brackets, or exceeds the step limit. */
 export function runBrainfuck(program: string, { maxSteps = 1_000_000 } = {}): string | null {
   const jumps = matchBrackets(program)
   if (!jumps) return null

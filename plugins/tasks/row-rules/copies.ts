@@ -1,4 +1,4 @@
-// Rules of arc_1d by which a block or a pattern is copied.
+// Rules of arc_1d that copy a block or a pattern.
 
 import { anyColour, rowWith } from './drawn-rows.ts'
 import {
@@ -23,7 +23,7 @@ function copyToDots(inColours: boolean): RowRule {
     words: `each dot becomes a copy of the block around it${inColours ? ', in the colour of the dot' : ''}`,
     draw(dice, length) {
       const [size, colour] = [dice.pick([3, 5]), anyColour(dice)]
-      // Copies keep a cell between them, so dots are as far apart as blocks would be.
+      // Copies keep one cell between them, so dots are spaced as blocks would be.
       const room = Math.floor((length - size) / (size + 1))
       if (room < 1) return null
       const dots = Array.from({ length: dice.between(1, Math.min(room, 4)) }, () => {
@@ -78,7 +78,7 @@ const repeatPattern: RowRule = {
   },
 }
 
-/** Copies of a block to the right from a seed on, one empty cell between, cut at the edge. */
+/** Copies of a block to the right of a seed, with one empty cell between them, cut off at the edge. */
 function copiesFrom(row: Row, seed: number, size: number): Row {
   const colour = row[seed]!
   return row.map((cell, at) => (at < seed ? cell : (at - seed) % (size + 1) < size ? colour : 0))

@@ -1,16 +1,16 @@
-// Drawing rows for the rules of arc_1d: colours, and runs of cells spread out with gaps between.
+// Draws rows for the rules of arc_1d: colours, and runs of cells with gaps between them.
 
 import type { Dice } from '../random.ts'
 import { empty, put, type Row, repeat } from './row.ts'
 
 export const anyColour = (dice: Dice): number => dice.between(1, 9)
 
-/** A colour that is none of these. */
+/** A colour other than these. */
 export function colourBut(dice: Dice, ...others: number[]): number {
   return dice.pick([1, 2, 3, 4, 5, 6, 7, 8, 9].filter((colour) => !others.includes(colour)))
 }
 
-/** Starts for blocks of these sizes from left to right with gaps between them; null if they do not fit. */
+/** Start positions from left to right for blocks of these sizes with gaps between; null if they do not fit. */
 export function spread(dice: Dice, length: number, sizes: readonly number[], gap = 1): number[] | null {
   const slack = length - sizes.reduce((sum, size) => sum + size, 0) - gap * (sizes.length - 1)
   if (slack < 0) return null
@@ -23,14 +23,14 @@ export function spread(dice: Dice, length: number, sizes: readonly number[], gap
   })
 }
 
-/** A row of these runs of colours, spread out; null if they do not fit. */
+/** A row with these runs of colours, spread out; null if they do not fit. */
 export function rowWith(dice: Dice, length: number, runs: readonly number[][], gap = 1): Row | null {
   const sizes = runs.map((run) => run.length)
   const starts = spread(dice, length, sizes, gap)
   return starts && runs.reduce<Row | null>((row, run, i) => row && put(row, starts[i]!, run), empty(length))
 }
 
-/** Plain blocks of one colour and these sizes, in this order. */
+/** Solid blocks of one colour with these sizes, in this order. */
 export function plainBlocks(
   dice: Dice,
   length: number,

@@ -1,4 +1,4 @@
-// Rules of arc_1d by which cells are filled in.
+// Rules of arc_1d that fill cells in.
 
 import type { Dice } from '../random.ts'
 import { anyColour, colourBut, rowWith } from './drawn-rows.ts'
@@ -36,7 +36,7 @@ const fromPixel: RowRule = {
   },
 }
 
-/** A plain block of two or more with one end cell of another colour. */
+/** A solid block of two or more cells, with one end cell of another colour. */
 export function drawMarkedBlock(dice: Dice, length: number): Row | null {
   const colour = anyColour(dice)
   const block = repeat(colour, dice.between(2, Math.max(2, Math.floor(length / 2))))

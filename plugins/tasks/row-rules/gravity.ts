@@ -1,4 +1,4 @@
-// Rules of arc_1d by which cells are packed at one end, as if pulled there. `left` packs at the left end.
+// Rules of arc_1d that pack cells at one end, as if by gravity. `left` packs at the left end.
 
 import type { Dice } from '../random.ts'
 import { anyColour } from './drawn-rows.ts'
@@ -18,7 +18,7 @@ const oneTwoHalf: RowRule['draw'] = (dice, length) => half(dice, length, () => d
 const onlyOneTwo = (row: Row): boolean => coloursOf(row).every((colour) => colour <= 2)
 const count = (row: Row, colour: number): number => row.filter((cell) => cell === colour).length
 
-/** Cells first, then empty ones up to the row's length. */
+/** The cells, followed by empty ones up to the row's length. */
 const packed = (cells: number[], length: number): Row => [...cells, ...empty(length - cells.length)]
 
 const LEFT: readonly RowRule[] = [

@@ -1,4 +1,4 @@
-// Rules of arc_1d by which a block moves or grows towards a dot, or moves by its own size.
+// Rules of arc_1d that move or extend a block towards a dot, or move it by its own size.
 
 import { colourBut, rowWith } from './drawn-rows.ts'
 import {
@@ -17,7 +17,7 @@ import {
 
 const family = 'Something moves.'
 
-/** A dot of one cell and one plain block, told apart by colour, with at least `gap` cells between. */
+/** A dot of one cell and one solid block of another colour, with at least `gap` cells between. */
 export function dotAndBlock(row: Row, dotColour: number) {
   const runs = blocksOf(row)
   const dot = runs.find((run) => colourOf(run) === dotColour)
@@ -26,7 +26,7 @@ export function dotAndBlock(row: Row, dotColour: number) {
   return { dot, block, gap: Math.max(dot.start - block.end, block.start - dot.end) }
 }
 
-/** Block left of the dot; the rules take either side. */
+/** Block left of the dot; the rules apply to both sides. */
 function drawDotAndBlock(dotColour: number): RowRule['draw'] {
   return (dice, length) => {
     const block = repeat(dice.between(dotColour + 1, 9), dice.between(2, Math.max(2, Math.floor(length / 3))))

@@ -1,4 +1,4 @@
-// Rules of arc_1d by which blocks are mirrored or put in order.
+// Rules of arc_1d that mirror or sort blocks.
 
 import { anyColour, colourBut, plainBlocks, rowWith, sizesOf } from './drawn-rows.ts'
 import { drawMarkedBlock, markedBlock } from './fills.ts'

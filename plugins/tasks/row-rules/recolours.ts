@@ -1,4 +1,4 @@
-// Rules of arc_1d by which blocks change colour.
+// Rules of arc_1d that change the colour of blocks.
 
 import { anyColour, colourBut, plainBlocks, rowWith, sizesOf } from './drawn-rows.ts'
 import { blocksOf, colourOf, coloursOf, put, type Row, type RowRule, repeat, sizeOf } from './row.ts'
@@ -49,7 +49,7 @@ const fromPalette: RowRule = {
   family: recolours,
   words: 'the colours at the left go to the blocks of 5, in order',
   draw(dice, length) {
-    // Nine colours less the 5 that blocks have: more blocks than that could never be coloured.
+    // Nine colours minus the 5 that blocks have: there must not be more blocks than that.
     const size = dice.between(1, 4)
     const most = Math.min(8, Math.floor(length / (size + 2)))
     if (most < 2) return null

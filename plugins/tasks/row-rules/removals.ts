@@ -1,4 +1,4 @@
-// Rules of arc_1d by which cells are taken away.
+// Rules of arc_1d that remove cells.
 
 import { anyColour, colourBut, rowWith } from './drawn-rows.ts'
 import {

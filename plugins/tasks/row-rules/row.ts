@@ -1,4 +1,4 @@
-// Rows of cells, and what the rules of arc_1d have in common. A cell is 0 (empty) or a colour from 1 to 9.
+// Rows of cells, and code shared by the rules of arc_1d. A cell is 0 (empty) or a colour from 1 to 9.
 
 import type { Dice } from '../random.ts'
 
@@ -6,13 +6,13 @@ export type Row = number[]
 
 export interface RowRule {
   name: string
-  /** What kind of thing happens, without saying what. */
+  /** A hint at the kind of change that does not give the rule away. */
   family: string
   /** The rule in words. */
   words: string
-  /** A row that the rule can be applied to, or null if this draw came to nothing. */
+  /** A row to apply the rule to, or null if this draw failed. */
   draw(dice: Dice, length: number): Row | null
-  /** Null for rows that the rule says nothing about. Never changes its argument. */
+  /** Null for rows that the rule does not apply to. Never changes its argument. */
   apply(row: Row): Row | null
 }
 
@@ -36,13 +36,13 @@ function split(row: Row, joins: (a: number, b: number) => boolean): Run[] {
   return runs
 }
 
-/** Runs of cells that are not empty, of whatever colours. */
+/** Runs of non-empty cells of any colours. */
 export const spansOf = (row: Row): Run[] => split(row, () => true)
 
 /** Runs of cells of one colour. */
 export const blocksOf = (row: Row): Run[] => split(row, (a, b) => a === b)
 
-/** The row's only span, if it has just one. */
+/** The row's only span, if there is exactly one. */
 export function onlySpan(row: Row): Run | null {
   const [span, ...others] = spansOf(row)
   return span && others.length === 0 ? span : null
@@ -56,7 +56,7 @@ export const coloursOf = (row: Row): number[] => [...new Set(row.filter((cell) =
 export const empty = (length: number): Row => Array<number>(length).fill(0)
 export const repeat = (colour: number, times: number): number[] => Array<number>(times).fill(colour)
 
-/** Writes colours into a copy of the row; null where they stick out. */
+/** Writes colours into a copy of the row; null if they do not fit. */
 export function put(row: Row, start: number, colours: readonly number[]): Row | null {
   if (start < 0 || start + colours.length > row.length) return null
   const copy = [...row]
@@ -66,7 +66,7 @@ export function put(row: Row, start: number, colours: readonly number[]): Row | 
 
 export const mirrored = (row: Row): Row => [...row].reverse()
 
-/** The rule seen in a mirror: what goes left goes right. */
+/** The mirrored rule: left becomes right. */
 export function mirror(rule: RowRule, name: string, words: string): RowRule {
   return {
     ...rule,
@@ -85,7 +85,7 @@ export function mirror(rule: RowRule, name: string, words: string): RowRule {
 
 export const cellCount = (count: number): string => (count === 1 ? '1 cell' : `${count} cells`)
 
-/** `4 at 3-6` for each block, places counted from 1. */
+/** `4 at 3-6` for each block, with positions counted from 1. */
 export function describeRow(row: Row): string {
   return blocksOf(row)
     .map(({ start, end, colours }) => `${colours[0]} at ${start + 1}${end - start > 1 ? `-${end}` : ''}`)

@@ -1,4 +1,4 @@
-// Rules of arc_1d by which one block moves by a number of cells, up to the edge or around it.
+// Rules of arc_1d that shift one block by a number of cells, up to the edge or around it.
 
 import { anyColour } from './drawn-rows.ts'
 import { cellCount, empty, isPlain, mirror, onlySpan, put, type RowRule, spansOf } from './row.ts'

@@ -12,11 +12,11 @@ const letterOf = (index: number): string => String.fromCharCode(65 + index)
 const optionsOf = (settings: Settings): readonly string[] => (settings.choices ?? []) as string[]
 const same = (a: string, b: string): boolean => plainText(a, true) === plainText(b, true)
 
-/** As in B, (b), **B** or \boxed{B}. */
+/** B, (b), **B** or \boxed{B}. */
 const loneLetter = (text: string): string | undefined =>
   LETTER.exec(plainAnswer(text) ?? '')?.[1]?.toUpperCase()
 
-/** The letter that the text stands for, upper case; null if none, or not one of the options. */
+/** The letter that the text means, in upper case; null if there is none or it is not an option. */
 function letterIn(text: string, options: readonly string[]): string | null {
   const known = (letter: string) => options.length === 0 || letter.charCodeAt(0) - 65 < options.length
   const plain = plainText(text, false)

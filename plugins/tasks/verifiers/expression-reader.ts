@@ -1,8 +1,8 @@
-// Reads an expression and works it out as it goes, by recursive descent with a bounded depth.
+// Parses and evaluates an expression in one pass, by recursive descent with limited depth.
 //
 //   sum     = ["+" | "-"] product { ("+" | "-") product }
 //   product = power { ("*" | "/") signed power | power that begins with the variable or "(" }
-//   power   = atom [ ("^" | "**") ["-"] power ]        the exponent has to come out whole, within 64
+//   power   = atom [ ("^" | "**") ["-"] power ]        the exponent must be a whole number, at most 64
 //   atom    = number | variable | "(" sum ")"
 //
 // 2x is 2*x; 1/2x is refused, since readers disagree on it. So are 0^0 and a division by zero.
@@ -14,7 +14,7 @@ const MAX_DEPTH = 32
 const MAX_POWER = 64
 const TOKEN = /\s*(?:([0-9]+(?:\.[0-9]+)?|\.[0-9]+)|([a-zA-Z])|(\*\*|[-+*/^()]))/y
 
-/** Null for what is no expression in this variable. Throws TooLarge as the arithmetic does. */
+/** Null if it is not an expression in this variable. Throws TooLarge if the arithmetic does. */
 export function readExpression(text: string, variable: string, by: Arithmetic): Quotient | null {
   const tokens = tokensOf(text.replaceAll('\u00b7', '*').replaceAll('\u00d7', '*').replaceAll('\u00f7', '/'))
   if (tokens === null) return null
@@ -104,7 +104,7 @@ function tokensOf(text: string): string[] | null {
   return text.slice(end).trim() === '' ? tokens : null
 }
 
-/** The whole number that a constant is, or null. */
+/** The value of a constant if it is a whole number, else null. */
 function wholeOf({ top, bottom }: Quotient): number | null {
   if (top.length > 1 || bottom.length > 1) return null
   const [a, b] = [top[0] ?? 0n, bottom[0]!]

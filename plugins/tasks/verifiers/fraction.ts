@@ -1,5 +1,5 @@
-// fraction: a rational number in any form, 3/4, 6/8, \frac{3}{4} or 0.75; equal value is right. With `lowest_terms`
-// only the form whose parts have no common factor is, which a question that shows the fraction needs: else copying pays.
+// fraction: a rational number in any form: 3/4, 6/8, \frac{3}{4} or 0.75. Equal value is right. With `lowest_terms` the
+// fraction must be reduced; use it if the question shows the fraction, since copying it would be right otherwise.
 
 import { plainAnswer } from '../numbers.ts'
 import { isLowest, readFraction, sameValue } from './rational.ts'

@@ -1,5 +1,6 @@
-// numeric: one number, equal to the answer or within a tolerance. Compared as exact decimals, so that a tolerance of 0.1
-// means 0.1. Of two tolerances the wider counts. Units, percent signs, sums and fractions are not numbers here.
+// numeric: one number, equal to the answer or within a tolerance. Numbers are compared as exact decimals, so a
+// tolerance of 0.1 means 0.1. If two tolerances are given, the wider one counts. Units, percent signs, sums and
+// fractions are refused.
 
 import { plainAnswer } from '../numbers.ts'
 import { type Rational, readDecimal, times, within } from './rational.ts'
@@ -17,7 +18,7 @@ export const numeric: Verifier = {
       tolerance: amount(given, 'tolerance'),
       relative_tolerance: amount(given, 'relative_tolerance'),
     }
-    // From 1 on, 0 would be near enough to everything.
+    // From 1 on, 0 would be right for every answer.
     if (settings.relative_tolerance >= 1) throw new Fault('"relative_tolerance" must be below 1; 0.01 is 1 %')
     return settings
   },

@@ -1,4 +1,4 @@
-// When two texts are the same: composed characters (NFC), runs of white space as one space, none at the ends.
+// Text comparison: composed characters (NFC), each run of white space as one space, none at the ends.
 
 import { trimSpaces } from '../answer.ts'
 

@@ -1,7 +1,7 @@
-// Quotients of polynomials in one variable with whole coefficients: the exact meaning of an expression. Every operation is
-// charged against a budget, so that no expression, however nasty, costs more than some milliseconds.
+// Quotients of polynomials in one variable with integer coefficients: the exact meaning of an expression. Operations
+// use up a budget, so no expression costs more than a few milliseconds.
 
-/** Coefficients from the constant up; no zero at the end; [] is 0. */
+/** Coefficients, the constant first; no trailing zero; [] is 0. */
 export type Polynomial = readonly bigint[]
 
 export interface Quotient {
@@ -32,7 +32,7 @@ export const constant = (top: bigint, bottom = 1n): Quotient => ({
 })
 export const VARIABLE: Quotient = { top: [0n, 1n], bottom: [1n] }
 
-/** With a budget of its own; what goes beyond throws TooLarge. */
+/** Has its own budget; exceeding it throws TooLarge. */
 export function arithmetic(): Arithmetic {
   let left = BUDGET
   const times = (a: Polynomial, b: Polynomial): Polynomial => {
@@ -52,7 +52,7 @@ export function arithmetic(): Arithmetic {
   const equal = (a: Polynomial, b: Polynomial): boolean =>
     a.length === b.length && a.every((value, i) => value === b[i])
   return {
-    // One bottom for both is kept, or sums of many fractions would grow without need.
+    // A common denominator is kept, or sums of many fractions would grow needlessly.
     add: (a, b) =>
       equal(a.bottom, b.bottom)
         ? { top: sum(a.top, b.top), bottom: a.bottom }

@@ -1,9 +1,9 @@
-// Exact rational numbers, read from untrusted text: 12, -1,234, 0.5, 6.02e23, and where asked for a/b and \frac{a}{b}.
-// A strict grammar and BigInt; nothing is rounded and nothing evaluated. Lengths and exponents are bounded.
+// Exact rational numbers, read from untrusted text: 12, -1,234, 0.5, 6.02e23, and on request a/b and \frac{a}{b}. A
+// strict grammar with BigInt; nothing is rounded or evaluated. Lengths and exponents are limited.
 
 import { gcd, latexFraction, MAX_NUMBER_CHARS, withoutCommas } from '../numbers.ts'
 
-/** `bottom` is above 0; not always in lowest terms. */
+/** `bottom` is positive. Not always in lowest terms. */
 export interface Rational {
   top: bigint
   bottom: bigint
@@ -12,7 +12,7 @@ export interface Rational {
 const DECIMAL = /^([+-]?)([0-9][0-9,]*)?(?:\.([0-9]+))?(?:[eE]([+-]?[0-9]{1,3}))?$/
 const MAX_EXPONENT = 400
 
-/** Null for anything but one number. */
+/** Null unless the text is exactly one number. */
 export function readDecimal(text: string): Rational | null {
   if (text.length === 0 || text.length > MAX_NUMBER_CHARS) return null
   const [, sign, whole, part = '', power = '0'] = DECIMAL.exec(text) ?? []
@@ -27,7 +27,7 @@ export function readDecimal(text: string): Rational | null {
     : { top: value, bottom: 10n ** BigInt(-exponent) }
 }
 
-/** A decimal, or two whole numbers over each other; `parts` has these as written. */
+/** A decimal, or a quotient of two integers; `parts` has them as written. */
 export function readFraction(text: string): (Rational & { parts?: [bigint, bigint] }) | null {
   if (text.length > 4 * MAX_NUMBER_CHARS) return null
   const latex = latexFraction(text)
@@ -51,7 +51,7 @@ export const isLowest = ([top, bottom]: [bigint, bigint]): boolean => bottom > 0
 
 const size = (value: bigint): bigint => (value < 0n ? -value : value)
 
-/** |a - b| <= tolerance, all exact. */
+/** |a - b| <= tolerance, computed exactly. */
 export function within(a: Rational, b: Rational, tolerance: Rational): boolean {
   const gap = size(a.top * b.bottom - b.top * a.bottom)
   return gap * tolerance.bottom <= tolerance.top * a.bottom * b.bottom

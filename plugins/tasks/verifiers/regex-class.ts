@@ -1,13 +1,13 @@
-// Single characters of a pattern: \d \w \s and their opposites, \n \t, escaped marks, and [classes] of them and of ranges.
+// Single characters of a pattern: \d \w \s and their complements, \n \t, escapes, and [classes] of them and of ranges.
 
 import type { Fault } from './verifier.ts'
 
-/** Told a code point. */
+/** Takes a code point. */
 export type CharTest = (point: number) => boolean
 
 export interface ReadTest {
   test: CharTest
-  /** Where the pattern goes on. */
+  /** Position after this part of the pattern. */
   next: number
 }
 
@@ -30,7 +30,7 @@ const KINDS: Record<string, CharTest> = {
 }
 const CONTROL: Record<string, number> = { n: 10, t: 9, r: 13 }
 
-/** A point, or a kind of characters. */
+/** A code point, or a class of characters. */
 function escaped(chars: readonly string[], at: number, fault: (what: string) => Fault): number | CharTest {
   const char = chars[at + 1]
   if (char === undefined) throw fault('a single "\\" at the end; write \\\\ for itself')
@@ -41,7 +41,7 @@ function escaped(chars: readonly string[], at: number, fault: (what: string) => 
   return char.codePointAt(0)!
 }
 
-/** Asks once for each point: many states share a test, and a class may be long. */
+/** Caches results by code point: many states share a test, and a class may be long. */
 export function remembered(test: CharTest): CharTest {
   const known = new Map<number, boolean>()
   return (point) => {
@@ -51,14 +51,14 @@ export function remembered(test: CharTest): CharTest {
   }
 }
 
-/** The same test for letters of either case. */
+/** The same test, ignoring case. */
 function folded(test: CharTest, ignoreCase: boolean): CharTest {
   if (!ignoreCase) return test
   return (point) => {
     if (test(point)) return true
     const char = String.fromCodePoint(point)
     return [char.toLowerCase(), char.toUpperCase()].some(
-      // Not "SS" for "ß": a test is of one character.
+      // Not "SS" for "ß": a test covers one character.
       (other) => Array.from(other).length === 1 && test(other.codePointAt(0)!),
     )
   }

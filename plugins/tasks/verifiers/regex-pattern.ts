@@ -7,7 +7,7 @@ import { Fault } from './verifier.ts'
 
 export const MAX_PATTERN_CHARS = 512
 const MAX_STATES = 512
-/** Repeats of parts that make no state, as (){256}, cost as well. */
+/** Repeating parts that create no state, as in (){256}, costs time too. */
 const MAX_BUILDS = 8192
 const MAX_REPEAT = 256
 const MAX_DEPTH = 32
@@ -24,7 +24,7 @@ type Tree =
   | { kind: 'any'; of: Tree[] }
   | { kind: 'repeat'; of: Tree; least: number; most: number }
 
-/** State 0 is where it begins. Throws Fault. */
+/** State 0 is the start. Throws Fault. */
 export function readPattern(pattern: string, ignoreCase: boolean): Program {
   const chars = Array.from(pattern)
   let at = 0
@@ -105,7 +105,7 @@ function literal(char: string, ignoreCase: boolean): CharTest {
   return remembered((given) => given === point || String.fromCodePoint(given).toLowerCase() === folded)
 }
 
-/** From the end backwards: each part is told which state comes after it. */
+/** Compiles from the end backwards: each part gets the state that follows it. */
 function compile(tree: Tree): Program {
   const states: Program = [{ kind: 'split', to: [] }, { kind: 'end' }]
   const add = (state: State): number => {

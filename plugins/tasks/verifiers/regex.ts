@@ -9,7 +9,7 @@ import { Fault, flag, oneAnswer, type Verifier } from './verifier.ts'
 /** In code points; longer answers do not match. */
 const MAX_CHARS = 1024
 
-/** Follows every state at once; each is visited at most once a character. */
+/** Follows all states at once; each is visited at most once per character. */
 export function matches(program: Program, text: string): boolean {
   if (text.length > 2 * MAX_CHARS) return false
   const points = Array.from(text, (char) => char.codePointAt(0)!)

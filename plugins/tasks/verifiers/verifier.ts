@@ -17,14 +17,14 @@ export type Settings = Readonly<Record<string, unknown>>
 
 export interface Verifier {
   name: string
-  /** One line for the documents. */
+  /** One line for the documentation. */
   summary: string
   /**
    * Checks settings and fills in defaults; the result is plain JSON. Throws Fault. Gets only keys listed in
    * `keys`.
    */
   settings(given: Settings): Settings
-  /** The settings that there are. */
+  /** The names of all settings. */
   keys: readonly string[]
   /**
    * One right answer as a text, for people and hints; undefined where the answer is only a description.
@@ -32,7 +32,7 @@ export interface Verifier {
    */
   key(answer: Answer, settings: Settings): string | undefined
   /**
-   * Whether a trimmed text is right. Never throws for an answer that `key` took; under 50 ms for any text.
+   * Whether a trimmed text is right. Never throws for an answer that `key` accepted. Takes under 50 ms for any text.
    */
   accepts(text: string, answer: Answer, settings: Settings): boolean
 }
@@ -40,7 +40,7 @@ export interface Verifier {
 /** A verifier from a file that the config names. */
 export interface FileVerifier {
   name: string
-  /** Of the file's contents; it counts for the dataset's version. */
+  /** Digest of the file's contents; part of the dataset's version. */
   digest: string
   /** 0 to 1, for the whole completion. Never throws. */
   score(given: Omit<Answered, 'settings'>, settings: Settings): number
@@ -59,7 +59,7 @@ export function amount(given: Settings, name: string): number {
   return value
 }
 
-/** A single answer as text. Whole numbers that JSON cannot hold exactly have to be in quotes. */
+/** A single answer as text. Integers that JSON cannot represent exactly must be quoted. */
 export function oneAnswer(answer: Answer): string {
   if (typeof answer === 'object') throw new Fault('"answer" must be one text or number here, not a list')
   if (typeof answer === 'number' && Number.isInteger(answer) && !Number.isSafeInteger(answer))

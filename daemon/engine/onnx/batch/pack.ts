@@ -16,7 +16,7 @@ export interface PackedBatch {
   rows: readonly PackedRow[]
 }
 
-/** Where a sequence of the batch is. */
+/** Position of a sequence in the batch. */
 export interface PackedRow {
   member: number
   /** Packed position of its first segment token. */

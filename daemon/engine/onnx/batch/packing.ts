@@ -1,12 +1,11 @@
-// How a micro-batch lies in memory: packed for everything that treats tokens one by one, padded for attention
-// alone.
+// The memory layout of a micro-batch: packed for everything that treats tokens one by one, padded only for attention.
 //
-// A group's prompt but its last token is the *prefix*, computed once for the group. Each completion is a
-// *segment* that begins with the prompt's last token, so that every prediction comes from a segment: the
-// segment's tokens are [prompt's last, c0, ..., c(n-2)], its targets [c0, ..., c(n-1)]. The packed order is one
-// blank token, then all segments' tokens, then all prefixes'. Attention sees [groups, rows, segment] and
-// [groups, prefix] slots; those without a token read the blank one. Nothing that is masked reads a blank, so
-// its gradient is zero and is not computed.
+// The *prefix* is a group's prompt without its last token, computed once for the group. Each completion is a
+// *segment* that begins with the prompt's last token, so that every prediction comes from a segment: its tokens are
+// [prompt's last, c0, ..., c(n-2)], its targets [c0, ..., c(n-1)]. The packed order is one blank token, then the
+// tokens of all segments, then those of all prefixes. Attention uses slots, [groups, rows, segment] and [groups,
+// prefix]; slots without a token read the blank one. Masks hide the blank from all other tokens, so its gradient is
+// zero and is not computed.
 
 import { type Dimension, plus, symbol, times } from '../graph/dimension.ts'
 import type { Graph, Value } from '../graph/graph.ts'
@@ -15,13 +14,13 @@ import { concat, expand, reshape } from '../graph/ops.ts'
 /** Sizes of one micro-batch. */
 export interface BatchShape<Size = number> {
   groups: Size
-  /** Most completions of a group. */
+  /** Completions of the largest group. */
   rows: Size
   /** Longest prefix; at least 1. */
   prefix: Size
   /** Longest segment. */
   segment: Size
-  /** Tokens of all segments, and of all prefixes. */
+  /** Total tokens of all segments, and of all prefixes. */
   segmentTokens: Size
   prefixTokens: Size
 }
@@ -39,10 +38,10 @@ export const ANY_BATCH: BatchShape<Dimension> = {
 /** Per-token columns of an objective are [rows, tokens]. */
 export const TABLE = [times(ANY_BATCH.groups, ANY_BATCH.rows), ANY_BATCH.segment]
 
-/** The blank token and all segments', which are what is predicted from. */
+/** The blank token and the segments' tokens: those from which a prediction is made. */
 export const SEGMENT_ROWS = plus(1, ANY_BATCH.segmentTokens)
 
-/** Segments or prefixes: where their slots find their tokens, and their tokens their slots. */
+/** For segments or prefixes: which token each slot holds, and which slot each token is in. */
 export interface Part {
   /** int32 [slots]: packed position; 0, the blank token, for a slot without a token. */
   slots: Value
@@ -80,7 +79,7 @@ export function declarePacked(graph: Graph): PackedInputs {
 }
 
 /**
- * Packed rows [tokens, W] to the slots of each part, [slots, W]. The parts are all that there is after the
+ * Copies packed rows [tokens, W] into the slots of each part, [slots, W]. Together the parts hold all tokens except the
  * blank.
  */
 export function spread(x: Value, parts: readonly Part[]): Value[] {
@@ -98,7 +97,7 @@ export function spread(x: Value, parts: readonly Part[]): Value[] {
   return padded
 }
 
-/** The way back: slots of each part to packed rows, with zeros for the blank token. */
+/** The inverse: copies slots of each part to packed rows, with zeros for the blank token. */
 export function collect(padded: readonly Value[], parts: readonly Part[]): Value {
   const [first] = padded
   const { graph } = first!
@@ -119,15 +118,14 @@ export function collect(padded: readonly Value[], parts: readonly Part[]): Value
 }
 
 /**
- * One number for each segment token, [1 + tokens], as an objective's column. What stands in empty slots is
- * masked.
+ * Makes an objective's column from one number per segment token, [1 + tokens]. Values in empty slots are masked later.
  */
 export function asTable(x: Value, { segments }: PackedInputs): Value {
   const [padded] = spread(reshape(x, [x.shape[0]!, 1]), [segments])
   return reshape(padded!, TABLE)
 }
 
-/** Rows by index, without a rule: both directions above are gathers, whose rules are each other. */
+/** Rows by index, without a gradient rule: the two directions above are gathers and each other's gradient. */
 function take(x: Value, indices: Value): Value {
   const shape = [indices.shape[0]!, x.shape[1]!]
   return x.graph.node('Gather', [x, indices], [{ dtype: x.dtype, shape }], { axis: 0 })[0]!

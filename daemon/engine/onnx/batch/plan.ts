@@ -1,9 +1,9 @@
 // Cuts a batch of sequences into micro-batches.
 //
-// Sequences with the same conditioning share its prefix: they form units of at most `maxRows` rows. Units are
-// sorted by rows and length, and a micro-batch takes them while its tokens stay within the budget. Padding is
-// seen by attention alone (`packing.ts`); a bound on its slots keeps it from taking over where lengths differ
-// much. Any size will do, since graphs are compiled for all of them.
+// Sequences with the same conditioning share its prefix and form units of at most `maxRows` rows. Units are sorted by
+// rows and length. A micro-batch takes units while its tokens stay within the budget. Only attention sees padding
+// (`packing.ts`); a limit on slots keeps padding small when lengths differ a lot. Any size is fine, since graphs are
+// compiled for all sizes.
 
 import type { BatchShape } from './packing.ts'
 
@@ -19,7 +19,7 @@ export interface MicroBatch {
 }
 
 export interface PlanOptions {
-  /** Tokens that a micro-batch may have. One row, with its prefix, may exceed it if it must. */
+  /** Maximum tokens of a micro-batch. A single row with its prefix may exceed it. */
   tokens: number
   maxRows?: number
 }
@@ -31,7 +31,7 @@ interface Unit {
   members: number[]
 }
 
-/** Attention slots for each token of the budget. */
+/** Attention slots per token of the budget. */
 const SLOTS_PER_TOKEN = 2
 
 export function plan(
@@ -43,7 +43,7 @@ export function plan(
     const length = (i: number): number => sequences[i]!.completion.length
     members.sort((a, b) => length(a) - length(b) || a - b)
     const prefix = sequences[members[0]!]!.conditioning.length - 1
-    // Rows that share a prefix go together as far as the budget lets them; a single row may exceed it if it must.
+    // Rows that share a prefix stay together as far as the budget allows; a single row may exceed it.
     const fit = Math.floor((tokens - prefix) / length(members.at(-1)!))
     for (const part of parts(members, Math.max(1, Math.min(maxRows, fit)))) {
       const segmentTokens = part.reduce((sum, i) => sum + length(i), 0)

@@ -4,8 +4,8 @@ import { refuse, sameShape, sizeOf, type TapeEntry, type Value } from './graph.t
 import { add, afterwards } from './ops.ts'
 
 /**
- * Gradients of a scalar with respect to values. Entries are undefined where the scalar does not depend on the
- * value. Only the part of the tape that lies between the two is walked.
+ * Gradients of a scalar with respect to values, undefined for values that the scalar does not depend on. Walks only the
+ * part of the tape that lies between them.
  */
 export function gradients(scalar: Value, withRespectTo: readonly Value[]): (Value | undefined)[] {
   if (sizeOf(scalar.shape) !== 1) refuse('gradients', 'needs a scalar', scalar)
@@ -14,14 +14,14 @@ export function gradients(scalar: Value, withRespectTo: readonly Value[]): (Valu
 }
 
 export interface StageOptions {
-  /** Keep only the input, and compute the rest again for the backward pass (Chen et al. 2016). */
+  /** Keep only the input and recompute the rest in the backward pass (Chen et al. 2016). */
   recompute: boolean
 }
 
 /**
- * `build(input)` as one stage of the backward pass, which has to end before the pass goes on to what came
- * before. Left to itself, the runtime puts off the gradients of parameters to the end, and keeps everything
- * that they need till then. `captured` are the other values that `build` reads and whose gradients are wanted.
+ * `build(input)` as one stage of the backward pass, which must finish before earlier stages begin. Otherwise the
+ * runtime would defer the gradients of parameters to the end and keep everything that they need until then.
+ * `captured` are the other values that `build` reads and whose gradients are wanted.
  */
 export function stage(
   input: Value,
@@ -37,7 +37,7 @@ export function stage(
     if (!g) return []
     let [from, walked, to] = [input, entries, out]
     if (recompute) {
-      // Without a dependence on the gradient, the runtime might compute all of it at once, before it is needed.
+      // Without a dependence on the gradient, the runtime might recompute all stages at once, before they are needed.
       from = afterwards(input, [g])
       const begin = tape.length
       to = build(from)

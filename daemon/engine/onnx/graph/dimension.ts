@@ -1,4 +1,4 @@
-// Sizes that are not known while a graph is built: polynomials with whole coefficients over named symbols, such as
+// Sizes that are unknown while a graph is built: polynomials with integer coefficients over named symbols, such as
 // groups * prefix + groups * rows * segment. One compiled graph then serves every batch size and length.
 
 /** A size: a number, or a polynomial in symbols. */
@@ -10,7 +10,7 @@ export type Bindings = Readonly<Record<string, number>>
 export interface Polynomial {
   /** Monomial -> coefficient; a monomial is its symbols in order, joined by `*`; '' is the constant term. */
   readonly terms: ReadonlyMap<string, number>
-  /** Equal for equal polynomials. */
+  /** A text that is equal for equal polynomials. */
   readonly key: string
 }
 
@@ -64,7 +64,7 @@ export function showDimension(d: Dimension): string {
   return typeof d === 'number' ? `${d}` : d.key
 }
 
-/** The number that a size has under bindings. Throws for a symbol that is not bound. */
+/** The value of a size, given values for its symbols. Throws for a symbol without a value. */
 export function boundSize(d: Dimension, bindings: Bindings): number {
   if (typeof d === 'number') return d
   let sum = 0

@@ -1,8 +1,8 @@
 // A graph under construction: named values with shapes, nodes, constants, and a tape for differentiation.
 //
-// Shapes may have symbols in them (`dimension.ts`). They are checked while building, so that a mistake is
-// reported with the operation's name and the shapes rather than by the runtime. The graph knows no operation's
-// meaning; `ops.ts` does, and `autodiff.ts` walks the tape.
+// Shapes may contain symbols (`dimension.ts`). They are checked while the graph is built, so that a mistake is reported
+// with the operation's name and shapes, and not by the runtime. The graph does not know what operations mean: `ops.ts`
+// does, and `autodiff.ts` walks the tape.
 
 import { WaggleError } from '../../../../protocol/errors.ts'
 import { type Bindings, boundSize, type Dimension, sameDimension, showDimension, times } from './dimension.ts'
@@ -12,7 +12,7 @@ import { type AttributeValue, encodeModel, type NodeProto, type TensorProto } fr
 export const ELEMENT_TYPES = { float32: 1, int32: 6, int64: 7, bool: 9 } as const
 export type DType = keyof typeof ELEMENT_TYPES
 
-/** Opset 18: the first in which all Reduce operations take their axes as an input. */
+/** Opset 18 is the first in which all Reduce operations take their axes as an input. */
 const OPSET = 18
 
 export type Shape = readonly Dimension[]
@@ -24,7 +24,7 @@ export interface Value {
   readonly shape: Shape
 }
 
-/** Gradients of a node's inputs from those of its outputs; undefined where none flows. */
+/** Computes gradients of a node's inputs from those of its outputs; undefined if none flows. */
 export type VectorJacobian = (outputGradients: readonly (Value | undefined)[]) => (Value | undefined)[]
 
 export interface TapeEntry {
@@ -45,7 +45,7 @@ export function showSizes(shape: Shape): string {
   return shape.map(showDimension).join(',')
 }
 
-/** A number that must be known while building, such as the width of a layer. */
+/** A size that must be known while building, such as the width of a layer. */
 export function fixed(
   operation: string,
   size: Dimension,
@@ -66,7 +66,7 @@ export function refuse(operation: string, why: string, ...values: { dtype: DType
   throw new WaggleError('E_ENGINE', `${operation}(${shapes}): ${why}`, { data: { operation, shapes } })
 }
 
-/** An input that the runtime makes from the sizes of a run: shapes for Reshape, masks that depend on lengths. */
+/** An input that the runtime computes from the sizes of a run: shapes for Reshape, masks that depend on lengths. */
 export interface ComputedInput {
   value: Value
   compute(bindings: Bindings): Float32Array | BigInt64Array
@@ -95,7 +95,7 @@ export class Graph {
     return this.inputValues
   }
 
-  /** Inputs that no caller gives. */
+  /** Inputs that the runtime computes. */
   get computed(): readonly ComputedInput[] {
     return [...this.computedInputs.values()]
   }
@@ -120,12 +120,12 @@ export class Graph {
   }
 
   output(name: string, value: Value): void {
-    // A graph output needs a name of its own; an Identity costs one copy of what is usually small or final anyway,
-    // so it is only used where the value is a graph input or is already an output under another name.
+    // Each output needs its own name. An Identity costs one copy, usually of a small tensor, so it is only used if
+    // the value is a graph input or already an output under another name.
     this.outputValues.push({ name, value })
   }
 
-  /** Adds a node. Does not record it on the tape: operations do that with their rule. */
+  /** Adds a node but does not record it on the tape; operations do that together with their gradient rule. */
   node(
     op: string,
     inputs: readonly (Value | undefined)[],
@@ -144,7 +144,7 @@ export class Graph {
     return values
   }
 
-  /** A constant; equal ones are made once. */
+  /** A constant; equal constants are created once. */
   constant(data: Float32Array | Int32Array | BigInt64Array, shape: Shape): Value {
     const dtype = data instanceof Float32Array ? 'float32' : data instanceof Int32Array ? 'int32' : 'int64'
     if (!sameDimension(data.length, sizeOf(shape)))
@@ -169,7 +169,7 @@ export class Graph {
     return this.constant(Float32Array.of(value), [])
   }
 
-  /** A list of whole numbers: a constant, or an input made from the run's sizes if one of them is symbolic. */
+  /** A list of integers: a constant, or an input computed from the run's sizes if one of them is symbolic. */
   ints(values: readonly Dimension[]): Value {
     if (values.every((value) => typeof value === 'number')) {
       return this.constant(BigInt64Array.from(values, BigInt), [values.length])
@@ -179,7 +179,7 @@ export class Graph {
     )
   }
 
-  /** An input that the runtime makes from the sizes of a run; one for each key. */
+  /** An input that the runtime computes from the sizes of a run; one for each key. */
   compute(key: string, dtype: 'float32' | 'int64', shape: Shape, compute: ComputedInput['compute']): Value {
     const known = this.computedInputs.get(key)
     if (known) return known.value
@@ -192,7 +192,7 @@ export class Graph {
     this.tape.push({ inputs, outputs, vectorJacobian })
   }
 
-  /** Nodes that an output depends on, in order: rules may make gradients that nobody asks for. */
+  /** Nodes that an output depends on, in order. Gradient rules may add nodes that no output needs. */
   private liveNodes(): NodeProto[] {
     const needed = new Set(this.outputValues.map(({ value }) => value.name))
     const live: NodeProto[] = []

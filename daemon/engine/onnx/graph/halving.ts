@@ -1,7 +1,7 @@
-// Products of matrices in float16, what lies between them in float32: mixed precision after Micikevicius et al.
-// 2018 (arXiv:1710.03740). Weights come in float32 and are rounded within the graph, once a run; norms,
-// softmax, log-probs, the residual stream and all sums but those within a product keep their 24 bits. What a
-// product of the backward pass reads was rounded for the forward one, and is kept as that.
+// Mixed precision after Micikevicius et al. 2018 (arXiv:1710.03740): matrix products in float16, everything between
+// them in float32. Weights arrive in float32 and are rounded within the graph, once per run. Norms, softmax,
+// log-probs, the residual stream and all sums except those within a product keep their 24 bits. Inputs of products in
+// the backward pass were already rounded in the forward pass and are kept in float16.
 
 import type { Lowering } from './lowering.ts'
 import type { NodeProto, TensorProto } from './proto.ts'
@@ -13,13 +13,13 @@ const PRODUCTS = new Set(['Gemm', 'MatMul'])
 
 export interface HalvingOptions {
   /**
-   * The CPU's provider computes products in float32 and takes a cast to float16 and back for nothing: it would
-   * leave no float16 at all. Something between the casts that it does in float16 keeps them.
+   * The CPU provider computes products in float32 and removes pairs of casts to float16 and back, which would leave no
+   * float16 at all. An operation between the casts that it does in float16 prevents that.
    */
   keepCasts: boolean
 }
 
-/** For one graph: a value that several products read is rounded once. */
+/** For one graph. A value that several products read is rounded once. */
 export function createHalving({ keepCasts }: HalvingOptions): Lowering {
   const rounded = new Set<string>()
   const constants = keepCasts ? [AXIS] : []
@@ -40,7 +40,7 @@ export function createHalving({ keepCasts }: HalvingOptions): Lowering {
       if (!rounded.has(half)) nodes.push(...kept((out) => node('Cast', [input], out, { to: FLOAT16 }), half))
       return half
     })
-    // A product that reads this one reads what it gave.
+    // A product that reads this one uses its output directly.
     const [out] = product.outputs
     nodes.push(...kept((made) => ({ ...product, inputs, outputs: [made] }), `${out}.half`))
     nodes.push(node('Cast', [`${out}.half`], out!, { to: FLOAT }))
@@ -48,7 +48,7 @@ export function createHalving({ keepCasts }: HalvingOptions): Lowering {
   }
 }
 
-/** One lowering after another. */
+/** Applies several lowerings in turn. */
 export function inTurn(first: Lowering | undefined, second: Lowering): Lowering {
   return (node, isUsed) => {
     const { nodes, constants } = first?.(node, isUsed) ?? { nodes: [node], constants: [] }

@@ -1,9 +1,9 @@
-// Operations that a provider lacks or gets wrong, as several that it has and gets right. What it lacks would be
-// done on the CPU otherwise, with the arrays copied there and back within each run.
+// Replaces operations that a provider lacks or gets wrong by several that it gets right. Missing operations would
+// otherwise run on the CPU, with arrays copied there and back within each run.
 
 import type { NodeProto, TensorProto } from './proto.ts'
 
-/** The nodes in a node's place, and constants that they use, or undefined where it stays. */
+/** The nodes that replace a node, and the constants that they use; undefined if the node stays. */
 export type Lowering = (
   node: NodeProto,
   isUsed: (output: string) => boolean,
@@ -28,7 +28,7 @@ export const lowerForWebGpu: Lowering = (node, isUsed) => {
   return { nodes: [single, ...nodes], constants }
 }
 
-/** The provider has none. The largest is taken out first, so that nothing overflows. */
+/** The provider has no such operation. The largest value is subtracted first, so that nothing overflows. */
 function logSoftmax(x: string, out: string): ReturnType<Lowering> {
   const part = (name: string): string => `${out}.${name}`
   return {

@@ -1,7 +1,5 @@
-// ONNX's protobuf, written by hand: just the messages and fields that Waggle's graphs need, and only encoding.
-//
-// Field numbers are those of onnx.proto3 (ONNX 1.16). Not a protobuf library: there is no decoder and no
-// reflection.
+// Encodes ONNX's protobuf: only the messages and fields that Waggle's graphs need. There is no decoder. Field numbers
+// are those of onnx.proto3 (ONNX 1.16).
 
 export type AttributeValue = number | { float: number } | string | readonly number[]
 
@@ -23,7 +21,7 @@ export interface TensorProto {
 export interface ValueInfoProto {
   name: string
   elementType: number
-  /** Anything but a number is a size that is not known beforehand. */
+  /** A string is the name of a size that is unknown beforehand. */
   shape: readonly unknown[]
 }
 

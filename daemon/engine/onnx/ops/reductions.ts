@@ -1,4 +1,4 @@
-// Operations that make one number of many.
+// Operations that reduce several numbers to one.
 
 import { fixed, sizeOf, type Value } from '../graph/graph.ts'
 import { add, mul, sub } from './elementwise.ts'
@@ -20,12 +20,12 @@ export function reduceMean(a: Value, axes: readonly number[], keep = false): Val
   return out!
 }
 
-/** Sum of every element, as a scalar. */
+/** Sum of all elements, as a scalar. */
 export function sum(a: Value): Value {
   return reduceSum(reshape(a, [sizeOf(a.shape)]), [0])
 }
 
-/** Sum of squares of every element, as a scalar. No gradient. */
+/** Sum of the squares of all elements, as a scalar. No gradient. */
 export function sumOfSquares(a: Value): Value {
   const flat = reshape(a, [sizeOf(a.shape)])
   return a.graph.node('ReduceSumSquare', [flat, a.graph.ints([0])], [{ dtype: 'float32', shape: [] }], {
@@ -46,8 +46,8 @@ export function softmax(a: Value): Value {
 }
 
 /**
- * The same value, but not to be had before the others: 0 times an element of each is added. If one of those is
- * not finite, neither is the result.
+ * The same value, but only available after the others: 0 times one element of each is added. If one of those is not
+ * finite, neither is the result.
  */
 export function afterwards(a: Value, others: readonly Value[]): Value {
   const { graph } = a

@@ -1,4 +1,4 @@
-// What changes the shape of a value and leaves its numbers, and the sum over axes, which undoes a broadcast.
+// Operations that change a value's shape but not its numbers, and the sum over axes that reverses a broadcast.
 
 import { type Dimension, minus, plus, sameDimension } from '../graph/dimension.ts'
 import { refuse, type Shape, sameShape, showSizes, sizeOf, type Value } from '../graph/graph.ts'
@@ -64,7 +64,7 @@ export function transpose(a: Value, permutation: readonly number[]): Value {
   return out!
 }
 
-/** Swaps the last two axes. Next to a product, the runtime folds it into the product. */
+/** Swaps the last two axes. The runtime merges it into an adjacent product. */
 export function swapLast(a: Value): Value {
   const rank = a.shape.length
   return transpose(a, [...a.shape.keys()].slice(0, -2).concat(rank - 1, rank - 2))
@@ -99,7 +99,7 @@ export function slice(a: Value, axis: number, start: Dimension, end: Dimension):
   return out!
 }
 
-/** Zeros before and after along an axis. */
+/** Pads with zeros before and after along an axis. */
 export function pad(a: Value, axis: number, before: Dimension, after: Dimension): Value {
   const at = axisOf('pad', a, axis)
   const shape = a.shape.map((s, i) => (i === at ? plus(s, before, after) : s))

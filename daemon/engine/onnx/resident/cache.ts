@@ -1,4 +1,4 @@
-// Keys and values of the sequences being decoded, on the device. The host knows which slot has which positions.
+// Keys and values of running sequences, on the device. The host tracks which slot holds which positions.
 
 import type { DecoderSpec } from '../../decoder.ts'
 import { buildPrefill } from '../decoder/sampling.ts'
@@ -7,7 +7,7 @@ import type { Feeds, Held, Runtime } from '../runtime.ts'
 import type { ReadPrompt, SequenceCache } from '../sequence-cache.ts'
 import { buildDecode, buildLoad, buildNarrow } from './sampling.ts'
 
-/** Prompts that were read together; freed with the last of them. */
+/** Prompts that were prefilled together; freed with the last of them. */
 interface PromptBatch {
   size: number
   length: number
@@ -144,7 +144,7 @@ export function createDeviceCache(
   }
 }
 
-/** The same places under the names of a graph's outputs. */
+/** The same tensors under the names of a graph's outputs. */
 function updates(places: Record<string, Held>): Record<string, Held> {
   return Object.fromEntries(
     Object.entries(places).map(([name, place]) => [

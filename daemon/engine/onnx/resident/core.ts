@@ -1,7 +1,7 @@
-// The ONNX engine where the provider can keep tensors on the device between calls: weights, gradients and
-// moments live there, and so do the keys and values of sequences. The host sends tokens and reads logits, sums
-// and norms; whole tensors travel only when they are asked for. Runs on the CPU's provider too, which is how it
-// is tested without a device.
+// The ONNX engine for providers that can keep tensors on the device between calls: weights, gradients and moments
+// stay there, and so do the keys and values of sequences. The host sends tokens and reads logits, sums and norms;
+// whole tensors are copied only on request. It also runs on the CPU provider, so that it can be tested without a
+// device.
 
 import { WaggleError } from '../../../../protocol/errors.ts'
 import type { Core } from '../../core.ts'
@@ -58,7 +58,7 @@ interface State {
   weights: Places
   vectors: VectorSpace<Places>
   slots: Slots<Places>
-  /** Only an engine that trains has these. */
+  /** Created only when the engine trains. */
   first: Places
   second: Places
   steps: number
@@ -124,7 +124,7 @@ export function createResidentCore({
     try {
       await move()
     } catch (error) {
-      // Some tensors may have been updated and others not. A retry with smaller portions cannot repair that.
+      // Some tensors may have been updated and others not; retrying with smaller portions cannot repair that.
       current.isSpoilt = true
       throw new WaggleError('E_ENGINE', `an update broke off: ${(error as Error).message}`, {
         cause: error,
@@ -202,7 +202,7 @@ export function createResidentCore({
       const report = await compute(request, along, current)
       const applied = report.nonFinite === undefined
       if (applied) await step(along, report.gradientNorm, request.optimizer)
-      // Between steps its memory is free for sampling.
+      // Between steps, sampling can use its memory.
       release(along)
       return { applied, ...report, seconds: (now() - started) / 1000 }
     },

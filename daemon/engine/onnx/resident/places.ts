@@ -1,19 +1,19 @@
-// The tensors of a model that stay on the device, or as many numbers that go with them: a place for each by
-// name. Operations on all of them run in parts of several tensors: few calls, and few new tensors at a time,
-// since a device cannot write where it reads.
+// A place on the device for each of a model's tensors, or for values that go with them, such as moments. Operations
+// on all of them run in parts of several tensors: this needs few calls, and few new tensors at a time, which matters
+// because a device cannot write to a tensor that it reads.
 
 import type { Weights } from '../../decoder.ts'
 import { symbol } from '../graph/dimension.ts'
 import { Graph, type Value } from '../graph/graph.ts'
 import type { Feeds, Held, Runtime } from '../runtime.ts'
 
-/** Tensors of a part. */
+/** Tensors per part. */
 const PART = 16
 
 export type Shapes = ReadonlyMap<string, readonly number[]>
 export type Places = Readonly<Record<string, Held>>
 
-/** Empty, which counts as zeros. */
+/** Creates empty places, which count as zeros. */
 export function createPlaces(shapes: Shapes, runtime: Runtime): Places {
   const size = (shape: readonly number[]): number => shape.reduce((a, b) => a * b, 1)
   return Object.fromEntries([...shapes].map(([name, shape]) => [name, runtime.hold(size(shape))]))
@@ -34,7 +34,7 @@ export function release(places: Places | undefined): void {
   for (const place of Object.values(places ?? {})) place.release()
 }
 
-/** Names in parts; a part is of matrices alone, which weight decay is for, or of none. */
+/** Groups names into parts. A part holds only matrices, which get weight decay, or none. */
 export function partsOf(shapes: Shapes): { names: string[]; isDecayed: boolean }[] {
   return [true, false].flatMap((isDecayed) => {
     const names = [...shapes.keys()].filter((name) => shapes.get(name)!.length > 1 === isDecayed)
@@ -46,7 +46,7 @@ export function partsOf(shapes: Shapes): { names: string[]; isDecayed: boolean }
   })
 }
 
-/** What a part's graph is fed with or writes to, under `<role>.0`, `<role>.1` and so on. */
+/** The inputs or outputs of a part's graph, named `<role>.0`, `<role>.1` and so on. */
 export function fed(role: string, places: Places, names: readonly string[]): Record<string, Held> {
   return Object.fromEntries(names.map((name, index) => [`${role}.${index}`, places[name]!]))
 }
@@ -61,8 +61,8 @@ export interface PartBuilder {
 }
 
 /**
- * Runs one graph over each part in turn: `build` says what is done with each tensor, `finish` with what that
- * gave.
+ * Runs one graph over each part in turn. `build` defines the computation for each tensor, `finish` receives the
+ * results.
  */
 export async function overParts<Found>(
   name: string,

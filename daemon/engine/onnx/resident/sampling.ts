@@ -1,5 +1,5 @@
-// Sampling graphs for keys and values that stay on the device. A step gives the whole cache anew, with the new
-// tokens' keys and values put in: a device cannot write where it reads, and has the bandwidth for it.
+// Sampling graphs for keys and values that stay on the device. Each step outputs the whole cache with the new tokens'
+// keys and values inserted: a device cannot write to a tensor that it reads, but has the bandwidth for a copy.
 
 import type { DecoderSpec } from '../../decoder.ts'
 import { scaled, scoresOf } from '../decoder/attention.ts'
@@ -27,11 +27,10 @@ const KEPT = symbol('kept')
 const cacheShape = ({ kvHeads, headWidth }: DecoderSpec) => [BATCH, kvHeads, CAPACITY, headWidth]
 
 /**
- * One token for each of B sequences. Inputs `tokens` int32 [B], `positions` int64 [B, 1], `writes` [B, T] (1
- * where the new token goes), `cacheBias` [B, T] (0 where there is a token, the new one included, a large
- * negative number elsewhere), `localBias` (see `cacheBiases`) and per layer `keys.i`, `values.i` [B, kvHeads,
- * T, headWidth]. Outputs `logits` [B, V] and per layer `newKeys.i`, `newValues.i`, the caches with the new
- * tokens.
+ * One token for each of B sequences. Inputs: `tokens` int32 [B], `positions` int64 [B, 1], `writes` [B, T] (1 at the
+ * new token's position), `cacheBias` [B, T] (0 at tokens including the new one, a large negative number elsewhere),
+ * `localBias` (see `cacheBiases`) and per layer `keys.i`, `values.i` [B, kvHeads, T, headWidth]. Outputs: `logits`
+ * [B, V] and per layer `newKeys.i`, `newValues.i`, the caches with the new tokens.
  */
 export function buildDecode(spec: DecoderSpec): Graph {
   const { kvHeads, heads, headWidth } = spec
@@ -66,9 +65,8 @@ export function buildDecode(spec: DecoderSpec): Graph {
 }
 
 /**
- * Puts prompts into slots. Inputs per layer the caches as above and `keys.i.prompt`, `values.i.prompt` [P,
- * kvHeads, L, headWidth], `source` int32 [B] (each slot's prompt), `fresh` [B] (1 where a slot gets it).
- * Outputs as above.
+ * Puts prompts into slots. Inputs per layer: the caches as above and `keys.i.prompt`, `values.i.prompt` [P, kvHeads, L,
+ * headWidth]; `source` int32 [B] (each slot's prompt), `fresh` [B] (1 if the slot gets it). Outputs as above.
  */
 export function buildLoad(spec: DecoderSpec): Graph {
   const { kvHeads, headWidth } = spec
@@ -86,7 +84,7 @@ export function buildLoad(spec: DecoderSpec): Graph {
   return graph
 }
 
-/** The caches of some slots alone. Inputs the caches and `slots` int32 [K]; outputs as above, with K for B. */
+/** Keeps the caches of some slots only. Inputs: the caches and `slots` int32 [K]; outputs as above, with K for B. */
 export function buildNarrow(spec: DecoderSpec): Graph {
   const graph = new Graph('narrow')
   const slots = graph.input('slots', 'int32', [KEPT])

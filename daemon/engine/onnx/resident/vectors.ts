@@ -31,10 +31,10 @@ export function deviceVectors(
     name: by ? 'measured' : 'plain',
     roles: (by ? { second } : {}) as Record<string, Places>,
     scalars: numbers({ ...by }),
-    /** The value as the measure has it. */
+    /** The value that this measure is computed from. */
     apply: (x: Value, at: PartBuilder): Value => (by ? measured(x, at.array('second'), at) : x),
   })
-  /** Adds up one number a tensor over all of them. */
+  /** Sums one number per tensor over all of them. */
   const summed = async (
     name: string,
     roles: Record<string, Places>,
@@ -57,7 +57,7 @@ export function deviceVectors(
     create: () => createPlaces(shapes, runtime),
 
     async blend(x, byX, y, byY, into) {
-      // An empty place counts as zeros, and no factor keeps what is not finite out of a sum.
+      // An empty place counts as zeros. A factor of 0 would not remove values that are not finite from a sum.
       const empty = createPlaces(shapes, runtime)
       await overParts(
         'blend',
@@ -113,7 +113,7 @@ function total(values: readonly Value[]): Value {
   return values.reduce((a, b) => add(a, b))
 }
 
-/** As a graph is fed with them. */
+/** In the form in which graphs take inputs. */
 export function numbers(values: Record<string, number>): Record<string, Float32Array> {
   return Object.fromEntries(Object.entries(values).map(([name, value]) => [name, Float32Array.of(value)]))
 }
