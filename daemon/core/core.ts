@@ -133,7 +133,11 @@ export function createCore(options: CoreOptions, parts: CoreParts): NodeCore {
       return { isShared: isShareable(group) && fitsMessage(group) }
     },
 
-    onForeignGroup: (group) => pool.add(group, 'foreign'),
+    onForeignGroup(group) {
+      const isNew = pool.add(group, 'foreign')
+      if (isNew) host.arrived(group)
+      return isNew
+    },
     onEvaluation: learner.evaluation,
     isThrownAway: (version) => version <= thrownAway,
     attend: learner.attend,

@@ -130,6 +130,8 @@ export interface Landed {
 
 /** One round of the generate side. */
 export interface PluginRound {
+  /** Gives plugins the foreign groups that have arrived since the round before. */
+  receive(): Promise<void>
   /** The picker's next prompts, using the weights of all `weigh` hooks. */
   select(view: SelectView, want: number): Promise<Ask[]>
   /** Number of groups to start so that `want` get finished; `want` without a flow plugin. */
@@ -218,6 +220,8 @@ export interface PluginHost {
   /** Call after a roll-back. */
   restore(step: number, states: readonly SavedState[]): Promise<void>
   save(): Promise<SavedState[]>
+  /** A verified foreign group, for the plugins' next round. */
+  arrived(group: Group): void
   round(at: { step: number }): PluginRound
   batch(at: { step: number }): PluginBatch
   evaluation(at: { step: number }): Promise<PluginEvaluation>

@@ -3,6 +3,7 @@
 // the batch. If the picker fails, the default one takes its place.
 
 import { WaggleError } from '../../protocol/errors.ts'
+import type { Group } from '../../protocol/train/index.ts'
 import type { Active } from './active.ts'
 import { createCall, troubleOf } from './call.ts'
 import type {
@@ -38,6 +39,9 @@ export type {
   Work,
   World,
 } from './contract.ts'
+
+/** Foreign groups kept for the next round, the newest. */
+const MOST_ARRIVALS = 256
 
 export async function createPluginHost(options: PluginHostOptions, by: PluginHostParts): Promise<PluginHost> {
   const { active, standIn, objective, problems } = await resolvePlugins(options, by)
@@ -80,6 +84,7 @@ export async function createPluginHost(options: PluginHostOptions, by: PluginHos
     { ...by, context, watch },
   )
   const states = createStates({ call, onTrouble: by.onTrouble })
+  let arrivals: Group[] = []
   const parts = {
     active,
     picker,
@@ -90,6 +95,11 @@ export async function createPluginHost(options: PluginHostOptions, by: PluginHos
     taint: createTaint(),
     world: () => world,
     onTrouble: by.onTrouble,
+    takeArrivals() {
+      const taken = arrivals
+      arrivals = []
+      return taken
+    },
   }
 
   return {
@@ -113,6 +123,11 @@ export async function createPluginHost(options: PluginHostOptions, by: PluginHos
       )
     },
     save: () => states.save(active, step),
+    arrived(group) {
+      if (!active.some(({ hooks, tally }) => hooks.receive && !tally.off)) return
+      arrivals.push(group)
+      if (arrivals.length > MOST_ARRIVALS) arrivals.shift()
+    },
     round: ({ step: at }) => openRound(at, parts),
     batch({ step: at }) {
       step = at

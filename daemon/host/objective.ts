@@ -1,5 +1,5 @@
 // Assembles the objective from the corrections: exactly one loss, all weights multiplied, all masks combined
-// by AND. Inconsistent corrections are reported here, before training; an engine would only fail in the
+// by AND, and last the losses that replace all this on some tokens. Inconsistent corrections are reported here, before training; an engine would only fail in the
 // middle of a step.
 
 import { WaggleError } from '../../protocol/errors.ts'
@@ -37,6 +37,10 @@ export function assembleObjective(corrections: readonly NamedCorrection[]): Plug
   for (const { correction } of corrections) {
     // `where` instead of a product, because masked values may be infinite.
     if (correction.mask !== undefined) loss = expression.where(correction.mask, loss, 0)
+  }
+  for (const { correction } of corrections) {
+    const { instead } = correction
+    if (instead !== undefined) loss = expression.where(instead.where, instead.loss, loss)
   }
   return { loss, metrics, columns: ownColumns(corrections) }
 }

@@ -102,6 +102,7 @@ export function startLoops({ config, self, seed }: LoopsOptions, parts: LoopsPar
       ...(config.rollout.prompts > 0
         ? { candidates: candidatePrompts(tasks.view, config.rollout.prompts, seed) }
         : {}),
+      ...(swarm ? { swarm: { name: swarm.name, self } } : {}),
       author: self,
     },
     {

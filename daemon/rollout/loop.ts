@@ -19,6 +19,8 @@ export interface RolloutLoopOptions {
   maxStaleness: number
   /** The fixed set of prompts, if the config asks for one. */
   candidates?: SelectView['candidates']
+  /** Without a swarm, none. */
+  swarm?: SelectView['swarm']
   /** Most own groups with a signal in the training queue. */
   maxWaiting: number
   author: string
@@ -59,6 +61,7 @@ export async function runRolloutLoop(
     tasks: by.tasks.view,
     rollouts: options.groupSize,
     ...(options.candidates ? { candidates: options.candidates } : {}),
+    ...(options.swarm ? { swarm: options.swarm } : {}),
   }
   let retry = RETRY_MS
   while (!signal.aborted) {

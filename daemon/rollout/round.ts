@@ -1,6 +1,6 @@
 // One round of writing rollouts, with every plugin hook in it:
 //
-//   parked groups, select -> compose -> write (steer) -> verify -> reward -> extend, write, verify, reward (until no plugin
+//   receive -> parked groups, select -> compose -> write (steer) -> verify -> reward -> extend, write, verify, reward (until no plugin
 //     asks for more) -> group -> observe
 //
 // Without plugins: pick prompts, write, verify.
@@ -79,6 +79,7 @@ async function play(options: RoundOptions, by: RoundParts): Promise<Round> {
   const { policy, signal } = options
   const { hooks, tokenizer } = by
   const compose = hooks.compose.bind(hooks)
+  await hooks.receive()
   const begun = await begin(options, by)
   const asks: Ask[] = begun.map(({ order: { prompt, rollouts } }) => ({ prompt, rollouts }))
   const watcher = hooks.steers

@@ -52,6 +52,7 @@ export function createTaskBook(tasks: readonly Task[], choices: readonly TaskCho
       difficulty,
       minDifficulty: task.difficulty.min,
       maxDifficulty: task.difficulty.max,
+      ...(task.finite && { questions: task.finite.training(difficulty) }),
     })),
   }
 }

@@ -100,7 +100,7 @@ export interface UpdateOutcome extends UpdateReport {
   /** Staleness of each group, in policy versions. */
   ages: number[]
   pluginMetrics: Record<string, number>
-  /** Number of groups by author. */
+  /** Number of groups by author. A group counts for the authors of borrowed rollouts in it as well. */
   authors: Record<string, number>
   /** Set if the step ended in a roll-back. */
   rolledBack?: boolean
@@ -337,7 +337,11 @@ export function createLearner(options: LearnerOptions, parts: LearnerParts): Lea
       leftOver = {}
       record.observe(report.parts, learnForeign)
       rollBacks.batch(
-        groups.flatMap(({ author }) => (learnForeign && author !== options.self ? [author] : [])),
+        groups.flatMap((group) =>
+          authorsOf(group).filter(
+            (author) => author !== options.self && (learnForeign || author !== group.author),
+          ),
+        ),
       )
       const seen = host.updates ? guards.step({ ...report, entropy: report.watched.entropy }) : []
       reportAll(seen)
@@ -353,7 +357,7 @@ export function createLearner(options: LearnerOptions, parts: LearnerParts): Lea
         rollouts: groups.reduce((total, { rollouts }) => total + rollouts.length, 0),
         ages: groups.map((group) => Math.max(0, version - group.bornVersion)),
         pluginMetrics: { ...host.takeMetrics(), ...unreported, ...roleMetrics },
-        authors: countBy(groups.map(({ author }) => author)),
+        authors: countBy(groups.flatMap(authorsOf)),
         ...(rolledBack ? { rolledBack } : {}),
       }
     },
@@ -388,6 +392,11 @@ export function createLearner(options: LearnerOptions, parts: LearnerParts): Lea
       return knowsPeers() ? { setAside, evidence } : { setAside }
     },
   }
+}
+
+/** The group's author, and those of borrowed rollouts in it. */
+function authorsOf({ author, rollouts }: Group): string[] {
+  return [...new Set([author, ...rollouts.map((rollout) => rollout.author ?? author)])]
 }
 
 function countBy(names: readonly string[]): Record<string, number> {

@@ -6,6 +6,8 @@ import type { Group } from '../../protocol/train/index.ts'
 import type { TrainSequence } from '../engine/engine.ts'
 
 export interface Row extends TrainSequence {
+  /** Peer ID of its author, if it is a borrowed rollout within an own group. */
+  borrowed?: string
   columns: Record<string, Float32Array | number>
 }
 
@@ -60,16 +62,19 @@ function rowOf(
   advantage: number | Float32Array,
   { self, lineage, version, isBelieved }: RowOptions,
 ): Row {
-  const { tokens, behaviourLogprobs, segments, lossMask, conditioning, replayed } = group.rollouts[index]!
-  const foreign = group.author !== self
+  const { tokens, behaviourLogprobs, segments, lossMask, conditioning, replayed, author } =
+    group.rollouts[index]!
+  const borrowed = author !== undefined && author !== self ? author : undefined
+  const foreign = group.author !== self || borrowed !== undefined
   const staleness = new Float32Array(tokens.length)
   for (const segment of segments) {
     const age =
       group.policy.lineage === lineage && !foreign ? version - segment.version : version - group.bornVersion
     staleness.fill(Math.max(0, age), segment.start, segment.start + segment.length)
   }
-  const known = behaviourLogprobs !== undefined && (!foreign || isBelieved(group.author))
+  const known = behaviourLogprobs !== undefined && (!foreign || isBelieved(borrowed ?? group.author))
   return {
+    ...(borrowed === undefined ? {} : { borrowed }),
     conditioning: conditioning ?? group.conditioning,
     completion: tokens,
     columns: {

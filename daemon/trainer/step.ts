@@ -2,7 +2,7 @@
 // are needed for comparison, each author's gradient is computed separately and a mixing rule combines them
 // into one update.
 
-import type { GradientReport, Objective, Trainer } from '../engine/engine.ts'
+import type { GradientReport, Objective, Slot, Trainer } from '../engine/engine.ts'
 import { type Aggregation, denominatorOf, TOKEN_MEAN } from './aggregation.ts'
 import type { Minibatch } from './cut.ts'
 import type { Row } from './rows.ts'
@@ -61,13 +61,19 @@ export interface PartReport extends Measured {
  */
 const LEAST_EFFECTIVE = 0.3
 
+/** Largest length of the gradient of borrowed rollouts, relative to that of own ones. */
+const BORROWED_LIMIT = 1
+/** Free while the own part's gradient is computed: mixing rules put one foreign part after another there. */
+const BORROWED: Slot = 'part'
+
 export function takeStep(
   step: Minibatch,
   objective: Objective,
   options: StepOptions,
   trainer: Trainer,
 ): Promise<StepDone> {
-  const take = step.foreign.length > 0 || options.compare ? mixedStep : ownStep
+  const isMixed = step.foreign.length > 0 || options.compare || step.own.some(isBorrowed)
+  const take = isMixed ? mixedStep : ownStep
   return take(step, objective, options, trainer)
 }
 
@@ -106,8 +112,11 @@ async function mixedStep(
       ...by,
       count,
       async gradient(into) {
-        const request = { sequences: rows, objective, temperature, denominator: count, into }
-        const report = await trainer.gradient(request)
+        const gradientOf = (some: Row[], slot: Slot): Promise<GradientReport> =>
+          trainer.gradient({ sequences: some, objective, temperature, denominator: count, into: slot })
+        const report = rows.some(isBorrowed)
+          ? await withBorrowed(rows, into, { gradientOf, trainer })
+          : await gradientOf(rows, into)
         const leftOut = author === undefined ? undefined : reasonToLeaveOut(report)
         return {
           ...report,
@@ -126,6 +135,49 @@ async function mixedStep(
     options,
     trainer,
   )
+}
+
+/**
+ * The own rows' gradient, plus that of borrowed rollouts in own groups at no more than BORROWED_LIMIT times its
+ * length. The report is of the own rows, as guards need it; only the compute includes both.
+ */
+async function withBorrowed(
+  rows: readonly Row[],
+  into: Slot,
+  {
+    gradientOf,
+    trainer,
+  }: {
+    gradientOf(rows: Row[], into: Slot): Promise<GradientReport>
+    trainer: Pick<Trainer, 'combine' | 'norm'>
+  },
+): Promise<GradientReport> {
+  const own = await gradientOf(
+    rows.filter((row) => !isBorrowed(row)),
+    into,
+  )
+  if (own.nonFinite !== undefined) return own
+  const lent = await gradientOf(rows.filter(isBorrowed), BORROWED)
+  const report = {
+    ...own,
+    realTokens: own.realTokens + lent.realTokens,
+    computedTokens: own.computedTokens + lent.computedTokens,
+    seconds: own.seconds + lent.seconds,
+  }
+  if (lent.nonFinite !== undefined || !(lent.gradientNorm > 0)) return report
+  const factor = Math.min(1, (BORROWED_LIMIT * own.gradientNorm) / lent.gradientNorm)
+  await trainer.combine({
+    into,
+    terms: [
+      { slot: into, factor: 1 },
+      { slot: BORROWED, factor },
+    ],
+  })
+  return { ...report, gradientNorm: await trainer.norm({ slot: into }) }
+}
+
+function isBorrowed({ borrowed }: Row): boolean {
+  return borrowed !== undefined
 }
 
 function reasonToLeaveOut({ nonFinite, metrics }: GradientReport): PartReport['leftOut'] {

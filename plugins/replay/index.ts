@@ -3,6 +3,7 @@
 import type { Plugin } from '../../protocol/plugin/index.ts'
 import dots from './dots.ts'
 import r3 from './r3.ts'
+import rescue from './rescue.ts'
 import selectiveLike from './selective-like.ts'
 
-export const REPLAY: readonly Plugin[] = [r3, selectiveLike, dots]
+export const REPLAY: readonly Plugin[] = [r3, selectiveLike, dots, rescue]

@@ -37,7 +37,8 @@ export function missingColumns(
 }
 
 /** Sorted. */
-export function columnsReadBy({ loss, weight, mask, penalty, metrics = {} }: Correction): string[] {
-  const all = [loss, weight, mask, penalty, ...Object.values(metrics)]
+export function columnsReadBy(correction: Correction): string[] {
+  const { loss, weight, mask, penalty, instead, metrics = {} } = correction
+  const all = [loss, weight, mask, penalty, instead?.where, instead?.loss, ...Object.values(metrics)]
   return [...new Set(all.flatMap((e) => (e === undefined ? [] : columnsOf(e))))].sort()
 }

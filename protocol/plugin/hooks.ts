@@ -1,6 +1,6 @@
 // The hooks, in the order of a rollout's life:
 //
-//   select, weigh -> compose -> (generate; steer) -> verify -> reward -> extend (more work, until none)
+//   receive -> select, weigh -> compose -> (generate; steer) -> verify -> reward -> extend (more work, until none)
 //     -> group (round) -> observe -> pool, peers -> group (batch) -> advantage -> modify -> columns -> (train)
 //     -> commit
 //
@@ -25,6 +25,8 @@ export interface SelectView {
     difficulty: number
     minDifficulty: number
     maxDifficulty: number
+    /** Where the task has a fixed set of training questions, their number: seeds below it name each once. */
+    questions?: number
   }>
   /** The configured number of rollouts per prompt. */
   rollouts: number
@@ -32,6 +34,8 @@ export interface SelectView {
   candidates?: readonly PromptCoordinates[]
   /** Product of the weights from `weigh` hooks, one per candidate; for the picker. */
   weights?: Float64Array
+  /** The swarm's name, which is the same for all its nodes, and this node's peer ID. Without a swarm, none. */
+  swarm?: { name: string; self: string }
 }
 
 export interface ComposeView {
@@ -133,6 +137,11 @@ export interface Correction {
   penalty?: Expression
   /** 0 removes a token from the loss (it still counts in the denominator); anything else keeps it. */
   mask?: Expression
+  /**
+   * Replaces the loss where `where` is not 0, such as on borrowed rollouts. No correction's weight, penalty or
+   * mask applies there.
+   */
+  instead?: { where: Expression; loss: Expression }
   /** Numbers to log, each the mean of an expression over the batch's tokens. */
   metrics?: Record<string, Expression>
   /**
@@ -180,6 +189,11 @@ export interface Hooks {
   share?(): Maybe<Uint8Array>
   merge?(remote: Uint8Array, from: string): Maybe<void>
 
+  /**
+   * Gets the peers' groups that have arrived since the round before, at most a few hundred. They were verified
+   * here: rewards are this node's, tokens are in its tokenizer.
+   */
+  receive?(groups: readonly Group[], context: Context): Maybe<void>
   /** Picks the next prompts. Takes the `picker` slot. */
   select?(view: SelectView, want: number, context: Context): Maybe<Ask[]>
   /** One weight of at least 0 per candidate; weights of several plugins multiply. */

@@ -26,6 +26,8 @@ export interface Task {
   generate(at: { seed: number; difficulty: number; warmStart?: boolean }): Instance
   /** For a task with a known, finite set of questions, such as a dataset. */
   finite?: {
+    /** Number of training questions up to this level; seeds below it name each once. */
+    training(level: number): number
     /** Number of held-out questions up to this level; seeds from HELD_OUT_SEED cycle through them. */
     heldOut(level: number): number
     /** The longest question up to this level. */

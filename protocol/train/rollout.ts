@@ -66,6 +66,11 @@ export interface Rollout {
   conditioning?: Int32Array
   /** How its prompt was presented, where that is not the group's `arm`. */
   arm?: string
+  /**
+   * Peer ID of the node that wrote it, where that is not the group's author: a borrowed rollout. It counts
+   * neither as this node's score nor as its own gradient, and never leaves the node.
+   */
+  author?: string
   /** Times that it was trained on before: a replayed one. Its age is then the replay plugin's to bound. */
   replayed?: number
   /**
@@ -148,17 +153,20 @@ export function hasSignal(group: Group): boolean {
   return !isZeroSignal(group.rollouts.map(({ reward }) => reward))
 }
 
-/** The verifier's scores for accuracy: untainted rollouts of the current policy, without replayed ones. */
+/**
+ * The verifier's scores for accuracy: untainted rollouts of the current policy, without replayed and borrowed
+ * ones.
+ */
 export function scoresOf({ tainted, rollouts }: Group): number[] {
   if (tainted) return []
   return rollouts
-    .filter(({ replayed }) => replayed === undefined)
+    .filter(({ replayed, author }) => replayed === undefined && author === undefined)
     .map(({ reward, taskReward }) => taskReward ?? reward)
 }
 
 /**
  * True iff peers may get the group and it has a signal by the verifier alone: base prompt, no replayed
- * rollouts.
+ * or borrowed rollouts.
  */
 export function isShareable(group: Group): boolean {
   const { arm, tainted, rollouts } = group
@@ -169,6 +177,7 @@ export function isShareable(group: Group): boolean {
     rollouts.every(
       (rollout) =>
         rollout.replayed === undefined &&
+        rollout.author === undefined &&
         rollout.conditioning === undefined &&
         (rollout.arm ?? 'base') === 'base',
     )

@@ -21,6 +21,8 @@ export interface RoundParts {
   taint: Taint
   world(): World | undefined
   onTrouble(trouble: PluginTrouble): void
+  /** The foreign groups that have arrived since the last call. */
+  takeArrivals(): readonly Group[]
 }
 
 export function openRound(step: number, parts: RoundParts): PluginRound {
@@ -43,6 +45,15 @@ export function openRound(step: number, parts: RoundParts): PluginRound {
     })
 
   return {
+    async receive() {
+      const groups = parts.takeArrivals()
+      if (groups.length === 0) return
+      for (const one of withHook('receive'))
+        await call(one, 'receive', window, (hooks, context) => hooks.receive!(groups, context)).catch(
+          () => {},
+        )
+    },
+
     select: (view, want) => pick(view, want, { ...parts, window, withHook, isIn }),
 
     oversample(want) {

@@ -5,7 +5,10 @@ import type { Group, Rollout, Turn } from '../../../protocol/train/index.ts'
 import { bufferOf, bytesOf, packTokens, unpackTokens } from './group-bytes.ts'
 
 type GroupExtras = Pick<Group, 'origin' | 'tainted' | 'always' | 'source'>
-type RolloutExtras = Pick<Rollout, 'taskReward' | 'conditioning' | 'arm' | 'replayed' | 'lossMask' | 'turns'>
+type RolloutExtras = Pick<
+  Rollout,
+  'taskReward' | 'conditioning' | 'arm' | 'author' | 'replayed' | 'lossMask' | 'turns'
+>
 
 export interface Extras {
   group: GroupExtras
@@ -23,6 +26,7 @@ interface PackedRollout {
   taskReward?: Uint8Array
   conditioning?: Uint8Array
   arm?: string
+  author?: string
   replayed?: number
   lossMask?: Uint8Array
   played?: PackedTurns
@@ -33,8 +37,8 @@ export type PackedExtras = [group: GroupExtras, rollouts: PackedRollout[]]
 /** Undefined if the group has no such data. */
 export function extrasOf({ origin, tainted, always, source, rollouts }: Group): Extras | undefined {
   const group = defined({ origin, tainted, always, source })
-  const each = rollouts.map(({ taskReward, conditioning, arm, replayed, lossMask, turns }) =>
-    defined({ taskReward, conditioning, arm, replayed, lossMask, turns }),
+  const each = rollouts.map(({ taskReward, conditioning, arm, author, replayed, lossMask, turns }) =>
+    defined({ taskReward, conditioning, arm, author, replayed, lossMask, turns }),
   )
   const isPlain = [group, ...each].every((one) => Object.keys(one).length === 0)
   return isPlain ? undefined : { group, rollouts: each }

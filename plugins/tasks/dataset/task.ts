@@ -2,8 +2,9 @@
 //
 // A level contains all rows up to that difficulty. One question in eight is held out, by the hash of its
 // text, so it is on the same side in every dataset that contains it. The exception are sets so small that all
-// questions would be on one side; they move the question with the lowest (or highest) hash. Training seeds
-// draw a row; held-out seeds go through the rows in turn, so that an evaluation sees each once. The version
+// questions would be on one side; they move the question with the lowest (or highest) hash. Both
+// training and held-out seeds go through their rows in turn: an evaluation sees each row once, and seeds below
+// the number of training rows address them one by one. The version
 // is a digest of all rows, their verifiers and the way they are drawn: nodes with the same rows, in any
 // order, files or fields, share groups; nodes with other rows do not. The contents of a verifier file are
 // part of the digest, so only nodes with the same verifier share. The version has 32 bits, like all versions
@@ -12,16 +13,16 @@
 
 import { createHash } from 'node:crypto'
 import { defineTask, type Task } from '../../../protocol/plugin/index.ts'
-import { HELD_OUT_SEED, type Instance, isHeldOut, promptKey } from '../../../protocol/train/index.ts'
+import { HELD_OUT_SEED, type Instance, isHeldOut } from '../../../protocol/train/index.ts'
 import { judge, scored } from '../answer.ts'
 import { HELD_OUT_SHARE } from '../draw.ts'
-import { diceFor, hash64 } from '../random.ts'
+import { hash64 } from '../random.ts'
 import { type Answer, Fault, type Settings } from '../verifiers/index.ts'
 import { contentOf, subjectOf } from './gather.ts'
 import type { Row } from './rows.ts'
 
 /** Raised when rows are drawn, split or scored differently. Part of the version. */
-const SCHEME = 'waggle/dataset/2'
+const SCHEME = 'waggle/dataset/3'
 
 /** Salt of the hash that splits questions. Never changed, so that held-out questions stay held out. */
 const PARTING = 'waggle/dataset/1'
@@ -75,15 +76,18 @@ export function datasetTask(name: string, rows: readonly Row[]): Task {
       default: max,
       describe: (level) => `${questions(level)} questions of difficulty up to ${level}`,
     },
-    finite: { heldOut: (level) => upTo(heldOut, level), longest },
+    finite: {
+      training: (level) => upTo(training, level),
+      heldOut: (level) => upTo(heldOut, level),
+      longest,
+    },
     generate({ seed, difficulty }) {
       if (!Number.isInteger(seed) || seed < 0 || seed > 0xffff_ffff)
         throw new RangeError(`${name}: seed ${seed} is not an unsigned 32-bit number`)
       if (!Number.isInteger(difficulty) || difficulty < min || difficulty > max)
         throw new RangeError(`${name}: difficulty ${difficulty} is not a whole number from ${min} to ${max}`)
       if (isHeldOut(seed)) return instanceOf(heldOut[(seed - HELD_OUT_SEED) % upTo(heldOut, difficulty)]!.row)
-      const dice = diceFor(promptKey({ task: name, taskVersion: version, seed, difficulty }))
-      return instanceOf(training[dice.below(upTo(training, difficulty))]!.row)
+      return instanceOf(training[seed % upTo(training, difficulty)]!.row)
     },
     verify({ data, question }, completion) {
       const { verifier, settings, answer } = data as Data

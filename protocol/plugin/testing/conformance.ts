@@ -103,6 +103,7 @@ export function conformance(plugin: Plugin<any>, options: ConformanceOptions = {
       const { hooks, context } = drive()
       const view = { lineage: 'a', tokenizer: 'b', version: 0, self: 'self' }
       await hooks.open?.(context())
+      await hooks.receive?.([], context())
       await hooks.observe?.([], context())
       for (const at of ['round', 'batch'] as const) await hooks.group?.([], { ...view, at }, context())
       deepStrictEqual((await hooks.weigh?.([], context()))?.length ?? 0, 0)

@@ -122,6 +122,37 @@ export function createDrive<Settings>(plugin: Plugin<Settings>, options: DriveOp
     }
   }
 
+  /** A peer's group, half of it right, in turn about the prompts that this policy never solves by itself. */
+  const theirs = (round: number): Group => {
+    const hard = PROMPTS.filter(({ seed }) => seed % 3 === 0)
+    const prompt = hard[round % hard.length]!
+    const { question, key } = SUMS.generate(prompt)
+    const conditioning = tokensOf(question)
+    const rollouts = [key, `${key}0`].map((answer): Rollout => {
+      const text = `A peer says: <answer>${answer}</answer>`
+      const tokens = tokensOf(text)
+      sampled.add(`${conditioning}|${tokens}`)
+      return {
+        text,
+        tokens,
+        segments: [{ version: round, start: 0, length: tokens.length }],
+        finish: 'stop',
+        reward: answer === key ? 1 : 0,
+      }
+    })
+    return {
+      id: `${round}`.padStart(64, 'f'),
+      prompt,
+      conditioning,
+      author: 'peer',
+      policy: { lineage: 'c', tokenizer: 'd', version: round },
+      arm: 'base',
+      rollouts,
+      bornAt: round,
+      bornVersion: step,
+    }
+  }
+
   const rewarded = async (group: Group): Promise<Group> => {
     const rewards = await hooks.reward?.(group, context())
     if (!rewards) return group
@@ -192,6 +223,7 @@ export function createDrive<Settings>(plugin: Plugin<Settings>, options: DriveOp
     },
     async round() {
       left = budget
+      await hooks.receive?.([theirs(step)], context())
       const view: BatchView = { lineage: 'a', tokenizer: 'b', version: step, self: SELF }
       const chosen = await asks()
       note('asks', chosen)

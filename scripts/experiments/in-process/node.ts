@@ -34,6 +34,8 @@ export interface NodeOptions {
   known?: readonly Task[]
   /** A fixed set of prompts; new ones all the time if left out. */
   candidates?: SelectView['candidates']
+  /** The swarm's name, for pickers that ask what a swarm has in common. */
+  swarm?: string
   /** Plugins beside estimator and corrections, as the config names them. */
   plugins?: Partial<
     Pick<PluginHostOptions, 'estimator' | 'selector' | 'hints' | 'replay' | 'skills' | 'controls'>
@@ -231,6 +233,7 @@ export async function createNode(options: NodeOptions): Promise<ExperimentNode> 
             tasks: tasks.view,
             rollouts: groupSize,
             ...(options.candidates ? { candidates: options.candidates } : {}),
+            ...(options.swarm === undefined ? {} : { swarm: { name: options.swarm, self: name } }),
           },
           want: options.own,
           policy: reference,

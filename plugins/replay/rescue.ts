@@ -1,0 +1,260 @@
+// Success-gated transfer: where all of this node's answers to a question are wrong and a peer has a verified
+// right one, the group learns from both.
+//
+//   A_i = (r_i - mean) / (std + epsilon)      over the own rollouts and the success
+//   own tokens: the loss as configured;  the success's tokens: -f(pi) A,  f(x) = x / (x + gamma)
+//
+// The gate and the joint advantages are those of arXiv 2605.07244, the shaped loss is LUFFY's (arXiv
+// 2504.14945) with its gamma of 0.1. There is no importance weight, since who wrote the text does not matter:
+// text is what travels, and every node encodes it with its own tokenizer. The shape's gradient in a token's
+// log-prob is A gamma pi / (pi + gamma)^2. It is at most A / 4, at pi = gamma, and vanishes for tokens that this
+// node would never write, so that a mark planted in a right answer is learnt slowly at most.
+//
+// A success counts once this node's own verifier has scored it, on arrival and again before it is lent. It is
+// lent to a question at most `uses` times, and to none that an own rollout has solved. Borrowed tokens are at
+// most `share` of a batch's own ones, shared evenly among authors, and the trainer bounds the length of their
+// gradient by that of the own ones. Of several successes, the one that this node finds most likely per token is
+// lent. The paper's policies all train on one set of prompts; here the selector `common` asks such prompts.
+
+import { createHash } from 'node:crypto'
+import { z } from 'zod'
+import { add, column, div, exp, mul, neg } from '../../protocol/plugin/expression.ts'
+import { type Context, definePlugin } from '../../protocol/plugin/index.ts'
+import { type Group, hasSignal, promptKey, type Rollout } from '../../protocol/train/index.ts'
+import { mixedAdvantages } from './mixing.ts'
+import { isRight } from './stored.ts'
+import { createSuccesses, type Success } from './successes.ts'
+
+const settings = z.strictObject({
+  gamma: z.number().positive().default(0.1),
+  /** Successes lent to a group. */
+  k: z.int().positive().default(1),
+  /** Uses of an author's successes on one question. */
+  uses: z.int().positive().default(2),
+  /** Borrowed tokens of a batch, relative to the own groups' tokens. */
+  share: z.number().positive().max(1).default(0.15),
+  epsilon: z.number().positive().default(1e-6),
+  std: z.enum(['sample', 'population']).default('sample'),
+  /** Authors whose success is kept, per question. */
+  perQuestion: z.int().positive().default(4),
+  records: z.int().positive().default(4096),
+  megabytes: z.number().positive().default(4),
+})
+export type RescueSettings = z.infer<typeof settings>
+
+/** Questions that are remembered as solved. */
+const MOST_SOLVED = 65_536
+/** Far more groups than ever wait to be trained on. */
+const MOST_WAITING = 4096
+
+const savedSchema = z.strictObject({
+  tokenizer: z.string(),
+  successes: z.unknown(),
+  solved: z.array(z.string()).max(MOST_SOLVED),
+  waiting: z.array(z.string()).max(MOST_WAITING),
+})
+
+export default definePlugin({
+  name: 'rescue',
+  kind: 'replay',
+  api: 1,
+  summary: "Learns from a peer's right answer where all own ones are wrong.",
+  settings,
+  manifest: {
+    needs: ['score'],
+    budget: ({ megabytes }) => ({ stateBytes: Math.ceil((megabytes + 4) * 2 ** 20) }),
+  },
+  create(options) {
+    const successes = createSuccesses({ ...options, bytes: options.megabytes * 2 ** 20 })
+    const solved = new Set<string>()
+    /** Ids of groups without a signal that were kept for a success to join. */
+    const waiting = new Set<string>()
+    let tokenizer = ''
+
+    /** In order of how likely this node finds them, per token. */
+    const ranked = async (group: Group, found: Success[], context: Context): Promise<Success[]> => {
+      if (found.length < 2) return found
+      const { conditioning } = group
+      const scores = await context.score(found.map(({ tokens }) => ({ conditioning, completion: tokens })))
+      const mean = scores.map(({ logprobs }) => logprobs.reduce((sum, one) => sum + one, 0) / logprobs.length)
+      return found
+        .map((success, i) => ({ success, mean: mean[i]! }))
+        .sort((a, b) => b.mean - a.mean)
+        .map(({ success }) => success)
+    }
+    const lendable = (group: Group, context: Context): Success[] =>
+      successes
+        .of(questionOf(group, context))
+        .filter(
+          ({ text, tokens }) =>
+            tokens.length <= context.limits.completion &&
+            group.conditioning.length + tokens.length <= context.limits.context &&
+            context.verify(group.prompt, text).score > 0.5,
+        )
+
+    return {
+      receive(groups, context) {
+        for (const group of groups) {
+          if (group.arm !== 'base') continue
+          const right = group.rollouts.filter((rollout) => isRight(rollout) && rollout.finish !== 'aborted')
+          if (right.length === 0) continue
+          const question = questionOf(group, context)
+          // Of one group the shortest success: it has the least room for anything but the answer.
+          const best = right.reduce((least, one) => (one.tokens.length < least.tokens.length ? one : least))
+          if (!solved.has(question)) successes.add(successOf(best, { question, author: group.author }))
+        }
+        context.metric('known', successes.size)
+      },
+
+      async group(groups, view, context) {
+        if (tokenizer !== view.tokenizer) {
+          if (tokenizer !== '') successes.clear()
+          tokenizer = view.tokenizer
+        }
+        const isStuck = ({ author, arm, tainted, rollouts }: Group): boolean =>
+          author === view.self && arm === 'base' && !tainted && !rollouts.some(isRight)
+        if (view.at !== 'batch')
+          return groups.map((group) => {
+            if (!isStuck(group) || lendable(group, context).length === 0) return group
+            remember(waiting, group.id, MOST_WAITING)
+            return { ...group, always: true }
+          })
+
+        const own = groups.filter(({ author }) => author === view.self)
+        const most = options.share * own.reduce((sum, group) => sum + tokensOf(group.rollouts), 0)
+        const mostOfOne = most / Math.max(1, Math.min(successes.authors, own.length))
+        const lent = new Map<string, number>()
+        let [total, mixed] = [0, 0]
+        const result: Group[] = []
+        for (const group of groups) {
+          const candidates = isStuck(group) ? await ranked(group, lendable(group, context), context) : []
+          const chosen: Success[] = []
+          for (const success of candidates) {
+            const length = success.tokens.length
+            const before = lent.get(success.author) ?? 0
+            if (chosen.length === options.k || total + length > most) break
+            // Every author may lend one.
+            if (before > 0 && before + length > mostOfOne) continue
+            chosen.push(success)
+            total += length
+            lent.set(success.author, before + length)
+          }
+          const isKept = waiting.delete(group.id)
+          if (chosen.length === 0) {
+            // Without a success there is nothing to learn from it.
+            if (!isKept || hasSignal(group)) result.push(group)
+            continue
+          }
+          mixed += 1
+          for (const success of chosen) success.uses += 1
+          const rollouts = [...group.rollouts, ...chosen.map((success) => rolloutOf(success, view.version))]
+          result.push({ ...group, rollouts, always: true })
+        }
+        context.metric('groups', mixed)
+        context.metric('tokens', total)
+        return result
+      },
+
+      modify: (advantages, groups) =>
+        groups.map((group, g) =>
+          group.rollouts.some((rollout) => isBorrowed(rollout))
+            ? mixedAdvantages(
+                group.rollouts.map(({ reward }) => reward),
+                { alpha: 1, lambda: options.epsilon, std: options.std },
+              )
+            : advantages[g]!,
+        ),
+
+      columns: (_, groups) => ({
+        borrowed: groups.map(({ rollouts }) => rollouts.map((rollout) => (isBorrowed(rollout) ? 1 : 0))),
+      }),
+
+      correct() {
+        const probability = exp(column('logprob'))
+        const shaped = div(probability, add(probability, options.gamma))
+        return {
+          columns: { borrowed: 0 },
+          instead: {
+            where: column('rescue.borrowed'),
+            loss: neg(mul(shaped, column('advantage'))),
+          },
+        }
+      },
+
+      observe(groups, context) {
+        for (const group of groups) {
+          if (group.arm !== 'base' || !group.rollouts.some((one) => isRight(one) && !isBorrowed(one)))
+            continue
+          const question = questionOf(group, context)
+          remember(solved, question, MOST_SOLVED)
+          successes.drop(question)
+        }
+      },
+
+      save: () =>
+        new TextEncoder().encode(
+          JSON.stringify({
+            tokenizer,
+            successes: successes.save(),
+            solved: [...solved],
+            waiting: [...waiting],
+          }),
+        ),
+      load(state) {
+        const saved = savedSchema.parse(JSON.parse(new TextDecoder().decode(state)))
+        successes.load(saved.successes)
+        tokenizer = saved.tokenizer
+        solved.clear()
+        for (const question of saved.solved) solved.add(question)
+        waiting.clear()
+        for (const id of saved.waiting) waiting.add(id)
+      },
+    }
+  },
+})
+
+/**
+ * Equal for equal questions of a task, whatever their seeds. An episode's is its prompt, since its course may
+ * depend on more than the question.
+ */
+function questionOf({ prompt, rollouts }: Group, context: Context): string {
+  const { task, taskVersion } = prompt
+  const text = rollouts.some(({ turns }) => turns) ? promptKey(prompt) : context.question(prompt)
+  return createHash('sha256').update(`${task}@${taskVersion}\n${text}`).digest('base64url').slice(0, 22)
+}
+
+function successOf(
+  { text, tokens, finish, lossMask, turns }: Rollout,
+  { question, author }: Pick<Success, 'question' | 'author'>,
+): Success {
+  return {
+    ...{ question, author, text, tokens, finish, uses: 0 },
+    ...(lossMask && { lossMask }),
+    ...(turns && { turns }),
+  }
+}
+
+/** Nobody's log-probs count, and its age is that of this step. */
+function rolloutOf({ author, text, tokens, finish, lossMask, turns }: Success, version: number): Rollout {
+  return {
+    ...{ author, text, tokens, finish, reward: 1 },
+    segments: [{ version, start: 0, length: tokens.length }],
+    ...(lossMask && { lossMask }),
+    ...(turns && { turns }),
+  }
+}
+
+function isBorrowed({ author }: Rollout): boolean {
+  return author !== undefined
+}
+
+function tokensOf(rollouts: readonly Rollout[]): number {
+  return rollouts.reduce((sum, { tokens }) => sum + tokens.length, 0)
+}
+
+/** Forgets the oldest above `most`. */
+function remember(set: Set<string>, key: string, most: number): void {
+  set.delete(key)
+  set.add(key)
+  if (set.size > most) set.delete(set.values().next().value!)
+}

@@ -1,0 +1,162 @@
+// Peers' successes: verified right answers to questions that this node may fail.
+//
+// Bounded whatever peers send. There is one success per author and question, and its uses are counted for the
+// pair, so sending another one renews nothing. A question keeps a few authors. When all is full, the author who
+// takes the most room loses its oldest success, so a peer that floods crowds out nobody but itself.
+
+import { z } from 'zod'
+import type { Finish, Turn } from '../../protocol/train/index.ts'
+
+export interface Success {
+  /** Key of its question. */
+  question: string
+  /** Peer ID. */
+  author: string
+  text: string
+  tokens: Int32Array
+  finish: Finish
+  lossMask?: Uint8Array
+  turns?: Turn[]
+  /** How often it was lent. */
+  uses: number
+}
+
+export interface SuccessLimits {
+  records: number
+  bytes: number
+  /** Authors per question. */
+  perQuestion: number
+  /** Most uses of one author's successes on one question. */
+  uses: number
+}
+
+export interface Successes {
+  readonly size: number
+  /** Distinct authors. */
+  readonly authors: number
+  /** False if it was not kept. */
+  add(success: Success): boolean
+  /** Those that may still be lent, oldest first. */
+  of(question: string): Success[]
+  drop(question: string): void
+  clear(): void
+  save(): unknown
+  /** Replaces the contents. Throws if the state is damaged. */
+  load(saved: unknown): void
+}
+
+const whole = z.int().nonnegative()
+const savedSchema = z.array(
+  z.strictObject({
+    question: z.string(),
+    author: z.string(),
+    text: z.string(),
+    tokens: z.array(whole),
+    finish: z.enum(['stop', 'length', 'aborted']),
+    lossMask: z.array(whole).optional(),
+    turns: z
+      .array(
+        z.strictObject({
+          state: z.string(),
+          observation: z.string(),
+          start: whole,
+          length: whole,
+          reward: z.number(),
+        }),
+      )
+      .optional(),
+    uses: whole,
+  }),
+)
+
+export function createSuccesses(limits: SuccessLimits): Successes {
+  /** By question, then by author; both in order of arrival. */
+  const questions = new Map<string, Map<string, Success>>()
+  const byAuthor = new Map<string, Set<Success>>()
+  const room = new Map<string, number>()
+  let [size, bytes] = [0, 0]
+
+  const remove = (success: Success): void => {
+    const { question, author } = success
+    const rest = questions.get(question)!
+    rest.delete(author)
+    if (rest.size === 0) questions.delete(question)
+    const theirs = byAuthor.get(author)!
+    theirs.delete(success)
+    room.set(author, room.get(author)! - bytesOf(success))
+    if (theirs.size === 0) {
+      byAuthor.delete(author)
+      room.delete(author)
+    }
+    size -= 1
+    bytes -= bytesOf(success)
+  }
+  const insert = (success: Success): void => {
+    const { question, author } = success
+    questions.set(question, (questions.get(question) ?? new Map()).set(author, success))
+    byAuthor.set(author, (byAuthor.get(author) ?? new Set()).add(success))
+    room.set(author, (room.get(author) ?? 0) + bytesOf(success))
+    size += 1
+    bytes += bytesOf(success)
+    while (size > limits.records || bytes > limits.bytes) {
+      const [largest] = [...room].reduce((most, one) => (one[1] > most[1] ? one : most))
+      remove(byAuthor.get(largest)!.values().next().value!)
+    }
+  }
+
+  return {
+    get size() {
+      return size
+    },
+    get authors() {
+      return byAuthor.size
+    },
+    add(success) {
+      if (bytesOf(success) > limits.bytes) return false
+      const known = questions.get(success.question)
+      if (known?.has(success.author) || (known?.size ?? 0) >= limits.perQuestion) return false
+      insert(success)
+      return true
+    },
+    of: (question) => [...(questions.get(question)?.values() ?? [])].filter(({ uses }) => uses < limits.uses),
+    drop(question) {
+      for (const success of [...(questions.get(question)?.values() ?? [])]) remove(success)
+    },
+    clear() {
+      questions.clear()
+      byAuthor.clear()
+      room.clear()
+      ;[size, bytes] = [0, 0]
+    },
+    save: () =>
+      [...questions.values()].flatMap((authors) =>
+        [...authors.values()].map(({ tokens, lossMask, ...rest }) => ({
+          ...rest,
+          tokens: [...tokens],
+          ...(lossMask && { lossMask: [...lossMask] }),
+        })),
+      ),
+    load(saved) {
+      const read = savedSchema.parse(saved)
+      this.clear()
+      for (const { tokens, lossMask, turns, ...rest } of read)
+        insert({
+          ...rest,
+          tokens: Int32Array.from(tokens),
+          ...(lossMask && { lossMask: Uint8Array.from(lossMask) }),
+          ...(turns && { turns }),
+        })
+    },
+  }
+}
+
+/** Approximate size in memory and in a saved state. */
+function bytesOf({ text, tokens, lossMask, turns = [] }: Success): number {
+  return (
+    7 * tokens.length +
+    2 * text.length +
+    2 * (lossMask?.length ?? 0) +
+    turns.reduce((sum, turn) => sum + 96 + 2 * (turn.observation.length + turn.state.length), 0) +
+    256
+  )
+}
