@@ -18,9 +18,11 @@ import { group } from './groups.ts'
 import { UPDATE } from './update-options.ts'
 
 // As it masks what has no log-probs: a borrowed rollout must not be subject to it.
-const objective = assembleObjective(
-  [clip, tis, rescue].map((plugin) => ({ name: plugin.name, correction: withSettings(plugin).correct!() })),
-)
+const objective = assembleObjective([
+  { name: 'clip', correction: withSettings(clip).correct!() },
+  { name: 'tis', correction: withSettings(tis).correct!() },
+  { name: 'rescue', correction: withSettings(rescue).correct!() },
+])
 
 /** An own group whose last rollout is a peer's. */
 function rescued(seed: number): Group {
@@ -65,7 +67,7 @@ test('it changes the step, and the report stays that of the own rows', async () 
   ]
   expect(with_.weights).not.toEqual(without.weights)
   expect(with_.report.parts.map(({ author }) => author)).toEqual([undefined])
-  expect(with_.report.watched.entropy).toBeCloseTo(without.report.watched.entropy)
+  expect(with_.report.watched.entropy).toBeCloseTo(without.report.watched.entropy!)
   expect(with_.report.watched.foreignShare).toBe(0)
 })
 
