@@ -20,6 +20,22 @@ export interface ModelFiles {
   chatTemplate: string | undefined
 }
 
+/** The tensors under Hugging Face's names. */
+export interface WeightSource {
+  readonly tensors: ReadonlyMap<string, { readonly shape: readonly number[] }>
+  readFloat32(name: string, to?: Float32Array): Promise<Float32Array>
+  close(): Promise<void>
+}
+
+export interface ModelSource {
+  config(): Promise<JsonObject>
+  /** Everything but the weights. */
+  files(): Promise<ModelFiles>
+  weights(): Promise<WeightSource>
+  /** The small files beside config.json that an export has, by name. */
+  copies(): Promise<[string, string][]>
+}
+
 /** A tokenizer with 250 k entries takes about 20 MB, the other files a few kB. */
 const MOST_BYTES: Record<string, number> = { 'tokenizer.json': 128 * 1024 * 1024 }
 const MOST_BYTES_OTHERWISE = 16 * 1024 * 1024

@@ -1,19 +1,20 @@
-// Loads a model in Hugging Face's layout: config.json, model.safetensors (or shards), tokenizer.json and
-// optional files. Every defect gets its own error. Weights are read straight into their arrays.
+// Loads a model: a folder in Hugging Face's layout (config.json, model.safetensors or shards, tokenizer.json and
+// optional files), or a GGUF file. Every defect gets its own error. Weights are read straight into their arrays.
 
 import { createHash } from 'node:crypto'
 import { WaggleError } from '../../protocol/errors.ts'
 import { type DecoderSpec, parameterShapes, type Weights } from '../engine/decoder.ts'
 import type { Disk } from '../store/disk.ts'
 import { specOf } from './architectures/index.ts'
-import { type ModelFiles, readConfig, readModelFiles, rootOf } from './model-files.ts'
-import { openWeights } from './safetensors/read.ts'
+import type { ModelFiles, ModelSource } from './model-files.ts'
+import { modelSource } from './model-source.ts'
 import { createTokenizer, type Tokenizer, vocabularyOf } from './tokenizer.ts'
 
 export type { ModelFiles } from './model-files.ts'
 
 /** The decoder without its tokenizer. */
 export interface Decoder {
+  /** The folder, or the GGUF file. */
   directory: string
   spec: DecoderSpec
   weights: Weights
@@ -37,15 +38,17 @@ export async function loadModel(
   { disk }: { disk: Disk },
   beforeWeights: (known: Pick<Model, 'spec' | 'tokenizer'>) => void = () => {},
 ): Promise<Model> {
-  const files = await readModelFiles(directory, disk)
+  const source = await modelSource(directory, { disk })
+  const files = await source.files()
   const { spec, tokenizer } = textModelOf(files)
   beforeWeights({ spec, tokenizer })
-  return { ...(await decoderOf(directory, spec, disk)), tokenizer, files }
+  return { ...(await decoderOf(directory, spec, source)), tokenizer, files }
 }
 
 /** Needs config.json and weights only. */
 export async function loadDecoder(directory: string, { disk }: { disk: Disk }): Promise<Decoder> {
-  return await decoderOf(directory, specOf(await readConfig(directory, disk)), disk)
+  const source = await modelSource(directory, { disk })
+  return await decoderOf(directory, specOf(await source.config()), source)
 }
 
 /** The spec and the tokenizer. Throws E_MODEL if the tokenizer has ids that the decoder lacks. */
@@ -74,13 +77,13 @@ export function tokenizerOf(files: ModelFiles): Tokenizer {
   })
 }
 
-async function decoderOf(directory: string, spec: DecoderSpec, disk: Disk): Promise<Decoder> {
-  const weights = await readWeights(directory, spec, disk)
+async function decoderOf(directory: string, spec: DecoderSpec, from: ModelSource): Promise<Decoder> {
+  const weights = await readWeights(from, spec)
   return { directory, spec, weights, digest: digestOf(spec, weights), architecture: architectureDigest(spec) }
 }
 
-async function readWeights(directory: string, spec: DecoderSpec, disk: Disk): Promise<Weights> {
-  const source = await openWeights({ path: directory, within: await rootOf(directory, disk) }, { disk })
+async function readWeights(from: ModelSource, spec: DecoderSpec): Promise<Weights> {
+  const source = await from.weights()
   try {
     // Check all shapes before allocating anything.
     for (const [name, shape] of parameterShapes(spec)) {

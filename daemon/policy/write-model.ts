@@ -8,7 +8,7 @@ import { writeFileWhole } from '../store/atomic.ts'
 import type { Disk } from '../store/disk.ts'
 import { mergedTensor } from './adapter.ts'
 import type { Model } from './model.ts'
-import { copyableFiles } from './model-files.ts'
+import { modelSource } from './model-source.ts'
 import {
   ADAPTER_CONFIG_FILE,
   ADAPTER_WEIGHTS_FILE,
@@ -49,7 +49,8 @@ export async function writeMerged(
   const put = (file: string, content: Parameters<typeof writeFileWhole>[0]['content']) =>
     writeFileWhole({ path: join(target, file), content }, { disk })
   await put('config.json', `${JSON.stringify(withDtype(files.config, name), null, 2)}\n`)
-  for (const [file, content] of await copyableFiles(model.directory, disk)) await put(file, content)
+  const source = await modelSource(model.directory, { disk })
+  for (const [file, content] of await source.copies()) await put(file, content)
   await put('README.md', card)
   // Last, so that an interrupted export is not mistaken for a model.
   await put(WEIGHTS_FILE, encodeSafetensors({ tensors, metadata: { format: 'pt' }, finite: true }).content)

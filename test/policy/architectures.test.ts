@@ -143,8 +143,11 @@ test.each([
   [{ architectures: undefined, model_type: 'mamba' }, /mamba, which is not supported.*SmolLM2/],
   [{ architectures: undefined, model_type: undefined }, /not given, which is not supported/],
   [{ architectures: ['\u001b[2J\u202eevil'.repeat(50)] }, /^[^\u001b\u202e]*$/],
-  [{ rope_scaling: { rope_type: 'yarn', factor: 4 } }, /"rope_scaling" has the type "yarn".*default, llama3/],
-  [{ rope_scaling: { type: 'linear', factor: 2 } }, /the type "linear".*default, llama3/],
+  [
+    { rope_scaling: { rope_type: 'yarn', factor: 4 } },
+    /"rope_scaling" has the type "yarn".*default, linear, llama3/,
+  ],
+  [{ rope_scaling: { type: 'linear', factor: 0 } }, /"factor" must be a positive number, it is 0/],
   [{ rope_scaling: { type: 'dynamic', factor: 2 } }, /the type "dynamic"/],
   [{ rope_parameters: { rope_type: 'longrope' } }, /"rope_parameters" has the type "longrope"/],
   [{ rope_parameters: { full_attention: { rope_theta: 1 } } }, /"rope_parameters" has "full_attention"/],

@@ -1,6 +1,6 @@
 // The checkpoints of a home, and the model of the newest one, for commands.
 
-import { existsSync, readdirSync, readFileSync } from 'node:fs'
+import { existsSync, readdirSync, readFileSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import { WaggleError } from '../../../protocol/errors.ts'
 import { loadModel, type Model } from '../../policy/model.ts'
@@ -49,10 +49,15 @@ export const newestCheckpoint = (directory: string): CheckpointHere | undefined 
 /** The model that a checkpoint started from: as recorded in it, if that still exists, otherwise as configured. */
 export async function loadBase(context: Context, checkpoint: CheckpointHere): Promise<Model> {
   const { base } = checkpoint
-  if (base && existsSync(join(base.directory, 'config.json')))
-    return await loadModel(base.directory, { disk })
+  if (base && isModelThere(base.directory)) return await loadModel(base.directory, { disk })
   const { config } = contextConfig(context)
   return await loadModel((await locateModel(context, config.model.path)).directory, { disk })
+}
+
+/** A GGUF file, or a folder with a config.json. */
+function isModelThere(path: string): boolean {
+  const facts = statSync(path, { throwIfNoEntry: false })
+  return facts?.isFile() || existsSync(join(path, 'config.json'))
 }
 
 export async function loadCheckpoint(context: Context, checkpoint: CheckpointHere): Promise<Model> {

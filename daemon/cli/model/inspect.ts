@@ -8,8 +8,8 @@ import type { Config } from '../../config/schema.ts'
 import { type DecoderSpec, parameterShapes } from '../../engine/decoder.ts'
 import { type MemoryPlan, memoryHere, planMemory, wishOf } from '../../policy/memory-plan/index.ts'
 import { loadDecoder, type Model, textModelOf } from '../../policy/model.ts'
-import { readModelFiles, rootOf } from '../../policy/model-files.ts'
-import { openWeights, type TensorInfo } from '../../policy/safetensors/read.ts'
+import type { WeightSource } from '../../policy/model-files.ts'
+import { modelSource } from '../../policy/model-source.ts'
 import { bundledModel, findModel } from '../../policy/sources/find.ts'
 import { hubReference } from '../../policy/sources/reference.ts'
 import { nodeDisk as disk } from '../../store/node-disk.ts'
@@ -43,20 +43,17 @@ export async function inspectModel(
     throw error
   }
   const { directory, name } = found
-  const files = await readModelFiles(directory, disk)
+  const source = await modelSource(directory, { disk })
+  const files = await source.files()
   const { spec, tokenizer } = textModelOf(files)
-  requireShapes(await readHeaders(directory), spec)
+  const weights = await source.weights()
+  await weights.close()
+  requireShapes(weights.tensors, spec)
   return { directory, name, spec, tokenizer, files }
 }
 
-async function readHeaders(directory: string): Promise<ReadonlyMap<string, TensorInfo>> {
-  const source = await openWeights({ path: directory, within: await rootOf(directory, disk) }, { disk })
-  await source.close()
-  return source.tensors
-}
-
 /** Throws unless the tensors have the names and shapes that config.json implies. */
-function requireShapes(tensors: ReadonlyMap<string, TensorInfo>, spec: DecoderSpec): void {
+function requireShapes(tensors: WeightSource['tensors'], spec: DecoderSpec): void {
   for (const [name, shape] of parameterShapes(spec)) {
     const found = tensors.get(name)?.shape
     if (found?.join() === shape.join()) continue

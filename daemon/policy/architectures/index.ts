@@ -4,11 +4,13 @@ import { WaggleError } from '../../../protocol/errors.ts'
 import { safeText } from '../../../protocol/text.ts'
 import type { DecoderSpec } from '../../engine/decoder.ts'
 import type { Architecture, HuggingFaceConfig } from './architecture.ts'
+import { gemma2 } from './gemma2.ts'
+import { gemma3 } from './gemma3.ts'
 import { llama } from './llama.ts'
 import { qwen2 } from './qwen2.ts'
 import { qwen3 } from './qwen3.ts'
 
-export const ARCHITECTURES: readonly Architecture[] = [llama, qwen2, qwen3]
+export const ARCHITECTURES: readonly Architecture[] = [llama, qwen2, qwen3, gemma2, gemma3]
 
 /** The decoder that a config.json describes. Throws E_MODEL for a family or setting that is not supported. */
 export function specOf(config: HuggingFaceConfig): DecoderSpec {

@@ -1,5 +1,5 @@
 // Rotary frequencies from config.json, in both of its layouts: `rope_theta` with `rope_scaling`, and `rope_parameters`
-// (Transformers 5). Supports plain frequencies (Su et al. 2021) and those scaled as in Llama 3.1.
+// (Transformers 5). Supports plain frequencies (Su et al. 2021), linearly scaled ones and those scaled as in Llama 3.1.
 //
 // Rounded to F32 where PyTorch rounds: models were trained with these angles, and the difference matters at positions
 // around ten thousand.
@@ -7,8 +7,8 @@
 import { WaggleError } from '../../../protocol/errors.ts'
 import { type HuggingFaceConfig, positiveNumber, requireValue, show } from './architecture.ts'
 
-const TYPES = ['default', 'llama3']
-/** All settings of the two types; any other setting means a different computation. */
+const TYPES = ['default', 'linear', 'llama3']
+/** All settings of these types; any other setting means a different computation. */
 const KEYS = new Set([
   'rope_type',
   'type',
@@ -44,7 +44,11 @@ export function ropeFrequencies(config: HuggingFaceConfig, headWidth: number): n
   for (const place of [rope, config]) requireValue(place, 'partial_rotary_factor', 1)
   const theta = rope.rope_theta ?? settingsOf(config, 'rope_parameters').rope_theta ?? config.rope_theta
   const plain = plainFrequencies(positiveNumber({ rope_theta: theta }, 'rope_theta', 10_000), headWidth)
-  return type === 'llama3' ? scaled(plain, rope) : plain
+  if (type === 'llama3') return scaledFrequencies(plain, rope)
+  if (type === 'default') return plain
+  // Positions are divided by the factor (Chen et al. 2023).
+  const factor = positiveNumber(rope, 'factor')
+  return plain.map((frequency) => Math.fround(frequency / factor))
 }
 
 function isGiven(value: unknown): boolean {
@@ -70,7 +74,7 @@ export function plainFrequencies(theta: number, headWidth: number): number[] {
  * Llama 3.1's context extension: wavelengths above `original / low` tokens are stretched by `factor`, those below
  * `original / high` stay, and in between the two are blended. Grattafiori et al. 2024, and its code.
  */
-function scaled(frequencies: readonly number[], rope: HuggingFaceConfig): number[] {
+export function scaledFrequencies(frequencies: readonly number[], rope: HuggingFaceConfig): number[] {
   const factor = positiveNumber(rope, 'factor')
   const low = positiveNumber(rope, 'low_freq_factor')
   const high = positiveNumber(rope, 'high_freq_factor')

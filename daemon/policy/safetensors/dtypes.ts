@@ -63,7 +63,7 @@ export function toFloat32(dtype: FloatDtype, from: TensorData, to: Float32Array,
   if (dtype === 'BF16') {
     for (let i = 0; i < raw.length; i++) bits[i] = raw[i]! << 16
   } else {
-    const table = halfTable()
+    const table = halfBits()
     for (let i = 0; i < raw.length; i++) bits[i] = table[raw[i]!]!
   }
 }
@@ -110,20 +110,23 @@ function roundToHalf(bits: number): number {
   return sign | (whole + (rest > half || (rest === half && (whole & 1) === 1) ? 1 : 0))
 }
 
-let halves: Uint32Array | undefined
+let halves: Float32Array | undefined
 
-/** F16 bits -> F32 bits, for all 65,536 of them. */
-function halfTable(): Uint32Array {
+/** The value of each of the 65,536 F16 bit patterns. */
+export function halfValues(): Float32Array {
   if (halves) return halves
-  halves = new Uint32Array(65536)
-  const value = new Float32Array(1)
+  const value = new Float32Array(65536)
   const bits = new Uint32Array(value.buffer)
   for (let half = 0; half < 65536; half++) {
     const exponent = (half >>> 10) & 31
     const mantissa = half & 1023
-    if (exponent === 31) bits[0] = 0x7f800000 | (mantissa << 13)
-    else value[0] = exponent === 0 ? mantissa * 2 ** -24 : (1 + mantissa / 1024) * 2 ** (exponent - 15)
-    halves[half] = bits[0]! | ((half & 0x8000) << 16)
+    if (exponent === 31) bits[half] = 0x7f800000 | (mantissa << 13)
+    else value[half] = exponent === 0 ? mantissa * 2 ** -24 : (1 + mantissa / 1024) * 2 ** (exponent - 15)
+    bits[half]! |= (half & 0x8000) << 16
   }
-  return halves
+  halves = value
+  return value
 }
+
+/** Copied as bits, so that a NaN keeps its payload. */
+const halfBits = (): Uint32Array => new Uint32Array(halfValues().buffer)

@@ -1,7 +1,7 @@
-// Resolves `model.path` to a folder that can be loaded: the bundled model, a folder, a snapshot in Hugging
-// Face's cache, or a fresh download from the hub.
+// Resolves `model.path` to what can be loaded: the bundled model, a folder, a GGUF file, a snapshot in Hugging Face's
+// cache, or a fresh download from the hub.
 
-import { statSync } from 'node:fs'
+import { existsSync } from 'node:fs'
 import { isAbsolute, join, resolve } from 'node:path'
 import { WaggleError } from '../../../protocol/errors.ts'
 import { cachedSnapshot, cacheRoot } from './cache.ts'
@@ -9,7 +9,7 @@ import { type DownloadParts, type DownloadProgress, downloadModel } from './hub.
 import { parseReference, showReference } from './reference.ts'
 
 export interface FindOptions {
-  /** As in the config: `default`, a folder, or `org/name[@revision]`. */
+  /** As in the config: `default`, a folder, a GGUF file, or `org/name[@revision]`. */
   reference: string
   /** Folder of the bundled model. */
   bundled: string
@@ -24,6 +24,7 @@ export interface FindOptions {
 }
 
 export interface FoundModel {
+  /** The folder, or the GGUF file. */
   directory: string
   /** For people: `default`, the folder, or the name on the hub. */
   name: string
@@ -35,7 +36,7 @@ export async function findModel(options: FindOptions, by: DownloadParts): Promis
   const { reference, base, env } = options
   const local = reference.replace(/^~(?=[\\/]|$)/, options.homedir)
   const folder = isAbsolute(local) ? local : resolve(base, local)
-  const parsed = parseReference(reference, () => isFolder(folder))
+  const parsed = parseReference(reference, () => existsSync(folder))
   if (parsed.kind === 'bundled') return { directory: options.bundled, name: 'default' }
   if (parsed.kind === 'directory') return { directory: folder, name: folder }
 
@@ -60,10 +61,6 @@ export async function findModel(options: FindOptions, by: DownloadParts): Promis
     by,
   )
   return { ...fetched, name: showReference(hub) }
-}
-
-function isFolder(path: string): boolean {
-  return statSync(path, { throwIfNoEntry: false })?.isDirectory() === true
 }
 
 /** Path of the bundled model in the package. */

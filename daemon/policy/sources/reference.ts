@@ -1,4 +1,4 @@
-// Parses `model.path` and --model: the bundled model, a folder, or a name on the hub.
+// Parses `model.path` and --model: the bundled model, a path, or a name on the hub.
 
 import { WaggleError } from '../../../protocol/errors.ts'
 import { safeText } from '../../../protocol/text.ts'
@@ -20,13 +20,13 @@ const NAME = new RegExp(`^${PART}/${PART}$`)
 const REVISION = /^[A-Za-z0-9][A-Za-z0-9._/-]{0,199}$/
 
 /**
- * `org/name[@revision]` is a name on the hub, unless there is such a folder. `isFolder` is asked for that
- * only.
+ * `org/name[@revision]` is a name on the hub, unless there is such a folder or file. `isThere` is asked for
+ * that only.
  */
-export function parseReference(text: string, isFolder: (path: string) => boolean): ModelReference {
+export function parseReference(text: string, isThere: (path: string) => boolean): ModelReference {
   if (text === 'default') return { kind: 'bundled' }
   const hub = hubReference(text)
-  return hub === undefined || isFolder(text) ? { kind: 'directory', path: text } : { kind: 'hub', hub }
+  return hub === undefined || isThere(text) ? { kind: 'directory', path: text } : { kind: 'hub', hub }
 }
 
 /** Undefined for what cannot be a name on the hub. */

@@ -1,0 +1,84 @@
+// Byte-level BPE (Radford et al. 2019). The file names how text is split before the merges; the expressions are those
+// that llama.cpp has under these names.
+
+import type { JsonObject } from '../model-files.ts'
+import { type Kind, type Vocabulary, vocabOf } from './vocabulary.ts'
+
+const LLAMA3 =
+  "(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\\r\\n\\p{L}\\p{N}]?\\p{L}+|\\p{N}{1,3}| ?[^\\s\\p{L}\\p{N}]+[\\r\\n]*|\\s*[\\r\\n]+|\\s+(?!\\S)|\\s+"
+const QWEN2 = LLAMA3.replace('\\p{N}{1,3}', '\\p{N}')
+
+const bytes = (use_regex: boolean): JsonObject => ({
+  type: 'ByteLevel',
+  add_prefix_space: false,
+  trim_offsets: true,
+  use_regex,
+})
+const split = (Regex: string): JsonObject => ({
+  type: 'Split',
+  pattern: { Regex },
+  behavior: 'Isolated',
+  invert: false,
+})
+const sequence = (...pretokenizers: JsonObject[]): JsonObject => ({ type: 'Sequence', pretokenizers })
+
+interface Split {
+  names: readonly string[]
+  how: JsonObject
+  /** Whole words of the vocabulary are taken as they are, before any merges. */
+  ignoreMerges?: boolean
+  addBos?: boolean
+}
+
+const SPLITS: readonly Split[] = [
+  { names: ['gpt-2', 'olmo', 'phi-2'], how: bytes(true) },
+  {
+    names: ['smollm', 'starcoder', 'refact', 'command-r', 'codeshell', 'exaone', 'minerva-7b'],
+    how: sequence(split('\\p{N}'), bytes(true)),
+  },
+  {
+    names: ['llama-bpe', 'llama3', 'llama-v3', 'falcon3'],
+    how: sequence(split(LLAMA3), bytes(false)),
+    ignoreMerges: true,
+    addBos: true,
+  },
+  {
+    names: ['qwen2', 'deepseek-r1-qwen', 'stablelm2', 'megrez'],
+    how: sequence(split(QWEN2), bytes(false)),
+  },
+]
+
+export function byteLevel({ tokens, facts }: Vocabulary): Kind {
+  const name = facts.text('tokenizer.ggml.pre') ?? 'not given'
+  const found = SPLITS.find(({ names }) => names.includes(name))
+  if (!found) {
+    throw facts.fail(
+      `its tokenizer splits text as ${JSON.stringify(name).slice(0, 40)}, which is not supported`,
+      `Supported: ${SPLITS.flatMap(({ names }) => names).join(', ')}.`,
+    )
+  }
+  const merges = facts.texts('tokenizer.ggml.merges')
+  if (!merges) throw facts.fail('its tokenizer has no merges')
+  return {
+    normalizer: null,
+    pre_tokenizer: found.how,
+    decoder: bytes(true),
+    model: {
+      type: 'BPE',
+      dropout: null,
+      unk_token: null,
+      continuing_subword_prefix: null,
+      end_of_word_suffix: null,
+      fuse_unk: false,
+      byte_fallback: false,
+      ignore_merges: found.ignoreMerges ?? false,
+      vocab: vocabOf(tokens),
+      merges: merges.map((merge) => {
+        // The first character may be a space.
+        const at = merge.indexOf(' ', 1)
+        return [merge.slice(0, at), merge.slice(at + 1)]
+      }),
+    },
+    addBos: found.addBos ?? false,
+  }
+}

@@ -1,0 +1,223 @@
+// The header of a GGUF file: metadata by key, and where each tensor lies. Everything in it is checked against the file's
+// size before anything is allocated for it. One clear error for each defect.
+// Format: https://github.com/ggml-org/ggml/blob/master/docs/gguf.md
+
+import { count, quote } from '../safetensors/json.ts'
+import { type Bytes, readBytes, type Source, TRUNCATED } from './bytes.ts'
+import { codeName, TENSOR_TYPES, type TensorTypeName, typeOfCode } from './types.ts'
+
+/** Numbers and truths of an array are packed, so that they take no more memory than in the file. */
+export type MetadataValue =
+  | number
+  | boolean
+  | string
+  | readonly string[]
+  | Float32Array
+  | Float64Array
+  | Int32Array
+  | Uint32Array
+  | Int16Array
+  | Uint16Array
+  | Int8Array
+  | Uint8Array
+
+export type Metadata = ReadonlyMap<string, MetadataValue>
+
+export interface TensorPlace {
+  type: TensorTypeName
+  /** Rows first, as Hugging Face writes it; the file has the reverse. */
+  shape: readonly number[]
+  /** Number of values. */
+  length: number
+  /** Where the bytes lie, counted from the start of the file. */
+  start: number
+  bytes: number
+}
+
+export interface Header {
+  metadata: Metadata
+  tensors: ReadonlyMap<string, TensorPlace>
+}
+
+const VERSIONS = [2, 3]
+const LONGEST_KEY = 65_535
+/** ggml's limits. */
+const LONGEST_NAME = 63
+const MOST_DIMENSIONS = 4
+const DEFAULT_ALIGNMENT = 32
+/** A chat template of any published model is far shorter. */
+const LONGEST_TEXT = 16 * 1024 * 1024
+/** Of the smallest entry: key's length, type, value; name's length, dimensions, one of them, type, offset. */
+const LEAST_ENTRY = 8 + 4 + 1
+const LEAST_TENSOR = 8 + 4 + 8 + 4 + 8
+
+/** Throws NeedsMore if `source.bytes` is too short for the header. */
+export function parseHeader(source: Source): Header {
+  const from = readBytes(source)
+  requireVersion(from)
+  const tensorCount = from.u64('the number of tensors')
+  const entryCount = from.u64('the number of metadata entries')
+  requireRoom(from, 'metadata entries', entryCount, LEAST_ENTRY)
+  const metadata = new Map<string, MetadataValue>()
+  for (let i = 0; i < entryCount; i++) {
+    const key = from.text('the key of a metadata entry', LONGEST_KEY)
+    if (metadata.has(key)) throw from.fail(`the metadata have ${quote(key)} twice`)
+    metadata.set(key, readValue(from, key))
+  }
+  requireRoom(from, 'tensors', tensorCount, LEAST_TENSOR)
+  const tensors = new Map<string, TensorPlace>()
+  for (let i = 0; i < tensorCount; i++) {
+    const name = from.text('the name of a tensor', LONGEST_NAME)
+    if (tensors.has(name)) throw from.fail(`there are two tensors called ${quote(name)}`)
+    tensors.set(name, readTensor(from, name))
+  }
+  const alignment = metadata.get('general.alignment') ?? DEFAULT_ALIGNMENT
+  if (
+    typeof alignment !== 'number' ||
+    alignment < 1 ||
+    alignment > 65_536 ||
+    (alignment & (alignment - 1)) !== 0
+  ) {
+    throw from.fail('"general.alignment" is not a power of two')
+  }
+  const dataStart = Math.ceil(from.at / alignment) * alignment
+  return { metadata, tensors: placed(tensors, { dataStart, alignment, fileBytes: source.fileBytes }, from) }
+}
+
+function requireVersion(from: Bytes): void {
+  const magic = from.take(4, 'the first four bytes').toString('latin1')
+  if (magic !== 'GGUF') {
+    throw from.fail(`it begins with ${quote(magic)}, not with "GGUF"`, 'This is not a GGUF file.')
+  }
+  const version = from.u32()
+  if (VERSIONS.includes(version)) return
+  const isSwapped = version % 65_536 === 0
+  throw from.fail(
+    isSwapped ? 'it was written for big-endian machines' : `its GGUF version is ${version}`,
+    `Versions ${VERSIONS.join(' and ')}, little-endian, are supported. Convert the model again.`,
+  )
+}
+
+function requireRoom(from: Bytes, what: string, claimed: number, each: number): void {
+  if (claimed <= from.left / each) return
+  throw from.fail(`it claims ${claimed.toLocaleString('en-US')} ${what}, for which the file is too short`)
+}
+
+const READ = [
+  'u8', 'i8', 'u16', 'i16', 'u32', 'i32', 'f32', 'bool', 'text', 'array', 'u64', 'i64', 'f64',
+] as const // biome-ignore format: a list
+type Kind = (typeof READ)[number]
+
+/** Arrays of 64-bit whole numbers become F64; no model has larger ones than that holds. */
+const PACKED = {
+  u8: [1, Uint8Array],
+  i8: [1, Int8Array],
+  u16: [2, Uint16Array],
+  i16: [2, Int16Array],
+  u32: [4, Uint32Array],
+  i32: [4, Int32Array],
+  f32: [4, Float32Array],
+  bool: [1, Uint8Array],
+  f64: [8, Float64Array],
+} as const
+
+function kindOf(from: Bytes, key: string): Kind {
+  const code = from.u32()
+  const kind = READ[code]
+  if (kind !== undefined) return kind
+  throw from.fail(`the metadata entry ${quote(key)} has a value of type ${code}, which GGUF does not have`)
+}
+
+function readValue(from: Bytes, key: string): MetadataValue {
+  const kind = kindOf(from, key)
+  if (kind === 'array') return readArray(from, key)
+  const what = `the metadata entry ${quote(key)}`
+  switch (kind) {
+    case 'text':
+      return from.text(what, LONGEST_TEXT)
+    case 'bool':
+      return from.u8() !== 0
+    case 'u64':
+    case 'i64':
+      return from[kind](what)
+    default:
+      return from[kind]()
+  }
+}
+
+function readArray(from: Bytes, key: string): MetadataValue {
+  const what = `the metadata entry ${quote(key)}`
+  const kind = kindOf(from, key)
+  const length = from.u64(`the length of ${what}`)
+  if (kind === 'array') throw from.fail(`${what} has arrays within an array`)
+  if (kind === 'text') {
+    requireRoom(from, `texts in ${quote(key)}`, length, 8)
+    const texts: string[] = []
+    for (let i = 0; i < length; i++) texts.push(from.text(`a text of ${what}`, LONGEST_TEXT))
+    return texts
+  }
+  if (kind === 'u64' || kind === 'i64') {
+    requireRoom(from, `numbers in ${quote(key)}`, length, 8)
+    const numbers = new Float64Array(length)
+    for (let i = 0; i < length; i++) numbers[i] = from[kind](`a number of ${what}`)
+    return numbers
+  }
+  const [size, Packed] = PACKED[kind]
+  requireRoom(from, `numbers in ${quote(key)}`, length, size)
+  const bytes = Uint8Array.from(from.take(length * size, what))
+  return new Packed(bytes.buffer)
+}
+
+function readTensor(from: Bytes, name: string): TensorPlace {
+  const shown = `tensor ${quote(name)}`
+  const dimensions = from.u32()
+  if (dimensions < 1 || dimensions > MOST_DIMENSIONS) {
+    throw from.fail(`${shown} has ${dimensions} dimensions; 1 to ${MOST_DIMENSIONS} are possible`)
+  }
+  const shape: number[] = []
+  let length = 1
+  for (let i = 0; i < dimensions; i++) {
+    const size = from.u64(`a size of ${shown}`)
+    length *= size
+    if (size < 1 || !Number.isSafeInteger(length * 8)) throw from.fail(`${shown} has an impossible shape`)
+    shape.push(size)
+  }
+  const code = from.u32()
+  const type = typeOfCode(code)
+  if (type === undefined) {
+    throw from.fail(
+      `${shown} has the type ${codeName(code)}, which is not supported`,
+      `Supported: ${Object.keys(TENSOR_TYPES).join(', ')}. Look for the model in one of these.`,
+    )
+  }
+  const { values, bytes } = TENSOR_TYPES[type]
+  if (shape[0]! % values !== 0) {
+    throw from.fail(`${shown} has rows of ${shape[0]} values, which is not a multiple of ${type}'s ${values}`)
+  }
+  const start = from.u64(`the offset of ${shown}`)
+  return { type, shape: shape.reverse(), length, start, bytes: (length / values) * bytes }
+}
+
+/** The tensors with `start` counted from the start of the file, in the order of their bytes. */
+function placed(
+  tensors: Map<string, TensorPlace>,
+  { dataStart, alignment, fileBytes }: { dataStart: number; alignment: number; fileBytes: number },
+  from: Bytes,
+): Map<string, TensorPlace> {
+  let end = 0
+  const inOrder = [...tensors].sort(([, a], [, b]) => a.start - b.start || a.bytes - b.bytes)
+  for (const [name, { start, bytes }] of inOrder) {
+    if (start % alignment !== 0)
+      throw from.fail(`tensor ${quote(name)} does not start on a multiple of ${alignment}`)
+    if (start < end)
+      throw from.fail(`tensor ${quote(name)} overlaps the one before it by ${count(end - start)}`)
+    end = start + bytes
+    if (dataStart + end > fileBytes) {
+      throw from.fail(
+        `tensor ${quote(name)} ends at ${count(dataStart + end)}, the file has ${count(fileBytes)}`,
+        TRUNCATED,
+      )
+    }
+  }
+  return new Map(inOrder.map(([name, place]) => [name, { ...place, start: dataStart + place.start }]))
+}

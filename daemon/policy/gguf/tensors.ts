@@ -1,0 +1,104 @@
+// The tensors of a model in GGUF under Hugging Face's names, and what llama.cpp's converter does to their values.
+
+import type { GgufFamily } from './families.ts'
+
+const OUTER: Record<string, string> = {
+  'token_embd.weight': 'model.embed_tokens.weight',
+  'output_norm.weight': 'model.norm.weight',
+  'output.weight': 'lm_head.weight',
+}
+const LAYER: Record<string, string> = {
+  'attn_norm.weight': 'input_layernorm.weight',
+  'attn_q.weight': 'self_attn.q_proj.weight',
+  'attn_k.weight': 'self_attn.k_proj.weight',
+  'attn_v.weight': 'self_attn.v_proj.weight',
+  'attn_q.bias': 'self_attn.q_proj.bias',
+  'attn_k.bias': 'self_attn.k_proj.bias',
+  'attn_v.bias': 'self_attn.v_proj.bias',
+  'attn_q_norm.weight': 'self_attn.q_norm.weight',
+  'attn_k_norm.weight': 'self_attn.k_norm.weight',
+  'attn_output.weight': 'self_attn.o_proj.weight',
+  'ffn_gate.weight': 'mlp.gate_proj.weight',
+  'ffn_up.weight': 'mlp.up_proj.weight',
+  'ffn_down.weight': 'mlp.down_proj.weight',
+}
+const PLAIN_NORMS: Record<string, string> = { 'ffn_norm.weight': 'post_attention_layernorm.weight' }
+const POST_NORMS: Record<string, string> = {
+  'post_attention_norm.weight': 'post_attention_layernorm.weight',
+  'ffn_norm.weight': 'pre_feedforward_layernorm.weight',
+  'post_ffw_norm.weight': 'post_feedforward_layernorm.weight',
+}
+
+const PLAIN = new Map(Object.entries({ ...LAYER, ...PLAIN_NORMS }))
+const WITH_POST_NORMS = new Map(Object.entries({ ...LAYER, ...POST_NORMS }))
+const AROUND = new Map(Object.entries(OUTER))
+
+const namesOf = ({ postNorms = false }: GgufFamily) => (postNorms ? WITH_POST_NORMS : PLAIN)
+
+/** The name in Hugging Face's layout; undefined for a tensor that the family does not have. */
+export function huggingFaceName(name: string, family: GgufFamily): string | undefined {
+  const inLayer = /^blk\.(0|[1-9]\d{0,3})\.(.+)$/.exec(name)
+  if (!inLayer) return AROUND.get(name)
+  const part = namesOf(family).get(inLayer[2]!)
+  return part && `model.layers.${inLayer[1]}.${part}`
+}
+
+/** The name in GGUF of a tensor in Hugging Face's layout. */
+export function ggufName(name: string, family: GgufFamily): string {
+  const inLayer = /^model\.layers\.(\d+)\.(.+)$/.exec(name)
+  const [of, part] = inLayer ? [namesOf(family), inLayer[2]] : [AROUND, name]
+  for (const [own, theirs] of of) if (theirs === part) return inLayer ? `blk.${inLayer[1]}.${own}` : own
+  throw new RangeError(`${name} has no name in GGUF`)
+}
+
+export interface TensorFacts {
+  /** In Hugging Face's layout. */
+  name: string
+  /** Of the matrix. */
+  rows: number
+  headWidth: number
+}
+
+/** Turns values from GGUF's form into Hugging Face's, in place. */
+export function fromGguf(values: Float32Array, facts: TensorFacts, family: GgufFamily): void {
+  if (hasOffset(facts, family)) for (let i = 0; i < values.length; i++) values[i]! -= 1
+  if (isInterleaved(facts, family))
+    reorderRows(values, facts, (row, half) => 2 * (row % half) + (row < half ? 0 : 1))
+}
+
+/** The reverse of `fromGguf`, in a copy if anything changes. */
+export function toGguf(values: Float32Array, facts: TensorFacts, family: GgufFamily): Float32Array {
+  if (hasOffset(facts, family)) return values.map((value) => value + 1)
+  if (!isInterleaved(facts, family)) return values
+  const copy = values.slice()
+  reorderRows(copy, facts, (row, half) => (row >>> 1) + (row % 2 === 0 ? 0 : half))
+  return copy
+}
+
+const hasOffset = ({ name }: TensorFacts, { unitOffsetNorms = false }: GgufFamily): boolean =>
+  unitOffsetNorms && name.endsWith('norm.weight')
+
+/**
+ * Llama's queries and keys: GGUF rotates neighbouring rows of a head, Hugging Face row i with row i + half. An adapter's
+ * B has the same rows.
+ */
+const isInterleaved = ({ name }: TensorFacts, { interleaved = false }: GgufFamily): boolean =>
+  interleaved && /\.[qk]_proj\.(weight|lora_B\.weight)$/.test(name)
+
+/** Each head's row `row` becomes what is row `from(row)` now. */
+function reorderRows(
+  values: Float32Array,
+  { rows, headWidth }: TensorFacts,
+  from: (row: number, half: number) => number,
+): void {
+  const columns = values.length / rows
+  const half = headWidth / 2
+  for (let head = 0; head < rows; head += headWidth) {
+    const start = head * columns
+    const before = values.slice(start, start + headWidth * columns)
+    for (let row = 0; row < headWidth; row++) {
+      const at = from(row, half) * columns
+      values.set(before.subarray(at, at + columns), start + row * columns)
+    }
+  }
+}

@@ -1,0 +1,77 @@
+// The tensor types of GGUF that can be read: how many values share a block, how many bytes it takes, and how it becomes
+// F32. Layouts as in ggml; a value is rounded once, so results are those of its reference code, bit for bit.
+
+import { toFloat32 } from '../safetensors/dtypes.ts'
+import { type Dequantize, q4_0, q4_1, q5_0, q5_1, q8_0 } from './blocks.ts'
+import { q2_K, q3_K, q4_K, q5_K, q6_K } from './super-blocks.ts'
+
+export interface TensorType {
+  /** As ggml numbers it in the file. */
+  code: number
+  /** Values of a block. */
+  values: number
+  /** Bytes of a block. */
+  bytes: number
+  dequantize: Dequantize
+}
+
+const float =
+  (dtype: 'F32' | 'F16' | 'BF16', read: (bytes: ArrayBuffer) => Float32Array | Uint16Array): Dequantize =>
+  (from, blocks, to, at) => {
+    const bytes = from.slice(0, blocks * (dtype === 'F32' ? 4 : 2))
+    toFloat32(dtype, read(bytes.buffer), to, at)
+  }
+
+export const TENSOR_TYPES = {
+  F32: { code: 0, values: 1, bytes: 4, dequantize: float('F32', (bytes) => new Float32Array(bytes)) },
+  F16: { code: 1, values: 1, bytes: 2, dequantize: float('F16', (bytes) => new Uint16Array(bytes)) },
+  BF16: { code: 30, values: 1, bytes: 2, dequantize: float('BF16', (bytes) => new Uint16Array(bytes)) },
+  Q4_0: { code: 2, values: 32, bytes: 18, dequantize: q4_0 },
+  Q4_1: { code: 3, values: 32, bytes: 20, dequantize: q4_1 },
+  Q5_0: { code: 6, values: 32, bytes: 22, dequantize: q5_0 },
+  Q5_1: { code: 7, values: 32, bytes: 24, dequantize: q5_1 },
+  Q8_0: { code: 8, values: 32, bytes: 34, dequantize: q8_0 },
+  Q2_K: { code: 10, values: 256, bytes: 84, dequantize: q2_K },
+  Q3_K: { code: 11, values: 256, bytes: 110, dequantize: q3_K },
+  Q4_K: { code: 12, values: 256, bytes: 144, dequantize: q4_K },
+  Q5_K: { code: 13, values: 256, bytes: 176, dequantize: q5_K },
+  Q6_K: { code: 14, values: 256, bytes: 210, dequantize: q6_K },
+} as const satisfies Record<string, TensorType>
+
+export type TensorTypeName = keyof typeof TENSOR_TYPES
+
+const BY_CODE = new Map(
+  Object.entries(TENSOR_TYPES).map(([name, { code }]) => [code as number, name as TensorTypeName]),
+)
+
+/** Undefined for a type that cannot be read. */
+export function typeOfCode(code: number): TensorTypeName | undefined {
+  return BY_CODE.get(code)
+}
+
+/** Names of types that cannot be read, for messages. */
+const OTHERS: Record<number, string> = {
+  9: 'Q8_1',
+  15: 'Q8_K',
+  16: 'IQ2_XXS',
+  17: 'IQ2_XS',
+  18: 'IQ3_XXS',
+  19: 'IQ1_S',
+  20: 'IQ4_NL',
+  21: 'IQ3_S',
+  22: 'IQ2_S',
+  23: 'IQ4_XS',
+  24: 'I8',
+  25: 'I16',
+  26: 'I32',
+  27: 'I64',
+  28: 'F64',
+  29: 'IQ1_M',
+  34: 'TQ1_0',
+  35: 'TQ2_0',
+  39: 'MXFP4',
+}
+
+export function codeName(code: number): string {
+  return OTHERS[code] ?? `number ${code}`
+}
