@@ -1,7 +1,7 @@
 // The composition root of a node: opens all parts, connects them, starts the loops, and closes everything in reverse
 // order. The clock, randomness and the machine are read here and passed on.
 
-import { randomUUID } from 'node:crypto'
+import { randomBytes, randomUUID } from 'node:crypto'
 import { availableParallelism, homedir, hostname } from 'node:os'
 import { setTimeout as sleepFor } from 'node:timers/promises'
 import { PACKAGE_ROOT } from '../protocol/package.ts'
@@ -13,6 +13,7 @@ import type { NodeCore } from './core/core.ts'
 import { parameterCount } from './engine/decoder.ts'
 import type { PluginTrouble } from './host/host.ts'
 import { hash32 } from './host/random.ts'
+import { openAgents } from './node/agents.ts'
 import { beginNode } from './node/begin.ts'
 import { openControl, type Wishes } from './node/control.ts'
 import { openCore, POOL_GROUPS } from './node/core.ts'
@@ -221,6 +222,15 @@ export const runNode: RunNode = async ({ config, paths, invite, signal, onProgre
     )
     closers.add(loops.end)
 
+    // ── Agents ──────────────────────────────────────────────────────────────
+    const agents = await openAgents(
+      { config, paths, self, model: found.name },
+      {
+        ...{ core, policy, tasks, pool, journal, changed, closers, now, monotonic, after, randomBytes },
+        isPaused: () => wishes.paused,
+      },
+    )
+
     // ── Control ─────────────────────────────────────────────────────────────
     const space = await watchDiskSpace(paths.state)
     closers.add(space.close)
@@ -245,6 +255,7 @@ export const runNode: RunNode = async ({ config, paths, invite, signal, onProgre
       {
         ...{ policy, host, tasks, swarm, journal, events, showcase, core, loops, wishes, changed, requests },
         save,
+        agents: () => agents?.info(),
         ...{ now, pool: () => pool.counts(), diskFree: space.free, closeAll: closers.closeAll },
         reconfigure: createReconfigure(
           { config, file: paths.config, canMix: hasRoomToMix(models.plan) },

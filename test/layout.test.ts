@@ -27,6 +27,8 @@ const ALLOWED: Record<string, readonly string[]> = {
     'daemon/host',
     'daemon/store',
   ],
+  // Speaks with agents: reaches the node by the parts that it is given.
+  'daemon/agents': ['protocol', 'daemon/agents', 'daemon/engine', 'daemon/policy', 'daemon/rollout'],
   // Decides; imports what it decides with, and no loop, clock or socket.
   'daemon/core': ['protocol', 'daemon/core', 'daemon/store', 'daemon/trainer'],
   // What the composition roots put together: as they, it may know all parts.

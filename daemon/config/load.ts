@@ -42,7 +42,12 @@ export function loadConfig(options: LoadOptions): Loaded {
   if (!parsed.success && !layers.problems.some((problem) => problem.path === '')) {
     for (const issue of parsed.error.issues) problems.push(...explain(issue, layers))
   }
-  if (parsed.success) problems.push(...repeatedTasks(parsed.data, layers), ...lonelyKeys(parsed.data, layers))
+  if (parsed.success)
+    problems.push(
+      ...repeatedTasks(parsed.data, layers),
+      ...lonelyKeys(parsed.data, layers),
+      ...nothingToTrainOn(parsed.data, layers),
+    )
   if (problems.length > 0 || !parsed.success) throw invalidConfig(options.file, problems)
   return {
     config: withPaths(parsed.data, layers, options),
@@ -152,6 +157,12 @@ function repeatedTasks({ tasks }: Config, { originOf }: Layers): Problem[] {
           },
         ],
   )
+}
+
+function nothingToTrainOn({ tasks, agents }: Config, { originOf }: Layers): Problem[] {
+  if (tasks.length > 0 || agents.listen !== undefined) return []
+  const message = 'is empty: a node without tasks trains on agents, and needs agents.listen'
+  return [{ where: originOf(['tasks']) ?? '', path: 'tasks', message }]
 }
 
 /** Keys that mean nothing without a dataset. */

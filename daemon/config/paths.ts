@@ -11,6 +11,7 @@
 //         /plugins/             installed plugins
 //         /lock                 held while a daemon runs
 //         /control-*.token      for the control API over TCP
+//         /agents.token         for the agents' gateway
 //   <runtime>/control.sock      $XDG_RUNTIME_DIR/waggle, $RUNTIME_DIRECTORY or HOME; see socketPath
 
 import { createHash } from 'node:crypto'
@@ -35,6 +36,8 @@ export interface Paths {
   /** Tokens for the control API over TCP, if it is on. */
   readToken: string
   adminToken: string
+  /** Token of the agents' gateway, if it is on. */
+  agentsToken: string
   socket: string
 }
 
@@ -87,6 +90,7 @@ export function resolvePaths(options: PathsOptions, at: PathsEnvironment): Paths
     lock: join(state, 'lock'),
     readToken: join(state, 'control-read.token'),
     adminToken: join(state, 'control-admin.token'),
+    agentsToken: join(state, 'agents.token'),
     socket: socketPath(home, state, at),
   }
 }

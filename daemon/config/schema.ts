@@ -367,6 +367,42 @@ const control = z.strictObject({
     ),
 })
 
+const agents = z.strictObject({
+  listen: z
+    .string()
+    .regex(/^(\[[0-9a-fA-F:]+\]|[^\s:[\]]+):\d{1,5}$/, 'must be host:port, such as 127.0.0.1:4290')
+    .optional()
+    .describe(
+      "host:port on loopback for the agents' gateway, an OpenAI-compatible API whose rollouts are trained on; if unset, there is none",
+    ),
+  strict: z
+    .boolean()
+    .default(false)
+    .describe(
+      'refuse requests with wishes that the node does not grant, such as another temperature; otherwise they are ignored, with a header x-waggle-ignored',
+    ),
+  rollout_seconds: z
+    .number()
+    .min(1)
+    .max(86_400)
+    .default(600)
+    .describe("seconds after which an agent's rollout without a reward is dropped"),
+  max_tokens: z
+    .int()
+    .min(16)
+    .max(1_048_576)
+    .default(2048)
+    .describe(
+      "maximum tokens of an agent's conversation, prompt and answer together; at most the model's context",
+    ),
+  max_open: z
+    .int()
+    .min(1)
+    .max(10_000)
+    .default(256)
+    .describe("maximum number of agents' rollouts open at a time"),
+})
+
 const metrics = z.strictObject({
   tensorboard: z
     .string()
@@ -391,13 +427,14 @@ export const configSchema = z.strictObject({
   engine: engine.prefault({}).describe('the compute engine'),
   tasks: z
     .array(task)
-    .min(1)
     .default([
       { name: 'basic_arithmetic', difficulty: 1 },
       { name: 'base_conversion', difficulty: 1 },
       { name: 'fraction_simplification', difficulty: 1 },
     ])
-    .describe('what to train on; `dataset` makes a task of your own questions'),
+    .describe(
+      'what to train on; `dataset` makes a task of your own questions. tasks = [] trains on the rollouts of agents alone',
+    ),
   rollout: rollout.prefault({}).describe('how rollouts are sampled'),
   training: training.prefault({}).describe('how to train'),
   estimator: plugin.default({ use: 'grpo' }).describe('the estimator, which turns rewards into advantages'),
@@ -429,6 +466,7 @@ export const configSchema = z.strictObject({
   eval: evaluation.prefault({}).describe('held-out evaluation'),
   swarm: swarm.prefault({}).describe('the network of peers'),
   control: control.prefault({}).describe('the control API'),
+  agents: agents.prefault({}).describe("the agents' gateway"),
   metrics: metrics.prefault({}).describe('additional outputs for training metrics'),
 })
 

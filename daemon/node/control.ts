@@ -23,7 +23,7 @@ export interface Wishes {
 }
 
 export interface ControlParts
-  extends Pick<NodeParts, 'swarm' | 'showcase' | 'pool' | 'now' | 'diskFree' | 'reconfigure'> {
+  extends Pick<NodeParts, 'swarm' | 'showcase' | 'pool' | 'now' | 'diskFree' | 'reconfigure' | 'agents'> {
   policy: LivePolicy
   host: PluginHost
   tasks: TaskBook

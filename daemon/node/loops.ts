@@ -107,6 +107,8 @@ export function startLoops({ config, self, seed }: LoopsOptions, parts: LoopsPar
     },
     {
       ...shared,
+      // A node without tasks trains on what agents bring.
+      isPaused: () => tasks.chosen.length === 0 || isPaused(),
       parked: parts.parked,
       waiting: () => core.waiting('own').length,
       isThrownAway: core.isThrownAway,
@@ -154,7 +156,7 @@ export function startLoops({ config, self, seed }: LoopsOptions, parts: LoopsPar
   )
 
   const evaluating =
-    config.eval.every_seconds > 0
+    tasks.chosen.length > 0 && config.eval.every_seconds > 0
       ? runEvaluationLoop(
           {
             get everySeconds() {

@@ -72,6 +72,9 @@ export async function openModels(
     const wish = wishOf({
       config,
       questions: sampleQuestions(tasks, config.tasks),
+      ...(config.agents.listen === undefined
+        ? {}
+        : { prompt: conversationLimit(config, spec) - config.model.max_completion_tokens }),
       tokenizer,
       checkpoint: latest && trainedMeta(latest.manifest.meta),
       memory: memoryHere(),
@@ -82,6 +85,11 @@ export async function openModels(
   })
   log('info', planText(plan!))
   return { found, model, plan: plan!, others }
+}
+
+/** Most tokens of an agent's conversation. */
+export function conversationLimit({ agents }: Config, { contextLength }: { contextLength: number }): number {
+  return Math.min(contextLength, agents.max_tokens)
 }
 
 /** Reports every 10 % of a download. */

@@ -6,6 +6,13 @@ import { swarmOptions } from '../wiring/swarm-config.ts'
 
 export function secretFiles(config: Config, paths: Paths): string[] {
   const { keyFile } = swarmOptions(config, paths)
-  const { identity, membership, readToken, adminToken } = paths
-  return [identity, membership, readToken, adminToken, ...(keyFile === undefined ? [] : [keyFile])]
+  const { identity, membership, readToken, adminToken, agentsToken } = paths
+  return [
+    identity,
+    membership,
+    readToken,
+    adminToken,
+    agentsToken,
+    ...(keyFile === undefined ? [] : [keyFile]),
+  ]
 }

@@ -8,14 +8,30 @@ import { safeText } from '../../protocol/text.ts'
 import { withDeadline } from './deadline.ts'
 
 export interface ChatMessage {
-  role: 'system' | 'user' | 'assistant'
+  role: 'system' | 'user' | 'assistant' | 'tool'
   content: string
+  /** Of an assistant's message: the tools that it calls. Templates expect the arguments as an object. */
+  tool_calls?: readonly { id: string; type: 'function'; function: { name: string; arguments: unknown } }[]
+  /** Of a tool's message: the call that it answers. */
+  tool_call_id?: string
+}
+
+/** A tool as OpenAI's chat API describes it, and as templates expect it. */
+export interface ChatTool {
+  type: 'function'
+  function: { name: string; description?: string; parameters?: unknown }
+}
+
+export interface RenderOptions {
+  /** Up to where the model's answer begins. */
+  prompt: boolean
+  tools?: readonly ChatTool[] | undefined
 }
 
 export interface ChatTemplate {
   readonly source: string
   /** The conversation as text; with `prompt`, up to where the model's answer begins. Throws E_MODEL. */
-  render(messages: readonly ChatMessage[], options: { prompt: boolean }): string
+  render(messages: readonly ChatMessage[], options: RenderOptions): string
 }
 
 /** Generous, since a thread on a busy machine may wait for a second. */
@@ -33,10 +49,13 @@ export function createChatTemplate(source: string, tokens: Readonly<Record<strin
   const { parsed } = guarded(() => new Template(source))
   return {
     source,
-    render(messages, { prompt }) {
+    render(messages, { prompt, tools }) {
       return guarded(() => {
         const environment = new Environment()
-        const values = { ...GLOBALS, ...tokens, messages, add_generation_prompt: prompt, date_string: DATE }
+        const values = {
+          ...{ ...GLOBALS, ...tokens, messages, add_generation_prompt: prompt, date_string: DATE },
+          ...(tools && tools.length > 0 ? { tools } : {}),
+        }
         for (const [name, value] of Object.entries(values)) environment.set(name, value)
         const { value } = new Interpreter(environment).run(parsed) as { value: unknown }
         if (typeof value !== 'string') throw new TypeError('it gives no text')

@@ -9,7 +9,7 @@ import { WaggleError } from '../../protocol/errors.ts'
 import { safeText } from '../../protocol/text.ts'
 import type { Finish } from '../../protocol/train/index.ts'
 import { askThrough, replyThrough, SYSTEM } from './chat-prompts.ts'
-import { type ChatMessage, createChatTemplate } from './chat-template.ts'
+import { type ChatMessage, type ChatTemplate, createChatTemplate } from './chat-template.ts'
 import { withDeadline } from './deadline.ts'
 import type { JsonObject } from './model-files.ts'
 import { namedTokens, stopTokens as stopTokensOf } from './special-tokens.ts'
@@ -33,6 +33,7 @@ export interface Tokenizer {
   /** Tokens that end a completion; at least one. */
   readonly stopTokens: readonly number[]
   readonly hasChatTemplate: boolean
+  readonly template?: ChatTemplate | undefined
   /** The whole prompt for a question, up to where the completion begins. */
   encodePrompt(question: string): Int32Array
   /**
@@ -102,6 +103,7 @@ export function createTokenizer(files: TokenizerFiles): Tokenizer {
       .digest('hex'),
     stopTokens,
     hasChatTemplate: template !== undefined,
+    template,
     encode,
     encodeText: (text) => run(text, true),
     isSpecial,

@@ -10,6 +10,7 @@ import type { PluginBatch, PluginHost } from '../host/host.ts'
 import type { LivePolicy } from '../policy/live-policy.ts'
 import type { Aggregation } from './aggregation.ts'
 import { chooseBatch } from './batch.ts'
+import { joinEpisodes, splitEpisodes } from './episodes.ts'
 import { type Alarm, createGuards } from './guards/index.ts'
 import { createPromptMix } from './prompt-mix.ts'
 import type { Role } from './roles.ts'
@@ -290,7 +291,7 @@ export function createLearner(options: LearnerOptions, parts: LearnerParts): Lea
         await withoutUpdate(batch)
         return undefined
       }
-      const advantages = await batch.advantage(groups)
+      const advantages = splitEpisodes(await batch.advantage(joinEpisodes(groups)), groups)
       const columns = await batch.columns(advantages, groups)
       const { optimizer } = options
       const report = await learn(

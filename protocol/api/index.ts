@@ -2,6 +2,7 @@
 
 export * from './accuracy.ts'
 export * from './advice.ts'
+export * from './agents-text.ts'
 export * from './client.ts'
 export * from './event-text.ts'
 export * from './events.ts'

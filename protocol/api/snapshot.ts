@@ -38,6 +38,8 @@ export interface Snapshot {
   swarm?: SwarmInfo
   /** What foreign groups bring this node; absent until it has trained on one. */
   sharing?: SharingInfo
+  /** Rollouts of agents; absent unless the gateway is on. */
+  agents?: AgentsInfo
   checkpoint?: CheckpointInfo
   machine?: MachineInfo
   plugins?: PluginInfo[]
@@ -262,6 +264,26 @@ export interface SharingContributor {
   setAside?: string
   /** Whether its log-probs are used for importance weights, missing, or distrusted. */
   logprobs: 'used' | 'none' | 'not believed'
+}
+
+/** What agents have done through the gateway since the node started. */
+export interface AgentsInfo {
+  /** Where the gateway listens. */
+  listen: string
+  /** Rollouts that are open. */
+  open: number
+  /** Groups begun and not complete. */
+  begun: number
+  /** Rollouts that got a reward. */
+  rewarded: number
+  /** Finished groups, and their rows: a rollout whose turns are not one token sequence has several. */
+  groups: number
+  rows: number
+  /** Rollouts that were dropped, by reason. Reasons are a small fixed set of words. */
+  dropped: Record<string, number>
+  /** Mean of recent rewards, in training and in evaluation. */
+  reward?: number
+  evalReward?: number
 }
 
 export interface CheckpointInfo {

@@ -81,6 +81,11 @@ export interface Rollout {
   turns?: Turn[]
   /** Named parts that the reward was made of, when there is more than one. */
   rewardParts?: Record<string, number>
+  /**
+   * Rollouts of a group with the same number are rows of one episode whose turns are not one token sequence.
+   * They have the same reward, and count once.
+   */
+  episode?: number
 }
 
 /** How a plugin requested or made a group. Never leaves the node. */
@@ -159,8 +164,11 @@ export function hasSignal(group: Group): boolean {
  */
 export function scoresOf({ tainted, rollouts }: Group): number[] {
   if (tainted) return []
+  const seen = new Set<number>()
+  const isFirst = ({ episode }: Rollout): boolean =>
+    episode === undefined || (!seen.has(episode) && seen.add(episode) !== undefined)
   return rollouts
-    .filter(({ replayed, author }) => replayed === undefined && author === undefined)
+    .filter((one) => one.replayed === undefined && one.author === undefined && isFirst(one))
     .map(({ reward, taskReward }) => taskReward ?? reward)
 }
 

@@ -53,6 +53,15 @@ const ROWS: ReadonlyArray<{ title: string; panels: PanelPlan[] }> = [
     ],
   },
   {
+    title: 'Agents',
+    panels: [
+      { title: 'Reward', series: ['agents_reward'] },
+      { title: 'Open rollouts', series: ['agents_open'] },
+      { title: 'Rewarded rollouts and groups per minute', series: ['agents_rewarded', 'agents_groups'] },
+      { title: 'Dropped per minute, by reason', series: ['agents_dropped'] },
+    ],
+  },
+  {
     title: 'Machine',
     panels: [
       { title: 'Tokens per second', series: ['generate_speed', 'train_speed'] },

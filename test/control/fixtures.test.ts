@@ -31,9 +31,9 @@ test('a snapshot is read by status, metrics and charts', () => {
   for (const words of ['step 60', 'reward 0.', '1 peers', 'trained on 120']) expect(status).toContain(words)
   expect(prometheusText(snapshot)).toContain('waggle_training_steps_total 60')
   const missing = METRICS.filter((metric) => metric.read(snapshot) === undefined).map(({ series }) => series)
-  expect(missing.filter((series) => !/^(sharing_|set_aside|guards|dropped_texts)/.test(series))).toEqual([
-    'state_bytes',
-  ])
+  expect(
+    missing.filter((series) => !/^(sharing_|agents_|set_aside|guards|dropped_texts)/.test(series)),
+  ).toEqual(['state_bytes'])
 })
 
 test('events are read by the log and a replay', () => {

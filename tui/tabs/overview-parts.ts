@@ -3,6 +3,7 @@
 
 import {
   accuracyText,
+  agentsText,
   bytes,
   comparedText,
   count,
@@ -50,6 +51,7 @@ export function learningRows(view: View, width: number, height: number, theme: T
   const below: Row[] = [spread(signalRow(view, width - rowWidth(greedy) - 2, theme), greedy, width)]
   const tasks = taskRow(view)
   if (tasks) below.push(tasks)
+  if (view.snapshot?.agents) below.push(`agents  ${agentsText(view.snapshot.agents)}`)
   const chartHeight = height - rows.length - below.length - 1
   const first = points?.[0]
   if (chartHeight >= 3) {

@@ -2,6 +2,7 @@
 // the first minute, at the first step, and every 30 seconds after that. Status goes to standard output; the log goes to
 // standard error, as text on a terminal and otherwise as JSON.
 
+import { join } from 'node:path'
 import {
   type Event,
   eventLevel,
@@ -89,11 +90,11 @@ export function logFormat({ options, io }: Context): 'text' | 'json' {
 /** Name, tasks, files and next commands. */
 function introduction(
   { commandLine, io }: Context,
-  { node, model, engine, swarm, state }: Snapshot,
+  { node, model, engine, swarm, agents, state }: Snapshot,
   tasks: readonly string[],
 ): string[] {
   const at = engine ? ` on ${engine.device}${engine.reason ? ` (${engine.reason})` : ''}` : ''
-  const what = `${tasks.join(', ')}${model ? `, with the model ${model.name}` : ''}${at}`
+  const what = `${tasks.length > 0 ? tasks.join(', ') : 'on agents alone'}${model ? `, with the model ${model.name}` : ''}${at}`
   const name = `${safeText(node.name)}  ${node.peerId}`
   if (state === 'RELAYING')
     return [
@@ -107,6 +108,7 @@ function introduction(
   return [
     name,
     `  trains  ${safeText(what, { line: true })}`,
+    ...(agents ? [`  agents  at ${agents.listen}, token in ${join(node.home.state, 'agents.token')}`] : []),
     `  files   ${node.home.state}`,
     `  next    watch it: ${commandLine('top')}   join from another node: ${io.program} join ${node.peerId}`,
   ]

@@ -3,6 +3,7 @@
 import {
   accuracyText,
   adviceOn,
+  agentsText,
   bytes,
   count,
   decimal,
@@ -46,6 +47,7 @@ export function statusText(s: Snapshot, program = 'waggle'): string[] {
           .map(([task, share]) => `${task} ${percent(share)}`)
           .join('  '),
     ],
+    ['agents', s.agents && agentsText(s.agents)],
     [
       'stability',
       t &&

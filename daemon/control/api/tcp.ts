@@ -58,7 +58,7 @@ function same(a: string, b: string): boolean {
 }
 
 /** Reads the token, or creates it. */
-function tokenOf(file: string): string {
+export function tokenOf(file: string): string {
   try {
     const token = readFileSync(file, 'utf8').trim()
     if (token.length >= 16) return token

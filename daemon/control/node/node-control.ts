@@ -2,6 +2,7 @@
 // passed in by the composition root.
 
 import type {
+  AgentsInfo,
   CheckpointInfo,
   EvalRequest,
   EvalResult,
@@ -39,6 +40,7 @@ export interface NodeParts {
   showcase: Showcase
   pool(): { own: number; foreign: number }
   sharing(): SharingInfo | undefined
+  agents?(): AgentsInfo | undefined
   now(): number
   /** The node's state, and a line of detail. */
   state(): { state: StateWord; detail?: string }
@@ -72,6 +74,7 @@ export function createNodeControl(facts: NodeFacts, parts: NodeParts): NodeContr
       const counters = swarm?.counters()
       const diskFreeBytes = parts.diskFree()
       const sharing = parts.sharing()
+      const agents = parts.agents?.()
       return {
         v: API_VERSION,
         time: parts.now(),
@@ -91,6 +94,7 @@ export function createNodeControl(facts: NodeFacts, parts: NodeParts): NodeContr
         }),
         swarm: info(),
         ...(sharing ? { sharing } : {}),
+        ...(agents ? { agents } : {}),
         ...(telemetry.lastCheckpoint ? { checkpoint: telemetry.lastCheckpoint } : {}),
         machine: {
           ...lookAtMachine(),

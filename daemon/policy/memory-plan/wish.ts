@@ -19,6 +19,8 @@ export interface WishParts {
   config: TrainingConfig
   /** Sample questions, to estimate prompt lengths. */
   questions: readonly string[]
+  /** Most tokens of other prompts, if there are any. */
+  prompt?: number | undefined
   tokenizer: Pick<Tokenizer, 'encodePrompt'>
   /** What the checkpoint to resume trains; undefined without one. */
   checkpoint: { adapter?: AdapterSpec | undefined } | undefined
@@ -36,6 +38,7 @@ const LONGER = 1.25
 export function wishOf({
   config,
   questions,
+  prompt = 1,
   tokenizer,
   checkpoint,
   memory,
@@ -66,7 +69,7 @@ export function wishOf({
     microBatchTokens: engine.micro_batch_tokens,
     budget: Math.max(0, memoryBudget(engine.memory_gb, memory) - taken),
     work: {
-      prompt: Math.ceil(longest * LONGER),
+      prompt: Math.max(prompt, Math.ceil(longest * LONGER)),
       completion: model.max_completion_tokens,
       groupSize: rollout.group_size,
       mixes: swarm.enabled && training.foreign_groups > 0,

@@ -63,6 +63,11 @@ export async function scorePrompts(
   }: EvaluateOptions,
   { sampler, tokenizer, tasks, compose }: EvaluateParts,
 ): Promise<PromptScores[]> {
+  if (tasks.chosen.length === 0) {
+    throw new WaggleError('E_TASK', 'this node has no task to evaluate', {
+      hint: 'It trains on agents alone. Open their rollouts with mode = eval to evaluate.',
+    })
+  }
   const unknown = wanted?.find((name) => !tasks.chosen.some(({ task }) => task.name === name))
   if (unknown !== undefined) {
     throw new WaggleError('E_TASK', `this node does not train on "${unknown}"`, {

@@ -7,7 +7,7 @@ import { bufferOf, bytesOf, packTokens, unpackTokens } from './group-bytes.ts'
 type GroupExtras = Pick<Group, 'origin' | 'tainted' | 'always' | 'source'>
 type RolloutExtras = Pick<
   Rollout,
-  'taskReward' | 'conditioning' | 'arm' | 'author' | 'replayed' | 'lossMask' | 'turns'
+  'taskReward' | 'conditioning' | 'arm' | 'author' | 'replayed' | 'lossMask' | 'turns' | 'episode'
 >
 
 export interface Extras {
@@ -28,6 +28,7 @@ interface PackedRollout {
   arm?: string
   author?: string
   replayed?: number
+  episode?: number
   lossMask?: Uint8Array
   played?: PackedTurns
 }
@@ -37,8 +38,8 @@ export type PackedExtras = [group: GroupExtras, rollouts: PackedRollout[]]
 /** Undefined if the group has no such data. */
 export function extrasOf({ origin, tainted, always, source, rollouts }: Group): Extras | undefined {
   const group = defined({ origin, tainted, always, source })
-  const each = rollouts.map(({ taskReward, conditioning, arm, author, replayed, lossMask, turns }) =>
-    defined({ taskReward, conditioning, arm, author, replayed, lossMask, turns }),
+  const each = rollouts.map(({ taskReward, conditioning, arm, author, replayed, lossMask, turns, episode }) =>
+    defined({ taskReward, conditioning, arm, author, replayed, lossMask, turns, episode }),
   )
   const isPlain = [group, ...each].every((one) => Object.keys(one).length === 0)
   return isPlain ? undefined : { group, rollouts: each }

@@ -1,0 +1,196 @@
+// All rollouts of agents: opens them, takes their rewards, drops those without a reward by their deadline, and hands on
+// each group once it is complete. In memory: after a restart, rollouts that were open are unknown.
+
+import { createHash } from 'node:crypto'
+import type { AgentsInfo } from '../../../protocol/api/index.ts'
+import type { Group, PolicyReference } from '../../../protocol/train/index.ts'
+import { AgentError, busy } from '../errors.ts'
+import { createPending, type PendingGroup } from './pending.ts'
+import type { AgentRollout, Reward } from './rollout.ts'
+import { groupOf } from './rows.ts'
+import { createTally } from './tally.ts'
+
+export interface OpenRequest {
+  task: string
+  group?: string | undefined
+  mode: AgentRollout['mode']
+  metadata?: unknown
+}
+
+export interface BookOptions {
+  rolloutSeconds: number
+  maxOpen: number
+  groupSize: number
+  author: string
+}
+
+export interface BookParts {
+  policy(): PolicyReference
+  isThrownAway(version: number): boolean
+  onGroup(group: Group): Promise<void>
+  now(): number
+  randomBytes(size: number): Buffer
+}
+
+export interface Book {
+  /** Throws 429 while too many are open. */
+  open(request: OpenRequest): AgentRollout
+  byId(id: string): AgentRollout | undefined
+  byKey(key: string): AgentRollout | undefined
+  /** Once. Resolves when the group that it completes, if any, can no longer be lost. */
+  reward(rollout: AgentRollout, reward: Reward): Promise<void>
+  finish(rollout: AgentRollout, outcome: 'succeeded' | 'failed'): void
+  /** Drops what is past its deadline, and hands on groups that are as complete as they will be. */
+  expire(): Promise<void>
+  /** Groups begun and not yet handed on. */
+  readonly begun: number
+  /** Whether a rollout of this group would begin a new one. */
+  begins(request: OpenRequest): boolean
+  info(): Omit<AgentsInfo, 'listen'>
+}
+
+/** Ended rollouts that can still be read, and whose reward may be repeated. */
+const REMEMBERED = 512
+
+export function createBook(options: BookOptions, by: BookParts): Book {
+  const { rolloutSeconds, maxOpen } = options
+  const rollouts = new Map<string, AgentRollout>()
+  /** By the digests of keys, so that how long a look-up takes says nothing of a key. */
+  const keys = new Map<string, AgentRollout>()
+  const pending = createPending({ groupSize: options.groupSize })
+  const tally = createTally()
+  let open = 0
+
+  const end = (rollout: AgentRollout, state: 'rewarded' | 'dropped'): void => {
+    rollout.state = state
+    open -= 1
+    // Ended ones are in the order of their end.
+    rollouts.delete(rollout.id)
+    rollouts.set(rollout.id, rollout)
+    for (const old of rollouts.values()) {
+      if (rollouts.size - open <= REMEMBERED) break
+      if (isUnderWay(old)) continue
+      rollouts.delete(old.id)
+      keys.delete(digestOf(old.key))
+    }
+  }
+
+  const drop = (rollout: AgentRollout, why: string): void => {
+    rollout.dropped = why
+    tally.drop(why)
+    if (isUnderWay(rollout)) end(rollout, 'dropped')
+    else rollout.state = 'dropped'
+    pending.leave(rollout)
+  }
+
+  const handOn = async ({ members }: PendingGroup): Promise<void> => {
+    const stale = members.filter(({ calls }) => calls.some(({ sample }) => by.isThrownAway(sample.version)))
+    for (const rollout of stale) drop(rollout, 'rolled back')
+    const kept = members.filter((rollout) => !stale.includes(rollout))
+    if (kept.length < Math.min(2, options.groupSize)) {
+      for (const rollout of kept) drop(rollout, 'group too small')
+      return
+    }
+    const group = groupOf(kept, { policy: by.policy(), author: options.author, now: by.now() })!
+    tally.group(group)
+    await by.onGroup(group)
+    // Their tokens are in the group now.
+    for (const rollout of kept) rollout.attempts.length = 0
+  }
+
+  return {
+    open(request) {
+      if (open >= maxOpen) throw busy(`${open} rollouts are open, and agents.max_open is ${maxOpen}`, 5)
+      const id = `ro-${by.randomBytes(9).toString('base64url')}`
+      const now = by.now()
+      const rollout: AgentRollout = {
+        ...{ id, key: `wk-${by.randomBytes(24).toString('base64url')}`, task: request.task },
+        ...{ group: request.group ?? id, mode: request.mode, metadata: request.metadata },
+        ...{ openedAt: now, expiresAt: now + rolloutSeconds * 1000, state: 'open', calls: [], attempts: [] },
+        ...{ running: 0, tokens: 0 },
+      }
+      open += 1
+      rollouts.set(id, rollout)
+      keys.set(digestOf(rollout.key), rollout)
+      if (rollout.mode === 'train') pending.join(rollout)
+      return rollout
+    },
+    byId: (id) => rollouts.get(id),
+    byKey: (key) => keys.get(digestOf(key)),
+
+    async reward(rollout, reward) {
+      if (rollout.reward) {
+        if (sameReward(rollout.reward, reward)) return
+        throw new AgentError(
+          409,
+          'reward_conflict',
+          `rollout ${rollout.id} already has the reward ${rollout.reward.value}, and it counts once`,
+          { hint: 'Nothing was changed. Send the same reward again to check that it arrived.' },
+        )
+      }
+      requireUnderWay(rollout, by.now())
+      rollout.reward = reward
+      end(rollout, 'rewarded')
+      tally.reward(rollout.mode, reward.value)
+      if (rollout.mode === 'eval') return
+      if (rollout.calls.every(({ sample }) => sample.tokens.length === 0)) {
+        drop(rollout, 'no calls')
+        return
+      }
+      const complete = pending.complete(rollout)
+      if (complete) await handOn(complete)
+    },
+
+    finish(rollout, outcome) {
+      rollout.outcome ??= outcome
+      if (rollout.outcome !== outcome) {
+        throw new AgentError(409, 'state_conflict', `rollout ${rollout.id} is already ${rollout.outcome}`)
+      }
+      if (rollout.state === 'rewarded') return
+      requireUnderWay(rollout, by.now())
+      rollout.state = 'finished'
+    },
+
+    async expire() {
+      const now = by.now()
+      for (const rollout of rollouts.values())
+        if (isUnderWay(rollout) && now >= rollout.expiresAt) drop(rollout, 'no reward')
+      for (const group of pending.due(now)) await handOn(group)
+    },
+
+    get begun() {
+      return pending.size
+    },
+    begins: ({ mode, task, group }) =>
+      mode === 'train' && (group === undefined || !pending.hasSeat({ task, group })),
+    info: () => ({ open, begun: pending.size, ...tally.info() }),
+  }
+}
+
+const digestOf = (key: string): string => createHash('sha256').update(key).digest('base64')
+
+export function isUnderWay({ state }: AgentRollout): boolean {
+  return state === 'open' || state === 'finished'
+}
+
+/** Throws 410 with the reason why the rollout takes nothing more. */
+export function requireUnderWay(rollout: AgentRollout, now: number): void {
+  if (isUnderWay(rollout) && now < rollout.expiresAt) return
+  const { id, dropped, expiresAt, openedAt } = rollout
+  const seconds = Math.round((expiresAt - openedAt) / 1000)
+  if (rollout.state === 'rewarded')
+    throw new AgentError(410, 'rollout_ended', `rollout ${id} has ended: it has its reward`, {
+      hint: 'Open a new rollout with POST /v1/rollouts.',
+    })
+  throw new AgentError(
+    410,
+    'rollout_dropped',
+    `rollout ${id} was dropped: ${dropped && dropped !== 'no reward' ? dropped : `it had no reward ${seconds} s after it was opened`}`,
+    { hint: 'Open a new rollout. agents.rollout_seconds sets how long rollouts stay open.' },
+  )
+}
+
+function sameReward(a: Reward, b: Reward): boolean {
+  const partsOf = ({ parts = {} }: Reward): string => JSON.stringify(Object.entries(parts).sort())
+  return a.value === b.value && partsOf(a) === partsOf(b)
+}

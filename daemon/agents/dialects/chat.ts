@@ -1,0 +1,112 @@
+// OpenAI's chat completions.
+
+import type { AgentRollout, Attempt, Call } from '../book/rollout.ts'
+import { textDeltas } from '../writing/deltas.ts'
+import {
+  type Body,
+  type Dialect,
+  type DialectOptions,
+  type DialectParts,
+  finishOf,
+  logprobsOf,
+  recordOf,
+  type ServerEvent,
+  secondsOf,
+  usageOf,
+} from './dialect.ts'
+import { messagesIn } from './messages.ts'
+import type { ChatPrompts } from './prompts.ts'
+import { type Answer, answerOf, isFreeChoice, objectOf, toolsIn } from './tools.ts'
+import { booleanIn, ignoredWishes, limitIn, type Rule, stopIn } from './wishes.ts'
+
+const FIELDS: Record<string, Rule> = {
+  ...{ messages: 'read', max_tokens: 'read', max_completion_tokens: 'read', stop: 'read' },
+  // Log-probs of what was sampled are always sent; those of other tokens are not kept.
+  logprobs: 'read',
+  top_logprobs: (value) => value === 0,
+  tool_choice: isFreeChoice,
+  parallel_tool_calls: (value) => value === true,
+  response_format: (value) => (value as { type?: unknown }).type === 'text',
+}
+
+export function createChat(
+  options: DialectOptions,
+  { tokenizer, prompts }: DialectParts & { prompts: ChatPrompts },
+): Dialect {
+  return (body: Body, rollout: AgentRollout) => {
+    const messages = messagesIn(body.messages)
+    const tools = toolsIn(body)
+    const stop = stopIn(body)
+    const maxNewTokens = limitIn(body, 'max_completion_tokens', 'max_tokens')
+    const withUsage = body.stream_options
+      ? booleanIn(objectOf(body.stream_options, '"stream_options"'), 'include_usage')
+      : false
+    const ignored = ignoredWishes(body, FIELDS, options)
+    const choiceOf = (call: Call, answer: Answer): object => ({
+      finish_reason: answer.calls.length > 0 ? 'tool_calls' : finishOf(call),
+      logprobs: logprobsOf(call, tokenizer),
+      token_ids: [...call.sample.tokens],
+    })
+    const headOf = (one: Pick<Call, 'id' | 'at'>, object: string): object => ({
+      id: `chatcmpl-${one.id}`,
+      object,
+      created: secondsOf(one),
+      model: options.model,
+    })
+
+    async function* events(attempt: Attempt): AsyncGenerator<ServerEvent> {
+      // What may be a tool call, or the beginning of a stop string, is told once that is known.
+      const isLive = tools.length === 0 && stop.length === 0
+      const started = headOf(attempt, 'chat.completion.chunk')
+      const chunk = (delta: object, rest: object = { finish_reason: null }): ServerEvent => ({
+        data: { ...started, choices: [{ index: 0, delta, ...rest }] },
+      })
+      yield chunk({ role: 'assistant', content: '' })
+      if (isLive) for await (const piece of textDeltas(attempt, tokenizer)) yield chunk({ content: piece })
+      const call = await attempt.done
+      const answer = answerOf(call, tools)
+      if (!isLive && answer.content !== '') yield chunk({ content: answer.content })
+      if (answer.calls.length > 0) yield chunk({ tool_calls: answer.calls.map(deltaOf) })
+      yield {
+        data: {
+          ...started,
+          ...recordOf(call),
+          choices: [{ index: 0, delta: {}, ...choiceOf(call, answer) }],
+        },
+      }
+      if (withUsage) yield { data: { ...started, choices: [], usage: usageOf(call) } }
+      yield { data: '[DONE]' }
+    }
+
+    return {
+      ignored,
+      stream: booleanIn(body, 'stream'),
+      make: () => ({ ...prompts.of({ messages, tools }, rollout), stop, maxNewTokens }),
+      answer(call) {
+        const answer = answerOf(call, tools)
+        return {
+          ...headOf(call, 'chat.completion'),
+          choices: [{ index: 0, message: messageOf(answer), ...choiceOf(call, answer) }],
+          usage: usageOf(call),
+          ...recordOf(call),
+        }
+      },
+      events,
+    }
+  }
+}
+
+function messageOf({ content, calls }: Answer): object {
+  return {
+    role: 'assistant',
+    content: content === '' && calls.length > 0 ? null : content,
+    refusal: null,
+    ...(calls.length > 0 ? { tool_calls: calls.map(toolCallOf) } : {}),
+  }
+}
+
+function toolCallOf({ id, name, arguments: text }: Answer['calls'][number]): object {
+  return { id, type: 'function', function: { name, arguments: text } }
+}
+
+const deltaOf = (call: Answer['calls'][number], index: number): object => ({ index, ...toolCallOf(call) })

@@ -1,0 +1,107 @@
+// OpenAI's completions: text, or token ids, to continue.
+
+import type { AgentRollout, Attempt, Call } from '../book/rollout.ts'
+import { invalid } from '../errors.ts'
+import { promptTokens } from '../writing/continue.ts'
+import { textDeltas } from '../writing/deltas.ts'
+import {
+  type Body,
+  type Dialect,
+  type DialectOptions,
+  type DialectParts,
+  finishOf,
+  recordOf,
+  type ServerEvent,
+  secondsOf,
+  usageOf,
+} from './dialect.ts'
+import { booleanIn, ignoredWishes, limitIn, type Rule, stopIn } from './wishes.ts'
+
+const FIELDS: Record<string, Rule> = {
+  ...{ prompt: 'read', max_tokens: 'read', stop: 'read', logprobs: 'read' },
+  echo: (value) => value === false,
+}
+
+export function createCompletions(options: DialectOptions, { tokenizer }: DialectParts): Dialect {
+  return (body: Body, rollout: AgentRollout) => {
+    const given = promptIn(body.prompt)
+    const stop = stopIn(body)
+    const maxNewTokens = limitIn(body, 'max_tokens')
+    const ignored = ignoredWishes(body, FIELDS, options)
+    const headOf = (one: Pick<Call, 'id' | 'at'>): object => ({
+      id: `cmpl-${one.id}`,
+      object: 'text_completion',
+      created: secondsOf(one),
+      model: options.model,
+    })
+    const restOf = (call: Call): object => ({
+      finish_reason: finishOf(call),
+      logprobs: logprobsOf(call, (token) => tokenizer.decodeCompletion(Int32Array.of(token))),
+      token_ids: [...call.sample.tokens],
+    })
+
+    async function* events(attempt: Attempt): AsyncGenerator<ServerEvent> {
+      const chunk = (text: string, rest: object = { finish_reason: null, logprobs: null }): object => ({
+        ...headOf(attempt),
+        choices: [{ index: 0, text, ...rest }],
+      })
+      const isLive = stop.length === 0
+      if (isLive) for await (const piece of textDeltas(attempt, tokenizer)) yield { data: chunk(piece) }
+      const call = await attempt.done
+      yield {
+        data: { ...chunk(isLive ? '' : call.shown, restOf(call)), ...recordOf(call), usage: usageOf(call) },
+      }
+      yield { data: '[DONE]' }
+    }
+
+    return {
+      ignored,
+      stream: booleanIn(body, 'stream'),
+      make() {
+        if (typeof given !== 'string') return { prompt: given, stop, maxNewTokens }
+        const encode = (text: string): Int32Array => tokenizer.encodeText(text)
+        return {
+          prompt: promptTokens(given, rollout.calls, { tokenizer, encode }),
+          promptText: given,
+          stop,
+          maxNewTokens,
+        }
+      },
+      answer: (call) => ({
+        ...headOf(call),
+        choices: [{ index: 0, text: call.shown, ...restOf(call) }],
+        usage: usageOf(call),
+        ...recordOf(call),
+      }),
+      events,
+    }
+  }
+}
+
+function promptIn(prompt: unknown): string | Int32Array {
+  const one =
+    Array.isArray(prompt) && prompt.length === 1 && typeof prompt[0] !== 'number' ? prompt[0] : prompt
+  return typeof one === 'string' && one !== ''
+    ? one
+    : tokensIn(one, '"prompt" must be one text or one list of token ids')
+}
+
+export function tokensIn(given: unknown, otherwise: string): Int32Array {
+  if (
+    !Array.isArray(given) ||
+    given.length === 0 ||
+    !given.every((id) => Number.isInteger(id) && id >= 0 && id < 2 ** 31)
+  )
+    throw invalid(otherwise)
+  return Int32Array.from(given as number[])
+}
+
+function logprobsOf({ sample }: Call, textOf: (token: number) => string): object {
+  const tokens = [...sample.tokens].map(textOf)
+  let at = 0
+  const offsets = tokens.map((text) => {
+    at += text.length
+    return at - text.length
+  })
+  return { tokens, token_logprobs: [...sample.logprobs], top_logprobs: null, text_offset: offsets }
+}

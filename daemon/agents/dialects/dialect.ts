@@ -1,0 +1,70 @@
+// What the dialects share: a dialect reads a request into a prompt, and puts the recorded call into its own words.
+
+import type { Tokenizer } from '../../policy/tokenizer.ts'
+import type { AgentRollout, Attempt, Call } from '../book/rollout.ts'
+import type { CallRequest } from '../writing/caller.ts'
+
+export type Body = Readonly<Record<string, unknown>>
+
+export interface Prepared {
+  /** Wishes that are not granted. */
+  ignored: string[]
+  stream: boolean
+  /** Called for a new call only, not for a retry. */
+  make(): CallRequest
+  answer(call: Call): object
+  /** Server-sent events, in order. The answer is recorded, token by token, before it is told. */
+  events(attempt: Attempt): AsyncGenerator<ServerEvent>
+}
+
+export interface ServerEvent {
+  event?: string
+  /** JSON, or a string that is sent as it is. */
+  data: object | string
+}
+
+export interface DialectOptions {
+  strict: boolean
+  temperature: number
+  /** Tokens of one answer. */
+  maxNewTokens: number
+  model: string
+}
+
+export interface DialectParts {
+  tokenizer: Tokenizer
+}
+
+export type Dialect = (body: Body, rollout: AgentRollout) => Prepared
+
+/** Log-probs in the shape of OpenAI's chat API. */
+export function logprobsOf(
+  { sample }: Call,
+  { decodeCompletion }: Pick<Tokenizer, 'decodeCompletion'>,
+): object {
+  return {
+    content: [...sample.tokens].map((token, i) => {
+      const text = decodeCompletion(Int32Array.of(token))
+      return { token: text, logprob: sample.logprobs[i], bytes: [...Buffer.from(text)], top_logprobs: [] }
+    }),
+    refusal: null,
+  }
+}
+
+export function usageOf({ prompt, sample }: Call): object {
+  const [before, after] = [prompt.length, sample.tokens.length]
+  return { prompt_tokens: before, completion_tokens: after, total_tokens: before + after }
+}
+
+/** What every answer has beside what OpenAI defines. */
+export function recordOf({ prompt, sample }: Call): object {
+  return { prompt_token_ids: [...prompt], weight_version: sample.version }
+}
+
+export function secondsOf({ at }: Pick<Call, 'at'>): number {
+  return Math.floor(at / 1000)
+}
+
+export function finishOf({ sample }: Call): 'stop' | 'length' {
+  return sample.finish === 'length' ? 'length' : 'stop'
+}

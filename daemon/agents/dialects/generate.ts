@@ -1,0 +1,54 @@
+// Tokens in, tokens out, in the shape of vLLM's /inference/v1/generate.
+
+import type { Call } from '../book/rollout.ts'
+import { invalid } from '../errors.ts'
+import { tokensIn } from './completions.ts'
+import {
+  type Body,
+  type Dialect,
+  type DialectOptions,
+  type DialectParts,
+  finishOf,
+  logprobsOf,
+  recordOf,
+} from './dialect.ts'
+import { objectOf } from './tools.ts'
+import { booleanIn, ignoredWishes, limitIn, type Rule, stopIn } from './wishes.ts'
+
+const FIELDS: Record<string, Rule> = { token_ids: 'read', sampling_params: 'read' }
+const SAMPLING: Record<string, Rule> = {
+  ...{ max_tokens: 'read', stop: 'read', logprobs: 'read', output_kind: 'read' },
+  ...{ detokenize: 'read', skip_special_tokens: 'read' },
+}
+
+export function createGenerate(options: DialectOptions, { tokenizer }: DialectParts): Dialect {
+  return (body: Body) => {
+    const prompt = tokensIn(body.token_ids, '"token_ids" must be a list of token ids')
+    const sampling = objectOf(body.sampling_params ?? {}, '"sampling_params"')
+    const ignored = [...ignoredWishes(body, FIELDS, options), ...ignoredWishes(sampling, SAMPLING, options)]
+    if (booleanIn(body, 'stream'))
+      throw invalid('generate does not stream', 'Leave "stream" out, or use /completions.')
+    const answer = (call: Call): object => ({
+      request_id: typeof body.request_id === 'string' ? body.request_id.slice(0, 128) : `generate-${call.id}`,
+      choices: [
+        {
+          index: 0,
+          token_ids: [...call.sample.tokens],
+          logprobs: logprobsOf(call, tokenizer),
+          finish_reason: finishOf(call),
+        },
+      ],
+      prompt_logprobs: null,
+      ...recordOf(call),
+    })
+    return {
+      ignored,
+      stream: false,
+      make: () => ({ prompt, stop: stopIn(sampling), maxNewTokens: limitIn(sampling, 'max_tokens') }),
+      answer,
+      async *events(attempt) {
+        yield { data: answer(await attempt.done) }
+      },
+    }
+  }
+}

@@ -1,0 +1,113 @@
+// The prompt of a conversation. Answers that the model gave in this rollout stand in it as the model wrote them, so that
+// the conversation continues the tokens that were sampled wherever the chat template allows it. Everything else is plain
+// text: special tokens in it are removed.
+//
+// A template that has no place for tools or for a system message gets them in the user's words.
+
+import type { ChatMessage, ChatTemplate, ChatTool } from '../../policy/chat-template.ts'
+import type { Tokenizer } from '../../policy/tokenizer.ts'
+import { plainText } from '../../rollout/writing/conditioning.ts'
+import type { AgentRollout } from '../book/rollout.ts'
+import { invalid } from '../errors.ts'
+import { promptTokens } from '../writing/continue.ts'
+import { answerOf } from './tools.ts'
+
+export interface Conversation {
+  messages: readonly ChatMessage[]
+  tools: readonly ChatTool[]
+}
+
+export interface ChatPrompts {
+  of(conversation: Conversation, rollout: AgentRollout): { prompt: Int32Array; promptText: string }
+}
+
+export function createChatPrompts(tokenizer: Tokenizer): ChatPrompts {
+  const { template } = tokenizer
+  const places = template && placesOf(template)
+  return {
+    of({ messages, tools }, { calls }) {
+      if (!template || !places)
+        throw invalid('the model has no chat template', 'It continues text: use /completions.')
+      const written = calls.map((call) => ({ call, answer: answerOf(call, tools) }))
+      const asWritten = (message: ChatMessage): string | undefined => {
+        const asked = message.tool_calls ?? []
+        return written.findLast(({ answer }) =>
+          answer.calls.length === 0
+            ? asked.length === 0 && answer.content === message.content
+            : answer.calls.map(({ id }) => id).join() === asked.map(({ id }) => id).join(),
+        )?.call.text
+      }
+      const plain = messages.map((message): ChatMessage => {
+        const own = message.role === 'assistant' ? asWritten(message) : undefined
+        if (own !== undefined) return { role: 'assistant', content: own }
+        return { ...message, content: plainText(tokenizer, message.content) }
+      })
+      const fit = withSystem(withTools(plain, tools, places), places)
+      const promptText = template.render(fit, { prompt: true, ...(places.tools ? { tools } : {}) })
+      const encode = (text: string): Int32Array => tokenizer.encode(text)
+      return { promptText, prompt: promptTokens(promptText, calls, { tokenizer, encode }) }
+    },
+  }
+}
+
+interface Places {
+  tools: boolean
+  results: boolean
+  system: boolean
+}
+
+/** What the template shows of what it is given. */
+function placesOf(template: ChatTemplate): Places {
+  const mark = 'waggle-mark'
+  const shows = (messages: ChatMessage[], tools?: ChatTool[]): boolean => {
+    try {
+      return template.render(messages, { prompt: true, tools }).includes(mark)
+    } catch {
+      return false
+    }
+  }
+  const user: ChatMessage = { role: 'user', content: 'go' }
+  const call = { id: 'call_1', type: 'function', function: { name: 'look', arguments: {} } } as const
+  return {
+    tools: shows([user], [{ type: 'function', function: { name: mark, description: '', parameters: {} } }]),
+    results: shows([
+      user,
+      { role: 'assistant', content: '', tool_calls: [call] },
+      { role: 'tool', content: mark, tool_call_id: 'call_1' },
+    ]),
+    system: shows([{ role: 'system', content: mark }, user]),
+  }
+}
+
+function withTools(messages: ChatMessage[], tools: readonly ChatTool[], places: Places): ChatMessage[] {
+  const fit = places.results ? messages : messages.map(withoutResult)
+  if (places.tools || tools.length === 0) return fit
+  const list = tools.map(({ function: one }) => JSON.stringify(one)).join('\n')
+  const words = `Tools:\n${list}\nTo call one, answer with <tool_call>{"name": …, "arguments": {…}}</tool_call>.`
+  const [first, ...rest] = fit
+  if (first?.role === 'system') return [{ ...first, content: `${first.content}\n\n${words}` }, ...rest]
+  return [{ role: 'system', content: words }, ...fit]
+}
+
+function withoutResult(message: ChatMessage): ChatMessage {
+  const { role, content, tool_calls: calls = [] } = message
+  if (role === 'tool') return { role: 'user', content: `<tool_response>${content}</tool_response>` }
+  if (calls.length === 0) return message
+  const said = calls.map(({ function: one }) => `<tool_call>${JSON.stringify(one)}</tool_call>`)
+  return { role, content: [content, ...said].filter((text) => text !== '').join('\n') }
+}
+
+/** Without a place for a system message, the next user message begins with it. */
+function withSystem(messages: ChatMessage[], { system }: Places): ChatMessage[] {
+  if (system) return messages
+  const fit: ChatMessage[] = []
+  let before: string[] = []
+  for (const message of messages) {
+    if (message.role === 'system') before.push(message.content)
+    else if (message.role === 'user') {
+      fit.push({ ...message, content: [...before, message.content].join('\n\n') })
+      before = []
+    } else fit.push(message)
+  }
+  return before.length > 0 ? [...fit, { role: 'user', content: before.join('\n\n') }] : fit
+}

@@ -1,0 +1,244 @@
+// OpenAI's responses.
+
+import type { ChatMessage } from '../../policy/chat-template.ts'
+import type { AgentRollout, Attempt, Call } from '../book/rollout.ts'
+import { AgentError } from '../errors.ts'
+import { textDeltas } from '../writing/deltas.ts'
+import {
+  type Body,
+  type Dialect,
+  type DialectOptions,
+  type DialectParts,
+  logprobsOf,
+  recordOf,
+  type ServerEvent,
+  secondsOf,
+} from './dialect.ts'
+import { itemsIn } from './items.ts'
+import { argumentsOf } from './messages.ts'
+import type { ChatPrompts } from './prompts.ts'
+import { type Answer, answerOf, isFreeChoice, toolsIn } from './tools.ts'
+import { booleanIn, ignoredWishes, limitIn, type Rule } from './wishes.ts'
+
+const FIELDS: Record<string, Rule> = {
+  ...{
+    input: 'read',
+    instructions: 'read',
+    previous_response_id: 'read',
+    max_output_tokens: 'read',
+    include: 'read',
+  },
+  tool_choice: isFreeChoice,
+  parallel_tool_calls: (value) => value === true,
+  truncation: (value) => value === 'disabled',
+  background: (value) => value === false,
+  text: (value) => ((value as { format?: { type?: unknown } }).format?.type ?? 'text') === 'text',
+  top_logprobs: (value) => value === 0,
+}
+
+export function createResponses(
+  options: DialectOptions,
+  { tokenizer, prompts }: DialectParts & { prompts: ChatPrompts },
+): Dialect {
+  return (body: Body, rollout: AgentRollout) => {
+    const tools = toolsIn(body)
+    const { instructions } = body
+    const messages: ChatMessage[] = [...earlierOf(body, rollout), ...itemsIn(body.input)]
+    const asked: ChatMessage[] =
+      typeof instructions === 'string' ? [{ role: 'system', content: instructions }, ...messages] : messages
+    const ignored = ignoredWishes(body, FIELDS, options)
+
+    const responseOf = (one: Pick<Call, 'id' | 'at'>, rest: object): object => ({
+      id: `resp_${one.id}`,
+      object: 'response',
+      created_at: secondsOf(one),
+      status: 'in_progress',
+      ...{
+        error: null,
+        incomplete_details: null,
+        instructions: instructions ?? null,
+        metadata: body.metadata ?? {},
+      },
+      model: options.model,
+      output: [],
+      parallel_tool_calls: true,
+      previous_response_id: body.previous_response_id ?? null,
+      ...{
+        temperature: options.temperature,
+        top_p: 1,
+        tool_choice: body.tool_choice ?? 'auto',
+        tools: body.tools ?? [],
+      },
+      usage: null,
+      ...rest,
+    })
+    const whole = (call: Call): object => {
+      const isWhole = call.sample.finish !== 'length'
+      return responseOf(call, {
+        status: isWhole ? 'completed' : 'incomplete',
+        incomplete_details: isWhole ? null : { reason: 'max_output_tokens' },
+        output: outputOf(call),
+        usage: usageOf(call),
+        ...recordOf(call),
+        token_ids: [...call.sample.tokens],
+      })
+    }
+    const partOf = (text: string, call?: Call): object => ({
+      type: 'output_text',
+      text,
+      annotations: [],
+      logprobs: call ? (logprobsOf(call, tokenizer) as { content: object[] }).content : [],
+    })
+    const messageOf = (id: string, status: string, content: object[]): object => ({
+      ...{ id: `msg_${id}`, type: 'message', role: 'assistant', status, content },
+    })
+    const outputOf = (call: Call): object[] => {
+      const { content, calls } = answerOf(call, tools)
+      const status = call.sample.finish === 'length' ? 'incomplete' : 'completed'
+      return [
+        ...(content !== '' || calls.length === 0
+          ? [messageOf(call.id, status, [partOf(content, call)])]
+          : []),
+        ...calls.map((one, i) => callItem(call.id, one, i)),
+      ]
+    }
+
+    async function* events(attempt: Attempt): AsyncGenerator<ServerEvent> {
+      let number = 0
+      const event = (type: string, rest: object): ServerEvent => ({
+        event: type,
+        data: { type, sequence_number: number++, ...rest },
+      })
+      const begun = responseOf(attempt, {})
+      yield event('response.created', { response: begun })
+      yield event('response.in_progress', { response: begun })
+      const place = { item_id: `msg_${attempt.id}`, output_index: 0, content_index: 0 }
+      const opening = (): ServerEvent[] => [
+        event('response.output_item.added', {
+          output_index: 0,
+          item: messageOf(attempt.id, 'in_progress', []),
+        }),
+        event('response.content_part.added', { ...place, part: partOf('') }),
+      ]
+      const isLive = tools.length === 0
+      if (isLive) {
+        yield* opening()
+        for await (const delta of textDeltas(attempt, tokenizer))
+          yield event('response.output_text.delta', { ...place, delta, logprobs: [] })
+      }
+      const call = await attempt.done
+      const output = outputOf(call)
+      for (const [index, item] of output.entries()) {
+        if ((item as { type: string }).type === 'function_call') {
+          yield* functionEvents(event, index, item as FunctionItem)
+          continue
+        }
+        const { content } = answerOf(call, tools)
+        if (!isLive) {
+          yield* opening()
+          yield event('response.output_text.delta', { ...place, delta: content, logprobs: [] })
+        }
+        yield event('response.output_text.done', { ...place, text: content, logprobs: [] })
+        yield event('response.content_part.done', { ...place, part: partOf(content, call) })
+        yield event('response.output_item.done', { output_index: index, item })
+      }
+      yield event(call.sample.finish === 'length' ? 'response.incomplete' : 'response.completed', {
+        response: whole(call),
+      })
+    }
+
+    return {
+      ignored,
+      stream: booleanIn(body, 'stream'),
+      make: () => ({
+        ...prompts.of({ messages: asked, tools }, rollout),
+        conversation: { messages, tools },
+        stop: [],
+        maxNewTokens: limitIn(body, 'max_output_tokens'),
+      }),
+      answer: whole,
+      events,
+    }
+  }
+}
+
+interface Kept {
+  messages: readonly ChatMessage[]
+  tools: Parameters<typeof answerOf>[1]
+}
+
+/** The messages of the response that this one continues, its answer included; without its instructions. */
+function earlierOf({ previous_response_id: id }: Body, { calls }: AgentRollout): ChatMessage[] {
+  if (id === undefined || id === null) return []
+  const call = calls.find((one) => `resp_${one.id}` === id && one.conversation !== undefined)
+  if (!call)
+    throw new AgentError(
+      404,
+      'unknown_response',
+      'this rollout has no response with the id of previous_response_id',
+    )
+  const { messages, tools } = call.conversation as Kept
+  const { content, calls: asked } = answerOf(call, tools)
+  return [
+    ...messages,
+    {
+      role: 'assistant',
+      content,
+      ...(asked.length > 0
+        ? {
+            tool_calls: asked.map(({ id: callId, name, arguments: text }) => ({
+              id: callId,
+              type: 'function' as const,
+              function: { name, arguments: argumentsOf(text) },
+            })),
+          }
+        : {}),
+    },
+  ]
+}
+
+interface FunctionItem {
+  id: string
+  arguments: string
+}
+
+function callItem(
+  id: string,
+  { id: callId, name, arguments: text }: Answer['calls'][number],
+  index: number,
+): object {
+  return {
+    id: `fc_${id}_${index}`,
+    type: 'function_call',
+    status: 'completed',
+    call_id: callId,
+    name,
+    arguments: text,
+  }
+}
+
+function* functionEvents(
+  event: (type: string, rest: object) => ServerEvent,
+  index: number,
+  item: FunctionItem,
+): Generator<ServerEvent> {
+  const place = { item_id: item.id, output_index: index }
+  yield event('response.output_item.added', {
+    output_index: index,
+    item: { ...item, status: 'in_progress', arguments: '' },
+  })
+  yield event('response.function_call_arguments.delta', { ...place, delta: item.arguments })
+  yield event('response.function_call_arguments.done', { ...place, arguments: item.arguments })
+  yield event('response.output_item.done', { output_index: index, item })
+}
+
+function usageOf({ prompt, sample }: Call): object {
+  const [before, after] = [prompt.length, sample.tokens.length]
+  return {
+    input_tokens: before,
+    input_tokens_details: { cached_tokens: 0 },
+    output_tokens: after,
+    output_tokens_details: { reasoning_tokens: 0 },
+    total_tokens: before + after,
+  }
+}

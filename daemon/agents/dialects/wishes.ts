@@ -1,0 +1,88 @@
+// What a request asks for beside its prompt. The model, the temperature and the distribution are the node's: training
+// needs the log-probs of what it samples. Other wishes are errors or are ignored with a warning, as agents.strict says.
+
+import { invalid } from '../errors.ts'
+import type { Body, DialectOptions } from './dialect.ts'
+
+/** A field that the dialect reads, or the value at which a wish is what happens anyway. */
+export type Rule = 'read' | ((value: unknown) => boolean)
+
+/** Fields of all dialects. */
+const COMMON: Record<string, Rule> = {
+  stream: 'read',
+  stream_options: 'read',
+  tools: 'read',
+  // Labels, without effect on the answer.
+  ...{ user: 'read', metadata: 'read', store: 'read', service_tier: 'read', safety_identifier: 'read' },
+  ...{ prompt_cache_key: 'read', prompt_cache_retention: 'read', request_id: 'read' },
+  top_p: (value) => value === 1,
+  top_k: (value) => value === -1 || value === 0,
+  min_p: (value) => value === 0,
+  n: (value) => value === 1,
+  best_of: (value) => value === 1,
+  frequency_penalty: (value) => value === 0,
+  presence_penalty: (value) => value === 0,
+  repetition_penalty: (value) => value === 1,
+  logit_bias: (value) => typeof value === 'object' && Object.keys(value as object).length === 0,
+}
+
+/** Names of the wishes that are ignored. Throws if `agents.strict` is set and there are any. */
+export function ignoredWishes(
+  body: Body,
+  rules: Record<string, Rule>,
+  { strict, temperature, model }: Pick<DialectOptions, 'strict' | 'temperature' | 'model'>,
+): string[] {
+  const all: Record<string, Rule> = {
+    ...COMMON,
+    temperature: (value) => value === temperature,
+    model: (value) => value === model || value === 'waggle',
+    ...rules,
+  }
+  const ignored = Object.entries(body).flatMap(([name, value]) => {
+    if (value === null || value === undefined) return []
+    const rule = Object.hasOwn(all, name) ? all[name] : undefined
+    if (rule === 'read' || rule?.(value)) return []
+    return [name.replaceAll(/[^\w.-]/g, '').slice(0, 64) || 'unnamed']
+  })
+  // Another number of answers would be another shape.
+  if (ignored.includes('n'))
+    throw invalid('n must be 1', 'Open a rollout for each answer, in the same group.')
+  if (strict && ignored.length > 0) {
+    throw invalid(
+      `the node does not grant: ${ignored.slice(0, 16).join(', ')}`,
+      `Its model is "${model}" and its temperature ${temperature}. Leave these fields out, or set agents.strict = false to have them ignored.`,
+    )
+  }
+  return ignored.slice(0, 16)
+}
+
+export function booleanIn(body: Body, name: string): boolean {
+  const value = body[name] ?? false
+  if (typeof value !== 'boolean') throw invalid(`"${name}" must be true or false`)
+  return value
+}
+
+/** A limit on the answer's tokens, by any of these names. */
+export function limitIn(body: Body, ...names: string[]): number | undefined {
+  for (const name of names) {
+    const value = body[name]
+    if (value === undefined || value === null) continue
+    if (!Number.isInteger(value) || (value as number) < 1)
+      throw invalid(`"${name}" must be a whole number of at least 1`)
+    return value as number
+  }
+  return undefined
+}
+
+const MOST_STOPS = 16
+const LONGEST_STOP = 256
+
+export function stopIn({ stop }: Body): string[] {
+  if (stop === undefined || stop === null) return []
+  const list = Array.isArray(stop) ? stop : [stop]
+  const isOne = (one: unknown): boolean =>
+    typeof one === 'string' && one.length > 0 && one.length <= LONGEST_STOP
+  if (list.length > MOST_STOPS || !list.every(isOne))
+    throw invalid(`"stop" must be at most ${MOST_STOPS} strings of 1 to ${LONGEST_STOP} characters`)
+  return list as string[]
+}

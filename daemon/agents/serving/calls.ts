@@ -1,0 +1,48 @@
+// Answers a call of the model: as JSON, or as events while it is written. The call is recorded first.
+
+import { createHash } from 'node:crypto'
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import type { AgentRollout, Attempt } from '../book/rollout.ts'
+import type { Dialect } from '../dialects/dialect.ts'
+import type { Caller, Identity } from '../writing/caller.ts'
+import { readBody, sendJson } from './http.ts'
+import { sendEvents } from './stream.ts'
+
+export interface AnswerParts {
+  rollout: AgentRollout
+  path: string
+  dialect: Dialect
+  caller: Caller
+}
+
+export async function answerCall(
+  request: IncomingMessage,
+  response: ServerResponse,
+  { rollout, path, dialect, caller }: AnswerParts,
+): Promise<void> {
+  const { bytes, body } = await readBody(request)
+  const prepared = dialect(body, rollout)
+  const attempt = caller.call(rollout, identityOf(request, path, bytes), prepared.make)
+  follow(attempt, response)
+  if (prepared.ignored.length > 0) response.setHeader('x-waggle-ignored', prepared.ignored.join(', '))
+  if (prepared.stream) return await sendEvents(response, prepared.events(attempt))
+  const call = await attempt.done
+  if (!response.destroyed) sendJson(response, 200, prepared.answer(call))
+}
+
+function identityOf({ headers }: IncomingMessage, path: string, bytes: Buffer): Identity {
+  const key = headers['idempotency-key']
+  return {
+    digest: createHash('sha256').update(path).update('\0').update(bytes).digest('hex'),
+    ...(typeof key === 'string' && key !== '' ? { idempotencyKey: key.slice(0, 256) } : {}),
+    isRetry: Number(headers['x-stainless-retry-count'] ?? 0) > 0,
+  }
+}
+
+/** A client whose connection closes before the answer is sent does not have it. */
+function follow(attempt: Attempt, response: ServerResponse): void {
+  response.once('close', () => {
+    if (response.writableFinished) attempt.delivery = 'delivered'
+    else if (attempt.delivery === 'pending') attempt.delivery = 'lost'
+  })
+}

@@ -1,0 +1,71 @@
+// HTTP for the gateway: bodies of limited size, JSON answers, and errors in OpenAI's shape.
+
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import { WaggleError } from '../../../protocol/errors.ts'
+import type { Body } from '../dialects/dialect.ts'
+import { AgentError, invalid } from '../errors.ts'
+
+const MOST_BYTES = 4 * 1024 * 1024
+
+/** The body as bytes, for digests, and as an object. */
+export async function readBody(request: IncomingMessage): Promise<{ bytes: Buffer; body: Body }> {
+  const chunks: Buffer[] = []
+  let size = 0
+  for await (const chunk of request as AsyncIterable<Buffer>) {
+    size += chunk.length
+    if (size > MOST_BYTES)
+      throw new AgentError(413, 'request_too_large', `a request may have at most ${MOST_BYTES} bytes`)
+    chunks.push(chunk)
+  }
+  const bytes = Buffer.concat(chunks)
+  let body: unknown
+  try {
+    body = size === 0 ? {} : JSON.parse(bytes.toString('utf8'))
+  } catch {
+    throw invalid('the body of the request is not JSON')
+  }
+  if (typeof body !== 'object' || body === null || Array.isArray(body))
+    throw invalid('the body must be a JSON object')
+  return { bytes, body: body as Body }
+}
+
+export function sendJson(response: ServerResponse, status: number, body: unknown): void {
+  const text = JSON.stringify(body)
+  response.writeHead(status, {
+    'content-type': 'application/json',
+    'content-length': Buffer.byteLength(text),
+    'cache-control': 'no-store',
+  })
+  response.end(text)
+}
+
+/** What is sent instead of the answer, with headers for clients that try again. */
+export function errorOf(error: unknown): { status: number; headers: Record<string, string>; body: object } {
+  const known = error instanceof AgentError ? error : undefined
+  const status = known?.status ?? statusOf(error)
+  const retryAfter = known?.retryAfter ?? (status >= 500 ? 1 : undefined)
+  const message = error instanceof Error ? error.message : String(error)
+  const hint = error instanceof WaggleError && error.hint !== undefined ? ` (${error.hint})` : ''
+  return {
+    status,
+    headers: {
+      // OpenAI's clients obey both.
+      'x-should-retry': retryAfter === undefined ? 'false' : 'true',
+      ...(retryAfter === undefined ? {} : { 'retry-after': String(retryAfter) }),
+    },
+    body: {
+      error: {
+        message: `${message}${hint}`,
+        type: status >= 500 ? 'server_error' : status === 429 ? 'rate_limit_error' : 'invalid_request_error',
+        param: null,
+        code: known?.word ?? (error instanceof WaggleError ? error.code.toLowerCase() : 'unexpected'),
+      },
+    },
+  }
+}
+
+/** A chat template that refuses the messages is the caller's mistake. */
+function statusOf(error: unknown): number {
+  if (!(error instanceof WaggleError)) return 500
+  return error.code === 'E_MODEL' ? 400 : 503
+}

@@ -1,0 +1,108 @@
+// The gateway's own calls: open a rollout, reward it, finish it, look at it. Checks what they are given.
+
+import type { OpenRequest } from '../book/book.ts'
+import type { AgentRollout, Reward } from '../book/rollout.ts'
+import type { Body } from '../dialects/dialect.ts'
+import { invalid } from '../errors.ts'
+
+const TASK = /^[a-z][a-z0-9_]{0,63}$/
+const PART = /^[\w.-]{1,64}$/
+const MOST_PARTS = 16
+const LARGEST_REWARD = 1000
+const MOST_METADATA = 16_384
+
+export function openRequest(body: Body, isTask: (name: string) => boolean): OpenRequest {
+  only(body, ['task', 'group', 'prompt_id', 'mode', 'metadata'])
+  const { task = 'agent', mode = 'train', metadata } = body
+  if (typeof task !== 'string' || !TASK.test(task))
+    throw invalid('"task" must be 1 to 64 of a-z, 0-9 and _, beginning with a letter')
+  if (isTask(task)) throw invalid(`"${task}" is a task of this node`, "Give the agent's task another name.")
+  if (mode !== 'train' && mode !== 'eval') throw invalid('"mode" must be train or eval')
+  if (metadata !== undefined && JSON.stringify(metadata).length > MOST_METADATA)
+    throw invalid(`"metadata" may have ${MOST_METADATA} characters as JSON`)
+  const group = nameIn(body, 'group') ?? nameIn(body, 'prompt_id')
+  return { task, mode, metadata, ...(group === undefined ? {} : { group }) }
+}
+
+function nameIn(body: Body, field: string): string | undefined {
+  const value = body[field]
+  if (value === undefined || value === null) return undefined
+  if (typeof value !== 'string' || value.length < 1 || value.length > 256)
+    throw invalid(`"${field}" must be a string of 1 to 256 characters`)
+  return value
+}
+
+export function rewardIn(body: Body): Reward {
+  only(body, ['value', 'parts', 'message'])
+  const { value, parts, message } = body
+  const isReward = (one: unknown): one is number =>
+    typeof one === 'number' && Number.isFinite(one) && Math.abs(one) <= LARGEST_REWARD
+  const range = `a number from -${LARGEST_REWARD} to ${LARGEST_REWARD}`
+  if (!isReward(value)) throw invalid(`"value" must be ${range}`)
+  if (message !== undefined && (typeof message !== 'string' || message.length > 8192))
+    throw invalid('"message" must be a string of at most 8192 characters')
+  const named = parts === undefined ? [] : Object.entries(isTable(parts) ? parts : { '': 0 })
+  if (named.length > MOST_PARTS || !named.every(([name, part]) => PART.test(name) && isReward(part)))
+    throw invalid(`"parts" must be an object of at most ${MOST_PARTS} names, each with ${range}`)
+  return {
+    value,
+    ...(named.length > 0 ? { parts: Object.fromEntries(named) as Record<string, number> } : {}),
+    ...(message === undefined ? {} : { message }),
+  }
+}
+
+export function outcomeIn(body: Body): 'succeeded' | 'failed' {
+  only(body, ['state'])
+  const { state = 'succeeded' } = body
+  if (state !== 'succeeded' && state !== 'failed') throw invalid('"state" must be succeeded or failed')
+  return state
+}
+
+function only(body: Body, fields: readonly string[]): void {
+  const other = Object.keys(body).find((name) => !fields.includes(name))
+  if (other !== undefined)
+    throw invalid(`there is no field "${other.slice(0, 64)}"`, `Fields: ${fields.join(', ')}.`)
+}
+
+function isTable(value: unknown): value is Record<string, unknown> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value)
+}
+
+export function stateOf(rollout: AgentRollout): object {
+  const {
+    id,
+    task,
+    group,
+    mode,
+    metadata,
+    openedAt,
+    expiresAt,
+    state,
+    outcome,
+    reward,
+    dropped,
+    calls,
+    tokens,
+  } = rollout
+  return {
+    ...{ id, task, group, mode, state, calls: calls.length, tokens },
+    ...{ opened_at: openedAt, expires_at: expiresAt, metadata: metadata ?? null },
+    ...(outcome ? { outcome } : {}),
+    ...(reward ? { reward } : {}),
+    ...(dropped ? { dropped } : {}),
+  }
+}
+
+export function callsOf({ id, calls }: AgentRollout): object {
+  return {
+    id,
+    calls: calls.map(({ id: call, at, prompt, sample, text }) => ({
+      ...{ id: call, at, text, finish: sample.finish },
+      prompt_token_ids: [...prompt],
+      token_ids: [...sample.tokens],
+      logprobs: [...sample.logprobs],
+      weight_version: sample.version,
+      ...(sample.segments ? { segments: sample.segments } : {}),
+    })),
+  }
+}

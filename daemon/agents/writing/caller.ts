@@ -1,0 +1,190 @@
+// Calls of the model by an agent. Each is recorded in its rollout before anybody gets the answer, and a retry gets the
+// recorded answer: a second sample of the same turn would not be what the agent went on with.
+
+import type { Tokenizer } from '../../policy/tokenizer.ts'
+import { isUnderWay, requireUnderWay } from '../book/book.ts'
+import type { AgentRollout, Attempt, Call } from '../book/rollout.ts'
+import { AgentError, busy, invalid } from '../errors.ts'
+import type { Collector } from './collector.ts'
+
+/** Says whether a request repeats an earlier one. */
+export interface Identity {
+  /** Digest of path and body. */
+  digest: string
+  idempotencyKey?: string | undefined
+  /** The client says that it tries again. */
+  isRetry: boolean
+}
+
+export interface CallRequest {
+  prompt: Int32Array
+  promptText?: string | undefined
+  /** Kept with the call; see Call. */
+  conversation?: unknown
+  maxNewTokens?: number | undefined
+  /** Ends the answer where its text contains one of these. */
+  stop: readonly string[]
+}
+
+export interface CallerOptions {
+  /** Tokens of one answer. */
+  maxNewTokens: number
+  /** Tokens of prompt and answer together. */
+  context: number
+  vocabulary: number
+}
+
+export interface CallerParts {
+  collector: Collector
+  tokenizer: Pick<Tokenizer, 'decodeCompletion'>
+  now(): number
+  randomBytes(size: number): Buffer
+}
+
+export interface Caller {
+  /** The recorded attempt if this is a retry, else a new one. `make` is called for a new one only. */
+  call(rollout: AgentRollout, identity: Identity, make: () => CallRequest): Attempt
+}
+
+/** Limits of one rollout, and of all together. */
+const MOST_CALLS = 256
+const MOST_RUNNING = 16
+const MOST_TOKENS = 262_144
+const MOST_WAITING = 2048
+
+export function createCaller(
+  options: CallerOptions,
+  { collector, tokenizer, now, randomBytes }: CallerParts,
+): Caller {
+  const check = ({ prompt }: CallRequest): void => {
+    if (prompt.length === 0) throw invalid('the prompt is empty')
+    const wrong = prompt.find((token) => token < 0 || token >= options.vocabulary)
+    if (wrong !== undefined)
+      throw invalid(`token ${wrong} is outside the model's vocabulary of ${options.vocabulary}`)
+    if (prompt.length >= options.context) {
+      throw new AgentError(
+        400,
+        'context_length_exceeded',
+        `the prompt has ${prompt.length} tokens, and the model's context has ${options.context}`,
+        { hint: 'Shorten the conversation.' },
+      )
+    }
+  }
+
+  const admit = (rollout: AgentRollout): void => {
+    requireUnderWay(rollout, now())
+    if (rollout.state === 'finished')
+      throw new AgentError(410, 'rollout_ended', `rollout ${rollout.id} is finished and makes no more calls`)
+    if (rollout.calls.length + rollout.running >= MOST_CALLS)
+      throw new AgentError(400, 'too_many_calls', `a rollout may make ${MOST_CALLS} calls`)
+    if (rollout.running >= MOST_RUNNING) throw busy(`a rollout may have ${MOST_RUNNING} calls at a time`)
+    if (rollout.tokens >= MOST_TOKENS)
+      throw new AgentError(
+        400,
+        'too_many_tokens',
+        `the calls of a rollout may have ${MOST_TOKENS} tokens together`,
+      )
+    if (collector.size >= MOST_WAITING) throw busy(`${collector.size} answers are being written`)
+  }
+
+  const begin = (rollout: AgentRollout, identity: Identity, request: CallRequest): Attempt => {
+    const { prompt, promptText, conversation, stop } = request
+    const [id, at] = [randomBytes(12).toString('hex'), now()]
+    const { maxNewTokens } = options
+    const listeners = new Set<() => void>()
+    const drawn: number[] = []
+    const textOf = (): string => tokenizer.decodeCompletion(Int32Array.from(drawn))
+    const record = async (): Promise<Call> => {
+      rollout.running += 1
+      try {
+        const sample = await collector.write({
+          prompt,
+          maxNewTokens: Math.min(
+            request.maxNewTokens ?? maxNewTokens,
+            maxNewTokens,
+            options.context - prompt.length,
+          ),
+          onToken(token) {
+            drawn.push(token)
+            for (const listener of listeners) listener()
+            return stop.length > 0 && stopAt(textOf(), stop) !== undefined
+          },
+        })
+        if (sample.finish === 'aborted')
+          throw new AgentError(503, 'stopping', 'the node is stopping', { retryAfter: 5 })
+        if (!isUnderWay(rollout)) requireUnderWay(rollout, now())
+        const text = tokenizer.decodeCompletion(sample.tokens)
+        const call: Call = {
+          ...{
+            id,
+            at,
+            prompt,
+            promptText,
+            conversation,
+            sample,
+            text,
+            shown: text.slice(0, stopAt(text, stop)),
+          },
+        }
+        rollout.calls.push(call)
+        rollout.tokens += prompt.length + sample.tokens.length
+        return call
+      } finally {
+        rollout.running -= 1
+      }
+    }
+    const attempt: Attempt = {
+      ...{
+        id,
+        at,
+        digest: identity.digest,
+        idempotencyKey: identity.idempotencyKey,
+        drawn,
+        delivery: 'pending',
+      },
+      listen(onToken) {
+        listeners.add(onToken)
+        return () => void listeners.delete(onToken)
+      },
+      done: record(),
+    }
+    // A client that has gone does not wait for it.
+    attempt.done.catch(() => {
+      const at = rollout.attempts.indexOf(attempt)
+      if (at >= 0) rollout.attempts.splice(at, 1)
+    })
+    rollout.attempts.push(attempt)
+    return attempt
+  }
+
+  return {
+    call(rollout, identity, make) {
+      const known = earlier(rollout.attempts, identity)
+      if (known) return known
+      admit(rollout)
+      const request = make()
+      check(request)
+      return begin(rollout, identity, request)
+    },
+  }
+}
+
+/** The attempt that this request repeats: by its key, by what the client says, or because its answer was lost. */
+function earlier(
+  attempts: readonly Attempt[],
+  { digest, idempotencyKey, isRetry }: Identity,
+): Attempt | undefined {
+  if (idempotencyKey !== undefined) {
+    const known = attempts.find((attempt) => attempt.idempotencyKey === idempotencyKey)
+    if (known && known.digest !== digest)
+      throw new AgentError(409, 'idempotency_conflict', 'this idempotency key was used with another request')
+    if (known) return known
+  }
+  return attempts.findLast((attempt) => attempt.digest === digest && (isRetry || attempt.delivery === 'lost'))
+}
+
+/** Where the first of these begins; undefined if the text has none. */
+function stopAt(text: string, stop: readonly string[]): number | undefined {
+  const places = stop.map((one) => text.indexOf(one)).filter((at) => at >= 0)
+  return places.length > 0 ? Math.min(...places) : undefined
+}

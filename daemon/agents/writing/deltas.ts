@@ -1,0 +1,49 @@
+// The text of an answer while it is written, piece by piece. A token may hold a part of a character, so a piece waits
+// until its characters are whole.
+
+import type { Tokenizer } from '../../policy/tokenizer.ts'
+import type { Attempt } from '../book/rollout.ts'
+
+/** The pieces together are the answer's text. */
+export async function* textDeltas(
+  attempt: Attempt,
+  { decodeCompletion }: Pick<Tokenizer, 'decodeCompletion'>,
+): AsyncGenerator<string> {
+  const { drawn, done } = attempt
+  /** Tokens before `told` are told; those from `from` on are decoded again, for decoders that look back. */
+  let [from, told, seen] = [0, 0, 0]
+  let text = ''
+  let isDone = false
+  const ended = done.then(
+    () => {
+      isDone = true
+    },
+    () => {
+      isDone = true
+    },
+  )
+  const textOf = (start: number, end: number): string =>
+    decodeCompletion(Int32Array.from(drawn.slice(start, end)))
+  while (!isDone) {
+    const next = waitFor(attempt)
+    if (drawn.length === seen) await Promise.race([next.token, ended])
+    next.stop()
+    const { length } = drawn
+    if (length === seen) continue
+    seen = length
+    const before = textOf(from, told)
+    const now = textOf(from, length)
+    if (now.length <= before.length || now.endsWith('\ufffd')) continue
+    ;[from, told] = [told, length]
+    const piece = now.slice(before.length)
+    text += piece
+    yield piece
+  }
+  const whole = (await done).text
+  if (whole.length > text.length) yield whole.slice(text.length)
+}
+
+function waitFor({ listen }: Attempt): { token: Promise<void>; stop(): void } {
+  const { promise, resolve } = Promise.withResolvers<void>()
+  return { token: promise, stop: listen(resolve) }
+}

@@ -1,0 +1,79 @@
+// Opens the gateway for agents, if the config has one, and connects it to the node.
+
+import { type AgentGateway, openGateway } from '../agents/index.ts'
+import type { Paths } from '../config/paths.ts'
+import type { Config } from '../config/schema.ts'
+import { tokenOf } from '../control/api/tcp.ts'
+import type { Journal } from '../control/journal/journal.ts'
+import type { NodeCore } from '../core/core.ts'
+import type { LivePolicy } from '../policy/live-policy.ts'
+import { mostWaiting } from '../rollout/capacity.ts'
+import type { TaskBook } from '../rollout/tasks.ts'
+import type { Waker } from '../rollout/waker.ts'
+import type { Pool } from '../store/pool/pool.ts'
+import type { Closers } from './begin.ts'
+import { conversationLimit } from './models.ts'
+
+export interface AgentsOptions {
+  config: Config
+  paths: Paths
+  /** This node's peer ID. */
+  self: string
+  /** The model's name. */
+  model: string
+}
+
+export interface AgentsParts {
+  core: NodeCore
+  policy: LivePolicy
+  tasks: TaskBook
+  pool: Pick<Pool, 'flush'>
+  journal: Journal
+  changed: Waker
+  closers: Closers
+  isPaused(): boolean
+  now(): number
+  monotonic(): number
+  after(ms: number, run: () => void): () => void
+  randomBytes(size: number): Buffer
+}
+
+export async function openAgents(
+  { config, paths, self, model }: AgentsOptions,
+  { core, policy, tasks, pool, journal, changed, closers, isPaused, ...by }: AgentsParts,
+): Promise<AgentGateway | undefined> {
+  const { listen, strict, rollout_seconds: rolloutSeconds, max_open: maxOpen } = config.agents
+  if (listen === undefined) return undefined
+  const { tokenizer, spec } = policy.model
+  const gateway = await openGateway(
+    {
+      ...{ listen, strict, rolloutSeconds, maxOpen, model, author: self },
+      groupSize: config.rollout.group_size,
+      temperature: config.rollout.temperature,
+      maxNewTokens: config.model.max_completion_tokens,
+      context: conversationLimit(config, spec),
+      vocabulary: spec.vocabulary,
+    },
+    {
+      ...{ ...by, tokenizer, changed, sampler: policy.sampler, token: tokenOf(paths.agentsToken) },
+      policy: () => policy.reference(),
+      isThrownAway: core.isThrownAway,
+      // As for the node's own prompts: what waits longer would be too stale when its turn comes.
+      hasRoom: (begun) =>
+        !isPaused() &&
+        core.waiting('own').length + begun <
+          mostWaiting(config.training.own_groups, config.training.max_staleness),
+      isTask: (name) => tasks.chosen.some(({ task }) => task.name === name),
+      async onGroup(group) {
+        journal.group(group, 'own')
+        core.onOwnGroup(group)
+        changed.wake()
+        await pool.flush()
+      },
+      onSampled: (call) => journal.telemetry.round(call),
+      log: journal.log,
+    },
+  )
+  closers.add(gateway.close)
+  return gateway
+}

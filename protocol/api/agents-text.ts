@@ -1,0 +1,25 @@
+// Agents' rollouts in one line, for the screen and for `waggle status`.
+
+import { count, decimal } from './format.ts'
+import type { AgentsInfo } from './snapshot.ts'
+
+export function agentsText({
+  open,
+  rewarded,
+  groups,
+  begun,
+  dropped,
+  reward,
+  evalReward,
+}: AgentsInfo): string {
+  const lost = Object.entries(dropped).map(([why, times]) => `${count(times)} ${why}`)
+  return [
+    `${count(open)} open`,
+    `${count(rewarded)} rewarded`,
+    `${count(groups)} groups${begun > 0 ? ` + ${count(begun)} begun` : ''}`,
+    ...(reward === undefined ? [] : [`reward ${decimal(reward)}`]),
+    ...(evalReward === undefined ? [] : [`eval ${decimal(evalReward)}`]),
+    ...(lost.length === 0 ? [] : [`dropped: ${lost.join(', ')}`]),
+    'not shared with peers',
+  ].join('  ')
+}

@@ -1,0 +1,153 @@
+// A gateway on a scripted engine: real HTTP, no model, a clock that the test moves.
+
+import { randomBytes } from 'node:crypto'
+import { openGateway } from '../../daemon/agents/index.ts'
+import { createTokenizer, type Tokenizer } from '../../daemon/policy/tokenizer.ts'
+import { createWaker } from '../../daemon/rollout/waker.ts'
+import type { Group } from '../../protocol/train/index.ts'
+import { asciiTokenizer } from '../policy/tokenizers.ts'
+import { createScriptedEngine, type ScriptedEngine } from '../rollout/scripted-engine.ts'
+
+export const TOKEN = 'the-token-of-the-gateway'
+
+export interface TestGateway {
+  url: string
+  groups: Group[]
+  engine: ScriptedEngine
+  tokenizer: Tokenizer
+  info(): ReturnType<Awaited<ReturnType<typeof openGateway>>['info']>
+  /** Moves the clock, and lets deadlines pass. */
+  pass(ms: number): Promise<void>
+  /** Sampling waits from now on; call the result to let it go on. */
+  hold(): () => void
+  /** Versions up to this were rolled back. */
+  throwAway(version: number): void
+  /** Whether another group may be begun. */
+  setRoom(has: boolean): void
+  post(path: string, body: unknown, key?: string, headers?: Record<string, string>): Promise<Answer>
+  get(path: string, key?: string): Promise<Answer>
+  open(body?: object): Promise<Opened>
+  reward(rollout: Opened, value: unknown): Promise<Answer>
+  chat(rollout: Opened, messages: unknown, more?: object, headers?: Record<string, string>): Promise<Answer>
+  close(): Promise<void>
+}
+
+export interface Answer {
+  status: number
+  headers: Headers
+  // biome-ignore lint/suspicious/noExplicitAny: answers of many shapes
+  body: any
+}
+
+export interface Opened {
+  id: string
+  group: string
+  base_url: string
+  api_key: string
+}
+
+export interface TestOptions {
+  write(prompt: string, at: { seed: number; version: number }): string
+  strict?: boolean
+  groupSize?: number
+  maxOpen?: number
+  chatTemplate?: string
+  maxNewTokens?: number
+  context?: number
+}
+
+export async function testGateway({ write, chatTemplate, ...options }: TestOptions): Promise<TestGateway> {
+  const tokenizer = createTokenizer({ ...asciiTokenizer(), ...(chatTemplate ? { chatTemplate } : {}) })
+  const engine = createScriptedEngine({ tokenizer, write })
+  const changed = createWaker()
+  const groups: Group[] = []
+  const timers = new Set<{ at: number; run: () => void }>()
+  let [clock, thrownAway, hasRoom] = [1_000_000, -1, true]
+  let held: Promise<void> | undefined
+  const gateway = await openGateway(
+    {
+      ...{ listen: '127.0.0.1:0', strict: false, rolloutSeconds: 60, maxOpen: 64, groupSize: 2 },
+      ...{ temperature: 1, maxNewTokens: 64, context: 4096, vocabulary: 104, model: 'tiny', author: 'self' },
+      ...options,
+    },
+    {
+      ...{ token: TOKEN, tokenizer, changed, randomBytes },
+      sampler: {
+        async generate(...asked) {
+          await held
+          return engine.generate(...asked)
+        },
+      },
+      policy: () => ({ lineage: 'a'.repeat(64), tokenizer: 'b'.repeat(64), version: engine.version }),
+      isThrownAway: (version) => version <= thrownAway,
+      hasRoom: () => hasRoom,
+      isTask: (name) => name === 'basic_arithmetic',
+      async onGroup(group) {
+        groups.push(group)
+      },
+      onSampled: () => {},
+      log: (level, message) => {
+        if (level === 'error') throw new Error(message)
+      },
+      now: () => clock,
+      monotonic: () => clock,
+      after(ms, run) {
+        // Short pauses pass by themselves; deadlines wait for the test.
+        if (ms < 100) {
+          const timer = setImmediate(run)
+          return () => clearImmediate(timer)
+        }
+        const timer = { at: clock + ms, run }
+        timers.add(timer)
+        return () => void timers.delete(timer)
+      },
+    },
+  )
+  const call = async (path: string, init: RequestInit): Promise<Answer> => {
+    const response = await fetch(path.startsWith('http') ? path : gateway.url + path, init)
+    const text = await response.text()
+    const isJson = response.headers.get('content-type')?.includes('json')
+    return { status: response.status, headers: response.headers, body: isJson ? JSON.parse(text) : text }
+  }
+  const bearer = (key: string) => ({ authorization: `Bearer ${key}` })
+  const post: TestGateway['post'] = (path, body, key = TOKEN, headers = {}) =>
+    call(path, {
+      method: 'POST',
+      headers: { ...bearer(key), ...headers },
+      body: typeof body === 'string' ? body : JSON.stringify(body),
+    })
+  return {
+    ...{ url: gateway.url, groups, engine, tokenizer, info: gateway.info, post },
+    get: (path, key = TOKEN) => call(path, { headers: bearer(key) }),
+    async pass(ms) {
+      clock += ms
+      for (const timer of [...timers]) if (timer.at <= clock && timers.delete(timer)) timer.run()
+      await new Promise((resolve) => setTimeout(resolve, 5))
+    },
+    hold() {
+      const { promise, resolve } = Promise.withResolvers<void>()
+      held = promise
+      return () => {
+        held = undefined
+        resolve()
+      }
+    },
+    throwAway(version) {
+      thrownAway = version
+    },
+    setRoom(has) {
+      hasRoom = has
+      changed.wake()
+    },
+    async open(body = {}) {
+      const { status, body: opened } = await post('/v1/rollouts', body)
+      if (status !== 200) throw new Error(JSON.stringify(opened))
+      return opened
+    },
+    reward: (rollout, value) =>
+      post(`/v1/rollouts/${rollout.id}/reward`, typeof value === 'object' ? value : { value }),
+    chat: (rollout, messages, more = {}, headers = {}) =>
+      post(`${rollout.base_url}/chat/completions`, { messages, ...more }, rollout.api_key, headers),
+    close: gateway.close,
+  }
+}
