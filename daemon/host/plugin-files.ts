@@ -56,11 +56,25 @@ export function createPluginFiles({
       const isFile = specifier.startsWith('.') || isAbsolute(specifier)
       const path = isFile ? resolve(base, specifier) : await entryOf(specifier, plugins)
       if (!existsSync(path)) throw new Error(`there is no file ${path}`)
-      const module = (await import(pathToFileURL(path).href)) as { default?: unknown }
+      const module = (await import(pathToFileURL(path).href).catch(explained)) as { default?: unknown }
       return defaultOf(module.default)
     },
     hasPackage: (name) => packageOf(name, plugins) !== undefined,
   }
+}
+
+/** Node strips types from TypeScript and compiles nothing, and does not even do that for packages. */
+const NOT_STRIPPED: Record<string, string> = {
+  ERR_UNSUPPORTED_TYPESCRIPT_SYNTAX:
+    'Node.js only removes types: write it without enums, namespaces and parameter properties, or compile it to JavaScript',
+  ERR_UNSUPPORTED_NODE_MODULES_TYPE_STRIPPING:
+    'Node.js loads no TypeScript from packages: its author has to publish JavaScript',
+}
+
+function explained(cause: Error & { code?: string }): never {
+  const advice = NOT_STRIPPED[cause.code ?? '']
+  if (advice === undefined) throw cause
+  throw new Error(`${cause.message.split('\n')[0]!.replace(/\.$/, '')}. ${advice}`, { cause })
 }
 
 /** Without a package.json, Node may load a file as CommonJS; its default export is then one level down. */
