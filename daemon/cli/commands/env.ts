@@ -1,8 +1,10 @@
 // waggle env: facts for a bug report. Secrets and the home directory's path are removed.
 
 import { readFileSync } from 'node:fs'
+import { findPackageJSON } from 'node:module'
 import { availableParallelism, cpus, freemem, release, totalmem } from 'node:os'
 import { join } from 'node:path'
+import { pathToFileURL } from 'node:url'
 import { bytes, type Snapshot } from '../../../protocol/api/index.ts'
 import { VERSION } from '../../../protocol/package.ts'
 import { redacted } from '../../control/journal/log-file.ts'
@@ -50,13 +52,11 @@ export function factsOf(context: Context, snapshot: Snapshot | undefined): Recor
 /** The value without secrets, and with `~` for the home directory. */
 export const presentable = <T>(value: T, homedir: string): T => anonymous(redacted(value), homedir)
 
-function versionOf(root: string, name: string): string {
+/** Of the package that this Waggle loads, wherever npm put it. */
+export function versionOf(root: string, name: string): string {
   try {
-    return (
-      JSON.parse(readFileSync(join(root, 'node_modules', name, 'package.json'), 'utf8')) as {
-        version: string
-      }
-    ).version
+    const path = findPackageJSON(name, pathToFileURL(join(root, 'package.json')))
+    return (JSON.parse(readFileSync(path!, 'utf8')) as { version: string }).version
   } catch {
     return 'not found'
   }
