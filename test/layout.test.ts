@@ -14,7 +14,8 @@ const ALLOWED: Record<string, readonly string[]> = {
   tui: ['protocol', 'tui'],
   'daemon/engine': ['protocol', 'daemon/engine'],
   'daemon/store': ['protocol', 'daemon/store'],
-  'daemon/config': ['protocol', 'daemon/config'],
+  // The mixing rules name and describe themselves.
+  'daemon/config': ['protocol', 'daemon/config', 'daemon/trainer/sharing/mixing'],
   'daemon/host': ['protocol', 'daemon/host'],
   'daemon/swarm': ['protocol', 'daemon/swarm'],
   'daemon/policy': ['protocol', 'daemon/policy', 'daemon/engine', 'daemon/store'],

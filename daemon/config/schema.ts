@@ -2,6 +2,7 @@
 // says what the key does. Commands that must start quickly do not import it: zod takes 50 ms to load.
 
 import { z } from 'zod'
+import { DEFAULT_RULE, MIXING_RULES, type MixingRuleName } from '../trainer/sharing/mixing/index.ts'
 import { PRESET_NAMES, PRESETS } from './presets.ts'
 
 const TASK_NAME = /^[a-z][a-z0-9_]{0,63}$/
@@ -207,10 +208,12 @@ const training = z.strictObject({
       'reduce J, down to 0, while foreign groups bring less progress per compute than own groups; raise it again when they bring more',
     ),
   mixing: z
-    .enum(['common-batch', 'self-centred', 'fltrust', 'side-step'])
-    .default('side-step')
+    .enum(Object.keys(MIXING_RULES) as [MixingRuleName, ...MixingRuleName[]])
+    .default(DEFAULT_RULE)
     .describe(
-      'how own and foreign gradients become one step. common-batch: one batch, in which peers count by their standing; self-centred: the same, with what differs from the own direction clipped; fltrust: peers count by their agreement with the own direction; side-step: the own step as if alone, and a short foreign step beside it',
+      `how own and foreign gradients become one step. ${Object.entries(MIXING_RULES)
+        .map(([name, { summary }]) => `${name}: ${summary}`)
+        .join('; ')}`,
     ),
   minibatches: z.int().min(1).max(64).default(1).describe('optimizer steps per batch'),
   aggregation: z

@@ -11,6 +11,7 @@ const MARGIN = 1.5
 const NEWCOMERS = Math.SQRT2 - 1
 
 export const commonBatch = oneBatch({
+  summary: 'one batch, in which peers count by their standing',
   scale({ part, own }) {
     const share = part.count / own.count
     // Without signal, a sum grows with the root of its terms; without noise, with their number.

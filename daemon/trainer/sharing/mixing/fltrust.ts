@@ -8,6 +8,7 @@
 import { oneBatch } from './one-batch.ts'
 
 export const fltrust = oneBatch({
+  summary: 'one batch, in which peers count by their agreement with the own direction',
   async scale({ part, own, direction }, slot, { optimizer: { beta2, epsilon } }, trainer) {
     if (direction === undefined || !(part.gradientNorm > 0)) return 0
     const metric = { beta2, epsilon }

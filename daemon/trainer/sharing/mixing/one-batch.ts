@@ -26,6 +26,7 @@ export interface Judged {
 }
 
 export interface OneBatch {
+  summary: string
   /**
    * Returns the scale of an author's gradient at full weight, from 0 to 1, or more if the rule lengthens short
    * gradients. It may change the vector in the slot.
@@ -43,8 +44,8 @@ export interface OneBatch {
   scaleOfNewcomers?(length: number): number
 }
 
-export function oneBatch({ scale, scaleOfNewcomers = () => 1 }: OneBatch): MixingRule {
-  return { stepsWithoutOwn: true, mix }
+export function oneBatch({ summary, scale, scaleOfNewcomers = () => 1 }: OneBatch): MixingRule {
+  return { summary, stepsWithoutOwn: true, mix }
 
   async function mix(
     { own, foreign }: { own: Part | undefined; foreign: readonly Part[] },

@@ -45,6 +45,8 @@ export interface StepDone {
 export type MixingTrainer = Pick<Trainer, 'slots' | 'combine' | 'dot' | 'norm' | 'step' | 'move'>
 
 export interface MixingRule {
+  /** One line for the documentation of the config. */
+  readonly summary: string
   /** Whether it can make a step of foreign groups only. */
   readonly stepsWithoutOwn: boolean
   /** `own` is undefined only if the rule steps without it. */

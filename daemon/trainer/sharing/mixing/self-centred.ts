@@ -10,6 +10,7 @@ import { oneBatch } from './one-batch.ts'
 const MARGIN = 1.5
 
 export const selfCentred = oneBatch({
+  summary: 'one batch, in which a gradient may differ from the own direction by a limited length',
   async scale({ part, own, direction }, slot, _, trainer) {
     const radius = MARGIN * own.gradientNorm * Math.sqrt(1 + own.count / part.count)
     if (direction === undefined) return Math.min(1, radius / part.gradientNorm)

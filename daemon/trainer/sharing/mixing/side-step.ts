@@ -30,7 +30,11 @@ const FOREIGN_LIMIT = Math.SQRT2 - 1
 
 const [OWN, PART, SIDE] = [GRADIENT, 'part', 'side']
 
-export const sideStep: MixingRule = { stepsWithoutOwn: false, mix }
+export const sideStep: MixingRule = {
+  summary: 'the own step as if alone, and a short foreign step beside it',
+  stepsWithoutOwn: false,
+  mix,
+}
 
 async function mix(
   { own, foreign }: { own: Part | undefined; foreign: readonly Part[] },
