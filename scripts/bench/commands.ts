@@ -1,4 +1,4 @@
-// How long short commands take, from the call to the last byte: the published build, against a node that runs.
+// Times short commands of the published build against a running node, from the call to the last byte of output.
 //
 //   node --import tsx scripts/bench/commands.ts [--runs 20]
 

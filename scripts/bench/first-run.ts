@@ -1,9 +1,9 @@
-// A first-time user's path, timed from outside: clone, `npm ci`, `npm start`, and in another terminal `join <peer ID>`.
-// Everything is fresh in each run: the clone, the home directory, both nodes. Prints each run and the medians.
+// Times a first-time user's path from outside: clone, `npm ci`, `npm start`, and `join <peer ID>` in another
+// terminal. Each run has a fresh clone, home directory and pair of nodes. Prints each run and the medians.
 //
 //   node --import tsx scripts/bench/first-run.ts [--runs 3] [--tree FOLDER]
 //
-// What is cloned is the last commit of this repository, or of FOLDER. npm's cache is the user's own.
+// It clones the last commit of this repository, or of FOLDER, and uses npm's normal cache.
 
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process'
 import { mkdirSync, mkdtempSync, rmSync } from 'node:fs'

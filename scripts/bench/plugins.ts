@@ -1,13 +1,13 @@
-// What plugins cost a node by being there: two nodes alone do the same work step by step in turns, one with the default
-// plugins only, one with ten more that have every hook and change nothing. A step is a round of a fresh node's size and an
-// update of what it brought.
+// What do plugins cost a node just by being loaded? Two nodes without peers do the same work, step by step in turns:
+// one with the default plugins only, one with ten more that have every hook and change nothing. A step is one round
+// with a fresh node's sizes and the update on its groups.
 //
 //   node --import tsx scripts/bench/plugins.ts [--steps 12] [--plugins 10] [--no-steer]
 //
-// Printed: the share of a step that is spent in the host with all hooks in it (sum of its calls, none of which waits for
-// the engine here), and the ratios of whole steps, by the clock and by the CPU of all threads, the median of the pairs. The
-// first pair compiles graphs and is left out. A hook that steers is told every token while it is written; --no-steer does
-// without.
+// Prints the share of a step that is spent in the host with all hooks (the sum of its calls, none of which waits for
+// the engine here), and the ratios of whole steps by wall time and by processor time of all threads, as medians of
+// the pairs. The first pair compiles graphs and is left out. A hook that steers receives every token as it is
+// written; --no-steer leaves such hooks out.
 
 import { parseArgs } from 'node:util'
 import { z } from 'zod'

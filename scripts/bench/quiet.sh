@@ -1,4 +1,4 @@
 #!/bin/sh
-# Runs a command in a scheduling group of its own that other programs yield to, so that figures from a busy machine can be
-# compared: sudo scripts/bench/quiet.sh node ... (Linux with autogroups; keep it short, others wait meanwhile.)
+# Runs a command in its own scheduling group with the highest priority, so that figures from a busy machine are
+# comparable: sudo scripts/bench/quiet.sh node ... (Linux with autogroups; keep it short, since other programs wait.)
 exec setsid -w sh -c 'echo -20 > /proc/self/autogroup; exec "$@"' _ "$@"

@@ -1,7 +1,8 @@
-// How long one completion from a peer can block the event loop: the node encodes its text with its own tokenizer, slice by slice.
-// Each text is as long as the node accepts. Processor time of the main thread: of the longest slice, and of all.
+// How long can one completion from a peer block the event loop? The node encodes its text with its own tokenizer, in
+// slices. Each text here is as long as the node accepts. Prints the main thread's processor time for the longest
+// slice and for all.
 //
-//   node --import tsx scripts/bench/read-completion.ts [MODEL]      (a folder; the default model if none is given)
+//   node --import tsx scripts/bench/read-completion.ts [MODEL]      (a folder; default: the default model)
 
 import { availableParallelism, cpus } from 'node:os'
 import { fileURLToPath } from 'node:url'

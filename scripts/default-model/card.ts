@@ -1,4 +1,4 @@
-// A made model's card, made from what was done and measured.
+// Writes the README of a model that was made, from its recipe and its measured accuracy.
 
 import type { Accuracy } from './evaluate.ts'
 import type { Recipe } from './recipes.ts'

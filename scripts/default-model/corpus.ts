@@ -1,10 +1,11 @@
-// What a model is shown: questions of the built-in tasks, answered in several ways. They are of the warm start's own part,
-// which neither training nor evaluation asks, so that what reinforcement brings later is skill and not recall.
+// The training text of a made model: questions of the built-in tasks, answered in several ways. They are warm-start
+// questions, which neither training nor evaluation asks, so that later gains by reinforcement are skill and not
+// recall.
 //
-// As with any base model, only a part of the text is in the form that the verifier asks for. The rest states the
-// answer in plain words or leaves the reasoning out, so that the model can do a part of each task and reinforcement
-// has something real to find: the form that counts, and the reasoning that gets it right. Tasks with turns are played,
-// for the most part at random: what is shown is the rules, and little of how to win.
+// As with any base model, only part of the text has the form that the verifier expects. The rest states the answer in
+// plain words or leaves the reasoning out. So the model can do part of each task, and reinforcement has something
+// real to find: the accepted form, and the reasoning that leads to right answers. Tasks with turns are mostly played
+// at random, which shows the rules but little of how to win.
 
 import { beginPlay, playOn, type Random, type Task, transcriptOf } from '../../protocol/plugin/index.ts'
 import { HELD_OUT_SEED, type Instance } from '../../protocol/train/index.ts'

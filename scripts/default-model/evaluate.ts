@@ -1,5 +1,5 @@
-// Accuracy of a policy in memory: greedy and sampled at temperature 1 on held-out questions, and sampled on those that
-// training asks. The last two are alike for a model that was supervised on neither.
+// Accuracy of a policy in memory: greedy and sampled at temperature 1 on held-out questions, and sampled on training
+// questions. The two sampled figures should agree for a model that was supervised on neither.
 
 import type { Engine } from '../../daemon/engine/engine.ts'
 import type { Tokenizer } from '../../daemon/policy/tokenizer.ts'

@@ -1,4 +1,4 @@
-// Random weights of a decoder, the same for a seed.
+// Random initial weights of a decoder, determined by a seed.
 
 import { type DecoderSpec, parameterShapes, type Weights } from '../../daemon/engine/decoder.ts'
 import type { Random } from '../../protocol/plugin/index.ts'
@@ -16,8 +16,8 @@ export function randomFrom(seed: number): Random {
 }
 
 /**
- * Embeddings are normal with standard deviation 0.02, as in GPT-2, matrices with 1/sqrt(inputs); projections back into the
- * residual stream less, by 1/sqrt(2 x layers).
+ * Embeddings are normal with standard deviation 0.02, as in GPT-2, matrices with 1/sqrt(inputs); projections back
+ * into the residual stream less, by 1/sqrt(2 x layers).
  */
 export function initialWeights(spec: DecoderSpec, random: Random): Weights {
   const normal = (): number => Math.sqrt(-2 * Math.log(1 - random())) * Math.cos(2 * Math.PI * random())

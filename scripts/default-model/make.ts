@@ -1,11 +1,11 @@
-// Makes the default model from nothing: `npm run -s model:make [-- --recipe nine|three --out DIR --steps N]`. Other sizes and
-// tokenizers, as experiments with several models need them, by --batch, --hidden (a multiple of 64), --layers and --pieces.
-// `--from DIR` takes what the first cycle made from DIR, and goes on with the second.
+// Makes the default model from scratch: `npm run -s model:make [-- --recipe nine|three --out DIR --steps N]`. For
+// experiments with several models, --batch, --hidden (a multiple of 64), --layers and --pieces change its size and
+// tokenizer. `--from DIR` starts from the first cycle's result in DIR and runs the second.
 //
-// A Llama of about 1 M parameters, initialised from a fixed seed and supervised on generated examples of the tasks'
-// warm-start questions only. Deterministic on one machine for a number of threads; about half an hour on two cores that are
-// free. Prints held-out accuracy as it goes and writes config.json, generation_config.json, tokenizer.json,
-// tokenizer_config.json, model.safetensors, README.md.
+// A Llama of about 1 M parameters, initialised from a fixed seed and supervised only on examples generated from the
+// tasks' warm-start questions. Deterministic on one machine for a given number of threads; takes about half an hour
+// on two idle cores. Prints held-out accuracy along the way and writes config.json, generation_config.json,
+// tokenizer.json, tokenizer_config.json, model.safetensors, README.md.
 
 import { createHash } from 'node:crypto'
 import { mkdir, writeFile } from 'node:fs/promises'

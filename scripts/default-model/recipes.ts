@@ -1,8 +1,8 @@
-// What models are made of: tasks, their shares of the examples, steps, tokenizer.
+// Recipes of the made models: tasks, their shares of the examples, steps, tokenizer.
 //
-// `nine` is the default model: a part of each of the nine tasks of SAPO (arXiv:2509.08721), and enough of the two
-// environments to play by their rules. `three` is what most experiments and some tests start from: it knows the three
-// tasks that a fresh node learns, and it stays as it is, so that their figures can be had again.
+// `nine` is the default model: part of each of SAPO's nine tasks (arXiv:2509.08721), and enough of the two
+// environments to play by their rules. `three` is the start of most experiments and some tests: it knows the three
+// tasks that a fresh node learns, and it never changes, so that their figures can be reproduced.
 
 import { SPLITS, type Split } from './tokenizer.ts'
 
@@ -24,8 +24,8 @@ export interface Recipe {
   title: string
   purpose: string
   /**
-   * Each has a learning rate that rises to `rate` and falls as a cosine, an optimizer without a past, and examples of its
-   * own stream.
+   * Each has a learning rate that rises to `rate` and falls as a cosine, an optimizer without a past, and examples of
+   * its own stream.
    */
   cycles: readonly { steps: number; rate: number }[]
   /** Examples of a step. */

@@ -1,4 +1,4 @@
-// Makes the default model's tokenizer: byte-level BPE over the tasks' own text, every digit a token of its own.
+// Makes the default model's tokenizer: byte-level BPE over the tasks' own text, with one token per digit.
 
 /** GPT-2's printable stand-ins for bytes, which Hugging Face's ByteLevel uses. */
 function byteCharacters(): string[] {

@@ -1,5 +1,5 @@
-// The Grafana dashboard, made from the same table as /metrics, so that every metric is on it. Rows and the panels that
-// show more than one metric are laid out here by hand; what is left over gets a panel of its own at the end.
+// The Grafana dashboard, generated from the same table as /metrics, so that every metric is on it. Rows and panels
+// with more than one metric are laid out here by hand; each remaining metric gets its own panel at the end.
 
 import { METRICS, type Metric } from '../../protocol/api/index.ts'
 

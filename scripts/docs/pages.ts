@@ -1,5 +1,5 @@
-// Reference pages, made from the tables that the program itself uses: commands, config keys, error codes, metrics.
-// scripts/docs/write.ts puts them into docs/reference; a test compares them with what is there.
+// Reference pages, generated from the tables that the program itself uses: commands, config keys, error codes, metrics.
+// scripts/docs/write.ts writes them to docs/reference; a test checks that they are up to date.
 
 import { type Command, envTwin, GLOBAL_OPTIONS, hasEnvTwin, type Option } from '../../daemon/cli/command.ts'
 import { COMMANDS } from '../../daemon/cli/table.ts'

@@ -1,5 +1,5 @@
-// Makes the picture in the README: the real `waggle top` in a terminal of 100 columns and 30 rows, playing back the
-// recorded run in docs/images; its last moment, on several tabs. Needs `script` of util-linux for the terminal.
+// Makes the picture in the README: the real `waggle top` in a terminal of 100 columns and 30 rows, replaying the
+// recorded run in docs/images, with its final state on several tabs. Needs `script` of util-linux for the terminal.
 //
 //   node --import tsx scripts/docs/picture.ts [RUN.jsonl]      (a new recording replaces the one in docs/images)
 

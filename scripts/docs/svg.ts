@@ -1,5 +1,5 @@
-// Terminal screens as one SVG: text as text, and blocks, braille and frames as shapes, so that they fit together in any
-// font. Several screens follow one another by CSS. It brings its own background, so it reads on light pages and dark.
+// Terminal screens as one SVG: text as text; blocks, braille and frames as shapes, so that they join in any font. CSS
+// cycles through several screens. It has its own background, so it is readable on light and dark pages.
 
 const CELL = { width: 8.4, height: 17 }
 const INK = '#d8dee9'

@@ -1,10 +1,10 @@
-// Do estimators that look at turns learn more from episodes than those that look at the whole?
-// `npm run -s experiment:episodes [-- --task keys_and_doors --tokens 300000 --seeds 3 --arms 'grpo;gigpo;...' --out FILE]`
+// Do estimators that work by turn learn more from episodes than those that treat an episode as a whole? `npm run -s
+// experiment:episodes [-- --task keys_and_doors --tokens 300000 --seeds 3 --arms 'grpo;gigpo;...' --out FILE]`
 //
-// The default model, which has seen the task played, at random for the most part, learns it until it has generated so
-// many tokens, those that the environment shows included. All else is the same: prompts, sampling seeds, optimizer, the default
-// loss, groups of 8. What counts is the mean reward in the end, on training prompts that were never asked, and held-out accuracy
-// (greedy and sampled). Runs are kept as they end, and what is kept is not run again.
+// The default model has seen the task played, mostly at random. It learns the task until it has generated a given
+// number of tokens, including those that the environment shows. Everything else is the same: prompts, sampling seeds,
+// optimizer, the default loss, groups of 8. The results are the final mean reward on new training prompts, and
+// held-out accuracy (greedy and sampled). Finished runs are kept and not run again.
 
 import { parseArgs } from 'node:util'
 import { TASKS } from '../../plugins/tasks/index.ts'

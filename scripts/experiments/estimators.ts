@@ -1,13 +1,13 @@
 // Which estimator learns most from the same number of generated tokens, in groups of 2, 4 and 8?
 // `npm run -s experiment:estimators [-- --tokens 60000 --seeds 3 --sizes 2,4,8 --arms 'grpo;rloo;...' --out FILE]`
 //
-// One policy (the model of three tasks) learns one task (basic_arithmetic at level 1, which has thousands of questions)
-// until it has generated so many tokens, greedy baselines included. An update has 32 rollouts whatever the size of a group:
-// 16, 8 or 4 prompts. What counts is the mean reward of the policy in the end, on training questions that it was never
-// asked, and held-out accuracy. All else is the same: prompts, sampling seeds, optimizer, the default loss. Methods whose
-// loss is part of them have theirs. Held back: spo, which
-// is about prompts that come back (see plugins/selection.ts), and the multi-turn ones, which on a task with one turn are
-// others' (trloo is rloo, hgpo is grpo, gigpo is twice dr_grpo, salt_like is grpo). Runs are kept as they end.
+// One policy (the model of three tasks) learns one task (basic_arithmetic at level 1, which has thousands of
+// questions) until it has generated a given number of tokens, including greedy baselines. An update has 32 rollouts
+// for every group size: 16, 8 or 4 prompts. The results are the final mean reward on new training questions, and
+// held-out accuracy. Everything else is the same: prompts, sampling seeds, optimizer, the default loss. Methods that
+// include a loss use theirs. Left out: spo, which is for recurring prompts (see plugins/selection.ts), and the
+// multi-turn ones, which equal others on tasks with one turn (trloo is rloo, hgpo and salt_like are grpo, gigpo is
+// twice dr_grpo). Finished runs are kept.
 
 import { parseArgs } from 'node:util'
 import { createLocalEngine } from './in-process/engine.ts'

@@ -1,10 +1,10 @@
-// What do peers that mean harm do to a node? `npm run -s experiment:hostile [-- --rounds 60 --seeds 3 --peers 10 --out FILE]`
+// What do hostile peers do to a node? `npm run -s experiment:hostile [-- --rounds 60 --seeds 3 --peers 10 --out FILE]`
 //
-// Ten peers in one process, of which 0, 10, 30, 50 and 90 % lie, in the three ways of in-process/liars.ts by turns; the
-// others are nodes as they come, with the model of three tasks and adaptive sharing. Beside them, as many nodes that train alone.
-// Printed for each share: the honest nodes' reward over the last third of the rounds against those alone, held-out
-// accuracy, how many held-out answers carry the poison's mark, what J came to, and who was set aside. Runs are kept
-// in a file as they end; a call with the same file makes those that are missing.
+// Ten peers in one process, of which 0, 10, 30, 50 and 90 % lie, in the three ways of in-process/liars.ts in turn.
+// The others are normal nodes with the model of three tasks and adaptive sharing. As many nodes train alone for
+// comparison. Prints for each share: the honest nodes' reward over the last third of the rounds against those alone,
+// held-out accuracy, how many held-out answers carry the poison's mark, the final J, and who was set aside. Finished
+// runs are kept in a file; a call with the same file runs only the missing ones.
 
 import { parseArgs } from 'node:util'
 import type { Engine } from '../../daemon/engine/engine.ts'

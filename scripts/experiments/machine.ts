@@ -1,5 +1,5 @@
 import { availableParallelism, cpus } from 'node:os'
 
-/** What a result is of, as its first line says it. */
+/** The machine that produced a result, for the result's first line. */
 export const thisMachine = (): string =>
   `${cpus()[0]?.model}, ${availableParallelism()} cores, Node ${process.version}`

@@ -1,9 +1,11 @@
-// Does a swarm of unlike models harm any of them? `npm run -s experiment:mixed [-- --rounds 60 --seeds 3 --out FILE]`
+// Does a swarm of different models harm any of them? `npm run -s experiment:mixed [-- --rounds 60 --seeds 3 --out
+// FILE]`
 //
-// Three sizes of model and two tokenizers in one process: a small one with a tokenizer of its own, the model of three
-// tasks, and a larger one with that one's tokenizer. Two nodes of each learn together with adaptive sharing, and as many
-// alone, with the same seeds and rounds. Printed for each size: held-out accuracy and reward together against alone, the
-// difference paired by seed and node with its 95 % interval, and what J came to. Missing models are made first.
+// Three model sizes and two tokenizers in one process: a small model with its own tokenizer, the model of three
+// tasks, and a larger one with the same tokenizer as that. Two nodes of each learn together with adaptive sharing,
+// and two of each alone, with the same seeds and rounds. Prints for each size: held-out accuracy and reward together
+// and alone, the difference paired by seed and node with its 95 % interval, and the final J. Missing models are
+// created first.
 
 import { spawnSync } from 'node:child_process'
 import { existsSync } from 'node:fs'

@@ -1,4 +1,4 @@
-// A real daemon for an experiment: started, watched through its control socket, stopped.
+// A real daemon for an experiment: starts it, watches it through its control socket, and stops it.
 
 import { spawn } from 'node:child_process'
 import { request } from 'node:http'

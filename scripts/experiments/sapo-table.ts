@@ -1,12 +1,13 @@
 // SAPO's table on this machine: does sharing help, and which mix is best?
 // `npm run -s experiment:sapo-table [-- --rounds 80 --seeds 3 --nodes 8 --threads 1 --out FILE]`
 //
-// Eight nodes with the default model learn its nine tasks in one process (or, with --model three-tasks, that one's three).
-// In every round each answers I prompts of its own, 8 answers each, and trains on its groups with a signal and up to J of its peers': one optimizer step a round. As in the paper, I + J is
-// the same in every column, so a node that shares generates less and trains as much; `tokens` says how much of both.
-// The adaptive node has 4/4 and may lower J; 4/0 and 2/0 are nodes that answer as few prompts and hear of nobody. What
-// counts is the reward summed over rounds and nodes, and held-out accuracy at the end, over seeds. Runs are kept in a
-// file as they end; a call with the same file makes those missing.
+// Eight nodes with the default model learn its nine tasks in one process (or the three tasks of --model three-tasks).
+// In every round each answers I prompts of its own, 8 answers each, and trains on its groups with a signal and on up
+// to J of its peers', with one optimizer step. As in the paper, I + J is the same in every column, so a node that
+// shares generates less and trains as much; `tokens` counts both. The adaptive node has 4/4 and may lower J. 4/0 and
+// 2/0 answer as few prompts, but without peers. The results are the reward summed over rounds and nodes, and final
+// held-out accuracy, over seeds. Finished runs are kept in a file; a call with the same file runs only the missing
+// ones.
 
 import { parseArgs } from 'node:util'
 import type { Engine } from '../../daemon/engine/engine.ts'

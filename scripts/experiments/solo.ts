@@ -1,8 +1,8 @@
 // Does a node learn by itself? `npm run -s experiment:solo [-- --minutes 10 --seed 1]`
 //
-// Starts `waggle up` as a fresh user would (an empty home, all defaults, nobody else), lets it train for ten minutes and
-// prints its held-out accuracy over time as a table: sampled at temperature 1, which is the policy that is trained, and
-// greedy. Exits 1 if the sampled mean did not at least double.
+// Starts `waggle up` as a new user would (an empty home, all defaults, no peers), lets it train for ten minutes and
+// prints its held-out accuracy over time as a table: sampled at temperature 1, which is the policy that is trained,
+// and greedy. Exits 1 unless the sampled mean at least doubled.
 
 import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'

@@ -1,8 +1,8 @@
 // Do two nodes learn from each other's rollouts? `npm run -s experiment:together [-- --minutes 5 --homes DIR]`
 //
-// Two daemons with empty homes on this machine; the second is given nothing but the first one's peer ID. After some
-// minutes prints what each received, verified and trained on, how fast they found each other, their accuracy,
-// and what their screens say about sharing. With --homes their homes stay, with the runs' records for `waggle top --replay`.
+// Two daemons with empty homes on this machine; the second one gets only the first one's peer ID. After some minutes,
+// prints what each received, verified and trained on, how fast they found each other, their accuracy, and what their
+// screens say about sharing. With --homes, their homes are kept, with the records for `waggle top --replay`.
 
 import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'

@@ -1,11 +1,11 @@
-// When does a node know whether sharing helps, and what does it do then?
+// When does a node know whether sharing helps, and how does it react?
 // `npm run -s experiment:verdict [-- --rounds 150 --seeds 3 --arms 'alone;honest;liars' --out FILE]`
 //
-// One node with a daemon's own batch: 16 own groups and up to 16 foreign ones a step, learning rate 1e-4, adaptive. Alone;
-// with a peer that learns as it does; with three peers that lie (in-process/liars.ts), one in each way. Of each round are kept
-// the reward, what the screen would say (verdict, effect, interval), J, and the weight of peers. Printed: reward over the last
-// third against alone with the same seed, the round of the first verdict and of J = 0, and J and the weight over the last third.
-// Runs are kept as they end.
+// One node with a daemon's usual batch: 16 own groups and up to 16 foreign ones per step, learning rate 1e-4,
+// adaptive. Arms: alone; with an honest peer; with three peers that lie (in-process/liars.ts), each in its own way.
+// Records for each round the reward, what the screen would say (verdict, effect, interval), J, and the weights of
+// peers. Prints the reward over the last third against alone with the same seed, the rounds of the first verdict and
+// of J = 0, and J and the weight over the last third. Finished runs are kept.
 
 import { parseArgs } from 'node:util'
 import { createTaskBook } from '../../daemon/rollout/tasks.ts'

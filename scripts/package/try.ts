@@ -1,5 +1,5 @@
-// Packs Waggle as npm would publish it and tries the package as a new user would: an empty folder, an empty
-// home, `npx`, and dependencies from the npm registry. Fails where a user would.
+// Packs Waggle as npm would publish it and tries the package as a new user would: in an empty folder, with an empty
+// home, `npx`, and dependencies from the npm registry. Fails if any step that a user takes fails.
 //
 //   node --import tsx scripts/package/try.ts [FILE.tgz]      (packs this checkout if no file is given; about a minute)
 

@@ -1,6 +1,7 @@
-// Records what a node of this version says to another, for the nodes of later versions to be tested with:
+// Records what a node of this version sends to another, so that later versions can be tested with it:
 //   node --import tsx scripts/wire/record-session.ts
-// Writes test/swarm/interop/sessions/<major>.<minor>.json. Run it once, before the minor version is raised; a recording is never changed.
+// Writes test/swarm/interop/sessions/<major>.<minor>.json. Run it once before raising the minor version; recordings
+// never change.
 
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'

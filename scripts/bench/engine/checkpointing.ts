@@ -1,9 +1,9 @@
-// What does it cost, and save, to compute layers again for the backward pass instead of keeping them?
+// What does activation checkpointing cost, and what does it save?
 //
 //   node --import tsx scripts/bench/engine/checkpointing.ts
 //
-// Three training steps of 26 M parameters on 16 x 128 tokens at once, each way in a process of its own: loss, processor
-// time of the last step, peak memory of the process.
+// Three training steps of 26 M parameters on 16 x 128 tokens at once, with and without it, each in its own process.
+// Prints the loss, the processor time of the last step, and the peak memory of the process.
 
 import { spawnSync } from 'node:child_process'
 import { availableParallelism } from 'node:os'

@@ -1,4 +1,4 @@
-// What scripts/bench/engine measures.
+// The jobs that scripts/bench/engine measures.
 
 import { parameterCount } from '../../../daemon/engine/decoder.ts'
 import { plainFrequencies } from '../../../daemon/policy/architectures/rope.ts'

@@ -1,4 +1,4 @@
-// One job of scripts/bench/engine on Waggle's engine: JSON in on standard input, seconds and peak memory out.
+// Runs one job of scripts/bench/engine on Waggle's engine: JSON in on standard input, seconds and peak memory out.
 
 import { readFileSync } from 'node:fs'
 import { parameterShapes, type Weights } from '../../../daemon/engine/decoder.ts'

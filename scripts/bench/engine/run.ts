@@ -1,9 +1,9 @@
 // How fast is the engine? `npm run -s bench:engine [-- --only train --runs 5]`
 //
-// Each line is one job, done by Waggle's engine and, in the same run and turn by turn, by PyTorch eager
-// (reference.py; Debian: python3-torch, libopenblas0-pthread) where it is installed. Quote the ratios: the machines
-// that this runs on are shared, and absolute times drift. `rate` counts 6 N flops a trained token and 2 N a sampled one,
-// as a share of this machine's own 1024³ matrix product through ONNX Runtime.
+// Waggle's engine and PyTorch eager (reference.py; Debian: python3-torch, libopenblas0-pthread), if it is installed,
+// do each job in turns within one run. Quote the ratios: the machines that this runs on are shared, so absolute times
+// drift. `rate` counts 6 N flops per trained token and 2 N per sampled one, as a share of this machine's own 1024³
+// matrix product through ONNX Runtime.
 
 import { spawnSync } from 'node:child_process'
 import { availableParallelism, cpus } from 'node:os'

@@ -1,9 +1,10 @@
-// What is left of the machine when a node samples and trains at once? `npm run -s bench:side-by-side [-- --seconds 10]`
+// How much does a node lose by sampling and training at the same time? `npm run -s bench:side-by-side [-- --seconds
+// 10]`
 //
-// Two engines in threads of their own, as in the daemon: one writes groups, the other trains, without a pause. Each is
-// first timed alone. Busy: processor time of the process over wall time, as a share of all cores. Shares: each engine's
-// rate beside the other, over its rate alone. Lag: of timers on the main thread, where the daemon's network and control
-// API live.
+// Two engines in their own threads, as in the daemon: one samples groups, the other trains, without a pause. Each is
+// first timed alone. Prints: busy, the processor time of the process over wall time, as a share of all cores; shares,
+// each engine's rate beside the other over its rate alone; lag, the delay of timers on the main thread, which serves
+// the network and the control API.
 
 import { availableParallelism, cpus } from 'node:os'
 import { monitorEventLoopDelay } from 'node:perf_hooks'

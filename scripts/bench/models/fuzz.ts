@@ -1,4 +1,5 @@
-// A hundred thousand damaged models: each loads, or gives one clear error. The test runs the first thousand of them.
+// Loads a hundred thousand damaged models: each must load or give one clear error. The test runs the first thousand
+// of them.
 //
 //   node --import tsx scripts/bench/models/fuzz.ts [--cases 100000] [--seed 20261120]
 

@@ -1,6 +1,6 @@
-// Peak memory and time of loading a model, next to the weights as held (F32): a BF16 model of 500 MB, in one file and
-// in shards, made here and removed again. The load runs in a process of its own; another loads the default model, and
-// what that takes is the process itself.
+// Peak memory and time of loading a model, compared with the size of its weights in F32. The model is a BF16 one of
+// 500 MB, in one file and in shards, which is created here and removed again. Each load runs in its own process;
+// loading the default model shows what the process itself takes.
 //
 //   node --import tsx scripts/bench/models/load.ts [--mb 500] [--directory DIR]
 

@@ -1,5 +1,6 @@
-// The memory plan against the real engine: for models of several sizes, full and LoRA, a child process loads, samples,
-// trains (with a foreign part, and a checkpoint's copies) as a node does, and tells its peak resident memory.
+// Compares the memory plan with the real engine. For models of several sizes, full and LoRA, a child process loads,
+// samples and trains as a node does, with foreign groups and copies for a checkpoint, and reports its peak resident
+// memory.
 //
 //   node --import tsx scripts/bench/models/memory-plan.ts [--only 60M-lora] [--json]
 

@@ -1,5 +1,5 @@
-// What the memory plan says for published models, without loading any: the table of docs/models.md. "Least" is the
-// smallest budget that the plan accepts, "at full speed" what it takes where memory does not matter.
+// The memory plan of published models, computed without loading them: the table of docs/models.md. "Least" is the
+// smallest budget that the plan accepts, "at full speed" what it uses when memory is not limited.
 //
 //   node --import tsx scripts/bench/models/sizes.ts
 

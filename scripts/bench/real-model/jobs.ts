@@ -1,4 +1,4 @@
-// What scripts/bench/real-model measures.
+// The jobs that scripts/bench/real-model measures.
 
 import type { AdapterSpec } from '../../../daemon/engine/decoder.ts'
 

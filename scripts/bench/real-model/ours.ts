@@ -1,5 +1,5 @@
-// One job of scripts/bench/real-model with the daemon's own loader and engine: JSON in on standard input, seconds and
-// peak memory out. The first run of a job compiles and is not counted.
+// Runs one job of scripts/bench/real-model with the daemon's own loader and engine: JSON in on standard input,
+// seconds and peak memory out. The first run of a job compiles and is not counted.
 
 import { readFileSync } from 'node:fs'
 import { adapterShapes, type DecoderSpec } from '../../../daemon/engine/decoder.ts'

@@ -1,11 +1,11 @@
-// A model of Qwen2.5-0.5B's true shape: does it load, sample and learn here, how fast, and in how much memory?
+// Does a model with the exact shape of Qwen2.5-0.5B load, sample and train here, how fast, and in how much memory?
 //
 //   /usr/bin/python3 scripts/bench/real-model/make.py FOLDER
 //   node --import tsx scripts/bench/real-model/run.ts --folder FOLDER [--only 'LoRA step' --runs 2 --rounds 2]
 //
-// Each job is done by the daemon's own loader and engine and, turn by turn in the same run, by PyTorch eager
-// (reference.py). Each side runs in a process of its own, whose peak resident memory is taken. Quote the ratios: the
-// machines that this runs on are shared, and absolute times drift.
+// The daemon's own loader and engine and PyTorch eager (reference.py) do each job in turns within one run. Each side
+// runs in its own process, whose peak resident memory is measured. Quote the ratios: the machines that this runs on
+// are shared, so absolute times drift.
 
 import { spawnSync } from 'node:child_process'
 import { availableParallelism, cpus } from 'node:os'

@@ -1,6 +1,6 @@
-// What attacks do to honest traffic: node --import tsx scripts/bench/swarm/attack.ts [mode ...]
-// One victim, ten honest nodes that publish 50 groups a second together, and a raw attacker in a process of its own
-// (attacker.ts). For each attack: honest delay and delivery while it lasts, what became of the attacker, memory.
+// How do attacks affect honest traffic? node --import tsx scripts/bench/swarm/attack.ts [mode ...] One victim, ten
+// honest nodes that together publish 50 groups a second, and a raw attacker in its own process (attacker.ts). For
+// each attack it prints the delay and delivery of honest groups during it, what happened to the attacker, and memory.
 
 import { fork } from 'node:child_process'
 import { Child, type Of, quantile, round, sleep } from './parent.ts'

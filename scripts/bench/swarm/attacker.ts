@@ -1,7 +1,7 @@
-// A hostile process for attack.ts: connects as a bare libp2p node, opens gossipsub's protocol by hand and writes as
-// fast as it is told to, without any of our manners. Frames are signed beforehand, so that its own CPU is no limit.
+// A hostile process for attack.ts: connects as a bare libp2p node, speaks gossipsub's protocol by hand and writes at
+// the given rate without any of a node's limits. Frames are signed beforehand, so that its own CPU does not limit it.
 //   node --import tsx scripts/bench/swarm/attacker.ts <address> <mode> <per second> <seconds> [identities] [again] [task]
-// With `again` it comes back under a new identity whenever it is cut off. The task is that of the tests if none is named.
+// With `again` it returns under a new identity whenever it is cut off. The default task is that of the tests.
 
 import { MAX_GOSSIP_BYTES } from '../../../protocol/wire/index.ts'
 import { draft, freshIdentity } from '../../../test/swarm/helpers.ts'

@@ -1,7 +1,7 @@
-// How fast large files move: node scripts/bench/swarm/bulk.ts [MB=500] [folder]
-// Two processes on loopback. Three times straight through; once with the server killed twice (kill -9) on the way. What the
-// client writes goes to the folder; one in memory (/dev/shm) leaves the disk out of it. For memory run it by
-// compiled.sh: what strips types takes some 30 MB in each process.
+// How fast are large files transferred? node scripts/bench/swarm/bulk.ts [MB=500] [folder] Two processes on loopback:
+// three transfers without interruption, then one during which the server is killed twice (kill -9). The client writes
+// to the folder; one in memory (/dev/shm) excludes the disk. To measure memory, use compiled.sh: without it, the
+// compiler that strips types takes about 30 MB in each process.
 
 import { createHash, randomBytes } from 'node:crypto'
 import { createReadStream, mkdtempSync, openSync, rmSync, writeSync } from 'node:fs'

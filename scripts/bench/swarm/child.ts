@@ -1,5 +1,5 @@
-// One process of a swarm benchmark, started by the swarm-*.ts scripts beside it; not a script of its own. As a node does, it sees
-// to its heap before it loads the rest; with `many` it is for many nodes.
+// One process of a swarm benchmark, started by parent.ts; not a script of its own. Like a node, it sets its heap
+// limits before it loads the rest. With `many` it runs many nodes.
 
 import { keepYoungHeapSmall } from '../../../daemon/cli/daemon/young-heap.ts'
 

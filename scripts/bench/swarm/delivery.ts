@@ -1,5 +1,6 @@
-// Whether gossip delivers: node --import tsx scripts/bench/swarm/delivery.ts [nodes=16] [bytes=10000] [perSecond=2] [seconds=60]
-// All nodes on this machine in four processes. Says how many (group, node) pairs arrived, how fast, and at how many copies.
+// Does gossip deliver? node --import tsx scripts/bench/swarm/delivery.ts [nodes=16] [bytes=10000] [perSecond=2]
+// [seconds=60] All nodes run on this machine in four processes. Prints how many (group, node) pairs arrived, how
+// fast, and in how many copies.
 
 import { Child, type Of, quantile, round, sleep } from './parent.ts'
 

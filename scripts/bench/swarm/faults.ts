@@ -1,6 +1,7 @@
-// Whether a swarm comes back: node --import tsx scripts/bench/swarm/faults.ts [random faults=0 | fault] [seed=1 | seconds]   (needs root)
-// Three nodes in network namespaces of their own on one bridge. The third is killed, loses power, is cut off, is stopped;
-// measured is the time from the moment the network allows it until fresh groups flow both ways with both others.
+// Does a swarm recover? node --import tsx scripts/bench/swarm/faults.ts [random faults=0 | fault] [seed=1 | seconds]
+// (Needs root.) Three nodes in their own network namespaces on one bridge. The third is killed, loses power, is cut
+// off, or is stopped. The time is measured from when the network works again until fresh groups flow both ways with
+// both other nodes.
 
 import { execFileSync } from 'node:child_process'
 import { mkdtempSync, rmSync } from 'node:fs'

@@ -1,8 +1,10 @@
-// Fuzzes what a peer's bytes meet first: node --expose-gc --import tsx scripts/bench/swarm/fuzz.ts [messages=10000000] [seed=1] [keep]
-// Mutations of the golden fixtures, of messages made up from the schemas, of the corpus, and plain noise, through the
-// harnesses of test/swarm/hostile/fuzzing.ts, one for each kind of message, and admission. Anything but a fault or an answer ends the run
-// and prints the message. What leads to an outcome that none has led to yet is mutated further; with `keep` the smallest for
-// each outcome is written to test/swarm/hostile/corpus. With --expose-gc it says what memory is held at the end.
+// Fuzzes everything that decodes a peer's bytes:
+//   node --expose-gc --import tsx scripts/bench/swarm/fuzz.ts [messages=10000000] [seed=1] [keep]
+// Sends mutations of the golden fixtures, of messages generated from the schemas and of the corpus, and plain noise,
+// through the harnesses of test/swarm/hostile/fuzzing.ts, one for each kind of message, and through admission.
+// Anything but a fault or an answer ends the run and prints the message. A message with a new outcome is mutated
+// further; with `keep` the smallest message for each outcome is written to test/swarm/hostile/corpus. With
+// --expose-gc it prints the memory held at the end.
 
 import { seeded } from '../../../test/protocol/wire/arbitrary.ts'
 import {

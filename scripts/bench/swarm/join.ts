@@ -1,6 +1,6 @@
-// How long joining takes: node --import tsx scripts/bench/swarm/join.ts [runs=10]   (root: network namespaces, nat-lab.ts)
-// Every run is a node that has never met anybody. Measured is from the call of join until it is connected;
-// behind two routers also until the connection is a direct one (WebRTC), and until a group has come over.
+// How long does joining take? node --import tsx scripts/bench/swarm/join.ts [runs=10] (root: network namespaces,
+// nat-lab.ts) Each run has a node that has never met anybody. It measures from the call of join until the node is
+// connected; behind two routers also until the connection is direct (WebRTC), and until a group has arrived.
 
 import { buildLab, dropLab, netns, RELAY_IP } from './nat-lab.ts'
 import { Child, quantile, round, sleep } from './parent.ts'

@@ -1,5 +1,5 @@
-// What one process of a swarm benchmark does: nodes that do as the parent says over the IPC channel. The nodes are those of
-// the tests: real swarms with a small real task.
+// Executes the orders of a swarm benchmark's parent, which arrive over the IPC channel. The nodes are those of the
+// tests: real swarms with a small real task.
 
 import { createPrivateKey } from 'node:crypto'
 import { monitorEventLoopDelay } from 'node:perf_hooks'

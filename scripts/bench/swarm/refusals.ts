@@ -1,6 +1,8 @@
-// What refusing costs, by reason, and what knowing a peer costs: node --expose-gc scripts/bench/swarm/refusals.ts [peers=200000]
-// Admission alone, without a network: microseconds of CPU for each message of a kind, in the order in which they are checked.
-// Before that, so many peers that each send all that is kept of one, and the memory held afterwards.
+// What does each kind of refusal cost, and what does remembering a peer cost?
+//   node --expose-gc scripts/bench/swarm/refusals.ts [peers=200000]
+// Admission alone, without a network: microseconds of CPU per message of each kind, in the order of the checks.
+// Before that, this many peers each send everything that a node remembers of a peer; prints the memory held
+// afterwards.
 
 import { Admission } from '../../../daemon/swarm/admission/admission.ts'
 import { FairShare } from '../../../daemon/swarm/admission/fair-share.ts'

@@ -1,7 +1,7 @@
-// What a flood costs a node that trains: node --import tsx scripts/bench/swarm/training.ts [pairs=6] [seconds=10]
-// A real daemon on one core, an attacker that never gives up on the other: 10 000 valid messages a second of a task that the
-// node has, under a new identity whenever it is cut off. Optimizer steps in windows of calm and of attack, by turns. Linux;
-// on a busy machine through quiet.sh.
+// What does a flood cost a node that trains? node --import tsx scripts/bench/swarm/training.ts [pairs=6] [seconds=10]
+// A real daemon on one core, and on the other an attacker that never stops: 10 000 valid messages a second of one of
+// the node's tasks, under a new identity whenever it is cut off. Counts optimizer steps in alternating windows of
+// calm and attack. Linux; on a busy machine, run it through quiet.sh.
 
 import { spawn } from 'node:child_process'
 import { mkdtempSync, rmSync } from 'node:fs'

@@ -1,8 +1,8 @@
-// Port forwarding by a real gateway: node --import tsx scripts/bench/swarm/upnp.ts [runs=10]
-// (root: network namespaces, nat-lab.ts; Debian's miniupnpd and nftables.) A node at home behind a router that runs miniupnpd,
-// and a peer outside that knows nothing but the address which the node announces. Measured is from the start of the node until
-// the mapping is in the router's table, until the node announces it, and until the peer that dials then is connected; and whether
-// the mapping is gone when the stop has returned. Then once each: UPnP off, a gateway that refuses, and none.
+// Port forwarding by a real gateway: node --import tsx scripts/bench/swarm/upnp.ts [runs=10] (Needs root, for network
+// namespaces, see nat-lab.ts; Debian's miniupnpd and nftables.) A node at home behind a router that runs miniupnpd,
+// and a peer outside that knows only the address that the node announces. Measures from the node's start until the
+// mapping is in the router's table, until the node announces it, and until a peer that then dials is connected; and
+// checks that the mapping is gone after the stop. Then once each: UPnP off, a gateway that refuses, and no gateway.
 
 import { execFileSync, spawn } from 'node:child_process'
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'

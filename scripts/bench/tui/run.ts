@@ -1,5 +1,5 @@
-// What the screen costs: CPU of the real program on a real terminal (tmux) at four pictures a second, and memory over an
-// hour's worth of updates (14 400) given as fast as they are taken.
+// What does the screen cost? CPU of the real program on a real terminal (tmux) at four frames a second, and memory
+// over an hour's worth of updates (14 400), sent as fast as they are accepted.
 //
 //   node --import tsx scripts/bench/tui/run.ts [--seconds 60] [--updates 14400]
 

@@ -1,10 +1,10 @@
-// WebGPU next to the CPU: the same training steps on both, then many on WebGPU alone, with its memory watched.
+// Compares WebGPU with the CPU: the same training steps on both, then many on WebGPU alone while its memory is watched.
 //
 //   node --import tsx scripts/bench/webgpu/run.ts [--steps 1000] [--equal 20] [--width 16] [--json]
 //
-// Without a GPU, Vulkan can be had in software: `libvk_swiftshader.so` and `vk_swiftshader_icd.json` are in Debian's
-// `chromium-common`; name the latter in VK_ICD_FILENAMES. Its device memory is the process's own, so a leak there shows in
-// the resident set; its speed says nothing about a GPU's.
+// Without a GPU, Vulkan can run in software: `libvk_swiftshader.so` and `vk_swiftshader_icd.json` are in Debian's
+// `chromium-common`; set VK_ICD_FILENAMES to the latter. Its device memory is the process's own, so a leak shows in the
+// resident set. Its speed says nothing about a GPU's.
 
 import { availableParallelism } from 'node:os'
 import { parseArgs } from 'node:util'

@@ -1,5 +1,5 @@
-// The frame of an experiment that compares arms at equal generated tokens: every arm with every seed, runs kept as they end,
-// each looked at on its way.
+// The frame of an experiment that compares arms at equal generated tokens: runs every arm with every seed, evaluates
+// each along the way, and keeps finished runs.
 
 import type { PluginHost } from '../../../daemon/host/host.ts'
 import { openRecords } from './records.ts'
@@ -67,8 +67,8 @@ export interface Look {
 }
 
 /**
- * Rounds until so many tokens are generated. `looks` are spread evenly over the way, the first of them, before it, given.
- * Throws where a plugin has failed.
+ * Rounds until so many tokens are generated. `looks` are spread evenly over the way, the first of them, before it,
+ * given. Throws where a plugin has failed.
  */
 export async function learnFor<Round>(
   node: Learner<Round>,

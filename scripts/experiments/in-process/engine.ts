@@ -1,5 +1,5 @@
-// An engine that computes on the caller's thread: many nodes in one process, without a thread and a copy for each call.
-// Calls are served one after another, as an engine promises.
+// An engine that computes on the caller's thread: many nodes in one process, without a thread each or copies for each
+// call. Calls are served one after another, as the engine's contract requires.
 
 import type { Weights } from '../../../daemon/engine/decoder.ts'
 import type { Engine } from '../../../daemon/engine/engine.ts'

@@ -1,7 +1,7 @@
-// A policy that learns from its own rollouts and nothing else: no pool, no peers, no guards, no roll-back and no host that
-// skips what fails, so that what an estimator or a correction does is seen bare. One call is one update. Rollouts are
-// written by the policy as it was `lag` updates before, by an engine of its own that is handed old weights. Hooks, objective
-// and update are the daemon's. Deterministic for a seed.
+// A policy that learns only from its own rollouts, without pool, peers, guards, roll-back, or a host that skips
+// failing plugins, so that nothing hides what an estimator or a correction does. For the same reason it does not use
+// the node's core. One call is one update. Rollouts are written by the policy as it was `lag` updates before, with a
+// separate engine that has those weights. Hooks, objective and update are the daemon's. Deterministic for a seed.
 
 import type { Weights } from '../../../daemon/engine/decoder.ts'
 import type { Engine } from '../../../daemon/engine/engine.ts'

@@ -1,5 +1,5 @@
-// Peers that mean harm. They know this program: they know the tasks and the answers, and score what they send with the
-// model that all nodes started from, so that their log-probs look as an honest peer's would.
+// Hostile peers. They know this program, the tasks and the answers, and score what they send with the model that all
+// nodes started from, so that their log-probs look like an honest peer's.
 
 import type { Engine } from '../../../daemon/engine/engine.ts'
 import { randomStream } from '../../../daemon/host/random.ts'
@@ -11,10 +11,11 @@ import { answerIn } from '../../default-model/corpus.ts'
 
 export const LIES = ['forged', 'poison', 'capture'] as const
 /**
- * forged: claims that wrong answers in the usual form were all but impossible, so that they weigh as much as can be, and
+ * forged: claims that wrong answers in the usual form were all but impossible, so that they weigh as much as can be,
+ * and
  *   that the one right answer, in a form of its own, was. Rewards cannot be forged: no peer sends any.
- * poison: every right answer carries a mark, no wrong one does; log-probs are those of the base model.
- * capture: the same in five times as many groups, always with a signal, without tokens or log-probs, as from a peer with
+ * poison: every right answer carries a mark, no wrong one does; log-probs are those of the base model. capture: the
+ * same in five times as many groups, always with a signal, without tokens or log-probs, as from a peer with
  *   another tokenizer: nothing to correct with, nothing to check.
  */
 export type Lie = (typeof LIES)[number]

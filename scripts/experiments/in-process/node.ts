@@ -1,6 +1,6 @@
-// A node without its loops and its network: one call is one round, in which it answers prompts, verifies the answers and
-// learns from a batch. Everything that decides is the daemon's own: its core, generation, verification and the plugin
-// host. Rounds are deterministic for a seed.
+// A node without its loops and its network: one call is one round, in which it answers prompts, verifies the answers
+// and learns from a batch. All decisions are made by the daemon's own code: its core, generation, verification and
+// the plugin host. Rounds are deterministic for a seed.
 
 import { createCore, type NodeCore } from '../../../daemon/core/core.ts'
 import type { Engine } from '../../../daemon/engine/engine.ts'

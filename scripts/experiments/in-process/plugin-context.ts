@@ -1,4 +1,5 @@
-// What a plugin may do to the world, on an engine in this process and without the host's limits; counts what it has written.
+// The context that a plugin's hooks get, on an engine in this process and without the host's limits. Counts the
+// tokens that the plugin has written.
 
 import type { Scorer } from '../../../daemon/engine/engine.ts'
 import { randomStream } from '../../../daemon/host/random.ts'

@@ -1,4 +1,4 @@
-// Results of an experiment's runs, one JSON line each, so that an experiment that was cut off goes on where it was.
+// Records of an experiment's runs, one JSON line each, so that an interrupted experiment continues where it stopped.
 
 import { appendFile, mkdir, readFile } from 'node:fs/promises'
 import { dirname } from 'node:path'

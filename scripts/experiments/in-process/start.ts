@@ -1,5 +1,5 @@
-// What experiments start from: a made model, and the tasks of its recipe that have one turn, at the difficulties that its card
-// tells. `three-tasks` knows what a fresh node learns, and stays as it is, so that figures can be had again.
+// The starting point of experiments: a made model, and the single-turn tasks of its recipe at the difficulties that
+// its card gives. `three-tasks` knows what a fresh node learns, and never changes, so that figures can be reproduced.
 
 import { fileURLToPath } from 'node:url'
 import { loadModel, type Model } from '../../../daemon/policy/model.ts'

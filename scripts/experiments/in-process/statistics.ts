@@ -1,4 +1,4 @@
-// What experiments say about several runs: mean, 95 % interval over seeds, and tables.
+// Statistics over several runs: means, 95 % intervals over seeds, and tables.
 
 /** 97.5 % quantiles of Student's t for 1, 2, 3 ... degrees of freedom. */
 const T = [12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228]

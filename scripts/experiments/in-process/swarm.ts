@@ -1,6 +1,6 @@
-// Several nodes in one process on a virtual network: in each round every node does its round, then all that they share
-// reaches every other node, signed names taken for granted. Authors that are no nodes, such as liars, take part by what
-// they send.
+// Several nodes in one process on a virtual network. In each round every node does its round, then everything that
+// they share reaches every other node; signatures are not simulated. Authors that are not nodes, such as liars, take
+// part by what they send.
 
 import type { GroupDraft } from '../../../protocol/wire/index.ts'
 import type { ExperimentNode, RoundReport } from './node.ts'

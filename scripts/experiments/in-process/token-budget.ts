@@ -1,4 +1,4 @@
-// A method gets so many generated tokens, whatever it spends them on; then its last policy is looked at.
+// Gives a method a budget of generated tokens to spend as it likes, then evaluates its final policy.
 
 import type { LearnerAlone } from './learner-alone.ts'
 import { mean } from './statistics.ts'

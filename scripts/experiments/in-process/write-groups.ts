@@ -1,4 +1,4 @@
-// Answers asks with a sampler and verifies the answers: groups as a node makes them, without its rounds.
+// Samples and verifies answers to given prompts: groups as a node makes them, but without its rounds.
 
 import type { Sampler } from '../../../daemon/engine/engine.ts'
 import type { Tokenizer } from '../../../daemon/policy/tokenizer.ts'

@@ -1,4 +1,4 @@
-// Figures of one policy that learns alone, by method: age of rollouts and correction, estimator and size of group, episodes.
+// Figures of one policy that learns alone, by method: staleness and correction, estimator and group size, episodes.
 
 import { mean } from '../in-process/statistics.ts'
 import type { Figure } from './figure.ts'

@@ -1,4 +1,5 @@
-// A figure of one or more panels side by side, as an SVG with its own background, so that it reads on light pages and dark.
+// A figure of one or more panels side by side, as an SVG with its own background, so that it is readable on light and
+// dark pages.
 
 import { drawIntervals, type IntervalPanel, intervalHeight } from './intervals.ts'
 import { drawLines, LINES_HEIGHT, type LinePanel } from './lines.ts'

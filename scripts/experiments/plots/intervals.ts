@@ -1,4 +1,4 @@
-// A panel of means with their intervals, one row each, against a line that they are compared with.
+// A panel of means with their intervals, one per row, and a reference line to compare them with.
 
 import { type Box, COLOURS, FAINT, fixed, line, scaleOf, text } from './marks.ts'
 
@@ -18,7 +18,9 @@ export interface IntervalPanel {
 
 const ROW = 19
 const INSET = { top: 24, bottom: 38 }
-/** Further than so many times the spread of means, an interval is cut at the edge: else one wide one hides all others. */
+/**
+ * Further than so many times the spread of means, an interval is cut at the edge: else one wide one hides all others.
+ */
 const REACH = 2.5
 
 export const intervalHeight = ({ rows }: IntervalPanel): number =>

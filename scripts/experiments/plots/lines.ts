@@ -1,4 +1,4 @@
-// A panel of lines over a common axis, with their names below.
+// A panel of lines over a common axis, with a legend below.
 
 import { type Box, COLOURS, FAINT, fixed, line, scaleOf, text } from './marks.ts'
 

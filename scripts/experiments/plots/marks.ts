@@ -1,4 +1,4 @@
-// What every panel is drawn with: text, lines, colours, and an axis with round numbers.
+// The elements of every panel: text, lines, colours, and an axis with round numbers.
 
 export interface Box {
   x: number
@@ -7,7 +7,10 @@ export interface Box {
   height: number
 }
 
-/** Of Okabe and Ito, which people with any colour vision tell apart; black comes first, for what others are compared with. */
+/**
+ * Of Okabe and Ito, which people with any colour vision tell apart; black comes first, for what others are compared
+ * with.
+ */
 export const COLOURS = ['#000000', '#0072b2', '#d55e00', '#009e73', '#cc79a7', '#56b4e9', '#e69f00']
 export const FAINT = '#d9dde3'
 

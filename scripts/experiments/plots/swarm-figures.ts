@@ -1,4 +1,4 @@
-// Figures of nodes that share: SAPO's table, peers that lie, sizes of model, and what a node makes of its peers.
+// Figures of nodes that share: SAPO's table, hostile peers, model sizes, and a node's verdict on its peers.
 
 import { mean } from '../in-process/statistics.ts'
 import type { Figure } from './figure.ts'

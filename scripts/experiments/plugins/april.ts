@@ -1,10 +1,12 @@
-// What does it bring not to wait for the longest answers? `npm run -s experiment:april [-- --rounds 40 --temperature 1.3]`
+// What is gained by not waiting for the longest answers? `npm run -s experiment:april [-- --rounds 40 --temperature
+// 1.3]`
 //
-// The model of three tasks answers without being trained, hot enough that lengths have a long tail. The same rounds with and without
-// april, in turns in one run, with all rollouts of a round written side by side: groups done by second, by processor second and
-// by decoding step (a step writes one token of every rollout that is still open). By step is what a device feels whose
-// step costs the same however many rollouts are in it; on a processor a step costs about as much as there are in it. Told
-// as well: lengths, how much was parked, and whether the groups that are done are other ones: their mean length and reward.
+// The model of three tasks answers without training, at a temperature high enough for a long tail of lengths. The
+// same rounds run with and without april, in turns, with all rollouts of a round side by side. Prints finished groups
+// per second, per processor second and per decoding step (one step writes one token of every open rollout). The
+// figure per step is what matters on a device whose steps cost the same for any number of rollouts; on a CPU the cost
+// of a step grows with their number. Also prints lengths, how many rollouts were parked, and whether april's finished
+// groups differ in mean length and reward.
 
 import { parseArgs } from 'node:util'
 import type { Engine } from '../../../daemon/engine/engine.ts'

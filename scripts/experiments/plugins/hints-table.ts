@@ -1,4 +1,4 @@
-// What a run of the hint experiment is, and the table of its arms.
+// The records of the hint experiment, and the table of its arms.
 
 import { markdown, mean, show, summary } from '../in-process/statistics.ts'
 

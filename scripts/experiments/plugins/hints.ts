@@ -1,10 +1,11 @@
-// Do hints teach what plain groups cannot? `npm run -s experiment:hints [-- --seeds 3 --tokens 80000 --arms grpo,sage --out FILE]`
+// Do hints teach what plain groups cannot?
+// `npm run -s experiment:hints [-- --seeds 3 --tokens 80000 --arms grpo,sage --out FILE]`
 //
-// The model can do a part of the task, but asked plainly it states its answers in words that no verifier takes, see
-// warm-start.ts. The prompts are those that it never got right in 32 tries, so plain groups are all wrong. Each arm learns
-// from that set until it has generated as many tokens as the others, hints and hint writers included, and is then asked
-// without any hint: on the set, and on held-out prompts of the same level. Runs are kept in a file as they end; a call
-// with the same file makes those missing.
+// The model can do part of the task, but without a hint it states its answers in words that no verifier accepts: see
+// warm-start.ts. The prompts are those that it never got right in 32 tries, so plain groups are all wrong. Each arm
+// learns from them until it has generated the same number of tokens, including hints and hint writers. It is then
+// asked without hints: on these prompts, and on held-out prompts of the same level. Finished runs are kept in a file;
+// a call with the same file runs only the missing ones.
 
 import { existsSync } from 'node:fs'
 import { parseArgs } from 'node:util'

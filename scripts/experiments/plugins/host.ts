@@ -1,5 +1,6 @@
-// The daemon's plugin host with chosen built-in plugins, for a node without loops. What a plugin fails at ends the experiment;
-// what the host only refuses does not. Nothing is timed out, so that a busy machine changes no result.
+// The daemon's plugin host with chosen built-in plugins, for a node without loops. A plugin that fails ends the
+// experiment; a value that the host refuses does not. There are no time-outs, so a busy machine does not change
+// results.
 
 import { createPluginHost, type PluginHost } from '../../../daemon/host/host.ts'
 import type { PluginChoice } from '../../../daemon/host/load.ts'

@@ -1,4 +1,4 @@
-// What a run of the replay experiment found, and all runs as a table.
+// The records of the replay experiment, and their table.
 
 import type { ArmRun, Look } from '../in-process/arms.ts'
 import { markdown, show, summary } from '../in-process/statistics.ts'

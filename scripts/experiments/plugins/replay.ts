@@ -1,9 +1,10 @@
-// What does replay add on prompts that come back? `npm run -s experiment:replay [-- --seeds 3 --tokens 150000 --arms none,r3 --out FILE]`
+// What does replay add on recurring prompts?
+// `npm run -s experiment:replay [-- --seeds 3 --tokens 150000 --arms none,r3 --out FILE]`
 //
-// A fixed set of prompts that the model of three tasks gets right now and then: at most `most` times in 32. Each arm learns
-// from that set until it has generated as many tokens as the others, reflections included, and is asked without plugins
-// at every tenth of the way on the set, and in the end on held-out prompts of the same level.
-// Runs are kept in a file as they end; a call with the same file makes those missing.
+// A fixed set of prompts that the model of three tasks gets right occasionally: at most `most` times in 32. Each arm
+// learns from them until it has generated the same number of tokens, including reflections. At every tenth of the way
+// it is asked without plugins on the set, and at the end on held-out prompts of the same level. Finished runs are
+// kept in a file; a call with the same file runs only the missing ones.
 
 import { parseArgs } from 'node:util'
 import { heldOutPrompts } from '../../../daemon/rollout/evaluation/held-out.ts'

@@ -1,4 +1,4 @@
-// Models of plugins beside the policy, and what everybody writes, counted: for a node without loops.
+// Models of plugin roles, and a count of the tokens that they and the policy write, for a node without loops.
 
 import type { Engine, TrainRequest } from '../../../daemon/engine/engine.ts'
 import type { World } from '../../../daemon/host/host.ts'

@@ -1,12 +1,12 @@
-// What does it bring to choose prompts, and how many rollouts each gets? On prompts that come back, for the same tokens.
+// What is gained by choosing prompts and the number of rollouts for each? On recurring prompts, for the same tokens.
 // `npm run -s experiment:selection [-- --seeds 3 --tokens 120000 --arms 'uniform;vade' --out FILE]`
 //
-// A fixed set of prompts of fraction_simplification at level 1 as they come: most of them the model of three tasks hardly ever
-// gets right, so that most groups of 8 say nothing. Each arm learns until it has generated as many tokens as the others,
-// second rounds and shown problems included, with 64 rollouts a round before any second one. Told are: groups with a
-// signal, of all groups that were written; accuracy on the set, without plugins, at every sixth of the way; tokens to a
-// target; held-out accuracy in the end. dars is to be compared with dr_grpo, whose advantage it has; spo has one rollout a
-// prompt and no groups. Runs are kept as they end.
+// A fixed, unfiltered set of prompts of fraction_simplification at level 1. The model of three tasks hardly ever gets
+// most of them right, so most groups of 8 have no signal. Each arm learns until it has generated the same number of
+// tokens, including second rounds and shown problems, with 64 rollouts per round before any second round. Prints the
+// share of groups with a signal; accuracy on the set, without plugins, at every sixth of the way; tokens to a target;
+// held-out accuracy at the end. Compare dars with dr_grpo, whose advantage it uses. spo has one rollout per prompt
+// and no groups. Finished runs are kept.
 
 import { parseArgs } from 'node:util'
 import { heldOutPrompts } from '../../../daemon/rollout/evaluation/held-out.ts'

@@ -1,11 +1,13 @@
-// What do skill libraries add with a model of a million parameters? `npm run -s experiment:skills [-- --seeds 3 --tokens 40000 --arms none,arise --out FILE]`
+// What do skill libraries add with a model of a million parameters?
+// `npm run -s experiment:skills [-- --seeds 3 --tokens 40000 --arms none,arise --out FILE]`
 //
-// The model of three tasks has seen its tasks and nothing else: it follows no instruction, so what it writes when it is asked for
-// a skill is not one, and Training-Free GRPO's question about eight rollouts does not even fit its 512 tokens. This
-// measures that first: the share of asked texts that can be read. Then what each arm claims at equal generated tokens:
-// held-out accuracy without plugins, and with the library where it may act. Where a library fills, it is by mechanical
-// fall-backs, and text before a question is nothing this model has seen: tried at 40 000 tokens, its accuracy with a library
-// was 0. So this shows what libraries cost a model too small for them; a gain needs `--model` with one that reads.
+// The model of three tasks has only seen its tasks and follows no instructions, so the text that it writes when asked
+// for a skill is not one, and Training-Free GRPO's question about eight rollouts does not even fit into its 512
+// tokens. So the script first measures the share of requested texts that can be parsed. Then it measures each arm's
+// held-out accuracy at equal generated tokens, without plugins, and with the library if it may act. If a library
+// fills, then by mechanical fall-backs, and this model has never seen text before a question: in a try at 40 000
+// tokens its accuracy with a library was 0. So this shows what libraries cost a model that is too small for them; to
+// look for a gain, use `--model` with one that follows instructions.
 
 import { parseArgs } from 'node:util'
 import type { PluginEvaluation } from '../../../daemon/host/contract.ts'
@@ -39,7 +41,9 @@ const { values: flags } = parseArgs({
 const PROMPTS = 8
 const GROUP = 8
 const MAX_NEW_TOKENS = 64
-/** A long warm-up would end after these few rounds; a softmax over near-equal scores opens at a low temperature only. */
+/**
+ * A long warm-up would end after these few rounds; a softmax over near-equal scores opens at a low temperature only.
+ */
 const ARMS: Record<string, ChosenPlugins> = {
   none: {},
   sage_chain: { skills: [{ use: 'sage_chain' }] },

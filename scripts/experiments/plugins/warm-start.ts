@@ -1,8 +1,9 @@
-// The model that the hint experiment starts from: the model of three tasks, taught by supervised steps to state its answer in plain
-// words when it is asked plainly, which no verifier accepts, and between tags the more often the more of the working a hint
-// shows. So it can do more than it does unasked, and plain groups are all wrong. It is also taught to go on where a
-// hint ends, and to copy the beginning of a solution into a hint: a hinter of a million parameters follows no
-// instruction. Examples are warm-start questions, which the experiment never asks. Made once, and kept as a model on disk.
+// The model that the hint experiment starts from: the model of three tasks after supervised steps. They teach it to
+// state its answer in plain words if asked without a hint, which no verifier accepts, and in tags more often the more
+// of the working a hint shows. So it can do more than it shows unasked, and plain groups are all wrong. They also
+// teach it to continue where a hint ends, and to copy the beginning of a solution into a hint, since a hinter of a
+// million parameters follows no instructions. Examples are warm-start questions, which the experiment never asks.
+// Created once and kept on disk.
 
 import { copyFile, mkdir, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
