@@ -1,0 +1,81 @@
+// The notices that a swarm shows its user. Each is shown once, until its condition is over.
+
+import { peerName } from '../../protocol/text.ts'
+import type { Forwarded } from './router/port-forwarding.ts'
+import type { SwarmEvent } from './types.ts'
+
+export class Notices {
+  private readonly shown = new Set<string>()
+  private readonly by: { onEvent(event: SwarmEvent): void }
+
+  constructor(_: object, by: { onEvent(event: SwarmEvent): void }) {
+    this.by = by
+  }
+
+  /** The condition behind a notice has ended. */
+  over(key: 'clock' | 'lan' | 'mdns' | 'upnp'): void {
+    if (this.shown.delete(key)) this.by.onEvent({ type: 'over', key })
+  }
+
+  clockOff(message: string): void {
+    this.show(
+      'clock',
+      message,
+      'Set the time of the machine that is wrong: groups that look an hour and a half old, or an hour early, are refused.',
+    )
+  }
+
+  neighbours(message: string, action: string): void {
+    this.show('lan', message, action)
+  }
+
+  noMdns(message: string): void {
+    this.show(
+      'mdns',
+      `peers on this network cannot be found automatically: ${message}`,
+      'Join with a full address, which `waggle status` prints on the other node.',
+    )
+  }
+
+  /** A frame is signed with this node's key, but this node did not write it. */
+  impostor(): void {
+    this.show(
+      'identity-copied',
+      'another node uses this node’s identity: groups signed with its key arrive that it did not write',
+      'If this home was copied, delete identity.key in one of the copies and start that one again.',
+    )
+  }
+
+  /** Two connected nodes have the same identity. */
+  twin(peer: string): void {
+    this.show(
+      `twin-${peer}`,
+      `${peerName(peer)} is connected twice: two nodes have one identity, and hear only part of the swarm`,
+      'If that is yours, delete identity.key in one of the two homes and start that one again.',
+    )
+  }
+
+  otherRules(peer: string, why: string): void {
+    this.show(
+      `rules-${peer}`,
+      `${peerName(peer)} has different swarm rules: ${why}`,
+      'Groups are not exchanged with it.',
+    )
+  }
+
+  forwarding(outcome: Forwarded): void {
+    if ('addresses' in outcome) this.over('upnp')
+    else
+      this.show(
+        'upnp',
+        `UPnP forwards no port: ${outcome.trouble}`,
+        'Turn UPnP on in the router, or forward the port there by hand and name it under [swarm] announce.',
+      )
+  }
+
+  private show(key: string, message: string, action: string): void {
+    if (this.shown.has(key)) return
+    this.shown.add(key)
+    this.by.onEvent({ type: 'notice', key, message, action })
+  }
+}
