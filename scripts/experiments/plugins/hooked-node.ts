@@ -1,8 +1,8 @@
-// A node alone with every hook that plugins have, for comparing them: one call is one round and at most one update.
+// A node without loops and peers, with every hook that plugins have, for comparing them: one call is one round and at
+// most one update, on the round's groups.
 //
-// Rounds, plugin host, world, rows, objective and update are the daemon's; there are no loops, no pool, no guards and no
-// peers. What a round has of groups with a signal is trained on at once. Models of roles learn as the contract says:
-// one update for what `commit` gives. All tokens that anybody has written count. Deterministic for a seed.
+// Rounds, plugin host, world, rows, objective and learner are the daemon's. Models of roles learn as the contract says:
+// one update for what `commit` gives. All generated tokens count. Deterministic for a seed.
 
 import type { Engine } from '../../../daemon/engine/engine.ts'
 import type { PluginHost } from '../../../daemon/host/host.ts'
@@ -12,9 +12,9 @@ import type { Model } from '../../../daemon/policy/model.ts'
 import { createPluginWorld } from '../../../daemon/rollout/plugins/plugin-world.ts'
 import { playRound } from '../../../daemon/rollout/round.ts'
 import { createTaskBook } from '../../../daemon/rollout/tasks.ts'
-import { update } from '../../../daemon/trainer/update.ts'
+import { createLearner } from '../../../daemon/trainer/learner.ts'
 import type { Task } from '../../../protocol/plugin/index.ts'
-import { type Group, hasSignal, type PromptCoordinates } from '../../../protocol/train/index.ts'
+import type { Group, PromptCoordinates } from '../../../protocol/train/index.ts'
 import { type ChosenPlugins, openHost } from './host.ts'
 import { counted, openRoles } from './roles.ts'
 
@@ -86,44 +86,28 @@ export async function createHookedNode(options: HookedNodeOptions): Promise<Hook
   })
   await host.open(world, 0)
 
-  const learn = async (own: readonly Group[]): Promise<number> => {
-    const { lineage, version, tokenizer: digest } = policy.reference()
-    const batch = host.batch({ step: version })
-    const view = { lineage, tokenizer: digest, version, self: SELF }
-    const groups = (await batch.group(own, view)).filter(
-      (group) => host.learnsFromAny || group.always === true || hasSignal(group),
-    )
-    const advantages = groups.length > 0 ? await batch.advantage(groups) : []
-    if (groups.length > 0 && host.updates) {
-      const { steps } = await update(
-        groups,
-        advantages,
-        {
-          temperature: 1,
-          minibatches: 1,
-          optimizer,
-          self: SELF,
-          lineage,
-          version,
-          isBelieved: () => true,
-          columns: await batch.columns(advantages, groups),
-          allowance: () => 1,
-          weight: () => 1,
-          standing: () => 1,
-          learnForeign: false,
-          compare: false,
-        },
-        { engine, objective: host.objective, random: randomStream(seed, `minibatches/${version}`) },
-      )
-      await policy.advance(steps)
-      updates += steps
-    }
-    // Also where nothing was learnt: else a role whose texts have brought nothing yet would never learn.
-    const step = policy.reference().version
-    const train = await batch.commit({ step, metrics: {}, groups, advantages })
-    for (const [name, role] of roles) await role.learn(train.filter((group) => group.role === name))
-    return groups.length
-  }
+  // One round's groups are one batch, so the learner needs no pool and chooses none.
+  const learner = createLearner(
+    {
+      sizes: { own: options.prompts, foreign: 0 },
+      minibatches: 1,
+      temperature: 1,
+      optimizer,
+      warmUpSteps: 0,
+      self: SELF,
+      adaptive: false,
+    },
+    {
+      ...{ policy, host, roles },
+      random: (stream) => randomStream(seed, stream),
+      cost: ({ realTokens }) => realTokens,
+      onFinding: (finding) => {
+        if (finding.type === 'guard' && finding.guard === 'role') throw new Error(finding.message)
+      },
+      // A policy that collapses stays as it is.
+      restore: async () => undefined,
+    },
+  )
 
   return {
     host,
@@ -149,9 +133,10 @@ export async function createHookedNode(options: HookedNodeOptions): Promise<Hook
       const scores = played.groups.flatMap(({ rollouts }) =>
         rollouts.map((one) => one.taskReward ?? one.reward),
       )
-      const trained = await learn(played.groups)
+      const done = await learner.train({ groups: played.groups, learnForeign: false, compare: false })
+      if (host.updates) updates += done?.steps ?? 0
       const reward = scores.reduce((sum, one) => sum + one, 0) / Math.max(1, scores.length)
-      return { reward, groups: played.groups, trained, metrics: host.takeMetrics() }
+      return { reward, groups: played.groups, trained: done?.own ?? 0, metrics: { ...done?.pluginMetrics, ...host.takeMetrics() } }
     },
     get tokens() {
       return tokens
