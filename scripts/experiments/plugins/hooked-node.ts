@@ -136,7 +136,12 @@ export async function createHookedNode(options: HookedNodeOptions): Promise<Hook
       const done = await learner.train({ groups: played.groups, learnForeign: false, compare: false })
       if (host.updates) updates += done?.steps ?? 0
       const reward = scores.reduce((sum, one) => sum + one, 0) / Math.max(1, scores.length)
-      return { reward, groups: played.groups, trained: done?.own ?? 0, metrics: { ...done?.pluginMetrics, ...host.takeMetrics() } }
+      return {
+        reward,
+        groups: played.groups,
+        trained: done?.own ?? 0,
+        metrics: { ...done?.pluginMetrics, ...host.takeMetrics() },
+      }
     },
     get tokens() {
       return tokens
