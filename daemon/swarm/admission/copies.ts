@@ -1,6 +1,9 @@
 // Detects groups that are mostly another author's text. The first to arrive need not be the original: a copy may take a
 // shorter way, with invented log-probs. So text of a known author is refused from an unknown one; between two known or two
 // unknown authors, both are accepted.
+//
+// On a prompt that a swarm has in common, honest nodes with the same model write equal text as well: what their policy
+// writes most of the time. Text that an author wrote several times in one group is such a one and proves nothing.
 
 export interface Said {
   /** Key of the prompt. */
@@ -38,7 +41,7 @@ export class Copies {
 
   /** Remembers a verified group's texts. */
   admit({ prompt, author, texts }: Said): void {
-    const long = texts.filter(isLong)
+    const long = texts.filter((text) => isLong(text) && texts.indexOf(text) === texts.lastIndexOf(text))
     if (long.length === 0) return
     let authors = this.texts.get(prompt)
     if (authors === undefined) {

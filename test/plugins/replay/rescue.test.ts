@@ -138,6 +138,23 @@ describe('a success', () => {
   })
 })
 
+it('an episode is borrowed with its turns, and the environment’s tokens stay masked', async () => {
+  const hooks = withSettings(rescue)
+  const text = answer(1)
+  const turns = [{ state: 's', observation: 'o', start: 0, length: 4, reward: 1 }]
+  const lossMask = Uint8Array.from(text, (_, i) => (i < 4 ? 1 : 0))
+  const group = theirs(1)
+  group.rollouts[0] = { ...written(text, 1), turns, lossMask }
+  const own = stuck(1)
+  own.rollouts = own.rollouts.map((rollout) => ({ ...rollout, turns: [{ ...turns[0]!, reward: 0 }] }))
+  await hooks.receive!([group], context)
+  const saved = await hooks.save!()
+  const after = withSettings(rescue)
+  await after.load!(saved)
+  for (const one of [hooks, after])
+    expect((await play(one, [own]))[0]!.rollouts.at(-1)).toMatchObject({ author: 'peer', turns, lossMask })
+})
+
 describe('what a peer can do', () => {
   it('borrowed tokens stay within their share of a batch', async () => {
     const hooks = withSettings(rescue, { share: 0.05 })
