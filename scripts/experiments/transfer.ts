@@ -165,7 +165,7 @@ async function play(
         if (nodes[i] !== node) for (const draft of shared) node.receive(nodes[i]!.name, draft)
     }
   }
-  const ends = []
+  const ends: Awaited<ReturnType<typeof look>>[] = []
   for (let i = 0; i < count; i++) ends.push(await look(i))
   return {
     set: { sampled: mean(ends.map((end) => end.sampled)), solved: mean(ends.map((end) => end.solved)) },
