@@ -51,7 +51,7 @@ describe('quotas', () => {
     )
   })
 
-  test('hold so many keys and no more', () => {
+  test('hold a limited number of keys', () => {
     const quota = new Quota({ rate: { perSecond: 1, burst: 1 }, keys: 3 }, { clock: stillClock() })
     for (const key of ['a', 'b', 'c']) expect(quota.take(key)).toBe(true)
     expect(quota.take('c')).toBe(false)
@@ -123,7 +123,7 @@ describe('reputation', () => {
     expect(again.isMuted('c')).toBe(true)
   })
 
-  test('a crowd of new identities does not free who is cut off', () => {
+  test('a crowd of new identities does not make a node forget whom it cut off', () => {
     const { reputation } = make()
     reputation.offend('a', 'flood')
     for (let i = 0; i < 5000; i++) reputation.offend(`sybil ${i}`, 'reject')
@@ -132,7 +132,7 @@ describe('reputation', () => {
   })
 })
 
-test('who was cut off, and what was seen, are remembered on disk by a node that ends without a word', async () => {
+test('cut-offs and seen contents survive a crash', async () => {
   const clock = stillClock()
   const datastore = await freshDatastore()
   const start = async () => {
@@ -191,7 +191,7 @@ describe('the queue', () => {
     expect(queue.length).toBe(0)
   })
 
-  test('drops of those who have the most waiting', () => {
+  test('drops groups of the peers that have the most waiting', () => {
     const { queue, dropped } = make(5, 1000)
     for (const name of ['a1', 'm1', 'm2', 'b1', 'm3', 'm4', 'm5', 'm6', 'b2']) queue.push({ name, bytes: 10 })
     expect(dropped).toEqual(['m1', 'm2', 'm3', 'm4'])
@@ -209,7 +209,7 @@ describe('what was seen', () => {
     expect(seen.has('0')).toBe(false)
   })
 
-  test('what is remembered for a time outlasts any number of others, and then makes room', () => {
+  test('contents are remembered for their time whatever else comes in, and then make room', () => {
     const clock = stillClock()
     const memory = new LongMemory({ forMs: 60 * MINUTE }, { clock })
     for (let i = 0; i < 50; i++) memory.add(`first ${i}`)
@@ -237,7 +237,7 @@ test('peer records are bounded, and disconnected peers go first', () => {
   expect(records.get('useful')).toBeDefined()
 })
 
-test('the recentFrames keeps what is young and fits, and lists it oldest first', () => {
+test('recent frames are kept while they are young and fit, and listed oldest first', () => {
   const clock = stillClock()
   const recentFrames = new RecentFrames({ maxBytes: 1000 }, { clock })
   const frame = (fill: number) => new Uint8Array(100).fill(fill)
@@ -267,7 +267,7 @@ test('targets: an ID, an address with and without one, and a relayed address', (
   expect(parse(circuit)).toEqual({ address: circuit })
 })
 
-test('the gate lets nobody in who is cut off, not listed, or comes while it is closed', () => {
+test('the gate refuses peers that are cut off or not listed, and everyone while it is closed', () => {
   const by = {
     isCut: (peer: string) => peer === 'bad',
     handshakes: new Handshakes(),

@@ -17,7 +17,7 @@ afterEach(async () => {
   rmSync(home, { recursive: true, force: true })
 })
 
-test('brings nodes together that share tasks which it does not have, answers the command line, and stops', async () => {
+test('connects nodes with tasks that it does not have, answers the command line, and stops', async () => {
   const config = defaultConfig()
   Object.assign(config.swarm, { listen: ['/ip4/127.0.0.1/tcp/0'], lan: 'off', private: true, stun_port: 0 })
   const paths = resolvePaths(

@@ -33,7 +33,7 @@ test('a slow model is saved within a minute of the start, and every few minutes 
   expect(node.due(2)).toBe(true)
 })
 
-test('ten kills in a row, each 90 seconds after a start, keep what was learnt in the first minute of each', async () => {
+test('ten kills in a row, each 90 seconds after a start, keep what was learnt in the first minute of each run', async () => {
   let saved = 0
   for (let run = 0; run < 10; run++) {
     const node = scheduled({ version: saved })
@@ -65,7 +65,7 @@ test('a fast model is saved by steps, also where several minibatches step over t
   expect(node.due(100)).toBe(true)
 })
 
-test('saving that takes long comes more rarely: at most 2 % of the time goes into it', async () => {
+test('slow saves come more rarely: they take at most 2 % of the time', async () => {
   const node = scheduled()
   await node.save(1, 30_000)
   node.clock.ms += 25 * MINUTE - 1

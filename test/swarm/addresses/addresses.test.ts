@@ -40,7 +40,7 @@ async function silentServers(count: number): Promise<string[]> {
 
 const DEAD = Array.from({ length: 8 }, (_, i) => `/ip4/198.18.${i}.1/tcp/4001`)
 
-test('a friend that was away is found at its old address at once, whatever strangers said about it', async () => {
+test('a joined peer that was away is found at its old address at once, whatever others reported', async () => {
   const identity = freshIdentity()
   const friend = await startNode({}, { identity })
   const listen = [friend.address.replace(/\/p2p\/.*/, '')]
@@ -63,7 +63,7 @@ test('a friend that was away is found at its old address at once, whatever stran
   expect(performance.now() - since).toBeLessThan(10_000)
 }, 40_000)
 
-test('the order: what worked, what a person gave, what the peer signed, the local network, hearsay', async () => {
+test('the order: worked before, given by a person, signed by the peer, seen on the local network, reported by others', async () => {
   const { peerId } = freshIdentity()
   const address = (host: number) => `/ip4/203.0.113.${host}/tcp/1`
   const stored = [
@@ -86,7 +86,7 @@ test('the order: what worked, what a person gave, what the peer signed, the loca
   expect(await book.tellable(peerIdFromString(peerId))).toEqual([address(3)])
 })
 
-test('identities that came once are forgotten but for so many; those that are kept for a reason stay', async () => {
+test('a limited number of unimportant identities is remembered; important ones stay', async () => {
   const datastore = await freshDatastore()
   const host = await bareHost({ topic: '/waggle/1/bare/groups', datastore })
   const friend = freshIdentity().peerId

@@ -9,7 +9,7 @@ import { multicast } from './multicast.ts'
 afterEach(stopNodes)
 
 describe.runIf(multicast)('two nodes that were never introduced', () => {
-  test('ask: each says who is there, neither dials, and an ID is enough to join', async () => {
+  test('ask: each node reports the other, neither dials, and an ID is enough to join', async () => {
     const options = { lan: 'ask', wide: true, swarm: 'lan-ask' } as const
     const a = await startNode(options, { datastore: await freshDatastore() })
     const b = await startNode(options, { datastore: await freshDatastore() })
@@ -47,7 +47,7 @@ describe.runIf(multicast)('two nodes that were never introduced', () => {
   })
 })
 
-describe('what is said of neighbours', () => {
+describe('notices about neighbours', () => {
   function neighbours(lan: 'ask' | 'open' | 'off', hasCompany = false) {
     const waiting: Array<() => void> = []
     const after = (_: number, run: () => void) => {
@@ -87,7 +87,7 @@ describe('what is said of neighbours', () => {
     expect(ids.filter((id) => seen.has(id))).toHaveLength(64)
   })
 
-  test('nothing where somebody has been joined; dialled where the network is open; gone after a while', () => {
+  test('none if a peer was joined; dialled if the network is open; forgotten after a while', () => {
     const joined = neighbours('ask', true)
     joined.seen.see('a', ['/ip4/192.168.1.2/tcp/1'])
     joined.wait()

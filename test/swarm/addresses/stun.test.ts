@@ -72,7 +72,7 @@ test.each([
   expect(answerStun(Buffer.from(bytes, 'hex'), HERE)).toBeUndefined()
 })
 
-test('whatever comes in: no throw, no more than 52 bytes beyond a header, never an answer to an answer', () => {
+test('for any input: nothing throws, at most 52 bytes more than a header, never an answer to an answer', () => {
   const shaped = fc
     .tuple(
       fc.constantFrom('0001', '0101', '0011'),
@@ -144,7 +144,7 @@ describe('over UDP', () => {
     expect(answers.every((answer) => answer.equals(mapped!))).toBe(true)
   })
 
-  test('a port that is taken is told as such', async () => {
+  test('a port that is in use is reported as such', async () => {
     const first = await startStunResponder({ port: 0, host: '127.0.0.1' }, { clock: stillClock() })
     closers.push(() => first.stop())
     await expect(

@@ -18,7 +18,7 @@ test('a bare peer ID is found through a contact, without mDNS', async () => {
   })
 })
 
-test('a node that nobody can dial is reached through a relay, and its groups arrive', async () => {
+test('a node that cannot be dialled is reached through a relay, and its groups arrive', async () => {
   // The relay has none of the tasks, and passes their groups on all the same.
   const relay = await startNode({ wide: true, relay: true }, { tasks: { find: () => undefined } })
   const hidden = await startNode({ wide: true, listen: [] })
@@ -49,7 +49,7 @@ test('an address that has gone out of date does not hide where a peer is now', a
   expect(await searching).toMatchObject({ state: 'connected', peerId: a.swarm.peerId })
 })
 
-test('a node that finds a relay later tells those that it knows already', async () => {
+test('a node that finds a relay later tells the peers that it already has', async () => {
   const contact = await startNode({ wide: true })
   const relay = await startNode({ wide: true, relay: true })
   const hidden = await startNode({ wide: true, listen: [] })
@@ -61,7 +61,7 @@ test('a node that finds a relay later tells those that it knows already', async 
   expect(outcome).toMatchObject({ state: 'connected', peerId: hidden.swarm.peerId })
 })
 
-test('a node with nobody to talk to stays idle', async () => {
+test('a node without peers stays idle', async () => {
   // A DHT with a relay listener and no peers can loop without end: then this would not come back, or never be quiet.
   await startNode({ wide: true })
   const quiet = async () => {

@@ -61,7 +61,7 @@ function setUp({ wanted, carry = false }: { wanted?: string; carry?: boolean } =
   return { clock, records, muted, impostors, admission, frame, screen, verify }
 }
 
-describe('what is refused by admission, and to whom it counts', () => {
+describe('what admission refuses, and who is charged', () => {
   const cases: Array<
     [keyof typeof REASONS, 'source' | 'author', (d: ReturnType<typeof setUp>) => Uint8Array]
   > = [
@@ -97,7 +97,7 @@ describe('what is refused by admission, and to whom it counts', () => {
     })
   }
 
-  test('a relay lets a difficulty pass that it cannot judge, and refuses what every node can check', () => {
+  test('a relay passes on a difficulty that it cannot judge, and refuses what every node can check', () => {
     const relay = setUp({ carry: true })
     expect(relay.screen(relay.frame(at({ difficulty: 99 })))).toBe('admitted')
     expect(relay.screen(relay.frame(at({ seed: HELD_OUT_SEED })))).toBe('heldOut')
@@ -109,7 +109,7 @@ describe('what is refused by admission, and to whom it counts', () => {
     expect(d.screen(d.frame(draft(1)))).toBe('muted')
   })
 
-  test('an hour’s difference of clocks harms nobody', () => {
+  test('clocks that differ by an hour do no harm', () => {
     const d = setUp()
     expect(d.screen(d.frame(draft(1), { at: d.clock.now() - 3_600_000 }))).toBe('admitted')
     expect(d.screen(d.frame(draft(2), { at: d.clock.now() + 3_600_000 }))).toBe('admitted')
@@ -117,7 +117,7 @@ describe('what is refused by admission, and to whom it counts', () => {
 })
 
 describe('replays and copies', () => {
-  test('a frame is let in once, and the same content of one author counts once', () => {
+  test('a frame is admitted once, and the same content by one author counts once', () => {
     const d = setUp()
     const bytes = d.frame(draft(1))
     expect(d.screen(bytes)).toBe('admitted')
@@ -126,7 +126,7 @@ describe('replays and copies', () => {
     expect(d.verify(draft(2))).toEqual({ refused: 'duplicate' })
   })
 
-  test('a copy with spoilt tokens that comes first does not keep the original out', () => {
+  test('a copy with damaged tokens that comes first does not keep the original out', () => {
     const d = setUp()
     const spoilt = draft(1)
     for (const { tokens } of spoilt.rollouts) tokens![0] = 65
@@ -147,7 +147,7 @@ describe('replays and copies', () => {
     expect('group' in copy && copy.group.id).not.toBe(original.group.id)
   })
 
-  test('a stranger’s look-alike copy of what a known author wrote has no effect, and the author stays unharmed', () => {
+  test('a stranger’s near copy of a known author’s group has no effect on the author', () => {
     const d = setUp({ wanted: idOf(alice) })
     const salt = 'a longer text of which copies can be told'
     expect('group' in d.verify(draft(1, { salt }))).toBe(true)
@@ -163,7 +163,7 @@ describe('replays and copies', () => {
     expect('group' in d.verify(own, { by: mallory })).toBe(true)
   })
 
-  test('what this node wrote itself is not taken from anybody', () => {
+  test('this node’s own groups are not accepted from peers', () => {
     const d = setUp()
     const texts = draft(1).rollouts.map(({ text }) => text)
     d.admission.sent(d.frame(draft(1), { by: self }), contentId(draft(1).prompt, texts))
@@ -181,7 +181,7 @@ describe('replays and copies', () => {
     for (const bytes of first) expect(d.screen(bytes)).toBe('duplicate')
   })
 
-  test('this node’s own group that comes again after 66 000 others raises no alarm, a copied home does', () => {
+  test('an own group that returns after 66 000 others raises no alarm, but a copied home does', () => {
     const d = setUp()
     const own = d.frame(draft(1), { by: self })
     const texts = draft(1).rollouts.map(({ text }) => text)
@@ -351,7 +351,7 @@ describe('verification on this node', () => {
     expect(setUp().verify(group)).toMatchObject({ refused: 'zeroSignal', rewards: [0, 0, 0, 0] })
   })
 
-  test('a task that throws, or gives a reward that is no number, refuses the group and nothing else', () => {
+  test('a task that throws or gives a reward that is not a number refuses only that group', () => {
     const clock = stillClock()
     for (const verify of [
       () => {
@@ -396,7 +396,7 @@ describe('quotas', () => {
     return through
   }
 
-  test('what a crowd passes on is bounded in all, and counted to those who passed it on', () => {
+  test('groups that a crowd passes on are limited in total and charged to the peers that passed them on', () => {
     const d = setUp()
     const looked = crowd(d, 2000)
     expect(looked).toBeGreaterThan(350)
@@ -440,7 +440,7 @@ describe('quotas', () => {
     expect(beside(setUp({ wanted: idOf(alice) }), 4)).toBe(48)
   })
 
-  test('what a stranger offers to be fetched counts for it, under whatever names it was written', () => {
+  test('announcements by a stranger count against it, whoever the named authors are', () => {
     const bytes = setUp().frame(draft(1))
     let salt = 0
     /** Of so many frames, those whose signature was looked at, and which did not fit. */
@@ -461,7 +461,7 @@ describe('quotas', () => {
     expect(offered(d, idOf(alice))).toBe(540)
   })
 
-  test('an author’s quota holds over all who pass its groups on', () => {
+  test('an author’s quota holds over all peers that pass on its groups', () => {
     const d = setUp()
     let admitted = 0
     for (let i = 0; i < 700; i++) {
@@ -475,7 +475,7 @@ describe('quotas', () => {
   })
 })
 
-test('20 000 mutated frames: no throw, nothing let in that the author did not sign, bounded memory', () => {
+test('20 000 mutated frames: nothing throws, nothing unsigned is admitted, memory is bounded', () => {
   const d = setUp()
   const random = seeded(77)
   const seeds = Array.from({ length: 8 }, (_, i) => d.frame(draft(i + 1)))

@@ -24,7 +24,7 @@ function make() {
   return { clock, watch, said: () => said }
 }
 
-test('a clock that is two hours off is told of, until it is put right', () => {
+test('a clock that is two hours off is reported until it is corrected', () => {
   const { clock, watch, said } = make()
   watch.dated('a', 2 * HOUR)
   expect(said()).toBe('this node’s clock is 2 hours behind its peer’s')
@@ -44,7 +44,7 @@ test('one peer of several with a wrong clock is not this node’s trouble, and a
   expect(said()).toBeUndefined()
 })
 
-test('only so many peers are remembered', () => {
+test('a limited number of peers is remembered', () => {
   const { watch, said } = make()
   for (let i = 0; i < 1000; i++) watch.dated(`peer ${i}`, -3 * HOUR)
   expect(said()).toBe('this node’s clock is 3 hours ahead of those of its 64 peers')

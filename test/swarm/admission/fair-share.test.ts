@@ -37,13 +37,13 @@ describe('shares', () => {
     expect(Object.values(others).reduce((sum, count) => sum + count, 0)).toBeLessThan(100 * 60 + 400)
   })
 
-  test('who is trusted more has more of it', () => {
+  test('more trusted peers get a larger share', () => {
     const crowd = Object.fromEntries(Array.from({ length: 50 }, (_, i) => [`sybil ${i}`, { perSecond: 50 }]))
     const { known, 'sybil 7': stranger } = got({ ...crowd, known: { perSecond: 50, weight: 16 } }, 30)
     expect(known! / stranger!).toBeGreaterThan(10)
   })
 
-  test('all together never get more than there is, whoever asks and when', () => {
+  test('all peers together never get more than the total', () => {
     fc.assert(
       fc.property(
         fc.array(fc.tuple(fc.nat(40), fc.nat(9), fc.integer({ min: 1, max: 16 })), { maxLength: 400 }),
@@ -63,7 +63,7 @@ describe('shares', () => {
     )
   })
 
-  test('who owes waits the longer the more owe with it', () => {
+  test('a peer over its share waits longer the more others are over theirs', () => {
     const clock = stillClock()
     const share = new FairShare({ perSecond: 100, burstSeconds: 0, spare: 0 }, { clock })
     expect(share.owe('a', 11)).toBeCloseTo(100)
@@ -77,7 +77,7 @@ describe('shares', () => {
 describe('the brake', () => {
   afterEach(stopNodes)
 
-  test('nothing is read from a peer meanwhile, and nothing of it is lost', async () => {
+  test('nothing is read from a paused peer, and nothing is lost', async () => {
     const node = await startNode()
     const guard = {
       frame: () => true,

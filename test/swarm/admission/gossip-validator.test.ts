@@ -38,7 +38,7 @@ function make() {
   return { clock, records, reputation, cuts, slowed, validator, message }
 }
 
-test('who brings much waits for itself, and hardly holds up who brings little', async () => {
+test('a peer that sends much waits for itself and hardly delays one that sends little', async () => {
   const turns = new Turns<void>({ perTurn: 2, limit: 6 }, { costOf: () => 1 })
   const order: string[] = []
   const take = (owner: string, name: string) =>
@@ -63,7 +63,7 @@ test('who brings much waits for itself, and hardly holds up who brings little', 
 })
 
 describe('a flood', () => {
-  test('is dealt with up to its quota, then read from later, then cut off; nobody else notices', () => {
+  test('is processed up to its quota, then paused, then cut off, without effect on other peers', () => {
     const { records, cuts, slowed, message } = make()
     let through = 0
     let sent = 0
@@ -91,7 +91,7 @@ describe('a flood', () => {
     expect(wait(8) / wait(1)).toBeGreaterThan(4)
   })
 
-  test('what piled up while this node stood still for half a minute is none', () => {
+  test('messages that piled up while this node was stopped for half a minute are no flood', () => {
     const { clock, cuts, message } = make()
     clock.time += 30_000
     // 16 nodes with a group a second each, all through one peer.

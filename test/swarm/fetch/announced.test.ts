@@ -53,7 +53,7 @@ test('81 bodies that never come do not keep 15 others waiting', async () => {
   expect(new Set(silent)).toEqual(new Set(['silent']))
 })
 
-test('who was silent may announce one at a time, until bodies come again', async () => {
+test('an author whose bodies did not come may announce one at a time until they come again', async () => {
   const { asked, add, answer } = make()
   for (let i = 0; i < 16; i++) add('silent', i)
   for (let round = 0; round < 60; round++) await answer(() => false)

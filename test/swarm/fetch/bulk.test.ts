@@ -47,7 +47,7 @@ test('arrives whole, under its name only when it is, and without a trace of the 
   expect(readdirSync(home).sort()).toEqual(['copy', 'file'])
 })
 
-test('goes on where it stopped: what is there and good is kept, what is damaged is fetched again', async () => {
+test('resumes where it stopped: keeps good chunks and fetches damaged ones again', async () => {
   const path = file(4 << 20)
   const { id } = await server.swarm.offer({ path })
   const part = readFileSync(path).subarray(0, 3 << 20)
@@ -58,7 +58,7 @@ test('goes on where it stopped: what is there and good is kept, what is damaged 
   expect(digest(join(home, 'copy'))).toBe(digest(path))
 })
 
-test('a server that goes away in the middle and comes back is waited for', async () => {
+test('waits for a server that goes away in the middle and comes back', async () => {
   const path = file(40 << 20)
   const { id } = await server.swarm.offer({ path })
   let cut = false
@@ -81,7 +81,7 @@ test('a server that goes away in the middle and comes back is waited for', async
   expect(digest(join(home, 'copy'))).toBe(digest(path))
 })
 
-test('who is not named in the offer, asks for something else, or allows less, gets nothing', async () => {
+test('a peer that the offer does not name, asks for another ID, or allows fewer bytes gets nothing', async () => {
   const { id } = await server.swarm.offer({ path: file(1_000_000), to: [freshIdentity().peerId] })
   const from = server.swarm.peerId
   const ask = (request: object) =>

@@ -21,7 +21,7 @@ const linked = (...nodes: TestNode[]) =>
 const seeds = (node: TestNode) => node.groups.map(({ prompt }) => prompt.seed).sort((a, b) => a - b)
 const range = (from: number, to: number) => Array.from({ length: to - from }, (_, i) => from + i)
 
-test('what goes to a peer and what comes from it is counted on both sides, by gossip and over streams', async () => {
+test('bytes to and from a peer are counted on both sides, by gossip and over streams', async () => {
   const a = await startNode({ maxCompletionTokens: 50_000 })
   const b = await startNode({ maxCompletionTokens: 50_000 })
   const moved = (of: TestNode, peer: TestNode) => {
@@ -51,7 +51,7 @@ test('what goes to a peer and what comes from it is counted on both sides, by go
 })
 
 describe('catching up', () => {
-  test('a node that comes late gets what was published before', async () => {
+  test('a node that joins late gets groups published before', async () => {
     const a = await startNode()
     for (const seed of range(0, 100)) await a.swarm.publish(draft(seed))
     const b = await startNode()
@@ -60,7 +60,7 @@ describe('catching up', () => {
     expect(seeds(b)).toEqual(range(0, 100))
   })
 
-  test('a node that was away gets what it missed, from whoever has it, once', async () => {
+  test('a node that was away gets each missed group once, from any peer that has it', async () => {
     const a = await startNode()
     const c = await startNode()
     await c.swarm.join(a.address)
@@ -124,7 +124,7 @@ describe('catching up', () => {
   })
 })
 
-test('a completion with a special token in its middle is shared as text alone, and its group is taken', async () => {
+test('a completion with a special token in the middle is shared as text only, and its group is accepted', async () => {
   const a = await startNode()
   const b = await startNode()
   await b.swarm.join(a.address)
@@ -213,7 +213,7 @@ describe('private swarms', () => {
     expect(a.swarm.counters().connected).toBe(1)
   })
 
-  test('who is not on the list is not let in', async () => {
+  test('a peer that is not on the list is refused', async () => {
     const friend = freshIdentity()
     const a = await startNode({ allow: [friend.peerId] })
     const b = await startNode({}, { identity: friend })
@@ -224,7 +224,7 @@ describe('private swarms', () => {
   })
 })
 
-test('who was joined is rejoined after a restart, without being told again', async () => {
+test('joined peers are rejoined after a restart', async () => {
   const a = await startNode()
   const identity = freshIdentity()
   const datastore = await freshDatastore()
@@ -278,7 +278,7 @@ describe('invites', () => {
     expect(await b.swarm.join(invite)).toMatchObject({ state: 'connected', peerId: a.swarm.peerId })
   })
 
-  test('when who invited is away, its contacts are there', async () => {
+  test('an invite’s contacts are used when the inviting node is away', async () => {
     const contact = await startNode()
     const a = await startNode()
     await a.swarm.join(contact.address)
@@ -289,7 +289,7 @@ describe('invites', () => {
     expect(await b.swarm.join(invite)).toMatchObject({ state: 'connected', peerId: contact.swarm.peerId })
   })
 
-  test('what does not fit is told', async () => {
+  test('a mismatch is reported', async () => {
     const a = await startNode()
     const invite = await a.swarm.invite()
     const elsewhere = await startNode({ swarm: 'elsewhere' })

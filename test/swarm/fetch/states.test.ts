@@ -46,7 +46,7 @@ async function stranger(answer?: (question: Uint8Array) => Uint8Array): Promise<
   return party
 }
 
-test('what a plugin knows reaches the same plugin of a peer, and not one of another name or version', async () => {
+test('a plugin’s state reaches the same plugin of a peer, but not one with another name or version', async () => {
   const a = plugin(Buffer.from('what A knows'))
   const b = plugin(Buffer.from('what B knows'))
   const newer = plugin(Buffer.from('in another form'), { version: 2 })

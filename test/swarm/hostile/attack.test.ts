@@ -82,7 +82,7 @@ describe('lies never count', () => {
     })
   }
 
-  test('answers that are wrong, and tokens that say otherwise, are worth nothing and harm nobody', async () => {
+  test('wrong answers whose tokens decode differently score nothing and do no harm', async () => {
     const attacker = await startAttacker(victim.address)
     const wrong = valid(200)
     for (const rollout of wrong.rollouts) {
@@ -118,7 +118,7 @@ describe('lies never count', () => {
 })
 
 describe('floods and nonsense on the gossip stream', () => {
-  test('a flood of valid messages: few are looked at, the sender is cut off, honest groups arrive', async () => {
+  test('a flood of valid messages: few are decoded, the sender is cut off, honest groups arrive', async () => {
     const attacker: Attacker = await startAttacker(victim.address)
     const { signer } = freshIdentity()
     const frames = Array.from({ length: 6000 }, (_, i) => {

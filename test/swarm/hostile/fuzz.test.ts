@@ -8,7 +8,7 @@ import { HARNESSES, next, outcome, readCorpus, seeds } from './fuzzing.ts'
 const FRAMES = 100_000
 const corpus = readCorpus()
 
-describe('the corpus: what came of a message comes of it again', () => {
+describe('the corpus: each message has its recorded outcome again', () => {
   // Admission remembers earlier frames.
   for (const harness of Object.keys(HARNESSES).filter((name) => name !== 'admission')) {
     test(harness, () => {

@@ -58,7 +58,7 @@ describe.each(sessions)('a node of version %s', (_, session) => {
         'list' in decodeFetch(question) ? [joinHashes([])] : session.fetch.got.map(unhex),
     })
 
-  test('is greeted, its group and its announcement are taken, and what it announced is fetched from it', async () => {
+  test('is greeted, its group and its announcement are accepted, and the announced group is fetched from it', async () => {
     const node = await startAt(session.recordedAt)
     const peer = await old()
     await peer.connect(node.address)
@@ -74,7 +74,7 @@ describe.each(sessions)('a node of version %s', (_, session) => {
     expect(node.swarm.peers().some(({ connected }) => connected)).toBe(true)
   })
 
-  test('gets answers to its questions: what came lately, by hash, byte for byte', async () => {
+  test('gets the recorded answers to its requests for recent frames and for frames by hash, byte for byte', async () => {
     const node = await startAt(session.recordedAt)
     const peer = await old()
     await peer.connect(node.address)
@@ -157,7 +157,7 @@ describe('a node of a version to come', () => {
   const topic = groupsTopic('test')
   const gossip = (data: Uint8Array) => RPC.encode({ subscriptions: [], messages: [{ data, topic }] })
 
-  test('a newer minor is understood, what it adds is skipped, and its hello too', async () => {
+  test('a newer minor is understood, in groups and in hello, and fields that it adds are skipped', async () => {
     const node = await startNode({ tasks })
     const peer = await party({})
     await peer.connect(node.address)
@@ -178,7 +178,7 @@ describe('a node of a version to come', () => {
     expect(listed!.length).toBe(32)
   })
 
-  test('the same additions under this minor are refused, since nobody may invent fields', async () => {
+  test('the same new fields under the current minor are refused', async () => {
     const node = await startNode({ tasks })
     const peer = await party({})
     await peer.connect(node.address)
@@ -186,7 +186,7 @@ describe('a node of a version to come', () => {
     await until('the refusal', () => node.swarm.counters().refused.schema === 1)
   })
 
-  test('another major is ignored: nothing is taken, nobody is charged', async () => {
+  test('another major is ignored: nothing is accepted and nobody is charged', async () => {
     const node = await startNode({ tasks })
     const peer = await party({})
     await peer.connect(node.address)

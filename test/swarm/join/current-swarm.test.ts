@@ -105,7 +105,7 @@ test('from one private swarm to another: after `leave` the invite is accepted, a
   expect(swarm.name).toBe('other')
 })
 
-test('who has joined one swarm is not taken out of it by an invite to another', async () => {
+test('an invite to another swarm does not move a node out of the swarm that it joined', async () => {
   const a = await startNode({ swarm: 'waggle' })
   const founder = await open('founder', { private: true })
   const { swarm, file } = await open('member')
@@ -118,7 +118,7 @@ test('who has joined one swarm is not taken out of it by an invite to another', 
   expect(existsSync(file)).toBe(false)
 })
 
-test('what the config says is not overruled by an invite', async () => {
+test('an invite does not override the config', async () => {
   const founder = await open('founder', { private: true, name: 'lab' })
   const invite = await founder.swarm.invite()
   await expect(open('named', { name: 'other', invite })).rejects.toMatchObject({
@@ -170,7 +170,7 @@ test('a swarm that cannot be opened leaves the node in the one it was in', async
   expect(await swarm.join(a.address)).toMatchObject({ state: 'connected' })
 })
 
-test('a node without the key cannot connect to a private swarm, and is told nothing but that', async () => {
+test('a node without the key cannot connect to a private swarm and learns nothing about it', async () => {
   const founder = await open('founder', { private: true })
   const outsider = await open('outsider')
   const outcome = await outsider.swarm.join(founder.swarm.addresses()[0]!, {

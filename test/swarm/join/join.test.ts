@@ -37,7 +37,7 @@ describe('joining', () => {
     expect(b.swarm.peers()[0]).toMatchObject({ id: a.swarm.peerId, how: 'mdns', wanted: true })
   })
 
-  test('a peer that is not there is searched for, with progress, until the caller gives up', async () => {
+  test('a missing peer is searched for, with progress, until the caller gives up', async () => {
     const { swarm } = await startNode()
     const absent = freshIdentity().peerId
     const told: string[] = []
@@ -88,7 +88,7 @@ describe('joining', () => {
   })
 })
 
-test('a port that is taken is told as such', async () => {
+test('a port that is in use is reported as such', async () => {
   const { address } = await startNode()
   const listen = [/^(.*)\/p2p/.exec(address)![1]!]
   await expect(startNode({ listen })).rejects.toMatchObject({
@@ -97,7 +97,7 @@ test('a port that is taken is told as such', async () => {
   })
 })
 
-test('a node that left lets nobody in until it joins again', async () => {
+test('a node that left accepts nobody until it joins again', async () => {
   const a = await startNode()
   const b = await startNode()
   await b.swarm.join(a.address)

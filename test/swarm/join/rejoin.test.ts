@@ -61,7 +61,7 @@ test('a connection that lasted, or a person’s join, ends the wait', () => {
   expect(waits('a')).toBe(0)
 })
 
-test('what the peer dialled, and the second of two connections, are no refusals', () => {
+test('closing a connection that the peer dialled, or the second of two, is no refusal', () => {
   const { open, closes, waits } = made()
   closes('a', { direction: 'inbound' })
   expect(waits('a')).toBe(0)

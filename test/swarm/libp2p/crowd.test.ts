@@ -42,7 +42,7 @@ afterEach(() => {
   for (const stop of stops.splice(0)) stop()
 })
 
-test('120 sockets that never begin a handshake keep nobody out', async () => {
+test('120 sockets that never begin a handshake do not keep peers out', async () => {
   const victim = await startNode()
   await holdOpen(victim.address, 120)
   for (let i = 0; i < 5; i++) {
@@ -52,7 +52,7 @@ test('120 sockets that never begin a handshake keep nobody out', async () => {
   }
 })
 
-test('31 silent identities in 32 places: a newcomer joins, is heard, and those that were joined stay', async () => {
+test('with 31 silent identities in 32 places, a newcomer can join and send, and joined peers stay', async () => {
   const victim = await startNode({ maxConnections: 32 })
   const friend = await startNode()
   await victim.swarm.join(friend.address)
@@ -69,7 +69,7 @@ test('31 silent identities in 32 places: a newcomer joins, is heard, and those t
   expect([view(friend)?.connected, view(newcomer)?.connected]).toEqual([true, true])
 })
 
-test('address ranges: a /24, a /48, what is behind one relay, and IPv4 in the clothes of IPv6', () => {
+test('address ranges: a /24, a /48, everything behind one relay, and IPv4-mapped IPv6', () => {
   const relay = freshIdentity().peerId
   const range = (address: string) => addressRange(multiaddr(address))
   expect(range('/ip4/198.51.100.7/tcp/1')).toBe(range('/ip4/198.51.100.200/tcp/9'))
@@ -80,7 +80,7 @@ test('address ranges: a /24, a /48, what is behind one relay, and IPv4 in the cl
   expect(range('/ip6/::ffff:198.51.100.7/tcp/1')).toBe(range('/ip4/198.51.100.7/tcp/1'))
 })
 
-describe('whoever gives way', () => {
+describe('which connection is closed', () => {
   const socket = (address: string) => {
     const closed: Array<() => void> = []
     return {
@@ -136,7 +136,7 @@ describe('whoever gives way', () => {
     return { ...by, places, come }
   }
 
-  test('strangers that greet and bring nothing leave most places to those who bring groups', () => {
+  test('peers that greet but send no groups leave most places to those that do', () => {
     const { places, come, useful, wanted } = crowded(16)
     wanted.add('friend')
     const friend = come('friend', '/ip4/192.168.1.2/tcp/1')
@@ -152,7 +152,7 @@ describe('whoever gives way', () => {
     expect(strangers.filter(({ isOut }) => !isOut)).toHaveLength(3)
   })
 
-  test('where all places are taken by peers that bring groups, newcomers still have their part', () => {
+  test('newcomers keep their share of places when useful peers take all others', () => {
     const { places, come, useful } = crowded(16)
     for (let i = 0; i < 16; i++) {
       useful.add(`good ${i}`)

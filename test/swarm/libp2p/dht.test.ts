@@ -37,7 +37,7 @@ async function bytesUnder(datastore: Awaited<ReturnType<typeof freshDatastore>>,
   return bytes
 }
 
-test('records that somebody puts are not kept, and who puts them is cut off', async () => {
+test('records that a peer puts are not stored, and the peer is cut off', async () => {
   const datastore = await freshDatastore()
   const victim = await startNode({ wide: true }, { datastore })
   for (const size of [100, 1 << 20]) {

@@ -35,7 +35,7 @@ test('messages come whole, wherever the network splits them, and in the same mem
   expect(memory.size).toBe(5)
 })
 
-test('what is too long, too much, or has no end is the end, after what came before it', async () => {
+test('a message that is too long, one too many, or cut off ends the reading after the messages before it', async () => {
   const long = reading()
   long.come(lengthPrefixed(Uint8Array.of(1)))
   long.come(lengthPrefixed(new Uint8Array(1001)))

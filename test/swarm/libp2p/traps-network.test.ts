@@ -60,7 +60,7 @@ test('a peer that was pruned from the mesh may come back after ten seconds', asy
   expect(opts.pruneBackoff).toBe(10_000)
 })
 
-test('a key that protects TCP only is not used beside another transport', async () => {
+test('a private swarm’s key, which protects TCP only, excludes other transports', async () => {
   const options = { psk: makePsk(), webrtc: true, wide: true }
   await expect(startNode(options)).rejects.toMatchObject({ code: 'E_CONFIG' })
 })

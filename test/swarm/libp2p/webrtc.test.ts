@@ -8,7 +8,7 @@ import { draft, startNode, stopNodes, until } from '../helpers.ts'
 
 afterEach(stopNodes)
 
-test('where the package is missing, the command that installs it is told', async () => {
+test('if the package is missing, the error names the command that installs it', async () => {
   const missing = Object.assign(new Error('Cannot find package'), { code: 'ERR_MODULE_NOT_FOUND' })
   await expect(webRtcTransport({ stun: () => [] }, () => Promise.reject(missing))).rejects.toMatchObject({
     code: 'E_CONFIG',

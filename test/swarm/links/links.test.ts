@@ -87,7 +87,7 @@ async function linked(options: { clock?: Clock } = {}) {
   return { a, b }
 }
 
-test('gossipsub’s inside is where it is expected, and the guard sees all that comes in', async () => {
+test('gossipsub’s internals are as expected, and the guard sees all incoming data', async () => {
   const { a, b } = await linked()
   expect(gossipLink(a.host.services.pubsub, id(b))).toMatchObject({
     waitingBytes: 0,
@@ -105,7 +105,7 @@ test('gossipsub’s inside is where it is expected, and the guard sees all that 
   expect(a.seen.frames).toBeGreaterThan(1)
 })
 
-test('a message that was refused because of who brought it may come again from another', async () => {
+test('a message that was refused because of its sender may come again from another peer', async () => {
   const { a, b } = await linked()
   const c = await start()
   await c.redial.want(id(a), [address(a)])
@@ -158,7 +158,7 @@ test('a peer that dials again on a new connection supersedes its old one', async
   await until('gossip on the new one', () => whole(a, after) && whole(after, a), 15_000)
 })
 
-test('two nodes with one identity that stay connected are noticed by who they are connected to', async () => {
+test('a peer that is connected to two nodes with one identity notices it', async () => {
   const identity = freshIdentity()
   const twins: string[] = []
   // The wait of twenty seconds is short here.

@@ -24,7 +24,7 @@ test('the first start makes a key that only its owner can read, and the next fin
   expect(second).toMatchObject({ peerId: first.peerId, created: false })
 })
 
-test('a flipped bit in the key is noticed: the node does not start as somebody else', async () => {
+test('a flipped bit in the key is detected: the node does not start under another identity', async () => {
   const { peerId } = await loadIdentity({ path })
   const pem = readFileSync(path, 'utf8').split('\n')
   const der = Buffer.from(pem[1]!, 'base64')
@@ -66,7 +66,7 @@ test('the secret does not print', async () => {
   }
 })
 
-describe('a key that cannot be used is told, and never replaced', () => {
+describe('an unusable key is reported and never replaced', () => {
   const damage: Array<[string, RegExp, (good: string) => void]> = [
     ['cut in half', /damaged/, (good) => writeFileSync(path, good.slice(0, 60), { mode: 0o600 })],
     ['empty', /damaged/, () => writeFileSync(path, '', { mode: 0o600 })],

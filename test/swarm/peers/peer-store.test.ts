@@ -50,7 +50,7 @@ test.each([
   },
 )
 
-test('a deleted or damaged log is told, since it may have held who is muted', async () => {
+test('a deleted or damaged log is reported, since it may have contained mutes', async () => {
   await made()
   await rm(await file(/log$/))
   await (await open()).close()

@@ -99,7 +99,7 @@ describe.each([1, 2] as const)('a gateway of version %i', (version) => {
   })
 })
 
-test('takes another port outside where the own one is taken, keeps it, and removes that one', async () => {
+test('takes another outside port if its own is in use, keeps it, and removes it at the stop', async () => {
   router.behaviour.refuse = [718]
   const node = forwarding()
   await node.wait()
@@ -127,7 +127,7 @@ test('a router that forgot, and has another address, is asked again and peers he
   expect([...node.outside]).toEqual(['/ip4/5.9.0.12/tcp/4001'])
 })
 
-test('another network: what was told of the old one is withdrawn', async () => {
+test('on another network the old outside address is withdrawn', async () => {
   const node = forwarding()
   await node.wait()
   node.listen.splice(0, 2)
@@ -135,7 +135,7 @@ test('another network: what was told of the old one is withdrawn', async () => {
   expect(node.outside.size).toBe(0)
 })
 
-test('a refusal is told once, in plain characters, and asked again until it is none', async () => {
+test('a refusal is reported once, without control characters, and retried until it succeeds', async () => {
   router.behaviour.refuse = [606, 606]
   const node = forwarding()
   expect(await node.wait()).toBe(60_000)
@@ -149,7 +149,7 @@ test('a refusal is told once, in plain characters, and asked again until it is n
   expect(node.outside.size).toBe(1)
 })
 
-test('no router: told once, looked for again', async () => {
+test('a missing router is reported once and searched for again', async () => {
   const node = forwarding({ search: async () => {} })
   expect(await node.wait()).toBe(60_000)
   await node.later()
@@ -182,7 +182,7 @@ test('a gateway that points at another machine, or floods, is asked for nothing'
   expect(router.calls).toEqual([])
 })
 
-test('a node that listens on public addresses or loopback only asks nobody', async () => {
+test('a node that listens only on public addresses or loopback asks no router', async () => {
   const node = forwarding({
     listen: ['/ip4/5.9.0.2/tcp/4001', '/ip4/127.0.0.1/tcp/1', '/ip4/169.254.1.1/tcp/1'],
   })
