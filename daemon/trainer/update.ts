@@ -10,7 +10,7 @@ import { rowWeight, TOKEN_MEAN } from './aggregation.ts'
 import { cut } from './cut.ts'
 import { type RowOptions, rowsByAuthor } from './rows.ts'
 import { type PartReport, type StepOptions, takeStep } from './step.ts'
-import { summarize, type Watched, watched } from './watch.ts'
+import { placed, summarize, UNIFORM, type Watched, watched } from './watch.ts'
 
 export interface UpdateOptions extends RowOptions, StepOptions {
   /** Optimizer steps per batch. */
@@ -58,12 +58,15 @@ export async function update(
   const rows = steps.flatMap(({ own, foreign }) => [...own, ...foreign.flatMap((part) => part.rows)])
   const weights = rows.map((row) => rowWeight(options.aggregation ?? TOKEN_MEAN, row))
   const isWeighted = weights.some((weight) => weight !== undefined)
+  // Peers are judged by how their tokens stand in this policy's order, and own tokens show what is usual.
+  const isJudged = all.foreign.length > 0 || options.compare
   rows.forEach((row, i) => {
     if (isWeighted) row.columns[ROW_WEIGHT] = weights[i]!
+    if (isJudged) row.columns[UNIFORM] = Float32Array.from(row.completion, random)
   })
   let full: Objective = {
     loss: isWeighted ? expression.mul(objective.loss, expression.column(ROW_WEIGHT)) : objective.loss,
-    metrics: { ...objective.metrics, ...watched() },
+    metrics: { ...objective.metrics, ...watched(), ...(isJudged ? placed() : {}) },
   }
   if (steps.length === 1) {
     // With a single step, the proximal policy is the current one, so no scoring pass is needed.

@@ -4,6 +4,7 @@
 
 import { type Expression, expression } from '../../protocol/plugin/index.ts'
 import type { TrainReport } from '../engine/engine.ts'
+import { EDGES } from './sharing/typicality.ts'
 
 /** The fields of a train report that are summarized here. */
 export type Measured = Pick<
@@ -32,7 +33,7 @@ export interface Watched {
   staleness: number
 }
 
-const { column, ratio, sub, mul, where } = expression
+const { add, column, greater, less, mul, not, ratio, sub, where } = expression
 
 export function watched(): Record<string, Expression> {
   const known = column('known')
@@ -43,24 +44,54 @@ export function watched(): Record<string, Expression> {
     'watch.known': known,
     'watch.weight': weight,
     'watch.weightSquared': mul(weight, weight),
-    'watch.behaviour': mul(known, column('behaviour')),
     'watch.k3': mul(known, sub(sub(ratio(gap, 0), 1), gap)),
     'watch.foreign': column('foreign'),
     'watch.staleness': column('staleness'),
   }
 }
 
-/** Means over the tokens with known behaviour log-probs; undefined if there are none. */
-export function reportedOf(
-  metrics: Readonly<Record<string, number>>,
-): { weight: number; behaviour: number; entropy: number } | undefined {
+/** The column of random numbers that `placed` reads: uniform on (0, 1), one per token. */
+export const UNIFORM = 'uniform'
+
+/** Nats of entropy from which a token counts as in doubt. */
+const UNSURE = 0.2
+export const isUnsure = (entropy: number): boolean => entropy > UNSURE
+const KINDS = ['unsure', 'sure'] as const
+
+/**
+ * Metrics that count tokens by their place in this policy's order, those in doubt apart from the others; see
+ * sharing/typicality.ts. Replayed rollouts are left out, because they are older than others may be.
+ */
+export function placed(): Record<string, Expression> {
+  const place = add(column('above'), mul(column('ties'), column(UNIFORM)))
+  const unsure = greater(column('entropy'), UNSURE)
+  const ofKind = { unsure, sure: not(unsure) }
+  return Object.fromEntries(
+    KINDS.flatMap((kind) =>
+      EDGES.map((edge) => [
+        `watch.${kind} ${edge}`,
+        where(column('replayed'), 0, edge < 1 ? mul(ofKind[kind], less(place, edge)) : ofKind[kind]),
+      ]),
+    ),
+  )
+}
+
+/** Number of tokens by bin of their place, of both kinds; undefined if they were not placed. */
+export function countsOf({
+  metrics,
+  completionTokens,
+}: Pick<Measured, 'metrics' | 'completionTokens'>): number[] | undefined {
+  const shares = KINDS.map((kind) => EDGES.map((edge) => metrics[`watch.${kind} ${edge}`]))
+  if (shares.flat().includes(undefined)) return undefined
+  return (shares as number[][]).flatMap((upTo) =>
+    upTo.map((share, i) => Math.max(0, Math.round((share - (upTo[i - 1] ?? 0)) * completionTokens))),
+  )
+}
+
+/** Mean importance weight of the tokens with known behaviour log-probs; undefined if there are none. */
+export function weightOfReported(metrics: Readonly<Record<string, number>>): number | undefined {
   const known = metrics['watch.known'] ?? 0
-  if (!(known > 0)) return undefined
-  return {
-    weight: metrics['watch.weight']! / known,
-    behaviour: metrics['watch.behaviour']! / known,
-    entropy: metrics['watch.entropy'] ?? 0,
-  }
+  return known > 0 ? metrics['watch.weight']! / known : undefined
 }
 
 /**

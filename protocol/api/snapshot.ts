@@ -262,8 +262,11 @@ export interface SharingContributor {
   comparisons: number
   /** Why this author is set aside, if so. */
   setAside?: string
-  /** Whether its log-probs are used for importance weights, missing, or distrusted. */
-  logprobs: 'used' | 'none' | 'not believed'
+  /**
+   * Whether its rollouts look written by a policy like this node's: `twin`, they do; `guide`, they do not, so they have no
+   * weight in a batch and their log-probs are not used; `unknown`, too few were seen.
+   */
+  likeness: 'twin' | 'guide' | 'unknown'
 }
 
 /** What agents have done through the gateway since the node started. */

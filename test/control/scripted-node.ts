@@ -281,7 +281,7 @@ export function createScriptedNode({
             low: 0.12,
             high: 0.6,
             comparisons: 24,
-            logprobs: 'used',
+            likeness: 'twin',
           },
         ],
       },

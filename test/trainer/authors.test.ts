@@ -1,99 +1,15 @@
-// What is thought of a peer: are its log-probs to be believed, do its groups help, how much may it have.
+// What is thought of a peer: is it like this node, do its groups help, how much may it have.
 
 import { describe, expect, test } from 'vitest'
-import { randomStream } from '../../daemon/host/random.ts'
 import { createAuthors } from '../../daemon/trainer/sharing/authors.ts'
-import { believed, type Plausibility, reviewed } from '../../daemon/trainer/sharing/plausibility.ts'
+import { EDGES } from '../../daemon/trainer/sharing/typicality.ts'
 
-/**
- * Mean weight of a batch of tokens that a policy with one set of logits drew, as another sees them. `report` turns the
- * true log-prob into what is said.
- */
-function batches(seed: number, apart: number, report: (logprob: number) => number) {
-  const random = randomStream(seed, 'plausibility')
-  const gumbel = (): number => -Math.log(-Math.log(random() + 1e-12) + 1e-12)
-  return () => {
-    let [weight, behaviour] = [0, 0]
-    const TOKENS = 100
-    for (let t = 0; t < TOKENS; t++) {
-      const theirs = Array.from({ length: 12 }, () => 2 * gumbel())
-      const ours = theirs.map((logit) => logit + apart * gumbel())
-      const log = (logits: number[]): number[] => {
-        const total = Math.log(logits.reduce((sum, x) => sum + Math.exp(x), 0))
-        return logits.map((x) => x - total)
-      }
-      const [b, p] = [log(theirs), log(ours)]
-      let u = random()
-      const drawn = Math.max(
-        0,
-        b.findIndex((x) => {
-          u -= Math.exp(x)
-          return u < 0
-        }),
-      )
-      const said = report(b[drawn]!)
-      weight += Math.exp(Math.min(20, p[drawn]! - said)) / TOKENS
-      behaviour += said / TOKENS
-    }
-    return { weight, behaviour, entropy: 1.5 }
-  }
+/** Tokens as this node's own policy draws them. */
+const LIKE = {
+  counts: [...EDGES, ...EDGES].map((edge, i, all) => 600 * (edge - (i % EDGES.length ? all[i - 1]! : 0))),
 }
-
-/** Batches until it is no longer believed; undefined if it always is. */
-function doubtedAfter(next: ReturnType<typeof batches>, limit: number): number | undefined {
-  let state: Plausibility = believed()
-  for (let i = 1; i <= limit; i++) {
-    state = reviewed(state, next())
-    if (!state.believed) return i
-  }
-  return undefined
-}
-
-describe('log-probs', () => {
-  test.each([
-    ['the same policy', 0, (x: number) => x],
-    ['another version of it', 0.3, (x: number) => x],
-    ['quite another policy', 1.5, (x: number) => x],
-    ['one rounded to 8 bits', 0.1, (x: number) => Math.round(x * 16) / 16],
-  ])('of %s are believed for as long as they are true', (_, apart, report) => {
-    for (const seed of [1, 2]) expect(doubtedAfter(batches(seed, apart, report), 120)).toBeUndefined()
-  })
-
-  test.each([
-    ['half as likely', 0.7, 40],
-    ['a tenth as likely', 2.3, 6],
-    ['next to impossible', 10, 1],
-  ])('that make tokens look %s as they were are found out', (_, less, within) => {
-    expect(
-      doubtedAfter(
-        batches(4, 0.3, (x) => x - less),
-        300,
-      ),
-    ).toBeLessThanOrEqual(within)
-  })
-
-  test('that are all zero are no sampler’s', () => {
-    expect(
-      doubtedAfter(
-        batches(5, 0.3, () => 0),
-        10,
-      ),
-    ).toBe(1)
-  })
-
-  test('are believed again only after many good batches in a row', () => {
-    const honest = batches(6, 0.3, (x) => x)
-    let state = reviewed(believed(), batches(6, 0.3, (x) => x - 10)())
-    expect(state.believed).toBe(false)
-    let needed = 0
-    while (!state.believed && needed < 500) {
-      state = reviewed(state, honest())
-      needed += 1
-    }
-    expect(needed).toBeGreaterThanOrEqual(20)
-    expect(needed).toBeLessThan(500)
-  })
-})
+/** All of them at the end of this node's order. */
+const UNLIKE = { counts: [...EDGES, ...EDGES].map((edge) => (edge === 1 ? 100 : 0)) }
 
 describe('authors', () => {
   const fill = (authors: ReturnType<typeof createAuthors>, author: string, gain: number, updates: number) =>
@@ -139,7 +55,7 @@ describe('authors', () => {
   /** Its groups bring something in each of so many updates. */
   const earn = (authors: ReturnType<typeof createAuthors>, names: readonly string[], updates = 10) => {
     for (let i = 0; i < updates; i++) {
-      for (const name of names) authors.observe(name, { gain: 0.3, own: 0.3, norm: 0 })
+      for (const name of names) authors.observe(name, { gain: 0.3, own: 0.3, norm: 0, tokens: LIKE })
       authors.tick()
     }
   }
@@ -189,5 +105,42 @@ describe('authors', () => {
     for (let i = 0; i < 2000; i++) authors.observe(`peer ${i}`, { gain: 1, own: 1, norm: 0.1 })
     expect(authors.isSetAside('bad')).toBe(true)
     expect(authors.contributors().length).toBeLessThanOrEqual(32)
+  })
+
+  test('count for nothing while their tokens are unlike what this node writes, and are said to', () => {
+    const authors = createAuthors({})
+    earn(authors, ['twin', 'guide'])
+    expect([authors.standing('twin'), authors.standing('stranger')]).toEqual([1, undefined])
+    expect(authors.isBelieved('guide')).toBe(true)
+    const found = authors.observe('guide', { gain: 0.3, own: 0.3, norm: 0.1, tokens: UNLIKE })
+    expect(found).toMatchObject([
+      { author: 'guide', kind: 'unlike', reason: expect.stringMatching(/planted text/) },
+    ])
+    expect([authors.standing('guide'), authors.weight('guide')]).toEqual([0, 0])
+    expect([authors.isBelieved('guide'), authors.hasEarned('guide')]).toEqual([false, false])
+    expect(authors.contributors().find(({ peer }) => peer === 'guide')).toMatchObject({ likeness: 'guide' })
+    // Said once.
+    expect(authors.observe('guide', { gain: 0.3, own: 0.3, norm: 0.1, tokens: UNLIKE })).toEqual([])
+    const again = createAuthors({ restored: authors.save() })
+    expect([again.standing('guide'), again.standing('twin')]).toEqual([0, 1])
+  })
+
+  test('who are like this node are newcomers until their groups have made progress', () => {
+    const authors = createAuthors({})
+    for (let i = 0; i < 10; i++)
+      authors.observe('idle', { gain: undefined, own: undefined, norm: 0, tokens: LIKE })
+    expect(authors.standing('idle')).toBeUndefined()
+  })
+
+  test('who bring less than own groups for long weigh less, and nobody else does', () => {
+    const authors = createAuthors({})
+    earn(authors, ['good', 'useless'], 1)
+    for (let i = 0; i < 60; i++) {
+      const own = i % 2 === 0 ? 0.2 : 0.4
+      authors.observe('good', { gain: own, own, norm: 0.1, tokens: LIKE })
+      authors.observe('useless', { gain: 0.01, own, norm: 0.1, tokens: LIKE })
+    }
+    expect(authors.standing('good')).toBe(1)
+    expect(authors.standing('useless')).toBeLessThan(0.3)
   })
 })

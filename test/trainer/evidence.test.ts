@@ -5,6 +5,7 @@ import { createAuthors } from '../../daemon/trainer/sharing/authors.ts'
 import { learnerState } from '../../daemon/trainer/sharing/evidence.ts'
 import { createJudge } from '../../daemon/trainer/sharing/judge.ts'
 import { createSharingRecord } from '../../daemon/trainer/sharing/sharing-record.ts'
+import { EDGES } from '../../daemon/trainer/sharing/typicality.ts'
 import type { PartReport } from '../../daemon/trainer/step.ts'
 import { startLooped } from './looped-node.ts'
 
@@ -29,8 +30,17 @@ const part = (author: string | undefined, alongOwn: number, weight: number): Par
   wouldScale: 0.8,
   alongOwn,
   loss: 0,
-  metrics: { 'watch.known': 0.5, 'watch.weight': weight / 2, 'watch.behaviour': -0.5, 'watch.entropy': 1 },
-  completionTokens: 10,
+  metrics: {
+    'watch.known': 0.5,
+    'watch.weight': weight / 2,
+    ...Object.fromEntries(
+      EDGES.flatMap((edge) => [
+        [`watch.unsure ${edge}`, edge / 5],
+        [`watch.sure ${edge}`, edge],
+      ]),
+    ),
+  },
+  completionTokens: 600,
   realTokens: 10,
   computedTokens: 10,
   seconds: 1,
@@ -117,6 +127,15 @@ describe('after a restart', () => {
   })
 })
 
+test('older checkpoints say who is set aside, and no more about single authors', () => {
+  const setAside = [{ author: 'bad', updates: 3, offences: 1, reason: 'why' }]
+  expect(
+    learnerState.parse({ setAside, evidence: { judge: {}, peers: {}, authors: [{ trust: 1 }] } }),
+  ).toEqual({
+    setAside,
+  })
+})
+
 test('nothing that a peer does brings about what cannot be read back', () => {
   const record = recordOf()
   live(record, 3)
@@ -139,7 +158,7 @@ test('as many authors are kept as are remembered, in little room', () => {
       gain: i / 7,
       own: 1 / 3,
       norm: 0.1,
-      reported: { weight: 1.1, behaviour: -0.7, entropy: 1 },
+      tokens: { counts: EDGES.map((_, k) => k), weight: 1.1 },
     })
   expect(save().evidence.authors).toHaveLength(512)
   expect(JSON.stringify(save(), null, 2).length).toBeLessThan(350_000)

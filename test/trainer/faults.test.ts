@@ -138,7 +138,7 @@ test('a policy that falls apart is taken back within 20 steps; an honest peer is
   expect((await node.evaluate(120)).sampled).toBeGreaterThan(0.5 * good)
 })
 
-test('a peer that understates its log-probs is found out; its groups count as of unknown making', async () => {
+test('a peer that understates its log-probs is found out: they are not used, and its groups weigh nothing', async () => {
   const [node, peer] = [await create('a', { adaptive: false }), await create('b', { seed: 7 })]
   const send = async (forge: (logprob: number) => number): Promise<void> => {
     for (const draft of await drafts(peer)) {
@@ -152,12 +152,12 @@ test('a peer that understates its log-probs is found out; its groups count as of
     }
     await node.round()
   }
-  const logprobs = () => node.learner.sharing()?.contributors.find(({ peer: name }) => name === 'b')?.logprobs
+  const likeness = () => node.learner.sharing()?.contributors.find(({ peer: name }) => name === 'b')?.likeness
   for (let i = 0; i < 6; i++) await send((x) => x)
-  expect(logprobs()).toBe('used')
-  for (let i = 0; i < 12 && logprobs() !== 'not believed'; i++) await send((x) => x - 3)
-  expect(logprobs()).toBe('not believed')
-  expect(guard('log-probs not believed')(node)).toMatchObject({ peers: ['b'] })
+  expect(likeness()).not.toBe('guide')
+  for (let i = 0; i < 12 && likeness() !== 'guide'; i++) await send((x) => x - 3)
+  expect(likeness()).toBe('guide')
+  expect(guard('unlike')(node)).toMatchObject({ peers: ['b'] })
 })
 
 test("a peer's numbers that are not finite reach no weight", async () => {

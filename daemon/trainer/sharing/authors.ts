@@ -1,37 +1,35 @@
-// All authors whose groups this node has trained on: whether their log-probs are believed, whether their
-// groups help, their share of the foreign gradient, and whether they are set aside. Bounded: the least
+// All authors whose groups this node has trained on: whether their tokens are like its own, whether their groups
+// help, their share of the foreign gradient, and whether they are set aside. Bounded: the least
 // recently seen author is forgotten first.
 
 import type { SharingContributor } from '../../../protocol/api/index.ts'
-import { type Author, contributorOf, hasEarned, stranger, weightOfAuthor } from './author.ts'
+import { type Author, contributorOf, hasEarned, stranger, worthOf } from './author.ts'
 import { type AuthorsState, MOST_AUTHORS } from './evidence.ts'
-import { addPair, meanInterval, noPairs, ratioInterval } from './interval.ts'
-import { type Reported, reviewed } from './plausibility.ts'
+import { addPair, meanInterval, noPairs } from './interval.ts'
 import { addTrust, noTrust, STRANGER, weightOf } from './trust.ts'
+import { calibrated, type Evidence, oddsOf, reasonOf, reviewed, uncalibrated } from './typicality.ts'
 
 export interface AuthorFinding {
   author: string
-  kind: 'set aside' | 'log-probs not believed'
+  kind: 'set aside' | 'unlike'
   reason: string
 }
 
 export interface Authors {
   isSetAside(author: string): boolean
+  /** Whether its log-probs may be used: not a guide's. */
   isBelieved(author: string): boolean
+  /** Own tokens by bin of their place, which show what is usual. */
+  calibrate(counts: readonly number[]): void
   /** Call after an update with one author's and own progress per compute, in the judge's unit. */
   observe(
     author: string,
     seen: {
       gain: number | undefined
       own: number | undefined
-      /**
-       * By how much the measured gains of all authors exceed what their steps contributed, in the same unit.
-       * Default: 0.
-       */
-      overestimate?: number
       /** Norm of its applied gradient, relative to the own one. */
       norm: number
-      reported?: Reported | undefined
+      tokens?: Evidence | undefined
     },
   ): AuthorFinding[]
   /**
@@ -39,7 +37,7 @@ export interface Authors {
    * unit.
    */
   observeAll(gain: number | undefined, own: number | undefined): void
-  /** Weight of an author's gradient, 0 to 1, from the progress of its groups and of all peers'. */
+  /** Weight of an author's gradient, 0 to 1: that of all peers, times what the author is worth. */
   weight(author: string): number
   /**
    * Weight of an author's groups in a common batch, 0 to 1: full until it is fairly sure that they bring less
@@ -73,8 +71,6 @@ const LONGEST_PENALTY = 6400
 const ALPHA = 0.01
 /** The same for being a suspect after a roll-back. */
 const SUSPECT_ALPHA = 0.1
-/** Maximum probability per epoch that an author's groups ever count less than they are worth. */
-const DOUBT = 0.2
 const EPOCH = 400
 const FADE = 0.97
 /** Updates that the prior of all peers counts as; the prior is a stranger's weight. */
@@ -94,6 +90,8 @@ const LATELY = 400
 export function createAuthors({ restored }: { restored?: Partial<AuthorsState> | undefined }): Authors {
   const all = new Map<string, Author>()
   const foreign = restored?.peers ? { ...restored.peers } : noTrust()
+  let own = [...(restored?.calibration ?? uncalibrated())]
+  let odds = oddsOf(own)
   const weightOfAny = (): number => weightOf(foreign, STRANGER, STRANGERS)
   const shares = (): number => {
     const drawn = [...all.values()].filter(({ idle, away }) => idle < LATELY && away === 0)
@@ -126,50 +124,48 @@ export function createAuthors({ restored }: { restored?: Partial<AuthorsState> |
 
   return {
     isSetAside: (name) => (all.get(name)?.away ?? 0) > 0,
-    isBelieved: (name) => all.get(name)?.plausibility.believed ?? true,
+    isBelieved: (name) => all.get(name)?.typicality.likeness !== 'guide',
+
+    calibrate(counts) {
+      own = calibrated(own, counts)
+      odds = oddsOf(own)
+    },
 
     allowance: (name) => Math.sqrt(of(name).allowance),
-    weight: (name) => weightOfAuthor(of(name), weightOfAny()),
+    weight: (name) => weightOfAny() * worthOf(of(name)),
 
     standing(name) {
       const author = all.get(name)
-      if (author === undefined || !hasEarned(author)) return undefined
-      const ratio = ratioInterval(author.pairs, DOUBT)
-      return ratio === undefined ? 1 : Math.max(0, Math.min(1, ratio.high))
+      if (author?.typicality.likeness === 'guide') return 0
+      return author && hasEarned(author) ? worthOf(author) : undefined
     },
 
     get weightOfAny() {
       return weightOfAny()
     },
 
-    observeAll(gain, own) {
-      if (isNumber(gain) && isNumber(own)) addTrust(foreign, gain, own)
+    observeAll(gain, ownGain) {
+      if (isNumber(gain) && isNumber(ownGain)) addTrust(foreign, gain, ownGain)
     },
 
-    observe(name, { gain, own, overestimate = 0, norm, reported }) {
+    observe(name, { gain, own: ownGain, norm, tokens }) {
       const author = of(name)
       const findings: AuthorFinding[] = []
       author.norm += norm
       author.idle = 0
       author.allowance = Math.max(0, author.allowance - norm * norm)
-      if (reported) {
-        author.reports = true
-        const before = author.plausibility
-        author.plausibility = reviewed(before, reported)
-        if (before.believed && !author.plausibility.believed)
-          findings.push({
-            author: name,
-            kind: 'log-probs not believed',
-            reason: author.plausibility.reason ?? '',
-          })
+      if (tokens) {
+        const before = author.typicality
+        author.typicality = reviewed(before, tokens, odds)
+        if (before.likeness !== 'guide' && author.typicality.likeness === 'guide')
+          findings.push({ author: name, kind: 'unlike', reason: reasonOf(author.typicality) })
       }
-      if (isNumber(gain) && isNumber(own)) addTrust(author.trust, gain - overestimate, own)
-      if (author.away === 0 && isNumber(gain) && isNumber(own)) {
+      if (author.away === 0 && isNumber(gain) && isNumber(ownGain)) {
         if (author.pairs.count >= EPOCH) {
           author.pairs = noPairs()
           author.offences = Math.max(0, author.offences - 1)
         }
-        addPair(author.pairs, gain, own)
+        addPair(author.pairs, gain, ownGain)
         if (meanInterval(author.pairs, 0, ALPHA).high < 0) {
           const reason = 'its groups work against what this node learns from its own rollouts'
           setAside(name, reason)
@@ -220,6 +216,7 @@ export function createAuthors({ restored }: { restored?: Partial<AuthorsState> |
           reason: reason ?? '',
         })),
       peers: { ...foreign },
+      calibration: [...own],
       authors: [...all].map(([author, { away: _, reason: __, idle: ___, ...known }]) => ({
         author,
         ...structuredClone(known),

@@ -1,5 +1,5 @@
-// The part of a checkpoint that holds what a node has learnt about its peers: who is set aside, each author's
-// weight and plausibility, and the comparison behind the verdict. Bounded, with a closed schema.
+// The part of a checkpoint that holds what a node has learnt about its peers: who is set aside, whose tokens are
+// like its own, whose groups help, and the comparison behind the verdict. Bounded, with a closed schema.
 //
 // A roll-back restores the weights and keeps this evidence, because what peers sent does not depend on the
 // weights. So authors stay set aside, and the cool-down after the roll-back is saved as well.
@@ -7,8 +7,8 @@
 import { z } from 'zod'
 import { SHARING_VERDICTS } from '../../../protocol/api/index.ts'
 import type { Pairs } from './interval.ts'
-import type { Plausibility } from './plausibility.ts'
 import type { Trust } from './trust.ts'
+import type { Typicality } from './typicality.ts'
 
 /** Authors that are remembered; the least recently seen is forgotten first. */
 export const MOST_AUTHORS = 512
@@ -27,12 +27,11 @@ const pairs = z.strictObject({
   xy: z.number(),
   yy: amount,
 }) satisfies z.ZodType<Pairs>
-const plausibility = z.strictObject({
-  believed: z.boolean(),
-  wealth: z.number(),
-  good: count,
-  reason: reason.exactOptional(),
-}) satisfies z.ZodType<Plausibility>
+const typicality = z.strictObject({
+  bets: z.array(z.number()).max(64),
+  claims: z.number(),
+  likeness: z.enum(['twin', 'guide', 'unknown']),
+}) satisfies z.ZodType<Typicality>
 
 const setAside = z.strictObject({
   author: name,
@@ -44,9 +43,7 @@ const setAside = z.strictObject({
 
 const author = z.strictObject({
   author: name,
-  plausibility,
-  reports: z.boolean(),
-  trust,
+  typicality,
   pairs,
   norm: amount,
   allowance: amount,
@@ -73,7 +70,7 @@ const judge = z.strictObject({
   }),
 })
 
-export const learnerState = z.strictObject({
+const state = z.strictObject({
   setAside: z.array(setAside).max(MOST_AUTHORS),
   /** Absent if no foreign group has arrived, and in older checkpoints. */
   evidence: z
@@ -81,14 +78,23 @@ export const learnerState = z.strictObject({
       judge,
       /** All peers together. */
       peers: trust,
+      /** Own tokens by bin of their place. */
+      calibration: z.array(amount).max(64),
       /** Least recently seen first. */
       authors: z.array(author).max(MOST_AUTHORS),
     })
     .exactOptional(),
 })
 
-export type LearnerState = z.infer<typeof learnerState>
+/** What older checkpoints say about single authors cannot be used; who is set aside still can. */
+export const learnerState = z.preprocess((given) => {
+  const { evidence, ...rest } = (given ?? {}) as { evidence?: object }
+  return evidence && !('calibration' in evidence) ? rest : given
+}, state)
+
+export type LearnerState = z.infer<typeof state>
 type Evidence = NonNullable<LearnerState['evidence']>
 export type JudgeEvidence = z.infer<typeof judge>
 /** The authors' state, least recently seen first. */
-export type AuthorsState = Pick<LearnerState, 'setAside'> & Pick<Evidence, 'peers' | 'authors'>
+export type AuthorsState = Pick<LearnerState, 'setAside'> &
+  Pick<Evidence, 'peers' | 'calibration' | 'authors'>

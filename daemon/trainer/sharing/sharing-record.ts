@@ -3,7 +3,7 @@
 
 import type { SharingInfo } from '../../../protocol/api/index.ts'
 import type { PartReport } from '../step.ts'
-import { reportedOf } from '../watch.ts'
+import { countsOf, weightOfReported } from '../watch.ts'
 import { type Authors, createAuthors } from './authors.ts'
 import type { LearnerState } from './evidence.ts'
 import { createJudge, type Judge, type PartProgress } from './judge.ts'
@@ -71,24 +71,19 @@ export function createSharingRecord(
 
   let usual: UsualPart | undefined
 
-  const observeAuthor = (
-    part: PartReport,
-    own: number | undefined,
-    ownNorm: number,
-    overestimate: number,
-  ): void => {
+  const observeAuthor = (part: PartReport, own: number | undefined, ownNorm: number): void => {
     const author = part.author!
     if (part.leftOut !== undefined) {
       const message = `a peer's groups were left out of a step: ${LEFT_OUT[part.leftOut]}`
       onGuard({ guard: part.leftOut, message, peers: [author] })
     }
     const gain = progressOf([part], cost)
+    const counts = countsOf(part)
     const findings = authors.observe(author, {
       gain: gain && judge.scaled(gain),
       own,
-      overestimate,
       norm: Math.max(0, finite((part.scale * part.gradientNorm) / ownNorm)),
-      reported: reportedOf(part.metrics),
+      tokens: counts && { counts, weight: weightOfReported(part.metrics) },
     })
     for (const { kind, reason } of findings) onGuard({ guard: kind, message: reason, peers: [author] })
   }
@@ -112,8 +107,6 @@ export function createSharingRecord(
       const foreign =
         measured && learnt && !Number.isNaN(alongForeign) ? { ...measured, gain: alongForeign } : measured
       const scaled = own && judge.scaled(own)
-      const overestimate =
-        measured && foreign ? (judge.scaled(measured) ?? 0) - (judge.scaled(foreign) ?? 0) : 0
       for (const { gradientNorm, count } of mine)
         if (Number.isFinite(gradientNorm))
           usual = usual
@@ -127,7 +120,11 @@ export function createSharingRecord(
         ...mine.map(({ gradientNorm }) => gradientNorm),
         1e-30,
       )
-      for (const part of theirs) observeAuthor(part, scaled, ownNorm, overestimate)
+      for (const part of mine) {
+        const counts = countsOf(part)
+        if (counts) authors.calibrate(counts)
+      }
+      for (const part of theirs) observeAuthor(part, scaled, ownNorm)
       authors.observeAll(foreign && judge.scaled(foreign), scaled)
       authors.tick()
       if (!own || !foreign) {

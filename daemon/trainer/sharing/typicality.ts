@@ -1,0 +1,206 @@
+// Tests whether an author's tokens were drawn from a policy like this node's, and whether the log-probs it reports
+// can be true. It needs nothing that the author says about itself.
+//
+// The place of a token, u = P(likelier tokens) + U P(tokens as likely), with U uniform, is uniform on (0, 1) and
+// independent of all earlier ones if the token was drawn from this node's policy (the randomised probability integral
+// transform). Text that no model wrote has places near 1; text sampled colder, or picked for its likelihood, near 0; what
+// does both to hide has too many in both tails. Places are counted in bins, those of tokens in doubt (where the policy's
+// entropy is not small) apart from the others: most tokens leave a sampler no choice, and would hide how it chooses. Each
+// of ALTERNATIVES is one such deviation, and bets on the counts at odds that favour it.
+//
+// An honest peer is some versions away, so the null hypothesis is a set: every distribution of places that puts at
+// most 1 + TOLERANCE times the expected share into each bin. The expected share is the larger of the uniform one and
+// that of this node's own rollouts when they are trained on, which are stale and selected for a signal as a peer's
+// are. Against the alternative q, the best bet that no member of the set can win is q over the set's member
+// nearest to q (the reverse information projection; Grünwald, de Heide and Koolen 2024), see `payoffs`.
+//
+// A bet's wealth has a lower bound below 1, so that an author cannot save up good behaviour. That makes it at most an
+// e-detector (Shin, Ramdas and Rinaldo 2023): an author within the set raises an alarm once in 1 / ALPHA updates on
+// average, or less often. An alternative whose bet has lost nearly all is refuted. So the same numbers say who is unlike
+// and who is alike:
+//
+//   guide    after an alarm, until no bet is ahead any more
+//   twin     after all alternatives were refuted, until a bet is ahead again
+//   unknown  neither
+//
+// Reported log-probs: for tokens from any sampler b, the mean importance weight p / b under any policy p is at most
+// 1. An author that understates its probabilities, which makes its tokens weigh more, has a mean above 1. One more
+// bet is on that.
+
+export interface Typicality {
+  /** Log wealth of each bet. */
+  bets: number[]
+  /** Log wealth of the bet that reported log-probs are too low. */
+  claims: number
+  likeness: Likeness
+}
+
+/** This node's own tokens when they were trained on, counted as `Evidence` is. */
+export type Calibration = readonly number[]
+
+export type Likeness = 'twin' | 'guide' | 'unknown'
+
+/** An author's tokens in one update. */
+export interface Evidence {
+  /** Tokens by bin of their place: first those in doubt, then the others. */
+  counts: readonly number[]
+  /** Mean importance weight over tokens with reported log-probs; undefined if there are none. */
+  weight?: number | undefined
+}
+
+/** Upper ends of the bins. Planted tokens are rare, and very unlikely: hence the small bins near 1. */
+export const EDGES = [0.1, 0.2, 0.35, 0.5, 0.65, 0.8, 0.9, 0.95, 0.98, 0.99, 0.995, 0.998, 0.999, 1] as const
+
+/** One false alarm in so many updates with an honest author's groups, on average, at most. */
+export const ALPHA = 1e-4
+/** By what an honest peer's bins may exceed the expected shares. */
+const TOLERANCE = 0.1
+/** Log wealth at which an alternative is refuted: it would have lost that much, e^-4.6 = 1 %, by chance only. */
+const CREDIT = 4.6
+/** Lower bound on log wealth, so that an author cannot save up good behaviour. */
+const LEAST_WEALTH = -6.9
+/** Upper bound on log wealth, so that an author who turns honest is told from what it was before. */
+const MOST = 2 * Math.log(1 / ALPHA)
+
+type Distribution = (u: number) => number
+
+const uniform: Distribution = (u) => u
+/** Sampled colder, for powers above 1; hotter below. */
+const tilted =
+  (power: number): Distribution =>
+  (u) =>
+    1 - (1 - u) ** power
+/** Log-uniform in 1 - u: tokens that the policy finds anything from likely to all but impossible. */
+const LEAST = 1e-4
+const foreign: Distribution = (u) => Math.min(1, Math.log(1 / Math.max(1 - u, LEAST)) / Math.log(1 / LEAST))
+const mixed =
+  (share: number, a: Distribution, b: Distribution = uniform): Distribution =>
+  (u) =>
+    share * a(u) + (1 - share) * b(u)
+const tails: Distribution = (u) => (2 / Math.PI) * Math.asin(Math.sqrt(u))
+
+/** Places of tokens in doubt, and of the others. */
+interface Alternative {
+  unsure: Distribution
+  sure: Distribution
+}
+const everywhere = (distribution: Distribution): Alternative => ({ unsure: distribution, sure: distribution })
+/** A sampler's settings show only where there is a choice. */
+const inDoubt = (distribution: Distribution): Alternative => ({ unsure: distribution, sure: uniform })
+
+export const ALTERNATIVES: Readonly<Record<string, Alternative>> = {
+  'a little planted text': everywhere(mixed(0.06, foreign)),
+  'planted text': everywhere(mixed(0.2, foreign)),
+  'mostly planted text': everywhere(mixed(0.7, foreign)),
+  'planted text among likely text': {
+    unsure: mixed(0.1, foreign, tilted(1.4)),
+    sure: mixed(0.03, foreign),
+  },
+  'sampled colder': inDoubt(tilted(1.4)),
+  'picked for likelihood': inDoubt(tilted(2.2)),
+  'sampled hotter': inDoubt(tilted(0.7)),
+  'sampled much hotter': inDoubt(tilted(0.45)),
+  'too many in both tails': inDoubt(mixed(0.5, tails)),
+}
+
+const sharesOf = (distribution: Distribution): number[] =>
+  EDGES.map((edge, i) => distribution(edge) - distribution(EDGES[i - 1] ?? 0))
+const UNIFORM = sharesOf(uniform)
+const SHARES = Object.values(ALTERNATIVES).map(({ unsure, sure }) => [sharesOf(unsure), sharesOf(sure)])
+
+/** Both kinds of tokens, one after the other. */
+const KINDS = [0, 1]
+const ofKind = (bins: readonly number[], kind: number): readonly number[] =>
+  bins.slice(kind * EDGES.length, (kind + 1) * EDGES.length)
+
+/** Own tokens that count as much as the uniform distribution in the calibration. */
+const PRIOR = 1000
+/** Own tokens that are remembered. */
+const REMEMBERED = 50_000
+
+export const uncalibrated = (): number[] => [...UNIFORM, ...UNIFORM].map(() => 0)
+
+/** Adds own tokens. */
+export function calibrated(before: Calibration, counts: readonly number[]): number[] {
+  const added = before.map((count, k) => count + (counts[k] ?? 0))
+  const total = sum(added)
+  return total > REMEMBERED ? added.map((count) => (count * REMEMBERED) / total) : added
+}
+
+/** The largest share of each bin that an honest author may have, from own tokens of one kind. */
+export function limitsOf(own: readonly number[]): number[] {
+  const total = sum(own) + PRIOR
+  return UNIFORM.map((share, k) => (1 + TOLERANCE) * Math.max(share, ((own[k] ?? 0) + PRIOR * share) / total))
+}
+
+/**
+ * What a bet on shares q pays for a token in each bin, if honest shares p are those with p <= limits. The member of
+ * that set nearest to q is p* = min(limits, a q), with a such that it sums to 1; q / p* pays at most 1 on average
+ * under every member. All ones if q is in the set itself.
+ */
+export function payoffs(q: readonly number[], limits: readonly number[]): number[] {
+  let [low, high] = [1, 1e6]
+  for (let i = 0; i < 60; i++) {
+    const a = Math.sqrt(low * high)
+    if (sum(q.map((share, k) => Math.min(limits[k]!, a * share))) < 1) low = a
+    else high = a
+  }
+  // The larger end: rounding must not make the bet worth more.
+  return q.map((share, k) => Math.max(share / limits[k]!, 1 / high))
+}
+
+/** Logarithms of what each bet pays for a token in each bin. */
+export type Odds = readonly (readonly number[])[]
+
+export function oddsOf(own: Calibration): Odds {
+  const limits = KINDS.map((kind) => limitsOf(ofKind(own, kind)))
+  return SHARES.map((shares) => KINDS.flatMap((kind) => payoffs(shares[kind]!, limits[kind]!).map(Math.log)))
+}
+
+export const untested = (): Typicality => ({ bets: SHARES.map(() => 0), claims: 0, likeness: 'unknown' })
+
+const BET = 0.5
+/** Rounding and quantization: log-probs that are off by s raise the mean weight by s² / 2. */
+const WEIGHT_TOLERANCE = 0.1
+
+export function reviewed(before: Typicality, { counts, weight }: Evidence, odds: Odds): Typicality {
+  const bets = odds.map((pays, j) =>
+    bounded((before.bets[j] ?? 0) + sum(pays.map((pay, k) => (counts[k] ?? 0) * pay))),
+  )
+  const claims =
+    weight === undefined
+      ? before.claims
+      : bounded(before.claims + Math.log(Math.max(1e-6, 1 + BET * (weight / (1 + WEIGHT_TOLERANCE) - 1))))
+  return { bets, claims, likeness: likenessAfter(before.likeness, { bets, claims }) }
+}
+
+function likenessAfter(before: Likeness, wealth: Pick<Typicality, 'bets' | 'claims'>): Likeness {
+  const { bets, claims } = wealth
+  if (before !== 'guide' && wealthOf(wealth) >= 1 / ALPHA) return 'guide'
+  if (Math.max(claims, ...bets) > 0) return before === 'guide' ? 'guide' : 'unknown'
+  if (Math.max(...bets) <= -CREDIT) return 'twin'
+  return before === 'guide' ? 'unknown' : before
+}
+
+/** Mean wealth of all bets. */
+function wealthOf({ bets, claims }: Pick<Typicality, 'bets' | 'claims'>): number {
+  const all = [...bets, claims].map(Math.exp)
+  return sum(all) / all.length
+}
+
+/** The bet that is furthest ahead, for people. */
+export function reasonOf({ bets, claims }: Typicality): string {
+  const most = Math.max(...bets)
+  return claims > most
+    ? 'its tokens are likelier under this node’s policy than it reports'
+    : `its tokens look like ${Object.keys(ALTERNATIVES)[bets.indexOf(most)]}`
+}
+
+/** Rounded, so that a checkpoint has room for many authors. */
+function bounded(wealth: number): number {
+  return Number.isNaN(wealth) ? MOST : Math.round(1e3 * Math.max(LEAST_WEALTH, Math.min(MOST, wealth))) / 1e3
+}
+
+function sum(values: readonly number[]): number {
+  return values.reduce((total, value) => total + value, 0)
+}
