@@ -7,7 +7,6 @@ import { randomStream } from '../../daemon/host/random.ts'
 import type { LivePolicy } from '../../daemon/policy/live-policy.ts'
 import { createLearner, type Finding, type LearnerOptions } from '../../daemon/trainer/learner.ts'
 import type { Role } from '../../daemon/trainer/roles.ts'
-import { noPairs } from '../../daemon/trainer/sharing/interval.ts'
 import { createJudge } from '../../daemon/trainer/sharing/judge.ts'
 import { summarize } from '../../daemon/trainer/watch.ts'
 import type { Plugin } from '../../protocol/plugin/index.ts'
@@ -234,12 +233,13 @@ test('the learning rate follows the square root of the batch where it is told to
 
 test('peers whose groups made progress make a batch due, four times in a row without an own group', async () => {
   const known = {
-    ...{ author: 'peer', plausibility: { believed: true, wealth: 0, good: 0 }, reports: true },
-    ...{ trust: { foreign: 50, own: 50 }, pairs: noPairs(), norm: 1, allowance: 1, offences: 0 },
+    ...{ author: 'peer', typicality: { bets: [], claims: 0, likeness: 'twin' as const } },
+    ...{ pairs: { count: 50, x: 50, y: 50, xx: 51, xy: 50, yy: 51 }, norm: 1, allowance: 1, offences: 0 },
   }
   const evidence = {
     judge: createJudge({ limit: 8, adaptive: false }).save(),
     peers: { foreign: 50, own: 50 },
+    calibration: [],
     authors: [known],
   }
   const { learner, trained } = await setUp([], {
