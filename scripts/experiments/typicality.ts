@@ -1,5 +1,5 @@
 // How many groups until a node knows that a peer's tokens were not drawn by a policy like its own, and how often an honest peer is
-// blamed? `npm run -s experiment:typicality [-- --seeds 3 --versions 33 --groups 24 --out FILE]`
+// blamed? `npm run -s experiment:typicality [-- --seeds 3 --versions 32 --groups 24 --out FILE]`
 //
 // Two nodes share for so many rounds (model of three tasks). Then the first one judges groups for new prompts: by its own and
 // by the other's policy some versions ago, and by authors who cheat. Only groups with a signal count, as only those are shared. The
@@ -36,7 +36,7 @@ import { thisMachine } from './machine.ts'
 const { values: flags } = parseArgs({
   options: {
     seeds: { type: 'string', default: '3' },
-    versions: { type: 'string', default: '33' },
+    versions: { type: 'string', default: '32' },
     groups: { type: 'string', default: '24' },
     'learning-rate': { type: 'string', default: '1e-4' },
     out: { type: 'string', default: '.cache/experiments/typicality.jsonl' },
@@ -76,7 +76,7 @@ for (let seed = 1; seed <= Number(flags.seeds); seed++) {
         run.versions === versions &&
         run.learningRate === learningRate,
     )
-  const random = randomStream(seed, 'typicality')
+  let random = randomStream(seed, 'typicality')
   const policies: Weights[][] = [[], []]
   const learn = async (): Promise<void> => {
     const engines = [judge, writer]
@@ -221,6 +221,7 @@ for (let seed = 1; seed <= Number(flags.seeds); seed++) {
   if (arms.length > 0) await learn()
   for (const arm of arms) {
     const started = performance.now()
+    random = randomStream(seed, `typicality/${arm}`)
     const counts: number[][] = []
     const gaps: number[] = []
     for (const { conditioning, rollouts } of await ARMS[arm]!()) {
