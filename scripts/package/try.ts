@@ -90,6 +90,9 @@ try {
   const said = run('npx', [...npx, '--version'])
   if (!said.includes(version)) throw new Error(`--version prints ${said}, but package.json has ${version}`)
   run('npx', [...npx, 'doctor'])
+  run('npx', [...npx, 'plugins', 'new', 'control', 'patience'])
+  // TypeScript, with no compiler at hand.
+  run('npx', [...npx, 'plugins', 'check', 'patience/patience.ts'])
   await train(npx)
   run('npx', [...npx, 'export', 'model', './trained'])
   console.log(`ok            ${readdirSync(join(folder, 'trained')).length} files in ./trained`)
