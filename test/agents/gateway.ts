@@ -67,7 +67,7 @@ export async function testGateway({ write, chatTemplate, ...options }: TestOptio
   const gateway = await openGateway(
     {
       ...{ listen: '127.0.0.1:0', strict: false, rolloutSeconds: 60, maxOpen: 64, groupSize: 2 },
-      ...{ temperature: 1, maxNewTokens: 64, context: 4096, vocabulary: 104, model: 'tiny', author: 'self' },
+      ...{ temperature: 1, maxNewTokens: 256, context: 4096, vocabulary: 104, model: 'tiny', author: 'self' },
       ...options,
     },
     {

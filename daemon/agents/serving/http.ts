@@ -6,6 +6,8 @@ import type { Body } from '../dialects/dialect.ts'
 import { AgentError, invalid } from '../errors.ts'
 
 const MOST_BYTES = 4 * 1024 * 1024
+/** Levels of brackets. Deeper values would exhaust the stack of whatever walks through them. */
+const MOST_DEPTH = 64
 
 /** The body as bytes, for digests, and as an object. */
 export async function readBody(request: IncomingMessage): Promise<{ bytes: Buffer; body: Body }> {
@@ -18,6 +20,7 @@ export async function readBody(request: IncomingMessage): Promise<{ bytes: Buffe
     chunks.push(chunk)
   }
   const bytes = Buffer.concat(chunks)
+  if (depthOf(bytes) > MOST_DEPTH) throw invalid(`the body is nested more than ${MOST_DEPTH} levels deep`)
   let body: unknown
   try {
     body = size === 0 ? {} : JSON.parse(bytes.toString('utf8'))
@@ -27,6 +30,23 @@ export async function readBody(request: IncomingMessage): Promise<{ bytes: Buffe
   if (typeof body !== 'object' || body === null || Array.isArray(body))
     throw invalid('the body must be a JSON object')
   return { bytes, body: body as Body }
+}
+
+/** Of brackets outside strings; of what is JSON, exactly. */
+function depthOf(json: Buffer): number {
+  const [quote, backslash] = [0x22, 0x5c]
+  let [depth, most, isText] = [0, 0, false]
+  for (let i = 0; i < json.length; i++) {
+    const byte = json[i]!
+    if (isText) {
+      if (byte === backslash) i += 1
+      else if (byte === quote) isText = false
+    } else if (byte === quote) isText = true
+    // [ and {, then ] and }.
+    else if (byte === 0x5b || byte === 0x7b) most = Math.max(most, ++depth)
+    else if (byte === 0x5d || byte === 0x7d) depth -= 1
+  }
+  return most
 }
 
 export function sendJson(response: ServerResponse, status: number, body: unknown): void {

@@ -1,0 +1,81 @@
+// The gateway on a real engine with the model of three tasks: what is recorded is what was sampled.
+
+import { randomBytes } from 'node:crypto'
+import { join, resolve } from 'node:path'
+import { afterAll, beforeAll, expect, it } from 'vitest'
+import { type AgentGateway, openGateway } from '../../daemon/agents/index.ts'
+import type { Engine } from '../../daemon/engine/engine.ts'
+import { createOnnxEngine } from '../../daemon/engine/onnx/index.ts'
+import { loadModel, type Model } from '../../daemon/policy/model.ts'
+import { createWaker } from '../../daemon/rollout/waker.ts'
+import { nodeDisk } from '../../daemon/store/node-disk.ts'
+import type { Group } from '../../protocol/train/index.ts'
+
+const FOLDER = join(resolve(import.meta.dirname, '../..'), 'models/three-tasks')
+const groups: Group[] = []
+let model: Model
+let engine: Engine
+let gateway: AgentGateway
+
+beforeAll(async () => {
+  model = await loadModel(FOLDER, { disk: nodeDisk })
+  engine = createOnnxEngine({ threads: 1 })
+  await engine.open({ spec: model.spec, weights: model.weights })
+  gateway = await openGateway(
+    {
+      ...{ listen: '127.0.0.1:0', strict: false, rolloutSeconds: 600, maxOpen: 64, groupSize: 4 },
+      ...{ temperature: 1, maxNewTokens: 48, model: 'three-tasks', author: 'self' },
+      ...{ context: model.spec.contextLength, vocabulary: model.spec.vocabulary },
+    },
+    {
+      ...{ token: 'token-of-the-test', tokenizer: model.tokenizer, sampler: engine, randomBytes },
+      policy: () => ({ lineage: model.digest, tokenizer: model.tokenizer.digest, version: 0 }),
+      ...{ isThrownAway: () => false, hasRoom: () => true, isTask: () => false, changed: createWaker() },
+      onGroup: async (group) => void groups.push(group),
+      ...{ onSampled: () => {}, log: () => {}, now: Date.now, monotonic: () => performance.now() },
+      after(ms, run) {
+        const timer = setTimeout(run, ms)
+        return () => clearTimeout(timer)
+      },
+    },
+  )
+})
+afterAll(async () => {
+  await gateway.close()
+  await engine.close()
+})
+
+// biome-ignore lint/suspicious/noExplicitAny: answers of many shapes
+async function post(path: string, body: unknown, key = 'token-of-the-test'): Promise<any> {
+  const response = await fetch(path.startsWith('http') ? path : gateway.url + path, {
+    method: 'POST',
+    headers: { authorization: `Bearer ${key}` },
+    body: JSON.stringify(body),
+  })
+  expect(response.status).toBe(200)
+  return response.json()
+}
+
+it('five turns of a conversation are one sequence whose log-probs equal their score to 1e-4', async () => {
+  const play = async (value: number) => {
+    const { id, base_url: url, api_key: key } = await post('/v1/rollouts', { prompt_id: 'one' })
+    const messages: object[] = [{ role: 'user', content: 'Work out 4 + 35' }]
+    for (let turn = 0; turn < 5; turn++) {
+      const { choices } = await post(`${url}/chat/completions`, { messages, max_tokens: 30 }, key)
+      messages.push(choices[0].message, {
+        role: turn % 2 ? 'user' : 'tool',
+        content: 'no; again',
+        tool_call_id: 'x',
+      })
+    }
+    await post(`/v1/rollouts/${id}/reward`, { value })
+  }
+  await Promise.all([play(1), play(0), play(0.5), play(0)])
+  const { conditioning, rollouts } = groups[0]!
+  expect(rollouts.map(({ turns }) => turns?.length)).toEqual([5, 5, 5, 5])
+  const sequences = rollouts.map(({ tokens }) => ({ conditioning, completion: tokens }))
+  const scores = await engine.score({ sequences, temperature: 1 })
+  for (const [i, { behaviourLogprobs, lossMask }] of rollouts.entries())
+    for (const [t, mine] of lossMask!.entries())
+      if (mine) expect(Math.abs(behaviourLogprobs![t]! - scores[i]!.logprobs[t]!)).toBeLessThan(1e-4)
+}, 120_000)
