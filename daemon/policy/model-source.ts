@@ -8,9 +8,10 @@ import { openWeights } from './safetensors/read.ts'
 
 /** `path`: a folder or a GGUF file. Throws E_MODEL if nothing is there. */
 export async function modelSource(path: string, { disk }: { disk: Disk }): Promise<ModelSource> {
-  const facts = await disk.realPath(path).then(disk.stat, (error) => {
-    if (errnoOf(error) === 'ENOENT') return undefined
-    return attempt(path, () => Promise.reject(error))
+  const facts = await attempt(path, async () => disk.stat(await disk.realPath(path))).catch((error) => {
+    // The loader of folders says what a model is.
+    if (errnoOf(error.cause) === 'ENOENT') return undefined
+    throw error
   })
   return facts?.kind === 'file' ? openGgufModel(path, { disk }) : folderSource(path, disk)
 }

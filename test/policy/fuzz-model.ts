@@ -66,7 +66,7 @@ export async function fuzzModels(
 }
 
 /** What a person could not make sense of, or should not have on the terminal. */
-function unclear(error: unknown): boolean {
+export function unclear(error: unknown): boolean {
   if (!(error instanceof WaggleError) || error.code !== 'E_MODEL') return true
   return (
     error.message.length === 0 ||
@@ -76,7 +76,7 @@ function unclear(error: unknown): boolean {
 }
 
 /** Sums what typed arrays and buffers take while it runs. */
-function meterAllocations() {
+export function meterAllocations() {
   let bytes = 0
   const names = [
     'Uint8Array',

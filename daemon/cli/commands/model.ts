@@ -1,4 +1,4 @@
-// waggle model: downloads a model from the hub, or lists the models in the cache.
+// waggle model: downloads a model from the hub, or lists the models that are on this machine.
 
 import { statSync } from 'node:fs'
 import { readdir } from 'node:fs/promises'
@@ -26,16 +26,21 @@ export async function run(context: Context): Promise<number> {
 }
 
 async function list(context: Context): Promise<number> {
-  const { root, models } = await listHere(context)
+  const { root, models: cached, local } = await listHere(context)
+  // A repository of GGUF files alone is listed by its files.
+  const files = new Set(local.filter(({ from }) => from === 'hub').map(({ name }) => repositoryOf(name)))
+  const models = cached.filter(({ name, complete }) => complete || !files.has(name))
   const rows = await Promise.all(
     models.map(async (model) => ({ ...model, bytes: await sizeOf(model.directory) })),
   )
   if (context.json) {
-    context.out(JSON.stringify({ v: 1, cache: root, models: rows }))
+    context.out(JSON.stringify({ v: 1, cache: root, models: rows, local }))
     return 0
   }
-  if (rows.length === 0)
-    context.say(`no models in ${root}; fetch one with \`${context.commandLine('model pull org/name')}\``)
+  if (rows.length + local.length === 0)
+    context.say(
+      `no models in ${root}, nor of Ollama or LM Studio; fetch one with \`${context.commandLine('model pull org/name')}\``,
+    )
   const shown = rows.map(({ name, refs, commit, bytes: size, complete }) => [
     name,
     refs.join(' ') || '-',
@@ -48,8 +53,15 @@ async function list(context: Context): Promise<number> {
     : []) {
     context.out(line)
   }
+  if (local.length > 0 && rows.length > 0) context.out('')
+  const others = local.map(({ name, from, bytes: size, path }) => [name, from, bytes(size), path])
+  for (const line of local.length > 0 ? tableText(['GGUF FILE', 'FROM', 'SIZE', 'FOR --model'], others) : [])
+    context.out(line)
   return 0
 }
+
+/** `org/name` of `org/name/file.gguf`. */
+const repositoryOf = (name: string): string => name.split('/').slice(0, 2).join('/')
 
 async function sizeOf(directory: string): Promise<number> {
   const names = await readdir(directory)

@@ -1,9 +1,10 @@
 // waggle export model and waggle export adapter: the newest checkpoint in Hugging Face's or PEFT's format, with a model
-// card.
+// card, or as one GGUF file.
 
-import { existsSync, mkdirSync, readdirSync } from 'node:fs'
-import { resolve } from 'node:path'
+import { existsSync, mkdirSync, readdirSync, statSync } from 'node:fs'
+import { dirname, resolve } from 'node:path'
 import { WaggleError } from '../../../protocol/errors.ts'
+import { writeGgufAdapter, writeGgufModel } from '../../policy/gguf/export.ts'
 import { modelCard } from '../../policy/model-card.ts'
 import { hubReference } from '../../policy/sources/reference.ts'
 import { EXPORT_DTYPES, type ExportDtype, writeAdapter, writeMerged } from '../../policy/write-model.ts'
@@ -17,13 +18,8 @@ export async function exportModel(context: Context): Promise<number> {
   const { paths, io, json, options } = context
   const bare = context.arguments[0] === 'adapter'
   const target = targetOf(context)
-  const dtype = (options.dtype ?? 'f32') as ExportDtype
-  if (!Object.hasOwn(EXPORT_DTYPES, dtype)) {
-    throw new WaggleError(
-      'E_USAGE',
-      `--dtype must be ${Object.keys(EXPORT_DTYPES).join(', ')}, not "${dtype}"`,
-    )
-  }
+  const asGguf = target.endsWith('.gguf')
+  const dtype = dtypeOf(options.dtype, Object.keys(asGguf ? GGUF_DTYPES : EXPORT_DTYPES))
   if (options.save === true) await context.client.send('checkpoint', {})
   const checkpoint = newestCheckpoint(paths.checkpoints)
   if (!checkpoint) throw noCheckpoint(paths.checkpoints)
@@ -46,9 +42,12 @@ export async function exportModel(context: Context): Promise<number> {
     ...recordsOf(paths, checkpoint),
   })
   try {
-    mkdirSync(target, { recursive: true })
-    const how = { target, dtype, card }
-    if (bare)
+    mkdirSync(asGguf ? dirname(target) : target, { recursive: true })
+    const how = { target, dtype: dtype as ExportDtype, card }
+    if (asGguf) {
+      const type = GGUF_DTYPES[dtype as keyof typeof GGUF_DTYPES]
+      await (bare ? writeGgufAdapter : writeGgufModel)(model, { target, type }, { disk })
+    } else if (bare)
       await writeAdapter(
         model,
         { ...how, base: { name: hub ?? model.directory, revision: base.commit } },
@@ -78,16 +77,34 @@ export async function exportModel(context: Context): Promise<number> {
   return 0
 }
 
+/** What --dtype may be for a GGUF file. */
+const GGUF_DTYPES = { f32: 'F32', f16: 'F16', bf16: 'BF16', q8_0: 'Q8_0' } as const
+
+function dtypeOf(given: Context['options'][string], allowed: readonly string[]): string {
+  const dtype = String(given ?? 'f32')
+  if (allowed.includes(dtype)) return dtype
+  throw new WaggleError('E_USAGE', `--dtype must be ${allowed.join(', ')}, not "${dtype}"`, {
+    hint: 'Only a GGUF file, whose name ends in .gguf, can be q8_0.',
+  })
+}
+
 function targetOf({ arguments: [what, given], io, options }: Context): string {
   if (given === undefined) {
-    throw new WaggleError('E_USAGE', `export ${what} needs a folder to write to`, {
+    throw new WaggleError('E_USAGE', `export ${what} needs a folder or a .gguf file to write to`, {
       hint: `For example \`waggle export ${what} ./trained\`.`,
     })
   }
   const target = resolve(io.cwd, given)
-  if (existsSync(target) && readdirSync(target).length > 0 && options.force !== true) {
-    throw new WaggleError('E_USAGE', `${target} is not empty`, {
-      hint: 'Choose another folder, or overwrite with --force.',
+  const isFolder = statSync(target, { throwIfNoEntry: false })?.isDirectory() === true
+  if (existsSync(target) && isFolder === target.endsWith('.gguf')) {
+    throw new WaggleError('E_USAGE', `${target} is a ${isFolder ? 'folder' : 'file'}`, {
+      hint: 'Give a folder, or a file whose name ends in .gguf.',
+    })
+  }
+  if (options.force === true || !existsSync(target)) return target
+  if (!isFolder || readdirSync(target).length > 0) {
+    throw new WaggleError('E_USAGE', `${target} ${isFolder ? 'is not empty' : 'exists'}`, {
+      hint: `Choose another ${isFolder ? 'folder' : 'file'}, or overwrite with --force.`,
     })
   }
   return target

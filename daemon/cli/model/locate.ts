@@ -5,6 +5,7 @@ import { setTimeout as sleepFor } from 'node:timers/promises'
 import { type CachedModel, cacheRoot, listCached } from '../../policy/sources/cache.ts'
 import { bundledModel, type FoundModel, findModel } from '../../policy/sources/find.ts'
 import type { DownloadParts } from '../../policy/sources/hub.ts'
+import { type LocalModel, listLocal } from '../../policy/sources/local.ts'
 import { nodeDisk as disk } from '../../store/node-disk.ts'
 import type { Context } from '../context.ts'
 import { createProgressBar } from './progress-bar.ts'
@@ -49,8 +50,17 @@ export async function locateModel(
   }
 }
 
-/** The models in the cache. */
-export async function listHere({ io }: Context): Promise<{ root: string; models: CachedModel[] }> {
+export interface ModelsHere {
+  /** Of Hugging Face's cache. */
+  root: string
+  models: CachedModel[]
+  /** GGUF files of other programs. */
+  local: LocalModel[]
+}
+
+/** The models that need no download. */
+export async function listHere({ io }: Context): Promise<ModelsHere> {
   const root = cacheRoot(io.env, io.homedir)
-  return { root, models: await listCached({ root }, { disk }) }
+  const [models, local] = await Promise.all([listCached({ root }, { disk }), listLocal(io, { disk })])
+  return { root, models, local }
 }

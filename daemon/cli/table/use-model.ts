@@ -78,7 +78,7 @@ export const USE_MODEL: readonly Command[] = [
     group: 'Steer',
     summary: 'export a run as a table, or the newest checkpoint for other tools',
     details:
-      "model: the whole model in Hugging Face's format, with the adapter merged in. adapter: the LoRA adapter alone, in PEFT's format. Both include a model card (README.md) that describes the training and its results.",
+      "model: the whole model in Hugging Face's format, with the adapter merged in. adapter: the LoRA adapter alone, in PEFT's format. Both include a model card (README.md) that describes the training and its results. A name that ends in .gguf gives one GGUF file for llama.cpp, Ollama and LM Studio instead: the adapter of any model, or the whole model if its base was a GGUF file.",
     arguments: [
       {
         name: 'what',
@@ -88,19 +88,25 @@ export const USE_MODEL: readonly Command[] = [
       },
       {
         name: 'place',
-        summary: 'run: a recorded run, or `last` (the default); model, adapter: the folder to write to',
+        summary:
+          'run: a recorded run, or `last` (the default); model, adapter: the folder to write to, or a .gguf file',
       },
     ],
     options: [
       { name: 'format', value: 'FORMAT', summary: 'run: csv (the default) or jsonl' },
-      { name: 'dtype', value: 'DTYPE', summary: 'model, adapter: f32 (the default), bf16 or f16' },
-      { name: 'force', summary: 'model, adapter: write into a folder that is not empty' },
+      {
+        name: 'dtype',
+        value: 'DTYPE',
+        summary: 'model, adapter: f32 (the default), bf16 or f16; q8_0 for a .gguf file',
+      },
+      { name: 'force', summary: 'model, adapter: write into a folder that is not empty, or over a file' },
       { name: 'save', summary: 'model, adapter: have the running node save a checkpoint first' },
     ],
     examples: [
       ['waggle export run > run.csv', 'all metrics of all steps'],
       ['waggle export model ./trained --dtype bf16', 'for tools that load Hugging Face models'],
       ['waggle export adapter ./adapter', 'a few MB; it needs the base model'],
+      ['waggle export adapter adapter.gguf --dtype f16', 'for `llama-server --lora` and Ollama'],
     ],
     load: () => import('../commands/export.ts'),
   },

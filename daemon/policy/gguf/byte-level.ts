@@ -4,23 +4,30 @@
 import type { JsonObject } from '../model-files.ts'
 import { type Kind, type Vocabulary, vocabOf } from './vocabulary.ts'
 
-const LLAMA3 =
-  "(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\\r\\n\\p{L}\\p{N}]?\\p{L}+|\\p{N}{1,3}| ?[^\\s\\p{L}\\p{N}]+[\\r\\n]*|\\s*[\\r\\n]+|\\s+(?!\\S)|\\s+"
+/** `\s` would be what each language takes for a space: JavaScript's has U+FEFF and lacks U+0085. */
+const spaced = (expression: string): string =>
+  expression.replaceAll('\\s', '\\p{White_Space}').replaceAll('\\S', '\\P{White_Space}')
+
+const GPT2 = spaced("'s|'t|'re|'ve|'m|'ll|'d| ?\\p{L}+| ?\\p{N}+| ?[^\\s\\p{L}\\p{N}]+|\\s+(?!\\S)|\\s+")
+const LLAMA3 = spaced(
+  "(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\\r\\n\\p{L}\\p{N}]?\\p{L}+|\\p{N}{1,3}| ?[^\\s\\p{L}\\p{N}]+[\\r\\n]*|\\s*[\\r\\n]+|\\s+(?!\\S)|\\s+",
+)
 const QWEN2 = LLAMA3.replace('\\p{N}{1,3}', '\\p{N}')
 
-const bytes = (use_regex: boolean): JsonObject => ({
-  type: 'ByteLevel',
-  add_prefix_space: false,
-  trim_offsets: true,
-  use_regex,
+const BYTES: JsonObject = { type: 'ByteLevel', add_prefix_space: false, trim_offsets: true, use_regex: false }
+/** One expression after the other, then bytes as characters. */
+const splits = (...expressions: string[]): JsonObject => ({
+  type: 'Sequence',
+  pretokenizers: [
+    ...expressions.map((Regex) => ({
+      type: 'Split',
+      pattern: { Regex },
+      behavior: 'Isolated',
+      invert: false,
+    })),
+    BYTES,
+  ],
 })
-const split = (Regex: string): JsonObject => ({
-  type: 'Split',
-  pattern: { Regex },
-  behavior: 'Isolated',
-  invert: false,
-})
-const sequence = (...pretokenizers: JsonObject[]): JsonObject => ({ type: 'Sequence', pretokenizers })
 
 interface Split {
   names: readonly string[]
@@ -31,20 +38,20 @@ interface Split {
 }
 
 const SPLITS: readonly Split[] = [
-  { names: ['gpt-2', 'olmo', 'phi-2'], how: bytes(true) },
+  { names: ['gpt-2', 'olmo', 'phi-2'], how: splits(GPT2) },
   {
     names: ['smollm', 'starcoder', 'refact', 'command-r', 'codeshell', 'exaone', 'minerva-7b'],
-    how: sequence(split('\\p{N}'), bytes(true)),
+    how: splits('\\p{N}', GPT2),
   },
   {
     names: ['llama-bpe', 'llama3', 'llama-v3', 'falcon3'],
-    how: sequence(split(LLAMA3), bytes(false)),
+    how: splits(LLAMA3),
     ignoreMerges: true,
     addBos: true,
   },
   {
     names: ['qwen2', 'deepseek-r1-qwen', 'stablelm2', 'megrez'],
-    how: sequence(split(QWEN2), bytes(false)),
+    how: splits(QWEN2),
   },
 ]
 
@@ -62,7 +69,7 @@ export function byteLevel({ tokens, facts }: Vocabulary): Kind {
   return {
     normalizer: null,
     pre_tokenizer: found.how,
-    decoder: bytes(true),
+    decoder: BYTES,
     model: {
       type: 'BPE',
       dropout: null,

@@ -8,7 +8,9 @@ import type { Facts } from './metadata.ts'
 export interface GgufFamily {
   /** As in `general.architecture`. */
   name: string
-  /** What its config.json has beside the sizes. */
+  /** As in the `architectures` field of config.json. */
+  architecture: string
+  /** What its config.json has beside the sizes and the architecture. */
   config(of: FamilyFacts): JsonObject
   /** Rows of queries and keys are interleaved for rotating neighbours; Hugging Face rotates halves. */
   interleaved?: boolean
@@ -41,9 +43,9 @@ function queryScalar(family: string, { width, heads, headWidth, layers }: Family
 export const GGUF_FAMILIES: readonly GgufFamily[] = [
   {
     name: 'llama',
+    architecture: 'LlamaForCausalLM',
     interleaved: true,
     config: (of) => ({
-      architectures: ['LlamaForCausalLM'],
       model_type: 'llama',
       hidden_act: 'silu',
       attention_bias: false,
@@ -53,8 +55,8 @@ export const GGUF_FAMILIES: readonly GgufFamily[] = [
   },
   {
     name: 'qwen2',
+    architecture: 'Qwen2ForCausalLM',
     config: (of) => ({
-      architectures: ['Qwen2ForCausalLM'],
       model_type: 'qwen2',
       hidden_act: 'silu',
       use_sliding_window: false,
@@ -63,8 +65,8 @@ export const GGUF_FAMILIES: readonly GgufFamily[] = [
   },
   {
     name: 'qwen3',
+    architecture: 'Qwen3ForCausalLM',
     config: (of) => ({
-      architectures: ['Qwen3ForCausalLM'],
       model_type: 'qwen3',
       hidden_act: 'silu',
       attention_bias: false,
@@ -74,10 +76,10 @@ export const GGUF_FAMILIES: readonly GgufFamily[] = [
   },
   {
     name: 'gemma2',
+    architecture: 'Gemma2ForCausalLM',
     unitOffsetNorms: true,
     postNorms: true,
     config: (of) => ({
-      architectures: ['Gemma2ForCausalLM'],
       model_type: 'gemma2',
       hidden_activation: 'gelu_pytorch_tanh',
       query_pre_attn_scalar: queryScalar('gemma2', of),
@@ -90,10 +92,10 @@ export const GGUF_FAMILIES: readonly GgufFamily[] = [
   },
   {
     name: 'gemma3',
+    architecture: 'Gemma3ForCausalLM',
     unitOffsetNorms: true,
     postNorms: true,
     config: (of) => ({
-      architectures: ['Gemma3ForCausalLM'],
       model_type: 'gemma3_text',
       hidden_activation: 'gelu_pytorch_tanh',
       query_pre_attn_scalar: queryScalar('gemma3', of),

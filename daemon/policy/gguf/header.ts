@@ -36,6 +36,8 @@ export interface TensorPlace {
 
 export interface Header {
   metadata: Metadata
+  /** Each entry as its bytes stand in the file: key, type and value. */
+  encoded: ReadonlyMap<string, Uint8Array>
   tensors: ReadonlyMap<string, TensorPlace>
 }
 
@@ -59,10 +61,13 @@ export function parseHeader(source: Source): Header {
   const entryCount = from.u64('the number of metadata entries')
   requireRoom(from, 'metadata entries', entryCount, LEAST_ENTRY)
   const metadata = new Map<string, MetadataValue>()
+  const encoded = new Map<string, Uint8Array>()
   for (let i = 0; i < entryCount; i++) {
+    const start = from.at
     const key = from.text('the key of a metadata entry', LONGEST_KEY)
     if (metadata.has(key)) throw from.fail(`the metadata have ${quote(key)} twice`)
     metadata.set(key, readValue(from, key))
+    encoded.set(key, source.bytes.subarray(start, from.at))
   }
   requireRoom(from, 'tensors', tensorCount, LEAST_TENSOR)
   const tensors = new Map<string, TensorPlace>()
@@ -81,7 +86,11 @@ export function parseHeader(source: Source): Header {
     throw from.fail('"general.alignment" is not a power of two')
   }
   const dataStart = Math.ceil(from.at / alignment) * alignment
-  return { metadata, tensors: placed(tensors, { dataStart, alignment, fileBytes: source.fileBytes }, from) }
+  return {
+    metadata,
+    encoded,
+    tensors: placed(tensors, { dataStart, alignment, fileBytes: source.fileBytes }, from),
+  }
 }
 
 function requireVersion(from: Bytes): void {

@@ -105,6 +105,7 @@ async function configOf(file: Gguf, family: GgufFamily, facts: Facts): Promise<J
   const hasFactors = family.interleaved === true && file.tensors.has('rope_freqs.weight')
   const ropeFactors = hasFactors ? await file.readFloat32('rope_freqs.weight') : undefined
   return {
+    architectures: [family.architecture],
     vocab_size: table.shape[0]!,
     hidden_size: width,
     num_hidden_layers: layers,

@@ -21,6 +21,8 @@ export interface Gguf {
   /** The file's name, for messages. */
   readonly where: string
   readonly metadata: Metadata
+  /** Each metadata entry as its bytes stand in the file. */
+  readonly encoded: ReadonlyMap<string, Uint8Array>
   readonly tensors: ReadonlyMap<string, TensorPlace>
   /** The values as F32, into `to`, which must have their length, if it is given. */
   readFloat32(name: string, to?: Float32Array): Promise<Float32Array>
@@ -31,10 +33,11 @@ export async function openGguf({ path }: { path: string }, { disk }: { disk: Dis
   const where = basename(path)
   const { file, size } = await openInside(path, undefined, disk)
   try {
-    const { metadata, tensors } = await readHeader(file, size, where)
+    const { metadata, encoded, tensors } = await readHeader(file, size, where)
     return {
       where,
       metadata,
+      encoded,
       tensors,
       async readFloat32(name, to) {
         const place = tensors.get(name)
