@@ -26,6 +26,8 @@ import { isRight } from './stored.ts'
 import { createSuccesses, type Success } from './successes.ts'
 
 const settings = z.strictObject({
+  /** `shaped`: -f(pi) A. `plain`: -A log pi, which also teaches what this node would never write. */
+  loss: z.enum(['shaped', 'plain']).default('shaped'),
   gamma: z.number().positive().default(0.1),
   /** Successes lent to a group. */
   k: z.int().positive().default(1),
@@ -176,7 +178,7 @@ export default definePlugin({
           columns: { borrowed: 0 },
           instead: {
             where: column('rescue.borrowed'),
-            loss: neg(mul(shaped, column('advantage'))),
+            loss: neg(mul(options.loss === 'shaped' ? shaped : column('logprob'), column('advantage'))),
           },
         }
       },

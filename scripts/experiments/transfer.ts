@@ -10,12 +10,14 @@
 //   prompts    asks again what peers solved, and learns nothing from their answers
 //   swarm      trains on peers' groups by the default rule
 //   transfer   `common` and `rescue`, and nothing else of peers
+//   plain      as `transfer`, with the log-prob of a borrowed token as its loss instead of LUFFY's shape
 //   liar       as `transfer`; the peer sends right answers with a mark in front (unlike only)
+//   plain liar as `plain`, with that peer
 // What would count, said before the first run. Unlike: held-out accuracy in the new task above every other arm's with
 // every seed, and in the known task not more than 5 points below alone. Rare: at least twice the prompts solved
 // (any of 8 answers) that alone solves. Liar: no answer with the mark. Where runs are too short for an accuracy to move,
-// `fit` shows in which direction they go: the mean log-prob of a token of worked answers to held-out questions of the
-// first task. It is no goal. Runs are kept as they end.
+// `fit` shows in which direction they go: the mean log-prob of a token of right answers to held-out questions of the
+// first task, with the working and without. It is no goal. Runs are kept as they end.
 
 import { parseArgs } from 'node:util'
 import { randomStream } from '../../daemon/host/random.ts'
@@ -54,13 +56,16 @@ const [rounds, own, learningRate] = [Number(flags.rounds), Number(flags.own), Nu
 /** With a fixed set, nothing else is common. */
 const COMMON = { use: 'common', common: 0, again: 0.5 }
 const TRANSFER: NodeOptions['plugins'] = { replay: [{ use: 'rescue' }], selector: COMMON }
+const PLAIN: NodeOptions['plugins'] = { ...TRANSFER, replay: [{ use: 'rescue', loss: 'plain' }] }
 const ARMS: Record<string, Pick<NodeOptions, 'foreign' | 'plugins'>> = {
   start: { foreign: 0 },
   alone: { foreign: 0 },
   prompts: { foreign: 0, plugins: { selector: COMMON } },
   swarm: { foreign: own },
   transfer: { foreign: 0, plugins: TRANSFER },
+  plain: { foreign: 0, plugins: PLAIN },
   liar: { foreign: 0, plugins: TRANSFER },
+  'plain liar': { foreign: 0, plugins: PLAIN },
 }
 
 interface Run {
@@ -73,7 +78,8 @@ interface Run {
   /** Held-out accuracy by task, and the share of answers with the mark in them. */
   heldOut: Record<string, number>
   marked: number
-  fit: number
+  /** Mean log-prob of a token of right answers; the first runs have none for bare ones. */
+  fit: { worked: number; bare?: number | undefined }
   ownTokens: number
   updates: number
   /** Groups that borrowed an answer. */
@@ -101,7 +107,7 @@ const settings = JSON.stringify([flags.setting, rounds, own, learningRate, set.l
 const runs = await playArms<Pick<NodeOptions, 'foreign' | 'plugins'>, Run>(
   {
     arms: ARMS,
-    names: flags.arms?.split(',') ?? Object.keys(ARMS).filter((arm) => unlike || arm !== 'liar'),
+    names: flags.arms?.split(',') ?? Object.keys(ARMS).filter((arm) => unlike || !arm.endsWith('liar')),
     seeds: Number(flags.seeds),
     settings,
     out: flags.out,
@@ -129,7 +135,7 @@ console.log(
       ...tasks.map(({ name }) => percent(run.heldOut[name]!)),
       ...[
         percent(run.marked),
-        run.fit.toFixed(3),
+        `${run.fit.worked.toFixed(2)}, ${run.fit.bare?.toFixed(2) ?? '?'}`,
         `${run.ownTokens}`,
         run.updates.toFixed(0),
         run.borrowed.toFixed(0),
@@ -145,7 +151,7 @@ async function play(
 ): Promise<Omit<Run, 'arm' | 'seed' | 'settings' | 'seconds'>> {
   const heard =
     unlike && name !== 'alone' && name !== 'start'
-      ? await sentBy(name === 'liar' ? 'liar' : 'guide', seed)
+      ? await sentBy(name.endsWith('liar') ? 'liar' : 'guide', seed)
       : undefined
   const count = unlike || name === 'alone' || name === 'start' ? 1 : engines.length
   const nodes: ExperimentNode[] = []
@@ -173,7 +179,10 @@ async function play(
       tasks.map(({ name: task }) => [task, mean(ends.map((end) => end.heldOut[task]!))]),
     ),
     marked: mean(ends.map((end) => end.marked)),
-    fit: mean(ends.map((end) => end.fit)),
+    fit: {
+      worked: mean(ends.map((end) => end.fit.worked)),
+      bare: mean(ends.map((end) => end.fit.bare)),
+    },
     ownTokens: Math.round(mean(nodes.map(({ compute }) => compute.generated))),
     updates,
     borrowed,
@@ -205,18 +214,19 @@ async function look(place: number) {
     const prompts = await heldOutPrompts(task, difficulty, Number(flags['held-out']))
     heldOut[name] = mean(await rightAnswers(prompts, { ...ask, task, samples: 4, temperature: 1 })) / 4
   }
-  const worked = (await heldOutPrompts(hard, tasks[0]!.difficulty, Number(flags['held-out']))).map(
-    (prompt) => {
-      const instance = hard.generate(prompt)
-      return {
-        conditioning: pupil.tokenizer.encodePrompt(instance.question),
-        completion: pupil.tokenizer.encodeCompletion(answerIn('worked', instance), 'stop'),
-        columns: {},
-      }
-    },
+  const instances = (await heldOutPrompts(hard, tasks[0]!.difficulty, Number(flags['held-out']))).map(
+    (prompt) => hard.generate(prompt),
   )
-  const scores = await ask.engine.score({ sequences: worked, temperature: 1 })
-  const fit = mean(scores.flatMap(({ logprobs }) => [...logprobs]))
+  const fitOf = async (style: 'worked' | 'bare'): Promise<number> => {
+    const sequences = instances.map((instance) => ({
+      conditioning: pupil.tokenizer.encodePrompt(instance.question),
+      completion: pupil.tokenizer.encodeCompletion(answerIn(style, instance), 'stop'),
+      columns: {},
+    }))
+    const scores = await ask.engine.score({ sequences, temperature: 1 })
+    return mean(scores.flatMap(({ logprobs }) => [...logprobs]))
+  }
+  const fit = { worked: await fitOf('worked'), bare: await fitOf('bare') }
   const answers = await ask.engine.generate({
     samples: set.map(({ task, seed, difficulty }, i) => ({
       prompt: pupil.tokenizer.encodePrompt(taskOf(task).generate({ seed, difficulty }).question),

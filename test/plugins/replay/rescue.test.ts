@@ -228,6 +228,11 @@ describe('the shaped loss', () => {
     expect(evaluate(instead!.loss, at(0.9))[0]).toBeCloseTo(-1.35)
   })
 
+  it('is -A log pi where the config says plain', () => {
+    const plain = withSettings(rescue, { loss: 'plain' }).correct!().instead!
+    expect(gradient(plain.loss, at(1e-4))[0]).toBeCloseTo(-1.5)
+  })
+
   it('pushes most at pi = gamma, by a quarter of the advantage, and hardly where a token is planted', () => {
     const push = (probability: number): number => -gradient(instead!.loss, at(probability))[0]!
     expect(push(0.1)).toBeCloseTo(1.5 / 4)
