@@ -33,7 +33,7 @@ export const ERROR_CODES = {
   E_ENGINE: [EXIT.unexpected, 'the compute engine failed or does not support the request'],
   E_PORT: [EXIT.refused, 'an address to listen on is in use or not allowed'],
   E_PEER: [EXIT.refused, 'a peer cannot be found or reached'],
-  E_SWARM_RULES: [EXIT.swarmRules, 'the swarm has other rules than this node'],
+  E_SWARM_RULES: [EXIT.swarmRules, 'the swarm’s rules differ from this node’s'],
   E_CONTROL: [EXIT.refused, 'a request to the daemon failed'],
   E_WIRE: [EXIT.unexpected, 'a message does not follow the wire format'],
 } as const satisfies Record<string, readonly [number, string]>

@@ -176,7 +176,7 @@ test('a restart looks before anything is stopped', async () => {
   expect([status, stderr]).toEqual([4, expect.stringMatching(/config\.toml:2 {2}estimator {2}.*"gropo"/)])
 })
 
-test('text that is not TOML is told alone', async () => {
+test('if the text is not TOML, only that is reported', async () => {
   const { stderr } = await waggle(['config', 'check', '--home', homeWith('[estimator\nuse = "gropo"')])
   expect(stderr).toMatch(/a problem\n.*not TOML/)
   expect(stderr).not.toContain('gropo')

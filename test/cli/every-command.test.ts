@@ -127,7 +127,7 @@ const SOMETIMES = new Set(['sharing', 'checkpoint', 'detail', 'greedy', 'bytes']
 /** Events and log lines are of many shapes; this is what all have. */
 const ENVELOPE = ['v', 'id', 'time', 'type']
 
-describe('what is wrong is said, with what to do, and the documented status', () => {
+describe('errors say what is wrong and what to do, with the documented status', () => {
   const home = freshHome()
   const said = async (...argv: string[]) => {
     const { status, stdout, stderr } = await waggle([...argv])

@@ -67,7 +67,7 @@ test('up says what it is doing from the first moment, and how it goes within sec
   }
 })
 
-test('the first step is told when it is made', async () => {
+test('the first step is reported when it happens', async () => {
   const { node, runNode } = scripted()
   let told = false
   const { stdout } = await waggle(['up', '--home', freshHome()], {
@@ -209,7 +209,7 @@ describe('signals that end nothing', () => {
     expect(stderr).toContain('needs a restart: swarm.listen')
   })
 
-  test('a config that is not valid is told, and the node goes on as before', async () => {
+  test('an invalid config is reported, and the node continues unchanged', async () => {
     const { status, stderr } = await withSignal('SIGHUP', /nothing changed/, (node) => {
       node.reconfigure = async () => {
         throw new WaggleError('E_CONFIG', 'the config has a problem')

@@ -52,7 +52,7 @@ describe('logs', () => {
     expect((await waggle(['logs', '-n', 'many'])).status).toBe(2)
   })
 
-  test('-f goes on with what is added', async () => {
+  test('-f continues with added lines', async () => {
     const home = homeWith(said('before'))
     let seen = ''
     void waggle(['logs', '-f', '--home', home], {

@@ -44,7 +44,7 @@ test('a missing file that was asked for is an error', () => {
   expect(() => load(undefined, { required: true })).toThrow(/there is no config file/)
 })
 
-test('all mistakes are told at once, with line and what was probably meant', () => {
+test('all mistakes are reported at once, with line and suggestion', () => {
   const found = problems(
     [
       '[training]',
@@ -75,7 +75,7 @@ test('all mistakes are told at once, with line and what was probably meant', () 
   ])
 })
 
-test('text that is not TOML is told with line and column', () => {
+test('text that is not TOML is reported with line and column', () => {
   expect(problems('[training\nx = 1')[0]).toMatch(/^config\.toml:1:\d+ {2}not TOML: /)
 })
 

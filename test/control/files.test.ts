@@ -22,7 +22,7 @@ const linesOf = (path: string): Event[] =>
     .split('\n')
     .map((line) => JSON.parse(line))
 
-test('a file that is full is put aside, and only so many are kept', async () => {
+test('a full file is put aside, and a limited number is kept', async () => {
   const path = join(folder, 'deep', 'x.log')
   for (let round = 0; round < 6; round++) {
     const lines = createJsonLines({ path, maxBytes: 100, keep: 2 })
@@ -33,7 +33,7 @@ test('a file that is full is put aside, and only so many are kept', async () => 
   expect(linesOf(path)[0]).toMatchObject({ round: 5 })
 })
 
-test('a place that cannot be written is told once, and loses lines only', async () => {
+test('a file that cannot be written is reported once, and only lines are lost', async () => {
   writeFileSync(join(folder, 'file'), '')
   const told: unknown[] = []
   const lines = createJsonLines(

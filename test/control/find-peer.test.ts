@@ -30,6 +30,6 @@ test('a name that two peers have is refused with both IDs, whoever is listed fir
   expect(findPeer(OTHER, [twin, OTHER])).toBe(OTHER)
 })
 
-test('a name that nobody has is said to be nobody’s', () => {
+test('an unknown name is reported as unknown', () => {
   expect(() => findPeer('brave-otter\u{e0041}', [OTHER])).toThrow('no peer is named brave-otter·')
 })

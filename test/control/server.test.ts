@@ -169,7 +169,7 @@ describe('events', () => {
     expect(found.map(({ id }) => id)).toEqual([2, 3, 4, 5])
   })
 
-  test('that were lost are told as a gap', async () => {
+  test('that were lost are reported as a gap', async () => {
     for (let i = 0; i < 5000; i++) node.emit({ type: 'state', state: 'TRAINING' })
     const found = await take(2, 10)
     expect(found[0]).toMatchObject({ type: 'gap', from: 11, to: 904 })

@@ -60,7 +60,7 @@ test('a reader may look, an admin may steer, nobody else may do anything but ask
   expect(await scraped.text()).toContain('waggle_training_steps_total')
 })
 
-test('whoever has no token is not told where the home is', async () => {
+test('a client without a token does not learn where the home is', async () => {
   const { port } = (await start(tcp())).tcp!
   for (const authorization of ['Bearer wrong', `Bearer ${token('read')}`, '']) {
     const answer = await fetch(`http://127.0.0.1:${port}/v1/pause`, {

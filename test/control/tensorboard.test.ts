@@ -86,7 +86,7 @@ test('a restart writes another file and says where it goes on, as a roll-back do
   ])
 })
 
-test('a folder that cannot be written is told once, and what comes later is whole', async () => {
+test('a folder that cannot be written is reported once, and later writes are complete', async () => {
   const blocked = join(folder, 'runs')
   writeFileSync(blocked, 'a file')
   const { trouble } = await run(1, [1, 2], { directory: blocked })

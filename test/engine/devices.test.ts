@@ -122,7 +122,7 @@ test('the trial in float16 agrees with the CPU to what float16 can tell', async 
   expect([agrees(report), agrees(report, 'float16')]).toEqual([false, true])
 })
 
-test('nothing is tried where there is no sign of a GPU, or on the CPU alone', async () => {
+test('nothing is tried without a sign of a GPU, or if only the CPU is wanted', async () => {
   const tried: string[] = []
   const by = {
     probe: async ({ device }: { device: Finding['device'] }) => {

@@ -129,7 +129,7 @@ test('what had ended when the device failed is not written again, and cuts reach
   await engine.close()
 })
 
-test('what is wrong with the request is no reason to leave the device', async () => {
+test('a faulty request is no reason to leave the device', async () => {
   const device = createOnnxEngine({ threads: 1 })
   const engine = createSteadyEngine({
     engine: device,
@@ -194,7 +194,7 @@ test('memory that is never enough is an error in the end, and other errors are n
   await core.close()
 })
 
-test('sequences that are written again have the same tokens, and are told once', async () => {
+test('sequences that are written again have the same tokens and are reported once', async () => {
   const room: Room = { microBatchTokens: 128, slots: 64 }
   const real = createCore({ threads: 1, room, now: () => 0 })
   let failures = 0

@@ -151,7 +151,7 @@ test('texts of roles reach the trainer if the manifest has the role and they are
   }
 })
 
-test('commit is told what was trained on, with its advantages', async () => {
+test('commit gets the groups that were trained on, with their advantages', async () => {
   let told: { groups: readonly unknown[]; advantages: Advantages } | undefined
   const { host } = await setUp([
     plugin('looks', 'control', {

@@ -52,7 +52,7 @@ test('a live library goes on learning', async () => {
   expect((await saved(host))[0]?.bytes).toEqual(Uint8Array.of(1))
 })
 
-test('nobody is told a reference solution in evaluation, and tainted text is refused whatever it says', async () => {
+test('no plugin gets a reference solution in evaluation, and tainted text is always refused', async () => {
   const told: unknown[] = []
   const { host, troubles } = await setUp([
     plugin(

@@ -43,7 +43,7 @@ function setUp(options: Partial<PluginHostOptions> = {}, more: Plugin[] = []) {
   return { made, troubles }
 }
 
-test('all problems of a configuration are told at once, with what there is', async () => {
+test('all problems of a configuration are reported at once, with the available names', async () => {
   const { made } = setUp({
     estimator: { use: 'grop' },
     corrections: [{ use: 'clip', low: 7 }, { use: 'tis', cpa: 2 }, { use: './mine.ts' }],

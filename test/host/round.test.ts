@@ -57,7 +57,7 @@ test('tainted text that gives the answer away is refused and told, and is no str
   expect(host.status().find(({ name }) => name === 'hint')).toMatchObject({ state: 'ok', strikes: 0 })
 })
 
-test('whoever has seen the reference solution of a prompt writes tainted text for it, whatever it says', async () => {
+test('a plugin that has seen a prompt’s reference solution always writes tainted text for it', async () => {
   const { host } = await setUp([
     hint(
       {
@@ -146,7 +146,7 @@ test('a plugin without a budget has no text written and no work done', async () 
   expect(troubles[0]?.message).toMatch(/^BudgetError: it has used up its budget of 0 tokens/)
 })
 
-test('what a hook waits for the engine is not its own time', async () => {
+test('time that a hook waits for the engine does not count against it', async () => {
   const slow = hint(
     {
       async observe(_, context) {

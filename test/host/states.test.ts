@@ -45,7 +45,7 @@ test('going back to a checkpoint without a state of it makes the plugin begin an
   expect((await saved(host))[0]?.bytes).toEqual(Uint8Array.of(0))
 })
 
-test('a state of another version, or one that does not load, is told and dropped', async () => {
+test('a state of another version, or one that does not load, is reported and dropped', async () => {
   const { host, troubles } = await setUp([plugin('library', 'skill', keeping())])
   const state = { plugin: 'skill/library', version: 1, bytes: Uint8Array.of(5) }
   await host.restore(0, [{ ...state, version: 3 }])

@@ -18,7 +18,7 @@ async function problemsOf(
   return error.message.split('\n')
 }
 
-test('everything that is wrong is told at once, each with its cure', async () => {
+test('all problems are reported at once, each with its remedy', async () => {
   const hill = plugin(
     'hill',
     'hint',
@@ -59,7 +59,7 @@ test('two plugins with the hooks of one place conflict even where their manifest
   ])
 })
 
-test('a plugin in the wrong table, a plugin twice, and an unknown need are told', async () => {
+test('a plugin in the wrong table, a plugin twice, and an unknown need are reported', async () => {
   const hint = plugin('hint', 'hint', {})
   expect(await problemsOf([hint], { skills: [{ use: 'hint' }] })).toEqual([
     'skill "hint": it is a hint plugin and belongs under "hints" in the config',

@@ -177,7 +177,7 @@ describe('reading an adapter', () => {
     await expect(reading).rejects.toMatchObject({ code: 'E_MODEL', message: expect.stringMatching(message) })
   }
 
-  test('what would compute something else is refused by name, with what is supported', async () => {
+  test('a setting that would change the computation is refused by name, with the supported values', async () => {
     await refused({ peft_type: 'LOHA' }, /"peft_type" is "LOHA", which is not supported/)
     await refused({ use_dora: true }, /"use_dora"/)
     await refused({ bias: 'all' }, /"bias"/)

@@ -102,7 +102,7 @@ test('what cannot fit is refused with the numbers, and the nearest setting that 
   expect(() => plan({ budget: gb * 1e9 })).not.toThrow()
 })
 
-test('the budget is what the config says, else a share of what is free, within a container', () => {
+test('the budget is the config’s, or else a share of the free memory, within a container’s limit', () => {
   const here = { available: 10e9, used: 2e9, limit: 0 }
   expect(memoryBudget(7, here)).toBe(7e9)
   expect(memoryBudget(0, here)).toBeCloseTo(0.85 * 12e9)

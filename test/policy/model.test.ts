@@ -97,7 +97,7 @@ test('the digests name weights and tokenizer', async () => {
   expect(other.digest).toBe(model.digest)
 })
 
-test('what cannot be run is refused by name, with what is supported', async () => {
+test('an unsupported architecture is refused by name, with the supported ones', async () => {
   const cases: [object, RegExp][] = [
     [{ architectures: ['MambaForCausalLM'] }, /architecture is MambaForCausalLM.*not supported/],
     [

@@ -37,7 +37,7 @@ async function file(header: unknown, data = 0, name = 'model.safetensors') {
   await writeFile(join(folder, name), Buffer.concat([length, json, Buffer.alloc(data)]))
 }
 
-describe('what is written reads back', () => {
+describe('written files can be read back', () => {
   it('in every dtype, bit for bit, and whatever the order of names', async () => {
     const bytes = Uint8Array.from({ length: 48 }, (_, i) => (i * 37) & 127)
     const tensors: Record<string, TensorSource> = {}

@@ -66,7 +66,7 @@ afterEach(async () => {
   await rm(home, { recursive: true })
 })
 
-describe('what a model may be called', () => {
+describe('names of models', () => {
   test('a name on the hub, with a revision or without', () => {
     expect(hubReference('Qwen/Qwen2.5-0.5B')).toEqual({ name: 'Qwen/Qwen2.5-0.5B', revision: 'main' })
     expect(hubReference('a/b@refs/pr/1')).toEqual({ name: 'a/b', revision: 'refs/pr/1' })
@@ -124,7 +124,7 @@ describe('fetching', () => {
     ])
   })
 
-  test('nothing but what a model is loaded from is fetched', async () => {
+  test('only files that a model is loaded from are fetched', async () => {
     await find()
     expect(hub.requests.some(({ path }) => /\.(py|bin)$/.test(path))).toBe(false)
   })
@@ -185,7 +185,7 @@ describe('fetching', () => {
     expect(waits).toEqual([1000, 2000])
   })
 
-  test('bytes that are not those listed are deleted, whichever file they are in', async () => {
+  test('files whose bytes differ from the listed digest are deleted', async () => {
     for (const file of ['tokenizer.json', 'model.safetensors']) {
       hub.fault.wrong = file
       await expect(find()).rejects.toThrow(new RegExp(`${file} is not what the hub promised`))
@@ -200,7 +200,7 @@ describe('fetching', () => {
     await expect(find()).rejects.toThrow(/longer than the \d+ bytes/)
   })
 
-  test('the token goes to the hub and to nobody else', async () => {
+  test('the token is sent only to the hub', async () => {
     hub.fault.token = 'hf_secret'
     await expect(find()).rejects.toThrow(/does not let this node see org\/tiny/)
     await find({}, { HF_TOKEN: 'hf_secret' })
@@ -210,7 +210,7 @@ describe('fetching', () => {
     expect(hub.requests.filter(({ host }) => host === 'storage').length).toBeGreaterThan(0)
   })
 
-  test('what is not there, not safe or not reachable is said in one sentence', async () => {
+  test('a missing, unsafe or unreachable model is reported in one sentence', async () => {
     await expect(find({ reference: 'org/none' })).rejects.toThrow(/has no model org\/none/)
     await expect(find({ reference: 'org/tiny@v9' })).rejects.toThrow(/has no model org\/tiny@v9/)
     await expect(find({}, { HF_ENDPOINT: 'ftp://x' })).rejects.toThrow(/HF_ENDPOINT is "ftp:\/\/x"/)
@@ -224,13 +224,13 @@ describe('fetching', () => {
     hub = await startHub({})
   })
 
-  test('a disk without room is told before the weights are fetched', async () => {
+  test('a full disk is reported before the weights are fetched', async () => {
     free = 100e6
     await expect(find()).rejects.toThrow(/MB are needed in .*, 100 MB are free/)
     expect(hub.requests.some(({ host }) => host === 'storage')).toBe(false)
   })
 
-  test('shards are those that the index names', async () => {
+  test('the index names the shards', async () => {
     const weights = hub.files.get('model.safetensors')!
     hub.files.delete('model.safetensors')
     const { weight_map } = { weight_map: {} as Record<string, string> }

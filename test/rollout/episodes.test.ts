@@ -76,7 +76,7 @@ const each = (groups: readonly Group[], run: (rollout: Rollout, group: Group) =>
 }
 
 describe('an episode', () => {
-  test('is one completion: answers that are learnt from, and between them what the environment showed', async () => {
+  test('is one completion: answers to learn from, with the environment’s messages between them', async () => {
     const { groups } = await (await playing()).round()
     const scores = new Set<number>()
     each(groups, (rollout, group) => {
@@ -135,7 +135,7 @@ describe('an episode', () => {
     )
   })
 
-  test('has a limit of tokens as a whole, what is shown to it included', async () => {
+  test('has one limit of tokens, including those that the environment shows', async () => {
     const { groups } = await (await playing({}, { maxNewTokens: 40 })).round()
     const finishes = new Set<string>()
     each(groups, ({ tokens, finish, lossMask, turns }, group) => {
@@ -147,7 +147,7 @@ describe('an episode', () => {
     expect(finishes).toContain('length')
   })
 
-  test("may be shown more by a plugin at every turn, and then is nobody else's", async () => {
+  test('may get more text from a plugin at every turn, and is then not shared', async () => {
     const seen: ComposeView[] = []
     const skill: Hooks = {
       compose(view) {
@@ -168,7 +168,7 @@ describe('an episode', () => {
     })
   })
 
-  test('that was parked in the middle goes on to what it would have been', async () => {
+  test('that was parked in the middle continues exactly as without parking', async () => {
     const whole = (await (await playing()).round({ want: 2 })).groups
     const parking: Hooks = {
       steer: (live, { version }) =>

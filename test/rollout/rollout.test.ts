@@ -65,7 +65,7 @@ test('a group holds what the sampler saw and wrote, and the reward that the veri
   expect((await round()).groups).toEqual(groups)
 })
 
-test('an aborted round leaves out what was not finished', async () => {
+test('an aborted round leaves out unfinished groups', async () => {
   expect((await round(AbortSignal.abort())).groups).toEqual([])
 })
 
@@ -123,7 +123,7 @@ test('a task book refuses tasks and levels that do not exist', () => {
   )
 })
 
-test('of the tasks that a node knows, only those that its config asks for are learnt from peers', () => {
+test('a node learns from peers only the tasks that its config names', () => {
   const book = createTaskBook(TASKS, [{ name: 'basic_arithmetic' }])
   const [asked, other] = [book.chosen[0]!.task, TASKS.find(({ name }) => name !== 'basic_arithmetic')!]
   expect(book.findChosen(asked.name, asked.version)).toBe(asked)

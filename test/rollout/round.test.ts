@@ -86,7 +86,7 @@ test('text that leaves no room for a whole answer is left out', async () => {
   expect((await playing.round()).groups.map(({ arm }) => arm)).toEqual(['base', 'base'])
 })
 
-test('a plugin asks until it has enough; what it asked for is verified, rewarded and told it', async () => {
+test('a plugin requests groups until it has enough; they are verified, rewarded and passed to it', async () => {
   const views: RoundView[] = []
   const playing = await withHooks({
     reward: (group) => group.rollouts.map(({ reward }) => reward / 2),
@@ -175,7 +175,7 @@ test('no plugin gets more tokens than it may have, and the round goes on without
   expect(sum(extra)).toBeGreaterThan(200 - 64)
 })
 
-test('a request for a prompt that there is not costs nobody anything', async () => {
+test('a request for a prompt that does not exist costs nothing', async () => {
   const playing = await withHooks({
     extend({ groups, asked }): Request[] {
       const { prompt } = groups[0]!
@@ -216,7 +216,7 @@ test('groups may be replaced at the end of a round, and are shown as they stay',
   expect(seen).toEqual([groups])
 })
 
-test('a round that is aborted gives what was finished', async () => {
+test('an aborted round returns the finished groups', async () => {
   const playing = await withHooks({})
   expect((await playing.round({ signal: AbortSignal.abort() })).groups).toEqual([])
 })

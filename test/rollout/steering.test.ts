@@ -36,7 +36,7 @@ const uneven = (prompt: string, { seed }: { seed: number }): string =>
 const tokensOf = (groups: readonly Group[]): number =>
   groups.flatMap(({ rollouts }) => rollouts).reduce((sum, { tokens }) => sum + tokens.length, 0)
 
-test('exactly as many groups as wanted land, the oldest parked ones are gone on with first, and no token is lost', async () => {
+test('exactly the wanted number of groups is finished, the oldest parked ones first, and no token is lost', async () => {
   const playing = await steered(april(), { write: uneven, want: 3 })
   const landed: Group[] = []
   let drawn = 0
@@ -92,7 +92,7 @@ test('a round whose weights are thrown away while it is written lands, parks and
   expect([told, parkedIn(playing.parked)]).toEqual([[], waiting])
 })
 
-test('parked groups are gone on with in the order in which they were parked', async () => {
+test('parked groups continue in the order in which they were parked', async () => {
   let parking = true
   const order: number[][] = []
   const playing = await steered({
@@ -110,7 +110,7 @@ test('parked groups are gone on with in the order in which they were parked', as
   expect(groups.map(({ prompt }) => prompt.seed)).toEqual([1, 0, 2])
 })
 
-test('what goes on after it was parked is what it would have been, with every version and log-prob of its own', async () => {
+test('a parked rollout continues exactly as without parking, with its own versions and log-probs', async () => {
   const whole = await steered({}, { write: uneven })
   const expected = (await whole.round({ version: 5, want: 2 })).groups
   let at = 3
@@ -144,7 +144,7 @@ test('what goes on after it was parked is what it would have been, with every ve
   expect(pieces.find((segments) => segments.length === 3)!.map(({ version }) => version)).toEqual([5, 6, 7])
 })
 
-test('a limit of tokens holds over all the rounds in which a rollout is written', async () => {
+test('a limit of tokens holds over all rounds in which a rollout is written', async () => {
   const long = () => 'x'.repeat(100)
   const playing = await steered(
     {
@@ -199,7 +199,7 @@ test('rollouts of a parked group that had ended are not written again, and keep 
   expect(group!.rollouts.map(({ reward }) => reward)).toEqual(plain!.rollouts.map(({ reward }) => reward))
 })
 
-test('what is cut ends there and is verified, and what is dropped is forgotten', async () => {
+test('a cut rollout ends there and is verified; a dropped one is forgotten', async () => {
   const views: SteerView[] = []
   const wish = (id: string): Steering => (id.startsWith('0.') ? 'cut' : id === '1.2' ? 'drop' : 'keep')
   const playing = await steered(
@@ -283,7 +283,7 @@ test('where rollouts can be parked, a node that stops goes on with them when it 
   )
 })
 
-test('what was parked is not lost where nothing steers any more, and the node stops again', async () => {
+test('parked rollouts are not lost if nothing steers any more, and the node can stop', async () => {
   const parking = await steered({ steer: (live) => new Map(live.map(({ id }) => [id, 'park' as const])) })
   await parking.round({ want: 2 })
   const plain = await play({
@@ -298,7 +298,7 @@ test('what was parked is not lost where nothing steers any more, and the node st
   expect(groups.map(({ prompt }) => prompt.seed)).toEqual([0, 1])
 })
 
-test('a round that fails gives parked groups back, and they are saved while it lasts', async () => {
+test('a round that fails returns its parked groups, and they are saved during the round', async () => {
   const list = createParkedGroups()
   const group = (seed: number) => ({
     prompt: { task: 't', taskVersion: 1, seed, difficulty: 0 },

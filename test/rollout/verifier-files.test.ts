@@ -125,7 +125,7 @@ test.each<[string, Parameters<typeof load>[0], string, RegExp]>([
   expect(error.message).toMatch(message)
 })
 
-test('an answer on which it fails scores 0, and that is told, but not each time', async () => {
+test('an answer on which it fails scores 0, and some of the failures are reported', async () => {
   const trouble: string[] = []
   const task = await load(
     {

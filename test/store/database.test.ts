@@ -198,7 +198,7 @@ describe('a full disk', () => {
 })
 
 describe('compaction', () => {
-  it('gives back the space of what was deleted', async () => {
+  it('frees the space of deleted entries', async () => {
     const database = await open()
     const a = database.namespace('a')
     for (let i = 0; i < 100; i++)

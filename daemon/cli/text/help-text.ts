@@ -78,7 +78,7 @@ export function exitHelp(): string[] {
     config: 'the config, model, identity or state cannot be used; restarting does not help',
     refused: 'the daemon, a peer or the system refused or could not be reached',
     doctor: 'doctor found a problem',
-    swarmRules: 'the swarm has other rules than this node',
+    swarmRules: 'the swarm’s rules differ from this node’s',
     tryAgain: 'temporary failure; try again',
     interrupted: 'stopped immediately by a second Ctrl-C (143: by a second SIGTERM)',
   }
