@@ -38,17 +38,16 @@ export const stranger = (allowance: number): Author => ({
   reason: undefined,
 })
 
-/** Own progress of about three updates: enough updates to judge a newcomer by. */
-const EARNED = 1
 /** Maximum probability per epoch that an author's groups ever count less than they are worth. */
 const DOUBT = 0.2
 
 /**
- * True once its groups were in several updates, made progress, and were found to be written by a policy like this
- * node's; never true for a new identity.
+ * True once its tokens were found to be drawn from a policy like this node's, which takes hundreds of them; never
+ * true for a new identity. What its groups bring does not decide: single updates are mostly noise, and an author who does
+ * harm is set aside.
  */
-export const hasEarned = ({ typicality, pairs, away }: Author): boolean =>
-  away === 0 && typicality.likeness === 'twin' && pairs.y >= EARNED && pairs.x > 0
+export const hasEarned = ({ typicality, away }: Author): boolean =>
+  away === 0 && typicality.likeness === 'twin'
 
 /**
  * Weight of an author's groups beside own ones, 0 to 1: full until it is fairly sure that they bring less. A guide's have
@@ -71,7 +70,7 @@ export function contributorOf(
   return {
     peer,
     share: total > 0 ? norm / total : 0,
-    weight: away > 0 ? 0 : ofAny * worthOf(author),
+    weight: away > 0 ? 0 : (hasEarned(author) ? 1 : ofAny) * worthOf(author),
     ...(ratio ? { effect: ratio.value - 1 } : {}),
     ...(ratio && Number.isFinite(ratio.low) ? { low: ratio.low - 1 } : {}),
     ...(ratio && Number.isFinite(ratio.high) ? { high: ratio.high - 1 } : {}),

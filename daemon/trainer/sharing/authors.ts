@@ -48,7 +48,7 @@ export interface Authors {
   allowance(author: string): number
   /** Call once per update: penalties run down, shares decay, allowances grow. */
   tick(): void
-  /** Its groups have made progress in several updates. */
+  /** Its tokens were found to be drawn from a policy like this node's, and it is not set aside. */
   hasEarned(author: string): boolean
   setAside(author: string, reason: string): void
   /** Its groups seem harmful: not surely enough to set it aside now, but surely enough after a roll-back. */
