@@ -29,7 +29,6 @@ export const PRESETS = {
       'engine.threads': 1,
       'rollout.groups_per_round': 4,
       'training.own_groups': 4,
-      'training.foreign_groups': 4,
       'eval.every_seconds': 300,
       'eval.prompts_per_task': 30,
       'checkpoint.keep': 2,
@@ -48,7 +47,6 @@ export const PRESETS = {
     values: {
       'rollout.groups_per_round': 32,
       'training.own_groups': 32,
-      'training.foreign_groups': 32,
       'eval.prompts_per_task': 200,
     },
   },
@@ -60,7 +58,6 @@ export const PRESETS = {
       'rollout.group_size': 16,
       'rollout.groups_per_round': 32,
       'training.own_groups': 32,
-      'training.foreign_groups': 32,
       'eval.prompts_per_task': 200,
     },
   },

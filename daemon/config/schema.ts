@@ -199,13 +199,15 @@ const training = z.strictObject({
     .int()
     .min(0)
     .max(512)
-    .default(16)
-    .describe('maximum number of foreign groups in a batch (J)'),
+    .default(512)
+    .describe(
+      'maximum number of foreign groups in a batch (J). How many it has follows from the measured noise and cost of groups; with adaptive_sharing = false, it takes all up to this number',
+    ),
   adaptive_sharing: z
     .boolean()
     .default(true)
     .describe(
-      'reduce J, down to 0, while foreign groups bring less progress per compute than own groups; raise it again when they bring more',
+      'have as many foreign groups in a batch as make the most progress for the compute, and none while they do worse than own groups',
     ),
   mixing: z
     .enum(Object.keys(MIXING_RULES) as [MixingRuleName, ...MixingRuleName[]])

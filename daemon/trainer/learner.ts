@@ -151,6 +151,9 @@ export function createLearner(options: LearnerOptions, parts: LearnerParts): Lea
       get limit() {
         return options.sizes.foreign
       },
+      get usual() {
+        return options.sizes.own
+      },
       adaptive: options.adaptive,
       restored: options.restored,
     },
@@ -171,18 +174,17 @@ export function createLearner(options: LearnerOptions, parts: LearnerParts): Lea
   let leftOver: Record<string, number> = {}
   /** Updates since the last one with own groups. */
   let withoutOwn = 0
+  /** Whether the mixing rule puts own and foreign groups into one gradient. Then a step needs no own ones. */
+  const isPooled = (): boolean => MIXING_RULES[options.rule ?? DEFAULT_RULE].stepsWithoutOwn
   const stepsWithoutOwn = (): boolean =>
-    MIXING_RULES[options.rule ?? DEFAULT_RULE].stepsWithoutOwn &&
-    record.usual !== undefined &&
-    withoutOwn < MOST_WITHOUT_OWN
+    isPooled() && record.usual !== undefined && withoutOwn < MOST_WITHOUT_OWN
   const standing = (author: string): number | undefined =>
     parts.isTrusted?.(author) ? 1 : authors.standing(author)
   /**
    * What an author's group counts of an own one in a batch. Newcomers join batches, but they make none due:
    * a step of their groups alone would have nothing to bound it by.
    */
-  const worth = (author: string): number =>
-    MIXING_RULES[options.rule ?? DEFAULT_RULE].stepsWithoutOwn ? (standing(author) ?? 0) : 0
+  const worth = (author: string): number => (isPooled() ? (standing(author) ?? 0) : 0)
   const mix = createPromptMix()
   /** Alarms raised since the last step. */
   let pending: Alarm[] = []
@@ -306,7 +308,7 @@ export function createLearner(options: LearnerOptions, parts: LearnerParts): Lea
             learningRate:
               optimizer.learningRate *
               Math.min(1, (version + 1) / Math.max(1, options.warmUpSteps)) *
-              (options.scaleRate ? rateFactor(sizeOf(groups, learnForeign)) : 1),
+              (options.scaleRate ? rateFactor(sizeOf(groups, learnForeign), record.noise) : 1),
             maxGradientNorm: Math.min(optimizer.maxGradientNorm, guards.normLimit()),
           },
           self: options.self,
@@ -336,7 +338,11 @@ export function createLearner(options: LearnerOptions, parts: LearnerParts): Lea
       const roleMetrics = await learnRoles(texts)
       const unreported = leftOver
       leftOver = {}
-      record.observe(report.parts, learnForeign)
+      record.observe(
+        report.parts,
+        learnForeign,
+        isPooled() && report.steps === 1 ? report.gradientNorm : undefined,
+      )
       rollBacks.batch(
         groups.flatMap((group) =>
           authorsOf(group).filter(
@@ -386,7 +392,7 @@ export function createLearner(options: LearnerOptions, parts: LearnerParts): Lea
 
     isKnown,
 
-    sharing: () => (knowsPeers() ? record.info(options.sizes.own) : undefined),
+    sharing: () => (knowsPeers() ? record.info() : undefined),
 
     state() {
       const { setAside, evidence } = record.save()

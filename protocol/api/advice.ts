@@ -119,7 +119,7 @@ const refused: Rule = ({ rollouts: r }) => {
 }
 
 const sharingHurts: Rule = ({ sharing }) =>
-  sharing?.verdict === 'hurts' && sharing.limit > 0
+  sharing?.verdict === 'hurts' && sharing.foreign > 0
     ? attention(
         'foreign groups slow down training',
         '`set training.foreign_groups=0` trains on own groups only',

@@ -233,7 +233,10 @@ export interface SharingInfo {
   /** Paired comparisons since J last changed, and the number needed for a verdict. */
   comparisons: number
   needed: number
-  /** Own and foreign groups in a batch (I and J). J varies between 0 and `limit` with the verdict and `weight`. */
+  /**
+   * Own and foreign groups in a batch at most (I and J). J is at most `limit`: it follows from the noise scale, `weight`
+   * and costs, and is 0 while the verdict is that foreign groups hurt.
+   */
   own: number
   foreign: number
   limit: number
@@ -243,10 +246,28 @@ export interface SharingInfo {
    */
   weight: number
   verdict: SharingVerdict
+  /** The last update: own groups, foreign groups that it was made of, and the number of peers that wrote those. */
+  last?: { own: number; foreign: number; peers: number }
+  /** Gradient noise scale in groups: beyond that many groups in a batch, more hardly help. Absent until known. */
+  noise?: SharingEstimate
+  /**
+   * How many times fewer own rollouts this node needs for the same progress than alone, over the last 100 steps.
+   * Expected: by the noise scale, if peers' groups are as good as own ones. Measured: with the progress that this
+   * node's later own rollouts found in peers' groups. Absent until known.
+   */
+  expected?: SharingEstimate
+  measured?: SharingEstimate
   /** Share of the node's compute spent on comparisons, 0 to 1. */
   cost: number
   /** At most 32, largest share first. */
   contributors: SharingContributor[]
+}
+
+/** A figure with its 95 % interval. An absent end is unbounded. */
+export interface SharingEstimate {
+  value: number
+  low?: number
+  high?: number
 }
 
 export interface SharingContributor {

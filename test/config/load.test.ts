@@ -155,10 +155,10 @@ test('every key is described, and has a variable of its own', () => {
 describe('presets', () => {
   test('lie under the file, and say so', () => {
     const { config, originOf } = load('preset = "tiny"\n[training]\nown_groups = 7\n')
-    expect(config.training).toMatchObject({ own_groups: 7, foreign_groups: 4 })
+    expect(config.training).toMatchObject({ own_groups: 7, foreign_groups: 512 })
     expect(config.engine.threads).toBe(1)
     expect(originOf(['training', 'own_groups'])).toBe('config.toml:3')
-    expect(originOf(['training', 'foreign_groups'])).toBe('preset tiny')
+    expect(originOf(['rollout', 'groups_per_round'])).toBe('preset tiny')
     expect(originOf(['training', 'learning_rate'])).toBeUndefined()
   })
 

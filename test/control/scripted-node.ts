@@ -271,6 +271,10 @@ export function createScriptedNode({
         limit: 16,
         weight: 1,
         verdict: step < 100 ? 'not yet known' : 'helps',
+        last: { own: 2, foreign: 4, peers: 1 },
+        noise: { value: 40, low: 22, high: 90 },
+        expected: { value: 1.9, low: 1.6, high: 2.3 },
+        ...(step < 100 ? {} : { measured: { value: 1.7, low: 1.2, high: 2.4 } }),
         cost: 0.021,
         contributors: [
           {

@@ -10,35 +10,47 @@ const sharing: SharingInfo = {
   limit: 16,
   weight: 0.9,
   verdict: 'not yet known',
+  last: { own: 2, foreign: 14, peers: 7 },
   cost: 0,
   contributors: [],
 }
+const measured = { value: 2.42, low: 1.9, high: 3.1 }
 
 test.each<[string, Partial<SharingInfo>, string]>([
   [
-    'tells how far from a verdict it is',
-    { comparisons: 3, weight: 0.5 },
-    'not yet known whether foreign groups help: compared 3 times, needs 12; meanwhile a batch takes 16 of at most 16 foreign groups',
+    'says what is measured, beside what is expected',
+    { measured, expected: { value: 2.6, low: 1.5, high: 7.24 }, verdict: 'helps' },
+    "7 peers: 2.4x (1.9 to 3.1) fewer own rollouts to the same progress; expected 2.6x (1.5 to 7.2); last step 2 own + 14 peers' groups; nothing to do",
   ],
   [
-    'says of groups that weigh little that they do, which is why they are fewer',
-    { effect: -0.8, high: 0.3, foreign: 4, weight: 0.1 },
-    'not yet known whether foreign groups help: compared 40 times, still unclear, so far -80 % (95 %: no lower end to +30); meanwhile a batch takes 4 of at most 16 foreign groups, and each counts 10 % of an own one',
+    'says where more peers would bring more',
+    { measured, noise: { value: 120 } },
+    "7 peers: 2.4x (1.9 to 3.1) fewer own rollouts to the same progress; last step 2 own + 14 peers' groups; nothing to do; more peers would bring more",
   ],
   [
-    'tells what peers bring, with its interval',
-    { verdict: 'helps', effect: 0.35, low: 0.12, high: 0.6 },
-    'helps: foreign groups bring +35 % (95 %: +12 to +60) progress for the same compute; a batch takes 16 of at most 16 foreign groups',
+    'says that a measurement is still unclear',
+    { measured: { value: 1.2, low: 0.7, high: 1.9 }, last: { own: 9, foreign: 3, peers: 1 } },
+    "1 peer: 1.2x (0.7 to 1.9) fewer own rollouts to the same progress, still unclear; last step 9 own + 3 peers' groups; nothing to do: keep it running until there is enough to compare",
   ],
   [
-    'tells what they cost',
-    { verdict: 'hurts', effect: -1.2, low: -1.6, high: -0.4, foreign: 0, weight: 0 },
-    'hurts: foreign groups bring -120 % (95 %: -160 to -40) progress for the same compute; a batch takes 0 of at most 16 foreign groups, and each counts 0 % of an own one',
+    'calls an expectation one, and leaves an end open that has none',
+    { expected: { value: 12.3, low: 1.04 } },
+    "7 peers: 12x (at least 1.0) fewer own rollouts to the same progress expected, not yet measured; last step 2 own + 14 peers' groups; nothing to do: keep it running until there is enough to compare",
   ],
   [
-    'tells when it makes no difference',
-    { verdict: 'no difference', effect: 0.01, low: -0.05, high: 0.06 },
-    'makes no difference: +1 % (95 %: -5 to +6); a batch takes 16 of at most 16 foreign groups',
+    'says that nothing is known yet',
+    { last: { own: 16, foreign: 0, peers: 0 } },
+    "not yet known what peers bring; last step 16 own + 0 peers' groups; nothing to do: keep it running until there is enough to compare",
+  ],
+  [
+    'says what to do about peers that do harm',
+    { verdict: 'hurts', measured: { value: 0.8, low: 0.6, high: 0.9 } },
+    "7 peers: peers' groups make less progress than own ones for the same compute; last step 2 own + 14 peers' groups; `set training.foreign_groups=0` trains on own groups only",
+  ],
+  [
+    'and that nothing is to be done where the node has stopped training on them',
+    { verdict: 'hurts', foreign: 0, last: { own: 16, foreign: 0, peers: 0 } },
+    "peers' groups make less progress than own ones for the same compute; last step 16 own + 0 peers' groups; nothing to do: the node trains on its own groups and only tries those of peers",
   ],
 ])('%s', (_, given, text) => {
   expect(sharingText({ ...sharing, ...given })).toBe(text)

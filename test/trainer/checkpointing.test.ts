@@ -86,7 +86,10 @@ test('a weight that is not finite is never saved, and the checkpoint before it s
 })
 
 const recordOf = (restored: LearnerState | undefined) =>
-  createSharingRecord({ limit: 8, adaptive: true, restored }, { cost: () => 1, onGuard() {}, onChange() {} })
+  createSharingRecord(
+    { limit: 8, usual: 2, adaptive: true, restored },
+    { cost: () => 1, onGuard() {}, onChange() {} },
+  )
 
 test('what is known of peers is kept, and a checkpoint without it, or of before there was any, loads as ever', async () => {
   const { by, save } = await setUp([10])
@@ -98,7 +101,7 @@ test('what is known of peers is kept, and a checkpoint without it, or of before 
   const learner = older.save()
   await save(20, { learner })
   expect(await restored()).toEqual(learner)
-  expect(recordOf(await restored()).info(2)).toEqual(older.info(2))
+  expect(recordOf(await restored()).info()).toEqual(older.info())
 })
 
 test.each<[string, (learner: ReturnType<ReturnType<typeof recordOf>['save']>) => unknown]>([

@@ -21,7 +21,7 @@ const part = (figures: Partial<PartReport>): PartReport => ({
 
 function recordOf() {
   return createSharingRecord(
-    { limit: 16, adaptive: false, restored: undefined },
+    { limit: 16, usual: 2, adaptive: false, restored: undefined },
     { cost: () => 1, onGuard() {}, onChange() {} },
   )
 }
@@ -44,23 +44,23 @@ function live(alongForeign: number, learnt = true) {
 
 test('steps that own rollouts take back weigh nothing, however much their gradients agree with own ones', () => {
   const { authors, info } = live(-0.5)
-  expect(info(2)).toMatchObject({ weight: 0, verdict: 'hurts' })
+  expect(info()).toMatchObject({ weight: 0, verdict: 'hurts' })
   expect([authors.weight('better'), authors.weight('worse')]).toEqual([0, 0])
   expect(authors.isSetAside('better')).toBe(false)
 })
 
 test('steps that go on to bring what own ones bring weigh as much', () => {
   const { authors, info } = live(1)
-  expect(info(2).weight).toBeGreaterThan(0.9)
+  expect(info().weight).toBeGreaterThan(0.9)
   expect(authors.weight('better')).toBeGreaterThan(0.9)
 })
 
 test('what brings half weighs half', () => {
   const { authors, info } = live(0.5)
-  expect(info(2).weight).toBeCloseTo(0.5, 1)
+  expect(info().weight).toBeCloseTo(0.5, 1)
   expect(authors.weight('better')).toBeCloseTo(0.5, 1)
 })
 
 test('groups that are only looked at are judged by how they look', () => {
-  expect(live(-0.5, false).info(2).weight).toBeGreaterThan(0.9)
+  expect(live(-0.5, false).info().weight).toBeGreaterThan(0.9)
 })

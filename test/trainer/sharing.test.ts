@@ -111,11 +111,7 @@ describe('the judge', () => {
   test('lowers J to 0 when they push back, goes on looking for little, and raises it when they are worth it', () => {
     const judge = createJudge({ limit: 16, adaptive: true })
     const changes = feed(judge, 300, -1).filter((change) => change !== undefined)
-    expect(changes).toEqual([
-      { before: 16, foreign: 8 },
-      { before: 8, foreign: 4 },
-      { before: 4, foreign: 0 },
-    ])
+    expect(changes).toEqual([{ before: 16, foreign: 0 }])
     expect(judge.state.verdict).toBe('hurts')
     feed(judge, 2000, -1, 'still')
     expect(judge.state.foreign).toBe(0)
@@ -131,24 +127,21 @@ describe('the judge', () => {
     expect(judge.state.foreign).toBe(0)
   })
 
-  test('asks for fewer groups while they weigh little, and for all again once they weigh as much as a stranger', () => {
-    let weight = 0.5
+  test('asks for as many groups as are good for something, where the config does not fix J', () => {
+    let best = 5
     const options = (adaptive: boolean): Parameters<typeof createJudge>[0] => ({
       limit: 16,
       adaptive,
-      get weight() {
-        return weight
+      get best() {
+        return best
       },
     })
     const [judge, fixed] = [createJudge(options(true)), createJudge(options(false))]
-    const asked = [0.5, 0.3, 0.1, 0, 0.4, 1].map((now) => {
-      weight = now
-      expect(judge.state.foreign).toBe(judge.next().foreign)
-      return judge.next().foreign
-    })
-    expect(asked).toEqual([16, 10, 4, 4, 13, 16])
-    expect(judge.next()).toMatchObject({ learn: true, compare: true })
-    weight = 0
+    expect(judge.next()).toEqual({ foreign: 5, learn: true, compare: true })
+    best = 40
+    expect([judge.next().foreign, judge.state.foreign]).toEqual([16, 16])
+    best = 0
+    expect(judge.next()).toEqual({ foreign: 4, learn: false, compare: true })
     expect(fixed.next().foreign).toBe(16)
   })
 
@@ -160,11 +153,11 @@ describe('the judge', () => {
 
   test('rests for as long as it is told to', () => {
     const judge = createJudge({ limit: 8, adaptive: true })
-    expect(judge.coolDown(3)).toEqual({ before: 8, foreign: 2 })
+    judge.coolDown(3)
     for (let i = 0; i < 3; i++) {
       expect(judge.next()).toMatchObject({ foreign: 0 })
       judge.spent(1)
     }
-    expect(judge.next()).toMatchObject({ foreign: 2, learn: true })
+    expect(judge.next()).toMatchObject({ foreign: 8, learn: true })
   })
 })

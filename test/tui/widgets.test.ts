@@ -109,31 +109,22 @@ test('a curve is even in time however its points lie', () => {
   for (let i = 1; i < values.length; i++) expect(values[i]!).toBeGreaterThan(values[i - 1]!)
 })
 
-test.each(['helps', 'hurts', 'no difference', 'not yet known'] as const)(
-  'whether sharing helps is said in whole words at every width: %s',
-  (verdict) => {
-    const sharing = {
-      ...{ verdict, effect: -0.35, low: -0.612, high: -0.12, unit: 'progress per compute' },
-      ...{
-        comparisons: 1,
-        needed: 12,
-        own: 4,
-        foreign: 16,
-        limit: 16,
-        weight: 1,
-        cost: 0.02,
-        contributors: [],
-      },
+test.each([
+  ['helps', '2.4x', { measured: { value: 2.41, low: 1.9, high: 3.1 } }],
+  ['unclear', '1.2x', { measured: { value: 1.2, low: 0.7, high: 1.9 } }],
+  ['expected', '12x', { expected: { value: 12.3, low: 1.04 } }],
+  ['hurts', 'hurts', { verdict: 'hurts', measured: { value: 0.5, low: 0.2, high: 0.9 } }],
+  ['not yet known', 'not yet known', {}],
+] as const)('whether sharing helps is said in whole words at every width: %s', (_, word, known) => {
+  const sharing = {
+    ...{ verdict: 'not yet known', unit: 'progress per compute', comparisons: 1, needed: 12, own: 4 },
+    ...{ foreign: 16, limit: 16, weight: 1, cost: 0.02, contributors: [], ...known },
+  }
+  for (const last of [undefined, { own: 16, foreign: 0, peers: 0 }, { own: 2, foreign: 112, peers: 50 }])
+    for (let width = 40; width <= 120; width++) {
+      const snapshot = { sharing: { ...sharing, ...(last && { last }) } }
+      const row = sharingPieces({ snapshot: snapshot as never }, theme, width)!
+      expect(rowWidth(row)).toBeLessThanOrEqual(width)
+      expect(fitRow(row, width, theme)).toContain(word)
     }
-    for (const comparisons of [0, 1, 240])
-      for (let width = 40; width <= 120; width++) {
-        const row = sharingPieces(
-          { snapshot: { sharing: { ...sharing, comparisons } } as never },
-          theme,
-          width,
-        )!
-        expect(rowWidth(row)).toBeLessThanOrEqual(width)
-        expect(fitRow(row, width, theme)).toContain(verdict)
-      }
-  },
-)
+})

@@ -5,20 +5,20 @@ import {
   accuracyText,
   agentsText,
   bytes,
-  comparedText,
   count,
   decimal,
   directionOf,
   duration,
-  effectText,
+  estimateText,
   percent,
-  type SharingInfo,
+  type SharingState,
   shareOf,
+  sharingState,
   si,
   signed,
 } from '../../protocol/api/index.ts'
 import type { View } from '../data/store.ts'
-import type { Symbols, Theme } from '../screen/theme.ts'
+import type { Symbols, Theme, Tone } from '../screen/theme.ts'
 import { axisDecimal, bar, lineChart, sparkline } from '../widgets/chart.ts'
 import { evenly } from '../widgets/curve.ts'
 import {
@@ -244,7 +244,7 @@ export function swarmRows(view: View, width: number, height: number, theme: Them
   ]
 }
 
-/** Is sharing helping me? The verdict as a word, then the effect with its interval, then what is shared. */
+/** Is sharing helping me? The speed-up with its interval, then the groups of the last step. */
 export function sharingPieces(
   { snapshot }: Pick<View, 'snapshot'>,
   { symbols }: Theme,
@@ -252,28 +252,39 @@ export function sharingPieces(
 ): Piece[] | undefined {
   const sharing = snapshot?.sharing
   if (!sharing) return undefined
-  const { verdict, foreign, limit } = sharing
-  const batch = `  ${foreign} of ${limit} peers' groups a batch`
-  const j = `  J ${foreign}/${limit}`
-  const known = verdict === 'not yet known' ? `: ${comparedText(sharing)}` : ` ${effectText(sharing)}`
-  const short = verdict === 'not yet known' ? known : ` ${effectText(sharing, false)}`
-  const row = (rest: string): Piece[] => ['sharing ', verdictPiece(sharing, symbols), rest]
+  const { last, measured, expected } = sharing
+  const state = sharingState(sharing)
+  const whose = last && last.peers > 0 ? `${last.peers} peer${last.peers === 1 ? '' : 's'}` : 'sharing'
+  const figure = state === 'hurts' ? undefined : (measured ?? expected)
+  const note = { helps: '', hurts: '', unclear: ' unclear', expected: ' expected', 'not yet known': '' }[
+    state
+  ]
+  const step = last ? `  ${last.own} own + ${last.foreign} peers' groups` : ''
+  const short = last ? `  ${last.own} + ${last.foreign} groups` : ''
+  const row = (before: string, text: string, after = ''): Piece[] => [
+    before,
+    [toneOf(state), `${markOf(state, symbols)} ${text}`.trim()],
+    after,
+  ]
+  if (!figure)
+    return firstThatFits(width, [
+      row('sharing ', state, step),
+      row('sharing ', state, short),
+      row('sharing ', state),
+    ]) as Piece[]
+  const value = estimateText(figure)
   return firstThatFits(width, [
-    row(known + batch),
-    row(known + j),
-    row(short + j),
-    row(short),
-    row(''),
+    row(`${whose}: `, value, ` fewer own rollouts to the same progress${note}${step}`),
+    row(`${whose}: `, value, ` fewer own rollouts${note}${step}`),
+    row(`${whose}: `, value, ` fewer own rollouts${note}${short}`),
+    row(`${whose}: `, value, ` fewer rollouts${note}`),
+    row(`${whose}: `, value, note),
+    row('', value.slice(0, value.indexOf(' ')), note),
   ]) as Piece[]
 }
 
-export function verdictPiece({ verdict }: SharingInfo, symbols: Symbols): Piece {
-  const mark = {
-    helps: symbols.rising,
-    hurts: symbols.falling,
-    'no difference': symbols.steady,
-    'not yet known': '',
-  }[verdict]
-  const tone = verdict === 'helps' ? 'ok' : verdict === 'hurts' ? 'failure' : 'bold'
-  return [tone, `${mark} ${verdict}`.trim()]
-}
+const toneOf = (state: SharingState): Tone =>
+  state === 'helps' ? 'ok' : state === 'hurts' ? 'failure' : 'bold'
+
+const markOf = (state: SharingState, symbols: Symbols): string =>
+  state === 'helps' ? symbols.rising : state === 'hurts' ? symbols.falling : ''

@@ -2,14 +2,22 @@
 
 import { Box } from 'ink'
 import type { ReactElement } from 'react'
-import { bytes, count, effectText, percent, sharingText, si } from '../../protocol/api/index.ts'
+import {
+  bytes,
+  count,
+  effectText,
+  estimateText,
+  percent,
+  sharingAction,
+  si,
+} from '../../protocol/api/index.ts'
 import type { View } from '../data/store.ts'
 import type { Theme } from '../screen/theme.ts'
 import { bar, sparkline } from '../widgets/chart.ts'
 import { Panel, Side } from '../widgets/panel.tsx'
 import { cell, firstThatFits, type Row } from '../widgets/row.ts'
 import { tableRows } from '../widgets/table.ts'
-import { sharingPieces, values, verdictPiece } from './overview-parts.ts'
+import { sharingPieces, values } from './overview-parts.ts'
 import { chosenPeer, peerColumns, peerRows, peersOf, sortOf } from './swarm-peers.ts'
 import type { Tab, TabProps } from './tab.ts'
 
@@ -139,13 +147,14 @@ function sharingRows(view: View, width: number, theme: Theme): Row[] {
       : effectText(effect === undefined ? {} : { effect }) || 'not yet known'
     return `${names.get(peer) ?? peer.slice(-8)} ${percent(share, 0)} of it, counts ${percent(weight, 0)}, ${found}`
   })
-  const words = sharingText(sharing)
+  const { measured, expected } = sharing
   return [
+    sharingPieces(view, theme, width)!,
     firstThatFits(width, [
-      [verdictPiece(sharing, theme.symbols), words.slice(words.indexOf(':'))],
-      sharingPieces(view, theme, width)!,
+      [`${measured && expected ? `expected ${estimateText(expected)}; ` : ''}${sharingAction(sharing)}`],
+      [sharingAction(sharing)],
+      [''],
     ]),
-    `measured as ${sharing.unit}; comparing takes ${percent(sharing.cost)} of the compute`,
     parts.length > 0 ? `by peer: ${parts.join('   ')}` : '',
   ]
 }

@@ -7,6 +7,7 @@
 import { z } from 'zod'
 import { SHARING_VERDICTS } from '../../../protocol/api/index.ts'
 import type { Pairs } from './interval.ts'
+import { RECENT, type SpeedUpState } from './speed-up.ts'
 import type { Trust } from './trust.ts'
 import type { Typicality } from './typicality.ts'
 
@@ -20,7 +21,8 @@ const reason = z.string().max(1000)
 
 const trust = z.strictObject({ foreign: z.number(), own: z.number() }) satisfies z.ZodType<Trust>
 const pairs = z.strictObject({
-  count,
+  /** Not whole where the past fades. */
+  count: amount,
   x: z.number(),
   y: z.number(),
   xx: amount,
@@ -51,7 +53,7 @@ const author = z.strictObject({
 })
 
 const judge = z.strictObject({
-  /** Index of J's level. */
+  /** 0 while foreign groups are only probed. Older checkpoints have levels up to 3. */
   level: z.int().min(0).max(3),
   pairs,
   /** Mean size of own progress per compute; absent before the first comparison. */
@@ -70,12 +72,24 @@ const judge = z.strictObject({
   }),
 })
 
+const speedUp = z.strictObject({
+  noise: pairs,
+  worth: pairs,
+  recent: z.array(z.strictObject({ own: count, weights: amount, squares: amount })).max(RECENT),
+  terms: amount.exactOptional(),
+  scale: amount.exactOptional(),
+}) satisfies z.ZodType<SpeedUpState>
+
 const state = z.strictObject({
   setAside: z.array(setAside).max(MOST_AUTHORS),
   /** Absent if no foreign group has arrived, and in older checkpoints. */
   evidence: z
     .strictObject({
       judge,
+      /** Absent in older checkpoints, as is `costs`. */
+      speedUp: speedUp.exactOptional(),
+      /** Mean compute per own and per foreign group; 0 until known. */
+      costs: z.strictObject({ own: amount, foreign: amount }).exactOptional(),
       /** All peers together. */
       peers: trust,
       /** Own tokens by bin of their place. */

@@ -1,5 +1,6 @@
 // Decides whether sharing helps. After each update it compares the progress from foreign groups with the
-// progress from own groups, per compute, and sets J, the number of foreign groups per batch.
+// progress from own groups, per compute. How many foreign groups a batch has follows from their noise and cost
+// (batch-size.ts); the judge is the second line: where they do worse than own groups, none are trained on.
 //
 // Both sides are measured by the newest own gradient, whose rollouts were used for neither: by its component
 // along the compass (the own gradients of about the last twenty updates), and its component along the foreign
@@ -18,15 +19,14 @@
 import type { SharingVerdict } from '../../../protocol/api/index.ts'
 import type { JudgeEvidence } from './evidence.ts'
 import { addPair, meanInterval, noPairs, type Pairs, ratioInterval } from './interval.ts'
-import { STRANGER } from './trust.ts'
 
 export interface JudgeOptions {
   /** Maximum of J. */
   limit: number
   /** False keeps J at its limit, whatever the verdict. */
   adaptive: boolean
-  /** Current weight of foreign gradients, 0 to 1. Default: 1. */
-  readonly weight?: number
+  /** J for the next batch, by what foreign groups are good for. Default: the limit. */
+  readonly best?: number
   /** Maximum share of compute for probing. */
   probeShare?: number
   restored?: JudgeEvidence | undefined
@@ -55,10 +55,9 @@ export interface Judge {
   /** Progress per compute in the unit of the pairs, for comparisons with single authors. */
   scaled(part: PartProgress): number | undefined
   /**
-   * No foreign groups for this many updates. An adaptive J then resumes at its lowest level above 0, a fixed
-   * J at its limit.
+   * No foreign groups for this many updates; then they are trained on again.
    */
-  coolDown(updates: number): SharingChange | undefined
+  coolDown(updates: number): void
   readonly state: JudgeState
   /** State for a checkpoint. */
   save(): JudgeEvidence
@@ -88,26 +87,18 @@ const MOST = 2.5
 /** An effect closer to 0 than this is no difference. */
 const NEGLIGIBLE = 0.1
 
-/** Possible values of J, as shares of its limit. */
-const LEVELS = [0, 0.25, 0.5, 1]
+/** Groups that are probed in an update. */
+const PROBED = 4
 
-/** Options are read at each use: limit and weight may change while the node runs. */
+/** Options are read at each use: limit and best may change while the node runs. */
 export function createJudge(options: JudgeOptions): Judge {
   const { adaptive, probeShare = 0.08, restored } = options
-  const foreignAt = (at: number): number => Math.ceil(LEVELS[at]! * options.limit)
-  /**
-   * J for the next batch. A verdict takes long, and groups with little weight are not worth their compute, so
-   * a weight below a stranger's lowers J in proportion. It stays at the lowest level above 0, so that
-   * evidence keeps coming in.
-   */
+  /** Whether foreign groups are trained on, not only probed. */
+  let isOpen = !adaptive || restored?.level !== 0
   const foreignNow = (): number => {
-    const most = foreignAt(level)
-    if (!adaptive) return most
-    const worth = Math.ceil(most * Math.min(1, (options.weight ?? 1) / STRANGER))
-    return Math.min(most, Math.max(foreignAt(1), worth))
+    const { limit, best = limit } = options
+    return !adaptive ? limit : isOpen ? Math.min(limit, best) : 0
   }
-  const top = LEVELS.length - 1
-  let level = adaptive ? (restored?.level ?? top) : top
   let pairs: Pairs = restored ? { ...restored.pairs } : noPairs()
   let scale = restored?.scale
   let resting = restored?.resting ?? 0
@@ -145,11 +136,12 @@ export function createJudge(options: JudgeOptions): Judge {
     earlier = judge()
     pairs = noPairs()
   }
-  const move = (to: number): SharingChange | undefined => {
-    const before = foreignAt(level)
-    level = Math.max(0, Math.min(top, to))
+  const open = (now: boolean): SharingChange | undefined => {
+    const before = foreignNow()
+    isOpen = now
     restart()
-    return foreignAt(level) === before ? undefined : { before, foreign: foreignAt(level) }
+    const foreign = foreignNow()
+    return foreign === before ? undefined : { before, foreign }
   }
 
   return {
@@ -158,7 +150,7 @@ export function createJudge(options: JudgeOptions): Judge {
       const foreign = resting > 0 ? 0 : foreignNow()
       if (foreign > 0) return { foreign, learn: true, compare: true }
       const mayProbe = limit > 0 && resting === 0 && probes <= probeShare * total
-      return { foreign: mayProbe ? Math.max(1, Math.ceil(limit / 4)) : 0, learn: false, compare: limit > 0 }
+      return { foreign: mayProbe ? Math.min(limit, PROBED) : 0, learn: false, compare: limit > 0 }
     },
 
     observe(mine, foreign, learnt) {
@@ -179,8 +171,8 @@ export function createJudge(options: JudgeOptions): Judge {
         return undefined
       }
       const { verdict } = judge()
-      if (verdict === 'hurts' && level > 0) return move(level - 1)
-      if (verdict === 'helps' && level < top) return move(level + 1)
+      if (verdict === 'hurts' && isOpen) return open(false)
+      if (verdict === 'helps' && !isOpen) return open(true)
       if (pairs.count >= EPOCH) restart()
       return undefined
     },
@@ -196,7 +188,7 @@ export function createJudge(options: JudgeOptions): Judge {
 
     coolDown(updates) {
       resting = updates
-      return adaptive ? move(Math.min(level, 1)) : undefined
+      if (adaptive) open(true)
     },
 
     get state() {
@@ -212,7 +204,7 @@ export function createJudge(options: JudgeOptions): Judge {
     },
 
     save: () => ({
-      level,
+      level: isOpen ? 1 : 0,
       pairs: { ...pairs },
       ...(scale === undefined ? {} : { scale }),
       resting,

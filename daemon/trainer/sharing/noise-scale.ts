@@ -39,6 +39,8 @@ const NEEDED = 8
 /** With closer sizes, the difference of the norms is lost in their noise. */
 const LEAST_RATIO = 1.25
 const ALPHA = 0.05
+/** Their squares can be added up. */
+const LARGEST = 1e150
 /** Figures are clipped at this multiple of the mean size of earlier ones, because single gradients have heavy tails. */
 const MOST = 10
 
@@ -52,7 +54,7 @@ export function createNoiseScale(restored?: Pairs): NoiseScale {
       const noise = (small.squaredNorm - big.squaredNorm) / (1 / small.groups - 1 / big.groups)
       const signal =
         (big.groups * big.squaredNorm - small.groups * small.squaredNorm) / (big.groups - small.groups)
-      if (!Number.isFinite(noise) || !Number.isFinite(signal)) return
+      if (!(Math.abs(noise) < LARGEST && Math.abs(signal) < LARGEST)) return
       const clipped = (figure: number, squares: number): number => {
         const most =
           pairs.count < NEEDED / 2 ? Number.POSITIVE_INFINITY : MOST * Math.sqrt(squares / pairs.count)

@@ -1,17 +1,22 @@
 // What a node learns about sharing from its updates: whether foreign groups help, what each author
 // contributes, how many foreign groups the next batch has, and their weights.
 
-import type { SharingInfo } from '../../../protocol/api/index.ts'
+import type { SharingEstimate, SharingInfo } from '../../../protocol/api/index.ts'
 import type { PartReport } from '../step.ts'
 import { countsOf, weightOfReported } from '../watch.ts'
 import { type Authors, createAuthors } from './authors.ts'
+import { bestForeign, type Costs } from './batch-size.ts'
 import type { LearnerState } from './evidence.ts'
+import type { Interval } from './interval.ts'
 import { createJudge, type Judge, type PartProgress } from './judge.ts'
 import type { UsualPart } from './mixing/index.ts'
+import { createSpeedUp } from './speed-up.ts'
 
 export interface SharingRecordOptions {
   /** Maximum of J; read at each use. */
   readonly limit: number
+  /** Own groups in a batch at most (I); read at each use. */
+  readonly usual: number
   /** False keeps J at its maximum, whatever the verdict. */
   adaptive: boolean
   restored: LearnerState | undefined
@@ -35,9 +40,14 @@ export interface SharingRecord {
   judge: Judge
   /** An own part as it usually is, over about the last ten. Undefined before the first one in this run. */
   readonly usual: UsualPart | undefined
-  /** Call after each update; `learnt` is false if foreign parts were only measured. */
-  observe(parts: readonly PartReport[], learnt: boolean): void
-  info(own: number): SharingInfo
+  /** Noise scale in groups; undefined until it is known. */
+  readonly noise: number | undefined
+  /**
+   * Call after each update. `learnt` is false if foreign parts were only measured. `norm`: of the mean gradient of
+   * the whole batch, if the rule formed one and the update was one step.
+   */
+  observe(parts: readonly PartReport[], learnt: boolean, norm?: number): void
+  info(): SharingInfo
   /** State for a checkpoint. */
   save(): Required<LearnerState>
 }
@@ -63,11 +73,21 @@ export function createSharingRecord(
       return options.limit
     },
     adaptive: options.adaptive,
-    get weight() {
-      return authors.weightOfAny
+    get best() {
+      return bestForeign({
+        own: options.usual,
+        limit: options.limit,
+        weight: authors.weightOfAny,
+        noise: speedUp.noise?.value,
+        costs: costs.own > 0 && costs.foreign > 0 ? costs : undefined,
+      })
     },
     restored: restored?.evidence?.judge,
   })
+  const speedUp = createSpeedUp(restored?.evidence?.speedUp)
+  /** Mean compute per group of recent updates; 0 until known. */
+  const costs: Costs = { own: 0, foreign: 0, ...restored?.evidence?.costs }
+  let last: SharingInfo['last']
 
   let usual: UsualPart | undefined
 
@@ -96,9 +116,32 @@ export function createSharingRecord(
       return usual
     },
 
-    observe(parts, learnt) {
+    get noise() {
+      return speedUp.noise?.value
+    },
+
+    observe(parts, learnt, norm) {
       const mine = parts.filter(({ author }) => author === undefined)
       const theirs = parts.filter(({ author }) => author !== undefined)
+      for (const step of stepsOf(parts)) {
+        const unit = (norm === undefined ? undefined : usual?.count) ?? step[0]!.count
+        speedUp.observe({ parts: step, unit, norm: learnt ? norm : undefined })
+      }
+      for (const [whose, some] of [
+        ['own', mine],
+        ['foreign', theirs],
+      ] as const) {
+        const groups = groupsIn(some)
+        const mean = some.reduce((sum, part) => sum + cost(part), 0) / groups
+        if (mean > 0 && Number.isFinite(mean))
+          costs[whose] = costs[whose] > 0 ? USUAL * costs[whose] + (1 - USUAL) * mean : mean
+      }
+      const used = theirs.filter(({ scale }) => scale > 0)
+      last = {
+        own: groupsIn(mine),
+        foreign: groupsIn(used),
+        peers: new Set(used.map(({ author }) => author)).size,
+      }
       const own = progressOf(mine, cost)
       // `measured`: by the foreign gradients' own component along the compass. `foreign`: by what their steps
       // contributed.
@@ -143,20 +186,50 @@ export function createSharingRecord(
       })
     },
 
-    info: (own) => ({
-      ...judge.state,
-      unit: UNIT,
-      own,
-      limit: options.limit,
-      weight: authors.weightOfAny,
-      contributors: authors.contributors(),
-    }),
+    info() {
+      const { usual: own, limit } = options
+      const noise = speedUp.noise
+      const [expected, measured] = [speedUp.expected(own), speedUp.measured(own)]
+      return {
+        ...judge.state,
+        unit: UNIT,
+        ...{ own, limit },
+        weight: authors.weightOfAny,
+        ...(last && { last }),
+        ...(noise && Number.isFinite(noise.value) && { noise: estimateOf(noise) }),
+        ...(expected && { expected: estimateOf(expected) }),
+        ...(measured && { measured: estimateOf(measured) }),
+        contributors: authors.contributors(),
+      }
+    },
 
     save() {
       const { setAside, ...known } = authors.save()
-      return { setAside, evidence: { judge: judge.save(), ...known } }
+      return {
+        setAside,
+        evidence: { judge: judge.save(), speedUp: speedUp.save(), costs: { ...costs }, ...known },
+      }
     },
   }
+}
+
+/** The parts of each optimizer step. Its own part comes first, if it has one. */
+function stepsOf(parts: readonly PartReport[]): PartReport[][] {
+  const steps: PartReport[][] = []
+  for (const part of parts) {
+    if (part.author === undefined || steps.length === 0) steps.push([])
+    steps.at(-1)!.push(part)
+  }
+  return steps
+}
+
+function groupsIn(parts: readonly PartReport[]): number {
+  return parts.reduce((sum, { groups }) => sum + groups, 0)
+}
+
+/** Without an end that is infinite. */
+function estimateOf({ value, low, high }: Interval): SharingEstimate {
+  return { value, low, ...(Number.isFinite(high) ? { high } : {}) }
 }
 
 /** Sum over parts; undefined without parts or without a compass. */

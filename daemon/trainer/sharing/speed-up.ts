@@ -1,0 +1,165 @@
+// How many times fewer own rollouts this node needs with its peers than alone, for the same progress: expected and
+// measured.
+//
+// A step of B effective groups makes progress B / (B + N) at its best learning rate, where N is the noise scale.
+// Alone, `o` own groups in batches of the config's size I would make o / (I + N). The speed-up is the sum of the
+// first over the recent steps, divided by the sum of the second over their own groups.
+//   expected: peers' groups carry the same signal as own ones, so B follows from their weights alone.
+//   measured: they carry the signal that this node's later own rollouts found in them. Own gradients have a
+//     component along the mean of recent foreign gradients and one along the mean of recent own ones. The ratio of the
+//     two, per group, is what a peer's group is worth in own groups: 1 for a twin, 0 for noise, below 0 for
+//     harm. The rollouts that measure took no part in the gradients that are measured.
+// Both intervals are conservative: they span all values that the intervals of N and of that worth allow.
+
+import type { PartReport } from '../step.ts'
+import { progressOf } from './batch-size.ts'
+import { addPair, type Interval, noPairs, type Pairs, ratioInterval } from './interval.ts'
+import { createNoiseScale } from './noise-scale.ts'
+
+/** Groups of a step: own ones, and the sums of the foreign groups' weights and of their squares. */
+interface Mixed {
+  own: number
+  weights: number
+  squares: number
+}
+
+export interface SpeedUpState {
+  noise: Pairs
+  /** The last steps. */
+  recent: Mixed[]
+  /** Terms in the running mean of foreign gradients, in own parts; absent before there is one. */
+  terms?: number
+  /** Mean size of y before it is divided by this; absent before the first comparison. */
+  scale?: number
+  /** x: own gradients' component along the mean foreign gradient, for each group in it; y: along the mean own one. */
+  worth: Pairs
+}
+
+export interface SpeedUp {
+  /** Call after each optimizer step. */
+  observe(step: {
+    parts: readonly PartReport[]
+    /** Terms in an own part that the rule's scales refer to. */
+    unit: number
+    /** Norm of the mean gradient of the whole batch, if the rule forms one. */
+    norm?: number | undefined
+  }): void
+  /** Noise scale in groups. */
+  readonly noise: Interval | undefined
+  expected(usual: number): Interval | undefined
+  measured(usual: number): Interval | undefined
+  save(): SpeedUpState
+}
+
+/** Steps that the figures are about. */
+export const RECENT = 100
+/** A foreign term counts at most this many own ones. */
+const MOST_WEIGHT = 10
+/** Decay per step of the evidence, and of the running mean of foreign gradients: see mixing/compass.ts. */
+const [DECAY, MEAN_DECAY] = [0.99, 0.95]
+const NEEDED = 12
+const ALPHA = 0.05
+/** Figures are clipped at this multiple of the mean size of earlier ones, as the judge's are. */
+const MOST = 2.5
+
+export function createSpeedUp(restored?: SpeedUpState): SpeedUp {
+  const noise = createNoiseScale(restored?.noise)
+  const pairs: Pairs = restored ? { ...restored.worth } : noPairs()
+  const recent: Mixed[] = structuredClone(restored?.recent ?? [])
+  let { terms: inMean, scale }: Pick<SpeedUpState, 'terms' | 'scale'> = restored ?? {}
+
+  const compare = (own: PartReport): void => {
+    const { alongOwn, alongForeign } = own
+    if (!isNumber(alongOwn) || !isNumber(alongForeign) || !(inMean !== undefined && inMean > 0)) return
+    const unit = scale
+    scale =
+      unit === undefined ? Math.abs(alongOwn) : 0.9 * unit + 0.1 * Math.min(MOST * unit, Math.abs(alongOwn))
+    if (unit === undefined || !(unit > 0)) return
+    const cut = (figure: number): number => Math.max(-MOST, Math.min(MOST, figure / unit))
+    for (const sum of ['count', 'x', 'y', 'xx', 'xy', 'yy'] as const) pairs[sum] *= DECAY
+    addPair(pairs, cut(alongForeign / inMean), cut(alongOwn))
+  }
+
+  /** The speed-up if foreign groups are worth that much. Undefined without own groups. */
+  const speedUp = (usual: number, scaleOfNoise: number, worth: number): number | undefined => {
+    const own = recent.reduce((sum, step) => sum + step.own, 0)
+    if (own === 0) return undefined
+    const groups = recent.map((step) => effective(step, worth))
+    // The limit of the ratio below.
+    if (!Number.isFinite(scaleOfNoise)) return groups.reduce((sum, one) => sum + one, 0) / own
+    const together = groups.reduce((sum, one) => sum + progressOf(one, scaleOfNoise), 0)
+    return (together * (usual + scaleOfNoise)) / own
+  }
+
+  const figure = (usual: number, worth: Interval): Interval | undefined => {
+    const groups = noise.groups
+    if (!groups) return undefined
+    const at = (n: keyof Interval, w: keyof Interval): number | undefined =>
+      speedUp(usual, groups[n], worth[w])
+    const ends = (['low', 'high'] as const).flatMap((n) => [at(n, 'low'), at(n, 'high')])
+    const all = [...ends, at('value', 'value')].filter(isNumber)
+    const value = at('value', 'value')
+    return value === undefined ? undefined : { value, low: Math.min(...all), high: Math.max(...all) }
+  }
+
+  return {
+    observe({ parts, unit, norm }) {
+      const [own] = parts.filter(({ author }) => author === undefined)
+      const theirs = parts.filter(({ author, leftOut }) => author !== undefined && leftOut === undefined)
+      if (own) compare(own)
+      const mixed: Mixed = { own: own?.groups ?? 0, weights: 0, squares: 0 }
+      for (const { scale: factor, count, groups } of theirs) {
+        // Of each of its terms; an own term has 1.
+        const weight = Math.min(MOST_WEIGHT, (factor * unit) / count)
+        if (!(weight > 0)) continue
+        mixed.weights += weight * groups
+        mixed.squares += weight * weight * groups
+      }
+      recent.push(mixed)
+      if (recent.length > RECENT) recent.shift()
+      if (own && norm !== undefined)
+        noise.observe(
+          { groups: own.groups, squaredNorm: own.gradientNorm ** 2 },
+          { groups: effective(mixed, 1), squaredNorm: norm ** 2 },
+        )
+      const terms = theirs.reduce(
+        (sum, { scale: factor, wouldScale }) => sum + (factor > 0 ? wouldScale : 0),
+        0,
+      )
+      if (isNumber(terms) && terms > 0)
+        inMean = inMean === undefined ? terms : MEAN_DECAY * inMean + (1 - MEAN_DECAY) * terms
+    },
+
+    get noise() {
+      return noise.groups
+    },
+
+    expected: (usual) =>
+      recent.some(({ weights }) => weights > 0) ? figure(usual, { value: 1, low: 1, high: 1 }) : undefined,
+
+    measured(usual) {
+      const worth = pairs.count >= NEEDED - 1 ? ratioInterval(pairs, ALPHA) : undefined
+      return worth && Number.isFinite(worth.high) && recent.some(({ weights }) => weights > 0)
+        ? figure(usual, worth)
+        : undefined
+    },
+
+    save: () => ({
+      noise: noise.save(),
+      worth: { ...pairs },
+      recent: structuredClone(recent),
+      ...(inMean === undefined ? {} : { terms: inMean }),
+      ...(scale === undefined ? {} : { scale }),
+    }),
+  }
+}
+
+/** Own groups that would make as much progress, if each foreign group has `worth` times the signal of an own one. */
+function effective({ own, weights, squares }: Mixed, worth: number): number {
+  const noise = own + squares
+  return noise > 0 ? Math.max(0, own + worth * weights) ** 2 / noise : 0
+}
+
+function isNumber(value: number | undefined): value is number {
+  return value !== undefined && Number.isFinite(value)
+}
