@@ -7,6 +7,8 @@
 //   bound         one node that answers as many prompts as the whole swarm: what honest twins can bring at most
 //   RULE          the swarm, with that mixing rule; every node may train on all groups of its peers
 //   RULE+trust    the same where every user vouches for all peers, so that nothing is held back
+//   RULE+liars    the same with half of the nodes lying, in the ways of in-process/liars.ts by turns; figures are of the
+//                 honest ones, and `marked` is the share of held-out answers with the poison's mark
 // Held-out accuracy (sampled, at temperature 1) is looked at every `--every` rounds on two nodes, and smoothed over three
 // looks. `--target` is the accuracy that arms are compared at. An arm's learning rate is chosen on seeds above 100
 // (`--seeds 101,102 --rates ...`), and its results are those of seeds below: pass the chosen ones as `--rates`, one for
@@ -15,8 +17,11 @@
 
 import { parseArgs } from 'node:util'
 import type { Engine } from '../../daemon/engine/engine.ts'
+import { createTaskBook } from '../../daemon/rollout/tasks.ts'
 import { MIXING_RULES, type MixingRuleName } from '../../daemon/trainer/sharing/mixing/index.ts'
+import { TASKS } from '../../plugins/tasks/index.ts'
 import { createLocalEngine } from './in-process/engine.ts'
+import { createLiar, LIES, type Liar, MARK } from './in-process/liars.ts'
 import { createNode, type ExperimentNode } from './in-process/node.ts'
 import { openRecords } from './in-process/records.ts'
 import { loadStart } from './in-process/start.ts'
@@ -53,6 +58,8 @@ interface Look {
   /** Held-out accuracy at temperature 1, mean over the nodes looked at. */
   sampled: number
   greedy: number
+  /** Share of sampled answers with the liars' mark; absent without liars. */
+  marked?: number
 }
 
 interface Run {
@@ -94,6 +101,14 @@ const engineOf = (i: number): Engine => {
   return engines[i]
 }
 
+/** Holds the base model, which liars score their texts with. */
+let liarEngine: Engine | undefined
+async function openLiarEngine(): Promise<Engine> {
+  const engine = createLocalEngine({ threads: 1 })
+  await engine.open({ spec: model.spec, weights: model.weights })
+  return engine
+}
+
 interface Arm {
   nodes: number
   own: number
@@ -101,16 +116,18 @@ interface Arm {
   rounds: number
   rule?: MixingRuleName
   trusts?: boolean
+  liars?: number
 }
 function armOf(name: string): Arm {
   if (name === 'alone') return { nodes: 1, own, foreign: 0, rounds: 4 * rounds }
   if (name === 'bound') return { nodes: 1, own: nodes * own, foreign: 0, rounds }
-  const [rule = '', trust] = name.split('+')
+  const [rule = '', among] = name.split('+')
+  const liars = among === 'liars' ? Math.floor(nodes / 2) : 0
   if (rule in MIXING_RULES)
     return {
-      ...{ nodes, own, foreign: (nodes - 1) * own, rounds },
+      ...{ nodes: nodes - liars, own, foreign: (nodes - 1) * own, rounds, liars },
       rule: rule as MixingRuleName,
-      trusts: trust === 'trust',
+      trusts: among === 'trust',
     }
   throw new Error(`no arm "${name}"; there are alone, bound, ${Object.keys(MIXING_RULES).join(', ')}`)
 }
@@ -127,7 +144,7 @@ for (const seed of flags.seeds.split(',').map(Number))
         continue
       await records.add(await play(name, rate, seed))
     }
-for (const engine of engines) await engine.close()
+for (const engine of [...engines, ...(liarEngine ? [liarEngine] : [])]) await engine.close()
 console.log(`${thisMachine()}; ${flags.setting}, ${nodes} nodes with ${own} prompts each, ${rounds} rounds`)
 console.log(table(records.done.filter(isSame)))
 
@@ -151,18 +168,32 @@ async function play(name: string, rate: number, seed: number): Promise<Run> {
         trusts: arm.trusts ?? false,
       }),
     )
+  const outsiders: Liar[] = []
+  for (let i = 0; i < (arm.liars ?? 0); i++) {
+    liarEngine ??= await openLiarEngine()
+    const lie = LIES[i % LIES.length]!
+    outsiders.push(
+      createLiar({
+        ...{ lie, name: `liar ${i}`, seed: 2000 * seed + i, model, groups: own, groupSize: 8 },
+        tasks: createTaskBook(TASKS, tasks).chosen,
+        engine: liarEngine,
+      }),
+    )
+  }
   const looks: Look[] = []
   const rewards: number[] = []
   let [questions, groups] = [0, 0]
   const look = async (round: number): Promise<void> => {
     const seen = []
-    for (const node of swarm.slice(0, 2)) seen.push(await node.evaluate(Number(flags.prompts)))
+    const mark = arm.liars ? MARK : undefined
+    for (const node of swarm.slice(0, 2)) seen.push(await node.evaluate(Number(flags.prompts), mark))
     questions = seen[0]!.questions
     looks.push({
       round,
       tokens: mean(swarm.map(({ compute }) => compute.generated)),
       sampled: mean(seen.map(({ sampled }) => sampled)),
       greedy: mean(seen.map(({ greedy }) => greedy)),
+      ...(mark !== undefined && { marked: mean(seen.map(({ marked }) => marked)) }),
     })
   }
   await look(0)
@@ -170,6 +201,7 @@ async function play(name: string, rate: number, seed: number): Promise<Run> {
     { rounds: arm.rounds },
     {
       nodes: swarm,
+      outsiders,
       async onRound({ round, reports }) {
         rewards.push(mean(reports.map(({ reward }) => reward)))
         groups += mean(reports.map(({ shared }) => shared.length)) / arm.own
