@@ -64,3 +64,21 @@ test('what brings half weighs half', () => {
 test('groups that are only looked at are judged by how they look', () => {
   expect(live(-0.5, false).info().weight).toBeGreaterThan(0.9)
 })
+
+test('a node that knows nothing of its peers yet trains on their groups, and less so as they bring less', () => {
+  const record = createSharingRecord(
+    { limit: 512, usual: 16, adaptive: true, restored: undefined },
+    // Own groups are sampled, too.
+    { cost: ({ author, groups }) => groups * (author === undefined ? 1.4 : 1), onGuard() {}, onChange() {} },
+  )
+  expect(record.judge.next()).toMatchObject({ learn: true, foreign: 29 })
+  const observe = () =>
+    record.observe(
+      [part({ groups: 16, alongOwn: 1 + noise(1), alongForeign: 0 }), part({ author: 'peer', alongOwn: 1 })],
+      true,
+    )
+  observe()
+  expect(record.judge.next()).toMatchObject({ learn: true, foreign: 13 })
+  for (let i = 0; i < 10; i++) observe()
+  expect(record.judge.next()).toMatchObject({ learn: false })
+})

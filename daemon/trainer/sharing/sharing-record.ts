@@ -11,6 +11,7 @@ import type { Interval } from './interval.ts'
 import { createJudge, type Judge, type PartProgress } from './judge.ts'
 import type { UsualPart } from './mixing/index.ts'
 import { createSpeedUp } from './speed-up.ts'
+import { STRANGER } from './trust.ts'
 
 export interface SharingRecordOptions {
   /** Maximum of J; read at each use. */
@@ -77,7 +78,8 @@ export function createSharingRecord(
       return bestForeign({
         own: options.usual,
         limit: options.limit,
-        weight: authors.weightOfAny,
+        // Peers of whom nothing is known are taken for twins: only evidence makes fewer of their groups.
+        weight: Math.min(1, authors.weightOfAny / STRANGER),
         noise: speedUp.noise?.value,
         costs: costs.own > 0 && costs.foreign > 0 ? costs : undefined,
       })
