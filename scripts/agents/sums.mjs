@@ -38,7 +38,7 @@ const recent = []
 for (let done = 0; done < groups; done += 4) {
   const work = Array.from({ length: 4 }, (_, i) => {
     const [a, b] = [Math.floor(Math.random() * 90) + 10, Math.floor(Math.random() * 90) + 10]
-    return Array.from({ length: 8 }, () => attempt(`sum ${done + i}`, `Work out ${a} + ${b}.`, a + b))
+    return Array.from({ length: 8 }, () => attempt(`sum ${done + i}`, `Work out ${a} + ${b}`, a + b))
   })
   recent.push(...(await Promise.all(work.flat())))
   const last = recent.slice(-256)

@@ -3,6 +3,7 @@
 
 import { createControl } from '../../engine/control.ts'
 import type { Sample, Sampler } from '../../engine/engine.ts'
+import { AgentError } from '../errors.ts'
 
 export interface WriteRequest {
   prompt: Int32Array
@@ -38,29 +39,50 @@ interface Waiting extends WriteRequest {
   reject(error: unknown): void
 }
 
-/** Conversations whose turns end together come back together, within this time. */
-const GATHER_MS = 4
+/**
+ * Conversations whose answers end with a call come back a moment later. The next call waits for them, for a share of the
+ * time that the last one took: a call of twice the size takes less than twice as long.
+ */
+const GATHER = { share: 0.25, least: 4, most: 200 }
 
 export function createCollector(options: CollectorOptions, by: CollectorParts): Collector {
   let waiting: Waiting[] = []
   let running: Promise<void> | undefined
   let inCall = 0
+  let onCall = (): void => {}
   const closing = new AbortController()
 
-  const pause = (): Promise<void> => new Promise((resolve) => void by.after(GATHER_MS, resolve))
+  /** Waits for as many calls as there were conversations lately, but not for long. */
+  const gather = async (expected: number, lastMs: number): Promise<void> => {
+    if (waiting.length >= expected) return
+    const { promise, resolve } = Promise.withResolvers<void>()
+    onCall = () => {
+      if (waiting.length >= expected) resolve()
+    }
+    const { share, least, most } = GATHER
+    const cancel = by.after(Math.min(most, Math.max(least, share * lastMs)), resolve)
+    await promise
+    cancel()
+    onCall = () => {}
+  }
 
   const run = async (): Promise<void> => {
-    await pause()
-    while (waiting.length > 0) {
+    let [expected, lastMs] = [Number.POSITIVE_INFINITY, 0]
+    do {
+      await gather(expected, lastMs)
       const batch = waiting
       waiting = []
+      if (batch.length === 0) break
       inCall = batch.length
+      const started = by.monotonic()
       await generate(batch).catch((error) => {
         for (const { reject } of batch) reject(error)
       })
       inCall = 0
-      if (!closing.signal.aborted) await pause()
-    }
+      lastMs = by.monotonic() - started
+      expected = batch.length + waiting.length
+    } while (!closing.signal.aborted)
+    for (const { reject } of waiting.splice(0)) reject(stopping())
     running = undefined
   }
 
@@ -106,7 +128,9 @@ export function createCollector(options: CollectorOptions, by: CollectorParts): 
     },
     write: (request) =>
       new Promise((resolve, reject) => {
+        if (closing.signal.aborted) return reject(stopping())
         waiting.push({ ...request, resolve, reject })
+        onCall()
         running ??= run()
       }),
     async close() {
@@ -114,6 +138,10 @@ export function createCollector(options: CollectorOptions, by: CollectorParts): 
       await running
     },
   }
+}
+
+function stopping(): AgentError {
+  return new AgentError(503, 'stopping', 'the node is stopping', { retryAfter: 5 })
 }
 
 /** The first `length` tokens of a sample, as if it had stopped after them. */

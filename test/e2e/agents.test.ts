@@ -1,0 +1,91 @@
+// A real daemon trains from an agent that uses OpenAI's client, and a daemon that is killed loses no finished group.
+
+import { readFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { afterEach, beforeEach, expect, it } from 'vitest'
+import { type Daemon, killAll, ROOT, startDaemon, temporary } from './daemon.ts'
+
+// biome-ignore lint/suspicious/noExplicitAny: plain JavaScript, as agents are written
+const clients: any = await import(new URL('../agents/clients.mjs', import.meta.url).href)
+
+let folder: Awaited<ReturnType<typeof temporary>>
+beforeEach(async () => {
+  folder = await temporary()
+})
+afterEach(async () => {
+  await killAll()
+  await folder.remove()
+})
+
+const SETTINGS = [
+  `model.path=${join(ROOT, 'models/three-tasks')}`,
+  'tasks=[]',
+  'agents.listen=127.0.0.1:0',
+  'checkpoint.every_steps=50',
+  'training.warm_up_steps=0',
+]
+
+async function connect(home: string, node: Daemon) {
+  const token = (await readFile(join(home, 'agents.token'), 'utf8')).trim()
+  const { agents } = await node.client.snapshot()
+  const post = async (path: string, body: object) => {
+    const headers = { authorization: `Bearer ${token}` }
+    const response = await fetch(agents!.listen + path, {
+      method: 'POST',
+      headers,
+      body: JSON.stringify(body),
+    })
+    if (response.status !== 200) throw new Error(await response.text())
+    // biome-ignore lint/suspicious/noExplicitAny: answers of two shapes
+    return (await response.json()) as any
+  }
+  /** Asks for a sum; rewarded for an answer in its tags. */
+  const play = async (group: string, question: string, value?: number) => {
+    const rollout = await post('/v1/rollouts', { task: 'sums', group })
+    const messages = [{ role: 'user', content: question }]
+    const { choices } = await clients.openai(rollout).chat.completions.create({ model: 'waggle', messages })
+    const tagged = /<answer>\d+<\/answer>/.test(choices[0].message.content) ? 1 : 0
+    await post(`/v1/rollouts/${rollout.id}/reward`, { value: value ?? tagged })
+  }
+  return { post, play }
+}
+
+it("trains on the rollouts of an agent with OpenAI's client, and a kill loses no finished group", async () => {
+  const home = join(folder.path, 'home')
+  const node = await startDaemon(home, { args: ['up', '--no-swarm'], settings: SETTINGS })
+  const { post, play } = await connect(home, node)
+  let done = false
+  const working = (async () => {
+    for (let i = 0; !done; i++)
+      await Promise.all(Array.from({ length: 4 }, () => play(`sum ${i}`, `Work out ${10 + (i % 80)} + 7`)))
+  })()
+  const trained = await node.until('two steps', ({ training }) => training!.step >= 2, 150_000)
+  done = true
+  await working
+  expect(trained.rollouts!.trainedOwn).toBeGreaterThanOrEqual(2)
+  expect(trained.agents).toMatchObject({ rewarded: expect.any(Number), dropped: {} })
+  expect(trained.agents!.groups).toBeGreaterThanOrEqual(2)
+  expect(trained.training!.taskAccuracy).toHaveProperty('sums')
+
+  // One group is less than a batch, so it waits in the pool.
+  const waits = async (from: Daemon) => (await from.client.snapshot()).rollouts!.pool.own
+  const before = await waits(node)
+  const left = await post('/v1/rollouts', { group: 'never finished' })
+  for (const value of [1, 0, 1, 0]) await play('last', 'Work out 1 + 2', value)
+  const [kept] = (await node.client.groups({ limit: 1 })).groups
+  expect(kept).toMatchObject({ task: 'sums', rewards: [1, 0, 1, 0] })
+  const { step } = (await node.client.snapshot()).training!
+  const after = await waits(node)
+  await node.kill()
+  const again = await startDaemon(home, { args: ['up', '--no-swarm'], settings: SETTINGS })
+  const { agents } = await again.client.snapshot()
+  expect(agents).toMatchObject({ open: 0, begun: 0 })
+  // Unless it was trained on in that moment, it is there again.
+  if (after > before) expect(await waits(again)).toBe(after)
+  else expect(step).toBeGreaterThan(trained.training!.step)
+  const gone = fetch(`${agents!.listen}/v1/chat/completions`, {
+    ...{ method: 'POST', headers: { authorization: `Bearer ${left.api_key}` }, body: '{}' },
+  })
+  expect((await gone).status).toBe(401)
+  await again.stop()
+}, 400_000)
