@@ -34,6 +34,8 @@ export interface Tokenizer {
   readonly stopTokens: readonly number[]
   readonly hasChatTemplate: boolean
   readonly template?: ChatTemplate | undefined
+  /** False for a text that spells no special token, which is quicker to see than to encode it. */
+  mayHoldSpecial?(text: string): boolean
   /** The whole prompt for a question, up to where the completion begins. */
   encodePrompt(question: string): Int32Array
   /**
@@ -83,9 +85,14 @@ export function createTokenizer(files: TokenizerFiles): Tokenizer {
   const ask = template && askThrough(template)
   let reply: { before: string; after: string } | undefined
   const stops = new Set(stopTokens)
-  const special = new Set(
-    [...core.get_added_tokens_decoder()].filter(([, token]) => token.special).map(([id]) => id),
-  )
+  const added = [...core.get_added_tokens_decoder()]
+  const special = new Set(added.filter(([, token]) => token.special).map(([id]) => id))
+  // A token that is matched in normalised text may come of other text, so then every text may hold one.
+  const marked = added.filter(([id]) => special.has(id) || stops.has(id))
+  const marks = marked.map(([, { content }]) => content)
+  const isExact =
+    marked.every(([, { normalized }]) => !normalized) &&
+    stopTokens.every((stop) => marked.some(([id]) => id === stop))
   const run = (text: string, add_special_tokens: boolean): Int32Array =>
     attempt('tokenizer.json', LIMIT_MS.encode, () =>
       Int32Array.from(core.encode(text, { add_special_tokens }).ids),
@@ -104,6 +111,7 @@ export function createTokenizer(files: TokenizerFiles): Tokenizer {
     stopTokens,
     hasChatTemplate: template !== undefined,
     template,
+    mayHoldSpecial: (text) => !isExact || marks.some((mark) => text.includes(mark)),
     encode,
     encodeText: (text) => run(text, true),
     isSpecial,

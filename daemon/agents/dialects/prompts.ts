@@ -40,7 +40,9 @@ export function createChatPrompts(tokenizer: Tokenizer): ChatPrompts {
       const plain = messages.map((message): ChatMessage => {
         const own = message.role === 'assistant' ? asWritten(message) : undefined
         if (own !== undefined) return { role: 'assistant', content: own }
-        return { ...message, content: plainText(tokenizer, message.content) }
+        const { content } = message
+        if (tokenizer.mayHoldSpecial?.(content) === false) return message
+        return { ...message, content: plainText(tokenizer, content) }
       })
       const fit = withSystem(withTools(plain, tools, places), places)
       const promptText = template.render(fit, { prompt: true, ...(places.tools ? { tools } : {}) })

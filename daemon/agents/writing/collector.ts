@@ -43,7 +43,7 @@ interface Waiting extends WriteRequest {
  * Conversations whose answers end with a call come back a moment later. The next call waits for them, for a share of the
  * time that the last one took: a call of twice the size takes less than twice as long.
  */
-const GATHER = { share: 0.25, least: 4, most: 200 }
+const GATHER = { share: 0.1, least: 4, most: 200 }
 
 export function createCollector(options: CollectorOptions, by: CollectorParts): Collector {
   let waiting: Waiting[] = []
