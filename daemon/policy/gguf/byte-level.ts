@@ -2,6 +2,7 @@
 // that llama.cpp has under these names.
 
 import type { JsonObject } from '../model-files.ts'
+import { quote } from '../safetensors/json.ts'
 import { type Kind, type Vocabulary, vocabOf } from './vocabulary.ts'
 
 /** `\s` would be what each language takes for a space: JavaScript's has U+FEFF and lacks U+0085. */
@@ -60,7 +61,7 @@ export function byteLevel({ tokens, facts }: Vocabulary): Kind {
   const found = SPLITS.find(({ names }) => names.includes(name))
   if (!found) {
     throw facts.fail(
-      `its tokenizer splits text as ${JSON.stringify(name).slice(0, 40)}, which is not supported`,
+      `its tokenizer splits text as ${quote(name)}, which is not supported`,
       `Supported: ${SPLITS.flatMap(({ names }) => names).join(', ')}.`,
     )
   }

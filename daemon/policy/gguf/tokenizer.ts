@@ -3,6 +3,7 @@
 // normalization that some publishers have (NFC in Qwen's tokenizer.json).
 
 import type { JsonObject } from '../model-files.ts'
+import { quote } from '../safetensors/json.ts'
 import { byteLevel } from './byte-level.ts'
 import type { Facts } from './metadata.ts'
 import { sentencePiece } from './sentence-piece.ts'
@@ -77,7 +78,7 @@ function kindOf(vocabulary: Vocabulary): Kind {
   if (model === 'gpt2') return byteLevel(vocabulary)
   if (model === 'llama') return sentencePiece(vocabulary)
   throw vocabulary.facts.fail(
-    `its tokenizer is of the kind ${JSON.stringify(model ?? 'not given').slice(0, 40)}, which is not supported`,
+    `its tokenizer is of the kind ${quote(model ?? 'not given')}, which is not supported`,
     'Supported: byte-level BPE ("gpt2") and SentencePiece ("llama").',
   )
 }

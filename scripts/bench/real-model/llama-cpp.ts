@@ -1,21 +1,26 @@
 // A GGUF file in Waggle and in llama.cpp: the same tokens for the same text, the same log-probs for the same tokens.
 //
 //   npm install --prefix FOLDER node-llama-cpp
-//   node --import tsx scripts/bench/real-model/llama-cpp.ts --model FILE.gguf --llama FOLDER [--texts 400] [--f32 COPY.gguf]
+//   node --import tsx scripts/bench/real-model/llama-cpp.ts --model FILE.gguf --llama FOLDER [--texts 400] [--f32 COPY.gguf [--exports]] [--values FILE]
 //
 // With --f32 it writes the model's F32 values to another file and scores that with llama.cpp as well, with its cache in
 // F32: there llama.cpp rounds neither activations nor keys and values, so what remains is the two programs' own difference.
+// With --exports it also writes, beside that copy, an adapter with random values and the merged models, as `waggle export` does, and
+// compares what llama.cpp computes with them with what the engine computes with the adapter. --values keeps all log-probs.
 
-import { open as openFile } from 'node:fs/promises'
+import { open as openFile, writeFile } from 'node:fs/promises'
 import { createRequire } from 'node:module'
 import { availableParallelism } from 'node:os'
 import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { parseArgs } from 'node:util'
+import { ADAPTER_TARGETS, adapterShapes, type DecoderSpec } from '../../../daemon/engine/decoder.ts'
 import { createOnnxEngine } from '../../../daemon/engine/onnx/index.ts'
+import { randomStream } from '../../../daemon/host/random.ts'
+import { writeGgufAdapter, writeGgufModel } from '../../../daemon/policy/gguf/export.ts'
 import { openGguf } from '../../../daemon/policy/gguf/read.ts'
 import { encodeGguf, type GgufTensor } from '../../../daemon/policy/gguf/write.ts'
-import { loadModel, textModelOf } from '../../../daemon/policy/model.ts'
+import { loadModel, type Model, textModelOf } from '../../../daemon/policy/model.ts'
 import { modelSource } from '../../../daemon/policy/model-source.ts'
 import { scoreSequences } from '../../../daemon/policy/score.ts'
 import type { Tokenizer } from '../../../daemon/policy/tokenizer.ts'
@@ -28,6 +33,8 @@ const { values: flags } = parseArgs({
     llama: { type: 'string' },
     texts: { type: 'string', default: '400' },
     f32: { type: 'string' },
+    exports: { type: 'boolean', default: false },
+    values: { type: 'string' },
   },
 })
 if (!flags.model || !flags.llama) throw new Error('--model FILE.gguf and --llama FOLDER')
@@ -59,6 +66,7 @@ const { tokenizer } = textModelOf(await (await modelSource(flags.model, { disk }
 const theirs = await llama.loadModel({ modelPath: flags.model })
 compareTokens(tokenizer, theirs)
 
+const values: Record<string, { ours: readonly number[]; theirs: readonly number[] }> = {}
 const passages = PASSAGES.map((text) => tokenizer.encodeText(text))
 const quantized = await logprobsOf(theirs, passages, {})
 await theirs.dispose()
@@ -70,8 +78,38 @@ if (flags.f32) {
   const cache = { experimentalKvCacheKeyType: 'F32', experimentalKvCacheValueType: 'F32' }
   report('its values as F32, cache in F32', ours, await logprobsOf(exact, passages, cache))
   await exact.dispose()
+  if (flags.exports) await compareExports(flags.f32, cache)
 }
+if (flags.values)
+  await writeFile(flags.values, JSON.stringify({ ids: passages.map((ids) => [...ids]), ...values }))
 process.exit(0)
+
+async function compareExports(plain: string, cache: object): Promise<void> {
+  const base = await loadModel(flags.model!, { disk })
+  const spec: DecoderSpec = { ...base.spec, adapter: { rank: 8, alpha: 16, targets: ADAPTER_TARGETS } }
+  const random = randomStream(1, 'adapter')
+  const adapter = Object.fromEntries(
+    [...adapterShapes(spec)].map(([name, [rows, columns]]) => [
+      name,
+      Float32Array.from({ length: rows! * columns! }, () => (random() - 0.5) * 0.04),
+    ]),
+  )
+  const model = { ...base, spec, weights: { ...base.weights, ...adapter } }
+  const ours = await scoresOf(model)
+  const path = (what: string) => plain.replace(/\.gguf$/, `-${what}.gguf`)
+  await writeGgufAdapter(model, { target: path('adapter'), type: 'F32' }, { disk })
+  const lora = { adapters: [{ filePath: path('adapter') }] }
+  const on = await llama.loadModel({ modelPath: plain })
+  report('adapter.gguf on the F32 copy', ours, await logprobsOf(on, passages, { ...cache, lora }))
+  report('the F32 copy without it', ours, await logprobsOf(on, passages, cache))
+  await on.dispose()
+  for (const type of ['F16', 'Q8_0'] as const) {
+    await writeGgufModel(model, { target: path(type), type }, { disk })
+    const merged = await llama.loadModel({ modelPath: path(type) })
+    report(`merged ${type}`, ours, await logprobsOf(merged, passages, cache))
+    await merged.dispose()
+  }
+}
 
 function compareTokens(own: Tokenizer, other: LlamaModel): void {
   const different: string[] = []
@@ -111,23 +149,20 @@ async function scoredHere(): Promise<number[]> {
   const started = performance.now()
   const model = await loadModel(flags.model!, { disk })
   console.log(`loaded here in ${((performance.now() - started) / 1000).toFixed(1)} s`)
+  return await scoresOf(model)
+}
+
+async function scoresOf(model: Model): Promise<number[]> {
   const engine = await createOnnxEngine({ threads })
   await engine.open(model)
   const sequences = passages.map((ids) => ({ conditioning: ids.slice(0, 1), completion: ids.slice(1) }))
   const scores = await scoreSequences(sequences, { tokens: 256 }, { engine })
-  const ours = scores.flatMap(({ logprobs }) => [...logprobs])
-  const [sample] = await engine.generate({
-    samples: [{ prompt: passages[0]!.slice(0, 12), seed: 1, drawn: 0 }],
-    temperature: 0,
-    maxNewTokens: 24,
-    stopTokens: model.tokenizer.stopTokens,
-  })
-  console.log(`continues: ${JSON.stringify(model.tokenizer.decodeCompletion(sample!.tokens))}`)
   await engine.close()
-  return ours
+  return scores.flatMap(({ logprobs }) => [...logprobs])
 }
 
 function report(what: string, ours: readonly number[], theirs: readonly number[]): void {
+  values[what] = { ours, theirs }
   const apart = ours.map((value, i) => Math.abs(value - theirs[i]!)).sort((a, b) => a - b)
   const mean = apart.reduce((a, b) => a + b, 0) / apart.length
   const perplexity = (values: readonly number[]) =>
