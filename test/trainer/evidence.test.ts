@@ -94,7 +94,7 @@ describe('after a restart', () => {
     for (let i = 0; i < 50; i++) before.tick()
     const again = createAuthors({ restored: before.save() })
     expect(again.weight('useless')).toBeLessThan(0.1)
-    expect(again.weight('stranger')).toBe(0.5)
+    expect(again.weight('stranger')).toBe(1)
     again.setAside('was bad', 'again')
     // Twice as long as the first time.
     expect(again.save().setAside).toMatchObject([{ author: 'was bad', updates: 100, offences: 2 }])

@@ -55,10 +55,12 @@ test('steps that go on to bring what own ones bring weigh as much', () => {
   expect(authors.weight('better')).toBeGreaterThan(0.9)
 })
 
-test('what brings half weighs half', () => {
+test('what brings half weighs a little more than half, until that is certain', () => {
   const { authors, info } = live(0.5)
-  expect(info().weight).toBeCloseTo(0.5, 1)
-  expect(authors.weight('better')).toBeCloseTo(0.5, 1)
+  for (const weight of [info().weight, authors.weight('better')]) {
+    expect(weight).toBeGreaterThan(0.5)
+    expect(weight).toBeLessThan(0.7)
+  }
 })
 
 test('groups that are only looked at are judged by how they look', () => {

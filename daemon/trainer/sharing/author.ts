@@ -2,7 +2,7 @@
 // from it.
 
 import type { SharingContributor } from '../../../protocol/api/index.ts'
-import { noPairs, type Pairs, ratioInterval } from './interval.ts'
+import { noPairs, type Pairs, ratioInterval, worthOf } from './interval.ts'
 import { type Typicality, untested } from './typicality.ts'
 
 export interface Author {
@@ -38,9 +38,6 @@ export const stranger = (allowance: number): Author => ({
   reason: undefined,
 })
 
-/** Maximum probability per epoch that an author's groups ever count less than they are worth. */
-const DOUBT = 0.2
-
 /**
  * True once its tokens were found to be drawn from a policy like this node's, which takes hundreds of them; never
  * true for a new identity. What its groups bring does not decide: single updates are mostly noise, and an author who does
@@ -53,10 +50,8 @@ export const hasEarned = ({ typicality, away }: Author): boolean =>
  * Weight of an author's groups beside own ones, 0 to 1: full until it is fairly sure that they bring less. A guide's have
  * none: what another policy finds good is not learnt by imitating its samples as if they were own ones.
  */
-export function worthOf({ typicality, pairs }: Author): number {
-  if (typicality.likeness === 'guide') return 0
-  const ratio = ratioInterval(pairs, DOUBT)
-  return ratio === undefined ? 1 : Math.max(0, Math.min(1, ratio.high))
+export function worthOfAuthor({ typicality, pairs }: Author): number {
+  return typicality.likeness === 'guide' ? 0 : worthOf(pairs)
 }
 
 /** The author as shown to users. `total`: sum of all authors' norms. */
@@ -70,7 +65,7 @@ export function contributorOf(
   return {
     peer,
     share: total > 0 ? norm / total : 0,
-    weight: away > 0 ? 0 : (hasEarned(author) ? 1 : ofAny) * worthOf(author),
+    weight: away > 0 ? 0 : (hasEarned(author) ? 1 : ofAny) * worthOfAuthor(author),
     ...(ratio ? { effect: ratio.value - 1 } : {}),
     ...(ratio && Number.isFinite(ratio.low) ? { low: ratio.low - 1 } : {}),
     ...(ratio && Number.isFinite(ratio.high) ? { high: ratio.high - 1 } : {}),

@@ -3,10 +3,9 @@
 // recently seen author is forgotten first.
 
 import type { SharingContributor } from '../../../protocol/api/index.ts'
-import { type Author, contributorOf, hasEarned, stranger, worthOf } from './author.ts'
+import { type Author, contributorOf, hasEarned, stranger, worthOfAuthor } from './author.ts'
 import { type AuthorsState, MOST_AUTHORS } from './evidence.ts'
 import { addPair, meanInterval, noPairs } from './interval.ts'
-import { addTrust, noTrust, STRANGER, weightOf } from './trust.ts'
 import { calibrated, type Evidence, oddsOf, reasonOf, reviewed, uncalibrated } from './typicality.ts'
 
 export interface AuthorFinding {
@@ -32,11 +31,6 @@ export interface Authors {
       tokens?: Evidence | undefined
     },
   ): AuthorFinding[]
-  /**
-   * Call after an update with the progress per compute of all foreign groups and of own ones, in the judge's
-   * unit.
-   */
-  observeAll(gain: number | undefined, own: number | undefined): void
   /** Weight of an author's gradient, 0 to 1: that of all peers, times what the author is worth. */
   weight(author: string): number
   /**
@@ -53,8 +47,6 @@ export interface Authors {
   setAside(author: string, reason: string): void
   /** Its groups seem harmful: not surely enough to set it aside now, but surely enough after a roll-back. */
   isSuspect(author: string): boolean
-  /** Weight of an unknown author. */
-  readonly weightOfAny: number
   contributors(): SharingContributor[]
   /** State for a checkpoint. */
   save(): AuthorsState
@@ -73,8 +65,6 @@ const ALPHA = 0.01
 const SUSPECT_ALPHA = 0.1
 const EPOCH = 400
 const FADE = 0.97
-/** Updates that the prior of all peers counts as; the prior is a stranger's weight. */
-const STRANGERS = 10
 /**
  * In the long run, one author may have this many fair shares of the foreign gradient's squared norm. The norm
  * is shared among all authors whose groups made progress lately, not only those in the current update.
@@ -87,12 +77,17 @@ const FAIR = 1.5
 const LATELY = 400
 
 /** Older checkpoints contain only the authors that are set aside. */
-export function createAuthors({ restored }: { restored?: Partial<AuthorsState> | undefined }): Authors {
+export function createAuthors({
+  restored,
+  worth = () => 1,
+}: {
+  restored?: Partial<AuthorsState> | undefined
+  /** What all peers' groups are worth together, 0 to 1. */
+  worth?(): number
+}): Authors {
   const all = new Map<string, Author>()
-  const foreign = restored?.peers ? { ...restored.peers } : noTrust()
   let own = [...(restored?.calibration ?? uncalibrated())]
   let odds = oddsOf(own)
-  const weightOfAny = (): number => weightOf(foreign, STRANGER, STRANGERS)
   const shares = (): number => {
     const drawn = [...all.values()].filter(({ idle, away }) => idle < LATELY && away === 0)
     const earned = drawn.filter(hasEarned).length
@@ -132,20 +127,12 @@ export function createAuthors({ restored }: { restored?: Partial<AuthorsState> |
     },
 
     allowance: (name) => Math.sqrt(of(name).allowance),
-    weight: (name) => weightOfAny() * worthOf(of(name)),
+    weight: (name) => worth() * worthOfAuthor(of(name)),
 
     standing(name) {
       const author = all.get(name)
       if (author?.typicality.likeness === 'guide') return 0
-      return author && hasEarned(author) ? worthOf(author) : undefined
-    },
-
-    get weightOfAny() {
-      return weightOfAny()
-    },
-
-    observeAll(gain, ownGain) {
-      if (isNumber(gain) && isNumber(ownGain)) addTrust(foreign, gain, ownGain)
+      return author && hasEarned(author) ? worthOfAuthor(author) : undefined
     },
 
     observe(name, { gain, own: ownGain, norm, tokens }) {
@@ -198,7 +185,7 @@ export function createAuthors({ restored }: { restored?: Partial<AuthorsState> |
 
     contributors() {
       const total = [...all.values()].reduce((sum, { norm }) => sum + norm, 0)
-      const ofAny = weightOfAny()
+      const ofAny = worth()
       return [...all]
         .filter(([, { norm, away }]) => norm > 1e-9 || away > 0)
         .map(([peer, author]) => contributorOf(peer, author, { total, ofAny }))
@@ -215,7 +202,6 @@ export function createAuthors({ restored }: { restored?: Partial<AuthorsState> |
           offences,
           reason: reason ?? '',
         })),
-      peers: { ...foreign },
       calibration: [...own],
       authors: [...all].map(([author, { away: _, reason: __, idle: ___, ...known }]) => ({
         author,

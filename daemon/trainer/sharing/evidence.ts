@@ -8,7 +8,6 @@ import { z } from 'zod'
 import { SHARING_VERDICTS } from '../../../protocol/api/index.ts'
 import type { Pairs } from './interval.ts'
 import { RECENT, type SpeedUpState } from './speed-up.ts'
-import type { Trust } from './trust.ts'
 import type { Typicality } from './typicality.ts'
 
 /** Authors that are remembered; the least recently seen is forgotten first. */
@@ -19,7 +18,6 @@ const amount = z.number().nonnegative()
 const name = z.string().min(1).max(256)
 const reason = z.string().max(1000)
 
-const trust = z.strictObject({ foreign: z.number(), own: z.number() }) satisfies z.ZodType<Trust>
 const pairs = z.strictObject({
   /** Not whole where the past fades. */
   count: amount,
@@ -90,8 +88,6 @@ const state = z.strictObject({
       speedUp: speedUp.exactOptional(),
       /** Mean compute per own and per foreign group; 0 until known. */
       costs: z.strictObject({ own: amount, foreign: amount }).exactOptional(),
-      /** All peers together. */
-      peers: trust,
       /** Own tokens by bin of their place. */
       calibration: z.array(amount).max(64),
       /** Least recently seen first. */
@@ -110,5 +106,4 @@ export type LearnerState = z.infer<typeof state>
 type Evidence = NonNullable<LearnerState['evidence']>
 export type JudgeEvidence = z.infer<typeof judge>
 /** The authors' state, least recently seen first. */
-export type AuthorsState = Pick<LearnerState, 'setAside'> &
-  Pick<Evidence, 'peers' | 'calibration' | 'authors'>
+export type AuthorsState = Pick<LearnerState, 'setAside'> & Pick<Evidence, 'calibration' | 'authors'>

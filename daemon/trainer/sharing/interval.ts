@@ -78,3 +78,15 @@ export function ratioInterval(pairs: Pairs, alpha: number): Interval | undefined
   const root = Math.sqrt(Math.max(0, b * b - a * d))
   return { value: mx / my, low: (b - root) / a, high: (b + root) / a }
 }
+
+/** Probability, at most, that `worthOf` is ever below the true ratio. */
+const DOUBT = 0.2
+
+/**
+ * What x is worth in units of y, 0 to 1: the upper end of an 80 % interval for the ratio of their means, and 1 until
+ * that is known. A source counts fully until it is fairly sure that it brings less.
+ */
+export function worthOf(pairs: Pairs): number {
+  const ratio = ratioInterval(pairs, DOUBT)
+  return ratio === undefined ? 1 : Math.max(0, Math.min(1, ratio.high))
+}

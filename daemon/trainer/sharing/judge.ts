@@ -18,7 +18,7 @@
 
 import type { SharingVerdict } from '../../../protocol/api/index.ts'
 import type { JudgeEvidence } from './evidence.ts'
-import { addPair, meanInterval, noPairs, type Pairs, ratioInterval } from './interval.ts'
+import { addPair, meanInterval, noPairs, type Pairs, ratioInterval, worthOf } from './interval.ts'
 
 export interface JudgeOptions {
   /** Maximum of J. */
@@ -58,6 +58,8 @@ export interface Judge {
    * No foreign groups for this many updates; then they are trained on again.
    */
   coolDown(updates: number): void
+  /** What foreign groups are worth for their compute, 0 to 1: full until it is fairly sure that it is less. */
+  readonly worth: number
   readonly state: JudgeState
   /** State for a checkpoint. */
   save(): JudgeEvidence
@@ -189,6 +191,10 @@ export function createJudge(options: JudgeOptions): Judge {
     coolDown(updates) {
       resting = updates
       if (adaptive) open(true)
+    },
+
+    get worth() {
+      return worthOf(pairs)
     },
 
     get state() {

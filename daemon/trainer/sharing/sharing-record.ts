@@ -11,7 +11,6 @@ import type { Interval } from './interval.ts'
 import { createJudge, type Judge, type PartProgress } from './judge.ts'
 import type { UsualPart } from './mixing/index.ts'
 import { createSpeedUp } from './speed-up.ts'
-import { STRANGER } from './trust.ts'
 
 export interface SharingRecordOptions {
   /** Maximum of J; read at each use. */
@@ -68,7 +67,10 @@ export function createSharingRecord(
   { cost, onGuard, onChange }: SharingRecordParts,
 ): SharingRecord {
   const { restored } = options
-  const authors = createAuthors({ restored: restored && { ...restored, ...restored.evidence } })
+  const authors = createAuthors({
+    restored: restored && { ...restored, ...restored.evidence },
+    worth: () => judge.worth,
+  })
   const judge = createJudge({
     get limit() {
       return options.limit
@@ -78,8 +80,7 @@ export function createSharingRecord(
       return bestForeign({
         own: options.usual,
         limit: options.limit,
-        // Peers of whom nothing is known are taken for twins: only evidence makes fewer of their groups.
-        weight: Math.min(1, authors.weightOfAny / STRANGER),
+        weight: judge.worth,
         noise: speedUp.noise?.value,
         costs: costs.own > 0 && costs.foreign > 0 ? costs : undefined,
       })
@@ -170,7 +171,6 @@ export function createSharingRecord(
         if (counts) authors.calibrate(counts)
       }
       for (const part of theirs) observeAuthor(part, scaled, ownNorm)
-      authors.observeAll(foreign && judge.scaled(foreign), scaled)
       authors.tick()
       if (!own || !foreign) {
         judge.spent(parts.reduce((sum, part) => sum + cost(part), 0))
@@ -196,7 +196,7 @@ export function createSharingRecord(
         ...judge.state,
         unit: UNIT,
         ...{ own, limit },
-        weight: authors.weightOfAny,
+        weight: judge.worth,
         ...(last && { last }),
         ...(noise && Number.isFinite(noise.value) && { noise: estimateOf(noise) }),
         ...(expected && { expected: estimateOf(expected) }),
