@@ -17,4 +17,4 @@ export const MIXING_RULES = {
 
 export type MixingRuleName = keyof typeof MIXING_RULES
 
-export const DEFAULT_RULE: MixingRuleName = 'side-step'
+export const DEFAULT_RULE: MixingRuleName = 'common-batch'
