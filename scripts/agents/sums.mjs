@@ -28,7 +28,7 @@ const post = async (path, body) => {
 async function attempt(prompt_id, question, right) {
   const rollout = await post('/v1/rollouts', { task: 'sums', prompt_id })
   const text = await agent(rollout, question)
-  const value = text.includes(`<answer>${right}</answer>`) ? 1 : 0
+  const value = text.includes(`<answer>${right}</answer>`) ? 1 : /<answer>\d+<\/answer>/.test(text) ? 0.2 : 0
   await post(`/v1/rollouts/${rollout.id}/reward`, { value })
   return value
 }
