@@ -42,6 +42,8 @@ const { values: flags } = parseArgs({
     target: { type: 'string' },
     prompts: { type: 'string', default: '200' },
     out: { type: 'string', default: 'docs/results/sharing.jsonl' },
+    /** Only prints the table of the runs in the file. */
+    show: { type: 'boolean', default: false },
   },
 })
 
@@ -135,7 +137,7 @@ function armOf(name: string): Arm {
 const isSame = (run: Run): boolean =>
   run.setting === flags.setting && run.nodes === nodes && run.own === own && run.rounds === rounds
 
-for (const seed of flags.seeds.split(',').map(Number))
+for (const seed of flags.show ? [] : flags.seeds.split(',').map(Number))
   for (const name of arms)
     for (const rate of ratesOf(name)) {
       if (
@@ -233,20 +235,37 @@ async function play(name: string, rate: number, seed: number): Promise<Run> {
   }
 }
 
-/** Own tokens at which the mean of three looks first reaches the target, between looks by a straight line. */
-function tokensTo(target: number, { looks }: Run): number | undefined {
-  const smooth = looks.slice(2).map((look, i) => ({
-    tokens: look.tokens,
+/** Held-out accuracy by own tokens of one node, as means of three looks. The bound's tokens are shared among all. */
+function smoothed({ arm, looks, nodes }: Run): { tokens: number; sampled: number }[] {
+  const share = arm === 'bound' ? nodes : 1
+  return looks.slice(2).map((_, i) => ({
+    tokens: mean(looks.slice(i, i + 3).map(({ tokens }) => tokens)) / share,
     sampled: mean(looks.slice(i, i + 3).map(({ sampled }) => sampled)),
   }))
+}
+
+/** Own tokens at which the target is first reached, between looks by a straight line. */
+function tokensTo(target: number, run: Run): number | undefined {
+  const smooth = smoothed(run)
   const at = smooth.findIndex(({ sampled }) => sampled >= target)
   if (at <= 0) return at < 0 ? undefined : smooth[0]!.tokens
   const [a, b] = [smooth[at - 1]!, smooth[at]!]
   return a.tokens + ((target - a.sampled) / (b.sampled - a.sampled)) * (b.tokens - a.tokens)
 }
 
+/** The accuracy after so many own tokens, between looks by a straight line. */
+function accuracyAt(tokens: number, run: Run): number {
+  const smooth = smoothed(run)
+  const at = smooth.findIndex((look) => look.tokens >= tokens)
+  if (at <= 0) return smooth.at(at)!.sampled
+  const [a, b] = [smooth[at - 1]!, smooth[at]!]
+  return a.sampled + ((tokens - a.tokens) / (b.tokens - a.tokens)) * (b.sampled - a.sampled)
+}
+
 function table(runs: readonly Run[]): string {
   const target = flags.target === undefined ? undefined : Number(flags.target)
+  // Where the arms that sample least end.
+  const least = Math.min(...runs.map((run) => smoothed(run).at(-1)!.tokens))
   const keys = [...new Set(runs.map(({ arm, rate }) => `${arm} ${rate}`))].sort()
   return markdown(
     [
@@ -258,6 +277,8 @@ function table(runs: readonly Run[]): string {
       'greedy',
       'reward, sum',
       'own tokens (k)',
+      'held-out at equal own tokens',
+      'more than alone (points)',
       ...(target === undefined ? [] : [`own tokens (k) to ${target}`, 'times fewer than alone']),
     ],
     keys.flatMap((key) => {
@@ -273,6 +294,10 @@ function table(runs: readonly Run[]): string {
             target === undefined || !alone ? [] : [tokensTo(target, alone), tokensTo(target, run)]
           return a === undefined || b === undefined ? [] : [a / b]
         })
+        const gains = some.flatMap((run) => {
+          const alone = runs.find((other) => other.arm === 'alone' && other.seed === run.seed)
+          return alone && alone !== run ? [accuracyAt(least, run) - accuracyAt(least, alone)] : []
+        })
         return [
           [
             arm!,
@@ -282,7 +307,9 @@ function table(runs: readonly Run[]): string {
             show(summary(some.map(end))),
             show(summary(some.map(({ looks }) => mean(looks.slice(-3).map(({ greedy }) => greedy))))),
             show(summary(some.map(({ rewards }) => rewards.reduce((a, b) => a + b, 0))), 1),
-            show(summary(some.map(({ sampledTokens }) => sampledTokens / 1000)), 0),
+            show(summary(some.map((run) => smoothed(run).at(-1)!.tokens / 1000)), 0),
+            show(summary(some.map((run) => accuracyAt(least, run)))),
+            gains.length > 0 ? show(summary(gains.map((gain) => 100 * gain)), 1) : '',
             ...(target === undefined
               ? []
               : [
