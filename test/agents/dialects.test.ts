@@ -236,8 +236,14 @@ describe('hostile requests', () => {
     g = await testGateway({ write: () => 'x' })
     const rollout = await g.open()
     const letGo = g.hold()
-    const many = Array.from({ length: 40 }, (_, i) => g.chat(rollout, [user(`${i}`)]))
-    await new Promise((resolve) => setTimeout(resolve, 300))
+    const { promise: enoughRefused, resolve } = Promise.withResolvers<void>()
+    let refused = 0
+    const many = Array.from({ length: 40 }, async (_, i) => {
+      const answer = await g.chat(rollout, [user(`${i}`)])
+      if (answer.status === 429 && ++refused === 24) resolve()
+      return answer
+    })
+    await enoughRefused
     letGo()
     const statuses = (await Promise.all(many)).map(({ status }) => status)
     expect(statuses.filter((status) => status === 200)).toHaveLength(16)

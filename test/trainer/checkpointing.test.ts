@@ -96,7 +96,7 @@ test('what is known of peers is kept, and a checkpoint without it, or of before 
   const restored = async () => (await restoreNode(model, by))?.state.learner
   expect(await restored()).toEqual(LEARNER)
   const older = recordOf(await restored())
-  expect([older.authors.isSetAside('bad'), older.authors.weight('other')]).toEqual([true, 0.5])
+  expect([older.authors.isSetAside('bad'), older.authors.weight('other')]).toEqual([true, 1])
   older.authors.observe('other', { gain: 0, own: 1, norm: 0.1 })
   const learner = older.save()
   await save(20, { learner })

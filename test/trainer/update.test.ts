@@ -137,7 +137,7 @@ test('tokens whose sampler is unknown do not move the weights by default', async
   expect(core.weights()).toEqual(before)
 })
 
-test('peers leave the own step as it is and add a shorter one, whatever their advantages are', async () => {
+test('the side step leaves the own step as it is and adds a shorter one, whatever their advantages are', async () => {
   const groups = [
     group([1, 0], { seed: 1 }),
     ...['a', 'b'].map((author) => group([1, 0], { seed: 2, author })),
@@ -149,7 +149,7 @@ test('peers leave the own step as it is and add a shorter one, whatever their ad
   ]
   const run = async (count: number, allowance = 1, learnForeign = true) => {
     const { core, engine } = await open()
-    const given = { ...UPDATE, learnForeign, allowance: () => allowance }
+    const given = { ...UPDATE, rule: 'side-step' as const, learnForeign, allowance: () => allowance }
     const { parts } = await update(groups.slice(0, count), huge.slice(0, count), given, {
       engine,
       objective,

@@ -54,8 +54,10 @@ export function createCollector(options: CollectorOptions, by: CollectorParts): 
 
   /** Waits for as many calls as there were conversations lately, but not for long. */
   const gather = async (expected: number, lastMs: number): Promise<void> => {
-    if (waiting.length >= expected) return
+    if (waiting.length >= expected || closing.signal.aborted) return
     const { promise, resolve } = Promise.withResolvers<void>()
+    const stop = () => resolve()
+    closing.signal.addEventListener('abort', stop)
     onCall = () => {
       if (waiting.length >= expected) resolve()
     }
@@ -63,6 +65,7 @@ export function createCollector(options: CollectorOptions, by: CollectorParts): 
     const cancel = by.after(Math.min(most, Math.max(least, share * lastMs)), resolve)
     await promise
     cancel()
+    closing.signal.removeEventListener('abort', stop)
     onCall = () => {}
   }
 
