@@ -67,9 +67,10 @@ test('a stranger that floods with long random text: no roll-back, no honest peer
       (sum, { author, realTokens }) => sum + ((author === undefined) === isOwn ? realTokens : 0),
       0,
     )
-  const longest = Math.max(...reports.filter(({ own }) => own > 0).map((one) => tokensOf(one, true) / one.own))
-  for (const report of reports)
-    expect(tokensOf(report, false)).toBeLessThanOrEqual(1.5 * FOREIGN * longest)
+  const longest = Math.max(
+    ...reports.filter(({ own }) => own > 0).map((one) => tokensOf(one, true) / one.own),
+  )
+  for (const report of reports) expect(tokensOf(report, false)).toBeLessThanOrEqual(1.5 * FOREIGN * longest)
   const contributors = victim.learner.sharing()!.contributors
   expect(contributors.find(({ peer: name }) => name === 'peer')).not.toHaveProperty('setAside')
 })
