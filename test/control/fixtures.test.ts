@@ -28,7 +28,7 @@ const snapshot = JSON.parse(read('snapshot.v1.json')) as Snapshot
 
 test('a snapshot is read by status, metrics and charts', () => {
   const status = statusText(snapshot).join('\n')
-  for (const words of ['step 60', 'reward 0.', '1 peers', 'trained on 120']) expect(status).toContain(words)
+  for (const words of ['step 60', 'reward 0.', '1 peer', 'trained on 120']) expect(status).toContain(words)
   expect(prometheusText(snapshot)).toContain('waggle_training_steps_total 60')
   const missing = METRICS.filter((metric) => metric.read(snapshot) === undefined).map(({ series }) => series)
   expect(

@@ -77,7 +77,7 @@ export function statusText(s: Snapshot, program = 'waggle'): string[] {
       swarm &&
         (swarm.enabled
           ? join(
-              `${swarm.connected} peers`,
+              `${swarm.connected} peer${swarm.connected === 1 ? '' : 's'}`,
               swarm.reachability,
               swarm.peers
                 .filter((p) => p.state !== 'down' && p.state !== 'seen')
