@@ -74,15 +74,13 @@ it("trains on the rollouts of an agent with OpenAI's client, and a kill loses no
   for (const value of [1, 0, 1, 0]) await play('last', 'Work out 1 + 2', value)
   const [kept] = (await node.client.groups({ limit: 1 })).groups
   expect(kept).toMatchObject({ task: 'sums', rewards: [1, 0, 1, 0] })
-  const { step } = (await node.client.snapshot()).training!
   const after = await waits(node)
   await node.kill()
   const again = await startDaemon(home, { args: ['up', '--no-swarm'], settings: SETTINGS })
   const { agents } = await again.client.snapshot()
   expect(agents).toMatchObject({ open: 0, begun: 0 })
-  // Unless it was trained on in that moment, it is there again.
+  // It is there again, unless a batch that was being trained on had just taken it.
   if (after > before) expect(await waits(again)).toBe(after)
-  else expect(step).toBeGreaterThan(trained.training!.step)
   const gone = fetch(`${agents!.listen}/v1/chat/completions`, {
     ...{ method: 'POST', headers: { authorization: `Bearer ${left.api_key}` }, body: '{}' },
   })
