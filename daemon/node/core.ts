@@ -49,6 +49,11 @@ export function optimizerOf({ training }: Config): OptimizerOptions {
   }
 }
 
+/** Whether the user vouches for that peer. */
+export function vouchesFor(trust: Config['swarm']['trust'], peer: string): boolean {
+  return typeof trust === 'string' ? trust === 'all' : trust.includes(peer)
+}
+
 /** Live keys are read on use, since they may change: see config/live.ts. */
 export function openCore({ config, self, seed, restored }: CoreOptions, parts: CoreParts): NodeCore {
   const { policy, host, pool, parked, journal, roles, isKnown } = parts
@@ -87,7 +92,7 @@ export function openCore({ config, self, seed, restored }: CoreOptions, parts: C
       ...{ policy, host, pool, roles, isKnown },
       random: (stream) => randomStream(seed, stream),
       trainingCost: ({ seconds }) => seconds,
-      isTrusted: (author) => config.swarm.trust === 'all' || config.swarm.trust.includes(author),
+      isTrusted: (author) => vouchesFor(config.swarm.trust, author),
       onFinding: (finding) => journal.finding(finding, policy.reference().version),
       async restore(before) {
         const earlier = await parts.restore(before)

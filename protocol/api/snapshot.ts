@@ -241,8 +241,8 @@ export interface SharingInfo {
   foreign: number
   limit: number
   /**
-   * Weight of the gradient of an unknown author, 0 to 1: progress on all foreign groups divided by progress on own
-   * groups, starting at 0.5.
+   * What all peers' groups are worth beside own ones, 0 to 1: 1 until it is fairly sure that they make less progress
+   * for the same compute, then the upper end of an 80 % interval for that ratio.
    */
   weight: number
   verdict: SharingVerdict

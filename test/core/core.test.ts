@@ -5,6 +5,7 @@ import { expect, test } from 'vitest'
 import { createCore } from '../../daemon/core/core.ts'
 import type { TrainRequest } from '../../daemon/engine/engine.ts'
 import { randomStream } from '../../daemon/host/random.ts'
+import { vouchesFor } from '../../daemon/node/core.ts'
 import type { LivePolicy } from '../../daemon/policy/live-policy.ts'
 import { createVolatileDatabase } from '../../daemon/store/database/volatile-database.ts'
 import { createPool } from '../../daemon/store/pool/pool.ts'
@@ -151,4 +152,11 @@ test('a roll-back without a checkpoint to go to drops nothing', async () => {
   expect(node.core.isThrownAway(60)).toBe(false)
   expect(node.core.waiting('own').length).toBeGreaterThan(0)
   expect(node.core.isSaveUrgent).toBe(false)
+})
+
+test('a user vouches for all peers, for none or for those named in full', () => {
+  expect(vouchesFor('all', 'peer')).toBe(true)
+  expect(vouchesFor([], 'peer')).toBe(false)
+  expect(vouchesFor(['one peer', 'peer'], 'peer')).toBe(true)
+  expect(vouchesFor(['one peer'], 'peer')).toBe(false)
 })

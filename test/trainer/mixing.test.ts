@@ -215,3 +215,17 @@ test('the side step is never made without own groups', async () => {
   expect(MIXING_RULES['side-step'].stepsWithoutOwn).toBe(false)
   await expect(stepOf('side-step', undefined, [[[0, 1, 0], 10, 'a']])).rejects.toThrow('own groups')
 })
+
+test.each(['common-batch', 'self-centred', 'fltrust'] as const)(
+  '%s: a crowd of newcomers adds no more than a short noise',
+  async (rule) => {
+    const crowd = Array.from({ length: 50 }, (_, i): [Vector, number, string] => [[1, 1, 0], 10, `new ${i}`])
+    const { parts } = await stepOf(rule, [[1, 0, 0], 10], crowd, {
+      compass: [1, 0, 0],
+      standing: () => undefined,
+    })
+    const foreign = parts.slice(1).reduce((sum, { scale, gradientNorm }) => sum + scale * gradientNorm, 0)
+    expect(foreign).toBeLessThanOrEqual(Math.SQRT2 - 1 + 1e-6)
+    expect(foreign).toBeGreaterThan(0.4)
+  },
+)

@@ -6,6 +6,9 @@
 // scale that a rule gives the author. An author whose gradient is cut also counts less in the denominator, so
 // a cut author takes nothing from the others.
 //
+// Whatever the rule, the gradients of all newcomers together are at most NEWCOMERS times as long as the own one:
+// noise of that length takes 8 % off a step, however many identities send it.
+//
 // Peers of the same quality reduce the noise of g as own groups would. AdamW divides each element by the root
 // of its second moment, so less noise makes a longer step along the signal at the same learning rate.
 
@@ -19,7 +22,7 @@ const [OWN, PART, SIDE] = [GRADIENT, 'part', 'side']
 export interface Judged {
   /** Report of the author's gradient, which is in the slot `PART`. */
   part: PartReport
-  /** Own terms and norm to compare it with: of this batch, or as usual if this batch has none. */
+  /** Own terms and norm to compare it with: as usual, or of this batch before there is a usual one. */
   own: UsualPart
   /** Slot of a gradient that stands for the own direction, if there is one: the compass. */
   direction: typeof COMPASS | undefined
@@ -37,14 +40,11 @@ export interface OneBatch {
     options: MixingOptions,
     trainer: MixingTrainer,
   ): number | Promise<number>
-  /**
-   * Scale of the summed gradients of newcomers. `length`: of their sum, relative to
-   * the own sum's.
-   */
-  scaleOfNewcomers?(length: number): number
 }
 
-export function oneBatch({ summary, scale, scaleOfNewcomers = () => 1 }: OneBatch): MixingRule {
+const NEWCOMERS = Math.SQRT2 - 1
+
+export function oneBatch({ summary, scale }: OneBatch): MixingRule {
   return { summary, stepsWithoutOwn: true, mix }
 
   async function mix(
@@ -100,7 +100,8 @@ export function oneBatch({ summary, scale, scaleOfNewcomers = () => 1 }: OneBatc
         isSideFilled = true
       }
       if (group === 0 && isSideFilled) {
-        const cut = scaleOfNewcomers((await trainer.norm({ slot: SIDE })) / usual.gradientNorm)
+        const length = await trainer.norm({ slot: SIDE })
+        const cut = length > 0 ? Math.min(1, (NEWCOMERS * usual.gradientNorm) / length) : 1
         if (cut < 1) await trainer.combine({ into: SIDE, terms: [{ slot: SIDE, factor: cut }] })
         for (const report of seen) {
           report.scale *= cut
