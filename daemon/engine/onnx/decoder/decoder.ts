@@ -8,6 +8,7 @@ import {
   type DecoderSpec,
   parameterShapes,
   rotaryTables,
+  trainableShapes,
   windowOf,
 } from '../../decoder.ts'
 import { boundSize, type Dimension, showDimension } from '../graph/dimension.ts'
@@ -44,10 +45,11 @@ export function rotaryInputs(
   return { cos: input('cos'), sin: input('sin') }
 }
 
-/** The parameters of one layer, including its adapters. */
-export function layerParameters(parameters: Parameters, index: number): Value[] {
+/** The trained parameters of one layer. */
+export function trainedInLayer(parameters: Parameters, spec: DecoderSpec, index: number): Value[] {
   const at = `model.layers.${index}.`
-  return [...parameters].filter(([name]) => name.startsWith(at)).map(([, value]) => value)
+  const names = [...trainableShapes(spec).keys()].filter((name) => name.startsWith(at))
+  return names.map((name) => parameters.get(name)!)
 }
 
 function need(parameters: Parameters, name: string): Value {

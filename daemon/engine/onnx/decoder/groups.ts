@@ -15,10 +15,10 @@ import {
   finalNorm,
   finishLayer,
   inputNorm,
-  layerParameters,
   type Parameters,
   project,
   rotaryInputs,
+  trainedInLayer,
 } from './decoder.ts'
 
 export interface GroupOptions {
@@ -75,7 +75,7 @@ export function groupHidden(
 
   let x = embed(parameters, spec, inputs.tokens)
   for (let index = 0; index < spec.layers; index++) {
-    x = stage(x, layerParameters(parameters, index), (input) => layer(index, input), {
+    x = stage(x, trainedInLayer(parameters, spec, index), (input) => layer(index, input), {
       recompute: checkpointing,
     })
   }
