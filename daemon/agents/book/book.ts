@@ -4,7 +4,7 @@
 import { createHash } from 'node:crypto'
 import type { AgentsInfo } from '../../../protocol/api/index.ts'
 import type { Group, PolicyReference } from '../../../protocol/train/index.ts'
-import { AgentError, busy } from '../errors.ts'
+import { AgentError, busy, invalid } from '../errors.ts'
 import { createPending, type PendingGroup } from './pending.ts'
 import type { AgentRollout, Reward } from './rollout.ts'
 import { groupOf } from './rows.ts'
@@ -129,6 +129,12 @@ export function createBook(options: BookOptions, by: BookParts): Book {
         )
       }
       requireUnderWay(rollout, by.now())
+      for (const id of reward.turns?.keys() ?? [])
+        if (!rollout.calls.some((call) => call.id === id))
+          throw invalid(
+            `rollout ${rollout.id} made no call ${id}`,
+            'Use the id of an answer of this rollout.',
+          )
       rollout.reward = reward
       end(rollout, 'rewarded')
       tally.reward(rollout.mode, reward.value)
@@ -191,6 +197,7 @@ export function requireUnderWay(rollout: AgentRollout, now: number): void {
 }
 
 function sameReward(a: Reward, b: Reward): boolean {
-  const partsOf = ({ parts = {} }: Reward): string => JSON.stringify(Object.entries(parts).sort())
+  const partsOf = ({ parts = {}, turns = new Map() }: Reward): string =>
+    JSON.stringify([Object.entries(parts).sort(), [...turns].sort()])
   return a.value === b.value && partsOf(a) === partsOf(b)
 }

@@ -38,9 +38,20 @@ export interface Attempt {
 
 export type RolloutState = 'open' | 'finished' | 'rewarded' | 'dropped'
 
+/** What an agent's runner says of one answer. */
+export interface TurnReward {
+  /** Part of the rollout's reward; 0 if unknown. */
+  value: number
+  /** Name of the state in which the answer was given: estimators such as GiGPO compare answers in the same state. */
+  state?: string
+}
+
 export interface Reward {
+  /** Of the whole rollout. What the turns do not add up to counts for the last turn. */
   value: number
   parts?: Record<string, number>
+  /** By the ids of calls. */
+  turns?: ReadonlyMap<string, TurnReward>
   message?: string
 }
 

@@ -14,7 +14,7 @@ import {
   type Turn,
 } from '../../../protocol/train/index.ts'
 import { contentId } from '../../../protocol/wire/index.ts'
-import type { AgentRollout, Call, Reward } from './rollout.ts'
+import type { AgentRollout, Call, Reward, TurnReward } from './rollout.ts'
 
 /** How a prompt was presented: only `base` is shared, because peers cannot make an agent's prompt again. */
 export const AGENT_ARM = 'agent'
@@ -32,7 +32,7 @@ export function groupOf(
   { policy, author, now }: GroupOptions,
 ): Group | undefined {
   const rows = rollouts.flatMap(({ calls, reward }, episode) => {
-    const made = rowsOf(calls)
+    const made = rowsOf(calls, reward)
     return made.map((row) => ({
       row,
       rollout: rolloutOf(row, reward!, made.length > 1 ? episode : undefined),
@@ -84,14 +84,14 @@ interface Row {
 }
 
 /** Calls without a token are left out. */
-export function rowsOf(calls: readonly Call[]): Row[] {
+export function rowsOf(calls: readonly Call[], reward?: Pick<Reward, 'turns'>): Row[] {
   const rows: Row[] = []
   for (const call of calls) {
     if (call.sample.tokens.length === 0) continue
     const row = longest(rows.filter((one) => continues(one, call.prompt))) ?? begin(call.prompt)
     if (row.tokens.length === 0) rows.push(row)
     appendMasked(row, call.prompt.subarray(row.conditioning.length + row.tokens.length))
-    appendAnswer(row, call)
+    appendAnswer(row, call, reward?.turns?.get(call.id))
   }
   return rows
 }
@@ -131,18 +131,18 @@ function appendMasked(row: Row, tokens: Int32Array): void {
   if (tokens.length > 0) cover(row, row.segments.at(-1)!.version, tokens.length)
 }
 
-function appendAnswer(row: Row, { prompt, sample, text }: Call): void {
+function appendAnswer(row: Row, { prompt, sample, text }: Call, said: TurnReward | undefined): void {
   const { tokens, logprobs, entropies, version, segments } = sample
   row.turns.push({
-    // Equal for equal prompts, as estimators that compare states expect.
+    // Equal for equal prompts, unless the state has a name.
     state: createHash('sha256')
-      .update(Buffer.from(Int32Array.from(prompt).buffer))
+      .update(said?.state ?? Buffer.from(Int32Array.from(prompt).buffer))
       .digest('hex')
       .slice(0, 16),
     observation: '',
     start: row.tokens.length,
     length: tokens.length,
-    reward: 0,
+    reward: said?.value ?? 0,
   })
   row.tokens.push(...tokens)
   row.logprobs.push(...logprobs)
@@ -169,7 +169,7 @@ function rolloutOf(row: Row, { value, parts }: Reward, episode: number | undefin
     entropies: Float32Array.from(row.entropies),
     segments: row.segments,
     finish: row.finish,
-    // The whole reward is the last turn's: estimators add what turns do not have to it.
+    // Estimators give the last turn what the turns' rewards do not add up to.
     reward: value,
     ...(isPlain ? {} : { lossMask: Uint8Array.from(row.mask) }),
     ...(row.turns.length > 1 || episode !== undefined ? { turns: row.turns } : {}),

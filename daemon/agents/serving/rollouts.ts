@@ -1,7 +1,7 @@
 // The gateway's own calls: open a rollout, reward it, finish it, look at it. Checks what they are given.
 
 import type { OpenRequest } from '../book/book.ts'
-import type { AgentRollout, Reward } from '../book/rollout.ts'
+import type { AgentRollout, Reward, TurnReward } from '../book/rollout.ts'
 import type { Body } from '../dialects/dialect.ts'
 import { invalid } from '../errors.ts'
 
@@ -9,6 +9,11 @@ const TASK = /^[a-z][a-z0-9_]{0,63}$/
 const PART = /^[\w.-]{1,64}$/
 const MOST_PARTS = 16
 const LARGEST_REWARD = 1000
+const RANGE = `a number from -${LARGEST_REWARD} to ${LARGEST_REWARD}`
+/** As many as a rollout may make calls. */
+const MOST_TURNS = 256
+/** chatcmpl-…, cmpl-…, resp_…, or the id alone. */
+const CALL_ID = /^(?:[a-z]{1,16}[-_])?([0-9a-f]{24})$/
 const MOST_METADATA = 16_384
 
 export function openRequest(body: Body, isTask: (name: string) => boolean): OpenRequest {
@@ -33,22 +38,46 @@ function nameIn(body: Body, field: string): string | undefined {
 }
 
 export function rewardIn(body: Body): Reward {
-  only(body, ['value', 'parts', 'message'])
-  const { value, parts, message } = body
-  const isReward = (one: unknown): one is number =>
-    typeof one === 'number' && Number.isFinite(one) && Math.abs(one) <= LARGEST_REWARD
-  const range = `a number from -${LARGEST_REWARD} to ${LARGEST_REWARD}`
-  if (!isReward(value)) throw invalid(`"value" must be ${range}`)
+  only(body, ['value', 'parts', 'turns', 'message'])
+  const { parts, message } = body
+  const turns = turnsIn(body.turns)
+  const value = body.value ?? (turns && [...turns.values()].reduce((sum, turn) => sum + turn.value, 0))
+  if (!isReward(value)) throw invalid(`"value" must be ${RANGE}`)
   if (message !== undefined && (typeof message !== 'string' || message.length > 8192))
     throw invalid('"message" must be a string of at most 8192 characters')
   const named = parts === undefined ? [] : Object.entries(isTable(parts) ? parts : { '': 0 })
   if (named.length > MOST_PARTS || !named.every(([name, part]) => PART.test(name) && isReward(part)))
-    throw invalid(`"parts" must be an object of at most ${MOST_PARTS} names, each with ${range}`)
+    throw invalid(`"parts" must be an object of at most ${MOST_PARTS} names, each with ${RANGE}`)
   return {
     value,
     ...(named.length > 0 ? { parts: Object.fromEntries(named) as Record<string, number> } : {}),
+    ...(turns ? { turns } : {}),
     ...(message === undefined ? {} : { message }),
   }
+}
+
+function isReward(value: unknown): value is number {
+  return typeof value === 'number' && Number.isFinite(value) && Math.abs(value) <= LARGEST_REWARD
+}
+
+/** By the ids of calls, without the dialect's prefix. */
+function turnsIn(turns: unknown): Map<string, TurnReward> | undefined {
+  if (turns === undefined) return undefined
+  const shape = `"turns" must be a list of up to ${MOST_TURNS} objects {"call": the id of an answer, "value": ${RANGE}, "state": a name}`
+  if (!Array.isArray(turns) || turns.length > MOST_TURNS) throw invalid(shape)
+  const found = new Map<string, TurnReward>()
+  for (const turn of turns) {
+    if (!isTable(turn)) throw invalid(shape)
+    only(turn, ['call', 'value', 'state'])
+    const { call, value = 0, state } = turn
+    const id = typeof call === 'string' ? CALL_ID.exec(call)?.[1] : undefined
+    if (id === undefined || !isReward(value)) throw invalid(shape)
+    if (state !== undefined && (typeof state !== 'string' || state.length < 1 || state.length > 256))
+      throw invalid(shape)
+    if (found.has(id)) throw invalid(`"turns" names the call ${id} twice`)
+    found.set(id, { value, ...(state === undefined ? {} : { state }) })
+  }
+  return found
 }
 
 export function outcomeIn(body: Body): 'succeeded' | 'failed' {
@@ -88,9 +117,13 @@ export function stateOf(rollout: AgentRollout): object {
     ...{ id, task, group, mode, state, calls: calls.length, tokens },
     ...{ opened_at: openedAt, expires_at: expiresAt, metadata: metadata ?? null },
     ...(outcome ? { outcome } : {}),
-    ...(reward ? { reward } : {}),
+    ...(reward ? { reward: rewardOf(reward) } : {}),
     ...(dropped ? { dropped } : {}),
   }
+}
+
+function rewardOf({ turns, ...reward }: Reward): object {
+  return { ...reward, ...(turns ? { turns: [...turns].map(([call, turn]) => ({ call, ...turn })) } : {}) }
 }
 
 export function callsOf({ id, calls }: AgentRollout): object {
