@@ -33,7 +33,10 @@ async function converse(rollout: Opened, said: readonly string[]): Promise<strin
 async function advantages(estimator: Parameters<typeof withSettings>[0], settings = {}): Promise<number[][]> {
   const [group] = g.groups
   const joined = joinEpisodes([group!])
-  const split = splitEpisodes(await estimate(withSettings(estimator, settings), joined), [group!])
+  const estimated = (await estimate(withSettings(estimator, settings), joined)).map((rows) =>
+    rows.map((row) => (typeof row === 'number' ? row : Float32Array.from(row))),
+  )
+  const split = splitEpisodes(estimated, [group!])
   return group!.rollouts.map(({ turns }, i) => {
     const row = split[0]![i]!
     if (!turns || typeof row === 'number') return [row as number]
