@@ -2,6 +2,8 @@
 // defaults, so a new family sets only what it does differently. Families and their config files are in
 // `daemon/policy/architectures`.
 
+import type { Forms } from './stored/stored.ts'
+
 export interface DecoderSpec {
   vocabulary: number
   /** Width of the residual stream. */
@@ -44,6 +46,8 @@ export interface DecoderSpec {
   local?: LocalLayers
   /** Low-rank adapters beside frozen matrices. Without them, every parameter is trained. */
   adapter?: AdapterSpec
+  /** Frozen matrices that are stored in fewer bits than 32. An engine sets it to what it was opened with. */
+  stored?: Forms
 }
 
 export type Activation = 'silu' | 'gelu-tanh'

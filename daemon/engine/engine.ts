@@ -4,8 +4,9 @@
 // An engine knows tensors and token ids. It does not know text, tasks, advantage estimators, mixing rules or
 // peers. It serves its calls one after another in its own thread, so that the caller's event loop stays free.
 
-import type { DecoderSpec, Weights } from './decoder.ts'
+import type { DecoderSpec } from './decoder.ts'
 import type { Sampler } from './sampler.ts'
+import type { BaseWeights } from './stored/stored.ts'
 import type { OptimizerState, Trainer } from './trainer.ts'
 
 export type * from './sampler.ts'
@@ -21,7 +22,8 @@ export interface EngineInfo {
 
 export interface OpenRequest {
   spec: DecoderSpec
-  weights: Weights
+  /** Matrices that are not trained may be stored in fewer bits. */
+  weights: BaseWeights
   /** First and second moments of AdamW, and the number of steps they have seen. Zero if left out. */
   optimizer?: OptimizerState
   /** Version of these weights; samples carry it. 0 if left out. */

@@ -4,6 +4,7 @@ import { WaggleError } from '../../protocol/errors.ts'
 import { columnsOf } from '../../protocol/plugin/expression.ts'
 import type { DecoderSpec, Weights } from './decoder.ts'
 import type { GenerateRequest, Objective, Sampling, TrainSequence } from './engine.ts'
+import { arraysOf, type BaseWeights, isStored, lengthOf, type Stored, trainable } from './stored/stored.ts'
 
 type Sequence = { conditioning: Int32Array; completion: Int32Array }
 type Limits = Pick<DecoderSpec, 'contextLength' | 'vocabulary'>
@@ -85,9 +86,9 @@ export function columnOf(
   return values
 }
 
-/** Throws E_ENGINE unless every tensor is there and has the size that the model needs. */
+/** Throws E_MODEL unless every tensor is there and has the size that the model needs. */
 export function checkTensors(
-  weights: Weights,
+  weights: BaseWeights,
   shapes: ReadonlyMap<string, readonly number[]>,
   what: string,
 ): void {
@@ -95,13 +96,32 @@ export function checkTensors(
     const values = weights[name]
     const size = shape.reduce((a, b) => a * b, 1)
     if (!values) throw new WaggleError('E_MODEL', `the ${what} lack the tensor "${name}"`)
-    if (values.length !== size) {
+    const length = lengthOf(values)
+    if (length !== size) {
       throw new WaggleError(
         'E_MODEL',
-        `tensor "${name}" of the ${what} has ${values.length} elements, [${shape.join(', ')}] needs ${size}`,
+        `tensor "${name}" of the ${what} has ${length} elements, [${shape.join(', ')}] needs ${size}`,
       )
     }
+    if (isStored(values) && !fits(values, shape))
+      throw new WaggleError('E_MODEL', `tensor "${name}" of the ${what} is not a matrix of whole blocks`)
   }
+}
+
+function fits(values: Stored, shape: readonly number[]): boolean {
+  if (shape.length !== 2 || values.kind === 'halves') return shape.length === 2
+  const { bits, block, numbers, scales, minimums = scales } = values
+  return (
+    shape[1]! % block === 0 &&
+    numbers.length === (scales.length * block * bits) / 8 &&
+    minimums.length === scales.length
+  )
+}
+
+/** Those of these shapes, checked. Throws E_MODEL if one is stored in fewer bits: training changes them. */
+export function trainedIn(weights: BaseWeights, shapes: ReadonlyMap<string, number[]>): Weights {
+  checkTensors(weights, shapes, 'weights')
+  return trainable(Object.fromEntries([...shapes.keys()].map((name) => [name, weights[name]!])))
 }
 
 /** Copies of the model's tensors, and of no others. */
@@ -114,12 +134,12 @@ export function copyChecked(weights: Weights, shapes: ReadonlyMap<string, number
  * The tensors that training does not change. Those in shared memory are used in place, by any number of
  * engines.
  */
-export function holdFrozen(weights: Weights, shapes: ReadonlyMap<string, number[]>): Weights {
+export function holdFrozen(weights: BaseWeights, shapes: ReadonlyMap<string, number[]>): BaseWeights {
   checkTensors(weights, shapes, 'weights')
-  return Object.fromEntries(
-    [...shapes.keys()].map((name) => {
-      const values = weights[name]!
-      return [name, values.buffer instanceof SharedArrayBuffer ? values : values.slice()]
-    }),
-  )
+  return Object.fromEntries([...shapes.keys()].map((name) => [name, held(weights[name]!)]))
+}
+
+function held(values: Float32Array | Stored): Float32Array | Stored {
+  if (arraysOf(values).every(({ buffer }) => buffer instanceof SharedArrayBuffer)) return values
+  return isStored(values) ? structuredClone(values) : values.slice()
 }

@@ -3,19 +3,20 @@
 
 import { WaggleError } from '../../../protocol/errors.ts'
 import type { Core } from '../core.ts'
-import { type DecoderSpec, frozenShapes, trainableShapes, type Weights } from '../decoder.ts'
-import { checkTensors, holdFrozen } from '../inputs.ts'
+import { type DecoderSpec, frozenShapes, trainableShapes } from '../decoder.ts'
+import { checkTensors, holdFrozen, trainedIn } from '../inputs.ts'
 import { createWriter, type Labels } from '../sampling/writer.ts'
 import { createSlots, type Slots, slotCalls } from '../slots.ts'
 import { GRADIENT, type OptimizerOptions, type StepReport } from '../trainer.ts'
 import { type Arena, copyArena, createArena, fillArena, type Layout, layoutOf } from './arena.ts'
+import { feedsOf, frozenOn, withForms } from './frozen.ts'
 import { generate } from './generate.ts'
 import { createHostCache } from './host-cache.ts'
 import { INITIAL, type Precision } from './loss-scale.ts'
 import { applyAdamW, type Moments, squaredNorm } from './optimizer.ts'
 import type { Provider } from './provider.ts'
 import { DEFAULT_SLOTS, type Room } from './room.ts'
-import { createRuntime, type Runtime } from './runtime.ts'
+import { createRuntime, type Feeds, type Runtime } from './runtime.ts'
 import { score } from './score.ts'
 import { firstNonFinite, gradientInArena, type StepParts } from './step.ts'
 import { hostVectors } from './vectors.ts'
@@ -43,7 +44,7 @@ interface State {
   layout: Layout
   weights: Arena
   /** Every parameter by name: the frozen ones and views of `weights`. */
-  parameters: Weights
+  parameters: Feeds
   /** Created at the first step: only an engine that trains needs them. */
   moments?: Moments
   slots: Slots<Arena>
@@ -90,20 +91,21 @@ export function createCore({
   }
 
   return {
-    async open({ spec, weights: given, optimizer, ...labels }) {
-      const shapes = trainableShapes(spec)
-      checkTensors(given, shapes, 'weights')
-      const frozen = holdFrozen(given, frozenShapes(spec))
+    async open({ spec: plain, weights: given, optimizer, ...labels }) {
+      const shapes = trainableShapes(plain)
+      const trained = trainedIn(given, shapes)
+      const frozen = frozenOn(provider, holdFrozen(given, frozenShapes(plain)))
+      const spec = withForms(plain, frozen)
       // Compiled graphs are specific to one model's sizes.
       if (state && JSON.stringify(state.spec) !== JSON.stringify(spec)) await runtime.close()
       const layout = layoutOf(shapes)
       const weights = createArena(layout)
-      fillArena(weights, given)
+      fillArena(weights, trained)
       const made: State = {
         spec,
         layout,
         weights,
-        parameters: { ...frozen, ...weights.views },
+        parameters: { ...feedsOf(frozen), ...weights.views },
         slots: createSlots(
           hostVectors({ layout, weights }, () => momentsOf(made).second),
           { steps: () => made.steps },

@@ -9,7 +9,7 @@ import { createHalving, inTurn } from './graph/halving.ts'
 import { Held, type HeldMemory } from './held.ts'
 import { PROVIDERS, type Provider } from './provider.ts'
 
-export type Data = Float32Array | Int32Array | BigInt64Array
+export type Data = Float32Array | Int32Array | BigInt64Array | Uint8Array | Uint16Array
 /** What a graph may be fed with. */
 export type Feeds = Record<string, Data | Held>
 export { Held, Tensor }
@@ -252,7 +252,10 @@ function tensorOf({ name, dtype, shape }: Value, data: Data | Held, sizes: Bindi
   if (data.length !== dims.reduce((a, b) => a * b, 1)) {
     throw new WaggleError('E_ENGINE', `"${name}" has ${data.length} elements, its shape is [${dims}]`)
   }
-  if (!(data instanceof Held)) return new Tensor(dtype as 'float32', data as Float32Array, dims)
+  if (!(data instanceof Held)) {
+    if (dtype === 'float16') return halvesTensor(data as Uint16Array, dims)
+    return new Tensor(dtype as 'float32', data as Float32Array, dims)
+  }
   const { content } = data
   if (!content) return new Tensor('float32', new Float32Array(data.length), dims)
   if (content.dims.join() === dims.join()) return content
@@ -260,4 +263,9 @@ function tensorOf({ name, dtype, shape }: Value, data: Data | Held, sizes: Bindi
   return content.location === 'gpu-buffer'
     ? Tensor.fromGpuBuffer(content.gpuBuffer, { dataType: 'float32', dims })
     : new Tensor('float32', content.data as Float32Array, dims)
+}
+
+/** Where JavaScript has a Float16Array, the class insists on one, which the binding of 1.30 reads as empty. */
+function halvesTensor(halves: Uint16Array, dims: readonly number[]): Tensor {
+  return Object.assign(new Tensor('uint16', halves, dims) as Tensor, { type: 'float16' })
 }

@@ -5,9 +5,10 @@ import { WaggleError } from '../../../protocol/errors.ts'
 import type { Core } from '../core.ts'
 import { type DecoderSpec, frozenShapes, trainableShapes, type Weights } from '../decoder.ts'
 import type { GradientReport, GradientRequest, OptimizerOptions, Score } from '../engine.ts'
-import { checkSequences, copyChecked } from '../inputs.ts'
+import { checkSequences, checkTensors, copyChecked, trainedIn } from '../inputs.ts'
 import { createWriter, type Labels } from '../sampling/writer.ts'
 import { createSlots, type Slots, slotCalls } from '../slots.ts'
+import { asFloats, isStored, type Stored } from '../stored/stored.ts'
 import type { Tensor, Tensorflow } from './backend.ts'
 import { cut } from './batch.ts'
 import type { Model } from './decoder.ts'
@@ -26,6 +27,11 @@ export interface CoreOptions {
 }
 
 type Tensors = Record<string, Tensor>
+
+/** A copy, since some backends keep what they are given. */
+function floatsOf(values: Float32Array | Stored): Float32Array {
+  return isStored(values) ? asFloats(values) : values.slice()
+}
 
 interface State {
   spec: DecoderSpec
@@ -53,8 +59,8 @@ export function createCore({ tf, microBatchTokens = 1024, now }: CoreOptions): C
     parameters: { ...frozen, ...weights },
     trained: weights,
   })
-  const upload = (shapes: ReadonlyMap<string, number[]>, values: Weights): Tensors =>
-    Object.fromEntries([...shapes].map(([name, shape]) => [name, tf.tensor(values[name]!, shape)]))
+  const upload = (shapes: ReadonlyMap<string, number[]>, values: (name: string) => Float32Array): Tensors =>
+    Object.fromEntries([...shapes].map(([name, shape]) => [name, tf.tensor(values(name), shape)]))
   const zeros = (shapes: ReadonlyMap<string, number[]>): Tensors =>
     Object.fromEntries([...shapes].map(([name, shape]) => [name, tf.zeros(shape as never) as Tensor]))
   // A copy, since some backends return the tensor's own memory.
@@ -123,18 +129,18 @@ export function createCore({ tf, microBatchTokens = 1024, now }: CoreOptions): C
     async open({ spec, weights, optimizer, ...labels }) {
       const shapes = trainableShapes(spec)
       const fixed = frozenShapes(spec)
-      const frozen = copyChecked(weights, fixed, 'weights')
-      const copies = copyChecked(weights, shapes, 'weights')
+      checkTensors(weights, fixed, 'weights')
+      const copies = copyChecked(trainedIn(weights, shapes), shapes, 'weights')
       const first = optimizer && copyChecked(optimizer.first, shapes, 'first moments')
       const second = optimizer && copyChecked(optimizer.second, shapes, 'second moments')
       release()
       const made: State = {
         spec,
         shapes,
-        frozen: upload(fixed, frozen),
-        weights: upload(shapes, copies),
-        first: first ? upload(shapes, first) : zeros(shapes),
-        second: second ? upload(shapes, second) : zeros(shapes),
+        frozen: upload(fixed, (name) => floatsOf(weights[name]!)),
+        weights: upload(shapes, (name) => copies[name]!),
+        first: first ? upload(shapes, (name) => first[name]!) : zeros(shapes),
+        second: second ? upload(shapes, (name) => second[name]!) : zeros(shapes),
         slots: createSlots(
           tensorVectors(tf, () => made),
           { steps: () => made.steps },
@@ -219,7 +225,7 @@ export function createCore({ tf, microBatchTokens = 1024, now }: CoreOptions): C
       const current = opened()
       const copies = copyChecked(weights, current.shapes, 'weights')
       tf.dispose(current.weights as never)
-      current.weights = upload(current.shapes, copies)
+      current.weights = upload(current.shapes, (name) => copies[name]!)
       current.labels.version = version ?? current.labels.version
     },
 

@@ -5,8 +5,8 @@
 const LARGE_BYTES = 1 << 20
 const PIECE_BYTES = 1 << 25
 
-type Typed = Float32Array | Int32Array | Uint8Array | BigInt64Array
-const KINDS = { Float32Array, Int32Array, Uint8Array, BigInt64Array } as const
+type Typed = Float32Array | Int32Array | Uint8Array | Uint16Array | BigInt64Array
+const KINDS = { Float32Array, Int32Array, Uint8Array, Uint16Array, BigInt64Array } as const
 type Kind = keyof typeof KINDS
 
 interface Piece {

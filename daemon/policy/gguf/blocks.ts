@@ -1,7 +1,7 @@
 // Blocks of 32 values with one F16 scale, and for the _1 types one F16 minimum. Half of the values are in the low four
 // bits of the bytes, the other half in the high ones; a fifth bit, if there is one, is in a word of its own.
 
-import { halfValues } from '../safetensors/dtypes.ts'
+import { halfValues } from '../../engine/stored/halves.ts'
 
 /** Turns `blocks` blocks, one after the other in `from`, into values in `to` from `at` on. */
 export type Dequantize = (from: Uint8Array, blocks: number, to: Float32Array, at: number) => void

@@ -1,7 +1,7 @@
 // The "K" types: blocks of 256 values with F16 scales, split into groups of 16 or 32 whose own scales are small whole
 // numbers. Every product is exact in a double, so the only rounding is the last one, to F32.
 
-import { halfValues } from '../safetensors/dtypes.ts'
+import { halfValues } from '../../engine/stored/halves.ts'
 import type { Dequantize } from './blocks.ts'
 
 const VALUES = 256

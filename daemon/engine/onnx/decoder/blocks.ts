@@ -7,11 +7,12 @@ import {
   detach,
   equal,
   exp,
-  gemm,
   less,
+  type Matrix,
   mul,
   neg,
   pickPerRow,
+  project,
   reduceMean,
   reduceSum,
   reshape,
@@ -21,8 +22,8 @@ import {
 } from '../graph/ops.ts'
 
 /** x Wᵀ + b for rows x: [N, in], W: [out, in], b: [out]. */
-export function linear(x: Value, weight: Value, bias?: Value): Value {
-  const product = gemm(x, weight, { transposeB: true })
+export function linear(x: Value, weight: Matrix, bias?: Value): Value {
+  const product = project(x, weight)
   return bias ? add(product, bias) : product
 }
 

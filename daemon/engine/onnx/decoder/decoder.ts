@@ -13,15 +13,21 @@ import {
 } from '../../decoder.ts'
 import { boundSize, type Dimension, showDimension } from '../graph/dimension.ts'
 import { fixed, type Graph, type Value } from '../graph/graph.ts'
-import { add, gatherRows, mul, reshape } from '../graph/ops.ts'
+import { add, declareStored, type Matrix, mul, reshape, rowsOf } from '../graph/ops.ts'
 import { gatedGelu, gatedSilu, linear, type Rotary, rmsNorm, rotate, softCap } from './blocks.ts'
 
-export type Parameters = ReadonlyMap<string, Value>
+export type Parameters = ReadonlyMap<string, Matrix>
 
 export function declareParameters(graph: Graph, spec: DecoderSpec): Parameters {
-  const parameters = new Map<string, Value>()
+  const parameters = new Map<string, Matrix>()
   for (const shapes of [parameterShapes(spec), adapterShapes(spec)])
-    for (const [name, shape] of shapes) parameters.set(name, graph.input(name, 'float32', shape))
+    for (const [name, shape] of shapes) {
+      const form = spec.stored?.[name]
+      const matrix = form
+        ? declareStored(graph, name, shape as [number, number], form)
+        : graph.input(name, 'float32', shape)
+      parameters.set(name, matrix)
+    }
   return parameters
 }
 
@@ -49,23 +55,34 @@ export function rotaryInputs(
 export function trainedInLayer(parameters: Parameters, spec: DecoderSpec, index: number): Value[] {
   const at = `model.layers.${index}.`
   const names = [...trainableShapes(spec).keys()].filter((name) => name.startsWith(at))
-  return names.map((name) => parameters.get(name)!)
+  return names.map((name) => floats(parameters, name))
 }
 
-function need(parameters: Parameters, name: string): Value {
+function need(parameters: Parameters, name: string): Matrix {
   const value = parameters.get(name)
   if (!value) throw new Error(`no parameter ${name}`)
   return value
 }
 
+/** A parameter that is never stored in fewer bits: a norm, a bias or a trained matrix. */
+export function floats(parameters: Parameters, name: string): Value {
+  const value = need(parameters, name)
+  if ('form' in value) throw new Error(`${name} is quantized`)
+  return value
+}
+
 function norm(parameters: Parameters, spec: DecoderSpec, name: string, x: Value): Value {
-  const weight = need(parameters, `${name}.weight`)
+  const weight = floats(parameters, `${name}.weight`)
   return rmsNorm(x, spec.unitOffsetNorms ? add(weight, x.graph.scalar(1)) : weight, spec.normEpsilon)
+}
+
+function biasOf(parameters: Parameters, name: string): Value | undefined {
+  return parameters.has(`${name}.bias`) ? floats(parameters, `${name}.bias`) : undefined
 }
 
 /** x through a matrix of the model, with its bias and its adapter if it has them. */
 function applied(parameters: Parameters, spec: DecoderSpec, name: string, x: Value): Value {
-  const plain = linear(x, need(parameters, `${name}.weight`), parameters.get(`${name}.bias`))
+  const plain = linear(x, need(parameters, `${name}.weight`), biasOf(parameters, name))
   const { a, b } = adapterNames(`${name}.weight`)
   const down = parameters.get(a)
   const up = parameters.get(b)
@@ -120,7 +137,7 @@ export function inputNorm(parameters: Parameters, spec: DecoderSpec, layer: numb
 }
 
 export function embed(parameters: Parameters, { embeddingScale }: DecoderSpec, tokens: Value): Value {
-  const rows = gatherRows(need(parameters, 'model.embed_tokens.weight'), tokens)
+  const rows = rowsOf(need(parameters, 'model.embed_tokens.weight'), tokens)
   return embeddingScale === undefined ? rows : mul(rows, tokens.graph.scalar(embeddingScale))
 }
 
@@ -134,6 +151,6 @@ export function finalNorm(parameters: Parameters, spec: DecoderSpec, x: Value): 
 }
 
 /** The matrix [V, D] that gives logits. */
-export function headTable(parameters: Parameters, spec: DecoderSpec): Value {
+export function headTable(parameters: Parameters, spec: DecoderSpec): Matrix {
   return need(parameters, spec.tiedEmbeddings ? 'model.embed_tokens.weight' : 'lm_head.weight')
 }

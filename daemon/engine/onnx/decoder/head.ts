@@ -6,7 +6,22 @@
 
 import { type Dimension, minus, symbol, times } from '../graph/dimension.ts'
 import type { Value } from '../graph/graph.ts'
-import { add, afterwards, concat, exp, gemm, mul, neg, reshape, slice, sub, tanh } from '../graph/ops.ts'
+import {
+  add,
+  afterwards,
+  concat,
+  exp,
+  gemm,
+  type Matrix,
+  mul,
+  neg,
+  project,
+  reshape,
+  slice,
+  sub,
+  tanh,
+  unproject,
+} from '../graph/ops.ts'
 import { type TokenStatistics, tokenStatistics } from './blocks.ts'
 
 /** Bytes of one part's logits. Smaller parts read the table of embeddings too often. */
@@ -34,14 +49,14 @@ export type HeadStatistics = Pick<TokenStatistics, 'logprob' | 'entropy'> & Part
 /** The output layer. Rows x [N, D] give logits x tableᵀ, already divided by the temperature if x is. */
 export interface Head {
   /** [V, D]. */
-  table: Value
+  table: Matrix
   /** Logits become size * tanh(logits / size), and only then are divided by the temperature. */
   cap?: { size: number; inverseTemperature: Value }
 }
 
 /** Logits [N, V], and the way back from their gradient to that of x tableᵀ. */
 function logitsOf(x: Value, { table, cap }: Head): { logits: Value; back(gradient: Value): Value } {
-  const raw = gemm(x, table, { transposeB: true })
+  const raw = project(x, table)
   if (!cap) return { logits: raw, back: (gradient) => gradient }
   const { graph } = x
   const { size, inverseTemperature } = cap
@@ -68,7 +83,8 @@ export function headStatistics(
   const { logprob, entropy } = found
   graph.tape.length = start
 
-  graph.record([x, table], [logprob, entropy], ([ofLogprob, ofEntropy]) => {
+  const inputs = 'form' in table ? [x] : [x, table]
+  graph.record(inputs, [logprob, entropy], ([ofLogprob, ofEntropy]) => {
     let earlier = ofLogprob ?? ofEntropy
     if (!earlier) return [undefined, undefined]
     const ofX: Value[] = []
@@ -85,7 +101,7 @@ export function headStatistics(
           ofEntropy: ofEntropy && { gradient: column(ofEntropy), entropy: column(entropy) },
         }),
       )
-      earlier = gemm(ofLogits, table)
+      earlier = unproject(ofLogits, table)
       ofX.push(earlier)
       const part = gemm(ofLogits, again, { transposeA: true })
       ofTable = ofTable ? add(ofTable, part) : part

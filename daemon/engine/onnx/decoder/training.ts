@@ -11,7 +11,7 @@ import { asTable, declarePacked, type PackedInputs, SEGMENT_ROWS, TABLE } from '
 import { gradients } from '../graph/autodiff.ts'
 import { Graph, type Value } from '../graph/graph.ts'
 import { add, concat, expand, mul, reshape } from '../graph/ops.ts'
-import { declareParameters, headTable, type Parameters } from './decoder.ts'
+import { declareParameters, floats, headTable, type Parameters } from './decoder.ts'
 import { type GroupOptions, groupHidden } from './groups.ts'
 import { type HeadStatistics, headStatistics, type Statistic } from './head.ts'
 import { lower, maskedSum } from './objective.ts'
@@ -102,7 +102,7 @@ export function buildGradient(
   const trained = [...trainableShapes(spec)]
   const made = gradients(
     loss,
-    trained.map(([name]) => parameters.get(name)!),
+    trained.map(([name]) => floats(parameters, name)),
   )
   const inverseScale = isScaled ? graph.input('inverseScale', 'float32', [1]) : undefined
   trained.forEach(([name, shape], index) => {

@@ -9,7 +9,7 @@ import { type Bindings, boundSize, type Dimension, sameDimension, showDimension,
 import type { Lowering } from './lowering.ts'
 import { type AttributeValue, encodeModel, type NodeProto, type TensorProto } from './proto.ts'
 
-export const ELEMENT_TYPES = { float32: 1, int32: 6, int64: 7, bool: 9 } as const
+export const ELEMENT_TYPES = { float32: 1, uint8: 2, int32: 6, int64: 7, bool: 9, float16: 10 } as const
 export type DType = keyof typeof ELEMENT_TYPES
 
 /** Opset 18 is the first in which all Reduce operations take their axes as an input. */

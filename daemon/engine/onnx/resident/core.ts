@@ -7,9 +7,10 @@ import { WaggleError } from '../../../../protocol/errors.ts'
 import type { Core } from '../../core.ts'
 import { type DecoderSpec, frozenShapes, trainableShapes, type Weights } from '../../decoder.ts'
 import type { OptimizerOptions } from '../../engine.ts'
-import { checkTensors } from '../../inputs.ts'
+import { checkTensors, trainedIn } from '../../inputs.ts'
 import { createWriter, type Labels } from '../../sampling/writer.ts'
 import { createSlots, type Slots, slotCalls, type VectorSpace } from '../../slots.ts'
+import { asFloats } from '../../stored/stored.ts'
 import { GRADIENT } from '../../trainer.ts'
 import { generate } from '../generate.ts'
 import { INITIAL, type Precision } from '../loss-scale.ts'
@@ -139,7 +140,7 @@ export function createResidentCore({
 
     async open({ spec, weights, optimizer, ...labels }) {
       const shapes = trainableShapes(spec)
-      checkTensors(weights, shapes, 'weights')
+      const trained = trainedIn(weights, shapes)
       checkTensors(weights, frozenShapes(spec), 'weights')
       for (const which of ['first', 'second'] as const)
         if (optimizer) checkTensors(optimizer[which], shapes, `${which} moments`)
@@ -166,8 +167,9 @@ export function createResidentCore({
         labels: { version: 0, ...labels },
       }
       state = made
-      await upload(made.frozen, weights, runtime)
-      await upload(made.weights, weights, runtime)
+      for (const [name, place] of Object.entries(made.frozen))
+        await runtime.write(place, asFloats(weights[name]!))
+      await upload(made.weights, trained, runtime)
       if (stepParts.scaling) stepParts.scaling.state = optimizer?.lossScale ?? INITIAL
       if (!optimizer) return
       await upload(made.first, optimizer.first, runtime)

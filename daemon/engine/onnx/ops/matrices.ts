@@ -1,0 +1,196 @@
+// Products with a model's matrices [rows, columns], which may be stored in fewer bits. A stored matrix is never in
+// memory as F32 as a whole: a large one is worked through in tiles of rows, and a tile's values are freed after its
+// product. Gradients flow to the other factor as through the F32 values, and to the matrix only if it is F32.
+
+import type { Form } from '../../stored/stored.ts'
+import { type Graph, refuse, type Value } from '../graph/graph.ts'
+import { add } from './elementwise.ts'
+import { gatherRows } from './indexing.ts'
+import { gemm } from './products.ts'
+import { concat, reduceSum, reshape, slice } from './shapes.ts'
+
+/** Most bytes of a tile's F32 values, unless stated. */
+const TILE_BYTES = 64 * 2 ** 20
+
+export type Matrix = Value | StoredMatrix
+
+/** The inputs that hold a stored matrix. Those of blocks are declared in the shapes that the operations want. */
+export interface StoredMatrix {
+  readonly graph: Graph
+  readonly shape: readonly [rows: number, columns: number]
+  readonly form: Form
+  readonly tileBytes: number
+  /** float16 [rows, columns] */
+  halves(): Value
+  /** uint8 [rows, blocks, bytes] */
+  numbers(): Value
+  /** The same memory, uint8 [rows, blocks * bytes] */
+  flatNumbers(): Value
+  /** [rows, blocks] each */
+  scales(): Value
+  minimums(): Value
+}
+
+export function declareStored(
+  graph: Graph,
+  name: string,
+  shape: readonly [number, number],
+  form: Form,
+  tileBytes = TILE_BYTES,
+): StoredMatrix {
+  const declared = new Map<string, Value>()
+  const input = (part: string, dtype: Value['dtype'], of: readonly number[]): Value => {
+    const value = declared.get(part) ?? graph.input(`${name}.${part}`, dtype, of)
+    declared.set(part, value)
+    return value
+  }
+  const [rows, columns] = shape
+  if (form.kind === 'halves') {
+    const none = (): never => refuse('declareStored', `${name} has no blocks`)
+    const halves = () => input('halves', 'float16', shape)
+    return {
+      graph,
+      shape,
+      form,
+      tileBytes,
+      halves,
+      numbers: none,
+      flatNumbers: none,
+      scales: none,
+      minimums: none,
+    }
+  }
+  const blocks = columns / form.block
+  const bytes = (form.block * form.bits) / 8
+  return {
+    graph,
+    shape,
+    form,
+    tileBytes,
+    halves: () => refuse('declareStored', `${name} has no halves`),
+    numbers: () => input('numbers', 'uint8', [rows, blocks, bytes]),
+    flatNumbers: () => input('flatNumbers', 'uint8', [rows, blocks * bytes]),
+    scales: () => input('scales', 'float32', [rows, blocks]),
+    minimums: () => input('minimums', 'float32', [rows, blocks]),
+  }
+}
+
+function isStored(matrix: Matrix): matrix is StoredMatrix {
+  return 'form' in matrix
+}
+
+/** x Wᵀ for x [N, columns]: [N, rows]. */
+export function project(x: Value, matrix: Matrix): Value {
+  if (!isStored(matrix)) return gemm(x, matrix, { transposeB: true })
+  // Off the tape: the rule below is for the whole of it.
+  const { tape } = x.graph
+  const start = tape.length
+  const tiles = tilesOf(matrix).map((tile) => projectTile(x, matrix, tile))
+  const joined = tiles.length === 1 ? tiles[0]! : concat(tiles, 1)
+  tape.length = start
+  x.graph.record([x], [joined], ([g]) => [g && unproject(g, matrix)])
+  return joined
+}
+
+/** g W for g [N, rows]: [N, columns]. */
+export function unproject(g: Value, matrix: Matrix): Value {
+  if (!isStored(matrix)) return gemm(g, matrix)
+  let sum: Value | undefined
+  for (const tile of tilesOf(matrix)) {
+    const part = slice(g, 1, tile.from, tile.to)
+    const product = gemm(part, floats(matrix, tile, sum ?? part))
+    sum = sum ? add(sum, product) : product
+  }
+  return sum!
+}
+
+/** Rows by index (int32 [N]): [N, columns]. */
+export function rowsOf(matrix: Matrix, indices: Value): Value {
+  if (!isStored(matrix)) return gatherRows(matrix, indices)
+  return matrix.form.kind === 'halves'
+    ? toFloat32(gatherRows(matrix.halves(), indices))
+    : dequantizeRows(matrix, indices)
+}
+
+interface Tile {
+  from: number
+  to: number
+}
+
+function tilesOf({ shape: [rows, columns], tileBytes }: StoredMatrix): Tile[] {
+  const count = Math.ceil((rows * columns * 4) / tileBytes)
+  const most = Math.ceil(rows / count)
+  return Array.from({ length: count }, (_, i) => ({ from: i * most, to: Math.min(rows, (i + 1) * most) }))
+}
+
+function projectTile(x: Value, matrix: StoredMatrix, tile: Tile): Value {
+  const { form, graph, shape } = matrix
+  if (form.kind === 'halves') return gemm(x, floats(matrix, tile, x), { transposeB: true })
+  const { from, to } = tile
+  const [product] = graph.node(
+    'MatMulNBits',
+    [x, slice(matrix.numbers(), 0, from, to), slice(matrix.scales(), 0, from, to)],
+    [{ dtype: 'float32', shape: [x.shape[0]!, to - from] }],
+    // Accuracy level 1: sums in F32. Level 4 would round x to 8 bits.
+    { K: shape[1], N: to - from, bits: form.bits, block_size: form.block, accuracy_level: 1 },
+    'com.microsoft',
+  )
+  if (!form.hasMinimums) return product!
+  // A block's minimum multiplies the sum of x over the block.
+  const sums = reduceSum(reshape(x, [x.shape[0]!, shape[1] / form.block, form.block]), [2])
+  return add(product!, gemm(sums, slice(matrix.minimums(), 0, from, to), { transposeB: true }))
+}
+
+/** A tile's values. Not before `earlier` is there, or the runtime might make the tiles of all layers at once. */
+function floats(matrix: StoredMatrix, { from, to }: Tile, earlier: Value): Value {
+  const zero = zeroAfter(earlier)
+  const { graph, form } = matrix
+  if (form.kind === 'halves') {
+    const [starts, ends, axis] = [addInts(zero, graph.ints([from])), graph.ints([to]), graph.ints([0])]
+    const shape = [to - from, matrix.shape[1]]
+    const [part] = graph.node('Slice', [matrix.halves(), starts, ends, axis], [{ dtype: 'float16', shape }])
+    return toFloat32(part!)
+  }
+  const rows = graph.compute(`rows ${from} ${to}`, 'int64', [to - from], () =>
+    BigInt64Array.from({ length: to - from }, (_, i) => BigInt(from + i)),
+  )
+  return dequantizeRows(matrix, addInts(rows, zero))
+}
+
+function dequantizeRows(matrix: StoredMatrix, indices: Value): Value {
+  const { graph, form } = matrix
+  if (form.kind !== 'blocks') return refuse('dequantizeRows', 'needs blocks')
+  const [count, columns] = [indices.shape[0]!, matrix.shape[1]]
+  const [product] = graph.node(
+    'GatherBlockQuantized',
+    [matrix.flatNumbers(), indices, matrix.scales()],
+    [{ dtype: 'float32', shape: [count, columns] }],
+    { gather_axis: 0, quantize_axis: 1, block_size: form.block, bits: form.bits },
+    'com.microsoft',
+  )
+  if (!form.hasMinimums) return product!
+  const shape = [count, columns / form.block, form.block]
+  const [minimums] = graph.node(
+    'Gather',
+    [matrix.minimums(), indices],
+    [{ dtype: 'float32', shape: shape.slice(0, 2) }],
+    { axis: 0 },
+  )
+  const whole = add(reshape(product!, shape), reshape(minimums!, [...shape.slice(0, 2), 1]))
+  return reshape(whole, [count, columns])
+}
+
+function toFloat32(halves: Value): Value {
+  return halves.graph.node('Cast', [halves], [{ dtype: 'float32', shape: halves.shape }], { to: 1 })[0]!
+}
+
+/** int64 [1]: 0, once `earlier` is there. */
+function zeroAfter(earlier: Value): Value {
+  const { graph } = earlier
+  const [size] = graph.node('Shape', [earlier], [{ dtype: 'int64', shape: [1] }], { start: 0, end: 1 })
+  return graph.node('Mul', [size, graph.ints([0])], [{ dtype: 'int64', shape: [1] }])[0]!
+}
+
+function addInts(a: Value, b: Value): Value {
+  return a.graph.node('Add', [a, b], [{ dtype: 'int64', shape: a.shape }])[0]!
+}
