@@ -15,7 +15,7 @@ import {
   type LearnerParts,
   type UpdateOutcome,
 } from '../trainer/learner.ts'
-import type { PartReport } from '../trainer/step.ts'
+import type { PartReport } from '../trainer/sharing/mixing/index.ts'
 
 /** Options are read at each use: all but the learner's fixed ones may change while the node runs. */
 export interface CoreOptions extends LearnerOptions {

@@ -17,12 +17,11 @@ import type { Role } from './roles.ts'
 import { createRollBacks, type RollBackPlan } from './roll-back.ts'
 import { effectiveGroups, rateFactor } from './sharing/batch-size.ts'
 import type { LearnerState } from './sharing/evidence.ts'
-import { DEFAULT_RULE, MIXING_RULES, type MixingRuleName } from './sharing/mixing/index.ts'
+import { DEFAULT_RULE, MIXING_RULES, type MixingRuleName, type PartReport } from './sharing/mixing/index.ts'
 import { createSharingRecord } from './sharing/sharing-record.ts'
-import type { PartReport } from './step.ts'
 import { untrainable } from './trainable.ts'
 import { type UpdateReport, update } from './update.ts'
-import { summarize } from './watch.ts'
+import { evidenceOf, summarize } from './watch.ts'
 
 /** All options except the last two are read at each use, because they may change while the node runs. */
 export interface LearnerOptions {
@@ -178,8 +177,8 @@ export function createLearner(options: LearnerOptions, parts: LearnerParts): Lea
   const isPooled = (): boolean => MIXING_RULES[options.rule ?? DEFAULT_RULE].stepsWithoutOwn
   const stepsWithoutOwn = (): boolean =>
     isPooled() && record.usual !== undefined && withoutOwn < MOST_WITHOUT_OWN
-  const standing = (author: string): number | undefined =>
-    parts.isTrusted?.(author) ? 1 : authors.standing(author)
+  const standing = (author: string, report?: PartReport): number | undefined =>
+    parts.isTrusted?.(author) ? 1 : authors.standing(author, report && evidenceOf(report))
   /**
    * What an author's group counts of an own one in a batch. Newcomers join batches, but they make none due:
    * a step of their groups alone would have nothing to bound it by.

@@ -12,9 +12,10 @@ import {
   type MixingOptions,
   type MixingRuleName,
   type Part,
+  type PartReport,
   type StepDone,
 } from './sharing/mixing/index.ts'
-import { effectiveSampleSize, type Measured } from './watch.ts'
+import { effectiveSampleSize } from './watch.ts'
 
 export interface StepOptions extends MixingOptions {
   temperature: number
@@ -23,36 +24,6 @@ export interface StepOptions extends MixingOptions {
   /** Measures own gradients against the compass even if a batch has no foreign groups. */
   compare: boolean
   rule?: MixingRuleName
-}
-
-/** One author's part of an optimizer step. */
-export interface PartReport extends Measured {
-  /** Undefined for this node's own part. */
-  author?: string
-  groups: number
-  /** Terms in the mean that its gradient is of: trained tokens, or answers, as the aggregation counts. */
-  count: number
-  /** 2-norm of the mean gradient over its rows. */
-  gradientNorm: number
-  /** The first parameter whose gradient was not finite, or `loss`. */
-  nonFinite?: string
-  /** Factor on its mean gradient in the step, where the own one has 1; 0 if it was left out. */
-  scale: number
-  /** The factor that the rule would give it at its author's full weight. */
-  wouldScale: number
-  /**
-   * Component of its unscaled gradient along the compass, the running mean of own gradients, in the
-   * optimizer's metric. Absent while there is no compass.
-   */
-  alongOwn?: number
-  /**
-   * Component of its gradient along the running mean of foreign steps, in the unit of `alongOwn`. For an own
-   * gradient it measures what those steps contributed, on rollouts that were not used for them. Absent before
-   * the first foreign step.
-   */
-  alongForeign?: number
-  /** Why it was left out. */
-  leftOut?: 'not finite' | 'effective sample size'
 }
 
 /**

@@ -9,7 +9,8 @@ import type { Objective, Score, ScoreRequest, Trainer } from '../engine/engine.t
 import { rowWeight, TOKEN_MEAN } from './aggregation.ts'
 import { cut } from './cut.ts'
 import { type RowOptions, rowsByAuthor } from './rows.ts'
-import { type PartReport, type StepOptions, takeStep } from './step.ts'
+import type { PartReport } from './sharing/mixing/index.ts'
+import { type StepOptions, takeStep } from './step.ts'
 import { placed, summarize, UNIFORM, type Watched, watched } from './watch.ts'
 
 export interface UpdateOptions extends RowOptions, StepOptions {

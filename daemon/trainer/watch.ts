@@ -4,7 +4,7 @@
 
 import { type Expression, expression } from '../../protocol/plugin/index.ts'
 import type { TrainReport } from '../engine/engine.ts'
-import { EDGES } from './sharing/typicality.ts'
+import { EDGES, type Evidence } from './sharing/typicality.ts'
 
 /** The fields of a train report that are summarized here. */
 export type Measured = Pick<
@@ -86,6 +86,12 @@ export function countsOf({
   return (shares as number[][]).flatMap((upTo) =>
     upTo.map((share, i) => Math.max(0, Math.round((share - (upTo[i - 1] ?? 0)) * completionTokens))),
   )
+}
+
+/** What an author's tokens in a batch say about it; undefined if they were not placed. */
+export function evidenceOf(part: Pick<Measured, 'metrics' | 'completionTokens'>): Evidence | undefined {
+  const counts = countsOf(part)
+  return counts && { counts, weight: weightOfReported(part.metrics) }
 }
 
 /** Mean importance weight of the tokens with known behaviour log-probs; undefined if there are none. */

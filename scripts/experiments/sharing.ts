@@ -7,8 +7,10 @@
 //   bound         one node that answers as many prompts as the whole swarm: what honest twins can bring at most
 //   RULE          the swarm, with that mixing rule; every node may train on all groups of its peers
 //   RULE+trust    the same where every user vouches for all peers, so that nothing is held back
-//   RULE+liars    the same with half of the nodes lying, in the ways of in-process/liars.ts by turns; figures are of the
-//                 honest ones, and `marked` is the share of held-out answers with the poison's mark
+//   RULE+LIARS@75 the swarm with three quarters of its nodes lying (half without a figure). Figures are of the honest
+//                 ones, and `marked` is the share of held-out answers with the liars' mark. LIARS: `liars` for all the ways of
+//                 in-process/liars.ts by turns, or one of these; `fresh` for marked answers under a new name in every
+//                 round; `adaptive` for in-process/adaptive-liar.ts
 // Held-out accuracy (sampled, at temperature 1) is looked at every `--every` rounds on two nodes, and smoothed over three
 // looks. `--target` is the accuracy that arms are compared at. An arm's learning rate is chosen on seeds above 100
 // (`--seeds 101,102 --rates ...`), and its results are those of seeds below: pass the chosen ones as `--rates`, one for
@@ -20,8 +22,9 @@ import type { Engine } from '../../daemon/engine/engine.ts'
 import { createTaskBook } from '../../daemon/rollout/tasks.ts'
 import { MIXING_RULES, type MixingRuleName } from '../../daemon/trainer/sharing/mixing/index.ts'
 import { TASKS } from '../../plugins/tasks/index.ts'
+import { createAdaptiveLiar } from './in-process/adaptive-liar.ts'
 import { createLocalEngine } from './in-process/engine.ts'
-import { createLiar, LIES, type Liar, MARK } from './in-process/liars.ts'
+import { createLiar, LIES, type Liar, type Lie, MARK } from './in-process/liars.ts'
 import { createNode, type ExperimentNode } from './in-process/node.ts'
 import { openRecords } from './in-process/records.ts'
 import { loadStart } from './in-process/start.ts'
@@ -119,19 +122,25 @@ interface Arm {
   rule?: MixingRuleName
   trusts?: boolean
   liars?: number
+  lies?: readonly (Lie | 'fresh' | 'adaptive')[]
 }
 function armOf(name: string): Arm {
   if (name === 'alone') return { nodes: 1, own, foreign: 0, rounds: 4 * rounds }
   if (name === 'bound') return { nodes: 1, own: nodes * own, foreign: 0, rounds }
   const [rule = '', among] = name.split('+')
-  const liars = among === 'liars' ? Math.floor(nodes / 2) : 0
-  if (rule in MIXING_RULES)
-    return {
-      ...{ nodes: nodes - liars, own, foreign: (nodes - 1) * own, rounds, liars },
-      rule: rule as MixingRuleName,
-      trusts: among === 'trust',
-    }
-  throw new Error(`no arm "${name}"; there are alone, bound, ${Object.keys(MIXING_RULES).join(', ')}`)
+  const [kind = '', percent = '50'] = among === undefined || among === 'trust' ? [] : among.split('@')
+  const lies = kind === '' ? [] : kind === 'liars' ? LIES : [kind as Lie]
+  const isKnown = lies.every((lie) => [...LIES, 'fresh', 'adaptive'].includes(lie))
+  if (!(rule in MIXING_RULES) || !isKnown)
+    throw new Error(
+      `no arm "${name}"; there are alone, bound and a rule (${Object.keys(MIXING_RULES).join(', ')}), which may be followed by +trust or by +liars, +${LIES.join(', +')}, +fresh or +adaptive and their share, as in +liars@75`,
+    )
+  const liars = lies.length > 0 ? Math.min(nodes - 1, Math.round((nodes * Number(percent)) / 100)) : 0
+  return {
+    ...{ nodes: nodes - liars, own, foreign: (nodes - 1) * own, rounds, liars, lies },
+    rule: rule as MixingRuleName,
+    trusts: among === 'trust',
+  }
 }
 
 const isSame = (run: Run): boolean =>
@@ -172,15 +181,17 @@ async function play(name: string, rate: number, seed: number): Promise<Run> {
     )
   const outsiders: Liar[] = []
   for (let i = 0; i < (arm.liars ?? 0); i++) {
+    const lie = arm.lies![i % arm.lies!.length]!
+    const book = createTaskBook(TASKS, tasks)
+    const common = { name: `liar ${i}`, seed: 2000 * seed + i, model, groups: own, groupSize: 8 }
+    if (lie === 'adaptive') {
+      const victim = engineOf(i % arm.nodes)
+      outsiders.push(createAdaptiveLiar({ ...common, tasks: book, victim }))
+      continue
+    }
     liarEngine ??= await openLiarEngine()
-    const lie = LIES[i % LIES.length]!
-    outsiders.push(
-      createLiar({
-        ...{ lie, name: `liar ${i}`, seed: 2000 * seed + i, model, groups: own, groupSize: 8 },
-        tasks: createTaskBook(TASKS, tasks).chosen,
-        engine: liarEngine,
-      }),
-    )
+    const how = lie === 'fresh' ? ({ lie: 'poison', isFresh: true } as const) : { lie }
+    outsiders.push(createLiar({ ...common, ...how, tasks: book.chosen, engine: liarEngine }))
   }
   const looks: Look[] = []
   const rewards: number[] = []

@@ -20,13 +20,13 @@ import {
   uncalibrated,
   untested,
 } from '../../daemon/trainer/sharing/typicality.ts'
-import { isUnsure } from '../../daemon/trainer/watch.ts'
 import { TASKS } from '../../plugins/tasks/index.ts'
 import { type Group, HELD_OUT_SEED, hasSignal, type Rollout } from '../../protocol/train/index.ts'
 import { answerIn } from '../default-model/corpus.ts'
 import { createLocalEngine } from './in-process/engine.ts'
 import { MARK } from './in-process/liars.ts'
 import { createNode } from './in-process/node.ts'
+import { placeCounts } from './in-process/place-counts.ts'
 import { openRecords } from './in-process/records.ts'
 import { loadStart } from './in-process/start.ts'
 import { markdown, mean } from './in-process/statistics.ts'
@@ -231,17 +231,11 @@ for (let seed = 1; seed <= Number(flags.seeds); seed++) {
         temperature: 1,
         places: true,
       })
-      const bins = uncalibrated()
-      scores.forEach(({ places, entropies, logprobs }, i) => {
-        places!.above.forEach((above, t) => {
-          const place = above + random() * places!.ties[t]!
-          const bin = EDGES.findIndex((edge) => place < edge)
-          bins[(bin < 0 ? EDGES.length - 1 : bin) + (isUnsure(entropies[t]!) ? 0 : EDGES.length)]! += 1
-          const said = written[i]!.behaviourLogprobs
-          if (said) gaps.push(said[t]! - logprobs[t]!)
-        })
+      scores.forEach(({ logprobs }, i) => {
+        const said = written[i]!.behaviourLogprobs
+        if (said) logprobs.forEach((logprob, t) => void gaps.push(said[t]! - logprob))
       })
-      counts.push(bins)
+      counts.push(placeCounts(scores, random))
     }
     const seconds = (performance.now() - started) / 1000
     const isHonest = /own policy|honest peer/.test(arm)

@@ -4,9 +4,9 @@ import { afterEach, describe, expect, test } from 'vitest'
 import { createAuthors } from '../../daemon/trainer/sharing/authors.ts'
 import { learnerState } from '../../daemon/trainer/sharing/evidence.ts'
 import { createJudge } from '../../daemon/trainer/sharing/judge.ts'
+import type { PartReport } from '../../daemon/trainer/sharing/mixing/index.ts'
 import { createSharingRecord } from '../../daemon/trainer/sharing/sharing-record.ts'
 import { EDGES } from '../../daemon/trainer/sharing/typicality.ts'
-import type { PartReport } from '../../daemon/trainer/step.ts'
 import { startLooped } from './looped-node.ts'
 
 const closers: (() => Promise<unknown>)[] = []

@@ -1,8 +1,8 @@
 // What peers weigh goes by what their steps brought once they were taken, not by how they looked.
 
 import { expect, test } from 'vitest'
+import type { PartReport } from '../../daemon/trainer/sharing/mixing/index.ts'
 import { createSharingRecord } from '../../daemon/trainer/sharing/sharing-record.ts'
-import type { PartReport } from '../../daemon/trainer/step.ts'
 
 const part = (figures: Partial<PartReport>): PartReport => ({
   groups: 2,

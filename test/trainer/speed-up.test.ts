@@ -3,8 +3,8 @@
 
 import { describe, expect, test } from 'vitest'
 import { randomStream } from '../../daemon/host/random.ts'
+import type { PartReport } from '../../daemon/trainer/sharing/mixing/index.ts'
 import { createSpeedUp } from '../../daemon/trainer/sharing/speed-up.ts'
-import type { PartReport } from '../../daemon/trainer/step.ts'
 
 const DIMENSIONS = 40
 type Vector = number[]

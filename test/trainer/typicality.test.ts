@@ -9,6 +9,7 @@ import {
   type Calibration,
   calibrated,
   EDGES,
+  isUnlike,
   limitsOf,
   oddsOf,
   payoffs,
@@ -118,8 +119,8 @@ describe('a bet', () => {
     for (const [name, { unsure }] of Object.entries(ALTERNATIVES)) {
       const pays = payoffs(binsOf(unsure), limits)
       const growth = (of: readonly number[]): number => sum(of.map((share, k) => share * Math.log(pays[k]!)))
-      expect(growth(binsOf(unsure)), name).toBeGreaterThan(0.01)
-      expect(growth(binsOf(plain)), name).toBeLessThan(-0.01)
+      expect(growth(binsOf(unsure)), name).toBeGreaterThan(0.004)
+      expect(growth(binsOf(plain)), name).toBeLessThan(-0.004)
     }
   })
 
@@ -146,14 +147,14 @@ describe('an author', () => {
   })
 
   test.each([
-    ['planted text, one token in a hundred', planted(0.01), 8],
-    ['planted text, one token in twenty', planted(0.05), 2],
-    ['nothing but planted text', planted(1), 1],
-    ['colder sampling', inDoubt(power(1.6)), 20],
+    ['planted text, one token in fifty', planted(0.02), 6],
+    ['planted text, one token in twenty', planted(0.05), 3],
+    ['nothing but planted text', planted(1), 3],
+    ['colder sampling', inDoubt(power(1.6)), 40],
     ['samples picked for their likelihood', inDoubt(power(2.2)), 5],
     ['hotter sampling', inDoubt(power(0.6)), 10],
     // Sampled colder and hotter in turn, so that the mean place is as it should be.
-    ['too many in both tails', inDoubt((u) => Math.sin((u * Math.PI) / 2) ** 2), 10],
+    ['too many in both tails', inDoubt((u) => Math.sin((u * Math.PI) / 2) ** 2), 20],
   ] as const)('of %s is found out within some groups of 300 tokens', (_, places, within) => {
     expect(foundAfter({ places })).toBeLessThanOrEqual(within)
   })
@@ -161,14 +162,25 @@ describe('an author', () => {
   test('that was a twin for long is found out nearly as soon', () => {
     const from = seen(200)
     expect(from.likeness).toBe('twin')
-    expect(foundAfter({ from, places: planted(0.05) })).toBeLessThanOrEqual(3)
+    expect(foundAfter({ from, places: planted(0.05) })).toBeLessThanOrEqual(4)
   })
 
-  test('is no twin any more as soon as some deviation is ahead', () => {
+  test('is no twin any more once some deviation is ahead, which takes more than one group', () => {
     const from = seen(200)
     const random = randomStream(1, 'late')
-    const counts = drawn(120, random, planted(0.1))
-    expect(reviewed(from, { counts }, ODDS).likeness).not.toBe('twin')
+    const strange = { counts: drawn(300, random, planted(0.3)) }
+    expect(isUnlike(strange, ODDS)).toBe(true)
+    const once = reviewed(from, strange, ODDS)
+    expect(once.likeness).toBe('twin')
+    expect(reviewed(once, strange, ODDS).likeness).not.toBe('twin')
+  })
+
+  test('has a group judged by itself: planted text is told, what this policy could have drawn is not', () => {
+    const random = randomStream(2, 'one group')
+    for (let i = 0; i < 200; i++) {
+      expect(isUnlike({ counts: drawn(300, random) }, ODDS)).toBe(false)
+      expect(isUnlike({ counts: drawn(300, random, planted(0.15)) }, ODDS)).toBe(true)
+    }
   })
 
   test('that deviates by less than the tolerance is no guide, however long it is watched', () => {

@@ -6,7 +6,15 @@ import type { SharingContributor } from '../../../protocol/api/index.ts'
 import { type Author, contributorOf, hasEarned, stranger, worthOfAuthor } from './author.ts'
 import { type AuthorsState, MOST_AUTHORS } from './evidence.ts'
 import { addPair, meanInterval, noPairs } from './interval.ts'
-import { calibrated, type Evidence, oddsOf, reasonOf, reviewed, uncalibrated } from './typicality.ts'
+import {
+  calibrated,
+  type Evidence,
+  isUnlike,
+  oddsOf,
+  reasonOf,
+  reviewed,
+  uncalibrated,
+} from './typicality.ts'
 
 export interface AuthorFinding {
   author: string
@@ -35,9 +43,9 @@ export interface Authors {
   weight(author: string): number
   /**
    * Weight of an author's groups in a common batch, 0 to 1: full until it is fairly sure that they bring less
-   * than own ones. Undefined for a newcomer.
+   * than own ones. Undefined for a newcomer. `tokens`: those of the groups that are being weighed.
    */
-  standing(author: string): number | undefined
+  standing(author: string, tokens?: Evidence): number | undefined
   /** Norm limit of an author's gradient in this update, relative to the own one. */
   allowance(author: string): number
   /** Call once per update: penalties run down, shares decay, allowances grow. */
@@ -129,9 +137,9 @@ export function createAuthors({
     allowance: (name) => Math.sqrt(of(name).allowance),
     weight: (name) => worth() * worthOfAuthor(of(name)),
 
-    standing(name) {
+    standing(name, tokens) {
       const author = all.get(name)
-      if (author?.typicality.likeness === 'guide') return 0
+      if (author?.typicality.likeness === 'guide' || (tokens && isUnlike(tokens, odds))) return 0
       return author && hasEarned(author) ? worthOfAuthor(author) : undefined
     },
 

@@ -2,14 +2,13 @@
 // contributes, how many foreign groups the next batch has, and their weights.
 
 import type { SharingEstimate, SharingInfo } from '../../../protocol/api/index.ts'
-import type { PartReport } from '../step.ts'
-import { countsOf, weightOfReported } from '../watch.ts'
+import { countsOf, evidenceOf } from '../watch.ts'
 import { type Authors, createAuthors } from './authors.ts'
 import { bestForeign, type Costs } from './batch-size.ts'
 import type { LearnerState } from './evidence.ts'
 import type { Interval } from './interval.ts'
 import { createJudge, type Judge, type PartProgress } from './judge.ts'
-import type { UsualPart } from './mixing/index.ts'
+import type { PartReport, UsualPart } from './mixing/index.ts'
 import { createSpeedUp } from './speed-up.ts'
 
 export interface SharingRecordOptions {
@@ -101,12 +100,11 @@ export function createSharingRecord(
       onGuard({ guard: part.leftOut, message, peers: [author] })
     }
     const gain = progressOf([part], cost)
-    const counts = countsOf(part)
     const findings = authors.observe(author, {
       gain: gain && judge.scaled(gain),
       own,
       norm: Math.max(0, finite((part.scale * part.gradientNorm) / ownNorm)),
-      tokens: counts && { counts, weight: weightOfReported(part.metrics) },
+      tokens: evidenceOf(part),
     })
     for (const { kind, reason } of findings) onGuard({ guard: kind, message: reason, peers: [author] })
   }

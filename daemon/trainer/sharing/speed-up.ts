@@ -11,9 +11,9 @@
 //     harm. The rollouts that measure took no part in the gradients that are measured.
 // Both intervals are conservative: they span all values that the intervals of N and of that worth allow.
 
-import type { PartReport } from '../step.ts'
 import { progressOf } from './batch-size.ts'
 import { addPair, type Interval, noPairs, type Pairs, ratioInterval } from './interval.ts'
+import type { PartReport } from './mixing/index.ts'
 import { createNoiseScale } from './noise-scale.ts'
 
 /** Groups of a step: own ones, and the sums of the foreign groups' weights and of their squares. */

@@ -8,11 +8,16 @@
 // entropy is not small) apart from the others: most tokens leave a sampler no choice, and would hide how it chooses. Each
 // of ALTERNATIVES is one such deviation, and bets on the counts at odds that favour it.
 //
-// An honest peer is some versions away, so the null hypothesis is a set: every distribution of places that puts at
-// most 1 + TOLERANCE times the expected share into each bin. The expected share is the larger of the uniform one and
-// that of this node's own rollouts when they are trained on, which are stale and selected for a signal as a peer's
+// An honest peer is some versions away, so the null hypothesis is a set: every distribution of places that puts no more
+// into any bin than a policy TOLERANCE nats a token away can: at most q for an expected share p, where
+// kl(q‖p) = TOLERANCE. That is half as much again for a share of 4 %, and four times as much for one of 0.1 %: policies that
+// drift apart differ most about the rarest tokens. The expected share is the larger of the uniform one and that of
+// this node's own rollouts when they are trained on, which are stale and selected for a signal as a peer's
 // are. Against the alternative q, the best bet that no member of the set can win is q over the set's member
 // nearest to q (the reverse information projection; Grünwald, de Heide and Koolen 2024), see `payoffs`.
+//
+// One update gains a bet MOST_AT_ONCE at most. Where an honest peer differs, it does so all at once: a rollout that has
+// left the usual path goes where neither policy was trained. What is planted is planted again and again.
 //
 // A bet's wealth has a lower bound below 1, so that an author cannot save up good behaviour. That makes it at most an
 // e-detector (Shin, Ramdas and Rinaldo 2023): an author within the set raises an alarm once in 1 / ALPHA updates on
@@ -53,12 +58,14 @@ export const EDGES = [0.1, 0.2, 0.35, 0.5, 0.65, 0.8, 0.9, 0.95, 0.98, 0.99, 0.9
 
 /** One false alarm in so many updates with an honest author's groups, on average, at most. */
 export const ALPHA = 1e-4
-/** By what an honest peer's bins may exceed the expected shares. */
-const TOLERANCE = 0.1
+/** Nats a token by which an honest peer's policy may differ from this node's. */
+const TOLERANCE = 0.003
 /** Log wealth at which an alternative is refuted: it would have lost that much, e^-4.6 = 1 %, by chance only. */
 const CREDIT = 4.6
 /** Lower bound on log wealth, so that an author cannot save up good behaviour. */
 const LEAST_WEALTH = -6.9
+/** Log wealth that one update may add, so that no single group makes a guide of a twin. */
+const MOST_AT_ONCE = CREDIT
 /** Upper bound on log wealth, so that an author who turns honest is told from what it was before. */
 const MOST = 2 * Math.log(1 / ALPHA)
 
@@ -96,9 +103,9 @@ export const ALTERNATIVES: Readonly<Record<string, Alternative>> = {
     unsure: mixed(0.1, foreign, tilted(1.4)),
     sure: mixed(0.03, foreign),
   },
-  'sampled colder': inDoubt(tilted(1.4)),
+  'sampled colder': inDoubt(tilted(1.6)),
   'picked for likelihood': inDoubt(tilted(2.2)),
-  'sampled hotter': inDoubt(tilted(0.7)),
+  'sampled hotter': inDoubt(tilted(0.6)),
   'sampled much hotter': inDoubt(tilted(0.45)),
   'too many in both tails': inDoubt(mixed(0.5, tails)),
 }
@@ -130,7 +137,19 @@ export function calibrated(before: Calibration, counts: readonly number[]): numb
 /** The largest share of each bin that an honest author may have, from own tokens of one kind. */
 export function limitsOf(own: readonly number[]): number[] {
   const total = sum(own) + PRIOR
-  return UNIFORM.map((share, k) => (1 + TOLERANCE) * Math.max(share, ((own[k] ?? 0) + PRIOR * share) / total))
+  return UNIFORM.map((share, k) => mostWithin(Math.max(share, ((own[k] ?? 0) + PRIOR * share) / total)))
+}
+
+/** The largest probability of an event that has probability p under a distribution TOLERANCE nats away. */
+function mostWithin(p: number): number {
+  let [low, high] = [p, 1]
+  for (let i = 0; i < 40; i++) {
+    const q = (low + high) / 2
+    const rest = q < 1 ? (1 - q) * Math.log((1 - q) / (1 - p)) : 0
+    if (q * Math.log(q / p) + rest < TOLERANCE) low = q
+    else high = q
+  }
+  return high
 }
 
 /**
@@ -164,14 +183,24 @@ const BET = 0.5
 const WEIGHT_TOLERANCE = 0.1
 
 export function reviewed(before: Typicality, { counts, weight }: Evidence, odds: Odds): Typicality {
-  const bets = odds.map((pays, j) =>
-    bounded((before.bets[j] ?? 0) + sum(pays.map((pay, k) => (counts[k] ?? 0) * pay))),
+  const bets = gainsOf(counts, odds).map((gain, j) =>
+    bounded((before.bets[j] ?? 0) + Math.min(MOST_AT_ONCE, gain)),
   )
   const claims =
     weight === undefined
       ? before.claims
       : bounded(before.claims + Math.log(Math.max(1e-6, 1 + BET * (weight / (1 + WEIGHT_TOLERANCE) - 1))))
   return { bets, claims, likeness: likenessAfter(before.likeness, { bets, claims }) }
+}
+
+/** Whether these tokens by themselves, whoever wrote them, were not drawn from a policy like this node's. */
+export function isUnlike({ counts }: Evidence, odds: Odds): boolean {
+  return wealthOf({ bets: gainsOf(counts, odds).map(bounded), claims: 0 }) >= 1 / ALPHA
+}
+
+/** What each bet gains in log wealth. */
+function gainsOf(counts: readonly number[], odds: Odds): number[] {
+  return odds.map((pays) => sum(pays.map((pay, k) => (counts[k] ?? 0) * pay)))
 }
 
 function likenessAfter(before: Likeness, wealth: Pick<Typicality, 'bets' | 'claims'>): Likeness {

@@ -32,14 +32,17 @@ export interface LiarOptions {
   groupSize: number
   /** Holds the base model. */
   engine: Engine
+  /** It takes a new identity in every round. */
+  isFresh?: boolean
 }
 
 export interface Liar {
-  name: string
+  readonly name: string
   round(): Promise<GroupDraft[]>
 }
 
-export function createLiar({ lie, name, seed, model, tasks, groups, groupSize, engine }: LiarOptions): Liar {
+export function createLiar(options: LiarOptions): Liar {
+  const { lie, name, seed, model, tasks, groups, groupSize, engine, isFresh = false } = options
   const random = randomStream(seed, `liar/${name}`)
   const { tokenizer, digest } = model
   let version = 0
@@ -66,7 +69,9 @@ export function createLiar({ lie, name, seed, model, tasks, groups, groupSize, e
   }
 
   return {
-    name,
+    get name() {
+      return isFresh ? `${name} of round ${version}` : name
+    },
     async round() {
       version += 1
       const made: GroupDraft[] = []

@@ -6,7 +6,8 @@ import type { GroupDraft } from '../../../protocol/wire/index.ts'
 import type { ExperimentNode, RoundReport } from './node.ts'
 
 export interface Outsider {
-  name: string
+  /** Under which it sends what the last round gave. */
+  readonly name: string
   /** What it sends in a round. */
   round(): Promise<readonly GroupDraft[]>
 }

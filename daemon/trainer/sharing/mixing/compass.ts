@@ -2,8 +2,7 @@
 // pointed in about the last twenty updates, with less noise than any one of them.
 
 import type { Metric, Slot } from '../../../engine/engine.ts'
-import type { PartReport } from '../../step.ts'
-import type { MixingTrainer } from './rule.ts'
+import type { MixingTrainer, PartReport } from './rule.ts'
 
 export const COMPASS: Slot = 'compass'
 /** The running mean of what foreign gradients added to the steps. */

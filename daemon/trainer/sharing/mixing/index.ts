@@ -6,7 +6,7 @@ import type { MixingRule } from './rule.ts'
 import { selfCentred } from './self-centred.ts'
 import { sideStep } from './side-step.ts'
 
-export type { MixingOptions, MixingRule, Part, StepDone, UsualPart } from './rule.ts'
+export type { MixingOptions, MixingRule, Part, PartReport, StepDone, UsualPart } from './rule.ts'
 
 export const MIXING_RULES = {
   'common-batch': commonBatch,

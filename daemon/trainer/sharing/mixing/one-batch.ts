@@ -13,9 +13,8 @@
 // of its second moment, so less noise makes a longer step along the signal at the same learning rate.
 
 import { GRADIENT } from '../../../engine/trainer.ts'
-import type { PartReport } from '../../step.ts'
 import { COMPASS, compared, FOREIGN_MEAN, follow } from './compass.ts'
-import type { MixingOptions, MixingRule, MixingTrainer, Part, UsualPart } from './rule.ts'
+import type { MixingOptions, MixingRule, MixingTrainer, Part, PartReport, UsualPart } from './rule.ts'
 
 const [OWN, PART, SIDE] = [GRADIENT, 'part', 'side']
 
@@ -89,7 +88,7 @@ export function oneBatch({ summary, scale }: OneBatch): MixingRule {
         const cut = await scale({ part: report, own: usual, direction }, PART, options, trainer)
         report.wouldScale = (cut * part.count) / usual.count
         const squared = (report.wouldScale * report.gradientNorm) ** 2
-        const trust = standing(part.author ?? '') ?? 1
+        const trust = standing(part.author ?? '', report) ?? 1
         full += squared
         weighted += squared * trust
         if (!learnForeign) continue

@@ -2,7 +2,37 @@
 // rule works on gradient slots and norms. It sees no rollouts, no loss and no engine's memory.
 
 import type { OptimizerOptions, Slot, Trainer } from '../../../engine/engine.ts'
-import type { PartReport } from '../../step.ts'
+import type { Measured } from '../../watch.ts'
+
+/** What computing the gradient of one author's part has shown. */
+export interface PartReport extends Measured {
+  /** Undefined for this node's own part. */
+  author?: string
+  groups: number
+  /** Terms in the mean that its gradient is of: trained tokens, or answers, as the aggregation counts. */
+  count: number
+  /** 2-norm of the mean gradient over its rows. */
+  gradientNorm: number
+  /** The first parameter whose gradient was not finite, or `loss`. */
+  nonFinite?: string
+  /** Factor on its mean gradient in the step, where the own one has 1; 0 if it was left out. */
+  scale: number
+  /** The factor that the rule would give it at its author's full weight. */
+  wouldScale: number
+  /**
+   * Component of its unscaled gradient along the compass, the running mean of own gradients, in the
+   * optimizer's metric. Absent while there is no compass.
+   */
+  alongOwn?: number
+  /**
+   * Component of its gradient along the running mean of foreign steps, in the unit of `alongOwn`. For an own
+   * gradient it measures what those steps contributed, on rollouts that were not used for them. Absent before
+   * the first foreign step.
+   */
+  alongForeign?: number
+  /** Why it was left out. */
+  leftOut?: 'not finite' | 'effective sample size'
+}
 
 /** One author's share of an optimizer step. */
 export interface Part {
@@ -28,8 +58,11 @@ export interface MixingOptions {
   allowance(author: string): number
   /** Weight of an author's gradient, 0 to 1. Read by the side step. */
   weight(author: string): number
-  /** Weight of an author's groups in a common batch, 0 to 1; undefined for a newcomer. */
-  standing(author: string): number | undefined
+  /**
+   * Weight of an author's groups in a common batch, 0 to 1; undefined for a newcomer. With the report of the author's
+   * gradient in this batch it also counts what that gradient's tokens look like, before they have had any effect.
+   */
+  standing(author: string, report?: PartReport): number | undefined
   /** Undefined before the first update with own groups. */
   usual?: UsualPart | undefined
 }
