@@ -46,6 +46,20 @@ const ALLOWED: Record<string, readonly string[]> = {
     'daemon/swarm',
     'daemon/trainer',
   ],
+  // What programs import: parts of a node without its loops, its network and its config.
+  'daemon/library': [
+    'protocol',
+    'plugins',
+    'daemon/library',
+    'daemon/core',
+    'daemon/engine',
+    'daemon/host',
+    'daemon/policy',
+    'daemon/rollout',
+    'daemon/store',
+    'daemon/trainer',
+    'daemon/wiring/built-in.ts',
+  ],
   // From the config to what the parts take.
   'daemon/wiring': [
     'protocol',

@@ -20,6 +20,7 @@ export interface PluginFilesOptions {
 
 /** The exports of package.json, also for running from source. */
 const OWN: Record<string, string> = {
+  waggle: '../library/index',
   'waggle/plugin': '../../protocol/plugin/index',
   'waggle/plugin/testing': '../../protocol/plugin/testing/index',
   'waggle/protocol': '../../protocol/index',

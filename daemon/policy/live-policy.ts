@@ -72,14 +72,17 @@ export async function openPolicy(
   const weights = whole(state?.weights ?? initial)
   const sampler = slots === undefined ? engine : withSlots(engine, slots)
   let version = state?.version ?? 0
+  const forSampling = stopStrings ? { pieces: tokenizer.pieces(spec.vocabulary) } : {}
+  const openTrainer = ({ weights: trained, optimizer }: Pick<PolicyState, 'weights' | 'optimizer'>) =>
+    trainer.open({
+      ...{ spec, weights: whole(trained), version },
+      // One engine may be both.
+      ...((engine as unknown) === trainer ? forSampling : {}),
+      ...(optimizer ? { optimizer } : {}),
+    })
   await Promise.all([
-    sampler.open({
-      spec,
-      weights,
-      version,
-      ...(stopStrings ? { pieces: tokenizer.pieces(spec.vocabulary) } : {}),
-    }),
-    trainer.open({ spec, weights, ...(state?.optimizer ? { optimizer: state.optimizer } : {}) }),
+    (engine as unknown) === trainer ? undefined : sampler.open({ spec, weights, version, ...forSampling }),
+    openTrainer({ ...state, weights: state?.weights ?? initial }),
   ])
   return {
     model,
@@ -109,13 +112,15 @@ export async function openPolicy(
     async goBack(earlierState) {
       const { weights: earlier, optimizer } = earlierState ?? { weights: initial }
       await Promise.all([
-        trainer.open({ spec, weights: whole(earlier), ...(optimizer ? { optimizer } : {}) }),
+        openTrainer({ weights: earlier, ...(optimizer ? { optimizer } : {}) }),
         sampler.setWeights(earlier, version + 1),
       ])
       version += 1
     },
     async close() {
-      await Promise.all([sampler.close(), trainer.close()])
+      await Promise.all(
+        (engine as unknown) === trainer ? [engine.close()] : [engine.close(), trainer.close()],
+      )
     },
   }
 }

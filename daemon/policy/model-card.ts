@@ -14,15 +14,20 @@ export interface CardFacts {
   step: number
   lineage: string
   tokenizer: string
-  tasks: readonly { name: string; difficulty?: number | undefined }[]
-  estimator: string
-  corrections: readonly string[]
-  learningRate: number
+  /** What a node trained it on, and how; a program with a loop of its own keeps no such record. */
+  method?: CardMethod
   /** Groups of rollouts trained on. */
   own?: number | undefined
   foreign?: number | undefined
   first?: CardEvaluation | undefined
   last?: CardEvaluation | undefined
+}
+
+export interface CardMethod {
+  tasks: readonly { name: string; difficulty?: number | undefined }[]
+  estimator: string
+  corrections: readonly string[]
+  learningRate: number
 }
 
 export interface CardEvaluation {
@@ -60,11 +65,7 @@ export function modelCard(facts: CardFacts): string {
     '',
     '## On what',
     '',
-    ...facts.tasks.map(
-      (task) => `- ${task.name}${task.difficulty === undefined ? '' : `, difficulty ${task.difficulty}`}`,
-    ),
-    '',
-    `Advantages by ${facts.estimator}, corrections ${facts.corrections.join(', ') || 'none'}, learning rate ${facts.learningRate}.`,
+    ...methodOf(facts),
     ...shareOf(facts),
     '',
     '## With what result',
@@ -73,6 +74,18 @@ export function modelCard(facts: CardFacts): string {
     '',
   ]
   return lines.map((line) => safeText(line, { limit: 2000, line: true })).join('\n')
+}
+
+function methodOf({ method }: CardFacts): string[] {
+  if (!method) return ['By a program that used Waggle as a library; it kept no record here.']
+  const { tasks, estimator, corrections, learningRate } = method
+  return [
+    ...tasks.map(
+      (task) => `- ${task.name}${task.difficulty === undefined ? '' : `, difficulty ${task.difficulty}`}`,
+    ),
+    '',
+    `Advantages by ${estimator}, corrections ${corrections.join(', ') || 'none'}, learning rate ${learningRate}.`,
+  ]
 }
 
 function shareOf({ own, foreign }: CardFacts): string[] {

@@ -54,10 +54,7 @@ test("an exported model's card has intervals, and says what may be chance", () =
       tokenizer: 'b',
     },
     ...{
-      tasks: [],
-      estimator: 'grpo',
-      corrections: [],
-      learningRate: 1e-4,
+      method: { tasks: [], estimator: 'grpo', corrections: [], learningRate: 1e-4 },
       first: at(0, 0.2),
       last: at(9, 0.6),
     },

@@ -1,13 +1,12 @@
 // waggle export model and waggle export adapter: the newest checkpoint in Hugging Face's or PEFT's format, with a model
 // card, or as one GGUF file.
 
-import { existsSync, mkdirSync, readdirSync, statSync } from 'node:fs'
-import { dirname, resolve } from 'node:path'
+import { existsSync, readdirSync, statSync } from 'node:fs'
+import { resolve } from 'node:path'
 import { WaggleError } from '../../../protocol/errors.ts'
-import { writeGgufAdapter, writeGgufModel } from '../../policy/gguf/export.ts'
+import { dtypesOf, exportModel as writeExport } from '../../policy/export-model.ts'
 import { modelCard } from '../../policy/model-card.ts'
-import { hubReference } from '../../policy/sources/reference.ts'
-import { EXPORT_DTYPES, type ExportDtype, writeAdapter, writeMerged } from '../../policy/write-model.ts'
+import { hubNameOf } from '../../policy/sources/reference.ts'
 import { nodeDisk as disk } from '../../store/node-disk.ts'
 import type { Context } from '../context.ts'
 import { contextConfig } from '../load-config.ts'
@@ -18,8 +17,7 @@ export async function exportModel(context: Context): Promise<number> {
   const { paths, io, json, options } = context
   const bare = context.arguments[0] === 'adapter'
   const target = targetOf(context)
-  const asGguf = target.endsWith('.gguf')
-  const dtype = dtypeOf(options.dtype, Object.keys(asGguf ? GGUF_DTYPES : EXPORT_DTYPES))
+  const dtype = dtypeOf(options.dtype, dtypesOf(target))
   if (options.save === true) await context.client.send('checkpoint', {})
   const checkpoint = newestCheckpoint(paths.checkpoints)
   if (!checkpoint) throw noCheckpoint(paths.checkpoints)
@@ -35,32 +33,19 @@ export async function exportModel(context: Context): Promise<number> {
     step: checkpoint.step,
     lineage: checkpoint.lineage,
     tokenizer: model.tokenizer.digest,
-    tasks: config.tasks,
-    estimator: config.estimator.use,
-    corrections: config.corrections.map(({ use }) => use),
-    learningRate: config.training.learning_rate,
+    method: {
+      tasks: config.tasks,
+      estimator: config.estimator.use,
+      corrections: config.corrections.map(({ use }) => use),
+      learningRate: config.training.learning_rate,
+    },
     ...recordsOf(paths, checkpoint),
   })
-  try {
-    mkdirSync(asGguf ? dirname(target) : target, { recursive: true })
-    const how = { target, dtype: dtype as ExportDtype, card }
-    if (asGguf) {
-      const type = GGUF_DTYPES[dtype as keyof typeof GGUF_DTYPES]
-      await (bare ? writeGgufAdapter : writeGgufModel)(model, { target, type }, { disk })
-    } else if (bare)
-      await writeAdapter(
-        model,
-        { ...how, base: { name: hub ?? model.directory, revision: base.commit } },
-        { disk },
-      )
-    else await writeMerged(model, how, { disk })
-  } catch (cause) {
-    if (cause instanceof WaggleError) throw cause
-    throw new WaggleError('E_HOME', `cannot write ${target}: ${(cause as Error).message}`, {
-      hint: 'Check its permissions and the free space on the disk.',
-      cause,
-    })
-  }
+  await writeExport(
+    model,
+    { target, dtype, bare, card, base: { name: hub ?? model.directory, revision: base.commit } },
+    { disk },
+  )
   const { step, lineage } = checkpoint
   context.out(json ? JSON.stringify({ v: 1, path: target, step, lineage, dtype }) : target)
   context.say(
@@ -76,9 +61,6 @@ export async function exportModel(context: Context): Promise<number> {
     )
   return 0
 }
-
-/** What --dtype may be for a GGUF file. */
-const GGUF_DTYPES = { f32: 'F32', f16: 'F16', bf16: 'BF16', q8_0: 'Q8_0' } as const
 
 function dtypeOf(given: Context['options'][string], allowed: readonly string[]): string {
   const dtype = String(given ?? 'f32')
@@ -108,13 +90,4 @@ function targetOf({ arguments: [what, given], io, options }: Context): string {
     })
   }
   return target
-}
-
-/** The name on the hub, if the recorded base is one. */
-function hubNameOf(name: string): string | undefined {
-  try {
-    return name.startsWith('/') ? undefined : hubReference(name)?.name
-  } catch {
-    return undefined
-  }
 }

@@ -45,3 +45,12 @@ export function hubReference(text: string): HubReference | undefined {
 export function showReference({ name, revision }: HubReference): string {
   return revision === 'main' ? name : `${name}@${revision}`
 }
+
+/** The name on the hub, if a recorded name is one; undefined for a folder. */
+export function hubNameOf(name: string): string | undefined {
+  try {
+    return name.startsWith('/') ? undefined : hubReference(name)?.name
+  } catch {
+    return undefined
+  }
+}

@@ -1,27 +1,23 @@
 // A node without its loops and its network: one call is one round, in which it answers prompts, verifies the answers
-// and learns from a batch. All decisions are made by the daemon's own code: its core, generation, verification and
-// the plugin host. Rounds are deterministic for a seed.
+// and learns from a batch. The rounds are the library's, which are the daemon's own code. On top come groups of other
+// nodes, verified as the daemon verifies them. Rounds are deterministic for a seed.
 
-import { createCore, type NodeCore } from '../../../daemon/core/core.ts'
+import type { NodeCore } from '../../../daemon/core/core.ts'
 import type { Engine } from '../../../daemon/engine/engine.ts'
-import { createPluginHost, type PluginHostOptions } from '../../../daemon/host/host.ts'
+import type { PluginHostOptions } from '../../../daemon/host/host.ts'
 import { randomStream } from '../../../daemon/host/random.ts'
+import { createRounds } from '../../../daemon/library/rounds.ts'
 import { codecOf } from '../../../daemon/policy/codec.ts'
-import { type LivePolicy, openPolicy, type PolicyState } from '../../../daemon/policy/live-policy.ts'
+import { type LivePolicy, openPolicy } from '../../../daemon/policy/live-policy.ts'
 import type { Model } from '../../../daemon/policy/model.ts'
 import { scorePrompts } from '../../../daemon/rollout/evaluation/evaluate.ts'
 import { heldOutPrompts } from '../../../daemon/rollout/evaluation/held-out.ts'
-import { createParkedGroups } from '../../../daemon/rollout/parked/parked.ts'
-import { createPluginWorld } from '../../../daemon/rollout/plugins/plugin-world.ts'
-import { playRound } from '../../../daemon/rollout/round.ts'
 import { createTaskBook, type TaskChoice } from '../../../daemon/rollout/tasks.ts'
-import { createVolatileDatabase } from '../../../daemon/store/database/volatile-database.ts'
-import { createPool } from '../../../daemon/store/pool/pool.ts'
 import { Verifier } from '../../../daemon/swarm/admission/verify.ts'
 import type { Finding, UpdateOutcome } from '../../../daemon/trainer/learner.ts'
 import type { MixingRuleName } from '../../../daemon/trainer/sharing/mixing/index.ts'
 import { PLUGINS, TASKS } from '../../../daemon/wiring/built-in.ts'
-import type { Need, SelectView, Task } from '../../../protocol/plugin/index.ts'
+import type { SelectView, Task } from '../../../protocol/plugin/index.ts'
 import { draftOf, type GroupDraft } from '../../../protocol/wire/index.ts'
 import { createLocalEngine } from './engine.ts'
 
@@ -94,12 +90,6 @@ export interface ExperimentNode {
   close(): Promise<void>
 }
 
-/** A sampled token costs a forward pass, as one that is trained on costs three. */
-const SAMPLED = 1
-const TRAINED = 3
-/** Groups of each origin that wait at most. */
-const POOL = 256
-
 export async function createNode(options: NodeOptions): Promise<ExperimentNode> {
   const { name, seed, model, groupSize = 8, maxNewTokens = 96, maxStaleness = 8 } = options
   const engine = options.engine ?? createLocalEngine({ threads: options.threads ?? 1 })
@@ -110,71 +100,31 @@ export async function createNode(options: NodeOptions): Promise<ExperimentNode> 
   const tasks = createTaskBook(options.known ?? TASKS, options.tasks)
   const codec = codecOf(model.tokenizer, model.spec.vocabulary)
   let clock = 0
-  const host = await createPluginHost(
-    {
-      estimator: { use: 'grpo' },
-      corrections: [
-        ...(options.corrections ?? DEFAULT_CORRECTIONS),
-        { use: 'staleness', bound: maxStaleness },
-      ],
-      selector: { use: 'uniform' },
-      seed,
-      offers: new Set<Need>([
-        'privileged',
-        'score',
-        'park',
-        ...(options.candidates ? (['recurring'] as const) : []),
-        ...(tasks.chosen.some(({ task }) => task.environment) ? (['episodes'] as const) : []),
-      ]),
-      ...options.plugins,
-    },
-    {
-      builtIn: PLUGINS,
-      importPlugin: async (specifier) => {
-        throw new Error(`${specifier} is not built in`)
-      },
-      now: () => clock,
-      sleep: (_ms, signal) => new Promise((_, reject) => signal.addEventListener('abort', reject)),
-      log: () => {},
-      onTrouble: ({ name: plugin, message }) => {
-        throw new Error(`${plugin}: ${message}`)
-      },
-    },
-  )
-  const limits = { context: model.spec.contextLength, completion: maxNewTokens }
-  const speaker = { sampler: engine, scorer: engine, tokenizer: model.tokenizer }
-  await host.open(createPluginWorld({ limits }, { tasks, policy: speaker, roles: new Map() }), 0)
-  const parked = createParkedGroups()
+  const now = () => clock
   const verifier = new Verifier(
     { maxCompletionTokens: maxNewTokens },
     {
-      tasks,
-      codec,
-      clock: { now: () => clock, after: () => () => {} },
+      ...{ tasks, codec, clock: { now, after: () => () => {} } },
       version: () => policy.reference().version,
-    },
-  )
-  const pool = await createPool(
-    { capacityGroups: POOL },
-    {
-      database: createVolatileDatabase(),
-      log: () => {},
-      isKnown: () => true,
     },
   )
   let received = 0
   const findings: Finding[] = []
   const compute = { generated: 0, trained: 0 }
-  const states: { version: number; state: PolicyState }[] = []
-  let rounds = 0
-
-  const core = createCore(
+  const rounds = await createRounds(
     {
-      // A round trains on whatever groups it has.
-      sizes: { own: options.own, foreign: options.foreign, due: 1 },
-      ...(options.scaleRate && { scaleRate: true }),
-      adaptive: options.adaptive,
+      ...{ self: name, seed, groupSize, maxNewTokens, maxStaleness },
+      ...{ own: options.own, foreign: options.foreign, adaptive: options.adaptive },
+      ...(options.candidates ? { candidates: options.candidates } : {}),
+      ...(options.swarm === undefined ? {} : { swarm: options.swarm }),
       ...(options.rule && { rule: options.rule }),
+      ...(options.scaleRate && { scaleRate: true }),
+      plugins: {
+        estimator: { use: 'grpo' },
+        corrections: options.corrections ?? DEFAULT_CORRECTIONS,
+        selector: { use: 'uniform' },
+        ...options.plugins,
+      },
       minibatches: 1,
       temperature: 1,
       optimizer: {
@@ -186,35 +136,22 @@ export async function createNode(options: NodeOptions): Promise<ExperimentNode> 
         maxGradientNorm: 1,
       },
       warmUpSteps: options.warmUpSteps ?? 10,
-      maxStaleness,
-      self: name,
+      keepEvery: options.checkpointEvery ?? 25,
     },
     {
-      ...{ policy, host, pool },
-      random: (stream) => randomStream(seed, stream),
-      // Counted, not timed, so that a run repeats itself.
-      trainingCost: ({ realTokens }) => TRAINED * realTokens,
-      // The peers of an experiment are in a swarm that its people joined.
-      isKnown: () => true,
+      ...{ policy, tasks, now, monotonic: now, builtIn: PLUGINS },
+      importPlugin: async (specifier) => {
+        throw new Error(`${specifier} is not built in`)
+      },
+      sleep: (_ms, signal) => new Promise((_, reject) => signal.addEventListener('abort', reject)),
       isTrusted: () => options.trusts ?? false,
       onFinding: (finding) => findings.push(finding),
-      async restore(before) {
-        const chosen = states.findLast(({ version }) => version <= before) ?? states[0]!
-        states.splice(states.indexOf(chosen) + 1)
-        await policy.goBack(chosen.state)
-        return { step: chosen.version }
+      onTrouble: ({ name: plugin, message }) => {
+        throw new Error(`${plugin}: ${message}`)
       },
     },
   )
-  const keepState = async (): Promise<void> => {
-    const { version } = policy.reference()
-    states.push({
-      version,
-      state: { version, weights: await engine.weights(), optimizer: await engine.optimizer() },
-    })
-    if (states.length > 3) states.shift()
-  }
-  await keepState()
+  const { core } = rounds
 
   return {
     name,
@@ -225,50 +162,13 @@ export async function createNode(options: NodeOptions): Promise<ExperimentNode> 
 
     async round() {
       clock += 1000
-      const random = randomStream(seed, `round/${rounds}`)
-      const reference = policy.reference()
-      const { groups, tokens } = await playRound(
-        {
-          view: {
-            tasks: tasks.view,
-            rollouts: groupSize,
-            ...(options.candidates ? { candidates: options.candidates } : {}),
-            ...(options.swarm === undefined ? {} : { swarm: { name: options.swarm, self: name } }),
-          },
-          want: options.own,
-          policy: reference,
-          maxNewTokens,
-          context: model.spec.contextLength,
-          temperature: 1,
-          maxStaleness,
-          author: name,
-          sampleSeed: () => Math.floor(random() * 2 ** 32),
-          now: () => clock,
-        },
-        {
-          sampler: engine,
-          tokenizer: model.tokenizer,
-          tasks,
-          hooks: host.round({ step: reference.version }),
-          parked,
-        },
-      )
-      compute.generated += tokens
-      core.onRound({ cost: SAMPLED * tokens })
-      const shared: GroupDraft[] = []
-      let reward = 0
-      for (const group of groups) {
-        reward +=
-          group.rollouts.reduce((sum, one) => sum + one.reward, 0) / group.rollouts.length / groups.length
-        if (core.onOwnGroup(group).isShared) shared.push(draftOf(group))
-      }
-      await core.attend()
-      const batch = core.nextBatch()
-      const step = batch && (await core.train(batch))
+      const { groups, shared, update: step, generatedTokens } = await rounds.round()
+      compute.generated += generatedTokens
       compute.trained += step?.realTokens ?? 0
-      rounds += 1
-      if (rounds % (options.checkpointEvery ?? 25) === 0) await keepState()
-      return { reward, shared, step, generatedTokens: tokens }
+      let reward = 0
+      for (const { rollouts } of groups)
+        reward += rollouts.reduce((sum, one) => sum + one.reward, 0) / rollouts.length / groups.length
+      return { reward, shared: shared.map(draftOf), step, generatedTokens }
     },
 
     receive(author, draft) {

@@ -1,0 +1,59 @@
+// Objectives of the built-in corrections, for a loop that has its own rows.
+
+import { CORRECTIONS } from '../../plugins/corrections/index.ts'
+import { WaggleError } from '../../protocol/errors.ts'
+import { columnsOf, substitute } from '../../protocol/plugin/expression.ts'
+import { loadPlugins } from '../host/load.ts'
+import { assembleObjective } from '../host/objective.ts'
+import type { Objective } from './contract.ts'
+
+/** A plugin by its name, or with settings of its own: as a table of the config. */
+export type PluginUse = string | { use: string; [setting: string]: unknown }
+
+export const choiceOf = (plugin: PluginUse): { use: string } =>
+  typeof plugin === 'string' ? { use: plugin } : plugin
+
+/**
+ * The objective that these corrections make together, such as `['clip']` or `['clip', { use: 'tis', cap: 3 }]`: exactly
+ * one loss, with weights and masks on it. Throws E_PLUGIN for one that has to see groups; those need a trainer.
+ */
+export async function objectiveOf(corrections: readonly PluginUse[]): Promise<Required<Objective>> {
+  const { loaded, problems } = await loadPlugins(
+    corrections.map((plugin) => ({ kinds: ['correction'], choice: choiceOf(plugin) })),
+    {
+      builtIn: CORRECTIONS,
+      importPlugin: (name) => Promise.reject(new Error(`${name} is not a built-in correction`)),
+    },
+  )
+  for (const { plugin, hooks } of loaded)
+    if (!hooks.correct || hooks.columns) problems.push(`correction "${plugin.name}" needs whole groups`)
+  if (problems.length > 0) {
+    throw new WaggleError('E_PLUGIN', problems.join('\n'), {
+      hint: `Corrections are ${CORRECTIONS.map(({ name }) => name).join(', ')}. Those that need whole groups run in a trainer.`,
+    })
+  }
+  const { loss, metrics } = assembleObjective(
+    loaded.map(({ plugin, hooks }) => ({ name: plugin.name, correction: hooks.correct!() })),
+  )
+  return { loss, metrics, temperature: 1 }
+}
+
+/** The columns that an objective reads, sorted. */
+export function columnsIn({ loss, metrics }: Pick<Required<Objective>, 'loss' | 'metrics'>): string[] {
+  return [...new Set([loss, ...Object.values(metrics)].flatMap(columnsOf))].sort()
+}
+
+/** The objective with one expression in place of a column. */
+export function replaceColumn(
+  { loss, metrics, temperature }: Required<Objective>,
+  name: string,
+  by: Parameters<typeof substitute>[2],
+): Required<Objective> {
+  return {
+    loss: substitute(loss, name, by),
+    metrics: Object.fromEntries(
+      Object.entries(metrics).map(([metric, value]) => [metric, substitute(value, name, by)]),
+    ),
+    temperature,
+  }
+}

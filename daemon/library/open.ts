@@ -1,0 +1,148 @@
+// Opens a model: finds it, downloads it if need be, plans its memory, and starts an engine. Composition root of programs
+// that use the library, as main.ts is of the daemon: the clock and the machine are read here.
+
+import { statfs } from 'node:fs/promises'
+import { availableParallelism, homedir } from 'node:os'
+import { resolve } from 'node:path'
+import { setTimeout as sleepFor } from 'node:timers/promises'
+import { WaggleError } from '../../protocol/errors.ts'
+import { PACKAGE_ROOT } from '../../protocol/package.ts'
+import { ADAPTER_TARGETS, type AdapterSpec, type AdapterTarget } from '../engine/decoder.ts'
+import type { Engine } from '../engine/engine.ts'
+import { createEngines } from '../engine/select.ts'
+import { randomStream } from '../host/random.ts'
+import { openPolicy } from '../policy/live-policy.ts'
+import { type MemoryPlan, memoryBudget, memoryHere, planMemory } from '../policy/memory-plan/index.ts'
+import { loadModel } from '../policy/model.ts'
+import { bundledModel, findModel } from '../policy/sources/find.ts'
+import { createCheckpoints } from '../store/checkpoints/checkpoints.ts'
+import { nodeDisk as disk } from '../store/node-disk.ts'
+import { type Restored, restoreNode } from '../trainer/checkpoints/checkpointing.ts'
+import type { Model, OpenOptions } from './contract.ts'
+import { createModel } from './model.ts'
+import { checkSeed } from './rows.ts'
+
+/** What the memory plan assumes of a step, where the context has room for it: tokens and samples. */
+const WORK = { prompt: 512, completion: 256, groupSize: 8 }
+/** ONNX Runtime from 1.29 on sends telemetry unless it is turned off before it is loaded. */
+process.env.ORT_DISABLE_TELEMETRY ??= '1'
+
+const now = Date.now
+
+/**
+ * Opens a model: `default` (the one that comes along), a folder in Hugging Face's layout, a GGUF file, or `org/name` on the
+ * hub, which is downloaded once. Close it when it is no longer needed: its thread keeps the program alive.
+ */
+export async function openModel(reference: string, options: OpenOptions = {}): Promise<Model> {
+  const { adapter: wished, resume, device = 'auto', base = process.cwd() } = options
+  const seed = checkSeed(options.seed ?? 0)
+  const asked = adapterOf(wished)
+  const found = await findModel(
+    {
+      ...{ reference, base, bundled: bundledModel(PACKAGE_ROOT), env: process.env, homedir: homedir() },
+      ...(options.onDownload ? { onProgress: options.onDownload } : {}),
+    },
+    {
+      disk,
+      fetch: (input, init) => fetch(input, init),
+      sleep: (ms, signal) => sleepFor(ms, undefined, signal ? { signal } : {}),
+      freeBytes: (path) =>
+        statfs(path).then(
+          ({ bavail, bsize }) => bavail * bsize,
+          () => undefined,
+        ),
+    },
+  )
+  let plan: MemoryPlan | undefined
+  const loaded = await loadModel(found.directory, { disk }, ({ spec }) => {
+    const completion = Math.min(WORK.completion, spec.contextLength >> 1)
+    plan = planMemory(found.name, spec, {
+      method: asked ? 'lora' : 'full',
+      adapter: asked ?? specOf({}),
+      microBatchTokens: 0,
+      budget: memoryBudget(0, memoryHere()),
+      work: {
+        ...{ completion, groupSize: WORK.groupSize, mixes: false },
+        prompt: Math.min(WORK.prompt, spec.contextLength - completion),
+      },
+    })
+  })
+  const restored = resume === undefined ? undefined : await restoredFrom(resolve(base, resume), loaded)
+  if (restored && !sameAdapter(restored.adapter, asked, wished)) {
+    throw new WaggleError(
+      'E_CHECKPOINT',
+      restored.adapter
+        ? `the checkpoints in ${resume} are of an adapter of rank ${restored.adapter.rank}, alpha ${restored.adapter.alpha}, on ${restored.adapter.targets.join(', ')}`
+        : `the checkpoints in ${resume} are of all weights, not of an adapter`,
+      { hint: 'Open the model with the same adapter that it was saved with.' },
+    )
+  }
+  const { microBatchTokens, checkpointing, slots } = plan!
+  const threads = options.threads ?? availableParallelism()
+  const notice = options.onNotice ? { onNotice: options.onNotice } : {}
+  const [engine] = (await createEngines(
+    { kind: 'onnx', device, threads, microBatchTokens, checkpointing },
+    1,
+    notice,
+  )) as [Engine]
+  try {
+    const policy = await openPolicy(
+      {
+        model: loaded,
+        adapter: restored?.adapter ?? asked,
+        state: restored?.policy,
+        slots,
+        stopStrings: true,
+      },
+      { sampler: engine, trainer: engine, random: randomStream(seed, 'adapter') },
+    )
+    return createModel({ policy, engine, found, base, now })
+  } catch (error) {
+    await engine.close()
+    throw error
+  }
+}
+
+async function restoredFrom(
+  directory: string,
+  { digest, spec }: { digest: string; spec: Parameters<typeof restoreNode>[0]['spec'] },
+): Promise<Restored | undefined> {
+  const checkpoints = await createCheckpoints({ directory, keep: 3 }, { disk, clock: now, log: () => {} })
+  return await restoreNode({ lineage: digest, spec }, { checkpoints, disk })
+}
+
+function adapterOf(wished: OpenOptions['adapter']): AdapterSpec | undefined {
+  if (wished === undefined || wished === false) return undefined
+  return specOf(wished === true ? {} : wished)
+}
+
+function specOf({
+  rank = 16,
+  alpha = 32,
+  targets = ADAPTER_TARGETS,
+}: Exclude<OpenOptions['adapter'], boolean | undefined>): AdapterSpec {
+  if (!(Number.isInteger(rank) && rank >= 1))
+    throw new WaggleError('E_USAGE', `an adapter's rank has to be a whole number from 1 up, not ${rank}`)
+  if (!(alpha > 0 && alpha < Number.POSITIVE_INFINITY))
+    throw new WaggleError('E_USAGE', `an adapter's alpha has to be above 0, not ${alpha}`)
+  const unknown = targets.find((target) => !ADAPTER_TARGETS.includes(target as AdapterTarget))
+  if (unknown !== undefined || targets.length === 0)
+    throw new WaggleError('E_USAGE', `an adapter cannot be on "${unknown ?? 'nothing'}"`, {
+      hint: `Targets are ${ADAPTER_TARGETS.join(', ')}.`,
+    })
+  return { rank, alpha, targets: targets as readonly AdapterTarget[] }
+}
+
+/** Whether a checkpoint's adapter is the one that was asked for. `true` and nothing at all take over what is there. */
+function sameAdapter(
+  had: AdapterSpec | undefined,
+  asked: AdapterSpec | undefined,
+  wished: OpenOptions['adapter'],
+): boolean {
+  if (wished === undefined) return true
+  if (wished === true && had) return true
+  return (
+    JSON.stringify(had && [had.rank, had.alpha, had.targets]) ===
+    JSON.stringify(asked && [asked.rank, asked.alpha, asked.targets])
+  )
+}

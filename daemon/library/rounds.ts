@@ -1,0 +1,216 @@
+// A node without its loops and its network: one call is one round, in which it answers prompts, verifies the answers
+// and learns from a batch. All decisions are the daemon's: its core, its rounds and its plugin host. Rounds are
+// deterministic for a seed, as costs are counted in tokens and not timed.
+
+import type { Need, Plugin, SelectView, Task } from '../../protocol/plugin/index.ts'
+import type { Group } from '../../protocol/train/index.ts'
+import { createCore, type NodeCore } from '../core/core.ts'
+import type { OptimizerOptions } from '../engine/engine.ts'
+import type { PluginHostOptions, PluginTrouble } from '../host/contract.ts'
+import { createPluginHost } from '../host/host.ts'
+import { randomStream } from '../host/random.ts'
+import type { LivePolicy, PolicyState } from '../policy/live-policy.ts'
+import { createParkedGroups } from '../rollout/parked/parked.ts'
+import { createPluginWorld } from '../rollout/plugins/plugin-world.ts'
+import { playRound } from '../rollout/round.ts'
+import type { TaskBook } from '../rollout/tasks.ts'
+import { createVolatileDatabase } from '../store/database/volatile-database.ts'
+import { createPool } from '../store/pool/pool.ts'
+import type { Aggregation } from '../trainer/aggregation.ts'
+import type { Finding, UpdateOutcome } from '../trainer/learner.ts'
+import type { MixingRuleName } from '../trainer/sharing/mixing/index.ts'
+
+export interface RoundsOptions {
+  /** The name under which its own groups count as own. */
+  self: string
+  seed: number
+  /** All but the seed and what is offered. */
+  plugins: Omit<PluginHostOptions, 'seed' | 'offers'>
+  /** A fixed set of prompts; new ones all the time if left out. */
+  candidates?: SelectView['candidates']
+  /** The swarm's name, for pickers that ask what a swarm has in common. */
+  swarm?: string
+  /** I: prompts that it answers in a round, and own groups in a batch at most. */
+  own: number
+  /** J at most. */
+  foreign: number
+  adaptive: boolean
+  rule?: MixingRuleName
+  aggregation?: Aggregation
+  minibatches: number
+  groupSize: number
+  temperature: number
+  optimizer: OptimizerOptions
+  scaleRate?: boolean
+  warmUpSteps: number
+  maxNewTokens: number
+  maxStaleness: number
+  /** Rounds between two states that a roll-back may go to. */
+  keepEvery: number
+}
+
+export interface RoundsParts {
+  policy: LivePolicy
+  tasks: TaskBook
+  /** Plugins that may be named. */
+  builtIn: readonly Plugin[]
+  importPlugin(specifier: string): Promise<unknown>
+  /** ms since the epoch; stamps groups. */
+  now(): number
+  /** Monotonic ms, for the hooks' time limits. */
+  monotonic(): number
+  sleep(ms: number, signal: AbortSignal): Promise<void>
+  isTrusted(author: string): boolean
+  onFinding(finding: Finding): void
+  onTrouble(trouble: PluginTrouble): void
+}
+
+export interface PlayedRound {
+  groups: Group[]
+  /** Of those, the ones that peers may get. */
+  shared: Group[]
+  /** Undefined if there was nothing to train on. */
+  update: UpdateOutcome | undefined
+  /** Tokens sampled, those for plugins included. */
+  generatedTokens: number
+}
+
+export interface Rounds {
+  readonly core: NodeCore
+  round(signal?: AbortSignal): Promise<PlayedRound>
+  close(): Promise<void>
+}
+
+/** A sampled token costs a forward pass, as one that is trained on costs three. */
+const SAMPLED = 1
+const TRAINED = 3
+/** Groups of each origin that wait at most. */
+const POOL = 256
+/** States kept for a roll-back. */
+const STATES = 3
+
+export async function createRounds(options: RoundsOptions, parts: RoundsParts): Promise<Rounds> {
+  const { self, seed, plugins, own, maxNewTokens, maxStaleness } = options
+  const { policy, tasks, now } = parts
+  const { model } = policy
+  const host = await createPluginHost(
+    {
+      ...plugins,
+      corrections: [...plugins.corrections, { use: 'staleness', bound: maxStaleness }],
+      seed,
+      offers: new Set<Need>([
+        ...(['score', 'park'] as const),
+        ...(tasks.chosen.some(({ task, difficulty }) => hasSteps(task, difficulty))
+          ? (['privileged'] as const)
+          : []),
+        ...(options.candidates ? (['recurring'] as const) : []),
+        ...(tasks.chosen.some(({ task }) => task.environment) ? (['episodes'] as const) : []),
+      ]),
+    },
+    {
+      builtIn: parts.builtIn,
+      importPlugin: parts.importPlugin,
+      now: parts.monotonic,
+      sleep: parts.sleep,
+      log: () => {},
+      onTrouble: parts.onTrouble,
+    },
+  )
+  const limits = { context: model.spec.contextLength, completion: maxNewTokens }
+  const speaker = { sampler: policy.sampler, scorer: policy.scorer, tokenizer: model.tokenizer }
+  await host.open(
+    createPluginWorld({ limits }, { tasks, policy: speaker, roles: new Map() }),
+    policy.reference().version,
+  )
+  const parked = createParkedGroups()
+  const pool = await createPool(
+    { capacityGroups: POOL },
+    { database: createVolatileDatabase(), log: () => {}, isKnown: () => true },
+  )
+  const states: { version: number; state: PolicyState }[] = []
+  let rounds = 0
+
+  const core = createCore(
+    {
+      // A round trains on whatever groups it has.
+      sizes: { own, foreign: options.foreign, due: 1 },
+      adaptive: options.adaptive,
+      ...(options.scaleRate && { scaleRate: true }),
+      ...(options.rule && { rule: options.rule }),
+      ...(options.aggregation && { aggregation: options.aggregation }),
+      minibatches: options.minibatches,
+      temperature: options.temperature,
+      optimizer: options.optimizer,
+      warmUpSteps: options.warmUpSteps,
+      ...{ maxStaleness, self },
+    },
+    {
+      ...{ policy, host, pool },
+      random: (stream) => randomStream(seed, stream),
+      trainingCost: ({ realTokens }) => TRAINED * realTokens,
+      isKnown: () => true,
+      isTrusted: parts.isTrusted,
+      onFinding: parts.onFinding,
+      async restore(before) {
+        const chosen = states.findLast(({ version }) => version <= before) ?? states[0]!
+        states.splice(states.indexOf(chosen) + 1)
+        await policy.goBack(chosen.state)
+        return { step: chosen.version }
+      },
+    },
+  )
+  const keepState = async (): Promise<void> => {
+    const { version } = policy.reference()
+    const [weights, optimizer] = await Promise.all([policy.trainer.weights(), policy.trainer.optimizer()])
+    states.push({ version, state: { version, weights, optimizer } })
+    if (states.length > STATES) states.shift()
+  }
+  await keepState()
+
+  return {
+    core,
+
+    async round(signal) {
+      const random = randomStream(seed, `round/${rounds}`)
+      const reference = policy.reference()
+      const { groups, tokens } = await playRound(
+        {
+          view: {
+            tasks: tasks.view,
+            rollouts: options.groupSize,
+            ...(options.candidates ? { candidates: options.candidates } : {}),
+            ...(options.swarm === undefined ? {} : { swarm: { name: options.swarm, self } }),
+          },
+          want: own,
+          policy: reference,
+          ...{ maxNewTokens, maxStaleness, signal, now },
+          context: model.spec.contextLength,
+          temperature: options.temperature,
+          author: self,
+          sampleSeed: () => Math.floor(random() * 2 ** 32),
+        },
+        {
+          sampler: policy.sampler,
+          tokenizer: model.tokenizer,
+          tasks,
+          hooks: host.round({ step: reference.version }),
+          parked,
+        },
+      )
+      core.onRound({ cost: SAMPLED * tokens })
+      const shared = groups.filter((group) => core.onOwnGroup(group).isShared)
+      await core.attend()
+      const batch = signal?.aborted ? undefined : core.nextBatch()
+      const update = batch && (await core.train(batch))
+      rounds += 1
+      if (rounds % options.keepEvery === 0) await keepState()
+      return { groups, shared, update, generatedTokens: tokens }
+    },
+
+    close: () => host.close(),
+  }
+}
+
+function hasSteps(task: Task, difficulty: number): boolean {
+  return task.generate({ seed: 0, difficulty }).steps.length > 0
+}

@@ -1,0 +1,89 @@
+// What the caller gives, checked and turned into what the engine takes. Mistakes are reported with the number of the row
+// or prompt, before anything is computed.
+
+import { WaggleError } from '../../protocol/errors.ts'
+import { COLUMNS, column, detach } from '../../protocol/plugin/expression.ts'
+import { didYouMean } from '../../protocol/suggest.ts'
+import type { DecoderSpec } from '../engine/decoder.ts'
+import type { TrainSequence } from '../engine/engine.ts'
+import { sequenceFault } from '../engine/inputs.ts'
+import { PLACES } from '../engine/trainer.ts'
+import type { Objective, Row, Sequence } from './contract.ts'
+import { columnsIn, replaceColumn } from './objective.ts'
+
+/** The engine makes these from its own forward pass; `mask` may be left out. */
+const COMPUTED = new Set<string>(['logprob', 'entropy', 'mask', ...PLACES])
+/** Of a row that says nothing else. */
+const USUAL: Readonly<Record<string, number>> = { staleness: 0, foreign: 0, replayed: 0 }
+
+export function checkSequences(sequences: readonly Sequence[], spec: DecoderSpec): void {
+  sequences.forEach(({ prompt, tokens }, i) => {
+    const isTokens = prompt instanceof Int32Array && tokens instanceof Int32Array
+    const fault = isTokens
+      ? sequenceFault({ conditioning: prompt, completion: tokens }, spec)
+      : 'prompt and tokens have to be Int32Arrays'
+    if (fault !== undefined) throw new WaggleError('E_USAGE', `sequence ${i}: ${fault}`)
+  })
+}
+
+/** The engine's sequences, and the objective over columns that all of them have. */
+export function trainable(
+  rows: readonly Row[],
+  given: Objective,
+  spec: DecoderSpec,
+): { sequences: TrainSequence[]; objective: Required<Objective> } {
+  checkSequences(rows, spec)
+  const { loss, metrics = {}, temperature = 1 } = given
+  let objective: Required<Objective> = { loss, metrics, temperature }
+  // Before the first step on a batch, the proximal policy is the current one.
+  if (!rows.some(({ columns }) => columns?.proximal !== undefined))
+    objective = replaceColumn(objective, 'proximal', detach(column('logprob')))
+  const wanted = columnsIn(objective).filter((name) => !COMPUTED.has(name))
+  const sequences = rows.map((row, i): TrainSequence => {
+    const { behaviour, mask } = row.columns ?? {}
+    const all: Record<string, Float32Array | number | undefined> = {
+      ...USUAL,
+      known: behaviour === undefined ? 0 : 1,
+      ...(behaviour === undefined && wanted.includes('known') ? { behaviour: 0 } : {}),
+      ...row.columns,
+    }
+    const columns: TrainSequence['columns'] = {}
+    if (mask !== undefined) columns.mask = mask
+    for (const name of wanted) columns[name] = all[name] ?? missing(i, name, row)
+    for (const [name, values] of Object.entries(columns)) checkColumn(i, name, values, row.tokens.length)
+    return { conditioning: row.prompt, completion: row.tokens, columns }
+  })
+  return { sequences, objective }
+}
+
+function missing(row: number, name: string, { columns = {} }: Row): never {
+  const known = [...COLUMNS, ...Object.keys(columns)]
+  throw new WaggleError('E_USAGE', `row ${row} lacks the column "${name}", which the objective reads`, {
+    hint: `Give it in columns: one number, or one for each token.${known.includes(name) ? '' : didYouMean(name, known)}`,
+  })
+}
+
+function checkColumn(row: number, name: string, values: Float32Array | number, tokens: number): void {
+  const fault = (problem: string): never => {
+    throw new WaggleError('E_USAGE', `row ${row}: the column "${name}" ${problem}`)
+  }
+  if (typeof values === 'number') {
+    if (!Number.isFinite(values)) fault(`is ${values}`)
+  } else if (!(values instanceof Float32Array)) fault('is neither a number nor a Float32Array')
+  else if (values.length !== tokens) fault(`has ${values.length} values for ${tokens} tokens`)
+  else if (!values.every(Number.isFinite)) fault('has a value that is not finite')
+}
+
+/** Tokens inside the mask. */
+export function tokensIn(sequences: readonly TrainSequence[]): number {
+  return sequences.reduce((sum, { completion, columns: { mask } }) => {
+    if (mask === undefined) return sum + completion.length
+    return sum + (typeof mask === 'number' ? mask * completion.length : mask.reduce((a, b) => a + b, 0))
+  }, 0)
+}
+
+/** An integer of 32 bits without a sign. */
+export function checkSeed(seed: unknown): number {
+  if (Number.isInteger(seed) && (seed as number) >= 0 && (seed as number) < 2 ** 32) return seed as number
+  throw new WaggleError('E_USAGE', `seed has to be a whole number from 0 to 4294967295, not ${seed}`)
+}

@@ -1,0 +1,225 @@
+// A trainer: the daemon's own rounds over a model, with plugins, one round for each call. No loop, no peers, no files.
+
+import { setTimeout as sleepFor } from 'node:timers/promises'
+import { WaggleError } from '../../protocol/errors.ts'
+import type { Plugin, Task } from '../../protocol/plugin/index.ts'
+import type { Group } from '../../protocol/train/index.ts'
+import { createPluginFiles } from '../host/plugin-files.ts'
+import { scorePrompts } from '../rollout/evaluation/evaluate.ts'
+import { createTaskBook } from '../rollout/tasks.ts'
+import { PLUGINS, TASKS } from '../wiring/built-in.ts'
+import type { Model, StepOptions } from './contract.ts'
+import { policyOf } from './model.ts'
+import { choiceOf, type PluginUse } from './objective.ts'
+import { createRounds } from './rounds.ts'
+import { checkSeed } from './rows.ts'
+
+/** A built-in task by its name, at its usual or another difficulty; or a task of your own. */
+export type TaskUse = string | { name: string; difficulty?: number } | Task
+
+export interface TrainerOptions extends Partial<StepOptions> {
+  /** Decides prompts and samples. An integer of 32 bits. */
+  seed: number
+  tasks: readonly TaskUse[]
+  /** Turns rewards into advantages. Default: `grpo`. */
+  estimator?: PluginUse
+  /** Make the loss. Default: `clip` and `tis`, as a node has them. */
+  corrections?: readonly PluginUse[]
+  /** Chooses prompts. Default: `uniform`. */
+  selector?: PluginUse
+  hints?: readonly PluginUse[]
+  replay?: readonly PluginUse[]
+  skills?: readonly PluginUse[]
+  controls?: readonly PluginUse[]
+  /** Plugins of your own, which the keys above may then name. A path or an installed package needs no entry here. */
+  plugins?: readonly Plugin[]
+  /** Prompts in a round. Default: 16. */
+  prompts?: number
+  /** Rollouts of each prompt. Default: 8. */
+  groupSize?: number
+  /** Default: 96. */
+  maxNewTokens?: number
+  /** Of sampling, and of the policy that is trained. Default: 1. */
+  temperature?: number
+  /** Optimizer steps for each round. Default: 1. */
+  minibatches?: number
+  /** Steps over which the learning rate rises linearly. Default: 10. */
+  warmUpSteps?: number
+  /** Called when a guard acts, such as when the trainer goes back to earlier weights. */
+  onGuard?(message: string): void
+  /** Called when a hook of a plugin fails. Default: the round rejects. */
+  onTrouble?(message: string): void
+}
+
+/** What an update did. */
+export interface Update {
+  /** Mean over tokens. */
+  loss: number
+  /** 2-norm before clipping. */
+  gradientNorm: number
+  /** Of the plugins, and of the corrections as means over tokens. */
+  metrics: Record<string, number>
+  /** Of computing. */
+  seconds: number
+  /** True if a guard then went back to earlier weights. */
+  rolledBack: boolean
+}
+
+export interface Round {
+  /** The groups of this round with their rollouts and rewards. */
+  groups: readonly Group[]
+  /** Mean reward of their rollouts, 0 to 1 with the built-in tasks. */
+  reward: number
+  /** Share of groups whose rewards differ, so that they teach something. */
+  signal: number
+  generatedTokens: number
+  /** Undefined if no group taught anything. */
+  update: Update | undefined
+  /** Optimizer steps so far. */
+  version: number
+}
+
+/** Mean scores on held-out questions, which are never trained on. */
+export interface Accuracy {
+  /** Different questions. */
+  questions: number
+  /** Of answers sampled at temperature 1. */
+  sampled: number
+  /** Of the most likely answers. */
+  greedy: number
+  /** The same by task. */
+  tasks: Record<string, { questions: number; sampled: number; greedy: number }>
+}
+
+export interface Trainer {
+  /** Samples a round, verifies it, and learns from it. */
+  round(options?: { signal?: AbortSignal }): Promise<Round>
+  /** The same questions and seeds each time. Default: 100 questions of each task. */
+  evaluate(options?: { promptsPerTask?: number }): Promise<Accuracy>
+  /** Ends the plugins. The model stays open. */
+  close(): Promise<void>
+}
+
+const now = Date.now
+const monotonic = (): number => performance.now()
+
+/**
+ * A trainer of this model. Its rounds forget what `accumulate` has gathered. Throws E_TASK and E_PLUGIN with all that is
+ * wrong with tasks and plugins.
+ */
+export async function createTrainer(model: Model, options: TrainerOptions): Promise<Trainer> {
+  const policy = policyOf(model)
+  const { prompts = 16, groupSize = 8, maxNewTokens = 96, plugins = [] } = options
+  const uses = { prompts, groupSize, maxNewTokens }
+  for (const [name, value] of Object.entries(uses))
+    if (!(Number.isInteger(value) && value >= 1))
+      throw new WaggleError('E_USAGE', `${name} has to be a whole number from 1 up, not ${value}`)
+  const own = options.tasks.filter((task): task is Task => typeof task === 'object' && 'generate' in task)
+  const tasks = createTaskBook(
+    [...own, ...TASKS.filter(({ name }) => !own.some((task) => task.name === name))],
+    options.tasks.map((task) =>
+      typeof task === 'string' ? { name: task } : 'generate' in task ? { name: task.name } : task,
+    ),
+  )
+  if (tasks.chosen.length === 0) throw new WaggleError('E_TASK', 'there is no task to train on')
+  const troubles: string[] = []
+  const choices = (list: readonly PluginUse[] = []) => list.map(choiceOf)
+  const rounds = await createRounds(
+    {
+      ...{ self: 'this program', seed: checkSeed(options.seed), own: prompts, groupSize, maxNewTokens },
+      plugins: {
+        estimator: choiceOf(options.estimator ?? 'grpo'),
+        corrections: choices(options.corrections ?? ['clip', { use: 'tis', unknown: 'keep' }]),
+        selector: choiceOf(options.selector ?? 'uniform'),
+        hints: choices(options.hints),
+        replay: choices(options.replay),
+        skills: choices(options.skills),
+        controls: choices(options.controls),
+        roles: [],
+      },
+      foreign: 0,
+      adaptive: false,
+      minibatches: options.minibatches ?? 1,
+      temperature: options.temperature ?? 1,
+      optimizer: {
+        learningRate: options.learningRate ?? 1e-4,
+        beta1: options.beta1 ?? 0.9,
+        beta2: options.beta2 ?? 0.99,
+        epsilon: options.epsilon ?? 1e-8,
+        weightDecay: options.weightDecay ?? 0,
+        maxGradientNorm: options.maxGradientNorm ?? 1,
+      },
+      warmUpSteps: options.warmUpSteps ?? 10,
+      maxStaleness: 8,
+      keepEvery: 25,
+    },
+    {
+      ...{ policy, tasks, now, monotonic },
+      builtIn: [...plugins, ...PLUGINS],
+      ...createPluginFiles({ base: process.cwd(), plugins: process.cwd() }),
+      sleep: (ms, signal) => sleepFor(ms, undefined, { signal }),
+      isTrusted: () => false,
+      onFinding: (finding) => {
+        if (finding.type === 'guard') options.onGuard?.(finding.message)
+      },
+      onTrouble({ name, hook, message }) {
+        const text = `plugin ${name}, hook ${hook}: ${message}`
+        if (options.onTrouble) options.onTrouble(text)
+        else troubles.push(text)
+      },
+    },
+  )
+
+  return {
+    async round({ signal } = {}) {
+      policyOf(model)
+      const { groups, update, generatedTokens } = await rounds.round(signal)
+      if (troubles.length > 0) {
+        throw new WaggleError('E_PLUGIN', troubles.splice(0).join('\n'), {
+          hint: 'Fix the plugin, or pass onTrouble to go on without the hooks that fail.',
+        })
+      }
+      const rewards = groups.map(({ rollouts }) => rollouts.map(({ reward }) => reward))
+      return {
+        groups,
+        reward: mean(rewards.map(mean)),
+        signal: mean(rewards.map((those) => (Math.max(...those) - Math.min(...those) >= 1e-6 ? 1 : 0))),
+        generatedTokens,
+        update: update && {
+          loss: update.loss,
+          gradientNorm: update.gradientNorm,
+          metrics: { ...update.metrics, ...update.pluginMetrics },
+          seconds: update.seconds,
+          rolledBack: update.rolledBack === true,
+        },
+        version: model.version,
+      }
+    },
+
+    async evaluate({ promptsPerTask = 100 } = {}) {
+      const { sampler, model: known } = policyOf(model)
+      const scores = await scorePrompts(
+        { promptsPerTask, maxNewTokens },
+        { sampler, tokenizer: known.tokenizer, tasks },
+      )
+      const byTask = scores.map(({ task, sampled, greedy }) => ({
+        task,
+        questions: greedy.length,
+        sampled: mean(sampled.map(mean)),
+        greedy: mean(greedy),
+      }))
+      return {
+        questions: byTask.reduce((sum, { questions }) => sum + questions, 0),
+        sampled: mean(byTask.map(({ sampled }) => sampled)),
+        greedy: mean(byTask.map(({ greedy }) => greedy)),
+        tasks: Object.fromEntries(byTask.map(({ task, ...figures }) => [task, figures])),
+      }
+    },
+
+    close: () => rounds.close(),
+  }
+}
+
+function mean(values: readonly number[]): number {
+  return values.length === 0 ? 0 : values.reduce((a, b) => a + b, 0) / values.length
+}
