@@ -1,101 +1,136 @@
 // Packs Waggle as npm would publish it and tries the package as a new user would: in an empty folder, with an empty
-// home, `npx`, and dependencies from the npm registry. Fails if any step that a user takes fails.
+// home and dependencies from the npm registry. Imports every export, type-checks a program against it, and runs a
+// node. Fails if any step that a user takes fails.
 //
-//   node --import tsx scripts/package/try.ts [FILE.tgz]      (packs this checkout if no file is given; about a minute)
+//   node --import tsx scripts/package/try.ts [--node DIR] [FILE.tgz]
+//
+// Packs this checkout if no file is given. --node is the folder of another Node.js to try it with.
 
-import { spawn, spawnSync } from 'node:child_process'
-import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs'
+import {
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs'
 import { tmpdir } from 'node:os'
 import { delimiter, join, resolve } from 'node:path'
-import { setTimeout as sleep } from 'node:timers/promises'
-import { fileURLToPath } from 'node:url'
 import { parseArgs } from 'node:util'
-import type { Snapshot } from '../../protocol/api/index.ts'
+import { type Place, pack, ROOT, run, trainAndInterrupt, userPath } from './packed.ts'
 
-const ROOT = fileURLToPath(new URL('../..', import.meta.url))
-const STEP_WITHIN_MS = 120_000
+const { positionals, values } = parseArgs({ allowPositionals: true, options: { node: { type: 'string' } } })
+const temporary = mkdtempSync(join(tmpdir(), 'waggle-package-'))
+const [home, folder, bin] = ['home', 'empty', 'bin'].map((name) => join(temporary, name)) as [
+  string,
+  string,
+  string,
+]
+for (const made of [home, folder, bin]) mkdirSync(made)
 
-const { positionals } = parseArgs({ allowPositionals: true })
-const place = mkdtempSync(join(tmpdir(), 'waggle-package-'))
-const [home, folder] = [join(place, 'home'), join(place, 'empty')]
-mkdirSync(home)
-mkdirSync(folder)
-
-/** A user's environment: no trace of this checkout, nor of the Node.js in its node_modules. */
-const env = {
+const env: NodeJS.ProcessEnv = {
   HOME: home,
-  PATH: (process.env.PATH ?? '')
-    .split(delimiter)
-    .filter((dir) => !dir.includes('node_modules'))
-    .join(delimiter),
-  // On Linux with x64 the package would download CUDA files (hundreds of megabytes) from outside the
-  // registry.
+  PATH: [...(values.node ? [resolve(values.node)] : []), userPath()].join(delimiter),
+  // With npm 11 and older on Linux x64, the package would download CUDA files from outside the registry.
   ONNXRUNTIME_NODE_INSTALL: 'skip',
+  npm_config_cache: process.env.npm_config_cache ?? join(process.env.HOME ?? home, '.npm'),
+  npm_config_prefer_offline: 'true',
+  npm_config_update_notifier: 'false',
+}
+const place: Place = { cwd: folder, env }
+const waggle = join(folder, 'node_modules/.bin/waggle')
+
+/** Older than package.json allows. */
+function isTooOld(has: string, wants: string): boolean {
+  const [is, least] = [has, wants].map((text) => text.match(/\d+/g)!.map(Number)) as [number[], number[]]
+  return is[0]! < least[0]! || (is[0] === least[0] && is[1]! < least[1]!)
 }
 
-function run(command: string, args: readonly string[], cwd = folder): string {
-  const begun = performance.now()
-  const { status, stdout, stderr, error } = spawnSync(command, args, { cwd, env, encoding: 'utf8' })
-  const seconds = ((performance.now() - begun) / 1000).toFixed(1)
-  console.log(`${status === 0 ? 'ok  ' : 'FAIL'}  ${seconds.padStart(5)} s  ${[command, ...args].join(' ')}`)
-  if (status !== 0) throw new Error(`status ${status}\n${stdout}\n${stderr}\n${error ?? ''}`)
-  return stdout
-}
+/** A program of a user: everything that docs/library.md shows, by type. */
+const PROGRAM = `
+import { createTrainer, type Model, objectiveOf, openModel, expression, type Row, type Sample, WaggleError } from 'waggle'
+import { defineTask, definePlugin, type Plugin } from 'waggle/plugin'
+import { conformance } from 'waggle/plugin/testing'
+import { hasSignal, type Group } from 'waggle/protocol'
 
-function pack(): string {
-  run('npm', ['pack', '--silent', '--pack-destination', place], ROOT)
-  return join(place, readdirSync(place).find((name) => name.endsWith('.tgz'))!)
+export async function program(): Promise<number> {
+  const model: Model = await openModel('default', { adapter: { rank: 4 } })
+  const groups: Sample[][] = await model.sample(['a'], { seed: 1 })
+  const rows: Row[] = groups.flat().map((sample) => ({ ...sample, columns: { advantage: 1 } }))
+  const { loss } = await objectiveOf(['clip'])
+  await model.accumulate(rows, { loss: expression.mul(loss, 2) })
+  const { norm } = await model.step({ learningRate: 1e-4 })
+  const trainer = await createTrainer(model, { seed: 1, tasks: ['basic_arithmetic'] })
+  const { groups: played } = await trainer.round()
+  return played.filter((group: Group) => hasSignal(group)).length + norm
 }
+// @ts-expect-error a seed is required
+export const wrong = (model: Model) => model.sample(['a'], {})
+export const known: [typeof defineTask, typeof definePlugin, typeof conformance, typeof WaggleError, Plugin?] = [defineTask, definePlugin, conformance, WaggleError]
+`
 
-/** Starts a node, waits until it has trained a step, and stops it. */
-async function train(npx: readonly string[]): Promise<void> {
-  const begun = performance.now()
-  const child = spawn('npx', [...npx, 'up'], { cwd: folder, env, stdio: ['ignore', 'pipe', 'pipe'] })
-  let output = ''
-  for (const stream of [child.stdout, child.stderr]) stream.on('data', (data) => (output += data))
-  const ended = new Promise<number | null>((done) => child.once('exit', done))
-  try {
-    for (;;) {
-      const { status, stdout } = spawnSync('npx', [...npx, 'status', '--json'], {
-        cwd: folder,
-        env,
-        encoding: 'utf8',
-      })
-      const step = status === 0 ? ((JSON.parse(stdout) as Snapshot).training?.step ?? 0) : 0
-      if (step > 0) break
-      if (child.exitCode !== null || performance.now() - begun > STEP_WITHIN_MS)
-        throw new Error(`no training step\n${output}`)
-      await sleep(500)
-    }
-    console.log(`ok    ${((performance.now() - begun) / 1000).toFixed(1).padStart(5)} s  a training step`)
-    run('npx', [...npx, 'stop'])
-    const status = await ended
-    if (status !== 0) throw new Error(`up ended with ${status}\n${output}`)
-  } finally {
-    child.kill('SIGTERM')
+function typeCheck(): void {
+  writeFileSync(join(folder, 'program.ts'), PROGRAM)
+  for (const [module, moduleResolution] of [
+    ['nodenext', 'nodenext'],
+    ['esnext', 'bundler'],
+  ]) {
+    const flags = ['--noEmit', '--strict', '--target', 'es2023', '--skipLibCheck', 'false']
+    run(
+      process.execPath,
+      [
+        join(ROOT, 'node_modules/typescript/bin/tsc'),
+        ...flags,
+        '--module',
+        module!,
+        '--moduleResolution',
+        moduleResolution!,
+        'program.ts',
+      ],
+      place,
+    )
   }
 }
 
 try {
-  const tarball = positionals[0] ? resolve(positionals[0]) : pack()
-  const { version, engines } = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8')) as {
+  const tarball = positionals[0] ? resolve(positionals[0]) : pack(temporary)
+  const description = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8'))
+  const { version, engines, exports } = description as {
     version: string
     engines: { node: string }
+    exports: Record<string, unknown>
   }
-  const has = run('node', ['--version']).trim()
-  const [wants, is] = [engines.node, has].map((text) => text.match(/\d+/g)!.map(Number))
-  const old = is![0]! < wants![0]! || (is![0] === wants![0] && is![1]! < wants![1]!)
-  if (old) console.log(`      Node.js is ${has}, which is older than ${engines.node}: npx brings node@24`)
-  const npx = ['--yes', ...(old ? ['--package=node@24'] : []), `--package=${tarball}`, 'waggle']
-  const said = run('npx', [...npx, '--version'])
+  writeFileSync(join(folder, 'package.json'), '{ "name": "program", "private": true, "type": "module" }\n')
+  run('npm', ['install', '--no-audit', '--no-fund', '--loglevel=error', tarball], place)
+
+  const has = run('node', ['--version'], place).trim()
+  if (isTooOld(has, engines.node)) {
+    const said = run(waggle, ['up'], place, 2)
+    if (!said.includes(`this is ${has.slice(1)}`)) throw new Error(`an old Node.js is told: ${said}`)
+    console.log(`      Node.js ${has} is refused with a clear error; what follows uses ${process.version}`)
+    symlinkSync(process.execPath, join(bin, 'node'))
+    env.PATH = [bin, env.PATH].join(delimiter)
+  }
+
+  for (const name of Object.keys(exports))
+    if (!name.endsWith('.json')) {
+      const specifier = join('waggle', name)
+      const names = `import('${specifier}').then((all) => console.log(Object.keys(all).length))`
+      if (!(Number(run('node', ['-e', names], place)) > 0)) throw new Error(`${specifier} exports nothing`)
+    }
+  typeCheck()
+
+  const said = run('npx', ['waggle', '--version'], place)
   if (!said.includes(version)) throw new Error(`--version prints ${said}, but package.json has ${version}`)
-  run('npx', [...npx, 'doctor'])
-  run('npx', [...npx, 'plugins', 'new', 'control', 'patience'])
+  run('npx', ['waggle', '--help'], place)
+  run(waggle, ['doctor'], place)
+  run(waggle, ['plugins', 'new', 'control', 'patience'], place)
   // TypeScript, with no compiler at hand.
-  run('npx', [...npx, 'plugins', 'check', 'patience/patience.ts'])
-  await train(npx)
-  run('npx', [...npx, 'export', 'model', './trained'])
+  run(waggle, ['plugins', 'check', 'patience/patience.ts'], place)
+  await trainAndInterrupt({ up: ['npx', 'waggle', 'up'], ask: [waggle, 'status', '--json'] }, place)
+  run(waggle, ['export', 'model', './trained'], place)
   console.log(`ok            ${readdirSync(join(folder, 'trained')).length} files in ./trained`)
 } finally {
-  rmSync(place, { recursive: true, force: true })
+  rmSync(temporary, { recursive: true, force: true })
 }
