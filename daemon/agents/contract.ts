@@ -5,10 +5,11 @@ import type { AgentsInfo } from '../../protocol/api/index.ts'
 import type { Group, PolicyReference } from '../../protocol/train/index.ts'
 import type { Sampler } from '../engine/engine.ts'
 import type { Tokenizer } from '../policy/tokenizer.ts'
+import type { ServedEnvironment } from './environments/environment.ts'
 
 export interface GatewayOptions {
-  /** host:port, on loopback. */
-  listen: string
+  /** host:port, on loopback. Undefined if there are served environments only. */
+  listen: string | undefined
   /** Answer wishes that the node does not grant with an error; otherwise they are ignored with a warning header. */
   strict: boolean
   /** Time from opening a rollout until it is dropped if it has no reward. */
@@ -31,7 +32,9 @@ export interface GatewayOptions {
 
 export interface GatewayParts {
   /** Opens rollouts; each rollout gets a key of its own. */
-  token: string
+  token(): string
+  /** Environments that the node plays by itself. */
+  environments: readonly ServedEnvironment[]
   tokenizer: Tokenizer
   sampler: Pick<Sampler, 'generate'>
   policy(): PolicyReference
@@ -56,8 +59,8 @@ export interface GatewayParts {
 }
 
 export interface AgentGateway {
-  /** Of the server, such as http://127.0.0.1:4290. */
-  readonly url: string
+  /** Of the server, such as http://127.0.0.1:4290, if it listens. */
+  readonly url: string | undefined
   info(): AgentsInfo
   close(): Promise<void>
 }

@@ -1,5 +1,6 @@
-// Puts the gateway together: book, writing, dialects and server.
+// Puts the gateway together: book, writing, dialects and server, and the players of served environments.
 
+import { HELD_OUT_SEED } from '../../protocol/train/index.ts'
 import { createBook } from './book/book.ts'
 import type { AgentGateway, GatewayOptions, GatewayParts } from './contract.ts'
 import { createChat } from './dialects/chat.ts'
@@ -7,6 +8,7 @@ import { createCompletions } from './dialects/completions.ts'
 import { createGenerate } from './dialects/generate.ts'
 import { createChatPrompts } from './dialects/prompts.ts'
 import { createResponses } from './dialects/responses.ts'
+import { createPlayer, type Player } from './environments/player.ts'
 import { busy } from './errors.ts'
 import { openServer } from './serving/server.ts'
 import { createCaller } from './writing/caller.ts'
@@ -28,17 +30,21 @@ export async function openGateway(options: GatewayOptions, by: GatewayParts): Pr
   const prompts = createChatPrompts(tokenizer)
   const closing = new AbortController()
 
+  /** Whether there is room for another group; waits for it until `signal` is aborted. */
+  const hasRoom = async (signal: AbortSignal): Promise<boolean> => {
+    for (;;) {
+      const seen = by.changed.count
+      if (by.hasRoom(book.begun)) return true
+      if (signal.aborted) return false
+      await by.changed.after(seen, signal)
+    }
+  }
+
   const room = async (): Promise<void> => {
     const late = new AbortController()
     const cancel = by.after(PATIENCE_MS, () => late.abort())
-    const signal = AbortSignal.any([late.signal, closing.signal])
     try {
-      for (;;) {
-        const seen = by.changed.count
-        if (by.hasRoom(book.begun)) return
-        if (signal.aborted) break
-        await by.changed.after(seen, signal)
-      }
+      if (await hasRoom(AbortSignal.any([late.signal, closing.signal]))) return
     } finally {
       cancel()
     }
@@ -59,26 +65,63 @@ export async function openGateway(options: GatewayOptions, by: GatewayParts): Pr
     })
   }
 
-  const server = await openServer(options, {
-    ...{ token: by.token, book, caller, isTask: by.isTask, room },
-    dialects: new Map([
-      ['/v1/chat/completions', createChat(options, { tokenizer, prompts })],
-      ['/v1/responses', createResponses(options, { tokenizer, prompts })],
-      ['/v1/completions', createCompletions(options, { tokenizer })],
-      ['/inference/v1/generate', createGenerate(options, { tokenizer })],
-    ]),
-    onBug: (error, path) =>
-      by.log('error', `agents: ${path}: ${error instanceof Error ? (error.stack ?? error.message) : error}`),
-  })
+  const { listen } = options
+  const server =
+    listen === undefined
+      ? undefined
+      : await openServer(
+          { ...options, listen },
+          {
+            ...{ token: by.token(), book, caller, isTask: by.isTask, room },
+            dialects: new Map([
+              ['/v1/chat/completions', createChat(options, { tokenizer, prompts })],
+              ['/v1/responses', createResponses(options, { tokenizer, prompts })],
+              ['/v1/completions', createCompletions(options, { tokenizer })],
+              ['/inference/v1/generate', createGenerate(options, { tokenizer })],
+            ]),
+            onBug: (error, path) =>
+              by.log(
+                'error',
+                `agents: ${path}: ${error instanceof Error ? (error.stack ?? error.message) : error}`,
+              ),
+          },
+        )
+  let asked = 0
+  const players = by.environments.map((environment) => ({
+    name: environment.name,
+    player: createPlayer(environment, options, {
+      ...{ book, after: by.after, log: by.log },
+      answer: (rollout, messages) =>
+        caller.call(rollout, { digest: `${asked++}`, isRetry: false }, () => ({
+          ...prompts.of({ messages, tools: [] }, rollout),
+          stop: [],
+        })).done,
+      async room(signal) {
+        await hasRoom(signal)
+      },
+      seed: () => by.randomBytes(4).readUInt32LE() % HELD_OUT_SEED,
+    }),
+  }))
   tick()
   return {
-    url: server.url,
-    info: () => ({ listen: server.url, ...book.info() }),
+    url: server?.url,
+    info: () => ({
+      ...(server ? { listen: server.url } : {}),
+      ...(players.length > 0 ? { environments: players.map(troubleOf) } : {}),
+      ...book.info(),
+    }),
     async close() {
       closing.abort()
       cancelTick()
-      await collector.close()
-      await server.close()
+      await Promise.all([collector.close(), ...players.map(({ player }) => player.close())])
+      await server?.close()
     },
   }
+}
+
+function troubleOf({ name, player: { trouble } }: { name: string; player: Player }): {
+  name: string
+  trouble?: string
+} {
+  return { name, ...(trouble === undefined ? {} : { trouble }) }
 }

@@ -1,5 +1,7 @@
 // The gateway for agents: an HTTP server with OpenAI's interface, whose answers the node's policy writes and whose
-// finished rollouts become groups to train on.
+// finished rollouts become groups to train on; and environments that others serve, which the node plays by itself.
 
 export type { AgentGateway, GatewayOptions, GatewayParts } from './contract.ts'
+export type { ServedEnvironment } from './environments/environment.ts'
+export { type OpenEnvOptions, openOpenEnv } from './environments/openenv/openenv.ts'
 export { openGateway } from './gateway.ts'

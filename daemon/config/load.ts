@@ -45,6 +45,7 @@ export function loadConfig(options: LoadOptions): Loaded {
   if (parsed.success)
     problems.push(
       ...repeatedTasks(parsed.data, layers),
+      ...repeatedEnvironments(parsed.data, layers),
       ...lonelyKeys(parsed.data, layers),
       ...nothingToTrainOn(parsed.data, layers),
     )
@@ -145,6 +146,20 @@ function readConfig(file: string, required: boolean): string | undefined {
   }
 }
 
+function repeatedEnvironments({ environments }: Config, { originOf }: Layers): Problem[] {
+  return environments.flatMap(({ name }, i) =>
+    environments.findIndex((other) => other.name === name) === i
+      ? []
+      : [
+          {
+            where: originOf(['environments', i, 'name']) ?? '',
+            path: `environments.${i}`,
+            message: `"${name}" is listed twice`,
+          },
+        ],
+  )
+}
+
 function repeatedTasks({ tasks }: Config, { originOf }: Layers): Problem[] {
   return tasks.flatMap(({ name, difficulty }, i) =>
     tasks.findIndex((other) => other.name === name && other.difficulty === difficulty) === i
@@ -159,9 +174,10 @@ function repeatedTasks({ tasks }: Config, { originOf }: Layers): Problem[] {
   )
 }
 
-function nothingToTrainOn({ tasks, agents }: Config, { originOf }: Layers): Problem[] {
-  if (tasks.length > 0 || agents.listen !== undefined) return []
-  const message = 'is empty: a node without tasks trains on agents, and needs agents.listen'
+function nothingToTrainOn({ tasks, agents, environments }: Config, { originOf }: Layers): Problem[] {
+  if (tasks.length > 0 || agents.listen !== undefined || environments.length > 0) return []
+  const message =
+    'is empty: a node without tasks trains on agents or environments, and needs agents.listen or [[environments]]'
   return [{ where: originOf(['tasks']) ?? '', path: 'tasks', message }]
 }
 

@@ -408,6 +408,49 @@ const agents = z.strictObject({
     .describe("maximum number of agents' rollouts open at a time"),
 })
 
+const environment = z.strictObject({
+  name: z
+    .string()
+    .regex(TASK_NAME, 'must be a name: a-z, 0-9 and _')
+    .describe('a name of your choice, under which its rewards are shown'),
+  use: z.enum(['openenv']).describe('the protocol that its server speaks: openenv'),
+  url: z
+    .url({ protocol: /^https?$/, message: 'must be a URL, such as http://127.0.0.1:8000' })
+    .describe("the server's address, such as http://127.0.0.1:8000"),
+  prompt: z
+    .string()
+    .min(1)
+    .max(8192)
+    .optional()
+    .describe(
+      'text that the model gets before what the environment shows first: what to do and how to answer',
+    ),
+  action: z
+    .string()
+    .min(1)
+    .max(128)
+    .optional()
+    .describe(
+      'the field of an action that takes the answer. If unset: the only required field, or the only one; if there are several, the answer must be a JSON object',
+    ),
+  observation: z
+    .string()
+    .min(1)
+    .max(128)
+    .optional()
+    .describe(
+      'the field of an observation that the model sees. If unset: the only text in it, or all of it as JSON',
+    ),
+  turns: z.int().min(1).max(64).default(16).describe('maximum number of answers of an episode'),
+  sessions: z.int().min(1).max(64).default(8).describe('episodes that are played side by side, at most'),
+  step_seconds: z
+    .number()
+    .min(0.1)
+    .max(3600)
+    .default(60)
+    .describe('longest wait for a reply; then the episode is dropped and played again'),
+})
+
 const metrics = z.strictObject({
   tensorboard: z
     .string()
@@ -472,6 +515,11 @@ export const configSchema = z.strictObject({
   swarm: swarm.prefault({}).describe('the network of peers'),
   control: control.prefault({}).describe('the control API'),
   agents: agents.prefault({}).describe("the agents' gateway"),
+  environments: z
+    .array(environment)
+    .max(16)
+    .default([])
+    .describe('environments that others serve: the node plays them, and their rewards count'),
   metrics: metrics.prefault({}).describe('additional outputs for training metrics'),
 })
 
@@ -490,6 +538,7 @@ export type PluginTableName = (typeof PLUGIN_TABLES)[number]
 export type Config = z.output<typeof configSchema>
 export type PluginConfig = Config['estimator']
 export type TaskConfig = Config['tasks'][number]
+export type EnvironmentConfig = Config['environments'][number]
 
 /** The config when nothing is set. */
 export function defaultConfig(): Config {

@@ -1,6 +1,7 @@
-// Opens the gateway for agents, if the config has one, and connects it to the node.
+// Opens the gateway for agents and the environments that others serve, if the config has any, and connects them to the node.
 
-import { type AgentGateway, openGateway } from '../agents/index.ts'
+import { WaggleError } from '../../protocol/errors.ts'
+import { type AgentGateway, openGateway, openOpenEnv, type ServedEnvironment } from '../agents/index.ts'
 import type { Paths } from '../config/paths.ts'
 import type { Config } from '../config/schema.ts'
 import { tokenOf } from '../control/api/tcp.ts'
@@ -43,7 +44,21 @@ export async function openAgents(
   { core, policy, tasks, pool, journal, changed, closers, isPaused, ...by }: AgentsParts,
 ): Promise<AgentGateway | undefined> {
   const { listen, strict, rollout_seconds: rolloutSeconds, max_open: maxOpen } = config.agents
-  if (listen === undefined) return undefined
+  if (listen === undefined && config.environments.length === 0) return undefined
+  const isTask = (name: string): boolean => tasks.chosen.some(({ task }) => task.name === name)
+  const environments: ServedEnvironment[] = []
+  for (const { step_seconds: stepSeconds, use: _, ...choice } of config.environments) {
+    if (isTask(choice.name))
+      throw new WaggleError('E_CONFIG', `environments: "${choice.name}" is a task of this node`, {
+        hint: 'Give the environment another name.',
+      })
+    environments.push(
+      await openOpenEnv(
+        { ...choice, stepSeconds },
+        { fetch, connect: (url) => new WebSocket(url), after: by.after },
+      ),
+    )
+  }
   const { tokenizer, spec } = policy.model
   const gateway = await openGateway(
     {
@@ -55,7 +70,7 @@ export async function openAgents(
       vocabulary: spec.vocabulary,
     },
     {
-      ...{ ...by, tokenizer, changed, sampler: policy.sampler, token: tokenOf(paths.agentsToken) },
+      ...{ ...by, tokenizer, changed, sampler: policy.sampler, token: () => tokenOf(paths.agentsToken) },
       policy: () => policy.reference(),
       isThrownAway: core.isThrownAway,
       // As for the node's own prompts: what waits longer would be too stale when its turn comes.
@@ -63,7 +78,8 @@ export async function openAgents(
         !isPaused() &&
         core.waiting('own').length + begun <
           mostWaiting(config.training.own_groups, config.training.max_staleness),
-      isTask: (name) => tasks.chosen.some(({ task }) => task.name === name),
+      environments,
+      isTask: (name) => isTask(name) || environments.some((one) => one.name === name),
       async onGroup(group) {
         journal.group(group, 'own')
         core.onOwnGroup(group)

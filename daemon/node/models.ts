@@ -72,7 +72,7 @@ export async function openModels(
     const wish = wishOf({
       config,
       questions: sampleQuestions(tasks, config.tasks),
-      ...(config.agents.listen === undefined
+      ...(config.agents.listen === undefined && config.environments.length === 0
         ? {}
         : { prompt: conversationLimit(config, spec) - config.model.max_completion_tokens }),
       tokenizer,

@@ -11,6 +11,7 @@ export function agentsText({
   dropped,
   reward,
   evalReward,
+  environments = [],
 }: AgentsInfo): string {
   const lost = Object.entries(dropped).map(([why, times]) => `${count(times)} ${why}`)
   return [
@@ -21,5 +22,6 @@ export function agentsText({
     ...(evalReward === undefined ? [] : [`eval ${decimal(evalReward)}`]),
     ...(lost.length === 0 ? [] : [`dropped: ${lost.join(', ')}`]),
     'not shared with peers',
+    ...environments.flatMap(({ trouble }) => (trouble === undefined ? [] : [`! ${trouble}`])),
   ].join('  ')
 }

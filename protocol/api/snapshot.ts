@@ -292,8 +292,10 @@ export interface SharingContributor {
 
 /** What agents have done through the gateway since the node started. */
 export interface AgentsInfo {
-  /** Where the gateway listens. */
-  listen: string
+  /** Where the gateway listens; absent if only served environments are played. */
+  listen?: string
+  /** Environments that others serve, and why one is not played at present. */
+  environments?: Array<{ name: string; trouble?: string }>
   /** Rollouts that are open. */
   open: number
   /** Groups begun and not complete. */

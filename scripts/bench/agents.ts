@@ -61,7 +61,8 @@ async function throughGateway(): Promise<number> {
     },
     {
       ...{
-        token: 'token',
+        token: () => 'token',
+        environments: [],
         tokenizer,
         sampler: engine,
         randomBytes,

@@ -1,7 +1,7 @@
 // A gateway on a scripted engine: real HTTP, no model, a clock that the test moves.
 
 import { randomBytes } from 'node:crypto'
-import { openGateway } from '../../daemon/agents/index.ts'
+import { openGateway, type ServedEnvironment } from '../../daemon/agents/index.ts'
 import { createTokenizer, type Tokenizer } from '../../daemon/policy/tokenizer.ts'
 import { createWaker } from '../../daemon/rollout/waker.ts'
 import type { Group } from '../../protocol/train/index.ts'
@@ -54,9 +54,17 @@ export interface TestOptions {
   chatTemplate?: string
   maxNewTokens?: number
   context?: number
+  environments?: readonly ServedEnvironment[]
+  log?: (level: string, message: string) => void
 }
 
-export async function testGateway({ write, chatTemplate, ...options }: TestOptions): Promise<TestGateway> {
+export async function testGateway({
+  write,
+  chatTemplate,
+  environments = [],
+  log,
+  ...options
+}: TestOptions): Promise<TestGateway> {
   const tokenizer = createTokenizer({ ...asciiTokenizer(), ...(chatTemplate ? { chatTemplate } : {}) })
   const engine = createScriptedEngine({ tokenizer, write })
   const changed = createWaker()
@@ -71,7 +79,7 @@ export async function testGateway({ write, chatTemplate, ...options }: TestOptio
       ...options,
     },
     {
-      ...{ token: TOKEN, tokenizer, changed, randomBytes },
+      ...{ token: () => TOKEN, environments, tokenizer, changed, randomBytes },
       sampler: {
         async generate(...asked) {
           await held
@@ -87,6 +95,7 @@ export async function testGateway({ write, chatTemplate, ...options }: TestOptio
       },
       onSampled: () => {},
       log: (level, message) => {
+        log?.(level, message)
         if (level === 'error') throw new Error(message)
       },
       now: () => clock,
@@ -117,7 +126,7 @@ export async function testGateway({ write, chatTemplate, ...options }: TestOptio
       body: typeof body === 'string' ? body : JSON.stringify(body),
     })
   return {
-    ...{ url: gateway.url, groups, engine, tokenizer, info: gateway.info, post },
+    ...{ url: gateway.url!, groups, engine, tokenizer, info: gateway.info, post },
     get: (path, key = TOKEN) => call(path, { headers: bearer(key) }),
     async pass(ms) {
       clock += ms

@@ -28,7 +28,13 @@ beforeAll(async () => {
       ...{ context: model.spec.contextLength, vocabulary: model.spec.vocabulary },
     },
     {
-      ...{ token: 'token-of-the-test', tokenizer: model.tokenizer, sampler: engine, randomBytes },
+      ...{
+        token: () => 'token-of-the-test',
+        environments: [],
+        tokenizer: model.tokenizer,
+        sampler: engine,
+        randomBytes,
+      },
       policy: () => ({ lineage: model.digest, tokenizer: model.tokenizer.digest, version: 0 }),
       ...{ isThrownAway: () => false, hasRoom: () => true, isTask: () => false, changed: createWaker() },
       onGroup: async (group) => void groups.push(group),

@@ -39,6 +39,8 @@ export interface Book {
   byKey(key: string): AgentRollout | undefined
   /** Once. Resolves when the group that it completes, if any, can no longer be lost. */
   reward(rollout: AgentRollout, reward: Reward): Promise<void>
+  /** Drops a rollout that is under way. */
+  abandon(rollout: AgentRollout, why: string): void
   finish(rollout: AgentRollout, outcome: 'succeeded' | 'failed'): void
   /** Drops what is past its deadline, and hands on groups that are as complete as they will be. */
   expire(): Promise<void>
@@ -46,7 +48,7 @@ export interface Book {
   readonly begun: number
   /** Whether a rollout of this group would begin a new one. */
   begins(request: OpenRequest): boolean
-  info(): Omit<AgentsInfo, 'listen'>
+  info(): Omit<AgentsInfo, 'listen' | 'environments'>
 }
 
 /** Ended rollouts that can still be read, and whose reward may be repeated. */
@@ -145,6 +147,10 @@ export function createBook(options: BookOptions, by: BookParts): Book {
       }
       const complete = pending.complete(rollout)
       if (complete) await handOn(complete)
+    },
+
+    abandon(rollout, why) {
+      if (isUnderWay(rollout)) drop(rollout, why)
     },
 
     finish(rollout, outcome) {

@@ -108,7 +108,9 @@ function introduction(
   return [
     name,
     `  trains  ${safeText(what, { line: true })}`,
-    ...(agents ? [`  agents  at ${agents.listen}, token in ${join(node.home.state, 'agents.token')}`] : []),
+    ...(agents?.listen
+      ? [`  agents  at ${agents.listen}, token in ${join(node.home.state, 'agents.token')}`]
+      : []),
     `  files   ${node.home.state}`,
     `  next    watch it: ${commandLine('top')}   join from another node: ${io.program} join ${node.peerId}`,
   ]

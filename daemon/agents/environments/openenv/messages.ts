@@ -1,0 +1,50 @@
+// The messages of an OpenEnv server's WebSocket `/ws` (openenv 0.10, core/env_server/types.py): the client sends
+// {type, data}, and every message has one reply. Bounded: what is longer or of another form is an error.
+
+import { z } from 'zod'
+import { LARGEST_REWARD } from '../environment.ts'
+
+/** Bytes of a reply, as text. */
+export const MOST_REPLY = 1024 * 1024
+
+const reward = z
+  .union([z.number().min(-LARGEST_REWARD).max(LARGEST_REWARD), z.boolean().transform(Number)])
+  .nullish()
+  .transform((value) => value ?? 0)
+
+const reply = z.discriminatedUnion('type', [
+  z.object({
+    type: z.literal('observation'),
+    data: z.object({
+      observation: z.record(z.string(), z.unknown()),
+      reward,
+      done: z.boolean().default(false),
+    }),
+  }),
+  z.object({
+    type: z.literal('error'),
+    data: z.object({ message: z.string().default(''), code: z.string().max(64).default('') }),
+  }),
+])
+
+export type Reply = z.infer<typeof reply>
+
+/** Undefined for what is not a reply to `reset` or `step`. */
+export function replyIn(text: string): Reply | undefined {
+  if (text.length > MOST_REPLY) return undefined
+  try {
+    return reply.parse(JSON.parse(text))
+  } catch {
+    return undefined
+  }
+}
+
+/** The JSON schema of an action, as GET /schema tells it. */
+export const schemaReply = z.object({
+  action: z.object({
+    properties: z.record(z.string().max(128), z.unknown()).default({}),
+    required: z.array(z.string()).default([]),
+  }),
+})
+
+export type ActionSchema = z.infer<typeof schemaReply>['action']

@@ -1,0 +1,140 @@
+// A client of OpenEnv servers: GET /schema says what an action is, and each WebSocket `/ws` is a session with an
+// environment of its own.
+
+import { EnvironmentError, type ServedEnvironment, type Session, type Shown } from '../environment.ts'
+import { actionMaker, shownText } from './actions.ts'
+import { type ActionSchema, type Reply, replyIn, schemaReply } from './messages.ts'
+
+export interface OpenEnvOptions {
+  name: string
+  /** http or https. */
+  url: string
+  prompt?: string | undefined
+  /** The field of an action that takes the answer. */
+  action?: string | undefined
+  /** The field of an observation that is shown. */
+  observation?: string | undefined
+  turns: number
+  sessions: number
+  /** Longest wait for a reply. */
+  stepSeconds: number
+}
+
+export interface OpenEnvParts {
+  fetch: typeof fetch
+  connect(url: string): WebSocket
+  after(ms: number, run: () => void): () => void
+}
+
+const MOST_SCHEMA = 256 * 1024
+
+/** Asks the server for its schema and plays one reset, so that what is wrong is found at the start. */
+export async function openOpenEnv(options: OpenEnvOptions, by: OpenEnvParts): Promise<ServedEnvironment> {
+  const { name, prompt, turns, sessions } = options
+  const toAction = actionMaker(await schemaOf(options, by), { name, field: options.action })
+  const open = () => openSession(options, by, toAction)
+  const first = await open()
+  try {
+    await first.reset(0)
+  } catch (error) {
+    // A server with one session may be in use; it is asked again while the node runs.
+    if (!(error instanceof EnvironmentError && error.isFull)) throw error
+  } finally {
+    first.close()
+  }
+  return { name, prompt, turns, sessions, open }
+}
+
+async function schemaOf({ name, url }: OpenEnvOptions, by: OpenEnvParts): Promise<ActionSchema> {
+  const address = `${url.replace(/\/+$/, '')}/schema`
+  const late = new AbortController()
+  const cancel = by.after(10_000, () => late.abort(new Error('no answer within 10 s')))
+  try {
+    const response = await by.fetch(address, { signal: late.signal, redirect: 'error' })
+    if (!response.ok) throw new Error(`it answers ${response.status}`)
+    let text = ''
+    for await (const piece of response.body!.pipeThrough(new TextDecoderStream())) {
+      text += piece
+      if (text.length > MOST_SCHEMA) throw new Error(`its answer is longer than ${MOST_SCHEMA} characters`)
+    }
+    const parsed = schemaReply.safeParse(JSON.parse(text))
+    if (!parsed.success) throw new Error('it is not an OpenEnv server: its answer has no schema of actions')
+    return parsed.data.action
+  } catch (cause) {
+    throw new EnvironmentError(`environment ${name}: cannot use ${address}: ${reasonOf(cause)}`, { cause })
+  } finally {
+    cancel()
+  }
+}
+
+async function openSession(
+  { name, url, observation, stepSeconds }: OpenEnvOptions,
+  by: OpenEnvParts,
+  toAction: (answer: string) => object,
+): Promise<Session> {
+  const socket = by.connect(`${url.replace(/^http/, 'ws').replace(/\/+$/, '')}/ws`)
+  let broken: EnvironmentError | undefined
+  let waiting: { resolve(reply: Reply): void; reject(error: EnvironmentError): void } | undefined
+  const breakOff = (message: string, more: { isFull?: boolean } = {}): void => {
+    broken ??= new EnvironmentError(`environment ${name}: ${message}`, more)
+    waiting?.reject(broken)
+    waiting = undefined
+    socket.close()
+  }
+  const { promise: isOpen, resolve: opened } = Promise.withResolvers<void>()
+  socket.addEventListener('open', () => opened())
+  socket.addEventListener('error', () => breakOff(`no connection to ${url}`))
+  socket.addEventListener('close', () => breakOff('its server closed the connection'))
+  socket.addEventListener('message', ({ data }) => {
+    const reply = typeof data === 'string' ? replyIn(data) : undefined
+    if (!reply) return breakOff('its server sent what is no reply of OpenEnv')
+    if (reply.type === 'error' && reply.data.code === 'CAPACITY_REACHED')
+      return breakOff('its server has no free session', { isFull: true })
+    const asked = waiting
+    if (!asked) return breakOff('its server sent a reply to nothing')
+    waiting = undefined
+    asked.resolve(reply)
+  })
+
+  const ask = async (message: object): Promise<Reply> => {
+    if (broken) throw broken
+    const { promise, resolve, reject } = Promise.withResolvers<Reply>()
+    waiting = { resolve, reject }
+    const cancel = by.after(stepSeconds * 1000, () => breakOff(`no reply within ${stepSeconds} s`))
+    // What breaks the session off rejects the reply as well.
+    isOpen.then(() => {
+      if (!broken) socket.send(JSON.stringify(message))
+    })
+    try {
+      return await promise
+    } finally {
+      cancel()
+    }
+  }
+  const shown = (reply: Reply): Shown => {
+    if (reply.type === 'error') {
+      const { code, message } = reply.data
+      throw new EnvironmentError(
+        `environment ${name}: ${code} ${message.slice(0, 200).replaceAll(/\p{Cc}+/gu, ' ')}`,
+      )
+    }
+    const { observation: seen, reward, done } = reply.data
+    return { text: shownText(seen, observation), reward, done }
+  }
+  return {
+    reset: async (seed) => ({ ...shown(await ask({ type: 'reset', data: { seed } })), reward: 0 }),
+    async step(answer) {
+      const reply = await ask({ type: 'step', data: toAction(answer) })
+      // An answer that is no action is the policy's mistake: it earns nothing, and the episode goes on.
+      if (reply.type === 'error' && reply.data.code === 'VALIDATION_ERROR')
+        return { text: 'This is not a valid action.', reward: 0, done: false }
+      return shown(reply)
+    },
+    close: () => breakOff('closed by this node'),
+  }
+}
+
+function reasonOf(error: unknown): string {
+  const { message, cause } = error as Error
+  return cause instanceof Error && cause.message ? cause.message : message
+}

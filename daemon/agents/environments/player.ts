@@ -1,0 +1,172 @@
+// Plays episodes of a served environment with the policy. Each worker holds a session and plays one episode after
+// another; attempts at the same seed are a group. A failure of the server drops the rollout, which is played again: it is
+// never scored 0.
+
+import { createHash } from 'node:crypto'
+import type { Book } from '../book/book.ts'
+import type { AgentRollout, Call, TurnReward } from '../book/rollout.ts'
+import { AgentError } from '../errors.ts'
+import { EnvironmentError, LARGEST_REWARD, type ServedEnvironment, type Session } from './environment.ts'
+
+export interface PlayerOptions {
+  groupSize: number
+}
+
+export interface PlayerParts {
+  book: Book
+  /** The policy's answer to a conversation. */
+  answer(rollout: AgentRollout, messages: readonly Message[]): Promise<Call>
+  /** Resolves when another group may be begun, or when `signal` is aborted. */
+  room(signal: AbortSignal): Promise<void>
+  /** Unsigned 31-bit. */
+  seed(): number
+  after(ms: number, run: () => void): () => void
+  log(level: 'info' | 'warn', message: string): void
+}
+
+export interface Player {
+  /** Why it does not play at present. */
+  readonly trouble: string | undefined
+  close(): Promise<void>
+}
+
+export interface Message {
+  role: 'user' | 'assistant'
+  content: string
+}
+
+/** One attempt at a prompt. */
+interface Seat {
+  seed: number
+  /** Whether it begins a group. */
+  isFirst: boolean
+  /** What the first attempt was shown; attempts at the same prompt should be shown the same. */
+  prompt: { first?: string }
+}
+
+const LONGEST_PAUSE_MS = 60_000
+
+export function createPlayer(
+  environment: ServedEnvironment,
+  { groupSize }: PlayerOptions,
+  by: PlayerParts,
+): Player {
+  const { name } = environment
+  const closing = new AbortController()
+  const { signal } = closing
+  const seats: Seat[] = []
+  let trouble: string | undefined
+  let workers = environment.sessions
+  let hasWarned = false
+
+  const nextSeat = (): Seat => {
+    if (seats.length === 0) {
+      const [seed, prompt] = [by.seed(), {}]
+      for (let i = 0; i < groupSize; i++) seats.push({ seed, prompt, isFirst: i === 0 })
+    }
+    return seats.shift()!
+  }
+
+  const pause = (ms: number): Promise<void> =>
+    new Promise((resolve) => {
+      const cancel = by.after(ms, resolve)
+      signal.addEventListener('abort', () => {
+        cancel()
+        resolve()
+      })
+    })
+
+  /** Attempts at the same seed should begin alike. */
+  const compare = (prompt: Seat['prompt'], text: string): void => {
+    prompt.first ??= text
+    if (prompt.first === text || hasWarned) return
+    hasWarned = true
+    by.log(
+      'warn',
+      `environment ${name} shows different things for one seed: its groups compare answers to different prompts`,
+    )
+  }
+
+  const episode = async (session: Session, { seed, prompt }: Seat): Promise<void> => {
+    const rollout = by.book.open({ task: name, group: `seed ${seed}`, mode: 'train' })
+    try {
+      let shown = await session.reset(seed)
+      if (shown.done)
+        throw new EnvironmentError(`environment ${name}: an episode ends before the first answer`)
+      compare(prompt, shown.text)
+      const messages: Message[] = []
+      const turns = new Map<string, TurnReward>()
+      let value = 0
+      while (!shown.done && turns.size < environment.turns) {
+        const before = messages.length === 0 && environment.prompt ? `${environment.prompt}\n\n` : ''
+        messages.push({ role: 'user', content: before + shown.text })
+        const state = createHash('sha256').update(shown.text).digest('hex').slice(0, 32)
+        let call: Call
+        try {
+          call = await by.answer(rollout, messages)
+        } catch (error) {
+          // The conversation is as long as it may be, so the episode ends here with what it has earned.
+          if (error instanceof AgentError && error.word === 'context_length_exceeded' && turns.size > 0) break
+          throw error
+        }
+        messages.push({ role: 'assistant', content: call.text })
+        shown = await session.step(call.text)
+        turns.set(call.id, { value: shown.reward, state })
+        value += shown.reward
+      }
+      if (Math.abs(value) > LARGEST_REWARD)
+        throw new EnvironmentError(
+          `environment ${name}: an episode earned ${value}, beyond ±${LARGEST_REWARD}`,
+        )
+      await by.book.reward(rollout, { value, turns })
+    } catch (error) {
+      by.book.abandon(rollout, 'environment failed')
+      throw error
+    }
+  }
+
+  const work = async (): Promise<void> => {
+    let session: Session | undefined
+    let failures = 0
+    signal.addEventListener('abort', () => session?.close())
+    while (!signal.aborted) {
+      const seat = nextSeat()
+      if (seat.isFirst) await by.room(signal)
+      if (signal.aborted) break
+      try {
+        session ??= await environment.open()
+        await episode(session, seat)
+        if (trouble !== undefined) by.log('info', `environment ${name} plays again`)
+        trouble = undefined
+        failures = 0
+      } catch (error) {
+        session?.close()
+        session = undefined
+        seats.unshift(seat)
+        if (signal.aborted) break
+        // The server has fewer sessions than were asked for: one of the others goes on with this seat.
+        if (error instanceof EnvironmentError && error.isFull && workers > 1) {
+          workers -= 1
+          return
+        }
+        failures += 1
+        const message = error instanceof Error ? error.message : String(error)
+        if (trouble === undefined) by.log('warn', `${message}; it is tried again`)
+        trouble = message
+        await pause(Math.min(LONGEST_PAUSE_MS, 500 * 2 ** Math.min(failures, 10)))
+      }
+    }
+    session?.close()
+  }
+
+  const working = Array.from({ length: environment.sessions }, work)
+  return {
+    get trouble() {
+      return trouble
+    },
+    async close() {
+      closing.abort()
+      await Promise.all(working)
+    },
+  }
+}
