@@ -40,12 +40,12 @@ export interface GatewayParts {
   policy(): PolicyReference
   /** True for versions that a roll-back has discarded: their rollouts are dropped. */
   isThrownAway(version: number): boolean
-  /** Whether another group may be begun, with this many begun and not yet finished. */
-  hasRoom(begun: number): boolean
+  /** Whether another group may be begun, with this many being played. */
+  hasRoom(active: number): boolean
   /** True if the node has a task of its own by this name. */
   isTask(name: string): boolean
   /** Wakes when groups were used or the node resumes. */
-  changed: { readonly count: number; after(count: number, signal: AbortSignal): Promise<void> }
+  changed: { readonly count: number; after(count: number, signal: AbortSignal): Promise<void>; wake(): void }
   /** Takes a finished group; resolves when it can no longer be lost. */
   onGroup(group: Group): Promise<void>
   /** A call of the sampler has ended. */

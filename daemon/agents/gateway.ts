@@ -30,13 +30,19 @@ export async function openGateway(options: GatewayOptions, by: GatewayParts): Pr
   const prompts = createChatPrompts(tokenizer)
   const closing = new AbortController()
 
+  let waiting = 0
   /** Whether there is room for another group; waits for it until `signal` is aborted. */
   const hasRoom = async (signal: AbortSignal): Promise<boolean> => {
-    for (;;) {
-      const seen = by.changed.count
-      if (by.hasRoom(book.begun)) return true
-      if (signal.aborted) return false
-      await by.changed.after(seen, signal)
+    waiting += 1
+    try {
+      for (;;) {
+        const seen = by.changed.count
+        if (by.hasRoom(book.active)) return true
+        if (signal.aborted) return false
+        await by.changed.after(seen, signal)
+      }
+    } finally {
+      waiting -= 1
     }
   }
 
@@ -60,6 +66,8 @@ export async function openGateway(options: GatewayOptions, by: GatewayParts): Pr
           by.log('error', `agents: ${error instanceof Error ? error.message : error}`),
         )
         .finally(() => {
+          // Room may have come by the mere passing of time.
+          if (waiting > 0) by.changed.wake()
           if (!closing.signal.aborted) tick()
         })
     })

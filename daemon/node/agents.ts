@@ -74,9 +74,9 @@ export async function openAgents(
       policy: () => policy.reference(),
       isThrownAway: core.isThrownAway,
       // As for the node's own prompts: what waits longer would be too stale when its turn comes.
-      hasRoom: (begun) =>
+      hasRoom: (active) =>
         !isPaused() &&
-        core.waiting('own').length + begun <
+        core.waiting('own').length + active <
           mostWaiting(config.training.own_groups, config.training.max_staleness),
       environments,
       isTask: (name) => isTask(name) || environments.some((one) => one.name === name),

@@ -23,7 +23,7 @@ export interface TestGateway {
   /** Versions up to this were rolled back. */
   throwAway(version: number): void
   /** Whether another group may be begun. */
-  setRoom(has: boolean): void
+  setRoom(has: boolean | ((active: number) => boolean)): void
   post(path: string, body: unknown, key?: string, headers?: Record<string, string>): Promise<Answer>
   get(path: string, key?: string): Promise<Answer>
   open(body?: object): Promise<Opened>
@@ -70,7 +70,8 @@ export async function testGateway({
   const changed = createWaker()
   const groups: Group[] = []
   const timers = new Set<{ at: number; run: () => void }>()
-  let [clock, thrownAway, hasRoom] = [1_000_000, -1, true]
+  let [clock, thrownAway] = [1_000_000, -1]
+  let hasRoom = (_: number): boolean => true
   let held: Promise<void> | undefined
   const gateway = await openGateway(
     {
@@ -88,7 +89,7 @@ export async function testGateway({
       },
       policy: () => ({ lineage: 'a'.repeat(64), tokenizer: 'b'.repeat(64), version: engine.version }),
       isThrownAway: (version) => version <= thrownAway,
-      hasRoom: () => hasRoom,
+      hasRoom: (active) => hasRoom(active),
       isTask: (name) => name === 'basic_arithmetic',
       async onGroup(group) {
         groups.push(group)
@@ -145,7 +146,7 @@ export async function testGateway({
       thrownAway = version
     },
     setRoom(has) {
-      hasRoom = has
+      hasRoom = typeof has === 'boolean' ? () => has : has
       changed.wake()
     },
     async open(body = {}) {

@@ -255,6 +255,15 @@ describe('opening', () => {
     expect(headers.get('retry-after')).toBe('5')
   })
 
+  it('finds room that groups took whose clients have died, long before their deadline', async () => {
+    g.setRoom((active) => active < 2)
+    for (const group of ['one', 'two']) await g.open({ group })
+    const third = g.post('/v1/rollouts', { group: 'three' })
+    for (let second = 0; second < 16; second++) await g.pass(1000)
+    expect((await third).status).toBe(200)
+    expect(g.info()).toMatchObject({ open: 3, begun: 3, dropped: {} })
+  })
+
   it('a flood of rollouts gets 429 until some have ended', async () => {
     const all = await Promise.all(
       Array.from({ length: 200 }, (_, i) => g.post('/v1/rollouts', { group: `g${i}` })),

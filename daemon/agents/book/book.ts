@@ -44,8 +44,8 @@ export interface Book {
   finish(rollout: AgentRollout, outcome: 'succeeded' | 'failed'): void
   /** Drops what is past its deadline, and hands on groups that are as complete as they will be. */
   expire(): Promise<void>
-  /** Groups begun and not yet handed on. */
-  readonly begun: number
+  /** Groups begun and not yet handed on, without those in which nothing has happened for a while. */
+  readonly active: number
   /** Whether a rollout of this group would begin a new one. */
   begins(request: OpenRequest): boolean
   info(): Omit<AgentsInfo, 'listen' | 'environments'>
@@ -53,6 +53,8 @@ export interface Book {
 
 /** Ended rollouts that can still be read, and whose reward may be repeated. */
 const REMEMBERED = 512
+/** After this time without a call, a group takes no room from others: its client may have died. */
+const IDLE_MS = 15_000
 
 export function createBook(options: BookOptions, by: BookParts): Book {
   const { rolloutSeconds, maxOpen } = options
@@ -109,7 +111,7 @@ export function createBook(options: BookOptions, by: BookParts): Book {
         ...{ id, key: `wk-${by.randomBytes(24).toString('base64url')}`, task: request.task },
         ...{ group: request.group ?? id, mode: request.mode, metadata: request.metadata },
         ...{ openedAt: now, expiresAt: now + rolloutSeconds * 1000, state: 'open', calls: [], attempts: [] },
-        ...{ running: 0, tokens: 0 },
+        ...{ running: 0, activeAt: now, tokens: 0 },
       }
       open += 1
       rollouts.set(id, rollout)
@@ -138,6 +140,7 @@ export function createBook(options: BookOptions, by: BookParts): Book {
             'Use the id of an answer of this rollout.',
           )
       rollout.reward = reward
+      rollout.activeAt = by.now()
       end(rollout, 'rewarded')
       tally.reward(rollout.mode, reward.value)
       if (rollout.mode === 'eval') return
@@ -170,8 +173,8 @@ export function createBook(options: BookOptions, by: BookParts): Book {
       for (const group of pending.due(now)) await handOn(group)
     },
 
-    get begun() {
-      return pending.size
+    get active() {
+      return pending.activeSince(by.now() - IDLE_MS)
     },
     begins: ({ mode, task, group }) =>
       mode === 'train' && (group === undefined || !pending.hasSeat({ task, group })),

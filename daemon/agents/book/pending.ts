@@ -17,6 +17,8 @@ interface Entry extends PendingGroup {
 
 export interface Pending {
   readonly size: number
+  /** Groups in which a rollout was opened, called the model or got its reward at this time or later. */
+  activeSince(time: number): number
   hasSeat(name: Pick<AgentRollout, 'task' | 'group'>): boolean
   join(rollout: AgentRollout): void
   /** The rollout was dropped. */
@@ -46,6 +48,10 @@ export function createPending({ groupSize }: { groupSize: number }): Pending {
     get size() {
       return entries.size
     },
+    activeSince: (time) =>
+      [...entries].filter(({ members, waiting }) =>
+        [...members, ...waiting].some((rollout) => rollout.running > 0 || rollout.activeAt >= time),
+      ).length,
     hasSeat: (name) => seatIn(open.get(nameOf(name))),
     join(rollout) {
       const name = nameOf(rollout)

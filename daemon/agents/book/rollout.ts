@@ -74,6 +74,8 @@ export interface AgentRollout {
   readonly attempts: Attempt[]
   /** Calls that are running. */
   running: number
+  /** When it was opened, or its last call ended, or it got its reward. */
+  activeAt: number
   /** Tokens held in `calls`. */
   tokens: number
 }

@@ -131,6 +131,7 @@ export function createCaller(
         return call
       } finally {
         rollout.running -= 1
+        rollout.activeAt = now()
       }
     }
     const attempt: Attempt = {
