@@ -82,6 +82,14 @@ const task = z.strictObject({
     .regex(TASK_NAME, 'must be a task name: a-z, 0-9 and _')
     .describe('the name of the task; for a dataset, a name of your choice'),
   difficulty: z.int().min(0).max(1000).optional().describe("if unset, the task's default"),
+  examples: z
+    .int()
+    .min(0)
+    .max(8)
+    .default(0)
+    .describe(
+      'how many solved examples to put before each question: a small model that seldom writes answer tags learns the form from one. Not for tasks with turns',
+    ),
   dataset: z
     .string()
     .min(1)

@@ -7,7 +7,7 @@ import { createHash } from 'node:crypto'
 import { Tokenizer as HuggingFaceTokenizer } from '@huggingface/tokenizers'
 import { WaggleError } from '../../protocol/errors.ts'
 import { safeText } from '../../protocol/text.ts'
-import type { Finish } from '../../protocol/train/index.ts'
+import type { Example, Finish } from '../../protocol/train/index.ts'
 import { askThrough, replyThrough, SYSTEM } from './chat-prompts.ts'
 import { type ChatMessage, type ChatTemplate, createChatTemplate } from './chat-template.ts'
 import { withDeadline } from './deadline.ts'
@@ -36,8 +36,8 @@ export interface Tokenizer {
   readonly template?: ChatTemplate | undefined
   /** False for a text that spells no special token, which is quicker to see than to encode it. */
   mayHoldSpecial?(text: string): boolean
-  /** The whole prompt for a question, up to where the completion begins. */
-  encodePrompt(question: string): Int32Array
+  /** The whole prompt for a question, after its examples, up to where the completion begins. */
+  encodePrompt(question: string, examples?: readonly Example[]): Int32Array
   /**
    * The tokens between an answer (with its end-of-sequence token) and the next one, for this observation of
    * the environment.
@@ -123,7 +123,10 @@ export function createTokenizer(files: TokenizerFiles): Tokenizer {
       const { length } = decode(before)
       return ids.map((token) => (isSpecial(token) ? '' : decode([...before, token]).slice(length)))
     },
-    encodePrompt: (question) => encode(ask ? ask(question) : `${question}\n`),
+    encodePrompt(question, examples = []) {
+      if (ask) return encode(ask(question, examples))
+      return encode(`${examples.map((one) => `${one.question}\n${one.answer}\n`).join('')}${question}\n`)
+    },
     encodeReply(observation) {
       reply ??= template ? replyThrough(template) : { before: '\n', after: '\n' }
       const tokens = encode(`${reply.before}${observation}${reply.after}`)

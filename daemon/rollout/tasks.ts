@@ -3,6 +3,7 @@
 import { WaggleError } from '../../protocol/errors.ts'
 import type { SelectView, Task } from '../../protocol/plugin/index.ts'
 import { didYouMean } from '../../protocol/suggest.ts'
+import type { Asked } from '../../protocol/train/index.ts'
 
 export interface TaskChoice {
   name: string
@@ -58,9 +59,14 @@ export function createTaskBook(tasks: readonly Task[], choices: readonly TaskCho
 }
 
 /** Sample questions of the chosen tasks, to estimate prompt lengths. */
-export function sampleQuestions(tasks: readonly Task[], choices: readonly TaskChoice[], each = 16): string[] {
-  return createTaskBook(tasks, choices).chosen.flatMap(({ task, difficulty }) => [
-    ...Array.from({ length: each }, (_, seed) => task.generate({ seed, difficulty }).question),
-    ...(task.finite ? [task.finite.longest(difficulty)] : []),
-  ])
+export function sampleQuestions(tasks: readonly Task[], choices: readonly TaskChoice[], each = 16): Asked[] {
+  return createTaskBook(tasks, choices).chosen.flatMap(({ task, difficulty }) => {
+    const some = Array.from({ length: each }, (_, seed) => task.generate({ seed, difficulty }))
+    const { examples } = some[0]!
+    const longest = task.finite && {
+      question: task.finite.longest(difficulty),
+      ...(examples && { examples }),
+    }
+    return longest ? [...some, longest] : some
+  })
 }

@@ -1,7 +1,7 @@
 // What the swarm needs from the rest of the daemon, and the events that it reports.
 
 import type { Task } from '../../protocol/plugin/index.ts'
-import type { Finish } from '../../protocol/train/index.ts'
+import type { Example, Finish } from '../../protocol/train/index.ts'
 import type { Reason } from './admission/reasons.ts'
 
 /** Passed in, so that tests can control it. */
@@ -30,7 +30,7 @@ export interface Codec {
   /** Maximum tokens of prompt and completion together; no limit if undefined. */
   readonly context?: number
   /** IDs that this node's sampler would see before the completion, including the chat template. */
-  encodePrompt(question: string): Int32Array
+  encodePrompt(question: string, examples?: readonly Example[]): Int32Array
   /** IDs between an answer of an episode and the next one, without end-of-sequence, if the environment shows this. */
   encodeReply(observation: string): Int32Array
   /** IDs that end an answer. */

@@ -11,6 +11,7 @@ import {
   type Problem,
   readJudge,
 } from '../../plugins/tasks/dataset/index.ts'
+import { withExamples } from '../../plugins/tasks/examples.ts'
 import { TASKS } from '../../plugins/tasks/index.ts'
 import { WaggleError } from '../../protocol/errors.ts'
 import type { Task } from '../../protocol/plugin/index.ts'
@@ -39,7 +40,20 @@ export async function loadTasks(
     loaded.set(name, source)
     tasks.push(await loadDataset({ name, path: dataset, fields, verifier }, { onTrouble }))
   }
-  return tasks
+  return tasks.map((task) => withExamples(task, examplesOf(task.name, chosen)))
+}
+
+/** Throws E_TASK if entries of one task differ, since a task has the same examples at all its difficulties. */
+function examplesOf(name: string, chosen: readonly TaskConfig[]): number {
+  const counts = new Set(chosen.filter((entry) => entry.name === name).map(({ examples }) => examples))
+  if (counts.size <= 1) return [...counts][0] ?? 0
+  throw new WaggleError(
+    'E_TASK',
+    `the entries of the task "${name}" ask for ${[...counts].join(' and ')} examples`,
+    {
+      hint: 'Give all entries with this name the same number of examples.',
+    },
+  )
 }
 
 interface DatasetOptions {

@@ -5,6 +5,7 @@ import baseConversion from './arithmetic/base-conversion.ts'
 import basicArithmetic from './arithmetic/basic-arithmetic.ts'
 import decimalArithmetic from './arithmetic/decimal-arithmetic.ts'
 import fractionSimplification from './arithmetic/fraction-simplification.ts'
+import numberSorting from './arithmetic/number-sorting.ts'
 import calendarArithmetic from './calendar/calendar-arithmetic.ts'
 import frozenLake from './environments/frozen-lake.ts'
 import keysAndDoors from './environments/keys-and-doors.ts'
@@ -18,6 +19,7 @@ export const TASKS: readonly Task[] = [
   baseConversion,
   fractionSimplification,
   decimalArithmetic,
+  numberSorting,
   calendarArithmetic,
   binaryMatrix,
   bf,

@@ -22,6 +22,18 @@ export interface Instance {
   steps: Step[]
   /** What the verifier needs beside the key; plain JSON. */
   data?: unknown
+  /** Solved questions that this node shows before this one, oldest first; none if left out. */
+  examples?: readonly Example[]
+}
+
+/** What the model is asked: a question after its examples. */
+export type Asked = Pick<Instance, 'question' | 'examples'>
+
+/** A question with an answer, shown to the model as an earlier turn. */
+export interface Example {
+  question: string
+  /** As the model should write it, in answer tags. */
+  answer: string
 }
 
 export interface Verdict {

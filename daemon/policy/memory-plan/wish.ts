@@ -1,6 +1,7 @@
 // Derives what the memory plan may choose from: the config, and what a checkpoint has already fixed.
 
 import { WaggleError } from '../../../protocol/errors.ts'
+import type { Asked } from '../../../protocol/train/index.ts'
 import { ADAPTER_TARGETS, type AdapterSpec } from '../../engine/decoder.ts'
 import type { Tokenizer } from '../tokenizer.ts'
 import { type MemoryHere, memoryBudget } from './budget.ts'
@@ -18,7 +19,7 @@ export interface TrainingConfig {
 export interface WishParts {
   config: TrainingConfig
   /** Sample questions, to estimate prompt lengths. */
-  questions: readonly string[]
+  questions: readonly Asked[]
   /** Most tokens of other prompts, if there are any. */
   prompt?: number | undefined
   tokenizer: Pick<Tokenizer, 'encodePrompt'>
@@ -56,7 +57,7 @@ export function wishOf({
     )
   }
   const longest = questions.reduce(
-    (most, question) => Math.max(most, tokenizer.encodePrompt(question).length),
+    (most, { question, examples }) => Math.max(most, tokenizer.encodePrompt(question, examples).length),
     1,
   )
   return {

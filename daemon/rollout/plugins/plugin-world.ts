@@ -62,7 +62,7 @@ export function createPluginWorld({ limits }: PluginWorldOptions, by: PluginWorl
       const { task } = found(at)
       return task.verify(instance(at), completion)
     },
-    conditioning: (at, rewrite) => conditioningOf(by.policy.tokenizer, instance(at).question, rewrite),
+    conditioning: (at, rewrite) => conditioningOf(by.policy.tokenizer, instance(at), rewrite),
     encode: by.policy.tokenizer.encode,
   }
 }

@@ -2,16 +2,18 @@
 // tokens of the chat template are removed from it.
 
 import type { Rewrite } from '../../../protocol/plugin/index.ts'
+import type { Asked } from '../../../protocol/train/index.ts'
 import type { Tokenizer } from '../../policy/tokenizer.ts'
 
 type Encoder = Pick<Tokenizer, 'encode' | 'encodePrompt' | 'decodeCompletion' | 'isSpecial'>
 
 export function conditioningOf(
   tokenizer: Encoder,
-  question: string,
+  { question, examples }: Asked,
   { before = '', after = '' }: Pick<Rewrite, 'before' | 'after'> = {},
 ): Int32Array {
-  return tokenizer.encodePrompt(`${plainText(tokenizer, before)}${question}${plainText(tokenizer, after)}`)
+  const text = `${plainText(tokenizer, before)}${question}${plainText(tokenizer, after)}`
+  return tokenizer.encodePrompt(text, examples)
 }
 
 /** The text without special tokens; unchanged if it has none. */

@@ -34,13 +34,13 @@ export async function makeOrder(
       `a plugin asked for ${prompt.task} version ${prompt.taskVersion}, which this node does not have`,
     )
   const instance = task.generate(prompt)
-  const { question } = instance
+  const { question, examples } = instance
   const order = { prompt, rollouts, task, instance }
   const composed = rewrite ?? (await compose?.({ prompt, question, turn: 0 }))
   if (composed) {
-    const conditioning = conditioningOf(tokenizer, question, composed)
+    const conditioning = conditioningOf(tokenizer, instance, composed)
     if (conditioning.length + maxNewTokens <= context) return { ...order, conditioning, composed }
     if (rewrite) return undefined
   }
-  return { ...order, conditioning: tokenizer.encodePrompt(question) }
+  return { ...order, conditioning: tokenizer.encodePrompt(question, examples) }
 }

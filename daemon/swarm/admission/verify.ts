@@ -80,7 +80,7 @@ export class Verifier {
     const task = tasks.find(prompt.task, prompt.taskVersion)
     if (!task) return { refused: 'task' }
     const instance = task.generate({ seed: prompt.seed, difficulty: prompt.difficulty })
-    const conditioning = codec.encodePrompt(instance.question)
+    const conditioning = codec.encodePrompt(instance.question, instance.examples)
     // A prompt harder than this node's own may exceed its model's context.
     const room = (codec.context ?? Number.POSITIVE_INFINITY) - conditioning.length
     const limits = { codec, most: Math.min(this.options.maxCompletionTokens, room) }

@@ -3,6 +3,7 @@
 // nodes, verified as the daemon verifies them. Rounds are deterministic for a seed.
 
 import type { NodeCore } from '../../../daemon/core/core.ts'
+import type { AdapterSpec } from '../../../daemon/engine/decoder.ts'
 import type { Engine } from '../../../daemon/engine/engine.ts'
 import type { PluginHostOptions } from '../../../daemon/host/host.ts'
 import { randomStream } from '../../../daemon/host/random.ts'
@@ -10,7 +11,11 @@ import { createRounds } from '../../../daemon/library/rounds.ts'
 import { codecOf } from '../../../daemon/policy/codec.ts'
 import { type LivePolicy, openPolicy } from '../../../daemon/policy/live-policy.ts'
 import type { Model } from '../../../daemon/policy/model.ts'
-import { scorePrompts } from '../../../daemon/rollout/evaluation/evaluate.ts'
+import {
+  type EvaluationFigures,
+  figuresOf,
+  scorePrompts,
+} from '../../../daemon/rollout/evaluation/evaluate.ts'
 import { heldOutPrompts } from '../../../daemon/rollout/evaluation/held-out.ts'
 import { createTaskBook, type TaskChoice } from '../../../daemon/rollout/tasks.ts'
 import { Verifier } from '../../../daemon/swarm/admission/verify.ts'
@@ -28,6 +33,8 @@ export interface NodeOptions {
   tasks: readonly TaskChoice[]
   /** Tasks to choose from; the built-in ones if left out. */
   known?: readonly Task[]
+  /** Trains a LoRA adapter; all parameters if left out. */
+  adapter?: AdapterSpec
   /** A fixed set of prompts; new ones all the time if left out. */
   candidates?: SelectView['candidates']
   /** The swarm's name, for pickers that ask what a swarm has in common. */
@@ -82,7 +89,14 @@ export interface ExperimentNode {
   evaluate(
     promptsPerTask: number,
     mark?: string,
-  ): Promise<{ questions: number; sampled: number; greedy: number; marked: number }>
+  ): Promise<{
+    questions: number
+    sampled: number
+    greedy: number
+    marked: number
+    /** With intervals over questions. */
+    overall: EvaluationFigures['overall']
+  }>
   learner: NodeCore['learner']
   readonly findings: Finding[]
   /** Of all rounds: tokens sampled, and tokens trained on. */
@@ -94,7 +108,7 @@ export async function createNode(options: NodeOptions): Promise<ExperimentNode> 
   const { name, seed, model, groupSize = 8, maxNewTokens = 96, maxStaleness = 8 } = options
   const engine = options.engine ?? createLocalEngine({ threads: options.threads ?? 1 })
   const policy = await openPolicy(
-    { model },
+    { model, ...(options.adapter && { adapter: options.adapter }) },
     { sampler: engine, trainer: engine, random: randomStream(seed, 'adapter') },
   )
   const tasks = createTaskBook(options.known ?? TASKS, options.tasks)
@@ -210,6 +224,7 @@ export async function createNode(options: NodeOptions): Promise<ExperimentNode> 
         sampled: mean(scores.map(({ sampled }) => mean(sampled.map(mean)))),
         greedy: mean(scores.map(({ greedy }) => mean(greedy))),
         marked,
+        overall: figuresOf(scores, 1).overall,
       }
     },
 

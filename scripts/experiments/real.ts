@@ -1,0 +1,187 @@
+// Does a pretrained model learn on a laptop? `npm run -s experiment:real -- --model SmolLM2.gguf [--seeds 3]`
+//
+// GRPO on a LoRA adapter of a GGUF file's weights, by the daemon's own core, on `number_sorting` with one solved example
+// in the model's own chat template. Held-out accuracy on the same different questions before, during and after, sampled
+// at temperature 1 and greedy, with 95 % intervals over questions. Every look is a line of docs/results/real.jsonl; a
+// run that was cut off is made again, and what it had shown stays in the record. `--show` prints the table alone.
+
+import { loadavg } from 'node:os'
+import { basename } from 'node:path'
+import { parseArgs } from 'node:util'
+import { ADAPTER_TARGETS } from '../../daemon/engine/decoder.ts'
+import { loadModel } from '../../daemon/policy/model.ts'
+import { nodeDisk as disk } from '../../daemon/store/node-disk.ts'
+import { withExamples } from '../../plugins/tasks/examples.ts'
+import { TASKS } from '../../plugins/tasks/index.ts'
+import type { Estimate } from '../../protocol/api/index.ts'
+import { createLocalEngine } from './in-process/engine.ts'
+import { createNode } from './in-process/node.ts'
+import { openRecords } from './in-process/records.ts'
+import { markdown, mean } from './in-process/statistics.ts'
+import { thisMachine } from './machine.ts'
+
+const { values: flags } = parseArgs({
+  options: {
+    model: { type: 'string' },
+    task: { type: 'string', default: 'number_sorting' },
+    difficulty: { type: 'string', default: '0' },
+    examples: { type: 'string', default: '1' },
+    seeds: { type: 'string', default: '1' },
+    /** The first of them. */
+    from: { type: 'string', default: '1' },
+    steps: { type: 'string', default: '40' },
+    prompts: { type: 'string', default: '8' },
+    group: { type: 'string', default: '8' },
+    length: { type: 'string', default: '20' },
+    rate: { type: 'string', default: '3e-4' },
+    rank: { type: 'string', default: '16' },
+    /** Steps between two looks, and held-out questions of each. */
+    every: { type: 'string', default: '10' },
+    questions: { type: 'string', default: '100' },
+    threads: { type: 'string', default: '2' },
+    out: { type: 'string', default: 'docs/results/real.jsonl' },
+    show: { type: 'boolean', default: false },
+  },
+})
+
+/** One evaluation of a run. */
+interface Look {
+  run: string
+  by: 'waggle'
+  model: string
+  seed: number
+  settings: string
+  step: number
+  /** Sampled for training so far. */
+  tokens: number
+  /** Spent on sampling and training, without evaluations. */
+  seconds: number
+  sampled: Estimate
+  greedy: Estimate
+  questions: number
+  /** Mean reward of training rollouts in each step since the last look. */
+  rewards: number[]
+  /** Peak of this process, in bytes. */
+  rss: number
+  machine: string
+  /** When it was taken, and the machine's one-minute load: a busy machine makes `seconds` long. */
+  at: string
+  load: number
+}
+
+const records = await openRecords<Look>(flags.out)
+if (!flags.show) await play()
+show(records.done)
+
+async function play(): Promise<void> {
+  if (flags.model === undefined) throw new Error('name a model: --model FILE.gguf')
+  const { steps, prompts, group, length, rate, rank, examples, questions, task, difficulty } = flags
+  const settings = JSON.stringify({
+    task,
+    difficulty,
+    examples,
+    prompts,
+    group,
+    length,
+    rate,
+    rank,
+    questions,
+  })
+  const model = await loadModel(flags.model, { disk })
+  const known = TASKS.map((one) => withExamples(one, Number(examples)))
+  for (let seed = Number(flags.from); seed < Number(flags.from) + Number(flags.seeds); seed++) {
+    const name = basename(flags.model)
+    const isDone = records.done.some(
+      (look) =>
+        look.model === name &&
+        look.seed === seed &&
+        look.settings === settings &&
+        look.by === 'waggle' &&
+        look.step >= Number(steps),
+    )
+    if (isDone) continue
+    const node = await createNode({
+      name: 'alone',
+      seed,
+      model,
+      adapter: { rank: Number(rank), alpha: 2 * Number(rank), targets: [...ADAPTER_TARGETS] },
+      tasks: [{ name: task, difficulty: Number(difficulty) }],
+      known,
+      own: Number(prompts),
+      foreign: 0,
+      adaptive: false,
+      groupSize: Number(group),
+      learningRate: Number(rate),
+      warmUpSteps: 3,
+      maxNewTokens: Number(length),
+      checkpointEvery: 1000,
+      engine: createLocalEngine({ threads: Number(flags.threads) }),
+    })
+    const run = `waggle/${name}/${seed}/${new Date().toISOString()}`
+    let seconds = 0
+    let rewards: number[] = []
+    const look = async (step: number): Promise<void> => {
+      const { overall, questions: asked } = await node.evaluate(Number(questions))
+      await records.add({
+        ...{ run, by: 'waggle', model: name, seed, settings, step, questions: asked },
+        ...{ tokens: node.compute.generated, seconds, ...overall, rewards },
+        rss: process.resourceUsage().maxRSS * 1024,
+        ...{ machine: thisMachine(), at: new Date().toISOString(), load: loadavg()[0]! },
+      })
+      const { sampled, greedy } = overall
+      console.error(
+        `${name} seed ${seed} step ${step}: sampled ${share(sampled)}, greedy ${share(greedy)}, ${node.compute.generated} tokens, ${seconds.toFixed(0)} s`,
+      )
+      rewards = []
+    }
+    await look(0)
+    for (let step = 1; step <= Number(steps); step++) {
+      const started = performance.now()
+      const { reward, generatedTokens } = await node.round()
+      seconds += (performance.now() - started) / 1000
+      rewards.push(reward)
+      console.error(
+        `  step ${step}: reward ${reward.toFixed(3)}, ${generatedTokens} tokens, ${seconds.toFixed(0)} s`,
+      )
+      if (step % Number(flags.every) === 0 || step === Number(steps)) await look(step)
+    }
+  }
+}
+
+function show(looks: readonly Look[]): void {
+  const runs = [...new Set(looks.map(({ run }) => run))].map((run) => looks.filter((one) => one.run === run))
+  const rows = runs.flatMap((run) =>
+    run.map((look) => [
+      look.by,
+      look.model,
+      `${look.seed}`,
+      `${look.step}`,
+      `${look.tokens}`,
+      look.seconds.toFixed(0),
+      share(look.sampled),
+      share(look.greedy),
+      look.rewards.length > 0 ? mean(look.rewards).toFixed(3) : '',
+      `${(look.rss / 1e9).toFixed(1)} GB`,
+      look.load.toFixed(0),
+    ]),
+  )
+  const head = [
+    'by',
+    'model',
+    'seed',
+    'step',
+    'tokens',
+    'seconds',
+    'sampled',
+    'greedy',
+    'reward since',
+    'peak',
+    'load',
+  ]
+  console.log(markdown(head, rows))
+}
+
+function share({ value, low, high }: Estimate): string {
+  const percent = (x: number): string => (100 * x).toFixed(1)
+  return `${percent(value)} % (${percent(low)} to ${percent(high)})`
+}
