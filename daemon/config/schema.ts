@@ -86,9 +86,9 @@ const task = z.strictObject({
     .int()
     .min(0)
     .max(8)
-    .default(0)
+    .optional()
     .describe(
-      'how many solved examples to put before each question: a small model that seldom writes answer tags learns the form from one. Not for tasks with turns',
+      'how many solved examples to put before each question, as earlier turns of the chat; 0 if unset. A small model that seldom writes answer tags learns the form from one. Tasks with turns have none',
     ),
   dataset: z
     .string()

@@ -45,7 +45,7 @@ export async function loadTasks(
 
 /** Throws E_TASK if entries of one task differ, since a task has the same examples at all its difficulties. */
 function examplesOf(name: string, chosen: readonly TaskConfig[]): number {
-  const counts = new Set(chosen.filter((entry) => entry.name === name).map(({ examples }) => examples))
+  const counts = new Set(chosen.filter((entry) => entry.name === name).map(({ examples = 0 }) => examples))
   if (counts.size <= 1) return [...counts][0] ?? 0
   throw new WaggleError(
     'E_TASK',

@@ -119,7 +119,12 @@ test('a home goes on as it began', () => {
     swarm: { enabled: true },
   }
   const tokenizer = { encodePrompt: (text: string) => new Int32Array(text.length) }
-  const parts = { config, questions: ['a', 'abcd'], tokenizer, memory: { available: 1, used: 1, limit: 0 } }
+  const parts = {
+    config,
+    questions: [{ question: 'a' }, { question: 'abcd' }],
+    tokenizer,
+    memory: { available: 1, used: 1, limit: 0 },
+  }
   const fresh = wishOf({ ...parts, checkpoint: undefined })
   expect(fresh).toMatchObject({
     method: 'auto',

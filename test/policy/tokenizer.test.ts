@@ -1,4 +1,5 @@
 import { expect, test } from 'vitest'
+import { BY_EXAMPLE } from '../../daemon/policy/chat-prompts.ts'
 import { createChatTemplate } from '../../daemon/policy/chat-template.ts'
 import { codecOf } from '../../daemon/policy/codec.ts'
 import { withDeadline } from '../../daemon/policy/deadline.ts'
@@ -46,6 +47,31 @@ test('a template that refuses a system message gets it in front of the question'
   const prompt = text.decodeCompletion(text.encodePrompt('How many?'))
   expect(prompt).toContain('<answer>')
   expect(prompt).toContain('How many?')
+})
+
+test('examples are earlier turns of the chat, or lines before the question without a template', () => {
+  const examples = [{ question: 'one?', answer: '<answer>1</answer>' }]
+  const chat = create({ chatTemplate: CHATML })
+  const turns = [...chat.encodePrompt('two?', examples)]
+  const asked = chat.encodeChat(
+    [
+      { role: 'system', content: BY_EXAMPLE },
+      { role: 'user', content: 'one?' },
+      { role: 'assistant', content: '<answer>1</answer>' },
+      { role: 'user', content: 'two?' },
+    ],
+    { prompt: true },
+  )
+  expect(turns).toEqual([...asked])
+  const strict = `{%- if messages[0].role == 'system' %}{{ raise_exception('no system role') }}{%- endif %}${CHATML}`
+  const text = create({ chatTemplate: strict })
+  expect(text.decodeCompletion(text.encodePrompt('two?', examples))).toMatch(
+    /nothing but the answer inside\.\s+one\?[\s\S]*<answer>1<[\s\S]*two\?/,
+  )
+  const plain = create({ config: { ...asciiTokenizer().config, chat_template: undefined } })
+  expect(plain.decodeCompletion(plain.encodePrompt('two?', examples))).toBe(
+    'one?\n<answer>1</answer>\ntwo?\n',
+  )
 })
 
 test('a template sees neither the clock nor anything but the conversation', () => {

@@ -12,6 +12,7 @@ import type { WeightSource } from '../../policy/model-files.ts'
 import { modelSource } from '../../policy/model-source.ts'
 import { bundledModel, findModel } from '../../policy/sources/find.ts'
 import { hubReference } from '../../policy/sources/reference.ts'
+import { sampleQuestions } from '../../rollout/tasks.ts'
 import { nodeDisk as disk } from '../../store/node-disk.ts'
 import type { Context } from '../context.ts'
 import type { CheckpointHere } from './checkpoint.ts'
@@ -77,13 +78,8 @@ export function planHere(
   { name, spec, tokenizer }: Pick<Inspected, 'name' | 'spec' | 'tokenizer'>,
   { config, tasks, checkpoint, taken }: PlanParts,
 ): MemoryPlan {
-  const questions = config.tasks.flatMap(({ name: task, difficulty }) => {
-    const known = tasks.find((one) => one.name === task)
-    if (!known) return []
-    const at = { difficulty: difficulty ?? known.difficulty.default }
-    const some = Array.from({ length: 16 }, (_, seed) => known.generate({ seed, ...at }).question)
-    return known.finite ? [...some, known.finite.longest(at.difficulty)] : some
-  })
+  const known = config.tasks.filter(({ name: task }) => tasks.some((one) => one.name === task))
+  const questions = sampleQuestions(tasks, known)
   const memory = memoryHere()
   const here = { ...memory, available: memory.available + taken }
   return planMemory(name, spec, wishOf({ config, questions, tokenizer, checkpoint, memory: here }))
