@@ -201,7 +201,7 @@ tell(`${full!.open} rollouts open at once; memory ${((machine?.rssBytes ?? 0) / 
 await node.stop()
 
 // ── kill -9 under load, with a batch so large that nothing is trained on ────
-node = await start(1000)
+node = await start(512)
 const before = (await node.snapshot()).rollouts!.pool.own
 const acknowledged = new Set<number>()
 let isKilled = false
@@ -227,7 +227,7 @@ const { pid } = (await node.snapshot()).node
 process.kill(pid, 'SIGKILL')
 isKilled = true
 await Promise.all(working)
-node = await start(1000)
+node = await start(512)
 const after = (await node.snapshot()).rollouts!.pool.own
 if (after < before + acknowledged.size)
   problems.push(
