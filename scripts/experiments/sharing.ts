@@ -28,7 +28,7 @@ import { createLiar, LIES, type Liar, type Lie, MARK } from './in-process/liars.
 import { createNode, type ExperimentNode } from './in-process/node.ts'
 import { openRecords } from './in-process/records.ts'
 import { loadStart } from './in-process/start.ts'
-import { markdown, mean, show, summary } from './in-process/statistics.ts'
+import { markdown, mean, percent, show, summary } from './in-process/statistics.ts'
 import { runRounds } from './in-process/swarm.ts'
 import { thisMachine } from './machine.ts'
 
@@ -145,19 +145,25 @@ function armOf(name: string): Arm {
 
 const isSame = (run: Run): boolean =>
   run.setting === flags.setting && run.nodes === nodes && run.own === own && run.rounds === rounds
+/** A node alone is the same whatever the swarm that it is compared with. */
+const isComparable = (run: Run): boolean =>
+  isSame(run) ||
+  (run.arm === 'alone' && run.setting === flags.setting && run.own === own && run.rounds >= rounds)
 
 for (const seed of flags.show ? [] : flags.seeds.split(',').map(Number))
   for (const name of arms)
     for (const rate of ratesOf(name)) {
       if (
-        records.done.some((run) => isSame(run) && run.arm === name && run.rate === rate && run.seed === seed)
+        records.done.some(
+          (run) => isComparable(run) && run.arm === name && run.rate === rate && run.seed === seed,
+        )
       )
         continue
       await records.add(await play(name, rate, seed))
     }
 for (const engine of [...engines, ...(liarEngine ? [liarEngine] : [])]) await engine.close()
 console.log(`${thisMachine()}; ${flags.setting}, ${nodes} nodes with ${own} prompts each, ${rounds} rounds`)
-console.log(table(records.done.filter(isSame)))
+console.log(table(records.done.filter(isComparable)))
 
 async function play(name: string, rate: number, seed: number): Promise<Run> {
   const started = performance.now()
@@ -277,6 +283,7 @@ function table(runs: readonly Run[]): string {
   const target = flags.target === undefined ? undefined : Number(flags.target)
   // Where the arms that sample least end.
   const least = Math.min(...runs.map((run) => smoothed(run).at(-1)!.tokens))
+  const aloneOf = ({ seed }: Run) => runs.find((other) => other.arm === 'alone' && other.seed === seed)
   const keys = [...new Set(runs.map(({ arm, rate }) => `${arm} ${rate}`))].sort()
   return markdown(
     [
@@ -290,6 +297,8 @@ function table(runs: readonly Run[]): string {
       'own tokens (k)',
       'held-out at equal own tokens',
       'more than alone (points)',
+      'reward, % of alone',
+      'marked answers',
       ...(target === undefined ? [] : [`own tokens (k) to ${target}`, 'times fewer than alone']),
     ],
     keys.flatMap((key) => {
@@ -300,15 +309,22 @@ function table(runs: readonly Run[]): string {
         const end = (run: Run) => mean(run.looks.slice(-3).map(({ sampled }) => sampled))
         const reached = target === undefined ? [] : some.map((run) => tokensTo(target, run))
         const ratios = some.flatMap((run) => {
-          const alone = runs.find((other) => other.arm === 'alone' && other.seed === run.seed)
+          const alone = aloneOf(run)
           const [a, b] =
             target === undefined || !alone ? [] : [tokensTo(target, alone), tokensTo(target, run)]
           return a === undefined || b === undefined ? [] : [a / b]
         })
         const gains = some.flatMap((run) => {
-          const alone = runs.find((other) => other.arm === 'alone' && other.seed === run.seed)
+          const alone = aloneOf(run)
           return alone && alone !== run ? [accuracyAt(least, run) - accuracyAt(least, alone)] : []
         })
+        const rewards = some.flatMap((run) => {
+          const alone = aloneOf(run)
+          return alone && alone !== run && arm !== 'alone'
+            ? [(100 * sum(run.rewards)) / sum(alone.rewards.slice(0, run.rewards.length))]
+            : []
+        })
+        const marks = some.flatMap(({ looks }) => looks.at(-1)!.marked ?? [])
         return [
           [
             arm!,
@@ -317,10 +333,12 @@ function table(runs: readonly Run[]): string {
             show(summary(some.map(({ looks }) => looks[0]!.sampled))),
             show(summary(some.map(end))),
             show(summary(some.map(({ looks }) => mean(looks.slice(-3).map(({ greedy }) => greedy))))),
-            show(summary(some.map(({ rewards }) => rewards.reduce((a, b) => a + b, 0))), 1),
+            show(summary(some.map((run) => sum(run.rewards))), 1),
             show(summary(some.map((run) => smoothed(run).at(-1)!.tokens / 1000)), 0),
             show(summary(some.map((run) => accuracyAt(least, run)))),
             gains.length > 0 ? show(summary(gains.map((gain) => 100 * gain)), 1) : '',
+            rewards.length > 0 ? show(summary(rewards), 0) : '',
+            marks.length > 0 ? percent(mean(marks)) : '',
             ...(target === undefined
               ? []
               : [
@@ -334,4 +352,8 @@ function table(runs: readonly Run[]): string {
       })
     }),
   )
+}
+
+function sum(values: readonly number[]): number {
+  return values.reduce((total, value) => total + value, 0)
 }

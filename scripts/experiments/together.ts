@@ -1,63 +1,105 @@
-// Do two nodes learn from each other's rollouts? `npm run -s experiment:together [-- --minutes 5 --homes DIR]`
+// Do daemons learn from each other's rollouts? `npm run -s experiment:together [-- --nodes 2 --minutes 5 --homes DIR]`
 //
-// Two daemons with empty homes on this machine; the second one gets only the first one's peer ID. After some minutes,
-// prints what each received, verified and trained on, how fast they found each other, their accuracy, and what their
-// screens say about sharing. With --homes, their homes are kept, with the records for `waggle top --replay`.
+// Daemons with empty homes and a node's defaults on this machine; each but the first gets only the first one's peer ID.
+// After some minutes, prints what each received, verified and trained on, how fast they found each other, their
+// accuracy, and what their screens say about sharing. With `--groups 320` a node is looked at once it has written so
+// many own groups, however long that takes: with `--nodes 1` and `--nodes 4` it compares a node alone with one that has three
+// peers, at equal own rollouts. With --homes, their homes are kept, with the records for `waggle top --replay`.
 
 import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { parseArgs } from 'node:util'
+import type { Evaluation, Snapshot } from '../../protocol/api/index.ts'
+import { estimateText } from '../../protocol/api/sharing-text.ts'
+import { markdown } from './in-process/statistics.ts'
 import { thisMachine } from './machine.ts'
-import { startNode } from './node-process.ts'
+import { type NodeProcess, startNode } from './node-process.ts'
 
 const { values: flags } = parseArgs({
-  options: { minutes: { type: 'string', default: '5' }, homes: { type: 'string' } },
+  options: {
+    nodes: { type: 'string', default: '2' },
+    minutes: { type: 'string', default: '5' },
+    groups: { type: 'string' },
+    prompts: { type: 'string', default: '200' },
+    homes: { type: 'string' },
+  },
 })
 const place = flags.homes ?? (await mkdtemp(join(tmpdir(), 'waggle-together-')))
-const homes = ['a', 'b'].map((name) => join(place, name))
-for (const home of homes) {
+const prompts = Number(flags.prompts)
+const config = `[swarm]\nname = "experiment-${process.pid}"\nlisten = ["/ip4/127.0.0.1/tcp/0"]\n[eval]\nprompts_per_task = ${prompts}\n`
+
+const running: NodeProcess[] = []
+const joined: number[] = []
+const started = Date.now()
+for (let i = 0; i < Number(flags.nodes); i++) {
+  const home = join(place, 'abcdefghijklmnop'[i]!)
   await mkdir(home, { recursive: true })
-  await writeFile(
-    join(home, 'config.toml'),
-    `[swarm]\nname = "experiment-${process.pid}"\nlisten = ["/ip4/127.0.0.1/tcp/0"]\n[eval]\nprompts_per_task = 200\n`,
-  )
+  await writeFile(join(home, 'config.toml'), config)
+  running.push(await startNode(home))
+  if (i === 0) continue
+  const asked = Date.now()
+  await running[i]!.join((await running[0]!.snapshot()).node.peerId)
+  joined.push(Date.now() - asked)
 }
-const first = await startNode(homes[0]!)
-const second = await startNode(homes[1]!)
-const { node } = await first.snapshot()
-const asked = Date.now()
-await second.join(node.peerId)
-const joinedMs = Date.now() - asked
-let firstGroupMs: number | undefined
-while (Date.now() - asked < Number(flags.minutes) * 60_000) {
-  await sleep(200)
-  if (firstGroupMs === undefined && ((await second.snapshot()).rollouts?.verified ?? 0) > 0)
-    firstGroupMs = Date.now() - asked
-}
-console.log(`${thisMachine()}, both nodes`)
-console.log(
-  `joined by peer ID in ${joinedMs} ms, first foreign group verified after ${((firstGroupMs ?? Number.NaN) / 1000).toFixed(1)} s`,
+
+const isDone = ({ rollouts }: Snapshot): boolean =>
+  flags.groups === undefined
+    ? Date.now() - started >= Number(flags.minutes) * 60_000
+    : (rollouts?.generated ?? 0) >= Number(flags.groups)
+/** A node that is done goes on, so that its peers keep theirs. */
+const looks = await Promise.all(
+  running.map(async (node): Promise<{ at: Snapshot; seconds: number; last: Evaluation }> => {
+    for (;;) {
+      const at = await node.snapshot()
+      if (isDone(at))
+        return { at, seconds: (Date.now() - started) / 1000, last: await node.evaluate(prompts) }
+      await sleep(500)
+    }
+  }),
 )
-console.log(
-  '| node | step | published | received | verified | foreign groups trained on | refused | sampled: start | end | greedy: start | end | sharing | effect | weight | J |',
-)
-console.log(`|${'---|'.repeat(15)}`)
+await Promise.all(running.map((node) => node.stop()))
+if (flags.homes === undefined) await rm(place, { recursive: true })
+
 const percent = (share: number | undefined): string =>
   share === undefined ? '' : `${(100 * share).toFixed(1)} %`
-for (const [i, running] of [first, second].entries()) {
-  const last = await running.evaluate(200)
-  const { rollouts, training, evaluations, sharing } = await running.snapshot()
-  const refused = Object.values(rollouts?.refused ?? {}).reduce((a, b) => a + b, 0)
-  const [start] = evaluations ?? []
-  const effect =
-    sharing?.effect === undefined
-      ? ''
-      : `${sharing.effect.toFixed(2)} (${sharing.low?.toFixed(2) ?? ''} to ${sharing.high?.toFixed(2) ?? ''})`
-  console.log(
-    `| ${'ab'[i]} | ${training?.step} | ${rollouts?.published} | ${rollouts?.received} | ${rollouts?.verified} | ${rollouts?.trainedForeign} | ${refused} | ${percent(start?.accuracy)} | ${percent(last.accuracy)} | ${percent(start?.greedy?.accuracy)} | ${percent(last.greedy?.accuracy)} | ${sharing?.verdict ?? ''} after ${sharing?.comparisons ?? 0} | ${effect} | ${sharing?.weight.toFixed(2) ?? ''} | ${sharing?.foreign ?? ''} |`,
-  )
-}
-await Promise.all([first.stop(), second.stop()])
-if (flags.homes === undefined) await rm(place, { recursive: true })
+console.log(`${thisMachine()}, all nodes; joined by peer ID in ${joined.join(', ') || 'no'} ms`)
+console.log(
+  markdown(
+    [
+      'node',
+      'seconds',
+      'own groups',
+      'step',
+      'verified',
+      'foreign groups trained on',
+      'refused',
+      'sampled: start',
+      'end',
+      'greedy: start',
+      'end',
+      'verdict',
+      'J',
+      'expected speed-up',
+      'measured',
+    ],
+    looks.map(({ at: { rollouts, training, evaluations, sharing }, seconds, last }, i) => [
+      'abcdefghijklmnop'[i]!,
+      seconds.toFixed(0),
+      `${rollouts?.generated}`,
+      `${training?.step}`,
+      `${rollouts?.verified}`,
+      `${rollouts?.trainedForeign}`,
+      `${Object.values(rollouts?.refused ?? {}).reduce((a, b) => a + b, 0)}`,
+      percent(evaluations?.[0]?.accuracy),
+      percent(last.accuracy),
+      percent(evaluations?.[0]?.greedy?.accuracy),
+      percent(last.greedy?.accuracy),
+      sharing ? `${sharing.verdict} after ${sharing.comparisons}` : '',
+      `${sharing?.foreign ?? ''}`,
+      sharing?.expected ? estimateText(sharing.expected) : '',
+      sharing?.measured ? estimateText(sharing.measured) : '',
+    ]),
+  ),
+)
