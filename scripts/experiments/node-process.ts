@@ -46,6 +46,8 @@ export async function startNode(home: string, args: readonly string[] = []): Pro
       const sent = request(
         {
           socketPath,
+          // A connection of its own: on a busy machine a kept one may be closed while a request is on its way.
+          agent: false,
           method,
           path,
           headers: body === undefined ? {} : { 'content-type': 'application/json' },

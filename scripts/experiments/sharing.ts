@@ -81,6 +81,8 @@ interface Run {
   rewards: number[]
   /** Share of own groups with a signal. */
   signal: number
+  /** Marked answers that adaptive liars could send. */
+  planted?: number
   /** Of a node: tokens sampled, and tokens trained on. */
   sampledTokens: number
   trainedTokens: number
@@ -185,7 +187,7 @@ async function play(name: string, rate: number, seed: number): Promise<Run> {
         trusts: arm.trusts ?? false,
       }),
     )
-  const outsiders: Liar[] = []
+  const outsiders: (Liar & { readonly planted?: number })[] = []
   for (let i = 0; i < (arm.liars ?? 0); i++) {
     const lie = arm.lies![i % arm.lies!.length]!
     const book = createTaskBook(TASKS, tasks)
@@ -246,6 +248,9 @@ async function play(name: string, rate: number, seed: number): Promise<Run> {
     looks,
     rewards,
     signal: groups / arm.rounds,
+    ...(arm.lies?.includes('adaptive') && {
+      planted: sum(outsiders.map(({ planted = 0 }) => planted)),
+    }),
     sampledTokens: mean(swarm.map(({ compute }) => compute.generated)),
     trainedTokens: mean(swarm.map(({ compute }) => compute.trained)),
     seconds,
