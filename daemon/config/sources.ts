@@ -5,7 +5,7 @@ import { parse, TomlError } from 'smol-toml'
 import { didYouMean, suggest } from '../../protocol/suggest.ts'
 import { configKeys, type Key } from './keys.ts'
 import { locateKeys } from './locate.ts'
-import { PRESETS, type PresetName } from './presets.ts'
+import { GGUF_START, isGguf, PRESETS, type PresetName } from './presets.ts'
 
 export interface Problem {
   /** Where: `config.toml:12`, `WAGGLE_X`, `--set x`. */
@@ -80,7 +80,7 @@ export function layer({ file, env, flags, reserved }: Sources): Layers {
 
   const fromPreset = underlay(values)
   const originOf = (path: readonly PropertyKey[]): string | undefined => {
-    const preset = fromPreset.get(path.slice(0, 2).join('.'))
+    const preset = fromPreset.get(path.slice(0, 2).join('.')) ?? fromPreset.get(String(path[0]))
     if (preset !== undefined) return preset
     for (let length = path.length; length > 0; length--) {
       const where = overlaid.get(path.slice(0, length).join('.'))
@@ -92,20 +92,29 @@ export function layer({ file, env, flags, reserved }: Sources): Layers {
   return { values, originOf, problems, warnings }
 }
 
-/** Adds the preset's values where nothing else is set, and returns them. The schema reports an unknown preset. */
+/**
+ * Adds the values of the preset, and of a GGUF file without tasks, where nothing else is set, and returns their origins.
+ * The schema reports an unknown preset.
+ */
 function underlay(values: Record<string, unknown>): Map<string, string> {
   const taken = new Map<string, string>()
-  const { preset } = values
-  if (typeof preset !== 'string' || !Object.hasOwn(PRESETS, preset)) return taken
-  for (const [path, value] of Object.entries(PRESETS[preset as PresetName].values)) {
-    const parts = path.split('.')
-    const [section] = parts as [string]
-    const table = values[section]
-    // The schema reports a section that is not a table.
-    if (has(values, parts) || (table !== undefined && (typeof table !== 'object' || table === null))) continue
-    place(values, parts, value)
-    taken.set(path, `preset ${preset}`)
+  const put = (given: Readonly<Record<string, unknown>>, origin: string): void => {
+    for (const [path, value] of Object.entries(given)) {
+      const parts = path.split('.')
+      const [section] = parts as [string]
+      const table = values[section]
+      // The schema reports a section that is not a table.
+      if (has(values, parts) || (table !== undefined && (typeof table !== 'object' || table === null)))
+        continue
+      place(values, parts, structuredClone(value))
+      taken.set(path, origin)
+    }
   }
+  const { preset, tasks, model } = values
+  if (typeof preset === 'string' && Object.hasOwn(PRESETS, preset))
+    put(PRESETS[preset as PresetName].values, `preset ${preset}`)
+  if (tasks === undefined && isGguf((model as { path?: unknown } | undefined)?.path))
+    put(GGUF_START, 'start of a GGUF file')
   return taken
 }
 

@@ -152,6 +152,25 @@ test('every key is described, and has a variable of its own', () => {
   expect(new Set(keys.map((key) => key.env)).size).toBe(keys.length)
 })
 
+describe('a GGUF file', () => {
+  test('starts with a task that it can learn, and keeps all that the config sets', () => {
+    const { config, originOf } = load(
+      'preset = "tiny"\n[model]\npath = "a.gguf"\n[training]\nmethod = "full"\n',
+    )
+    expect(config.tasks).toEqual([{ name: 'number_sorting', difficulty: 0, examples: 1 }])
+    expect(config.training).toMatchObject({ method: 'full', own_groups: 4, learning_rate: 3e-4 })
+    expect(originOf(['tasks', 0, 'name'])).toBe('start of a GGUF file')
+    expect(originOf(['training', 'own_groups'])).toBe('preset tiny')
+  })
+
+  test('with tasks of its own, and any other model, has the usual defaults', () => {
+    const { config } = load('[model]\npath = "a.gguf"\n[[tasks]]\nname = "bf"\n')
+    expect(config.tasks).toEqual([{ name: 'bf' }])
+    expect(config.training.method).toBe('auto')
+    expect(load('[model]\npath = "folder"\n').config.tasks[0]!.name).toBe('basic_arithmetic')
+  })
+})
+
 describe('presets', () => {
   test('lie under the file, and say so', () => {
     const { config, originOf } = load('preset = "tiny"\n[training]\nown_groups = 7\n')

@@ -1,0 +1,149 @@
+# TRL's GRPOTrainer on what real-trl.ts wrote into a folder: `model` (F32 weights and tokenizer), `job.json` (settings),
+# `questions.json` (training questions in the order of their use) and `held.json` (held-out ones). Prints one JSON line
+# for each evaluation. Settings are real.ts's; docs/results/real.md says what is not equal.
+import json
+import os
+import re
+import resource
+import sys
+import time
+from pathlib import Path
+
+import torch
+from datasets import Dataset
+from peft import LoraConfig
+from transformers import AutoModelForCausalLM, PreTrainedTokenizerFast, TrainerCallback
+from trl import GRPOConfig, GRPOTrainer
+
+folder = Path(sys.argv[1])
+job = json.loads((folder / "job.json").read_text())
+questions = json.loads((folder / "questions.json").read_text())
+held = json.loads((folder / "held.json").read_text())
+
+torch.set_num_threads(job["threads"])
+torch.manual_seed(job["seed"])
+tokenizer = PreTrainedTokenizerFast(
+    tokenizer_file=str(folder / "model" / "tokenizer.json"),
+    eos_token=job["stop"],
+    pad_token=job["stop"],
+    padding_side="left",
+)
+model = AutoModelForCausalLM.from_pretrained(folder / "model", dtype=torch.float32)
+model.generation_config.eos_token_id = tokenizer.eos_token_id
+model.generation_config.pad_token_id = tokenizer.eos_token_id
+
+ANSWER = re.compile(r"<answer>((?:(?!<answer>).)*?)</answer>", re.S)
+
+
+def score(text, key):
+    """1 if the last closed pair of tags has the key's numbers in its order, with spaces or commas between them."""
+    found = ANSWER.findall(text)
+    if not found:
+        return 0.0
+    parts = re.split(r"\s*,\s*|\s+", found[-1].strip().strip("[]().").strip())
+    try:
+        return float([int(part) for part in parts] == [int(part) for part in key.split(", ")])
+    except ValueError:
+        return 0.0
+
+
+clock = {"seconds": 0.0, "since": 0.0, "tokens": 0, "rewards": []}
+
+
+def reward(completions, key, completion_ids, **_):
+    clock["tokens"] += sum(len(ids) for ids in completion_ids)
+    scores = [score(text, one) for text, one in zip(completions, key)]
+    clock["rewards"].append(sum(scores) / len(scores))
+    return scores
+
+
+@torch.no_grad()
+def accuracy(model, **sampling):
+    scores = []
+    for start in range(0, len(held), 50):
+        part = held[start : start + 50]
+        batch = tokenizer([one["prompt"] for one in part], return_tensors="pt", padding=True, add_special_tokens=False)
+        batch.pop("token_type_ids", None)
+        written = model.generate(**batch, max_new_tokens=job["length"], **sampling)
+        texts = tokenizer.batch_decode(written[:, batch["input_ids"].shape[1] :], skip_special_tokens=True)
+        scores += [score(text, one["key"]) for text, one in zip(texts, part)]
+    return scores
+
+
+class Looks(TrainerCallback):
+    def look(self, model, step):
+        training = model.training
+        model.eval()
+        sampled = accuracy(model, do_sample=True, temperature=1.0, top_k=0, top_p=1.0)
+        greedy = accuracy(model, do_sample=False)
+        model.train(training)
+        line = {
+            "step": step,
+            "tokens": clock["tokens"],
+            "seconds": clock["seconds"],
+            "sampled": sampled,
+            "greedy": greedy,
+            "rewards": clock["rewards"],
+            "rss": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024,
+            "load": os.getloadavg()[0],
+        }
+        clock["rewards"] = []
+        print("LOOK " + json.dumps(line), flush=True)
+
+    def on_train_begin(self, args, state, control, model=None, **_):
+        self.look(model, 0)
+        clock["since"] = time.perf_counter()
+
+    def on_step_end(self, args, state, control, model=None, **_):
+        clock["seconds"] += time.perf_counter() - clock["since"]
+        print(f"step {state.global_step}: reward {clock['rewards'][-1]:.3f}, {clock['tokens']} tokens, {clock['seconds']:.0f} s", file=sys.stderr, flush=True)
+        if state.global_step % job["every"] == 0 or state.global_step == job["steps"]:
+            self.look(model, state.global_step)
+        clock["since"] = time.perf_counter()
+
+
+batch = job["prompts"] * job["group"]
+trainer = GRPOTrainer(
+    model=model,
+    reward_funcs=reward,
+    processing_class=tokenizer,
+    train_dataset=Dataset.from_list(questions),
+    peft_config=LoraConfig(
+        r=job["rank"],
+        lora_alpha=2 * job["rank"],
+        lora_dropout=0.0,
+        target_modules=["q_proj", "k_proj", "v_proj", "o_proj", "gate_proj", "up_proj", "down_proj"],
+        task_type="CAUSAL_LM",
+    ),
+    callbacks=[Looks()],
+    args=GRPOConfig(
+        output_dir=str(folder / "out"),
+        per_device_train_batch_size=batch,
+        num_generations=job["group"],
+        max_completion_length=job["length"],
+        max_steps=job["steps"],
+        learning_rate=job["rate"],
+        lr_scheduler_type="constant_with_warmup",
+        warmup_steps=job["warm_up"],
+        adam_beta2=0.99,
+        weight_decay=0.0,
+        max_grad_norm=1.0,
+        beta=0.0,
+        # The mean over the batch's tokens: our token_mean.
+        loss_type="bnpo",
+        scale_rewards="group",
+        temperature=1.0,
+        top_p=1.0,
+        top_k=0,
+        shuffle_dataset=False,
+        gradient_checkpointing=False,
+        bf16=False,
+        use_cpu=True,
+        save_strategy="no",
+        report_to="none",
+        disable_tqdm=True,
+        logging_strategy="no",
+        seed=job["seed"],
+    ),
+)
+trainer.train()
