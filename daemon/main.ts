@@ -123,10 +123,10 @@ export const runNode: RunNode = async ({ config, paths, invite, signal, onProgre
     tell('starting the engines')
     const policies = await openPolicies(
       {
-        ...{ config, seed, models, roles: wished, restored },
+        ...{ config, paths, env: process.env, seed, models, roles: wished, restored },
         ...{ stopStrings: host.writes, cores: availableParallelism() },
       },
-      { log, closers, onNotice: (message) => notice(message) },
+      { log, closers, fetch, sleep, onNotice: (message) => notice(message) },
     )
     const { policy, roles } = policies
 

@@ -183,6 +183,20 @@ export const ERROR_HELP: Record<ErrorCode, readonly Trouble[]> = {
       cure: 'The message names the package and how to install it.',
     },
   ],
+  E_SAMPLER: [
+    {
+      cause: 'The server of `sampler.url` is not running, still loading, or elsewhere.',
+      cure: 'Start it as docs/samplers.md shows. A node that runs already waits for it and tries again.',
+    },
+    {
+      cause: 'It serves another model, another quantization of it, or does not apply adapters.',
+      cure: 'The message has the figures. Serve the model of `model.path`; raise `sampler.tolerance` only for a quantization that you accept.',
+    },
+    {
+      cause: 'The package node-llama-cpp is not installed.',
+      cure: 'The message says how to install it.',
+    },
+  ],
   E_PORT: [
     {
       cause: 'Another program or node uses the port.',

@@ -31,6 +31,7 @@ export const ERROR_CODES = {
   E_TASK: [EXIT.config, 'a task, its version or its difficulty is unknown'],
   E_DATASET: [EXIT.config, 'a dataset cannot be read or contains mistakes'],
   E_ENGINE: [EXIT.unexpected, 'the compute engine failed or does not support the request'],
+  E_SAMPLER: [EXIT.refused, 'the external sampler cannot be used, or does not sample as this policy would'],
   E_PORT: [EXIT.refused, 'an address to listen on is in use or not allowed'],
   E_PEER: [EXIT.refused, 'a peer cannot be found or reached'],
   E_SWARM_RULES: [EXIT.swarmRules, 'the swarm’s rules differ from this node’s'],

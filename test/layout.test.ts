@@ -19,6 +19,8 @@ const ALLOWED: Record<string, readonly string[]> = {
   'daemon/host': ['protocol', 'daemon/host'],
   'daemon/swarm': ['protocol', 'daemon/swarm'],
   'daemon/policy': ['protocol', 'daemon/policy', 'daemon/engine', 'daemon/store'],
+  // Samplers outside the engines.
+  'daemon/sampler': ['protocol', 'daemon/sampler', 'daemon/engine', 'daemon/policy', 'daemon/store'],
   'daemon/rollout': ['protocol', 'daemon/rollout', 'daemon/policy', 'daemon/engine', 'daemon/host'],
   'daemon/trainer': [
     'protocol',
@@ -70,6 +72,7 @@ const ALLOWED: Record<string, readonly string[]> = {
     'daemon/host',
     'daemon/policy',
     'daemon/rollout',
+    'daemon/sampler',
     'daemon/store',
     'daemon/swarm',
     'daemon/trainer',

@@ -73,6 +73,66 @@ const engine = z.strictObject({
     .describe('tokens per micro-batch; 0 means as many as fit, up to 2048'),
 })
 
+const sampler = z.strictObject({
+  use: z
+    .enum(['engine', 'node-llama-cpp', 'vllm', 'sglang', 'llama-server'])
+    .default('engine')
+    .describe(
+      "what writes rollouts: this node's own engine; llama.cpp through the optional npm package node-llama-cpp; or a server at sampler.url. All but the engine need LoRA",
+    ),
+  url: z
+    .string()
+    .regex(
+      /^https?:\/\/[^\s@?#]+$/,
+      'must be an http or https address without a key, such as http://127.0.0.1:8000',
+    )
+    .max(512)
+    .optional()
+    .describe('address of the server'),
+  key_variable: z
+    .string()
+    .regex(/^[A-Za-z_][A-Za-z0-9_]{0,127}$/, 'must be the name of an environment variable')
+    .optional()
+    .describe("name of the environment variable that holds the server's key; if unset, none is sent"),
+  model: z
+    .string()
+    .min(1)
+    .optional()
+    .describe(
+      'for node-llama-cpp, the GGUF file of the same model; if unset, model.path, which is then a GGUF file',
+    ),
+  adapter_every: z
+    .int()
+    .min(1)
+    .max(10_000)
+    .default(1)
+    .describe('policy versions between adapters that the sampler loads'),
+  adapters: z
+    .string()
+    .min(1)
+    .optional()
+    .describe(
+      'folder for the adapters, which the server must see under the same path; if unset, in the state directory',
+    ),
+  restart: z
+    .array(z.string().max(4096))
+    .min(1)
+    .max(64)
+    .optional()
+    .describe(
+      'for llama-server, a command that restarts it with `--lora FILE`; the path of the file is added at its end',
+    ),
+  tolerance: z
+    .number()
+    .gt(0)
+    .max(10)
+    .default(0.1)
+    .describe(
+      "largest mean difference between the sampler's and the trainer's log-probs in the self-test, in nats; beyond it the node writes nothing",
+    ),
+  parallel: z.int().min(1).max(4096).default(32).describe('sequences written side by side'),
+})
+
 /** Of a dataset's rows. */
 const field = z.string().min(1).max(256).optional()
 
@@ -481,6 +541,7 @@ export const configSchema = z.strictObject({
   node: node.prefault({}).describe('the identity of this node'),
   model: model.prefault({}).describe('the model to start from'),
   engine: engine.prefault({}).describe('the compute engine'),
+  sampler: sampler.prefault({}).describe('what writes rollouts'),
   tasks: z
     .array(task)
     .default([

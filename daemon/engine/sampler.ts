@@ -88,8 +88,13 @@ export interface Sampler {
   /**
    * Tokens drawn from now on carry `version`; it is unchanged if left out. The call waits its turn like any
    * other. With `isInFlight`, a running `generate` switches to the new weights between two steps and keeps its
-   * keys and values.
+   * keys and values. A sampler that takes on weights every so many versions takes these at once if they are
+   * urgent, as after a roll-back.
    */
-  setWeights(weights: Weights, version?: number, options?: { isInFlight?: boolean }): Promise<void>
+  setWeights(
+    weights: Weights,
+    version?: number,
+    options?: { isInFlight?: boolean; isUrgent?: boolean },
+  ): Promise<void>
   close(): Promise<void>
 }

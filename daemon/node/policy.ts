@@ -1,6 +1,7 @@
-// Creates the engines: two for the policy (sampler and trainer) and one for each role. Restores the policy and the roles
-// from the checkpoint.
+// Creates the engines: two for the policy (sampler and trainer), or one beside an external sampler, and one for each role.
+// Restores the policy and the roles from the checkpoint.
 
+import type { Paths } from '../config/paths.ts'
 import type { Config } from '../config/schema.ts'
 import type { Engine } from '../engine/engine.ts'
 import { createEngines } from '../engine/select.ts'
@@ -11,12 +12,15 @@ import { nodeDisk as disk } from '../store/node-disk.ts'
 import { type Restored, restoreRole } from '../trainer/checkpoints/checkpointing.ts'
 import type { Role } from '../trainer/roles.ts'
 import { openRoleModel, type RoleWish } from '../wiring/node-plugins.ts'
+import { externalSampler } from '../wiring/sampler.ts'
 import type { Closers } from './begin.ts'
 import { optimizerOf } from './core.ts'
 import type { Models } from './models.ts'
 
 export interface PoliciesOptions {
   config: Config
+  paths: Paths
+  env: Record<string, string | undefined>
   seed: number
   models: Models
   roles: readonly RoleWish[]
@@ -34,18 +38,34 @@ export interface Policies {
   restoreRoles(from: Restored | undefined): Promise<void>
 }
 
+export interface PoliciesParts {
+  log: Log
+  closers: Closers
+  onNotice(message: string): void
+  fetch: typeof globalThis.fetch
+  sleep(ms: number, signal: AbortSignal): Promise<void>
+}
+
 export async function openPolicies(
-  { config, seed, models, roles: wishes, stopStrings, restored, cores }: PoliciesOptions,
-  { log, closers, onNotice }: { log: Log; closers: Closers; onNotice(message: string): void },
+  { config, paths, env, seed, models, roles: wishes, stopStrings, restored, cores }: PoliciesOptions,
+  { log, closers, onNotice, fetch, sleep }: PoliciesParts,
 ): Promise<Policies> {
   const { model, plan, others } = models
   const { adapter, microBatchTokens, checkpointing, slots } = plan
   const threads = Math.max(1, Math.floor((config.engine.threads || cores) / 2))
-  const [sampler, trainer, ...roleEngines] = (await createEngines(
+  const isExternal = config.sampler.use !== 'engine'
+  const [trainer, ...spare] = (await createEngines(
     { ...config.engine, threads, microBatchTokens, checkpointing },
-    2 + wishes.length,
+    (isExternal ? 1 : 2) + wishes.length,
     { onNotice },
-  )) as [Engine, Engine, ...Engine[]]
+  )) as [Engine, ...Engine[]]
+  const sampler = isExternal
+    ? await externalSampler(
+        { config, paths, model, adapter, threads, seed, env },
+        { trainer, disk, fetch, sleep, onNotice: (message) => log('info', `sampler: ${message}`) },
+      )
+    : spare.pop()!
+  const roleEngines = spare
   log('info', `engine: ${trainer.info.kind} on ${trainer.info.device} (${trainer.info.reason})`)
   const policy = await openPolicy(
     {

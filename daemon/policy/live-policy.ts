@@ -113,7 +113,7 @@ export async function openPolicy(
       const { weights: earlier, optimizer } = earlierState ?? { weights: initial }
       await Promise.all([
         openTrainer({ weights: earlier, ...(optimizer ? { optimizer } : {}) }),
-        sampler.setWeights(earlier, version + 1),
+        sampler.setWeights(earlier, version + 1, { isUrgent: true }),
       ])
       version += 1
     },

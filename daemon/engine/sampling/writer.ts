@@ -6,6 +6,7 @@ import type { Segment } from '../../../protocol/train/index.ts'
 import type { DrawnToken, GenerateRequest, Sample } from '../engine.ts'
 import { draw } from './draw.ts'
 import { uniformAt } from './random.ts'
+import { createStops } from './stops.ts'
 
 /** What comes with a model's weights. */
 export interface Labels {
@@ -41,17 +42,7 @@ export function createWriter(
   request: GenerateRequest,
   { vocabulary, labels, onToken }: WriterOptions,
 ): Writer {
-  const stops = new Set(request.stopTokens)
-  const strings = request.stopStrings ?? []
-  const { pieces } = labels
-  if (strings.length > 0 && !pieces) {
-    throw new WaggleError(
-      'E_ENGINE',
-      'stop strings need the text of each token, and the engine was opened without it',
-    )
-  }
-  /** The end of the text: long enough to find any stop string that the last token completes. */
-  const kept = Math.max(0, ...strings.map((text) => text.length - 1))
+  const stopsOf = createStops(request, labels.pieces)
   const work = new Float64Array(vocabulary)
 
   return (sample) => {
@@ -62,16 +53,9 @@ export function createWriter(
     const policyLogprobs: number[] = []
     const entropies: number[] = []
     const segments: Segment[] = []
-    let tail = ''
+    const isStopped = stopsOf()
     let ended: 'stop' | 'length' | undefined
 
-    const isStopped = (token: number): boolean => {
-      if (stops.has(token)) return true
-      if (strings.length === 0) return false
-      const text = tail + (pieces?.[token] ?? '')
-      tail = kept === 0 ? '' : text.slice(-kept)
-      return strings.some((stop) => text.includes(stop))
-    }
     return {
       sample,
       get length() {

@@ -70,7 +70,12 @@ export function land(
     ...(tainted ? { tainted } : {}),
     rollouts,
     bornAt: now(),
-    bornVersion: Math.min(policy.version, ...written.map(({ since = policy.version }) => since)),
+    // The sampler may be some versions behind the trainer.
+    bornVersion: Math.min(
+      policy.version,
+      ...written.map(({ since = policy.version }) => since),
+      ...rollouts.map(({ segments }) => segments[0]?.version ?? policy.version),
+    ),
   }
 }
 

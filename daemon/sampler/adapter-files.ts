@@ -1,0 +1,49 @@
+// Writes the adapter of a policy version where a back end reads it: one GGUF file, or a folder in PEFT's layout.
+
+import { join } from 'node:path'
+import type { DecoderSpec, Weights } from '../engine/decoder.ts'
+import { writeGgufAdapter } from '../policy/gguf/export.ts'
+import type { Model } from '../policy/model.ts'
+import { writeAdapter } from '../policy/write-model.ts'
+import { remove } from '../store/atomic.ts'
+import type { Disk } from '../store/disk.ts'
+import type { AdapterFile, BackEnd } from './back-end.ts'
+
+export interface AdapterFiles {
+  /** `weights`: the adapter's tensors. */
+  write(name: string, weights: Weights): Promise<AdapterFile>
+  remove(file: AdapterFile): Promise<void>
+}
+
+export interface AdapterFilesOptions {
+  /** Made if it does not exist; its parent must. */
+  folder: string
+  format: BackEnd['format']
+  model: Model
+  /** With the adapter. */
+  spec: DecoderSpec
+}
+
+export function createAdapterFiles(
+  { folder, format, model, spec }: AdapterFilesOptions,
+  { disk }: { disk: Disk },
+): AdapterFiles {
+  const makeFolder = async (path: string): Promise<void> => {
+    if (!(await disk.stat(path))) await disk.makeDirectory(path)
+  }
+  return {
+    async write(name, weights) {
+      await makeFolder(folder)
+      const trained = { ...model, spec, weights }
+      const path = join(folder, format === 'gguf' ? `${name}.gguf` : name)
+      if (format === 'gguf') await writeGgufAdapter(trained, { target: path, type: 'F32' }, { disk })
+      else {
+        await makeFolder(path)
+        const base = { name: model.directory }
+        await writeAdapter(trained, { target: path, dtype: 'f32', card: '', base }, { disk })
+      }
+      return { path, name }
+    },
+    remove: async ({ path }) => await remove(path, { disk }),
+  }
+}

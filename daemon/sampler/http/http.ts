@@ -1,0 +1,92 @@
+// A back end over HTTP: one request for each sequence, and as many at a time as the server shall decode side by side.
+
+import { WaggleError } from '../../../protocol/errors.ts'
+import type { BackEnd, Line, WriteOptions } from '../back-end.ts'
+import type { Dialect } from './dialect.ts'
+import type { Server } from './server.ts'
+
+export interface HttpOptions {
+  dialect: Dialect
+  url: string
+  /** Requests at a time. */
+  parallel: number
+}
+
+export function createHttpBackEnd(
+  { dialect, url, parallel }: HttpOptions,
+  { server }: { server: Server },
+): BackEnd {
+  let free = parallel
+  const waiting: (() => void)[] = []
+  const inTurn = async (run: () => Promise<void>): Promise<void> => {
+    if (free > 0) free -= 1
+    else await new Promise<void>((resolve) => waiting.push(resolve))
+    try {
+      await run()
+    } finally {
+      const next = waiting.shift()
+      if (next) next()
+      else free += 1
+    }
+  }
+
+  const writeOne = async (
+    line: Line,
+    name: string,
+    options: WriteOptions,
+    ending: AbortSignal,
+  ): Promise<void> => {
+    const signal = AbortSignal.any([line.signal, ending])
+    if (signal.aborted) return
+    const body = dialect.body({
+      ...options,
+      prompt: [...line.prompt],
+      seed: line.seed,
+      maxNewTokens: line.maxNewTokens,
+      adapter: name,
+    })
+    const answer = await server.call({ path: dialect.path, body, signal }).catch((error: unknown) => {
+      if (signal.aborted) return undefined
+      throw error
+    })
+    if (answer === undefined || line.signal.aborted) return
+    const { tokens, logprobs, finish } = dialect.read(answer)
+    if (finish === 'gaps') return
+    if (tokens.length !== logprobs.length) {
+      throw new WaggleError(
+        'E_SAMPLER',
+        `the external sampler gave ${tokens.length} tokens and ${logprobs.length} log-probs`,
+        { hint: `Is sampler.use = "${dialect.kind}" the right kind of server, and is it recent?` },
+      )
+    }
+    for (const [i, token] of tokens.entries()) if (line.take(token, logprobs[i]!)) return
+    line.end(finish)
+  }
+
+  return {
+    info: { kind: dialect.kind, device: url, reason: 'sampler.use names it', threads: 0 },
+    format: dialect.format,
+    ...(dialect.isExclusive ? { isExclusive: true } : {}),
+    open: () => dialect.open(server),
+    encode: async (text) => await dialect.encode?.(server, text),
+    async load(adapter) {
+      await dialect.load(server, adapter)
+      return {
+        async write(lines, options) {
+          // One failure ends the others: their server is the same.
+          const ending = new AbortController()
+          const all = lines.map((line) =>
+            inTurn(() => writeOne(line, adapter.name, options, ending.signal)).catch((error: unknown) => {
+              ending.abort()
+              throw error
+            }),
+          )
+          const failed = (await Promise.allSettled(all)).find(({ status }) => status === 'rejected')
+          if (failed) throw (failed as PromiseRejectedResult).reason
+        },
+        release: () => dialect.unload(server, adapter.name),
+      }
+    },
+    async close() {},
+  }
+}

@@ -1,0 +1,7 @@
+// Inference servers as back ends of an external sampler.
+
+export { createHttpBackEnd } from './http.ts'
+export { llamaServer } from './llama-server.ts'
+export { createServer } from './server.ts'
+export { sglang } from './sglang.ts'
+export { vllm } from './vllm.ts'

@@ -1,0 +1,145 @@
+// From the config to an external sampler. Everything that can be seen from the config alone is checked before a server
+// is asked for anything.
+
+import { execFile } from 'node:child_process'
+import { dirname, join, resolve } from 'node:path'
+import { promisify } from 'node:util'
+import { WaggleError } from '../../protocol/errors.ts'
+import type { Paths } from '../config/paths.ts'
+import type { Config } from '../config/schema.ts'
+import type { AdapterSpec } from '../engine/decoder.ts'
+import type { Sampler, Trainer } from '../engine/engine.ts'
+import type { Model } from '../policy/model.ts'
+import { type BackEnd, createAdapterFiles, createExternalSampler } from '../sampler/index.ts'
+import type { Disk } from '../store/disk.ts'
+
+export interface SamplerWish {
+  config: Config
+  paths: Pick<Paths, 'config' | 'state'>
+  model: Model
+  adapter: AdapterSpec | undefined
+  /** CPU threads for a sampler on this machine. */
+  threads: number
+  seed: number
+  env: Record<string, string | undefined>
+}
+
+export interface SamplerParts {
+  trainer: Pick<Trainer, 'score' | 'setWeights'>
+  disk: Disk
+  fetch: typeof globalThis.fetch
+  sleep(ms: number, signal: AbortSignal): Promise<void>
+  onNotice(message: string): void
+}
+
+/** How long a command that restarts a server may take. */
+const RESTART_MS = 120_000
+
+/** Throws E_CONFIG if the config's parts do not fit together. */
+export async function externalSampler(
+  { config, paths, model, adapter, threads, seed, env }: SamplerWish,
+  { trainer, disk, fetch, sleep, onNotice }: SamplerParts,
+): Promise<Sampler> {
+  const { sampler } = config
+  checkConfig(config, adapter)
+  const at = (path: string): string => resolve(dirname(paths.config), path)
+  const folder = sampler.adapters === undefined ? join(paths.state, 'sampler') : at(sampler.adapters)
+  const backEnd = await backEndOf()
+  const spec = { ...model.spec, adapter: adapter! }
+  return createExternalSampler(
+    { every: sampler.adapter_every, tolerance: sampler.tolerance, tokenizer: model.tokenizer, seed },
+    {
+      backEnd,
+      files: createAdapterFiles({ folder, format: backEnd.format, model, spec }, { disk }),
+      trainer,
+      onNotice,
+    },
+  )
+
+  async function backEndOf(): Promise<BackEnd> {
+    const { use, parallel } = sampler
+    if (use === 'node-llama-cpp') {
+      const { createLlamaCpp } = await import('../sampler/node-llama-cpp.ts')
+      const file = sampler.model === undefined ? model.directory : at(sampler.model)
+      if (file.endsWith('.gguf')) return createLlamaCpp({ file, parallel, threads })
+      throw refused(
+        'sampler.use = "node-llama-cpp" needs the model as a GGUF file',
+        'Set sampler.model to a GGUF file of the same model, or model.path itself.',
+      )
+    }
+    if (sampler.url === undefined)
+      throw refused(
+        `sampler.use = "${use}" needs sampler.url`,
+        'For example sampler.url = "http://127.0.0.1:8000".',
+      )
+    const { createHttpBackEnd, createServer } = await import('../sampler/http/index.ts')
+    const key = sampler.key_variable === undefined ? undefined : env[sampler.key_variable]
+    if (sampler.key_variable !== undefined && !key) {
+      throw refused(
+        `the environment variable ${sampler.key_variable}, which sampler.key_variable names, is not set`,
+        "Set it to the server's key, or remove sampler.key_variable.",
+      )
+    }
+    const server = createServer({ url: sampler.url, key }, { fetch, sleep })
+    return createHttpBackEnd({ dialect: await dialectOf(), url: sampler.url, parallel }, { server })
+  }
+
+  async function dialectOf() {
+    const { llamaServer, sglang, vllm } = await import('../sampler/http/index.ts')
+    if (sampler.use === 'vllm') return vllm
+    if (sampler.use === 'sglang') return sglang
+    const { restart: command } = sampler
+    if (!command) {
+      throw refused(
+        'sampler.use = "llama-server" needs sampler.restart: llama-server loads adapters only when it starts',
+        'Set it to a command that restarts the server with the adapter of the file whose path is added at its end.',
+      )
+    }
+    return llamaServer({
+      sleep,
+      async restart(path) {
+        const [program, ...words] = command as [string, ...string[]]
+        await promisify(execFile)(program, [...words, path], {
+          cwd: dirname(paths.config),
+          timeout: RESTART_MS,
+        }).catch((cause: Error) => {
+          throw new WaggleError('E_SAMPLER', `sampler.restart failed: ${cause.message.slice(0, 300)}`, {
+            hint: 'Try the command by hand. It must return once the server is starting.',
+            cause,
+          })
+        })
+      },
+    })
+  }
+}
+
+function checkConfig({ sampler, rollout, training }: Config, adapter: AdapterSpec | undefined): void {
+  if (rollout.temperature !== 1) {
+    throw refused(
+      `rollout.temperature is ${rollout.temperature}, and external samplers write at temperature 1`,
+      'Set rollout.temperature = 1, or sampler.use = "engine".',
+    )
+  }
+  if (rollout.in_flight_weights) {
+    throw refused(
+      'rollout.in_flight_weights needs the own engine: an external sampler ends each rollout with the weights it began with',
+      'Remove rollout.in_flight_weights, or set sampler.use = "engine".',
+    )
+  }
+  if (!adapter) {
+    throw refused(
+      'an external sampler gets new weights as a LoRA adapter, and this node trains all parameters',
+      'Set training.method = "lora", in a new home.',
+    )
+  }
+  if (sampler.adapter_every > training.max_staleness) {
+    throw refused(
+      `sampler.adapter_every is ${sampler.adapter_every} and training.max_staleness ${training.max_staleness}: rollouts would be dropped as stale before the next adapter`,
+      'Lower sampler.adapter_every, or raise training.max_staleness.',
+    )
+  }
+}
+
+function refused(message: string, hint: string): WaggleError {
+  return new WaggleError('E_CONFIG', message, { hint })
+}
