@@ -8,7 +8,7 @@
 // With --exports it also writes, beside that copy, an adapter with random values and the merged models, as `waggle export` does, and
 // compares what llama.cpp computes with them with what the engine computes with the adapter. --values keeps all log-probs.
 
-import { open as openFile, writeFile } from 'node:fs/promises'
+import { writeFile } from 'node:fs/promises'
 import { createRequire } from 'node:module'
 import { availableParallelism } from 'node:os'
 import { join } from 'node:path'
@@ -18,13 +18,12 @@ import { ADAPTER_TARGETS, adapterShapes, type DecoderSpec } from '../../../daemo
 import { createOnnxEngine } from '../../../daemon/engine/onnx/index.ts'
 import { randomStream } from '../../../daemon/host/random.ts'
 import { writeGgufAdapter, writeGgufModel } from '../../../daemon/policy/gguf/export.ts'
-import { openGguf } from '../../../daemon/policy/gguf/read.ts'
-import { encodeGguf, type GgufTensor } from '../../../daemon/policy/gguf/write.ts'
 import { loadModel, type Model, textModelOf } from '../../../daemon/policy/model.ts'
 import { modelSource } from '../../../daemon/policy/model-source.ts'
 import { scoreSequences } from '../../../daemon/policy/score.ts'
 import type { Tokenizer } from '../../../daemon/policy/tokenizer.ts'
 import { nodeDisk as disk } from '../../../daemon/store/node-disk.ts'
+import { writeF32 } from './f32-copy.ts'
 import { PASSAGES, textsOf } from './texts.ts'
 
 const { values: flags } = parseArgs({
@@ -170,17 +169,4 @@ function report(what: string, ours: readonly number[], theirs: readonly number[]
   console.log(
     `${what}: ${apart.length} log-probs, apart by ${mean.toExponential(1)} in the mean, ${apart[Math.floor(apart.length * 0.99)]!.toExponential(1)} for 99 %, ${apart.at(-1)!.toExponential(1)} at most; perplexity ${perplexity(ours).toFixed(3)} here, ${perplexity(theirs).toFixed(3)} in llama.cpp`,
   )
-}
-
-/** The same model with all values as F32. */
-async function writeF32(from: string, to: string): Promise<void> {
-  const file = await openGguf({ path: from }, { disk })
-  const tensors = new Map<string, GgufTensor>()
-  for (const [name, { shape }] of file.tensors)
-    tensors.set(name, { shape, type: 'F32', data: () => file.readFloat32(name) })
-  const metadata = new Map([...file.encoded].filter(([key]) => key !== 'general.alignment'))
-  const target = await openFile(to, 'w')
-  for await (const piece of encodeGguf({ metadata, tensors }).content) await target.write(piece)
-  await target.close()
-  await file.close()
 }

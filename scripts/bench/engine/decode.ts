@@ -1,0 +1,181 @@
+// Tokens a second of decoding alone, prompts already read: Waggle's engine beside llama.cpp, in turns. Seconds are the
+// process's processor time, with one thread by default, so that other programs on the machine disturb little.
+//
+//   npm install --prefix FOLDER node-llama-cpp
+//   node --import tsx scripts/bench/engine/decode.ts --model FILE [--llama FOLDER [--f32 COPY.gguf]] [--batches 1,8,32]
+//     [--prompt 64] [--new 24] [--rounds 2] [--threads 1]
+//
+// Waggle draws at temperature 1 and reports log-probs. llama.cpp takes the likeliest token, which is the least that it can
+// do. --f32 writes the model's F32 values to another file, which llama.cpp decodes as well. `--model shape:0.5b` measures
+// random weights of Qwen2.5-0.5B's shape, for which llama.cpp has no file.
+
+import { createRequire } from 'node:module'
+import { join } from 'node:path'
+import { pathToFileURL } from 'node:url'
+import { parseArgs } from 'node:util'
+import { type DecoderSpec, parameterShapes, type Weights } from '../../../daemon/engine/decoder.ts'
+import { createCore } from '../../../daemon/engine/onnx/core.ts'
+import { plainFrequencies } from '../../../daemon/policy/architectures/rope.ts'
+import { loadDecoder } from '../../../daemon/policy/model.ts'
+import { nodeDisk as disk } from '../../../daemon/store/node-disk.ts'
+import { writeF32 } from '../real-model/f32-copy.ts'
+
+const { values: flags } = parseArgs({
+  options: {
+    model: { type: 'string' },
+    llama: { type: 'string' },
+    f32: { type: 'string' },
+    batches: { type: 'string', default: '1,8,32' },
+    prompt: { type: 'string', default: '64' },
+    new: { type: 'string', default: '24' },
+    rounds: { type: 'string', default: '2' },
+    threads: { type: 'string', default: '1' },
+  },
+})
+if (!flags.model) throw new Error('--model FILE, a folder, or shape:0.5b')
+const [prompt, fresh, rounds, threads] = [flags.prompt, flags.new, flags.rounds, flags.threads].map(
+  Number,
+) as [number, number, number, number]
+
+interface Contender {
+  name: string
+  /** Processor seconds of `fresh` decoding steps with so many sequences. */
+  decode(batch: number): Promise<number>
+}
+
+const { spec, weights } =
+  flags.model === 'shape:0.5b' ? randomModel() : await loadDecoder(flags.model, { disk })
+const contenders: Contender[] = [await waggle()]
+if (flags.llama) {
+  if (flags.f32) await writeF32(flags.model, flags.f32)
+  contenders.push(...(await llamaCpp(flags.llama)))
+}
+
+console.log(
+  `${flags.model}: prompts of ${prompt} tokens, ${fresh} steps, ${threads} threads, processor time, best of ${rounds} turns`,
+)
+for (const batch of flags.batches.split(',').map(Number)) {
+  const best = contenders.map(() => Number.POSITIVE_INFINITY)
+  for (let round = 0; round < rounds; round++)
+    for (const [i, { decode }] of contenders.entries()) best[i] = Math.min(best[i]!, await decode(batch))
+  const rates = best.map((seconds) => (batch * fresh) / seconds)
+  const parts = contenders.map(({ name }, i) => {
+    const ratio = i === 0 ? '' : `, ratio ${(rates[0]! / rates[i]!).toFixed(2)}`
+    return `${name} ${rates[i]!.toFixed(1)} tokens/s${ratio}`
+  })
+  console.log(`batch ${batch}: ${parts.join('; ')}`)
+}
+process.exit(0)
+
+function token(i: number): number {
+  return 1000 + ((i * 7919) % (spec.vocabulary - 1000 > 0 ? Math.min(20_000, spec.vocabulary - 1000) : 1))
+}
+
+async function waggle(): Promise<Contender> {
+  const core = createCore({ threads, now: () => performance.now() })
+  await core.open({ spec, weights })
+  const tokens = Int32Array.from({ length: prompt }, (_, i) => token(i) % spec.vocabulary)
+  const seconds = async (batch: number, maxNewTokens: number): Promise<number> => {
+    const samples = Array.from({ length: batch }, (_, seed) => ({ prompt: tokens, seed }))
+    const started = processorSeconds()
+    await core.generate({ samples, maxNewTokens, temperature: 1, stopTokens: [], slots: batch })
+    return processorSeconds() - started
+  }
+  await seconds(1, 2)
+  return {
+    name: 'Waggle',
+    async decode(batch) {
+      // The first token comes from reading the prompt.
+      const [read, all] = [await seconds(batch, 1), await seconds(batch, 1 + fresh)]
+      return all - read
+    },
+  }
+}
+
+interface Sequence {
+  evaluate(tokens: number[], options: object): AsyncGenerator<number>
+  evaluateWithoutGeneratingNewTokens(tokens: number[]): Promise<void>
+}
+interface LlamaModel {
+  createContext(options: object): Promise<{ getSequence(): Sequence; dispose(): Promise<void> }>
+}
+interface Llama {
+  llamaCppRelease: { release: string }
+  loadModel(options: object): Promise<LlamaModel>
+}
+
+async function llamaCpp(folder: string): Promise<Contender[]> {
+  const at = createRequire(join(folder, 'package.json')).resolve('node-llama-cpp')
+  const { getLlama } = (await import(pathToFileURL(at).href)) as { getLlama(options: object): Promise<Llama> }
+  const llama = await getLlama({ gpu: false, build: 'never', maxThreads: threads })
+  const files = [flags.model!, ...(flags.f32 ? [flags.f32] : [])]
+  return Promise.all(
+    files.map(async (modelPath, i) => {
+      const model = await llama.loadModel({ modelPath })
+      return {
+        name: `llama.cpp ${llama.llamaCppRelease.release} ${i === 0 ? 'as it is' : 'F32'}`,
+        async decode(batch: number) {
+          const context = await model.createContext({
+            sequences: batch,
+            contextSize: prompt + fresh + 8,
+            batchSize: Math.max(512, batch),
+            threads,
+          })
+          const sequences = Array.from({ length: batch }, () => context.getSequence())
+          const tokens = Array.from({ length: prompt }, (_, i) => token(i))
+          for (const sequence of sequences)
+            await sequence.evaluateWithoutGeneratingNewTokens(tokens.slice(0, -1))
+          const started = processorSeconds()
+          await Promise.all(
+            sequences.map(async (sequence) => {
+              let left = fresh
+              for await (const _ of sequence.evaluate(tokens.slice(-1), {
+                temperature: 0,
+                yieldEogToken: true,
+              }))
+                if (--left === 0) break
+            }),
+          )
+          const seconds = processorSeconds() - started
+          await context.dispose()
+          return seconds
+        },
+      }
+    }),
+  )
+}
+
+function processorSeconds(): number {
+  const { user, system } = process.cpuUsage()
+  return (user + system) / 1e6
+}
+
+/** Random weights of Qwen2.5-0.5B's shape. */
+function randomModel(): { spec: DecoderSpec; weights: Weights } {
+  const spec: DecoderSpec = {
+    ...{
+      vocabulary: 151_936,
+      width: 896,
+      layers: 24,
+      heads: 14,
+      kvHeads: 2,
+      headWidth: 64,
+      feedForward: 4864,
+    },
+    ...{ contextLength: 2048, normEpsilon: 1e-6, ropeFrequencies: plainFrequencies(1_000_000, 64) },
+    ...{ tiedEmbeddings: true, attentionBias: true, queryKeyNorm: false },
+  }
+  const weights: Weights = {}
+  let state = 1
+  for (const [name, shape] of parameterShapes(spec)) {
+    const size = shape.reduce((a, b) => a * b, 1)
+    const scale = (shape[1] ?? 1) ** -0.5
+    const values = new Float32Array(size)
+    for (let i = 0; i < size; i++) {
+      state = (Math.imul(state, 1_664_525) + 1_013_904_223) >>> 0
+      values[i] = name.endsWith('norm.weight') ? 1 : (state / 2 ** 31 - 1) * scale
+    }
+    weights[name] = values
+  }
+  return { spec, weights }
+}
