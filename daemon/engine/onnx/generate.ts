@@ -155,7 +155,7 @@ export async function generate(
   return endings.results()
 }
 
-/** Batch sizes are powers of two from 4 up, so that few different sizes occur. */
+/** Batch sizes are powers of two, so that few different sizes occur. */
 function batchFor(sequences: number): number {
-  return Math.max(4, 2 ** Math.ceil(Math.log2(Math.max(1, sequences))))
+  return 2 ** Math.ceil(Math.log2(Math.max(1, sequences)))
 }

@@ -3,10 +3,14 @@
 
 import type { DecoderSpec } from '../decoder.ts'
 import { buildDecode, buildPrefill } from './decoder/sampling.ts'
+import type { Graph } from './graph/graph.ts'
 import type { Data, Feeds, Runtime } from './runtime.ts'
 import type { ReadPrompt, SequenceCache } from './sequence-cache.ts'
 
 export const MASKED = -1e9
+
+/** From this many rows on, the copy of the weights costs little beside the product, and turning its result costs more. */
+const FEW_ROWS = 48
 
 /** Per layer [kvHeads, length, headWidth]. */
 interface HostPrompt extends ReadPrompt {
@@ -51,6 +55,12 @@ export function createHostCache(
     memory.bias[slot * capacity + position] = 0
   }
 
+  /** A product of one row reads the weights in place as they are. */
+  const compileFor = (name: string, rows: number, build: (spec: DecoderSpec) => Graph) => {
+    const hasFewRows = rows > 1 && rows <= FEW_ROWS
+    return runtime.compile(`${name}${hasFewRows ? ' few' : ''}`, () => build(spec), { hasFewRows })
+  }
+
   return {
     get slots() {
       return memory.batch
@@ -58,7 +68,7 @@ export function createHostCache(
 
     async read(prompts) {
       const { feeds, length } = packPrompts(prompts)
-      const graph = await runtime.compile('prefill', () => buildPrefill(spec))
+      const graph = await compileFor('prefill', prompts.length * length, buildPrefill)
       const out = await graph.run({ ...weights, ...feeds }, { batch: prompts.length, length })
       return prompts.map((prompt, b): HostPrompt => {
         const kept = prompt.length * headWidth
@@ -102,7 +112,7 @@ export function createHostCache(
     },
 
     async decode(tokens, positions) {
-      const graph = await runtime.compile('decode', () => buildDecode(spec))
+      const graph = await compileFor('decode', memory.batch, buildDecode)
       const feeds: Feeds = {
         ...weights,
         tokens,

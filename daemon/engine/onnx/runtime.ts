@@ -6,6 +6,7 @@ import { engineError } from './failure.ts'
 import { type Bindings, boundSize, symbol } from './graph/dimension.ts'
 import { Graph, type Value } from './graph/graph.ts'
 import { createHalving, inTurn } from './graph/halving.ts'
+import { weightsFirst } from './graph/weights-first.ts'
 import { Held, type HeldMemory } from './held.ts'
 import { PROVIDERS, type Provider } from './provider.ts'
 
@@ -58,6 +59,8 @@ export interface CompileOptions {
   onHost?: boolean
   /** Matrix products in float16; see `halving.ts`. */
   isHalf?: boolean
+  /** Products have few rows; see `weights-first.ts`. */
+  hasFewRows?: boolean
 }
 
 export function createRuntime(options: RuntimeOptions): Runtime {
@@ -79,7 +82,7 @@ export function createRuntime(options: RuntimeOptions): Runtime {
   const compile = async (
     key: string,
     build: () => Graph,
-    { onHost = false, isHalf = false }: CompileOptions = {},
+    { onHost = false, isHalf = false, hasFewRows = false }: CompileOptions = {},
   ): Promise<CompiledGraph> => {
     const known = cache.get(key)
     if (known) {
@@ -88,7 +91,11 @@ export function createRuntime(options: RuntimeOptions): Runtime {
       return known.graph
     }
     const graph = build()
-    const made = await wrap(graph, { ...options, isHalf, ...(onHost ? { provider: 'cpu' } : {}) }, upload)
+    const made = await wrap(
+      graph,
+      { ...options, isHalf, hasFewRows, ...(onHost ? { provider: 'cpu' } : {}) },
+      upload,
+    )
     compiled += 1
     cache.set(key, made)
     if (cache.size > options.maxSessions) {
@@ -128,14 +135,15 @@ function buildCopy(): Graph {
   return graph
 }
 
-type SessionOptions = RuntimeOptions & { isHalf: boolean }
+type SessionOptions = RuntimeOptions & { isHalf: boolean; hasFewRows: boolean }
 
 async function createSession(
   graph: Graph,
-  { threads, provider = 'cpu', isHalf }: SessionOptions,
+  { threads, provider = 'cpu', isHalf, hasFewRows }: SessionOptions,
   staying: readonly string[],
 ): Promise<InferenceSession> {
-  const { executionProviders, lowering, heldIn } = PROVIDERS[provider]
+  const { executionProviders, lowering: ofProvider, heldIn } = PROVIDERS[provider]
+  const lowering = hasFewRows && provider === 'cpu' ? weightsFirst : ofProvider
   try {
     const lowered = isHalf ? inTurn(lowering, createHalving({ keepCasts: provider === 'cpu' })) : lowering
     return await InferenceSession.create(graph.encode(lowered), {

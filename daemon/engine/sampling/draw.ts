@@ -35,7 +35,7 @@ export function draw(logits: Float32Array, sampling: Sampling, u: number, work: 
       best = i
     }
   }
-  for (let i = 0; i < size; i++) work[i] = Math.exp((logits[i]! - highest) * inverse)
+  exponentials(logits, highest, inverse, work)
   const cut = temperature > 0 && isCut(sampling)
   if (cut) cutOff(sampling, work.subarray(0, size))
 
@@ -55,6 +55,34 @@ export function draw(logits: Float32Array, sampling: Sampling, u: number, work: 
     logprob,
     entropy: logTotal - weighted / total,
     policyLogprob: inverse === 1 && !cut ? logprob : logits[token]! - highest - logSumExp(logits, highest),
+  }
+}
+
+/** Parts of a factor of 2, and more factors of 2 than a double has below 1. */
+const LOG_PARTS = 7
+const PARTS = 2 ** LOG_PARTS
+const FACTORS = 1100
+const FRACTIONS = Float64Array.from({ length: PARTS }, (_, i) => 2 ** (-i / PARTS))
+const POWERS = Float64Array.from({ length: FACTORS }, (_, i) => 2 ** -i)
+/** exp(x) is 0 in double precision below this. */
+const LEAST = -745.2
+
+/**
+ * work[i] = exp((logits[i] - highest) * inverse), with a relative error below 1e-13. `Math.exp` makes a whole draw from
+ * 49,152 logits take twice as long.
+ */
+function exponentials(logits: Float32Array, highest: number, inverse: number, work: Float64Array): void {
+  for (let i = 0; i < logits.length; i++) {
+    const x = (logits[i]! - highest) * inverse
+    if (x < LEAST) {
+      work[i] = 0
+      continue
+    }
+    // x = rest - parts * ln 2 / PARTS, with the rest between -ln 2 / PARTS and 0.
+    const parts = (x * (-PARTS / Math.LN2)) | 0
+    const rest = x + parts * (Math.LN2 / PARTS)
+    const small = 1 + rest * (1 + rest * (1 / 2 + rest * (1 / 6 + rest * (1 / 24 + rest * (1 / 120)))))
+    work[i] = small * FRACTIONS[parts & (PARTS - 1)]! * POWERS[parts >> LOG_PARTS]!
   }
 }
 
