@@ -11,8 +11,8 @@ import { createResponses } from './dialects/responses.ts'
 import { createPlayer, type Player } from './environments/player.ts'
 import { busy } from './errors.ts'
 import { openServer } from './serving/server.ts'
+import { createAnswers } from './writing/answers.ts'
 import { createCaller } from './writing/caller.ts'
-import { createCollector } from './writing/collector.ts'
 
 /** How often deadlines are looked at. */
 const TICK_MS = 1000
@@ -22,11 +22,11 @@ const PATIENCE_MS = 20_000
 export async function openGateway(options: GatewayOptions, by: GatewayParts): Promise<AgentGateway> {
   const { tokenizer } = by
   const book = createBook(options, by)
-  const collector = createCollector(
+  const answers = createAnswers(
     { ...options, stopTokens: tokenizer.stopTokens },
     { ...by, seed: () => by.randomBytes(4).readUInt32LE() },
   )
-  const caller = createCaller(options, { ...by, collector })
+  const caller = createCaller(options, { ...by, answers })
   const prompts = createChatPrompts(tokenizer)
   const closing = new AbortController()
 
@@ -121,7 +121,7 @@ export async function openGateway(options: GatewayOptions, by: GatewayParts): Pr
     async close() {
       closing.abort()
       cancelTick()
-      await Promise.all([collector.close(), ...players.map(({ player }) => player.close())])
+      await Promise.all([answers.close(), ...players.map(({ player }) => player.close())])
       await server?.close()
     },
   }

@@ -1,7 +1,8 @@
 // Models and batches that the engine suite and the comparison of engines share.
 
+import { expect } from 'vitest'
 import type { DecoderSpec } from '../../daemon/engine/decoder.ts'
-import type { Engine, TrainRequest } from '../../daemon/engine/engine.ts'
+import type { Engine, Sample, TrainRequest } from '../../daemon/engine/engine.ts'
 import { column, min, mul, neg, ratio } from '../../protocol/plugin/expression.ts'
 import { ADAMW, randomTokens, uniform } from '../engine/model.ts'
 
@@ -56,4 +57,12 @@ export function furthest(a: ArrayLike<number>, b: ArrayLike<number>): number {
   let largest = 0
   for (let i = 0; i < a.length; i++) largest = Math.max(largest, Math.abs(a[i]! - b[i]!))
   return largest
+}
+
+/** The same sequence, but for the rounding of products with more or fewer rows. */
+export function expectSame(sample: Sample, other: Sample): void {
+  expect([...sample.tokens]).toEqual([...other.tokens])
+  for (const name of ['logprobs', 'policyLogprobs', 'entropies'] as const)
+    expect(furthest(sample[name], other[name]), name).toBeLessThan(1e-5)
+  expect([sample.finish, sample.version]).toEqual([other.finish, other.version])
 }

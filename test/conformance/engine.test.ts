@@ -8,6 +8,7 @@ import { describeEngine } from './engine.ts'
 import { describeCuts } from './engine-cuts.ts'
 import { describeHidden } from './engine-hidden.ts'
 import { describeInFlight } from './engine-in-flight.ts'
+import { describeJoins } from './engine-joins.ts'
 import { describePlaces } from './engine-places.ts'
 
 describeEngine('onnx', async (options) => createOnnxEngine({ threads: 1, ...options }))
@@ -22,5 +23,6 @@ describe('in a process of its own', () => {
   describePlaces(() => engine, open)
   describeCuts(() => engine, open)
   describeInFlight(() => engine, open)
+  describeJoins(() => engine, open)
 })
 describeEngine('tfjs', (options) => createTfjsEngine(options))

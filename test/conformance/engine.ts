@@ -10,6 +10,7 @@ import { type EngineFactory, raggedGroups, stepOf } from './engine-cases.ts'
 import { describeCuts } from './engine-cuts.ts'
 import { describeHidden } from './engine-hidden.ts'
 import { describeInFlight } from './engine-in-flight.ts'
+import { describeJoins } from './engine-joins.ts'
 import { describePlaces } from './engine-places.ts'
 import { describeSampling } from './engine-sampling.ts'
 import { describeSideStep } from './engine-side-step.ts'
@@ -30,6 +31,7 @@ export function describeEngine(name: string, create: EngineFactory): void {
     describePlaces(() => engine, open)
     describeCuts(() => engine, open)
     describeInFlight(() => engine, open)
+    describeJoins(() => engine, open)
     describeTraining(() => engine, open, create)
     describeSlots(() => engine, open)
     describeSideStep(() => engine, open)

@@ -198,22 +198,28 @@ test('sequences that are written again have the same tokens and are reported onc
   const room: Room = { microBatchTokens: 128, slots: 64 }
   const real = createCore({ threads: 1, room, now: () => 0 })
   let failures = 0
-  const short = {
+  let drawn = 0
+  const short: typeof real = {
     ...real,
-    async generate(...[request, { onToken, ...steering } = {}]: Parameters<typeof real.generate>) {
-      let told = 0
-      return real.generate(request, {
-        ...steering,
-        onToken(drawn) {
-          onToken?.(drawn)
-          told += 1
-          if (told === 10 && failures === 0) {
-            failures += 1
-            throw engineError('graph "decode" failed', new Error('out of memory'))
-          }
+    decode: ({ newCalls }) =>
+      real.decode({
+        newCalls: () =>
+          newCalls().map(({ steering, ...call }) => ({
+            ...call,
+            steering: {
+              ...steering,
+              onToken(token) {
+                drawn += 1
+                steering.onToken?.(token)
+              },
+            },
+          })),
+        async takeWeights() {
+          if (drawn < 8 || failures > 0) return false
+          failures += 1
+          throw engineError('graph "decode" failed', new Error('out of memory'))
         },
-      })
-    },
+      }),
   }
   const core = withinRoom(short, room, { notify: () => {} })
   await core.open(model())

@@ -5,7 +5,7 @@ import type { Tokenizer } from '../../policy/tokenizer.ts'
 import { isUnderWay, requireUnderWay } from '../book/book.ts'
 import type { AgentRollout, Attempt, Call } from '../book/rollout.ts'
 import { AgentError, busy, invalid } from '../errors.ts'
-import type { Collector } from './collector.ts'
+import type { Answers } from './answers.ts'
 
 /** Says whether a request repeats an earlier one. */
 export interface Identity {
@@ -35,7 +35,7 @@ export interface CallerOptions {
 }
 
 export interface CallerParts {
-  collector: Collector
+  answers: Answers
   tokenizer: Pick<Tokenizer, 'decodeCompletion'>
   now(): number
   randomBytes(size: number): Buffer
@@ -54,7 +54,7 @@ const MOST_WAITING = 2048
 
 export function createCaller(
   options: CallerOptions,
-  { collector, tokenizer, now, randomBytes }: CallerParts,
+  { answers, tokenizer, now, randomBytes }: CallerParts,
 ): Caller {
   const check = ({ prompt }: CallRequest): void => {
     if (prompt.length === 0) throw invalid('the prompt is empty')
@@ -84,7 +84,7 @@ export function createCaller(
         'too_many_tokens',
         `the calls of a rollout may have ${MOST_TOKENS} tokens together`,
       )
-    if (collector.size >= MOST_WAITING) throw busy(`${collector.size} answers are being written`)
+    if (answers.size >= MOST_WAITING) throw busy(`${answers.size} answers are being written`)
   }
 
   const begin = (rollout: AgentRollout, identity: Identity, request: CallRequest): Attempt => {
@@ -97,7 +97,7 @@ export function createCaller(
     const record = async (): Promise<Call> => {
       rollout.running += 1
       try {
-        const sample = await collector.write({
+        const sample = await answers.write({
           prompt,
           maxNewTokens: Math.min(
             request.maxNewTokens ?? maxNewTokens,

@@ -2,15 +2,16 @@
 // contract. `worker.ts` puts it into a thread; `index.ts` is what the daemon uses.
 
 import { WaggleError } from '../../../protocol/errors.ts'
-import type { Core } from '../core.ts'
+import { type Core, generateBy } from '../core.ts'
 import { type DecoderSpec, frozenShapes, trainableShapes } from '../decoder.ts'
 import { checkTensors, holdFrozen, trainedIn } from '../inputs.ts'
 import { createWriter, type Labels } from '../sampling/writer.ts'
 import { createSlots, type Slots, slotCalls } from '../slots.ts'
 import { GRADIENT, type OptimizerOptions, type StepReport } from '../trainer.ts'
 import { type Arena, copyArena, createArena, fillArena, type Layout, layoutOf } from './arena.ts'
+import { decode as decodeCalls } from './decoding.ts'
 import { feedsOf, frozenOn, withForms } from './frozen.ts'
-import { generate } from './generate.ts'
+
 import { createHostCache } from './host-cache.ts'
 import { INITIAL, type Precision } from './loss-scale.ts'
 import { applyAdamW, type Moments, squaredNorm } from './optimizer.ts'
@@ -90,6 +91,16 @@ export function createCore({
     applyAdamW(optimizer, current.steps, norm, { ...current, gradient: along, moments: momentsOf(current) })
   }
 
+  const decode: Core['decode'] = async (decoding) => {
+    const { spec, parameters, labels } = opened()
+    await decodeCalls(decoding, {
+      spec,
+      createCache: (size) => createHostCache({ spec, ...size }, { runtime, weights: parameters }),
+      writerOf: ({ request, steering: { onToken } }) =>
+        createWriter(request, { vocabulary: spec.vocabulary, labels, onToken }),
+    })
+  }
+
   return {
     async open({ spec: plain, weights: given, optimizer, ...labels }) {
       const shapes = trainableShapes(plain)
@@ -123,15 +134,8 @@ export function createCore({
       }
     },
 
-    async generate(request, { onToken, ...steering } = {}) {
-      const { spec, parameters, labels } = opened()
-      return generate(request, {
-        spec,
-        createCache: (sizes) => createHostCache({ spec, ...sizes }, { runtime, weights: parameters }),
-        steering,
-        write: createWriter(request, { vocabulary: spec.vocabulary, labels, onToken }),
-      })
-    },
+    decode,
+    generate: generateBy(decode),
 
     async score(request) {
       const { spec, parameters } = opened()

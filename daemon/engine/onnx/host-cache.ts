@@ -5,7 +5,7 @@ import type { DecoderSpec } from '../decoder.ts'
 import { buildDecode, buildPrefill } from './decoder/sampling.ts'
 import type { Graph } from './graph/graph.ts'
 import type { Data, Feeds, Runtime } from './runtime.ts'
-import type { ReadPrompt, SequenceCache } from './sequence-cache.ts'
+import type { CacheSize, ReadPrompt, SequenceCache } from './sequence-cache.ts'
 
 export const MASKED = -1e9
 
@@ -21,22 +21,29 @@ interface HostPrompt extends ReadPrompt {
 /** Per layer [batch, kvHeads, capacity, headWidth]; `bias` is [batch, capacity]. */
 interface Memory {
   batch: number
+  capacity: number
   bias: Float32Array
   keys: Float32Array[]
   values: Float32Array[]
 }
 
 export function createHostCache(
-  { spec, slots, capacity }: { spec: DecoderSpec; slots: number; capacity: number },
+  { spec, ...size }: { spec: DecoderSpec } & CacheSize,
   { runtime, weights }: { runtime: Runtime; weights: Feeds },
 ): SequenceCache {
   const { vocabulary, layers, kvHeads, headWidth } = spec
-  const block = kvHeads * capacity * headWidth
-  const create = (batch: number): Memory => {
-    const make = (): Float32Array[] => Array.from({ length: layers }, () => new Float32Array(batch * block))
-    return { batch, bias: new Float32Array(batch * capacity).fill(MASKED), keys: make(), values: make() }
+  const makeLayer = ({ slots, capacity }: CacheSize): Float32Array =>
+    new Float32Array(slots * kvHeads * capacity * headWidth)
+  const makeBias = ({ slots, capacity }: CacheSize): Float32Array =>
+    new Float32Array(slots * capacity).fill(MASKED)
+  const makeLayers = (): Float32Array[] => Array.from({ length: layers }, () => makeLayer(size))
+  const memory: Memory = {
+    batch: size.slots,
+    capacity: size.capacity,
+    bias: makeBias(size),
+    keys: makeLayers(),
+    values: makeLayers(),
   }
-  let memory = create(slots)
 
   /** Writes the new tokens' keys and values to the places of their positions. */
   const store = (slot: number, position: number, out: Record<string, Float32Array>): void => {
@@ -45,14 +52,14 @@ export function createHostCache(
       const values = out[`newValues.${layer}`]!
       for (let h = 0; h < kvHeads; h++) {
         const from = (slot * kvHeads + h) * headWidth
-        const to = ((slot * kvHeads + h) * capacity + position) * headWidth
+        const to = ((slot * kvHeads + h) * memory.capacity + position) * headWidth
         for (let i = 0; i < headWidth; i++) {
           memory.keys[layer]![to + i] = keys[from + i]!
           memory.values[layer]![to + i] = values[from + i]!
         }
       }
     }
-    memory.bias[slot * capacity + position] = 0
+    memory.bias[slot * memory.capacity + position] = 0
   }
 
   /** A product of one row reads the weights in place as they are. */
@@ -64,6 +71,9 @@ export function createHostCache(
   return {
     get slots() {
       return memory.batch
+    },
+    get capacity() {
+      return memory.capacity
     },
 
     async read(prompts) {
@@ -96,6 +106,7 @@ export function createHostCache(
     },
 
     async load(entries) {
+      const { capacity } = memory
       for (const { slot, prompt } of entries) {
         const { length, keys, values } = prompt as HostPrompt
         const kept = length * headWidth
@@ -112,6 +123,7 @@ export function createHostCache(
     },
 
     async decode(tokens, positions) {
+      const { capacity } = memory
       const graph = await compileFor('decode', memory.batch, buildDecode)
       const feeds: Feeds = {
         ...weights,
@@ -132,20 +144,31 @@ export function createHostCache(
     },
 
     clear(slot) {
+      const { capacity } = memory
       memory.bias.fill(MASKED, slot * capacity, (slot + 1) * capacity)
     },
 
-    async narrow(kept, batch) {
-      const smaller = create(batch)
+    async resize(kept, { slots, capacity }) {
+      const shared = Math.min(capacity, memory.capacity)
+      const next = (layer: Float32Array): Float32Array => {
+        const made = makeLayer({ slots, capacity })
+        kept.forEach((from, to) => {
+          for (let h = 0; h < kvHeads; h++) {
+            const at = (from * kvHeads + h) * memory.capacity * headWidth
+            made.set(layer.subarray(at, at + shared * headWidth), (to * kvHeads + h) * capacity * headWidth)
+          }
+        })
+        return made
+      }
+      // Layer by layer, so that no more than one is there twice.
+      for (const which of [memory.keys, memory.values])
+        for (let layer = 0; layer < layers; layer++) which[layer] = next(which[layer]!)
+      const bias = makeBias({ slots, capacity })
       kept.forEach((from, to) => {
-        for (const which of ['keys', 'values'] as const) {
-          memory[which].forEach((all, layer) => {
-            smaller[which][layer]!.set(all.subarray(from * block, (from + 1) * block), to * block)
-          })
-        }
-        smaller.bias.set(memory.bias.subarray(from * capacity, (from + 1) * capacity), to * capacity)
+        const at = from * memory.capacity
+        bias.set(memory.bias.subarray(at, at + shared), to * capacity)
       })
-      memory = smaller
+      Object.assign(memory, { batch: slots, capacity, bias })
     },
 
     close() {},

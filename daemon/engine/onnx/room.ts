@@ -1,8 +1,8 @@
 // If memory runs out, the call does not fail: it is retried with half the micro-batch tokens or half the sequences
 // side by side, and the smaller size is remembered. This changes only the order of sums.
 
-import type { Core } from '../core.ts'
-import { createAttempts } from '../thread/attempts.ts'
+import { type Core, type GenerateCall, generateBy } from '../core.ts'
+import { type Attempt, createAttempts } from '../thread/attempts.ts'
 import { troubleOf } from './failure.ts'
 
 /** Limits on what is computed at once; shared with the core. */
@@ -40,24 +40,51 @@ export function withinRoom<Wrapped extends Core>(
   }
   const inMicroBatches = <T>(run: () => Promise<T>): Promise<T> =>
     portioned('microBatchTokens', 'tokens of a micro-batch at most', run)
+  const decode: Core['decode'] = async ({ newCalls, takeWeights }) => {
+    /** Calls without an answer, which are written again after a failure. */
+    const open = new Map<GenerateCall, () => Attempt>()
+    await portioned('slots', 'sequences side by side at most', async () => {
+      const again = [...open.keys()]
+      await core.decode({
+        takeWeights,
+        newCalls: () =>
+          [...again.splice(0), ...newCalls()].map((call) => {
+            const next = open.get(call) ?? createAttempts(call.request, call.steering)
+            open.set(call, next)
+            const { answer, refuse, ...attempt } = attemptAt(call, next, room.slots)
+            return {
+              ...attempt,
+              answer(samples) {
+                open.delete(call)
+                answer(samples)
+              },
+              refuse(error) {
+                open.delete(call)
+                refuse(error)
+              },
+            }
+          }),
+      })
+    })
+  }
   return {
     ...core,
     train: (request) => inMicroBatches(() => core.train(request)),
     gradient: (request) => inMicroBatches(() => core.gradient(request)),
     score: (request) => inMicroBatches(() => core.score(request)),
-    generate(request, { isAborted, newCuts, takeWeights, ...tell } = {}) {
-      const next = createAttempts(request, tell)
-      return portioned('slots', 'sequences side by side at most', async () => {
-        const { request: rest, placesOf, joined, ...told } = next()
-        const slots = Math.min(request.slots ?? room.slots, room.slots)
-        const steering = {
-          ...told,
-          ...(isAborted ? { isAborted } : {}),
-          ...(takeWeights ? { takeWeights } : {}),
-          ...(newCuts ? { newCuts: () => placesOf(newCuts()) } : {}),
-        }
-        return joined(await core.generate({ ...rest, slots }, steering))
-      })
-    },
+    decode,
+    generate: generateBy(decode),
+  }
+}
+
+/** The call as one of its attempts, with no more sequences side by side than there is room for. */
+function attemptAt(call: GenerateCall, next: () => Attempt, most: number): GenerateCall {
+  const { request, steering, refuse } = call
+  const { request: rest, placesOf, joined, onToken, onFinish } = next()
+  return {
+    request: { ...rest, slots: Math.min(request.slots ?? most, most) },
+    steering: { ...steering, onToken, onFinish, newCuts: () => placesOf(steering.newCuts?.() ?? []) },
+    answer: (samples) => call.answer(joined(samples)),
+    refuse,
   }
 }

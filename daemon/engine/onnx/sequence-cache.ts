@@ -1,4 +1,4 @@
-// The contract of a key/value cache for sequences being decoded. The sampling loop (`generate.ts`) knows only slots
+// The contract of a key/value cache for sequences being decoded. The decoding loop (`decoding.ts`) knows only slots
 // and tokens. Implementations keep keys and values in the host's memory (`host-cache.ts`) or on the device
 // (`resident/cache.ts`).
 
@@ -11,9 +11,16 @@ export interface ReadPrompt {
   release(): void
 }
 
+export interface CacheSize {
+  slots: number
+  capacity: number
+}
+
 export interface SequenceCache {
   /** Number of sequences side by side. */
   readonly slots: number
+  /** Tokens of the longest sequence that it can hold. */
+  readonly capacity: number
   read(prompts: readonly Int32Array[]): Promise<ReadPrompt[]>
   load(entries: readonly { slot: number; prompt: ReadPrompt }[]): Promise<void>
   /**
@@ -23,7 +30,9 @@ export interface SequenceCache {
   decode(tokens: Int32Array, positions: Int32Array): Promise<Float32Array>
   /** Clears a slot. */
   clear(slot: number): void
-  /** Continues with only these slots, in this order, in a cache of this size. */
-  narrow(kept: readonly number[], slots: number): Promise<void>
+  /**
+   * Continues with only these slots, in this order, in a cache of this size. Their sequences must fit into its capacity.
+   */
+  resize(kept: readonly number[], size: CacheSize): Promise<void>
   close(): void
 }

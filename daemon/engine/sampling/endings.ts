@@ -11,6 +11,8 @@ export interface Endings {
   /** Applies the cuts since the last call. `stop` frees the slot of a running sequence and returns the sequence. */
   takeCuts(stop: (sample: number) => Sequence | undefined): void
   isAborted(): boolean
+  /** All samples have ended. */
+  readonly isComplete: boolean
   /** All samples in the order of the request. Sequences that are still running end now. */
   results(): Sample[]
 }
@@ -36,6 +38,9 @@ export function createEndings(
       }
     },
     isAborted,
+    get isComplete() {
+      return results.size === samples
+    },
     results() {
       for (let sample = 0; sample < samples; sample++) if (!results.has(sample)) end(write(sample))
       return Array.from({ length: samples }, (_, sample) => results.get(sample)!)

@@ -2,7 +2,7 @@
 // and the calls of the contract. All tensors but these are freed before a call returns.
 
 import { WaggleError } from '../../../protocol/errors.ts'
-import type { Core } from '../core.ts'
+import { type Core, generateBy } from '../core.ts'
 import { type DecoderSpec, frozenShapes, trainableShapes, type Weights } from '../decoder.ts'
 import type { GradientReport, GradientRequest, OptimizerOptions, Score } from '../engine.ts'
 import { checkSequences, checkTensors, copyChecked, trainedIn } from '../inputs.ts'
@@ -125,6 +125,23 @@ export function createCore({ tf, microBatchTokens = 1024, now }: CoreOptions): C
     })
   }
 
+  /** One call after another: this engine's cache has no slots that others could join. */
+  const decode: Core['decode'] = async ({ newCalls, takeWeights }) => {
+    const current = opened()
+    const { spec, labels } = current
+    for (let calls = [...newCalls()]; calls.length > 0; calls.push(...newCalls())) {
+      const { request, steering, answer, refuse } = calls.shift()!
+      try {
+        const { onToken } = steering
+        const write = createWriter(request, { vocabulary: spec.vocabulary, labels, onToken })
+        const by = { steering, write, takeWeights }
+        answer(await generate(request, () => modelOf(current), by))
+      } catch (error) {
+        refuse(error)
+      }
+    }
+  }
+
   return {
     async open({ spec, weights, optimizer, ...labels }) {
       const shapes = trainableShapes(spec)
@@ -151,12 +168,8 @@ export function createCore({ tf, microBatchTokens = 1024, now }: CoreOptions): C
       state = made
     },
 
-    async generate(request, { onToken, ...steering } = {}) {
-      const current = opened()
-      const { spec, labels } = current
-      const write = createWriter(request, { vocabulary: spec.vocabulary, labels, onToken })
-      return generate(request, () => modelOf(current), { steering, write })
-    },
+    decode,
+    generate: generateBy(decode),
 
     async score({ sequences, temperature, hidden = false, places = false }) {
       const model = modelOf(opened())

@@ -2,7 +2,7 @@
 // grows by a token a step. Prompts are padded in front, so that all sequences of a turn are at the same step; those
 // that end leave the batch when half of it has.
 
-import type { Steering } from '../core.ts'
+import type { Decoding, Steering } from '../core.ts'
 import type { GenerateRequest, Sample } from '../engine.ts'
 import { checkPrompts } from '../inputs.ts'
 import { createEndings, type Endings } from '../sampling/endings.ts'
@@ -20,7 +20,7 @@ export async function generate(
   request: GenerateRequest,
   /** As it is now: weights may be taken on between steps. */
   model: () => Model,
-  by: { steering: Steering; write: Writer },
+  by: { steering: Steering; write: Writer } & Pick<Decoding, 'takeWeights'>,
 ): Promise<Sample[]> {
   checkPrompts(request, model().spec)
   const { samples, slots = DEFAULT_SLOTS } = request
@@ -40,7 +40,7 @@ async function decode(
   { samples }: GenerateRequest,
   members: readonly number[],
   model: () => Model,
-  { endings, steering, write }: { endings: Endings; steering: Steering; write: Writer },
+  { endings, write, takeWeights }: { endings: Endings; write: Writer } & Pick<Decoding, 'takeWeights'>,
 ): Promise<void> {
   const { tf, spec } = model()
   const promptOf = ({ sequence }: Row): Int32Array => samples[sequence.sample]!.prompt
@@ -63,7 +63,7 @@ async function decode(
   const underWay = (sample: number): Sequence | undefined =>
     live.find(({ sequence }) => sequence.sample === sample)?.sequence
 
-  await steering.takeWeights?.()
+  await takeWeights?.()
   let { logits, cache } = prefill(model(), rows.map(promptOf), longest)
   let live = rows
   try {
@@ -79,7 +79,7 @@ async function decode(
         cache = replaced(tf, cache, () => takeRows(tf, cache, kept))
         live = kept.map((at) => live[at]!)
       }
-      await steering.takeWeights?.()
+      await takeWeights?.()
       cache = replaced(tf, cache, () => {
         const step = next(model(), live, length, cache)
         logits = step.logits

@@ -1,4 +1,4 @@
-// In-flight weight updates: a running `generate` switches to new weights between two of its steps (PipelineRL,
+// In-flight weight updates: a running decoding switches to new weights between two of its steps (PipelineRL,
 // Piché et al. 2025, arXiv:2509.19128). They overtake waiting calls. If nothing runs, they wait their turn.
 
 import type { WorkerCall } from './messages.ts'
@@ -8,12 +8,12 @@ export interface InFlight {
   offer(call: WorkerCall): boolean
   /** Applies the updates since the last call; true if the weights have changed. */
   take(engine: number): Promise<boolean>
-  /** Wraps a call of `generate`. */
-  during(call: WorkerCall, run: () => Promise<unknown>): Promise<void>
+  /** Wraps a decoding. */
+  during(engine: number, decode: () => Promise<void>): Promise<void>
 }
 
 export function createInFlight(serve: (call: WorkerCall) => Promise<boolean>): InFlight {
-  /** The engines with a running `generate`. */
+  /** The engines that decode. */
   const waiting = new Map<number, WorkerCall[]>()
   const take = async (engine: number): Promise<boolean> => {
     let changed = false
@@ -28,13 +28,9 @@ export function createInFlight(serve: (call: WorkerCall) => Promise<boolean>): I
       return calls !== undefined
     },
     take,
-    async during({ engine, method }, run) {
-      if (method !== 'generate') {
-        await run()
-        return
-      }
+    async during(engine, decode) {
       waiting.set(engine, [])
-      await run()
+      await decode()
       // Updates that arrived during the last step.
       while (waiting.get(engine)!.length > 0) await take(engine)
       waiting.delete(engine)

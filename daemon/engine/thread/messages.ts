@@ -54,8 +54,8 @@ export type WorkerCall = { id: number; engine: number } & (
 
 export interface WorkerReply {
   id: number
-  /** The call goes on. */
-  drawn?: DrawnToken
+  /** Tokens of calls that go on, those of a step in one message. */
+  drawn?: readonly (DrawnToken & { call: number })[]
   /** The call goes on. */
   finished?: { sample: number; written: Sample }
   /** A notice for people; not an answer to a call. */

@@ -60,11 +60,11 @@ export function createEngineThread({
       onNotice?.(notice)
       return
     }
-    const call = pending.get(id)
     if (drawn) {
-      call?.onToken?.(drawn)
+      for (const { call, ...token } of drawn) pending.get(call)?.onToken?.(token)
       return
     }
+    const call = pending.get(id)
     if (finished) {
       call?.onFinish?.(finished.sample, finished.written)
       return

@@ -2,7 +2,8 @@
 // `worker.ts`, which creates its cores.
 
 import { WaggleError } from '../../../protocol/errors.ts'
-import type { Core, Steering } from '../core.ts'
+import type { Core, GenerateCall } from '../core.ts'
+import type { DrawnToken } from '../engine.ts'
 import { createCuts } from './cuts.ts'
 import { createInFlight } from './in-flight.ts'
 import { openLine } from './line.ts'
@@ -38,52 +39,110 @@ export function serveCore<Options>(
 
   const cuts = createCuts(() => line.newCuts())
 
-  const inFlight = createInFlight((call) => serve(call))
+  const inFlight = createInFlight((call) => serve(call as PlainCallMessage))
 
-  const steering = ({ id, ...call }: WorkerCall, interleaves: boolean): Steering => {
-    const { tokens, finishes } = call.method === 'generate' ? call.tells : {}
-    return {
-      isAborted: () => cuts.isAborted(id),
-      newCuts: () => cuts.newCuts(id),
-      async takeWeights() {
-        // If steps are synchronous, messages arrive only while this yields.
-        if (!interleaves) await new Promise((resolve) => setImmediate(resolve))
-        return inFlight.take(call.engine)
+  const answer = (id: number, value: unknown): void => {
+    cuts.end(id)
+    line.send({ id, value }, buffersOf(value))
+  }
+  const refuse = (id: number, error: unknown): void => {
+    cuts.end(id)
+    const known = error instanceof WaggleError
+    line.send({
+      id,
+      error: {
+        code: known ? error.code : 'E_ENGINE',
+        message: error instanceof Error ? error.message : String(error),
+        hint: known ? error.hint : undefined,
+        data: known ? error.data : undefined,
       },
-      onToken: tokens ? (drawn) => line.send({ id, drawn }) : undefined,
-      onFinish: finishes ? (sample, written) => line.send({ id, finished: { sample, written } }) : undefined,
-    }
+    })
   }
 
   /** False if the call was refused; the caller gets the error. */
-  const serve = async (call: WorkerCall): Promise<boolean> => {
+  const serve = async (call: PlainCallMessage): Promise<boolean> => {
     try {
-      const { createCore, report, interleaves = false } = await started
-      const value =
-        call.method === 'start'
-          ? report
-          : await perform(coreOf(call.engine, createCore), call, steering(call, interleaves))
+      const { createCore, report } = await started
+      const value = call.method === 'start' ? report : await perform(coreOf(call.engine, createCore), call)
       if (call.method === 'close') cores.delete(call.engine)
-      line.send({ id: call.id, value }, buffersOf(value))
+      answer(call.id, value)
       return true
     } catch (error) {
-      const known = error instanceof WaggleError
-      line.send({
-        id: call.id,
-        error: {
-          code: known ? error.code : 'E_ENGINE',
-          message: error instanceof Error ? error.message : String(error),
-          hint: known ? error.hint : undefined,
-          data: known ? error.data : undefined,
-        },
-      })
+      refuse(call.id, error)
       return false
-    } finally {
-      cuts.end(call.id)
     }
   }
 
-  const queues = new Map<number, Promise<void>>()
+  /** Serves the calls of `generate` at the head of the queue together, and those that come while they run. */
+  const decode = async (engine: number, queue: WorkerCall[], interleaves: boolean): Promise<void> => {
+    const open = new Set<number>()
+    const drawn: (DrawnToken & { call: number })[] = []
+    const tell = (): void => {
+      if (drawn.length > 0) line.send({ id: 0, drawn: drawn.splice(0) })
+    }
+    const joining = ({ id, request, tells }: GenerateMessage): GenerateCall => {
+      open.add(id)
+      return {
+        request,
+        steering: {
+          isAborted: () => cuts.isAborted(id),
+          newCuts: () => cuts.newCuts(id),
+          onToken: tells.tokens ? (token) => void drawn.push({ ...token, call: id }) : undefined,
+          onFinish: tells.finishes
+            ? (sample, written) => {
+                tell()
+                line.send({ id, finished: { sample, written } })
+              }
+            : undefined,
+        },
+        answer(samples) {
+          tell()
+          open.delete(id)
+          answer(id, samples)
+        },
+        refuse(error) {
+          tell()
+          open.delete(id)
+          refuse(id, error)
+        },
+      }
+    }
+    /** Calls behind one of another kind wait for it, and it waits for those before it. */
+    const newCalls = (): GenerateCall[] => {
+      const calls: GenerateCall[] = []
+      for (let next = queue[0]; next?.method === 'generate' && next.engine === engine; next = queue[0]) {
+        queue.shift()
+        calls.push(joining(next))
+      }
+      return calls
+    }
+    const takeWeights = async (): Promise<boolean> => {
+      tell()
+      // If steps are synchronous, messages arrive only while this yields.
+      if (!interleaves) await new Promise((resolve) => setImmediate(resolve))
+      return inFlight.take(engine)
+    }
+    try {
+      const { createCore } = await started
+      await coreOf(engine, createCore).decode({ newCalls, takeWeights })
+    } catch (error) {
+      // Calls that had not joined wait for the next decoding, unless there was none.
+      if (open.size === 0) newCalls()
+      for (const id of [...open]) refuse(id, error)
+    }
+  }
+
+  const work = async (queue: WorkerCall[], interleaves: boolean): Promise<void> => {
+    for (let next = queue[0]; next; next = queue[0]) {
+      const { engine } = next
+      if (next.method === 'generate') await inFlight.during(engine, () => decode(engine, queue, interleaves))
+      else {
+        await serve(next)
+        queue.shift()
+      }
+    }
+  }
+  const queues = new Map<number, WorkerCall[]>()
   const begun = started.then(
     ({ interleaves = false }) => interleaves,
     () => false,
@@ -92,21 +151,23 @@ export function serveCore<Options>(
     cuts.begin(call.id)
     void begun.then((interleaves) => {
       if (inFlight.offer(call)) return
-      const queue = interleaves ? call.engine : 0
-      queues.set(
-        queue,
-        (queues.get(queue) ?? Promise.resolve()).then(() => inFlight.during(call, () => serve(call))),
-      )
+      const at = interleaves ? call.engine : 0
+      const known = queues.get(at)
+      if (known) return void known.push(call)
+      const queue = [call]
+      queues.set(at, queue)
+      void work(queue, interleaves).then(() => queues.delete(at))
     })
   })
 }
 
-function perform(core: Core, call: Exclude<WorkerCall, { method: 'start' }>, steering: Steering): unknown {
+type GenerateMessage = Extract<WorkerCall, { method: 'generate' }>
+type PlainCallMessage = Exclude<WorkerCall, { method: 'generate' }>
+
+function perform(core: Core, call: Exclude<PlainCallMessage, { method: 'start' }>): unknown {
   switch (call.method) {
     case 'open':
       return core.open(call.request)
-    case 'generate':
-      return core.generate(call.request, steering)
     case 'setWeights':
       return core.setWeights(call.request.weights, call.request.version)
     default:

@@ -4,8 +4,8 @@ import type { DecoderSpec } from '../../decoder.ts'
 import { buildPrefill } from '../decoder/sampling.ts'
 import { localBias, MASKED, packPrompts } from '../host-cache.ts'
 import type { Feeds, Held, Runtime } from '../runtime.ts'
-import type { ReadPrompt, SequenceCache } from '../sequence-cache.ts'
-import { buildDecode, buildLoad, buildNarrow } from './sampling.ts'
+import type { CacheSize, ReadPrompt, SequenceCache } from '../sequence-cache.ts'
+import { buildDecode, buildLoad, buildResize } from './sampling.ts'
 
 /** Prompts that were prefilled together; freed with the last of them. */
 interface PromptBatch {
@@ -22,7 +22,7 @@ interface DevicePrompt extends ReadPrompt {
 }
 
 export function createDeviceCache(
-  { spec, slots, capacity }: { spec: DecoderSpec; slots: number; capacity: number },
+  { spec, ...size }: { spec: DecoderSpec } & CacheSize,
   { runtime, weights }: { runtime: Runtime; weights: Feeds },
 ): SequenceCache {
   const { vocabulary, layers, kvHeads, headWidth } = spec
@@ -38,13 +38,16 @@ export function createDeviceCache(
   const release = (places: Record<string, Held>): void => {
     for (const place of Object.values(places)) place.release()
   }
-  let batch = slots
-  let places = makePlaces(slots, capacity)
-  let bias = new Float32Array(slots * capacity).fill(MASKED)
+  let { slots: batch, capacity } = size
+  let places = makePlaces(batch, capacity)
+  let bias = new Float32Array(batch * capacity).fill(MASKED)
 
   return {
     get slots() {
       return batch
+    },
+    get capacity() {
+      return capacity
     },
 
     async read(prompts) {
@@ -123,19 +126,21 @@ export function createDeviceCache(
       bias.fill(MASKED, slot * capacity, (slot + 1) * capacity)
     },
 
-    async narrow(kept, size) {
-      const smaller = makePlaces(size, capacity)
-      const slots = Int32Array.from({ length: size }, (_, i) => kept[i] ?? 0)
-      const graph = await runtime.compile('narrow', () => buildNarrow(spec))
-      await graph.run({ ...places, slots }, { batch, capacity, kept: size }, updates(smaller))
+    async resize(kept, next) {
+      const made = makePlaces(next.slots, next.capacity)
+      const slots = Int32Array.from({ length: next.slots }, (_, i) => kept[i] ?? 0)
+      const shared = Math.min(capacity, next.capacity)
+      const graph = await runtime.compile('resize', () => buildResize(spec))
+      const sizes = { batch, capacity, kept: next.slots, shared, nextCapacity: next.capacity }
+      await graph.run({ ...places, slots }, sizes, updates(made))
       release(places)
-      places = smaller
-      const rows = new Float32Array(size * capacity).fill(MASKED)
+      places = made
+      const rows = new Float32Array(next.slots * next.capacity).fill(MASKED)
       kept.forEach((from, to) => {
-        rows.set(bias.subarray(from * capacity, (from + 1) * capacity), to * capacity)
+        rows.set(bias.subarray(from * capacity, from * capacity + shared), to * next.capacity)
       })
       bias = rows
-      batch = size
+      ;({ slots: batch, capacity } = next)
     },
 
     close() {

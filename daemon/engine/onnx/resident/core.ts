@@ -4,7 +4,7 @@
 // device.
 
 import { WaggleError } from '../../../../protocol/errors.ts'
-import type { Core } from '../../core.ts'
+import { type Core, generateBy } from '../../core.ts'
 import { type DecoderSpec, frozenShapes, trainableShapes, type Weights } from '../../decoder.ts'
 import type { OptimizerOptions } from '../../engine.ts'
 import { checkTensors, trainedIn } from '../../inputs.ts'
@@ -12,7 +12,7 @@ import { createWriter, type Labels } from '../../sampling/writer.ts'
 import { createSlots, type Slots, slotCalls, type VectorSpace } from '../../slots.ts'
 import { asFloats } from '../../stored/stored.ts'
 import { GRADIENT } from '../../trainer.ts'
-import { generate } from '../generate.ts'
+import { decode as decodeCalls } from '../decoding.ts'
 import { INITIAL, type Precision } from '../loss-scale.ts'
 import type { Provider } from '../provider.ts'
 import { DEFAULT_SLOTS, type Room } from '../room.ts'
@@ -133,6 +133,18 @@ export function createResidentCore({
       })
     }
   }
+  const decode: Core['decode'] = async (decoding) => {
+    const current = opened()
+    const { spec, labels } = current
+    await decodeCalls(decoding, {
+      spec,
+      createCache: (size) =>
+        createDeviceCache({ spec, ...size }, { runtime, weights: parametersOf(current) }),
+      writerOf: ({ request, steering: { onToken } }) =>
+        createWriter(request, { vocabulary: spec.vocabulary, labels, onToken }),
+    })
+  }
+
   return {
     get held() {
       return { ...runtime.held }
@@ -176,20 +188,8 @@ export function createResidentCore({
       await upload(made.second, optimizer.second, runtime)
     },
 
-    async generate(request, { onToken, ...steering } = {}) {
-      const current = opened()
-      return generate(request, {
-        spec: current.spec,
-        createCache: (sizes) =>
-          createDeviceCache({ spec: current.spec, ...sizes }, { runtime, weights: parametersOf(current) }),
-        steering,
-        write: createWriter(request, {
-          vocabulary: current.spec.vocabulary,
-          labels: current.labels,
-          onToken,
-        }),
-      })
-    },
+    decode,
+    generate: generateBy(decode),
 
     async score(request) {
       const current = opened()

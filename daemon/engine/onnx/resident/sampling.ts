@@ -16,13 +16,15 @@ import {
 import { cacheBiases } from '../decoder/sampling.ts'
 import { minus, symbol, times } from '../graph/dimension.ts'
 import { Graph, type Value } from '../graph/graph.ts'
-import { add, gatherRows, matmul, pad, reshape, softmax, where } from '../graph/ops.ts'
+import { add, gatherRows, matmul, pad, reshape, slice, softmax, where } from '../graph/ops.ts'
 
 const BATCH = symbol('batch')
 const LENGTH = symbol('length')
 const CAPACITY = symbol('capacity')
 const PROMPTS = symbol('prompts')
 const KEPT = symbol('kept')
+const SHARED = symbol('shared')
+const NEXT_CAPACITY = symbol('nextCapacity')
 
 const cacheShape = ({ kvHeads, headWidth }: DecoderSpec) => [BATCH, kvHeads, CAPACITY, headWidth]
 
@@ -84,15 +86,18 @@ export function buildLoad(spec: DecoderSpec): Graph {
   return graph
 }
 
-/** Keeps the caches of some slots only. Inputs: the caches and `slots` int32 [K]; outputs as above, with K for B. */
-export function buildNarrow(spec: DecoderSpec): Graph {
-  const graph = new Graph('narrow')
+/**
+ * Keeps the caches of some slots only, with another capacity. Inputs: the caches and `slots` int32 [K]; outputs as above,
+ * with K for B and U for T, of which the first S hold what the caches held.
+ */
+export function buildResize(spec: DecoderSpec): Graph {
+  const graph = new Graph('resize')
   const slots = graph.input('slots', 'int32', [KEPT])
   const [, ...rest] = cacheShape(spec)
   each(spec, (name, layer, output) => {
     const old = graph.input(`${name}.${layer}`, 'float32', cacheShape(spec))
-    const taken = gatherRows(reshape(old, [BATCH, times(...rest)]), slots)
-    graph.output(output, reshape(taken, [KEPT, ...rest]))
+    const taken = reshape(gatherRows(reshape(old, [BATCH, times(...rest)]), slots), [KEPT, ...rest])
+    graph.output(output, pad(slice(taken, 2, 0, SHARED), 2, 0, minus(NEXT_CAPACITY, SHARED)))
   })
   return graph
 }

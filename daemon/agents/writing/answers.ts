@@ -1,0 +1,99 @@
+// Writes the answers of all open conversations. Each is a call of the sampler, which decodes it side by side with all
+// others and with the node's own rollouts, from its next step on.
+
+import { createControl } from '../../engine/control.ts'
+import type { Sample, Sampler } from '../../engine/engine.ts'
+import { AgentError } from '../errors.ts'
+
+export interface AnswerRequest {
+  prompt: Int32Array
+  maxNewTokens: number
+  /** Called with each token; true ends the answer after it. */
+  onToken(token: number): boolean
+}
+
+export interface Answers {
+  write(request: AnswerRequest): Promise<Sample>
+  /** Answers being written. */
+  readonly size: number
+  /** Ends all answers. */
+  close(): Promise<void>
+}
+
+export interface AnswersOptions {
+  temperature: number
+  stopTokens: readonly number[]
+}
+
+export interface AnswersParts {
+  sampler: Pick<Sampler, 'generate'>
+  /** Seeds of the answers; unsigned 32-bit. */
+  seed(): number
+  monotonic(): number
+  /** An answer was written. */
+  onSampled(answer: { seconds: number; tokens: number }): void
+}
+
+export function createAnswers({ temperature, stopTokens }: AnswersOptions, by: AnswersParts): Answers {
+  const running = new Set<Promise<Sample>>()
+  const closing = new AbortController()
+
+  const write = async ({ prompt, maxNewTokens, onToken }: AnswerRequest): Promise<Sample> => {
+    const control = createControl()
+    const started = by.monotonic()
+    let drawn = 0
+    let stopped = Number.POSITIVE_INFINITY
+    const [sample] = await by.sampler.generate(
+      { samples: [{ prompt, seed: by.seed() }], maxNewTokens, temperature, stopTokens },
+      {
+        control,
+        signal: closing.signal,
+        onToken({ token }) {
+          // The sampler may be some tokens ahead of the cut.
+          if (drawn >= stopped) return
+          drawn += 1
+          if (!onToken(token)) return
+          stopped = drawn
+          control.cut([0])
+        },
+      },
+    )
+    by.onSampled({ seconds: (by.monotonic() - started) / 1000, tokens: sample!.tokens.length })
+    return upTo(sample!, stopped)
+  }
+
+  return {
+    get size() {
+      return running.size
+    },
+    async write(request) {
+      if (closing.signal.aborted)
+        throw new AgentError(503, 'stopping', 'the node is stopping', { retryAfter: 5 })
+      const answer = write(request)
+      running.add(answer)
+      return await answer.finally(() => running.delete(answer))
+    },
+    async close() {
+      closing.abort()
+      await Promise.allSettled(running)
+    },
+  }
+}
+
+/** The first `length` tokens of a sample, as if it had stopped after them. */
+function upTo(sample: Sample, length: number): Sample {
+  if (length > sample.tokens.length) return sample
+  const { tokens, logprobs, policyLogprobs, entropies, version, segments } = sample
+  const kept = segments
+    ?.filter(({ start }) => start < length)
+    .map((one) => ({ ...one, length: Math.min(one.length, length - one.start) }))
+  return {
+    tokens: tokens.slice(0, length),
+    logprobs: logprobs.slice(0, length),
+    policyLogprobs: policyLogprobs.slice(0, length),
+    entropies: entropies.slice(0, length),
+    finish: 'stop',
+    version,
+    ...(kept && kept.length > 1 ? { segments: kept } : {}),
+  }
+}
