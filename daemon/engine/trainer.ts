@@ -83,6 +83,9 @@ export interface OptimizerOptions {
   maxGradientNorm: number
 }
 
+/** What a node uses; the learning rate has no good default. */
+export const ADAMW = { beta1: 0.9, beta2: 0.99, epsilon: 1e-8, weightDecay: 0, maxGradientNorm: 1 } as const
+
 export interface TrainRequest {
   sequences: readonly TrainSequence[]
   objective: Objective

@@ -17,7 +17,7 @@ import { createCheckpoints } from '../store/checkpoints/checkpoints.ts'
 import { nodeDisk as disk } from '../store/node-disk.ts'
 import { saveNode } from '../trainer/checkpoints/checkpointing.ts'
 import { EXPORT_TYPES, type Message, type Model, type Prompt, type SampleOptions } from './contract.ts'
-import { checkSeed, checkSequences, tokensIn, trainable } from './rows.ts'
+import { checkSeed, checkSequences, optimizerOf, tokensIn, trainable } from './rows.ts'
 
 export interface ModelParts {
   policy: LivePolicy
@@ -156,25 +156,16 @@ export function createModel({ policy, engine, found, base, now }: ModelParts): M
       accumulated = 0
     },
 
-    step: ({
-      learningRate,
-      beta1 = 0.9,
-      beta2 = 0.99,
-      epsilon = 1e-8,
-      weightDecay = 0,
-      maxGradientNorm = 1,
-    }) =>
+    step: (options) =>
       inTurn(async () => {
         if (accumulated === 0) {
           throw new WaggleError('E_USAGE', 'there is no gradient to step along', {
             hint: 'Call accumulate first; step and discard forget what was accumulated.',
           })
         }
-        if (!(learningRate >= 0 && learningRate < Number.POSITIVE_INFINITY))
-          throw new WaggleError('E_USAGE', `learningRate cannot be ${learningRate}`)
+        const optimizer = optimizerOf(options)
         const tokens = accumulated
         accumulated = 0
-        const optimizer = { learningRate, beta1, beta2, epsilon, weightDecay, maxGradientNorm }
         const { applied, norm, seconds } = await engine.step({ along: GRADIENT, optimizer })
         if (applied) await policy.advance(1)
         return { applied, norm, tokens, seconds, version: model.version }

@@ -7,8 +7,8 @@ import { didYouMean } from '../../protocol/suggest.ts'
 import type { DecoderSpec } from '../engine/decoder.ts'
 import type { TrainSequence } from '../engine/engine.ts'
 import { sequenceFault } from '../engine/inputs.ts'
-import { PLACES } from '../engine/trainer.ts'
-import type { Objective, Row, Sequence } from './contract.ts'
+import { ADAMW, type OptimizerOptions, PLACES } from '../engine/trainer.ts'
+import type { Objective, Row, Sequence, StepOptions } from './contract.ts'
 import { columnsIn, replaceColumn } from './objective.ts'
 
 /** The engine makes these from its own forward pass; `mask` may be left out. */
@@ -86,4 +86,16 @@ export function tokensIn(sequences: readonly TrainSequence[]): number {
 export function checkSeed(seed: unknown): number {
   if (Number.isInteger(seed) && (seed as number) >= 0 && (seed as number) < 2 ** 32) return seed as number
   throw new WaggleError('E_USAGE', `seed has to be a whole number from 0 to 4294967295, not ${seed}`)
+}
+
+/** The optimizer's settings, with a node's for those that are left out. */
+export function optimizerOf(given: StepOptions): OptimizerOptions {
+  const optimizer: OptimizerOptions = { ...ADAMW, learningRate: given.learningRate }
+  for (const name of Object.keys(optimizer) as (keyof OptimizerOptions)[]) {
+    const value = given[name] ?? optimizer[name]
+    if (!(typeof value === 'number' && value >= 0 && value < Number.POSITIVE_INFINITY))
+      throw new WaggleError('E_USAGE', `${name} cannot be ${value}`)
+    optimizer[name] = value
+  }
+  return optimizer
 }

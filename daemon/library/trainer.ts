@@ -12,7 +12,7 @@ import type { Model, StepOptions } from './contract.ts'
 import { policyOf } from './model.ts'
 import { choiceOf, type PluginUse } from './objective.ts'
 import { createRounds } from './rounds.ts'
-import { checkSeed } from './rows.ts'
+import { checkSeed, optimizerOf } from './rows.ts'
 
 /** A built-in task by its name, at its usual or another difficulty; or a task of your own. */
 export type TaskUse = string | { name: string; difficulty?: number } | Task
@@ -141,14 +141,7 @@ export async function createTrainer(model: Model, options: TrainerOptions): Prom
       adaptive: false,
       minibatches: options.minibatches ?? 1,
       temperature: options.temperature ?? 1,
-      optimizer: {
-        learningRate: options.learningRate ?? 1e-4,
-        beta1: options.beta1 ?? 0.9,
-        beta2: options.beta2 ?? 0.99,
-        epsilon: options.epsilon ?? 1e-8,
-        weightDecay: options.weightDecay ?? 0,
-        maxGradientNorm: options.maxGradientNorm ?? 1,
-      },
+      optimizer: optimizerOf({ ...options, learningRate: options.learningRate ?? 1e-4 }),
       warmUpSteps: options.warmUpSteps ?? 10,
       maxStaleness: 8,
       keepEvery: 25,

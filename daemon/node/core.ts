@@ -4,6 +4,7 @@ import type { Config } from '../config/schema.ts'
 import type { Journal } from '../control/journal/journal.ts'
 import { createCore, type NodeCore } from '../core/core.ts'
 import type { OptimizerOptions } from '../engine/engine.ts'
+import { ADAMW } from '../engine/trainer.ts'
 import type { PluginHost } from '../host/host.ts'
 import { randomStream } from '../host/random.ts'
 import type { LivePolicy } from '../policy/live-policy.ts'
@@ -40,10 +41,8 @@ export interface CoreParts {
 /** AdamW settings from the config. */
 export function optimizerOf({ training }: Config): OptimizerOptions {
   return {
+    ...ADAMW,
     learningRate: training.learning_rate,
-    beta1: 0.9,
-    beta2: 0.99,
-    epsilon: 1e-8,
     weightDecay: training.weight_decay,
     maxGradientNorm: training.max_gradient_norm,
   }

@@ -4,6 +4,7 @@
 import { readFileSync, writeFileSync } from 'node:fs'
 import { episodes, estimators, staleness } from './plots/arm-figures.ts'
 import { type Figure, svgOf } from './plots/figure.ts'
+import { library } from './plots/library-figure.ts'
 import type { Reader } from './plots/series.ts'
 import { hostile, mixed, sharing, verdict } from './plots/swarm-figures.ts'
 
@@ -13,6 +14,7 @@ const FIGURES: Record<string, (read: Reader) => Figure> = {
   episodes,
   estimators,
   hostile,
+  library,
   mixed,
   sharing,
   staleness,

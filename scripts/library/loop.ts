@@ -5,9 +5,10 @@ import { type Expression, expression, openModel } from 'waggle'
 const { column, mul, neg } = expression
 /** REINFORCE: an answer that is better than its group's mean becomes more likely. */
 const loss: Expression = neg(mul(column('advantage'), column('logprob')))
-const steps = Number(process.argv[2] ?? 60)
+const steps = Number(process.argv[2] ?? 150)
 
-const sum = (n: number) => [10 + ((n * 37) % 90), 10 + ((n * 53 + 7) % 90)] as const
+/** Question n: each of the 8100 pairs of numbers of two digits once. */
+const sum = (n: number) => [10 + Math.floor(((n * 3571) % 8100) / 90), 10 + ((n * 3571) % 90)] as const
 const rewardOf = (text: string, right: number) =>
   text.includes(`<answer>${right}</answer>`) ? 1 : /<answer>\d+<\/answer>/.test(text) ? 0.2 : 0
 const mean = (values: readonly number[]) => values.reduce((a, b) => a + b, 0) / values.length
@@ -22,7 +23,7 @@ for (let step = 1; step <= steps; step++) {
     group.map((sample, j) => ({ ...sample, columns: { advantage: rewards[i]![j]! - mean(rewards[i]!) } })),
   )
   await model.accumulate(rows, { loss })
-  const { norm } = await model.step({ learningRate: 1e-4 })
+  const { norm } = await model.step({ learningRate: 3e-4 })
   console.log(`step ${step}, mean reward ${mean(rewards.flat()).toFixed(3)}, gradient ${norm.toFixed(3)}`)
 }
 await model.save('sums')

@@ -22,7 +22,7 @@ import {
 import { tmpdir } from 'node:os'
 import { basename, dirname, join, resolve } from 'node:path'
 import { parseArgs } from 'node:util'
-import { pack, ROOT, run, trainAndInterrupt, userPath } from './packed.ts'
+import { pack, ROOT, run, trainAndInterrupt, userEnv } from './packed.ts'
 
 const { positionals, values } = parseArgs({
   allowPositionals: true,
@@ -93,7 +93,7 @@ try {
   const install = ['install', '--ignore-scripts', '--omit=dev', '--no-audit', '--no-fund', '--prefer-offline']
   run('npm', [...install, '--loglevel=error', tarball], {
     cwd: temporary,
-    env: { ...process.env, PATH: userPath() },
+    env: userEnv(),
   })
   const modules = join(temporary, 'node_modules')
   const whole = sizeOf(modules)

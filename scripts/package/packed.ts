@@ -25,6 +25,9 @@ export const userPath = (): string =>
     .filter((dir) => !dir.includes('node_modules'))
     .join(delimiter)
 
+/** A user's environment, without what `npm run` adds to it. */
+export const userEnv = (): NodeJS.ProcessEnv => ({ HOME: process.env.HOME, PATH: userPath() })
+
 /** Runs a step, prints it with its time, and throws unless it ends with `status`. */
 export function run(command: string, args: readonly string[], { cwd, env }: Place, status = 0): string {
   const begun = performance.now()
@@ -45,40 +48,42 @@ function tell(isGood: boolean, begun: number, what: string): void {
 
 /** Packs the checkout as npm would publish it; the file's path. */
 export function pack(target: string): string {
-  run('npm', ['pack', '--silent', '--pack-destination', target], {
-    cwd: ROOT,
-    env: { ...process.env, PATH: userPath() },
-  })
+  run('npm', ['pack', '--silent', '--pack-destination', target], { cwd: ROOT, env: userEnv() })
   return join(target, readdirSync(target).find((name) => name.endsWith('.tgz'))!)
 }
 
-/** `up` until it has trained a step, then Ctrl-C as a terminal sends it; it has to save, and to end with 0. */
+/**
+ * `up` until it has trained a step, then SIGINT, as Ctrl-C sends it; it has to end with 0. The signal goes to the node alone:
+ * a shell between npx and the node would report the signal instead of the node's status.
+ */
 export async function trainAndInterrupt(
   { up, ask }: { up: readonly string[]; ask: readonly string[] },
   { cwd, env }: Place,
 ): Promise<void> {
   const begun = performance.now()
   const [program, ...args] = up
-  // A group of its own, as in a terminal, where Ctrl-C reaches all of it.
-  const child = spawn(program!, args, { cwd, env, stdio: ['ignore', 'pipe', 'pipe'], detached: true })
+  const child = spawn(program!, args, { cwd, env, stdio: ['ignore', 'pipe', 'pipe'] })
   let output = ''
   for (const stream of [child.stdout, child.stderr]) stream.on('data', (data) => (output += data))
   const ended = new Promise<number | null>((done) => child.once('exit', done))
+  let pid: number | undefined
   try {
     for (;;) {
       const { status, stdout } = spawnSync(ask[0]!, ask.slice(1), { cwd, env, encoding: 'utf8' })
-      if (status === 0 && ((JSON.parse(stdout) as Snapshot).training?.step ?? 0) > 0) break
+      const now = status === 0 ? (JSON.parse(stdout) as Snapshot) : undefined
+      pid = now?.node.pid ?? pid
+      if ((now?.training?.step ?? 0) > 0) break
       if (child.exitCode !== null || performance.now() - begun > STEP_WITHIN_MS)
         throw new Error(`no training step\n${output}`)
       await sleep(500)
     }
     tell(true, begun, `${[program!.split('/').at(-1), ...args].join(' ')}: a training step`)
     const asked = performance.now()
-    process.kill(-child.pid!, 'SIGINT')
+    process.kill(pid!, 'SIGINT')
     const status = await ended
-    tell(status === 0, asked, `Ctrl-C: it ends with ${status}`)
+    tell(status === 0, asked, `SIGINT: it ends with ${status}`)
     if (status !== 0) throw new Error(output)
   } finally {
-    if (child.exitCode === null) process.kill(-child.pid!, 'SIGKILL')
+    if (child.exitCode === null) process.kill(pid ?? child.pid!, 'SIGKILL')
   }
 }

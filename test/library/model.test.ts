@@ -222,6 +222,14 @@ describe('mistakes are reported before anything is computed', () => {
       () => model.accumulate([{ ...row, columns: { advantage: 1, mask: 0 } }], REINFORCE),
       /no token to learn from/,
     ],
+    [
+      'a learning rate that is none',
+      async () => {
+        await model.accumulate([{ ...row, columns: { advantage: 1 } }], REINFORCE)
+        return await model.step({ learningRate: Number.NaN }).finally(() => model.discard())
+      },
+      /learningRate cannot be NaN/,
+    ],
     ['no gradient', () => model.step({ learningRate: 1 }), /no gradient to step along/],
     ['a number type for GGUF', () => model.export('x', { type: 'q8_0' }), /cannot be stored as "q8_0"/],
     ['no adapter to export', () => model.export('x', { adapterOnly: true }), /no adapter/],
