@@ -5,7 +5,7 @@ import { type Expression, expression, openModel } from 'waggle'
 const { column, mul, neg } = expression
 /** REINFORCE: an answer that is better than its group's mean becomes more likely. */
 const loss: Expression = neg(mul(column('advantage'), column('logprob')))
-const steps = Number(process.argv[2] ?? 150)
+const steps = Number(process.argv[2] ?? 60)
 
 /** Question n: each of the 8100 pairs of numbers of two digits once. */
 const sum = (n: number) => [10 + Math.floor(((n * 3571) % 8100) / 90), 10 + ((n * 3571) % 90)] as const
@@ -23,7 +23,7 @@ for (let step = 1; step <= steps; step++) {
     group.map((sample, j) => ({ ...sample, columns: { advantage: rewards[i]![j]! - mean(rewards[i]!) } })),
   )
   await model.accumulate(rows, { loss })
-  const { norm } = await model.step({ learningRate: 3e-4 })
+  const { norm } = await model.step({ learningRate: 1e-4 })
   console.log(`step ${step}, mean reward ${mean(rewards.flat()).toFixed(3)}, gradient ${norm.toFixed(3)}`)
 }
 await model.save('sums')
