@@ -313,7 +313,7 @@ export function createLearner(options: LearnerOptions, parts: LearnerParts): Lea
           self: options.self,
           lineage,
           version,
-          isBelieved: authors.isBelieved,
+          isBelieved: (author) => parts.isTrusted?.(author) || authors.isBelieved(author),
           columns,
           allowance: authors.allowance,
           weight: authors.weight,

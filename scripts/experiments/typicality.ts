@@ -14,6 +14,7 @@ import { createTaskBook } from '../../daemon/rollout/tasks.ts'
 import { generateRound } from '../../daemon/rollout/writing/generate.ts'
 import {
   EDGES,
+  isUnlike,
   oddsOf,
   reasonOf,
   reviewed,
@@ -270,6 +271,7 @@ console.log(
       'tokens a group',
       'in doubt',
       'nats a token',
+      'left out by themselves',
       'groups to "guide", by seed',
       'to "twin"',
       'as',
@@ -287,6 +289,7 @@ console.log(
         mean(tokens.map(total)).toFixed(0),
         `${((100 * mean(tokens.map((bins) => total(bins.slice(0, EDGES.length))))) / mean(tokens.map(total))).toFixed(0)} %`,
         divergences.length > 0 ? mean(divergences).toFixed(4) : '',
+        `${tokens.filter((counts) => isUnlike({ counts }, odds)).length} of ${tokens.length}`,
         shown(found),
         shown(runs.map(({ counts }) => until('twin', counts))),
         found.some((count) => count !== undefined) ? reasonOf(end) : '',

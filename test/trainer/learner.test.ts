@@ -7,6 +7,7 @@ import { randomStream } from '../../daemon/host/random.ts'
 import type { LivePolicy } from '../../daemon/policy/live-policy.ts'
 import { createLearner, type Finding, type LearnerOptions } from '../../daemon/trainer/learner.ts'
 import type { Role } from '../../daemon/trainer/roles.ts'
+import { noPairs } from '../../daemon/trainer/sharing/interval.ts'
 import { createJudge } from '../../daemon/trainer/sharing/judge.ts'
 import { summarize } from '../../daemon/trainer/watch.ts'
 import type { Plugin } from '../../protocol/plugin/index.ts'
@@ -17,13 +18,18 @@ import { group } from './groups.ts'
 
 async function setUp(
   plugins: readonly Plugin[],
-  { estimator = 'grpo', ...more }: { estimator?: string } & Partial<LearnerOptions> = {},
+  {
+    estimator = 'grpo',
+    trusts = false,
+    ...more
+  }: { estimator?: string; trusts?: boolean } & Partial<LearnerOptions> = {},
 ) {
   const { host, troubles } = await openHost(plugins, { estimator: { use: estimator } })
   let version = 3
   const trained: number[] = []
   const denominators: number[] = []
   const rates: number[] = []
+  const known: unknown[] = []
   const reportOf = (entropy: number) => ({
     ...{ loss: 0, gradientNorm: 1, metrics: { 'watch.entropy': entropy }, completionTokens: 10 },
     ...{ realTokens: 1, computedTokens: 1, microBatches: 1, seconds: 0 },
@@ -38,6 +44,7 @@ async function setUp(
     slots: async () => [],
     async gradient({ sequences }: GradientRequest) {
       trained.push(sequences.length)
+      known.push(sequences[0]!.columns.known)
       return reportOf(0.1)
     },
     combine: async () => {},
@@ -78,6 +85,7 @@ async function setUp(
       host,
       random: (stream) => randomStream(1, stream),
       cost: () => 1,
+      isTrusted: () => trusts,
       onFinding: (finding) => findings.push(finding),
       roles: new Map([['writer', writer]]),
       restore: async () => undefined,
@@ -88,7 +96,18 @@ async function setUp(
     learnForeign: false,
     compare: false,
   })
-  return { learner, batch, trained, rates, denominators, learnt, troubles, findings, version: () => version }
+  return {
+    learner,
+    batch,
+    trained,
+    known,
+    rates,
+    denominators,
+    learnt,
+    troubles,
+    findings,
+    version: () => version,
+  }
 }
 
 const text = {
@@ -228,6 +247,24 @@ test('the learning rate follows the square root of the batch where it is told to
     await learner.train(batch([0, 1]))
     await learner.train(batch([0, 1], [0, 1], [0, 1], [0, 1]))
     expect(rates).toEqual([scaleRate ? ADAMW.learningRate / 2 : ADAMW.learningRate, ADAMW.learningRate])
+  }
+})
+
+test('the log-probs of a guide are used only if the user vouches for it', async () => {
+  const guide = {
+    ...{ author: 'peer', typicality: { bets: [18], claims: 0, likeness: 'guide' as const } },
+    ...{ pairs: noPairs(), norm: 1, allowance: 1, offences: 0 },
+  }
+  const judge = createJudge({ limit: 8, adaptive: false }).save()
+  for (const trusts of [false, true]) {
+    const { learner, known } = await setUp([], {
+      ...{ sizes: { own: 1, foreign: 1 }, trusts },
+      restored: { setAside: [], evidence: { judge, calibration: [], authors: [guide] } },
+    })
+    const [mine] = [group([0, 1])]
+    learner.ownGroup(mine)
+    await learner.train({ groups: [mine, ...theirs(1)], learnForeign: true, compare: true })
+    expect(known).toEqual([1, trusts ? 1 : 0])
   }
 })
 
