@@ -4,6 +4,12 @@
 import type { Sampling } from '../engine/engine.ts'
 import type { JsonObject } from './model-files.ts'
 
+const SETTINGS = ['do_sample', 'temperature', 'top_k', 'top_p', 'min_p']
+
+export function recommendsSampling(file: JsonObject | undefined): boolean {
+  return SETTINGS.some((key) => file?.[key] !== undefined)
+}
+
 /** Ignores invalid settings. Without a file: temperature 1, no truncation. */
 export function generationDefaults(file: JsonObject | undefined): Sampling {
   const number = (key: string, from: number, to: number): number | undefined => {

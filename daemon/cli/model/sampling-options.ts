@@ -2,7 +2,7 @@
 
 import { WaggleError } from '../../../protocol/errors.ts'
 import type { Sampling } from '../../engine/engine.ts'
-import { generationDefaults } from '../../policy/generation-defaults.ts'
+import { generationDefaults, recommendsSampling } from '../../policy/generation-defaults.ts'
 import type { Model } from '../../policy/model.ts'
 import type { Context } from '../context.ts'
 
@@ -14,7 +14,14 @@ export interface Asked extends Sampling {
 
 const DEFAULT_TOKENS = 256
 
-export function samplingOf({ options, io }: Context, { files }: Model): Asked {
+/**
+ * For a chat with a model that recommends nothing, as GGUF files do: at temperature 1 a small model talks nonsense. The
+ * values are near those that SmolLM2's and Llama's publishers recommend.
+ */
+export const CHAT: Sampling = { temperature: 0.6, topP: 0.9 }
+
+/** `otherwise`: for a model that recommends nothing. */
+export function samplingOf({ options, io }: Context, { files }: Model, otherwise?: Sampling): Asked {
   const number = (name: string, from: number, to: number, whole = false): number | undefined => {
     const word = options[name] as string | undefined
     if (word === undefined) return undefined
@@ -28,7 +35,9 @@ export function samplingOf({ options, io }: Context, { files }: Model): Asked {
   const minP = number('min-p', 0, 1)
   const topK = number('top-k', 1, 2 ** 24, true)
   return {
-    ...generationDefaults(files.generation),
+    ...(otherwise && !recommendsSampling(files.generation)
+      ? otherwise
+      : generationDefaults(files.generation)),
     ...(temperature === undefined ? {} : { temperature }),
     ...(topP === undefined ? {} : { topP }),
     ...(topK === undefined ? {} : { topK }),
