@@ -138,6 +138,10 @@ export const ERROR_HELP: Record<ErrorCode, readonly Trouble[]> = {
       cure: 'The message gives the range. Without a difficulty, the default is used.',
     },
     {
+      cause: 'The server of an environment in `environments` does not answer, or is no OpenEnv server.',
+      cure: 'Start it first, and check `url`: its address followed by /schema should show JSON.',
+    },
+    {
       cause: '`waggle eval` named a task that the node does not train on.',
       cure: 'Add it to `tasks` and restart.',
     },

@@ -15,13 +15,14 @@ export function agentsText({
 }: AgentsInfo): string {
   const lost = Object.entries(dropped).map(([why, times]) => `${count(times)} ${why}`)
   return [
+    // First, because a narrow window shows no more.
+    ...environments.flatMap(({ trouble }) => (trouble === undefined ? [] : [`! ${trouble}`])),
     `${count(open)} open`,
     `${count(rewarded)} rewarded`,
     `${count(groups)} groups${begun > 0 ? ` + ${count(begun)} begun` : ''}`,
     ...(reward === undefined ? [] : [`reward ${decimal(reward)}`]),
     ...(evalReward === undefined ? [] : [`eval ${decimal(evalReward)}`]),
     ...(lost.length === 0 ? [] : [`dropped: ${lost.join(', ')}`]),
-    'not shared with peers',
-    ...environments.flatMap(({ trouble }) => (trouble === undefined ? [] : [`! ${trouble}`])),
+    'not shared',
   ].join('  ')
 }

@@ -4,7 +4,17 @@ import { readFileSync } from 'node:fs'
 import { homedir } from 'node:os'
 
 const gateway = process.env.WAGGLE_AGENTS ?? 'http://127.0.0.1:4290'
-const token = process.env.WAGGLE_AGENTS_TOKEN ?? readFileSync(`${homedir()}/.local/state/waggle/agents.token`, 'utf8').trim()
+const file = `${homedir()}/.local/state/waggle/agents.token`
+const token = process.env.WAGGLE_AGENTS_TOKEN ?? tokenIn(file)
+
+function tokenIn(path) {
+  try {
+    return readFileSync(path, 'utf8').trim()
+  } catch {
+    console.error(`no token in ${path}: is a node running that serves agents? With another --home, set WAGGLE_AGENTS_TOKEN.`)
+    process.exit(1)
+  }
+}
 
 async function post(path, body) {
   const headers = { authorization: `Bearer ${token}`, 'content-type': 'application/json' }

@@ -5,6 +5,7 @@ import { afterEach, describe, expect, it } from 'vitest'
 import { actionMaker, shownText } from '../../daemon/agents/environments/openenv/actions.ts'
 import { type OpenEnvOptions, openOpenEnv } from '../../daemon/agents/index.ts'
 import { createTaskBook } from '../../daemon/rollout/tasks.ts'
+import { agentsText } from '../../protocol/api/index.ts'
 import { isShareable } from '../../protocol/train/index.ts'
 import { type TestGateway, testGateway } from './gateway.ts'
 
@@ -191,6 +192,9 @@ describe('a server that fails', () => {
     }
     isDown = true
     await until(() => trouble() === 'environment letters: its server closed the connection')
+    expect(agentsText(g.info())).toMatch(
+      /^! environment letters: its server closed the connection {2}\d+ open/,
+    )
     isDown = false
     await until(() => trouble() === undefined)
     expect(logged.join()).toMatch(/letters plays again/)
