@@ -48,6 +48,7 @@ export function loadConfig(options: LoadOptions): Loaded {
       ...repeatedEnvironments(parsed.data, layers),
       ...lonelyKeys(parsed.data, layers),
       ...nothingToTrainOn(parsed.data, layers),
+      ...quantizedTraining(parsed.data, layers),
     )
   if (problems.length > 0 || !parsed.success) throw invalidConfig(options.file, problems)
   return {
@@ -172,6 +173,15 @@ function repeatedTasks({ tasks }: Config, { originOf }: Layers): Problem[] {
           },
         ],
   )
+}
+
+/** All parameters are trained as F32. */
+function quantizedTraining({ engine, training }: Config, { originOf }: Layers): Problem[] {
+  const { base_precision: precision } = engine
+  if (training.method !== 'full' || precision === 'auto' || precision === 'f32') return []
+  const path = 'engine.base_precision'
+  const message = `is "${precision}", but training.method = "full" trains all weights, as float32; use training.method = "lora"`
+  return [{ where: originOf(path.split('.')) ?? '', path, message }]
 }
 
 function nothingToTrainOn({ tasks, agents, environments }: Config, { originOf }: Layers): Problem[] {

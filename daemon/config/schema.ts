@@ -56,6 +56,12 @@ const engine = z.strictObject({
     .describe(
       'precision of matrix products in training; float16 needs a device that supports it; "auto" uses it where it is also faster',
     ),
+  base_precision: z
+    .enum(['auto', 'f32', 'f16', 'q8', 'q4'])
+    .default('auto')
+    .describe(
+      'how frozen weights are kept while an adapter is trained: as float32, float16, or in blocks of 8- or 4-bit numbers. Quantized files stay as they are with "q8" and "q4". "auto" means float32 if it fits, else as the file has them',
+    ),
   threads: z.int().min(0).max(1024).default(0).describe('CPU threads; 0 means one per core'),
   memory_gb: z
     .number()

@@ -5,8 +5,9 @@ import { dirname } from 'node:path'
 import type { Task } from '../../protocol/plugin/index.ts'
 import type { Paths } from '../config/paths.ts'
 import type { Config } from '../config/schema.ts'
+import { bytesIn } from '../policy/base-weights.ts'
 import { type MemoryPlan, memoryHere, planMemory, planText, wishOf } from '../policy/memory-plan/index.ts'
-import { loadModel, type Model } from '../policy/model.ts'
+import { loadModelAs, type Model, type StoredModel } from '../policy/model.ts'
 import { type FoundModel, findModel } from '../policy/sources/find.ts'
 import type { DownloadProgress } from '../policy/sources/hub.ts'
 import { trainedMeta } from '../policy/trained.ts'
@@ -41,7 +42,7 @@ export interface ModelsParts {
 
 export interface Models {
   found: FoundModel
-  model: Model
+  model: StoredModel
   plan: MemoryPlan
   /** Models of roles that differ from the node's model. */
   others: readonly { role: string; model: Model }[]
@@ -68,7 +69,7 @@ export async function openModels(
   tell(`loading the model ${found.directory}`)
   const others = await loadOtherModels(roles, config, find)
   let plan: MemoryPlan | undefined
-  const model = await loadModel(found.directory, { disk }, ({ spec, tokenizer }) => {
+  const model = await loadModelAs(found.directory, { disk }, ({ spec, tokenizer, tensors }) => {
     const wish = wishOf({
       config,
       questions: sampleQuestions(tasks, config.tasks),
@@ -78,10 +79,12 @@ export async function openModels(
       tokenizer,
       checkpoint: latest && trainedMeta(latest.manifest.meta),
       memory: memoryHere(),
+      baseBytes: (precision) => bytesIn(tensors, spec, precision),
       roles: roles.filter((role) => role.model === undefined).length,
       taken: others.reduce((sum, { bytes }) => sum + bytes, 0),
     })
     plan = planMemory(found.name, spec, wish)
+    return plan.base
   })
   log('info', planText(plan!))
   return { found, model, plan: plan!, others }

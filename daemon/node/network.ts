@@ -7,7 +7,7 @@ import type { NodeCore } from '../core/core.ts'
 import type { PluginHost } from '../host/host.ts'
 import { codecOf } from '../policy/codec.ts'
 import type { LivePolicy } from '../policy/live-policy.ts'
-import type { Model } from '../policy/model.ts'
+import type { StoredModel } from '../policy/model.ts'
 import type { TaskBook } from '../rollout/tasks.ts'
 import type { Waker } from '../rollout/waker.ts'
 import type { Log } from '../store/log.ts'
@@ -25,7 +25,7 @@ export interface NetworkOptions {
 export interface NetworkParts {
   identity: Identity
   tasks: TaskBook
-  model: Model
+  model: StoredModel
   policy: LivePolicy
   host: PluginHost
   core: Pick<NodeCore, 'onForeignGroup'>

@@ -5,11 +5,12 @@
 import type { PolicyReference } from '../../protocol/train/index.ts'
 import type { AdapterSpec, DecoderSpec, Weights } from '../engine/decoder.ts'
 import type { OptimizerState, Sampler, Score, ScoreRequest, Scorer, Trainer } from '../engine/engine.ts'
+import { type BaseWeights, trainable } from '../engine/stored/stored.ts'
 import { initialAdapter, type Random } from './adapter.ts'
-import type { Model } from './model.ts'
+import type { StoredModel } from './model.ts'
 
 export interface LivePolicy {
-  readonly model: Model
+  readonly model: StoredModel
   /** The model's spec, with the adapter if one is trained. */
   readonly spec: DecoderSpec
   readonly sampler: Sampler
@@ -40,7 +41,7 @@ export interface PolicyState {
 }
 
 export interface PolicyOptions {
-  model: Model
+  model: StoredModel
   /** Train this adapter on frozen weights; without it, all weights are trained. */
   adapter?: AdapterSpec | undefined
   /** Continues from a checkpoint; without it the model itself is version 0. */
@@ -66,9 +67,9 @@ export async function openPolicy(
 ): Promise<LivePolicy> {
   const { digest, tokenizer } = model
   const spec = adapter ? { ...model.spec, adapter } : model.spec
-  const initial = adapter ? initialAdapter(spec, random) : model.weights
+  const initial = adapter ? initialAdapter(spec, random) : trainable(model.weights)
   /** Frozen weights are in shared memory: sampler and trainer use the same copy. */
-  const whole = (trained: Weights): Weights => (adapter ? { ...model.weights, ...trained } : trained)
+  const whole = (trained: Weights): BaseWeights => (adapter ? { ...model.weights, ...trained } : trained)
   const weights = whole(state?.weights ?? initial)
   const sampler = slots === undefined ? engine : withSlots(engine, slots)
   let version = state?.version ?? 0

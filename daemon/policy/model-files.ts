@@ -5,6 +5,7 @@
 import { dirname, join } from 'node:path'
 import { WaggleError } from '../../protocol/errors.ts'
 import { safeText } from '../../protocol/text.ts'
+import type { Blocks } from '../engine/stored/stored.ts'
 import { type Disk, errnoOf, explainErrno } from '../store/disk.ts'
 import { attempt, openInside } from './safetensors/folder.ts'
 
@@ -20,10 +21,35 @@ export interface ModelFiles {
   chatTemplate: string | undefined
 }
 
+/** What a source knows of a tensor without reading it. */
+export interface TensorFacts {
+  readonly shape: readonly number[]
+  /** F16 or BF16. */
+  readonly isHalf?: boolean
+  /** In blocks: see `Blocks` in engine/stored. */
+  readonly quantized?: {
+    readonly bits: 4 | 8
+    readonly group: 16 | 32
+    readonly hasMinimums: boolean
+    /** The file has 8 bits a value, not some number between 4 and 8. */
+    readonly isRound: boolean
+  }
+}
+
+export interface ReadOptions {
+  /** The first value that is read; 0 if left out. */
+  at?: number
+  /** Is given what was read, for the model's digest: F32 values, or the bytes of a quantized file. */
+  heed?: (bytes: Uint8Array) => void
+}
+
 /** The tensors under Hugging Face's names. */
 export interface WeightSource {
-  readonly tensors: ReadonlyMap<string, { readonly shape: readonly number[] }>
-  readFloat32(name: string, to?: Float32Array): Promise<Float32Array>
+  readonly tensors: ReadonlyMap<string, TensorFacts>
+  /** With `to`, as many values as fit into it. */
+  readFloat32(name: string, to?: Float32Array, options?: ReadOptions): Promise<Float32Array>
+  /** Of a quantized tensor. */
+  readBlocks?(name: string, options?: Pick<ReadOptions, 'heed'>): Promise<Blocks>
   close(): Promise<void>
 }
 

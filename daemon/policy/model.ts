@@ -3,21 +3,23 @@
 
 import { createHash } from 'node:crypto'
 import { WaggleError } from '../../protocol/errors.ts'
-import { type DecoderSpec, parameterShapes, type Weights } from '../engine/decoder.ts'
+import type { DecoderSpec, Weights } from '../engine/decoder.ts'
+import type { BaseWeights } from '../engine/stored/stored.ts'
 import type { Disk } from '../store/disk.ts'
 import { specOf } from './architectures/index.ts'
-import type { ModelFiles, ModelSource } from './model-files.ts'
+import { type BasePrecision, readWeights } from './base-weights.ts'
+import type { ModelFiles, ModelSource, WeightSource } from './model-files.ts'
 import { modelSource } from './model-source.ts'
 import { createTokenizer, type Tokenizer, vocabularyOf } from './tokenizer.ts'
 
 export type { ModelFiles } from './model-files.ts'
 
 /** The decoder without its tokenizer. */
-export interface Decoder {
+export interface Decoder<Held extends BaseWeights = Weights> {
   /** The folder, or the GGUF file. */
   directory: string
   spec: DecoderSpec
-  weights: Weights
+  weights: Held
   /**
    * SHA-256 over the decoder's description and the weights, 64 hex digits: the root of a policy's lineage.
    */
@@ -26,29 +28,65 @@ export interface Decoder {
   architecture: string
 }
 
-export interface Model extends Decoder {
+export interface Model<Held extends BaseWeights = Weights> extends Decoder<Held> {
   tokenizer: Tokenizer
   /** The files as parsed, for writing the model back. */
   files: ModelFiles
 }
 
-/** `beforeWeights` gets everything but the weights before they are read, and may throw. */
-export async function loadModel(
+/** A model whose frozen matrices may be stored in fewer bits. */
+export type StoredModel = Model<BaseWeights>
+
+export interface BeforeWeights extends Pick<Model, 'spec' | 'tokenizer'> {
+  tensors: WeightSource['tensors']
+}
+
+/**
+ * `beforeWeights` gets what is known before the weights are read, and chooses how frozen matrices are kept, or throws.
+ */
+export async function loadModelAs(
   directory: string,
   { disk }: { disk: Disk },
-  beforeWeights: (known: Pick<Model, 'spec' | 'tokenizer'>) => void = () => {},
-): Promise<Model> {
+  beforeWeights: (known: BeforeWeights) => BasePrecision,
+): Promise<StoredModel> {
   const source = await modelSource(directory, { disk })
   const files = await source.files()
   const { spec, tokenizer } = textModelOf(files)
-  beforeWeights({ spec, tokenizer })
-  return { ...(await decoderOf(directory, spec, source)), tokenizer, files }
+  return await withWeights(source, async (weights) => {
+    const precision = beforeWeights({ spec, tokenizer, tensors: weights.tensors })
+    return { ...(await decoderOf(directory, spec, weights, precision)), tokenizer, files }
+  })
+}
+
+export async function loadModel(directory: string, parts: { disk: Disk }): Promise<Model> {
+  return (await loadModelAs(directory, parts, () => 'f32')) as Model
 }
 
 /** Needs config.json and weights only. */
-export async function loadDecoder(directory: string, { disk }: { disk: Disk }): Promise<Decoder> {
+export async function loadDecoder(directory: string, parts: { disk: Disk }): Promise<Decoder> {
+  return (await loadDecoderAs(directory, parts, 'f32')) as Decoder
+}
+
+export async function loadDecoderAs(
+  directory: string,
+  { disk }: { disk: Disk },
+  precision: BasePrecision,
+): Promise<Decoder<BaseWeights>> {
   const source = await modelSource(directory, { disk })
-  return await decoderOf(directory, specOf(await source.config()), source)
+  const spec = specOf(await source.config())
+  return await withWeights(source, (weights) => decoderOf(directory, spec, weights, precision))
+}
+
+async function withWeights<Result>(
+  source: ModelSource,
+  use: (weights: WeightSource) => Promise<Result>,
+): Promise<Result> {
+  const weights = await source.weights()
+  try {
+    return await use(weights)
+  } finally {
+    await weights.close()
+  }
 }
 
 /** The spec and the tokenizer. Throws E_MODEL if the tokenizer has ids that the decoder lacks. */
@@ -77,51 +115,16 @@ export function tokenizerOf(files: ModelFiles): Tokenizer {
   })
 }
 
-async function decoderOf(directory: string, spec: DecoderSpec, from: ModelSource): Promise<Decoder> {
-  const weights = await readWeights(from, spec)
-  return { directory, spec, weights, digest: digestOf(spec, weights), architecture: architectureDigest(spec) }
-}
-
-async function readWeights(from: ModelSource, spec: DecoderSpec): Promise<Weights> {
-  const source = await from.weights()
-  try {
-    // Check all shapes before allocating anything.
-    for (const [name, shape] of parameterShapes(spec)) {
-      const info = source.tensors.get(name)
-      if (info && info.shape.join() !== shape.join()) {
-        throw new WaggleError(
-          'E_MODEL',
-          `tensor "${name}" has shape [${info.shape}], config.json asks for [${shape}]`,
-          { hint: 'config.json and the weights do not belong together.' },
-        )
-      }
-    }
-    const weights: Weights = {}
-    for (const [name, shape] of parameterShapes(spec)) {
-      // The reader reports a missing tensor before allocating memory for it.
-      const into = source.tensors.has(name) ? sharedFloats(shape) : undefined
-      weights[name] = await source.readFloat32(name, into)
-    }
-    return weights
-  } finally {
-    await source.close()
-  }
-}
-
-/** In shared memory, so that engine threads use frozen weights without copies. */
-function sharedFloats(shape: readonly number[]): Float32Array {
-  return new Float32Array(new SharedArrayBuffer(shape.reduce((a, b) => a * b, 1) * 4))
+async function decoderOf(
+  directory: string,
+  spec: DecoderSpec,
+  from: WeightSource,
+  precision: BasePrecision,
+): Promise<Decoder<BaseWeights>> {
+  const { weights, digest } = await readWeights(from, spec, precision)
+  return { directory, spec, weights, digest, architecture: architectureDigest(spec) }
 }
 
 export function architectureDigest(spec: DecoderSpec): string {
   return createHash('sha256').update(JSON.stringify(spec)).digest('hex')
-}
-
-export function digestOf(spec: DecoderSpec, weights: Weights): string {
-  const hash = createHash('sha256').update(JSON.stringify(spec))
-  for (const name of parameterShapes(spec).keys()) {
-    const { buffer, byteOffset, byteLength } = weights[name]!
-    hash.update(new Uint8Array(buffer, byteOffset, byteLength))
-  }
-  return hash.digest('hex')
 }

@@ -9,6 +9,7 @@ import { type Expression, expression, type RoleGroup } from '../../protocol/plug
 import { isZeroSignal } from '../../protocol/train/index.ts'
 import type { DecoderSpec, Weights } from '../engine/decoder.ts'
 import type { Engine, OptimizerState, TrainRequest, TrainSequence } from '../engine/engine.ts'
+import type { BaseWeights } from '../engine/stored/stored.ts'
 import type { Tokenizer } from '../policy/tokenizer.ts'
 
 export interface RoleState {
@@ -24,7 +25,7 @@ export interface RoleOptions {
   /** Includes the adapter if one is trained. */
   spec: DecoderSpec
   /** All initial weights, trained or not. */
-  initial: Weights
+  initial: BaseWeights
   /** Trained weights and optimizer state from a checkpoint. */
   state?: RoleState | undefined
   /** Called at every step, because the options may change while the node runs. */

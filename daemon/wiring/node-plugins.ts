@@ -11,7 +11,7 @@ import { createPluginFiles } from '../host/plugin-files.ts'
 import { randomStream } from '../host/random.ts'
 import { initialAdapter } from '../policy/adapter.ts'
 import { roleMemory, withAdapter } from '../policy/memory-plan/index.ts'
-import { loadModel, type Model } from '../policy/model.ts'
+import { loadModel, type Model, type StoredModel } from '../policy/model.ts'
 import { nodeDisk as disk } from '../store/node-disk.ts'
 import { openRole, type Role, type RoleState } from '../trainer/roles.ts'
 import { hostOptions } from './plugin-config.ts'
@@ -87,7 +87,7 @@ export async function loadOtherModels(
 
 export interface RoleParts {
   engine: Engine
-  model: Model
+  model: StoredModel
   adapter: AdapterSpec | undefined
   /** The current settings of training. */
   optimizer(): TrainRequest['optimizer']

@@ -6,8 +6,9 @@ import { WaggleError } from '../../../protocol/errors.ts'
 import type { Task } from '../../../protocol/plugin/index.ts'
 import type { Config } from '../../config/schema.ts'
 import { type DecoderSpec, parameterShapes } from '../../engine/decoder.ts'
+import { type BasePrecision, bytesIn } from '../../policy/base-weights.ts'
 import { type MemoryPlan, memoryHere, planMemory, wishOf } from '../../policy/memory-plan/index.ts'
-import { loadDecoder, type Model, textModelOf } from '../../policy/model.ts'
+import { loadDecoderAs, type Model, textModelOf } from '../../policy/model.ts'
 import type { WeightSource } from '../../policy/model-files.ts'
 import { modelSource } from '../../policy/model-source.ts'
 import { bundledModel, findModel } from '../../policy/sources/find.ts'
@@ -21,6 +22,7 @@ import { fromHere } from './locate.ts'
 export interface Inspected extends Pick<Model, 'spec' | 'tokenizer' | 'files' | 'directory'> {
   /** For display. */
   name: string
+  tensors: WeightSource['tensors']
 }
 
 /** Undefined for a model on the hub that is not downloaded yet. A relative folder is relative to `base`. */
@@ -50,7 +52,7 @@ export async function inspectModel(
   const weights = await source.weights()
   await weights.close()
   requireShapes(weights.tensors, spec)
-  return { directory, name, spec, tokenizer, files }
+  return { directory, name, spec, tokenizer, files, tensors: weights.tensors }
 }
 
 /** Throws unless the tensors have the names and shapes that config.json implies. */
@@ -75,14 +77,16 @@ export interface PlanParts {
 
 /** The memory plan that a node would use with this model. Throws if the model does not fit. */
 export function planHere(
-  { name, spec, tokenizer }: Pick<Inspected, 'name' | 'spec' | 'tokenizer'>,
+  { name, spec, tokenizer, tensors }: Pick<Inspected, 'name' | 'spec' | 'tokenizer' | 'tensors'>,
   { config, tasks, checkpoint, taken }: PlanParts,
 ): MemoryPlan {
   const known = config.tasks.filter(({ name: task }) => tasks.some((one) => one.name === task))
   const questions = sampleQuestions(tasks, known)
   const memory = memoryHere()
   const here = { ...memory, available: memory.available + taken }
-  return planMemory(name, spec, wishOf({ config, questions, tokenizer, checkpoint, memory: here }))
+  const baseBytes = (precision: BasePrecision) => bytesIn(tensors, spec, precision)
+  const wish = wishOf({ config, questions, tokenizer, checkpoint, memory: here, baseBytes })
+  return planMemory(name, spec, wish)
 }
 
 /** Throws E_CHECKPOINT if this home's checkpoints belong to another model. Reads the weights only if necessary. */
@@ -91,7 +95,7 @@ export async function requireSameModel(
   checkpoint: CheckpointHere | undefined,
 ): Promise<void> {
   if (checkpoint === undefined || checkpoint.base?.directory === directory) return
-  if ((await loadDecoder(directory, { disk })).digest === checkpoint.lineage) return
+  if ((await loadDecoderAs(directory, { disk }, 'file')).digest === checkpoint.lineage) return
   throw new WaggleError(
     'E_CHECKPOINT',
     `the checkpoints of this home belong to another model${checkpoint.base ? `, ${checkpoint.base.name}` : ''}`,

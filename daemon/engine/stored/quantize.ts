@@ -2,17 +2,38 @@
 // becomes the number -8 or, for 8 bits, 127 or -127.
 
 import { roundToHalf } from './halves.ts'
-import type { Blocks, Halves } from './stored.ts'
+import { type Blocks, type Halves, MIDDLE } from './stored.ts'
 
 const BLOCK = 32
 
 /** The number of values must be a multiple of 32. */
 export function quantize(values: Float32Array, bits: 4 | 8): Blocks {
-  const count = values.length / BLOCK
-  const numbers = new Uint8Array(new SharedArrayBuffer((values.length * bits) / 8))
-  const scales = new Float32Array(new SharedArrayBuffer(count * 4))
-  for (let b = 0; b < count; b++) {
-    const start = b * BLOCK
+  const blocks = emptyBlocks(values.length, bits)
+  quantizeInto(values, blocks, 0)
+  return blocks
+}
+
+export function toHalves(values: Float32Array): Halves {
+  const halves = emptyHalves(values.length)
+  toHalvesInto(values, halves, 0)
+  return halves
+}
+
+/** Room for so many values, in shared memory, so that all engines use the same. */
+export function emptyBlocks(values: number, bits: 4 | 8): Blocks {
+  const numbers = new Uint8Array(new SharedArrayBuffer((values * bits) / 8))
+  const scales = new Float32Array(new SharedArrayBuffer((values / BLOCK) * 4))
+  return { kind: 'blocks', bits, block: BLOCK, numbers, scales }
+}
+
+export function emptyHalves(values: number): Halves {
+  return { kind: 'halves', halves: new Uint16Array(new SharedArrayBuffer(values * 2)) }
+}
+
+/** Rounds whole blocks into `to`, from its value `at` on. */
+export function quantizeInto(values: Float32Array, { bits, numbers, scales }: Blocks, at: number): void {
+  const middle = MIDDLE[bits]
+  for (let start = 0, block = at / BLOCK; start < values.length; start += BLOCK, block++) {
     let [most, size] = [0, 0]
     for (let i = start; i < start + BLOCK; i++) {
       const value = values[i]!
@@ -20,30 +41,18 @@ export function quantize(values: Float32Array, bits: 4 | 8): Blocks {
     }
     const scale = Math.fround(bits === 4 ? most / -8 : size / 127)
     const inverse = scale === 0 ? 0 : 1 / scale
-    scales[b] = scale
-    if (bits === 8) {
-      for (let i = start; i < start + BLOCK; i++)
-        numbers[i] = clamp(Math.round(values[i]! * inverse), 127) + 128
-    } else {
-      for (let i = start; i < start + BLOCK; i += 2) {
-        const [first, second] = [
-          clamp(Math.round(values[i]! * inverse), 7),
-          clamp(Math.round(values[i + 1]! * inverse), 7),
-        ]
-        numbers[i >>> 1] = (first + 8) | ((second + 8) << 4)
-      }
+    scales[block] = scale
+    const number = (value: number): number =>
+      Math.max(0, Math.min(2 * middle - 1, Math.round(value * inverse) + middle))
+    if (bits === 8) for (let i = 0; i < BLOCK; i++) numbers[at + start + i] = number(values[start + i]!)
+    else {
+      for (let i = 0; i < BLOCK; i += 2)
+        numbers[(at + start + i) >>> 1] = number(values[start + i]!) | (number(values[start + i + 1]!) << 4)
     }
   }
-  return { kind: 'blocks', bits, block: BLOCK, numbers, scales }
 }
 
-function clamp(number: number, most: number): number {
-  return Math.max(-most - 1, Math.min(most, number))
-}
-
-export function toHalves(values: Float32Array): Halves {
+export function toHalvesInto(values: Float32Array, { halves }: Halves, at: number): void {
   const bits = new Uint32Array(values.buffer, values.byteOffset, values.length)
-  const halves = new Uint16Array(new SharedArrayBuffer(values.length * 2))
-  for (let i = 0; i < bits.length; i++) halves[i] = roundToHalf(bits[i]!)
-  return { kind: 'halves', halves }
+  for (let i = 0; i < bits.length; i++) halves[at + i] = roundToHalf(bits[i]!)
 }

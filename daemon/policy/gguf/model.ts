@@ -3,13 +3,14 @@
 import { WaggleError } from '../../../protocol/errors.ts'
 import type { Disk } from '../../store/disk.ts'
 import { specOf } from '../architectures/index.ts'
-import type { JsonObject, ModelFiles, ModelSource, WeightSource } from '../model-files.ts'
+import type { JsonObject, ModelFiles, ModelSource, TensorFacts, WeightSource } from '../model-files.ts'
 import { modelError, quote } from '../safetensors/json.ts'
 import { GGUF_FAMILIES, type GgufFamily } from './families.ts'
 import { type Facts, factsOf } from './metadata.ts'
-import { type Gguf, openGguf } from './read.ts'
-import { fromGguf, huggingFaceName } from './tensors.ts'
+import { type Gguf, openGguf, type TensorPlace } from './read.ts'
+import { fromGguf, huggingFaceName, reorderBlocks } from './tensors.ts'
 import { readTokenizer } from './tokenizer.ts'
+import { TENSOR_TYPES, type TensorType } from './types.ts'
 
 /** What a converter may add and the computation does not need; `rope_freqs` is in the config. */
 const IGNORED = new Set(['rope_freqs.weight'])
@@ -142,14 +143,28 @@ async function readWeights(file: Gguf): Promise<WeightSource> {
       throw modelError(file.where, `the tensor ${quote(name)} is not supported`, hint)
     }
   }
+  const placeOf = (theirs: string) => file.tensors.get(names.get(theirs) ?? theirs)
+  const factsAt = (theirs: string, rows: number) => ({ name: theirs, rows, headWidth })
   return {
-    tensors: new Map([...names].map(([theirs, name]) => [theirs, file.tensors.get(name)!])),
-    async readFloat32(theirs, to) {
-      const values = await file.readFloat32(names.get(theirs) ?? theirs, to)
-      const { shape } = file.tensors.get(names.get(theirs)!)!
-      fromGguf(values, { name: theirs, rows: shape[0]!, headWidth }, family)
+    tensors: new Map([...names].map(([theirs, name]) => [theirs, tensorFacts(file.tensors.get(name)!)])),
+    async readFloat32(theirs, to, options) {
+      const values = await file.readFloat32(names.get(theirs) ?? theirs, to, options)
+      const { shape } = placeOf(theirs)!
+      const rows = shape.length === 1 ? shape[0]! : values.length / shape[1]!
+      fromGguf(values, factsAt(theirs, rows), family)
       return values
+    },
+    async readBlocks(theirs, options) {
+      const blocks = await file.readBlocks(names.get(theirs) ?? theirs, options)
+      reorderBlocks(blocks, factsAt(theirs, placeOf(theirs)!.shape[0]!), family)
+      return blocks
     },
     close: file.close,
   }
+}
+
+function tensorFacts({ shape, type }: TensorPlace): TensorFacts {
+  const { quantized }: TensorType = TENSOR_TYPES[type]
+  if (!quantized) return { shape, isHalf: type !== 'F32' }
+  return { shape, quantized: { ...quantized, isRound: type === 'Q8_0' } }
 }

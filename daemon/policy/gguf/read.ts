@@ -2,12 +2,15 @@
 // into F32 straight into the array that will hold it.
 
 import { basename } from 'node:path'
+import type { Blocks } from '../../engine/stored/stored.ts'
 import type { Disk, DiskFile } from '../../store/disk.ts'
+import { toFloat32 } from '../safetensors/dtypes.ts'
 import { attempt, openInside } from '../safetensors/folder.ts'
 import { count, modelError, quote } from '../safetensors/json.ts'
 import { NeedsMore } from './bytes.ts'
 import { type Header, type Metadata, parseHeader, type TensorPlace } from './header.ts'
-import { TENSOR_TYPES } from './types.ts'
+import { TENSOR_TYPES, type TensorType } from './types.ts'
+import { blocksRoom, toBlocks, toFloats, unpackedRoom } from './unpacked.ts'
 
 export type { Metadata, MetadataValue, TensorPlace } from './header.ts'
 
@@ -17,6 +20,12 @@ const FIRST_BYTES = 4 * 1024 * 1024
 /** A vocabulary of 250,000 tokens takes 10 MB. */
 const MOST_HEADER_BYTES = 256 * 1024 * 1024
 
+export interface ReadOptions {
+  /** The first value; 0 if left out. */
+  at?: number
+  heed?: ((bytes: Uint8Array) => void) | undefined
+}
+
 export interface Gguf {
   /** The file's name, for messages. */
   readonly where: string
@@ -24,8 +33,13 @@ export interface Gguf {
   /** Each metadata entry as its bytes stand in the file. */
   readonly encoded: ReadonlyMap<string, Uint8Array>
   readonly tensors: ReadonlyMap<string, TensorPlace>
-  /** The values as F32, into `to`, which must have their length, if it is given. */
-  readFloat32(name: string, to?: Float32Array): Promise<Float32Array>
+  /**
+   * The values as F32. With `to`, those from the `at`-th on that fit into it; both must be whole blocks. `heed` is given
+   * the bytes of the file.
+   */
+  readFloat32(name: string, to?: Float32Array, options?: ReadOptions): Promise<Float32Array>
+  /** A quantized tensor as engines store it. */
+  readBlocks(name: string, options?: Pick<ReadOptions, 'heed'>): Promise<Blocks>
   close(): Promise<void>
 }
 
@@ -34,20 +48,45 @@ export async function openGguf({ path }: { path: string }, { disk }: { disk: Dis
   const { file, size } = await openInside(path, undefined, disk)
   try {
     const { metadata, encoded, tensors } = await readHeader(file, size, where)
+    const placeOf = (name: string): TensorPlace => {
+      const place = tensors.get(name)
+      if (place) return place
+      const hint = 'The model is of another architecture, or a part of it was not saved.'
+      throw modelError(where, `there is no tensor ${quote(name)}`, hint)
+    }
     return {
       where,
       metadata,
       encoded,
       tensors,
-      async readFloat32(name, to) {
-        const place = tensors.get(name)
-        if (!place) {
-          const hint = 'The model is of another architecture, or a part of it was not saved.'
-          throw modelError(where, `there is no tensor ${quote(name)}`, hint)
+      async readFloat32(name, to, { at = 0, heed } = {}) {
+        const place = placeOf(name)
+        if (to && at + to.length > place.length)
+          throw new RangeError(`${name} has ${place.length} values, not ${at + to.length}`)
+        const out = to ?? new Float32Array(place.length)
+        const { quantized } = typeOf(place)
+        const room = quantized && unpackedRoom(pieceValues(place), quantized)
+        for await (const { bytes, count, done } of piecesOf(file, place, { at, count: out.length, where })) {
+          heed?.(bytes)
+          if (quantized && room) {
+            quantized.unpack(bytes, count / typeOf(place).values, room)
+            toFloats(room, count, quantized, out, done)
+          } else toFloat32(place.type as FloatType, floatsIn(place.type as FloatType, bytes), out, done)
         }
-        if (to && to.length !== place.length)
-          throw new RangeError(`${name} has ${place.length} values, not ${to.length}`)
-        return await readTensor(file, place, to ?? new Float32Array(place.length), where)
+        return out
+      },
+      async readBlocks(name, { heed } = {}) {
+        const place = placeOf(name)
+        const { quantized } = typeOf(place)
+        if (!quantized) throw new RangeError(`${name} is not quantized`)
+        const out = blocksRoom(place.length, quantized)
+        const room = unpackedRoom(pieceValues(place), quantized)
+        for await (const { bytes, count, done } of piecesOf(file, place, { count: place.length, where })) {
+          heed?.(bytes)
+          quantized.unpack(bytes, count / typeOf(place).values, room)
+          toBlocks(room, count, quantized, out, done)
+        }
+        return out
       },
       close: () => file.close(),
     }
@@ -73,22 +112,39 @@ async function readHeader(file: DiskFile, fileBytes: number, where: string): Pro
   }
 }
 
-async function readTensor(
+type FloatType = 'F32' | 'F16' | 'BF16'
+
+function typeOf({ type }: TensorPlace): TensorType {
+  return TENSOR_TYPES[type]
+}
+
+/** Values of a piece. */
+function pieceValues(place: TensorPlace): number {
+  const { values, bytes } = typeOf(place)
+  return Math.max(1, Math.floor(PIECE_BYTES / bytes)) * values
+}
+
+/** A tensor's bytes, piece by piece, from the `at`-th value on. The array is used again for the next piece. */
+async function* piecesOf(
   file: DiskFile,
-  { type, length, start, bytes }: TensorPlace,
-  to: Float32Array,
-  where: string,
-): Promise<Float32Array> {
-  const { values, bytes: each, dequantize } = TENSOR_TYPES[type]
-  const atOnce = Math.max(1, Math.floor(PIECE_BYTES / each))
-  const piece = new Uint8Array(Math.min(bytes, atOnce * each))
-  const blocks = length / values
-  for (let block = 0; block < blocks; block += atOnce) {
-    const some = Math.min(atOnce, blocks - block)
-    await fill(file, piece.subarray(0, some * each), start + block * each, where)
-    dequantize(piece, some, to, block * values)
+  place: TensorPlace,
+  { at = 0, count, where }: { at?: number; count: number; where: string },
+): AsyncGenerator<{ bytes: Uint8Array; count: number; done: number }> {
+  const { values, bytes } = typeOf(place)
+  const most = pieceValues(place)
+  const buffer = new Uint8Array((Math.min(most, count) / values) * bytes)
+  for (let done = 0; done < count; done += most) {
+    const some = Math.min(most, count - done)
+    const piece = buffer.subarray(0, (some / values) * bytes)
+    await fill(file, piece, place.start + ((at + done) / values) * bytes, where)
+    yield { bytes: piece, count: some, done }
   }
-  return to
+}
+
+function floatsIn(type: FloatType, { buffer, byteLength }: Uint8Array): Float32Array | Uint16Array {
+  return type === 'F32'
+    ? new Float32Array(buffer as ArrayBuffer, 0, byteLength / 4)
+    : new Uint16Array(buffer as ArrayBuffer, 0, byteLength / 2)
 }
 
 async function fill(file: DiskFile, into: Uint8Array, position: number, where: string): Promise<void> {

@@ -1,5 +1,6 @@
 // The tensors of a model in GGUF under Hugging Face's names, and what llama.cpp's converter does to their values.
 
+import { arraysOf, type Blocks } from '../../engine/stored/stored.ts'
 import type { GgufFamily } from './families.ts'
 
 const OUTER: Record<string, string> = {
@@ -59,12 +60,19 @@ export interface TensorFacts {
   headWidth: number
 }
 
-/** Turns values from GGUF's form into Hugging Face's, in place. */
+/** Turns values from GGUF's form into Hugging Face's, in place. Of a part of a matrix, whole heads. */
 export function fromGguf(values: Float32Array, facts: TensorFacts, family: GgufFamily): void {
   if (hasOffset(facts, family)) for (let i = 0; i < values.length; i++) values[i]! -= 1
-  if (isInterleaved(facts, family))
-    reorderRows(values, facts, (row, half) => 2 * (row % half) + (row < half ? 0 : 1))
+  if (isInterleaved(facts, family)) reorderRows(values, facts, apart)
 }
+
+/** The same for a quantized matrix. */
+export function reorderBlocks(blocks: Blocks, facts: TensorFacts, family: GgufFamily): void {
+  if (isInterleaved(facts, family)) for (const array of arraysOf(blocks)) reorderRows(array, facts, apart)
+}
+
+/** Neighbouring rows become row i and row i + half. */
+const apart = (row: number, half: number): number => 2 * (row % half) + (row < half ? 0 : 1)
 
 /** The reverse of `fromGguf`, in a copy if anything changes. */
 export function toGguf(values: Float32Array, facts: TensorFacts, family: GgufFamily): Float32Array {
@@ -87,7 +95,7 @@ const isInterleaved = ({ name }: TensorFacts, { interleaved = false }: GgufFamil
 
 /** Each head's row `row` becomes what is row `from(row)` now. */
 function reorderRows(
-  values: Float32Array,
+  values: Float32Array | Uint16Array | Uint8Array,
   { rows, headWidth }: TensorFacts,
   from: (row: number, half: number) => number,
 ): void {

@@ -1,9 +1,9 @@
-// The tensor types of GGUF that can be read: how many values share a block, how many bytes it takes, and how it becomes
-// F32. Layouts as in ggml; a value is rounded once, so results are those of its reference code, bit for bit.
+// The tensor types of GGUF that can be read: how many values share a block, how many bytes it takes, and how it is taken
+// apart. Layouts as in ggml.
 
-import { toFloat32 } from '../safetensors/dtypes.ts'
-import { type Dequantize, q4_0, q4_1, q5_0, q5_1, q8_0 } from './blocks.ts'
+import { q4_0, q4_1, q5_0, q5_1, q8_0 } from './blocks.ts'
 import { q2_K, q3_K, q4_K, q5_K, q6_K } from './super-blocks.ts'
+import type { Packing, Unpack } from './unpacked.ts'
 
 export interface TensorType {
   /** As ggml numbers it in the file. */
@@ -12,30 +12,29 @@ export interface TensorType {
   values: number
   /** Bytes of a block. */
   bytes: number
-  dequantize: Dequantize
+  /** Of a quantized type. */
+  quantized?: Packing & { unpack: Unpack }
 }
 
-const float =
-  (dtype: 'F32' | 'F16' | 'BF16', read: (bytes: ArrayBuffer) => Float32Array | Uint16Array): Dequantize =>
-  (from, blocks, to, at) => {
-    const bytes = from.slice(0, blocks * (dtype === 'F32' ? 4 : 2))
-    toFloat32(dtype, read(bytes.buffer), to, at)
-  }
+const packed = (unpack: Unpack, group: 16 | 32, bits: 4 | 8, { hasMinimums = false } = {}) => ({
+  quantized: { unpack, group, bits, hasMinimums },
+})
+const hasMinimums = true
 
 export const TENSOR_TYPES = {
-  F32: { code: 0, values: 1, bytes: 4, dequantize: float('F32', (bytes) => new Float32Array(bytes)) },
-  F16: { code: 1, values: 1, bytes: 2, dequantize: float('F16', (bytes) => new Uint16Array(bytes)) },
-  BF16: { code: 30, values: 1, bytes: 2, dequantize: float('BF16', (bytes) => new Uint16Array(bytes)) },
-  Q4_0: { code: 2, values: 32, bytes: 18, dequantize: q4_0 },
-  Q4_1: { code: 3, values: 32, bytes: 20, dequantize: q4_1 },
-  Q5_0: { code: 6, values: 32, bytes: 22, dequantize: q5_0 },
-  Q5_1: { code: 7, values: 32, bytes: 24, dequantize: q5_1 },
-  Q8_0: { code: 8, values: 32, bytes: 34, dequantize: q8_0 },
-  Q2_K: { code: 10, values: 256, bytes: 84, dequantize: q2_K },
-  Q3_K: { code: 11, values: 256, bytes: 110, dequantize: q3_K },
-  Q4_K: { code: 12, values: 256, bytes: 144, dequantize: q4_K },
-  Q5_K: { code: 13, values: 256, bytes: 176, dequantize: q5_K },
-  Q6_K: { code: 14, values: 256, bytes: 210, dequantize: q6_K },
+  F32: { code: 0, values: 1, bytes: 4 },
+  F16: { code: 1, values: 1, bytes: 2 },
+  BF16: { code: 30, values: 1, bytes: 2 },
+  Q4_0: { code: 2, values: 32, bytes: 18, ...packed(q4_0, 32, 4) },
+  Q4_1: { code: 3, values: 32, bytes: 20, ...packed(q4_1, 32, 4, { hasMinimums }) },
+  Q5_0: { code: 6, values: 32, bytes: 22, ...packed(q5_0, 32, 8) },
+  Q5_1: { code: 7, values: 32, bytes: 24, ...packed(q5_1, 32, 8, { hasMinimums }) },
+  Q8_0: { code: 8, values: 32, bytes: 34, ...packed(q8_0, 32, 8) },
+  Q2_K: { code: 10, values: 256, bytes: 84, ...packed(q2_K, 16, 4, { hasMinimums }) },
+  Q3_K: { code: 11, values: 256, bytes: 110, ...packed(q3_K, 16, 4) },
+  Q4_K: { code: 12, values: 256, bytes: 144, ...packed(q4_K, 32, 4, { hasMinimums }) },
+  Q5_K: { code: 13, values: 256, bytes: 176, ...packed(q5_K, 32, 8, { hasMinimums }) },
+  Q6_K: { code: 14, values: 256, bytes: 210, ...packed(q6_K, 16, 8) },
 } as const satisfies Record<string, TensorType>
 
 export type TensorTypeName = keyof typeof TENSOR_TYPES

@@ -4,6 +4,7 @@
 import { bytes } from '../../../protocol/api/index.ts'
 import { WaggleError } from '../../../protocol/errors.ts'
 import type { AdapterSpec, DecoderSpec } from '../../engine/decoder.ts'
+import type { BasePrecision } from '../base-weights.ts'
 import { estimateMemory, type MemoryEstimate, MIXING, type Work, withAdapter } from './estimate.ts'
 
 export interface Wish {
@@ -14,7 +15,16 @@ export interface Wish {
   microBatchTokens: number
   /** Bytes that the node may use in total. */
   budget: number
-  work: Omit<Work, 'slots' | 'microBatchTokens' | 'checkpointing'>
+  work: Omit<Work, 'slots' | 'microBatchTokens' | 'checkpointing' | 'baseBytes'>
+  /** How frozen weights may be kept; F32 if left out. */
+  base?: BaseWish
+}
+
+export interface BaseWish {
+  /** `auto` keeps them as F32 if that fits well, else as the file has them. */
+  asked: 'auto' | BasePrecision
+  /** Bytes of the weights. */
+  bytes(precision: BasePrecision): number
 }
 
 export interface MemoryPlan {
@@ -22,6 +32,8 @@ export interface MemoryPlan {
   adapter: AdapterSpec | undefined
   microBatchTokens: number
   checkpointing: boolean
+  /** How frozen weights are kept. */
+  base: BasePrecision
   slots: number
   estimate: MemoryEstimate
   budget: number
@@ -32,8 +44,8 @@ export interface MemoryPlan {
 /** More tokens gain nothing: activations should stay in the processor's cache. */
 const MICRO_BATCHES = [2048, 1024, 512, 256, 128]
 const SLOTS = [64, 32, 16, 8, 4, 1]
-/** With `auto`, less than this makes the adapter the better choice. */
-const LEAST_FOR_FULL = { microBatchTokens: 512, slots: 8 }
+/** With `auto`, less than this makes an adapter or a smaller base the better choice. */
+const ENOUGH = { microBatchTokens: 512, slots: 8 }
 
 /** Throws E_MODEL if nothing fits. `name` is the model's, for the message. */
 export function planMemory(name: string, spec: DecoderSpec, wish: Wish): MemoryPlan {
@@ -48,18 +60,39 @@ export function hasRoomToMix({ mixes, estimate, budget }: MemoryPlan): boolean {
 }
 
 function fitting(spec: DecoderSpec, wish: Wish): MemoryPlan | undefined {
-  const methods = wish.method === 'auto' ? (['full', 'lora'] as const) : [wish.method]
-  for (const method of methods) {
-    const adapter = method === 'lora' ? wish.adapter : undefined
+  for (const way of waysOf(wish)) {
     for (const size of sizes(wish)) {
-      const { microBatchTokens: tokens, slots: side } = LEAST_FOR_FULL
-      const isLittle = size.microBatchTokens < tokens || size.slots < side
-      if (wish.method === 'auto' && method === 'full' && isLittle) continue
-      const plan = planOf(spec, wish, { adapter, ...size })
+      const isLittle = size.microBatchTokens < ENOUGH.microBatchTokens || size.slots < ENOUGH.slots
+      if (way.wantsEnough && isLittle) continue
+      const plan = planOf(spec, wish, { ...way, ...size })
       if (plan.estimate.total <= wish.budget) return plan
     }
   }
   return undefined
+}
+
+interface Way extends Pick<MemoryPlan, 'adapter' | 'base'> {
+  /** Only if a fair amount of work fits, too. */
+  wantsEnough?: boolean
+}
+
+/** What may be trained on what, the best first. */
+function waysOf({ method, adapter, base }: Wish): Way[] {
+  const { asked, bytes } = base ?? { asked: 'f32', bytes: () => 0 }
+  const full: Way = { adapter: undefined, base: 'f32' }
+  if (method === 'full') return [full]
+  const isSmaller = asked === 'auto' && bytes('file') < bytes('f32')
+  const lora: Way[] =
+    asked !== 'auto'
+      ? [{ adapter, base: asked }]
+      : isSmaller
+        ? [
+            { adapter, base: 'f32', wantsEnough: true },
+            { adapter, base: 'file' },
+          ]
+        : [{ adapter, base: 'f32' }]
+  const isFullPossible = method === 'auto' && (asked === 'auto' || asked === 'f32')
+  return isFullPossible ? [{ ...full, wantsEnough: true }, ...lora] : lora
 }
 
 type Size = Pick<MemoryPlan, 'microBatchTokens' | 'checkpointing' | 'slots'>
@@ -76,14 +109,11 @@ function sizes({ microBatchTokens }: Wish): Size[] {
   return all.sort((a, b) => cost(a) - cost(b) || b.microBatchTokens - a.microBatchTokens)
 }
 
-function planOf(
-  spec: DecoderSpec,
-  { work, budget }: Wish,
-  chosen: Size & Pick<MemoryPlan, 'adapter'>,
-): MemoryPlan {
-  const { adapter, ...size } = chosen
-  const estimate = estimateMemory(withAdapter(spec, adapter), { ...work, ...size })
-  return { ...chosen, budget, mixes: work.mixes, estimate }
+function planOf(spec: DecoderSpec, { work, budget, base }: Wish, chosen: Size & Way): MemoryPlan {
+  const { adapter, base: precision, wantsEnough: _, ...size } = chosen
+  const bytes = precision === 'f32' ? undefined : base?.bytes(precision)
+  const estimate = estimateMemory(withAdapter(spec, adapter), { ...work, ...size, baseBytes: bytes })
+  return { adapter, base: precision, ...size, budget, mixes: work.mixes, estimate }
 }
 
 function tooLarge(name: string, spec: DecoderSpec, wish: Wish): WaggleError {
@@ -104,8 +134,7 @@ function tooLarge(name: string, spec: DecoderSpec, wish: Wish): WaggleError {
 }
 
 function smallest(spec: DecoderSpec, wish: Wish): MemoryPlan {
-  const adapter = wish.method === 'full' ? undefined : wish.adapter
-  return planOf(spec, wish, { adapter, ...sizes(wish).at(-1)! })
+  return planOf(spec, wish, { ...waysOf(wish).at(-1)!, ...sizes(wish).at(-1)! })
 }
 
 /** The smallest change that makes it fit. */
@@ -116,6 +145,13 @@ function nearest(spec: DecoderSpec, wish: Wish, needed: number): string {
     changes.push(['engine.micro_batch_tokens = 0', { ...wish, microBatchTokens: 0 }])
   if (wish.method === 'full')
     changes.push(['training.method = "lora"', { ...wish, method: 'lora', microBatchTokens: 0 }])
+  const { base } = wish
+  if (base && (base.asked === 'auto' || base.asked === 'f32'))
+    for (const asked of ['q8', 'q4'] as const) {
+      const smaller: Wish = { ...wish, method: 'lora', microBatchTokens: 0, base: { ...base, asked } }
+      const method = wish.method === 'full' ? ' with training.method = "lora"' : ''
+      changes.push([`engine.base_precision = "${asked}"${method}`, smaller])
+    }
   for (let completion = work.completion >> 1; completion >= 16; completion >>= 1) {
     const shorter: Wish = { ...wish, work: { ...work, completion }, microBatchTokens: 0 }
     changes.push([`model.max_completion_tokens = ${completion}`, shorter])

@@ -18,6 +18,8 @@ export interface Work {
   checkpointing: boolean
   /** Keep a separate gradient for peers' groups. */
   mixes: boolean
+  /** Bytes of the frozen weights, if they are not all F32. */
+  baseBytes?: number | undefined
   /** Number of plugin models, each as large as the policy and trained like it; default 0. */
   roles?: number
 }
@@ -63,6 +65,8 @@ const FIT = {
   logitRows: 512,
   /** Copies of the cache while it is read and grown. */
   cacheCopies: 2,
+  /** Tiles of quantized matrices as F32, in both engines; see engine/onnx/ops/matrices.ts. */
+  tiles: 2 * 67e6,
 }
 /** Prompts read in one go; see engine/onnx. */
 const PREFILL_PROMPTS = 16
@@ -71,7 +75,7 @@ export function estimateMemory(spec: DecoderSpec, work: Work): MemoryEstimate {
   const { adapter, ...plain } = spec
   const trained = adapter ? count(trainableShapes(spec)) : parameterCount(plain)
   const parts: MemoryParts = {
-    model: FLOAT * parameterCount(plain),
+    model: work.baseBytes === undefined ? FLOAT * parameterCount(plain) : work.baseBytes + FIT.tiles,
     trained: 2 * FLOAT * trained,
     gradients: FLOAT * trained * (work.mixes ? 1 + MIXING : 1),
     optimizer: 2 * FLOAT * trained,

@@ -3,16 +3,25 @@
 import { bytes } from '../../../protocol/api/index.ts'
 import type { MemoryPlan } from './choose.ts'
 
+const BASES = {
+  file: 'as the file has them',
+  f16: 'of 16 bits',
+  q8: 'of 8 bits',
+  q4: 'of 4 bits',
+}
+
 export function planText({
   adapter,
   microBatchTokens,
   checkpointing,
+  base,
   slots,
   estimate,
   budget,
 }: MemoryPlan): string {
   const { total, ...parts } = estimate
-  const how = adapter ? `LoRA of rank ${adapter.rank}` : 'all parameters'
+  const on = base === 'f32' ? '' : ` on frozen weights ${BASES[base]}`
+  const how = adapter ? `LoRA of rank ${adapter.rank}${on}` : 'all parameters'
   const list = Object.entries(parts).map(([part, size]) => `${part} ${bytes(size)}`)
   return `training ${how}, ${microBatchTokens} tokens at once${checkpointing ? ' with activations computed twice' : ''}, ${slots} sequences side by side: about ${bytes(total)} of ${bytes(budget)} (${list.join(', ')})`
 }

@@ -3,14 +3,19 @@
 import { WaggleError } from '../../../protocol/errors.ts'
 import type { Asked } from '../../../protocol/train/index.ts'
 import { ADAPTER_TARGETS, type AdapterSpec } from '../../engine/decoder.ts'
+import type { BasePrecision } from '../base-weights.ts'
 import type { Tokenizer } from '../tokenizer.ts'
 import { type MemoryHere, memoryBudget } from './budget.ts'
-import type { Wish } from './choose.ts'
+import type { BaseWish, Wish } from './choose.ts'
 
 /** The part of the config that affects memory. */
 export interface TrainingConfig {
   model: { max_completion_tokens: number }
-  engine: { memory_gb: number; micro_batch_tokens: number }
+  engine: {
+    memory_gb: number
+    micro_batch_tokens: number
+    base_precision?: 'auto' | Exclude<BasePrecision, 'file'>
+  }
   rollout: { group_size: number }
   training: { method: Wish['method']; lora_rank: number; lora_alpha: number; foreign_groups: number }
   swarm: { enabled: boolean }
@@ -26,6 +31,8 @@ export interface WishParts {
   /** What the checkpoint to resume trains; undefined without one. */
   checkpoint: { adapter?: AdapterSpec | undefined } | undefined
   memory: MemoryHere
+  /** Bytes of the model's weights in a precision. */
+  baseBytes?: BaseWish['bytes']
   /** Number of plugin models that are copies of the node's model. */
   roles?: number
   /** Bytes of other plugin models. */
@@ -45,6 +52,7 @@ export function wishOf({
   memory,
   roles = 0,
   taken = 0,
+  baseBytes,
 }: WishParts): Wish {
   const { training, engine, model, rollout, swarm } = config
   const asked = training.method
@@ -54,6 +62,16 @@ export function wishOf({
       'E_CHECKPOINT',
       `training.method is "${asked}", and the checkpoints in this home were trained with "${had}"`,
       { hint: `Set training.method to "${had}" or "auto", or start in a home of its own (--home DIR).` },
+    )
+  }
+  const basePrecision = engine.base_precision ?? 'auto'
+  if (had === 'full' && basePrecision !== 'auto' && basePrecision !== 'f32') {
+    throw new WaggleError(
+      'E_CHECKPOINT',
+      `engine.base_precision is "${basePrecision}", and the checkpoints in this home were trained with "full"`,
+      {
+        hint: 'All parameters are trained as F32: set engine.base_precision to "auto", or start in a home of its own (--home DIR).',
+      },
     )
   }
   const longest = questions.reduce(
@@ -68,6 +86,7 @@ export function wishOf({
       targets: [...ADAPTER_TARGETS],
     },
     microBatchTokens: engine.micro_batch_tokens,
+    ...(baseBytes && { base: { asked: basePrecision, bytes: baseBytes } }),
     budget: Math.max(0, memoryBudget(engine.memory_gb, memory) - taken),
     work: {
       prompt: Math.max(prompt, Math.ceil(longest * LONGER)),

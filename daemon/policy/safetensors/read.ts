@@ -25,10 +25,9 @@ export interface Weights {
   /** The values as stored; F16, BF16 and F8 as raw bits. */
   read(name: string): Promise<TensorData>
   /**
-   * The values as F32, whichever float format they have; into `to`, which must have their length, if it is
-   * given.
+   * The values as F32, whichever float format they have; with `to`, those from the `at`-th on that fit into it.
    */
-  readFloat32(name: string, to?: Float32Array): Promise<Float32Array>
+  readFloat32(name: string, to?: Float32Array, options?: { at?: number }): Promise<Float32Array>
   close(): Promise<void>
 }
 
@@ -124,24 +123,25 @@ function weights(
       await fill(found, data, 0)
       return data
     },
-    async readFloat32(name, to) {
+    async readFloat32(name, to, { at: first = 0 } = {}) {
       const found = find(name)
       const { dtype, length } = found.info
       if (!isFloat(dtype)) {
         const hint = 'Weights must be F32, BF16, F16 or F64; quantized models are not supported.'
         throw modelError(found.where, `tensor ${quote(name)} holds ${dtype}, not weights`, hint)
       }
-      if (to && to.length !== length) throw new RangeError(`${name} has ${length} values, not ${to.length}`)
+      if (to && first + to.length > length)
+        throw new RangeError(`${name} has ${length} values, not ${first + to.length}`)
       const into = to ?? new Float32Array(length)
       if (dtype === 'F32') {
-        await fill(found, into, 0)
+        await fill(found, into, first * 4)
         return into
       }
       const { size, make } = DTYPES[dtype]
-      const piece = make(Math.min(length, PIECE_BYTES / size))
-      for (let at = 0; at < length; at += piece.length) {
-        const part = piece.subarray(0, Math.min(piece.length, length - at)) as TensorData
-        await fill(found, part, at * size)
+      const piece = make(Math.min(into.length, PIECE_BYTES / size))
+      for (let at = 0; at < into.length; at += piece.length) {
+        const part = piece.subarray(0, Math.min(piece.length, into.length - at)) as TensorData
+        await fill(found, part, (first + at) * size)
         toFloat32(dtype, part, into, at)
       }
       return into

@@ -3,6 +3,7 @@
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { asFloats } from '../../../daemon/engine/stored/stored.ts'
 import { QUANTIZE } from '../../../daemon/policy/gguf/quantize.ts'
 import { type Gguf, openGguf } from '../../../daemon/policy/gguf/read.ts'
 import { TENSOR_TYPES } from '../../../daemon/policy/gguf/types.ts'
@@ -51,6 +52,18 @@ describe('a GGUF file of the gguf package', () => {
       expect(new Uint32Array(ours.buffer)).toEqual(new Uint32Array(theirs.buffer))
     },
   )
+
+  test.each(
+    Object.entries(TENSOR_TYPES).flatMap(([type, { ...facts }]) => ('quantized' in facts ? [type] : [])),
+  )('%s has the same values in the blocks that engines store', async (type) => {
+    const [exact, blocks] = [await file.readFloat32(type), await file.readBlocks(type)]
+    // A minimum with the middle added may be rounded once more.
+    const within = blocks.minimums && blocks.bits === 4 ? 2 ** -22 : 0
+    const size = exact.reduce((most, value) => Math.max(most, Math.abs(value)), 0)
+    asFloats(blocks).forEach((value, i) => {
+      expect(Math.abs(value - exact[i]!)).toBeLessThanOrEqual(within * size)
+    })
+  })
 
   test.each(['F16', 'BF16', 'Q8_0'] as const)(
     '%s is written as the package writes it, byte for byte',
