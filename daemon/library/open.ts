@@ -11,9 +11,10 @@ import { ADAPTER_TARGETS, type AdapterSpec, type AdapterTarget } from '../engine
 import type { Engine } from '../engine/engine.ts'
 import { createEngines } from '../engine/select.ts'
 import { randomStream } from '../host/random.ts'
+import { bytesIn } from '../policy/base-weights.ts'
 import { openPolicy } from '../policy/live-policy.ts'
 import { type MemoryPlan, memoryBudget, memoryHere, planMemory } from '../policy/memory-plan/index.ts'
-import { loadModel } from '../policy/model.ts'
+import { loadModelAs } from '../policy/model.ts'
 import { bundledModel, findModel } from '../policy/sources/find.ts'
 import { createCheckpoints } from '../store/checkpoints/checkpoints.ts'
 import { nodeDisk as disk } from '../store/node-disk.ts'
@@ -54,7 +55,7 @@ export async function openModel(reference: string, options: OpenOptions = {}): P
     },
   )
   let plan: MemoryPlan | undefined
-  const loaded = await loadModel(found.directory, { disk }, ({ spec }) => {
+  const loaded = await loadModelAs(found.directory, { disk }, ({ spec, tensors }) => {
     const completion = Math.min(WORK.completion, spec.contextLength >> 1)
     plan = planMemory(found.name, spec, {
       method: asked ? 'lora' : 'full',
@@ -65,7 +66,9 @@ export async function openModel(reference: string, options: OpenOptions = {}): P
         ...{ completion, groupSize: WORK.groupSize, mixes: false },
         prompt: Math.min(WORK.prompt, spec.contextLength - completion),
       },
+      base: { asked: 'auto', bytes: (precision) => bytesIn(tensors, spec, precision) },
     })
+    return plan.base
   })
   const restored = resume === undefined ? undefined : await restoredFrom(resolve(base, resume), loaded)
   if (restored && !sameAdapter(restored.adapter, asked, wished)) {

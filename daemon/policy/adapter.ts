@@ -9,6 +9,7 @@ import {
   parameterShapes,
   type Weights,
 } from '../engine/decoder.ts'
+import { asFloats, type BaseWeights } from '../engine/stored/stored.ts'
 
 /** Uniform in [0, 1). */
 export type Random = () => number
@@ -44,13 +45,13 @@ export function mergeAdapter(spec: DecoderSpec, weights: Weights): { spec: Decod
 export function mergedTensor(
   name: string,
   shape: readonly number[],
-  weights: Weights,
+  weights: BaseWeights,
   { alpha, rank }: AdapterSpec,
 ): Float32Array {
-  const base = weights[name]!
+  const base = asFloats(weights[name]!)
   const { a, b } = adapterNames(name)
-  const [down, up] = [weights[a], weights[b]]
-  if (!down || !up) return base
+  if (!weights[a] || !weights[b]) return base
+  const [down, up] = [asFloats(weights[a]), asFloats(weights[b])]
   const [rows, columns] = shape as [number, number]
   const out = new Float32Array(base.length)
   const row = new Float64Array(columns)

@@ -6,7 +6,7 @@ import { dirname } from 'node:path'
 import { WaggleError } from '../../protocol/errors.ts'
 import type { Disk } from '../store/disk.ts'
 import { writeGgufAdapter, writeGgufModel } from './gguf/export.ts'
-import type { Model } from './model.ts'
+import type { StoredModel } from './model.ts'
 import type { AdapterBase } from './peft.ts'
 import { EXPORT_DTYPES, type ExportDtype, writeAdapter, writeMerged } from './write-model.ts'
 
@@ -32,7 +32,7 @@ export const dtypesOf = (target: string): string[] =>
   Object.keys(isGguf(target) ? GGUF_DTYPES : EXPORT_DTYPES)
 
 export async function exportModel(
-  model: Model,
+  model: StoredModel,
   { target, dtype, bare, base, card }: ExportTarget,
   { disk }: { disk: Disk },
 ): Promise<void> {

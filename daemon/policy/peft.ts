@@ -12,6 +12,7 @@ import {
   type DecoderSpec,
   type Weights,
 } from '../engine/decoder.ts'
+import { asFloats, type BaseWeights } from '../engine/stored/stored.ts'
 import type { Disk } from '../store/disk.ts'
 import { show } from './architectures/architecture.ts'
 import { type JsonObject, readJson } from './model-files.ts'
@@ -52,11 +53,14 @@ export function adapterConfig({ rank, alpha, targets }: AdapterSpec, base: Adapt
 
 export function adapterTensors(
   spec: DecoderSpec,
-  weights: Weights,
+  weights: BaseWeights,
   dtype: Dtype,
 ): Record<string, TensorSource> {
   return Object.fromEntries(
-    [...adapterShapes(spec)].map(([name, shape]) => [PREFIX + name, { shape, dtype, data: weights[name]! }]),
+    [...adapterShapes(spec)].map(([name, shape]) => [
+      PREFIX + name,
+      { shape, dtype, data: asFloats(weights[name]!) },
+    ]),
   )
 }
 

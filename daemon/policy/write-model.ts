@@ -4,10 +4,11 @@
 import { join } from 'node:path'
 import { WaggleError } from '../../protocol/errors.ts'
 import { parameterShapes } from '../engine/decoder.ts'
+import { asFloats } from '../engine/stored/stored.ts'
 import { writeFileWhole } from '../store/atomic.ts'
 import type { Disk } from '../store/disk.ts'
 import { mergedTensor } from './adapter.ts'
-import type { Model } from './model.ts'
+import type { StoredModel } from './model.ts'
 import { modelSource } from './model-source.ts'
 import {
   ADAPTER_CONFIG_FILE,
@@ -34,7 +35,7 @@ export interface WriteOptions {
 }
 
 export async function writeMerged(
-  model: Model,
+  model: StoredModel,
   { target, dtype, card }: WriteOptions,
   { disk }: { disk: Disk },
 ): Promise<void> {
@@ -43,7 +44,7 @@ export async function writeMerged(
   const { adapter, ...plain } = spec
   const tensors: Record<string, TensorSource> = {}
   for (const [tensor, shape] of parameterShapes(plain)) {
-    const data = () => (adapter ? mergedTensor(tensor, shape, weights, adapter) : weights[tensor]!)
+    const data = () => (adapter ? mergedTensor(tensor, shape, weights, adapter) : asFloats(weights[tensor]!))
     tensors[tensor] = { shape, dtype: format, data }
   }
   const put = (file: string, content: Parameters<typeof writeFileWhole>[0]['content']) =>
@@ -57,7 +58,7 @@ export async function writeMerged(
 }
 
 export async function writeAdapter(
-  model: Model,
+  model: StoredModel,
   { target, dtype, card, base }: WriteOptions & { base: AdapterBase },
   { disk }: { disk: Disk },
 ): Promise<void> {

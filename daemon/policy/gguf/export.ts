@@ -3,10 +3,11 @@
 
 import { WaggleError } from '../../../protocol/errors.ts'
 import { adapterShapes, type DecoderSpec, parameterShapes } from '../../engine/decoder.ts'
+import { asFloats, type BaseWeights } from '../../engine/stored/stored.ts'
 import { writeFileWhole } from '../../store/atomic.ts'
 import type { Disk } from '../../store/disk.ts'
 import { mergedTensor } from '../adapter.ts'
-import type { Model } from '../model.ts'
+import type { StoredModel } from '../model.ts'
 import { GGUF_FAMILIES, type GgufFamily } from './families.ts'
 import type { WrittenType } from './quantize.ts'
 import { openGguf } from './read.ts'
@@ -27,7 +28,7 @@ const FILE_TYPE: Record<WrittenType, number> = { F32: 0, F16: 1, Q8_0: 7, BF16: 
 
 /** The whole model. Throws E_MODEL unless its base is a GGUF file, from which metadata and tokenizer are taken. */
 export async function writeGgufModel(
-  model: Model,
+  model: StoredModel,
   { target, type }: GgufExport,
   { disk }: { disk: Disk },
 ): Promise<void> {
@@ -59,7 +60,7 @@ export async function writeGgufModel(
         shape,
         type: typeFor(shape, type),
         data: () => {
-          const values = adapter ? mergedTensor(name, shape, weights, adapter) : weights[name]!
+          const values = adapter ? mergedTensor(name, shape, weights, adapter) : asFloats(weights[name]!)
           return toGguf(values, { name, rows: shape[0]!, headWidth: spec.headWidth }, family)
         },
       })
@@ -75,7 +76,7 @@ export async function writeGgufModel(
 
 /** The adapter alone, for `llama-server --lora` and Ollama's ADAPTER. The model may come from anywhere. */
 export async function writeGgufAdapter(
-  model: Model,
+  model: StoredModel,
   { target, type }: GgufExport,
   { disk }: { disk: Disk },
 ): Promise<void> {
@@ -100,7 +101,7 @@ export async function writeGgufAdapter(
 
 function adapterTensors(
   spec: DecoderSpec,
-  weights: Model['weights'],
+  weights: BaseWeights,
   family: GgufFamily,
   type: WrittenType,
 ): Map<string, GgufTensor> {
@@ -110,7 +111,8 @@ function adapterTensors(
     tensors.set(`${ggufName(`${stem}.weight`, family)}.lora_${side!.toLowerCase()}`, {
       shape,
       type: typeFor(shape, type),
-      data: () => toGguf(weights[name]!, { name, rows: shape[0]!, headWidth: spec.headWidth }, family),
+      data: () =>
+        toGguf(asFloats(weights[name]!), { name, rows: shape[0]!, headWidth: spec.headWidth }, family),
     })
   }
   return tensors
@@ -122,7 +124,7 @@ function typeFor(shape: readonly number[], type: WrittenType): WrittenType {
   return shape.at(-1)! % TENSOR_TYPES[type].values === 0 ? type : 'F16'
 }
 
-function familyOf({ files }: Model): GgufFamily {
+function familyOf({ files }: Pick<StoredModel, 'files'>): GgufFamily {
   const { architectures, model_type: type } = files.config
   const names = Array.isArray(architectures) ? architectures : []
   const family = GGUF_FAMILIES.find(({ architecture, name }) =>
