@@ -3,7 +3,7 @@
 import { join } from 'node:path'
 import type { DecoderSpec, Weights } from '../engine/decoder.ts'
 import { writeGgufAdapter } from '../policy/gguf/export.ts'
-import type { Model } from '../policy/model.ts'
+import type { StoredModel } from '../policy/model.ts'
 import { writeAdapter } from '../policy/write-model.ts'
 import { remove } from '../store/atomic.ts'
 import type { Disk } from '../store/disk.ts'
@@ -19,7 +19,7 @@ export interface AdapterFilesOptions {
   /** Made if it does not exist; its parent must. */
   folder: string
   format: BackEnd['format']
-  model: Model
+  model: StoredModel
   /** With the adapter. */
   spec: DecoderSpec
 }

@@ -9,14 +9,14 @@ import type { Paths } from '../config/paths.ts'
 import type { Config } from '../config/schema.ts'
 import type { AdapterSpec } from '../engine/decoder.ts'
 import type { Sampler, Trainer } from '../engine/engine.ts'
-import type { Model } from '../policy/model.ts'
+import type { StoredModel } from '../policy/model.ts'
 import { type BackEnd, createAdapterFiles, createExternalSampler } from '../sampler/index.ts'
 import type { Disk } from '../store/disk.ts'
 
 export interface SamplerWish {
   config: Config
   paths: Pick<Paths, 'config' | 'state'>
-  model: Model
+  model: StoredModel
   adapter: AdapterSpec | undefined
   /** CPU threads for a sampler on this machine. */
   threads: number
