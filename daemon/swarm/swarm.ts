@@ -34,8 +34,8 @@ export async function createSwarm(options: SwarmOptions, by: SwarmParts): Promis
   const parts = await assemble(options, { ...by, topic, onEvent })
   const { host, gate, connectionLimit, dialBackoff, redial, links, directly, prober, greeter, forgetting } =
     parts
-  const { book, neighbours, records, reputation, memory, notices, isKnown } = parts
-  const { validator, verifier, publisher, fetcher, offers, states } = parts
+  const { book, neighbours, notices, exchange, offers, states } = parts
+  const { records, reputation, memory, validator, verifier, publisher, fetcher, isKnown } = exchange
   const { pubsub } = host.services
   let used = 0
   let stunResponder: StunResponder | undefined
@@ -44,9 +44,8 @@ export async function createSwarm(options: SwarmOptions, by: SwarmParts): Promis
     peerId: self,
     name: options.swarm,
     async start() {
-      await memory.start()
+      await exchange.start()
       await greeter.start()
-      await fetcher.start()
       await offers.start()
       await states?.start()
       connectionLimit.start()
@@ -81,7 +80,7 @@ export async function createSwarm(options: SwarmOptions, by: SwarmParts): Promis
       validator.close()
       await stunResponder?.stop()
       await forgetting.stop()
-      await memory.stop()
+      await exchange.stop()
       await host.stop()
     },
     addresses: () => host.getMultiaddrs().map(String),

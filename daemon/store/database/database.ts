@@ -14,8 +14,30 @@ export interface DatabaseOptions extends WriteQueueOptions {
   migrations?: readonly Migration[]
 }
 
+/** What the database needs of LevelDB. */
+export interface LevelStore {
+  open(): Promise<void>
+  close(): Promise<void>
+  get(key: string): Promise<Uint8Array | undefined>
+  /** All or nothing. With `sync`, it and all batches before it are durable when this returns. */
+  batch(
+    operations: ReadonlyArray<{ type: 'put'; key: string; value: Uint8Array } | { type: 'del'; key: string }>,
+    options: { sync: boolean },
+  ): Promise<void>
+  iterator(range: { gte?: string; lt?: string; reverse?: boolean; limit?: number }): LevelIterator
+  compactRange(start: string, end: string): Promise<void>
+}
+
+export interface LevelIterator extends AsyncIterable<[string, Uint8Array]> {
+  /** The next entries, `size` at most; none at the end. */
+  nextv(size: number): Promise<Array<[string, Uint8Array]>>
+  close(): Promise<void>
+}
+
 export interface DatabaseParts {
   log: Log
+  /** Default: LevelDB. */
+  levelOf?: ((directory: string) => LevelStore) | undefined
   /** Runs something later; returns how to call it off. */
   later?: (run: () => void, ms: number) => () => void
 }
@@ -64,11 +86,15 @@ const realLater = (run: () => void, ms: number) => {
   return () => clearTimeout(timer)
 }
 
+/** The types of `level` leave out what only LevelDB can do, such as synced writes. */
+const levelDb = (directory: string): LevelStore =>
+  new Level(directory, { keyEncoding: 'utf8', valueEncoding: 'view' }) as unknown as LevelStore
+
 export async function openDatabase(
   { directory, migrations = [], ...queueOptions }: DatabaseOptions,
-  { log, later = realLater }: DatabaseParts,
+  { log, later = realLater, levelOf = levelDb }: DatabaseParts,
 ): Promise<Database> {
-  const level = new Level<string, Uint8Array>(directory, { keyEncoding: 'utf8', valueEncoding: 'view' })
+  const level = levelOf(directory)
   const open = () =>
     level.open().catch((error) => {
       throw openError(directory, error)
@@ -91,7 +117,7 @@ export async function openDatabase(
     await queue.flush()
     const end = lt === undefined ? prefix.slice(0, -1) + END : prefix + lt
     const start = () => level.iterator({ gte: prefix + gte, lt: end, reverse, limit })
-    let iterator: ReturnType<typeof start> | undefined
+    let iterator: LevelIterator | undefined
     try {
       iterator = start()
       for (let some = await iterator.nextv(AT_ONCE); some.length; some = await iterator.nextv(AT_ONCE)) {
@@ -143,8 +169,7 @@ export async function openDatabase(
       for await (const _ of entries('', { lt: '\uffff' }));
     },
     async compact(name) {
-      const classic = level as unknown as { compactRange(start: string, end: string): Promise<void> }
-      await classic.compactRange(name + SEPARATOR, name + END)
+      await level.compactRange(name + SEPARATOR, name + END)
     },
     get failure() {
       return queue.failure

@@ -48,6 +48,10 @@ export interface AdmissionParts {
   isMuted(peer: string): boolean
   /** True for peers that a person joined. */
   isWanted?(peer: string): boolean
+  /** Of the filters of ids; see seen.ts. Default: random. */
+  salt?: Uint8Array | undefined
+  /** The signature fits the key. Default: Ed25519. */
+  isAuthentic?(frame: Frame): boolean
   /** Another node signs with this node's key, and has done so since this node started. */
   onImpostor(): void
   /** A connected author dated a message; its clock is `aheadMs` ahead of this node's. */
@@ -144,7 +148,7 @@ export class Admission {
     const weight = this.trust(from)
     const fits = fetched ? this.fitsFetched(source, weight) : this.shares.take(source, weight)
     if (!fits) return this.refuse('quota', source)
-    if (!isAuthentic(frame)) return this.refuse('signature', source)
+    if (!(this.by.isAuthentic ?? isAuthentic)(frame)) return this.refuse('signature', source)
     this.frames.add(mark)
     if (said.author === this.options.self) {
       if (this.isImpostor(said)) this.by.onImpostor()

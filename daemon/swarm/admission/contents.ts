@@ -17,8 +17,8 @@ export class Contents {
   readonly admitted = new SeenSet({ capacity: CAPACITY })
   private readonly before: LongMemory
 
-  constructor(_options: object, { clock }: { clock: Clock }) {
-    this.before = new LongMemory({ forMs: REMEMBER_MS }, { clock })
+  constructor(_options: object, { clock, salt }: { clock: Clock; salt?: Uint8Array | undefined }) {
+    this.before = new LongMemory({ forMs: REMEMBER_MS }, { clock, salt })
   }
 
   /** True if this author has not sent this content before and this node did not write it. */

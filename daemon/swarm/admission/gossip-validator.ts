@@ -1,7 +1,7 @@
 // Turns a peer's bytes into verified groups: quotas before decoding, admission, the queue, verification, and penalties for
 // what is refused. The only place where gossip, admission and reputation meet.
 
-import { type Message, TopicValidatorResult } from '@libp2p/gossipsub'
+import { TopicValidatorResult } from '@libp2p/gossipsub'
 import type { Group } from '../../../protocol/train/index.ts'
 import { type Announcement, claimedAuthor } from '../../../protocol/wire/index.ts'
 import type { GossipGuard } from '../gossip/internals.ts'
@@ -31,9 +31,11 @@ export interface GossipValidatorParts {
   /** A frame was admitted; it may be kept for other peers. */
   onAdmitted(frame: Uint8Array, task: string): void
   /** Lets another peer deliver this message again. */
-  forget(message: Message): void
+  forget(message: { data: Uint8Array }): void
   /** Stops reading from a peer for `ms`. */
   slow(peer: string, ms: number): void
+  /** Runs something in the next turn of the event loop. Default: setImmediate. */
+  soon?: ((run: () => void) => void) | undefined
   /** An announced group, too large for gossip, can be fetched. */
   onAnnounced(announcement: Announcement, source: string): void
 }
@@ -75,9 +77,7 @@ export class GossipValidator {
   /** A relay forwards without verifying: it does not train. */
   private readonly carry: boolean
   private readonly queue: FreshQueue<Admitted>
-  private readonly turns = new Turns<TopicValidatorResult>(TURNS, {
-    costOf: (verdict) => (verdict === TopicValidatorResult.Accept ? 1 : REFUSAL_COST),
-  })
+  private readonly turns: Turns<TopicValidatorResult>
   private readonly excess: FairShare
   private readonly meters: Record<keyof typeof LIMITS, Meter>
   private readonly overAt = new Map<string, number>()
@@ -89,7 +89,12 @@ export class GossipValidator {
   constructor({ carry = false }: { carry?: boolean }, by: GossipValidatorParts) {
     this.by = by
     this.carry = carry
+    this.turns = new Turns(TURNS, {
+      costOf: (verdict) => (verdict === TopicValidatorResult.Accept ? 1 : REFUSAL_COST),
+      soon: by.soon,
+    })
     this.queue = new FreshQueue(QUEUE, {
+      soon: by.soon,
       now: () => by.clock.now(),
       work: (admitted) => this.verify(admitted),
       // Identities are free, so an unknown author's groups wait in the turn of the peer that brings them.
@@ -137,7 +142,7 @@ export class GossipValidator {
   /** gossipsub's verdict on a message. Never throws. Under load a message waits for its author's turn. */
   readonly validate = (
     source: string,
-    message: Message,
+    message: { data: Uint8Array },
   ): TopicValidatorResult | Promise<TopicValidatorResult> =>
     this.turns.take(
       // A false author fails the signature check, and the peer that sent it is penalised.
@@ -150,7 +155,7 @@ export class GossipValidator {
       },
     )
 
-  private judge(source: string, message: Message): TopicValidatorResult {
+  private judge(source: string, message: { data: Uint8Array }): TopicValidatorResult {
     // It may have been cut off while the message waited.
     if (this.by.reputation.isCut(source)) return TopicValidatorResult.Ignore
     try {

@@ -15,6 +15,7 @@ export class FreshQueue<Item extends { bytes: number }> {
   private readonly work: (item: Item) => Iterator<unknown>
   private readonly dropped: (item: Item) => void
   private readonly ownerOf: (item: Item) => string
+  private readonly soon: (run: () => void) => void
   /** The next owner first; each owner's newest item last. */
   private readonly owned = new Map<string, Item[]>()
   private count = 0
@@ -24,7 +25,10 @@ export class FreshQueue<Item extends { bytes: number }> {
   /** The item in progress. */
   private current: Iterator<unknown> | undefined
 
-  /** `work` and `dropped` must not throw. `work` resumes where it yielded. */
+  /**
+   * `work` and `dropped` must not throw. `work` resumes where it yielded. `soon` runs something in the next turn of the
+   * event loop.
+   */
   constructor(
     options: QueueOptions,
     by: {
@@ -32,6 +36,7 @@ export class FreshQueue<Item extends { bytes: number }> {
       work(item: Item): Iterator<unknown>
       dropped(item: Item): void
       ownerOf(item: Item): string
+      soon?: ((run: () => void) => void) | undefined
     },
   ) {
     this.options = options
@@ -39,6 +44,7 @@ export class FreshQueue<Item extends { bytes: number }> {
     this.work = by.work
     this.dropped = by.dropped
     this.ownerOf = by.ownerOf
+    this.soon = by.soon ?? setImmediate
   }
 
   get length(): number {
@@ -91,7 +97,7 @@ export class FreshQueue<Item extends { bytes: number }> {
 
   private schedule(): void {
     this.running = true
-    setImmediate(() => {
+    this.soon(() => {
       this.running = false
       const end = this.now() + this.options.turnMs
       do {

@@ -44,13 +44,17 @@ const MAX_FILTERS = 64
 export class LongMemory {
   private readonly forMs: number
   private readonly clock: Clock
-  private readonly salt = randomBytes(16)
+  private readonly salt: Uint8Array
   /** Oldest first. */
   private readonly filters: Array<{ bits: Uint32Array; count: number; newest: number }> = []
 
-  constructor({ forMs }: { forMs: number }, { clock }: { clock: Clock }) {
+  constructor(
+    { forMs }: { forMs: number },
+    { clock, salt = randomBytes(16) }: { clock: Clock; salt?: Uint8Array | undefined },
+  ) {
     this.forMs = forMs
     this.clock = clock
+    this.salt = salt
   }
 
   has(id: string): boolean {

@@ -16,15 +16,24 @@ interface Job {
 export class Turns<T> {
   private readonly options: TurnsOptions
   private readonly costOf: (outcome: T) => number
+  private readonly soon: (run: () => void) => void
   /** The next owner first. */
   private readonly owners = new Map<string, Job[]>()
   private waiting = 0
   private used = 0
   private scheduled = false
 
-  constructor(options: TurnsOptions, { costOf }: { costOf(outcome: T): number }) {
+  /** `soon` runs something in the next turn of the event loop. */
+  constructor(
+    options: TurnsOptions,
+    {
+      costOf,
+      soon = setImmediate,
+    }: { costOf(outcome: T): number; soon?: ((run: () => void) => void) | undefined },
+  ) {
     this.options = options
     this.costOf = costOf
+    this.soon = soon
   }
 
   /** Runs at once if nothing waits and this turn has room; otherwise when it is the owner's turn. */
@@ -82,7 +91,7 @@ export class Turns<T> {
   private schedule(): void {
     if (this.scheduled) return
     this.scheduled = true
-    setImmediate(() => {
+    this.soon(() => {
       this.scheduled = false
       this.used = 0
       while (this.used < this.options.perTurn && this.waiting > 0) {

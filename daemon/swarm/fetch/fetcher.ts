@@ -2,8 +2,6 @@
 // asks connected peers for hashes, then for the frames that are new here, and passes them to the gossip validator like
 // any others. It also answers such requests, within limits per peer.
 
-import type { PeerId } from '@libp2p/interface'
-import { peerIdFromString } from '@libp2p/peer-id'
 import {
   decodeFetch,
   encodeFetch,
@@ -18,8 +16,7 @@ import {
 } from '../../../protocol/wire/index.ts'
 import { Quota } from '../admission/quota.ts'
 import { SeenSet } from '../admission/seen.ts'
-import type { Host } from '../libp2p/host.ts'
-import { ask, serve, type Traffic } from '../libp2p/streams.ts'
+import type { Requests } from '../libp2p/streams.ts'
 import type { Clock, Log } from '../types.ts'
 import { Announced } from './announced.ts'
 import { hashOf, KEEP_MS, type RecentFrames } from './recent-frames.ts'
@@ -33,8 +30,7 @@ const MAX_WAITING = 256
 const CATCH_UP_MS = [0, 1500, 3000, 6000]
 
 export interface FetcherParts {
-  host: Host
-  traffic: Traffic
+  requests: Requests
   recentFrames: RecentFrames
   clock: Clock
   log: Log
@@ -52,7 +48,7 @@ export interface FetcherParts {
 
 export class Fetcher {
   private readonly by: FetcherParts
-  private readonly requests: Quota
+  private readonly answered: Quota
   private readonly bytesOut: Quota
   private readonly totalOut: Quota
   /** Already fetched, and possibly refused; not fetched again. */
@@ -74,16 +70,15 @@ export class Fetcher {
         onSilent: parts.onSilent,
       },
     )
-    this.requests = new Quota({ rate: REQUESTS }, parts)
+    this.answered = new Quota({ rate: REQUESTS }, parts)
     this.bytesOut = new Quota({ rate: BYTES_OUT }, parts)
     this.totalOut = new Quota({ rate: TOTAL_BYTES_OUT, keys: 1 }, parts)
   }
 
   async start(): Promise<void> {
-    await serve(
+    await this.by.requests.serve(
       { protocol: FETCH_PROTOCOL, maxQuestion: MAX_REQUEST_BYTES, streams: 4 },
       (question, peer) => this.answer(question, peer),
-      this.by,
     )
   }
 
@@ -95,24 +90,23 @@ export class Fetcher {
    * Fetches everything that the peer received in the last `sinceMs` and this node did not. Returns the number of
    * frames. Never rejects. A new connection is often replaced at once, so it retries for a while.
    */
-  async catchUp(peerId: string, sinceMs: number): Promise<number> {
-    const peer = peerIdFromString(peerId)
+  async catchUp(peer: string, sinceMs: number): Promise<number> {
     const from = this.by.clock.now() - sinceMs
     let count = 0
     for (const wait of CATCH_UP_MS) {
       await this.pause(wait)
-      if (this.stopped.signal.aborted || this.by.host.getConnections(peer).length === 0) break
+      if (this.stopped.signal.aborted || !this.by.requests.isConnected(peer)) break
       try {
         for await (const got of this.missed(peer, this.by.clock.now() - from)) count += got
         break
       } catch (error) {
-        this.by.log('debug', 'catching up failed', { peer: peerId, error: String(error) })
+        this.by.log('debug', 'catching up failed', { peer, error: String(error) })
       }
     }
     return count
   }
 
-  private async *missed(peer: PeerId, sinceMs: number): AsyncGenerator<number> {
+  private async *missed(peer: string, sinceMs: number): AsyncGenerator<number> {
     const question = encodeFetch({
       list: { sinceMs: Math.min(sinceMs, KEEP_MS), tasks: [...this.tasks] },
     })
@@ -120,7 +114,7 @@ export class Fetcher {
       // Oldest first, so that the newest stay if not all can be kept.
       let wanted = splitHashes(message, MAX_LISTED)
         .filter((hash) => this.isNew(hash))
-        .slice(-this.by.mostMissed(peer.toString()))
+        .slice(-this.by.mostMissed(peer))
       while (wanted.length > 0 && !this.stopped.signal.aborted) {
         while (this.by.waiting() > MAX_WAITING) await this.pause(50)
         const batch = wanted.slice(0, MAX_REQUESTED)
@@ -140,11 +134,10 @@ export class Fetcher {
   }
 
   private async fetchBody(hash: string, sources: readonly string[]): Promise<boolean> {
-    for (const source of sources) {
+    for (const peer of sources) {
       // It arrived another way in the meantime.
       if (this.stopped.signal.aborted || !this.isNew(hash)) return true
-      const peer = peerIdFromString(source)
-      if (this.by.host.getConnections(peer).length === 0) continue
+      if (!this.by.requests.isConnected(peer)) continue
       if ((await this.get(peer, [hash]).catch(() => 0)) > 0) return true
     }
     return false
@@ -154,7 +147,7 @@ export class Fetcher {
     return !this.by.recentFrames.has(hash) && !this.fetched.has(hash)
   }
 
-  private async get(peer: PeerId, hashes: readonly string[]): Promise<number> {
+  private async get(peer: string, hashes: readonly string[]): Promise<number> {
     const { receive, onLie } = this.by
     const wanted = new Set(hashes)
     let count = 0
@@ -162,27 +155,26 @@ export class Fetcher {
       if (frame.length === 0) break
       const hash = hashOf(frame)
       if (!wanted.delete(hash)) {
-        onLie(peer.toString())
+        onLie(peer)
         break
       }
       count++
       this.fetched.add(hash)
-      receive(frame, peer.toString())
+      receive(frame, peer)
     }
     return count
   }
 
-  private ask(peer: PeerId, question: Uint8Array, maxMessage: number) {
-    return ask(
+  private ask(peer: string, question: Uint8Array, maxMessage: number) {
+    return this.by.requests.ask(
       { peer, protocol: FETCH_PROTOCOL, question },
       { maxMessage, signal: this.stopped.signal },
-      this.by,
     )
   }
 
   private *answer(question: Uint8Array, peer: string): Iterable<Uint8Array> {
     const { recentFrames } = this.by
-    if (!this.requests.take(peer)) return
+    if (!this.answered.take(peer)) return
     const request = decodeFetch(question)
     if ('list' in request) {
       yield joinHashes(recentFrames.list(request.list.sinceMs, request.list.tasks).slice(-MAX_LISTED))

@@ -155,9 +155,10 @@ export function reopenGossip(pubsub: GossipSub, peer: PeerId, connection: Connec
  * Lets gossipsub accept a message again. It otherwise drops further copies of an ignored message for two minutes,
  * whoever sends them. Used for messages that were refused because of their sender.
  */
-export function forgetMessage(pubsub: GossipSub, message: Message): void {
+export function forgetMessage(pubsub: GossipSub, topic: string, data: Uint8Array): void {
   const inner = pubsub as unknown as Internals
-  inner.seenCache.entries.delete(inner.msgIdToStrFn(inner.msgIdFn(message)))
+  // Messages are not signed by gossipsub, so their id depends on nothing else.
+  inner.seenCache.entries.delete(inner.msgIdToStrFn(inner.msgIdFn({ type: 'unsigned', topic, data })))
 }
 
 export function meshPeers(pubsub: GossipSub, topic: string): ReadonlySet<string> {

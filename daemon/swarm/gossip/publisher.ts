@@ -1,7 +1,6 @@
 // Signs and numbers this node's own groups, keeps them for peers that ask, and gossips them. Groups that are too
 // large for gossip are announced instead.
 
-import type { GossipSub } from '@libp2p/gossipsub'
 import {
   encodeAnnouncement,
   encodeGroup,
@@ -15,23 +14,29 @@ import type { RecentFrames } from '../fetch/recent-frames.ts'
 import type { Identity } from '../peers/identity.ts'
 import type { Clock, Codec } from '../types.ts'
 
+/** gossipsub, as the parts above it see it. */
+export interface Gossip {
+  /** Sends a message to the mesh; returns how many peers it went to. */
+  publish(message: Uint8Array): Promise<number>
+  /** Lets another peer deliver this message again. */
+  forget(message: { data: Uint8Array }): void
+}
+
 export interface PublisherParts {
   identity: Pick<Identity, 'signer'>
   codec: Codec
-  pubsub: GossipSub
+  gossip: Pick<Gossip, 'publish'>
   admission: Admission
   recentFrames: RecentFrames
   clock: Clock
 }
 
 export class Publisher {
-  private readonly topic: string
   private readonly by: PublisherParts
   private last = 0
   count = 0
 
-  constructor({ topic }: { topic: string }, parts: PublisherParts) {
-    this.topic = topic
+  constructor(_options: object, parts: PublisherParts) {
     this.by = parts
   }
 
@@ -49,9 +54,9 @@ export class Publisher {
       ? encodeAnnouncement({ ...facts, sequence: this.sequence() }, identity.signer)
       : frame
     if (announced) admission.sent(message)
-    const { recipients } = await this.by.pubsub.publish(this.topic, message)
+    const recipients = await this.by.gossip.publish(message)
     this.count++
-    return { id, bytes: frame.length, recipients: recipients.length, announced }
+    return { id, bytes: frame.length, recipients, announced }
   }
 
   /** Taken from the clock, so that the numbers rise across restarts without being saved. */

@@ -7,9 +7,16 @@ import { WaggleError } from '../../../protocol/errors.ts'
 
 export type PeerDatastore = Datastore & { close(): Promise<void> }
 
-export async function openPeerDatastore({ path }: { path: string }): Promise<PeerDatastore> {
+const levelDb = (path: string) =>
+  new Level<string, Uint8Array>(path, { keyEncoding: 'utf8', valueEncoding: 'view' })
+
+/** `levelOf` opens another database than LevelDB, for simulations. */
+export async function openPeerDatastore(
+  { path }: { path: string },
+  { levelOf = levelDb }: { levelOf?: typeof levelDb } = {},
+): Promise<PeerDatastore> {
   // Opened here, because datastore-level does not pass on why opening failed.
-  const level = new Level<string, Uint8Array>(path, { keyEncoding: 'utf8', valueEncoding: 'view' })
+  const level = levelOf(path)
   try {
     await level.open()
   } catch (error) {

@@ -2,6 +2,7 @@
 // every step. All traffic except gossip uses this.
 
 import type { AbortOptions, PeerId, Stream } from '@libp2p/interface'
+import { peerIdFromString } from '@libp2p/peer-id'
 import { lpStream } from '@libp2p/utils'
 import type { Host } from './host.ts'
 
@@ -11,6 +12,30 @@ const STEP_TIMEOUT_MS = 10_000
 export interface Traffic {
   sent(peer: string, bytes: number): void
   received(peer: string, bytes: number): void
+}
+
+/**
+ * Requests to connected peers and answers to theirs, as all parts above libp2p see it. The simulation has another
+ * implementation.
+ */
+export interface Requests {
+  isConnected(peer: string): boolean
+  /** Sends the request and yields the messages of the answer. Throws if the peer is gone or does not answer in time. */
+  ask(
+    request: { peer: string; protocol: string; question: Uint8Array },
+    options: AskOptions,
+  ): AsyncIterable<Uint8Array>
+  serve(options: ServeOptions, answer: Answer): Promise<void>
+}
+
+export function createRequests(by: { host(): Host; traffic: Traffic }): Requests {
+  const parts = () => ({ host: by.host(), traffic: by.traffic })
+  return {
+    isConnected: (peer) => by.host().getConnections(peerIdFromString(peer)).length > 0,
+    ask: ({ peer, ...request }, options) =>
+      ask({ ...request, peer: peerIdFromString(peer) }, options, parts()),
+    serve: (options, answer) => serve(options, answer, parts()),
+  }
 }
 
 export interface AskOptions {
@@ -49,20 +74,17 @@ export async function* ask(
 /** An answer is a sequence of messages, from which the requester knows when it is complete. */
 export type Answer = (question: Uint8Array, peer: string) => Iterable<Uint8Array> | AsyncIterable<Uint8Array>
 
+export interface ServeOptions {
+  protocol: string
+  /** Bytes. */
+  maxQuestion: number
+  /** Concurrent streams per connection. */
+  streams: number
+  overRelay?: boolean
+}
+
 export async function serve(
-  {
-    protocol,
-    maxQuestion,
-    streams,
-    overRelay = false,
-  }: {
-    protocol: string
-    /** Bytes. */
-    maxQuestion: number
-    /** Concurrent streams per connection. */
-    streams: number
-    overRelay?: boolean
-  },
+  { protocol, maxQuestion, streams, overRelay = false }: ServeOptions,
   answer: Answer,
   { host, traffic }: { host: Host; traffic: Traffic },
 ): Promise<void> {

@@ -116,7 +116,7 @@ test('a message that was refused because of its sender may come again from anoth
   pubsub.topicValidators.set(TOPIC, (source, message) => {
     sources.push(source.toString())
     if (sources.length > 1) return TopicValidatorResult.Accept
-    forgetMessage(pubsub, message)
+    forgetMessage(pubsub, message.topic, message.data)
     return TopicValidatorResult.Ignore
   })
   const got: string[] = []

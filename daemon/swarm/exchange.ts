@@ -1,0 +1,182 @@
+// The exchange of groups, without libp2p: what is known of each peer, admission, verification, publishing, fetching what
+// was missed, and what survives a restart. It reaches the network through three ports: gossip, requests and `links`.
+// assembly.ts gives it libp2p's; the simulation gives it its own.
+
+import { peerName } from '../../protocol/text.ts'
+import { type Frame, MAX_LISTED } from '../../protocol/wire/index.ts'
+import { Admission } from './admission/admission.ts'
+import { ClockWatch } from './admission/clock-watch.ts'
+import { Contents } from './admission/contents.ts'
+import { GossipValidator } from './admission/gossip-validator.ts'
+import { Verifier } from './admission/verify.ts'
+import type { SwarmOptions, SwarmParts } from './contract.ts'
+import { Fetcher } from './fetch/fetcher.ts'
+import { RecentFrames } from './fetch/recent-frames.ts'
+import { type Gossip, Publisher } from './gossip/publisher.ts'
+import type { Requests } from './libp2p/streams.ts'
+import { Memory } from './peers/memory.ts'
+import { PeerRecords } from './peers/records.ts'
+import { Reputation } from './peers/reputation.ts'
+import type { SwarmEvent } from './types.ts'
+
+export type ExchangeOptions = Pick<SwarmOptions, 'tasks' | 'arms' | 'relay' | 'maxCompletionTokens'>
+
+export interface ExchangeParts
+  extends Pick<
+    SwarmParts,
+    'clock' | 'log' | 'tasks' | 'codec' | 'version' | 'onGroup' | 'onEvent' | 'datastore'
+  > {
+  identity: Pick<SwarmParts['identity'], 'peerId' | 'signer'>
+  gossip: Gossip
+  /** Counts its traffic in `records`. */
+  requests(records: PeerRecords): Requests
+  links: {
+    /** Closes all connections to a peer. */
+    cut(peer: string): void
+    /** Stops reading from a peer for `ms`. */
+    slow(peer: string, ms: number): void
+  }
+  /** True for peers that a person joined. */
+  isWanted(peer: string): boolean
+  /** This node's clock is off, or right again. */
+  onClock(trouble: string | undefined): void
+  onImpostor(): void
+  /** A peer's signature fits its frame. Default: Ed25519. A simulation of a thousand nodes checks cheaper ones. */
+  isAuthentic?: ((frame: Frame) => boolean) | undefined
+  /** Runs something in the next turn of the event loop. Default: setImmediate. */
+  soon?: ((run: () => void) => void) | undefined
+  /** Of the filters of ids; see admission/seen.ts. Default: random. */
+  salt?: Uint8Array | undefined
+}
+
+export type Exchange = ReturnType<typeof createExchange>
+
+/** A peer may have been away this long before its connection was given up. */
+const NOTICE_MS = 35_000
+/** After a broken link: longer than it takes to notice one. A request costs 32 bytes per group, so this is generous. */
+const GAP_MS = 60_000
+const GAP_SETTLE_MS = 500
+/** Groups that an unknown peer may bring at once, whoever signed them. */
+const STRANGER_MISSED = 512
+/** What a node requests when it first meets the swarm. */
+const FIRST_ASK_MS = 120_000
+
+export function createExchange(options: ExchangeOptions, by: ExchangeParts) {
+  const { clock, log, datastore, onEvent, isWanted } = by
+  const records = new PeerRecords({}, { clock })
+  const reputation = new Reputation({}, { clock, onCut })
+  const recentFrames = new RecentFrames({}, { clock })
+  const contents = new Contents({}, by)
+  const isKnown = (peer: string) => isWanted(peer) || records.hasEarned(peer)
+  const clockWatch = new ClockWatch(
+    {},
+    { clock, onOff: (message) => by.onClock(message), onRight: () => by.onClock(undefined) },
+  )
+  const admission = new Admission(
+    { self: by.identity.peerId, arms: options.arms ?? ['base'], carry: options.relay ?? false },
+    {
+      tasks: by.tasks,
+      records,
+      contents,
+      clock,
+      isMuted: (peer) => reputation.isMuted(peer),
+      isWanted,
+      onDated: (author, aheadMs) => clockWatch.dated(author, aheadMs),
+      onImpostor: by.onImpostor,
+      salt: by.salt,
+      ...(by.isAuthentic && { isAuthentic: by.isAuthentic }),
+    },
+  )
+  const verifier = new Verifier(options, { ...by, contents, isKnown })
+  const validator = new GossipValidator(
+    { carry: options.relay ?? false },
+    {
+      admission,
+      verifier,
+      records,
+      reputation,
+      isKnown,
+      clock,
+      log,
+      soon: by.soon,
+      onGroup: by.onGroup,
+      onEvent,
+      onAdmitted: (frame, task) => recentFrames.add(frame, task),
+      slow: (peer, ms) => by.links.slow(peer, ms),
+      forget: (message) => by.gossip.forget(message),
+      onAnnounced({ hash, author }, source) {
+        const isAnswerable = author === source || isKnown(author) || records.get(author)?.connected === true
+        fetcher.announced(hash, isAnswerable ? author : source, [source, author])
+      },
+    },
+  )
+  const publisher = new Publisher({}, { ...by, admission, recentFrames })
+  const memory = new Memory({}, { datastore, reputation, contents, validator, clock, log })
+  const requests = by.requests(records)
+  const fetcher = new Fetcher(
+    // A relay keeps frames that it does not use itself, for others.
+    { tasks: options.relay ? [] : (options.tasks ?? []).map(({ name }) => name) },
+    {
+      requests,
+      recentFrames,
+      clock,
+      log,
+      waiting: () => validator.waiting,
+      // From an unknown peer, no more than the pool has room for.
+      mostMissed: (peer) => (isKnown(peer) ? MAX_LISTED : STRANGER_MISSED),
+      // An honest node may leave after announcing a group. So this counts little, and only if the author could be
+      // asked.
+      onSilent: (owner) => {
+        if (records.get(owner)?.connected) reputation.offend(owner, 'silent')
+      },
+      receive: (frame, source) => void validator.receiveFetched(frame, source),
+      onLie: (peer) => reputation.offend(peer, 'reject'),
+    },
+  )
+
+  /** For how long this node may have missed a peer's groups. */
+  function missedMs(peer: string): number {
+    const now = clock.now()
+    const heard = validator.lastAdmittedAt ?? memory.lastAdmittedAt
+    const silent = heard === undefined ? FIRST_ASK_MS : now - heard
+    const away = records.get(peer)?.disconnectedAt
+    return Math.max(silent, away === undefined ? 0 : now - away) + NOTICE_MS
+  }
+
+  function onCut(peer: string, reason: string): void {
+    by.links.cut(peer)
+    onEvent({ type: 'peer', peer, name: peerName(peer), change: 'muted', reason })
+    void memory.save()
+  }
+
+  return {
+    ...{ records, reputation, contents, admission, verifier, validator, publisher, memory, fetcher },
+    ...{ recentFrames, isKnown },
+    /** Before the network starts. */
+    async start(): Promise<void> {
+      await memory.start()
+      await fetcher.start()
+    },
+    /** After `fetcher` and `validator` were stopped, which may be long before. */
+    stop: () => memory.stop(),
+    onConnected(peer: string, address?: string): void {
+      const record = records.touch(peer)
+      record.connected = true
+      onEvent({ type: 'peer', peer, name: record.name, change: 'connected', ...(address && { address }) })
+    },
+    onDisconnected(peer: string): void {
+      const record = records.get(peer)
+      if (record) {
+        record.connected = false
+        record.disconnectedAt = clock.now()
+      }
+      onEvent({ type: 'peer', peer, name: peerName(peer), change: 'disconnected' })
+    },
+    /** It is a member of the swarm. Asks it for what this node has missed. */
+    onGreeted: (peer: string): void => void fetcher.catchUp(peer, missedMs(peer)),
+    /** A link was broken for a while without closing, so gossip messages from that time may be lost. */
+    fillGap(peer: string): void {
+      clock.after(GAP_SETTLE_MS, () => void fetcher.catchUp(peer, GAP_MS))
+    },
+  }
+}
