@@ -17,7 +17,6 @@ import type { Requests } from './libp2p/streams.ts'
 import { Memory } from './peers/memory.ts'
 import { PeerRecords } from './peers/records.ts'
 import { Reputation } from './peers/reputation.ts'
-import type { SwarmEvent } from './types.ts'
 
 export type ExchangeOptions = Pick<SwarmOptions, 'tasks' | 'arms' | 'relay' | 'maxCompletionTokens'>
 

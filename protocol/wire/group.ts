@@ -85,12 +85,13 @@ function asFewAsTaken(segments: Segment[]): Segment[] {
 export function encodeGroup(
   group: GroupDraft & Pick<SharedGroup, 'sequence' | 'createdAt'>,
   signer: Signer,
+  { isAuthentic: fits = isAuthentic }: { isAuthentic?: ((frame: Frame) => boolean) | undefined } = {},
 ): Uint8Array {
   try {
     const bytes = sealFrame(KIND.group, writeCbor(bodyOf(group)), signer)
     const frame = openFrame(bytes, MAX_FETCHED_BYTES)
     decodeGroup(frame)
-    if (!isAuthentic(frame)) throw new WireFault('signature', 'the signature does not fit the key')
+    if (!fits(frame)) throw new WireFault('signature', 'the signature does not fit the key')
     return bytes
   } catch (cause) {
     throw new WaggleError('E_WIRE', `this group cannot be sent: ${(cause as Error).message}`, { cause })

@@ -141,7 +141,8 @@ function* batchesOf(bytes: Uint8Array): Generator<Entry[]> {
   const view = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength)
   for (let at = 0; at + 8 <= view.length; ) {
     const body = view.subarray(at + 8, at + 8 + view.readUInt32LE(at))
-    if (body.length < view.readUInt32LE(at) || body.length === 0 || crc32(body) !== view.readUInt32LE(at + 4)) return
+    if (body.length < view.readUInt32LE(at) || body.length === 0 || crc32(body) !== view.readUInt32LE(at + 4))
+      return
     yield decode(body) as Entry[]
     at += 8 + body.length
   }

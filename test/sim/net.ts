@@ -24,7 +24,11 @@ export const FAIR: Weather = { isCut: false, drop: 0, double: 0, delay: { least:
 /** What a node, honest or not, does with what arrives. */
 export interface Endpoint {
   onGossip(from: string, data: Uint8Array): void
-  onQuestion(from: string, protocol: string, question: Uint8Array): AsyncIterable<Uint8Array> | Iterable<Uint8Array>
+  onQuestion(
+    from: string,
+    protocol: string,
+    question: Uint8Array,
+  ): AsyncIterable<Uint8Array> | Iterable<Uint8Array>
   onConnected(peer: string): void
   onDisconnected(peer: string): void
 }
@@ -85,7 +89,10 @@ export function createNet({ world, random }: { world: World; random: Random }) {
     connect(a: string, b: string): void {
       if (a === b || neighbours(a).has(b) || !endpoints.has(a) || !endpoints.has(b)) return
       if (!isOpen(a, b) || !isOpen(b, a)) return
-      for (const [one, other] of [[a, b], [b, a]] as const) {
+      for (const [one, other] of [
+        [a, b],
+        [b, a],
+      ] as const) {
         const peers = links.get(one) ?? new Set()
         peers.add(other)
         links.set(one, peers)
@@ -184,7 +191,10 @@ export function createGossip(
   by: {
     net: Net
     guard(): GossipGuard
-    validate(source: string, message: { data: Uint8Array }): TopicValidatorResult | Promise<TopicValidatorResult>
+    validate(
+      source: string,
+      message: { data: Uint8Array },
+    ): TopicValidatorResult | Promise<TopicValidatorResult>
     onVerdict(source: string, id: string, verdict: TopicValidatorResult): void
   },
 ) {

@@ -18,7 +18,12 @@ export interface DiskTrouble {
 const never = new Promise<never>(() => {})
 
 export function nodeDisk(
-  { disk, life, trouble, onStep }: {
+  {
+    disk,
+    life,
+    trouble,
+    onStep,
+  }: {
     disk: SimulatedDisk
     life: Life
     trouble(): DiskTrouble | undefined

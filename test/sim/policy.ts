@@ -7,10 +7,9 @@ import { trainableShapes } from '../../daemon/engine/decoder.ts'
 import type { Engine, GradientRequest, OpenRequest, TrainSequence } from '../../daemon/engine/engine.ts'
 import type { Model } from '../../daemon/policy/model.ts'
 import { TASKS } from '../../plugins/tasks/index.ts'
-import { evaluate } from '../../protocol/plugin/expression.ts'
-import { gradient as slopes } from '../../protocol/plugin/gradient.ts'
 import type { Task } from '../../protocol/plugin/index.ts'
 import { characterTokenizer, END } from '../rollout/characters.ts'
+import { type Columns, compile } from './compiled.ts'
 import { randomOf } from './world.ts'
 
 /** Printable ASCII: 47 even and 47 odd characters, after the tokenizer's four tokens. */
@@ -131,7 +130,10 @@ export function createTabularEngine(
     if (value === undefined) throw new Error(`slot ${name} is empty`)
     return value
   }
-  const measured = (x: number, metric?: { beta2: number; epsilon: number; scale?: number; limit?: number }): number => {
+  const measured = (
+    x: number,
+    metric?: { beta2: number; epsilon: number; scale?: number; limit?: number },
+  ): number => {
     if (!metric) return x
     const { beta2, epsilon, scale = 1, limit = Number.POSITIVE_INFINITY } = metric
     const root = Math.sqrt(adam.second / (1 - beta2 ** Math.max(1, adam.steps))) + epsilon
@@ -139,17 +141,28 @@ export function createTabularEngine(
   }
 
   function gradientOf({ sequences, objective, denominator }: Omit<GradientRequest, 'into'>) {
-    const sums: Record<string, number> = {}
+    const lossOf = compile(objective.loss)
+    const metrics = Object.entries(objective.metrics).map(([name, metric]) => ({
+      ...{ name, of: compile(metric), sum: 0 },
+    }))
+    const out = new Float64Array(2)
     let [loss, slope, tokens] = [0, 0, 0]
     for (const sequence of sequences) {
       const columns = columnsOf(sequence, skill)
       const isRight = (sequence.completion[0]! - SHIFT) % 2 === 0
       const p = sigmoid(skill)
-      slope += slopes(objective.loss, columns)[0]! * (isRight ? 1 - p : -p)
-      loss += total(evaluate(objective.loss, columns))
-      for (const [name, metric] of Object.entries(objective.metrics))
-        sums[name] = (sums[name] ?? 0) + total(evaluate(metric, columns))
-      tokens += sequence.completion.length
+      for (let i = 0; i < sequence.completion.length; i++) {
+        if (columns.mask![i] === 0) continue
+        lossOf(columns, i, out)
+        loss += out[0]!
+        // No other token depends on the number.
+        if (i === 0) slope += out[1]! * (isRight ? 1 - p : -p)
+        for (const metric of metrics) {
+          metric.of(columns, i, out)
+          metric.sum += out[0]!
+        }
+        tokens++
+      }
     }
     const isNan = trouble.nan()
     return {
@@ -158,7 +171,7 @@ export function createTabularEngine(
         loss: isNan ? Number.NaN : loss / denominator,
         gradientNorm: isNan ? Number.NaN : Math.abs(slope / denominator),
         ...(isNan ? { nonFinite: FIRST! } : {}),
-        metrics: Object.fromEntries(Object.entries(sums).map(([name, sum]) => [name, sum / tokens])),
+        metrics: Object.fromEntries(metrics.map(({ name, sum }) => [name, sum / tokens])),
         ...{ completionTokens: tokens, realTokens: tokens, computedTokens: tokens, microBatches: 1 },
         seconds: trainMs / 1000,
       },
@@ -203,8 +216,7 @@ export function createTabularEngine(
           return sample
         }),
       ),
-    score: ({ sequences }) =>
-      inTurn(0, () => sequences.map(({ completion }) => tell(completion, skill))),
+    score: ({ sequences }) => inTurn(0, () => sequences.map(({ completion }) => tell(completion, skill))),
     train: (request) =>
       inTurn(trainMs, () => {
         const { slope, report } = gradientOf(request)
@@ -219,7 +231,10 @@ export function createTabularEngine(
     slots: () => inTurn(0, () => [...slots.keys()]),
     combine: ({ into, terms }) =>
       inTurn(0, () => {
-        const sum = terms.reduce((so, { slot: name, factor }) => so + (factor === 0 ? 0 : factor * slot(name)), 0)
+        const sum = terms.reduce(
+          (so, { slot: name, factor }) => so + (factor === 0 ? 0 : factor * slot(name)),
+          0,
+        )
         slots.set(into, sum)
       }),
     dot: ({ a, b, metric }) => inTurn(0, () => slot(a) * measured(slot(b), metric)),
@@ -251,9 +266,7 @@ export function createTabularEngine(
 
 type Adam = { beta1: number; beta2: number; epsilon: number; maxGradientNorm: number }
 
-const total = (values: Float64Array): number => values.reduce((sum, value) => sum + value, 0)
-
-function columnsOf({ completion, columns }: TrainSequence, skill: number): Record<string, ArrayLike<number>> {
+function columnsOf({ completion, columns }: TrainSequence, skill: number): Columns {
   const told = tell(completion, skill)
   const filled = Object.fromEntries(
     Object.entries({ mask: 1, ...columns }).map(([name, values]) => [

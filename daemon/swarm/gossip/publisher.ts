@@ -4,6 +4,7 @@
 import {
   encodeAnnouncement,
   encodeGroup,
+  type Frame,
   type GroupDraft,
   MAX_GOSSIP_BYTES,
   type OwnGroupDraft,
@@ -29,6 +30,8 @@ export interface PublisherParts {
   admission: Admission
   recentFrames: RecentFrames
   clock: Clock
+  /** See AdmissionParts. */
+  isAuthentic?: ((frame: Frame) => boolean) | undefined
 }
 
 export class Publisher {
@@ -45,7 +48,7 @@ export class Publisher {
     const { id, prompt } = draft
     const createdAt = clock.now()
     const shown = withoutHiddenTokens(draft, this.by.codec)
-    const frame = encodeGroup({ ...shown, sequence: this.sequence(), createdAt }, identity.signer)
+    const frame = encodeGroup({ ...shown, sequence: this.sequence(), createdAt }, identity.signer, this.by)
     admission.sent(frame, id)
     const hash = recentFrames.add(frame, prompt.task)
     const announced = frame.length > MAX_GOSSIP_BYTES

@@ -1,0 +1,455 @@
+// An honest node in a simulation: the daemon's own core, loops, pool, checkpoints, database, admission, verification,
+// fetching and memory, on a virtual clock, disk and network. What is not the daemon's: the policy (one number), LevelDB,
+// libp2p, and the wiring in daemon/main.ts. It lives many times; only its disk and its key stay.
+
+import { type Config, configSchema } from '../../daemon/config/schema.ts'
+import { createEventLog } from '../../daemon/control/journal/event-log.ts'
+import { createJournal } from '../../daemon/control/journal/journal.ts'
+import { createShowcase } from '../../daemon/control/journal/showcase.ts'
+import type { NodeCore } from '../../daemon/core/core.ts'
+import { openCore } from '../../daemon/node/core.ts'
+import { startLoops } from '../../daemon/node/loops.ts'
+import { codecOf } from '../../daemon/policy/codec.ts'
+import { openPolicy } from '../../daemon/policy/live-policy.ts'
+import { createParkedGroups } from '../../daemon/rollout/parked/parked.ts'
+import { createTaskBook } from '../../daemon/rollout/tasks.ts'
+import { createWaker } from '../../daemon/rollout/waker.ts'
+import { createCheckpoints } from '../../daemon/store/checkpoints/checkpoints.ts'
+import { type LevelStore, openDatabase } from '../../daemon/store/database/database.ts'
+import { createStepSeries } from '../../daemon/store/database/records.ts'
+import type { Disk } from '../../daemon/store/disk.ts'
+import { createPool, type Pool } from '../../daemon/store/pool/pool.ts'
+import { createExchange, type Exchange } from '../../daemon/swarm/exchange.ts'
+import type { Swarm } from '../../daemon/swarm/index.ts'
+import { openPeerDatastore } from '../../daemon/swarm/libp2p/datastore.ts'
+import { createCheckpointSchedule } from '../../daemon/trainer/checkpoints/checkpoint-schedule.ts'
+import { restoreBefore, restoreNode, saveNode } from '../../daemon/trainer/checkpoints/checkpointing.ts'
+import { setUp as openHost } from '../host/setup.ts'
+import { SimulatedDisk, type Survival } from '../store/simulated-disk.ts'
+import { type Checks, createChecks, type Truth } from './checks.ts'
+import { authenticityOf, identityFrom, type Signatures } from './identity.ts'
+import { createLogLevel } from './log-level.ts'
+import { createGossip, type Net } from './net.ts'
+import { type DiskTrouble, type Life, nodeDisk } from './node-disk.ts'
+import { createTabularEngine, even, MAX_TOKENS, model, SPEC, skillOf } from './policy.ts'
+import { EPOCH, randomOf, type World } from './world.ts'
+
+const POOL_GROUPS = 32
+const SAMPLE_MS = 5000
+
+export const config: Config = configSchema.parse({
+  rollout: { group_size: 4, groups_per_round: 2 },
+  model: { max_completion_tokens: MAX_TOKENS },
+  training: { own_groups: 2, foreign_groups: 4, learning_rate: 0.005, warm_up_steps: 0 },
+  checkpoint: { every_steps: 5 },
+  eval: { every_seconds: 0 },
+})
+
+/** Faults that are built in on purpose, to see whether the checks find them. */
+export interface Planted {
+  /** Put between the daemon and its disk, or its parts. */
+  disk?(disk: SimulatedDisk): void
+  level?(level: LevelStore): LevelStore
+  exchange?(exchange: Exchange): void
+  pool?(pool: Pool): Pool
+}
+
+export interface NodeOptions {
+  name: string
+  /** Peers that a person joined. */
+  joined?: ReadonlySet<string>
+  planted?: Planted
+  signatures: Signatures
+}
+
+export type HonestNode = ReturnType<typeof createHonestNode>
+
+interface Living extends Life {
+  exchange: Exchange
+  pool: Pool
+  core: NodeCore
+  skill(): Promise<number>
+  onGossip(from: string, data: Uint8Array): void
+  answer(
+    from: string,
+    protocol: string,
+    question: Uint8Array,
+  ): ReturnType<ReturnType<Net['requests']>['answer']>
+}
+
+export function createHonestNode(
+  { name, joined = new Set(), planted = {}, signatures }: NodeOptions,
+  { world, net, truth }: { world: World; net: Net; truth: Truth },
+) {
+  const random = world.random(`node ${name}`)
+  const identity = identityFrom(random, signatures)
+  const self = identity.peerId
+  truth.honest.add(self)
+  truth.wrote.set(self, new Set())
+  const checks: Checks = createChecks(
+    { name, self, maxStaleness: config.training.max_staleness },
+    { world, truth },
+  )
+  const weather = {
+    disk: undefined as DiskTrouble | undefined,
+    /** Probability that the model gives NaN, and that the engine fails. */
+    nan: 0,
+    fails: 0,
+    /** ms that its clock is ahead of the world's. */
+    skew: 0,
+    /** Its work takes this many times as long. */
+    slowness: 1,
+    /** It dies before the disk operation with this number, counted from now. */
+    stepsToLive: Number.POSITIVE_INFINITY,
+  }
+  let disk = new SimulatedDisk()
+  planted.disk?.(disk)
+  let isDamaged = false
+  let living: Living | undefined
+  let last: Living | undefined
+  let booting: Life | undefined
+
+  function die(survival: Survival): void {
+    const life = living ?? booting
+    if (!life) return
+    life.isAlive = false
+    last = living ?? last
+    living = booting = undefined
+    weather.stepsToLive = Number.POSITIVE_INFINITY
+    disk = disk.afterPowerCut(survival)
+    planted.disk?.(disk)
+    world.note(`${name} dies`)
+    net.remove(self)
+  }
+
+  const kill = (isPower: boolean): void =>
+    die(isPower ? { names: random.next, data: random.next } : { names: 'all', data: 'all' })
+
+  async function boot(): Promise<void> {
+    if (living || booting) return
+    const life: Life = { isAlive: true }
+    booting = life
+    world.note(`${name} boots`)
+    try {
+      const born = await open(life)
+      if (!life.isAlive) return
+      booting = undefined
+      living = born
+      net.add(self, endpoint)
+      world.note(`${name} lives`)
+    } catch (error) {
+      if (!life.isAlive) return
+      life.isAlive = false
+      booting = undefined
+      world.note(`${name} cannot start: ${(error as Error).message}`)
+      if (!weather.disk && !isDamaged) checks.failed(`it cannot start: ${(error as Error).stack}`)
+      // As a service manager does.
+      world.after(5000, () => void boot())
+    }
+  }
+
+  const endpoint = {
+    onGossip: (from: string, data: Uint8Array) => living?.onGossip(from, data),
+    onQuestion: (from: string, protocol: string, question: Uint8Array) =>
+      living?.answer(from, protocol, question) ?? [],
+    onConnected(peer: string) {
+      const now = living
+      now?.exchange.onConnected(peer)
+      // After the greeting.
+      world.after(200, () => {
+        if (now?.isAlive && net.neighbours(self).has(peer)) now.exchange.onGreeted(peer)
+      })
+    },
+    onDisconnected: (peer: string) => living?.exchange.onDisconnected(peer),
+  }
+
+  async function open(life: Life): Promise<Living> {
+    const after = (ms: number, run: () => void) => world.after(ms, () => life.isAlive && run())
+    const clock = { now: () => Math.floor(EPOCH + world.time + weather.skew), after }
+    const sleep = (ms: number) => new Promise<void>((resolve) => void after(ms, resolve))
+    const log = (level: string, message: string, data?: Record<string, unknown>) => {
+      world.note(`${name} ${level} ${message}`)
+      if (message === 'admission failed' || message === 'a verified group could not be handed on')
+        checks.failed(`${message}: ${JSON.stringify(data)}`)
+    }
+    const port: Disk = nodeDisk(
+      {
+        disk,
+        life,
+        trouble: () => weather.disk,
+        onStep() {
+          if (--weather.stepsToLive <= 0) kill(true)
+        },
+      },
+      { world, random },
+    )
+    const levelOf = (directory: string): LevelStore => {
+      const level = createLogLevel({ directory }, { disk: port })
+      return planted.level?.(level) ?? level
+    }
+    const checkpoints = await createCheckpoints(
+      { directory: '/home/checkpoints' },
+      { disk: port, clock: clock.now, log },
+    )
+    const database = await openDatabase(
+      { directory: '/home/store' },
+      { log, levelOf, later: (run, ms) => after(ms, run) },
+    )
+    const datastore = await openPeerDatastore({ path: '/home/peers' }, { levelOf: levelOf as never })
+    const ids = { lineage: model.digest, spec: SPEC }
+    const restored = await restoreNode(ids, { checkpoints, disk: port })
+    const trouble = {
+      nan: () => life.isAlive && random.chance(weather.nan),
+      fails: () => life.isAlive && random.chance(weather.fails),
+    }
+    const paced = (ms: number) => sleep(ms * weather.slowness * random.between(0.7, 1.3))
+    const times = { generateMs: 3000, trainMs: 200 }
+    const sampler = createTabularEngine(times, { sleep: paced, trouble })
+    const trainer = createTabularEngine(times, { sleep: paced, trouble })
+    const policy = await openPolicy(
+      { model, state: restored?.policy },
+      { sampler, trainer, random: () => 0.5 },
+    )
+    const { host } = await openHost([])
+    const tasks = createTaskBook([even], [{ name: 'even' }])
+    const isKnown = (peer: string) => exchange.isKnown(peer)
+    const inner = await createPool({ capacityGroups: POOL_GROUPS }, { database, log, isKnown })
+    const pool = planted.pool?.(inner) ?? inner
+    const showcase = createShowcase({}, tasks)
+    const [steps, evaluations] = ['step', 'eval'].map((of) => createStepSeries({ name: of }, { database }))
+    const journal = await createJournal(
+      { training: config.training, logFile: '' },
+      {
+        ...{ showcase, steps: steps!, evaluations: evaluations!, now: clock.now },
+        events: createEventLog({}, { clock: clock.now }),
+      },
+    )
+    const changed = createWaker()
+    const parked = createParkedGroups()
+    const schedule = createCheckpointSchedule(
+      {
+        everySteps: config.checkpoint.every_steps,
+        everySeconds: config.checkpoint.every_seconds,
+        version: policy.reference().version,
+      },
+      { monotonic: () => world.time },
+    )
+    let rounds = restored?.state.rounds ?? 0
+    let training: Parameters<NodeCore['train']>[0] | undefined
+
+    const core: NodeCore = openCore(
+      { config, self, seed: Math.floor(random.next() * 2 ** 31), restored: restored?.state.learner },
+      {
+        ...{ policy, host, pool, parked, isKnown, roles: new Map() },
+        journal: {
+          finding(finding, step) {
+            world.note(
+              `${name} ${finding.type === 'guard' ? `${finding.guard}: ${finding.message}` : finding.type}`,
+            )
+            journal.finding(finding, step)
+          },
+        },
+        async restore(before) {
+          const all = await checkpoints.list()
+          const chosen = all.findLast(({ manifest }) => manifest.step <= before) ?? all[0]
+          if (chosen) checks.discarding(chosen.manifest.sequence)
+          const earlier = await restoreBefore(before, ids, { checkpoints, disk: port })
+          await policy.goBack(earlier?.policy)
+          await host.restore(policy.reference().version, earlier?.plugins ?? [])
+          return { step: earlier?.state.version ?? 0 }
+        },
+      },
+    )
+    const watchedCore: NodeCore = {
+      ...core,
+      get isBarren() {
+        return core.isBarren
+      },
+      get isSaveUrgent() {
+        return core.isSaveUrgent
+      },
+      nextBatch() {
+        training = core.nextBatch()
+        if (training && life.isAlive) {
+          world.note(`${name} batch ${training.groups.map(({ id }) => id.slice(0, 8)).join(' ')}`)
+          checks.batch(training.groups, policy.reference().version)
+        }
+        return training
+      },
+      async train(batch) {
+        try {
+          const report = await core.train(batch)
+          if (!life.isAlive) return report
+          if (!report || report.steps === 0) checks.untrained(batch.groups)
+          else checks.stepped(policy.reference().version, report.rolledBack === true)
+          return report
+        } catch (error) {
+          if (life.isAlive) checks.untrained(batch.groups)
+          throw error
+        }
+      },
+    }
+
+    /** As daemon/node/saving.ts does. */
+    const write = async (): Promise<void> => {
+      const entries = all(pool).map(({ group, uses }) => [group.id, uses] as const)
+      await pool.flush().then(
+        () => life.isAlive && checks.flushed(entries),
+        (error) => log('warn', `the pool was not flushed: ${error.message}`),
+      )
+      const { version, lineage } = policy.reference()
+      checks.saving(version, skillOf(await trainer.weights()))
+      const node = {
+        version,
+        lineage,
+        rounds,
+        counters: {},
+        spec: SPEC,
+        base: { name: 'tiny', directory: '/' },
+      }
+      const made = await saveNode({ ...node, learner: core.learner.state() }, { trainer, checkpoints })
+      if (life.isAlive) checks.saved(made.manifest.sequence)
+      world.note(`${name} saved ${made.manifest.sequence} of version ${version}`)
+    }
+
+    const put = datastore.put.bind(datastore)
+    datastore.put = async (key, value, options) => {
+      const done = await put(key, value, options)
+      if (life.isAlive && key.toString() === '/waggle/memory')
+        checks.banned(JSON.parse(new TextDecoder().decode(value)).standing.entries)
+      return done
+    }
+    const { gossip, receive } = createGossip(
+      { self, life },
+      {
+        net,
+        guard: () => exchange.validator.guard,
+        validate: (source, message) => exchange.validator.validate(source, message),
+        onVerdict: (source, id, verdict) => world.note(`${name} ${verdict} ${id} from ${source.slice(-6)}`),
+      },
+    )
+    let answer: Living['answer'] = () => []
+    const exchange: Exchange = createExchange(
+      { maxCompletionTokens: MAX_TOKENS, tasks: [{ name: even.name, version: even.version }] },
+      {
+        ...{ identity, clock, log, datastore, gossip },
+        tasks: { find: tasks.findChosen },
+        codec: codecOf(model.tokenizer, SPEC.vocabulary, SPEC.contextLength),
+        version: () => policy.reference().version,
+        onGroup(group) {
+          checks.arrived(group)
+          if (watchedCore.onForeignGroup(group)) changed.wake()
+        },
+        onEvent() {},
+        requests(records) {
+          const requests = net.requests(self, records, life)
+          answer = requests.answer
+          return requests
+        },
+        links: {
+          cut: (peer) => {
+            world.note(`${name} cuts ${peer.slice(-6)}`)
+            net.disconnect(self, peer)
+          },
+          slow() {},
+        },
+        isWanted: (peer) => joined.has(peer),
+        onClock() {},
+        onImpostor: () => checks.failed('another node seems to sign with its key'),
+        soon: (run) => void after(0.1, run),
+        salt: random.bytes(16),
+        ...authenticityOf(signatures),
+      },
+    )
+    planted.exchange?.(exchange)
+    const screen = exchange.admission.screen.bind(exchange.admission)
+    exchange.admission.screen = (bytes, source, options = {}) => {
+      const result = screen(bytes, source, options)
+      if ('admitted' in result && !options.fetched) checks.admitted(result.admitted.group.author, clock.now())
+      return result
+    }
+    await exchange.start()
+
+    checks.restarted(
+      restored && {
+        sequence: restored.checkpoint.manifest.sequence,
+        version: restored.policy.version,
+        skill: skillOf(restored.policy.weights),
+      },
+      all(pool),
+      last && all(last.pool),
+      { isDamaged, isCut: (peer) => exchange.reputation.isCut(peer), now: clock.now() },
+    )
+    isDamaged = false
+
+    startLoops(
+      { config, self, seed: randomOf(name).next() * 2 ** 31 },
+      {
+        ...{ core: watchedCore, policy, host, tasks, showcase, changed, parked, journal },
+        swarm: {
+          name: 'sim',
+          publish(draft) {
+            truth.wrote.get(self)!.add(draft.id)
+            return exchange.publisher.publish(draft)
+          },
+          used(author, groups = 1) {
+            const record = exchange.records.get(author)
+            if (record) record.used += groups
+          },
+        } as Swarm,
+        now: clock.now,
+        monotonic: () => world.time,
+        sleep,
+        nextRound: () => rounds++,
+        save: () => schedule.run(policy.reference().version, write),
+        isSaveDue: () => schedule.isDue(policy.reference().version),
+        async serveRequests() {},
+        isPaused: () => !life.isAlive,
+      },
+    )
+    const skill = async () => skillOf(await trainer.weights())
+    const look = async (): Promise<void> => {
+      if (!life.isAlive) return
+      checks.state({
+        pool: pool.counts(),
+        capacity: POOL_GROUPS,
+        records: exchange.records.all().length,
+        reputation: exchange.reputation.all().length,
+        waiting: exchange.validator.waiting,
+        skill: await skill(),
+        isCut: (peer) => exchange.reputation.isCut(peer),
+        setAside: core.learner.state().setAside.map(({ author }) => author),
+      })
+      after(SAMPLE_MS, () => void look())
+    }
+    after(SAMPLE_MS, () => void look())
+    return Object.assign(life, { exchange, pool, core: watchedCore, skill, onGossip: receive, answer })
+  }
+
+  const all = (pool: Pool) =>
+    (['own', 'foreign'] as const).flatMap((origin) =>
+      pool.select({ origin, count: Number.POSITIVE_INFINITY, order: 'newest' }),
+    )
+
+  return {
+    ...{ name, id: self, identity, checks, weather, kill },
+    get living() {
+      return living
+    },
+    boot: () => void boot(),
+    /** Bits of a file change while nobody looks. */
+    rot(): void {
+      const files = disk.files().filter((path) => path.startsWith('/home/checkpoints'))
+      if (files.length === 0) return
+      isDamaged = true
+      disk.corrupt(random.pick(files), (bytes) => {
+        const changed = Uint8Array.from(bytes)
+        if (changed.length > 0)
+          changed[Math.floor(random.next() * changed.length)]! ^= 1 << Math.floor(random.next() * 8)
+        return changed
+      })
+    },
+    /** A broken link works again. */
+    mended: (peer: string) => living?.exchange.fillGap(peer),
+  }
+}
