@@ -25,6 +25,7 @@ import { openModels } from './node/models.ts'
 import { openNetwork } from './node/network.ts'
 import { openPolicies } from './node/policy.ts'
 import { createReconfigure } from './node/reconfigure.ts'
+import { openRounds } from './node/rounds.ts'
 import { checkpointInfo, createSaving } from './node/saving.ts'
 import { secretFiles } from './node/secrets.ts'
 import { type Served, serveControl } from './node/serve.ts'
@@ -178,14 +179,15 @@ export const runNode: RunNode = async ({ config, paths, invite, signal, onProgre
 
     // ── Core and checkpoints ────────────────────────────────────────────────
     const wishes: Wishes = { paused: false, stopping: false }
-    let rounds = restored?.state.rounds ?? 0
+    const rounds = await openRounds({ atLeast: restored?.state.rounds ?? 0 }, { database })
+    closers.add(rounds.close)
     const parked = createParkedGroups()
     if (restored?.parked !== undefined) parked.load(restored.parked)
     const { isSaveDue, save, restore } = createSaving({
       ...{ monotonic, models, policies, host, pool, parked, checkpoints, journal },
       schedule: config.checkpoint,
       seal: home.seal,
-      rounds: () => rounds,
+      rounds: () => rounds.count,
       learner: () => core?.learner.state(),
     })
     let swarm: Swarm | undefined
@@ -203,7 +205,7 @@ export const runNode: RunNode = async ({ config, paths, invite, signal, onProgre
     swarm = await openNetwork(
       { config, paths, invite },
       {
-        ...{ identity, tasks, model, policy, host, core, journal, changed, log, closers },
+        ...{ identity, tasks, model, policy, host, core, journal, changed, log, closers, pool },
         ...{ clock: { now, after }, random: Math.random },
       },
     )
@@ -215,7 +217,7 @@ export const runNode: RunNode = async ({ config, paths, invite, signal, onProgre
       {
         ...{ core, policy, host, tasks, swarm, journal, showcase, parked, changed },
         ...{ now, monotonic, sleep, save, isSaveDue },
-        nextRound: () => rounds++,
+        nextRound: rounds.next,
         serveRequests: requests.serve,
         isPaused: () => wishes.paused,
       },

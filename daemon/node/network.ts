@@ -11,6 +11,7 @@ import type { StoredModel } from '../policy/model.ts'
 import type { TaskBook } from '../rollout/tasks.ts'
 import type { Waker } from '../rollout/waker.ts'
 import type { Log } from '../store/log.ts'
+import type { Pool } from '../store/pool/pool.ts'
 import { type Clock, type Identity, openSwarm, type Swarm } from '../swarm/index.ts'
 import { swarmOptions } from '../wiring/swarm-config.ts'
 import type { Closers } from './begin.ts'
@@ -29,6 +30,7 @@ export interface NetworkParts {
   policy: LivePolicy
   host: PluginHost
   core: Pick<NodeCore, 'onForeignGroup'>
+  pool: Pick<Pool, 'hasSeen'>
   journal: Journal
   /** Woken when a group has arrived. */
   changed: Waker
@@ -41,7 +43,21 @@ export interface NetworkParts {
 /** Undefined if the config turns the swarm off. */
 export async function openNetwork(
   { config, paths, invite }: NetworkOptions,
-  { identity, tasks, model, policy, host, core, journal, changed, log, clock, random, closers }: NetworkParts,
+  {
+    identity,
+    tasks,
+    model,
+    policy,
+    host,
+    core,
+    pool,
+    journal,
+    changed,
+    log,
+    clock,
+    random,
+    closers,
+  }: NetworkParts,
 ): Promise<Swarm | undefined> {
   if (!config.swarm.enabled) return undefined
   const { swarm, close } = await openSwarm(
@@ -61,6 +77,7 @@ export async function openNetwork(
         if (core.onForeignGroup(group)) changed.wake()
         journal.group(group, 'foreign')
       },
+      hasWritten: pool.hasSeen,
       onEvent: (event) => journal.swarm(event),
       states: host.shared,
       random,

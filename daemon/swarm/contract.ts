@@ -64,6 +64,8 @@ export interface SwarmParts {
    * Receives each foreign group that this node has verified. Must return quickly; if it throws, the error is logged.
    */
   onGroup(group: Group): void
+  /** This node wrote a group of this content, now or before a restart. Default: only what is remembered here. */
+  hasWritten?: ((contentId: string) => boolean) | undefined
   /** Must return quickly; if it throws, the error is logged. */
   onEvent(event: SwarmEvent): void
   /** State of plugins that merge their peers' state. Default: none. */

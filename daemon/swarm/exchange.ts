@@ -23,7 +23,7 @@ export type ExchangeOptions = Pick<SwarmOptions, 'tasks' | 'arms' | 'relay' | 'm
 export interface ExchangeParts
   extends Pick<
     SwarmParts,
-    'clock' | 'log' | 'tasks' | 'codec' | 'version' | 'onGroup' | 'onEvent' | 'datastore'
+    'clock' | 'log' | 'tasks' | 'codec' | 'version' | 'onGroup' | 'onEvent' | 'datastore' | 'hasWritten'
   > {
   identity: Pick<SwarmParts['identity'], 'peerId' | 'signer'>
   gossip: Gossip

@@ -2,7 +2,6 @@
 // know every rule of the code, and have as many identities as they like.
 
 import { createHash } from 'node:crypto'
-import { codecOf } from '../../daemon/policy/codec.ts'
 import {
   decodeGroup,
   encodeAnnouncement,
@@ -23,7 +22,7 @@ import {
   type Signatures,
 } from './identity.ts'
 import type { Endpoint, Net } from './net.ts'
-import { even, model, SPEC, writeText } from './policy.ts'
+import { codec, even, model, writeText } from './policy.ts'
 import { EPOCH, type Random, type World } from './world.ts'
 
 export interface Actor {
@@ -54,8 +53,6 @@ interface Behaviour {
   /** Answers to requests; by default none. */
   answer?(tools: Tools, question: Uint8Array): Uint8Array[]
 }
-
-const codec = codecOf(model.tokenizer, SPEC.vocabulary, SPEC.contextLength)
 
 export function draftOf(random: Random, texts: readonly string[]): GroupDraft {
   return {

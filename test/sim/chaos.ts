@@ -10,7 +10,7 @@ import { createWorld } from './world.ts'
 
 export interface ChaosOptions {
   seed: number
-  /** Virtual seconds of chaos, and of healing. */
+  /** Virtual seconds of chaos, and of healing, which 0 leaves out. */
   chaosSeconds?: number
   healSeconds?: number
   planted?: Planted
@@ -62,8 +62,8 @@ const LIVELY = { steps: 4, foreign: 1 }
 
 export async function runChaos({
   seed,
-  chaosSeconds = 180,
-  healSeconds = 90,
+  chaosSeconds = 120,
+  healSeconds = 60,
   planted,
   signatures = 'stand-in',
   isVerbose = false,
@@ -191,7 +191,7 @@ export async function runChaos({
   strike()
   try {
     await world.run(chaosSeconds * 1000)
-    if (world.breaches.length === 0) await heal()
+    if (world.breaches.length === 0 && healSeconds > 0) await heal()
   } finally {
     process.off('unhandledRejection', onRejection)
   }

@@ -9,7 +9,7 @@ import { createShowcase } from '../../daemon/control/journal/showcase.ts'
 import type { NodeCore } from '../../daemon/core/core.ts'
 import { openCore } from '../../daemon/node/core.ts'
 import { startLoops } from '../../daemon/node/loops.ts'
-import { codecOf } from '../../daemon/policy/codec.ts'
+import { openRounds } from '../../daemon/node/rounds.ts'
 import { openPolicy } from '../../daemon/policy/live-policy.ts'
 import { createParkedGroups } from '../../daemon/rollout/parked/parked.ts'
 import { createTaskBook } from '../../daemon/rollout/tasks.ts'
@@ -31,7 +31,7 @@ import { authenticityOf, identityFrom, type Signatures } from './identity.ts'
 import { createLogLevel } from './log-level.ts'
 import { createGossip, type Net } from './net.ts'
 import { type DiskTrouble, type Life, nodeDisk } from './node-disk.ts'
-import { createTabularEngine, even, MAX_TOKENS, model, SPEC, skillOf } from './policy.ts'
+import { codec, createTabularEngine, even, MAX_TOKENS, model, SPEC, skillOf } from './policy.ts'
 import { EPOCH, randomOf, type World } from './world.ts'
 
 const POOL_GROUPS = 32
@@ -234,7 +234,7 @@ export function createHonestNode(
       },
       { monotonic: () => world.time },
     )
-    let rounds = restored?.state.rounds ?? 0
+    const rounds = await openRounds({ atLeast: restored?.state.rounds ?? 0 }, { database })
     let training: Parameters<NodeCore['train']>[0] | undefined
 
     const core: NodeCore = openCore(
@@ -302,7 +302,7 @@ export function createHonestNode(
       const node = {
         version,
         lineage,
-        rounds,
+        rounds: rounds.count,
         counters: {},
         spec: SPEC,
         base: { name: 'tiny', directory: '/' },
@@ -334,7 +334,8 @@ export function createHonestNode(
       {
         ...{ identity, clock, log, datastore, gossip },
         tasks: { find: tasks.findChosen },
-        codec: codecOf(model.tokenizer, SPEC.vocabulary, SPEC.contextLength),
+        hasWritten: (id) => pool.hasSeen(id),
+        codec,
         version: () => policy.reference().version,
         onGroup(group) {
           checks.arrived(group)
@@ -400,7 +401,7 @@ export function createHonestNode(
         now: clock.now,
         monotonic: () => world.time,
         sleep,
-        nextRound: () => rounds++,
+        nextRound: rounds.next,
         save: () => schedule.run(policy.reference().version, write),
         isSaveDue: () => schedule.isDue(policy.reference().version),
         async serveRequests() {},

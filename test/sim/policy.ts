@@ -5,6 +5,7 @@
 import type { DecoderSpec, Weights } from '../../daemon/engine/decoder.ts'
 import { trainableShapes } from '../../daemon/engine/decoder.ts'
 import type { Engine, GradientRequest, OpenRequest, TrainSequence } from '../../daemon/engine/engine.ts'
+import { codecOf } from '../../daemon/policy/codec.ts'
 import type { Model } from '../../daemon/policy/model.ts'
 import { TASKS } from '../../plugins/tasks/index.ts'
 import type { Task } from '../../protocol/plugin/index.ts'
@@ -52,6 +53,9 @@ export const model = {
   digest: 'a'.repeat(64),
   tokenizer: characterTokenizer(),
 } as unknown as Model
+
+/** As the swarm uses the tokenizer. */
+export const codec = codecOf(model.tokenizer, SPEC.vocabulary, SPEC.contextLength)
 
 const sigmoid = (x: number): number => 1 / (1 + Math.exp(-x))
 

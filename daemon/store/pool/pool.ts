@@ -1,5 +1,5 @@
 // The rollout pool: every group that may still be trained on, own and foreign ones separately, in memory and
-// in the database. It counts uses and remembers content ids. Callers decide which groups are worth training
+// in the database. It counts uses and remembers ids. Callers decide which groups are worth training
 // on.
 
 import type { Group } from '../../../protocol/train/index.ts'
@@ -17,17 +17,19 @@ export interface PoolOptions {
   capacityGroups: number
   /** Most encoded bytes of own groups, and of foreign ones. */
   capacityBytes?: number
-  /** Content ids to remember after their group has left. */
+  /** Ids to remember after their group has left. */
   capacitySeen?: number
 }
 
 export interface Pool {
   /**
-   * False for a foreign group whose content was seen before, from any author, and for an own group while the
+   * False for a foreign group whose id was seen before, and for an own group while the
    * same content is still unused. (Short own answers to a recurring prompt are often identical, and worth
    * training on each time.) The pool keeps this object, so it must not change any more.
    */
   add(group: Group, origin: OwnOrForeign): boolean
+  /** Whether a group of this id was ever added, as far as that is remembered. */
+  hasSeen(id: string): boolean
   /** Newest first. Looks only; use is what markUsed says. */
   select(wanted: Wanted): PoolEntry[]
   markUsed(ids: Iterable<string>, step: number): void
@@ -133,6 +135,7 @@ export async function createPool(
       insert({ group, origin, uses: 0, lastUsed: -1, sequence, bytes: record.length })
       return true
     },
+    hasSeen: (id) => seen.has(id),
     select: (wanted) => select([...kept[wanted.origin].values()].reverse(), wanted),
     markUsed(ids, step) {
       for (const id of ids) {

@@ -1,4 +1,4 @@
-// A bounded set of content ids seen before. It survives restarts and forgets the oldest first. Without it, a
+// A bounded set of groups' ids seen before. It survives restarts and forgets the oldest first. Without it, a
 // group could be counted or credited twice once its first copy had left the pool.
 
 import type { Database } from '../database/database.ts'
@@ -7,6 +7,7 @@ export interface Seen {
   readonly size: number
   /** False if the id was already in the set. */
   add(id: string): boolean
+  has(id: string): boolean
 }
 
 export async function createSeen(
@@ -33,6 +34,7 @@ export async function createSeen(
     get size() {
       return numbers.size
     },
+    has: (id) => numbers.has(id),
     add(id) {
       if (numbers.has(id)) return false
       numbers.set(id, ++last)

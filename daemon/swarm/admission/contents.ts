@@ -1,5 +1,6 @@
 // Remembers the content of groups: own ones, and foreign ones that were verified. Content is remembered per author, so a
-// damaged copy that arrives first cannot keep the original out.
+// damaged copy that arrives first cannot keep the original out. A foreign group's id is made of author and content and of
+// nothing else: if it depended on what came before, a restart would let the same group in under another id.
 
 import { createHash } from 'node:crypto'
 import type { Clock } from '../types.ts'
@@ -13,31 +14,40 @@ const REMEMBER_MS = 4 * 3_600_000
 export class Contents {
   /** Content ids of this node's own groups. */
   readonly wrote = new SeenSet({ capacity: CAPACITY })
-  /** Content ids, and keys of author and content. */
+  /** Ids of foreign groups. */
   readonly admitted = new SeenSet({ capacity: CAPACITY })
   private readonly before: LongMemory
+  private readonly hasWritten: (id: string) => boolean
 
-  constructor(_options: object, { clock, salt }: { clock: Clock; salt?: Uint8Array | undefined }) {
+  constructor(
+    _options: object,
+    {
+      clock,
+      salt,
+      hasWritten = () => false,
+    }: {
+      clock: Clock
+      salt?: Uint8Array | undefined
+      /** Own content that is remembered elsewhere. */
+      hasWritten?: ((id: string) => boolean) | undefined
+    },
+  ) {
+    this.hasWritten = hasWritten
     this.before = new LongMemory({ forMs: REMEMBER_MS }, { clock, salt })
   }
 
   /** True if this author has not sent this content before and this node did not write it. */
   isNew(author: string, id: string): boolean {
     const key = keyOf(author, id)
-    return !this.wrote.has(id) && !this.admitted.has(key) && !this.before.has(key)
+    return !this.wrote.has(id) && !this.hasWritten(id) && !this.admitted.has(key) && !this.before.has(key)
   }
 
-  /**
-   * Remembers the content. Returns the group's id: the content id, or, if another author sent the same content before, an
-   * id made from author and content.
-   */
+  /** Remembers the content. Returns the group's id. */
   admit(author: string, id: string): string {
     const key = keyOf(author, id)
-    const isTaken = this.admitted.has(id)
     this.admitted.add(key)
     this.before.add(key)
-    if (!isTaken) this.admitted.add(id)
-    return isTaken ? key : id
+    return key
   }
 }
 

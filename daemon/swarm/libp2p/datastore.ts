@@ -10,6 +10,9 @@ export type PeerDatastore = Datastore & { close(): Promise<void> }
 const levelDb = (path: string) =>
   new Level<string, Uint8Array>(path, { keyEncoding: 'utf8', valueEncoding: 'view' })
 
+/** What the swarm itself keeps, bans for one, survives a power cut. libp2p's records are many and can be found again. */
+const SYNCED = '/waggle/'
+
 /** `levelOf` opens another database than LevelDB, for simulations. */
 export async function openPeerDatastore(
   { path }: { path: string },
@@ -35,6 +38,9 @@ export async function openPeerDatastore(
       },
     )
   }
+  const put = level.put.bind(level)
+  level.put = ((key: string, value: Uint8Array) =>
+    put(key, value, { sync: key.startsWith(SYNCED) } as object)) as typeof level.put
   const datastore = new LevelDatastore(level)
   await datastore.open()
   return datastore
