@@ -440,8 +440,10 @@ export function createHonestNode(
     boot: () => void boot(),
     /** Bits of a file change while nobody looks. */
     rot(): void {
-      const files = disk.files().filter((path) => path.startsWith('/home/checkpoints'))
-      if (files.length === 0) return
+      const files = disk.files().filter((path) => path.startsWith('/home/checkpoints/'))
+      const folders = new Set(files.map((path) => path.split('/')[3]))
+      // With a single checkpoint, which may be damaged, a node rightly waits for its owner.
+      if (isDamaged || folders.size < 3) return
       isDamaged = true
       disk.corrupt(random.pick(files), (bytes) => {
         const changed = Uint8Array.from(bytes)

@@ -199,7 +199,7 @@ export function createTabularEngine(
     info: { kind: 'tabular', device: 'cpu', reason: 'a simulation', threads: 1 },
     open: ({ weights, optimizer, version: of = 0 }: OpenRequest) =>
       inTurn(0, () => {
-        skill = skillOf(weights)
+        skill = skillOf(weights as Weights)
         version = of
         slots.clear()
         adam = optimizer
