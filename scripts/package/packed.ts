@@ -75,7 +75,7 @@ export async function trainAndInterrupt(
       if ((now?.training?.step ?? 0) > 0) break
       if (child.exitCode !== null || performance.now() - begun > STEP_WITHIN_MS)
         throw new Error(`no training step\n${output}`)
-      await sleep(500)
+      await sleep(2000)
     }
     tell(true, begun, `${[program!.split('/').at(-1), ...args].join(' ')}: a training step`)
     const asked = performance.now()

@@ -7,6 +7,7 @@
 // Packs this checkout if no file is given. --node is the folder of another Node.js to try it with.
 
 import {
+  copyFileSync,
   mkdirSync,
   mkdtempSync,
   readdirSync,
@@ -120,6 +121,10 @@ try {
       if (!(Number(run('node', ['-e', names], place)) > 0)) throw new Error(`${specifier} exports nothing`)
     }
   typeCheck()
+  // The program of docs/library.md, as it stands there.
+  copyFileSync(join(ROOT, 'scripts/library/loop.ts'), join(folder, 'loop.ts'))
+  if (!/step 2, mean reward/.test(run('node', ['loop.ts', '2'], place)))
+    throw new Error('the loop took no step')
 
   const said = run('npx', ['waggle', '--version'], place)
   if (!said.includes(version)) throw new Error(`--version prints ${said}, but package.json has ${version}`)
