@@ -7,6 +7,7 @@ import {
   type MixingOptions,
   type MixingRuleName,
   type Part,
+  type PartReport,
 } from '../../daemon/trainer/sharing/mixing/index.ts'
 import { ADAMW } from '../engine/model.ts'
 
@@ -118,6 +119,23 @@ describe('a common batch', () => {
     )
     expect(along).toEqual(near([1 / 1.5, 0.5 / 1.5, 0]))
   })
+
+  test.each(['common-batch', 'side-step'] as const)(
+    '%s: leaves out what its own tokens speak against, whoever sent it',
+    async (rule) => {
+      const standing = (_: string, report?: PartReport) => (report?.gradientNorm === 7 ? 0 : 1)
+      const { parts } = await stepOf(
+        rule,
+        [[1, 0, 0], 10],
+        [
+          [[0, 7, 0], 10, 'a'],
+          [[0, 0, 1], 10, 'b'],
+        ],
+        { standing },
+      )
+      expect(parts.map(({ scale }) => scale > 0)).toEqual([true, false, true])
+    },
+  )
 
   test('gives a loud author no more than its terms are worth, and takes nothing from the own part', async () => {
     const { along, parts } = await stepOf('common-batch', [[1, 0, 0], 10], [[[0, 1000, 0], 10, 'loud']])

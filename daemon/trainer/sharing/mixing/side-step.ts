@@ -42,7 +42,7 @@ async function mix(
   trainer: MixingTrainer,
 ): ReturnType<MixingRule['mix']> {
   if (!own) throw new RangeError('the side-step rule needs own groups in every step')
-  const { optimizer, learnForeign, allowance, weight } = options
+  const { optimizer, learnForeign, allowance, weight, standing } = options
   const { beta2, epsilon } = optimizer
   const metric = { beta2, epsilon }
   const held = new Set(await trainer.slots())
@@ -67,9 +67,10 @@ async function mix(
     part.wouldScale = terms * part.gradientNorm > limit ? limit / part.gradientNorm : terms
     const squared = (part.wouldScale * part.gradientNorm) ** 2
     full += squared
-    weighted += squared * weight(author)
+    const trust = standing(author, part) === 0 ? 0 : weight(author)
+    weighted += squared * trust
     if (!learnForeign) continue
-    part.scale = part.wouldScale * weight(author)
+    part.scale = part.wouldScale * trust
     const before = isSideFilled ? [{ slot: SIDE, factor: 1 }] : []
     await trainer.combine({ into: SIDE, terms: [...before, { slot: PART, factor: part.scale }] })
     isSideFilled = true
