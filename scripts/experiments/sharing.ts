@@ -321,11 +321,11 @@ function table(runs: readonly Run[]): string {
         })
         const gains = some.flatMap((run) => {
           const alone = aloneOf(run)
-          return alone && alone !== run ? [accuracyAt(least, run) - accuracyAt(least, alone)] : []
+          return alone && arm !== 'alone' ? [accuracyAt(least, run) - accuracyAt(least, alone)] : []
         })
         const rewards = some.flatMap((run) => {
           const alone = aloneOf(run)
-          return alone && alone !== run && arm !== 'alone'
+          return alone && arm !== 'alone'
             ? [(100 * sum(run.rewards)) / sum(alone.rewards.slice(0, run.rewards.length))]
             : []
         })
