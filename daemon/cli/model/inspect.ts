@@ -4,6 +4,7 @@
 import { join } from 'node:path'
 import { WaggleError } from '../../../protocol/errors.ts'
 import type { Task } from '../../../protocol/plugin/index.ts'
+import type { Asked } from '../../../protocol/train/index.ts'
 import type { Config } from '../../config/schema.ts'
 import { type DecoderSpec, parameterShapes } from '../../engine/decoder.ts'
 import { type BasePrecision, bytesIn } from '../../policy/base-weights.ts'
@@ -13,7 +14,6 @@ import type { WeightSource } from '../../policy/model-files.ts'
 import { modelSource } from '../../policy/model-source.ts'
 import { bundledModel, findModel } from '../../policy/sources/find.ts'
 import { hubReference } from '../../policy/sources/reference.ts'
-import { sampleQuestions } from '../../rollout/tasks.ts'
 import { nodeDisk as disk } from '../../store/node-disk.ts'
 import type { Context } from '../context.ts'
 import type { CheckpointHere } from './checkpoint.ts'
@@ -80,8 +80,13 @@ export function planHere(
   { name, spec, tokenizer, tensors }: Pick<Inspected, 'name' | 'spec' | 'tokenizer' | 'tensors'>,
   { config, tasks, checkpoint, taken }: PlanParts,
 ): MemoryPlan {
-  const known = config.tasks.filter(({ name: task }) => tasks.some((one) => one.name === task))
-  const questions = sampleQuestions(tasks, known)
+  const questions = config.tasks.flatMap(({ name: task, difficulty }): Asked[] => {
+    const known = tasks.find((one) => one.name === task)
+    if (!known) return []
+    const at = { difficulty: difficulty ?? known.difficulty.default }
+    const some: Asked[] = Array.from({ length: 16 }, (_, seed) => known.generate({ seed, ...at }))
+    return known.finite ? [...some, { ...some[0]!, question: known.finite.longest(at.difficulty) }] : some
+  })
   const memory = memoryHere()
   const here = { ...memory, available: memory.available + taken }
   const baseBytes = (precision: BasePrecision) => bytesIn(tensors, spec, precision)
