@@ -132,7 +132,7 @@ const sampler = z.strictObject({
     .number()
     .gt(0)
     .max(10)
-    .default(0.1)
+    .default(0.15)
     .describe(
       "largest mean difference between the sampler's and the trainer's log-probs in the self-test, in nats; beyond it the node writes nothing",
     ),

@@ -79,6 +79,7 @@ export async function openPolicies(
     { sampler, trainer, random: randomStream(seed, 'adapter') },
   )
   closers.add(() => policy.close())
+  if (isExternal) log('info', `sampler: ${sampler.info.kind} on ${sampler.info.device}`)
 
   const stateIn = (from: Restored | undefined) => async (role: Pick<Role, 'name' | 'model' | 'spec'>) =>
     from &&
