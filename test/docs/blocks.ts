@@ -42,7 +42,7 @@ export function blocksOf(markdown: string): Block[] {
 export function commandsOf(markdown: string): string[] {
   const fenced = blocksOf(markdown)
     .filter(({ language }) => language === 'sh')
-    .flatMap(({ text }) => text.split('\n'))
+    .flatMap(({ text }) => text.replaceAll(/ *\\\n */g, ' ').split('\n'))
   const outside = markdown.replaceAll(/^```[\s\S]*?^```$/gm, '')
   const indented = [...outside.matchAll(/^ {4}((?:waggle|npm) .*)$/gm)].map(
     ([, line]) => line!.split(/ {3,}/)[0]!,

@@ -15,7 +15,8 @@ import { blocksOf, commandsOf, PAGES, partsOf, ROOT, read, waggleWords } from '.
 
 const SCRIPTS = (JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8')) as { scripts: object }).scripts
 /** Programs that the documents use beside Waggle, npm and Node. */
-const OTHERS = /^(\.\/waggle\S*|tar|alias|cat|cd|cp|curl|docker|git|mkdir|rm|source|ssh|sudo|systemctl) /
+const OTHERS =
+  /^(\.\/waggle\S*|tar|alias|cat|cd|cp|curl|docker|git|mkdir|rm|source|ssh|sudo|systemctl|python|vllm|llama-server) /
 
 /** As GitHub makes anchors of headings. */
 const anchors = (markdown: string): string[] =>
