@@ -3,7 +3,13 @@
 //
 //   node --import tsx scripts/bench/models/sizes.ts
 
-import { ADAPTER_TARGETS, type DecoderSpec, parameterCount } from '../../../daemon/engine/decoder.ts'
+import {
+  ADAPTER_TARGETS,
+  type DecoderSpec,
+  parameterCount,
+  parameterShapes,
+} from '../../../daemon/engine/decoder.ts'
+import { type BasePrecision, bytesIn } from '../../../daemon/policy/base-weights.ts'
 import { planMemory, type Wish } from '../../../daemon/policy/memory-plan/index.ts'
 
 type Shape = Pick<DecoderSpec, 'vocabulary' | 'width' | 'layers' | 'heads' | 'kvHeads' | 'feedForward'> &
@@ -34,16 +40,24 @@ function shape(
 
 const WORK: Wish['work'] = { prompt: 128, completion: 256, groupSize: 8, mixes: true }
 
-function total(spec: DecoderSpec, method: 'full' | 'lora', budget: number): number | undefined {
+/** `q4`: an adapter on frozen weights of 4 bits. */
+type Method = 'full' | 'lora' | 'q4'
+
+function total(spec: DecoderSpec, how: Method, budget: number): number | undefined {
   const adapter = { rank: 16, alpha: 32, targets: [...ADAPTER_TARGETS] }
+  const method = how === 'full' ? 'full' : 'lora'
+  const tensors = new Map([...parameterShapes(spec)].map(([name, shape]) => [name, { shape }]))
+  const bytes = (precision: BasePrecision) => bytesIn(tensors, spec, precision)
+  const base = how === 'q4' ? { base: { asked: how, bytes } } : {}
   try {
-    return planMemory('', spec, { method, adapter, microBatchTokens: 0, budget, work: WORK }).estimate.total
+    const wish = { method, adapter, microBatchTokens: 0, budget, work: WORK, ...base } as const
+    return planMemory('', spec, wish).estimate.total
   } catch {
     return undefined
   }
 }
 
-function least(spec: DecoderSpec, method: 'full' | 'lora'): number {
+function least(spec: DecoderSpec, method: Method): number {
   let [low, high] = [0, 1e12]
   while (high - low > 1e7) {
     const middle = (low + high) / 2
@@ -55,8 +69,10 @@ function least(spec: DecoderSpec, method: 'full' | 'lora'): number {
 
 const gigabytes = (bytes: number): string => `${(bytes / 1e9).toFixed(1)} GB`
 
-console.log('| model | parameters | LoRA: least | at full speed | all parameters: least | at full speed |')
-console.log('|---|---|---|---|---|---|')
+console.log(
+  '| model | parameters | LoRA on 4 bits: least | LoRA: least | at full speed | all parameters: least | at full speed |',
+)
+console.log('|---|---|---|---|---|---|---|')
 for (const [name, given] of Object.entries(MODELS)) {
   const spec: DecoderSpec = {
     headWidth: given.width / given.heads,
@@ -72,5 +88,7 @@ for (const [name, given] of Object.entries(MODELS)) {
     gigabytes(least(spec, method)),
     gigabytes(total(spec, method, Number.POSITIVE_INFINITY)!),
   ])
-  console.log(`| \`${name}\` | ${(parameterCount(spec) / 1e6).toFixed(0)} M | ${cells.join(' | ')} |`)
+  console.log(
+    `| \`${name}\` | ${(parameterCount(spec) / 1e6).toFixed(0)} M | ${gigabytes(least(spec, 'q4'))} | ${cells.join(' | ')} |`,
+  )
 }

@@ -1,0 +1,162 @@
+// What training an adapter takes with frozen weights of 32, 16, 8 and 4 bits. For each shape and precision, a child
+// process opens a sampler and a trainer as a node does, writes rollouts, takes a LoRA step, and reports its peak
+// resident memory and the times. Weights are random; memory and time do not depend on them.
+//
+//   node --import tsx scripts/bench/models/base-precision.ts [--only SmolLM2-135M] [--tokens 256] [--json]
+
+import { spawnSync } from 'node:child_process'
+import { fileURLToPath } from 'node:url'
+import { parseArgs } from 'node:util'
+import { ADAPTER_TARGETS, type DecoderSpec, parameterShapes } from '../../../daemon/engine/decoder.ts'
+import { createOnnxEngine } from '../../../daemon/engine/onnx/index.ts'
+import { emptyBlocks, emptyHalves } from '../../../daemon/engine/stored/quantize.ts'
+import { type BaseWeights, bytesOf } from '../../../daemon/engine/stored/stored.ts'
+import { randomStream } from '../../../daemon/host/random.ts'
+import { openPolicy } from '../../../daemon/policy/live-policy.ts'
+import type { StoredModel } from '../../../daemon/policy/model.ts'
+import { column, mul, neg } from '../../../protocol/plugin/expression.ts'
+
+const shape = (
+  [vocabulary, width, layers, heads, kvHeads, headWidth, feedForward]: number[],
+  rest: Partial<DecoderSpec> = {},
+): DecoderSpec => ({
+  ...{ vocabulary: vocabulary!, width: width!, layers: layers!, heads: heads!, kvHeads: kvHeads! },
+  ...{ headWidth: headWidth!, feedForward: feedForward!, normEpsilon: 1e-6, contextLength: 2048 },
+  ropeFrequencies: Array.from({ length: headWidth! / 2 }, (_, i) => 10_000 ** ((-2 * i) / headWidth!)),
+  ...{ tiedEmbeddings: true, attentionBias: false, queryKeyNorm: false },
+  ...rest,
+})
+const SHAPES: Record<string, DecoderSpec> = {
+  'SmolLM2-135M': shape([49_152, 576, 30, 9, 3, 64, 1536]),
+  'Gemma-3-270M': shape([262_144, 640, 18, 4, 1, 256, 2048], { queryKeyNorm: true, postNorms: true }),
+  'Qwen2.5-0.5B': shape([151_936, 896, 24, 14, 2, 64, 4864], { attentionBias: true }),
+  'Qwen2.5-1.5B': shape([151_936, 1536, 28, 12, 2, 128, 8960], { attentionBias: true }),
+}
+const PRECISIONS = ['f32', 'f16', 'q8', 'q4'] as const
+type Precision = (typeof PRECISIONS)[number]
+
+interface Measured {
+  name: string
+  precision: Precision
+  weights: number
+  peak: number
+  generateSeconds: number
+  stepSeconds: number
+}
+
+const { values: flags } = parseArgs({
+  options: {
+    only: { type: 'string' },
+    precisions: { type: 'string', default: PRECISIONS.join() },
+    /** Of each half of a sequence: the prompt, and the completion. */
+    tokens: { type: 'string', default: '64' },
+    rows: { type: 'string', default: '4' },
+    child: { type: 'string' },
+    json: { type: 'boolean', default: false },
+  },
+})
+const [tokens, rows] = [Number(flags.tokens), Number(flags.rows)]
+
+if (flags.child) {
+  const [name, precision] = flags.child.split(',') as [string, Precision]
+  console.log(JSON.stringify(await measured(name, precision)))
+  process.exit(0)
+}
+
+const mb = (bytes: number) => `${Math.round(bytes / 1e6)} MB`
+for (const name of Object.keys(SHAPES)) {
+  if (flags.only && !flags.only.split(',').includes(name)) continue
+  for (const precision of flags.precisions.split(',')) {
+    const own = ['--child', `${name},${precision}`, '--tokens', flags.tokens, '--rows', flags.rows]
+    const script = [fileURLToPath(import.meta.url), ...own]
+    const done = spawnSync(process.execPath, ['--import', 'tsx', ...script], { encoding: 'utf8' })
+    if (done.status !== 0) throw new Error(`${name} ${precision}: ${done.stderr}`)
+    const found = JSON.parse(done.stdout) as Measured
+    const { weights, peak, generateSeconds, stepSeconds } = found
+    console.log(
+      flags.json
+        ? JSON.stringify(found)
+        : `${name} ${precision}: weights ${mb(weights)}, peak ${mb(peak)}, writing ${generateSeconds.toFixed(1)} s, step ${stepSeconds.toFixed(1)} s`,
+    )
+  }
+}
+
+function randomBase(spec: DecoderSpec, precision: Precision): BaseWeights {
+  const random = randomStream(1, 'base')
+  const noise = Float32Array.from({ length: 4096 }, () => (random() - 0.5) * 0.04)
+  const bytes = Uint8Array.from({ length: 4096 }, () => Math.floor(random() * 256))
+  const repeat = <Array extends Float32Array | Uint8Array>(to: Array, from: Array): Array => {
+    for (let at = 0; at < to.length; at += from.length)
+      to.set(from.subarray(0, Math.min(from.length, to.length - at)), at)
+    return to
+  }
+  const made = (name: string, [first, second]: readonly number[]) => {
+    const size = first! * (second ?? 1)
+    if (precision === 'f32' || second === undefined) {
+      const floats = new Float32Array(new SharedArrayBuffer(4 * size))
+      return name.endsWith('norm.weight') ? floats.fill(1) : repeat<Float32Array>(floats, noise)
+    }
+    if (precision === 'f16') {
+      const halves = emptyHalves(size)
+      halves.halves.fill(0x2000)
+      return halves
+    }
+    const blocks = emptyBlocks(size, precision === 'q8' || name.includes('embed') ? 8 : 4)
+    repeat<Uint8Array>(blocks.numbers, bytes)
+    blocks.scales.fill(blocks.bits === 8 ? 2e-4 : 3e-3)
+    return blocks
+  }
+  return Object.fromEntries([...parameterShapes(spec)].map(([name, of]) => [name, made(name, of)]))
+}
+
+async function measured(name: string, precision: Precision): Promise<Measured> {
+  const spec = SHAPES[name]!
+  const weights = randomBase(spec, precision)
+  const random = randomStream(2, 'tokens')
+  const options = { threads: 1, microBatchTokens: 512, checkpointing: true }
+  const [sampler, trainer] = [createOnnxEngine(options), createOnnxEngine(options)]
+  const model = { spec, weights, digest: '', tokenizer: { digest: '' } } as unknown as StoredModel
+  const adapter = { rank: 16, alpha: 32, targets: ADAPTER_TARGETS }
+  const policy = await openPolicy({ model, adapter, slots: rows }, { sampler, trainer, random })
+  const prompt = Int32Array.from({ length: tokens }, () => Math.floor(random() * spec.vocabulary))
+  const started = performance.now()
+  const written = await policy.sampler.generate({
+    samples: Array.from({ length: rows }, (_, seed) => ({ prompt, seed })),
+    maxNewTokens: Math.min(tokens, 8),
+    temperature: 1,
+    stopTokens: [],
+  })
+  const wrote = performance.now()
+  const sequences = written.map((_, i) => ({
+    conditioning: prompt,
+    completion: Int32Array.from({ length: tokens }, () => Math.floor(random() * spec.vocabulary)),
+    columns: { advantage: i % 2 === 0 ? 1 : -1 },
+  }))
+  const objective = { loss: neg(mul(column('logprob'), column('advantage'))), metrics: {} }
+  const optimizer = {
+    learningRate: 1e-5,
+    beta1: 0.9,
+    beta2: 0.999,
+    epsilon: 1e-8,
+    weightDecay: 0,
+    maxGradientNorm: 1,
+  }
+  const { applied } = await trainer.train({
+    sequences,
+    objective,
+    temperature: 1,
+    denominator: 1000,
+    optimizer,
+  })
+  if (!applied) throw new Error('the step was not finite')
+  const stepped = performance.now()
+  await policy.advance(1)
+  const peak = process.resourceUsage().maxRSS * 1024
+  await policy.close()
+  return {
+    ...{ name, precision, peak },
+    weights: Object.values(weights).reduce((sum, values) => sum + bytesOf(values), 0),
+    generateSeconds: (wrote - started) / 1000,
+    stepSeconds: (stepped - wrote) / 1000,
+  }
+}
