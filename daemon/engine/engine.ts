@@ -2,7 +2,9 @@
 // (trainer.ts). These are two contracts because something else may serve either of them, such as a remote sampler.
 //
 // An engine knows tensors and token ids. It does not know text, tasks, advantage estimators, mixing rules or
-// peers. It serves its calls one after another in its own thread, so that the caller's event loop stays free.
+// peers. It serves its calls one after another in its own thread, so that the caller's event loop stays free. Only calls of
+// `generate` run together: one that comes while another runs is decoded beside it, unless a call of another kind is between
+// them.
 
 import type { DecoderSpec } from './decoder.ts'
 import type { Sampler } from './sampler.ts'

@@ -35,7 +35,7 @@ export interface GenerateRequest extends Sampling {
   stopTokens: readonly number[]
   /** A sequence ends with the token that completes any of these in its text, prompt excluded. */
   stopStrings?: readonly string[]
-  /** Sequences decoded side by side. */
+  /** Sequences decoded side by side; with several calls, as many as the one that allows most. */
   slots?: number
 }
 
@@ -84,10 +84,14 @@ export interface GenerateOptions {
 export interface Sampler {
   readonly info: EngineInfo
   open(request: OpenRequest): Promise<void>
+  /**
+   * Calls may overlap. Engines that can take a call into the decoding that runs, from its next step on; it resolves when
+   * its own samples have ended. What a sequence writes does not depend on the others, but for rounding.
+   */
   generate(request: GenerateRequest, options?: GenerateOptions): Promise<Sample[]>
   /**
-   * Tokens drawn from now on carry `version`; it is unchanged if left out. The call waits its turn like any
-   * other. With `isInFlight`, a running `generate` switches to the new weights between two steps and keeps its
+   * Tokens drawn from now on carry `version`; it is unchanged if left out. The call waits for those before it, and calls of
+   * `generate` after it wait for it: no sequence changes its weights. With `isInFlight`, a running `generate` switches to the new weights between two steps and keeps its
    * keys and values. A sampler that takes on weights every so many versions takes these at once if they are
    * urgent, as after a roll-back.
    */

@@ -1,6 +1,6 @@
 // The policy that a node runs: its weights, its version, its sampler and its trainer. The sampler writes
-// rollouts and is evaluated. The trainer hands its weights to the sampler after every update, between two of
-// the sampler's calls. If the sampler can score, it scores for plugins; otherwise the trainer does.
+// rollouts and is evaluated. The trainer hands its weights to the sampler after every update: sequences that are
+// being written end with the old ones, and those after them begin with the new ones. If the sampler can score, it scores for plugins; otherwise the trainer does.
 
 import type { PolicyReference } from '../../protocol/train/index.ts'
 import type { AdapterSpec, DecoderSpec, Weights } from '../engine/decoder.ts'
