@@ -89,6 +89,21 @@ test('the same task twice is refused', () => {
   expect(problems('[[tasks]]\nname = "a"\n[[tasks]]\nname = "a"')[0]).toContain('listed twice')
 })
 
+test('frozen weights of fewer bits are refused where all weights are trained', () => {
+  const file = (method: string, precision: string) =>
+    `[training]\nmethod = "${method}"\n[engine]\nbase_precision = "${precision}"`
+  expect(problems(file('full', 'q4'))).toEqual([
+    'config.toml:4  engine.base_precision  is "q4", but training.method = "full" trains all weights, as float32; use training.method = "lora"',
+  ])
+  for (const [method, precision] of [
+    ['full', 'f32'],
+    ['full', 'auto'],
+    ['lora', 'q4'],
+    ['auto', 'q8'],
+  ] as const)
+    expect(load(file(method, precision)).config.engine.base_precision).toBe(precision)
+})
+
 test('flags win over environment, environment over file, file over defaults; each origin is known', () => {
   const { config, originOf } = load('[training]\nown_groups = 2\nforeign_groups = 2\nminibatches = 2', {
     env: { WAGGLE_TRAINING_FOREIGN_GROUPS: '3', WAGGLE_TRAINING_MINIBATCHES: '3' },
