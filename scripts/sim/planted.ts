@@ -71,6 +71,9 @@ const BUGS: Record<string, Bug> = {
   },
 }
 
+/** Virtual seconds: long enough for some deaths. */
+const SHORT = { chaosSeconds: 60, healSeconds: 0 }
+
 const { values } = parseArgs({
   options: { only: { type: 'string' }, most: { type: 'string', default: '200' } },
 })
@@ -78,9 +81,9 @@ for (const [name, { planted, ...world }] of Object.entries(BUGS)) {
   if (values.only !== undefined && values.only !== name) continue
   let found: { seed: number; breach: string } | undefined
   for (let seed = 1; seed <= Number(values.most) && !found; seed++) {
-    const { breaches } = await runChaos({ seed, planted, healSeconds: 0, ...world })
+    const { breaches } = await runChaos({ seed, planted, ...SHORT, ...world })
     if (breaches[0] !== undefined) found = { seed, breach: breaches[0] }
   }
-  const control = found && (await runChaos({ seed: found.seed, healSeconds: 0, ...world })).breaches
+  const control = found && (await runChaos({ seed: found.seed, ...SHORT, ...world })).breaches
   console.log(JSON.stringify({ bug: name, ...(found ?? { seed: 'not found' }), control }))
 }

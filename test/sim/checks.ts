@@ -126,8 +126,6 @@ export function createChecks(
         breach(`a group passes as one of ${group.author.slice(-6)}, which never wrote it`)
     },
     batch(groups: readonly Group[], now: number): void {
-      withoutOwn = groups.some(({ author }) => author === self) ? 0 : withoutOwn + 1
-      if (withoutOwn > BOUNDS.withoutOwn) breach(`${withoutOwn} batches in a row had no own group`)
       for (const group of groups) {
         const key = `${group.author} ${contentOf(group)}`
         const at = learnt.get(key)
@@ -145,8 +143,10 @@ export function createChecks(
     untrained(groups: readonly Group[]): void {
       for (const group of groups) learnt.delete(`${group.author} ${contentOf(group)}`)
     },
-    stepped(now: number, isRolledBack: boolean): void {
+    stepped(groups: readonly Group[], now: number, isRolledBack: boolean): void {
       tally.steps++
+      withoutOwn = groups.some(({ author }) => author === self) ? 0 : withoutOwn + 1
+      if (withoutOwn > BOUNDS.withoutOwn) breach(`${withoutOwn} updates in a row had no own group`)
       if (now < version) breach(`the version fell from ${version} to ${now}`)
       version = now
       if (isRolledBack) learnt = new Map()

@@ -281,7 +281,7 @@ export function createHonestNode(
           const report = await core.train(batch)
           if (!life.isAlive) return report
           if (!report || report.steps === 0) checks.untrained(batch.groups)
-          else checks.stepped(policy.reference().version, report.rolledBack === true)
+          else checks.stepped(batch.groups, policy.reference().version, report.rolledBack === true)
           return report
         } catch (error) {
           if (life.isAlive) checks.untrained(batch.groups)
