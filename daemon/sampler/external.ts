@@ -185,9 +185,14 @@ export function createExternalSampler(
       const plain = await scored(weights)
       const effectOf = async (probe: Weights) => mismatchOf(await scored(probe), plain).meanDifference
       const wanted = Math.max(PROBE_EFFECT, 5 * tolerance)
-      const small = noisy(weights, 0.01, seed)
-      const probe = noisy(weights, 0.01 * Math.min(100, wanted / (await effectOf(small))), seed)
-      const effect = await effectOf(probe)
+      let size = 0.01
+      let probe = noisy(weights, size, seed)
+      let effect = await effectOf(probe)
+      for (let tries = 0; tries < 4 && (effect < wanted / 2 || effect > 2 * wanted); tries++) {
+        size *= Math.min(100, Math.max(0.1, wanted / effect))
+        probe = noisy(weights, size, seed)
+        effect = await effectOf(probe)
+      }
       one = await loadAdapter(0, probe)
       const { found } = await measure(one, FIRST_TEST)
       const what = `with a test adapter, which changes log-probs by ${effect.toFixed(2)}`
