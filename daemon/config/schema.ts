@@ -594,7 +594,7 @@ export const configSchema = z.strictObject({
     .array(environment)
     .max(16)
     .default([])
-    .describe('environments that others serve: the node plays them, and their rewards count'),
+    .describe('environments that others serve'),
   metrics: metrics.prefault({}).describe('additional outputs for training metrics'),
 })
 

@@ -97,7 +97,9 @@ describe('written files can be read back', () => {
     expect(await weights.readFloat32('brain', into)).toBe(into)
     expect(into[5]).toBe(Math.trunc(values[5]!))
     expect(Buffer.compare(bytesOf(await weights.readFloat32('double')), bytesOf(values))).toBe(0)
-    await expect(weights.readFloat32('half', new Float32Array(3))).rejects.toThrow(RangeError)
+    expect(await weights.readFloat32('half', new Float32Array(3), { at: 7 })).toEqual(values.slice(7, 10))
+    const beyond = weights.readFloat32('half', new Float32Array(3), { at: length - 2 })
+    await expect(beyond).rejects.toThrow(RangeError)
     await weights.close()
   })
 

@@ -95,7 +95,7 @@ describe('catching up', () => {
     expect(published.announced).toBe(true)
     expect(published.bytes).toBeGreaterThan(65_536)
     await until('the group', () => hub.groups.length === 1 && b.groups.length === 1)
-    expect(b.groups[0]).toMatchObject({ id: published.id, author: a.swarm.peerId })
+    expect(b.groups[0]).toMatchObject({ author: a.swarm.peerId, prompt: { seed: 7 } })
   })
 
   test('a node asks for its own tasks, a relay for all', async () => {
