@@ -53,7 +53,7 @@ export const SAMPLING: readonly Option[] = [
     name: 'temperature',
     value: 'T',
     summary:
-      '0 always takes the most likely token; default: what the model recommends, else 1, in a chat 0.6 with top-p 0.9',
+      '0 always takes the most likely token; default: as the model says, else 1; in a chat 0.6 (top-p 0.9)',
   },
   {
     name: 'top-p',
