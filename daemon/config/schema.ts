@@ -590,11 +590,7 @@ export const configSchema = z.strictObject({
   swarm: swarm.prefault({}).describe('the network of peers'),
   control: control.prefault({}).describe('the control API'),
   agents: agents.prefault({}).describe("the agents' gateway"),
-  environments: z
-    .array(environment)
-    .max(16)
-    .default([])
-    .describe('environments that others serve'),
+  environments: z.array(environment).max(16).default([]).describe('environments that others serve'),
   metrics: metrics.prefault({}).describe('additional outputs for training metrics'),
 })
 

@@ -207,7 +207,9 @@ export const ACTORS = {
         try {
           const request = { peer: random.pick(peers()), protocol: FETCH_PROTOCOL, question }
           for await (const _ of asked.ask(request, { maxMessage: 1 << 20 })) return
-        } catch {}
+        } catch {
+          // Honest nodes may refuse it, or be dead: that is what a simulation is for.
+        }
       })()
     },
     answer: ({ heard }, question) =>

@@ -67,14 +67,15 @@ export function createPlayer(
     return seats.shift()!
   }
 
-  const pause = (ms: number): Promise<void> =>
-    new Promise((resolve) => {
-      const cancel = by.after(ms, resolve)
-      signal.addEventListener('abort', () => {
-        cancel()
-        resolve()
-      })
-    })
+  const pause = async (ms: number): Promise<void> => {
+    const { promise, resolve } = Promise.withResolvers<void>()
+    const end = (): void => resolve()
+    const cancel = by.after(ms, end)
+    signal.addEventListener('abort', end)
+    await promise
+    signal.removeEventListener('abort', end)
+    cancel()
+  }
 
   /** Attempts at the same seed should begin alike. */
   const compare = (prompt: Seat['prompt'], text: string): void => {

@@ -132,7 +132,9 @@ export function serveCore<Options>(
     }
   }
 
-  const work = async (queue: WorkerCall[], interleaves: boolean): Promise<void> => {
+  const queues = new Map<number, WorkerCall[]>()
+  /** Ends when the queue is empty, and removes it at the same moment, so that no call can be put into a queue at rest. */
+  const work = async (at: number, queue: WorkerCall[], interleaves: boolean): Promise<void> => {
     for (let next = queue[0]; next; next = queue[0]) {
       const { engine } = next
       if (next.method === 'generate') await inFlight.during(engine, () => decode(engine, queue, interleaves))
@@ -141,8 +143,8 @@ export function serveCore<Options>(
         queue.shift()
       }
     }
+    queues.delete(at)
   }
-  const queues = new Map<number, WorkerCall[]>()
   const begun = started.then(
     ({ interleaves = false }) => interleaves,
     () => false,
@@ -156,7 +158,7 @@ export function serveCore<Options>(
       if (known) return void known.push(call)
       const queue = [call]
       queues.set(at, queue)
-      void work(queue, interleaves).then(() => queues.delete(at))
+      void work(at, queue, interleaves)
     })
   })
 }
