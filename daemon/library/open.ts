@@ -1,7 +1,6 @@
 // Opens a model: finds it, downloads it if need be, plans its memory, and starts an engine. Composition root of programs
 // that use the library, as main.ts is of the daemon: the clock and the machine are read here.
 
-import { statfs } from 'node:fs/promises'
 import { availableParallelism, homedir } from 'node:os'
 import { resolve } from 'node:path'
 import { setTimeout as sleepFor } from 'node:timers/promises'
@@ -17,7 +16,7 @@ import { type MemoryPlan, memoryBudget, memoryHere, planMemory } from '../policy
 import { loadModelAs } from '../policy/model.ts'
 import { bundledModel, findModel } from '../policy/sources/find.ts'
 import { createCheckpoints } from '../store/checkpoints/checkpoints.ts'
-import { nodeDisk as disk } from '../store/node-disk.ts'
+import { nodeDisk as disk, freeBytes } from '../store/node-disk.ts'
 import { type Restored, restoreNode } from '../trainer/checkpoints/checkpointing.ts'
 import type { Model, OpenOptions } from './contract.ts'
 import { createModel } from './model.ts'
@@ -47,11 +46,7 @@ export async function openModel(reference: string, options: OpenOptions = {}): P
       disk,
       fetch: (input, init) => fetch(input, init),
       sleep: (ms, signal) => sleepFor(ms, undefined, signal ? { signal } : {}),
-      freeBytes: (path) =>
-        statfs(path).then(
-          ({ bavail, bsize }) => bavail * bsize,
-          () => undefined,
-        ),
+      freeBytes,
     },
   )
   let plan: MemoryPlan | undefined

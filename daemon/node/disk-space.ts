@@ -1,12 +1,6 @@
-// Free disk space.
+// Watches the free disk space.
 
-import { statfs } from 'node:fs/promises'
-
-/** Undefined if unknown. */
-export async function freeBytes(path: string): Promise<number | undefined> {
-  const facts = await statfs(path).catch(() => undefined)
-  return facts && facts.bavail * facts.bsize
-}
+import { freeBytes } from '../store/node-disk.ts'
 
 /** Checked every 30 seconds. */
 export async function watchDiskSpace(

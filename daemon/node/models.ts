@@ -14,9 +14,8 @@ import { trainedMeta } from '../policy/trained.ts'
 import { sampleQuestions } from '../rollout/tasks.ts'
 import type { Checkpoint } from '../store/checkpoints/checkpoints.ts'
 import type { Log } from '../store/log.ts'
-import { nodeDisk as disk } from '../store/node-disk.ts'
+import { nodeDisk as disk, freeBytes } from '../store/node-disk.ts'
 import { loadOtherModels, type RoleWish } from '../wiring/node-plugins.ts'
-import { freeBytes } from './disk-space.ts'
 
 export interface ModelsOptions {
   config: Config

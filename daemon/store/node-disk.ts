@@ -10,6 +10,7 @@ import {
   realpath,
   rename,
   rmdir,
+  statfs,
   unlink,
 } from 'node:fs/promises'
 import { type Disk, type DiskFile, errnoOf } from './disk.ts'
@@ -86,4 +87,10 @@ function nodeFile(handle: FileHandle): DiskFile {
     sync: () => handle.sync(),
     close: () => handle.close(),
   }
+}
+
+/** Bytes that a user may still write to the disk of this path; undefined if unknown. */
+export async function freeBytes(path: string): Promise<number | undefined> {
+  const facts = await statfs(path).catch(() => undefined)
+  return facts && facts.bavail * facts.bsize
 }

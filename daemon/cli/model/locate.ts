@@ -1,12 +1,11 @@
 // Finds the folder of `model.path` for commands. Downloads a missing model, with a progress bar.
 
-import { statfs } from 'node:fs/promises'
 import { setTimeout as sleepFor } from 'node:timers/promises'
 import { type CachedModel, cacheRoot, listCached } from '../../policy/sources/cache.ts'
 import { bundledModel, type FoundModel, findModel } from '../../policy/sources/find.ts'
 import type { DownloadParts } from '../../policy/sources/hub.ts'
 import { type LocalModel, listLocal } from '../../policy/sources/local.ts'
-import { nodeDisk as disk } from '../../store/node-disk.ts'
+import { nodeDisk as disk, freeBytes } from '../../store/node-disk.ts'
 import type { Context } from '../context.ts'
 import { createProgressBar } from './progress-bar.ts'
 
@@ -14,11 +13,7 @@ export const fromHere: DownloadParts = {
   disk,
   fetch: (input, init) => fetch(input, init),
   sleep: (ms, signal) => sleepFor(ms, undefined, signal ? { signal } : {}),
-  freeBytes: (path) =>
-    statfs(path).then(
-      ({ bavail, bsize }) => bavail * bsize,
-      () => undefined,
-    ),
+  freeBytes,
 }
 
 export async function locateModel(
