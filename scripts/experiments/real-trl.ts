@@ -40,6 +40,8 @@ const { values: flags } = parseArgs({
     every: { type: 'string', default: '10' },
     questions: { type: 'string', default: '100' },
     threads: { type: 'string', default: '2' },
+    /** Answers in one backward pass: gradients are added up over these. */
+    micro: { type: 'string', default: '16' },
     /** A Python that has TRL already. */
     python: { type: 'string' },
     out: { type: 'string', default: 'docs/results/real.jsonl' },
@@ -70,8 +72,8 @@ try {
   const stop = (tokenizer.added_tokens as { id: number; content: string }[]).find(
     ({ id }) => id === stopTokens[0],
   )!.content
-  const { steps, prompts, group, length, rate, rank, every, threads, seed, questions } = flags
-  const numbers = { steps, prompts, group, length, rate, rank, every, threads, seed }
+  const { steps, prompts, group, micro, length, rate, rank, every, threads, seed, questions } = flags
+  const numbers = { steps, prompts, group, micro, length, rate, rank, every, threads, seed }
   const job = Object.fromEntries(Object.entries(numbers).map(([name, text]) => [name, Number(text)]))
   await writeFile(join(folder, 'job.json'), JSON.stringify({ ...job, warm_up: 3, stop }))
   const first = Number(seed) * 1_000_000

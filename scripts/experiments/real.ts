@@ -56,6 +56,8 @@ interface Look {
   tokens: number
   /** Spent on sampling and training, without evaluations. */
   seconds: number
+  /** Processor time of the same, of all threads. Absent in the first runs. */
+  cpu?: number
   sampled: Estimate
   greedy: Estimate
   questions: number
@@ -119,12 +121,13 @@ async function play(): Promise<void> {
     })
     const run = `waggle/${name}/${seed}/${new Date().toISOString()}`
     let seconds = 0
+    let cpu = 0
     let rewards: number[] = []
     const look = async (step: number): Promise<void> => {
       const { overall, questions: asked } = await node.evaluate(Number(questions))
       await records.add({
         ...{ run, by: 'waggle', model: name, seed, settings, step, questions: asked },
-        ...{ tokens: node.compute.generated, seconds, ...overall, rewards },
+        ...{ tokens: node.compute.generated, seconds, cpu, ...overall, rewards },
         rss: process.resourceUsage().maxRSS * 1024,
         ...{ machine: thisMachine(), at: new Date().toISOString(), load: loadavg()[0]! },
       })
@@ -136,8 +139,10 @@ async function play(): Promise<void> {
     }
     await look(0)
     for (let step = 1; step <= Number(steps); step++) {
-      const started = performance.now()
+      const [started, cpuBefore] = [performance.now(), process.cpuUsage()]
       const { reward, generatedTokens } = await node.round()
+      const { user, system } = process.cpuUsage(cpuBefore)
+      cpu += (user + system) / 1e6
       seconds += (performance.now() - started) / 1000
       rewards.push(reward)
       console.error(
@@ -158,6 +163,7 @@ function show(looks: readonly Look[]): void {
       `${look.step}`,
       `${look.tokens}`,
       look.seconds.toFixed(0),
+      look.cpu?.toFixed(0) ?? '',
       share(look.sampled),
       share(look.greedy),
       look.rewards.length > 0 ? mean(look.rewards).toFixed(3) : '',
@@ -172,6 +178,7 @@ function show(looks: readonly Look[]): void {
     'step',
     'tokens',
     'seconds',
+    'cpu',
     'sampled',
     'greedy',
     'reward since',

@@ -47,7 +47,11 @@ def score(text, key):
         return 0.0
 
 
-clock = {"seconds": 0.0, "since": 0.0, "tokens": 0, "rewards": []}
+clock = {"seconds": 0.0, "cpu": 0.0, "since": (0.0, 0.0), "tokens": 0, "rewards": []}
+
+
+def now():
+    return time.perf_counter(), time.process_time()
 
 
 def reward(completions, key, completion_ids, **_):
@@ -81,6 +85,7 @@ class Looks(TrainerCallback):
             "step": step,
             "tokens": clock["tokens"],
             "seconds": clock["seconds"],
+            "cpu": clock["cpu"],
             "sampled": sampled,
             "greedy": greedy,
             "rewards": clock["rewards"],
@@ -92,14 +97,16 @@ class Looks(TrainerCallback):
 
     def on_train_begin(self, args, state, control, model=None, **_):
         self.look(model, 0)
-        clock["since"] = time.perf_counter()
+        clock["since"] = now()
 
     def on_step_end(self, args, state, control, model=None, **_):
-        clock["seconds"] += time.perf_counter() - clock["since"]
+        (seconds, cpu), (seconds_before, cpu_before) = now(), clock["since"]
+        clock["seconds"] += seconds - seconds_before
+        clock["cpu"] += cpu - cpu_before
         print(f"step {state.global_step}: reward {clock['rewards'][-1]:.3f}, {clock['tokens']} tokens, {clock['seconds']:.0f} s", file=sys.stderr, flush=True)
         if state.global_step % job["every"] == 0 or state.global_step == job["steps"]:
             self.look(model, state.global_step)
-        clock["since"] = time.perf_counter()
+        clock["since"] = now()
 
 
 batch = job["prompts"] * job["group"]
@@ -118,7 +125,11 @@ trainer = GRPOTrainer(
     callbacks=[Looks()],
     args=GRPOConfig(
         output_dir=str(folder / "out"),
-        per_device_train_batch_size=batch,
+        # All answers of a step are sampled at once and trained on in small batches: one batch of 64 does not fit into
+        # 23 GB of memory.
+        per_device_train_batch_size=job["micro"],
+        gradient_accumulation_steps=batch // job["micro"],
+        steps_per_generation=batch // job["micro"],
         num_generations=job["group"],
         max_completion_length=job["length"],
         max_steps=job["steps"],
@@ -129,8 +140,8 @@ trainer = GRPOTrainer(
         weight_decay=0.0,
         max_grad_norm=1.0,
         beta=0.0,
-        # The mean over the batch's tokens: our token_mean.
-        loss_type="bnpo",
+        # The mean over the tokens of all small batches: our token_mean.
+        loss_type="dapo",
         scale_rewards="group",
         temperature=1.0,
         top_p=1.0,
