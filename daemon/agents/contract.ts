@@ -4,7 +4,7 @@
 import type { AgentsInfo } from '../../protocol/api/index.ts'
 import type { Group, PolicyReference } from '../../protocol/train/index.ts'
 import type { Sampler } from '../engine/engine.ts'
-import type { Tokenizer } from '../policy/tokenizer.ts'
+import type { Tokenizer } from '../policy/tokens/tokenizer.ts'
 import type { ServedEnvironment } from './environments/environment.ts'
 
 export interface GatewayOptions {

@@ -10,10 +10,10 @@ export async function main(argv: readonly string[], io: Io, commands: readonly C
   try {
     const parsed = parseCommandLine(argv, io.env, commands)
     if (parsed.options.version)
-      return await (await import('./commands/version.ts')).run(createContext(parsed, io, commands))
+      return await (await import('./commands/set-up/version.ts')).run(createContext(parsed, io, commands))
     if (parsed.options.help && parsed.command.name !== 'help') {
       const asked = { ...parsed, arguments: [parsed.command.name] }
-      return await (await import('./commands/help.ts')).run(createContext(asked, io, commands))
+      return await (await import('./commands/set-up/help.ts')).run(createContext(asked, io, commands))
     }
     const { run } = await parsed.command.load()
     return await run(createContext(parsed, io, commands))

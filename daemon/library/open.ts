@@ -10,7 +10,7 @@ import { ADAPTER_TARGETS, type AdapterSpec, type AdapterTarget } from '../engine
 import type { Engine } from '../engine/engine.ts'
 import { createEngines } from '../engine/select.ts'
 import { randomStream } from '../host/random.ts'
-import { bytesIn } from '../policy/base-weights.ts'
+import { bytesIn } from '../policy/files/base-weights.ts'
 import { openPolicy } from '../policy/live-policy.ts'
 import { type MemoryPlan, memoryBudget, memoryHere, planMemory } from '../policy/memory-plan/index.ts'
 import { loadModelAs } from '../policy/model.ts'

@@ -7,12 +7,12 @@ import type { DecoderSpec, Weights } from '../engine/decoder.ts'
 import type { BaseWeights } from '../engine/stored/stored.ts'
 import type { Disk } from '../store/disk.ts'
 import { specOf } from './architectures/index.ts'
-import { type BasePrecision, readWeights } from './base-weights.ts'
-import type { ModelFiles, ModelSource, WeightSource } from './model-files.ts'
-import { modelSource } from './model-source.ts'
-import { createTokenizer, type Tokenizer, vocabularyOf } from './tokenizer.ts'
+import { type BasePrecision, readWeights } from './files/base-weights.ts'
+import type { ModelFiles, ModelSource, WeightSource } from './files/model-files.ts'
+import { modelSource } from './files/model-source.ts'
+import { createTokenizer, type Tokenizer, vocabularyOf } from './tokens/tokenizer.ts'
 
-export type { ModelFiles } from './model-files.ts'
+export type { ModelFiles } from './files/model-files.ts'
 
 /** The decoder without its tokenizer. */
 export interface Decoder<Held extends BaseWeights = Weights> {

@@ -2,9 +2,9 @@
 
 import { join } from 'node:path'
 import type { DecoderSpec, Weights } from '../engine/decoder.ts'
+import { writeAdapter } from '../policy/export/write-model.ts'
 import { writeGgufAdapter } from '../policy/gguf/export.ts'
 import type { StoredModel } from '../policy/model.ts'
-import { writeAdapter } from '../policy/write-model.ts'
 import { remove } from '../store/atomic.ts'
 import type { Disk } from '../store/disk.ts'
 import type { AdapterFile, BackEnd } from './back-end.ts'

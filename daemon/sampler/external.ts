@@ -9,7 +9,7 @@ import { adapterShapes, type DecoderSpec, type Weights } from '../engine/decoder
 import type { GenerateRequest, OpenRequest, Sampler, Trainer } from '../engine/engine.ts'
 import { checkPrompts, trainedIn } from '../engine/inputs.ts'
 import { uniformAt } from '../engine/sampling/random.ts'
-import type { Tokenizer } from '../policy/tokenizer.ts'
+import type { Tokenizer } from '../policy/tokens/tokenizer.ts'
 import type { AdapterFiles } from './adapter-files.ts'
 import type { AdapterFile, BackEnd, LoadedAdapter } from './back-end.ts'
 import { openLines } from './lines.ts'

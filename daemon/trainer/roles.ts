@@ -10,7 +10,7 @@ import { isZeroSignal } from '../../protocol/train/index.ts'
 import type { DecoderSpec, Weights } from '../engine/decoder.ts'
 import type { Engine, OptimizerState, TrainRequest, TrainSequence } from '../engine/engine.ts'
 import type { BaseWeights } from '../engine/stored/stored.ts'
-import type { Tokenizer } from '../policy/tokenizer.ts'
+import type { Tokenizer } from '../policy/tokens/tokenizer.ts'
 
 export interface RoleState {
   weights: Weights

@@ -23,7 +23,7 @@ import {
   type SettingsSchema,
 } from '../../protocol/plugin/index.ts'
 import { createPluginFiles } from '../host/plugin-files.ts'
-import { withDeadline } from '../policy/deadline.ts'
+import { withDeadline } from '../policy/chat/deadline.ts'
 
 const MAX_BYTES = 1 << 20
 const LIMIT_MS = 250

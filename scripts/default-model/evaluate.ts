@@ -2,7 +2,7 @@
 // questions. The two sampled figures should agree for a model that was supervised on neither.
 
 import type { Engine } from '../../daemon/engine/engine.ts'
-import type { Tokenizer } from '../../daemon/policy/tokenizer.ts'
+import type { Tokenizer } from '../../daemon/policy/tokens/tokenizer.ts'
 import { scorePrompts } from '../../daemon/rollout/evaluation/evaluate.ts'
 import { createTaskBook } from '../../daemon/rollout/tasks.ts'
 import type { Task } from '../../protocol/plugin/index.ts'

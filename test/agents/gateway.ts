@@ -2,7 +2,7 @@
 
 import { randomBytes } from 'node:crypto'
 import { openGateway, type ServedEnvironment } from '../../daemon/agents/index.ts'
-import { createTokenizer, type Tokenizer } from '../../daemon/policy/tokenizer.ts'
+import { createTokenizer, type Tokenizer } from '../../daemon/policy/tokens/tokenizer.ts'
 import { createWaker } from '../../daemon/rollout/waker.ts'
 import type { Group } from '../../protocol/train/index.ts'
 import { asciiTokenizer } from '../policy/tokenizers.ts'

@@ -4,7 +4,7 @@ import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, expect, test } from 'vitest'
-import { versionOf } from '../../daemon/cli/commands/env.ts'
+import { versionOf } from '../../daemon/cli/commands/set-up/env.ts'
 
 let folder: string
 beforeEach(async () => {

@@ -62,7 +62,7 @@ test('unknown flags, no daemon and broken pipes end as documented', () => {
 test('what status loads stays light: neither zod nor ink nor libp2p', () => {
   // Every file that the command reaches by static imports.
   const reached = reachable(
-    join(ROOT, 'daemon/cli/commands/status.ts'),
+    join(ROOT, 'daemon/cli/commands/watch/status.ts'),
     join(ROOT, 'daemon/cli/run.ts'),
     join(ROOT, 'daemon/cli/start.ts'),
   )

@@ -1,7 +1,7 @@
 // What a restart takes over from the command line that the daemon was started with.
 
 import { expect, test } from 'vitest'
-import { wordsToKeep } from '../../daemon/cli/commands/restart.ts'
+import { wordsToKeep } from '../../daemon/cli/commands/run/restart.ts'
 import { defaultConfig } from '../../daemon/config/schema.ts'
 import { peerName } from '../../protocol/text.ts'
 

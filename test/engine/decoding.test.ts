@@ -3,8 +3,8 @@
 import { expect, test } from 'vitest'
 import { type GenerateCall, generateBy, type Steering } from '../../daemon/engine/core.ts'
 import type { GenerateRequest, Sample } from '../../daemon/engine/engine.ts'
-import { decode } from '../../daemon/engine/onnx/decoding.ts'
-import type { SequenceCache } from '../../daemon/engine/onnx/sequence-cache.ts'
+import { decode } from '../../daemon/engine/onnx/decoding/decoding.ts'
+import type { SequenceCache } from '../../daemon/engine/onnx/decoding/sequence-cache.ts'
 import { createWriter } from '../../daemon/engine/sampling/writer.ts'
 import { randomTokens, SPEC } from './model.ts'
 

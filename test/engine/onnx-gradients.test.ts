@@ -10,7 +10,7 @@ import {
 import { gradients } from '../../daemon/engine/onnx/graph/autodiff.ts'
 import { Graph, sizeOf, type Value } from '../../daemon/engine/onnx/graph/graph.ts'
 import * as ops from '../../daemon/engine/onnx/graph/ops.ts'
-import { createRuntime, type Data } from '../../daemon/engine/onnx/runtime.ts'
+import { createRuntime, type Data } from '../../daemon/engine/onnx/runtime/runtime.ts'
 
 const runtime = createRuntime({ threads: 1, maxSessions: 4 })
 

@@ -16,10 +16,10 @@ import {
   isStored,
 } from '../../daemon/engine/stored/stored.ts'
 import { specOf } from '../../daemon/policy/architectures/index.ts'
-import { type BasePrecision, bytesIn, readWeights } from '../../daemon/policy/base-weights.ts'
+import { type BasePrecision, bytesIn, readWeights } from '../../daemon/policy/files/base-weights.ts'
+import { modelSource } from '../../daemon/policy/files/model-source.ts'
 import { planMemory, type Wish } from '../../daemon/policy/memory-plan/choose.ts'
 import { loadDecoder, loadDecoderAs } from '../../daemon/policy/model.ts'
-import { modelSource } from '../../daemon/policy/model-source.ts'
 import { nodeDisk as disk } from '../../daemon/store/node-disk.ts'
 import { CONFIGS } from '../conformance/families.ts'
 import { SimulatedDisk } from '../store/simulated-disk.ts'

@@ -14,10 +14,10 @@ import {
 import { createCore } from '../../daemon/engine/onnx/core.ts'
 import { randomStream } from '../../daemon/host/random.ts'
 import { initialAdapter, mergeAdapter } from '../../daemon/policy/adapter.ts'
+import { adapterConfig, readAdapter } from '../../daemon/policy/export/peft.ts'
+import { writeAdapter, writeMerged } from '../../daemon/policy/export/write-model.ts'
 import { loadDecoder, loadModel, type Model } from '../../daemon/policy/model.ts'
-import { adapterConfig, readAdapter } from '../../daemon/policy/peft.ts'
 import { openWeights } from '../../daemon/policy/safetensors/read.ts'
-import { writeAdapter, writeMerged } from '../../daemon/policy/write-model.ts'
 import { nodeDisk as disk } from '../../daemon/store/node-disk.ts'
 
 const DEFAULT = fileURLToPath(new URL('../../models/default', import.meta.url))

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { remembered } from '../../daemon/policy/remembered.ts'
+import { remembered } from '../../daemon/policy/tokens/remembered.ts'
 
 test('short texts are made once, as long as there are not too many others', () => {
   const made: string[] = []

@@ -1,10 +1,10 @@
 import { expect, test } from 'vitest'
-import { BY_EXAMPLE } from '../../daemon/policy/chat-prompts.ts'
-import { createChatTemplate } from '../../daemon/policy/chat-template.ts'
-import { codecOf } from '../../daemon/policy/codec.ts'
-import { withDeadline } from '../../daemon/policy/deadline.ts'
-import { generationDefaults, recommendsSampling } from '../../daemon/policy/generation-defaults.ts'
-import { createTokenizer, type TokenizerFiles } from '../../daemon/policy/tokenizer.ts'
+import { withDeadline } from '../../daemon/policy/chat/deadline.ts'
+import { BY_EXAMPLE } from '../../daemon/policy/chat/prompts.ts'
+import { createChatTemplate } from '../../daemon/policy/chat/template.ts'
+import { generationDefaults, recommendsSampling } from '../../daemon/policy/files/generation-defaults.ts'
+import { codecOf } from '../../daemon/policy/tokens/codec.ts'
+import { createTokenizer, type TokenizerFiles } from '../../daemon/policy/tokens/tokenizer.ts'
 import { asciiTokenizer, CHATML } from './tokenizers.ts'
 
 const create = (change: Partial<TokenizerFiles> = {}) => createTokenizer({ ...asciiTokenizer(), ...change })

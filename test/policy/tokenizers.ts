@@ -1,6 +1,6 @@
 // Small tokenizers for tests, unlike the default model's, which has a token for every byte.
 
-import type { TokenizerFiles } from '../../daemon/policy/tokenizer.ts'
+import type { TokenizerFiles } from '../../daemon/policy/tokens/tokenizer.ts'
 
 const TURN = '<|im_start|>'
 const END = '<|im_end|>'

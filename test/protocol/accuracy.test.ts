@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import { statusText } from '../../daemon/cli/text/status-text.ts'
-import { modelCard } from '../../daemon/policy/model-card.ts'
+import { modelCard } from '../../daemon/policy/export/model-card.ts'
 import { accuracyText, adviceOn, directionOf, type Snapshot, wilson } from '../../protocol/api/index.ts'
 import { createScriptedNode } from '../control/scripted-node.ts'
 

@@ -2,7 +2,7 @@
 // asks of a tokenizer, so that a round can be tried in milliseconds.
 
 import { createHash } from 'node:crypto'
-import type { Tokenizer } from '../../daemon/policy/tokenizer.ts'
+import type { Tokenizer } from '../../daemon/policy/tokens/tokenizer.ts'
 
 export const END = 0
 const [USER, ASSISTANT] = [1, 2]

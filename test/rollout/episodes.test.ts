@@ -1,7 +1,7 @@
 import { fileURLToPath } from 'node:url'
 import { describe, expect, test } from 'vitest'
-import { codecOf } from '../../daemon/policy/codec.ts'
 import { loadModel } from '../../daemon/policy/model.ts'
+import { codecOf } from '../../daemon/policy/tokens/codec.ts'
 import { scorePrompts } from '../../daemon/rollout/evaluation/evaluate.ts'
 import { createTaskBook } from '../../daemon/rollout/tasks.ts'
 import { generateRound } from '../../daemon/rollout/writing/generate.ts'

@@ -2,7 +2,7 @@
 // which can do more, must give the same to the last bit where nothing more is asked of it.
 
 import type { Sampler } from '../../daemon/engine/engine.ts'
-import type { Tokenizer } from '../../daemon/policy/tokenizer.ts'
+import type { Tokenizer } from '../../daemon/policy/tokens/tokenizer.ts'
 import type { TaskBook } from '../../daemon/rollout/tasks.ts'
 import type { Ask } from '../../protocol/plugin/index.ts'
 import type { Group, PolicyReference, Rollout } from '../../protocol/train/index.ts'

@@ -2,7 +2,7 @@
 
 import { z } from 'zod'
 import { createPluginHost, type PluginHostOptions, type PluginTrouble } from '../../daemon/host/host.ts'
-import type { Tokenizer } from '../../daemon/policy/tokenizer.ts'
+import type { Tokenizer } from '../../daemon/policy/tokens/tokenizer.ts'
 import {
   createParkedGroups,
   type ParkedGroup,

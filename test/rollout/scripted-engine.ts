@@ -5,7 +5,7 @@
 
 import { setImmediate } from 'node:timers/promises'
 import type { Engine, GenerateRequest, Sample, SampleRequest } from '../../daemon/engine/engine.ts'
-import type { Tokenizer } from '../../daemon/policy/tokenizer.ts'
+import type { Tokenizer } from '../../daemon/policy/tokens/tokenizer.ts'
 
 export interface ScriptOptions {
   tokenizer: Pick<Tokenizer, 'encode' | 'decodeCompletion' | 'stopTokens'>

@@ -5,7 +5,7 @@ import { createControl } from '../../daemon/engine/control.ts'
 import { adapterShapes, type Weights } from '../../daemon/engine/decoder.ts'
 import type { Engine } from '../../daemon/engine/engine.ts'
 import { createOnnxEngine } from '../../daemon/engine/onnx/index.ts'
-import type { Tokenizer } from '../../daemon/policy/tokenizer.ts'
+import type { Tokenizer } from '../../daemon/policy/tokens/tokenizer.ts'
 import { type BackEnd, createExternalSampler } from '../../daemon/sampler/index.ts'
 import { randomTokens, randomWeights, SPEC } from '../engine/model.ts'
 

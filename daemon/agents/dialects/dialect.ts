@@ -1,6 +1,6 @@
 // What the dialects share: a dialect reads a request into a prompt, and puts the recorded call into its own words.
 
-import type { Tokenizer } from '../../policy/tokenizer.ts'
+import type { Tokenizer } from '../../policy/tokens/tokenizer.ts'
 import type { AgentRollout, Attempt, Call } from '../book/rollout.ts'
 import type { CallRequest } from '../writing/caller.ts'
 

@@ -1,6 +1,6 @@
 // The input of the responses API: a text, or items, which become messages of a conversation.
 
-import type { ChatMessage } from '../../policy/chat-template.ts'
+import type { ChatMessage } from '../../policy/chat/template.ts'
 import { invalid } from '../errors.ts'
 import { argumentsOf, messagesIn, textOf } from './messages.ts'
 import { objectOf } from './tools.ts'

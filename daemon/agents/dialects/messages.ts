@@ -1,6 +1,6 @@
 // The messages of a conversation: reads those of the chat API.
 
-import type { ChatMessage } from '../../policy/chat-template.ts'
+import type { ChatMessage } from '../../policy/chat/template.ts'
 import { invalid } from '../errors.ts'
 import { objectOf } from './tools.ts'
 

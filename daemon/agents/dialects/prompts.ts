@@ -4,8 +4,8 @@
 //
 // A template that has no place for tools or for a system message gets them in the user's words.
 
-import type { ChatMessage, ChatTemplate, ChatTool } from '../../policy/chat-template.ts'
-import type { Tokenizer } from '../../policy/tokenizer.ts'
+import type { ChatMessage, ChatTemplate, ChatTool } from '../../policy/chat/template.ts'
+import type { Tokenizer } from '../../policy/tokens/tokenizer.ts'
 import { plainText } from '../../rollout/writing/conditioning.ts'
 import type { AgentRollout } from '../book/rollout.ts'
 import { invalid } from '../errors.ts'

@@ -1,6 +1,6 @@
 // OpenAI's responses.
 
-import type { ChatMessage } from '../../policy/chat-template.ts'
+import type { ChatMessage } from '../../policy/chat/template.ts'
 import type { AgentRollout, Attempt, Call } from '../book/rollout.ts'
 import { AgentError } from '../errors.ts'
 import { textDeltas } from '../writing/deltas.ts'

@@ -1,7 +1,7 @@
 // Tools: reads their descriptions, and finds the calls in what the model wrote. Models write a call as JSON with `name`
 // and `arguments` (or `parameters`), between <tool_call> tags (Qwen, Hermes, SmolLM2) or as the whole answer (Llama 3).
 
-import type { ChatTool } from '../../policy/chat-template.ts'
+import type { ChatTool } from '../../policy/chat/template.ts'
 import type { Call } from '../book/rollout.ts'
 import { invalid } from '../errors.ts'
 import type { Body } from './dialect.ts'

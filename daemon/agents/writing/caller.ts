@@ -1,7 +1,7 @@
 // Calls of the model by an agent. Each is recorded in its rollout before anybody gets the answer, and a retry gets the
 // recorded answer: a second sample of the same turn would not be what the agent went on with.
 
-import type { Tokenizer } from '../../policy/tokenizer.ts'
+import type { Tokenizer } from '../../policy/tokens/tokenizer.ts'
 import { isUnderWay, requireUnderWay } from '../book/book.ts'
 import type { AgentRollout, Attempt, Call } from '../book/rollout.ts'
 import { AgentError, busy, invalid } from '../errors.ts'

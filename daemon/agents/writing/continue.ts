@@ -2,7 +2,7 @@
 // keeps the tokens that were sampled; only what follows them is encoded. Encoding the answer's text again could give
 // other tokens than the model wrote, and the log-probs would belong to none of them.
 
-import type { Tokenizer } from '../../policy/tokenizer.ts'
+import type { Tokenizer } from '../../policy/tokens/tokenizer.ts'
 import type { Call } from '../book/rollout.ts'
 
 type Encoder = Pick<Tokenizer, 'encode' | 'stopTokens'>

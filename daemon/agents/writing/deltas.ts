@@ -1,7 +1,7 @@
 // The text of an answer while it is written, piece by piece. A token may hold a part of a character, so a piece waits
 // until its characters are whole.
 
-import type { Tokenizer } from '../../policy/tokenizer.ts'
+import type { Tokenizer } from '../../policy/tokens/tokenizer.ts'
 import type { Attempt } from '../book/rollout.ts'
 
 /** The pieces together are the answer's text. */

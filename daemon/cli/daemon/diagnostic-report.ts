@@ -5,7 +5,7 @@ import { mkdirSync, readdirSync, unlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { getHeapSpaceStatistics } from 'node:v8'
 import type { NodeHandle } from '../../control/node/node.ts'
-import { factsOf, presentable } from '../commands/env.ts'
+import { factsOf, presentable } from '../commands/set-up/env.ts'
 import type { Context } from '../context.ts'
 
 const EVENTS = 300

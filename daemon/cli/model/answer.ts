@@ -7,7 +7,7 @@ import type { OpenedModel } from './open.ts'
 import type { Asked } from './sampling-options.ts'
 import { createTextStream } from './text-stream.ts'
 
-export type { ChatMessage } from '../../policy/chat-template.ts'
+export type { ChatMessage } from '../../policy/chat/template.ts'
 
 export interface Answer {
   text: string

@@ -5,7 +5,7 @@ import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Event } from '../../../protocol/api/index.ts'
 import { listRuns } from '../../control/journal/run-file.ts'
-import type { CardEvaluation } from '../../policy/model-card.ts'
+import type { CardEvaluation } from '../../policy/export/model-card.ts'
 import type { CheckpointHere } from './checkpoint.ts'
 
 export interface Records {

@@ -2,7 +2,7 @@
 
 import { WaggleError } from '../../../protocol/errors.ts'
 import type { Sampling } from '../../engine/engine.ts'
-import { generationDefaults, recommendsSampling } from '../../policy/generation-defaults.ts'
+import { generationDefaults, recommendsSampling } from '../../policy/files/generation-defaults.ts'
 import type { Model } from '../../policy/model.ts'
 import type { Context } from '../context.ts'
 

@@ -3,9 +3,9 @@
 
 import type { DecoderSpec } from '../../engine/decoder.ts'
 import type { Score } from '../../engine/engine.ts'
-import type { ChatMessage } from '../../policy/chat-template.ts'
+import type { ChatMessage } from '../../policy/chat/template.ts'
 import { batchTokens, type ScoredSequence, scoreSequences } from '../../policy/score.ts'
-import type { Tokenizer } from '../../policy/tokenizer.ts'
+import type { Tokenizer } from '../../policy/tokens/tokenizer.ts'
 import { type InputLine, lineError } from './input-lines.ts'
 
 export type Reading = (line: InputLine) => ScoredSequence

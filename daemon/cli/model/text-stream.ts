@@ -2,7 +2,7 @@
 // with the next token, so text that may still change is held back.
 
 import { safeText } from '../../../protocol/text.ts'
-import type { Tokenizer } from '../../policy/tokenizer.ts'
+import type { Tokenizer } from '../../policy/tokens/tokenizer.ts'
 
 export function createTextStream(
   { tokenizer }: { tokenizer: Pick<Tokenizer, 'decodeCompletion'> },

@@ -25,7 +25,7 @@ export const RUN: readonly Command[] = [
       ['waggle up --home ./second --name second', 'another node on the same machine'],
       ['waggle up --set training.learning_rate=3e-4', 'with one config key changed'],
     ],
-    load: () => import('../commands/up.ts'),
+    load: () => import('../commands/run/up.ts'),
   },
   {
     name: 'join',
@@ -43,7 +43,7 @@ export const RUN: readonly Command[] = [
       ['waggle join 12D3KooW...', 'a peer on the same network, by its ID'],
       ['waggle join /ip4/192.0.2.7/tcp/4001/p2p/12D3KooW... --home ./second', 'by address, as another node'],
     ],
-    load: () => import('../commands/join.ts'),
+    load: () => import('../commands/run/join.ts'),
   },
   {
     name: 'relay',
@@ -89,7 +89,7 @@ export const RUN: readonly Command[] = [
       ['waggle relay', 'on a machine with a public address'],
       ['waggle relay --announce /dns4/relay.example.org/tcp/4001', 'behind a forwarded port'],
     ],
-    load: () => import('../commands/relay.ts'),
+    load: () => import('../commands/run/relay.ts'),
   },
   {
     name: 'stop',
@@ -97,7 +97,7 @@ export const RUN: readonly Command[] = [
     changes: true,
     summary: 'save a checkpoint and stop the daemon',
     options: [...REMOTE, { name: 'no-checkpoint', summary: 'do not save a checkpoint' }],
-    load: () => import('../commands/stop.ts'),
+    load: () => import('../commands/run/stop.ts'),
   },
   {
     name: 'restart',
@@ -106,6 +106,6 @@ export const RUN: readonly Command[] = [
     summary: 'save a checkpoint, stop the daemon, and start it again in the background',
     details: 'The config is checked first. If a node could not start with it, the daemon keeps running.',
     options: RUN_OPTIONS,
-    load: () => import('../commands/restart.ts'),
+    load: () => import('../commands/run/restart.ts'),
   },
 ]

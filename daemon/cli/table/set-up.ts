@@ -18,7 +18,7 @@ export const SET_UP: readonly Command[] = [
       ['waggle model pull Qwen/Qwen2.5-0.5B-Instruct', 'download it; an interrupted download is resumed'],
       ['waggle up --model Qwen/Qwen2.5-0.5B-Instruct', 'download it if needed, and train it'],
     ],
-    load: () => import('../commands/model.ts'),
+    load: () => import('../commands/set-up/model.ts'),
   },
   {
     name: 'init',
@@ -33,7 +33,7 @@ export const SET_UP: readonly Command[] = [
       },
       { name: 'force', summary: 'overwrite an existing file' },
     ],
-    load: () => import('../commands/init.ts'),
+    load: () => import('../commands/set-up/init.ts'),
   },
   {
     name: 'config',
@@ -50,7 +50,7 @@ export const SET_UP: readonly Command[] = [
     ],
     options: [{ name: 'origin', summary: 'with show: print where each value comes from' }, ...NODE_OPTIONS],
     examples: [['waggle config show --origin', 'each effective value and its source']],
-    load: () => import('../commands/config.ts'),
+    load: () => import('../commands/set-up/config.ts'),
   },
   {
     name: 'doctor',
@@ -58,7 +58,7 @@ export const SET_UP: readonly Command[] = [
     summary: 'check everything that training needs, and say how to fix problems',
     details: 'Exit status 6 means that a check failed.',
     options: NODE_OPTIONS,
-    load: () => import('../commands/doctor.ts'),
+    load: () => import('../commands/set-up/doctor.ts'),
   },
   {
     name: 'device',
@@ -92,7 +92,7 @@ export const SET_UP: readonly Command[] = [
     name: 'env',
     group: 'Set up',
     summary: 'print facts for a bug report, without secrets',
-    load: () => import('../commands/env.ts'),
+    load: () => import('../commands/set-up/env.ts'),
   },
   {
     name: 'completion',
@@ -102,7 +102,7 @@ export const SET_UP: readonly Command[] = [
       { name: 'shell', summary: 'bash, zsh or fish', required: true, choices: ['bash', 'zsh', 'fish'] },
     ],
     examples: [['source <(waggle completion bash)', 'enable it in this shell']],
-    load: () => import('../commands/completion.ts'),
+    load: () => import('../commands/set-up/completion.ts'),
   },
   {
     name: 'help',
@@ -111,12 +111,12 @@ export const SET_UP: readonly Command[] = [
     arguments: [
       { name: 'topic', summary: 'a command, a code such as E_PEER, `config`, `environment` or `exit`' },
     ],
-    load: () => import('../commands/help.ts'),
+    load: () => import('../commands/set-up/help.ts'),
   },
   {
     name: 'version',
     group: 'Help',
     summary: 'print the version',
-    load: () => import('../commands/version.ts'),
+    load: () => import('../commands/set-up/version.ts'),
   },
 ]

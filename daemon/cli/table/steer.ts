@@ -21,7 +21,7 @@ export const STEER: readonly Command[] = [
       { name: 'plugins', summary: 'enable plugins that may act at test time, such as skill libraries' },
     ],
     examples: [['waggle eval --samples 8 --json', 'pass@1 to pass@8 with confidence intervals, as JSON']],
-    load: () => import('../commands/eval.ts'),
+    load: () => import('../commands/steer/eval.ts'),
   },
   {
     name: 'pause',
@@ -29,7 +29,7 @@ export const STEER: readonly Command[] = [
     changes: true,
     summary: 'stop generating and training, but stay connected',
     options: REMOTE,
-    load: async () => ({ run: (await import('../commands/simple.ts')).pause }),
+    load: async () => ({ run: (await import('../commands/steer/simple.ts')).pause }),
   },
   {
     name: 'resume',
@@ -37,7 +37,7 @@ export const STEER: readonly Command[] = [
     changes: true,
     summary: 'continue after a pause',
     options: REMOTE,
-    load: async () => ({ run: (await import('../commands/simple.ts')).resume }),
+    load: async () => ({ run: (await import('../commands/steer/simple.ts')).resume }),
   },
   {
     name: 'checkpoint',
@@ -60,7 +60,7 @@ export const STEER: readonly Command[] = [
       ['waggle checkpoint list', 'step, age, size and held-out accuracy of each'],
       ['waggle checkpoint restore 150', 'the next start continues from step 150'],
     ],
-    load: () => import('../commands/checkpoint.ts'),
+    load: () => import('../commands/steer/checkpoint.ts'),
   },
   {
     name: 'invite',
@@ -69,7 +69,7 @@ export const STEER: readonly Command[] = [
     details: 'An invite contains addresses and, for a private swarm, the key: keep it as secret as the key.',
     examples: [['waggle join "$(ssh other waggle invite)"', 'join the swarm of a node on another machine']],
     options: REMOTE,
-    load: async () => ({ run: (await import('../commands/simple.ts')).invite }),
+    load: async () => ({ run: (await import('../commands/steer/simple.ts')).invite }),
   },
   {
     name: 'share',
@@ -89,7 +89,7 @@ export const STEER: readonly Command[] = [
       },
     ],
     examples: [['waggle share adapter.safetensors --to brave-otter', 'only this peer can fetch it']],
-    load: async () => ({ run: (await import('../commands/share.ts')).share }),
+    load: async () => ({ run: (await import('../commands/steer/share.ts')).share }),
   },
   {
     name: 'fetch',
@@ -104,7 +104,7 @@ export const STEER: readonly Command[] = [
     ],
     options: REMOTE,
     examples: [['waggle fetch 12D3Koo.../3fa9... theirs.safetensors', 'inspect the file before you use it']],
-    load: async () => ({ run: (await import('../commands/share.ts')).fetchFile }),
+    load: async () => ({ run: (await import('../commands/steer/share.ts')).fetchFile }),
   },
   {
     name: 'set',
@@ -118,7 +118,7 @@ export const STEER: readonly Command[] = [
     ],
     options: REMOTE,
     examples: [['waggle set training.learning_rate=3e-4', 'from the next step on']],
-    load: async () => ({ run: (await import('../commands/set.ts')).set }),
+    load: async () => ({ run: (await import('../commands/steer/set.ts')).set }),
   },
   {
     name: 'reload',
@@ -128,7 +128,7 @@ export const STEER: readonly Command[] = [
     details:
       'SIGHUP does the same. Changes that need a restart are listed. If a node could not start with the new config, nothing is changed.',
     options: REMOTE,
-    load: async () => ({ run: (await import('../commands/set.ts')).reload }),
+    load: async () => ({ run: (await import('../commands/steer/set.ts')).reload }),
   },
   {
     name: 'leave',
@@ -136,6 +136,6 @@ export const STEER: readonly Command[] = [
     changes: true,
     summary: 'disconnect from all peers and continue training alone',
     options: REMOTE,
-    load: async () => ({ run: (await import('../commands/simple.ts')).leave }),
+    load: async () => ({ run: (await import('../commands/steer/simple.ts')).leave }),
   },
 ]

@@ -38,7 +38,7 @@ export const USE_MODEL: readonly Command[] = [
       ["waggle score base_conversion --seed 7 '<answer>1f</answer>'", 'score one answer'],
       ['waggle score --model ./model --ids sequences.jsonl', 'log-probs of token IDs'],
     ],
-    load: () => import('../commands/score.ts'),
+    load: () => import('../commands/use-model/score.ts'),
   },
   {
     name: 'generate',
@@ -58,7 +58,7 @@ export const USE_MODEL: readonly Command[] = [
         'a question of the task basic_arithmetic, which the default model has learned',
       ],
     ],
-    load: () => import('../commands/generate.ts'),
+    load: () => import('../commands/use-model/generate.ts'),
   },
   {
     name: 'chat',
@@ -71,7 +71,7 @@ export const USE_MODEL: readonly Command[] = [
       ...SAMPLING,
       ...MODEL_OPTIONS,
     ],
-    load: () => import('../commands/chat.ts'),
+    load: () => import('../commands/use-model/chat.ts'),
   },
   {
     name: 'export',
@@ -108,6 +108,6 @@ export const USE_MODEL: readonly Command[] = [
       ['waggle export adapter ./adapter', 'a few MB; it needs the base model'],
       ['waggle export adapter adapter.gguf --dtype f16', 'for `llama-server --lora` and Ollama'],
     ],
-    load: () => import('../commands/export.ts'),
+    load: () => import('../commands/use-model/export.ts'),
   },
 ]

@@ -11,7 +11,7 @@ export const WATCH: readonly Command[] = [
     details: 'Exit status 3 means that no daemon is running.',
     options: [...REMOTE, { name: 'watch', short: 'w', summary: 'repeat every two seconds' }],
     examples: [['waggle status --json', 'the whole snapshot as JSON']],
-    load: () => import('../commands/status.ts'),
+    load: () => import('../commands/watch/status.ts'),
   },
   {
     name: 'top',
@@ -30,7 +30,7 @@ export const WATCH: readonly Command[] = [
       { name: 'read-only', summary: 'disable everything that changes the node' },
       { name: 'interval', value: 'MS', summary: 'milliseconds between updates (default and minimum 250)' },
     ],
-    load: () => import('../commands/top.ts'),
+    load: () => import('../commands/watch/top.ts'),
   },
   {
     name: 'peers',
@@ -43,7 +43,7 @@ export const WATCH: readonly Command[] = [
     ],
     options: REMOTE,
     examples: [['waggle peers mute slow-heron', 'ignore its groups until `waggle peers unmute`']],
-    load: () => import('../commands/peers.ts'),
+    load: () => import('../commands/watch/peers.ts'),
   },
   {
     name: 'rollouts',
@@ -56,7 +56,7 @@ export const WATCH: readonly Command[] = [
       { name: 'foreign', summary: "only peers' groups" },
       { name: 'full', summary: 'include question, answer key and every rollout' },
     ],
-    load: () => import('../commands/rollouts.ts'),
+    load: () => import('../commands/watch/rollouts.ts'),
   },
   {
     name: 'plugins',
@@ -100,7 +100,7 @@ export const WATCH: readonly Command[] = [
       { name: 'filter', value: 'TEXT', summary: 'only lines that contain this text' },
     ],
     examples: [['waggle logs -f --level warn', 'follow warnings and errors']],
-    load: () => import('../commands/logs.ts'),
+    load: () => import('../commands/watch/logs.ts'),
   },
   {
     name: 'events',
@@ -118,6 +118,6 @@ export const WATCH: readonly Command[] = [
       { name: 'no-follow', summary: 'print the kept events and exit' },
     ],
     examples: [['waggle events --json --type eval', 'evaluations as JSON lines']],
-    load: () => import('../commands/events.ts'),
+    load: () => import('../commands/watch/events.ts'),
   },
 ]

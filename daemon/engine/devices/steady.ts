@@ -7,7 +7,7 @@
 
 import type { Weights } from '../decoder.ts'
 import type { Control, Engine, OpenRequest, OptimizerState } from '../engine.ts'
-import { troubleOf } from '../onnx/failure.ts'
+import { troubleOf } from '../onnx/runtime/failure.ts'
 import { createAttempts } from '../thread/attempts.ts'
 
 export interface SteadyOptions {

@@ -8,19 +8,18 @@ import { checkTensors, holdFrozen, trainedIn } from '../inputs.ts'
 import { createWriter, type Labels } from '../sampling/writer.ts'
 import { createSlots, type Slots, slotCalls } from '../slots.ts'
 import { GRADIENT, type OptimizerOptions, type StepReport } from '../trainer.ts'
-import { type Arena, copyArena, createArena, fillArena, type Layout, layoutOf } from './arena.ts'
-import { decode as decodeCalls } from './decoding.ts'
-import { feedsOf, frozenOn, withForms } from './frozen.ts'
-
-import { createHostCache } from './host-cache.ts'
+import { decode as decodeCalls } from './decoding/decoding.ts'
+import { type Arena, copyArena, createArena, fillArena, type Layout, layoutOf } from './host/arena.ts'
+import { createHostCache } from './host/cache.ts'
+import { applyAdamW, type Moments, squaredNorm } from './host/optimizer.ts'
+import { hostVectors } from './host/vectors.ts'
 import { INITIAL, type Precision } from './loss-scale.ts'
-import { applyAdamW, type Moments, squaredNorm } from './optimizer.ts'
-import type { Provider } from './provider.ts'
-import { DEFAULT_SLOTS, type Room } from './room.ts'
-import { createRuntime, type Feeds, type Runtime } from './runtime.ts'
+import { feedsOf, frozenOn, withForms } from './runtime/frozen.ts'
+import type { Provider } from './runtime/provider.ts'
+import { DEFAULT_SLOTS, type Room } from './runtime/room.ts'
+import { createRuntime, type Feeds, type Runtime } from './runtime/runtime.ts'
 import { score } from './score.ts'
 import { firstNonFinite, gradientInArena, type StepParts } from './step.ts'
-import { hostVectors } from './vectors.ts'
 
 export type { Core }
 
@@ -34,7 +33,7 @@ export interface CoreOptions {
   /** Precision of matrix products in scoring and training; float32 if left out. */
   precision?: Precision
   maxSessions?: number
-  /** Replaces `microBatchTokens` with limits that may shrink at run time (`room.ts`). */
+  /** Replaces `microBatchTokens` with limits that may shrink at run time (`runtime/room.ts`). */
   room?: Room
   /** Monotonic milliseconds, for the reports. */
   now: () => number

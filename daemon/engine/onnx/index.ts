@@ -3,7 +3,7 @@
 import type { Engine } from '../engine.ts'
 import { createEngineThread } from '../thread/thread.ts'
 import type { Precision } from './loss-scale.ts'
-import type { Provider } from './provider.ts'
+import type { Provider } from './runtime/provider.ts'
 
 export interface OnnxEngineOptions {
   threads: number

@@ -7,7 +7,7 @@ import { checkSequences } from '../inputs.ts'
 import { pack } from './batch/pack.ts'
 import { plan } from './batch/plan.ts'
 import { buildScore } from './decoder/training.ts'
-import type { Feeds } from './runtime.ts'
+import type { Feeds } from './runtime/runtime.ts'
 import { headOf, inputsOf, type StepParts } from './step.ts'
 
 export async function score(

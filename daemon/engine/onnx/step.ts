@@ -5,15 +5,15 @@ import { WaggleError } from '../../../protocol/errors.ts'
 import type { DecoderSpec, Weights } from '../decoder.ts'
 import type { GradientReport, GradientRequest } from '../engine.ts'
 import { checkSequences, columnOf } from '../inputs.ts'
-import type { Arena, Layout } from './arena.ts'
 import { type PackedBatch, pack } from './batch/pack.ts'
 import { type MicroBatch, plan } from './batch/plan.ts'
 import { partSizes, partsOf } from './decoder/head.ts'
 import { buildGradient } from './decoder/training.ts'
 import type { Bindings } from './graph/dimension.ts'
+import type { Arena, Layout } from './host/arena.ts'
+import { squaredNorm } from './host/optimizer.ts'
 import { type Scaling, scaled } from './loss-scale.ts'
-import { squaredNorm } from './optimizer.ts'
-import type { Data, Feeds, Held, Runtime } from './runtime.ts'
+import type { Data, Feeds, Held, Runtime } from './runtime/runtime.ts'
 
 export interface StepParts {
   runtime: Runtime

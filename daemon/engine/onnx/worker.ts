@@ -3,9 +3,9 @@
 import { serveCore } from '../thread/worker.ts'
 import { createCore } from './core.ts'
 import type { OnnxEngineOptions } from './index.ts'
-import { PROVIDERS } from './provider.ts'
 import { createResidentCore } from './resident/core.ts'
-import { DEFAULT_SLOTS, type Room, withinRoom } from './room.ts'
+import { PROVIDERS } from './runtime/provider.ts'
+import { DEFAULT_SLOTS, type Room, withinRoom } from './runtime/room.ts'
 
 /** On the CPU, small enough for activations to stay in its cache; a device is better used by larger ones. */
 const MICRO_BATCH_TOKENS = { host: 2048, device: 8192 }

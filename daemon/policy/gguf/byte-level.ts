@@ -1,7 +1,7 @@
 // Byte-level BPE (Radford et al. 2019). The file names how text is split before the merges; the expressions are those
 // that llama.cpp has under these names.
 
-import type { JsonObject } from '../model-files.ts'
+import type { JsonObject } from '../files/model-files.ts'
 import { quote } from '../safetensors/json.ts'
 import { type Kind, type Vocabulary, vocabOf } from './vocabulary.ts'
 

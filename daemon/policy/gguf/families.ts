@@ -2,7 +2,7 @@
 
 import { layerTypes } from '../architectures/gemma.ts'
 import { plainFrequencies, scaledFrequencies } from '../architectures/rope.ts'
-import type { JsonObject } from '../model-files.ts'
+import type { JsonObject } from '../files/model-files.ts'
 import type { Facts } from './metadata.ts'
 
 export interface GgufFamily {

@@ -3,7 +3,7 @@
 import { WaggleError } from '../../../protocol/errors.ts'
 import type { Disk } from '../../store/disk.ts'
 import { specOf } from '../architectures/index.ts'
-import type { JsonObject, ModelFiles, ModelSource, TensorFacts, WeightSource } from '../model-files.ts'
+import type { JsonObject, ModelFiles, ModelSource, TensorFacts, WeightSource } from '../files/model-files.ts'
 import { modelError, quote } from '../safetensors/json.ts'
 import { GGUF_FAMILIES, type GgufFamily } from './families.ts'
 import { type Facts, factsOf } from './metadata.ts'

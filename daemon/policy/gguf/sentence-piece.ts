@@ -2,7 +2,7 @@
 // the highest score is merged first; what is no token becomes bytes. The file has the scores; here they become a list of
 // merges in their order.
 
-import type { JsonObject } from '../model-files.ts'
+import type { JsonObject } from '../files/model-files.ts'
 import { type Kind, TOKEN, type Vocabulary, vocabOf } from './vocabulary.ts'
 
 const SPACE = '▁'

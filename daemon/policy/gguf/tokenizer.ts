@@ -2,7 +2,7 @@
 // both kinds of model go the same way from here. It splits text as llama.cpp does, which leaves out Unicode
 // normalization that some publishers have (NFC in Qwen's tokenizer.json).
 
-import type { JsonObject } from '../model-files.ts'
+import type { JsonObject } from '../files/model-files.ts'
 import { quote } from '../safetensors/json.ts'
 import { byteLevel } from './byte-level.ts'
 import type { Facts } from './metadata.ts'

@@ -1,6 +1,6 @@
 // A tokenizer's vocabulary as the file has it, and the parts of tokenizer.json that are made from it.
 
-import type { JsonObject } from '../model-files.ts'
+import type { JsonObject } from '../files/model-files.ts'
 import type { Facts } from './metadata.ts'
 
 export interface Vocabulary {

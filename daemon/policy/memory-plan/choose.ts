@@ -4,7 +4,7 @@
 import { bytes } from '../../../protocol/api/index.ts'
 import { WaggleError } from '../../../protocol/errors.ts'
 import type { AdapterSpec, DecoderSpec } from '../../engine/decoder.ts'
-import type { BasePrecision } from '../base-weights.ts'
+import type { BasePrecision } from '../files/base-weights.ts'
 import { estimateMemory, type MemoryEstimate, MIXING, type Work, withAdapter } from './estimate.ts'
 
 export interface Wish {

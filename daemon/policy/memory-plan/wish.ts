@@ -3,8 +3,8 @@
 import { WaggleError } from '../../../protocol/errors.ts'
 import type { Asked } from '../../../protocol/train/index.ts'
 import { ADAPTER_TARGETS, type AdapterSpec } from '../../engine/decoder.ts'
-import type { BasePrecision } from '../base-weights.ts'
-import type { Tokenizer } from '../tokenizer.ts'
+import type { BasePrecision } from '../files/base-weights.ts'
+import type { Tokenizer } from '../tokens/tokenizer.ts'
 import { type MemoryHere, memoryBudget } from './budget.ts'
 import type { BaseWish, Wish } from './choose.ts'
 

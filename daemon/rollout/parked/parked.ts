@@ -7,7 +7,7 @@
 
 import type { Finish, PromptCoordinates, Segment } from '../../../protocol/train/index.ts'
 import type { Composed } from '../../host/contract.ts'
-import type { Tokenizer } from '../../policy/tokenizer.ts'
+import type { Tokenizer } from '../../policy/tokens/tokenizer.ts'
 import type { TaskBook } from '../tasks.ts'
 import { beginSequence, endAnswer, type Order, type Sequence } from '../writing/sequence.ts'
 import { readParked, writeParked } from './parked-codec.ts'

@@ -8,7 +8,7 @@ import type { TextRequest, Written } from '../../../protocol/plugin/index.ts'
 import type { Sampler, Scorer } from '../../engine/engine.ts'
 import type { World } from '../../host/contract.ts'
 import { hash32 } from '../../host/random.ts'
-import type { Tokenizer } from '../../policy/tokenizer.ts'
+import type { Tokenizer } from '../../policy/tokens/tokenizer.ts'
 import { plainText } from '../writing/conditioning.ts'
 
 /** The model behind a role. Models other than the policy have their own context length. */

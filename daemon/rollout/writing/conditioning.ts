@@ -3,7 +3,7 @@
 
 import type { Rewrite } from '../../../protocol/plugin/index.ts'
 import type { Asked } from '../../../protocol/train/index.ts'
-import type { Tokenizer } from '../../policy/tokenizer.ts'
+import type { Tokenizer } from '../../policy/tokens/tokenizer.ts'
 
 type Encoder = Pick<Tokenizer, 'encode' | 'encodePrompt' | 'decodeCompletion' | 'isSpecial'>
 

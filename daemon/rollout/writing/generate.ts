@@ -2,7 +2,7 @@
 
 import type { Ask } from '../../../protocol/plugin/index.ts'
 import type { Sampler } from '../../engine/engine.ts'
-import type { Tokenizer } from '../../policy/tokenizer.ts'
+import type { Tokenizer } from '../../policy/tokens/tokenizer.ts'
 import type { TaskBook } from '../tasks.ts'
 import { type LandingOptions, land } from './landing.ts'
 import { makeOrder } from './orders.ts'

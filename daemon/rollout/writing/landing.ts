@@ -4,7 +4,7 @@
 import { transcriptOf } from '../../../protocol/plugin/index.ts'
 import type { Group, Origin, PolicyReference, Rollout } from '../../../protocol/train/index.ts'
 import { contentId } from '../../../protocol/wire/index.ts'
-import type { Tokenizer } from '../../policy/tokenizer.ts'
+import type { Tokenizer } from '../../policy/tokens/tokenizer.ts'
 import type { Order, Sequence } from './sequence.ts'
 
 export interface LandingOptions {

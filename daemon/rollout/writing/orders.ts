@@ -2,7 +2,7 @@
 
 import type { Ask, ComposeView } from '../../../protocol/plugin/index.ts'
 import type { Composed } from '../../host/contract.ts'
-import type { Tokenizer } from '../../policy/tokenizer.ts'
+import type { Tokenizer } from '../../policy/tokens/tokenizer.ts'
 import type { TaskBook } from '../tasks.ts'
 import { conditioningOf } from './conditioning.ts'
 import type { Order } from './sequence.ts'

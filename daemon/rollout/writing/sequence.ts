@@ -5,7 +5,7 @@ import { beginPlay, type Play, playOn, type Task } from '../../../protocol/plugi
 import type { Finish, Instance, PromptCoordinates, Segment } from '../../../protocol/train/index.ts'
 import type { Sample, SampleRequest } from '../../engine/engine.ts'
 import type { Composed } from '../../host/contract.ts'
-import type { Tokenizer } from '../../policy/tokenizer.ts'
+import type { Tokenizer } from '../../policy/tokens/tokenizer.ts'
 
 /** A prompt under one conditioning, and the number of rollouts to write for it. */
 export interface Order {

@@ -5,7 +5,7 @@ import type { ComposeView } from '../../../protocol/plugin/index.ts'
 import { createControl } from '../../engine/control.ts'
 import type { Control, DrawnToken, Sample, Sampler } from '../../engine/engine.ts'
 import type { Composed } from '../../host/contract.ts'
-import type { Tokenizer } from '../../policy/tokenizer.ts'
+import type { Tokenizer } from '../../policy/tokens/tokenizer.ts'
 import { plainText } from './conditioning.ts'
 import { append, appendReply, endAnswer, type Sequence, sampleOf } from './sequence.ts'
 

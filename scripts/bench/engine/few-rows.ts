@@ -4,7 +4,7 @@
 //   node --import tsx scripts/bench/engine/few-rows.ts MODEL [batches] [capacity]
 
 import { buildDecode } from '../../../daemon/engine/onnx/decoder/sampling.ts'
-import { createRuntime, type Feeds } from '../../../daemon/engine/onnx/runtime.ts'
+import { createRuntime, type Feeds } from '../../../daemon/engine/onnx/runtime/runtime.ts'
 import { loadDecoder } from '../../../daemon/policy/model.ts'
 import { nodeDisk as disk } from '../../../daemon/store/node-disk.ts'
 

@@ -5,7 +5,7 @@ import { parameterShapes, type Weights } from '../../../daemon/engine/decoder.ts
 import { createCore } from '../../../daemon/engine/onnx/core.ts'
 import { Graph } from '../../../daemon/engine/onnx/graph/graph.ts'
 import { gemm } from '../../../daemon/engine/onnx/graph/ops.ts'
-import { createRuntime } from '../../../daemon/engine/onnx/runtime.ts'
+import { createRuntime } from '../../../daemon/engine/onnx/runtime/runtime.ts'
 import { randomStream } from '../../../daemon/host/random.ts'
 import { expression } from '../../../protocol/plugin/index.ts'
 import { type Job, specOf } from './jobs.ts'

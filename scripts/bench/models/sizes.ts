@@ -9,7 +9,7 @@ import {
   parameterCount,
   parameterShapes,
 } from '../../../daemon/engine/decoder.ts'
-import { type BasePrecision, bytesIn } from '../../../daemon/policy/base-weights.ts'
+import { type BasePrecision, bytesIn } from '../../../daemon/policy/files/base-weights.ts'
 import { planMemory, type Wish } from '../../../daemon/policy/memory-plan/index.ts'
 
 type Shape = Pick<DecoderSpec, 'vocabulary' | 'width' | 'layers' | 'heads' | 'kvHeads' | 'feedForward'> &

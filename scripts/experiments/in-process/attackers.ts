@@ -3,7 +3,7 @@
 // log-probs passes. Each is an author of rounds, as swarm.ts takes them, and as a test may send them to a daemon.
 
 import { randomStream } from '../../../daemon/host/random.ts'
-import type { Tokenizer } from '../../../daemon/policy/tokenizer.ts'
+import type { Tokenizer } from '../../../daemon/policy/tokens/tokenizer.ts'
 import type { Task } from '../../../protocol/plugin/index.ts'
 import { HELD_OUT_SEED } from '../../../protocol/train/index.ts'
 import type { GroupDraft, SharedRollout } from '../../../protocol/wire/index.ts'

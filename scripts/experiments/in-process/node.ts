@@ -8,9 +8,9 @@ import type { Engine } from '../../../daemon/engine/engine.ts'
 import type { PluginHostOptions } from '../../../daemon/host/host.ts'
 import { randomStream } from '../../../daemon/host/random.ts'
 import { createRounds } from '../../../daemon/library/rounds.ts'
-import { codecOf } from '../../../daemon/policy/codec.ts'
 import { type LivePolicy, openPolicy } from '../../../daemon/policy/live-policy.ts'
 import type { Model } from '../../../daemon/policy/model.ts'
+import { codecOf } from '../../../daemon/policy/tokens/codec.ts'
 import {
   type EvaluationFigures,
   figuresOf,

@@ -1,7 +1,7 @@
 // Samples and verifies answers to given prompts: groups as a node makes them, but without its rounds.
 
 import type { Sampler } from '../../../daemon/engine/engine.ts'
-import type { Tokenizer } from '../../../daemon/policy/tokenizer.ts'
+import type { Tokenizer } from '../../../daemon/policy/tokens/tokenizer.ts'
 import type { TaskBook } from '../../../daemon/rollout/tasks.ts'
 import { generateRound } from '../../../daemon/rollout/writing/generate.ts'
 import type { Ask, Random } from '../../../protocol/plugin/index.ts'

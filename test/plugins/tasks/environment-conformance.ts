@@ -4,7 +4,7 @@
 import { readFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import { describe, expect, it } from 'vitest'
-import { createTokenizer } from '../../../daemon/policy/tokenizer.ts'
+import { createTokenizer } from '../../../daemon/policy/tokens/tokenizer.ts'
 import { diceFor } from '../../../plugins/tasks/random.ts'
 import {
   beginPlay,

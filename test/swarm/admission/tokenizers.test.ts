@@ -2,9 +2,9 @@
 
 import { fileURLToPath } from 'node:url'
 import { beforeAll, expect, test } from 'vitest'
-import { codecOf } from '../../../daemon/policy/codec.ts'
 import { loadModel, type Model } from '../../../daemon/policy/model.ts'
-import { createTokenizer } from '../../../daemon/policy/tokenizer.ts'
+import { codecOf } from '../../../daemon/policy/tokens/codec.ts'
+import { createTokenizer } from '../../../daemon/policy/tokens/tokenizer.ts'
 import { nodeDisk as disk } from '../../../daemon/store/node-disk.ts'
 import { Verifier } from '../../../daemon/swarm/admission/verify.ts'
 import type { SharedGroup } from '../../../protocol/wire/index.ts'

@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { Key } from 'interface-datastore'
 import { afterEach, beforeEach, expect, test } from 'vitest'
-import { openPeerStore } from '../../../daemon/node/peer-store.ts'
+import { openPeerStore } from '../../../daemon/node/home/peer-store.ts'
 import { openPeerDatastore } from '../../../daemon/swarm/index.ts'
 
 let root: string

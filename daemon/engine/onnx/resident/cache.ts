@@ -2,9 +2,9 @@
 
 import type { DecoderSpec } from '../../decoder.ts'
 import { buildPrefill } from '../decoder/sampling.ts'
-import { localBias, MASKED, packPrompts } from '../host-cache.ts'
-import type { Feeds, Held, Runtime } from '../runtime.ts'
-import type { CacheSize, ReadPrompt, SequenceCache } from '../sequence-cache.ts'
+import type { CacheSize, ReadPrompt, SequenceCache } from '../decoding/sequence-cache.ts'
+import { localBias, MASKED, packPrompts } from '../host/cache.ts'
+import type { Feeds, Held, Runtime } from '../runtime/runtime.ts'
 import { buildDecode, buildLoad, buildResize } from './sampling.ts'
 
 /** Prompts that were prefilled together; freed with the last of them. */

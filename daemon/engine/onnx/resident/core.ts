@@ -12,11 +12,11 @@ import { createWriter, type Labels } from '../../sampling/writer.ts'
 import { createSlots, type Slots, slotCalls, type VectorSpace } from '../../slots.ts'
 import { asFloats } from '../../stored/stored.ts'
 import { GRADIENT } from '../../trainer.ts'
-import { decode as decodeCalls } from '../decoding.ts'
+import { decode as decodeCalls } from '../decoding/decoding.ts'
 import { INITIAL, type Precision } from '../loss-scale.ts'
-import type { Provider } from '../provider.ts'
-import { DEFAULT_SLOTS, type Room } from '../room.ts'
-import { createRuntime, type Held, type Runtime } from '../runtime.ts'
+import type { Provider } from '../runtime/provider.ts'
+import { DEFAULT_SLOTS, type Room } from '../runtime/room.ts'
+import { createRuntime, type Held, type Runtime } from '../runtime/runtime.ts'
 import { score } from '../score.ts'
 import {
   type BatchRequest,
@@ -40,7 +40,7 @@ export interface ResidentCoreOptions {
   /** Precision of matrix products in scoring and training; float32 if left out. */
   precision?: Precision
   maxSessions?: number
-  /** Replaces `microBatchTokens` with limits that may shrink at run time (`room.ts`). */
+  /** Replaces `microBatchTokens` with limits that may shrink at run time (`runtime/room.ts`). */
   room?: Room
   /** Monotonic milliseconds, for the reports. */
   now: () => number

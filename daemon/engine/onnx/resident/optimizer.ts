@@ -3,7 +3,7 @@
 
 import type { OptimizerOptions } from '../../engine.ts'
 import { add, div, mul, sqrt, sub } from '../graph/ops.ts'
-import type { Runtime } from '../runtime.ts'
+import type { Runtime } from '../runtime/runtime.ts'
 import { overParts, type PartRun, type Places } from './places.ts'
 import { numbers } from './vectors.ts'
 

@@ -5,7 +5,7 @@
 import type { Weights } from '../../decoder.ts'
 import { symbol } from '../graph/dimension.ts'
 import { Graph, type Value } from '../graph/graph.ts'
-import type { Feeds, Held, Runtime } from '../runtime.ts'
+import type { Feeds, Held, Runtime } from '../runtime/runtime.ts'
 
 /** Tensors per part. */
 const PART = 16

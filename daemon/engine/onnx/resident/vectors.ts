@@ -3,7 +3,7 @@
 import type { Measure, VectorSpace } from '../../slots.ts'
 import type { Value } from '../graph/graph.ts'
 import { add, div, max, min, mul, neg, sqrt, sub, sum, sumOfSquares } from '../graph/ops.ts'
-import type { Runtime } from '../runtime.ts'
+import type { Runtime } from '../runtime/runtime.ts'
 import {
   createPlaces,
   overParts,

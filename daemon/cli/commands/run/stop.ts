@@ -1,0 +1,40 @@
+// waggle stop: asks the daemon to save a checkpoint and stop, and waits until it has ended.
+
+import { setTimeout as sleep } from 'node:timers/promises'
+import { WaggleError } from '../../../../protocol/errors.ts'
+import { safeText } from '../../../../protocol/text.ts'
+import type { Context } from '../../context.ts'
+
+const GONE_WITHIN_MS = 30_000
+
+export async function run(context: Context): Promise<number> {
+  const { client, options } = context
+  const { name, pid } = await client.health()
+  const checkpoint = options['no-checkpoint'] !== true
+  context.say(`stopping ${safeText(name)}${checkpoint ? ', with a checkpoint' : ''}`)
+  await client.send(
+    'stop',
+    { checkpoint },
+    { onProgress: ({ message }) => context.say(`  ${safeText(message, { line: true })}`) },
+  )
+  // The answer comes when the node is down; its process and lock disappear a moment later.
+  const until = context.io.clock() + GONE_WITHIN_MS
+  while (await answers(context)) {
+    if (context.io.clock() > until) {
+      throw new WaggleError('E_CONTROL', `process ${pid} reported that it stopped, but still answers`, {
+        hint: `Check what it is doing, or end it with \`kill ${pid}\`.`,
+      })
+    }
+    await sleep(50)
+  }
+  if (context.json) context.out(JSON.stringify({ v: 1, stopped: true, name, pid }))
+  else context.out(`${safeText(name)} has stopped`)
+  return 0
+}
+
+async function answers({ client }: Context): Promise<boolean> {
+  return await client.health().then(
+    () => true,
+    () => false,
+  )
+}

@@ -1,0 +1,16 @@
+// waggle status: one snapshot as text. Must stay quick, so it loads nothing heavy.
+
+import { setTimeout as sleep } from 'node:timers/promises'
+import type { Context } from '../../context.ts'
+import { statusText } from '../../text/status-text.ts'
+
+export async function run(context: Context): Promise<number> {
+  const { client, json, options, io } = context
+  for (;;) {
+    const snapshot = await client.snapshot()
+    context.out(json ? JSON.stringify(snapshot) : statusText(snapshot, io.program).join('\n'))
+    if (options.watch !== true) return 0
+    await sleep(2000)
+    if (!json) context.out('')
+  }
+}

@@ -1,0 +1,81 @@
+// waggle top: starts the terminal UI, which is a client of the control API like any other.
+
+import { readFileSync } from 'node:fs'
+import { resolve } from 'node:path'
+import type { ControlClient } from '../../../../protocol/api/index.ts'
+import { WaggleError } from '../../../../protocol/errors.ts'
+import { listRuns } from '../../../control/journal/run-file.ts'
+import type { Context } from '../../context.ts'
+import { runTopCommand, topCommands, wordsAfter } from '../../top-commands.ts'
+
+export async function run(context: Context): Promise<number> {
+  const { io, options } = context
+  if (io.stdout.isTTY !== true || io.stdin.isTTY !== true || io.env.TERM === 'dumb') {
+    throw new WaggleError('E_USAGE', 'this is not a terminal', {
+      hint: `Try \`${context.commandLine('status --watch')}\`, which prints plain text.`,
+    })
+  }
+  const interval = Number(options.interval ?? 250)
+  if (!Number.isFinite(interval) || interval < 250) {
+    throw new WaggleError('E_USAGE', `--interval must be 250 or more milliseconds, not "${options.interval}"`)
+  }
+  const source = await sourceOf(context)
+  const { runTop } = await import('../../../../tui/main.tsx')
+  const status = await runTop(
+    {
+      intervalMs: interval,
+      ascii: options.ascii === true,
+      color: context.color.stdout,
+      env: io.env,
+      ...(context.on ? { host: context.on } : {}),
+      readOnly: options['read-only'] === true,
+      commands: topCommands(context).map((command) => ({
+        name: command.name,
+        summary: command.summary,
+        changes: command.changes ?? false,
+        completes: wordsAfter(command, context),
+      })),
+      folder: io.cwd,
+    },
+    {
+      source,
+      onCommand: (line) => runTopCommand(line, context),
+      stdin: io.stdin,
+      stdout: process.stdout,
+      clock: io.clock,
+      process,
+    },
+  )
+  if (status === 0 && !('lines' in source))
+    context.say(`The daemon keeps running; stop it with \`${context.commandLine('stop')}\`.`)
+  return status
+}
+
+/** The daemon or, with --replay, a recorded run: a file, or `last` for the newest one of this home. */
+async function sourceOf({
+  options,
+  io,
+  paths,
+  client,
+}: Context): Promise<ControlClient | { lines: string[] }> {
+  const asked = options.replay as string | undefined
+  if (asked === undefined) {
+    // Fails here, in plain text, if no daemon is running.
+    await client.health()
+    return client
+  }
+  const file = asked === 'last' ? listRuns(paths.runs)[0] : resolve(io.cwd, asked)
+  if (file === undefined) {
+    throw new WaggleError('E_USAGE', `no run was recorded in ${paths.runs}`, {
+      hint: '`waggle up` records its run.',
+    })
+  }
+  try {
+    return { lines: readFileSync(file, 'utf8').split('\n') }
+  } catch (cause) {
+    throw new WaggleError('E_USAGE', `cannot read ${file}: ${(cause as Error).message}`, {
+      hint: `Recorded runs are in ${paths.runs}; \`--replay last\` takes the newest.`,
+      cause,
+    })
+  }
+}

@@ -1,0 +1,63 @@
+// AdamW (Loshchilov & Hutter 2019) with clipping by the global norm, in place on flat arrays in the host's memory.
+//
+// A loop, not a graph: a graph would be thirteen operations that each read and write whole arrays, and takes 125 ms
+// for 23 million parameters with two threads. One pass over the memory takes 75 ms with one thread. The gradient is
+// checked before anything is written, so a step that is not finite changes nothing and no second copy of the
+// weights is needed. Sums are in double precision.
+
+import type { OptimizerOptions } from '../../engine.ts'
+import type { Arena, Layout } from './arena.ts'
+
+export interface Moments {
+  first: Arena
+  second: Arena
+}
+
+/** Squared 2-norm in single precision, as on any device: not finite if an element or its square is not. */
+export function squaredNorm({ flat }: Arena): number {
+  // Four separate sums, since each addition waits for the one before. An arena's length is a multiple of 16.
+  let [a, b, c, d] = [0, 0, 0, 0]
+  for (let i = 0; i < flat.length; i += 4) {
+    a += flat[i]! * flat[i]!
+    b += flat[i + 1]! * flat[i + 1]!
+    c += flat[i + 2]! * flat[i + 2]!
+    d += flat[i + 3]! * flat[i + 3]!
+  }
+  return Math.fround(a + b + c + d)
+}
+
+/** One update, the `step`-th (from 1). `norm` is the gradient's 2-norm. */
+export function applyAdamW(
+  options: OptimizerOptions,
+  step: number,
+  norm: number,
+  {
+    layout,
+    weights,
+    gradient,
+    moments,
+  }: { layout: Layout; weights: Arena; gradient: Arena; moments: Moments },
+): void {
+  const { learningRate, beta1, beta2, epsilon, weightDecay, maxGradientNorm } = options
+  // 1e-6 keeps a zero gradient from dividing by zero, as in PyTorch's clip_grad_norm_.
+  const scale = Math.min(1, maxGradientNorm / (norm + 1e-6))
+  const keepFirst = 1 - beta1
+  const keepSecond = 1 - beta2
+  // The moments start at zero; these undo their bias.
+  const rate = learningRate / (1 - beta1 ** step)
+  const secondScale = 1 / Math.sqrt(1 - beta2 ** step)
+  const [w, g] = [weights.flat, gradient.flat]
+  const [m, v] = [moments.first.flat, moments.second.flat]
+  const update = (from: number, to: number, decay: number): void => {
+    for (let i = from; i < to; i++) {
+      const slope = g[i]! * scale
+      const first = m[i]! + (slope - m[i]!) * keepFirst
+      const second = v[i]! + (slope * slope - v[i]!) * keepSecond
+      m[i] = first
+      v[i] = second
+      w[i] = w[i]! * decay - (first * rate) / (Math.sqrt(second) * secondScale + epsilon)
+    }
+  }
+  update(0, layout.decayed, 1 - learningRate * weightDecay)
+  update(layout.decayed, layout.size, 1)
+}

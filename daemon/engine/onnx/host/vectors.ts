@@ -1,0 +1,56 @@
+// Vector algebra (`../../slots.ts`) in place, on flat arrays in the host's memory. Sums are in double precision.
+
+import type { Measure, VectorSpace } from '../../slots.ts'
+import { type Arena, createArena, type Layout } from './arena.ts'
+import { squaredNorm } from './optimizer.ts'
+
+export function hostVectors(
+  { layout, weights }: { layout: Layout; weights: Arena },
+  /** The optimizer's second moments. */
+  secondMoments: () => Arena,
+): VectorSpace<Arena> {
+  return {
+    create: () => createArena(layout),
+    blend,
+    dot({ flat: a }, { flat: b }, by) {
+      let sum = 0
+      if (by) {
+        const { flat: second } = secondMoments()
+        for (let i = 0; i < a.length; i++) sum += a[i]! * measured(b[i]!, second[i]!, by)
+      } else for (let i = 0; i < a.length; i++) sum += a[i]! * b[i]!
+      return sum
+    },
+    squaredNorm(x, by) {
+      if (!by) return squaredNorm(x)
+      const { flat: second } = secondMoments()
+      let sum = 0
+      for (let i = 0; i < second.length; i++) sum += measured(x.flat[i]!, second[i]!, by) ** 2
+      return sum
+    },
+    move({ flat: x }, rate, by) {
+      const { flat } = weights
+      if (by) {
+        const { flat: second } = secondMoments()
+        for (let i = 0; i < flat.length; i++) flat[i] = flat[i]! - rate * measured(x[i]!, second[i]!, by)
+      } else for (let i = 0; i < flat.length; i++) flat[i] = flat[i]! - rate * x[i]!
+    },
+  }
+}
+
+function measured(x: number, second: number, { scale, secondScale, epsilon, limit }: Measure): number {
+  const value = (x * scale) / (Math.sqrt(second) * secondScale + epsilon)
+  return Math.max(-limit, Math.min(limit, value))
+}
+
+function blend(
+  { flat: x }: Arena,
+  byX: number,
+  { flat: y }: Arena,
+  byY: number,
+  { flat: into }: Arena,
+): void {
+  if (byX === 0 && byY === 0) into.fill(0)
+  else if (byX === 0) for (let i = 0; i < into.length; i++) into[i] = y[i]! * byY
+  else if (byY === 0) for (let i = 0; i < into.length; i++) into[i] = x[i]! * byX
+  else for (let i = 0; i < into.length; i++) into[i] = x[i]! * byX + y[i]! * byY
+}

@@ -1,0 +1,279 @@
+// Compiled graphs: a bounded cache of ONNX Runtime sessions, and tensors over typed arrays or held by the device.
+
+import { InferenceSession, Tensor } from 'onnxruntime-node'
+import { WaggleError } from '../../../../protocol/errors.ts'
+import { type Bindings, boundSize, symbol } from '../graph/dimension.ts'
+import { Graph, type Value } from '../graph/graph.ts'
+import { createHalving, inTurn } from '../graph/halving.ts'
+import { weightsFirst } from '../graph/weights-first.ts'
+import { engineError } from './failure.ts'
+import { Held, type HeldMemory } from './held.ts'
+import { PROVIDERS, type Provider } from './provider.ts'
+
+export type Data = Float32Array | Int32Array | BigInt64Array | Uint8Array | Uint16Array
+/** What a graph may be fed with. */
+export type Feeds = Record<string, Data | Held>
+export { Held, Tensor }
+
+export interface RuntimeOptions {
+  /** Threads that one operation may use. */
+  threads: number
+  /** Sessions kept; the least recently used one is closed. Each holds its plan and work memory. */
+  maxSessions: number
+  /** The CPU's if left out. */
+  provider?: Provider
+  /** Keep parameters on the device; if left out, wherever the provider supports it. */
+  keepsOnDevice?: boolean
+}
+
+export interface CompiledGraph {
+  /**
+   * Runs with the given sizes. `into` names arrays to write outputs to, or places on the device to leave them in; those
+   * are not among the results. Throws E_ENGINE on any failure.
+   */
+  run(
+    feeds: Feeds,
+    sizes?: Bindings,
+    into?: Record<string, Float32Array | Held>,
+  ): Promise<Record<string, Float32Array>>
+}
+
+export interface Runtime {
+  readonly options: RuntimeOptions
+  readonly keepsOnDevice: boolean
+  /** The compiled graph for a key, built and compiled the first time. */
+  compile(key: string, build: () => Graph, options?: CompileOptions): Promise<CompiledGraph>
+  readonly compiled: number
+  /** A place on the device for this many elements. */
+  hold(length: number): Held
+  write(place: Held, values: Float32Array | Held): Promise<void>
+  /** A copy of a place's content. */
+  read(place: Held): Promise<Float32Array>
+  /** Memory currently held by places. */
+  readonly held: Readonly<HeldMemory>
+  close(): Promise<void>
+}
+
+export interface CompileOptions {
+  /** Run on the CPU whatever the provider, directly on the host's arrays. */
+  onHost?: boolean
+  /** Matrix products in float16; see `halving.ts`. */
+  isHalf?: boolean
+  /** Products have few rows; see `weights-first.ts`. */
+  hasFewRows?: boolean
+}
+
+export function createRuntime(options: RuntimeOptions): Runtime {
+  const cache = new Map<string, { graph: CompiledGraph; release(): Promise<void> }>()
+  const held: HeldMemory = { count: 0, bytes: 0 }
+  let compiled = 0
+
+  const hold = (length: number): Held => new Held(length, held)
+  const write = async (place: Held, values: Float32Array | Held): Promise<void> => {
+    const graph = await compile('copy', buildCopy)
+    await graph.run({ from: values }, { length: values.length }, { to: place })
+  }
+  const upload = async (values: Float32Array): Promise<Held> => {
+    const place = hold(values.length)
+    await write(place, values)
+    return place
+  }
+
+  const compile = async (
+    key: string,
+    build: () => Graph,
+    { onHost = false, isHalf = false, hasFewRows = false }: CompileOptions = {},
+  ): Promise<CompiledGraph> => {
+    const known = cache.get(key)
+    if (known) {
+      cache.delete(key)
+      cache.set(key, known)
+      return known.graph
+    }
+    const graph = build()
+    const made = await wrap(
+      graph,
+      { ...options, isHalf, hasFewRows, ...(onHost ? { provider: 'cpu' } : {}) },
+      upload,
+    )
+    compiled += 1
+    cache.set(key, made)
+    if (cache.size > options.maxSessions) {
+      const [oldest, evicted] = cache.entries().next().value!
+      cache.delete(oldest)
+      await evicted.release()
+    }
+    return made.graph
+  }
+
+  return {
+    options,
+    keepsOnDevice: options.keepsOnDevice ?? PROVIDERS[options.provider ?? 'cpu'].heldIn !== 'cpu',
+    compile,
+    get compiled() {
+      return compiled
+    },
+    hold,
+    write,
+    async read(place) {
+      // The runtime may return its own memory.
+      if (!place.content) return new Float32Array(place.length)
+      const graph = await compile('copy', buildCopy)
+      return (await graph.run({ from: place }, { length: place.length })).to!
+    },
+    held,
+    async close() {
+      for (const { release } of cache.values()) await release()
+      cache.clear()
+    },
+  }
+}
+
+function buildCopy(): Graph {
+  const graph = new Graph('copy')
+  graph.output('to', graph.input('from', 'float32', [symbol('length')]))
+  return graph
+}
+
+type SessionOptions = RuntimeOptions & { isHalf: boolean; hasFewRows: boolean }
+
+async function createSession(
+  graph: Graph,
+  { threads, provider = 'cpu', isHalf, hasFewRows }: SessionOptions,
+  staying: readonly string[],
+): Promise<InferenceSession> {
+  const { executionProviders, lowering: ofProvider, heldIn } = PROVIDERS[provider]
+  const lowering = hasFewRows && provider === 'cpu' ? weightsFirst : ofProvider
+  try {
+    const lowered = isHalf ? inTurn(lowering, createHalving({ keepCasts: provider === 'cpu' })) : lowering
+    return await InferenceSession.create(graph.encode(lowered), {
+      executionProviders,
+      ...(heldIn === 'cpu' || staying.length === 0
+        ? {}
+        : { preferredOutputLocation: Object.fromEntries(staying.map((name) => [name, heldIn])) }),
+      intraOpNumThreads: threads,
+      interOpNumThreads: 1,
+      // It would keep a memory plan for every combination of sizes forever; the arena reuses memory well without one.
+      enableMemPattern: false,
+      executionMode: 'sequential',
+      graphOptimizationLevel: 'all',
+      logSeverityLevel: 3,
+      // Threads wait for each other's part of an operation without yielding the core, which is 10 to 20 % faster on
+      // small models: the daemon's engines have no more threads than there are cores. Between runs they sleep.
+      extra: { session: { intra_op: { allow_spinning: '1' }, force_spinning_stop: '1' } },
+    })
+  } catch (cause) {
+    throw engineError(`the runtime refused the graph "${graph.name}"`, cause)
+  }
+}
+
+/** Runs of the same sizes tend to follow each other, so the last few sets of computed inputs are kept. */
+const KEPT_SIZES = 16
+
+async function wrap(
+  graph: Graph,
+  options: SessionOptions,
+  upload: (values: Float32Array) => Promise<Held>,
+): Promise<{ graph: CompiledGraph; release(): Promise<void> }> {
+  const declared = new Map(
+    [...graph.inputs, ...graph.computed.map(({ value }) => value)].map((input) => [input.name, input]),
+  )
+  const outputs = new Map(graph.outputs.map(({ name, value }) => [name, value]))
+  const computedFor = new Map<string, Record<string, Tensor | Held>>()
+  /** By the outputs that stay on the device, which are fixed when a session is created. */
+  const sessions = new Map<string, InferenceSession>()
+  const sessionFor = async (staying: readonly string[]): Promise<InferenceSession> => {
+    const key = staying.join()
+    const session = sessions.get(key) ?? (await createSession(graph, options, staying))
+    sessions.set(key, session)
+    return session
+  }
+  const { heldIn } = PROVIDERS[options.provider ?? 'cpu']
+  // On the CPU there is only one session. Creating it now reports an invalid graph at once.
+  if (heldIn === 'cpu') await sessionFor([])
+
+  /** Numbers are copied to the device once; sizes of shapes are read on the host. */
+  const computed = async (sizes: Bindings): Promise<Record<string, Tensor | Held>> => {
+    const key = JSON.stringify(sizes)
+    const done = computedFor.get(key)
+    if (done) return done
+    const made: Record<string, Tensor | Held> = {}
+    for (const { value, compute } of graph.computed) {
+      const data = compute(sizes)
+      const stays = heldIn !== 'cpu' && data instanceof Float32Array
+      made[value.name] = stays ? await upload(data) : tensorOf(value, data, sizes)
+    }
+    if (computedFor.size >= KEPT_SIZES) forget(computedFor.keys().next().value!)
+    computedFor.set(key, made)
+    return made
+  }
+  const forget = (key: string): void => {
+    for (const data of Object.values(computedFor.get(key)!)) if (data instanceof Held) data.release()
+    computedFor.delete(key)
+  }
+
+  const run: CompiledGraph['run'] = async (feeds, sizes = {}, into = {}) => {
+    const session = await sessionFor(
+      heldIn === 'cpu' ? [] : [...outputs.keys()].filter((name) => into[name] instanceof Held),
+    )
+    const known = await computed(sizes)
+    const tensors: Record<string, Tensor> = {}
+    for (const name of session.inputNames) {
+      const ready = known[name]
+      const data = ready instanceof Held ? ready : feeds[name]
+      if (ready && !(ready instanceof Held)) tensors[name] = ready
+      else if (data) tensors[name] = tensorOf(declared.get(name)!, data, sizes)
+      else throw new WaggleError('E_ENGINE', `graph "${graph.name}" needs input "${name}"`)
+    }
+    const fetches: Record<string, Tensor | null> = {}
+    for (const name of session.outputNames) {
+      const target = into[name]
+      fetches[name] = target && !(target instanceof Held) ? tensorOf(outputs.get(name)!, target, sizes) : null
+    }
+    let results: Record<string, Tensor>
+    try {
+      results = (await session.run(tensors, fetches)) as Record<string, Tensor>
+    } catch (cause) {
+      throw engineError(`graph "${graph.name}" failed`, cause)
+    }
+    const data: Record<string, Float32Array> = {}
+    for (const name of session.outputNames) {
+      const target = into[name]
+      if (target instanceof Held) target.put(results[name])
+      else data[name] = target ?? (results[name]!.data as Float32Array)
+    }
+    return data
+  }
+
+  return {
+    graph: { run },
+    async release() {
+      for (const key of [...computedFor.keys()]) forget(key)
+      for (const session of sessions.values()) await session.release()
+      sessions.clear()
+    },
+  }
+}
+
+function tensorOf({ name, dtype, shape }: Value, data: Data | Held, sizes: Bindings): Tensor {
+  const dims = shape.map((size) => boundSize(size, sizes))
+  if (data.length !== dims.reduce((a, b) => a * b, 1)) {
+    throw new WaggleError('E_ENGINE', `"${name}" has ${data.length} elements, its shape is [${dims}]`)
+  }
+  if (!(data instanceof Held)) {
+    if (dtype === 'float16') return halvesTensor(data as Uint16Array, dims)
+    return new Tensor(dtype as 'float32', data as Float32Array, dims)
+  }
+  const { content } = data
+  if (!content) return new Tensor('float32', new Float32Array(data.length), dims)
+  if (content.dims.join() === dims.join()) return content
+  // The same memory under another shape.
+  return content.location === 'gpu-buffer'
+    ? Tensor.fromGpuBuffer(content.gpuBuffer, { dataType: 'float32', dims })
+    : new Tensor('float32', content.data as Float32Array, dims)
+}
+
+/** Where JavaScript has a Float16Array, the class insists on one, which the binding of 1.30 reads as empty. */
+function halvesTensor(halves: Uint16Array, dims: readonly number[]): Tensor {
+  return Object.assign(new Tensor('uint16', halves, dims) as Tensor, { type: 'float16' })
+}

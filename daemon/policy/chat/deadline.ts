@@ -1,0 +1,71 @@
+// A time limit for synchronous code driven by a downloaded file: a chat template may loop forever, a
+// tokenizer's regular expression may backtrack forever. V8 can stop running code only from a watchdog thread,
+// which `vm` provides; the code itself still runs in this realm. This adds about 0.1 ms per call.
+//
+// The watchdog counts wall-clock time, which also passes while the machine sleeps or other programs have the
+// processor. When it fires, the thread's processor time decides: below the limit, the code runs again with
+// more wall-clock time. So the code must be safe to run twice.
+
+import { createContext, Script } from 'node:vm'
+import { WaggleError } from '../../../protocol/errors.ts'
+
+export class DeadlineError extends WaggleError {}
+
+/** Even a thread with a processor of its own gets slightly less than wall-clock time. */
+const NEARLY = 0.8
+
+const script = new Script('run()')
+const context = createContext({ run: undefined as (() => void) | undefined })
+
+/**
+ * Returns what `run` returns, and throws what it throws; throws a DeadlineError that names `what` once `run`
+ * has computed for longer than the limit. `computed` gives the processor time that this thread has spent so
+ * far, in milliseconds. `run` must not call this again.
+ */
+export function withDeadline<Result>(
+  what: string,
+  milliseconds: number,
+  run: () => Result,
+  { computed = threadTime }: { computed?: () => number } = {},
+): Result {
+  for (let patience = milliseconds; ; patience *= 2) {
+    const before = computed()
+    const outcome = attempt(patience, run)
+    if ('error' in outcome) throw outcome.error
+    if ('result' in outcome) return outcome.result
+    if (computed() - before >= NEARLY * milliseconds) {
+      throw new DeadlineError('E_MODEL', `${what} takes more than ${milliseconds / 1000} s to compute`, {
+        hint: 'It was stopped: an expression or a loop in it may never end. Published models need a few milliseconds, so check where this model comes from, or download it again.',
+        cause: outcome.stopped,
+      })
+    }
+  }
+}
+
+type Outcome<Result> = { result: Result } | { error: unknown } | { stopped: unknown }
+
+function attempt<Result>(timeout: number, run: () => Result): Outcome<Result> {
+  let outcome: Outcome<Result> | undefined
+  context.run = () => {
+    try {
+      outcome = { result: run() }
+    } catch (error) {
+      outcome = { error }
+    }
+  }
+  try {
+    script.runInContext(context, { timeout })
+  } catch (stopped) {
+    // No catch in `run` can stop the termination.
+    return { stopped }
+  } finally {
+    context.run = undefined
+  }
+  return outcome!
+}
+
+/** If Node cannot measure a single thread, the whole process counts. */
+function threadTime(): number {
+  const { user, system } = (process.threadCpuUsage ?? process.cpuUsage)()
+  return (user + system) / 1000
+}

@@ -1,0 +1,135 @@
+// The README of an exported model: what was trained, on what data, with what result, as text and as metadata
+// for model hubs. Everything comes from the run's own records; what they lack is left out.
+
+import { accuracyText, directionOf, percent } from '../../../protocol/api/index.ts'
+import { safeText } from '../../../protocol/text.ts'
+import type { AdapterSpec } from '../../engine/decoder.ts'
+
+export interface CardFacts {
+  base: { name: string; commit?: string | undefined; onHub: boolean }
+  adapter?: AdapterSpec | undefined
+  /** True if only the adapter is exported. */
+  bare: boolean
+  dtype: string
+  step: number
+  lineage: string
+  tokenizer: string
+  /** What a node trained it on, and how; a program with a loop of its own keeps no such record. */
+  method?: CardMethod
+  /** Groups of rollouts trained on. */
+  own?: number | undefined
+  foreign?: number | undefined
+  first?: CardEvaluation | undefined
+  last?: CardEvaluation | undefined
+}
+
+export interface CardMethod {
+  tasks: readonly { name: string; difficulty?: number | undefined }[]
+  estimator: string
+  corrections: readonly string[]
+  learningRate: number
+}
+
+export interface CardEvaluation {
+  step: number
+  prompts: number
+  accuracy: number
+  tasks: Record<string, number>
+  /** Accuracy of the most likely (greedy) answers. */
+  greedy?: number | undefined
+}
+
+export function modelCard(facts: CardFacts): string {
+  const { base, adapter, bare } = facts
+  const name = safeText(base.name, { limit: 200, line: true })
+  const title = bare ? `LoRA adapter for ${name}` : `${name}, post-trained`
+  const lines = [
+    '---',
+    ...(base.onHub ? [`base_model: ${JSON.stringify(name)}`] : []),
+    `library_name: ${bare ? 'peft' : 'transformers'}`,
+    'pipeline_tag: text-generation',
+    `tags: [${['waggle', 'reinforcement-learning', ...(adapter ? ['lora'] : [])].join(', ')}]`,
+    '---',
+    '',
+    `# ${title}`,
+    '',
+    `Trained with Waggle by reinforcement learning with verifiable rewards for ${facts.step} optimizer steps.`,
+    '',
+    '## What was trained',
+    '',
+    `- From ${base.onHub ? `[${name}](https://huggingface.co/${name})` : name}${base.commit ? ` at commit \`${base.commit}\`` : ''}; SHA-256 of its decoder and weights \`${facts.lineage}\`, of its tokenizer and chat template \`${facts.tokenizer}\`.`,
+    adapter
+      ? `- LoRA of rank ${adapter.rank}, alpha ${adapter.alpha}, on ${adapter.targets.join(', ')}${bare ? '' : ', merged into the weights here'}; everything else is as it was.`
+      : '- All parameters.',
+    `- Stored as ${facts.dtype}${facts.dtype === 'f32' ? '' : '; trained in f32 and rounded'}.`,
+    '',
+    '## On what',
+    '',
+    ...methodOf(facts),
+    ...shareOf(facts),
+    '',
+    '## With what result',
+    '',
+    ...resultOf(facts),
+    '',
+  ]
+  return lines.map((line) => safeText(line, { limit: 2000, line: true })).join('\n')
+}
+
+function methodOf({ method }: CardFacts): string[] {
+  if (!method) return ['By a program that used Waggle as a library; it kept no record here.']
+  const { tasks, estimator, corrections, learningRate } = method
+  return [
+    ...tasks.map(
+      (task) => `- ${task.name}${task.difficulty === undefined ? '' : `, difficulty ${task.difficulty}`}`,
+    ),
+    '',
+    `Advantages by ${estimator}, corrections ${corrections.join(', ') || 'none'}, learning rate ${learningRate}.`,
+  ]
+}
+
+function shareOf({ own, foreign }: CardFacts): string[] {
+  if (own === undefined || foreign === undefined || own + foreign === 0) return []
+  const share = `${((100 * foreign) / (own + foreign)).toFixed(1)} %`
+  return [
+    foreign === 0
+      ? `All ${own} groups of rollouts that it was trained on are its own.`
+      : `Of ${own + foreign} groups of rollouts that it was trained on, ${foreign} (${share}) came from peers of a swarm; their rewards were recomputed here.`,
+  ]
+}
+
+function resultOf({ first, last }: CardFacts): string[] {
+  if (!last) return ['No held-out evaluation is on record.']
+  const before = first && first.step < last.step ? first : undefined
+  const row = (name: string, a: string, b: string) => `| ${name} |${before ? ` ${a} |` : ''} ${b} |`
+  const mean = (one: CardEvaluation | undefined) => (one ? accuracyText(one.accuracy, one.prompts) : '-')
+  const greedy = (one: CardEvaluation | undefined) =>
+    one?.greedy === undefined ? '-' : accuracyText(one.greedy, one.prompts)
+  return [
+    `Accuracy on held-out prompts (${last.prompts} in all), judged by the tasks' own verifiers, as the node measured it. In parentheses: 95 % intervals.`,
+    '',
+    `| task |${before ? ` step ${before.step} |` : ''} step ${last.step} |`,
+    `|---|${before ? '---|' : ''}---|`,
+    ...Object.entries(last.tasks).map(([name, accuracy]) =>
+      row(name, percent(before?.tasks[name]), percent(accuracy)),
+    ),
+    row('mean', mean(before), mean(last)),
+    ...(last.greedy === undefined ? [] : [row('mean, most likely answers', greedy(before), greedy(last))]),
+    ...verdictOf(before, last),
+  ]
+}
+
+/** Says whether the table shows a gain. */
+function verdictOf(before: CardEvaluation | undefined, last: CardEvaluation): string[] {
+  if (!before) return []
+  const direction = directionOf(
+    { share: before.accuracy, n: before.prompts },
+    { share: last.accuracy, n: last.prompts },
+  )
+  const words = {
+    up: 'The mean rose by more than chance explains.',
+    down: 'The mean fell by more than chance explains.',
+    unclear: 'With so many questions, the change of the mean may be chance.',
+  }
+  return ['', words[direction]]
+}

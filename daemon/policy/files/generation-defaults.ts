@@ -1,0 +1,28 @@
+// The sampling settings that generation_config.json recommends. Only `waggle chat` and `waggle generate` use
+// them: rollouts are sampled from the policy itself, because training uses its log-probs.
+
+import type { Sampling } from '../../engine/engine.ts'
+import type { JsonObject } from './model-files.ts'
+
+const SETTINGS = ['do_sample', 'temperature', 'top_k', 'top_p', 'min_p']
+
+export function recommendsSampling(file: JsonObject | undefined): boolean {
+  return SETTINGS.some((key) => file?.[key] !== undefined)
+}
+
+/** Ignores invalid settings. Without a file: temperature 1, no truncation. */
+export function generationDefaults(file: JsonObject | undefined): Sampling {
+  const number = (key: string, from: number, to: number): number | undefined => {
+    const value = file?.[key]
+    return typeof value === 'number' && value >= from && value <= to ? value : undefined
+  }
+  const topK = number('top_k', 1, 2 ** 24)
+  const topP = number('top_p', Number.MIN_VALUE, 1)
+  const minP = number('min_p', Number.MIN_VALUE, 1)
+  return {
+    temperature: file?.do_sample === false ? 0 : (number('temperature', 0, 5) ?? 1),
+    ...(topK === undefined || !Number.isInteger(topK) ? {} : { topK }),
+    ...(topP === undefined ? {} : { topP }),
+    ...(minP === undefined ? {} : { minP }),
+  }
+}

@@ -1,0 +1,47 @@
+// Finds a model's special tokens. Its files name them in up to five places, as text, as an id or as a list of
+// ids. The first place that names one counts; ids outside the vocabulary are ignored.
+
+import type { JsonObject } from '../files/model-files.ts'
+
+export interface SpecialTokenFiles {
+  /** generation_config.json, then config.json: ids. */
+  ids: readonly (JsonObject | undefined)[]
+  /** tokenizer_config.json, then special_tokens_map.json: texts. */
+  texts: readonly (JsonObject | undefined)[]
+}
+
+interface Vocabulary {
+  token_to_id(token: string): number | undefined
+  id_to_token(id: number): string | undefined
+}
+
+/** Ids that end a completion; empty if no file names any. */
+export function stopTokens({ ids, texts }: SpecialTokenFiles, vocabulary: Vocabulary): number[] {
+  for (const file of ids) {
+    const given = file?.eos_token_id
+    const listed = (Array.isArray(given) ? given.slice(0, 64) : [given]).filter(
+      (id): id is number => Number.isInteger(id) && vocabulary.id_to_token(id as number) !== undefined,
+    )
+    if (listed.length > 0) return [...new Set(listed)]
+  }
+  const text = textOf('eos_token', texts)
+  const id = text === undefined ? undefined : vocabulary.token_to_id(text)
+  return id === undefined ? [] : [id]
+}
+
+/** The text of tokens that chat templates refer to by name; empty for those that the model lacks. */
+export function namedTokens({ texts }: SpecialTokenFiles): Record<string, string> {
+  const names = ['bos_token', 'eos_token', 'pad_token', 'unk_token']
+  return Object.fromEntries(names.map((name) => [name, textOf(name, texts) ?? '']))
+}
+
+/** A token is a string, or an object with the string as `content`. */
+function textOf(name: string, files: readonly (JsonObject | undefined)[]): string | undefined {
+  for (const file of files) {
+    const token = file?.[name]
+    if (typeof token === 'string') return token
+    const content = (token as { content?: unknown } | null | undefined)?.content
+    if (typeof content === 'string') return content
+  }
+  return undefined
+}
