@@ -112,7 +112,7 @@ test('a regular expression that backtracks for ever is stopped', () => {
   })
   expect(() => evil.encode(`${'a'.repeat(60)}!`)).toThrow(/tokenizer.json takes more than/)
   expect([...evil.encode('b')]).toHaveLength(1)
-}, 60_000)
+}, 180_000)
 
 test('a limit counts computing time, not the time that the machine slept', () => {
   const sleep = (ms: number) => Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, ms)
