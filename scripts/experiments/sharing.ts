@@ -5,6 +5,8 @@
 // each, and makes one optimizer step. Arms:
 //   alone         one node that hears of nobody, for four times as many rounds
 //   bound         one node that answers as many prompts as the whole swarm: what honest twins can bring at most
+//   prompts       nodes that answer their peers' prompts themselves: those whose groups had a signal a round ago. They
+//                 never see an answer of the peers, which are alone. Is it the choice of prompts that brings the gain?
 //   RULE          the swarm, with that mixing rule; every node may train on all groups of its peers
 //   RULE+trust    the same where every user vouches for all peers, so that nothing is held back
 //   RULE+LIARS@75 the swarm with three quarters of its nodes lying (half without a figure). Figures are of the honest
@@ -22,6 +24,7 @@ import type { Engine } from '../../daemon/engine/engine.ts'
 import { createTaskBook } from '../../daemon/rollout/tasks.ts'
 import { MIXING_RULES, type MixingRuleName } from '../../daemon/trainer/sharing/mixing/index.ts'
 import { TASKS } from '../../plugins/tasks/index.ts'
+import type { PromptCoordinates } from '../../protocol/train/index.ts'
 import { createAdaptiveLiar } from './in-process/adaptive-liar.ts'
 import { createLocalEngine } from './in-process/engine.ts'
 import { createLiar, LIES, type Liar, type Lie, MARK } from './in-process/liars.ts'
@@ -121,6 +124,8 @@ interface Arm {
   own: number
   foreign: number
   rounds: number
+  /** Nodes alone whose prompts the others answer. */
+  scouts?: number
   rule?: MixingRuleName
   trusts?: boolean
   liars?: number
@@ -129,13 +134,14 @@ interface Arm {
 function armOf(name: string): Arm {
   if (name === 'alone') return { nodes: 1, own, foreign: 0, rounds: 4 * rounds }
   if (name === 'bound') return { nodes: 1, own: nodes * own, foreign: 0, rounds }
+  if (name === 'prompts') return { nodes: 2, own, foreign: 0, rounds, scouts: nodes - 1 }
   const [rule = '', among] = name.split('+')
   const [kind = '', percent = '50'] = among === undefined || among === 'trust' ? [] : among.split('@')
   const lies = kind === '' ? [] : kind === 'liars' ? LIES : [kind as Lie]
   const isKnown = lies.every((lie) => [...LIES, 'fresh', 'adaptive'].includes(lie))
   if (!(rule in MIXING_RULES) || !isKnown)
     throw new Error(
-      `no arm "${name}"; there are alone, bound and a rule (${Object.keys(MIXING_RULES).join(', ')}), which may be followed by +trust or by +liars, +${LIES.join(', +')}, +fresh or +adaptive and their share, as in +liars@75`,
+      `no arm "${name}"; there are alone, bound, prompts and a rule (${Object.keys(MIXING_RULES).join(', ')}), which may be followed by +trust or by +liars, +${LIES.join(', +')}, +fresh or +adaptive and their share, as in +liars@75`,
     )
   const liars = lies.length > 0 ? Math.min(nodes - 1, Math.round((nodes * Number(percent)) / 100)) : 0
   return {
@@ -170,23 +176,27 @@ console.log(table(records.done.filter(isComparable)))
 async function play(name: string, rate: number, seed: number): Promise<Run> {
   const started = performance.now()
   const arm = armOf(name)
+  /** What scouts' last groups with a signal asked. */
+  const candidates: PromptCoordinates[] = []
+  const create = (i: number, isScout: boolean): Promise<ExperimentNode> =>
+    createNode({
+      name: `node ${i}`,
+      seed: 1000 * seed + i,
+      model,
+      tasks,
+      own: arm.own,
+      foreign: arm.foreign,
+      adaptive: false,
+      learningRate: rate,
+      engine: engineOf(i),
+      ...(arm.scouts && !isScout && { candidates }),
+      ...(arm.rule && { rule: arm.rule }),
+      trusts: arm.trusts ?? false,
+    })
   const swarm: ExperimentNode[] = []
-  for (let i = 0; i < arm.nodes; i++)
-    swarm.push(
-      await createNode({
-        name: `node ${i}`,
-        seed: 1000 * seed + i,
-        model,
-        tasks,
-        own: arm.own,
-        foreign: arm.foreign,
-        adaptive: false,
-        learningRate: rate,
-        engine: engineOf(i),
-        ...(arm.rule && { rule: arm.rule }),
-        trusts: arm.trusts ?? false,
-      }),
-    )
+  for (let i = 0; i < arm.nodes; i++) swarm.push(await create(i, false))
+  const scouts: ExperimentNode[] = []
+  for (let i = 0; i < (arm.scouts ?? 0); i++) scouts.push(await create(arm.nodes + i, true))
   const outsiders: (Liar & { readonly planted?: number })[] = []
   for (let i = 0; i < (arm.liars ?? 0); i++) {
     const lie = arm.lies![i % arm.lies!.length]!
@@ -224,6 +234,9 @@ async function play(name: string, rate: number, seed: number): Promise<Run> {
       nodes: swarm,
       outsiders,
       async onRound({ round, reports }) {
+        const asked = []
+        for (const scout of scouts) asked.push(...(await scout.round()).shared.map(({ prompt }) => prompt))
+        if (asked.length > 0) candidates.splice(0, candidates.length, ...asked)
         rewards.push(mean(reports.map(({ reward }) => reward)))
         groups += mean(reports.map(({ shared }) => shared.length)) / arm.own
         const every = Number(flags.every) * (arm.rounds / rounds)
