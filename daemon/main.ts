@@ -118,6 +118,7 @@ export const runNode: RunNode = async ({ config, paths, invite, signal, onProgre
     const restored = await restoreNode({ lineage: model.digest, spec: model.spec }, { checkpoints, disk })
     if (restored) {
       tell(`continuing at step ${restored.state.version}`)
+      pool.retire(restored.state.learnt ?? [])
       await steps.truncate(restored.state.version + 1)
       await evaluations.truncate(restored.state.version + 1)
     }
@@ -184,9 +185,8 @@ export const runNode: RunNode = async ({ config, paths, invite, signal, onProgre
     const parked = createParkedGroups()
     if (restored?.parked !== undefined) parked.load(restored.parked)
     const { isSaveDue, save, restore } = createSaving({
-      ...{ monotonic, models, policies, host, pool, parked, checkpoints, journal },
+      ...{ monotonic, models, policies, host, pool, parked, checkpoints, journal, disk },
       schedule: config.checkpoint,
-      seal: home.seal,
       rounds: () => rounds.count,
       learner: () => core?.learner.state(),
     })

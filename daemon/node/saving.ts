@@ -6,7 +6,7 @@ import type { Journal } from '../control/journal/journal.ts'
 import type { PluginHost } from '../host/host.ts'
 import type { ParkedGroups } from '../rollout/parked/parked.ts'
 import type { Checkpoint, Checkpoints } from '../store/checkpoints/checkpoints.ts'
-import { nodeDisk as disk } from '../store/node-disk.ts'
+import type { Disk } from '../store/disk.ts'
 import type { Pool } from '../store/pool/pool.ts'
 import { createCheckpointSchedule } from '../trainer/checkpoints/checkpoint-schedule.ts'
 import { restoreBefore, saveNode } from '../trainer/checkpoints/checkpointing.ts'
@@ -17,15 +17,14 @@ import type { Policies } from './policy.ts'
 export interface SavingParts {
   /** From the config; may change while the node runs. */
   schedule: Config['checkpoint']
-  models: Models
+  models: Pick<Models, 'model' | 'found'>
   policies: Policies
   host: PluginHost
-  pool: Pool
+  pool: Pick<Pool, 'flush' | 'unwritten'>
   parked: ParkedGroups
   checkpoints: Checkpoints
   journal: Journal
-  /** Home.seal. */
-  seal(): Promise<void>
+  disk: Disk
   /** Number of rounds so far. */
   rounds(): number
   learner(): LearnerState | undefined
@@ -41,7 +40,7 @@ export interface Saving {
 }
 
 export function createSaving(parts: SavingParts): Saving {
-  const { models, policies, host, pool, parked, checkpoints, journal } = parts
+  const { models, policies, host, pool, parked, checkpoints, journal, disk } = parts
   const { policy, roles } = policies
   const { model, found } = models
   const schedule = createCheckpointSchedule(
@@ -59,7 +58,7 @@ export function createSaving(parts: SavingParts): Saving {
 
   async function save(): Promise<CheckpointInfo> {
     const { version, lineage } = policy.reference()
-    // Save the checkpoint even if the database cannot be written; writing it is retried.
+    // If the database cannot be written, the checkpoint says which groups it has learnt from; writing is retried.
     await pool.flush().then(() => journal.recover('store'), journal.fail('store'))
     const saved = await saveNode(
       {
@@ -67,6 +66,7 @@ export function createSaving(parts: SavingParts): Saving {
         lineage,
         rounds: parts.rounds(),
         counters: { ...journal.telemetry.counters },
+        learnt: pool.unwritten(),
         learner: parts.learner(),
         plugins: await host.save(),
         parked: parked.save(),

@@ -154,6 +154,7 @@ export function createExchange(options: ExchangeOptions, by: ExchangeParts) {
     /** Before the network starts. */
     async start(): Promise<void> {
       await memory.start()
+      if (memory.ranUntil !== undefined) admission.resume(memory.ranUntil)
       await fetcher.start()
     },
     /** After `fetcher` and `validator` were stopped, which may be long before. */

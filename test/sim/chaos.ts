@@ -153,8 +153,8 @@ export async function runChaos({
         wait(() => Object.assign(node.weather, { slowness: 1 }))
       },
       'clock jumps': () => {
-        node.weather.skew = random.between(-1, 1) * random.pick([1000, 60_000, 3_600_000])
-        wait(() => Object.assign(node.weather, { skew: 0 }))
+        node.setClock(random.between(-1, 1) * random.pick([1000, 60_000, 3_600_000]))
+        wait(() => node.setClock(0))
       },
       kills: () => fall(node, false),
       'power cuts': () => fall(node, true),
@@ -201,7 +201,8 @@ export async function runChaos({
     world.note('chaos is over')
     net.clearWeather()
     for (const node of nodes) {
-      Object.assign(node.weather, { disk: undefined, nan: 0, fails: 0, skew: 0, slowness: 1 })
+      Object.assign(node.weather, { disk: undefined, nan: 0, fails: 0, slowness: 1 })
+      node.setClock(0)
       node.weather.stepsToLive = Number.POSITIVE_INFINITY
       node.boot()
     }

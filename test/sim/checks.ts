@@ -7,8 +7,8 @@ import type { Group } from '../../protocol/train/index.ts'
 import { contentId } from '../../protocol/wire/index.ts'
 import type { World } from './world.ts'
 
-/** As in swarm/admission/admission.ts: what gossip may bring of one author. */
-const AUTHOR = { perSecond: 8, burst: 256 }
+/** As in swarm/admission/admission.ts: what gossip and fetching may bring of one author. */
+const AUTHOR = { gossip: { perSecond: 8, burst: 256 }, fetched: { perSecond: 8, burst: 1024 } }
 /** Peer records, as in swarm/peers/records.ts; and frames that wait, as in swarm/admission/gossip-validator.ts. */
 const BOUNDS = { records: 1024, reputation: 2048, waiting: 512, withoutOwn: 4 }
 
@@ -42,7 +42,10 @@ export function createChecks(
   let learnt = new Map<string, number>()
   /** Peers that were cut off, until when, as it was saved. */
   let bans = new Map<string, number>()
-  let admitted = new Map<string, { count: number; since: number }>()
+  /** What each author has left of its quotas, over all lives. */
+  const left = new Map<string, { level: number; at: number }>()
+  /** The clock jumped, or the disk failed, so that a restart may rightly think that much time has passed. */
+  let isQuotaLost = false
   let withoutOwn = 0
   let version = -1
   const tally = { lives: 0, steps: 0, saves: 0, foreign: 0, admitted: 0 }
@@ -103,19 +106,24 @@ export function createChecks(
       flushed = new Map()
       for (const [peer, until] of isDamaged ? [] : bans)
         if (until > now && !isCut(peer)) breach(`the ban of ${peer.slice(-6)} did not survive a restart`)
-      admitted = new Map()
+      if (isQuotaLost) left.clear()
+      isQuotaLost = false
       withoutOwn = 0
     },
+    quotaLost(): void {
+      left.clear()
+      isQuotaLost = true
+    },
 
-    /** Gossip of this author was admitted. */
-    admitted(author: string, at: number): void {
+    /** A group of this author was admitted. */
+    admitted(author: string, by: keyof typeof AUTHOR, at: number): void {
       tally.admitted++
-      const of = admitted.get(author) ?? { count: 0, since: at }
-      of.count++
-      admitted.set(author, of)
-      const most = AUTHOR.burst + AUTHOR.perSecond * (Math.max(0, at - of.since) / 1000) + 1
-      if (of.count > most)
-        breach(`${of.count} groups of one author were admitted, and at most ${most.toFixed(0)} may be`)
+      const { perSecond, burst } = AUTHOR[by]
+      const of = left.get(`${by} ${author}`) ?? { level: burst + 1, at }
+      of.level = Math.min(burst + 1, of.level + (Math.max(0, at - of.at) / 1000) * perSecond) - 1
+      of.at = at
+      left.set(`${by} ${author}`, of)
+      if (of.level < 0) breach(`more groups of one author were admitted (${by}) than its quota allows`)
     },
     /** A verified group of a peer has arrived. */
     arrived(group: Group): void {

@@ -3,12 +3,27 @@
 import { Key } from 'interface-datastore'
 import { expect, test } from 'vitest'
 import { openRounds } from '../../daemon/node/rounds.ts'
+import { openDatabase } from '../../daemon/store/database/database.ts'
 import { createVolatileDatabase } from '../../daemon/store/database/volatile-database.ts'
+import { createPool } from '../../daemon/store/pool/pool.ts'
 import { Contents } from '../../daemon/swarm/admission/contents.ts'
 import { openPeerDatastore } from '../../daemon/swarm/libp2p/datastore.ts'
+import { plainGroup } from '../store/groups.ts'
 import { SimulatedDisk } from '../store/simulated-disk.ts'
 import { stillClock } from '../swarm/helpers.ts'
+import { openExchanger } from './exchanger.ts'
+import { identityFrom } from './identity.ts'
 import { createLogLevel } from './log-level.ts'
+import { createNet } from './net.ts'
+import { createWorld, type World } from './world.ts'
+
+const onDisk = (disk: SimulatedDisk) => ({
+  levelOf: ((directory: string) => createLogLevel({ directory }, { disk })) as never,
+})
+const exchangerOf = (name: string, world: World) => ({
+  identity: identityFrom(world.random(`key of ${name}`), 'stand-in'),
+  random: world.random(name),
+})
 
 test('a node that was killed does not write the groups of its last rounds again', async () => {
   const database = createVolatileDatabase()
@@ -43,12 +58,72 @@ test("this node's own content is refused from others after a restart too", () =>
 
 test('a ban that was reported as saved survives a power cut', async () => {
   const disk = new SimulatedDisk()
-  const on = (of: SimulatedDisk) => ({
-    levelOf: ((directory: string) => createLogLevel({ directory }, { disk: of })) as never,
-  })
   const key = new Key('/waggle/memory')
-  const peers = await openPeerDatastore({ path: '/peers' }, on(disk))
+  const peers = await openPeerDatastore({ path: '/peers' }, onDisk(disk))
   await peers.put(key, Uint8Array.of(1))
-  const left = disk.afterPowerCut({ names: 'none', data: 'none' })
-  expect(await (await openPeerDatastore({ path: '/peers' }, on(left))).get(key)).toEqual(Uint8Array.of(1))
+  const left = await openPeerDatastore(
+    { path: '/peers' },
+    onDisk(disk.afterPowerCut({ names: 'none', data: 'none' })),
+  )
+  expect(await left.get(key)).toEqual(Uint8Array.of(1))
+})
+
+test('an author whose receiver was killed does not get its quota anew', async () => {
+  const world = createWorld({ seed: 1 })
+  const net = createNet({ world, random: world.random('net') })
+  const peers = await openPeerDatastore({ path: '/peers' }, onDisk(new SimulatedDisk()))
+  const author = openExchanger(exchangerOf('author', world), { world, net })
+  let got = 0
+  /** What one life of the receiver admits of a burst. */
+  const admitted = async (): Promise<number> => {
+    const onGroup = () => void got++
+    const receiver = openExchanger(exchangerOf('receiver', world), { world, net, datastore: peers, onGroup })
+    got = 0
+    await receiver.exchange.start()
+    net.connect(author.id, receiver.id)
+    for (let burst = 0; burst < 7; burst++) {
+      for (let i = 0; i < 40; i++) author.write()
+      await world.run(world.time + 1000)
+    }
+    receiver.kill()
+    return got
+  }
+  // Its burst, and eight a second.
+  expect(await admitted()).toBeGreaterThan(256)
+  expect(await admitted()).toBeLessThan(100)
+  await world.run(world.time + 3_600_000)
+  expect(await admitted()).toBeGreaterThan(256)
+})
+
+test('a checkpoint tells which groups it has learnt from when the database cannot', async () => {
+  const disk = new SimulatedDisk()
+  const log = () => {}
+  const open = async (isFull: () => boolean) => {
+    const levelOf = (directory: string) => {
+      const level = createLogLevel({ directory }, { disk })
+      const batch: typeof level.batch = async (...asked) => {
+        if (isFull()) throw new Error('ENOSPC')
+        return level.batch(...asked)
+      }
+      return { ...level, batch }
+    }
+    const database = await openDatabase({ directory: '/store' }, { log, levelOf, later: () => () => {} })
+    return createPool({ capacityGroups: 10 }, { database, log })
+  }
+  const [known, arrived] = [plainGroup(1), plainGroup(2)]
+  let isFull = false
+  const pool = await open(() => isFull)
+  pool.add(known, 'foreign')
+  await pool.flush()
+  expect(pool.unwritten()).toEqual([])
+  isFull = true
+  pool.add(arrived, 'foreign')
+  pool.markUsed([known.id, arrived.id], 7)
+  await expect(pool.flush()).rejects.toThrow()
+  const learnt = pool.unwritten()
+  // The node is killed, and starts with the checkpoint that says so.
+  const again = await open(() => false)
+  again.retire(learnt)
+  expect(again.select({ origin: 'foreign', count: 10, order: 'newest' })).toEqual([])
+  expect(again.add(arrived, 'foreign')).toBe(false)
 })

@@ -2,6 +2,7 @@
 // fetching and memory, on a virtual clock, disk and network. What is not the daemon's: the policy (one number), LevelDB,
 // libp2p, and the wiring in daemon/main.ts. It lives many times; only its disk and its key stay.
 
+import type { Key } from 'interface-datastore'
 import { type Config, configSchema } from '../../daemon/config/schema.ts'
 import { createEventLog } from '../../daemon/control/journal/event-log.ts'
 import { createJournal } from '../../daemon/control/journal/journal.ts'
@@ -9,12 +10,14 @@ import { createShowcase } from '../../daemon/control/journal/showcase.ts'
 import type { NodeCore } from '../../daemon/core/core.ts'
 import { openCore } from '../../daemon/node/core.ts'
 import { startLoops } from '../../daemon/node/loops.ts'
+import type { Models } from '../../daemon/node/models.ts'
 import { openRounds } from '../../daemon/node/rounds.ts'
+import { createSaving } from '../../daemon/node/saving.ts'
 import { openPolicy } from '../../daemon/policy/live-policy.ts'
 import { createParkedGroups } from '../../daemon/rollout/parked/parked.ts'
 import { createTaskBook } from '../../daemon/rollout/tasks.ts'
 import { createWaker } from '../../daemon/rollout/waker.ts'
-import { createCheckpoints } from '../../daemon/store/checkpoints/checkpoints.ts'
+import { type Checkpoints, createCheckpoints } from '../../daemon/store/checkpoints/checkpoints.ts'
 import { type LevelStore, openDatabase } from '../../daemon/store/database/database.ts'
 import { createStepSeries } from '../../daemon/store/database/records.ts'
 import type { Disk } from '../../daemon/store/disk.ts'
@@ -22,8 +25,7 @@ import { createPool, type Pool } from '../../daemon/store/pool/pool.ts'
 import { createExchange, type Exchange } from '../../daemon/swarm/exchange.ts'
 import type { Swarm } from '../../daemon/swarm/index.ts'
 import { openPeerDatastore } from '../../daemon/swarm/libp2p/datastore.ts'
-import { createCheckpointSchedule } from '../../daemon/trainer/checkpoints/checkpoint-schedule.ts'
-import { restoreBefore, restoreNode, saveNode } from '../../daemon/trainer/checkpoints/checkpointing.ts'
+import { restoreNode } from '../../daemon/trainer/checkpoints/checkpointing.ts'
 import { setUp as openHost } from '../host/setup.ts'
 import { SimulatedDisk, type Survival } from '../store/simulated-disk.ts'
 import { type Checks, createChecks, type Truth } from './checks.ts'
@@ -187,10 +189,24 @@ export function createHonestNode(
       const level = createLogLevel({ directory }, { disk: port })
       return planted.level?.(level) ?? level
     }
-    const checkpoints = await createCheckpoints(
+    const stored = await createCheckpoints(
       { directory: '/home/checkpoints' },
       { disk: port, clock: clock.now, log },
     )
+    const checkpoints: Checkpoints = {
+      ...stored,
+      async save(asked) {
+        checks.saving(asked.policyVersion, skillOf(await trainer.weights()))
+        const made = await stored.save(asked)
+        if (life.isAlive) checks.saved(made.manifest.sequence)
+        world.note(`${name} saved ${made.manifest.sequence} of version ${asked.policyVersion}`)
+        return made
+      },
+      discardAfter(sequence) {
+        checks.discarding(sequence)
+        return stored.discardAfter(sequence)
+      },
+    }
     const database = await openDatabase(
       { directory: '/home/store' },
       { log, levelOf, later: (run, ms) => after(ms, run) },
@@ -215,6 +231,7 @@ export function createHonestNode(
     const isKnown = (peer: string) => exchange.isKnown(peer)
     const inner = await createPool({ capacityGroups: POOL_GROUPS }, { database, log, isKnown })
     const pool = planted.pool?.(inner) ?? inner
+    pool.retire(restored?.state.learnt ?? [])
     const showcase = createShowcase({}, tasks)
     const [steps, evaluations] = ['step', 'eval'].map((of) => createStepSeries({ name: of }, { database }))
     const journal = await createJournal(
@@ -226,15 +243,27 @@ export function createHonestNode(
     )
     const changed = createWaker()
     const parked = createParkedGroups()
-    const schedule = createCheckpointSchedule(
-      {
-        everySteps: config.checkpoint.every_steps,
-        everySeconds: config.checkpoint.every_seconds,
-        version: policy.reference().version,
-      },
-      { monotonic: () => world.time },
-    )
     const rounds = await openRounds({ atLeast: restored?.state.rounds ?? 0 }, { database })
+    const flushed: Pick<Pool, 'flush' | 'unwritten'> = {
+      unwritten: pool.unwritten,
+      async flush() {
+        const entries = all(pool).map(({ group, uses }) => [group.id, uses] as const)
+        await pool.flush()
+        if (life.isAlive) checks.flushed(entries)
+      },
+    }
+    const { isSaveDue, save, restore } = createSaving({
+      ...{ host, parked, checkpoints, journal, disk: port, pool: flushed },
+      models: { model, found: { name: 'tiny', directory: '/' } } as unknown as Pick<
+        Models,
+        'model' | 'found'
+      >,
+      policies: { policy, roles: new Map(), restoreRoles: async () => {} },
+      schedule: config.checkpoint,
+      rounds: () => rounds.count,
+      learner: () => core.learner.state(),
+      monotonic: () => world.time,
+    })
     let training: Parameters<NodeCore['train']>[0] | undefined
 
     const core: NodeCore = openCore(
@@ -249,15 +278,7 @@ export function createHonestNode(
             journal.finding(finding, step)
           },
         },
-        async restore(before) {
-          const all = await checkpoints.list()
-          const chosen = all.findLast(({ manifest }) => manifest.step <= before) ?? all[0]
-          if (chosen) checks.discarding(chosen.manifest.sequence)
-          const earlier = await restoreBefore(before, ids, { checkpoints, disk: port })
-          await policy.goBack(earlier?.policy)
-          await host.restore(policy.reference().version, earlier?.plugins ?? [])
-          return { step: earlier?.state.version ?? 0 }
-        },
+        restore,
       },
     )
     const watchedCore: NodeCore = {
@@ -290,31 +311,15 @@ export function createHonestNode(
       },
     }
 
-    /** As daemon/node/saving.ts does. */
-    const write = async (): Promise<void> => {
-      const entries = all(pool).map(({ group, uses }) => [group.id, uses] as const)
-      await pool.flush().then(
-        () => life.isAlive && checks.flushed(entries),
-        (error) => log('warn', `the pool was not flushed: ${error.message}`),
-      )
-      const { version, lineage } = policy.reference()
-      checks.saving(version, skillOf(await trainer.weights()))
-      const node = {
-        version,
-        lineage,
-        rounds: rounds.count,
-        counters: {},
-        spec: SPEC,
-        base: { name: 'tiny', directory: '/' },
-      }
-      const made = await saveNode({ ...node, learner: core.learner.state() }, { trainer, checkpoints })
-      if (life.isAlive) checks.saved(made.manifest.sequence)
-      world.note(`${name} saved ${made.manifest.sequence} of version ${version}`)
-    }
-
     const put = datastore.put.bind(datastore)
     datastore.put = async (key, value, options) => {
-      const done = await put(key, value, options)
+      let done: Key
+      try {
+        done = await put(key, value, options)
+      } catch (error) {
+        checks.quotaLost()
+        throw error
+      }
       if (life.isAlive && key.toString() === '/waggle/memory')
         checks.banned(JSON.parse(new TextDecoder().decode(value)).standing.entries)
       return done
@@ -366,7 +371,8 @@ export function createHonestNode(
     const screen = exchange.admission.screen.bind(exchange.admission)
     exchange.admission.screen = (bytes, source, options = {}) => {
       const result = screen(bytes, source, options)
-      if ('admitted' in result && !options.fetched) checks.admitted(result.admitted.group.author, clock.now())
+      if ('admitted' in result)
+        checks.admitted(result.admitted.group.author, options.fetched ? 'fetched' : 'gossip', clock.now())
       return result
     }
     await exchange.start()
@@ -402,8 +408,7 @@ export function createHonestNode(
         monotonic: () => world.time,
         sleep,
         nextRound: rounds.next,
-        save: () => schedule.run(policy.reference().version, write),
-        isSaveDue: () => schedule.isDue(policy.reference().version),
+        ...{ save, isSaveDue },
         async serveRequests() {},
         isPaused: () => !life.isAlive,
       },
@@ -438,6 +443,10 @@ export function createHonestNode(
       return living
     },
     boot: () => void boot(),
+    setClock(skew: number): void {
+      weather.skew = skew
+      checks.quotaLost()
+    },
     /** Bits of a file change while nobody looks. */
     rot(): void {
       const files = disk.files().filter((path) => path.startsWith('/home/checkpoints/'))

@@ -33,6 +33,10 @@ export interface Pool {
   /** Newest first. Looks only; use is what markUsed says. */
   select(wanted: Wanted): PoolEntry[]
   markUsed(ids: Iterable<string>, step: number): void
+  /** Ids of groups that were used although the database does not say so yet. */
+  unwritten(): string[]
+  /** Removes groups that were used, and does not take foreign ones of these ids again. */
+  retire(ids: Iterable<string>): void
   /** Removes what the rule says; returns how many. */
   evict(rule: (entry: PoolEntry) => boolean): number
   counts(): { own: number; foreign: number; ownBytes: number; foreignBytes: number; seen: number }
@@ -65,6 +69,8 @@ export async function createPool(
   /** In order of arrival. */
   const kept = { own: new Map<string, Kept>(), foreign: new Map<string, Kept>() }
   const bytes = { own: 0, foreign: 0 }
+  /** Used since the database last took all writes; as many as there is room for in `seen`. */
+  const unwritten = new Set<string>()
   let sequence = 0
   let deletedBytes = 0
 
@@ -141,12 +147,22 @@ export async function createPool(
       for (const id of ids) {
         const entry = find(id)
         if (!entry) continue
+        unwritten.add(id)
+        if (unwritten.size > capacitySeen) unwritten.delete(unwritten.values().next().value!)
         entry.uses++
         entry.lastUsed = step
         const record = new DataView(new ArrayBuffer(16))
         record.setFloat64(0, entry.uses)
         record.setFloat64(8, step)
         uses.write(keyOf(entry.sequence, entry.origin), new Uint8Array(record.buffer))
+      }
+    },
+    unwritten: () => [...unwritten],
+    retire(ids) {
+      for (const id of ids) {
+        const entry = find(id)
+        if (entry) drop(entry)
+        seen.add(id)
       }
     },
     evict(rule) {
@@ -161,7 +177,11 @@ export async function createPool(
       foreignBytes: bytes.foreign,
       seen: seen.size,
     }),
-    flush: () => database.flush(),
+    async flush() {
+      const before = [...unwritten]
+      await database.flush()
+      for (const id of before) unwritten.delete(id)
+    },
   }
 }
 

@@ -126,6 +126,11 @@ export class Admission {
     }
   }
 
+  /** This node ran before, and has let groups in until `at` at the latest. */
+  resume(at: number): void {
+    for (const quota of [this.authors, this.fetchedAuthors, ...Object.values(this.fetched)]) quota.resume(at)
+  }
+
   /** Never throws. `source` is the peer that delivered the message; its own quotas were applied before this. */
   screen(bytes: Uint8Array, source: string, { fetched = false } = {}): Screening {
     const { records } = this.by

@@ -1,6 +1,6 @@
 // Token buckets, one per key, in bounded memory. A bucket holds at most `burst` and gains `perSecond`. If there are too many
 // keys, the least recently used is forgotten and starts full again; so where keys cost nothing to create, a limit on the
-// total must stand beside this one.
+// total must stand beside this one. A restart forgets all of them: `resume` then keeps it from being a refill.
 
 import type { Clock } from '../types.ts'
 
@@ -19,6 +19,8 @@ export class Quota {
   private readonly limit: number
   private readonly clock: Clock
   private readonly buckets = new Map<string, Bucket>()
+  /** When buckets that are not known may have been empty. */
+  private emptyAt = Number.NEGATIVE_INFINITY
 
   constructor({ rate, keys = 1024 }: { rate: Rate; keys?: number }, { clock }: { clock: Clock }) {
     this.rate = rate
@@ -26,20 +28,21 @@ export class Quota {
     this.clock = clock
   }
 
+  /** What was taken until this time is not known any more: every bucket counts as empty then. */
+  resume(at: number): void {
+    this.emptyAt = at
+  }
+
   /** Takes `cost` from the key's bucket. Returns false, and takes nothing, if it holds less. */
   take(key: string, cost = 1): boolean {
     const now = this.clock.now()
-    let bucket = this.buckets.get(key)
-    if (bucket === undefined) {
-      if (this.buckets.size >= this.limit) this.buckets.delete(this.buckets.keys().next().value!)
-      bucket = { level: this.rate.burst, at: now }
-    } else {
-      this.buckets.delete(key)
-      // A clock that is set back must neither drain nor fill a bucket.
-      const seconds = Math.max(0, now - bucket.at) / 1000
-      bucket.level = Math.min(this.rate.burst, bucket.level + seconds * this.rate.perSecond)
-      bucket.at = now
-    }
+    const bucket = this.buckets.get(key) ?? { level: 0, at: this.emptyAt }
+    if (!this.buckets.delete(key) && this.buckets.size >= this.limit)
+      this.buckets.delete(this.buckets.keys().next().value!)
+    // A clock that is set back must neither drain nor fill a bucket.
+    const seconds = Math.max(0, now - bucket.at) / 1000
+    bucket.level = Math.min(this.rate.burst, bucket.level + seconds * this.rate.perSecond)
+    bucket.at = now
     this.buckets.set(key, bucket)
     if (bucket.level < cost) return false
     bucket.level -= cost

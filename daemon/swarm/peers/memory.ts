@@ -1,6 +1,7 @@
 // Keeps across restarts: peers' reputation, who is muted, the ids of known content (so that a restart neither forgives
-// offences nor lets replays in), and when a group was last admitted, so that the node can ask for what it missed. That time
-// is saved every 15 seconds; the rest every five minutes, when a peer is cut off, and on stop.
+// offences nor lets replays in), when a group was last admitted, so that the node can ask for what it missed, and until
+// when this process may have admitted any, so that a restart does not refill quotas. These times are saved every 15
+// seconds; the rest every five minutes, when a peer is cut off, and on stop.
 
 import { type Datastore, Key } from 'interface-datastore'
 import type { Contents } from '../admission/contents.ts'
@@ -9,11 +10,19 @@ import type { Clock, Log } from '../types.ts'
 import type { Reputation } from './reputation.ts'
 
 const KEY = new Key('/waggle/memory')
-const HEARD_KEY = new Key('/waggle/heard')
-const HEARD_MS = 15_000
+const TIMES_KEY = new Key('/waggle/heard')
+const TIMES_MS = 15_000
 const SAVE_EVERY = 20
 /** 15 minutes at nine groups a second; 350 kB. */
 const SAVED_IDS = 8192
+
+/** In ms since the epoch. */
+interface Times {
+  /** When a group was last admitted. */
+  heard?: number
+  /** No group is admitted later without these times being saved again. */
+  until: number
+}
 
 export interface MemoryParts {
   datastore: Datastore | undefined
@@ -30,6 +39,8 @@ export class Memory {
   private ticks = 0
   /** When a group was last admitted before this start. */
   lastAdmittedAt: number | undefined
+  /** When an earlier process may have admitted its last group; undefined if this is the first one. */
+  ranUntil: number | undefined
 
   constructor(_options: object, parts: MemoryParts) {
     this.by = parts
@@ -37,40 +48,47 @@ export class Memory {
 
   async start(): Promise<void> {
     await this.load()
+    await this.saveTimes()
     this.loop()
   }
 
   async stop(): Promise<void> {
     this.cancel?.()
-    await this.save()
+    await this.save({ isLast: true })
   }
 
-  async save(): Promise<void> {
+  async save({ isLast = false } = {}): Promise<void> {
     const { datastore, reputation, contents, log } = this.by
     if (!datastore) return
     try {
       const { wrote, admitted } = contents
       const saved = { standing: reputation.save(), seen: packed(admitted), wrote: packed(wrote) }
       await datastore.put(KEY, new TextEncoder().encode(JSON.stringify(saved)))
-      await this.saveHeard()
+      await this.saveTimes({ isLast })
     } catch (error) {
       log('warn', 'the reputation of peers cannot be saved', { error: String(error) })
     }
   }
 
   private loop(): void {
-    this.cancel = this.by.clock.after(HEARD_MS, () => {
+    this.cancel = this.by.clock.after(TIMES_MS, () => {
       this.ticks++
-      void (this.ticks % SAVE_EVERY === 0 ? this.save() : this.saveHeard())
+      void (this.ticks % SAVE_EVERY === 0 ? this.save() : this.saveTimes())
       this.loop()
     })
   }
 
-  private async saveHeard(): Promise<void> {
-    const { datastore, validator, log } = this.by
-    if (!datastore || validator.lastAdmittedAt === undefined) return
+  private async saveTimes({ isLast = false } = {}): Promise<void> {
+    const { datastore, validator, clock, log } = this.by
+    if (!datastore) return
+    const heard = validator.lastAdmittedAt ?? this.lastAdmittedAt
+    // The next save may be late.
+    const times: Times = {
+      ...(heard !== undefined && { heard }),
+      until: clock.now() + (isLast ? 0 : 2 * TIMES_MS),
+    }
     try {
-      await datastore.put(HEARD_KEY, new TextEncoder().encode(String(validator.lastAdmittedAt)))
+      await datastore.put(TIMES_KEY, new TextEncoder().encode(JSON.stringify(times)))
     } catch (error) {
       log('warn', 'the time of the last group cannot be saved', { error: String(error) })
     }
@@ -80,9 +98,12 @@ export class Memory {
     const { datastore, reputation, contents, log } = this.by
     try {
       if (!datastore) return
-      if (await datastore.has(HEARD_KEY)) {
-        const at = Number(new TextDecoder().decode(await datastore.get(HEARD_KEY)))
-        if (Number.isFinite(at)) this.lastAdmittedAt = at
+      if (await datastore.has(TIMES_KEY)) {
+        const { heard, until }: Partial<Times> = JSON.parse(
+          new TextDecoder().decode(await datastore.get(TIMES_KEY)),
+        )
+        this.lastAdmittedAt = heard
+        if (until !== undefined) this.ranUntil = Math.min(until, this.by.clock.now())
       }
       if (!(await datastore.has(KEY))) return
       const saved = JSON.parse(new TextDecoder().decode(await datastore.get(KEY)))

@@ -31,6 +31,8 @@ export interface NodeState {
   /** Rollout rounds since the lineage's start; sampling seeds continue from here. */
   rounds: number
   counters: Record<string, number>
+  /** Ids of groups that the weights have learnt from and the pool's database may still call unused. */
+  learnt?: readonly string[] | undefined
   /** What the node has learnt about its peers; absent in older checkpoints. */
   learner?: LearnerState | undefined
   /** By role: counts of each plugin model's optimizer, and the digest of its initial model. */
@@ -47,6 +49,7 @@ export async function saveNode(
     lineage,
     rounds,
     counters,
+    learnt = [],
     learner,
     plugins = [],
     parked,
@@ -80,6 +83,7 @@ export async function saveNode(
     ...(optimizer.lossScale ? { lossScale: optimizer.lossScale } : {}),
     rounds,
     counters,
+    ...(learnt.length > 0 ? { learnt } : {}),
     learner,
     ...(beside.length > 0
       ? {
