@@ -2,6 +2,7 @@
 // others weight, mask or drop, and can be combined freely.
 
 import type { Plugin } from '../../protocol/plugin/index.ts'
+import aceLike from './ace-like.ts'
 import clipCov from './clip-cov.ts'
 import foreign from './groups/foreign.ts'
 import overlong from './groups/overlong.ts'
@@ -14,6 +15,7 @@ import gmpo from './losses/gmpo.ts'
 import gspo from './losses/gspo.ts'
 import ipo from './losses/ipo.ts'
 import primeRl from './losses/prime-rl.ts'
+import r2vpoLike from './losses/r2vpo-like.ts'
 import rec from './losses/rec.ts'
 import reinforce from './losses/reinforce.ts'
 import softAdaptive from './losses/soft-adaptive.ts'
@@ -24,6 +26,8 @@ import m2po from './m2po.ts'
 import opsm from './opsm.ts'
 import kl from './penalties/kl.ts'
 import klCov from './penalties/kl-cov.ts'
+import llds from './penalties/llds.ts'
+import successNll from './penalties/success-nll.ts'
 import rejection from './rejection.ts'
 import tis from './tis.ts'
 
@@ -41,6 +45,7 @@ export const LOSSES: readonly Plugin[] = [
   dppo,
   ipo,
   primeRl,
+  r2vpoLike,
 ]
 
 export const CORRECTIONS: readonly Plugin[] = [
@@ -52,6 +57,9 @@ export const CORRECTIONS: readonly Plugin[] = [
   clipCov,
   klCov,
   opsm,
+  aceLike,
+  llds,
+  successNll,
   foreign,
   staleness,
   zeroSignal,

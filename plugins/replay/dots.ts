@@ -9,11 +9,11 @@
 
 import { z } from 'zod'
 import { definePlugin } from '../../protocol/plugin/index.ts'
-import { hasSignal, promptKey } from '../../protocol/train/index.ts'
+import { hasSignal, isRight, promptKey } from '../../protocol/train/index.ts'
 import { createReplayBuffer } from './buffer.ts'
 import { calibrated, createTracker, weightsOf } from './difficulty.ts'
 import { drawByWeight, replayGroup, teaches } from './draw.ts'
-import { canReplay, isRight, storedOf } from './stored.ts'
+import { canReplay, storedOf } from './stored.ts'
 
 const NAME = 'replay/dots'
 

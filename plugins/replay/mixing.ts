@@ -6,9 +6,9 @@
 // comes from earlier versions of the policy, never from the step that wrote the group.
 
 import type { BatchView, Context } from '../../protocol/plugin/index.ts'
-import { type Group, promptKey } from '../../protocol/train/index.ts'
+import { type Group, isRight, promptKey } from '../../protocol/train/index.ts'
 import type { ReplayBuffer } from './buffer.ts'
-import { canReplay, isRight, replayOf, type Stored } from './stored.ts'
+import { canReplay, replayOf, type Stored } from './stored.ts'
 import type { Visits } from './visits.ts'
 
 export interface MixOptions {

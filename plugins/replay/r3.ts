@@ -12,12 +12,12 @@
 
 import { z } from 'zod'
 import { type Advantages, type Context, definePlugin, type RoundView } from '../../protocol/plugin/index.ts'
-import { type Group, hasSignal, promptKey, type Rollout } from '../../protocol/train/index.ts'
+import { type Group, hasSignal, isRight, promptKey, type Rollout } from '../../protocol/train/index.ts'
 import { createReplayBuffer } from './buffer.ts'
 import { createMixer, mixedAdvantages } from './mixing.ts'
 import { entropiesOf, rankRewards, structureOf, winsOf } from './ranking.ts'
 import { reflectionOn } from './reflection.ts'
-import { canReplay, isRight, storedOf } from './stored.ts'
+import { canReplay, storedOf } from './stored.ts'
 import { createVisits } from './visits.ts'
 
 const settings = z.strictObject({

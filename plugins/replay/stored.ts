@@ -78,11 +78,6 @@ export function replayOf(stored: Stored): Rollout[] {
   return stored.rollouts.map((rollout) => ({ ...rollout, replayed: stored.uses + 1 }))
 }
 
-/** By the verifier's own score. */
-export function isRight({ taskReward, reward }: Rollout): boolean {
-  return (taskReward ?? reward) > 0.5
-}
-
 /** Approximate size in memory and on disk. */
 export function bytesOf({ rollouts, advantages = [] }: Stored): number {
   return rollouts.reduce(

@@ -142,6 +142,11 @@ export interface Group {
   bornVersion: number
 }
 
+/** True iff the verifier scored it above one half, whatever plugins made of its reward. */
+export function isRight({ taskReward, reward }: Pick<Rollout, 'reward' | 'taskReward'>): boolean {
+  return (taskReward ?? reward) > 0.5
+}
+
 /** True iff all rewards are equal to within 1e-6, so that a group-relative estimator learns nothing. */
 export function isZeroSignal(rewards: readonly number[]): boolean {
   let low = Number.POSITIVE_INFINITY

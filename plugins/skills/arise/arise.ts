@@ -11,14 +11,14 @@
 
 import { z } from 'zod'
 import { type ComposeView, definePlugin } from '../../../protocol/plugin/index.ts'
-import { type Group, promptKey } from '../../../protocol/train/index.ts'
+import { type Group, isRight, promptKey } from '../../../protocol/train/index.ts'
 import { BUILT_IN, type Entry } from '../library/entry.ts'
 import { createLibrary, fitting, type Library, usable } from '../library/library.ts'
 import { createTally } from '../library/tally.ts'
 import { canTeach, conclude } from './conclusion.ts'
 import { CHARACTERS, documentIn, SEEDS, skillText } from './document.ts'
 import { maintain, TIERS } from './tiers.ts'
-import { isRight, tryOffer } from './trial.ts'
+import { tryOffer } from './trial.ts'
 
 const settings = z.strictObject({
   /** Number of updates before skills are shown. */

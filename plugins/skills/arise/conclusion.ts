@@ -2,14 +2,14 @@
 // strictly, and it is tried at once.
 
 import type { Context } from '../../../protocol/plugin/index.ts'
-import { type Group, promptKey } from '../../../protocol/train/index.ts'
+import { type Group, isRight, promptKey } from '../../../protocol/train/index.ts'
 import { askOnce, fittedPrompt } from '../library/asking.ts'
 import type { Entry } from '../library/entry.ts'
 import type { Library } from '../library/library.ts'
 import type { Tally } from '../library/tally.ts'
 import { cleanText } from '../library/text.ts'
 import { documentIn, fallbackDocument, skillText } from './document.ts'
-import { isRight, tryText } from './trial.ts'
+import { tryText } from './trial.ts'
 
 /** True if a rollout was right and better than its group, and nothing in it comes from a worked solution. */
 export function canTeach({ rollouts, tainted }: Group): boolean {

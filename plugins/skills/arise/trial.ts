@@ -6,17 +6,13 @@
 // paper gives their order.
 
 import type { Context } from '../../../protocol/plugin/index.ts'
-import type { Group } from '../../../protocol/train/index.ts'
+import { type Group, isRight } from '../../../protocol/train/index.ts'
 import { askOnce } from '../library/asking.ts'
 import type { Entry } from '../library/entry.ts'
 import type { Library } from '../library/library.ts'
 
 export const LEVELS = { harmful: -1, neutral: 0, redundant: 0.5, critical: 1 } as const
 export type Level = (typeof LEVELS)[keyof typeof LEVELS]
-
-export function isRight({ taskReward, reward }: Group['rollouts'][number]): boolean {
-  return (taskReward ?? reward) > 0.5
-}
 
 /** Whether rollouts that saw only the question solved it, by this node's verifier. */
 export function unaided(group: Group): boolean {

@@ -1,7 +1,6 @@
 // Groups of SAGE's chains: which prompt comes second, how a rollout ended, and the rewards over both.
 
-import { type Group, type PromptCoordinates, promptKey } from '../../../protocol/train/index.ts'
-import { isRight } from '../arise/trial.ts'
+import { type Group, isRight, type PromptCoordinates, promptKey } from '../../../protocol/train/index.ts'
 import type { Outcome } from './chains.ts'
 
 export const CHAINED = 'skill/sage_chain'

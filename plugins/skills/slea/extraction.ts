@@ -4,8 +4,7 @@
 // Texts that reveal the answer are dropped.
 
 import type { Context } from '../../../protocol/plugin/index.ts'
-import { type Group, promptKey, type Rollout } from '../../../protocol/train/index.ts'
-import { isRight } from '../arise/trial.ts'
+import { type Group, isRight, promptKey, type Rollout } from '../../../protocol/train/index.ts'
 import { askOnce, fittedPrompt } from '../library/asking.ts'
 import type { Entry } from '../library/entry.ts'
 import type { Library } from '../library/library.ts'

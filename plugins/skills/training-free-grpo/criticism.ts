@@ -3,8 +3,7 @@
 // until a prompt fits.
 
 import type { Context } from '../../../protocol/plugin/index.ts'
-import type { Group } from '../../../protocol/train/index.ts'
-import { isRight } from '../arise/trial.ts'
+import { type Group, isRight } from '../../../protocol/train/index.ts'
 import { askOnce, fittedPrompt } from '../library/asking.ts'
 import { cleanText } from '../library/text.ts'
 import { type Edit, editsIn } from './edits.ts'

@@ -9,8 +9,8 @@
 
 import { z } from 'zod'
 import { definePlugin } from '../../../protocol/plugin/index.ts'
-import { promptKey } from '../../../protocol/train/index.ts'
-import { isRight, tryOffer } from '../arise/trial.ts'
+import { isRight, promptKey } from '../../../protocol/train/index.ts'
+import { tryOffer } from '../arise/trial.ts'
 import type { Entry } from '../library/entry.ts'
 import { createLibrary, fitting, usable } from '../library/library.ts'
 import { createTally } from '../library/tally.ts'

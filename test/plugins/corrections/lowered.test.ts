@@ -21,6 +21,7 @@ const ROWS: Columns[] = [
     behaviour: [-1.4, -1.6, -0.5, -2.9],
     advantage: [0.8, 0.8, 0.8, 0.8],
     'kl_cov.held': [0, 1, 1, 0],
+    'success_nll.share': [2, 2, 2, 2],
   },
   {
     logprob: [-0.7, -2.5, -3.1, -0.1],
@@ -31,6 +32,7 @@ const ROWS: Columns[] = [
     foreign: [1, 1, 1, 1],
     mask: [1, 1, 1, 0],
     'kl_cov.held': [1, 0, 1, 0],
+    'success_nll.share': [0, 0, 0, 0],
   },
   {
     logprob: [0, 0, 0, 0],
@@ -40,8 +42,9 @@ const ROWS: Columns[] = [
     known: [0, 0, 0, 0],
     mask: [0, 0, 0, 0],
     'kl_cov.held': [0, 0, 0, 0],
+    'success_nll.share': [0, 0, 0, 0],
   },
-].map(rowOf)
+].map((row) => rowOf({ ...row, 'r2vpo_like.coefficient': [0.5, 0.5, 0.5, 0.5] }))
 
 async function compute(loss: Expression): Promise<{ sum: number; slopes: number[] }> {
   const graph = new Graph('objective')

@@ -1,0 +1,55 @@
+// ACE: pushes harder against wrong answers that training has made more likely.
+//
+//   where A < 0: A (1 + strength softplus(c)),   c = log pi(answer) - log pi_begin(answer)
+//
+// After Xu et al. 2026 (Asymmetric Confidence-aware Error Penalty, arXiv 2602.21420). The abstract gives c, the sum over
+// the answer, and that it modulates negative advantages; that it does so by 1 + strength softplus(c) is from what others
+// wrote about the paper, and its strength is not known to us. Ours besides: c is bounded by `limit`, since the sum grows
+// with the length of the answer, and it moves with the policy within a batch. `begin` is the policy that training started
+// with, so every batch costs a scoring pass under it.
+//
+// Try it where pass@k or entropy falls while accuracy rises: a few confident mistakes then take the place of everything
+// else. On the first steps c is 0 and all wrong answers weigh 1 + 0.69 strength.
+
+import { z } from 'zod'
+import {
+  add,
+  clamp,
+  column,
+  detach,
+  exp,
+  greater,
+  less,
+  log,
+  mul,
+  rowSum,
+  sub,
+  where,
+} from '../../protocol/plugin/expression.ts'
+import { type Correction, definePlugin } from '../../protocol/plugin/index.ts'
+import { ADVANTAGE, LOGPROB } from './losses/anchors.ts'
+
+const settings = z.strictObject({
+  strength: z.number().nonnegative().default(1),
+  /** Largest confidence shift that counts, in nats. */
+  limit: z.number().positive().max(20).default(5),
+})
+
+export default definePlugin({
+  name: 'ace_like',
+  kind: 'correction',
+  api: 1,
+  summary: 'Pushes harder against mistakes that training has made likely.',
+  settings,
+  create: ({ strength, limit }) => ({
+    correct(): Correction {
+      const shift = detach(rowSum(sub(LOGPROB, column('reference'))))
+      const softplus = log(add(1, exp(clamp(shift, -limit, limit))))
+      const isWrong = less(ADVANTAGE, 0)
+      return {
+        weight: detach(where(isWrong, add(1, mul(strength, softplus)), 1)),
+        metrics: { overconfident: mul(isWrong, greater(shift, 0)) },
+      }
+    },
+  }),
+})
