@@ -3,7 +3,7 @@ import aceLike from '../../../plugins/corrections/ace-like.ts'
 import { withSettings } from '../samples.ts'
 import { valuesOf } from './rows.ts'
 
-const weightOf = (shift: number, advantage: number, given: object = {}): number[] =>
+const weightOf = (shift: number, advantage: number, given: Record<string, unknown> = {}): number[] =>
   valuesOf(withSettings(aceLike, given).correct!().weight, {
     // Two tokens that share the shift.
     logprob: [-1 + shift / 2, -1 + shift / 2],

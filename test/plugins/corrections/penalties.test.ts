@@ -57,7 +57,7 @@ describe('supervised learning on right answers', () => {
 })
 
 describe('llds', () => {
-  const penaltyOf = (given: object = {}) =>
+  const penaltyOf = (given: Record<string, unknown> = {}) =>
     withSettings(llds, { coefficient: 1, ...given }).correct!().penalty
   const behaviour = [-1, -1, -1]
 

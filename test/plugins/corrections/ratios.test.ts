@@ -6,7 +6,7 @@ import { contextOf, withSettings } from '../samples.ts'
 import { slopesOf, valuesOf } from './rows.ts'
 
 describe('the variance of ratios', () => {
-  const objective = (given: object = {}) => {
+  const objective = (given: Record<string, unknown> = {}) => {
     const correction = withSettings(r2vpoLike, given).correct!()
     return assembleObjective([{ name: 'r2vpo_like', correction }]).loss
   }
