@@ -6,7 +6,7 @@ import { episodes, estimators, staleness } from './plots/arm-figures.ts'
 import { type Figure, svgOf } from './plots/figure.ts'
 import { library } from './plots/library-figure.ts'
 import type { Reader } from './plots/series.ts'
-import { hostile, mixed, sharing, verdict } from './plots/swarm-figures.ts'
+import { hostile, mixed, savings, sharing, verdict } from './plots/swarm-figures.ts'
 
 const DOCS = new URL('../../docs/', import.meta.url)
 
@@ -16,6 +16,7 @@ const FIGURES: Record<string, (read: Reader) => Figure> = {
   hostile,
   library,
   mixed,
+  savings,
   sharing,
   staleness,
   verdict,

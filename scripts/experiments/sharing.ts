@@ -26,6 +26,7 @@ import { MIXING_RULES, type MixingRuleName } from '../../daemon/trainer/sharing/
 import { TASKS } from '../../plugins/tasks/index.ts'
 import type { PromptCoordinates } from '../../protocol/train/index.ts'
 import { createAdaptiveLiar } from './in-process/adaptive-liar.ts'
+import { accuracyAt, type Look, smoothed, tokensTo } from './in-process/by-tokens.ts'
 import { createLocalEngine } from './in-process/engine.ts'
 import { createLiar, LIES, type Liar, type Lie, MARK } from './in-process/liars.ts'
 import { createNode, type ExperimentNode } from './in-process/node.ts'
@@ -57,17 +58,6 @@ const { values: flags } = parseArgs({
 const SETTINGS: Readonly<Record<string, Readonly<Record<string, number>>>> = {
   dense: { basic_arithmetic: 1, base_conversion: 0, fraction_simplification: 1 },
   sparse: { basic_arithmetic: 2 },
-}
-
-interface Look {
-  round: number
-  /** Own sampled tokens of a node so far. */
-  tokens: number
-  /** Held-out accuracy at temperature 1, mean over the nodes looked at. */
-  sampled: number
-  greedy: number
-  /** Share of sampled answers with the liars' mark; absent without liars. */
-  marked?: number
 }
 
 interface Run {
@@ -268,33 +258,6 @@ async function play(name: string, rate: number, seed: number): Promise<Run> {
     trainedTokens: mean(swarm.map(({ compute }) => compute.trained)),
     seconds,
   }
-}
-
-/** Held-out accuracy by own tokens of one node, as means of three looks. The bound's tokens are shared among all. */
-function smoothed({ arm, looks, nodes }: Run): { tokens: number; sampled: number }[] {
-  const share = arm === 'bound' ? nodes : 1
-  return looks.slice(2).map((_, i) => ({
-    tokens: mean(looks.slice(i, i + 3).map(({ tokens }) => tokens)) / share,
-    sampled: mean(looks.slice(i, i + 3).map(({ sampled }) => sampled)),
-  }))
-}
-
-/** Own tokens at which the target is first reached, between looks by a straight line. */
-function tokensTo(target: number, run: Run): number | undefined {
-  const smooth = smoothed(run)
-  const at = smooth.findIndex(({ sampled }) => sampled >= target)
-  if (at <= 0) return at < 0 ? undefined : smooth[0]!.tokens
-  const [a, b] = [smooth[at - 1]!, smooth[at]!]
-  return a.tokens + ((target - a.sampled) / (b.sampled - a.sampled)) * (b.tokens - a.tokens)
-}
-
-/** The accuracy after so many own tokens, between looks by a straight line. */
-function accuracyAt(tokens: number, run: Run): number {
-  const smooth = smoothed(run)
-  const at = smooth.findIndex((look) => look.tokens >= tokens)
-  if (at <= 0) return smooth.at(at)!.sampled
-  const [a, b] = [smooth[at - 1]!, smooth[at]!]
-  return a.sampled + ((tokens - a.tokens) / (b.tokens - a.tokens)) * (b.sampled - a.sampled)
 }
 
 function table(runs: readonly Run[]): string {

@@ -1,5 +1,6 @@
-// Figures of nodes that share: SAPO's table, hostile peers, model sizes, and a node's verdict on its peers.
+// Figures of nodes that share: what peers save, SAPO's table, hostile peers, model sizes, and a node's verdict on its peers.
 
+import { type ByTokens, smoothed, tokensTo } from '../in-process/by-tokens.ts'
 import { mean } from '../in-process/statistics.ts'
 import type { Figure } from './figure.ts'
 import type { IntervalPanel } from './intervals.ts'
@@ -25,6 +26,68 @@ interface MixedRun {
 interface VerdictRun {
   arm: string
   looks: { reward: number; weight: number }[]
+}
+
+interface SavingsRun extends ByTokens {
+  setting: string
+  seed: number
+  rounds: number
+}
+
+/** Of the swarms of 80 rounds, with the reported seeds. */
+export function savings(read: Reader): Figure {
+  const runs = read<SavingsRun>('sharing').filter(
+    ({ setting, seed, rounds }) => setting === 'dense' && seed < 100 && rounds === 80,
+  )
+  const alone = runs.filter(({ arm }) => arm === 'alone')
+  const sizes = distinct(runs.map(({ nodes }) => nodes)).sort((a, b) => a - b)
+  const swarms = sizes
+    .map((size) => ({
+      name: `${size} nodes`,
+      runs: runs.filter(({ arm, nodes }) => arm === 'common-batch' && nodes === size),
+    }))
+    .filter(({ runs: some }) => some.length > 2)
+  const curve = (some: readonly SavingsRun[]): [number, number][] => {
+    const smooth = some.map((run) => smoothed(run))
+    return smooth[0]!.map((_, i) => [
+      mean(smooth.map((one) => one[i]!.tokens)) / 1000,
+      100 * mean(smooth.map((one) => one[i]!.sampled)),
+    ])
+  }
+  const saved =
+    (target: number) =>
+    (run: SavingsRun): number | undefined => {
+      const base = alone.find(({ seed }) => seed === run.seed)
+      const [without, within] = [base && tokensTo(target, base), tokensTo(target, run)]
+      return without !== undefined && within !== undefined ? without / within : undefined
+    }
+  return {
+    title: 'What peers save, with all defaults',
+    panels: [
+      {
+        kind: 'lines',
+        title: 'held-out accuracy in %, mean of seeds',
+        x: 'own sampled tokens in thousands',
+        series: [{ name: 'alone', runs: alone }, ...swarms].map(({ name, runs: some }) => ({
+          name,
+          points: curve(some),
+        })),
+      },
+      {
+        kind: 'intervals',
+        title: 'own tokens to the same accuracy',
+        x: 'times fewer than alone with the same seed, 95 % interval',
+        names: true,
+        reference: 1,
+        rows: [0.15, 0.16].flatMap((target) =>
+          intervals(
+            swarms.map((swarm) => ({ ...swarm, name: `${swarm.name}, to ${100 * target} %` })),
+            saved(target),
+          ),
+        ),
+      },
+    ],
+  }
 }
 
 export function sharing(read: Reader): Figure {
