@@ -28,6 +28,9 @@ export interface Sampling {
   minP?: number
 }
 
+/** Bytes of keys and values that an engine keeps of conversations, at most. */
+export const KEPT_BYTES = 512e6
+
 export interface GenerateRequest extends Sampling {
   samples: readonly SampleRequest[]
   maxNewTokens: number
@@ -35,6 +38,11 @@ export interface GenerateRequest extends Sampling {
   stopTokens: readonly number[]
   /** A sequence ends with the token that completes any of these in its text, prompt excluded. */
   stopStrings?: readonly string[]
+  /**
+   * The samples belong to conversations that go on: an engine may keep their keys and values until the weights change, and
+   * read only those tokens of a prompt that are new. Nothing that is drawn depends on it, but for rounding.
+   */
+  isConversation?: boolean
   /** Sequences decoded side by side; with several calls, as many as the one that allows most. */
   slots?: number
 }
@@ -54,6 +62,8 @@ export interface Sample {
   /** Entropy of that distribution, nats. */
   entropies: Float32Array
   finish: Finish
+  /** Tokens at the prompt's beginning that were not read again, if any: `GenerateRequest.isConversation`. */
+  reused?: number
   /** Version of the weights that drew the sample, or its first token. */
   version: number
   /** If the weights changed while the sample was drawn: which version drew which tokens. */

@@ -74,7 +74,7 @@ export async function openModels(
       questions: sampleQuestions(tasks, config.tasks),
       ...(config.agents.listen === undefined && config.environments.length === 0
         ? {}
-        : { prompt: conversationLimit(config, spec) - config.model.max_completion_tokens }),
+        : { conversation: conversationLimit(config, spec) - config.model.max_completion_tokens }),
       tokenizer,
       checkpoint: latest && trainedMeta(latest.manifest.meta),
       memory: memoryHere(),

@@ -31,7 +31,7 @@ function fakeCache() {
     },
     async read(prompts) {
       asked.read.push(prompts.length)
-      return prompts.map(({ length }) => ({ length, logits, release() {} }))
+      return prompts.map(({ tokens: { length } }) => ({ length, logits, release() {} }))
     },
     async load() {},
     async decode(_, positions) {
@@ -192,7 +192,7 @@ test('logits that are not finite refuse the calls that read them', async () => {
   const { createCache } = fakeCache()
   const bad = createCache({ slots: 1, capacity: 9 })
   const read: SequenceCache['read'] = async (prompts) =>
-    prompts.map(({ length }) => ({
+    prompts.map(({ tokens: { length } }) => ({
       length,
       logits: new Float32Array(SPEC.vocabulary).fill(Number.NaN),
       release() {},

@@ -53,7 +53,12 @@ export function logprobsOf(
 
 export function usageOf({ prompt, sample }: Call): object {
   const [before, after] = [prompt.length, sample.tokens.length]
-  return { prompt_tokens: before, completion_tokens: after, total_tokens: before + after }
+  return {
+    prompt_tokens: before,
+    prompt_tokens_details: { cached_tokens: sample.reused ?? 0 },
+    completion_tokens: after,
+    total_tokens: before + after,
+  }
 }
 
 /** What every answer has beside what OpenAI defines. */

@@ -236,7 +236,7 @@ function usageOf({ prompt, sample }: Call): object {
   const [before, after] = [prompt.length, sample.tokens.length]
   return {
     input_tokens: before,
-    input_tokens_details: { cached_tokens: 0 },
+    input_tokens_details: { cached_tokens: sample.reused ?? 0 },
     output_tokens: after,
     output_tokens_details: { reasoning_tokens: 0 },
     total_tokens: before + after,

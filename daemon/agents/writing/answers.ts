@@ -44,7 +44,13 @@ export function createAnswers({ temperature, stopTokens }: AnswersOptions, by: A
     let drawn = 0
     let stopped = Number.POSITIVE_INFINITY
     const [sample] = await by.sampler.generate(
-      { samples: [{ prompt, seed: by.seed() }], maxNewTokens, temperature, stopTokens },
+      {
+        samples: [{ prompt, seed: by.seed() }],
+        maxNewTokens,
+        temperature,
+        stopTokens,
+        isConversation: true,
+      },
       {
         control,
         signal: closing.signal,
@@ -83,7 +89,7 @@ export function createAnswers({ temperature, stopTokens }: AnswersOptions, by: A
 /** The first `length` tokens of a sample, as if it had stopped after them. */
 function upTo(sample: Sample, length: number): Sample {
   if (length > sample.tokens.length) return sample
-  const { tokens, logprobs, policyLogprobs, entropies, version, segments } = sample
+  const { tokens, logprobs, policyLogprobs, entropies, segments, ...rest } = sample
   const kept = segments
     ?.filter(({ start }) => start < length)
     .map((one) => ({ ...one, length: Math.min(one.length, length - one.start) }))
@@ -92,8 +98,8 @@ function upTo(sample: Sample, length: number): Sample {
     logprobs: logprobs.slice(0, length),
     policyLogprobs: policyLogprobs.slice(0, length),
     entropies: entropies.slice(0, length),
+    ...rest,
     finish: 'stop',
-    version,
     ...(kept && kept.length > 1 ? { segments: kept } : {}),
   }
 }

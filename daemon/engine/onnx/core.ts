@@ -5,12 +5,14 @@ import { WaggleError } from '../../../protocol/errors.ts'
 import { type Core, generateBy } from '../core.ts'
 import { type DecoderSpec, frozenShapes, trainableShapes } from '../decoder.ts'
 import { checkTensors, holdFrozen, trainedIn } from '../inputs.ts'
+import { KEPT_BYTES } from '../sampler.ts'
 import { createWriter, type Labels } from '../sampling/writer.ts'
 import { createSlots, type Slots, slotCalls } from '../slots.ts'
 import { GRADIENT, type OptimizerOptions, type StepReport } from '../trainer.ts'
 import { decode as decodeCalls } from './decoding/decoding.ts'
 import { type Arena, copyArena, createArena, fillArena, type Layout, layoutOf } from './host/arena.ts'
 import { createHostCache } from './host/cache.ts'
+import { createKeptSequences } from './host/kept.ts'
 import { applyAdamW, type Moments, squaredNorm } from './host/optimizer.ts'
 import { hostVectors } from './host/vectors.ts'
 import { INITIAL, type Precision } from './loss-scale.ts'
@@ -64,7 +66,11 @@ export function createCore({
   now,
 }: CoreOptions): Core {
   const runtime: Runtime = createRuntime({ threads, maxSessions, provider })
-  room.free = () => runtime.close()
+  const kept = createKeptSequences({ most: KEPT_BYTES })
+  room.free = () => {
+    kept.clear()
+    return runtime.close()
+  }
   let state: State | undefined
   const parts: StepParts = {
     runtime,
@@ -87,6 +93,7 @@ export function createCore({
   const step = (along: Arena, norm: number, optimizer: OptimizerOptions): void => {
     const current = opened()
     current.steps += 1
+    kept.clear()
     applyAdamW(optimizer, current.steps, norm, { ...current, gradient: along, moments: momentsOf(current) })
   }
 
@@ -94,11 +101,13 @@ export function createCore({
     const { spec, parameters, labels } = opened()
     await decodeCalls(decoding, {
       spec,
-      createCache: (size) => createHostCache({ spec, ...size }, { runtime, weights: parameters }),
+      createCache: (size) => createHostCache({ spec, ...size }, { runtime, weights: parameters, kept }),
       writerOf: ({ request, steering: { onToken } }) =>
         createWriter(request, { vocabulary: spec.vocabulary, labels, onToken }),
     })
   }
+
+  const calls = slotCalls(() => opened().slots)
 
   return {
     async open({ spec: plain, weights: given, optimizer, ...labels }) {
@@ -124,6 +133,7 @@ export function createCore({
         labels: { version: 0, ...labels },
       }
       state = made
+      kept.clear()
       if (parts.scaling) parts.scaling.state = optimizer?.lossScale ?? INITIAL
       if (!optimizer) return
       const moments = momentsOf(made)
@@ -167,7 +177,11 @@ export function createCore({
       return { applied, norm, seconds, ...(applied ? {} : { nonFinite: firstNonFinite(layout, vector) }) }
     },
 
-    ...slotCalls(() => opened().slots),
+    ...calls,
+    move(request) {
+      kept.clear()
+      return calls.move(request)
+    },
 
     weights() {
       return copyArena(opened().weights)
@@ -177,6 +191,7 @@ export function createCore({
       const { spec, weights: held, labels } = opened()
       checkTensors(weights, trainableShapes(spec), 'weights')
       fillArena(held, weights)
+      kept.clear()
       labels.version = version ?? labels.version
     },
 
@@ -195,6 +210,7 @@ export function createCore({
 
     async close() {
       state = undefined
+      kept.clear()
       await runtime.close()
     },
   }

@@ -36,7 +36,8 @@ export interface Sequence {
   finish(): Sample
 }
 
-export type Writer = (sample: number) => Sequence
+/** `reused`: as in `Sample`. */
+export type Writer = (sample: number, reused?: number) => Sequence
 
 export function createWriter(
   request: GenerateRequest,
@@ -45,7 +46,7 @@ export function createWriter(
   const stopsOf = createStops(request, labels.pieces)
   const work = new Float64Array(vocabulary)
 
-  return (sample) => {
+  return (sample, reused) => {
     const { seed, drawn = 0, maxNewTokens = request.maxNewTokens } = request.samples[sample]!
     const limit = Math.min(request.maxNewTokens, maxNewTokens)
     const tokens: number[] = []
@@ -94,6 +95,7 @@ export function createWriter(
         finish: ended ?? 'aborted',
         version: segments[0]?.version ?? labels.version,
         ...(segments.length > 1 ? { segments } : {}),
+        ...(reused ? { reused } : {}),
       }),
     }
   }

@@ -3,6 +3,7 @@
 // peak of the real engine (scripts/bench/models/memory-plan.ts).
 
 import { type AdapterSpec, type DecoderSpec, parameterCount, trainableShapes } from '../../engine/decoder.ts'
+import { KEPT_BYTES } from '../../engine/sampler.ts'
 
 export interface Work {
   /** Most tokens of a prompt, and of a completion. */
@@ -20,6 +21,8 @@ export interface Work {
   mixes: boolean
   /** Bytes of the frozen weights, if they are not all F32. */
   baseBytes?: number | undefined
+  /** Conversations of agents or environments: the sampler keeps their keys and values between turns. */
+  hasConversations?: boolean
   /** Number of plugin models, each as large as the policy and trained like it; default 0. */
   roles?: number
 }
@@ -34,7 +37,7 @@ export interface MemoryParts {
   optimizer: number
   /** Activations kept until the backward pass of a micro-batch is done. */
   activations: number
-  /** The sampler's key-value cache, and memory for one of its steps. */
+  /** The sampler's key-value cache, what it keeps of conversations, and memory for one of its steps. */
   cache: number
   /** Copies on their way to the sampler and to a checkpoint. */
   copies: number
@@ -80,7 +83,7 @@ export function estimateMemory(spec: DecoderSpec, work: Work): MemoryEstimate {
     gradients: FLOAT * trained * (work.mixes ? 1 + MIXING : 1),
     optimizer: 2 * FLOAT * trained,
     activations: activations(spec, work),
-    cache: cache(spec, work),
+    cache: cache(spec, work) + (work.hasConversations ? KEPT_BYTES : 0),
     copies: 4 * FLOAT * trained,
     process: FIT.process,
   }

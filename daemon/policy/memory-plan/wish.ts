@@ -25,8 +25,8 @@ export interface WishParts {
   config: TrainingConfig
   /** Sample questions, to estimate prompt lengths. */
   questions: readonly Asked[]
-  /** Most tokens of other prompts, if there are any. */
-  prompt?: number | undefined
+  /** Most tokens of a prompt in a conversation of agents or environments, if there are any. */
+  conversation?: number | undefined
   tokenizer: Pick<Tokenizer, 'encodePrompt'>
   /** What the checkpoint to resume trains; undefined without one. */
   checkpoint: { adapter?: AdapterSpec | undefined } | undefined
@@ -46,7 +46,7 @@ const LONGER = 1.25
 export function wishOf({
   config,
   questions,
-  prompt = 1,
+  conversation,
   tokenizer,
   checkpoint,
   memory,
@@ -89,10 +89,11 @@ export function wishOf({
     ...(baseBytes && { base: { asked: basePrecision, bytes: baseBytes } }),
     budget: Math.max(0, memoryBudget(engine.memory_gb, memory) - taken),
     work: {
-      prompt: Math.max(prompt, Math.ceil(longest * LONGER)),
+      prompt: Math.max(conversation ?? 1, Math.ceil(longest * LONGER)),
       completion: model.max_completion_tokens,
       groupSize: rollout.group_size,
       mixes: swarm.enabled && training.foreign_groups > 0,
+      ...(conversation === undefined ? {} : { hasConversations: true }),
       ...(roles > 0 ? { roles } : {}),
     },
   }

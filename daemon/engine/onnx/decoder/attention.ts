@@ -57,28 +57,59 @@ export function scoresOf(queries: Value, keys: Value, { attentionSoftCap }: Deco
   return softCap(matmul(queries, swapLast(keys)), attentionSoftCap)
 }
 
-/** Causal attention of prefixes: q, k, v are [B * P, heads * headWidth]; gives [B * P, heads * headWidth]. */
+/** Tokens before a prefix: keys and values [B, kvHeads, P, headWidth], and the bias [B, T, P] of scores to them. */
+export interface Past {
+  length: Dimension
+  keys: Value
+  values: Value
+  bias: Value
+}
+
+/**
+ * Causal attention of prefixes, and to their past if they have one: q, k, v are [B * T, heads * headWidth]; gives
+ * [B * T, heads * headWidth].
+ */
 export function prefixAttention(
   spec: DecoderSpec,
-  batch: Dimension,
-  length: Dimension,
-  q: Value,
-  k: Value,
-  v: Value,
-  window?: number,
+  [batch, length]: [Dimension, Dimension],
+  [q, k, v]: [Value, Value, Value],
+  { window, past }: { window?: number | undefined; past?: Past | undefined },
 ): Value {
   const { heads, kvHeads, headWidth } = spec
   const share = heads / kvHeads
-  const queries = reshape(
-    transpose(reshape(q, [batch, length, kvHeads, share, headWidth]), [0, 2, 3, 1, 4]),
-    [batch, kvHeads, times(share, length), headWidth],
+  const queries = scaled(
+    reshape(transpose(reshape(q, [batch, length, kvHeads, share, headWidth]), [0, 2, 3, 1, 4]), [
+      batch,
+      kvHeads,
+      times(share, length),
+      headWidth,
+    ]),
+    spec,
   )
-  const keys = byHead(k, batch, length, spec)
   const values = byHead(v, batch, length, spec)
   const bias = causalBias(q.graph, length, share, window)
-  const scores = add(scoresOf(scaled(queries, spec), keys, spec), bias)
-  const context = reshape(matmul(softmax(scores), values), [batch, kvHeads, share, length, headWidth])
+  const own = add(scoresOf(queries, byHead(k, batch, length, spec), spec), bias)
+  const mixed = past ? withPast(spec, queries, { own, values, length }, past) : matmul(softmax(own), values)
+  const context = reshape(mixed, [batch, kvHeads, share, length, headWidth])
   return reshape(transpose(context, [0, 3, 1, 2, 4]), [times(batch, length), heads * headWidth])
+}
+
+/** Values mixed by one softmax over the past and the prefix. */
+function withPast(
+  spec: DecoderSpec,
+  queries: Value,
+  { own, values, length }: { own: Value; values: Value; length: Dimension },
+  past: Past,
+): Value {
+  const [batch] = queries.shape
+  const bias = reshape(past.bias, [batch!, 1, length, past.length])
+  const share = spec.heads / spec.kvHeads
+  const toPast = add(scoresOf(queries, past.keys, spec), concat(Array(share).fill(bias), 2))
+  const weights = softmax(concat([toPast, own], 3))
+  return add(
+    matmul(slice(weights, 3, 0, past.length), past.values),
+    matmul(slice(weights, 3, past.length, plus(past.length, length)), values),
+  )
 }
 
 /** [B * T, kvHeads * headWidth] as [B, kvHeads, T, headWidth]. */

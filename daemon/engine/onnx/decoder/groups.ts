@@ -66,7 +66,7 @@ export function groupHidden(
     const context = collect(
       [
         segmentAttention(spec, ofSegment!, k, v, bias),
-        prefixAttention(spec, groups, prefix, ofPrefix!, k.prefixes, v.prefixes, window),
+        prefixAttention(spec, [groups, prefix], [ofPrefix!, k.prefixes, v.prefixes], { window }),
       ],
       parts,
     )

@@ -6,7 +6,7 @@ import { type DecoderSpec, windowOf } from '../../decoder.ts'
 import { type Dimension, plus, symbol, times } from '../graph/dimension.ts'
 import { Graph, type Value } from '../graph/graph.ts'
 import { add, concat, gatherRows, matmul, mul, reshape, slice, softmax } from '../graph/ops.ts'
-import { byHead, prefixAttention, scaled, scoresOf } from './attention.ts'
+import { byHead, type Past, prefixAttention, scaled, scoresOf } from './attention.ts'
 import { type Rotary, softCap } from './blocks.ts'
 import {
   declareParameters,
@@ -20,39 +20,54 @@ import {
 
 const BATCH = symbol('batch')
 const LENGTH = symbol('length')
+const PAST = symbol('past')
 const CAPACITY = symbol('capacity')
 
 /**
- * Reads whole prompts, padded at the end. Inputs `tokens` int32 [B * T], `positions` int64 [B * T, 1], `last`
- * int32 [B] (row of each prompt's last token). Outputs `logits` [B, V] and per layer `keys.i`, `values.i` [B,
- * kvHeads, T, headWidth].
+ * Reads prompts, padded at the end. Inputs `tokens` int32 [B * T], `positions` int64 [B * T, 1], `last` int32 [B] (row of
+ * each prompt's last token). Outputs `logits` [B, V] and per layer `keys.i`, `values.i` [B, kvHeads, T, headWidth].
+ *
+ * With `isContinued`, P tokens before those are known: inputs per layer `keys.i`, `values.i` [B, kvHeads, P, headWidth],
+ * `pastBias` [B, T, P] (0 where a token sees one of the past, a large negative number elsewhere), and `localPastBias` for
+ * a model with sliding windows. The outputs are then `newKeys.i`, `newValues.i`.
  */
-export function buildPrefill(spec: DecoderSpec): Graph {
+export function buildPrefill(spec: DecoderSpec, { isContinued = false } = {}): Graph {
   const [batch, length] = [BATCH, LENGTH]
-  const graph = new Graph('prefill')
+  const graph = new Graph(isContinued ? 'continue' : 'prefill')
   const parameters = declareParameters(graph, spec)
   const tokens = graph.input('tokens', 'int32', [times(batch, length)])
   const positions = graph.input('positions', 'int64', [times(batch, length), 1])
   const last = graph.input('last', 'int32', [batch])
+  const pastOf = isContinued ? declarePast(graph, spec) : () => undefined
+  const [newKeys, newValues] = isContinued ? ['newKeys', 'newValues'] : ['keys', 'values']
+  const farthest = isContinued ? plus(PAST, length) : length
   let x = embed(parameters, spec, tokens)
   for (let layer = 0; layer < spec.layers; layer++) {
     const normed = inputNorm(parameters, spec, layer, x)
-    const rotary: Rotary = { positions, ...rotaryInputs(graph, spec, length, layer) }
+    const rotary: Rotary = { positions, ...rotaryInputs(graph, spec, farthest, layer) }
     const q = project(parameters, spec, layer, 'q', normed, rotary)
     const k = project(parameters, spec, layer, 'k', normed, rotary)
     const v = project(parameters, spec, layer, 'v', normed, rotary)
-    graph.output(`keys.${layer}`, byHead(k, batch, length, spec))
-    graph.output(`values.${layer}`, byHead(v, batch, length, spec))
-    x = finishLayer(
-      parameters,
-      spec,
-      layer,
-      x,
-      prefixAttention(spec, batch, length, q, k, v, windowOf(spec, layer)),
-    )
+    graph.output(`${newKeys}.${layer}`, byHead(k, batch, length, spec))
+    graph.output(`${newValues}.${layer}`, byHead(v, batch, length, spec))
+    const seen = { window: windowOf(spec, layer), past: pastOf(layer) }
+    x = finishLayer(parameters, spec, layer, x, prefixAttention(spec, [batch, length], [q, k, v], seen))
   }
   graph.output('logits', unembed(parameters, spec, gatherRows(x, last)))
   return graph
+}
+
+/** The past of each layer. */
+function declarePast(graph: Graph, spec: DecoderSpec): (layer: number) => Past {
+  const bias = graph.input('pastBias', 'float32', [BATCH, LENGTH, PAST])
+  const near = spec.local ? graph.input('localPastBias', 'float32', [BATCH, LENGTH, PAST]) : bias
+  const shape = [BATCH, spec.kvHeads, PAST, spec.headWidth]
+  return (layer) => ({
+    length: PAST,
+    keys: graph.input(`keys.${layer}`, 'float32', shape),
+    values: graph.input(`values.${layer}`, 'float32', shape),
+    bias: windowOf(spec, layer) === undefined ? bias : near,
+  })
 }
 
 /**

@@ -11,7 +11,7 @@ import { checkPrompts } from '../../inputs.ts'
 import { createEndings, type Endings } from '../../sampling/endings.ts'
 import type { Sequence, Writer } from '../../sampling/writer.ts'
 import { DEFAULT_SLOTS } from '../runtime/room.ts'
-import type { CacheSize, ReadPrompt, SequenceCache } from './sequence-cache.ts'
+import type { CacheSize, PromptTokens, ReadPrompt, SequenceCache } from './sequence-cache.ts'
 
 /** Prompts per prefill. */
 const PREFILL_BATCH = 16
@@ -20,8 +20,7 @@ const KEPT_PROMPTS = 8
 /** Steps that a smaller cache must have been enough for before the sequences move to it: they may soon be more again. */
 const PATIENCE = 4
 
-interface Prompt {
-  tokens: Int32Array
+interface Prompt extends PromptTokens {
   /** Samples that have not started. */
   waiting: number
   read?: ReadPrompt
@@ -43,6 +42,8 @@ interface Slot {
   member: Member
   sequence: Sequence
   position: number
+  /** The weights have changed since it began. */
+  isMixed?: boolean
 }
 
 export interface DecodingParts {
@@ -63,10 +64,11 @@ export async function decode(
   let spareSteps = 0
 
   /** The prompt with these tokens, which other samples may wait for as well. */
-  const wait = (tokens: Int32Array): Prompt => {
+  const wait = (tokens: Int32Array, isConversation = false): Prompt => {
     const key = Buffer.from(tokens.buffer, tokens.byteOffset, tokens.byteLength).toString('base64')
     const known: Prompt = prompts.get(key) ?? { tokens, waiting: 0 }
     known.waiting += 1
+    known.isConversation ||= isConversation
     // The latest at the end.
     prompts.delete(key)
     prompts.set(key, known)
@@ -79,7 +81,7 @@ export async function decode(
       const longest = checkPrompts(request, spec)
       const write = writerOf(call)
       const endings = createEndings(request.samples.length, { write, steering })
-      const promptOf = request.samples.map(({ prompt }) => wait(prompt))
+      const promptOf = request.samples.map(({ prompt }) => wait(prompt, request.isConversation))
       // In the order of their prompts, so that a prompt's keys and values can be dropped early.
       const rank = new Map([...new Set(promptOf)].map((prompt, i) => [prompt, i]))
       const waiting = promptOf.map((_, sample) => sample)
@@ -92,6 +94,7 @@ export async function decode(
 
   /** Called after the weights change: prompts that are still needed are read again. */
   const forget = (): void => {
+    for (const slot of slots) if (slot) slot.isMixed = true
     for (const prompt of prompts.values()) {
       prompt.read?.release()
       delete prompt.read
@@ -107,8 +110,16 @@ export async function decode(
     }
   }
 
-  /** Frees a slot. */
+  /** Frees a slot. A conversation may go on, so its keys and values are kept if they are all of the same weights. */
   const vacate = (index: number): void => {
+    const { member, sequence, position, isMixed } = slots[index]!
+    if (member.call.request.isConversation && !isMixed && members.has(member)) {
+      const { tokens } = member.promptOf[sequence.sample]!
+      const held = new Int32Array(position)
+      held.set(tokens)
+      held.set(sequence.finish().tokens.subarray(0, position - tokens.length), tokens.length)
+      cache!.keep?.(index, held)
+    }
     slots[index] = undefined
     cache!.clear(index)
   }
@@ -184,7 +195,7 @@ export async function decode(
     if (!prompt.read) {
       const others = [...prompts.values()].filter((one) => one !== prompt && one.waiting > 0 && !one.read)
       const batch = [prompt, ...others.slice(0, PREFILL_BATCH - 1)]
-      const done = await cache!.read(batch.map(({ tokens }) => tokens))
+      const done = await cache!.read(batch)
       batch.forEach((one, i) => {
         one.read = done[i]!
       })
@@ -211,7 +222,7 @@ export async function decode(
         const sample = member.waiting.shift()!
         if (!member.endings.has(sample)) {
           const prompt = await read(member.promptOf[sample]!)
-          const sequence = member.write(sample)
+          const sequence = member.write(sample, prompt.reused)
           if (accept(member, sequence, prompt.logits)) {
             entries.push({ slot: index, prompt })
             slots[index] = { member, sequence, position: prompt.length }

@@ -2,36 +2,30 @@
 // are then written to the cache. Nothing else is copied.
 
 import type { DecoderSpec } from '../../decoder.ts'
-import { buildDecode, buildPrefill } from '../decoder/sampling.ts'
+import { buildDecode } from '../decoder/sampling.ts'
 import type { CacheSize, ReadPrompt, SequenceCache } from '../decoding/sequence-cache.ts'
-import type { Graph } from '../graph/graph.ts'
-import type { Data, Feeds, Runtime } from '../runtime/runtime.ts'
+import type { Feeds, Runtime } from '../runtime/runtime.ts'
+import type { KeptSequences, Piece } from './kept.ts'
+import { compileFor, MASKED, readPrompts } from './reading.ts'
+import { copyPieces, cutRow, lengthOf, type Rows } from './rows.ts'
 
-export const MASKED = -1e9
-
-/** From this many rows on, the copy of the weights costs little beside the product, and turning its result costs more. */
-const FEW_ROWS = 48
-
-/** Per layer [kvHeads, length, headWidth]. */
 interface HostPrompt extends ReadPrompt {
-  keys: Float32Array[]
-  values: Float32Array[]
+  pieces: readonly Piece[]
 }
 
-/** Per layer [batch, kvHeads, capacity, headWidth]; `bias` is [batch, capacity]. */
-interface Memory {
+interface Memory extends Rows {
   batch: number
-  capacity: number
+  /** [batch, capacity] */
   bias: Float32Array
-  keys: Float32Array[]
-  values: Float32Array[]
+  /** Of the prompt in each slot. */
+  pieces: (readonly Piece[])[]
 }
 
 export function createHostCache(
   { spec, ...size }: { spec: DecoderSpec } & CacheSize,
-  { runtime, weights }: { runtime: Runtime; weights: Feeds },
+  { runtime, weights, kept }: { runtime: Runtime; weights: Feeds; kept: KeptSequences },
 ): SequenceCache {
-  const { vocabulary, layers, kvHeads, headWidth } = spec
+  const { layers, kvHeads, headWidth } = spec
   const makeLayer = ({ slots, capacity }: CacheSize): Float32Array =>
     new Float32Array(slots * kvHeads * capacity * headWidth)
   const makeBias = ({ slots, capacity }: CacheSize): Float32Array =>
@@ -43,6 +37,7 @@ export function createHostCache(
     bias: makeBias(size),
     keys: makeLayers(),
     values: makeLayers(),
+    pieces: [],
   }
 
   /** Writes the new tokens' keys and values to the places of their positions. */
@@ -62,12 +57,6 @@ export function createHostCache(
     memory.bias[slot * memory.capacity + position] = 0
   }
 
-  /** A product of one row reads the weights in place as they are. */
-  const compileFor = (name: string, rows: number, build: (spec: DecoderSpec) => Graph) => {
-    const hasFewRows = rows > 1 && rows <= FEW_ROWS
-    return runtime.compile(`${name}${hasFewRows ? ' few' : ''}`, () => build(spec), { hasFewRows })
-  }
-
   return {
     get slots() {
       return memory.batch
@@ -77,29 +66,20 @@ export function createHostCache(
     },
 
     async read(prompts) {
-      const { feeds, length } = packPrompts(prompts)
-      const graph = await compileFor('prefill', prompts.length * length, buildPrefill)
-      const out = await graph.run({ ...weights, ...feeds }, { batch: prompts.length, length })
-      return prompts.map((prompt, b): HostPrompt => {
-        const kept = prompt.length * headWidth
-        const compact = (all: Float32Array): Float32Array => {
-          const part = new Float32Array(kvHeads * kept)
-          for (let h = 0; h < kvHeads; h++) {
-            const from = (b * kvHeads + h) * length * headWidth
-            part.set(all.subarray(from, from + kept), h * kept)
-          }
-          return part
-        }
-        const each = (which: string): Float32Array[] =>
-          Array.from({ length: layers }, (_, layer) => compact(out[`${which}.${layer}`]!))
+      const unread = prompts.map(({ tokens, isConversation }) => ({
+        tokens,
+        past: isConversation ? kept.beginningOf(tokens) : [],
+      }))
+      const read = await readPrompts(unread, spec, { runtime, weights })
+      return unread.map(({ tokens, past }, i): HostPrompt => {
+        const { logits, stretch } = read[i]!
         return {
-          length: prompt.length,
-          logits: out.logits!.slice(b * vocabulary, (b + 1) * vocabulary),
-          keys: each('keys'),
-          values: each('values'),
+          length: tokens.length,
+          reused: lengthOf(past),
+          logits,
+          pieces: [...past, { stretch, used: stretch.length }],
           release() {
-            this.keys = []
-            this.values = []
+            this.pieces = []
           },
         }
       })
@@ -108,23 +88,24 @@ export function createHostCache(
     async load(entries) {
       const { capacity } = memory
       for (const { slot, prompt } of entries) {
-        const { length, keys, values } = prompt as HostPrompt
-        const kept = length * headWidth
-        for (let layer = 0; layer < layers; layer++) {
-          for (let h = 0; h < kvHeads; h++) {
-            const at = (slot * kvHeads + h) * capacity * headWidth
-            memory.keys[layer]!.set(keys[layer]!.subarray(h * kept, (h + 1) * kept), at)
-            memory.values[layer]!.set(values[layer]!.subarray(h * kept, (h + 1) * kept), at)
-          }
-        }
+        const { length, pieces } = prompt as HostPrompt
+        copyPieces(pieces, memory, slot, spec)
         memory.bias.fill(MASKED, slot * capacity, (slot + 1) * capacity)
         memory.bias.fill(0, slot * capacity, slot * capacity + length)
+        memory.pieces[slot] = pieces
       }
+    },
+
+    keep(slot, tokens) {
+      const pieces = memory.pieces[slot]!
+      const from = lengthOf(pieces)
+      const written = cutRow(memory, slot, [from, tokens.length], spec)
+      kept.keep(tokens, [...pieces, { stretch: written, used: written.length }])
     },
 
     async decode(tokens, positions) {
       const { capacity } = memory
-      const graph = await compileFor('decode', memory.batch, buildDecode)
+      const graph = await compileFor(runtime, 'decode', memory.batch, () => buildDecode(spec))
       const feeds: Feeds = {
         ...weights,
         tokens,
@@ -145,6 +126,7 @@ export function createHostCache(
 
     clear(slot) {
       const { capacity } = memory
+      memory.pieces[slot] = []
       memory.bias.fill(MASKED, slot * capacity, (slot + 1) * capacity)
     },
 
@@ -168,7 +150,8 @@ export function createHostCache(
         const at = from * memory.capacity
         bias.set(memory.bias.subarray(at, at + shared), to * capacity)
       })
-      Object.assign(memory, { batch: slots, capacity, bias })
+      const pieces = kept.map((from) => memory.pieces[from]!)
+      Object.assign(memory, { batch: slots, capacity, bias, pieces })
     },
 
     close() {},
@@ -189,18 +172,4 @@ export function localBias(
     near.fill(MASKED, slot * capacity, slot * capacity + oldest)
   })
   return { localBias: near }
-}
-
-/** The prefill graph's inputs for whole prompts, padded at the end. */
-export function packPrompts(prompts: readonly Int32Array[]): { feeds: Record<string, Data>; length: number } {
-  const length = Math.max(...prompts.map((prompt) => prompt.length))
-  const tokens = new Int32Array(prompts.length * length)
-  const positions = new BigInt64Array(prompts.length * length)
-  const last = new Int32Array(prompts.length)
-  prompts.forEach((prompt, b) => {
-    tokens.set(prompt, b * length)
-    for (let i = 0; i < prompt.length; i++) positions[b * length + i] = BigInt(i)
-    last[b] = b * length + prompt.length - 1
-  })
-  return { feeds: { tokens, positions, last }, length }
 }

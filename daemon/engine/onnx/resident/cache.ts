@@ -3,7 +3,8 @@
 import type { DecoderSpec } from '../../decoder.ts'
 import { buildPrefill } from '../decoder/sampling.ts'
 import type { CacheSize, ReadPrompt, SequenceCache } from '../decoding/sequence-cache.ts'
-import { localBias, MASKED, packPrompts } from '../host/cache.ts'
+import { localBias } from '../host/cache.ts'
+import { MASKED, packPrompts } from '../host/reading.ts'
 import type { Feeds, Held, Runtime } from '../runtime/runtime.ts'
 import { buildDecode, buildLoad, buildResize } from './sampling.ts'
 
@@ -51,7 +52,7 @@ export function createDeviceCache(
     },
 
     async read(prompts) {
-      const { feeds, length } = packPrompts(prompts)
+      const { feeds, length } = packPrompts(prompts.map(({ tokens }) => ({ tokens })))
       const graph = await runtime.compile('prefill', () => buildPrefill(spec))
       const group: PromptBatch = {
         size: prompts.length,
@@ -63,7 +64,7 @@ export function createDeviceCache(
       return prompts.map((prompt, row): DevicePrompt => {
         let isReleased = false
         return {
-          length: prompt.length,
+          length: prompt.tokens.length,
           logits: out.logits!.slice(row * vocabulary, (row + 1) * vocabulary),
           batch: group,
           row,

@@ -1,0 +1,96 @@
+// Keys and values of conversations, kept after an answer ends: the next prompt of the conversation begins with the same
+// tokens, so only its new ones are read. Prompts of other conversations that begin alike, such as with the same
+// instructions, use them, too.
+//
+// A sequence is a list of stretches. Sequences of one prompt share the prompt's stretch, and a conversation's next turn
+// adds to the stretches of its earlier ones.
+
+/** Keys and values of some tokens that follow each other: per layer [kvHeads, length, headWidth]. */
+export interface Stretch {
+  length: number
+  keys: readonly Float32Array[]
+  values: readonly Float32Array[]
+}
+
+/** The first `used` tokens of a stretch. */
+export interface Piece {
+  stretch: Stretch
+  used: number
+}
+
+export interface KeptSequences {
+  /** Keeps a sequence; the pieces hold its tokens' keys and values in order. */
+  keep(tokens: Int32Array, pieces: readonly Piece[]): void
+  /** What is kept of the longest beginning of `tokens`, without the last one; empty if that is too short to gain by. */
+  beginningOf(tokens: Int32Array): Piece[]
+  /** Bytes kept now. */
+  readonly bytes: number
+  /** Called whenever the weights change: keys and values of others would be wrong. */
+  clear(): void
+}
+
+/** Reading fewer tokens than this again costs nearly nothing. */
+const WORTHWHILE = 32
+
+interface Kept {
+  tokens: Int32Array
+  pieces: readonly Piece[]
+}
+
+/** Keeps at most `most` bytes; what was used least recently goes first. */
+export function createKeptSequences({ most }: { most: number }): KeptSequences {
+  /** The one used last is at the end. */
+  let sequences: Kept[] = []
+  const bytes = (): number => {
+    const stretches = new Set(sequences.flatMap(({ pieces }) => pieces.map(({ stretch }) => stretch)))
+    let sum = 0
+    for (const { keys, values } of stretches)
+      for (const layer of [...keys, ...values]) sum += layer.byteLength
+    return sum
+  }
+  return {
+    keep(tokens, pieces) {
+      sequences = sequences.filter((one) => shared(one.tokens, tokens) < one.tokens.length)
+      sequences.push({ tokens, pieces })
+      while (bytes() > most) sequences.shift()
+    },
+
+    beginningOf(tokens) {
+      const most = tokens.length - 1
+      let [best, length]: [Kept | undefined, number] = [undefined, WORTHWHILE - 1]
+      for (const one of sequences) {
+        const found = Math.min(most, shared(one.tokens, tokens))
+        if (found > length) [best, length] = [one, found]
+      }
+      if (!best) return []
+      sequences.push(...sequences.splice(sequences.indexOf(best), 1))
+      return beginning(best.pieces, length)
+    },
+
+    get bytes() {
+      return bytes()
+    },
+
+    clear() {
+      sequences = []
+    },
+  }
+}
+
+/** Tokens that both begin with. */
+function shared(a: Int32Array, b: Int32Array): number {
+  let length = 0
+  while (length < a.length && a[length] === b[length]) length++
+  return length
+}
+
+function beginning(pieces: readonly Piece[], length: number): Piece[] {
+  const found: Piece[] = []
+  let left = length
+  for (const { stretch, used } of pieces) {
+    if (left === 0) break
+    found.push({ stretch, used: Math.min(used, left) })
+    left -= found.at(-1)!.used
+  }
+  return found
+}

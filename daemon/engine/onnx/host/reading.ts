@@ -1,0 +1,147 @@
+// Reads prompts, whole or after a beginning whose keys and values are known.
+
+import type { DecoderSpec } from '../../decoder.ts'
+import { buildPrefill } from '../decoder/sampling.ts'
+import type { Graph } from '../graph/graph.ts'
+import type { CompiledGraph, Data, Feeds, Runtime } from '../runtime/runtime.ts'
+import type { Piece, Stretch } from './kept.ts'
+import { copyPieces, cutRow, lengthOf, type Rows } from './rows.ts'
+
+export const MASKED = -1e9
+
+/** From this many rows on, the copy of the weights costs little beside the product, and turning its result costs more. */
+const FEW_ROWS = 48
+
+/** A graph for products of so many rows. A product of one row reads the weights in place as they are. */
+export function compileFor(
+  runtime: Runtime,
+  name: string,
+  rows: number,
+  build: () => Graph,
+): Promise<CompiledGraph> {
+  const hasFewRows = rows > 1 && rows <= FEW_ROWS
+  return runtime.compile(`${name}${hasFewRows ? ' few' : ''}`, build, { hasFewRows })
+}
+
+export interface Unread {
+  tokens: Int32Array
+  /** What is known of its beginning; never all of it. */
+  past: readonly Piece[]
+}
+
+export interface Read {
+  /** After the last token. */
+  logits: Float32Array
+  /** Of the tokens after the past. */
+  stretch: Stretch
+}
+
+interface ReadingParts {
+  runtime: Runtime
+  weights: Feeds
+}
+
+/** Reads those with a past side by side, and so those without: they go through different graphs. */
+export async function readPrompts(
+  prompts: readonly Unread[],
+  spec: DecoderSpec,
+  parts: ReadingParts,
+): Promise<Read[]> {
+  const alike = Map.groupBy(prompts, ({ past }) => past.length > 0)
+  const read = new Map<Unread, Read>()
+  for (const some of alike.values()) {
+    const done = await readAlike(some, spec, parts)
+    some.forEach((prompt, i) => {
+      read.set(prompt, done[i]!)
+    })
+  }
+  return prompts.map((prompt) => read.get(prompt)!)
+}
+
+/** Either all have a past, or none. */
+async function readAlike(
+  prompts: readonly Unread[],
+  spec: DecoderSpec,
+  { runtime, weights }: ReadingParts,
+): Promise<Read[]> {
+  const { vocabulary, layers } = spec
+  const pasts = prompts.map(({ past }) => past)
+  const { feeds, length } = packPrompts(prompts.map(({ tokens, past }) => ({ tokens, from: lengthOf(past) })))
+  const known = pasts[0]!.length > 0 ? pastFeeds(pasts, length, spec) : undefined
+  const graph = await compileFor(runtime, known ? 'continue' : 'prefill', prompts.length * length, () =>
+    buildPrefill(spec, { isContinued: known !== undefined }),
+  )
+  const sizes = { batch: prompts.length, length, past: known?.past ?? 0 }
+  const out = await graph.run({ ...weights, ...feeds, ...known?.feeds }, sizes)
+  const layersOf = (name: string): Float32Array[] =>
+    Array.from({ length: layers }, (_, layer) => out[`${name}.${layer}`]!)
+  const rows: Rows = {
+    capacity: length,
+    keys: layersOf(known ? 'newKeys' : 'keys'),
+    values: layersOf(known ? 'newValues' : 'values'),
+  }
+  return prompts.map(({ tokens, past }, row) => ({
+    logits: out.logits!.slice(row * vocabulary, (row + 1) * vocabulary),
+    stretch: cutRow(rows, row, [0, tokens.length - lengthOf(past)], spec),
+  }))
+}
+
+/** The graph's inputs for what is known before each prompt's new tokens. */
+function pastFeeds(
+  pasts: readonly (readonly Piece[])[],
+  length: number,
+  spec: DecoderSpec,
+): { feeds: Feeds; past: number } {
+  const { layers, kvHeads, headWidth } = spec
+  const lengths = pasts.map(lengthOf)
+  const past = Math.max(...lengths)
+  const make = (): Float32Array[] =>
+    Array.from({ length: layers }, () => new Float32Array(pasts.length * kvHeads * past * headWidth))
+  const rows: Rows = { capacity: past, keys: make(), values: make() }
+  pasts.forEach((pieces, row) => {
+    copyPieces(pieces, rows, row, spec)
+  })
+  const feeds: Feeds = { pastBias: pastBias(lengths, length) }
+  if (spec.local) feeds.localPastBias = pastBias(lengths, length, spec.local.window)
+  for (let layer = 0; layer < layers; layer++) {
+    feeds[`keys.${layer}`] = rows.keys[layer]!
+    feeds[`values.${layer}`] = rows.values[layer]!
+  }
+  return { feeds, past }
+}
+
+/** The prefill graph's inputs for prompts from token `from` on, padded at the end. */
+export function packPrompts(prompts: readonly { tokens: Int32Array; from?: number }[]): {
+  feeds: Record<string, Data>
+  length: number
+} {
+  const length = Math.max(...prompts.map(({ tokens, from = 0 }) => tokens.length - from))
+  const tokens = new Int32Array(prompts.length * length)
+  const positions = new BigInt64Array(prompts.length * length)
+  const last = new Int32Array(prompts.length)
+  prompts.forEach((prompt, b) => {
+    const { from = 0 } = prompt
+    const fresh = prompt.tokens.length - from
+    tokens.set(prompt.tokens.subarray(from), b * length)
+    for (let i = 0; i < fresh; i++) positions[b * length + i] = BigInt(from + i)
+    last[b] = b * length + fresh - 1
+  })
+  return { feeds: { tokens, positions, last }, length }
+}
+
+/**
+ * Bias [prompts, length, past] of new tokens' scores to those before them, of which each prompt has `pasts` and a window
+ * leaves the last `window` - 1.
+ */
+function pastBias(pasts: readonly number[], length: number, window = Number.POSITIVE_INFINITY): Float32Array {
+  const most = Math.max(...pasts)
+  const bias = new Float32Array(pasts.length * length * most).fill(MASKED)
+  pasts.forEach((past, row) => {
+    for (let i = 0; i < length; i++) {
+      const at = (row * length + i) * most
+      const oldest = Math.max(0, past + i - window + 1)
+      if (oldest < past) bias.fill(0, at + oldest, at + past)
+    }
+  })
+  return bias
+}

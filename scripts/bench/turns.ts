@@ -1,0 +1,66 @@
+// What conversations gain by the keys and values of their earlier turns: eight at a time, four turns each, of attempts at
+// two prompts. Each turn's prompt is the one before it with the answer and some new text. With and without, in turns.
+//
+//   node --import tsx scripts/bench/turns.ts MODEL [rounds]
+
+import { createOnnxEngine } from '../../daemon/engine/onnx/index.ts'
+import { loadModel } from '../../daemon/policy/model.ts'
+import { nodeDisk } from '../../daemon/store/node-disk.ts'
+
+const [path = 'models/default', rounds = '2'] = process.argv.slice(2)
+const TURNS = 4
+const ANSWER = 32
+const model = await loadModel(path, { disk: nodeDisk })
+const { tokenizer, spec } = model
+const text =
+  'You may ask for a number and get it back, with a reason and the date. Then ask for the next one. '
+const words = [...tokenizer.encodePrompt(text.repeat(40))]
+const cut = (from: number, length: number): number[] => words.slice(from, from + length)
+
+const engine = createOnnxEngine({ threads: 2 })
+await engine.open({ spec, weights: model.weights })
+
+interface Turn {
+  seconds: number
+  tokens: number
+  reused: number
+}
+
+async function play(isConversation: boolean, seed: number): Promise<{ turns: Turn[]; written: number[][] }> {
+  await engine.setWeights(await engine.weights())
+  let prompts = Array.from({ length: 8 }, (_, i) => Int32Array.from(cut(i >> 2, 300)))
+  const turns: Turn[] = []
+  for (let turn = 0; turn < TURNS; turn++) {
+    const started = performance.now()
+    const samples = await Promise.all(
+      prompts.map(async (prompt, i) => {
+        const [sample] = await engine.generate({
+          samples: [{ prompt, seed: 100 * seed + 10 * turn + i }],
+          ...{ maxNewTokens: ANSWER, temperature: 1, stopTokens: [], isConversation },
+        })
+        return sample!
+      }),
+    )
+    turns.push({
+      seconds: (performance.now() - started) / 1000,
+      tokens: prompts.reduce((sum, { length }) => sum + length, 0),
+      reused: samples.reduce((sum, { reused = 0 }) => sum + reused, 0),
+    })
+    prompts = prompts.map((prompt, i) => Int32Array.of(...prompt, ...samples[i]!.tokens, ...cut(40 * i, 50)))
+  }
+  return { turns, written: prompts.map((prompt) => [...prompt]) }
+}
+
+await play(true, 0)
+for (let round = 1; round <= Number(rounds); round++) {
+  const [before, after] = [await play(false, round), await play(true, round)]
+  const isSame = JSON.stringify(before.written) === JSON.stringify(after.written)
+  for (const [name, { turns }] of Object.entries({ before, after }))
+    for (const [i, { seconds, tokens, reused }] of turns.entries())
+      console.log(`${name} turn ${i + 1}: ${tokens} prompt tokens, ${reused} kept, ${seconds.toFixed(1)} s`)
+  const total = (of: Turn[]): number => of.reduce((sum, { seconds }) => sum + seconds, 0)
+  console.log(
+    `ratio ${(total(before.turns) / total(after.turns)).toFixed(2)}, ${isSame ? 'the same tokens' : 'other tokens'}`,
+  )
+}
+await engine.close()
