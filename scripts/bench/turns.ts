@@ -1,13 +1,14 @@
-// What conversations gain by the keys and values of their earlier turns: eight at a time, four turns each, of attempts at
-// two prompts. Each turn's prompt is the one before it with the answer and some new text. With and without, in turns.
+// What conversations gain by the keys and values of their earlier turns. Some attempts at one prompt have four turns each;
+// each turn's prompt is the one before it with the answer and some new text. Prompts read whole and continued, in turns.
+// Processor time of the whole program, so that other programs on the machine do not count.
 //
-//   node --import tsx scripts/bench/turns.ts MODEL [rounds]
+//   node --import tsx scripts/bench/turns.ts MODEL [conversations] [rounds]
 
 import { createOnnxEngine } from '../../daemon/engine/onnx/index.ts'
 import { loadModel } from '../../daemon/policy/model.ts'
 import { nodeDisk } from '../../daemon/store/node-disk.ts'
 
-const [path = 'models/default', rounds = '2'] = process.argv.slice(2)
+const [path = 'models/default', conversations = '8', rounds = '2'] = process.argv.slice(2)
 const TURNS = 4
 const ANSWER = 32
 const model = await loadModel(path, { disk: nodeDisk })
@@ -17,7 +18,7 @@ const text =
 const words = [...tokenizer.encodePrompt(text.repeat(40))]
 const cut = (from: number, length: number): number[] => words.slice(from, from + length)
 
-const engine = createOnnxEngine({ threads: 2 })
+const engine = createOnnxEngine({ threads: 1 })
 await engine.open({ spec, weights: model.weights })
 
 interface Turn {
@@ -26,12 +27,21 @@ interface Turn {
   reused: number
 }
 
-async function play(isConversation: boolean, seed: number): Promise<{ turns: Turn[]; written: number[][] }> {
+const processorSeconds = (): number => {
+  const { user, system } = process.cpuUsage()
+  return (user + system) / 1e6
+}
+
+async function play(
+  isConversation: boolean,
+  { seed, length = Math.min(300, spec.contextLength - 280) }: { seed: number; length?: number },
+): Promise<{ turns: Turn[]; written: number[][] }> {
+  // Nothing is kept for other weights.
   await engine.setWeights(await engine.weights())
-  let prompts = Array.from({ length: 8 }, (_, i) => Int32Array.from(cut(i >> 2, 300)))
+  let prompts = Array.from({ length: Number(conversations) }, () => Int32Array.from(cut(seed, length)))
   const turns: Turn[] = []
   for (let turn = 0; turn < TURNS; turn++) {
-    const started = performance.now()
+    const started = processorSeconds()
     const samples = await Promise.all(
       prompts.map(async (prompt, i) => {
         const [sample] = await engine.generate({
@@ -42,7 +52,7 @@ async function play(isConversation: boolean, seed: number): Promise<{ turns: Tur
       }),
     )
     turns.push({
-      seconds: (performance.now() - started) / 1000,
+      seconds: processorSeconds() - started,
       tokens: prompts.reduce((sum, { length }) => sum + length, 0),
       reused: samples.reduce((sum, { reused = 0 }) => sum + reused, 0),
     })
@@ -51,11 +61,12 @@ async function play(isConversation: boolean, seed: number): Promise<{ turns: Tur
   return { turns, written: prompts.map((prompt) => [...prompt]) }
 }
 
-await play(true, 0)
+// Compiles the graphs.
+for (const isConversation of [false, true]) await play(isConversation, { seed: 0, length: 40 })
 for (let round = 1; round <= Number(rounds); round++) {
-  const [before, after] = [await play(false, round), await play(true, round)]
+  const [before, after] = [await play(false, { seed: round }), await play(true, { seed: round })]
   const isSame = JSON.stringify(before.written) === JSON.stringify(after.written)
-  for (const [name, { turns }] of Object.entries({ before, after }))
+  for (const [name, { turns }] of Object.entries({ whole: before, continued: after }))
     for (const [i, { seconds, tokens, reused }] of turns.entries())
       console.log(`${name} turn ${i + 1}: ${tokens} prompt tokens, ${reused} kept, ${seconds.toFixed(1)} s`)
   const total = (of: Turn[]): number => of.reduce((sum, { seconds }) => sum + seconds, 0)
