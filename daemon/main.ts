@@ -2,7 +2,7 @@
 // order. The clock, randomness and the machine are read here and passed on.
 
 import { randomBytes, randomUUID } from 'node:crypto'
-import { availableParallelism, homedir, hostname } from 'node:os'
+import { homedir, hostname } from 'node:os'
 import { setTimeout as sleepFor } from 'node:timers/promises'
 import { PACKAGE_ROOT } from '../protocol/package.ts'
 import { createJournal } from './control/journal/journal.ts'
@@ -15,12 +15,13 @@ import type { PluginTrouble } from './host/host.ts'
 import { hash32 } from './host/random.ts'
 import { openAgents } from './node/agents.ts'
 import { beginNode } from './node/begin.ts'
-import { openControl, type Wishes } from './node/control.ts'
+import { openControl } from './node/control.ts'
 import { openCore, POOL_GROUPS } from './node/core.ts'
 import { nodeFacts } from './node/facts.ts'
 import { watchDiskSpace } from './node/home/disk-space.ts'
 import { openNodeHome } from './node/home/open.ts'
 import { secretFiles } from './node/home/secrets.ts'
+import { coresFor, openLimits } from './node/limits.ts'
 import { startLoops } from './node/loops.ts'
 import { openModels } from './node/models.ts'
 import { openNetwork } from './node/network.ts'
@@ -29,6 +30,7 @@ import { createReconfigure } from './node/reconfigure.ts'
 import { openRounds } from './node/rounds.ts'
 import { checkpointInfo, createSaving } from './node/saving.ts'
 import { type Served, serveControl } from './node/serve.ts'
+import { createNodeState, type Wishes } from './node/state.ts'
 import { surviveStreamErrors } from './node/stream-errors.ts'
 import { hasRoomToMix } from './policy/memory-plan/index.ts'
 import { bundledModel } from './policy/sources/find.ts'
@@ -62,16 +64,24 @@ export const runNode: RunNode = async ({ config, paths, invite, signal, onProgre
   // Until the journal exists, problems of plugins and engines go to the log.
   let tellTrouble = ({ name, message }: PluginTrouble): void => log('warn', `${name}: ${message}`)
   let notice = (message: string): void => log('warn', `engine: ${message}`)
+  let tellState = (): void => {}
   closers.add(surviveStreamErrors({ log }))
 
   try {
     tell('opening the home')
-    // ── Home, identity, store ───────────────────────────────────────────────
+    // ── Home, identity, limits, store ───────────────────────────────────────
     const { home, identity } = await openNodeHome(
       { paths, pid: process.pid, host: hostname() },
       { ...begun, now },
     )
     const self = identity.peerId
+    const changed = createWaker()
+    const space = await watchDiskSpace(paths.state)
+    closers.add(space.close)
+    const limits = await openLimits(config, {
+      ...{ space, log, closers, changed, now, monotonic, after },
+      onChange: () => tellState(),
+    })
     const seed = config.node.seed ?? hash32(0, self)
     const { database } = home
     let core: NodeCore | undefined
@@ -126,7 +136,7 @@ export const runNode: RunNode = async ({ config, paths, invite, signal, onProgre
     const policies = await openPolicies(
       {
         ...{ config, paths, env: process.env, seed, models, roles: wished, restored },
-        ...{ stopStrings: host.writes, cores: availableParallelism() },
+        ...{ stopStrings: host.writes, cores: coresFor(config) },
       },
       { log, closers, fetch, sleep, onNotice: (message) => notice(message) },
     )
@@ -180,6 +190,11 @@ export const runNode: RunNode = async ({ config, paths, invite, signal, onProgre
 
     // ── Core and checkpoints ────────────────────────────────────────────────
     const wishes: Wishes = { paused: false, stopping: false }
+    const state = createNodeState({
+      ...{ wishes, limits, events },
+      trouble: () => journal.trouble,
+      version: () => policy.reference().version,
+    })
     const rounds = await openRounds({ atLeast: restored?.state.rounds ?? 0 }, { database })
     closers.add(rounds.close)
     const parked = createParkedGroups()
@@ -200,7 +215,6 @@ export const runNode: RunNode = async ({ config, paths, invite, signal, onProgre
     )
 
     // ── Swarm ───────────────────────────────────────────────────────────────
-    const changed = createWaker()
     if (config.swarm.enabled) tell('starting the network')
     swarm = await openNetwork(
       { config, paths, invite },
@@ -216,10 +230,11 @@ export const runNode: RunNode = async ({ config, paths, invite, signal, onProgre
       { config, self, seed },
       {
         ...{ core, policy, host, tasks, swarm, journal, showcase, parked, changed },
-        ...{ now, monotonic, sleep, save, isSaveDue },
+        ...{ now, monotonic, sleep, save },
+        isSaveDue: () => isSaveDue() && limits.mayWrite(),
         nextRound: rounds.next,
         serveRequests: requests.serve,
-        isPaused: () => wishes.paused,
+        mustWait: () => wishes.paused || limits.mustWait(),
       },
     )
     closers.add(loops.end)
@@ -229,13 +244,11 @@ export const runNode: RunNode = async ({ config, paths, invite, signal, onProgre
       { config, paths, self, model: found.name },
       {
         ...{ core, policy, tasks, pool, journal, changed, closers, now, monotonic, after, randomBytes },
-        isPaused: () => wishes.paused,
+        isPaused: () => wishes.paused || limits.isHeld,
       },
     )
 
     // ── Control ─────────────────────────────────────────────────────────────
-    const space = await watchDiskSpace(paths.state)
-    closers.add(space.close)
     const control = openControl(
       {
         config,
@@ -255,10 +268,11 @@ export const runNode: RunNode = async ({ config, paths, invite, signal, onProgre
         },
       },
       {
-        ...{ policy, host, tasks, swarm, journal, events, showcase, core, loops, wishes, changed, requests },
+        ...{ policy, host, tasks, swarm, journal, events, showcase, core, loops, wishes, state, changed },
+        requests,
         save,
         agents: () => agents?.info(),
-        ...{ now, pool: () => pool.counts(), diskFree: space.free, closeAll: closers.closeAll },
+        ...{ now, pool: () => pool.counts(), space, limits: limits.info, closeAll: closers.closeAll },
         reconfigure: createReconfigure(
           { config, file: paths.config, canMix: hasRoomToMix(models.plan) },
           { ...options, log, onChange: () => changed.wake() },
@@ -270,7 +284,8 @@ export const runNode: RunNode = async ({ config, paths, invite, signal, onProgre
       { paths, control: config.control, run: randomUUID() },
       { node: control, now },
     )
-    events.emit({ type: 'state', state: restored ? 'TRAINING' : 'GENERATING' })
+    tellState = state.tell
+    tellState()
     return served.handle
   } catch (error) {
     await closers.closeAll()

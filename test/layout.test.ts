@@ -16,6 +16,7 @@ const ALLOWED: Record<string, readonly string[]> = {
   'daemon/store': ['protocol', 'daemon/store'],
   // The mixing rules name and describe themselves.
   'daemon/config': ['protocol', 'daemon/config', 'daemon/trainer/sharing/mixing'],
+  'daemon/limits': ['protocol', 'daemon/limits', 'daemon/config'],
   'daemon/host': ['protocol', 'daemon/host'],
   'daemon/swarm': ['protocol', 'daemon/swarm'],
   'daemon/policy': ['protocol', 'daemon/policy', 'daemon/engine', 'daemon/store'],
@@ -97,6 +98,7 @@ const ALLOWED: Record<string, readonly string[]> = {
     'daemon/control',
     'daemon/wiring',
     'daemon/engine',
+    'daemon/limits',
     'daemon/policy',
     'daemon/store',
   ],

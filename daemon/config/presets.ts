@@ -22,7 +22,7 @@ const GB = 1e9
 /** From the least to the most demanding. */
 export const PRESETS = {
   tiny: {
-    summary: 'one core or little memory: short steps, rare evaluations',
+    summary: 'one core or little memory: short steps, rare evaluations, half the CPU, few writes',
     cores: 1,
     memoryBytes: 0,
     values: {
@@ -32,6 +32,10 @@ export const PRESETS = {
       'eval.every_seconds': 300,
       'eval.prompts_per_task': 30,
       'checkpoint.keep': 2,
+      // A Raspberry Pi slows itself down at 80 °C, and its SD card wears with every write.
+      'limits.cpu_percent': 50,
+      'limits.celsius': 75,
+      'limits.writes_gb_per_day': 2,
     },
   },
   standard: {

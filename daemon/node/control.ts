@@ -15,15 +15,13 @@ import type { TaskBook } from '../rollout/tasks.ts'
 import type { Waker } from '../rollout/waker.ts'
 import type { CheckpointRequests } from '../trainer/checkpoints/checkpoint-requests.ts'
 import type { Loops } from './loops.ts'
-
-/** Requests of the user that the loops check. */
-export interface Wishes {
-  paused: boolean
-  stopping: boolean
-}
+import type { NodeState, Wishes } from './state.ts'
 
 export interface ControlParts
-  extends Pick<NodeParts, 'swarm' | 'showcase' | 'pool' | 'now' | 'diskFree' | 'reconfigure' | 'agents'> {
+  extends Pick<
+    NodeParts,
+    'swarm' | 'showcase' | 'pool' | 'now' | 'space' | 'limits' | 'reconfigure' | 'agents'
+  > {
   policy: LivePolicy
   host: PluginHost
   tasks: TaskBook
@@ -32,6 +30,7 @@ export interface ControlParts
   core: Pick<NodeCore, 'learner'>
   loops: Loops
   wishes: Wishes
+  state: NodeState
   changed: Waker
   requests: CheckpointRequests<CheckpointInfo>
   save(): Promise<CheckpointInfo>
@@ -45,22 +44,17 @@ export function openControl(
   { config, facts }: { config: Config; facts: NodeFacts },
   parts: ControlParts,
 ): NodeControl {
-  const { policy, host, tasks, journal, events, core, loops, wishes, changed, requests, now } = parts
+  const { policy, host, tasks, journal, core, loops, wishes, state, changed, requests, now } = parts
   return createNodeControl(facts, {
     ...parts,
     telemetry: journal.telemetry,
     sharing: () => core.learner.sharing(),
 
-    state() {
-      if (wishes.stopping) return { state: 'STOPPING' }
-      if (wishes.paused) return { state: 'PAUSED' }
-      if (journal.trouble !== undefined) return { state: 'DEGRADED', detail: journal.trouble }
-      return policy.reference().version === 0 ? { state: 'GENERATING' } : { state: 'TRAINING' }
-    },
+    state: state.now,
 
     setPaused(value) {
       wishes.paused = value
-      events.emit({ type: 'state', state: value ? 'PAUSED' : 'TRAINING' })
+      state.tell()
       changed.wake()
     },
 
@@ -88,7 +82,7 @@ export function openControl(
 
     async stop({ checkpoint }) {
       wishes.stopping = true
-      events.emit({ type: 'state', state: 'STOPPING' })
+      state.tell()
       await loops.end()
       requests.refuse(new WaggleError('E_CONTROL', 'the node is stopping'))
       // The node stops even if saving fails; the previous checkpoint still exists.

@@ -44,11 +44,12 @@ export interface LoopsParts {
   /** Number of the next round. */
   nextRound(): number
   save(): Promise<unknown>
-  /** Whether a checkpoint is due by the schedule. */
+  /** Whether a checkpoint is due by the schedule, and limits let it be written. */
   isSaveDue(): boolean
   /** Saves a checkpoint if one was requested. */
   serveRequests(): Promise<void>
-  isPaused(): boolean
+  /** Paused by the user, or held back by limits. */
+  mustWait(): boolean
 }
 
 export interface Loops {
@@ -58,9 +59,9 @@ export interface Loops {
 
 /** Options are read on use, since some may change while the node runs: see config/live.ts. */
 export function startLoops({ config, self, seed }: LoopsOptions, parts: LoopsParts): Loops {
-  const { core, policy, host, tasks, swarm, journal, changed, isPaused, now, monotonic, sleep } = parts
+  const { core, policy, host, tasks, swarm, journal, changed, mustWait, now, monotonic, sleep } = parts
   const ending = new AbortController()
-  const shared = { policy, host, tasks, changed, isPaused, now, monotonic, sleep }
+  const shared = { policy, host, tasks, changed, mustWait, now, monotonic, sleep }
 
   /** Saves immediately after a roll-back; otherwise a crash would lose which authors were just set aside. */
   const saveIfDue = async (): Promise<void> => {
@@ -108,7 +109,7 @@ export function startLoops({ config, self, seed }: LoopsOptions, parts: LoopsPar
     {
       ...shared,
       // A node without tasks trains on what agents bring.
-      isPaused: () => tasks.chosen.length === 0 || isPaused(),
+      mustWait: () => tasks.chosen.length === 0 || mustWait(),
       parked: parts.parked,
       waiting: () => core.waiting('own').length,
       isThrownAway: core.isThrownAway,
@@ -146,7 +147,7 @@ export function startLoops({ config, self, seed }: LoopsOptions, parts: LoopsPar
         await parts.serveRequests()
       },
       async onIdle() {
-        if (core.isBarren && !isPaused()) await core.settle().catch(journal.fail('training'))
+        if (core.isBarren && !mustWait()) await core.settle().catch(journal.fail('training'))
         await saveIfDue()
         await parts.serveRequests()
       },

@@ -36,7 +36,8 @@ export interface RolloutLoopParts {
   waiting(): number
   /** Wakes when groups leave the queue or the node resumes. */
   changed: Waker
-  isPaused(): boolean
+  /** Paused by the user, or held back by limits. `changed` wakes when this ends. */
+  mustWait(): boolean
   /** True for versions that a roll-back has discarded: their groups are not handed on. */
   isThrownAway(version: number): boolean
   /** A new random stream for each round, also after a restart. */
@@ -66,7 +67,7 @@ export async function runRolloutLoop(
   let retry = RETRY_MS
   while (!signal.aborted) {
     const seen = by.changed.count
-    if (by.isPaused() || by.waiting() >= options.maxWaiting) {
+    if (by.mustWait() || by.waiting() >= options.maxWaiting) {
       await by.changed.after(seen, signal)
       continue
     }

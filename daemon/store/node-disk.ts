@@ -10,9 +10,11 @@ import {
   realpath,
   rename,
   rmdir,
+  stat,
   statfs,
   unlink,
 } from 'node:fs/promises'
+import { join } from 'node:path'
 import { type Disk, type DiskFile, errnoOf } from './disk.ts'
 
 /** One system call moves at most 2^31 - 1 bytes; this stays well below and lets other work in between. */
@@ -93,4 +95,15 @@ function nodeFile(handle: FileHandle): DiskFile {
 export async function freeBytes(path: string): Promise<number | undefined> {
   const facts = await statfs(path).catch(() => undefined)
   return facts && facts.bavail * facts.bsize
+}
+
+/** Total size of the files in a folder, in bytes. Missing files and folders count as 0. */
+export async function folderBytes(folder: string): Promise<number> {
+  const names = await readdir(folder, { recursive: true }).catch(() => [])
+  let total = 0
+  for (const name of names) {
+    const facts = await stat(join(folder, name)).catch(() => undefined)
+    if (facts?.isFile()) total += facts.size
+  }
+  return total
 }

@@ -21,7 +21,8 @@ export interface TrainLoopParts {
    * Wakes the loop when groups arrive or the node resumes; the loop wakes others when it has used groups up.
    */
   changed: { wake(): void; readonly count: number; after(count: number, signal: AbortSignal): Promise<void> }
-  isPaused(): boolean
+  /** Paused by the user, or held back by limits. `changed` wakes when this ends. */
+  mustWait(): boolean
   monotonic(): number
   sleep(ms: number, signal: AbortSignal): Promise<void>
   /** Called once the sampler has the new weights. Checkpoints are saved in here, while nothing changes. */
@@ -39,7 +40,7 @@ export async function runTrainLoop(by: TrainLoopParts, signal: AbortSignal): Pro
   while (!signal.aborted) {
     const seen = by.changed.count
     await by.core.attend().catch(by.onError)
-    const batch = by.isPaused() ? undefined : by.core.nextBatch()
+    const batch = by.mustWait() ? undefined : by.core.nextBatch()
     if (!batch) {
       await by.onIdle()
       await by.changed.after(seen, signal)

@@ -38,6 +38,15 @@ const hint = (text: string, action: string): Advice => ({ level: 'hint', text, a
 const paused: Rule = ({ state }) =>
   state === 'PAUSED' ? attention('training is paused', '`resume` continues it') : undefined
 
+const held: Rule = ({ state, limits, time }) => {
+  const first = limits?.holds[0]
+  if (state !== 'WAITING' || first === undefined) return undefined
+  return hint(
+    `the node has been waiting for ${duration(time - first.since)}: ${first.reason}`,
+    `\`set\` changes limits.${first.limit}`,
+  )
+}
+
 const disk: Rule = ({ machine }) =>
   machine?.diskFreeBytes !== undefined && machine.diskFreeBytes < DISK_LOW
     ? attention(
@@ -149,6 +158,7 @@ const plateau: Rule = ({ evaluations = [] }) => {
 
 const RULES: readonly Rule[] = [
   paused,
+  held,
   disk,
   memory,
   mismatch,

@@ -5,7 +5,7 @@
 // fixed sets, never from a peer; labels of connected peers are derived from their keys.
 
 import { MAX_METRIC_LABELS } from './requests.ts'
-import type { PeerInfo, Snapshot } from './snapshot.ts'
+import { LIMIT_NAMES, type PeerInfo, type Snapshot } from './snapshot.ts'
 
 export interface Reading {
   labels?: Record<string, string>
@@ -74,6 +74,18 @@ export const METRICS: readonly Metric[] = [
   ),
   gauge('paused', 'node_paused', '', '1 while the operator has paused the node', (s) =>
     s.state === 'PAUSED' ? 1 : 0,
+  ),
+  gauge(
+    'held_back',
+    'node_held_back',
+    '',
+    '1 while this limit of the config holds the node back',
+    (s) =>
+      s.limits?.holds &&
+      LIMIT_NAMES.map((limit) => ({
+        labels: { limit },
+        value: s.limits?.holds.some((hold) => hold.limit === limit) ? 1 : 0,
+      })),
   ),
   gauge('degraded', 'node_degraded', '', '1 while a part of the node does not work', (s) =>
     s.state === 'DEGRADED' ? 1 : 0,

@@ -13,7 +13,10 @@ export const STATES = [
   /** A relay, which does not train. */
   'RELAYING',
   'SYNCING',
+  /** By the user. */
   'PAUSED',
+  /** Held back by its limits; see LimitsInfo. */
+  'WAITING',
   'DEGRADED',
   'STOPPING',
 ] as const
@@ -42,6 +45,8 @@ export interface Snapshot {
   agents?: AgentsInfo
   checkpoint?: CheckpointInfo
   machine?: MachineInfo
+  /** Absent for a relay. */
+  limits?: LimitsInfo
   plugins?: PluginInfo[]
   /** Problems that need attention, newest first. Normally empty. */
   alerts?: Alert[]
@@ -336,6 +341,33 @@ export interface MachineInfo {
     memoryTotalBytes?: number
     celsius?: number
   }
+}
+
+/** The limits that can hold a node back, by their names in the config. */
+export const LIMIT_NAMES = [
+  'hours',
+  'on_battery',
+  'celsius',
+  'busy_percent',
+  'disk_gb',
+  'writes_gb_per_day',
+] as const
+export type LimitName = (typeof LIMIT_NAMES)[number]
+
+export interface LimitHold {
+  limit: LimitName
+  /** A few words. */
+  reason: string
+  /** ms since the epoch. */
+  since: number
+}
+
+/** How the config limits the node's use of its machine. */
+export interface LimitsInfo {
+  /** What holds the node back, longest first. Empty while it may work. */
+  holds: LimitHold[]
+  /** Cores that it may use on average; absent without a limit. */
+  cpuCores?: number
 }
 
 export interface PluginInfo {

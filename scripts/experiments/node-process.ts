@@ -22,7 +22,17 @@ const ROOT = fileURLToPath(new URL('../..', import.meta.url))
 export async function startNode(home: string, args: readonly string[] = []): Promise<NodeProcess> {
   const child = spawn(
     process.execPath,
-    ['--import', 'tsx', join(ROOT, 'daemon/cli/waggle.ts'), 'up', '--home', home, ...args],
+    [
+      '--import',
+      'tsx',
+      join(ROOT, 'daemon/cli/waggle.ts'),
+      'up',
+      '--home',
+      home,
+      '--set',
+      'limits.priority=normal',
+      ...args,
+    ],
     {
       cwd: ROOT,
       stdio: ['ignore', 'pipe', 'pipe'],

@@ -26,6 +26,8 @@ const QUICK = {
   WAGGLE_EVAL_EVERY_SECONDS: '0',
   WAGGLE_EVAL_PROMPTS_PER_TASK: '2',
   WAGGLE_ENGINE_THREADS: '1',
+  // A busy machine would starve the daemons.
+  WAGGLE_LIMITS_PRIORITY: 'normal',
 }
 
 interface Running {

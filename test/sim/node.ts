@@ -410,7 +410,7 @@ export function createHonestNode(
         nextRound: rounds.next,
         ...{ save, isSaveDue },
         async serveRequests() {},
-        isPaused: () => !life.isAlive,
+        mustWait: () => !life.isAlive,
       },
     )
     const skill = async () => skillOf(await trainer.weights())

@@ -189,7 +189,7 @@ export async function startLooped(
         accident.harm(weights)
         await trainer.setWeights(weights)
       },
-      isPaused: () => isPaused,
+      mustWait: () => isPaused,
     },
   )
   close(loops.end)

@@ -6,6 +6,8 @@ import { cpus } from 'node:os'
 import { dirname, join } from 'node:path'
 import { bytes } from '../../../protocol/api/index.ts'
 import { isEnough, PRESETS, proposePreset } from '../../config/presets.ts'
+import { defaultConfig } from '../../config/schema.ts'
+import { createMachineReader, unkept } from '../../limits/index.ts'
 import { type Check, type Finding, fail, ok, warn } from './finding.ts'
 
 const LOW_DISK = 1e9
@@ -63,6 +65,23 @@ export const preset: Check = ({ config, here, context }) => {
   const tooMuch = !isEnough(PRESETS[chosen], here) || (chosen === 'gpu' && !here.gpu)
   const fact = `${fits} fits this machine (${what}); ${said}`
   return [tooMuch ? warn('preset', fact, fix) : { ...ok('preset', fact), fix }]
+}
+
+/** Which limits are set, and which of them this machine does not tell enough for. */
+export const limits: Check = async ({ config, context }) => {
+  if (!config) return []
+  const machine = createMachineReader({ root: '/' }, { cpus, cpuUsage: () => process.cpuUsage() })
+  const without = defaultConfig().limits
+  const set = Object.entries(config.limits).filter(
+    ([key, value]) => value !== without[key as keyof typeof without],
+  )
+  const found = set.map(([key, value]) => `${key} ${value}`).join(', ')
+  return [
+    ok('limits', found || 'none but background priority'),
+    ...(await unkept(config.limits, machine)).map(({ limit, why }) =>
+      warn('limits', `limits.${limit} has no effect: ${why}`, `Remove it from ${context.paths.config}.`),
+    ),
+  ]
 }
 
 export const disk: Check = ({ context }) => {

@@ -6,6 +6,7 @@ import type {
   CheckpointInfo,
   EvalRequest,
   EvalResult,
+  LimitsInfo,
   ReconfigureResult,
   SharingInfo,
   Snapshot,
@@ -44,7 +45,8 @@ export interface NodeParts {
   now(): number
   /** The node's state, and a line of detail. */
   state(): { state: StateWord; detail?: string }
-  diskFree(): number | undefined
+  limits(): LimitsInfo
+  space: { free(): number | undefined; used(): number | undefined }
   setPaused(paused: boolean): void
   reconfigure(settings: Record<string, string>): Promise<ReconfigureResult>
   evaluate(request: EvalRequest, signal?: AbortSignal): Promise<EvalResult>
@@ -57,7 +59,7 @@ export function createNodeControl(facts: NodeFacts, parts: NodeParts): NodeContr
   const { policy, host, swarm, telemetry, events } = parts
   const { secrets, ...shown } = facts
   let stopping: Promise<void> | undefined
-  const lookAtMachine = watchMachine({ state: facts.node.home.state })
+  const lookAtMachine = watchMachine()
   const { info, ...peers } = createSwarmControl(
     { tokenizer: () => policy.reference().tokenizer, secrets },
     { swarm },
@@ -72,7 +74,7 @@ export function createNodeControl(facts: NodeFacts, parts: NodeParts): NodeContr
       const { reference } = policy
       const { version, lineage, tokenizer } = reference()
       const counters = swarm?.counters()
-      const diskFreeBytes = parts.diskFree()
+      const [diskFreeBytes, stateBytes] = [parts.space.free(), parts.space.used()]
       const sharing = parts.sharing()
       const agents = parts.agents?.()
       return {
@@ -99,7 +101,9 @@ export function createNodeControl(facts: NodeFacts, parts: NodeParts): NodeContr
         machine: {
           ...lookAtMachine(),
           ...(diskFreeBytes === undefined ? {} : { diskFreeBytes }),
+          ...(stateBytes === undefined ? {} : { stateBytes }),
         },
+        limits: parts.limits(),
         plugins: host.status(),
         alerts: [...telemetry.alerts],
       }

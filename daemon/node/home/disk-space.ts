@@ -1,17 +1,28 @@
-// Watches the free disk space.
+// Watches the disk: how much is free, and how much the node's files take.
 
-import { freeBytes } from '../../store/node-disk.ts'
+import { folderBytes, freeBytes } from '../../store/node-disk.ts'
 
-/** Checked every 30 seconds. */
-export async function watchDiskSpace(
-  path: string,
-): Promise<{ free(): number | undefined; close(): Promise<void> }> {
-  let free: number | undefined
-  const look = async (): Promise<void> => {
+const EVERY_MS = 30_000
+
+export interface DiskSpace {
+  /** Bytes; undefined if unknown. */
+  free(): number | undefined
+  used(): number | undefined
+  close(): Promise<void>
+}
+
+/** `path`: the folder of the node's files. They are first measured in the background, so `used` is unknown for a moment. */
+export async function watchDiskSpace(path: string): Promise<DiskSpace> {
+  let [free, used]: (number | undefined)[] = []
+  const lookFree = async (): Promise<void> => {
     free = await freeBytes(path)
   }
-  await look()
-  const timer = setInterval(look, 30_000)
+  const lookUsed = async (): Promise<void> => {
+    used = await folderBytes(path)
+  }
+  await lookFree()
+  void lookUsed()
+  const timer = setInterval(() => void Promise.all([lookFree(), lookUsed()]), EVERY_MS)
   timer.unref()
-  return { free: () => free, close: async () => clearInterval(timer) }
+  return { free: () => free, used: () => used, close: async () => clearInterval(timer) }
 }

@@ -4,6 +4,7 @@
 import type { EvalResult, Evaluation } from '../../../protocol/api/index.ts'
 import type { LivePolicy } from '../../policy/live-policy.ts'
 import type { TaskBook } from '../tasks.ts'
+import type { Waker } from '../waker.ts'
 import {
   type EvaluateOptions,
   type EvaluateParts,
@@ -59,7 +60,9 @@ export interface EvaluationLoopParts {
   policy: LivePolicy
   tasks: TaskBook
   now(): number
-  isPaused(): boolean
+  /** Paused by the user, or held back by limits. `changed` wakes when this ends. */
+  mustWait(): boolean
+  changed: Waker
   sleep(ms: number, signal: AbortSignal): Promise<void>
   onEvaluation(evaluation: Evaluation): void
   onError(error: unknown): void
@@ -71,15 +74,18 @@ export async function runEvaluationLoop(
   signal: AbortSignal,
 ): Promise<void> {
   while (!signal.aborted) {
+    const seen = by.changed.count
+    if (by.mustWait()) {
+      await by.changed.after(seen, signal)
+      continue
+    }
     try {
-      if (!by.isPaused()) {
-        const {
-          parts: _parts,
-          overall: _overall,
-          ...evaluation
-        } = await evaluatePolicy({ ...options, signal }, by)
-        by.onEvaluation(evaluation)
-      }
+      const {
+        parts: _parts,
+        overall: _overall,
+        ...evaluation
+      } = await evaluatePolicy({ ...options, signal }, by)
+      by.onEvaluation(evaluation)
     } catch (error) {
       if (signal.aborted) return
       by.onError(error)

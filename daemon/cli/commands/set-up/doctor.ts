@@ -7,7 +7,7 @@ import { device } from '../../doctor/device.ts'
 import { engineAtWork } from '../../doctor/engine.ts'
 import type { Check, Finding, Patient } from '../../doctor/finding.ts'
 import { machineHere } from '../../doctor/here.ts'
-import { clock, disk, graphics, memory, preset, processors, runtime } from '../../doctor/machine.ts'
+import { clock, disk, graphics, limits, memory, preset, processors, runtime } from '../../doctor/machine.ts'
 import { model } from '../../doctor/model.ts'
 import { peers, ports, reachability } from '../../doctor/network.ts'
 import { config, daemon, home, plugins, socket } from '../../doctor/node.ts'
@@ -18,6 +18,7 @@ const CHECKS: readonly Check[] = [
   processors,
   memory,
   preset,
+  limits,
   disk,
   clock,
   graphics,

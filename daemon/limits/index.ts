@@ -1,0 +1,10 @@
+// Limits: what the node may use of its machine, and when.
+//
+//   const limits = await createLimits({ limits: config.limits, cores }, { machine, ... })
+//   while (limits.mustWait()) await ...
+//
+// rules.ts decides what holds the node back, budget.ts paces work, machine.ts reads the machine.
+
+export { createLimits, type NodeLimits } from './limits.ts'
+export { createMachineReader, type MachineReader, unkept } from './machine.ts'
+export { takeBackgroundPriority } from './priority.ts'

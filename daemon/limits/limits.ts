@@ -1,0 +1,138 @@
+// Keeps a node within its limits: reads the machine every few seconds, and tells the loops when to wait. Loops ask before
+// each round, step and evaluation; what has begun is finished.
+
+import type { LimitsInfo } from '../../protocol/api/index.ts'
+import { type Balance, settle } from './budget.ts'
+import type { MachineReader } from './machine.ts'
+import { decide, type Held, type Limits } from './rules.ts'
+
+export interface NodeLimits {
+  /** Whether a limit holds the node back for a while. */
+  readonly isHeld: boolean
+  /** Whether loops must wait, be it only until the CPU time that they have used is within the node's share. */
+  mustWait(): boolean
+  /** Whether the node may write a scheduled checkpoint. */
+  mayWrite(): boolean
+  info(): LimitsInfo
+  close(): Promise<void>
+}
+
+export interface LimitsOptions {
+  /** Read on use, since they may change while the node runs. */
+  limits: Limits
+  /** Of the machine. */
+  cores: number
+}
+
+export interface LimitsParts {
+  machine: MachineReader
+  /** CPU time of this process so far, in ms of one core. */
+  cpuMs(): number
+  /** Size of the node's files; undefined if unknown. */
+  stateBytes(): number | undefined
+  /** ms since the epoch. */
+  now(): number
+  /** ms. */
+  monotonic(): number
+  after(ms: number, run: () => void): () => void
+  /** Called when the loops need not wait any more. */
+  onFree(): void
+  /** Called when something begins or ceases to hold the node back. */
+  onChange(info: LimitsInfo): void
+}
+
+const READ_EVERY_MS = 5000
+/** CPU time that can be saved up, in ms: after a rest, so much work is done without a pause. */
+const CPU_LEFT_MS = 1000
+/** Bytes that can be saved up, in ms of their rate: an hour's. */
+const WRITES_LEFT_MS = 3_600_000
+const DAY_MS = 86_400_000
+/** Shortest wait for CPU time. */
+const SHORTEST_MS = 20
+
+/** Resolves after the first reading, so that a node that must wait does not begin. */
+export async function createLimits(
+  { limits, cores }: LimitsOptions,
+  parts: LimitsParts,
+): Promise<NodeLimits> {
+  const { machine, now, monotonic, after } = parts
+  let held: Held[] = []
+  let cpu: Balance = { at: monotonic(), used: parts.cpuMs(), owed: 0 }
+  let writes: Balance | undefined
+  let cancelRead: () => void = () => {}
+  let cancelWait: (() => void) | undefined
+  let isClosed = false
+
+  /** ms until the CPU time used is within the node's share. */
+  const cpuWaitMs = (): number => {
+    const perMs = (cores * limits.cpu_percent) / 100
+    cpu = settle(cpu, { at: monotonic(), used: parts.cpuMs() }, { perMs, mostLeft: CPU_LEFT_MS * perMs })
+    return limits.cpu_percent < 100 ? Math.max(0, cpu.owed / perMs) : 0
+  }
+
+  const countWrites = async (): Promise<void> => {
+    const used = await machine.writtenBytes()
+    if (used === undefined) return
+    const at = monotonic()
+    const perMs = (limits.writes_gb_per_day * 1e9) / DAY_MS
+    writes = settle(
+      writes ?? { at, used, owed: 0 },
+      { at, used },
+      { perMs, mostLeft: WRITES_LEFT_MS * perMs },
+    )
+  }
+
+  const info = (): LimitsInfo => ({
+    holds: held.map(({ limit, reason, since }) => ({ limit, reason, since })),
+    ...(limits.cpu_percent < 100 ? { cpuCores: (cores * limits.cpu_percent) / 100 } : {}),
+  })
+
+  const read = async (): Promise<void> => {
+    const time = new Date(now())
+    await countWrites()
+    const readings = {
+      minuteOfDay: time.getHours() * 60 + time.getMinutes(),
+      onBattery: await machine.onBattery(),
+      celsius: await machine.celsius(),
+      othersPercent: machine.othersPercent(),
+      stateBytes: parts.stateBytes(),
+      writesOwed: writes?.owed,
+    }
+    const before = held
+    held = decide(limits, readings, before, now())
+    if (before.map(({ limit }) => limit).join() === held.map(({ limit }) => limit).join()) return
+    parts.onChange(info())
+    if (held.length === 0) parts.onFree()
+  }
+
+  const keepReading = (): void => {
+    if (isClosed) return
+    cancelRead = after(READ_EVERY_MS, () => void read().finally(keepReading))
+  }
+
+  await read()
+  keepReading()
+
+  return {
+    get isHeld() {
+      return held.length > 0
+    },
+    mustWait() {
+      if (held.length > 0) return true
+      const ms = cpuWaitMs()
+      if (ms === 0) return false
+      cancelWait ??= after(Math.max(SHORTEST_MS, ms), () => {
+        cancelWait = undefined
+        parts.onFree()
+      })
+      return true
+    },
+    mayWrite: () => limits.writes_gb_per_day === 0 || (writes?.owed ?? 0) <= 0,
+    info,
+    async close() {
+      isClosed = true
+      cancelRead()
+      cancelWait?.()
+    },
+  }
+}

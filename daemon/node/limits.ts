@@ -1,0 +1,65 @@
+// Opens the node's limits on this machine: lowers its priority, and says which limits the machine cannot keep.
+
+import { availableParallelism, cpus } from 'node:os'
+import type { LimitsInfo } from '../../protocol/api/index.ts'
+import type { Config } from '../config/schema.ts'
+import {
+  createLimits,
+  createMachineReader,
+  type NodeLimits,
+  takeBackgroundPriority,
+  unkept,
+} from '../limits/index.ts'
+import type { Waker } from '../rollout/waker.ts'
+import type { Log } from '../store/log.ts'
+import type { Closers } from './begin.ts'
+import type { DiskSpace } from './home/disk-space.ts'
+
+export interface LimitsParts {
+  space: DiskSpace
+  log: Log
+  closers: Closers
+  /** Woken when loops need not wait any more. */
+  changed: Waker
+  now(): number
+  monotonic(): number
+  after(ms: number, run: () => void): () => void
+  /** Called when something begins or ceases to hold the node back. */
+  onChange(info: LimitsInfo): void
+}
+
+/** CPU cores that the engine may use at a time. */
+export function coresFor({ limits: { cpu_percent } }: Pick<Config, 'limits'>): number {
+  return Math.ceil((availableParallelism() * cpu_percent) / 100)
+}
+
+export async function openLimits(
+  { limits }: Pick<Config, 'limits'>,
+  { space, log, closers, changed, ...parts }: LimitsParts,
+): Promise<NodeLimits> {
+  if (limits.priority === 'background') {
+    try {
+      takeBackgroundPriority({ platform: process.platform })
+    } catch (error) {
+      log('warn', `limits.priority: the system keeps the normal priority: ${error}`)
+    }
+  }
+  const machine = createMachineReader({ root: '/' }, { cpus, cpuUsage: () => process.cpuUsage() })
+  for (const { limit, why } of await unkept(limits, machine))
+    log('warn', `limits.${limit} has no effect: ${why}`)
+  const opened = await createLimits(
+    { limits, cores: availableParallelism() },
+    {
+      ...parts,
+      machine,
+      cpuMs() {
+        const { user, system } = process.cpuUsage()
+        return (user + system) / 1000
+      },
+      stateBytes: space.used,
+      onFree: () => changed.wake(),
+    },
+  )
+  closers.add(opened.close)
+  return opened
+}
