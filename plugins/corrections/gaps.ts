@@ -29,3 +29,12 @@ export async function gapsOf(groups: readonly Group[], context: Context): Promis
     tokens: writtenPlaces(rollout).map((at) => ({ at, gap: scored[i]!.logprobs[at]! - logprobs[at]! })),
   }))
 }
+
+/** The tokens by turn, with the sum of their gaps. A rollout without turns is one turn. */
+export function turnsOf({ rollout, tokens }: Gaps): { tokens: Gaps['tokens']; sum: number }[] {
+  const { turns = [{ start: 0, length: rollout.tokens.length }] } = rollout
+  return turns.map(({ start, length }) => {
+    const inside = tokens.filter(({ at }) => at >= start && at < start + length)
+    return { tokens: inside, sum: inside.reduce((sum, { gap }) => sum + gap, 0) }
+  })
+}

@@ -20,15 +20,20 @@ import rec from './losses/rec.ts'
 import reinforce from './losses/reinforce.ts'
 import softAdaptive from './losses/soft-adaptive.ts'
 import sppo from './losses/sppo.ts'
+import stPpoLike from './losses/st-ppo-like.ts'
 import topr from './losses/topr.ts'
 import vespo from './losses/vespo.ts'
 import m2po from './m2po.ts'
 import opsm from './opsm.ts'
 import kl from './penalties/kl.ts'
 import klCov from './penalties/kl-cov.ts'
+import klLimit from './penalties/kl-limit.ts'
 import llds from './penalties/llds.ts'
 import successNll from './penalties/success-nll.ts'
 import rejection from './rejection.ts'
+import d3sLike from './selective/d3s-like.ts'
+import dagrpoLike from './selective/dagrpo-like.ts'
+import srpoLike from './srpo-like.ts'
 import tis from './tis.ts'
 
 export const LOSSES: readonly Plugin[] = [
@@ -46,6 +51,7 @@ export const LOSSES: readonly Plugin[] = [
   ipo,
   primeRl,
   r2vpoLike,
+  stPpoLike,
 ]
 
 export const CORRECTIONS: readonly Plugin[] = [
@@ -54,12 +60,16 @@ export const CORRECTIONS: readonly Plugin[] = [
   rejection,
   m2po,
   kl,
+  klLimit,
   clipCov,
   klCov,
   opsm,
   aceLike,
   llds,
   successNll,
+  dagrpoLike,
+  d3sLike,
+  srpoLike,
   foreign,
   staleness,
   zeroSignal,

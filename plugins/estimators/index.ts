@@ -27,6 +27,7 @@ import ngrpo from './normalised/ngrpo.ts'
 import psrNsr from './psr-nsr.ts'
 import aGrae from './shaped/a-grae.ts'
 import canon from './shaped/canon.ts'
+import disco from './shaped/disco.ts'
 import g2rpoLike from './shaped/g2rpo-like.ts'
 import mapo from './shaped/mapo.ts'
 import passAtK from './shaped/pass-at-k.ts'
@@ -63,6 +64,7 @@ export const ESTIMATORS: readonly Plugin[] = [
   redWeight,
   mapo,
   copo,
+  disco,
   remax,
   spo,
   gae,

@@ -1,5 +1,5 @@
 // Which estimator learns most from the same number of generated tokens, in groups of 2, 4 and 8?
-// `npm run -s experiment:estimators [-- --tokens 60000 --seeds 3 --sizes 2,4,8 --arms 'grpo;rloo;...' --out FILE]`
+// `npm run -s experiment:estimators [-- --tokens 60000 --seeds 3 --sizes 2,4,8 --arms 'grpo;rloo;...' --lag 2 --out FILE]`
 //
 // One policy (the model of three tasks) learns one task (basic_arithmetic at level 1, which has thousands of
 // questions) until it has generated a given number of tokens, including greedy baselines. An update has 32 rollouts
@@ -10,6 +10,7 @@
 // twice dr_grpo). Finished runs are kept.
 
 import { parseArgs } from 'node:util'
+import type { AggregationMode } from '../../daemon/trainer/aggregation.ts'
 import { createLocalEngine } from './in-process/engine.ts'
 import { createLearnerAlone, type PluginChoice } from './in-process/learner-alone.ts'
 import { openRecords } from './in-process/records.ts'
@@ -29,6 +30,8 @@ const { values: flags } = parseArgs({
     task: { type: 'string', default: 'basic_arithmetic' },
     level: { type: 'string', default: '1' },
     'learning-rate': { type: 'string', default: '1e-4' },
+    lag: { type: 'string', default: '0' },
+    minibatches: { type: 'string', default: '1' },
     'test-prompts': { type: 'string', default: '150' },
     threads: { type: 'string', default: '1' },
     out: { type: 'string', default: '.cache/experiments/estimators.jsonl' },
@@ -39,12 +42,23 @@ const learningRate = Number(flags['learning-rate'])
 const task = { name: flags.task, difficulty: Number(flags.level) }
 const tests = Number(flags['test-prompts'])
 const rollouts = Number(flags.rollouts)
+/** How far from on-policy: versions between writing and learning, and steps of an update. */
+const lag = Number(flags.lag)
+const minibatches = Number(flags.minibatches)
 const sizes = flags.sizes.split(',').map(Number)
 const seeds = Array.from({ length: Number(flags.seeds) }, (_, i) => i + 1)
 
 const CLIP: PluginChoice[] = [{ use: 'clip' }]
-const ARMS: Record<string, { estimator: PluginChoice; corrections?: PluginChoice[]; extra?: number }> = {
-  grpo: { estimator: { use: 'grpo' } },
+const GRPO: PluginChoice = { use: 'grpo' }
+interface Arm {
+  estimator: PluginChoice
+  corrections?: PluginChoice[]
+  /** Rollouts of a group beyond its size. */
+  extra?: number
+  aggregation?: AggregationMode
+}
+const ARMS: Record<string, Arm> = {
+  grpo: { estimator: GRPO },
   dr_grpo: { estimator: { use: 'dr_grpo' } },
   rloo: { estimator: { use: 'rloo' } },
   reinforce_plus_plus: { estimator: { use: 'reinforce_plus_plus' } },
@@ -70,6 +84,21 @@ const ARMS: Record<string, { estimator: PluginChoice; corrections?: PluginChoice
   red_weight: { estimator: { use: 'red_weight' }, corrections: [{ use: 'reinforce' }] },
   seed_grpo_like: { estimator: { use: 'seed_grpo_like' } },
   g2rpo_like: { estimator: { use: 'g2rpo_like' } },
+  // GRPO with another loss or a further correction.
+  success_nll: { estimator: GRPO, corrections: [...CLIP, { use: 'success_nll' }] },
+  r2vpo_like: { estimator: GRPO, corrections: [{ use: 'r2vpo_like' }] },
+  ace_like: { estimator: GRPO, corrections: [...CLIP, { use: 'ace_like' }] },
+  llds: { estimator: GRPO, corrections: [...CLIP, { use: 'llds' }] },
+  st_ppo_like: { estimator: GRPO, corrections: [{ use: 'st_ppo_like' }] },
+  dagrpo_like: { estimator: GRPO, corrections: [...CLIP, { use: 'dagrpo_like' }] },
+  // Relaxed over as many updates as the default number of tokens makes.
+  d3s_like: { estimator: GRPO, corrections: [...CLIP, { use: 'd3s_like', steps: 90 }] },
+  srpo_like: { estimator: GRPO, corrections: [...CLIP, { use: 'srpo_like' }] },
+  disco: {
+    estimator: { use: 'disco' },
+    corrections: [{ use: 'reinforce' }, { use: 'kl_limit' }],
+    aggregation: 'sequence_mean',
+  },
 }
 /** What can be told apart in the time that a default run may take; the others by `--arms`. */
 const FIRST = [
@@ -95,6 +124,9 @@ interface Run extends Learnt {
   seed: number
   tokens: number
   learningRate: number
+  /** Not in records of before there was a choice: 0 and 1. */
+  lag?: number
+  minibatches?: number
 }
 
 const { model } = await loadStart('three-tasks')
@@ -105,7 +137,9 @@ const isOf = (run: Run): boolean =>
   run.task === task.name &&
   run.level === task.difficulty &&
   run.tokens === tokens &&
-  run.learningRate === learningRate
+  run.learningRate === learningRate &&
+  (run.lag ?? 0) === lag &&
+  (run.minibatches ?? 1) === minibatches
 
 // By seed first, so that what is there after a while compares all arms.
 for (const seed of seeds) {
@@ -113,7 +147,7 @@ for (const seed of seeds) {
     for (const arm of arms) {
       if (records.done.some((run) => isOf(run) && run.arm === arm && run.size === size && run.seed === seed))
         continue
-      const { estimator, corrections = CLIP, extra = 0 } = ARMS[arm]!
+      const { estimator, corrections = CLIP, extra = 0, aggregation } = ARMS[arm]!
       const node = await createLearnerAlone({
         seed,
         model,
@@ -121,9 +155,12 @@ for (const seed of seeds) {
         prompts: Math.max(1, Math.round(rollouts / (size + extra))),
         groupSize: size + extra,
         learningRate,
+        lag,
+        minibatches,
         maxNewTokens: 64,
         estimator,
         corrections,
+        ...(aggregation && { aggregation }),
         engines,
       })
       const learnt = await learnFromTokens(node, tokens, tests)
@@ -135,6 +172,8 @@ for (const seed of seeds) {
         seed,
         tokens,
         learningRate,
+        lag,
+        minibatches,
         ...learnt,
       })
       process.stderr.write(
@@ -148,7 +187,7 @@ await Promise.all([engines.writes.close(), engines.learns.close()])
 const all = records.done.filter(isOf)
 const names = [...new Set([...arms, ...all.map(({ arm }) => arm)])]
 console.log(
-  `${thisMachine()}; ${task.name} level ${task.difficulty}, ${tokens} tokens, ${rollouts} rollouts an update, learning rate ${learningRate}, ${questionsOf(all)}`,
+  `${thisMachine()}; ${task.name} level ${task.difficulty}, ${tokens} tokens, ${rollouts} rollouts an update, learning rate ${learningRate}, lag ${lag}, ${minibatches} steps an update, ${questionsOf(all)}`,
 )
 console.log(
   markdown(

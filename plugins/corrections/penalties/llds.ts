@@ -29,7 +29,7 @@ import {
 } from '../../../protocol/plugin/expression.ts'
 import { type Context, type Correction, definePlugin } from '../../../protocol/plugin/index.ts'
 import type { Group } from '../../../protocol/train/index.ts'
-import { type Gaps, gapsOf } from '../gaps.ts'
+import { type Gaps, gapsOf, turnsOf } from '../gaps.ts'
 import { ADVANTAGE, KNOWN, LOGPROB } from '../losses/anchors.ts'
 
 const settings = z.strictObject({
@@ -73,13 +73,8 @@ export default definePlugin({
 })
 
 /** 1 on the tokens of turns that are less likely now than when they were written. */
-function fallen({ rollout, tokens }: Gaps): Float32Array {
-  const { turns = [{ start: 0, length: rollout.tokens.length }] } = rollout
-  const fell = new Float32Array(rollout.tokens.length)
-  for (const { start, length } of turns) {
-    const inside = tokens.filter(({ at }) => at >= start && at < start + length)
-    const gap = inside.reduce((sum, token) => sum + token.gap, 0)
-    if (gap < 0) for (const { at } of inside) fell[at] = 1
-  }
+function fallen(gaps: Gaps): Float32Array {
+  const fell = new Float32Array(gaps.rollout.tokens.length)
+  for (const { tokens, sum } of turnsOf(gaps)) if (sum < 0) for (const { at } of tokens) fell[at] = 1
   return fell
 }

@@ -11,11 +11,12 @@ import { openPolicy } from '../../../daemon/policy/live-policy.ts'
 import type { Model } from '../../../daemon/policy/model.ts'
 import { scorePrompts } from '../../../daemon/rollout/evaluation/evaluate.ts'
 import { createTaskBook, type TaskChoice } from '../../../daemon/rollout/tasks.ts'
+import type { AggregationMode } from '../../../daemon/trainer/aggregation.ts'
 import { type UpdateReport, update } from '../../../daemon/trainer/update.ts'
 import { CORRECTIONS } from '../../../plugins/corrections/index.ts'
 import { ESTIMATORS } from '../../../plugins/estimators/index.ts'
 import { TASKS } from '../../../plugins/tasks/index.ts'
-import type { Hooks, Plugin } from '../../../protocol/plugin/index.ts'
+import type { Columns, Hooks, Plugin } from '../../../protocol/plugin/index.ts'
 import { type Group, HELD_OUT_SEED, hasSignal } from '../../../protocol/train/index.ts'
 import { createPluginContext } from './plugin-context.ts'
 import { mean } from './statistics.ts'
@@ -38,6 +39,10 @@ export interface LearnerAloneOptions {
   maxNewTokens: number
   /** Versions between the policy that writes and the one that learns. */
   lag?: number
+  /** Default: mean over tokens. */
+  aggregation?: AggregationMode
+  /** Optimizer steps of an update; default 1. */
+  minibatches?: number
   estimator?: PluginChoice
   corrections: readonly PluginChoice[]
   /** Held apart so that their compiled graphs outlive a run. */
@@ -144,13 +149,23 @@ export async function createLearnerAlone(options: LearnerAloneOptions): Promise<
           batch
       let report: UpdateReport | undefined
       if (batch.length > 0) {
-        const advantages = await hooks.advantage!(batch, context)
+        let advantages = await hooks.advantage!(batch, context)
+        for (const { hooks: other } of corrections)
+          advantages = (await other.modify?.(advantages, batch, context)) ?? advantages
+        const columns: Columns = { ...objective.columns }
+        for (const { name, hooks: other } of corrections)
+          for (const [column, values] of Object.entries(
+            (await other.columns?.(advantages, batch, context)) ?? {},
+          ))
+            columns[`${name}.${column}`] = values
         report = await update(
           batch,
           advantages,
           {
+            columns,
+            ...(options.aggregation && { aggregation: { mode: options.aggregation, length: maxNewTokens } }),
             temperature: 1,
-            minibatches: 1,
+            minibatches: options.minibatches ?? 1,
             optimizer: {
               learningRate: options.learningRate * Math.min(1, (version + 1) / warmUpSteps),
               beta1: 0.9,
@@ -179,10 +194,13 @@ export async function createLearnerAlone(options: LearnerAloneOptions): Promise<
         await policy.advance(report.steps)
         if (report.steps > 0) past.push(await engines.learns.weights())
         if (past.length > lag + 1) past.shift()
-        await hooks.commit?.(
-          { step: policy.reference().version, metrics: report.metrics, groups: batch, advantages },
-          context,
-        )
+        const done = {
+          step: policy.reference().version,
+          metrics: report.metrics,
+          groups: batch,
+          advantages,
+        }
+        for (const each of [hooks, ...corrections.map((one) => one.hooks)]) await each.commit?.(done, context)
       }
       return {
         reward: rewardOf(groups),

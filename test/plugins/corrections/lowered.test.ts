@@ -22,6 +22,7 @@ const ROWS: Columns[] = [
     advantage: [0.8, 0.8, 0.8, 0.8],
     'kl_cov.held': [0, 1, 1, 0],
     'success_nll.share': [2, 2, 2, 2],
+    'd3s_like.weight': [0, 2, 1, 1],
   },
   {
     logprob: [-0.7, -2.5, -3.1, -0.1],
@@ -33,6 +34,7 @@ const ROWS: Columns[] = [
     mask: [1, 1, 1, 0],
     'kl_cov.held': [1, 0, 1, 0],
     'success_nll.share': [0, 0, 0, 0],
+    'd3s_like.weight': [1, 1, 0, 1],
   },
   {
     logprob: [0, 0, 0, 0],
@@ -43,8 +45,17 @@ const ROWS: Columns[] = [
     mask: [0, 0, 0, 0],
     'kl_cov.held': [0, 0, 0, 0],
     'success_nll.share': [0, 0, 0, 0],
+    'd3s_like.weight': [1, 1, 0, 1],
   },
-].map((row) => rowOf({ ...row, 'r2vpo_like.coefficient': [0.5, 0.5, 0.5, 0.5] }))
+].map((row) =>
+  rowOf({
+    ...row,
+    'r2vpo_like.coefficient': [0.5, 0.5, 0.5, 0.5],
+    'kl_limit.pull': [0.3, 0.3, 0.3, 0.3],
+    'st_ppo_like.drift': [0.1, 0.1, -0.3, -0.3],
+    'st_ppo_like.scale': [0.8, 0.8, 0.8, 0.8],
+  }),
+)
 
 async function compute(loss: Expression): Promise<{ sum: number; slopes: number[] }> {
   const graph = new Graph('objective')

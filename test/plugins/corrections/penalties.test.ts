@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest'
+import klLimit from '../../../plugins/corrections/penalties/kl-limit.ts'
 import llds from '../../../plugins/corrections/penalties/llds.ts'
 import successNll from '../../../plugins/corrections/penalties/success-nll.ts'
 import { createScriptedContext } from '../../../protocol/plugin/testing/index.ts'
@@ -96,5 +97,44 @@ describe('llds', () => {
     const row = { logprob: [-1.5, -0.8, -0.25, -1.5], behaviour: [-1, -1, -1, -1], 'llds.fell': [1, 1, 0, 0] }
     const values = valuesOf(penaltyOf({ level: 'turn' }), row)
     for (const [i, value] of [0.5, 0, 0, 0].entries()) expect(values[i]).toBeCloseTo(value, 9)
+  })
+})
+
+describe('the limit on the divergence from the sampler', () => {
+  const pullOf = async (logprobs: number[], more: Record<string, unknown> = {}) => {
+    const rollout = rolloutOf(1, 2, { behaviourLogprobs: Float32Array.of(-1, -1) })
+    const context = createScriptedContext({ logprobs: () => logprobs })
+    const hooks = withSettings(klLimit, { limit: 0.1, slope: 10, ...more })
+    return (await hooks.columns!([[1]], [groupOf([rollout])], context)).pull
+  }
+
+  it('pulls in proportion to what is beyond it, and not at all within', async () => {
+    // Divergences of 0.25, (0.5 - 0.3) / 2 = 0.1, and below 0.
+    expect(await pullOf([-1.5, -1])).toBeCloseTo(1.5, 5)
+    expect(await pullOf([-1.5, -0.7])).toBeCloseTo(0, 5)
+    expect(await pullOf([-0.5, -0.5])).toBe(0)
+  })
+
+  it('pulls up what the sampler wrote, except peers’ tokens and those of unknown samplers', () => {
+    const { penalty } = withSettings(klLimit).correct!()
+    const row = {
+      logprob: [-1.5, -1.5, -1.5],
+      behaviour: [-1, -1, -1],
+      known: [1, 1, 0],
+      foreign: [0, 1, 0],
+      'kl_limit.pull': [2, 2, 2],
+    }
+    expect(valuesOf(penalty, row)).toEqual([1, 0, 0])
+    const slopes = slopesOf(penalty, row)
+    for (const [i, slope] of [-2, 0, 0].entries()) expect(slopes[i]).toBeCloseTo(slope, 6)
+  })
+
+  it('measures own tokens only', async () => {
+    const hooks = withSettings(klLimit, { limit: 0, slope: 1 })
+    const group = groupOf([rolloutOf(1, 1, { behaviourLogprobs: Float32Array.of(-1) })], { author: 'peer' })
+    const view = { lineage: 'a', tokenizer: 'b', version: 0, self: 'self', at: 'batch' as const }
+    await hooks.group!([group], view, contextOf())
+    const context = createScriptedContext({ logprobs: () => [-3] })
+    expect((await hooks.columns!([[1]], [group], context)).pull).toBe(0)
   })
 })

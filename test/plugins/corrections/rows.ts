@@ -1,8 +1,19 @@
 // Rows of columns for the tests of losses and corrections, and slopes by central differences.
 
+import { CORRECTIONS } from '../../../plugins/corrections/index.ts'
+import { ownColumns } from '../../../protocol/plugin/columns.ts'
 import { type Expression, evaluate } from '../../../protocol/plugin/expression.ts'
+import { withSettings } from '../samples.ts'
 
 export type Columns = Record<string, number[]>
+
+/** The built-in corrections' own columns, as they are where no hook gives them. */
+const OWN = ownColumns(
+  CORRECTIONS.flatMap((plugin) => {
+    const correction = withSettings(plugin).correct?.()
+    return correction ? [{ name: plugin.name, correction }] : []
+  }),
+)
 
 /** A row whose unnamed columns are quiet: everything known, on-policy, fresh, own, advantage 1. */
 export function rowOf(given: Columns): Columns {
@@ -19,6 +30,7 @@ export function rowOf(given: Columns): Columns {
     advantage: filled(1),
     staleness: filled(0),
     foreign: filled(0),
+    ...Object.fromEntries(Object.entries(OWN).map(([name, value]) => [name, filled(value)])),
     ...given,
   }
 }
