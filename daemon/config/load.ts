@@ -11,8 +11,8 @@ import {
   PLUGIN_TABLES,
   type PluginConfig,
   type PluginTableName,
-  plugin as pluginSchema,
 } from './schema.ts'
+import { plugin as pluginSchema } from './sections/plugin.ts'
 import { type Layers, layer, type Problem, type Sources } from './sources.ts'
 
 export interface LoadOptions {

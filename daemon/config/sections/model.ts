@@ -1,0 +1,114 @@
+// The sections [model], [engine] and [sampler]: what the node runs.
+
+import { z } from 'zod'
+
+export const model = z.strictObject({
+  path: z
+    .string()
+    .min(1)
+    .default('default')
+    .describe(
+      'a folder with config.json, model.safetensors and tokenizer.json, or a name on the hub: org/name or org/name@revision; "default" is the bundled model',
+    ),
+  max_completion_tokens: z
+    .int()
+    .min(1)
+    .max(32_768)
+    .default(96)
+    .describe('maximum length of a completion in tokens'),
+})
+
+export const engine = z.strictObject({
+  kind: z.enum(['onnx', 'tfjs']).default('onnx').describe('the engine that samples and trains'),
+  device: z
+    .enum(['auto', 'cpu', 'webgpu', 'cuda', 'dml', 'coreml'])
+    .default('auto')
+    .describe('the device to run on; "auto" selects the fastest one that works and reports why'),
+  precision: z
+    .enum(['auto', 'float32', 'float16'])
+    .default('float32')
+    .describe(
+      'precision of matrix products in training; float16 needs a device that supports it; "auto" uses it where it is also faster',
+    ),
+  base_precision: z
+    .enum(['auto', 'f32', 'f16', 'q8', 'q4'])
+    .default('auto')
+    .describe(
+      'how frozen weights are kept while an adapter is trained: as float32, float16, or in blocks of 8- or 4-bit numbers. Quantized files stay as they are with "q8" and "q4". "auto" means float32 if it fits, else as the file has them',
+    ),
+  threads: z.int().min(0).max(1024).default(0).describe('CPU threads; 0 means one per core'),
+  memory_gb: z
+    .number()
+    .min(0)
+    .max(65_536)
+    .default(0)
+    .describe(
+      'memory that the node may use, in GB; 0 means 85 % of the free memory, within the limit of the container',
+    ),
+  micro_batch_tokens: z
+    .int()
+    .min(0)
+    .max(1_048_576)
+    .default(0)
+    .describe('tokens per micro-batch; 0 means as many as fit, up to 2048'),
+})
+
+export const sampler = z.strictObject({
+  use: z
+    .enum(['engine', 'node-llama-cpp', 'vllm', 'sglang', 'llama-server'])
+    .default('engine')
+    .describe(
+      "what writes rollouts: this node's own engine; llama.cpp through the optional npm package node-llama-cpp; or a server at sampler.url. All but the engine need LoRA",
+    ),
+  url: z
+    .string()
+    .regex(
+      /^https?:\/\/[^\s@?#]+$/,
+      'must be an http or https address without a key, such as http://127.0.0.1:8000',
+    )
+    .max(512)
+    .optional()
+    .describe('address of the server'),
+  key_variable: z
+    .string()
+    .regex(/^[A-Za-z_][A-Za-z0-9_]{0,127}$/, 'must be the name of an environment variable')
+    .optional()
+    .describe("name of the environment variable that holds the server's key; if unset, none is sent"),
+  model: z
+    .string()
+    .min(1)
+    .optional()
+    .describe(
+      'for node-llama-cpp, the GGUF file of the same model; if unset, model.path, which is then a GGUF file',
+    ),
+  adapter_every: z
+    .int()
+    .min(1)
+    .max(10_000)
+    .default(1)
+    .describe('policy versions between adapters that the sampler loads'),
+  adapters: z
+    .string()
+    .min(1)
+    .optional()
+    .describe(
+      'folder for the adapters, which the server must see under the same path; if unset, in the state directory',
+    ),
+  restart: z
+    .array(z.string().max(4096))
+    .min(1)
+    .max(64)
+    .optional()
+    .describe(
+      'for llama-server, a command that restarts it with `--lora FILE`; the path of the file is added at its end',
+    ),
+  tolerance: z
+    .number()
+    .gt(0)
+    .max(10)
+    .default(0.15)
+    .describe(
+      "largest mean difference between the sampler's and the trainer's log-probs in the self-test, in nats; beyond it the node writes nothing",
+    ),
+  parallel: z.int().min(1).max(4096).default(32).describe('sequences written side by side'),
+})

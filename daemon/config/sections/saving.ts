@@ -1,0 +1,44 @@
+// The sections [checkpoint], [eval] and [metrics]: what the node keeps and shows of its training.
+
+import { z } from 'zod'
+
+export const checkpoint = z.strictObject({
+  every_steps: z.int().min(1).default(50).describe('steps between checkpoints'),
+  every_seconds: z
+    .number()
+    .min(0)
+    .default(300)
+    .describe(
+      'maximum seconds between checkpoints. The first is saved within a minute of the start; later ones may be delayed so that saving takes at most 2 % of the time. 0 uses every_steps alone',
+    ),
+  keep: z
+    .int()
+    .min(1)
+    .max(1000)
+    .default(3)
+    .describe('number of checkpoints to keep: the newest, and older ones at least half of every_steps apart'),
+})
+
+export const evaluation = z.strictObject({
+  every_seconds: z
+    .number()
+    .min(0)
+    .default(60)
+    .describe('seconds between held-out evaluations; 0 turns them off'),
+  prompts_per_task: z
+    .int()
+    .min(1)
+    .max(100_000)
+    .default(100)
+    .describe('held-out prompts per task; a difficulty with fewer prompts uses all of them'),
+})
+
+export const metrics = z.strictObject({
+  tensorboard: z
+    .string()
+    .min(1)
+    .optional()
+    .describe(
+      "folder for TensorBoard event files of every step and evaluation, in addition to the node's own record; if unset, none are written",
+    ),
+})
