@@ -58,6 +58,7 @@ const UNSEEN: Bin = { variance: LARGEST_VARIANCE, failure: 1 }
 const savedSchema = z.strictObject({
   turn: z.int().nonnegative(),
   bins: z.array(z.tuple([z.string(), z.number().nonnegative(), z.number()])).max(MOST),
+  unanswered: z.array(z.string()).max(MOST),
 })
 
 export default definePlugin({
@@ -69,9 +70,23 @@ export default definePlugin({
   create({ by, sharpness, mix, rate, levels, rollouts: allocation }) {
     let turn = 0
     const bins = new Map<string, Bin>()
+    /** Bins that were asked and of which nothing has come back. */
+    const unanswered = new Set<string>()
     const binOf = (key: string): Bin => bins.get(key) ?? UNSEEN
     const scoreOf = ({ variance, failure }: Bin): number =>
       by === 'failure' ? failure : Math.min(1, variance / LARGEST_VARIANCE)
+
+    /** A group's variance of rewards, and the share of its reward that was missed. */
+    const remember = (key: string, group: Bin): void => {
+      const before = binOf(key)
+      const towards = (old: number, value: number): number => (1 - rate) * old + rate * value
+      bins.delete(key)
+      bins.set(key, {
+        variance: towards(before.variance, group.variance),
+        failure: towards(before.failure, group.failure),
+      })
+      if (bins.size > MOST) bins.delete(bins.keys().next().value!)
+    }
 
     /** The probability of each bin. */
     const sharesOf = (keys: readonly string[]): number[] => {
@@ -83,6 +98,9 @@ export default definePlugin({
     return {
       select(view, want, context): Ask[] {
         if (view.tasks.length === 0) return []
+        // Such as prompts that are too long for the model: without this they would stay the most promising.
+        for (const key of unanswered) remember(key, { variance: 0, failure: 0 })
+        unanswered.clear()
         const random = context.random(`prompts/${context.step}/${turn++}`)
         const drawers = drawersOf(view, levels, random)
         const keys = [...drawers.keys()]
@@ -95,6 +113,7 @@ export default definePlugin({
                 chosen.map((bin) => binOf(keys[bin]!).variance),
                 view.rollouts,
               )
+        for (const bin of chosen) unanswered.add(keys[bin]!)
         context.metric('bins', 1 / shares.reduce((sum, share) => sum + share * share, 0))
         context.metric('level', meanLevel(keys, shares))
         return chosen.map((bin, i) => ({ prompt: drawers.get(keys[bin]!)!(), rollouts: counts[i]! }))
@@ -102,20 +121,14 @@ export default definePlugin({
 
       observe(groups, context) {
         for (const group of groups) {
+          const key = keyOf(group.prompt)
+          unanswered.delete(key)
           const scores = scoresOf(group)
           // Results with a hint or a skill say nothing about the plain prompt; one answer has no variance.
           if (group.arm !== 'base' || scores.length < 2) continue
           const mean = scores.reduce((sum, score) => sum + score, 0) / scores.length
           const squares = scores.reduce((sum, score) => sum + (score - mean) ** 2, 0)
-          const key = keyOf(group.prompt)
-          const before = binOf(key)
-          const towards = (old: number, value: number): number => (1 - rate) * old + rate * value
-          bins.delete(key)
-          bins.set(key, {
-            variance: towards(before.variance, squares / (scores.length - 1)),
-            failure: towards(before.failure, 1 - mean),
-          })
-          if (bins.size > MOST) bins.delete(bins.keys().next().value!)
+          remember(key, { variance: squares / (scores.length - 1), failure: 1 - mean })
         }
         context.metric('seen', bins.size)
       },
@@ -125,6 +138,7 @@ export default definePlugin({
           JSON.stringify({
             turn,
             bins: [...bins].map(([key, { variance, failure }]) => [key, variance, failure]),
+            unanswered: [...unanswered],
           }),
         ),
       load(state) {
@@ -132,6 +146,8 @@ export default definePlugin({
         turn = saved.turn
         bins.clear()
         for (const [key, variance, failure] of saved.bins) bins.set(key, { variance, failure })
+        unanswered.clear()
+        for (const key of saved.unanswered) unanswered.add(key)
       },
     }
   },

@@ -104,7 +104,7 @@ async function play(arm: string, seed: number): Promise<Run> {
     seed,
     model,
     tasks: TASKS,
-    candidates: hard,
+    learnsFrom: hard,
     prompts: PROMPTS,
     groupSize: GROUP,
     maxNewTokens: MAX_NEW_TOKENS,

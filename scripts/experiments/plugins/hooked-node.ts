@@ -11,7 +11,7 @@ import { openPolicy } from '../../../daemon/policy/live-policy.ts'
 import type { Model } from '../../../daemon/policy/model.ts'
 import { createPluginWorld } from '../../../daemon/rollout/plugins/plugin-world.ts'
 import { playRound } from '../../../daemon/rollout/round.ts'
-import { createTaskBook } from '../../../daemon/rollout/tasks.ts'
+import { createTaskBook, type TaskChoice } from '../../../daemon/rollout/tasks.ts'
 import { createLearner } from '../../../daemon/trainer/learner.ts'
 import type { Task } from '../../../protocol/plugin/index.ts'
 import type { Group, PromptCoordinates } from '../../../protocol/train/index.ts'
@@ -22,8 +22,8 @@ export interface HookedNodeOptions {
   seed: number
   model: Model
   tasks: readonly Task[]
-  /** The fixed set of prompts that it learns from, all of one task and difficulty. */
-  candidates: readonly PromptCoordinates[]
+  /** The fixed set of prompts that it learns from, all of one task and difficulty; or, with new prompts, the level. */
+  learnsFrom: readonly PromptCoordinates[] | Required<TaskChoice>
   /** Prompts of a round, and rollouts of each. */
   prompts: number
   groupSize: number
@@ -54,7 +54,11 @@ export interface HookedNode {
 const SELF = 'alone'
 
 export async function createHookedNode(options: HookedNodeOptions): Promise<HookedNode> {
-  const { seed, model, maxNewTokens, groupSize, engines, candidates } = options
+  const { seed, model, maxNewTokens, groupSize, engines, learnsFrom } = options
+  const candidates = isSet(learnsFrom) ? learnsFrom : undefined
+  const level = isSet(learnsFrom)
+    ? { name: learnsFrom[0]!.task, difficulty: learnsFrom[0]!.difficulty }
+    : learnsFrom
   const { tokenizer } = model
   const engine = engines.policy
   const policy = await openPolicy(
@@ -70,8 +74,7 @@ export async function createHookedNode(options: HookedNodeOptions): Promise<Hook
     maxGradientNorm: 1,
   }
   const roles = await openRoles(engines.roles, { model, optimizer })
-  const { task, difficulty } = candidates[0]!
-  const book = createTaskBook(options.tasks, [{ name: task, difficulty }])
+  const book = createTaskBook(options.tasks, [level])
   const limits = { context: model.spec.contextLength, completion: maxNewTokens }
   const host = await openHost({ seed, plugins: options.plugins, roles: [...roles.keys()] })
   let tokens = 0
@@ -116,7 +119,7 @@ export async function createHookedNode(options: HookedNodeOptions): Promise<Hook
       const random = randomStream(seed, `round/${rounds++}`)
       const played = await playRound(
         {
-          view: { tasks: book.view, rollouts: groupSize, candidates },
+          view: { tasks: book.view, rollouts: groupSize, ...(candidates && { candidates }) },
           want: options.prompts,
           policy: reference,
           maxNewTokens,
@@ -150,4 +153,8 @@ export async function createHookedNode(options: HookedNodeOptions): Promise<Hook
       return updates
     },
   }
+}
+
+function isSet(given: HookedNodeOptions['learnsFrom']): given is readonly PromptCoordinates[] {
+  return Array.isArray(given)
 }

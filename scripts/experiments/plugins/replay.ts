@@ -91,7 +91,7 @@ async function play(plugins: ChosenPlugins, seed: number): Promise<Omit<ReplayRu
     seed,
     model,
     tasks: TASKS,
-    candidates: set,
+    learnsFrom: set,
     prompts: PROMPTS,
     groupSize: GROUP,
     maxNewTokens: MAX_NEW_TOKENS,

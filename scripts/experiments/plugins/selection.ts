@@ -104,7 +104,7 @@ async function play(arm: Arm, seed: number): Promise<Omit<Run, keyof ArmRun>> {
     seed,
     model,
     tasks: TASKS,
-    candidates: set,
+    learnsFrom: set,
     ...arm,
     maxNewTokens: MAX_NEW_TOKENS,
     learningRate: Number(flags['learning-rate']),

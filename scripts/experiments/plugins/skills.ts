@@ -109,7 +109,7 @@ async function play(plugins: ChosenPlugins, seed: number, arm: string): Promise<
     seed,
     model,
     tasks: TASKS,
-    candidates,
+    learnsFrom: candidates,
     prompts: PROMPTS,
     groupSize: GROUP,
     maxNewTokens: MAX_NEW_TOKENS,

@@ -83,6 +83,15 @@ describe('the curriculum', () => {
     expect(levelsOf(ask(hooks, 8))).toEqual([2, 2, 2, 2])
   })
 
+  it('leaves a level of which nothing ever comes back', () => {
+    const hooks = withSettings(gdroLike)
+    const answered = [0, 1, 2]
+    for (let step = 0; step < 40; step++)
+      for (const { prompt } of ask(hooks, 8, view, step))
+        if (answered.includes(prompt.difficulty)) see(hooks, prompt.difficulty, [1, 0, 0, 0])
+    expect(levelsOf(ask(hooks, 100, view, 40))[3]).toBeLessThan(8)
+  })
+
   it('asks the same again from its saved state', () => {
     const hooks = withSettings(gdroLike)
     see(hooks, 1, [1, 0, 0, 0], 3)
