@@ -8,6 +8,7 @@ import { createCore } from '../../daemon/engine/onnx/core.ts'
 import { Graph } from '../../daemon/engine/onnx/graph/graph.ts'
 import { declareStored, project, unproject } from '../../daemon/engine/onnx/graph/ops.ts'
 import { createResidentCore } from '../../daemon/engine/onnx/resident/core.ts'
+import { feedsOf } from '../../daemon/engine/onnx/runtime/frozen.ts'
 import { createRuntime } from '../../daemon/engine/onnx/runtime/runtime.ts'
 import { quantize, toHalves } from '../../daemon/engine/stored/quantize.ts'
 import { asFloats, type BaseWeights } from '../../daemon/engine/stored/stored.ts'
@@ -74,7 +75,7 @@ beforeAll(async () => {
 })
 afterAll(() => theirs.close())
 
-describe.each(STORED)('a base of %s', (_, store) => {
+describe.each(STORED)('a base of %s', (kind, store) => {
   const { stored, floats } = storedModel(SPEC, store)
 
   test("log-probs and the adapter's gradient are those of the same values in F32", async () => {
@@ -100,7 +101,8 @@ describe.each(STORED)('a base of %s', (_, store) => {
     const sequences = samples.map(({ tokens }) => ({ conditioning: prompt, completion: tokens }))
     const scores = await core.score({ sequences, temperature: 1 })
     samples.forEach(({ logprobs }, i) => {
-      expect(furthest(logprobs, scores[i]!.logprobs)).toBeLessThan(1e-5)
+      // Where blocks have 8 bits, the sampler rounds what it multiplies them with, to 16 bits.
+      expect(furthest(logprobs, scores[i]!.logprobs)).toBeLessThan(kind.startsWith('8') ? 5e-4 : 1e-5)
     })
   })
 })
@@ -142,18 +144,14 @@ test.each([
   const runtime = createRuntime({ threads: 1, maxSessions: 1 })
   const form = matrix.kind === 'halves' ? { kind: matrix.kind } : { ...matrix, hasMinimums: false }
   const graph = new Graph('tiles')
-  const declared = declareStored(graph, 'w', [rows, columns], form, 33 * columns * 4)
+  const declared = declareStored(graph, 'w', [rows, columns], form, { tileBytes: 33 * columns * 4 })
   const x = graph.input('x', 'float32', [1, columns])
   const out = project(x, declared)
   graph.output('out', out)
   graph.output('back', unproject(out, declared))
   const compiled = await runtime.compile('tiles', () => graph)
   const given = Float32Array.from({ length: columns }, () => random() - 0.5)
-  const feeds =
-    matrix.kind === 'halves'
-      ? { 'w.halves': matrix.halves }
-      : { 'w.numbers': matrix.numbers, 'w.flatNumbers': matrix.numbers, 'w.scales': matrix.scales }
-  const result = await compiled.run({ x: given, ...feeds })
+  const result = await compiled.run({ x: given, ...feedsOf({ w: matrix }) })
   const exact = asFloats(matrix)
   const back = new Float64Array(columns)
   for (let row = 0; row < rows; row++) {

@@ -16,7 +16,7 @@ import { createKeptSequences } from './host/kept.ts'
 import { applyAdamW, type Moments, squaredNorm } from './host/optimizer.ts'
 import { hostVectors } from './host/vectors.ts'
 import { INITIAL, type Precision } from './loss-scale.ts'
-import { feedsOf, frozenOn, withForms } from './runtime/frozen.ts'
+import { feedsOf, frozenOn, sharesFixed, withForms } from './runtime/frozen.ts'
 import type { Provider } from './runtime/provider.ts'
 import { DEFAULT_SLOTS, type Room } from './runtime/room.ts'
 import { createRuntime, type Feeds, type Runtime } from './runtime/runtime.ts'
@@ -115,8 +115,10 @@ export function createCore({
       const trained = trainedIn(given, shapes)
       const frozen = frozenOn(provider, holdFrozen(given, frozenShapes(plain)))
       const spec = withForms(plain, frozen)
-      // Compiled graphs are specific to one model's sizes.
-      if (state && JSON.stringify(state.spec) !== JSON.stringify(spec)) await runtime.close()
+      const fed = feedsOf(frozen)
+      // Compiled graphs are specific to one model's sizes, and some to its frozen weights.
+      const isSame = state && JSON.stringify(state.spec) === JSON.stringify(spec)
+      if (state && !(isSame && sharesFixed(spec, state.parameters, fed))) await runtime.close()
       const layout = layoutOf(shapes)
       const weights = createArena(layout)
       fillArena(weights, trained)
@@ -124,7 +126,7 @@ export function createCore({
         spec,
         layout,
         weights,
-        parameters: { ...feedsOf(frozen), ...weights.views },
+        parameters: { ...fed, ...weights.views },
         slots: createSlots(
           hostVectors({ layout, weights }, () => momentsOf(made).second),
           { steps: () => made.steps },

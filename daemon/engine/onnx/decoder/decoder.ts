@@ -13,18 +13,22 @@ import {
 } from '../../decoder.ts'
 import { boundSize, type Dimension, showDimension } from '../graph/dimension.ts'
 import { fixed, type Graph, type Value } from '../graph/graph.ts'
-import { add, declareStored, type Matrix, mul, reshape, rowsOf } from '../graph/ops.ts'
+import { add, declareStored, type Matrix, mul, reshape, rowsOf, type StoredOptions } from '../graph/ops.ts'
 import { gatedGelu, gatedSilu, linear, type Rotary, rmsNorm, rotate, softCap } from './blocks.ts'
 
 export type Parameters = ReadonlyMap<string, Matrix>
 
-export function declareParameters(graph: Graph, spec: DecoderSpec): Parameters {
+export function declareParameters(
+  graph: Graph,
+  spec: DecoderSpec,
+  options?: Pick<StoredOptions, 'isFixed'>,
+): Parameters {
   const parameters = new Map<string, Matrix>()
   for (const shapes of [parameterShapes(spec), adapterShapes(spec)])
     for (const [name, shape] of shapes) {
       const form = spec.stored?.[name]
       const matrix = form
-        ? declareStored(graph, name, shape as [number, number], form)
+        ? declareStored(graph, name, shape as [number, number], form, options)
         : graph.input(name, 'float32', shape)
       parameters.set(name, matrix)
     }

@@ -80,6 +80,7 @@ export class Graph {
   private readonly constants = new Map<string, Value>()
   private readonly computedInputs = new Map<string, ComputedInput>()
   private readonly inputValues: Value[] = []
+  private readonly fixedValues: Value[] = []
   private readonly outputValues: { name: string; value: Value }[] = []
   private counter = 0
 
@@ -93,6 +94,11 @@ export class Graph {
 
   get inputs(): readonly Value[] {
     return this.inputValues
+  }
+
+  /** Inputs whose content is given once, when the graph is compiled. */
+  get fixedInputs(): readonly Value[] {
+    return this.fixedValues
   }
 
   /** Inputs that the runtime computes. */
@@ -116,6 +122,13 @@ export class Graph {
   input(name: string, dtype: DType, shape: Shape): Value {
     const value = this.value(name, dtype, shape)
     this.inputValues.push(value)
+    return value
+  }
+
+  /** An input that has the same content in every run. The runtime may keep it in an order of its own. */
+  fixedInput(name: string, dtype: DType, shape: readonly number[]): Value {
+    const value = this.value(name, dtype, shape)
+    this.fixedValues.push(value)
     return value
   }
 
@@ -242,7 +255,15 @@ export class Graph {
         inputs: node.inputs.map(renamed),
         outputs: node.outputs.map(renamed),
       })),
-      initializers: [...this.initializers, ...constants],
+      initializers: [
+        ...this.initializers,
+        ...constants,
+        ...this.fixedValues.map(({ name, dtype, shape }) => ({
+          name,
+          elementType: ELEMENT_TYPES[dtype],
+          shape: shape as readonly number[],
+        })),
+      ],
       inputs: inputs.map(({ name, dtype, shape }) => ({
         name,
         elementType: ELEMENT_TYPES[dtype],

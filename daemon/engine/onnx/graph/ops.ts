@@ -21,7 +21,14 @@ export {
   where,
 } from '../ops/elementwise.ts'
 export { gatherRows, pickPerRow } from '../ops/indexing.ts'
-export { declareStored, type Matrix, project, rowsOf, unproject } from '../ops/matrices.ts'
+export {
+  declareStored,
+  type Matrix,
+  project,
+  rowsOf,
+  type StoredOptions,
+  unproject,
+} from '../ops/matrices.ts'
 export { gemm, matmul } from '../ops/products.ts'
 export { afterwards, reduceMean, softmax, sum, sumOfSquares } from '../ops/reductions.ts'
 export { concat, expand, pad, reduceSum, reshape, slice, swapLast, transpose } from '../ops/shapes.ts'

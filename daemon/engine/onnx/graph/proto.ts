@@ -15,7 +15,8 @@ export interface TensorProto {
   name: string
   elementType: number
   shape: readonly number[]
-  raw: Uint8Array
+  /** Left out if the content is given to the session by itself, under the tensor's name. */
+  raw?: Uint8Array
 }
 
 export interface ValueInfoProto {
@@ -39,6 +40,8 @@ const ATTRIBUTE_INT = 2
 const ATTRIBUTE_STRING = 3
 const ATTRIBUTE_INTS = 7
 const IR_VERSION = 9
+/** A tensor's content is somewhere else. */
+const EXTERNAL = 1
 
 const utf8 = new TextEncoder()
 
@@ -154,7 +157,12 @@ export function encodeModel(model: ModelProto): Uint8Array {
         for (const size of tensor.shape) out.int(1, size)
         out.int(2, tensor.elementType)
         out.text(8, tensor.name)
-        out.bytes(9, tensor.raw)
+        if (tensor.raw) return out.bytes(9, tensor.raw)
+        out.message(13, (entry) => {
+          entry.text(1, 'location')
+          entry.text(2, tensor.name)
+        })
+        out.int(14, EXTERNAL)
       })
     }
     for (const info of model.inputs) graph.message(11, (out) => writeValueInfo(out, info))

@@ -4,7 +4,7 @@
 import type { DecoderSpec } from '../../decoder.ts'
 import { buildDecode } from '../decoder/sampling.ts'
 import type { CacheSize, ReadPrompt, SequenceCache } from '../decoding/sequence-cache.ts'
-import type { Feeds, Runtime } from '../runtime/runtime.ts'
+import type { CompiledGraph, Feeds, Runtime } from '../runtime/runtime.ts'
 import type { KeptSequences, Piece } from './kept.ts'
 import { compileFor, MASKED, readPrompts } from './reading.ts'
 import { copyPieces, cutRow, lengthOf, type Rows } from './rows.ts'
@@ -57,6 +57,13 @@ export function createHostCache(
     memory.bias[slot * memory.capacity + position] = 0
   }
 
+  const hasBlocks = Object.values(spec.stored ?? {}).some(({ kind }) => kind === 'blocks')
+  /** With fixed blocks, the same graph for any number of rows: each would have a copy of them. */
+  const compileDecode = (): Promise<CompiledGraph> =>
+    hasBlocks
+      ? runtime.compile('decode', () => buildDecode(spec), { hasFewRows: true, fixed: weights })
+      : compileFor(runtime, 'decode', memory.batch, () => buildDecode(spec))
+
   return {
     get slots() {
       return memory.batch
@@ -105,7 +112,7 @@ export function createHostCache(
 
     async decode(tokens, positions) {
       const { capacity } = memory
-      const graph = await compileFor(runtime, 'decode', memory.batch, () => buildDecode(spec))
+      const graph = await compileDecode()
       const feeds: Feeds = {
         ...weights,
         tokens,

@@ -1,8 +1,12 @@
 // Products with a model's matrices [rows, columns], which may be stored in fewer bits. A stored matrix is never in
 // memory as F32 as a whole: a large one is worked through in tiles of rows, and a tile's values are freed after its
 // product. Gradients flow to the other factor as through the F32 values, and to the matrix only if it is F32.
+//
+// A graph that runs often with few rows declares its blocks as fixed: the runtime then brings them into an order of its own
+// once, and multiplies by them as a whole without ever making them F32.
 
 import type { Form } from '../../stored/stored.ts'
+import { type Dimension, times } from '../graph/dimension.ts'
 import { type Graph, refuse, type Value } from '../graph/graph.ts'
 import { add } from './elementwise.ts'
 import { gatherRows } from './indexing.ts'
@@ -20,15 +24,24 @@ export interface StoredMatrix {
   readonly shape: readonly [rows: number, columns: number]
   readonly form: Form
   readonly tileBytes: number
+  readonly isFixed: boolean
   /** float16 [rows, columns] */
   halves(): Value
   /** uint8 [rows, blocks, bytes] */
   numbers(): Value
-  /** The same memory, uint8 [rows, blocks * bytes] */
-  flatNumbers(): Value
   /** [rows, blocks] each */
   scales(): Value
   minimums(): Value
+  /** The same memory for taking rows; the numbers are uint8 [rows, blocks * bytes] */
+  rowNumbers(): Value
+  rowScales(): Value
+  rowMinimums(): Value
+}
+
+export interface StoredOptions {
+  tileBytes?: number
+  /** The numbers, scales and minimums are fixed inputs of the graph, which then multiplies by the whole matrix. */
+  isFixed?: boolean
 }
 
 export function declareStored(
@@ -36,14 +49,16 @@ export function declareStored(
   name: string,
   shape: readonly [number, number],
   form: Form,
-  tileBytes = TILE_BYTES,
+  { tileBytes = TILE_BYTES, isFixed = false }: StoredOptions = {},
 ): StoredMatrix {
   const declared = new Map<string, Value>()
-  const input = (part: string, dtype: Value['dtype'], of: readonly number[]): Value => {
-    const value = declared.get(part) ?? graph.input(`${name}.${part}`, dtype, of)
+  const once = (part: string, declare: () => Value): Value => {
+    const value = declared.get(part) ?? declare()
     declared.set(part, value)
     return value
   }
+  const input = (part: string, dtype: Value['dtype'], of: readonly number[]): Value =>
+    once(part, () => graph.input(`${name}.${part}`, dtype, of))
   const [rows, columns] = shape
   if (form.kind === 'halves') {
     const none = (): never => refuse('declareStored', `${name} has no blocks`)
@@ -53,25 +68,29 @@ export function declareStored(
       shape,
       form,
       tileBytes,
+      isFixed: false,
       halves,
-      numbers: none,
-      flatNumbers: none,
-      scales: none,
-      minimums: none,
+      ...{ numbers: none, scales: none, minimums: none },
+      ...{ rowNumbers: none, rowScales: none, rowMinimums: none },
     }
   }
   const blocks = columns / form.block
   const bytes = (form.block * form.bits) / 8
+  const factor = (part: string, dtype: Value['dtype'], of: readonly number[]): Value =>
+    isFixed ? once(part, () => graph.fixedInput(`${name}.${part}`, dtype, of)) : input(part, dtype, of)
   return {
     graph,
     shape,
     form,
     tileBytes,
+    isFixed,
     halves: () => refuse('declareStored', `${name} has no halves`),
-    numbers: () => input('numbers', 'uint8', [rows, blocks, bytes]),
-    flatNumbers: () => input('flatNumbers', 'uint8', [rows, blocks * bytes]),
-    scales: () => input('scales', 'float32', [rows, blocks]),
-    minimums: () => input('minimums', 'float32', [rows, blocks]),
+    numbers: () => factor('numbers', 'uint8', [rows, blocks, bytes]),
+    scales: () => factor('scales', 'float32', [rows, blocks]),
+    minimums: () => factor('minimums', 'float32', [rows, blocks]),
+    rowNumbers: () => input('rowNumbers', 'uint8', [rows, blocks * bytes]),
+    rowScales: () => input('rowScales', 'float32', [rows, blocks]),
+    rowMinimums: () => input('rowMinimums', 'float32', [rows, blocks]),
   }
 }
 
@@ -117,28 +136,66 @@ interface Tile {
   to: number
 }
 
-function tilesOf({ shape: [rows, columns], tileBytes }: StoredMatrix): Tile[] {
+function tilesOf({ shape: [rows, columns], tileBytes, isFixed }: StoredMatrix): Tile[] {
+  if (isFixed) return [{ from: 0, to: rows }]
   const count = Math.ceil((rows * columns * 4) / tileBytes)
   const most = Math.ceil(rows / count)
   return Array.from({ length: count }, (_, i) => ({ from: i * most, to: Math.min(rows, (i + 1) * most) }))
 }
 
 function projectTile(x: Value, matrix: StoredMatrix, tile: Tile): Value {
-  const { form, graph, shape } = matrix
+  const { form, shape } = matrix
   if (form.kind === 'halves') return gemm(x, floats(matrix, tile, x), { transposeB: true })
   const { from, to } = tile
-  const [product] = graph.node(
+  // Of 8 bits, the runtime has a fast product only for numbers of 8 bits.
+  const product =
+    matrix.isFixed && form.bits === 8 ? inTwoParts(x, matrix) : blocksProduct(x, matrix, tile, 'floats')
+  if (!form.hasMinimums) return product
+  // A block's minimum multiplies the sum of x over the block.
+  const sums = reduceSum(reshape(x, [x.shape[0]!, shape[1] / form.block, form.block]), [2])
+  return add(product, gemm(sums, slice(matrix.minimums(), 0, from, to), { transposeB: true }))
+}
+
+/** MatMulNBits' accuracy levels: x as it is, or rounded to 8 bits in blocks as long as the matrix's. */
+const LEVELS = { floats: 1, bytes: 4 } as const
+
+function blocksProduct(
+  x: Value,
+  { graph, shape, form, ...matrix }: StoredMatrix,
+  { from, to }: Tile,
+  level: keyof typeof LEVELS,
+): Value {
+  if (form.kind !== 'blocks') return refuse('blocksProduct', 'needs blocks', x)
+  const { bits, block } = form
+  return graph.node(
     'MatMulNBits',
     [x, slice(matrix.numbers(), 0, from, to), slice(matrix.scales(), 0, from, to)],
     [{ dtype: 'float32', shape: [x.shape[0]!, to - from] }],
-    // Accuracy level 1: sums in F32. Level 4 would round x to 8 bits.
-    { K: shape[1], N: to - from, bits: form.bits, block_size: form.block, accuracy_level: 1 },
+    { K: shape[1], N: to - from, bits, block_size: block, accuracy_level: LEVELS[level] },
     'com.microsoft',
-  )
-  if (!form.hasMinimums) return product!
-  // A block's minimum multiplies the sum of x over the block.
-  const sums = reduceSum(reshape(x, [x.shape[0]!, shape[1] / form.block, form.block]), [2])
-  return add(product!, gemm(sums, slice(matrix.minimums(), 0, from, to), { transposeB: true }))
+  )[0]!
+}
+
+/**
+ * x Wᵀ by products that round to 8 bits: x becomes a part that they represent exactly, and the rest, which is at most 1/254
+ * of the block's largest value and is rounded as finely again. Relative errors are about 2e-5.
+ */
+function inTwoParts(x: Value, matrix: StoredMatrix): Value {
+  const { graph, form, shape } = matrix
+  if (form.kind !== 'blocks') return refuse('inTwoParts', 'needs blocks', x)
+  const [count, columns] = x.shape as [Dimension, number]
+  const blocks = reshape(x, [count, columns / form.block, form.block])
+  const made = (op: string, inputs: Value[], of = inputs[0]!.shape): Value =>
+    graph.node(op, inputs, [{ dtype: 'float32', shape: of }])[0]!
+  const ofBlocks = [count, columns / form.block, 1]
+  const largest = made('ReduceMax', [made('Abs', [blocks]), graph.ints([2])], ofBlocks)
+  // A block of zeros is divided by something else than 0.
+  const scale = made('Max', [made('Mul', [largest, graph.scalar(1 / 127)]), graph.scalar(1e-30)])
+  const whole = made('Mul', [made('Round', [made('Div', [blocks, scale])]), scale])
+  const parts = concat([whole, made('Sub', [blocks, whole])], 0)
+  const rows = reshape(parts, [times(count, 2), columns])
+  const both = blocksProduct(rows, matrix, { from: 0, to: shape[0] }, 'bytes')
+  return reduceSum(reshape(both, [2, count, shape[0]]), [0])
 }
 
 /** A tile's values. Not before `earlier` is there, or the runtime might make the tiles of all layers at once. */
@@ -163,7 +220,7 @@ function dequantizeRows(matrix: StoredMatrix, indices: Value): Value {
   const [count, columns] = [indices.shape[0]!, matrix.shape[1]]
   const [product] = graph.node(
     'GatherBlockQuantized',
-    [matrix.flatNumbers(), indices, matrix.scales()],
+    [matrix.rowNumbers(), indices, matrix.rowScales()],
     [{ dtype: 'float32', shape: [count, columns] }],
     { gather_axis: 0, quantize_axis: 1, block_size: form.block, bits: form.bits },
     'com.microsoft',
@@ -172,7 +229,7 @@ function dequantizeRows(matrix: StoredMatrix, indices: Value): Value {
   const shape = [count, columns / form.block, form.block]
   const [minimums] = graph.node(
     'Gather',
-    [matrix.minimums(), indices],
+    [matrix.rowMinimums(), indices],
     [{ dtype: 'float32', shape: shape.slice(0, 2) }],
     { axis: 0 },
   )

@@ -16,6 +16,14 @@ export function withForms(spec: DecoderSpec, frozen: BaseWeights): DecoderSpec {
   return Object.keys(stored).length === 0 ? spec : { ...spec, stored }
 }
 
+/** Whether both have the same content in a graph's fixed inputs. */
+export function sharesFixed({ stored = {} }: DecoderSpec, a: Feeds, b: Feeds): boolean {
+  const parts = ['numbers', 'scales', 'minimums']
+  return Object.keys(stored).every((name) =>
+    parts.every((part) => a[`${name}.${part}`] === b[`${name}.${part}`]),
+  )
+}
+
 /** By the names that `declareStored` gives the inputs. */
 export function feedsOf(frozen: BaseWeights): Feeds {
   const feeds: Feeds = {}
@@ -23,10 +31,11 @@ export function feedsOf(frozen: BaseWeights): Feeds {
     if (!isStored(values)) feeds[name] = values
     else if (values.kind === 'halves') feeds[`${name}.halves`] = values.halves
     else {
-      feeds[`${name}.numbers`] = values.numbers
-      feeds[`${name}.flatNumbers`] = values.numbers
-      feeds[`${name}.scales`] = values.scales
-      if (values.minimums) feeds[`${name}.minimums`] = values.minimums
+      const { numbers, scales, minimums } = values
+      Object.assign(feeds, { [`${name}.numbers`]: numbers, [`${name}.rowNumbers`]: numbers })
+      Object.assign(feeds, { [`${name}.scales`]: scales, [`${name}.rowScales`]: scales })
+      if (minimums)
+        Object.assign(feeds, { [`${name}.minimums`]: minimums, [`${name}.rowMinimums`]: minimums })
     }
   }
   return feeds

@@ -61,6 +61,8 @@ export interface CompileOptions {
   isHalf?: boolean
   /** Products have few rows; see `weights-first.ts`. */
   hasFewRows?: boolean
+  /** Has the content of the graph's fixed inputs. A caller that has other content needs another key. */
+  fixed?: Feeds
 }
 
 export function createRuntime(options: RuntimeOptions): Runtime {
@@ -82,7 +84,7 @@ export function createRuntime(options: RuntimeOptions): Runtime {
   const compile = async (
     key: string,
     build: () => Graph,
-    { onHost = false, isHalf = false, hasFewRows = false }: CompileOptions = {},
+    { onHost = false, isHalf = false, hasFewRows = false, fixed = {} }: CompileOptions = {},
   ): Promise<CompiledGraph> => {
     const known = cache.get(key)
     if (known) {
@@ -93,7 +95,7 @@ export function createRuntime(options: RuntimeOptions): Runtime {
     const graph = build()
     const made = await wrap(
       graph,
-      { ...options, isHalf, hasFewRows, ...(onHost ? { provider: 'cpu' } : {}) },
+      { ...options, isHalf, hasFewRows, fixed, ...(onHost ? { provider: 'cpu' } : {}) },
       upload,
     )
     compiled += 1
@@ -135,11 +137,11 @@ function buildCopy(): Graph {
   return graph
 }
 
-type SessionOptions = RuntimeOptions & { isHalf: boolean; hasFewRows: boolean }
+type SessionOptions = RuntimeOptions & Required<Pick<CompileOptions, 'isHalf' | 'hasFewRows' | 'fixed'>>
 
 async function createSession(
   graph: Graph,
-  { threads, provider = 'cpu', isHalf, hasFewRows }: SessionOptions,
+  { threads, provider = 'cpu', isHalf, hasFewRows, fixed }: SessionOptions,
   staying: readonly string[],
 ): Promise<InferenceSession> {
   const { executionProviders, lowering: ofProvider, heldIn } = PROVIDERS[provider]
@@ -148,6 +150,7 @@ async function createSession(
     const lowered = isHalf ? inTurn(lowering, createHalving({ keepCasts: provider === 'cpu' })) : lowering
     return await InferenceSession.create(graph.encode(lowered), {
       executionProviders,
+      externalData: graph.fixedInputs.map((value) => ({ path: value.name, data: contentOf(value, fixed) })),
       ...(heldIn === 'cpu' || staying.length === 0
         ? {}
         : { preferredOutputLocation: Object.fromEntries(staying.map((name) => [name, heldIn])) }),
@@ -165,6 +168,15 @@ async function createSession(
   } catch (cause) {
     throw engineError(`the runtime refused the graph "${graph.name}"`, cause)
   }
+}
+
+/** The bytes of a fixed input. */
+function contentOf(value: Value, fixed: Feeds): Uint8Array {
+  const data = fixed[value.name]
+  if (!data || data instanceof Held)
+    throw new WaggleError('E_ENGINE', `fixed input "${value.name}" has no content`)
+  checkLength(value, data, value.shape as readonly number[])
+  return new Uint8Array(data.buffer, data.byteOffset, data.byteLength)
 }
 
 /** Runs of the same sizes tend to follow each other, so the last few sets of computed inputs are kept. */
@@ -255,11 +267,15 @@ async function wrap(
   }
 }
 
-function tensorOf({ name, dtype, shape }: Value, data: Data | Held, sizes: Bindings): Tensor {
+function checkLength({ name }: Value, { length }: Data | Held, dims: readonly number[]): void {
+  if (length !== dims.reduce((a, b) => a * b, 1))
+    throw new WaggleError('E_ENGINE', `"${name}" has ${length} elements, its shape is [${dims}]`)
+}
+
+function tensorOf(value: Value, data: Data | Held, sizes: Bindings): Tensor {
+  const { dtype, shape } = value
   const dims = shape.map((size) => boundSize(size, sizes))
-  if (data.length !== dims.reduce((a, b) => a * b, 1)) {
-    throw new WaggleError('E_ENGINE', `"${name}" has ${data.length} elements, its shape is [${dims}]`)
-  }
+  checkLength(value, data, dims)
   if (!(data instanceof Held)) {
     if (dtype === 'float16') return halvesTensor(data as Uint16Array, dims)
     return new Tensor(dtype as 'float32', data as Float32Array, dims)
