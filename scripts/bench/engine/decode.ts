@@ -3,7 +3,12 @@
 //
 //   npm install --prefix FOLDER node-llama-cpp
 //   node --import tsx scripts/bench/engine/decode.ts --model FILE [--llama FOLDER [--f32 COPY.gguf]] [--batches 1,8,32]
-//     [--prompt 64] [--new 24] [--rounds 2] [--threads 1]
+//     [--prompt 64] [--new 24] [--rounds 2] [--threads 1] [--bases f32,file,q8,q4] [--rank 0] [--beside CHECKOUT]
+//
+// --bases: how frozen weights are kept, one contender each. `file` takes the file as it is; `q8` and `q4` round the F32 copy,
+// if there is one. --rank: of an adapter on all matrices; 0 is one of rank 1 on one kind, since a frozen base needs some.
+// --beside measures another checkout of this project as well, in the same process. After the last turn, the log-probs of what
+// was written are compared with the same engine's scores.
 //
 // Waggle draws at temperature 1 and reports log-probs. llama.cpp takes the likeliest token, which is the least that it can
 // do. --f32 writes the model's F32 values to another file, which llama.cpp decodes as well. `--model shape:0.5b` measures
@@ -13,10 +18,17 @@ import { createRequire } from 'node:module'
 import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { parseArgs } from 'node:util'
-import { type DecoderSpec, parameterShapes, type Weights } from '../../../daemon/engine/decoder.ts'
-import { createCore } from '../../../daemon/engine/onnx/core.ts'
+import {
+  ADAPTER_TARGETS,
+  adapterShapes,
+  type DecoderSpec,
+  parameterShapes,
+  type Weights,
+} from '../../../daemon/engine/decoder.ts'
+import type { Sample } from '../../../daemon/engine/engine.ts'
 import { plainFrequencies } from '../../../daemon/policy/architectures/rope.ts'
-import { loadDecoder } from '../../../daemon/policy/model.ts'
+import type { BasePrecision } from '../../../daemon/policy/files/base-weights.ts'
+import { loadDecoder, loadDecoderAs } from '../../../daemon/policy/model.ts'
 import { nodeDisk as disk } from '../../../daemon/store/node-disk.ts'
 import { writeF32 } from '../real-model/f32-copy.ts'
 
@@ -30,6 +42,9 @@ const { values: flags } = parseArgs({
     new: { type: 'string', default: '24' },
     rounds: { type: 'string', default: '2' },
     threads: { type: 'string', default: '1' },
+    bases: { type: 'string', default: 'f32' },
+    rank: { type: 'string', default: '0' },
+    beside: { type: 'string' },
   },
 })
 if (!flags.model) throw new Error('--model FILE, a folder, or shape:0.5b')
@@ -41,15 +56,19 @@ interface Contender {
   name: string
   /** Processor seconds of `fresh` decoding steps with so many sequences. */
   decode(batch: number): Promise<number>
+  /** How far log-probs of the last samples are from the engine's scores: mean and most. */
+  apart?(): Promise<[number, number]>
 }
 
-const { spec, weights } =
-  flags.model === 'shape:0.5b' ? randomModel() : await loadDecoder(flags.model, { disk })
-const contenders: Contender[] = [await waggle()]
-if (flags.llama) {
-  if (flags.f32) await writeF32(flags.model, flags.f32)
-  contenders.push(...(await llamaCpp(flags.llama)))
-}
+if (flags.f32) await writeF32(flags.model, flags.f32)
+const random = flags.model === 'shape:0.5b' ? randomModel() : undefined
+const { spec } = random ?? (await loadDecoder(flags.model, { disk }))
+const here = new URL('../../..', import.meta.url).pathname
+const contenders: Contender[] = []
+for (const base of flags.bases.split(',') as BasePrecision[])
+  for (const checkout of flags.beside ? [here, flags.beside] : [here])
+    contenders.push(await waggle(base, checkout))
+if (flags.llama) contenders.push(...(await llamaCpp(flags.llama)))
 
 console.log(
   `${flags.model}: prompts of ${prompt} tokens, ${fresh} steps, ${threads} threads, processor time, best of ${rounds} turns`,
@@ -64,6 +83,11 @@ for (const batch of flags.batches.split(',').map(Number)) {
     return `${name} ${rates[i]!.toFixed(1)} tokens/s${ratio}`
   })
   console.log(`batch ${batch}: ${parts.join('; ')}`)
+  for (const { name, apart } of contenders) {
+    const found = await apart?.()
+    if (found)
+      console.log(`  ${name}: log-probs apart ${found.map((n) => n.toExponential(1)).join(', most ')}`)
+  }
 }
 process.exit(0)
 
@@ -71,19 +95,44 @@ function token(i: number): number {
   return 1000 + ((i * 7919) % (spec.vocabulary - 1000 > 0 ? Math.min(20_000, spec.vocabulary - 1000) : 1))
 }
 
-async function waggle(): Promise<Contender> {
+async function waggle(base: BasePrecision, checkout: string): Promise<Contender> {
+  const { createCore } = (await import(
+    pathToFileURL(join(checkout, 'daemon/engine/onnx/core.ts')).href
+  )) as typeof import('../../../daemon/engine/onnx/core.ts')
   const core = createCore({ threads, now: () => performance.now() })
-  await core.open({ spec, weights })
+  const source = (base === 'q8' || base === 'q4') && flags.f32 ? flags.f32 : flags.model!
+  const weights = random?.weights ?? (await loadDecoderAs(source, { disk }, base)).weights
+  const rank = Number(flags.rank)
+  const adapter = {
+    ...{ rank: rank || 1, alpha: 2 * rank },
+    targets: rank > 0 ? ADAPTER_TARGETS : (['o_proj'] as const),
+  }
+  const trained = Object.fromEntries(
+    [...adapterShapes({ ...spec, adapter })].map(([name, [rows, columns]]) => [
+      name,
+      Float32Array.from({ length: rows! * columns! }, (_, i) => 0.01 * Math.sin(i)),
+    ]),
+  )
+  await core.open({ spec: { ...spec, adapter }, weights: { ...weights, ...trained } })
+  let last: Sample[] = []
   const tokens = Int32Array.from({ length: prompt }, (_, i) => token(i) % spec.vocabulary)
   const seconds = async (batch: number, maxNewTokens: number): Promise<number> => {
     const samples = Array.from({ length: batch }, (_, seed) => ({ prompt: tokens, seed }))
     const started = processorSeconds()
-    await core.generate({ samples, maxNewTokens, temperature: 1, stopTokens: [], slots: batch })
+    last = await core.generate({ samples, maxNewTokens, temperature: 1, stopTokens: [], slots: batch })
     return processorSeconds() - started
   }
   await seconds(1, 2)
   return {
-    name: 'Waggle',
+    name: `Waggle ${base}${checkout === here ? '' : ' beside'}`,
+    async apart() {
+      const sequences = last.map((sample) => ({ conditioning: tokens, completion: sample.tokens }))
+      const scores = await core.score({ sequences, temperature: 1 })
+      const apart = last.flatMap(({ logprobs }, i) =>
+        [...logprobs].map((logprob, at) => Math.abs(logprob - scores[i]!.logprobs[at]!)),
+      )
+      return [apart.reduce((a, b) => a + b, 0) / apart.length, Math.max(...apart)]
+    },
     async decode(batch) {
       // The first token comes from reading the prompt.
       const [read, all] = [await seconds(batch, 1), await seconds(batch, 1 + fresh)]
