@@ -4,7 +4,7 @@
 //   wrong answers:  A_t = certainty(H_t) clip(log pi(y_t | s, x) - log pi(y_t | x), +-bound)
 //
 // After Li et al. 2026 (Sample-Routed Policy Optimization, arXiv 2604.02288), which routes right rollouts to GRPO and wrong
-// ones to SDPO (Huebotter et al. 2026, arXiv 2601.20802): x is the prompt, s a right answer of the same group, shown before
+// ones to SDPO (Hübotter et al. 2026, arXiv 2601.20802): x is the prompt, s a right answer of the same group, shown before
 // the question. The routing, the sibling as the teacher's context and a weight that falls with the teacher's entropy H are
 // the paper's. The paper distils the teacher's whole distribution; here only the token that was written counts, since
 // `score` gives no others. The weight exp(-H), the bound and the words around the sibling are ours. Groups without a right

@@ -31,7 +31,7 @@ export default definePlugin({
   name: 'success_nll',
   kind: 'correction',
   api: 1,
-  summary: 'Adds supervised learning on right answers, own and peers’.',
+  summary: "Adds supervised learning on right answers, own and peers'.",
   settings,
   create: ({ coefficient, peers, focus }) => ({
     correct(): Correction {
