@@ -6,7 +6,7 @@
 
 import { parseArgs } from 'node:util'
 import { Quota } from '../../daemon/swarm/admission/quota.ts'
-import type { ActorKind } from '../../test/sim/actors.ts'
+import type { ActorKind } from '../../test/sim/actors/index.ts'
 import { type Fault, runChaos } from '../../test/sim/chaos.ts'
 import type { Planted } from '../../test/sim/node.ts'
 
@@ -49,17 +49,26 @@ const BUGS: Record<string, Bug> = {
     faults: ['kills', 'power cuts'],
     actors: ['forger', 'flooder', 'babbler'],
   },
+  'quotas-forget-a-restart': {
+    planted: {
+      exchange({ admission }) {
+        admission.resume = () => {}
+      },
+    },
+    faults: ['kills', 'power cuts'],
+    actors: ['crowd'],
+  },
   'cap-counts-forwarders': {
     planted: {
       exchange({ admission }) {
         const inner = admission as unknown as {
-          authors: Pick<Quota, 'take'>
+          authors: Pick<Quota, 'take' | 'resume'>
           by: { clock: { now(): number } }
         }
         const quota = new Quota({ rate: { perSecond: 8, burst: 256 } }, inner.by as never)
         const screen = admission.screen.bind(admission)
         let from = ''
-        inner.authors = { take: () => quota.take(from) }
+        inner.authors = { take: () => quota.take(from), resume: (at) => quota.resume(at) }
         admission.screen = (bytes, source, options) => {
           from = source
           return screen(bytes, source, options)

@@ -6,7 +6,7 @@
 import { parseArgs } from 'node:util'
 import { createExchange } from '../../daemon/swarm/exchange.ts'
 import { contentId } from '../../protocol/wire/index.ts'
-import { draftOf } from '../../test/sim/actors.ts'
+import { draftOf } from '../../test/sim/actors/index.ts'
 import { authenticityOf, identityFrom } from '../../test/sim/identity.ts'
 import { createGossip, createNet } from '../../test/sim/net.ts'
 import { codec, even, MAX_TOKENS, writeText } from '../../test/sim/policy.ts'

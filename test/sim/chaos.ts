@@ -1,8 +1,9 @@
 // One seed: a few honest nodes, a few hostile ones, and a random part of all faults. First chaos, in which nothing unsafe
 // may happen; then everything heals, and every honest node must learn and hear from the others again.
 
-import { ACTOR_KINDS, type ActorKind, startActor } from './actors.ts'
+import { ACTOR_KINDS, type ActorKind, startActor } from './actors/index.ts'
 import type { createChecks, Truth } from './checks.ts'
+import { openExchanger } from './exchanger.ts'
 import { identityFrom, type Signatures } from './identity.ts'
 import { createNet, FAIR } from './net.ts'
 import { createHonestNode, type HonestNode, type Planted } from './node.ts'
@@ -52,6 +53,7 @@ export const FAULTS = [
   'bit rot',
   'full disk',
   'disk errors',
+  'backups',
   'not a number',
   'engine failures',
 ] as const
@@ -80,16 +82,27 @@ export async function runChaos({
   const nodes = Array.from({ length: 3 + Math.floor(random.next() * 2) }, (_, i) =>
     createHonestNode({ name: `n${i}`, signatures, ...(planted && { planted }) }, { world, net, truth }),
   )
+  const relays = Array.from({ length: random.chance(0.3) ? 1 : 0 }, (_, i) => {
+    const own = world.random(`relay ${i}`)
+    const identity = identityFrom(own, signatures)
+    truth.honest.add(identity.peerId)
+    return openExchanger({ identity, random: own, signatures, relay: true }, { world, net })
+  })
+  /** Actors know the policy of the first node. */
+  const spy = async () => nodes[0]!.living?.skill()
+  const parts = { world, net, spy }
   const actors = kinds.flatMap((kind, i) => {
-    if (kind !== 'crowd') return [startActor({ kind, name: `${kind} ${i}`, signatures }, { world, net })]
+    if (kind !== 'crowd') return [startActor({ kind, name: `${kind} ${i}`, signatures }, parts)]
     const author = identityFrom(world.random(`crowd ${i}`), signatures)
     return [0, 1, 2].map((one) =>
-      startActor({ kind, name: `${kind} ${i} ${one}`, author, signatures }, { world, net }),
+      startActor({ kind, name: `${kind} ${i} ${one}`, author, signatures }, parts),
     )
   })
-  const everybody = [...nodes.map(({ id }) => id), ...actors.map(({ id }) => id)]
+  const everybody = [...nodes, ...relays, ...actors].map(({ id }) => id)
   const byId = new Map(nodes.map((node) => [node.id, node]))
   net.admit((from, to) => {
+    const relay = relays.find(({ id }) => id === to)
+    if (relay) return !relay.exchange.reputation.isCut(from)
     const at = byId.get(to)
     return !at || (at.living !== undefined && !at.living.exchange.reputation.isCut(from))
   })
@@ -100,9 +113,13 @@ export async function runChaos({
     world.breach(`a promise was rejected and nobody cared: ${(reason as Error)?.stack ?? reason}`)
   process.on('unhandledRejection', onRejection)
 
+  for (const relay of relays) void relay.exchange.start()
   for (const node of nodes) node.boot()
   const dial = (): void => {
     for (const [i, a] of everybody.entries()) for (const b of everybody.slice(i + 1)) net.connect(a, b)
+    for (const { exchange } of relays)
+      for (const { id, name } of nodes)
+        if (exchange.reputation.isCut(id)) world.breach(`a relay has cut off the honest ${name}`)
     world.after(3000, dial)
   }
   dial()
@@ -170,6 +187,10 @@ export async function runChaos({
       'disk errors': () => {
         node.weather.disk = { share: random.between(0.01, 0.5), code: 'EIO' }
         wait(() => Object.assign(node.weather, { disk: undefined }))
+      },
+      backups: () => {
+        node.backUp()
+        world.after(random.between(100, 20_000), () => node.boot())
       },
       'not a number': () => {
         node.weather.nan = random.between(0.02, 0.5)

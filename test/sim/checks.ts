@@ -110,6 +110,16 @@ export function createChecks(
       isQuotaLost = false
       withoutOwn = 0
     },
+    /** Its disk is as it was at an earlier time. */
+    putBack(): void {
+      floor = 0
+      flushed = new Map()
+      bans = new Map()
+      this.quotaLost()
+    },
+    passedForCopy(author: string): void {
+      if (truth.honest.has(author)) breach(`a group of the honest ${author.slice(-6)} passes for a copy`)
+    },
     quotaLost(): void {
       left.clear()
       isQuotaLost = true

@@ -1,12 +1,12 @@
 // A node that only exchanges groups: the real exchange, without disk, policy and training. It writes groups when it is told
-// to.
+// to, or is a relay, which passes on what it cannot check.
 
 import type { Datastore } from 'interface-datastore'
 import { createExchange } from '../../daemon/swarm/exchange.ts'
 import type { Group } from '../../protocol/train/index.ts'
 import { contentId } from '../../protocol/wire/index.ts'
-import { draftOf } from './actors.ts'
-import { authenticityOf, type SimulatedIdentity } from './identity.ts'
+import { draftOf } from './actors/index.ts'
+import { authenticityOf, type Signatures, type SimulatedIdentity } from './identity.ts'
 import { createGossip, type Net } from './net.ts'
 import { codec, even, MAX_TOKENS, writeText } from './policy.ts'
 import { EPOCH, type Random, type World } from './world.ts'
@@ -14,7 +14,12 @@ import { EPOCH, type Random, type World } from './world.ts'
 export type Exchanger = ReturnType<typeof openExchanger>
 
 export function openExchanger(
-  { identity, random }: { identity: SimulatedIdentity; random: Random },
+  {
+    identity,
+    random,
+    signatures = 'stand-in',
+    relay = false,
+  }: { identity: SimulatedIdentity; random: Random; signatures?: Signatures; relay?: boolean },
   {
     world,
     net,
@@ -36,13 +41,13 @@ export function openExchanger(
   )
   let answer: ReturnType<Net['requests']>['answer'] = () => []
   const exchange = createExchange(
-    { maxCompletionTokens: MAX_TOKENS, tasks: [{ name: even.name, version: even.version }] },
+    { relay, maxCompletionTokens: MAX_TOKENS, tasks: [{ name: even.name, version: even.version }] },
     {
       ...{ identity, gossip, codec, onGroup },
       ...(datastore && { datastore }),
       clock: { now: () => Math.floor(EPOCH + world.time), after },
       log() {},
-      tasks: { find: (name) => (name === even.name ? even : undefined) },
+      tasks: { find: (name) => (name === even.name && !relay ? even : undefined) },
       version: () => 1,
       onEvent() {},
       requests(records) {
@@ -56,7 +61,7 @@ export function openExchanger(
       onImpostor() {},
       soon: (run) => void after(0.1, run),
       salt: random.bytes(16),
-      ...authenticityOf('stand-in'),
+      ...authenticityOf(signatures),
     },
   )
   net.add(self, {

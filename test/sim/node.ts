@@ -105,6 +105,7 @@ export function createHonestNode(
     stepsToLive: Number.POSITIVE_INFINITY,
   }
   let disk = new SimulatedDisk()
+  let backup: SimulatedDisk | undefined
   planted.disk?.(disk)
   let isDamaged = false
   let living: Living | undefined
@@ -346,7 +347,9 @@ export function createHonestNode(
           checks.arrived(group)
           if (watchedCore.onForeignGroup(group)) changed.wake()
         },
-        onEvent() {},
+        onEvent(event) {
+          if (event.type === 'refused' && event.reason === 'copy') checks.passedForCopy(event.peer)
+        },
         requests(records) {
           const requests = net.requests(self, records, life)
           answer = requests.answer
@@ -443,6 +446,18 @@ export function createHonestNode(
       return living
     },
     boot: () => void boot(),
+    /** Its owner makes a backup or, if there is one, kills the node and puts back its disk as it was then. */
+    backUp(): void {
+      if (backup === undefined) {
+        backup = disk.afterPowerCut({ names: 'all', data: 'all' })
+        return
+      }
+      kill(false)
+      disk = backup
+      planted.disk?.(disk)
+      backup = undefined
+      checks.putBack()
+    },
     setClock(skew: number): void {
       weather.skew = skew
       checks.quotaLost()

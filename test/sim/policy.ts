@@ -77,7 +77,7 @@ interface Told {
 }
 
 /** What the policy says of a text's tokens. */
-function tell(tokens: Int32Array, skill: number): Told {
+export function tell(tokens: Int32Array, skill: number): Told {
   const p = sigmoid(skill)
   const isRight = (tokens[0]! - SHIFT) % 2 === 0
   const of = (first: number, other: number): Float32Array => {

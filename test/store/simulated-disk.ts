@@ -60,7 +60,7 @@ export class SimulatedDisk implements Disk {
   async stat(path: string) {
     this.#count('stat', path)
     const node = this.#find(path)
-    return node && { kind: node.kind, size: node.kind === 'file' ? content(node).length : 0 }
+    return node && { kind: node.kind, size: node.kind === 'file' ? sizeOf(node) : 0 }
   }
   async realPath(path: string) {
     this.#count('realPath', path)
@@ -152,7 +152,8 @@ export class SimulatedDisk implements Disk {
       },
       append: async (bytes) => {
         this.#count('append', path)
-        const room = this.capacity - this.#used(this.root)
+        const room =
+          this.capacity === Number.POSITIVE_INFINITY ? this.capacity : this.capacity - this.#used(this.root)
         // A full disk takes what fits before it says so, as write(2) does.
         node.pending.push(Uint8Array.from(bytes.subarray(0, Math.min(bytes.length, Math.max(0, room)))))
         if (bytes.length > room) throw failure('ENOSPC', 'write', path)
@@ -167,7 +168,7 @@ export class SimulatedDisk implements Disk {
     }
   }
   #used(node: Node): number {
-    if (node.kind === 'file') return content(node).length
+    if (node.kind === 'file') return sizeOf(node)
     return [...node.current.values()].reduce((sum, child) => sum + this.#used(child), 0)
   }
   #count(operation: string, path: string): void {
@@ -213,6 +214,10 @@ function directory(): DirectoryNode {
 function change(node: DirectoryNode, apply: (entries: Map<string, Node>) => void): void {
   apply(node.current)
   node.pending.push(apply)
+}
+
+function sizeOf({ durable, pending }: FileNode): number {
+  return pending.reduce((sum, bytes) => sum + bytes.length, durable.length)
 }
 
 function content(node: FileNode): Uint8Array {
