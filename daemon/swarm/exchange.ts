@@ -18,7 +18,11 @@ import { Memory } from './peers/memory.ts'
 import { PeerRecords } from './peers/records.ts'
 import { Reputation } from './peers/reputation.ts'
 
-export type ExchangeOptions = Pick<SwarmOptions, 'tasks' | 'arms' | 'relay' | 'maxCompletionTokens'>
+export interface ExchangeOptions
+  extends Pick<SwarmOptions, 'tasks' | 'arms' | 'relay' | 'maxCompletionTokens'> {
+  /** Ids in one filter of what was admitted; see admission/seen.ts. */
+  filterEntries?: number | undefined
+}
 
 export interface ExchangeParts
   extends Pick<
@@ -65,14 +69,18 @@ export function createExchange(options: ExchangeOptions, by: ExchangeParts) {
   const records = new PeerRecords({}, { clock })
   const reputation = new Reputation({}, { clock, onCut })
   const recentFrames = new RecentFrames({}, { clock })
-  const contents = new Contents({}, by)
+  const { filterEntries } = options
+  const contents = new Contents({ filterEntries }, by)
   const isKnown = (peer: string) => isWanted(peer) || records.hasEarned(peer)
   const clockWatch = new ClockWatch(
     {},
     { clock, onOff: (message) => by.onClock(message), onRight: () => by.onClock(undefined) },
   )
   const admission = new Admission(
-    { self: by.identity.peerId, arms: options.arms ?? ['base'], carry: options.relay ?? false },
+    {
+      ...{ self: by.identity.peerId, arms: options.arms ?? ['base'], carry: options.relay ?? false },
+      filterEntries,
+    },
     {
       tasks: by.tasks,
       records,

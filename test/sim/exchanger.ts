@@ -4,7 +4,7 @@
 import type { Datastore } from 'interface-datastore'
 import { createExchange } from '../../daemon/swarm/exchange.ts'
 import type { Group } from '../../protocol/train/index.ts'
-import { contentId } from '../../protocol/wire/index.ts'
+import { contentId, type GroupDraft } from '../../protocol/wire/index.ts'
 import { draftOf } from './actors/index.ts'
 import { authenticityOf, type Signatures, type SimulatedIdentity } from './identity.ts'
 import { createGossip, type Net } from './net.ts'
@@ -19,7 +19,15 @@ export function openExchanger(
     random,
     signatures = 'stand-in',
     relay = false,
-  }: { identity: SimulatedIdentity; random: Random; signatures?: Signatures; relay?: boolean },
+    filterEntries,
+  }: {
+    identity: SimulatedIdentity
+    random: Random
+    signatures?: Signatures
+    relay?: boolean
+    /** Default: as the daemon has it. */
+    filterEntries?: number
+  },
   {
     world,
     net,
@@ -41,7 +49,10 @@ export function openExchanger(
   )
   let answer: ReturnType<Net['requests']>['answer'] = () => []
   const exchange = createExchange(
-    { relay, maxCompletionTokens: MAX_TOKENS, tasks: [{ name: even.name, version: even.version }] },
+    {
+      ...{ relay, filterEntries, maxCompletionTokens: MAX_TOKENS },
+      tasks: [{ name: even.name, version: even.version }],
+    },
     {
       ...{ identity, gossip, codec, onGroup },
       ...(datastore && { datastore }),
@@ -79,16 +90,15 @@ export function openExchanger(
     id: self,
     exchange,
     receive,
-    /** Writes and publishes a group. Returns its content id. */
-    write(): string {
+    /** Writes and publishes a group. */
+    write(): GroupDraft {
       const draft = draftOf(
         random,
         [0, 1, 2, 3].map((one) => writeText(one % 2 === 0, random.next)),
       )
       const texts = draft.rollouts.map(({ text }) => text)
-      const id = contentId(draft.prompt, texts)
-      void exchange.publisher.publish({ ...draft, id })
-      return id
+      void exchange.publisher.publish({ ...draft, id: contentId(draft.prompt, texts) })
+      return draft
     },
     /** Without a word, as `kill -9` does. */
     kill(): void {

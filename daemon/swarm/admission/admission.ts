@@ -37,6 +37,8 @@ export interface AdmissionOptions {
   maxSkewMs?: number
   /** Forward groups of tasks that this node does not have, as a relay does. Default false. */
   carry?: boolean
+  /** See seen.ts. A simulation of a thousand nodes has smaller filters. */
+  filterEntries?: number | undefined
 }
 
 export interface AdmissionParts {
@@ -109,12 +111,15 @@ export class Admission {
   private readonly fetched: Record<'newcomer' | 'newcomers' | 'all', Quota>
 
   constructor(options: AdmissionOptions, parts: AdmissionParts) {
-    this.options = { maxAgeMs: HOUR_MS / 2, maxSkewMs: 1.1 * HOUR_MS, carry: false, ...options }
+    this.options = {
+      ...{ maxAgeMs: HOUR_MS / 2, maxSkewMs: 1.1 * HOUR_MS, carry: false },
+      ...{ filterEntries: undefined, ...options },
+    }
     this.by = parts
     this.contents = parts.contents ?? new Contents({}, parts)
     this.startedAt = parts.clock.now()
-    const { maxAgeMs, maxSkewMs } = this.options
-    this.letIn = new LongMemory({ forMs: maxAgeMs + 2 * maxSkewMs }, parts)
+    const { maxAgeMs, maxSkewMs, filterEntries } = this.options
+    this.letIn = new LongMemory({ forMs: maxAgeMs + 2 * maxSkewMs, entries: filterEntries }, parts)
     this.authors = new Quota({ rate: AUTHOR }, parts)
     this.fetchedAuthors = new Quota({ rate: FETCHED_AUTHOR }, parts)
     this.shares = new FairShare({ perSecond: 200, burstSeconds: 2, spare: 768 }, parts)

@@ -20,7 +20,7 @@ export class Contents {
   private readonly hasWritten: (id: string) => boolean
 
   constructor(
-    _options: object,
+    { filterEntries }: { filterEntries?: number | undefined },
     {
       clock,
       salt,
@@ -33,7 +33,7 @@ export class Contents {
     },
   ) {
     this.hasWritten = hasWritten
-    this.before = new LongMemory({ forMs: REMEMBER_MS }, { clock, salt })
+    this.before = new LongMemory({ forMs: REMEMBER_MS, entries: filterEntries }, { clock, salt })
   }
 
   /** True if this author has not sent this content before and this node did not write it. */

@@ -32,8 +32,10 @@ export class SeenSet {
   }
 }
 
-/** 32 bits and 8 probes per entry: a full filter mistakes 6 in a million new ids for old ones. */
-const FILTER = { entries: 65_536, bits: 1 << 21, probes: 8 }
+/** Per entry: a full filter mistakes 6 in a million new ids for old ones. */
+const FILTER = { bits: 32, probes: 8 }
+/** Ids in one filter, which takes 256 KiB. */
+export const FILTER_ENTRIES = 65_536
 /** 16 MiB. At 300 ids a second, more than admission lets in, they last three and a half hours. */
 const MAX_FILTERS = 64
 
@@ -45,14 +47,16 @@ export class LongMemory {
   private readonly forMs: number
   private readonly clock: Clock
   private readonly salt: Uint8Array
+  private readonly entries: number
   /** Oldest first. */
   private readonly filters: Array<{ bits: Uint32Array; count: number; newest: number }> = []
 
   constructor(
-    { forMs }: { forMs: number },
+    { forMs, entries = FILTER_ENTRIES }: { forMs: number; entries?: number | undefined },
     { clock, salt = randomBytes(16) }: { clock: Clock; salt?: Uint8Array | undefined },
   ) {
     this.forMs = forMs
+    this.entries = entries
     this.clock = clock
     this.salt = salt
   }
@@ -67,9 +71,9 @@ export class LongMemory {
     const now = this.clock.now()
     while (this.filters[0] !== undefined && now - this.filters[0].newest > this.forMs) this.filters.shift()
     let filter = this.filters.at(-1)
-    if (filter === undefined || filter.count >= FILTER.entries) {
+    if (filter === undefined || filter.count >= this.entries) {
       if (this.filters.length >= MAX_FILTERS) this.filters.shift()
-      filter = { bits: new Uint32Array(FILTER.bits >>> 5), count: 0, newest: now }
+      filter = { bits: new Uint32Array((this.entries * FILTER.bits) >>> 5), count: 0, newest: now }
       this.filters.push(filter)
     }
     for (const at of this.probes(id)) filter.bits[at >>> 5]! |= 1 << (at & 31)
@@ -80,6 +84,9 @@ export class LongMemory {
 
   private probes(id: string): number[] {
     const hash = createHash('sha256').update(this.salt).update(id).digest()
-    return Array.from({ length: FILTER.probes }, (_, i) => hash.readUInt32BE(i * 4) % FILTER.bits)
+    return Array.from(
+      { length: FILTER.probes },
+      (_, i) => hash.readUInt32BE(i * 4) % (this.entries * FILTER.bits),
+    )
   }
 }

@@ -1,6 +1,6 @@
 // Hostile nodes that use what others wrote: they repeat it, copy it, change it, or use it against its author.
 
-import { claimedAuthor, type SharedGroup } from '../../../protocol/wire/index.ts'
+import type { SharedGroup } from '../../../protocol/wire/index.ts'
 import { FAIR } from '../net.ts'
 import { type Behaviour, draftOf, groupIn, mixedTexts, type Tools } from './tools.ts'
 
@@ -83,6 +83,6 @@ export const COPIES = {
 } satisfies Record<string, Behaviour>
 
 function replay({ heard, spread, world }: Tools, author: string): void {
-  const said = heard.filter((frame) => claimedAuthor(frame) === author).reverse()
+  const said = heard.filter((frame) => groupIn(frame)?.author === author).reverse()
   for (const [i, frame] of said.slice(0, 60).entries()) world.after(20 * i, () => spread(frame))
 }
