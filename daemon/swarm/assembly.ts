@@ -3,6 +3,7 @@
 import type { PeerId, PeerInfo } from '@libp2p/interface'
 import { peerIdFromString } from '@libp2p/peer-id'
 import { AddressBook } from './addresses/address-book.ts'
+import { ownAddresses } from './addresses/address-order.ts'
 import { Directly } from './addresses/directly.ts'
 import { Lookup } from './addresses/lookup.ts'
 import { Neighbours } from './addresses/neighbours.ts'
@@ -23,6 +24,7 @@ import { ENOUGH_LINKS, Greeter } from './links/greet.ts'
 import { Links } from './links/links.ts'
 import { Prober } from './links/probe.ts'
 import { Redial } from './links/redial.ts'
+import { Waking } from './links/waking.ts'
 import { Notices } from './notices.ts'
 import type { SwarmEvent } from './types.ts'
 
@@ -168,6 +170,19 @@ export async function assemble(
   )
   const directly = new Directly({}, { host, clock, log })
   const prober = new Prober({}, { host, clock, log, onReplaced: exchange.fillGap })
+  const waking = new Waking(
+    {},
+    {
+      clock,
+      log,
+      addresses: ownAddresses,
+      onWake() {
+        dialBackoff.reset()
+        prober.hurry()
+        redial.hurry()
+      },
+    },
+  )
   const offers = new BulkOffers({}, { host, traffic: records, log })
   const states =
     by.states &&
@@ -231,7 +246,19 @@ export async function assemble(
   pubsub.topicValidators.set(topic, (source, message) => validator.validate(source.toString(), message))
 
   return {
-    ...{ host, gate, connectionLimit, dialBackoff, redial, links, directly, prober, greeter, forgetting },
+    ...{
+      host,
+      gate,
+      connectionLimit,
+      dialBackoff,
+      redial,
+      links,
+      directly,
+      prober,
+      waking,
+      greeter,
+      forgetting,
+    },
     ...{ book, neighbours, notices, exchange, offers, states },
   }
 }

@@ -32,8 +32,8 @@ export async function createSwarm(options: SwarmOptions, by: SwarmParts): Promis
     }
   }
   const parts = await assemble(options, { ...by, topic, onEvent })
-  const { host, gate, connectionLimit, dialBackoff, redial, links, directly, prober, greeter, forgetting } =
-    parts
+  const { host, gate, connectionLimit, dialBackoff, redial, links, directly, prober, waking } = parts
+  const { greeter, forgetting } = parts
   const { book, neighbours, notices, exchange, offers, states } = parts
   const { records, reputation, memory, validator, verifier, publisher, fetcher, isKnown } = exchange
   const { pubsub } = host.services
@@ -58,6 +58,7 @@ export async function createSwarm(options: SwarmOptions, by: SwarmParts): Promis
       if (options.webrtc) directly.start()
       prober.start()
       await redial.start()
+      waking.start()
       await forgetting.start()
       for (const address of options.bootstrap ?? []) {
         const target = parseTarget(address, { self })
@@ -67,6 +68,7 @@ export async function createSwarm(options: SwarmOptions, by: SwarmParts): Promis
       }
     },
     async stop() {
+      waking.stop()
       redial.stop()
       neighbours.stop()
       connectionLimit.stop()

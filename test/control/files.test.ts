@@ -1,7 +1,7 @@
 import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { afterEach, beforeEach, expect, test } from 'vitest'
+import { afterEach, beforeEach, expect, test, vi } from 'vitest'
 import { createEventLog } from '../../daemon/control/journal/event-log.ts'
 import { createJsonLines } from '../../daemon/control/journal/json-lines.ts'
 import { createLogFile, redacted } from '../../daemon/control/journal/log-file.ts'
@@ -109,5 +109,32 @@ test('an empty file, or one of other things, is an empty replay', () => {
     const replay = createReplay(lines, { clock: () => 0 })
     expect(replay.view().snapshot).toBeUndefined()
     replay.close()
+  }
+})
+
+test('while nothing happens, nothing is recorded', async () => {
+  vi.useFakeTimers({ toFake: ['setInterval', 'clearInterval'] })
+  try {
+    let now = 0
+    const node = createScriptedNode({ clock: () => now })
+    const record = createRunFile(
+      { directory: folder },
+      { events: node.events, snapshot: node.snapshot, clock: () => now },
+    )
+    const pass = (seconds: number): void => {
+      for (let i = 0; i < seconds; i++) {
+        now += 1000
+        vi.advanceTimersByTime(1000)
+      }
+    }
+    pass(20)
+    node.advance(1)
+    pass(60)
+    await record.close()
+    const kinds = linesOf(record.path).filter(({ type }) => type === 'snapshot')
+    // At the start, after the step, and at the end.
+    expect(kinds).toHaveLength(3)
+  } finally {
+    vi.useRealTimers()
   }
 })

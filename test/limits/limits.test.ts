@@ -2,31 +2,7 @@ import { beforeEach, expect, test } from 'vitest'
 import { defaultConfig } from '../../daemon/config/schema.ts'
 import { settle } from '../../daemon/limits/budget.ts'
 import { createLimits, type MachineReader, type NodeLimits } from '../../daemon/limits/index.ts'
-
-/** Timers and a clock that moves only when it is told to. */
-class VirtualClock {
-  ms = new Date(2026, 5, 1, 12).getTime()
-  private timers: Array<{ at: number; run: () => void }> = []
-  now = () => this.ms
-  after = (ms: number, run: () => void) => {
-    const timer = { at: this.ms + ms, run }
-    this.timers.push(timer)
-    return () => void this.timers.splice(this.timers.indexOf(timer), 1)
-  }
-  async pass(ms: number): Promise<void> {
-    const end = this.ms + ms
-    for (;;) {
-      const [next] = this.timers.filter(({ at }) => at <= end).sort((a, b) => a.at - b.at)
-      if (!next) break
-      this.ms = Math.max(this.ms, next.at)
-      this.timers.splice(this.timers.indexOf(next), 1)
-      next.run()
-      // Readings are asynchronous.
-      for (let i = 0; i < 20; i++) await Promise.resolve()
-    }
-    this.ms = end
-  }
-}
+import { VirtualClock } from '../virtual-clock.ts'
 
 let clock: VirtualClock
 let seen: { onBattery?: boolean; writtenBytes?: number }

@@ -1,6 +1,7 @@
 // The append-only record of one run of a daemon: its events, and a snapshot every few seconds. `waggle top --replay`
 // plays it, and `waggle export run` makes a table of it. Groups are left out: there are too many, and their texts may be
-// private. Snapshots become rarer as the file grows. The effective config is saved next to it.
+// private. Snapshots become rarer as the file grows, and none is taken while nothing happens, so that an idle node does not
+// write. The effective config is saved next to it.
 
 import { mkdirSync, readdirSync, rmSync, unlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -38,7 +39,10 @@ export function createRunFile(
   forgetOld(directory, keep - 1)
   if (config !== undefined) keepConfig(directory, name, config)
   const lines = createJsonLines({ path, flushMs: 1000 })
+  /** Whether anything has happened since the last snapshot. */
+  let isNews = true
   const take = (event: Event): void => {
+    isNews = true
     if (event.type === 'group' || event.type === 'refused') return
     if (event.type === 'step' && lines.bytes > STEPS_BYTES) return
     lines.write(redacted(event))
@@ -46,7 +50,8 @@ export function createRunFile(
   let next = 0
   const takeSnapshot = (): void => {
     const now = clock()
-    if (now < next) return
+    if (now < next || !isNews) return
+    isNews = false
     next = now + SNAPSHOT_EVERY_MS * 2 ** Math.floor(lines.bytes / GROW_BYTES)
     try {
       lines.write({ v: 1, id: 0, time: now, type: 'snapshot', snapshot: slim(snapshot()) })
@@ -65,6 +70,7 @@ export function createRunFile(
       clearInterval(timer)
       unsubscribe()
       next = 0
+      isNews = true
       takeSnapshot()
       await lines.close()
     },

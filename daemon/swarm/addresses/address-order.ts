@@ -31,6 +31,13 @@ export function ownSubnets(interfaces = networkInterfaces()): Subnet[] {
     })
 }
 
+/** Of this machine on its networks, without loopback. */
+export function ownAddresses(interfaces = networkInterfaces()): string[] {
+  return Object.values(interfaces)
+    .flat()
+    .flatMap((one) => (one && !one.internal ? [one.address] : []))
+}
+
 function rank(address: Multiaddr, subnets: readonly Subnet[]): number {
   const parts = address.getComponents()
   if (parts.some(({ name }) => name === 'p2p-circuit'))

@@ -15,6 +15,8 @@ const PATIENCE_MS = 4000
 const ANSWER_MS = 30_000
 /** Short, so that the next attempt after a partition comes soon. */
 const DIAL_MS = 2500
+/** After the machine was asleep, this is long enough. */
+const HURRY_MS = 1000
 /** When the new connection is up, the old one gets this long to answer. */
 const GRACE_MS = 300
 const PING_PROTOCOL = '/ipfs/ping/1.0.0'
@@ -31,6 +33,8 @@ export class Prober {
   private readonly by: ProberParts
   private readonly heardAt = new Map<string, number>()
   private readonly busy = new Set<string>()
+  /** End the wait for answers. */
+  private readonly waits = new Set<() => void>()
   private cancel: (() => void) | undefined
   private readonly onOpen = ({ detail }: CustomEvent<Connection>) => this.heard(detail.remotePeer.toString())
 
@@ -51,6 +55,16 @@ export class Prober {
   /** The peer sent something. Called for every gossip frame, so it must be cheap. */
   heard(peer: string): void {
     this.heardAt.set(peer, this.by.clock.now())
+  }
+
+  /** Probes every connection now, and has little patience: they are probably dead. */
+  hurry(): void {
+    for (const peer of this.by.host.getPeers())
+      if (!this.busy.has(peer.toString())) void this.doubt(peer, peer.toString())
+    const waits = [...this.waits]
+    this.by.clock.after(HURRY_MS, () => {
+      for (const end of waits) end()
+    })
   }
 
   private loop(): void {
@@ -87,7 +101,7 @@ export class Prober {
         },
         () => {},
       )
-      await Promise.race([answer, this.pause(PATIENCE_MS)])
+      await Promise.race([answer, this.patience()])
       // libp2p still lists it as connected. Its own monitor gives up in time, and redial.ts takes over.
       while (!isAlive() && old.some((connection) => connection.status === 'open')) {
         const made = await host
@@ -110,6 +124,17 @@ export class Prober {
     } finally {
       this.busy.delete(id)
     }
+  }
+
+  private patience(): Promise<void> {
+    return new Promise((resolve) => {
+      const end = (): void => {
+        this.waits.delete(end)
+        resolve()
+      }
+      this.waits.add(end)
+      this.by.clock.after(PATIENCE_MS, end)
+    })
   }
 
   private pause(ms: number): Promise<void> {

@@ -35,7 +35,8 @@ const NOTHING: Saved = { wanted: [], met: [] }
 interface Wanted {
   addresses: string[]
   lastError: string | undefined
-  dialling: boolean
+  /** Ends the dial in progress. */
+  dialling: AbortController | undefined
   tries: number
 }
 
@@ -136,9 +137,13 @@ export class Redial {
     if (host.getConnections(peer).length > 0) return true
     const entry = this.wanted.get(id)
     if (entry?.dialling) return false
-    if (entry) entry.dialling = true
-    const timeout = AbortSignal.timeout(DIAL_TIMEOUT_MS)
-    const until = signal ? AbortSignal.any([signal, timeout]) : timeout
+    const dialling = new AbortController()
+    if (entry) entry.dialling = dialling
+    const until = AbortSignal.any([
+      AbortSignal.timeout(DIAL_TIMEOUT_MS),
+      dialling.signal,
+      ...(signal ? [signal] : []),
+    ])
     try {
       try {
         await this.dialAt(peer, until)
@@ -152,8 +157,20 @@ export class Redial {
       if (entry) entry.lastError = describe(error as Error)
       return false
     } finally {
-      if (entry) entry.dialling = false
+      if (entry) entry.dialling = undefined
     }
+  }
+
+  /**
+   * Dials now whoever is not connected, for when the machine was asleep or has changed networks. Dials in progress may
+   * be stuck in the old network: they end, and the next try begins within 1.5 s.
+   */
+  hurry(): void {
+    for (const [id, { dialling }] of this.wanted) {
+      if (dialling) dialling.abort()
+      else void this.dial(id)
+    }
+    for (let links = this.by.host.getPeers().length; links < FEW_LINKS; links++) this.tryMet()
   }
 
   /** Tries the most trusted addresses first. */
@@ -203,7 +220,7 @@ export class Redial {
     const entry = this.wanted.get(id)
     if (!entry && this.wanted.size >= MAX_WANTED) return
     const all = [...new Set([...addresses, ...(entry?.addresses ?? [])])].slice(0, MAX_ADDRESSES)
-    this.wanted.set(id, { lastError: undefined, dialling: false, tries: 0, ...entry, addresses: all })
+    this.wanted.set(id, { lastError: undefined, dialling: undefined, tries: 0, ...entry, addresses: all })
     await this.by.host.peerStore.merge(peerIdFromString(id), {
       multiaddrs: all.map((address) => multiaddr(address)),
       // Connections to it are the last to be closed when there are too many.
