@@ -1,6 +1,6 @@
-// A stand-in for LevelDB on the simulated disk, with its promises: a batch is whole or missing, a synced batch and all
-// before it survive a power cut, and after a failed write nothing is accepted until it was opened again. It is one log of
-// checksummed batches, replaced by a snapshot when it has grown.
+// A stand-in for LevelDB on the simulated disk, with its promises: a batch is whole or missing, and a synced batch and all
+// before it survive a power cut. And with its trap: after a failed write it takes more, and has lost it at the next start,
+// unless it was opened again in between. It is one log of checksummed batches, replaced by a snapshot when it has grown.
 
 import { join } from 'node:path'
 import { crc32 } from 'node:zlib'
@@ -23,7 +23,7 @@ export interface LogLevel extends LevelStore {
 export function createLogLevel({ directory }: { directory: string }, { disk }: { disk: Disk }): LogLevel {
   let values = new Map<string, Uint8Array>()
   let file: DiskFile | undefined
-  let [number, size, isBroken] = [0, 0, false]
+  let [number, size, isTorn] = [0, 0, false]
   let last: Promise<unknown> = Promise.resolve()
   const inTurn = <Result>(run: () => Promise<Result>): Promise<Result> => {
     const done = last.then(run)
@@ -59,6 +59,7 @@ export function createLogLevel({ directory }: { directory: string }, { disk }: {
     await disk.syncDirectory(directory)
     await file?.close()
     file = next
+    isTorn = false
     number++
     size = record.length
     for (const name of await disk.readDirectory(directory))
@@ -66,15 +67,15 @@ export function createLogLevel({ directory }: { directory: string }, { disk }: {
   }
 
   async function write(entries: Entry[], sync: boolean): Promise<void> {
-    if (isBroken || file === undefined) throw failure('the log is closed')
+    if (file === undefined) throw failure('the log is closed')
     try {
       const record = recordOf(entries)
-      await file.append(record)
+      if (!isTorn) await file.append(record)
       if (sync) await file.sync()
       for (const entry of entries) apply(entry)
       size += record.length
     } catch (error) {
-      isBroken = true
+      isTorn = true
       throw failure(String((error as Error).message))
     }
     if (size > ROTATE) await snapshot().catch(() => {})
@@ -86,7 +87,6 @@ export function createLogLevel({ directory }: { directory: string }, { disk }: {
         await ensureDirectory(directory, { disk })
         await load()
         await snapshot()
-        isBroken = false
       }),
     close: () =>
       inTurn(async () => {

@@ -2,6 +2,7 @@
 // store/database/level-folder.ts.
 
 import { Key } from 'interface-datastore'
+import { remove, writeFileWhole } from '../../store/atomic.ts'
 import { openLevelFolder } from '../../store/database/level-folder.ts'
 import type { Log } from '../../store/log.ts'
 import { nodeDisk as disk } from '../../store/node-disk.ts'
@@ -10,11 +11,23 @@ import { type Clock, openPeerDatastore, type PeerDatastore } from '../../swarm/i
 const MARK = new Key('/waggle/sealed')
 /** As often as the swarm saves its records of peers. */
 const SEAL_EVERY_MS = 300_000
+/** More than LevelDB writes when it opens. */
+const ROOM_BYTES = 6 << 20
 
 export async function openPeerStore(
   { path }: { path: string },
   { log, clock }: { log: Log; clock: Clock },
 ): Promise<PeerDatastore> {
+  const hasRoom = async (): Promise<boolean> => {
+    try {
+      await writeFileWhole({ path: `${path}.room`, content: new Uint8Array(ROOM_BYTES) }, { disk })
+      return true
+    } catch {
+      return false
+    } finally {
+      await remove(`${path}.room`, { disk }).catch(() => {})
+    }
+  }
   const { handle, seal } = await openLevelFolder(
     {
       directory: path,
@@ -23,7 +36,7 @@ export async function openPeerStore(
     },
     {
       async open() {
-        const datastore = await openPeerDatastore({ path })
+        const datastore = await openPeerDatastore({ path }, { hasRoom })
         return {
           datastore,
           close: () => datastore.close(),

@@ -191,7 +191,7 @@ export class Admission {
     if (said.createdAt < this.startedAt || age < 0 || age > this.options.maxAgeMs) return false
     if (!('rollouts' in said)) return true
     const texts = said.rollouts.map(({ text }) => text)
-    return !this.contents.wrote.has(contentId(said.prompt, texts))
+    return !this.contents.isOwn(contentId(said.prompt, texts))
   }
 
   private fitsFetched(source: string, weight: number): boolean {

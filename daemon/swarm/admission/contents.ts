@@ -36,10 +36,15 @@ export class Contents {
     this.before = new LongMemory({ forMs: REMEMBER_MS, entries: filterEntries }, { clock, salt })
   }
 
+  /** True if this node wrote it, as far as is remembered. */
+  isOwn(id: string): boolean {
+    return this.wrote.has(id) || this.hasWritten(id)
+  }
+
   /** True if this author has not sent this content before and this node did not write it. */
   isNew(author: string, id: string): boolean {
     const key = keyOf(author, id)
-    return !this.wrote.has(id) && !this.hasWritten(id) && !this.admitted.has(key) && !this.before.has(key)
+    return !this.isOwn(id) && !this.admitted.has(key) && !this.before.has(key)
   }
 
   /** Remembers the content. Returns the group's id. */

@@ -13,10 +13,17 @@ const levelDb = (path: string) =>
 /** What the swarm itself keeps, bans for one, survives a power cut. libp2p's records are many and can be found again. */
 const SYNCED = '/waggle/'
 
-/** `levelOf` opens another database than LevelDB, for simulations. */
 export async function openPeerDatastore(
   { path }: { path: string },
-  { levelOf = levelDb }: { levelOf?: typeof levelDb } = {},
+  {
+    levelOf = levelDb,
+    hasRoom = async () => true,
+  }: {
+    /** Opens another database than LevelDB, for simulations. */
+    levelOf?: typeof levelDb
+    /** After a failed write: whether the disk takes writes again. */
+    hasRoom?: () => Promise<boolean>
+  } = {},
 ): Promise<PeerDatastore> {
   // Opened here, because datastore-level does not pass on why opening failed.
   const level = levelOf(path)
@@ -38,10 +45,51 @@ export async function openPeerDatastore(
       },
     )
   }
-  const put = level.put.bind(level)
+  const [put, del] = [level.put.bind(level), level.del.bind(level)]
+  const batch = level.batch.bind(level) as (operations: unknown) => Promise<void>
+  const { write, close } = oneByOne(level, { hasRoom })
   level.put = ((key: string, value: Uint8Array) =>
-    put(key, value, { sync: key.startsWith(SYNCED) } as object)) as typeof level.put
+    write(() => put(key, value, { sync: key.startsWith(SYNCED) } as object))) as typeof level.put
+  level.del = ((key: string) => write(() => del(key))) as typeof level.del
+  level.batch = ((operations: unknown) => write(() => batch(operations))) as typeof level.batch
   const datastore = new LevelDatastore(level)
   await datastore.open()
-  return datastore
+  return Object.assign(datastore, { close })
+}
+
+/**
+ * Writes one after another. After a failed one, LevelDB's log takes more and has lost it at the next start; so the
+ * database is opened anew before anything else is written. Until there is room for that, it can still be read.
+ */
+function oneByOne(
+  level: { open(): Promise<void>; close(): Promise<void> },
+  { hasRoom }: { hasRoom(): Promise<boolean> },
+) {
+  let last: Promise<unknown> = Promise.resolve()
+  let [isBroken, isClosed] = [false, false]
+  return {
+    write<Result>(run: () => Promise<Result>): Promise<Result> {
+      const done = last.then(async () => {
+        if (isBroken && !isClosed) {
+          if (!(await hasRoom())) throw new Error('the disk does not take writes')
+          await level.close()
+          await level.open()
+          isBroken = false
+        }
+        try {
+          return await run()
+        } catch (error) {
+          isBroken = true
+          throw error
+        }
+      })
+      last = done.catch(() => {})
+      return done
+    },
+    async close(): Promise<void> {
+      isClosed = true
+      await last
+      await level.close()
+    },
+  }
 }
