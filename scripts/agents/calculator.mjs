@@ -1,36 +1,52 @@
-// An agent with a tool, on Vercel's `ai`: the model may call a calculator before it answers. It is trained while it works.
+// An agent with a tool, on Vercel's `ai`: the model calls a calculator before it answers. It is trained while it works.
 //
-//   node scripts/agents/calculator.mjs 50        with a node whose model calls tools; see docs/agents.md
+//   node scripts/agents/calculator.mjs [groups] [attempts] [held-out prompts] [seed]        see docs/agents.md
 
 import { createOpenAICompatible } from '@ai-sdk/openai-compatible'
-import { generateText, stepCountIs, tool } from 'ai'
-import { z } from 'zod'
+import { generateText, jsonSchema, stepCountIs, tool } from 'ai'
 import { train } from './runner.mjs'
 
+const number = { type: 'number' }
 const multiply = tool({
   description: 'Multiplies two numbers.',
-  inputSchema: z.object({ a: z.number(), b: z.number() }),
+  inputSchema: jsonSchema({ type: 'object', properties: { a: number, b: number }, required: ['a', 'b'] }),
   execute: async ({ a, b }) => String(a * b),
 })
 
-async function agent({ base_url: baseURL, api_key: apiKey }, prompt) {
-  const model = createOpenAICompatible({ name: 'waggle', baseURL, apiKey }).chatModel('waggle')
-  return await generateText({ model, prompt, tools: { multiply }, stopWhen: stepCountIs(3), maxOutputTokens: 48 })
+const question = (a, b) => ({ role: 'user', content: `What is ${a} * ${b}?` })
+
+/** A solved question, as turns of the conversation: a small model does as it sees done. */
+const solved = (a, b) => {
+  const [toolCallId, toolName, value] = [`call_${a}`, 'multiply', String(a * b)]
+  return [
+    question(a, b),
+    { role: 'assistant', content: [{ type: 'tool-call', toolCallId, toolName, input: { a, b } }] },
+    { role: 'tool', content: [{ type: 'tool-result', toolCallId, toolName, output: { type: 'text', value } }] },
+    { role: 'assistant', content: `${a} * ${b} = ${value}` },
+  ]
 }
 
-let drawn = 0
+async function agent({ base_url: baseURL, api_key: apiKey }, a, b) {
+  const model = createOpenAICompatible({ name: 'waggle', baseURL, apiKey }).chatModel('waggle')
+  const messages = [...solved(31, 12), ...solved(17, 45), question(a, b)]
+  return await generateText({ model, messages, tools: { multiply }, stopWhen: stepCountIs(2) })
+}
 
-await train('products', Number(process.argv[2] ?? 50), {
-  draw() {
-    const [a, b] = [11 + (drawn % 80), 13 + ((drawn * 7) % 80)]
-    return { id: `product ${Date.now()} ${drawn++}`, a, b }
-  },
+/** Question n of 6640; odd ones are held out. */
+const product = (n) => ({ id: `product ${n}`, a: 11 + ((n * 37) % 80), b: 13 + ((n * 59) % 83) })
+const [groups = 50, attempts = 8, looks = 0, seed = 1] = process.argv.slice(2).map(Number)
+let drawn = 400 * seed
+
+await train('products', groups, {
+  attempts,
+  prompts: 2,
+  draw: () => product(2 * (drawn++ % 3320)),
+  heldOut: Array.from({ length: looks }, (_, i) => product(2 * i + 1)),
   async attempt(rollout, { a, b }) {
-    const { text, steps } = await agent(rollout, `What is ${a} * ${b}? Use the tool multiply.`)
-    const results = steps.flatMap(({ toolResults }) => toolResults)
-    const isRight = text.includes(String(a * b))
-    const called = results.length > 0 ? 0.3 : 0
-    const rightly = results.some(({ output }) => output === String(a * b)) ? 0.3 : 0
-    return called + rightly + (isRight ? 0.4 : 0)
+    const { text, steps } = await agent(rollout, a, b)
+    const results = steps.flatMap(({ toolResults }) => toolResults.map(({ output }) => output))
+    const called = results.some((result) => result !== 'NaN') ? 0.2 : 0
+    const rightly = results.includes(String(a * b)) ? 0.4 : 0
+    return called + rightly + (text.includes(String(a * b)) ? 0.4 : 0)
   },
 })

@@ -10,7 +10,7 @@ import { nodeDisk } from '../../daemon/store/node-disk.ts'
 
 const [path = 'models/default', conversations = '8', rounds = '2'] = process.argv.slice(2)
 const TURNS = 4
-const ANSWER = 32
+const ANSWER = 24
 const model = await loadModel(path, { disk: nodeDisk })
 const { tokenizer, spec } = model
 const text =
@@ -27,6 +27,12 @@ interface Turn {
   reused: number
 }
 
+interface Played {
+  turns: Turn[]
+  /** All tokens of each conversation. */
+  written: number[][]
+}
+
 const processorSeconds = (): number => {
   const { user, system } = process.cpuUsage()
   return (user + system) / 1e6
@@ -34,8 +40,8 @@ const processorSeconds = (): number => {
 
 async function play(
   isConversation: boolean,
-  { seed, length = Math.min(300, spec.contextLength - 280) }: { seed: number; length?: number },
-): Promise<{ turns: Turn[]; written: number[][] }> {
+  { seed, length = Math.min(300, spec.contextLength - 250) }: { seed: number; length?: number },
+): Promise<Played> {
   // Nothing is kept for other weights.
   await engine.setWeights(await engine.weights())
   let prompts = Array.from({ length: Number(conversations) }, () => Int32Array.from(cut(seed, length)))
@@ -61,17 +67,21 @@ async function play(
   return { turns, written: prompts.map((prompt) => [...prompt]) }
 }
 
+async function told(how: 'whole' | 'continued', seed: number): Promise<Played> {
+  const played = await play(how === 'continued', { seed })
+  for (const [i, { seconds, tokens, reused }] of played.turns.entries())
+    console.log(`${how} turn ${i + 1}: ${tokens} prompt tokens, ${reused} kept, ${seconds.toFixed(1)} s`)
+  return played
+}
+
 // Compiles the graphs.
 for (const isConversation of [false, true]) await play(isConversation, { seed: 0, length: 40 })
 for (let round = 1; round <= Number(rounds); round++) {
-  const [before, after] = [await play(false, { seed: round }), await play(true, { seed: round })]
-  const isSame = JSON.stringify(before.written) === JSON.stringify(after.written)
-  for (const [name, { turns }] of Object.entries({ whole: before, continued: after }))
-    for (const [i, { seconds, tokens, reused }] of turns.entries())
-      console.log(`${name} turn ${i + 1}: ${tokens} prompt tokens, ${reused} kept, ${seconds.toFixed(1)} s`)
-  const total = (of: Turn[]): number => of.reduce((sum, { seconds }) => sum + seconds, 0)
+  const [whole, continued] = [await told('whole', round), await told('continued', round)]
+  const isSame = JSON.stringify(whole.written) === JSON.stringify(continued.written)
+  const total = ({ turns }: Played): number => turns.reduce((sum, { seconds }) => sum + seconds, 0)
   console.log(
-    `ratio ${(total(before.turns) / total(after.turns)).toFixed(2)}, ${isSame ? 'the same tokens' : 'other tokens'}`,
+    `ratio ${(total(whole) / total(continued)).toFixed(2)}, ${isSame ? 'the same tokens' : 'other tokens'}`,
   )
 }
 await engine.close()

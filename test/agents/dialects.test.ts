@@ -276,6 +276,30 @@ describe('templates', () => {
     expect(prompts[1]).toBe('[go]ok[<tool_response>seen</tool_response>]')
   })
 
+  it('that show results but not calls get both in words, so that the model sees a call that the caller gives', async () => {
+    let shown = ''
+    g = await testGateway({
+      chatTemplate:
+        '{% for m in messages %}{{ m.role }}:{{ m.content }}|{% endfor %}{% if add_generation_prompt %}assistant:{% endif %}',
+      write(prompt) {
+        shown = prompt
+        return 'ok'
+      },
+    })
+    await g.chat(await g.open(), [
+      user('go'),
+      {
+        role: 'assistant',
+        content: '',
+        tool_calls: [{ id: '1', type: 'function', function: { name: 'look', arguments: '{"at":7}' } }],
+      },
+      { role: 'tool', content: 'seen', tool_call_id: '1' },
+    ])
+    expect(shown).toBe(
+      'user:go|assistant:<tool_call>{"name":"look","arguments":{"at":7}}</tool_call>|user:<tool_response>seen</tool_response>|assistant:',
+    )
+  })
+
   it('that refuse the messages are the caller’s mistake', async () => {
     g = await testGateway({
       chatTemplate:

@@ -54,6 +54,14 @@ test.each([
   }
 })
 
+test('of conversations that come together and begin alike, the others go on from the first', async () => {
+  await core.open({ spec: SPEC, weights })
+  const instructions = randomTokens(SPEC, 60, 9)
+  const prompts = Array.from({ length: 6 }, (_, i) => Int32Array.of(...instructions, i, i + 1, i + 2))
+  const written = await answerAsWhole(prompts)
+  expect(written.map(({ reused }) => reused)).toEqual([undefined, ...Array(5).fill(60)])
+})
+
 test('keys and values of earlier weights are not used', async () => {
   await core.open({ spec: SPEC, weights })
   const others = randomWeights(SPEC, 2)

@@ -54,7 +54,8 @@ export function createChatPrompts(tokenizer: Tokenizer): ChatPrompts {
 
 interface Places {
   tools: boolean
-  results: boolean
+  /** Calls and their results. */
+  calls: boolean
   system: boolean
 }
 
@@ -69,20 +70,26 @@ function placesOf(template: ChatTemplate): Places {
     }
   }
   const user: ChatMessage = { role: 'user', content: 'go' }
-  const call = { id: 'call_1', type: 'function', function: { name: 'look', arguments: {} } } as const
+  const showsCall = (name: string, result: string): boolean =>
+    shows([
+      user,
+      {
+        role: 'assistant',
+        content: '',
+        tool_calls: [{ id: 'call_1', type: 'function', function: { name, arguments: {} } }],
+      },
+      { role: 'tool', content: result, tool_call_id: 'call_1' },
+    ])
   return {
     tools: shows([user], [{ type: 'function', function: { name: mark, description: '', parameters: {} } }]),
-    results: shows([
-      user,
-      { role: 'assistant', content: '', tool_calls: [call] },
-      { role: 'tool', content: mark, tool_call_id: 'call_1' },
-    ]),
+    // A template that writes any role and content shows results without the calls.
+    calls: showsCall(mark, 'seen') && showsCall('look', mark),
     system: shows([{ role: 'system', content: mark }, user]),
   }
 }
 
 function withTools(messages: ChatMessage[], tools: readonly ChatTool[], places: Places): ChatMessage[] {
-  const fit = places.results ? messages : messages.map(withoutResult)
+  const fit = places.calls ? messages : messages.map(inWords)
   if (places.tools || tools.length === 0) return fit
   const list = tools.map(({ function: one }) => JSON.stringify(one)).join('\n')
   const words = `Tools:\n${list}\nTo call one, answer with <tool_call>{"name": …, "arguments": {…}}</tool_call>.`
@@ -91,7 +98,8 @@ function withTools(messages: ChatMessage[], tools: readonly ChatTool[], places: 
   return [{ role: 'system', content: words }, ...fit]
 }
 
-function withoutResult(message: ChatMessage): ChatMessage {
+/** A call in the model's words, a result in the user's. */
+function inWords(message: ChatMessage): ChatMessage {
   const { role, content, tool_calls: calls = [] } = message
   if (role === 'tool') return { role: 'user', content: `<tool_response>${content}</tool_response>` }
   if (calls.length === 0) return message

@@ -3,10 +3,10 @@
 
 import type { DecoderSpec } from '../../decoder.ts'
 import { buildDecode } from '../decoder/sampling.ts'
-import type { CacheSize, ReadPrompt, SequenceCache } from '../decoding/sequence-cache.ts'
+import type { CacheSize, PromptTokens, ReadPrompt, SequenceCache } from '../decoding/sequence-cache.ts'
 import type { CompiledGraph, Feeds, Runtime } from '../runtime/runtime.ts'
 import type { KeptSequences, Piece } from './kept.ts'
-import { compileFor, MASKED, readPrompts } from './reading.ts'
+import { compileFor, MASKED, readPrompts, takeUnlike } from './reading.ts'
 import { copyPieces, cutRow, lengthOf, type Rows } from './rows.ts'
 
 interface HostPrompt extends ReadPrompt {
@@ -73,23 +73,32 @@ export function createHostCache(
     },
 
     async read(prompts) {
-      const unread = prompts.map(({ tokens, isConversation }) => ({
-        tokens,
-        past: isConversation ? kept.beginningOf(tokens) : [],
-      }))
-      const read = await readPrompts(unread, spec, { runtime, weights })
-      return unread.map(({ tokens, past }, i): HostPrompt => {
-        const { logits, stretch } = read[i]!
-        return {
-          length: tokens.length,
-          reused: lengthOf(past),
-          logits,
-          pieces: [...past, { stretch, used: stretch.length }],
-          release() {
-            this.pieces = []
-          },
-        }
-      })
+      const read = new Map<PromptTokens, HostPrompt>()
+      for (let left = prompts; left.length > 0; left = left.filter((prompt) => !read.has(prompt))) {
+        const some = takeUnlike(
+          left.map((prompt) => ({
+            ...prompt,
+            prompt,
+            past: prompt.isConversation ? kept.beginningOf(prompt.tokens) : [],
+          })),
+        )
+        const done = await readPrompts(some, spec, { runtime, weights })
+        some.forEach(({ prompt, tokens, past, isConversation }, i) => {
+          const { logits, stretch } = done[i]!
+          const pieces = [...past, { stretch, used: stretch.length }]
+          if (isConversation) kept.keep(tokens, pieces)
+          read.set(prompt, {
+            length: tokens.length,
+            reused: lengthOf(past),
+            logits,
+            pieces,
+            release() {
+              this.pieces = []
+            },
+          })
+        })
+      }
+      return prompts.map((prompt) => read.get(prompt)!)
     },
 
     async load(entries) {

@@ -30,7 +30,7 @@ export interface KeptSequences {
 }
 
 /** Reading fewer tokens than this again costs nearly nothing. */
-const WORTHWHILE = 32
+export const WORTHWHILE = 32
 
 interface Kept {
   tokens: Int32Array
@@ -50,7 +50,7 @@ export function createKeptSequences({ most }: { most: number }): KeptSequences {
   }
   return {
     keep(tokens, pieces) {
-      sequences = sequences.filter((one) => shared(one.tokens, tokens) < one.tokens.length)
+      sequences = sequences.filter((one) => sharedLength(one.tokens, tokens) < one.tokens.length)
       sequences.push({ tokens, pieces })
       while (bytes() > most) sequences.shift()
     },
@@ -59,7 +59,7 @@ export function createKeptSequences({ most }: { most: number }): KeptSequences {
       const most = tokens.length - 1
       let [best, length]: [Kept | undefined, number] = [undefined, WORTHWHILE - 1]
       for (const one of sequences) {
-        const found = Math.min(most, shared(one.tokens, tokens))
+        const found = Math.min(most, sharedLength(one.tokens, tokens))
         if (found > length) [best, length] = [one, found]
       }
       if (!best) return []
@@ -78,7 +78,7 @@ export function createKeptSequences({ most }: { most: number }): KeptSequences {
 }
 
 /** Tokens that both begin with. */
-function shared(a: Int32Array, b: Int32Array): number {
+export function sharedLength(a: Int32Array, b: Int32Array): number {
   let length = 0
   while (length < a.length && a[length] === b[length]) length++
   return length

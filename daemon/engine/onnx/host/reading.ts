@@ -4,7 +4,7 @@ import type { DecoderSpec } from '../../decoder.ts'
 import { buildPrefill } from '../decoder/sampling.ts'
 import type { Graph } from '../graph/graph.ts'
 import type { CompiledGraph, Data, Feeds, Runtime } from '../runtime/runtime.ts'
-import type { Piece, Stretch } from './kept.ts'
+import { type Piece, type Stretch, sharedLength, WORTHWHILE } from './kept.ts'
 import { copyPieces, cutRow, lengthOf, type Rows } from './rows.ts'
 
 export const MASKED = -1e9
@@ -34,6 +34,20 @@ export interface Read {
   logits: Float32Array
   /** Of the tokens after the past. */
   stretch: Stretch
+}
+
+/** Of conversations that begin alike, only the first: the others need not read what it has read. */
+export function takeUnlike<Prompt extends Unread & { isConversation?: boolean }>(
+  prompts: readonly Prompt[],
+): Prompt[] {
+  const taken: Prompt[] = []
+  for (const prompt of prompts) {
+    const { tokens, past, isConversation } = prompt
+    const isKnownSoon = (other: Prompt): boolean =>
+      other.isConversation === true && sharedLength(other.tokens, tokens) - lengthOf(past) >= WORTHWHILE
+    if (!isConversation || !taken.some(isKnownSoon)) taken.push(prompt)
+  }
+  return taken
 }
 
 interface ReadingParts {
