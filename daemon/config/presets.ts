@@ -27,6 +27,7 @@ export const PRESETS = {
     memoryBytes: 0,
     values: {
       'engine.threads': 1,
+      'engine.micro_batch_tokens': 512,
       'rollout.groups_per_round': 4,
       'training.own_groups': 4,
       'eval.every_seconds': 300,

@@ -1,0 +1,106 @@
+// A node as a user has it after `npm install`: the built program (`npm run build` makes it), started as a process of its
+// own, and what the kernel says of it.
+
+import { spawn } from 'node:child_process'
+import { existsSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { fileURLToPath } from 'node:url'
+import { createClient } from '../../../daemon/control/api/client.ts'
+import type { ControlClient, Snapshot } from '../../../protocol/api/index.ts'
+
+const ROOT = fileURLToPath(new URL('../../..', import.meta.url))
+export const PROGRAM = join(ROOT, 'dist/daemon/cli/waggle.js')
+const LIMIT_MS = 1_200_000
+
+export interface EdgeNode {
+  pid: number
+  client: ControlClient
+  /** Seconds from the start to now. */
+  seconds(): number
+  until(what: string, satisfied: (snapshot: Snapshot) => unknown): Promise<Snapshot>
+  /** By /proc. */
+  memory(): { residentBytes: number; anonymousBytes: number; peakBytes: number }
+  /** Written to disks so far. */
+  writtenBytes(): number
+  stop(): Promise<void>
+  kill(): Promise<void>
+}
+
+export interface EdgeOptions {
+  home: string
+  /** Settings, as for `--set`. */
+  set?: readonly string[]
+  /** Files to write the process's ID to. */
+  procs?: readonly string[]
+  program?: string
+}
+
+/** Resolves once the process exists. */
+export function startEdgeNode({ home, set = [], procs = [], program = PROGRAM }: EdgeOptions): EdgeNode {
+  if (!existsSync(program)) throw new Error(`${program} is missing: run \`npm run build\``)
+  const settings = ['swarm.lan=off', `swarm.name=edge-${process.pid}`, ...set].flatMap((one) => [
+    '--set',
+    one,
+  ])
+  const words = [process.execPath, program, 'up', '--home', home, ...settings]
+  const enter = procs.map((path) => `echo $$ > ${path}`).join('; ')
+  const child = spawn('sh', ['-c', `${enter || ':'}; exec "$@"`, 'sh', ...words], {
+    stdio: ['ignore', 'pipe', 'pipe'],
+  })
+  const began = performance.now()
+  let output = ''
+  let hasEnded = false
+  for (const stream of [child.stdout, child.stderr])
+    stream.on('data', (piece: Buffer) => {
+      output = (output + piece.toString()).slice(-20_000)
+    })
+  const ended = new Promise<void>((resolve) =>
+    child.once('exit', () => {
+      hasEnded = true
+      resolve()
+    }),
+  )
+  process.once('exit', () => child.kill('SIGKILL'))
+  const client = createClient({ socket: join(home, 'control.sock') })
+  const pid = child.pid!
+  const read = (file: string): string => readFileSync(`/proc/${pid}/${file}`, 'utf8')
+  const field = (text: string, key: string): number =>
+    Number(new RegExp(`^${key}:\\s+(\\d+)`, 'm').exec(text)?.[1] ?? Number.NaN)
+  return {
+    pid,
+    client,
+    seconds: () => (performance.now() - began) / 1000,
+    async until(what, satisfied) {
+      const end = performance.now() + LIMIT_MS
+      for (;;) {
+        if (hasEnded) throw new Error(`${what}: the node ended\n${output}`)
+        if (performance.now() > end) throw new Error(`${what}: not within ${LIMIT_MS / 1000} s\n${output}`)
+        const snapshot = await client.snapshot().catch(() => undefined)
+        if (snapshot && satisfied(snapshot)) return snapshot
+        await sleep(100)
+      }
+    },
+    memory() {
+      const status = read('status')
+      return {
+        residentBytes: field(status, 'VmRSS') * 1024,
+        anonymousBytes: field(status, 'RssAnon') * 1024,
+        peakBytes: field(status, 'VmHWM') * 1024,
+      }
+    },
+    writtenBytes: () => field(read('io'), 'write_bytes') - field(read('io'), 'cancelled_write_bytes'),
+    async stop() {
+      child.kill('SIGINT')
+      await ended
+    },
+    async kill() {
+      child.kill('SIGKILL')
+      await ended
+    },
+  }
+}
+
+export const megabytes = (bytes: number): string => `${Math.round(bytes / 1e6)} MB`
+
+export const isTraining = ({ training }: Snapshot): boolean => (training?.step ?? 0) > 0
