@@ -91,6 +91,12 @@ export function isGguf(path: unknown): boolean {
 export type PresetName = keyof typeof PRESETS
 export const PRESET_NAMES = Object.keys(PRESETS) as [PresetName, ...PresetName[]]
 
+/** Whether the preset sets this key to this value, so that nobody may have asked for it. */
+export function isOfPreset(name: PresetName | undefined, path: string, value: unknown): boolean {
+  const values: Readonly<Record<string, number>> = name === undefined ? {} : PRESETS[name].values
+  return path in values && values[path] === value
+}
+
 /** The most demanding preset that fits the machine. */
 export function proposePreset(machine: Machine): PresetName {
   const fits = PRESET_NAMES.filter((name) => name !== 'gpu' && isEnough(PRESETS[name], machine))

@@ -2,6 +2,7 @@
 
 import { availableParallelism, cpus } from 'node:os'
 import type { LimitsInfo } from '../../protocol/api/index.ts'
+import { isOfPreset } from '../config/presets.ts'
 import type { Config } from '../config/schema.ts'
 import {
   createLimits,
@@ -34,7 +35,7 @@ export function coresFor({ limits: { cpu_percent } }: Pick<Config, 'limits'>): n
 }
 
 export async function openLimits(
-  { limits }: Pick<Config, 'limits'>,
+  { limits, preset }: Pick<Config, 'limits' | 'preset'>,
   { space, log, closers, changed, ...parts }: LimitsParts,
 ): Promise<NodeLimits> {
   if (limits.priority === 'background') {
@@ -46,7 +47,8 @@ export async function openLimits(
   }
   const machine = createMachineReader({ root: '/' }, { cpus, cpuUsage: () => process.cpuUsage() })
   for (const { limit, why } of await unkept(limits, machine))
-    log('warn', `limits.${limit} has no effect: ${why}`)
+    if (!isOfPreset(preset, `limits.${limit}`, limits[limit]))
+      log('warn', `limits.${limit} has no effect: ${why}`)
   const opened = await createLimits(
     { limits, cores: availableParallelism() },
     {

@@ -5,7 +5,7 @@ import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { configKeys } from '../../daemon/config/keys.ts'
 import { differenceOf, LIVE_KEYS, takeOn } from '../../daemon/config/live.ts'
 import { type Loaded, type LoadOptions, loadConfig } from '../../daemon/config/load.ts'
-import { PRESET_NAMES, PRESETS, proposePreset } from '../../daemon/config/presets.ts'
+import { isOfPreset, PRESET_NAMES, PRESETS, proposePreset } from '../../daemon/config/presets.ts'
 import { defaultConfig } from '../../daemon/config/schema.ts'
 import { POOL_GROUPS } from '../../daemon/node/core.ts'
 import { createReconfigure } from '../../daemon/node/reconfigure.ts'
@@ -273,4 +273,11 @@ describe('what changes while a node runs', () => {
     expect(differenceOf(plain, off).restart).toHaveLength(1)
     expect(differenceOf(plain, load('[eval]\nevery_seconds = 5\n').config).live).toHaveLength(1)
   })
+})
+
+test('a value that the preset sets is told from one that somebody chose', () => {
+  expect(isOfPreset('tiny', 'limits.celsius', 75)).toBe(true)
+  expect(isOfPreset('tiny', 'limits.celsius', 60)).toBe(false)
+  expect(isOfPreset('tiny', 'limits.on_battery', false)).toBe(false)
+  expect(isOfPreset(undefined, 'limits.celsius', 75)).toBe(false)
 })

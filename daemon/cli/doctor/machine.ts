@@ -5,7 +5,7 @@ import { closeSync, existsSync, fsyncSync, openSync, statfsSync, unlinkSync, wri
 import { cpus } from 'node:os'
 import { dirname, join } from 'node:path'
 import { bytes } from '../../../protocol/api/index.ts'
-import { isEnough, PRESETS, proposePreset } from '../../config/presets.ts'
+import { isEnough, isOfPreset, PRESETS, proposePreset } from '../../config/presets.ts'
 import { defaultConfig } from '../../config/schema.ts'
 import { createMachineReader, unkept } from '../../limits/index.ts'
 import { type Check, type Finding, fail, ok, warn } from './finding.ts'
@@ -68,7 +68,7 @@ export const preset: Check = ({ config, here, context }) => {
 }
 
 /** Which limits are set, and which of them this machine does not tell enough for. */
-export const limits: Check = async ({ config, context }) => {
+export const limits: Check = async ({ config }) => {
   if (!config) return []
   const machine = createMachineReader({ root: '/' }, { cpus, cpuUsage: () => process.cpuUsage() })
   const without = defaultConfig().limits
@@ -78,9 +78,12 @@ export const limits: Check = async ({ config, context }) => {
   const found = set.map(([key, value]) => `${key} ${value}`).join(', ')
   return [
     ok('limits', found || 'none but background priority'),
-    ...(await unkept(config.limits, machine)).map(({ limit, why }) =>
-      warn('limits', `limits.${limit} has no effect: ${why}`, `Remove it from ${context.paths.config}.`),
-    ),
+    ...(await unkept(config.limits, machine)).map(({ limit, why }) => {
+      const fact = `limits.${limit} has no effect: ${why}`
+      return isOfPreset(config.preset, `limits.${limit}`, config.limits[limit])
+        ? ok('limits', fact)
+        : warn('limits', fact, 'Do not rely on it.')
+    }),
   ]
 }
 

@@ -1,0 +1,65 @@
+// What a node takes: CPU time to its first step, memory at work and paused, bytes written while paused. Needs Linux and
+// `npm run build`.
+//
+//   node --import tsx scripts/bench/edge/memory.ts [--steps 20] [--set key=value]
+//
+// Prints a JSON line for each moment.
+
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { parseArgs } from 'node:util'
+import { REST_AFTER_MS } from '../../../daemon/engine/onnx/runtime/resting.ts'
+import { isTraining, megabytes, startEdgeNode } from './node.ts'
+
+const { values } = parseArgs({
+  options: {
+    steps: { type: 'string', default: '20' },
+    set: { type: 'string', multiple: true, default: [] },
+    program: { type: 'string' },
+  },
+})
+/** While a paused node's writes are counted. */
+const QUIET_MS = 60_000
+const TICKS_PER_SECOND = 100
+
+const home = mkdtempSync(join(tmpdir(), 'waggle-memory-'))
+const node = startEdgeNode({ home, set: values.set, ...(values.program ? { program: values.program } : {}) })
+const tell = (moment: string, facts: object = {}): void => {
+  const { residentBytes, anonymousBytes, peakBytes } = node.memory()
+  // The name of the program, in brackets, is the second field; user and system time are the 14th and 15th.
+  const fields = readFileSync(`/proc/${node.pid}/stat`, 'utf8').split(') ')[1]!.split(' ')
+  console.log(
+    JSON.stringify({
+      moment,
+      seconds: Math.round(node.seconds() * 10) / 10,
+      cpuSeconds: (Number(fields[11]) + Number(fields[12])) / TICKS_PER_SECOND,
+      resident: megabytes(residentBytes),
+      anonymous: megabytes(anonymousBytes),
+      peak: megabytes(peakBytes),
+      written: node.writtenBytes(),
+      ...facts,
+    }),
+  )
+}
+await node.until('up', () => true)
+tell('up')
+await node.until('a first step', isTraining)
+tell('first step')
+await node.until('at work', ({ training }) => (training?.step ?? 0) >= Number(values.steps))
+tell(`at work, step ${values.steps}`)
+await node.client.send('pause', {})
+await sleep(5000)
+tell('just paused')
+// A step that was under way ends first.
+await sleep(REST_AFTER_MS + 30_000)
+tell('paused, and the engines have given memory back')
+const before = node.writtenBytes()
+await sleep(QUIET_MS)
+tell('paused for a minute more', { writtenMeanwhile: node.writtenBytes() - before })
+await node.client.send('resume', {})
+await node.until('a step after the pause', ({ training }) => (training?.step ?? 0) > Number(values.steps) + 1)
+tell('at work again')
+await node.stop()
+rmSync(home, { recursive: true })
