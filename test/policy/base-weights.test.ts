@@ -57,7 +57,13 @@ test.each([
   expect(difference).toBeLessThan(within)
   const source = await (await modelSource(DEFAULT, { disk })).weights()
   const bytes = Object.values(small.weights).reduce((sum, values) => sum + bytesOf(values), 0)
-  expect(bytes).toBe(bytesIn(source.tensors, small.spec, precision))
+  const inBlocks = Object.values(small.weights).filter(
+    (values) => isStored(values) && values.kind === 'blocks',
+  )
+  expect(bytesIn(source.tensors, small.spec, precision)).toEqual({
+    all: bytes,
+    blocks: inBlocks.reduce((sum, values) => sum + bytesOf(values), 0),
+  })
   await source.close()
   // Engines in other threads use the same memory.
   for (const values of Object.values(small.weights))
@@ -148,7 +154,8 @@ test('the plan keeps weights as F32 if that fits well, else as a quantized file 
   expect(planned(four, 'auto', 8e9)).toMatchObject({ adapter: { rank: 16 }, base: 'f32' })
   const small = planned(four, 'auto', 2e9)
   expect(small).toMatchObject({ adapter: { rank: 16 }, base: 'file' })
-  expect(small.estimate.model).toBeLessThan(0.3 * 4 * parameterCount(SPEC))
+  // With the sampler's copy.
+  expect(small.estimate.model).toBeLessThan(0.45 * 4 * parameterCount(SPEC))
   expect(planned(four, 'q4', 100e9)).toMatchObject({ adapter: { rank: 16 }, base: 'q4' })
   const floats = inFile({})
   expect(() => planned(floats, 'auto', 2e9)).toThrow(/does not fit/)

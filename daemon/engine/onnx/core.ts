@@ -30,7 +30,7 @@ export interface CoreOptions {
   provider?: Provider
   /** Tokens, padding included, in a micro-batch: small enough for activations to stay in the processor's cache. */
   microBatchTokens?: number
-  /** Recompute each layer in the backward pass: less memory, about a third more work. */
+  /** Less memory for about a third more work: recompute each layer in the backward pass, and keep no free memory. */
   checkpointing?: boolean
   /** Precision of matrix products in scoring and training; float32 if left out. */
   precision?: Precision
@@ -65,7 +65,7 @@ export function createCore({
   room = { microBatchTokens, slots: DEFAULT_SLOTS },
   now,
 }: CoreOptions): Core {
-  const runtime: Runtime = createRuntime({ threads, maxSessions, provider })
+  const runtime: Runtime = createRuntime({ threads, maxSessions, provider, keepsMemory: !checkpointing })
   const kept = createKeptSequences({ most: KEPT_BYTES })
   room.free = () => {
     kept.clear()

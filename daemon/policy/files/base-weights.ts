@@ -56,18 +56,26 @@ export async function readWeights(
   return { weights, digest: hash.digest('hex') }
 }
 
+export interface BaseBytes {
+  all: number
+  /** Those of matrices in blocks of 4 or 8 bits. */
+  blocks: number
+}
+
 /** Bytes of the weights in a precision. */
 export function bytesIn(
   tensors: WeightSource['tensors'],
   spec: DecoderSpec,
   precision: BasePrecision,
-): number {
-  let sum = 0
+): BaseBytes {
+  const sum: BaseBytes = { all: 0, blocks: 0 }
   for (const [name, shape] of parameterShapes(spec)) {
     const size = shape.reduce((a, b) => a * b, 1)
     const facts = tensors.get(name)
     const kept = facts ? keptAs(name, facts, precision) : 'f32'
-    sum += size * bytesPerValue(kept, facts)
+    const bytes = size * bytesPerValue(kept, facts)
+    sum.all += bytes
+    if (kept === 4 || kept === 8 || (kept === 'file' && facts?.quantized)) sum.blocks += bytes
   }
   return sum
 }

@@ -4,7 +4,7 @@
 import { bytes } from '../../../protocol/api/index.ts'
 import { WaggleError } from '../../../protocol/errors.ts'
 import type { AdapterSpec, DecoderSpec } from '../../engine/decoder.ts'
-import type { BasePrecision } from '../files/base-weights.ts'
+import type { BaseBytes, BasePrecision } from '../files/base-weights.ts'
 import { estimateMemory, type MemoryEstimate, MIXING, type Work, withAdapter } from './estimate.ts'
 
 export interface Wish {
@@ -23,8 +23,7 @@ export interface Wish {
 export interface BaseWish {
   /** `auto` keeps them as F32 if that fits well, else as the file has them. */
   asked: 'auto' | BasePrecision
-  /** Bytes of the weights. */
-  bytes(precision: BasePrecision): number
+  bytes(precision: BasePrecision): BaseBytes
 }
 
 export interface MemoryPlan {
@@ -81,7 +80,7 @@ function waysOf({ method, adapter, base }: Wish): Way[] {
   const { asked, bytes } = base ?? { asked: 'f32', bytes: () => 0 }
   const full: Way = { adapter: undefined, base: 'f32' }
   if (method === 'full') return [full]
-  const isSmaller = asked === 'auto' && bytes('file') < bytes('f32')
+  const isSmaller = asked === 'auto' && bytes('file').all < bytes('f32').all
   const lora: Way[] =
     asked !== 'auto'
       ? [{ adapter, base: asked }]

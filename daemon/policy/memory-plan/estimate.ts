@@ -4,6 +4,7 @@
 
 import { type AdapterSpec, type DecoderSpec, parameterCount, trainableShapes } from '../../engine/decoder.ts'
 import { KEPT_BYTES } from '../../engine/sampler.ts'
+import type { BaseBytes } from '../files/base-weights.ts'
 
 export interface Work {
   /** Most tokens of a prompt, and of a completion. */
@@ -19,8 +20,8 @@ export interface Work {
   checkpointing: boolean
   /** Keep a separate gradient for peers' groups. */
   mixes: boolean
-  /** Bytes of the frozen weights, if they are not all F32. */
-  baseBytes?: number | undefined
+  /** Of the frozen weights, if they are not all F32. */
+  baseBytes?: BaseBytes | undefined
   /** Conversations of agents or environments: the sampler keeps their keys and values between turns. */
   hasConversations?: boolean
   /** Number of plugin models, each as large as the policy and trained like it; default 0. */
@@ -28,7 +29,7 @@ export interface Work {
 }
 
 export interface MemoryParts {
-  /** The weights as loaded; engines share them if they are frozen. */
+  /** The weights as loaded, which engines share if they are frozen, and the sampler's copy of those in blocks. */
   model: number
   /** The trained parameters in the sampler and the trainer. */
   trained: number
@@ -66,10 +67,15 @@ const FIT = {
   /** Logits alive at once, and the most rows of them. */
   logits: 3,
   logitRows: 512,
+  /** The same with checkpointing, where the rows are as many as fit into so many bytes; see engine/onnx/decoder/head.ts. */
+  smallLogits: 5,
+  smallLogitBytes: 42e6,
   /** Copies of the cache while it is read and grown. */
   cacheCopies: 2,
   /** Tiles of quantized matrices as F32, in both engines; see engine/onnx/ops/matrices.ts. */
-  tiles: 2 * 67e6,
+  tiles: 2 * 17e6,
+  /** Bytes of the sampler's copy for each byte of blocks. */
+  packed: 1.1,
 }
 /** Prompts read in one go; see engine/onnx. */
 const PREFILL_PROMPTS = 16
@@ -78,7 +84,7 @@ export function estimateMemory(spec: DecoderSpec, work: Work): MemoryEstimate {
   const { adapter, ...plain } = spec
   const trained = adapter ? count(trainableShapes(spec)) : parameterCount(plain)
   const parts: MemoryParts = {
-    model: work.baseBytes === undefined ? FLOAT * parameterCount(plain) : work.baseBytes + FIT.tiles,
+    model: work.baseBytes ? baseMemory(work.baseBytes) : FLOAT * parameterCount(plain),
     trained: 2 * FLOAT * trained,
     gradients: FLOAT * trained * (work.mixes ? 1 + MIXING : 1),
     optimizer: 2 * FLOAT * trained,
@@ -89,6 +95,10 @@ export function estimateMemory(spec: DecoderSpec, work: Work): MemoryEstimate {
   }
   if (work.roles) parts.roles = work.roles * roleMemory(spec, work)
   return { ...parts, total: Object.values(parts).reduce((sum, part) => sum + part, 0) }
+}
+
+function baseMemory({ all, blocks }: BaseBytes): number {
+  return all + FIT.packed * blocks + FIT.tiles
 }
 
 /** Memory of one engine that both writes and trains, without the loaded weights. */
@@ -112,9 +122,10 @@ function activations(spec: DecoderSpec, work: Work): number {
   const pairs = work.prompt + work.completion
   const perLayer = perToken(spec) + FIT.perPair * heads * pairs
   const logits = FIT.logits * Math.min(tokens, FIT.logitRows) * vocabulary
+  const smallLogits = (FIT.smallLogits * Math.min(FLOAT * tokens * vocabulary, FIT.smallLogitBytes)) / FLOAT
   // What each layer begins with is kept, and all of one layer at a time.
   const kept = work.checkpointing ? layers * spec.width + perLayer : layers * perLayer
-  return FLOAT * (tokens * kept + logits)
+  return FLOAT * (tokens * kept + (work.checkpointing ? smallLogits : logits))
 }
 
 function perToken({ width, heads, kvHeads, headWidth, feedForward, adapter }: DecoderSpec): number {

@@ -22,6 +22,8 @@ export interface RuntimeOptions {
   maxSessions: number
   /** The CPU's if left out. */
   provider?: Provider
+  /** Sessions keep memory that a run has freed, for the next; true if left out. */
+  keepsMemory?: boolean
   /** Keep parameters on the device; if left out, wherever the provider supports it. */
   keepsOnDevice?: boolean
 }
@@ -141,7 +143,7 @@ type SessionOptions = RuntimeOptions & Required<Pick<CompileOptions, 'isHalf' | 
 
 async function createSession(
   graph: Graph,
-  { threads, provider = 'cpu', isHalf, hasFewRows, fixed }: SessionOptions,
+  { threads, provider = 'cpu', keepsMemory = true, isHalf, hasFewRows, fixed }: SessionOptions,
   staying: readonly string[],
 ): Promise<InferenceSession> {
   const { executionProviders, lowering: ofProvider, heldIn } = PROVIDERS[provider]
@@ -158,6 +160,7 @@ async function createSession(
       interOpNumThreads: 1,
       // It would keep a memory plan for every combination of sizes forever; the arena reuses memory well without one.
       enableMemPattern: false,
+      enableCpuMemArena: keepsMemory,
       executionMode: 'sequential',
       graphOptimizationLevel: 'all',
       logSeverityLevel: 3,
