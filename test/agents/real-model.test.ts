@@ -67,7 +67,10 @@ it('five turns of a conversation are one sequence whose log-probs equal their sc
     const { id, base_url: url, api_key: key } = await post('/v1/rollouts', { prompt_id: 'one' })
     const messages: object[] = [{ role: 'user', content: 'Work out 4 + 35' }]
     for (let turn = 0; turn < 5; turn++) {
-      const { choices } = await post(`${url}/chat/completions`, { messages, max_tokens: 30 }, key)
+      const { choices, usage } = await post(`${url}/chat/completions`, { messages, max_tokens: 30 }, key)
+      // Only the newest message and the last token of the answer before it are read.
+      const unread = usage.prompt_tokens - usage.prompt_tokens_details.cached_tokens
+      if (turn > 1) expect(unread).toBeLessThan(usage.prompt_tokens / 2)
       messages.push(choices[0].message, {
         role: turn % 2 ? 'user' : 'tool',
         content: 'no; again',

@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest'
 import { ADAPTER_TARGETS, type DecoderSpec, parameterCount } from '../../daemon/engine/decoder.ts'
+import { KEPT_BYTES } from '../../daemon/engine/sampler.ts'
 import { memoryBudget } from '../../daemon/policy/memory-plan/budget.ts'
 import { hasRoomToMix, planMemory, type Wish } from '../../daemon/policy/memory-plan/choose.ts'
 import { estimateMemory } from '../../daemon/policy/memory-plan/estimate.ts'
@@ -141,6 +142,13 @@ test('a home goes on as it began', () => {
   expect(() => wishOf({ ...parts, config: lora, checkpoint: {} })).toThrow(
     /training.method is "lora", and the checkpoints .* "full"/,
   )
+})
+
+test('what is kept of conversations is counted if there are any', () => {
+  const size = { slots: 8, microBatchTokens: 512, checkpointing: false }
+  const without = estimateMemory(SPEC, { ...WISH.work, ...size })
+  const conversing = estimateMemory(SPEC, { ...WISH.work, ...size, hasConversations: true })
+  expect(conversing.cache - without.cache).toBe(KEPT_BYTES)
 })
 
 test('the plan in words has every part', () => {
