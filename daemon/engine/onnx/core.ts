@@ -55,6 +55,9 @@ interface State {
   labels: Labels
 }
 
+/** Micro-batches of this size are asked for where memory is short. */
+const SHORT_TOKENS = 512
+
 export function createCore({
   threads,
   provider = 'cpu',
@@ -65,7 +68,8 @@ export function createCore({
   room = { microBatchTokens, slots: DEFAULT_SLOTS },
   now,
 }: CoreOptions): Core {
-  const runtime: Runtime = createRuntime({ threads, maxSessions, provider, keepsMemory: !checkpointing })
+  const isShort = checkpointing || microBatchTokens <= SHORT_TOKENS
+  const runtime: Runtime = createRuntime({ threads, maxSessions, provider, keepsMemory: !isShort })
   const kept = createKeptSequences({ most: KEPT_BYTES })
   room.free = () => {
     kept.clear()

@@ -54,7 +54,10 @@ tell('first step', { seconds: node.seconds() })
 
 const other = startEdgeNode({ home: join(folder, 'other'), ...program })
 await other.until('the other is up', () => true)
-await other.client.send('join', { target })
+// On a busy machine the answer may say that the search goes on.
+await other.client
+  .send('join', { target })
+  .catch((error) => console.log(JSON.stringify({ join: error.message })))
 await node.until('connected', ({ swarm }) => (swarm?.connected ?? 0) > 0)
 tell('joined by another node')
 const shared = await node.until(
