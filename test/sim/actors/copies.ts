@@ -44,9 +44,10 @@ export const COPIES = {
     act({ spread, group, me }) {
       spread(group(me))
     },
-    hears({ net, self, peers, spread, group, me, random }, data) {
+    hears({ net, self, peers, spread, group, me, isFirst }, data) {
       const theirs = groupIn(data)
-      if (!theirs || theirs.author === me.peerId || random.chance(0.5)) return
+      // Copies have the same seed, so two of its kind do not copy each other for ever.
+      if (!theirs || !isFirst(String(theirs.prompt.seed))) return
       for (const peer of peers()) net.setWeather(self, peer, { ...FAIR, delay: { least: 0, most: 0.5 } })
       spread(group(me, copyOf(theirs)))
     },

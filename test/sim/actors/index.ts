@@ -42,9 +42,11 @@ export function startActor(
   const own = identityFrom(random, signatures)
   const self = own.peerId
   const heard: Uint8Array[] = []
+  const asked = new Set<string>()
   let sequence = 0
   const tools: Tools = {
     ...{ world, net, random, self, heard, spy, me: author ?? own },
+    isFirst: (key) => asked.size < asked.add(key).size,
     peers: () => [...net.neighbours(self)],
     gossip: (to, data) => net.gossip(self, to, data),
     spread(data) {

@@ -32,6 +32,8 @@ export interface Tools {
   group(author: Identity, change?: Partial<SharedGroup>): Uint8Array
   /** What was heard, newest last. */
   heard: readonly Uint8Array[]
+  /** True the first time that it is asked with this key. */
+  isFirst(key: string): boolean
   /** The present policy of an honest node. */
   spy(): Promise<number | undefined>
 }
