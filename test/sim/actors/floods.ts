@@ -19,9 +19,9 @@ const [OLDEST_MS, SKEW_MS] = [1_800_000 + 3_960_000, 3_960_000]
 export const FLOODS = {
   /** One author floods through several identities, none of which sends much. */
   crowd: {
-    every: 150,
+    every: 200,
     act({ spread, group, me }) {
-      for (let i = 0; i < 6; i++) spread(group(me))
+      for (let i = 0; i < 3; i++) spread(group(me))
     },
   },
   /** Sends as much as it can. */
