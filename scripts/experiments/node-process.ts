@@ -18,23 +18,27 @@ export interface NodeProcess {
 
 const ROOT = fileURLToPath(new URL('../..', import.meta.url))
 
-/** Resolves when the node answers. */
-export async function startNode(home: string, args: readonly string[] = []): Promise<NodeProcess> {
+/** Resolves when the node answers. `root`: another checkout, with its dependencies installed. */
+export async function startNode(
+  home: string,
+  args: readonly string[] = [],
+  { root = ROOT }: { root?: string } = {},
+): Promise<NodeProcess> {
   const child = spawn(
     process.execPath,
     [
       '--import',
       'tsx',
-      join(ROOT, 'daemon/cli/waggle.ts'),
+      join(root, 'daemon/cli/waggle.ts'),
       'up',
       '--home',
       home,
-      '--set',
-      'limits.priority=normal',
+      // Older versions do not have it.
+      ...(root === ROOT ? ['--set', 'limits.priority=normal'] : []),
       ...args,
     ],
     {
-      cwd: ROOT,
+      cwd: root,
       stdio: ['ignore', 'pipe', 'pipe'],
     },
   )
@@ -85,7 +89,7 @@ export async function startNode(home: string, args: readonly string[] = []): Pro
       )
     )
       break
-    if (attempt > 600) throw new Error(`the node does not answer:\n${output}`)
+    if (attempt > 3000) throw new Error(`the node does not answer:\n${output}`)
     await sleep(200)
   }
   return {
