@@ -1,0 +1,50 @@
+import { expect, test } from 'vitest'
+import { createNodeState } from '../../daemon/node/state.ts'
+import { adviceOn, type LimitHold, METRICS, type Snapshot } from '../../protocol/api/index.ts'
+
+const hold: LimitHold = { limit: 'on_battery', reason: 'the machine runs on battery', since: 0 }
+
+test('a pause by the user is told apart from limits, and limits from trouble', () => {
+  const wishes = { paused: false, stopping: false }
+  const holds: LimitHold[] = []
+  let trouble: string | undefined
+  const told: unknown[] = []
+  const state = createNodeState({
+    wishes,
+    limits: { info: () => ({ holds }) },
+    events: { emit: (event) => void told.push(event) as never },
+    trouble: () => trouble,
+    version: () => 3,
+  })
+  expect(state.now()).toEqual({ state: 'TRAINING' })
+  trouble = 'the disk is full'
+  expect(state.now()).toEqual({ state: 'DEGRADED', detail: 'the disk is full' })
+  holds.push(hold, { limit: 'hours', reason: 'it may work at 22:00-07:00 only', since: 5 })
+  expect(state.now()).toEqual({
+    state: 'WAITING',
+    detail: 'the machine runs on battery; it may work at 22:00-07:00 only',
+  })
+  wishes.paused = true
+  state.tell()
+  expect(told).toEqual([{ type: 'state', state: 'PAUSED' }])
+  wishes.stopping = true
+  expect(state.now()).toEqual({ state: 'STOPPING' })
+})
+
+test('advice and metrics say which limit holds a node back, and since when', () => {
+  const snapshot = {
+    state: 'WAITING',
+    time: 720_000,
+    limits: { holds: [hold] },
+  } as Partial<Snapshot> as Snapshot
+  expect(adviceOn(snapshot)).toEqual([
+    {
+      level: 'hint',
+      text: 'the node has been waiting for 12 min: the machine runs on battery',
+      action: '`set` changes limits.on_battery',
+    },
+  ])
+  const readings = METRICS.find(({ series }) => series === 'held_back')!.read(snapshot)
+  expect(readings).toContainEqual({ labels: { limit: 'on_battery' }, value: 1 })
+  expect(readings).toContainEqual({ labels: { limit: 'hours' }, value: 0 })
+})
