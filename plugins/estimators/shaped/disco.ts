@@ -30,7 +30,7 @@ const settings = z.strictObject({
   limit: limitSetting,
 })
 
-const isRight = ({ reward }: Rollout): boolean => reward > 0.5
+const isPositive = ({ reward }: Rollout): boolean => reward > 0.5
 
 export default defineEstimator({
   name: 'disco',
@@ -64,11 +64,11 @@ export default defineEstimator({
 
 function isMixed({ rollouts }: Group): boolean {
   const scored = rollouts.filter(isScored)
-  return scored.some(isRight) && !scored.every(isRight)
+  return scored.some(isPositive) && !scored.every(isPositive)
 }
 
 const failuresOf = ({ rollouts }: Group): Rollout[] =>
-  rollouts.filter((rollout) => isScored(rollout) && !isRight(rollout))
+  rollouts.filter((rollout) => isScored(rollout) && !isPositive(rollout))
 
 /** The mean log-prob of each failure's tokens under the policy. */
 async function scoresOf(
