@@ -21,6 +21,8 @@ export interface EngineChoice {
   microBatchTokens?: number
   /** Recompute activations in the backward pass instead of keeping them; false by default. */
   checkpointing?: boolean
+  /** Keep a copy of 4- and 8-bit weights that writing multiplies by fast; true by default. */
+  packs?: boolean
 }
 
 /**
@@ -28,7 +30,7 @@ export interface EngineChoice {
  * thread. Rejects with E_ENGINE if the config names a device that does not work.
  */
 export async function createEngines(
-  { kind, device, threads, precision, microBatchTokens, checkpointing }: EngineChoice,
+  { kind, device, threads, precision, microBatchTokens, checkpointing, packs = true }: EngineChoice,
   count: number,
   { onNotice }: { onNotice?: (message: string) => void } = {},
 ): Promise<Engine[]> {
@@ -44,6 +46,7 @@ export async function createEngines(
         threads,
         ...(microBatchTokens ? { microBatchTokens } : {}),
         ...(checkpointing ? { checkpointing } : {}),
+        ...(packs ? {} : { packs }),
       }
       const engines = createOnnxEngines(
         count,

@@ -51,11 +51,11 @@ export async function openPolicies(
   { log, closers, onNotice, fetch, sleep }: PoliciesParts,
 ): Promise<Policies> {
   const { model, plan, others } = models
-  const { adapter, microBatchTokens, checkpointing, slots } = plan
+  const { adapter, microBatchTokens, checkpointing, slots, packs } = plan
   const threads = Math.max(1, Math.floor((config.engine.threads || cores) / 2))
   const isExternal = config.sampler.use !== 'engine'
   const [trainer, ...spare] = (await createEngines(
-    { ...config.engine, threads, microBatchTokens, checkpointing },
+    { ...config.engine, threads, microBatchTokens, checkpointing, packs },
     (isExternal ? 1 : 2) + wishes.length,
     { onNotice },
   )) as [Engine, ...Engine[]]

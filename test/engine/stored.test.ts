@@ -36,8 +36,9 @@ const SPEC: DecoderSpec = {
 const REQUEST = stepOf(raggedGroups(SPEC, 8))
 /** The first moment is then the gradient. */
 const optimizer = { ...ADAMW, beta1: 0, maxGradientNorm: 1e30 }
-const create = (options: { checkpointing?: boolean; microBatchTokens?: number } = {}): Core =>
-  createCore({ threads: 1, now: () => 0, ...options })
+const create = (
+  options: { checkpointing?: boolean; microBatchTokens?: number; packs?: boolean } = {},
+): Core => createCore({ threads: 1, now: () => 0, ...options })
 
 type Opened = Pick<Core, 'open' | 'train' | 'score'> & {
   optimizer(): Promise<{ first: Weights }> | { first: Weights }
@@ -88,23 +89,28 @@ describe.each(STORED)('a base of %s', (kind, store) => {
     agree(await found(create(), stored), await found(theirs, stored), 1e-4)
   })
 
-  test('what the sampler says of its tokens is what the trainer says', async () => {
-    const core = create()
-    await core.open({ spec: SPEC, weights: stored })
-    const prompt = randomTokens(SPEC, 5, 3)
-    const samples = await core.generate({
-      samples: Array.from({ length: 5 }, (_, seed) => ({ prompt, seed })),
-      maxNewTokens: 12,
-      temperature: 1,
-      stopTokens: [],
-    })
-    const sequences = samples.map(({ tokens }) => ({ conditioning: prompt, completion: tokens }))
-    const scores = await core.score({ sequences, temperature: 1 })
-    samples.forEach(({ logprobs }, i) => {
-      // Where blocks have 8 bits, the sampler rounds what it multiplies them with, to 16 bits.
-      expect(furthest(logprobs, scores[i]!.logprobs)).toBeLessThan(kind.startsWith('8') ? 5e-4 : 1e-5)
-    })
-  })
+  test.each([true, false])(
+    'what the sampler says of its tokens is what the trainer says: packed %s',
+    async (packs) => {
+      const core = create({ packs })
+      await core.open({ spec: SPEC, weights: stored })
+      const prompt = randomTokens(SPEC, 5, 3)
+      const samples = await core.generate({
+        samples: Array.from({ length: 5 }, (_, seed) => ({ prompt, seed })),
+        maxNewTokens: 12,
+        temperature: 1,
+        stopTokens: [],
+      })
+      const sequences = samples.map(({ tokens }) => ({ conditioning: prompt, completion: tokens }))
+      const scores = await core.score({ sequences, temperature: 1 })
+      samples.forEach(({ logprobs }, i) => {
+        // Where blocks have 8 bits, the sampler rounds what it multiplies them with, to 16 bits.
+        expect(furthest(logprobs, scores[i]!.logprobs)).toBeLessThan(
+          packs && kind.startsWith('8') ? 5e-4 : 1e-5,
+        )
+      })
+    },
+  )
 })
 
 test("the adapter's gradient equals finite differences through a 4-bit base", async () => {

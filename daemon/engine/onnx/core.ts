@@ -30,8 +30,10 @@ export interface CoreOptions {
   provider?: Provider
   /** Tokens, padding included, in a micro-batch: small enough for activations to stay in the processor's cache. */
   microBatchTokens?: number
-  /** Less memory for about a third more work: recompute each layer in the backward pass, and keep no free memory. */
+  /** Less memory for 40 % more work: recompute each layer in the backward pass, and keep no memory between operations. */
   checkpointing?: boolean
+  /** Decoding has the blocks of stored matrices as fixed inputs, of which the runtime keeps a copy; true if left out. */
+  packs?: boolean
   /** Precision of matrix products in scoring and training; float32 if left out. */
   precision?: Precision
   maxSessions?: number
@@ -63,6 +65,7 @@ export function createCore({
   provider = 'cpu',
   microBatchTokens = 2048,
   checkpointing = false,
+  packs = true,
   precision = 'float32',
   maxSessions = 48,
   room = { microBatchTokens, slots: DEFAULT_SLOTS },
@@ -105,7 +108,8 @@ export function createCore({
     const { spec, parameters, labels } = opened()
     await decodeCalls(decoding, {
       spec,
-      createCache: (size) => createHostCache({ spec, ...size }, { runtime, weights: parameters, kept }),
+      createCache: (size) =>
+        createHostCache({ spec, packs, ...size }, { runtime, weights: parameters, kept }),
       writerOf: ({ request, steering: { onToken } }) =>
         createWriter(request, { vocabulary: spec.vocabulary, labels, onToken }),
     })

@@ -10,6 +10,8 @@ export interface OnnxEngineOptions {
   microBatchTokens?: number
   /** Recompute each layer in the backward pass. */
   checkpointing?: boolean
+  /** Keep a copy of 4- and 8-bit weights that decoding multiplies by fast; true if left out. */
+  packs?: boolean
   /** Precision of matrix products in scoring and training; float32 if left out. */
   precision?: Precision
   maxSessions?: number

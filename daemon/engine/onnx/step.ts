@@ -18,7 +18,7 @@ import type { Data, Feeds, Held, Runtime } from './runtime/runtime.ts'
 export interface StepParts {
   runtime: Runtime
   microBatchTokens: number
-  /** Recompute each layer in the backward pass, and logits in small parts: less memory, about a third more work. */
+  /** Recompute each layer in the backward pass: less memory, about a third more work. */
   checkpointing?: boolean | undefined
   /** Matrix products in float16, with loss scaling. */
   scaling?: Scaling | undefined
@@ -98,7 +98,7 @@ async function compute(
     counts.realTokens += packed.tokens.length - 1
     counts.computedTokens += packed.tokens.length
     for (const value of filled['column.mask']!) counts.completionTokens += value
-    const { headParts, sizes } = headOf(batch, spec, checkpointing)
+    const { headParts, sizes } = headOf(batch, spec)
     const options = { accumulate, checkpointing, headParts, isScaled: isHalf }
     const graph = await runtime.compile(
       `${key} ${headParts}`,
@@ -149,10 +149,9 @@ export function inputsOf(packed: PackedBatch, temperature: number): Record<strin
 export function headOf(
   { shape }: MicroBatch,
   { vocabulary }: DecoderSpec,
-  checkpointing: boolean,
 ): { headParts: number; sizes: Bindings } {
   const rows = 1 + shape.segmentTokens
-  const headParts = partsOf(rows, vocabulary, checkpointing ? 'small' : 'usual')
+  const headParts = partsOf(rows, vocabulary)
   return { headParts, sizes: { ...shape, ...partSizes(rows, headParts) } }
 }
 

@@ -15,7 +15,7 @@ export interface Wish {
   microBatchTokens: number
   /** Bytes that the node may use in total. */
   budget: number
-  work: Omit<Work, 'slots' | 'microBatchTokens' | 'checkpointing' | 'baseBytes'>
+  work: Omit<Work, 'slots' | 'microBatchTokens' | 'checkpointing' | 'baseBytes' | 'packs'>
   /** How frozen weights may be kept; F32 if left out. */
   base?: BaseWish
 }
@@ -34,6 +34,8 @@ export interface MemoryPlan {
   /** How frozen weights are kept. */
   base: BasePrecision
   slots: number
+  /** The sampler keeps a copy of blocks of 4 or 8 bits that is multiplied by fast. */
+  packs: boolean
   estimate: MemoryEstimate
   budget: number
   /** The estimate includes a separate gradient for peers' groups. */
@@ -60,7 +62,7 @@ export function hasRoomToMix({ mixes, estimate, budget }: MemoryPlan): boolean {
 
 function fitting(spec: DecoderSpec, wish: Wish): MemoryPlan | undefined {
   for (const way of waysOf(wish)) {
-    for (const size of sizes(wish)) {
+    for (const size of sizes(wish, way)) {
       const isLittle = size.microBatchTokens < ENOUGH.microBatchTokens || size.slots < ENOUGH.slots
       if (way.wantsEnough && isLittle) continue
       const plan = planOf(spec, wish, { ...way, ...size })
@@ -94,17 +96,23 @@ function waysOf({ method, adapter, base }: Wish): Way[] {
   return isFullPossible ? [{ ...full, wantsEnough: true }, ...lora] : lora
 }
 
-type Size = Pick<MemoryPlan, 'microBatchTokens' | 'checkpointing' | 'slots'>
+type Size = Pick<MemoryPlan, 'microBatchTokens' | 'checkpointing' | 'slots' | 'packs'>
 
 /** Fastest first. All sizes grow together, since none helps much alone. */
-function sizes({ microBatchTokens }: Wish): Size[] {
+function sizes({ microBatchTokens, base }: Wish, { base: precision }: Way): Size[] {
   const batches = microBatchTokens > 0 ? [microBatchTokens] : MICRO_BATCHES
-  const all = [false, true].flatMap((checkpointing) =>
-    batches.flatMap((tokens) => SLOTS.map((slots) => ({ microBatchTokens: tokens, checkpointing, slots }))),
+  const hasBlocks = precision !== 'f32' && (base?.bytes(precision).blocks ?? 0) > 0
+  const all = (hasBlocks ? [true, false] : [true]).flatMap((packs) =>
+    [false, true].flatMap((checkpointing) =>
+      batches.flatMap((tokens) =>
+        SLOTS.map((slots) => ({ microBatchTokens: tokens, checkpointing, slots, packs })),
+      ),
+    ),
   )
-  // Recomputing activations costs a third more time, less than halving the micro-batch does.
-  const cost = ({ microBatchTokens: tokens, checkpointing, slots }: Size) =>
-    (checkpointing ? 0.5 : 0) - Math.log2(tokens) - Math.log2(slots)
+  // Recomputing activations costs a third more time, less than halving the micro-batch does. Without packed blocks,
+  // writing takes three times as long or more.
+  const cost = ({ microBatchTokens: tokens, checkpointing, slots, packs }: Size) =>
+    (checkpointing ? 0.5 : 0) + (packs ? 0 : 3) - Math.log2(tokens) - Math.log2(slots)
   return all.sort((a, b) => cost(a) - cost(b) || b.microBatchTokens - a.microBatchTokens)
 }
 
@@ -133,7 +141,8 @@ function tooLarge(name: string, spec: DecoderSpec, wish: Wish): WaggleError {
 }
 
 function smallest(spec: DecoderSpec, wish: Wish): MemoryPlan {
-  return planOf(spec, wish, { ...waysOf(wish).at(-1)!, ...sizes(wish).at(-1)! })
+  const way = waysOf(wish).at(-1)!
+  return planOf(spec, wish, { ...way, ...sizes(wish, way).at(-1)! })
 }
 
 /** The smallest change that makes it fit. */

@@ -22,6 +22,8 @@ export interface Work {
   mixes: boolean
   /** Of the frozen weights, if they are not all F32. */
   baseBytes?: BaseBytes | undefined
+  /** The sampler has a packed copy of its blocks; default true. */
+  packs?: boolean
   /** Conversations of agents or environments: the sampler keeps their keys and values between turns. */
   hasConversations?: boolean
   /** Number of plugin models, each as large as the policy and trained like it; default 0. */
@@ -67,13 +69,10 @@ const FIT = {
   /** Logits alive at once, and the most rows of them. */
   logits: 3,
   logitRows: 512,
-  /** The same with checkpointing, where the rows are as many as fit into so many bytes; see engine/onnx/decoder/head.ts. */
-  smallLogits: 5,
-  smallLogitBytes: 42e6,
   /** Copies of the cache while it is read and grown. */
   cacheCopies: 2,
   /** Tiles of quantized matrices as F32, in both engines; see engine/onnx/ops/matrices.ts. */
-  tiles: 2 * 17e6,
+  tiles: 2 * 67e6,
   /** Bytes of the sampler's copy for each byte of blocks. */
   packed: 1.1,
 }
@@ -84,7 +83,7 @@ export function estimateMemory(spec: DecoderSpec, work: Work): MemoryEstimate {
   const { adapter, ...plain } = spec
   const trained = adapter ? count(trainableShapes(spec)) : parameterCount(plain)
   const parts: MemoryParts = {
-    model: work.baseBytes ? baseMemory(work.baseBytes) : FLOAT * parameterCount(plain),
+    model: work.baseBytes ? baseMemory(work.baseBytes, work.packs) : FLOAT * parameterCount(plain),
     trained: 2 * FLOAT * trained,
     gradients: FLOAT * trained * (work.mixes ? 1 + MIXING : 1),
     optimizer: 2 * FLOAT * trained,
@@ -97,8 +96,8 @@ export function estimateMemory(spec: DecoderSpec, work: Work): MemoryEstimate {
   return { ...parts, total: Object.values(parts).reduce((sum, part) => sum + part, 0) }
 }
 
-function baseMemory({ all, blocks }: BaseBytes): number {
-  return all + FIT.packed * blocks + FIT.tiles
+function baseMemory({ all, blocks }: BaseBytes, packs = true): number {
+  return all + (packs ? FIT.packed * blocks : 0) + FIT.tiles
 }
 
 /** Memory of one engine that both writes and trains, without the loaded weights. */
@@ -122,10 +121,9 @@ function activations(spec: DecoderSpec, work: Work): number {
   const pairs = work.prompt + work.completion
   const perLayer = perToken(spec) + FIT.perPair * heads * pairs
   const logits = FIT.logits * Math.min(tokens, FIT.logitRows) * vocabulary
-  const smallLogits = (FIT.smallLogits * Math.min(FLOAT * tokens * vocabulary, FIT.smallLogitBytes)) / FLOAT
   // What each layer begins with is kept, and all of one layer at a time.
   const kept = work.checkpointing ? layers * spec.width + perLayer : layers * perLayer
-  return FLOAT * (tokens * kept + (work.checkpointing ? smallLogits : logits))
+  return FLOAT * (tokens * kept + logits)
 }
 
 function perToken({ width, heads, kvHeads, headWidth, feedForward, adapter }: DecoderSpec): number {

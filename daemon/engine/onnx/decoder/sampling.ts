@@ -90,14 +90,15 @@ export function cacheBiases(
  * One token for each of B sequences. Inputs `tokens` int32 [B], `positions` int64 [B, 1], `cacheBias` [B, T] (0
  * where the cache holds a token, a large negative number elsewhere), `localBias` (see `cacheBiases`) and per
  * layer `keys.i`, `values.i` [B, kvHeads, T, headWidth]. Outputs `logits` [B, V] and per layer `newKeys.i`,
- * `newValues.i` [B, kvHeads * headWidth]. Matrices stored in blocks are fixed inputs.
+ * `newValues.i` [B, kvHeads * headWidth]. With `isFixed`, matrices stored in
+ * blocks are fixed inputs.
  */
-export function buildDecode(spec: DecoderSpec): Graph {
+export function buildDecode(spec: DecoderSpec, { isFixed = false } = {}): Graph {
   const [batch, capacity] = [BATCH, CAPACITY]
   const { kvHeads, heads, headWidth } = spec
   const share = heads / kvHeads
   const graph = new Graph('decode')
-  const parameters = declareParameters(graph, spec, { isFixed: true })
+  const parameters = declareParameters(graph, spec, { isFixed })
   const tokens = graph.input('tokens', 'int32', [batch])
   const positions = graph.input('positions', 'int64', [batch, 1])
   const biasOf = cacheBiases(graph, spec, [batch, capacity])

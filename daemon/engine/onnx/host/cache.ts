@@ -22,7 +22,7 @@ interface Memory extends Rows {
 }
 
 export function createHostCache(
-  { spec, ...size }: { spec: DecoderSpec } & CacheSize,
+  { spec, packs, ...size }: { spec: DecoderSpec; packs: boolean } & CacheSize,
   { runtime, weights, kept }: { runtime: Runtime; weights: Feeds; kept: KeptSequences },
 ): SequenceCache {
   const { layers, kvHeads, headWidth } = spec
@@ -57,11 +57,11 @@ export function createHostCache(
     memory.bias[slot * memory.capacity + position] = 0
   }
 
-  const hasBlocks = Object.values(spec.stored ?? {}).some(({ kind }) => kind === 'blocks')
+  const isFixed = packs && Object.values(spec.stored ?? {}).some(({ kind }) => kind === 'blocks')
   /** With fixed blocks, the same graph for any number of rows: each would have a copy of them. */
   const compileDecode = (): Promise<CompiledGraph> =>
-    hasBlocks
-      ? runtime.compile('decode', () => buildDecode(spec), { hasFewRows: true, fixed: weights })
+    isFixed
+      ? runtime.compile('decode', () => buildDecode(spec, { isFixed }), { hasFewRows: true, fixed: weights })
       : compileFor(runtime, 'decode', memory.batch, () => buildDecode(spec))
 
   return {

@@ -13,8 +13,8 @@ import { gatherRows } from './indexing.ts'
 import { gemm } from './products.ts'
 import { concat, reduceSum, reshape, slice } from './shapes.ts'
 
-/** Most bytes of a tile's F32 values, unless stated: small enough to stay in a processor's cache until their product. */
-const TILE_BYTES = 16 * 2 ** 20
+/** Most bytes of a tile's F32 values, unless stated. */
+const TILE_BYTES = 64 * 2 ** 20
 
 export type Matrix = Value | StoredMatrix
 
