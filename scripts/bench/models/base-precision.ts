@@ -2,7 +2,9 @@
 // process opens a sampler and a trainer as a node does, writes rollouts, takes a LoRA step, and reports its peak
 // resident memory and the times. Weights are random; memory and time do not depend on them.
 //
-//   node --import tsx scripts/bench/models/base-precision.ts [--only SmolLM2-135M] [--tokens 256] [--json]
+//   node --import tsx scripts/bench/models/base-precision.ts [--only SmolLM2-135M] [--tokens 256] [--unpacked] [--json]
+//
+// --unpacked: without the sampler's packed copy of blocks.
 
 import { spawnSync } from 'node:child_process'
 import { fileURLToPath } from 'node:url'
@@ -51,6 +53,7 @@ const { values: flags } = parseArgs({
     /** Of each half of a sequence: the prompt, and the completion. */
     tokens: { type: 'string', default: '64' },
     rows: { type: 'string', default: '4' },
+    unpacked: { type: 'boolean', default: false },
     child: { type: 'string' },
     json: { type: 'boolean', default: false },
   },
@@ -68,6 +71,7 @@ for (const name of Object.keys(SHAPES)) {
   if (flags.only && !flags.only.split(',').includes(name)) continue
   for (const precision of flags.precisions.split(',')) {
     const own = ['--child', `${name},${precision}`, '--tokens', flags.tokens, '--rows', flags.rows]
+    if (flags.unpacked) own.push('--unpacked')
     const script = [fileURLToPath(import.meta.url), ...own]
     const done = spawnSync(process.execPath, ['--import', 'tsx', ...script], { encoding: 'utf8' })
     if (done.status !== 0) throw new Error(`${name} ${precision}: ${done.stderr}`)
@@ -113,7 +117,7 @@ async function measured(name: string, precision: Precision): Promise<Measured> {
   const spec = SHAPES[name]!
   const weights = randomBase(spec, precision)
   const random = randomStream(2, 'tokens')
-  const options = { threads: 1, microBatchTokens: 512, checkpointing: true }
+  const options = { threads: 1, microBatchTokens: 512, checkpointing: true, packs: !flags.unpacked }
   const [sampler, trainer] = [createOnnxEngine(options), createOnnxEngine(options)]
   const model = { spec, weights, digest: '', tokenizer: { digest: '' } } as unknown as StoredModel
   const adapter = { rank: 16, alpha: 32, targets: ADAPTER_TARGETS }
