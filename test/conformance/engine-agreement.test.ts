@@ -39,6 +39,11 @@ function objectiveOf(names: readonly string[]): Objective {
   )
 }
 
+/** Columns that corrections compute, by their names in an objective. */
+const OWN_COLUMNS = CORRECTIONS.flatMap((plugin) =>
+  Object.keys(withSettings(plugin).correct?.().columns ?? {}).map((name) => `${plugin.name}.${name}`),
+)
+
 /** Ragged groups, from samplers that have drifted: some tokens clipped, some weights cut, some samplers unknown. */
 async function drifted(spec: DecoderSpec, seed: number): Promise<TrainRequest['sequences']> {
   const random = uniform(seed)
@@ -61,7 +66,7 @@ async function drifted(spec: DecoderSpec, seed: number): Promise<TrainRequest['s
       staleness: i % 3,
       foreign: i % 2,
       truncated: 0,
-      'kl_cov.held': i % 2,
+      ...Object.fromEntries(OWN_COLUMNS.map((name) => [name, i % 2])),
     }
     return { ...sequence, columns }
   })
