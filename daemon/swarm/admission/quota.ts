@@ -1,6 +1,6 @@
 // Token buckets, one per key, in bounded memory. A bucket holds at most `burst` and gains `perSecond`. If there are too many
 // keys, the least recently used is forgotten and starts full again; so where keys cost nothing to create, a limit on the
-// total must stand beside this one. A restart forgets all of them: `resume` then keeps it from being a refill.
+// total must stand beside this one. A restart forgets all of them; after a crash, `resume` keeps that from being a refill.
 
 import type { Clock } from '../types.ts'
 

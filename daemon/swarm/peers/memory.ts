@@ -1,6 +1,6 @@
 // Keeps across restarts: peers' reputation, who is muted, the ids of known content (so that a restart neither forgives
 // offences nor lets replays in), when a group was last admitted, so that the node can ask for what it missed, and until
-// when this process may have admitted any, so that a restart does not refill quotas. These times are saved every 15
+// when this process may have admitted any, so that a crash does not refill quotas. These times are saved every 15
 // seconds; the rest every five minutes, when a peer is cut off, and on stop.
 
 import { type Datastore, Key } from 'interface-datastore'
@@ -20,8 +20,8 @@ const SAVED_IDS = 8192
 interface Times {
   /** When a group was last admitted. */
   heard?: number
-  /** No group is admitted later without these times being saved again. */
-  until: number
+  /** No group is admitted later without these times being saved again. Absent after a clean stop. */
+  until?: number
 }
 
 export interface MemoryParts {
@@ -39,7 +39,7 @@ export class Memory {
   private ticks = 0
   /** When a group was last admitted before this start. */
   lastAdmittedAt: number | undefined
-  /** When an earlier process may have admitted its last group; undefined if this is the first one. */
+  /** When a process that was killed may have admitted its last group; undefined after a clean stop, and at the first start. */
   ranUntil: number | undefined
 
   constructor(_options: object, parts: MemoryParts) {
@@ -82,10 +82,11 @@ export class Memory {
     const { datastore, validator, clock, log } = this.by
     if (!datastore) return
     const heard = validator.lastAdmittedAt ?? this.lastAdmittedAt
-    // The next save may be late.
+    // The next save may be late. A clean stop is the user's, whom no peer can make do it: quotas may start full again,
+    // so that the node can fetch what it misses meanwhile.
     const times: Times = {
       ...(heard !== undefined && { heard }),
-      until: clock.now() + (isLast ? 0 : 2 * TIMES_MS),
+      ...(!isLast && { until: clock.now() + 2 * TIMES_MS }),
     }
     try {
       await datastore.put(TIMES_KEY, new TextEncoder().encode(JSON.stringify(times)))
