@@ -20,8 +20,6 @@ const QUICK = [
   'checkpoint.every_steps=2',
   'eval.every_seconds=0',
   'engine.threads=1',
-  // A busy machine would starve the daemon, and tests wait for it.
-  'limits.priority=normal',
 ]
 
 export interface Finished {
@@ -127,7 +125,8 @@ export async function killAll(): Promise<void> {
 function launch(args: readonly string[], { env = {}, uid, timeoutMs }: Options) {
   const child = spawn(process.execPath, ['--import', 'tsx', PROGRAM, ...args], {
     cwd: ROOT,
-    env: { ...process.env, NO_COLOR: '1', ...env },
+    // Tests wait for what they start, which would give way to the other tests.
+    env: { ...process.env, NO_COLOR: '1', WAGGLE_LIMITS_PRIORITY: 'normal', ...env },
     stdio: ['ignore', 'pipe', 'pipe'],
     ...(uid === undefined ? {} : { uid }),
   })
