@@ -60,7 +60,8 @@ export function probe({
         })
       settle({ device, ...(report.speed === undefined ? {} : { speed: report.speed }) })
     })
-    trial.once('exit', (code, signal) => {
+    // Not `exit`, which may come before the report.
+    trial.once('close', (code, signal) => {
       const last = said.trim().split('\n').at(-1) ?? ''
       settle({
         device,
