@@ -60,6 +60,27 @@ function isModelThere(path: string): boolean {
   return facts?.isFile() || existsSync(join(path, 'config.json'))
 }
 
+/**
+ * What `load` makes of the newest checkpoint; `undefined` where there is none. A node that trains may remove the
+ * checkpoint while it is read: the one that took its place is read instead.
+ */
+export async function loadNewest<Loaded>(
+  directory: string,
+  load: (checkpoint: CheckpointHere) => Promise<Loaded>,
+): Promise<Loaded | undefined> {
+  let checkpoint = newestCheckpoint(directory)
+  while (checkpoint) {
+    try {
+      return await load(checkpoint)
+    } catch (error) {
+      const next = newestCheckpoint(directory)
+      if (next === undefined || next.name === checkpoint.name) throw error
+      checkpoint = next
+    }
+  }
+  return undefined
+}
+
 export async function loadCheckpoint(context: Context, checkpoint: CheckpointHere): Promise<Model> {
   return await applyTrained(
     {
@@ -75,12 +96,12 @@ export async function loadCheckpoint(context: Context, checkpoint: CheckpointHer
 /** The model of --model, otherwise the newest checkpoint of this home, otherwise the model of the config. */
 export async function loadAsked(context: Context): Promise<{ model: Model; name: string }> {
   const { options, paths } = context
-  const checkpoint = options.model === undefined ? newestCheckpoint(paths.checkpoints) : undefined
-  if (checkpoint) {
-    return {
+  if (options.model === undefined) {
+    const trained = await loadNewest(paths.checkpoints, async (checkpoint) => ({
       model: await loadCheckpoint(context, checkpoint),
       name: `this home's model at step ${checkpoint.step}`,
-    }
+    }))
+    if (trained) return trained
   }
   const { config } = contextConfig(context)
   const { directory, name } = await locateModel(context, config.model.path)

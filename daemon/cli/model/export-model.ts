@@ -10,7 +10,7 @@ import { hubNameOf } from '../../policy/sources/reference.ts'
 import { nodeDisk as disk } from '../../store/node-disk.ts'
 import type { Context } from '../context.ts'
 import { contextConfig } from '../load-config.ts'
-import { loadCheckpoint, newestCheckpoint, noCheckpoint } from './checkpoint.ts'
+import { loadCheckpoint, loadNewest, noCheckpoint } from './checkpoint.ts'
 import { recordsOf } from './run-records.ts'
 
 export async function exportModel(context: Context): Promise<number> {
@@ -19,10 +19,13 @@ export async function exportModel(context: Context): Promise<number> {
   const target = targetOf(context)
   const dtype = dtypeOf(options.dtype, dtypesOf(target))
   if (options.save === true) await context.client.send('checkpoint', {})
-  const checkpoint = newestCheckpoint(paths.checkpoints)
-  if (!checkpoint) throw noCheckpoint(paths.checkpoints)
+  const newest = await loadNewest(paths.checkpoints, async (checkpoint) => ({
+    checkpoint,
+    model: await loadCheckpoint(context, checkpoint),
+  }))
+  if (!newest) throw noCheckpoint(paths.checkpoints)
+  const { checkpoint, model } = newest
   const { config } = contextConfig(context)
-  const model = await loadCheckpoint(context, checkpoint)
   const base = checkpoint.base ?? { name: config.model.path, directory: model.directory }
   const hub = hubNameOf(base.name)
   const card = modelCard({

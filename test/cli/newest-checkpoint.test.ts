@@ -1,0 +1,51 @@
+// Commands read checkpoints that a running node may remove at any time.
+
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { expect, onTestFinished, test } from 'vitest'
+import { type CheckpointHere, loadNewest } from '../../daemon/cli/model/checkpoint.ts'
+
+function home() {
+  const directory = mkdtempSync(join(tmpdir(), 'waggle-newest-'))
+  onTestFinished(() => rmSync(directory, { recursive: true }))
+  return {
+    directory,
+    save(name: string) {
+      mkdirSync(join(directory, name))
+      const manifest = { step: Number(name), lineage: 'a', savedAt: 0, meta: {}, files: {} }
+      writeFileSync(join(directory, name, 'manifest.json'), JSON.stringify(manifest))
+    },
+    remove: (name: string) => rmSync(join(directory, name), { recursive: true }),
+  }
+}
+
+const nameOf = async ({ name }: CheckpointHere) => name
+
+test('without a checkpoint there is nothing to load', async () => {
+  expect(await loadNewest(home().directory, nameOf)).toBeUndefined()
+})
+
+test('a checkpoint that the node replaces while it is read gives way to the newer one', async () => {
+  const { directory, save, remove } = home()
+  save('1')
+  const tried: string[] = []
+  const loaded = await loadNewest(directory, async ({ name }) => {
+    tried.push(name)
+    if (name === '1') {
+      save('2')
+      remove('1')
+      throw new Error('it does not exist')
+    }
+    return name
+  })
+  expect(loaded).toBe('2')
+  expect(tried).toEqual(['1', '2'])
+})
+
+test('a checkpoint that cannot be read and is still the newest is an error', async () => {
+  const { directory, save } = home()
+  save('1')
+  const load = () => loadNewest(directory, () => Promise.reject(new Error('damaged')))
+  await expect(load()).rejects.toThrow('damaged')
+})
