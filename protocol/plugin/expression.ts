@@ -121,11 +121,7 @@ export function fold<T>(expression: Expression, handlers: Handlers<T>): T {
   const visit = (e: Expression): { id: number; value: T } => {
     if (typeof e === 'number') return once(Object.is(e, -0) ? '-0' : `${e}`, () => handlers.number(e))
     if ('column' in e) return once(JSON.stringify(e.column), () => handlers.column(e.column))
-    if (!OPERATIONS.has(e.op)) {
-      throw new WaggleError('E_PLUGIN', `an objective uses an unknown operation: ${JSON.stringify(e)}`, {
-        hint: `Operations are ${[...OPERATIONS].join(', ')}.`,
-      })
-    }
+    if (!OPERATIONS.has(e.op)) throw unknownOperation(e)
     const operands = ([e.of].flat() as Expression[]).map(visit)
     return once(`${e.op} ${operands.map(({ id }) => id)}`, () =>
       handlers.operation(
@@ -137,10 +133,24 @@ export function fold<T>(expression: Expression, handlers: Handlers<T>): T {
   return visit(expression).value
 }
 
-/** Columns that an expression reads, sorted. */
+const unknownOperation = (e: Expression): WaggleError =>
+  new WaggleError('E_PLUGIN', `an objective uses an unknown operation: ${JSON.stringify(e)}`, {
+    hint: `Operations are ${[...OPERATIONS].join(', ')}.`,
+  })
+
+/** Columns that an expression reads, sorted. Throws E_PLUGIN for an operation that does not exist. */
 export function columnsOf(expression: Expression): string[] {
   const names = new Set<string>()
-  fold<void>(expression, { number() {}, column: (name) => void names.add(name), operation() {} })
+  const seen = new Set<Expression>()
+  const visit = (e: Expression): void => {
+    if (typeof e === 'number' || seen.has(e)) return
+    seen.add(e)
+    if ('column' in e) names.add(e.column)
+    else if (!OPERATIONS.has(e.op)) throw unknownOperation(e)
+    else if (Array.isArray(e.of)) e.of.forEach(visit)
+    else visit(e.of as Expression)
+  }
+  visit(expression)
   return [...names].sort()
 }
 

@@ -9,21 +9,22 @@ const PREFIX = [0x00, 0x24, 0x08, 0x01, 0x12, 0x20]
 export function peerIdOf(publicKey: Uint8Array): string {
   if (publicKey.length !== 32)
     throw new RangeError(`an Ed25519 public key has 32 bytes, not ${publicKey.length}`)
-  const digits: number[] = []
-  for (const byte of [...PREFIX, ...publicKey]) {
-    let carry = byte
-    for (let i = 0; i < digits.length; i++) {
+  // From the least digit to the greatest; 38 bytes make at most 52.
+  const digits = new Uint8Array(52)
+  let count = 0
+  for (let at = 0; at < PREFIX.length + 32; at++) {
+    let carry = at < PREFIX.length ? PREFIX[at]! : publicKey[at - PREFIX.length]!
+    for (let i = 0; i < count; i++) {
       carry += digits[i]! << 8
       digits[i] = carry % 58
-      carry = Math.floor(carry / 58)
+      carry = (carry / 58) | 0
     }
-    for (; carry > 0; carry = Math.floor(carry / 58)) digits.push(carry % 58)
+    for (; carry > 0; carry = (carry / 58) | 0) digits[count++] = carry % 58
   }
   // The prefix begins with exactly one zero byte, which base58 writes as one `1`.
-  return `1${digits
-    .reverse()
-    .map((digit) => ALPHABET[digit])
-    .join('')}`
+  let text = '1'
+  for (let i = count - 1; i >= 0; i--) text += ALPHABET[digits[i]!]
+  return text
 }
 
 /** The public key in a peer ID; undefined if the text is not the peer ID of an Ed25519 key. */

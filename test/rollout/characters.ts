@@ -9,13 +9,19 @@ const [USER, ASSISTANT] = [1, 2]
 const FIRST = 4
 
 export function characterTokenizer(): Tokenizer {
-  const encode = (text: string): Int32Array =>
-    Int32Array.from(text, (character) => character.codePointAt(0)! + FIRST)
+  const encode = (text: string): Int32Array => around([], text, [])
   const isSpecial = (token: number): boolean => token < FIRST
-  const decode = (tokens: Int32Array): string =>
-    [...tokens].map((token) => (isSpecial(token) ? '' : String.fromCodePoint(token - FIRST))).join('')
-  const around = (before: readonly number[], text: string, after: readonly number[]): Int32Array =>
-    Int32Array.from([...before, ...encode(text), ...after])
+  const decode = (tokens: Int32Array): string => {
+    let text = ''
+    for (const token of tokens) if (!isSpecial(token)) text += String.fromCodePoint(token - FIRST)
+    return text
+  }
+  const around = (before: readonly number[], text: string, after: readonly number[]): Int32Array => {
+    const tokens = [...before]
+    for (const character of text) tokens.push(character.codePointAt(0)! + FIRST)
+    tokens.push(...after)
+    return Int32Array.from(tokens)
+  }
   return {
     digest: createHash('sha256').update('characters').digest('hex'),
     stopTokens: [END],

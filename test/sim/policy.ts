@@ -61,12 +61,10 @@ const sigmoid = (x: number): number => 1 / (1 + Math.exp(-x))
 
 export function writeText(isRight: boolean, next: () => number): string {
   const key = String.fromCharCode(LOWEST + 2 * Math.floor(next() * CLASS) + (isRight ? 1 : 0))
-  return (
-    key +
-    Array.from({ length: LENGTH - 1 }, () =>
-      String.fromCharCode(LOWEST + Math.floor(next() * (HIGHEST - LOWEST + 1))),
-    ).join('')
-  )
+  let text = key
+  while (text.length < LENGTH)
+    text += String.fromCharCode(LOWEST + Math.floor(next() * (HIGHEST - LOWEST + 1)))
+  return text
 }
 
 interface Told {
