@@ -1,6 +1,6 @@
 // Checks of what hooks return. Each check throws if the result is invalid, and returns what the host uses.
 
-import type { Ask, Request, Rewrite, SelectView, Steering } from '../../protocol/plugin/index.ts'
+import type { Ask, Rewrite, SelectView, Steering } from '../../protocol/plugin/index.ts'
 import { type Group, isHeldOut, type PromptCoordinates } from '../../protocol/train/index.ts'
 
 const MOST_ROLLOUTS = 1024
@@ -14,7 +14,7 @@ export function checkAsks(asks: Ask[], view: SelectView, want: number): Ask[] {
   return asks
 }
 
-function checkAsk({ prompt, rollouts }: Ask, tasks?: SelectView['tasks']): void {
+export function checkAsk({ prompt, rollouts }: Ask, tasks?: SelectView['tasks']): void {
   checkPrompt(prompt)
   const task = tasks?.find(({ name, version }) => name === prompt.task && version === prompt.taskVersion)
   if (tasks && !task)
@@ -57,19 +57,6 @@ export function checkRewrite(rewrite: Rewrite | undefined | null): Rewrite | und
     throw new Error(`called its rewrite ${JSON.stringify(arm)}; use a word such as "hint", and not "base"`)
   if (typeof tainted !== 'boolean') throw new Error('did not say whether its rewrite is tainted')
   return before === '' && after === '' ? undefined : rewrite
-}
-
-export function checkRequests(requests: Request[], known: Set<string>): Request[] {
-  if (!Array.isArray(requests)) throw new Error('did not return a list of requests')
-  for (const request of requests) {
-    checkAsk(request)
-    if (typeof request.id !== 'string' || request.id === '' || known.has(request.id))
-      throw new Error(`gave a request the id ${JSON.stringify(request.id)}, which is none or was used`)
-    known.add(request.id)
-    if (request.keep !== 'train' && request.keep !== 'probe')
-      throw new Error(`keeps a request for ${JSON.stringify(request.keep)}; it is "train" or "probe"`)
-  }
-  return requests
 }
 
 const STEERINGS: readonly Steering[] = ['keep', 'park', 'cut', 'drop']

@@ -119,6 +119,8 @@ export interface Work {
   request: Request
   /** Replaces the `compose` hooks. Already checked for leaks. */
   rewrite?: Composed
+  /** True if what it continues is tainted. */
+  tainted?: boolean
 }
 
 /** Input of the `extend` hooks; the host adds `asked` and `tokensLeft`. */

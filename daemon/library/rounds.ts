@@ -185,6 +185,7 @@ export async function createRounds(options: RoundsOptions, parts: RoundsParts): 
           policy: reference,
           ...{ maxNewTokens, maxStaleness, signal, now },
           context: model.spec.contextLength,
+          vocabulary: model.spec.vocabulary,
           temperature: options.temperature,
           author: self,
           sampleSeed: () => Math.floor(random() * 2 ** 32),

@@ -84,6 +84,7 @@ export async function runRolloutLoop(
           policy,
           maxNewTokens: options.maxNewTokens,
           context: spec.contextLength,
+          vocabulary: spec.vocabulary,
           temperature: options.temperature,
           maxStaleness: options.maxStaleness,
           author: options.author,

@@ -27,6 +27,8 @@ export interface RoundOptions {
   maxNewTokens: number
   /** Most tokens of conditioning and completion together. */
   context: number
+  /** Token ids of the model: 0 to below this. */
+  vocabulary: number
   temperature: number
   /** Versions. Parked groups older than this are dropped. */
   maxStaleness: number

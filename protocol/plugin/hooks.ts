@@ -58,6 +58,8 @@ export interface Request extends Ask {
   id: string
   /** Replaces what `compose` hooks would do. */
   rewrite?: Rewrite
+  /** Continues a rollout instead of beginning at the question; without `rewrite`. */
+  prefix?: Prefix
   /** `train`: passed to `group` with the round's groups. `probe`: passed to `extend` only. */
   keep: 'train' | 'probe'
   /** Requests about one prompt with the same value form one group, also across calls of `extend`. */
@@ -65,6 +67,24 @@ export interface Request extends Ask {
   /** Copied into the group's origin. */
   parent?: string
   chain?: { id: string; position: number }
+}
+
+/**
+ * The beginning of a rollout that requested rollouts continue, under the conditioning that it was written under.
+ * Each of them has these tokens first, with loss mask 0, and `Rollout.prefix` says how many. Only what is new counts
+ * against the budget, and what has no room for a new token gives no group. The group's arm is `continued`, or the
+ * rollout's own arm if that is not `base`. It is tainted if the rollout is, and never shared.
+ */
+export interface Prefix {
+  /** A group of the request's prompt, as the node gave it, with token ids of this node's tokenizer. */
+  group: Group
+  /** Index of the rollout in the group. */
+  rollout: number
+  /**
+   * How many of its tokens, at least 1 and fewer than it has. In an episode the last of them must be within an
+   * answer, or the next one must begin one: the answers before are given to the environment again.
+   */
+  length: number
 }
 
 export interface BatchView {

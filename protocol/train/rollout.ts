@@ -74,9 +74,15 @@ export interface Rollout {
   /** Times that it was trained on before: a replayed one. Its age is then the replay plugin's to bound. */
   replayed?: number
   /**
-   * 0 at tokens that an environment wrote, else 1, shape [tokens]. Left out where the policy wrote them all.
+   * 0 at tokens that an environment wrote and at those of `prefix`, else 1, shape [tokens]. Left out where the
+   * policy wrote them all.
    */
   lossMask?: Uint8Array
+  /**
+   * Tokens at its beginning that another rollout wrote and that it continued. They are not trained on again. Such
+   * a rollout is no fair sample of answers to the prompt: it does not count as a score, and never leaves the node.
+   */
+  prefix?: number
   /** In an episode, what happened turn by turn. */
   turns?: Turn[]
   /** Named parts that the reward was made of, when there is more than one. */
@@ -165,7 +171,7 @@ export function hasSignal(group: Group): boolean {
 
 /**
  * The verifier's scores for accuracy: untainted rollouts of the current policy, without replayed and borrowed
- * ones.
+ * ones and without those that continue another.
  */
 export function scoresOf({ tainted, rollouts }: Group): number[] {
   if (tainted) return []
@@ -173,13 +179,16 @@ export function scoresOf({ tainted, rollouts }: Group): number[] {
   const isFirst = ({ episode }: Rollout): boolean =>
     episode === undefined || (!seen.has(episode) && seen.add(episode) !== undefined)
   return rollouts
-    .filter((one) => one.replayed === undefined && one.author === undefined && isFirst(one))
+    .filter(
+      (one) =>
+        one.replayed === undefined && one.author === undefined && one.prefix === undefined && isFirst(one),
+    )
     .map(({ reward, taskReward }) => taskReward ?? reward)
 }
 
 /**
  * True iff peers may get the group and it has a signal by the verifier alone: base prompt, no replayed
- * or borrowed rollouts.
+ * or borrowed rollouts, and none that continues another, whose choice a peer could not check.
  */
 export function isShareable(group: Group): boolean {
   const { arm, tainted, rollouts } = group
@@ -191,6 +200,7 @@ export function isShareable(group: Group): boolean {
       (rollout) =>
         rollout.replayed === undefined &&
         rollout.author === undefined &&
+        rollout.prefix === undefined &&
         rollout.conditioning === undefined &&
         (rollout.arm ?? 'base') === 'base',
     )

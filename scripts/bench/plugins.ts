@@ -155,6 +155,7 @@ async function openNode(plugins: readonly Plugin[]) {
         policy: reference,
         maxNewTokens: limits.completion,
         context: limits.context,
+        vocabulary: spec.vocabulary,
         temperature: 1,
         maxStaleness: 8,
         author: SELF,

@@ -145,6 +145,7 @@ export async function play(options: PlayOptions): Promise<Playing> {
           policy: { lineage: LINEAGE, tokenizer: tokenizer.digest, version },
           maxNewTokens,
           context,
+          vocabulary: 0x110_000 + 4,
           temperature: 1,
           maxStaleness: options.maxStaleness ?? 8,
           author: 'me',

@@ -34,6 +34,7 @@ export const anyRollout: fc.Arbitrary<Rollout> = fc.record(
     conditioning: tokens,
     arm: name,
     replayed: fc.nat(),
+    prefix: fc.nat(),
     lossMask: fc.uint8Array({ maxLength: 30 }),
     turns: fc.array(
       fc.record(

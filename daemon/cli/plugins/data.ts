@@ -37,6 +37,7 @@ const rollout = z
     finish: z.enum(['stop', 'length', 'aborted']).default('stop'),
     version: z.int().min(0).default(0),
     replayed: z.int().min(0).optional(),
+    prefix: z.int().min(1).optional().describe('tokens that it continued'),
   })
   .superRefine((given, context) => {
     const length = lengthOf(given)
@@ -175,7 +176,7 @@ export function advantagesOf(given: z.output<typeof advantages>): Advantages {
 function rolloutOf(given: z.output<typeof rollout>): Rollout {
   const { tokens, logprobs, entropies, lossMask, turns, text, version } = given
   const ids = tokens ? Int32Array.from(tokens) : new Int32Array(lengthOf(given))
-  const { reward, finish, taskReward, rewardParts, replayed } = given
+  const { reward, finish, taskReward, rewardParts, replayed, prefix } = given
   return {
     reward,
     finish,
@@ -189,5 +190,6 @@ function rolloutOf(given: z.output<typeof rollout>): Rollout {
     ...(taskReward === undefined ? {} : { taskReward }),
     ...(rewardParts ? { rewardParts } : {}),
     ...(replayed === undefined ? {} : { replayed }),
+    ...(prefix === undefined ? {} : { prefix }),
   }
 }

@@ -4,13 +4,16 @@ import type { Request } from '../../../protocol/plugin/index.ts'
 import type { Group } from '../../../protocol/train/index.ts'
 import { type Active, tokensLeft, type Window } from '../active.ts'
 import type { Call } from '../call.ts'
-import { checkRequests, checkRewrite } from '../checks.ts'
+import { checkRewrite } from '../checks.ts'
 import type { PluginRound, Work, World } from '../contract.ts'
-import { nest, type Offered, refusalOf } from './rewrites.ts'
+import type { Taint } from '../taint.ts'
+import { checkRequests } from './request-checks.ts'
+import { isTold, nest, type Offered, refusalOf } from './rewrites.ts'
 
 export interface ExtendParts {
   window: Window
   call: Call
+  taint: Taint
   /** Plugins that are in the round and have the hook. */
   withHook(hook: keyof Active['hooks']): Active[]
   refuse(one: Active, hook: string, message: string): void
@@ -20,12 +23,23 @@ export interface ExtendParts {
 /** Maximum calls of a plugin's `extend` per round, because some requests cost no tokens. */
 const MOST_ASKED = 64
 
-export function createExtend({ window, call, withHook, refuse, world }: ExtendParts): PluginRound['extend'] {
+export function createExtend({
+  window,
+  call,
+  taint,
+  withHook,
+  refuse,
+  world,
+}: ExtendParts): PluginRound['extend'] {
   const ids = new Map<Active, Set<string>>()
   const asked = new Map<Active, number>()
 
   const workOf = (one: Active, request: Request): Work[] => {
     const { rewrite: given, ...rest } = request
+    if (request.prefix) {
+      const isTainted = isTold(one, request.prompt) || taint.mark([request.prefix.group])[0]!.tainted
+      return [{ plugin: one.id, request: rest, ...(isTainted && { tainted: true }) }]
+    }
     const rewrite = checkRewrite(given)
     if (!rewrite) return [{ plugin: one.id, request: rest }]
     const offered: Offered = { active: one, rewrite }

@@ -14,7 +14,12 @@ export interface Offered {
 }
 
 export function isTainted({ active, rewrite }: Offered, at: PromptCoordinates): boolean {
-  return rewrite.tainted || active.tally.toldMany || active.tally.told.has(promptKey(at))
+  return rewrite.tainted || isTold(active, at)
+}
+
+/** True if the plugin has, or may have, seen the prompt's reference solution. */
+export function isTold({ tally }: Active, at: PromptCoordinates): boolean {
+  return tally.toldMany || tally.told.has(promptKey(at))
 }
 
 /** The reason for refusing the rewrite; undefined if it may be used. */

@@ -36,7 +36,7 @@ export function openRound(step: number, parts: RoundParts): PluginRound {
   const refuse = (one: Active, hook: string, message: string): void =>
     parts.onTrouble({ ...troubleOf(one, hook, message), refused: true })
 
-  const extend = createExtend({ window, call, withHook, refuse, world: parts.world })
+  const extend = createExtend({ window, call, taint, withHook, refuse, world: parts.world })
 
   const withoutRequestsOf = (groups: readonly Group[]): Group[] =>
     groups.filter(({ origin }) => {

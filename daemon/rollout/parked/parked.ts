@@ -9,7 +9,7 @@ import type { Finish, PromptCoordinates, Segment } from '../../../protocol/train
 import type { Composed } from '../../host/contract.ts'
 import type { Tokenizer } from '../../policy/tokens/tokenizer.ts'
 import type { TaskBook } from '../tasks.ts'
-import { beginSequence, endAnswer, type Order, type Sequence } from '../writing/sequence.ts'
+import { beginSequence, type Order, type Place, replayAnswers, type Sequence } from '../writing/sequence.ts'
 import { readParked, writeParked } from './parked-codec.ts'
 
 export interface ParkedSequence {
@@ -21,7 +21,7 @@ export interface ParkedSequence {
   segments: Segment[]
   answerStart: number
   /** Token ranges of complete answers, if the task has turns. */
-  places: { start: number; length: number }[]
+  places: Place[]
   finish?: Finish
   arm?: string
   tainted: boolean
@@ -136,12 +136,7 @@ function restore(
   }
   const sequences = group.sequences.map((parked) => {
     const begun = beginSequence(order, parked.seed)
-    // Replay episodes up to where they were: the environment's state is a function of the answers.
-    for (const place of parked.places) {
-      begun.tokens = parked.tokens.slice(0, place.start + place.length)
-      begun.answerStart = place.start
-      endAnswer(begun, 'stop', tokenizer)
-    }
+    replayAnswers(begun, parked.tokens, parked.places, tokenizer)
     const { finish: _, ...played } = begun
     return { ...played, ...structuredClone(parked) }
   })

@@ -36,7 +36,7 @@ export function land(
   const first = written[0]?.order
   if (!first) return undefined
   const finished = written.map(({ sequences }) =>
-    sequences.filter(({ finish, tokens }) => finish !== undefined && tokens.length > 0),
+    sequences.filter(({ finish, tokens, given }) => finish !== undefined && tokens.length > given),
   )
   const arm = armOf(first, finished[0]!)
   const rollouts = finished.flatMap((sequences, i) => {
@@ -79,7 +79,7 @@ export function land(
   }
 }
 
-/** An arm set in a later turn of any episode counts for the whole group, which is then not shared. */
+/** An arm of a prefix or set in a later turn of any episode counts for the whole group, which is then not shared. */
 function armOf({ composed }: Order, sequences: readonly Sequence[]): string {
   return composed?.arm ?? sequences.find(({ arm }) => arm !== undefined)?.arm ?? 'base'
 }
@@ -90,7 +90,7 @@ function sameTokens(a: Int32Array, b: Int32Array): boolean {
 
 /** The reward comes from this node's own verifier. */
 export function rolloutOf(sequence: Sequence, tokenizer: Tokenizer): Rollout {
-  const { order, play, places, finish = 'aborted' } = sequence
+  const { order, play, places, given, finish = 'aborted' } = sequence
   const tokens = Int32Array.from(sequence.tokens)
   const text = play ? transcriptOf(play) : tokenizer.decodeCompletion(tokens)
   return {
@@ -101,9 +101,10 @@ export function rolloutOf(sequence: Sequence, tokenizer: Tokenizer): Rollout {
     segments: sequence.segments.map((segment) => ({ ...segment })),
     finish,
     reward: order.task.verify(order.instance, text).score,
+    ...(play || given > 0 ? { lossMask: Uint8Array.from(sequence.mask) } : {}),
+    ...(given > 0 ? { prefix: given } : {}),
     ...(play
       ? {
-          lossMask: Uint8Array.from(sequence.mask),
           turns: play.turns.map(({ state, observation, reward }, i) => ({
             state,
             observation,

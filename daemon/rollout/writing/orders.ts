@@ -1,11 +1,14 @@
 // Turns asks into orders: generates the prompt from its coordinates and adds plugins' text if it fits.
 
-import type { Ask, ComposeView } from '../../../protocol/plugin/index.ts'
+import type { Ask, ComposeView, Prefix } from '../../../protocol/plugin/index.ts'
 import type { Composed } from '../../host/contract.ts'
 import type { Tokenizer } from '../../policy/tokens/tokenizer.ts'
 import type { TaskBook } from '../tasks.ts'
 import { conditioningOf } from './conditioning.ts'
 import type { Order } from './sequence.ts'
+
+/** Arm of rollouts that continue one of arm `base`. */
+const CONTINUED = 'continued'
 
 export interface OrderOptions {
   maxNewTokens: number
@@ -28,12 +31,7 @@ export async function makeOrder(
   { maxNewTokens, context }: OrderOptions,
   { tokenizer, tasks, compose }: OrderParts,
 ): Promise<Order | undefined> {
-  const task = tasks.find(prompt.task, prompt.taskVersion)
-  if (!task)
-    throw new Error(
-      `a plugin asked for ${prompt.task} version ${prompt.taskVersion}, which this node does not have`,
-    )
-  const instance = task.generate(prompt)
+  const { task, instance } = questionOf(prompt, tasks)
   const { question, examples } = instance
   const order = { prompt, rollouts, task, instance }
   const composed = rewrite ?? (await compose?.({ prompt, question, turn: 0 }))
@@ -43,4 +41,38 @@ export async function makeOrder(
     if (rewrite) return undefined
   }
   return { ...order, conditioning: tokenizer.encodePrompt(question, examples) }
+}
+
+/** An order to continue a rollout. Undefined if that leaves no room for a new token, or is of no token that there is. */
+export function makeContinuation(
+  { prompt, rollouts }: Ask,
+  { group, rollout: index, length }: Prefix,
+  { maxNewTokens, context, vocabulary, isTainted }: OrderOptions & { vocabulary: number; isTainted: boolean },
+  { tasks }: Pick<OrderParts, 'tasks'>,
+): Order | undefined {
+  const { tokens, turns, conditioning = group.conditioning, arm = group.arm } = group.rollouts[index]!
+  const isToken = (token: number): boolean => token >= 0 && token < vocabulary
+  if (!conditioning.every(isToken) || !tokens.every(isToken)) return undefined
+  if (Math.min(maxNewTokens, context - conditioning.length) <= length) return undefined
+  const begun = (turns ?? []).filter(({ start }) => start <= length)
+  return {
+    ...{ prompt, rollouts, conditioning },
+    ...questionOf(prompt, tasks),
+    prefix: {
+      tokens: [...tokens.subarray(0, length)],
+      places: begun.slice(0, -1).map(({ start, length: said }) => ({ start, length: said })),
+      answerStart: begun.at(-1)?.start ?? 0,
+      arm: arm === 'base' ? CONTINUED : arm,
+      tainted: isTainted,
+    },
+  }
+}
+
+function questionOf(prompt: Ask['prompt'], tasks: TaskBook): Pick<Order, 'task' | 'instance'> {
+  const task = tasks.find(prompt.task, prompt.taskVersion)
+  if (!task)
+    throw new Error(
+      `a plugin asked for ${prompt.task} version ${prompt.taskVersion}, which this node does not have`,
+    )
+  return { task, instance: task.generate(prompt) }
 }

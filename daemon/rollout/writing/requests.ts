@@ -9,11 +9,13 @@ import type { PluginRound, Work } from '../../host/contract.ts'
 import type { Tokenizer } from '../../policy/tokens/tokenizer.ts'
 import type { TaskBook } from '../tasks.ts'
 import { type LandingOptions, land, type Written } from './landing.ts'
-import { makeOrder } from './orders.ts'
-import { beginSequence, type Sequence } from './sequence.ts'
+import { makeContinuation, makeOrder, type OrderParts } from './orders.ts'
+import { beginSequence, continueSequence, type Sequence } from './sequence.ts'
 import { roomOf, type WriteOptions, writeSequences } from './write.ts'
 
 export interface RequestOptions extends WriteOptions, LandingOptions {
+  /** Token ids of the model: 0 to below this. */
+  vocabulary: number
   sampleSeed(): number
   view: BatchView
 }
@@ -56,13 +58,11 @@ export async function answerRequests(
     const touched = new Set<Landing>()
     const pending: Pending[] = []
     for (const work of asked) {
-      // An unknown prompt gives no group; it must not cost the round.
-      const order = await makeOrder(work.request, work.rewrite, options, parts).catch(() => undefined)
-      if (!order) continue
+      // What cannot be begun gives no group; it must not cost the round.
+      const begun = await beginWork(work, options, parts).catch(() => undefined)
+      if (!begun) continue
+      const { order, sequences } = begun
       const landing = landingFor(work, landings)
-      const sequences = Array.from({ length: order.rollouts }, () =>
-        beginSequence(order, options.sampleSeed()),
-      )
       landing.work.push(work)
       landing.written.push({ order, sequences })
       touched.add(landing)
@@ -80,6 +80,21 @@ export async function answerRequests(
       group && !hooks.isOut(plugin) && work.some(({ request }) => request.keep === 'train') ? [group] : [],
     ),
   }
+}
+
+async function beginWork(
+  { request, rewrite, tainted: isTainted = false }: Work,
+  options: RequestOptions,
+  parts: OrderParts,
+): Promise<Written | undefined> {
+  const order = request.prefix
+    ? makeContinuation(request, request.prefix, { ...options, isTainted }, parts)
+    : await makeOrder(request, rewrite, options, parts)
+  const begin = (): Sequence =>
+    order!.prefix
+      ? continueSequence(order!, options.sampleSeed(), parts.tokenizer)
+      : beginSequence(order!, options.sampleSeed())
+  return order && { order, sequences: Array.from({ length: order.rollouts }, begin) }
 }
 
 /** One plugin's requests with the same `into` share a group if they have the same prompt. */

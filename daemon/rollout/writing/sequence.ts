@@ -16,6 +16,24 @@ export interface Order {
   conditioning: Int32Array
   /** Text that plugins put around the question, if any. */
   composed?: Composed | undefined
+  /** What its rollouts continue. */
+  prefix?: Beginning | undefined
+}
+
+/** The first tokens of another rollout, and the arm and taint that it passes on. */
+export interface Beginning {
+  tokens: readonly number[]
+  /** Its complete answers within these tokens, and where the one begins that goes on; for tasks with turns. */
+  places: readonly Place[]
+  answerStart: number
+  arm: string
+  tainted: boolean
+}
+
+/** A token range within a completion. */
+export interface Place {
+  start: number
+  length: number
 }
 
 export interface Sequence {
@@ -25,17 +43,19 @@ export interface Sequence {
   tokens: number[]
   logprobs: number[]
   entropies: number[]
-  /** 1 for tokens that the policy wrote, 0 for tokens of the environment. */
+  /** 1 for tokens that the policy wrote for it, 0 for those of the environment or of its prefix. */
   mask: number[]
+  /** Tokens of its prefix. */
+  readonly given: number
   segments: Segment[]
   /** Index of the first token of the current answer. */
   answerStart: number
   /** Token ranges of earlier answers. */
-  places: { start: number; length: number }[]
+  places: Place[]
   play?: Play | undefined
   /** Set once the sequence has ended. */
   finish?: Finish | undefined
-  /** Arm that plugins set after the first turn. */
+  /** Arm of its prefix, or that plugins set after the first turn. */
   arm?: string | undefined
   tainted: boolean
   /** Tokens drawn in this round. */
@@ -51,6 +71,7 @@ export function beginSequence(order: Order, seed: number): Sequence {
     logprobs: [],
     entropies: [],
     mask: [],
+    given: order.prefix?.tokens.length ?? 0,
     segments: [],
     answerStart: 0,
     places: [],
@@ -60,13 +81,42 @@ export function beginSequence(order: Order, seed: number): Sequence {
   }
 }
 
+/** Begins with the order's prefix. Throws if the environment does not go on where the prefix does. */
+export function continueSequence(order: Order, seed: number, tokenizer: Tokenizer): Sequence {
+  const sequence = beginSequence(order, seed)
+  const { tokens, places, answerStart, arm, tainted } = order.prefix!
+  replayAnswers(sequence, tokens, places, tokenizer)
+  if (sequence.play?.done) throw new Error('an episode was over before its prefix ended')
+  const none = Array<number>(tokens.length).fill(0)
+  return {
+    ...sequence,
+    ...{ tokens: [...tokens], logprobs: none, entropies: [...none], mask: [...none] },
+    ...{ answerStart, arm, tainted },
+    finish: undefined,
+  }
+}
+
+/** Gives the environment the answers at these places: its state is a function of them. */
+export function replayAnswers(
+  sequence: Sequence,
+  tokens: readonly number[],
+  places: readonly Place[],
+  tokenizer: Tokenizer,
+): void {
+  for (const { start, length } of places) {
+    sequence.tokens = tokens.slice(0, start + length)
+    sequence.answerStart = start
+    endAnswer(sequence, 'stop', tokenizer)
+  }
+}
+
 /**
  * The sampler's request to continue this sequence. `room`: tokens it may still have; `most`: the call's own
  * limit.
  */
 export function sampleOf(sequence: Sequence, room: number, most: number): SampleRequest {
-  const { order, tokens, answerStart, places, seed } = sequence
-  const drawn = tokens.length - answerStart
+  const { order, tokens, answerStart, given, places, seed } = sequence
+  const drawn = tokens.length - Math.max(answerStart, given)
   return {
     prompt: tokens.length === 0 ? order.conditioning : Int32Array.from([...order.conditioning, ...tokens]),
     // Each turn gets its own random numbers.
@@ -88,6 +138,7 @@ export function append(sequence: Sequence, written: Sample): void {
   sequence.fresh += tokens.length
   // The weights may have changed while it was written.
   const whole = [{ version, length: tokens.length }]
+  if (sequence.segments.length === 0) cover(sequence, (written.segments ?? whole)[0]!.version, sequence.given)
   for (const { version: of, length } of written.segments ?? whole) cover(sequence, of, length)
 }
 

@@ -7,7 +7,7 @@ import { bufferOf, bytesOf, packTokens, unpackTokens } from './group-bytes.ts'
 type GroupExtras = Pick<Group, 'origin' | 'tainted' | 'always' | 'source'>
 type RolloutExtras = Pick<
   Rollout,
-  'taskReward' | 'conditioning' | 'arm' | 'author' | 'replayed' | 'lossMask' | 'turns' | 'episode'
+  'taskReward' | 'conditioning' | 'arm' | 'author' | 'replayed' | 'lossMask' | 'prefix' | 'turns' | 'episode'
 >
 
 export interface Extras {
@@ -30,6 +30,7 @@ interface PackedRollout {
   replayed?: number
   episode?: number
   lossMask?: Uint8Array
+  prefix?: number
   played?: PackedTurns
 }
 
@@ -38,8 +39,9 @@ export type PackedExtras = [group: GroupExtras, rollouts: PackedRollout[]]
 /** Undefined if the group has no such data. */
 export function extrasOf({ origin, tainted, always, source, rollouts }: Group): Extras | undefined {
   const group = defined({ origin, tainted, always, source })
-  const each = rollouts.map(({ taskReward, conditioning, arm, author, replayed, lossMask, turns, episode }) =>
-    defined({ taskReward, conditioning, arm, author, replayed, lossMask, turns, episode }),
+  const each = rollouts.map(
+    ({ taskReward, conditioning, arm, author, replayed, lossMask, prefix, turns, episode }) =>
+      defined({ taskReward, conditioning, arm, author, replayed, lossMask, prefix, turns, episode }),
   )
   const isPlain = [group, ...each].every((one) => Object.keys(one).length === 0)
   return isPlain ? undefined : { group, rollouts: each }

@@ -3,9 +3,9 @@
 
 import { type Group, hasSignal, type PromptCoordinates, promptKey, type Rollout } from '../../train/index.ts'
 import type { Context, Rewrite, TextRequest } from '../context.ts'
-import type { Advantages, BatchView, Hooks, Request } from '../hooks.ts'
+import type { Advantages, BatchView, Hooks, Prefix, Request } from '../hooks.ts'
 import type { Plugin } from '../plugin.ts'
-import { createScriptedContext, tokensOf } from './scripted.ts'
+import { createScriptedContext, textOf, tokensOf } from './scripted.ts'
 import { settingsOf } from './settings.ts'
 import { checkColumns, checkShapes, plain } from './shapes.ts'
 import { answerSum, SUMS, sumAt } from './sums.ts'
@@ -86,15 +86,22 @@ export function createDrive<Settings>(plugin: Plugin<Settings>, options: DriveOp
     rewrite: Rewrite | undefined,
     rollouts: number,
     more: Partial<Group> = {},
+    prefix?: Prefix,
   ): Group => {
     const number = written++
     const chance = random(`answers/${number}`)
     const { question, key } = SUMS.generate(prompt)
     if (rewrite?.tainted && context().leaks(prompt, `${rewrite.before ?? ''} ${rewrite.after ?? ''}`))
       problems.push(`a tainted rewrite of ${promptKey(prompt)} gives its answer ${key} away`)
-    const conditioning = tokensOf(`${rewrite?.before ?? ''}${question}${rewrite?.after ?? ''}`)
+    const source = prefix?.group.rollouts[prefix.rollout]
+    const conditioning =
+      source?.conditioning ??
+      prefix?.group.conditioning ??
+      tokensOf(`${rewrite?.before ?? ''}${question}${rewrite?.after ?? ''}`)
+    const given = source ? textOf(source.tokens.subarray(0, prefix!.length)) : ''
     const made: Rollout[] = Array.from({ length: rollouts }, () => {
-      const text = answerSum(prompt, rewrite?.arm ?? 'base', chance())
+      const answer = answerSum(prompt, rewrite?.arm ?? 'base', chance())
+      const text = `${given}${answer.slice(given.length) || '.'}`
       const tokens = tokensOf(text)
       sampled.add(`${conditioning}|${tokens}`)
       return {
@@ -105,6 +112,10 @@ export function createDrive<Settings>(plugin: Plugin<Settings>, options: DriveOp
         segments: [{ version: step, start: 0, length: tokens.length }],
         finish: 'stop' as const,
         reward: SUMS.verify(SUMS.generate(prompt), text).score,
+        ...(source && {
+          prefix: given.length,
+          lossMask: Uint8Array.from(tokens, (_, t) => (t < given.length ? 0 : 1)),
+        }),
       }
     })
     return {
@@ -113,8 +124,8 @@ export function createDrive<Settings>(plugin: Plugin<Settings>, options: DriveOp
       conditioning,
       author: SELF,
       policy: { lineage: 'a', tokenizer: 'b', version: step },
-      arm: rewrite?.arm ?? 'base',
-      ...(rewrite?.tainted ? { tainted: true } : {}),
+      arm: rewrite?.arm ?? (source ? 'continued' : 'base'),
+      ...(rewrite?.tainted || prefix?.group.tainted ? { tainted: true } : {}),
       rollouts: made,
       bornAt: step,
       bornVersion: step,
@@ -178,14 +189,13 @@ export function createDrive<Settings>(plugin: Plugin<Settings>, options: DriveOp
       ...(request.rewrite?.level === undefined ? {} : { level: request.rewrite.level }),
       ...(request.rewrite?.items === undefined ? {} : { items: request.rewrite.items }),
     }
+    const { prompt, rollouts, rewrite, prefix } = request
+    if (prefix && (rewrite || !isWithin(prefix) || promptKey(prefix.group.prompt) !== promptKey(prompt)))
+      problems.push('it continues what is no beginning of a rollout of the prompt')
     if (left <= 0) return undefined
-    const group = groupOf(
-      request.prompt,
-      request.rewrite ?? (await composed(request.prompt)),
-      request.rollouts,
-      { origin },
-    )
-    left -= group.rollouts.reduce((sum, { tokens }) => sum + tokens.length, 0)
+    const shown = prefix ? undefined : (rewrite ?? (await composed(prompt)))
+    const group = groupOf(prompt, shown, rollouts, { origin }, prefix)
+    left -= group.rollouts.reduce((sum, one) => sum + one.tokens.length - (one.prefix ?? 0), 0)
     return rewarded(group)
   }
 
@@ -288,4 +298,8 @@ export function createDrive<Settings>(plugin: Plugin<Settings>, options: DriveOp
       spent.push(budget - left)
     },
   }
+}
+
+function isWithin({ group, rollout, length }: Prefix): boolean {
+  return length >= 1 && length < (group.rollouts[rollout]?.tokens.length ?? 0)
 }

@@ -86,6 +86,7 @@ async function play(arm: Arm, seed: number): Promise<Rates> {
         policy: { lineage: model.digest, tokenizer: tokenizer.digest, version },
         maxNewTokens: limits.completion,
         context: limits.context,
+        vocabulary: model.spec.vocabulary,
         temperature,
         maxStaleness: 8,
         author: 'alone',

@@ -124,6 +124,7 @@ export async function createHookedNode(options: HookedNodeOptions): Promise<Hook
           policy: reference,
           maxNewTokens,
           context: limits.context,
+          vocabulary: model.spec.vocabulary,
           temperature: 1,
           maxStaleness: 8,
           author: SELF,
