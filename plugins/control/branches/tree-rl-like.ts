@@ -1,0 +1,131 @@
+// TreeRL: answers branch at their least certain tokens, and each segment gets what its branches were worth.
+//
+//   R(segment) = (V(segment) - V(question) + V(segment) - V(segment before)) / sqrt(number of leaves of the segment)
+//
+// After Hou et al. 2025 (TreeRL, ACL 2025, arXiv 2506.11902) and its released code: the group's rollouts are the trees'
+// first chains. In each of `iterations`, each tree branches at its `forks` tokens of the smallest probability, with
+// `branches` new endings each; the paper's (M, N, L, T) = (6, 2, 1, 2) are rollout.group_size = 6 and the defaults. V is the
+// mean over the leaves below of reward minus the mean reward of all other leaves.
+//
+// How it differs. A segment that several leaves share is in one row here and in each leaf's row there, which is the same
+// gradient if its advantage is R times the number of leaves; so it is, and no token is computed twice. Leaves that begin
+// alike without having branched count as branches of one tree. The code's mean over all tokens is not subtracted, its
+// penalty for repetition is left out, and it branches anywhere: the code not after the words "answer" and "conclusion". The
+// formula is from memory of the paper and fits the code, which divides V before it takes differences.
+//
+// Groups that have branched are not shared: peers could not check where. Try it alone, with small groups and long answers.
+
+import { z } from 'zod'
+import { definePlugin, type Prefix, type Request, type RoundView } from '../../../protocol/plugin/index.ts'
+import type { Group, Rollout } from '../../../protocol/train/index.ts'
+import { contentId } from '../../../protocol/wire/index.ts'
+import { tokensSetting } from '../merge.ts'
+import { treeAdvantages } from './tree.ts'
+
+const settings = z.strictObject({
+  /** Tokens at which each tree branches in an iteration. */
+  forks: z.int().positive().max(64).default(2),
+  iterations: z.int().positive().max(8).default(1),
+  /** New endings at each of these tokens. */
+  branches: z.int().positive().max(64).default(2),
+  tokens: tokensSetting,
+})
+
+const NAME = 'control/tree_rl_like'
+
+export default definePlugin({
+  name: 'tree_rl_like',
+  kind: 'control',
+  api: 1,
+  summary: 'Answers branch where they are unsure; advantages from the tree.',
+  settings,
+  manifest: {
+    order: 10,
+    budget: ({ tokens }) => ({ tokens }),
+    conflicts: ['dars', 'xrpo'].map((name) => ({
+      with: `control/${name}`,
+      because: 'both add rollouts to groups',
+    })),
+  },
+  create: ({ forks, iterations, branches }) => ({
+    extend(round) {
+      if (round.asked >= iterations) return []
+      return treesOf(round).flatMap(({ name, base, nodes }) =>
+        leastSure(nodes, forks).map(
+          ({ node, at }): Request => ({
+            id: `${name}${round.asked}:${node}:${at}`,
+            ...{ prompt: base.prompt, rollouts: branches, keep: 'train', parent: base.id },
+            prefix: { ...nodes[node]!, length: at },
+          }),
+        ),
+      )
+    },
+
+    group(groups, { at }) {
+      if (at === 'batch') return groups
+      const grown = groups.filter(({ origin }) => origin?.plugin === NAME)
+      return groups.flatMap((base) => {
+        if (base.origin?.plugin === NAME) return []
+        const more = grown.filter(({ origin }) => origin!.parent === base.id)
+        return [more.length === 0 ? base : joined(base, more)]
+      })
+    },
+
+    modify: (advantages, groups) =>
+      advantages.map((rows, g) => {
+        const { rollouts } = groups[g]!
+        return rollouts.some(({ prefix }) => prefix) ? treeAdvantages(rollouts) : rows
+      }),
+  }),
+})
+
+type Node = Pick<Prefix, 'group' | 'rollout'>
+
+interface Tree {
+  /** What the ids of its requests begin with. */
+  name: string
+  base: Group
+  nodes: Node[]
+}
+
+/** A tree for each rollout of the round's groups, with what has grown from it. */
+function treesOf({ groups, landed }: RoundView): Tree[] {
+  return groups.flatMap((base, g) =>
+    base.rollouts.map((_, chain) => {
+      const name = `${g}:${chain}:`
+      const grown = [...landed].flatMap(([id, group]) =>
+        id.startsWith(name) ? group.rollouts.map((_, rollout) => ({ group, rollout })) : [],
+      )
+      return { name, base, nodes: [{ group: base, rollout: chain }, ...grown] }
+    }),
+  )
+}
+
+/** The tokens of a tree with the smallest probability, except first tokens, where a branch would be a new answer. */
+function leastSure(nodes: readonly Node[], most: number): Array<{ node: number; at: number }> {
+  return nodes
+    .flatMap(({ group, rollout }, node) => {
+      const { behaviourLogprobs, lossMask } = group.rollouts[rollout]!
+      return [...(behaviourLogprobs ?? [])].flatMap((logprob, at) =>
+        at === 0 || lossMask?.[at] === 0 ? [] : [{ node, at, logprob }],
+      )
+    })
+    .sort((a, b) => a.logprob - b.logprob)
+    .slice(0, most)
+}
+
+/** Keeps its arm, so that its first chains still count as answers to the plain question. */
+function joined(base: Group, more: readonly Group[]): Group {
+  const rollouts: Rollout[] = [
+    ...base.rollouts,
+    ...more.flatMap(({ arm, rollouts: grown }) => grown.map((one) => ({ ...one, arm: one.arm ?? arm }))),
+  ]
+  return {
+    ...base,
+    rollouts,
+    id: contentId(
+      base.prompt,
+      rollouts.map(({ text }) => text),
+    ),
+  }
+}

@@ -1,0 +1,132 @@
+// Do methods that decide what is written, beyond whole answers to a prompt, teach more than GRPO from the same tokens?
+// `npm run -s experiment:rollouts [-- --seeds 5 --tokens 40000 --arms 'grpo;spo_chain' --out FILE]`
+//
+// The model of three tasks learns basic_arithmetic at level 1 with new prompts, as in experiment:estimators, until it has
+// generated a given number of tokens; continuations, branches and what is cut off count. Every arm writes about as much
+// for an update as GRPO does with 32 answers. Prints held-out accuracy, and each arm's gain on GRPO seed by seed. Finished
+// runs are kept.
+
+import { parseArgs } from 'node:util'
+import { heldOutPrompts } from '../../../daemon/rollout/evaluation/held-out.ts'
+import { TASKS } from '../../../plugins/tasks/index.ts'
+import { type ArmRun, learnFor, playArms } from '../in-process/arms.ts'
+import { createLocalEngine } from '../in-process/engine.ts'
+import { loadStart } from '../in-process/start.ts'
+import { markdown, mean, percent, show, summary } from '../in-process/statistics.ts'
+import { accuracy } from './answers.ts'
+import { createHookedNode } from './hooked-node.ts'
+import type { ChosenPlugins } from './host.ts'
+
+const { values: flags } = parseArgs({
+  options: {
+    seeds: { type: 'string', default: '5' },
+    tokens: { type: 'string', default: '40000' },
+    /** Separated by semicolons. */
+    arms: { type: 'string' },
+    level: { type: 'string', default: '1' },
+    'held-out': { type: 'string', default: '300' },
+    'learning-rate': { type: 'string', default: '1e-4' },
+    threads: { type: 'string', default: '1' },
+    out: { type: 'string', default: '.cache/experiments/rollouts.jsonl' },
+  },
+})
+const MAX_NEW_TOKENS = 64
+
+interface Arm {
+  prompts: number
+  groupSize: number
+  plugins?: ChosenPlugins
+}
+const steered = (
+  prompts: number,
+  groupSize: number,
+  use: string,
+  settings: Record<string, unknown> = {},
+): Arm => ({ prompts, groupSize, plugins: { controls: [{ use, ...settings }] } })
+const ARMS: Record<string, Arm> = {
+  grpo: { prompts: 4, groupSize: 8 },
+  spo_chain: steered(3, 1, 'spo_chain'),
+  'spo_chain, 4 continuations': steered(6, 1, 'spo_chain', { samples: 4 }),
+  tree_rl_like: steered(1, 8, 'tree_rl_like'),
+  'tree_rl_like, one branch': steered(5, 4, 'tree_rl_like', { forks: 1, branches: 1 }),
+}
+const arms = flags.arms?.split(';') ?? Object.keys(ARMS)
+const task = TASKS.find(({ name }) => name === 'basic_arithmetic')!
+const level = Number(flags.level)
+const heldOut = await heldOutPrompts(task, level, Number(flags['held-out']))
+
+interface Run extends ArmRun {
+  updates: number
+  rounds: number
+  /** Generated, which may be some more than were given. */
+  tokens: number
+  heldOut: number
+}
+
+const engine = createLocalEngine({ threads: Number(flags.threads) })
+const { model } = await loadStart('three-tasks')
+const look = (): Promise<number> => accuracy(heldOut, { engine, model, task, maxNewTokens: MAX_NEW_TOKENS })
+
+await engine.open({ spec: model.spec, weights: model.weights })
+const before = await look()
+const all = await playArms<Arm, Run>(
+  {
+    arms: ARMS,
+    names: arms,
+    seeds: Number(flags.seeds),
+    settings: [flags.tokens, level, flags['learning-rate'], flags['held-out']].join('/'),
+    out: flags.out,
+  },
+  {
+    play,
+    tell: (run) =>
+      process.stderr.write(
+        `${run.arm}, seed ${run.seed}: ${percent(run.heldOut)}, ${run.updates} updates, ${run.seconds.toFixed(0)} s\n`,
+      ),
+  },
+)
+await engine.close()
+
+async function play(
+  { prompts, groupSize, plugins = {} }: Arm,
+  seed: number,
+): Promise<Omit<Run, keyof ArmRun>> {
+  const node = await createHookedNode({
+    ...{ seed, model, tasks: TASKS, plugins, prompts, groupSize },
+    learnsFrom: { name: task.name, difficulty: level },
+    maxNewTokens: MAX_NEW_TOKENS,
+    learningRate: Number(flags['learning-rate']),
+    engines: { policy: engine, roles: {} },
+  })
+  let rounds = 0
+  await learnFor(node, Number(flags.tokens), () => {
+    rounds += 1
+  })
+  return { updates: node.updates, rounds, tokens: node.tokens, heldOut: await look() }
+}
+
+const baseline = new Map(all.filter(({ arm }) => arm === 'grpo').map((run) => [run.seed, run.heldOut]))
+console.log(`${flags.tokens} tokens a run, ${heldOut.length} held-out questions; before: ${percent(before)}`)
+console.log(
+  markdown(
+    ['arm', 'held-out', 'more than GRPO', 'updates', 'tokens a round', 'runs'],
+    arms.flatMap((arm) => {
+      const runs = all.filter((run) => run.arm === arm)
+      if (runs.length === 0) return []
+      const gains = runs.flatMap(({ seed, heldOut }) => {
+        const theirs = baseline.get(seed)
+        return theirs === undefined ? [] : [heldOut - theirs]
+      })
+      return [
+        [
+          arm,
+          show(summary(runs.map((run) => run.heldOut))),
+          arm === 'grpo' || gains.length === 0 ? '' : show(summary(gains)),
+          mean(runs.map(({ updates }) => updates)).toFixed(0),
+          mean(runs.map(({ tokens, rounds }) => tokens / rounds)).toFixed(0),
+          String(runs.length),
+        ],
+      ]
+    }),
+  ),
+)
