@@ -11,14 +11,15 @@ const ROOT = fileURLToPath(new URL('..', import.meta.url))
 const ALLOWED: Record<string, readonly string[]> = {
   protocol: ['protocol'],
   plugins: ['protocol', 'plugins'],
+  'daemon/platform': ['protocol', 'daemon/platform'],
   tui: ['protocol', 'tui'],
   'daemon/engine': ['protocol', 'daemon/engine'],
-  'daemon/store': ['protocol', 'daemon/store'],
+  'daemon/store': ['protocol', 'daemon/store', 'daemon/platform'],
   // The mixing rules name and describe themselves.
-  'daemon/config': ['protocol', 'daemon/config', 'daemon/trainer/sharing/mixing'],
-  'daemon/limits': ['protocol', 'daemon/limits', 'daemon/config'],
+  'daemon/config': ['protocol', 'daemon/config', 'daemon/platform', 'daemon/trainer/sharing/mixing'],
+  'daemon/limits': ['protocol', 'daemon/limits', 'daemon/platform', 'daemon/config'],
   'daemon/host': ['protocol', 'daemon/host'],
-  'daemon/swarm': ['protocol', 'daemon/swarm'],
+  'daemon/swarm': ['protocol', 'daemon/swarm', 'daemon/platform'],
   'daemon/policy': ['protocol', 'daemon/policy', 'daemon/engine', 'daemon/store'],
   // Samplers outside the engines.
   'daemon/sampler': ['protocol', 'daemon/sampler', 'daemon/engine', 'daemon/policy', 'daemon/store'],
@@ -41,6 +42,7 @@ const ALLOWED: Record<string, readonly string[]> = {
   'daemon/control': [
     'protocol',
     'daemon/control',
+    'daemon/platform',
     'daemon/config',
     'daemon/engine',
     'daemon/host',
@@ -93,6 +95,7 @@ const ALLOWED: Record<string, readonly string[]> = {
   // Tries the engine on the model, as a node does when it starts.
   'daemon/cli/doctor': [
     'protocol',
+    'daemon/platform',
     'daemon/cli',
     'daemon/config',
     'daemon/control',
@@ -107,6 +110,7 @@ const ALLOWED: Record<string, readonly string[]> = {
   // Loads plugins and looks at them, without a node.
   'daemon/cli/plugins': [
     'protocol',
+    'daemon/platform',
     'daemon/cli',
     'daemon/config',
     'daemon/control',
@@ -126,6 +130,7 @@ const ALLOWED: Record<string, readonly string[]> = {
   'daemon/cli': [
     'protocol',
     'daemon/cli',
+    'daemon/platform',
     'daemon/config',
     'daemon/control',
     'daemon/main.ts',

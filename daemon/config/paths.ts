@@ -12,10 +12,11 @@
 //         /lock                 held while a daemon runs
 //         /control-*.token      for the control API over TCP
 //         /agents.token         for the agents' gateway
-//   <runtime>/control.sock      $XDG_RUNTIME_DIR/waggle, $RUNTIME_DIRECTORY or HOME; see socketPath
+//   <runtime>/control.sock      $XDG_RUNTIME_DIR/waggle, $RUNTIME_DIRECTORY or HOME; see socketPath. On Windows a pipe
 
 import { createHash } from 'node:crypto'
-import { join, resolve } from 'node:path'
+import { isAbsolute, join, resolve } from 'node:path'
+import { traitsOf } from '../platform/index.ts'
 
 export interface Paths {
   /** Absolute path of --home; undefined with the XDG layout. */
@@ -41,11 +42,6 @@ export interface Paths {
   socket: string
 }
 
-/** Bytes. sun_path has 108 on Linux and 104 on macOS and the BSDs, including the final zero. */
-export function socketPathLimit(platform: string): number {
-  return platform === 'linux' ? 107 : 103
-}
-
 export interface PathsOptions {
   /** From --home or WAGGLE_HOME. */
   home?: string | undefined
@@ -67,7 +63,7 @@ export function resolvePaths(options: PathsOptions, at: PathsEnvironment): Paths
   // The XDG specification requires that relative paths in these variables are ignored.
   const xdg = (name: string, fallback: string) => {
     const value = at.env[name]
-    return join(value?.startsWith('/') ? value : join(at.homedir, fallback), 'waggle')
+    return join(value && isAbsolute(value) ? value : join(at.homedir, fallback), 'waggle')
   }
   // systemd may set several directories, separated by colons; Waggle uses the first.
   const systemd = (name: string) => at.env[name]?.split(':')[0] || undefined
@@ -96,11 +92,13 @@ export function resolvePaths(options: PathsOptions, at: PathsEnvironment): Paths
 }
 
 /**
- * In the home if that path is short enough for a socket. Otherwise in the runtime directory, under a digest of the
+ * On Windows, a pipe named by a digest of the state folder. Elsewhere in the home if that path is short enough for a socket. Otherwise in the runtime directory, under a digest of the
  * preferred path, so that the daemon and the commands agree on it.
  */
 function socketPath(home: string | undefined, state: string, at: PathsEnvironment): string {
-  const limit = socketPathLimit(at.platform)
+  const digest = (path: string) => createHash('sha256').update(path).digest('hex').slice(0, 16)
+  const { hasPipes, socketPathBytes } = traitsOf(at.platform)
+  if (hasPipes) return `\\\\.\\pipe\\waggle-${digest(state)}`
   const runtime = at.env.XDG_RUNTIME_DIR
   const short = runtime?.startsWith('/') ? join(runtime, 'waggle') : join(at.tmpdir, `waggle-${at.uid}`)
   const preferred = home
@@ -108,7 +106,6 @@ function socketPath(home: string | undefined, state: string, at: PathsEnvironmen
     : at.env.RUNTIME_DIRECTORY
       ? join(at.env.RUNTIME_DIRECTORY.split(':')[0]!, 'control.sock')
       : join(runtime?.startsWith('/') ? join(runtime, 'waggle') : state, 'control.sock')
-  if (Buffer.byteLength(preferred) <= limit) return preferred
-  const digest = createHash('sha256').update(preferred).digest('hex').slice(0, 16)
-  return join(short, `${digest}.sock`)
+  if (Buffer.byteLength(preferred) <= socketPathBytes) return preferred
+  return join(short, `${digest(preferred)}.sock`)
 }

@@ -2,14 +2,17 @@
 
 import { readdirSync } from 'node:fs'
 import { constants, getPriority, setPriority } from 'node:os'
+import { here, type Traits } from '../platform/index.ts'
 
 /**
- * Lowers the priority of this process, and never raises it. Linux keeps one for each thread, and new threads have that of
- * the thread that makes them: call it before the engines start. Throws if the system does not allow it.
+ * Lowers the priority of this process, and never raises it. Call it before the engines start: where each thread
+ * has a priority of its own, new threads have that of the thread that makes them. Throws if the system does not allow it.
  */
-export function takeBackgroundPriority({ platform }: { platform: NodeJS.Platform }): void {
+export function takeBackgroundPriority({
+  hasThreadPriorities,
+}: Pick<Traits, 'hasThreadPriorities'> = here): void {
   const background = constants.priority.PRIORITY_BELOW_NORMAL
   if (getPriority() >= background) return
-  const threads = platform === 'linux' ? readdirSync('/proc/self/task').map(Number) : [process.pid]
+  const threads = hasThreadPriorities ? readdirSync('/proc/self/task').map(Number) : [process.pid]
   for (const thread of threads) setPriority(thread, background)
 }

@@ -40,7 +40,7 @@ export async function openLimits(
 ): Promise<NodeLimits> {
   if (limits.priority === 'background') {
     try {
-      takeBackgroundPriority({ platform: process.platform })
+      takeBackgroundPriority()
     } catch (error) {
       log('warn', `limits.priority: the system keeps the normal priority: ${error}`)
     }

@@ -15,6 +15,7 @@ import {
   unlink,
 } from 'node:fs/promises'
 import { join } from 'node:path'
+import { syncFolder } from '../platform/index.ts'
 import { type Disk, type DiskFile, errnoOf } from './disk.ts'
 
 /** One system call moves at most 2^31 - 1 bytes; this stays well below and lets other work in between. */
@@ -55,16 +56,7 @@ export const nodeDisk: Disk = {
   unlink: (path) => unlink(path),
   rename: (from, to) => rename(from, to),
 
-  async syncDirectory(path) {
-    // Windows cannot sync a folder; it makes names durable together with the file.
-    if (process.platform === 'win32') return
-    const handle = await open(path, constants.O_RDONLY)
-    try {
-      await handle.sync()
-    } finally {
-      await handle.close()
-    }
-  },
+  syncDirectory: (path) => syncFolder(path),
 }
 
 function nodeFile(handle: FileHandle): DiskFile {

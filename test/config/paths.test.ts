@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest'
-import { type PathsEnvironment, resolvePaths, socketPathLimit } from '../../daemon/config/paths.ts'
+import { type PathsEnvironment, resolvePaths } from '../../daemon/config/paths.ts'
+import { traitsOf } from '../../daemon/platform/index.ts'
 
 const at: PathsEnvironment = {
   env: {},
@@ -47,5 +48,5 @@ test('a socket path that is too long moves to a short place, its own for each ho
   expect(
     resolvePaths({ home: deep('a') }, { ...at, env: { XDG_RUNTIME_DIR: '/run/user/1000' } }).socket,
   ).toMatch(/^\/run\/user\/1000\/waggle\//)
-  expect(a.length).toBeLessThanOrEqual(socketPathLimit('darwin'))
+  expect(a.length).toBeLessThanOrEqual(traitsOf('darwin').socketPathBytes)
 })

@@ -6,7 +6,7 @@ import { count, duration } from '../../../protocol/api/index.ts'
 import { WaggleError } from '../../../protocol/errors.ts'
 import { didYouMean } from '../../../protocol/suggest.ts'
 import { safeText } from '../../../protocol/text.ts'
-import { socketPathLimit } from '../../config/paths.ts'
+import { isOpenToOthers, traitsOf } from '../../platform/index.ts'
 import { startConfig } from '../checked-config.ts'
 import { type Check, type Finding, fail, ok, warn } from './finding.ts'
 
@@ -40,14 +40,15 @@ export const home: Check = ({ context }) => {
     ]
   }
   if (!existsSync(identity)) return [ok('home', `${state}, new`)]
-  const open = process.platform !== 'win32' && (statSync(identity).mode & 0o077) !== 0
+  const open = isOpenToOthers(statSync(identity).mode, traitsOf(context.io.platform))
   return [open ? warn('home', `others can read ${identity}`, `chmod 600 ${identity}`) : ok('home', state)]
 }
 
 /** The control socket: its path is short enough, and only its owner can open it. */
 export const socket: Check = ({ context }) => {
   const { socket: path } = context.paths
-  const limit = socketPathLimit(context.io.platform)
+  const traits = traitsOf(context.io.platform)
+  const { socketPathBytes: limit } = traits
   if (Buffer.byteLength(path) > limit) {
     return [
       fail(
@@ -62,7 +63,7 @@ export const socket: Check = ({ context }) => {
   if (process.getuid && uid !== process.getuid())
     return [fail('socket', `${path} belongs to another user`, 'Run as that user, or use another --home.')]
   return [
-    context.io.platform !== 'win32' && (mode & 0o077) !== 0
+    isOpenToOthers(mode, traits)
       ? warn('socket', `others can open ${path}`, `chmod 600 ${path}`)
       : ok('socket', `${path}, for its owner only`),
   ]

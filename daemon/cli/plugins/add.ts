@@ -10,6 +10,7 @@ import { join, resolve } from 'node:path'
 import { WaggleError } from '../../../protocol/errors.ts'
 import { safeText } from '../../../protocol/text.ts'
 import { asPlugin } from '../../host/load.ts'
+import { here } from '../../platform/index.ts'
 import type { Context } from '../context.ts'
 import { configLines } from './scaffold.ts'
 import { sourceOf } from './source.ts'
@@ -79,7 +80,7 @@ function npm(words: readonly string[], cwd: string): Promise<void> {
     const child = spawn('npm', words, {
       cwd,
       stdio: ['ignore', 'ignore', 'pipe'],
-      shell: process.platform === 'win32',
+      shell: here.needsShell,
     })
     let said = ''
     child.stderr.on('data', (data) => {

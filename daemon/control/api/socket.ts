@@ -5,18 +5,26 @@ import { chmodSync, lstatSync, mkdirSync, unlinkSync } from 'node:fs'
 import { createConnection, type Server } from 'node:net'
 import { dirname } from 'node:path'
 import { WaggleError } from '../../../protocol/errors.ts'
-import { socketPathLimit } from '../../config/paths.ts'
+import { here, type Traits } from '../../platform/index.ts'
 
-/** Listens on `path`. Rejects with a WaggleError if that is not possible or not safe. */
-export async function listenOwnerOnly(server: Server, path: string): Promise<void> {
-  const limit = socketPathLimit(process.platform)
+/**
+ * Listens on `path`. Rejects with a WaggleError if that is not possible or not safe. A pipe is no file: nothing is left
+ * behind by a dead daemon, and others may at most read from it, which answers nobody who cannot write.
+ */
+export async function listenOwnerOnly(
+  server: Server,
+  path: string,
+  { hasPipes, socketPathBytes: limit }: Pick<Traits, 'hasPipes' | 'socketPathBytes'> = here,
+): Promise<void> {
   if (Buffer.byteLength(path) > limit) {
     throw new WaggleError('E_HOME', `the path of the control socket is longer than ${limit} bytes: ${path}`, {
       hint: 'Choose a shorter --home, or set XDG_RUNTIME_DIR to a short directory of your own.',
     })
   }
-  prepareDirectory(dirname(path))
-  await clearStale(path)
+  if (!hasPipes) {
+    prepareDirectory(dirname(path))
+    await clearStale(path)
+  }
   await new Promise<void>((resolve, reject) => {
     const failed = (cause: NodeJS.ErrnoException) =>
       reject(
@@ -36,7 +44,7 @@ export async function listenOwnerOnly(server: Server, path: string): Promise<voi
       process.umask(mask)
     }
   })
-  chmodSync(path, 0o600)
+  if (!hasPipes) chmodSync(path, 0o600)
 }
 
 function prepareDirectory(directory: string): void {

@@ -16,6 +16,7 @@ import {
   MAX_MANIFEST_BYTES,
   type Manifest,
 } from '../../../protocol/wire/index.ts'
+import { syncFolder } from '../../platform/index.ts'
 import type { Host } from '../libp2p/host.ts'
 import { lengthPrefixed, MessageReader } from '../libp2p/message-reader.ts'
 import type { Traffic } from '../libp2p/streams.ts'
@@ -93,7 +94,7 @@ export async function bulkFetch(
     await file.close()
   }
   await rename(partial, options.path)
-  await syncDirectory(dirname(options.path))
+  await syncFolder(dirname(options.path))
   return result
 }
 
@@ -184,10 +185,4 @@ function sha256(bytes: Uint8Array): string {
 async function writeAll(file: FileHandle, bytes: Uint8Array, at: number): Promise<void> {
   for (let done = 0; done < bytes.length; )
     done += (await file.write(bytes, done, bytes.length - done, at + done)).bytesWritten
-}
-
-async function syncDirectory(path: string): Promise<void> {
-  if (process.platform === 'win32') return
-  const folder = await open(path, 'r')
-  await folder.sync().finally(() => folder.close())
 }

@@ -7,6 +7,7 @@ import { mkdir, open, readFile, rename, rm, stat } from 'node:fs/promises'
 import { dirname } from 'node:path'
 import { WaggleError } from '../../../protocol/errors.ts'
 import { STUN_SERVER, SWARM_NAME } from '../../../protocol/wire/index.ts'
+import { isOpenToOthers } from '../../platform/index.ts'
 
 export interface Membership {
   swarm: string
@@ -25,7 +26,7 @@ export async function loadMembership(path: string): Promise<Membership | undefin
   try {
     const { mode, size } = await stat(path)
     if (size > MAX_FILE_BYTES) throw unusable(path, 'it is damaged')
-    if (process.platform !== 'win32' && (mode & 0o077) !== 0)
+    if (isOpenToOthers(mode))
       throw unusable(path, 'other users can read or change it', `Run: chmod 600 ${path}`)
     text = await readFile(path, 'utf8')
   } catch (cause) {

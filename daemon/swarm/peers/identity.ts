@@ -15,6 +15,7 @@ import { link, mkdir, open, readFile, rename, stat, unlink, writeFile } from 'no
 import { dirname } from 'node:path'
 import { WaggleError } from '../../../protocol/errors.ts'
 import { peerIdOf, type Signer } from '../../../protocol/wire/index.ts'
+import { isOpenToOthers, syncFolder } from '../../platform/index.ts'
 
 export interface Identity {
   peerId: string
@@ -93,8 +94,7 @@ async function read(path: string): Promise<string | undefined> {
     try {
       const facts = await file.stat()
       if (!facts.isFile()) throw failure(path, 'it is not a file')
-      // Windows has no mode bits; there the folder's access list protects the key.
-      if (process.platform !== 'win32' && (facts.mode & 0o077) !== 0)
+      if (isOpenToOthers(facts.mode))
         throw failure(path, 'other users can read or change it', { hint: `Run: chmod 600 ${path}` })
       if (facts.size > MAX_FILE_BYTES) throw failure(path, 'it is damaged')
       return await file.readFile('utf8')
@@ -129,7 +129,7 @@ async function create(path: string, pem: string): Promise<boolean> {
     }
     const made = await publishName(partial, path)
     await unlink(partial).catch(() => {})
-    if (made) await syncDirectory(dirname(path))
+    if (made) await syncFolder(dirname(path))
     return made
   } catch (cause) {
     await unlink(partial).catch(() => {})
@@ -159,17 +159,6 @@ async function publishName(partial: string, path: string): Promise<boolean> {
   )
   if (!taken) await rename(partial, path)
   return !taken
-}
-
-async function syncDirectory(path: string): Promise<void> {
-  // Windows cannot open a folder for syncing; NTFS journals names itself.
-  if (process.platform === 'win32') return
-  const folder = await open(path, 'r')
-  try {
-    await folder.sync()
-  } finally {
-    await folder.close()
-  }
 }
 
 function failure(path: string, why: string, { hint, cause }: { hint?: string; cause?: unknown } = {}) {

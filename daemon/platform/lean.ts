@@ -1,0 +1,39 @@
+// Settings with which a node takes less memory, and which glibc and V8 read only when a process starts. Therefore the
+// program starts itself again: the process stays the same, only its contents are replaced. docs/results/edge.md has what
+// each saves.
+
+/**
+ * glibc's allocator. By default, each thread has a heap of its own, and the size from which blocks are given back at once
+ * rises up to 32 MB; activations of different sizes then leave gaps that nothing fills. Other C libraries ignore these.
+ */
+export const LEAN_MALLOC = {
+  MALLOC_ARENA_MAX: '1',
+  MALLOC_MMAP_THRESHOLD_: '262144',
+  MALLOC_TRIM_THRESHOLD_: '262144',
+} as const
+
+/** A smaller young generation; code that was not used for a while is dropped. */
+export const LEAN_FLAGS = ['--optimize-for-size'] as const
+
+export interface Start {
+  /** As in process. */
+  platform: string
+  env: Readonly<Record<string, string | undefined>>
+  execArgv: readonly string[]
+  argv: readonly string[]
+}
+
+/** How to start again; undefined if it was started so, or where that is no use. What the user has set stays. */
+export function leanStart({
+  platform,
+  env,
+  execArgv,
+  argv,
+}: Start): { argv: string[]; env: Record<string, string | undefined> } | undefined {
+  if (platform !== 'linux') return undefined
+  if (Object.keys(LEAN_MALLOC).every((name) => env[name] !== undefined)) return undefined
+  // A process with a channel to the one that started it would lose it.
+  if (env.NODE_CHANNEL_FD !== undefined) return undefined
+  const [node = '', ...script] = argv
+  return { argv: [node, ...LEAN_FLAGS, ...execArgv, ...script], env: { ...LEAN_MALLOC, ...env } }
+}
