@@ -1,7 +1,7 @@
 // An agent of scripts/agents that calls tools, trained by a node as a user would: the node serves agents, the script gets
 // its URL. One look at held-out prompts before and one after.
 //
-//   npm run -s experiment:agent -- --model smollm2.gguf --agent calculator --groups 80 --seeds 1,2
+//   npm run -s experiment:agent -- --model smollm2.gguf --agent calculator --seeds 1,2
 //   npm run -s experiment:agent -- --show
 //
 // Each run adds a line to docs/results/agents.jsonl.
@@ -18,9 +18,9 @@ const { values: flags } = parseArgs({
   options: {
     agent: { type: 'string', default: 'calculator' },
     model: { type: 'string' },
-    groups: { type: 'string', default: '80' },
-    group: { type: 'string', default: '8' },
-    batch: { type: 'string', default: '4' },
+    groups: { type: 'string', default: '48' },
+    group: { type: 'string', default: '4' },
+    batch: { type: 'string', default: '2' },
     rate: { type: 'string', default: '3e-4' },
     'held-out': { type: 'string', default: '48' },
     seeds: { type: 'string', default: '1' },
@@ -61,6 +61,7 @@ async function run(model: string, seed: string): Promise<Run> {
     'training.method': 'lora',
     'training.own_groups': flags.batch,
     'training.learning_rate': flags.rate,
+    'training.warm_up_steps': '0',
   }
   const set = Object.entries(settings).flatMap(([key, value]) => ['--set', `${key}=${value}`])
   const node = await startNode(home, ['--no-swarm', '--model', model, '--seed', seed, ...set])
