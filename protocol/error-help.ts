@@ -138,8 +138,9 @@ export const ERROR_HELP: Record<ErrorCode, readonly Trouble[]> = {
       cure: 'The message gives the range. Without a difficulty, the default is used.',
     },
     {
-      cause: 'The server of an environment in `environments` does not answer, or is no OpenEnv server.',
-      cure: 'Start it first, and check `url`: its address followed by /schema should show JSON.',
+      cause:
+        'The server of an environment in `environments` does not answer, or does not speak the protocol in `use`.',
+      cure: 'Start it first, and check `url`: its address followed by /schema (OpenEnv) or /openapi.json (NeMo Gym) should show JSON.',
     },
     {
       cause: '`waggle eval` named a task that the node does not train on.',

@@ -99,9 +99,9 @@ export async function openGateway(options: GatewayOptions, by: GatewayParts): Pr
     name: environment.name,
     player: createPlayer(environment, options, {
       ...{ book, after: by.after, log: by.log },
-      answer: (rollout, messages) =>
+      answer: (rollout, conversation) =>
         caller.call(rollout, { digest: `${asked++}`, isRetry: false }, () => ({
-          ...prompts.of({ messages, tools: [] }, rollout),
+          ...prompts.of(conversation, rollout),
           stop: [],
         })).done,
       async room(signal) {

@@ -46,6 +46,7 @@ export function loadConfig(options: LoadOptions): Loaded {
     problems.push(
       ...repeatedTasks(parsed.data, layers),
       ...repeatedEnvironments(parsed.data, layers),
+      ...unfitEnvironments(parsed.data, layers),
       ...lonelyKeys(parsed.data, layers),
       ...nothingToTrainOn(parsed.data, layers),
       ...quantizedTraining(parsed.data, layers),
@@ -89,6 +90,9 @@ function withPaths(config: Config, { originOf }: Layers, options: LoadOptions): 
     if (typeof task.verifier === 'string') task.verifier = verifierPath(task.verifier, origin, options)
     else if (task.verifier) task.verifier.use = verifierPath(task.verifier.use, origin, options)
   }
+  for (const [i, { dataset }] of config.environments.entries())
+    if (dataset !== undefined)
+      config.environments[i]!.dataset = pathFrom(dataset, originOf(['environments', i, 'dataset']), options)
   const { metrics } = config
   if (metrics.tensorboard !== undefined)
     metrics.tensorboard = pathFrom(metrics.tensorboard, originOf(['metrics', 'tensorboard']), options)
@@ -159,6 +163,33 @@ function repeatedEnvironments({ environments }: Config, { originOf }: Layers): P
           },
         ],
   )
+}
+
+/** Keys that a protocol lacks or needs. */
+function unfitEnvironments({ environments }: Config, { originOf }: Layers): Problem[] {
+  return environments.flatMap((environment, i) => {
+    const { use, dataset } = environment
+    const problem = (key: string, message: string): Problem => ({
+      where: originOf(['environments', i, key]) ?? '',
+      path: `environments.${i}.${key}`,
+      message,
+    })
+    if (use === 'openenv')
+      return dataset === undefined ? [] : [problem('dataset', 'is only for use = "nemo-gym"')]
+    return [
+      ...(dataset === undefined
+        ? [
+            problem(
+              'dataset',
+              'is missing: a server of NeMo Gym does not tell its tasks, so name the file of its rows',
+            ),
+          ]
+        : []),
+      ...(['action', 'observation'] as const).flatMap((key) =>
+        environment[key] === undefined ? [] : [problem(key, 'is only for use = "openenv"')],
+      ),
+    ]
+  })
 }
 
 function repeatedTasks({ tasks }: Config, { originOf }: Layers): Problem[] {

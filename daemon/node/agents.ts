@@ -1,7 +1,14 @@
 // Opens the gateway for agents and the environments that others serve, if the config has any, and connects them to the node.
 
+import { readFile } from 'node:fs/promises'
 import { WaggleError } from '../../protocol/errors.ts'
-import { type AgentGateway, openGateway, openOpenEnv, type ServedEnvironment } from '../agents/index.ts'
+import {
+  type AgentGateway,
+  openGateway,
+  openNemoGym,
+  openOpenEnv,
+  type ServedEnvironment,
+} from '../agents/index.ts'
 import type { Paths } from '../config/paths.ts'
 import type { Config } from '../config/schema.ts'
 import { tokenOf } from '../control/api/tcp.ts'
@@ -47,16 +54,21 @@ export async function openAgents(
   if (listen === undefined && config.environments.length === 0) return undefined
   const isTask = (name: string): boolean => tasks.chosen.some(({ task }) => task.name === name)
   const environments: ServedEnvironment[] = []
-  for (const { step_seconds: stepSeconds, use: _, ...choice } of config.environments) {
+  for (const { step_seconds: stepSeconds, use, dataset = '', ...choice } of config.environments) {
     if (isTask(choice.name))
       throw new WaggleError('E_CONFIG', `environments: "${choice.name}" is a task of this node`, {
         hint: 'Give the environment another name.',
       })
     environments.push(
-      await openOpenEnv(
-        { ...choice, stepSeconds },
-        { fetch, connect: (url) => new WebSocket(url), after: by.after },
-      ),
+      use === 'openenv'
+        ? await openOpenEnv(
+            { ...choice, stepSeconds },
+            { fetch, connect: (url) => new WebSocket(url), after: by.after },
+          )
+        : await openNemoGym(
+            { ...choice, dataset, stepSeconds },
+            { fetch, read: (path) => readFile(path, 'utf8'), now: by.now, after: by.after },
+          ),
     )
   }
   const { tokenizer, spec } = policy.model

@@ -222,7 +222,7 @@ describe('at the start', () => {
 
   it('a server of another kind is told of', async () => {
     const { parts } = serverOf(letters, { schema: { hello: 'world' } })
-    await expect(openOpenEnv(OPTIONS, parts)).rejects.toThrow(/it is not an OpenEnv server/)
+    await expect(openOpenEnv(OPTIONS, parts)).rejects.toThrow(/is not an OpenEnv server/)
   })
 
   it('a field that actions do not have is told of', async () => {

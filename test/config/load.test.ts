@@ -89,6 +89,20 @@ test('the same task twice is refused', () => {
   expect(problems('[[tasks]]\nname = "a"\n[[tasks]]\nname = "a"')[0]).toContain('listed twice')
 })
 
+test('an environment has the keys of its protocol, and its rows are found from the config file', () => {
+  const environment = (rest: string) => `[[environments]]\nname = "a"\nurl = "http://127.0.0.1:8000"\n${rest}`
+  expect(load(environment('use = "nemo-gym"\ndataset = "rows.jsonl"')).config.environments[0]!.dataset).toBe(
+    join(folder, 'rows.jsonl'),
+  )
+  expect(problems(environment('use = "nemo-gym"'))[0]).toMatch(/environments\.0\.dataset.* is missing/)
+  expect(problems(environment('use = "nemo-gym"\ndataset = "x"\naction = "text"'))[0]).toMatch(
+    /environments\.0\.action.* is only for use = "openenv"/,
+  )
+  expect(problems(environment('use = "openenv"\ndataset = "x"'))[0]).toMatch(
+    /environments\.0\.dataset.* is only for use = "nemo-gym"/,
+  )
+})
+
 test('frozen weights of fewer bits are refused where all weights are trained', () => {
   const file = (method: string, precision: string) =>
     `[training]\nmethod = "${method}"\n[engine]\nbase_precision = "${precision}"`

@@ -1,4 +1,4 @@
-// A real daemon trains from an agent that uses OpenAI's client, and a daemon that is killed loses no finished group.
+// A real daemon trains from agents with every client, and a daemon that is killed loses no finished group.
 
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
@@ -7,6 +7,39 @@ import { type Daemon, killAll, ROOT, startDaemon, temporary } from './daemon.ts'
 
 // biome-ignore lint/suspicious/noExplicitAny: plain JavaScript, as agents are written
 const clients: any = await import(new URL('../agents/clients.mjs', import.meta.url).href)
+
+interface Rollout {
+  base_url: string
+  api_key: string
+}
+
+/** What each kind of client gets as the answer to a question. */
+const AGENTS: Record<string, (rollout: Rollout, question: string) => Promise<string>> = {
+  async chat(rollout, content) {
+    const messages = [{ role: 'user', content }]
+    const { choices } = await clients.openai(rollout).chat.completions.create({ model: 'waggle', messages })
+    return choices[0].message.content
+  },
+  async chat_streamed(rollout, content) {
+    const request = { model: 'waggle', messages: [{ role: 'user', content }], tools: [ADD] }
+    const { choices } = await clients.openai(rollout).chat.completions.stream(request).finalChatCompletion()
+    return choices[0].message.content
+  },
+  async responses(rollout, input) {
+    return (await clients.openai(rollout).responses.create({ model: 'waggle', input })).output_text
+  },
+  async responses_streamed(rollout, input) {
+    const stream = clients.openai(rollout).responses.stream({ model: 'waggle', input })
+    return (await stream.finalResponse()).output_text
+  },
+  ai: async (rollout, question) => (await clients.loopWithTool(rollout, question)).text,
+  ai_streamed: async (rollout, question) => (await clients.streamWithVercel(rollout, question)).join(''),
+  langchain: async (rollout, question) => (await clients.langchain(rollout).invoke(question)).content,
+}
+const ADD = {
+  type: 'function',
+  function: { name: 'add', description: 'adds two numbers', parameters: { type: 'object', properties: {} } },
+}
 
 let folder: Awaited<ReturnType<typeof temporary>>
 beforeEach(async () => {
@@ -39,41 +72,48 @@ async function connect(home: string, node: Daemon) {
     // biome-ignore lint/suspicious/noExplicitAny: answers of two shapes
     return (await response.json()) as any
   }
-  /** Asks for a sum; rewarded for an answer in its tags. */
-  const play = async (group: string, question: string, value?: number) => {
-    const rollout = await post('/v1/rollouts', { task: 'sums', group })
-    const messages = [{ role: 'user', content: question }]
-    const { choices } = await clients.openai(rollout).chat.completions.create({ model: 'waggle', messages })
-    const tagged = /<answer>\d+<\/answer>/.test(choices[0].message.content) ? 1 : 0
-    await post(`/v1/rollouts/${rollout.id}/reward`, { value: value ?? tagged })
+  /** Asks for a sum. An answer in its tags earns 1, and the shorter an answer, the more it earns. */
+  const play = async (task: string, group: string, question: string, value?: number) => {
+    const rollout = await post('/v1/rollouts', { task, group })
+    const text = await AGENTS[task]!(rollout, question)
+    const tagged = /<answer>\d+<\/answer>/.test(text) ? 1 : 0
+    await post(`/v1/rollouts/${rollout.id}/reward`, { value: value ?? tagged + 1 / (1 + text.length) })
   }
   return { post, play }
 }
 
-it("trains on the rollouts of an agent with OpenAI's client, and a kill loses no finished group", async () => {
+it('trains on the rollouts of agents with every client, and a kill loses no finished group', async () => {
   const home = join(folder.path, 'home')
   const node = await startDaemon(home, { args: ['up', '--no-swarm'], settings: SETTINGS })
   const { post, play } = await connect(home, node)
   let done = false
+  const kinds = Object.keys(AGENTS)
   const working = (async () => {
-    for (let i = 0; !done; i++)
-      await Promise.all(Array.from({ length: 4 }, () => play(`sum ${i}`, `Work out ${10 + (i % 80)} + 7`)))
+    for (let i = 0; !done; i++) {
+      const kind = kinds[i % kinds.length]!
+      const question = `Work out ${10 + (i % 80)} + 7`
+      await Promise.all(Array.from({ length: 4 }, () => play(kind, `sum ${i}`, question)))
+    }
   })()
-  const trained = await node.until('two steps', ({ training }) => training!.step >= 2, 150_000)
+  const trained = await node.until(
+    'a step on rollouts of each client',
+    ({ training }) => kinds.every((kind) => kind in (training?.taskAccuracy ?? {})),
+    150_000,
+  )
   done = true
   await working
+  expect(trained.training!.step).toBeGreaterThanOrEqual(2)
   expect(trained.rollouts!.trainedOwn).toBeGreaterThanOrEqual(2)
   expect(trained.agents).toMatchObject({ rewarded: expect.any(Number), dropped: {} })
   expect(trained.agents!.groups).toBeGreaterThanOrEqual(2)
-  expect(trained.training!.taskAccuracy).toHaveProperty('sums')
 
   // One group is less than a batch, so it waits in the pool.
   const waits = async (from: Daemon) => (await from.client.snapshot()).rollouts!.pool.own
   const before = await waits(node)
   const left = await post('/v1/rollouts', { group: 'never finished' })
-  for (const value of [1, 0, 1, 0]) await play('last', 'Work out 1 + 2', value)
+  for (const value of [1, 0, 1, 0]) await play('chat', 'last', 'Work out 1 + 2', value)
   const [kept] = (await node.client.groups({ limit: 1 })).groups
-  expect(kept).toMatchObject({ task: 'sums', rewards: [1, 0, 1, 0] })
+  expect(kept).toMatchObject({ task: 'chat', rewards: [1, 0, 1, 0] })
   const after = await waits(node)
   await node.kill()
   const again = await startDaemon(home, { args: ['up', '--no-swarm'], settings: SETTINGS })

@@ -2,8 +2,8 @@
 
 import type { ChatMessage } from '../../policy/chat/template.ts'
 import { invalid } from '../errors.ts'
-import { argumentsOf, messagesIn, textOf } from './messages.ts'
-import { objectOf } from './tools.ts'
+import { messagesIn, textOf } from './messages.ts'
+import { argumentsOf, objectOf } from './tools.ts'
 
 const MOST_ITEMS = 1024
 

@@ -2,7 +2,7 @@
 
 import type { ChatMessage } from '../../policy/chat/template.ts'
 import { invalid } from '../errors.ts'
-import { objectOf } from './tools.ts'
+import { argumentsOf, objectOf } from './tools.ts'
 
 const MOST_MESSAGES = 1024
 
@@ -47,15 +47,6 @@ function toolCallOf(given: unknown, i: number): NonNullable<ChatMessage['tool_ca
       `a tool call of message ${i} needs "id", "function.name" and "function.arguments" as strings`,
     )
   return { id, type: 'function', function: { name, arguments: argumentsOf(text) } }
-}
-
-/** Templates expect an object; a model may have written something else. */
-export function argumentsOf(text: string): unknown {
-  try {
-    return JSON.parse(text)
-  } catch {
-    return text
-  }
 }
 
 /** A string, or parts of type text. */

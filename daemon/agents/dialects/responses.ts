@@ -15,9 +15,9 @@ import {
   secondsOf,
 } from './dialect.ts'
 import { itemsIn } from './items.ts'
-import { argumentsOf } from './messages.ts'
+import { callItem, messageItem, textPart } from './output.ts'
 import type { ChatPrompts } from './prompts.ts'
-import { type Answer, answerOf, isFreeChoice, toolsIn } from './tools.ts'
+import { answerMessage, answerOf, isFreeChoice, toolsIn } from './tools.ts'
 import { booleanIn, ignoredWishes, limitIn, type Rule } from './wishes.ts'
 
 const FIELDS: Record<string, Rule> = {
@@ -83,21 +83,14 @@ export function createResponses(
         token_ids: [...call.sample.tokens],
       })
     }
-    const partOf = (text: string, call?: Call): object => ({
-      type: 'output_text',
-      text,
-      annotations: [],
-      logprobs: call ? (logprobsOf(call, tokenizer) as { content: object[] }).content : [],
-    })
-    const messageOf = (id: string, status: string, content: object[]): object => ({
-      ...{ id: `msg_${id}`, type: 'message', role: 'assistant', status, content },
-    })
+    const partOf = (text: string, call: Call): object =>
+      textPart(text, (logprobsOf(call, tokenizer) as { content: object[] }).content)
     const outputOf = (call: Call): object[] => {
       const { content, calls } = answerOf(call, tools)
       const status = call.sample.finish === 'length' ? 'incomplete' : 'completed'
       return [
         ...(content !== '' || calls.length === 0
-          ? [messageOf(call.id, status, [partOf(content, call)])]
+          ? [messageItem(call.id, status, [partOf(content, call)])]
           : []),
         ...calls.map((one, i) => callItem(call.id, one, i)),
       ]
@@ -116,9 +109,9 @@ export function createResponses(
       const opening = (): ServerEvent[] => [
         event('response.output_item.added', {
           output_index: 0,
-          item: messageOf(attempt.id, 'in_progress', []),
+          item: messageItem(attempt.id, 'in_progress', []),
         }),
-        event('response.content_part.added', { ...place, part: partOf('') }),
+        event('response.content_part.added', { ...place, part: textPart('') }),
       ]
       const isLive = tools.length === 0
       if (isLive) {
@@ -178,43 +171,12 @@ function earlierOf({ previous_response_id: id }: Body, { calls }: AgentRollout):
       'this rollout has no response with the id of previous_response_id',
     )
   const { messages, tools } = call.conversation as Kept
-  const { content, calls: asked } = answerOf(call, tools)
-  return [
-    ...messages,
-    {
-      role: 'assistant',
-      content,
-      ...(asked.length > 0
-        ? {
-            tool_calls: asked.map(({ id: callId, name, arguments: text }) => ({
-              id: callId,
-              type: 'function' as const,
-              function: { name, arguments: argumentsOf(text) },
-            })),
-          }
-        : {}),
-    },
-  ]
+  return [...messages, answerMessage(answerOf(call, tools))]
 }
 
 interface FunctionItem {
   id: string
   arguments: string
-}
-
-function callItem(
-  id: string,
-  { id: callId, name, arguments: text }: Answer['calls'][number],
-  index: number,
-): object {
-  return {
-    id: `fc_${id}_${index}`,
-    type: 'function_call',
-    status: 'completed',
-    call_id: callId,
-    name,
-    arguments: text,
-  }
 }
 
 function* functionEvents(

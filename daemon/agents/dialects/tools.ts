@@ -1,7 +1,7 @@
 // Tools: reads their descriptions, and finds the calls in what the model wrote. Models write a call as JSON with `name`
 // and `arguments` (or `parameters`), between <tool_call> tags (Qwen, Hermes, SmolLM2) or as the whole answer (Llama 3).
 
-import type { ChatTool } from '../../policy/chat/template.ts'
+import type { ChatMessage, ChatTool } from '../../policy/chat/template.ts'
 import type { Call } from '../book/rollout.ts'
 import { invalid } from '../errors.ts'
 import type { Body } from './dialect.ts'
@@ -69,6 +69,25 @@ export function answerOf(call: Call, tools: readonly ChatTool[]): Answer {
   const content = shown.replace(TAGGED, (whole, json: string) => (take(json) ? '' : whole))
   if (calls.length === 0 && take(shown.trim())) return { content: '', calls }
   return { content: calls.length > 0 ? content.trim() : content, calls }
+}
+
+/** The answer as a message of the conversation that it continues. */
+export function answerMessage({ content, calls }: Answer): ChatMessage {
+  if (calls.length === 0) return { role: 'assistant', content }
+  const asked = calls.map(({ id, name, arguments: text }) => ({
+    ...{ id, type: 'function' as const },
+    function: { name, arguments: argumentsOf(text) },
+  }))
+  return { role: 'assistant', content, tool_calls: asked }
+}
+
+/** Templates expect an object; a model may have written something else. */
+export function argumentsOf(text: string): unknown {
+  try {
+    return JSON.parse(text)
+  } catch {
+    return text
+  }
 }
 
 function readCalls(json: string, names: ReadonlySet<string>): Omit<ToolCall, 'id'>[] | undefined {

@@ -2,28 +2,41 @@
 // says cannot be made again by a peer, so its groups are never shared.
 
 import { WaggleError } from '../../../protocol/errors.ts'
+import type { ChatMessage, ChatTool } from '../../policy/chat/template.ts'
+import type { Answer } from '../dialects/tools.ts'
 
 /** Of an answer and of an episode, by magnitude. */
 export const LARGEST_REWARD = 1000
 
-/** What an environment shows after a reset or an answer. */
+/** Characters that the policy sees of one reply. */
+export const MOST_SHOWN = 8192
+
+/** How an episode begins. */
+export interface Opening {
+  messages: readonly ChatMessage[]
+  tools: readonly ChatTool[]
+}
+
+/** What an environment shows after an answer. */
 export interface Shown {
-  text: string
-  /** For the answer; 0 after a reset. */
+  messages: readonly ChatMessage[]
+  /** For the answer. */
   reward: number
   done: boolean
 }
 
 /** One episode at a time. After an error it is of no further use. */
 export interface Session {
-  reset(seed: number): Promise<Shown>
-  step(answer: string): Promise<Shown>
+  reset(seed: number): Promise<Opening>
+  step(answer: Answer): Promise<Shown>
+  /** Ends an episode that is not done. What its answers earn beyond their steps. */
+  end(): Promise<number>
   close(): void
 }
 
 export interface ServedEnvironment {
   name: string
-  /** Said before what the environment shows first. */
+  /** Said before the first message of a user. */
   prompt?: string | undefined
   /** Answers of an episode at most. */
   turns: number

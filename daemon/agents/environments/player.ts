@@ -3,8 +3,11 @@
 // never scored 0.
 
 import { createHash } from 'node:crypto'
+import type { ChatMessage } from '../../policy/chat/template.ts'
 import type { Book } from '../book/book.ts'
 import type { AgentRollout, Call, TurnReward } from '../book/rollout.ts'
+import type { Conversation } from '../dialects/prompts.ts'
+import { answerMessage, answerOf } from '../dialects/tools.ts'
 import { AgentError } from '../errors.ts'
 import { EnvironmentError, LARGEST_REWARD, type ServedEnvironment, type Session } from './environment.ts'
 
@@ -15,7 +18,7 @@ export interface PlayerOptions {
 export interface PlayerParts {
   book: Book
   /** The policy's answer to a conversation. */
-  answer(rollout: AgentRollout, messages: readonly Message[]): Promise<Call>
+  answer(rollout: AgentRollout, conversation: Conversation): Promise<Call>
   /** Resolves when another group may be begun, or when `signal` is aborted. */
   room(signal: AbortSignal): Promise<void>
   /** Unsigned 31-bit. */
@@ -28,11 +31,6 @@ export interface Player {
   /** Why it does not play at present. */
   readonly trouble: string | undefined
   close(): Promise<void>
-}
-
-export interface Message {
-  role: 'user' | 'assistant'
-  content: string
 }
 
 /** One attempt at a prompt. */
@@ -91,30 +89,33 @@ export function createPlayer(
   const episode = async (session: Session, { seed, prompt }: Seat): Promise<void> => {
     const rollout = by.book.open({ task: name, group: `seed ${seed}`, mode: 'train' })
     try {
-      let shown = await session.reset(seed)
-      if (shown.done)
-        throw new EnvironmentError(`environment ${name}: an episode ends before the first answer`)
-      compare(prompt, shown.text)
-      const messages: Message[] = []
+      const { messages: opening, tools } = await session.reset(seed)
+      compare(prompt, textOf(opening))
+      const messages = withPrompt(opening, environment.prompt)
       const turns = new Map<string, TurnReward>()
-      let value = 0
-      while (!shown.done && turns.size < environment.turns) {
-        const before = messages.length === 0 && environment.prompt ? `${environment.prompt}\n\n` : ''
-        messages.push({ role: 'user', content: before + shown.text })
-        const state = createHash('sha256').update(shown.text).digest('hex').slice(0, 32)
+      let seen = textOf(opening)
+      let [value, isDone] = [0, false]
+      while (!isDone && turns.size < environment.turns) {
         let call: Call
         try {
-          call = await by.answer(rollout, messages)
+          call = await by.answer(rollout, { messages, tools })
         } catch (error) {
           // The conversation is as long as it may be, so the episode ends here with what it has earned.
           if (error instanceof AgentError && error.word === 'context_length_exceeded' && turns.size > 0) break
           throw error
         }
-        messages.push({ role: 'assistant', content: call.text })
-        shown = await session.step(call.text)
-        turns.set(call.id, { value: shown.reward, state })
+        const answer = answerOf(call, tools)
+        const shown = await session.step(answer)
+        messages.push(answerMessage(answer), ...shown.messages)
+        turns.set(call.id, {
+          value: shown.reward,
+          state: createHash('sha256').update(seen).digest('hex').slice(0, 32),
+        })
+        seen = textOf(shown.messages)
         value += shown.reward
+        isDone = shown.done
       }
+      if (!isDone) value += await session.end()
       if (Math.abs(value) > LARGEST_REWARD)
         throw new EnvironmentError(
           `environment ${name}: an episode earned ${value}, beyond ±${LARGEST_REWARD}`,
@@ -143,7 +144,9 @@ export function createPlayer(
       } catch (error) {
         session?.close()
         session = undefined
-        seats.unshift(seat)
+        // Attempts at a prompt that does not fit would fail again.
+        const isTooLong = error instanceof AgentError && error.word === 'context_length_exceeded'
+        if (!isTooLong) seats.unshift(seat)
         if (signal.aborted) break
         // The server has fewer sessions than were asked for: one of the others goes on with this seat.
         if (error instanceof EnvironmentError && error.isFull && workers > 1) {
@@ -152,7 +155,8 @@ export function createPlayer(
         }
         failures += 1
         const message = error instanceof Error ? error.message : String(error)
-        if (trouble === undefined) by.log('warn', `${message}; it is tried again`)
+        if (trouble === undefined)
+          by.log('warn', isTooLong ? `environment ${name}: ${message}` : `${message}; it is tried again`)
         trouble = message
         await pause(Math.min(LONGEST_PAUSE_MS, 500 * 2 ** Math.min(failures, 10)))
       }
@@ -170,4 +174,15 @@ export function createPlayer(
       await Promise.all(working)
     },
   }
+}
+
+const textOf = (messages: readonly ChatMessage[]): string =>
+  messages.map(({ content }) => content).join('\n\n')
+
+/** The prompt of the config stands before what a user says first. */
+function withPrompt(messages: readonly ChatMessage[], prompt: string | undefined): ChatMessage[] {
+  if (prompt === undefined) return [...messages]
+  const first = messages.findIndex(({ role }) => role === 'user')
+  if (first < 0) return [...messages, { role: 'user', content: prompt }]
+  return messages.map((one, i) => (i === first ? { ...one, content: `${prompt}\n\n${one.content}` } : one))
 }

@@ -58,7 +58,7 @@ export const environment = z.strictObject({
     .string()
     .regex(TASK_NAME, 'must be a name: a-z, 0-9 and _')
     .describe('a name of your choice, under which its rewards are shown'),
-  use: z.enum(['openenv']).describe('the protocol that its server speaks: openenv'),
+  use: z.enum(['openenv', 'nemo-gym']).describe('the protocol that its server speaks: openenv or nemo-gym'),
   url: z
     .url({ protocol: /^https?$/, message: 'must be a URL, such as http://127.0.0.1:8000' })
     .describe("the server's address, such as http://127.0.0.1:8000"),
@@ -68,7 +68,7 @@ export const environment = z.strictObject({
     .max(8192)
     .optional()
     .describe(
-      'text that the model gets before what the environment shows first: what to do and how to answer',
+      'text that the model gets before what the environment shows first, or a row says first as a user: what to do and how to answer',
     ),
   action: z
     .string()
@@ -76,7 +76,7 @@ export const environment = z.strictObject({
     .max(128)
     .optional()
     .describe(
-      'the field of an action that takes the answer. If unset: the only required field, or the only one; if there are several, the answer must be a JSON object',
+      'for openenv: the field of an action that takes the answer. If unset: the only required field, or the only one; if there are several, the answer must be a JSON object',
     ),
   observation: z
     .string()
@@ -84,7 +84,14 @@ export const environment = z.strictObject({
     .max(128)
     .optional()
     .describe(
-      'the field of an observation that the model sees. If unset: the only text in it, or all of it as JSON',
+      'for openenv: the field of an observation that the model sees. If unset: the only text in it, or all of it as JSON',
+    ),
+  dataset: z
+    .string()
+    .min(1)
+    .optional()
+    .describe(
+      'for nemo-gym: the file of JSON lines that holds the rows of this server, each with `responses_create_params`',
     ),
   turns: z.int().min(1).max(64).default(16).describe('maximum number of answers of an episode'),
   sessions: z.int().min(1).max(64).default(8).describe('episodes that are played side by side, at most'),

@@ -1,9 +1,8 @@
 // Between text and OpenEnv's typed messages: the policy's answer becomes an action, and an observation becomes text.
 
 import { WaggleError } from '../../../../protocol/errors.ts'
+import { MOST_SHOWN } from '../environment.ts'
 import type { ActionSchema } from './messages.ts'
-
-const MOST_SHOWN = 8192
 
 type Action = Record<string, unknown>
 

@@ -1,6 +1,8 @@
 // A client of OpenEnv servers: GET /schema says what an action is, and each WebSocket `/ws` is a session with an
 // environment of its own.
 
+import type { ChatMessage } from '../../../policy/chat/template.ts'
+import { type AskParts, ask } from '../ask.ts'
 import { EnvironmentError, type ServedEnvironment, type Session, type Shown } from '../environment.ts'
 import { actionMaker, shownText } from './actions.ts'
 import { type ActionSchema, type Reply, replyIn, schemaReply } from './messages.ts'
@@ -20,10 +22,8 @@ export interface OpenEnvOptions {
   stepSeconds: number
 }
 
-export interface OpenEnvParts {
-  fetch: typeof fetch
+export interface OpenEnvParts extends AskParts {
   connect(url: string): WebSocket
-  after(ms: number, run: () => void): () => void
 }
 
 const MOST_SCHEMA = 256 * 1024
@@ -46,25 +46,15 @@ export async function openOpenEnv(options: OpenEnvOptions, by: OpenEnvParts): Pr
 }
 
 async function schemaOf({ name, url }: OpenEnvOptions, by: OpenEnvParts): Promise<ActionSchema> {
-  const address = `${url.replace(/\/+$/, '')}/schema`
-  const late = new AbortController()
-  const cancel = by.after(10_000, () => late.abort(new Error('no answer within 10 s')))
-  try {
-    const response = await by.fetch(address, { signal: late.signal, redirect: 'error' })
-    if (!response.ok) throw new Error(`it answers ${response.status}`)
-    let text = ''
-    for await (const piece of response.body!.pipeThrough(new TextDecoderStream())) {
-      text += piece
-      if (text.length > MOST_SCHEMA) throw new Error(`its answer is longer than ${MOST_SCHEMA} characters`)
-    }
-    const parsed = schemaReply.safeParse(JSON.parse(text))
-    if (!parsed.success) throw new Error('it is not an OpenEnv server: its answer has no schema of actions')
-    return parsed.data.action
-  } catch (cause) {
-    throw new EnvironmentError(`environment ${name}: cannot use ${address}: ${reasonOf(cause)}`, { cause })
-  } finally {
-    cancel()
-  }
+  const { address, status, json } = await ask(
+    { name, url, path: '/schema', seconds: 10, most: MOST_SCHEMA },
+    by,
+  )
+  const parsed = schemaReply.safeParse(json())
+  if (status === 200 && parsed.success) return parsed.data.action
+  throw new EnvironmentError(
+    `environment ${name}: ${address} is not an OpenEnv server: its answer (${status}) has no schema of actions`,
+  )
 }
 
 async function openSession(
@@ -96,7 +86,7 @@ async function openSession(
     asked.resolve(reply)
   })
 
-  const ask = async (message: object): Promise<Reply> => {
+  const exchange = async (message: object): Promise<Reply> => {
     if (broken) throw broken
     const { promise, resolve, reject } = Promise.withResolvers<Reply>()
     waiting = { resolve, reject }
@@ -119,22 +109,24 @@ async function openSession(
       )
     }
     const { observation: seen, reward, done } = reply.data
-    return { text: shownText(seen, observation), reward, done }
+    return { messages: said(shownText(seen, observation)), reward, done }
   }
   return {
-    reset: async (seed) => ({ ...shown(await ask({ type: 'reset', data: { seed } })), reward: 0 }),
-    async step(answer) {
-      const reply = await ask({ type: 'step', data: toAction(answer) })
+    async reset(seed) {
+      const { messages, done } = shown(await exchange({ type: 'reset', data: { seed } }))
+      if (done) throw new EnvironmentError(`environment ${name}: an episode ends before the first answer`)
+      return { messages, tools: [] }
+    },
+    async step({ content }) {
+      const reply = await exchange({ type: 'step', data: toAction(content) })
       // An answer that is no action is the policy's mistake: it earns nothing, and the episode goes on.
       if (reply.type === 'error' && reply.data.code === 'VALIDATION_ERROR')
-        return { text: 'This is not a valid action.', reward: 0, done: false }
+        return { messages: said('This is not a valid action.'), reward: 0, done: false }
       return shown(reply)
     },
+    end: async () => 0,
     close: () => breakOff('closed by this node'),
   }
 }
 
-function reasonOf(error: unknown): string {
-  const { message, cause } = error as Error
-  return cause instanceof Error && cause.message ? cause.message : message
-}
+const said = (content: string): ChatMessage[] => [{ role: 'user', content }]

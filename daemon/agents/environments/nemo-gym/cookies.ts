@@ -1,0 +1,26 @@
+// The cookies of one session with a server: what it set last is sent back.
+
+export interface Cookies {
+  take(headers: Headers): void
+  header(): Record<string, string>
+}
+
+const MOST_COOKIES = 16
+const LONGEST = 4096
+
+export function keepCookies(): Cookies {
+  const kept = new Map<string, string>()
+  return {
+    take(headers) {
+      for (const set of headers.getSetCookie()) {
+        const [, name, value] = /^([^=;]+)=([^;]*)/.exec(set) ?? []
+        if (name === undefined || value === undefined || set.length > LONGEST) continue
+        if (kept.has(name) || kept.size < MOST_COOKIES) kept.set(name, value)
+      }
+    },
+    header() {
+      const pairs = [...kept].map(([name, value]) => `${name}=${value}`)
+      return pairs.length > 0 ? { cookie: pairs.join('; ') } : {}
+    },
+  }
+}

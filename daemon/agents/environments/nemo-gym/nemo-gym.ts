@@ -1,0 +1,153 @@
+// A client of resources servers of NeMo Gym (nemo-gym 0.4, base_resources_server.py). It does what the framework's simple
+// agent does: /seed_session begins an episode, each call of a tool is a request to the path of its name, and /verify judges
+// the row and all that was said and called. A cookie carries the session.
+
+import { z } from 'zod'
+import { WaggleError } from '../../../../protocol/errors.ts'
+import type { ChatMessage } from '../../../policy/chat/template.ts'
+import { callItem, messageItem, textPart } from '../../dialects/output.ts'
+import type { Answer, ToolCall } from '../../dialects/tools.ts'
+import { type AskParts, ask, type Replied } from '../ask.ts'
+import {
+  EnvironmentError,
+  LARGEST_REWARD,
+  MOST_SHOWN,
+  type ServedEnvironment,
+  type Session,
+} from '../environment.ts'
+import { keepCookies } from './cookies.ts'
+import { type Row, rowsIn } from './rows.ts'
+
+export interface NemoGymOptions {
+  name: string
+  /** Of the resources server. */
+  url: string
+  /** Path of a file of JSON lines: the rows. */
+  dataset: string
+  prompt?: string | undefined
+  turns: number
+  sessions: number
+  /** Longest wait for a reply. */
+  stepSeconds: number
+}
+
+export interface NemoGymParts extends AskParts {
+  read(path: string): Promise<string>
+  /** ms since the epoch. */
+  now(): number
+}
+
+/** Characters of a reply. That of /verify holds the row and the answers once more. */
+const MOST_REPLY = 4 * 1024 * 1024
+
+const verified = z.object({ reward: z.number().min(-LARGEST_REWARD).max(LARGEST_REWARD) })
+
+/** Reads the rows and begins an episode, so that what is wrong is found at the start. */
+export async function openNemoGym(options: NemoGymOptions, by: NemoGymParts): Promise<ServedEnvironment> {
+  const { name, prompt, turns, sessions, dataset } = options
+  const rows = rowsIn(await textOf(dataset, by), dataset)
+  const open = async (): Promise<Session> => openSession(options, by, rows)
+  const first = await open()
+  await first.reset(0)
+  first.close()
+  return { name, prompt, turns, sessions, open }
+}
+
+async function textOf(dataset: string, by: NemoGymParts): Promise<string> {
+  try {
+    return await by.read(dataset)
+  } catch (cause) {
+    throw new WaggleError('E_DATASET', `cannot read ${dataset}: ${(cause as Error).message}`, {
+      hint: 'Check `dataset` in [[environments]].',
+      cause,
+    })
+  }
+}
+
+function openSession(
+  { name, url, stepSeconds }: NemoGymOptions,
+  by: NemoGymParts,
+  rows: readonly Row[],
+): Session {
+  const closing = new AbortController()
+  let row = rows[0]!
+  let cookies = keepCookies()
+  /** What was said and called, as the responses API has it. */
+  let items: object[] = []
+  let answers = 0
+
+  const post = async (path: string, body: object): Promise<Replied> => {
+    const { signal } = closing
+    const headers = cookies.header()
+    const replied = await ask(
+      { ...{ name, url, path, body, headers, signal }, seconds: stepSeconds, most: MOST_REPLY },
+      by,
+    )
+    cookies.take(replied.headers)
+    return replied
+  }
+  const refuse = ({ address, status, text }: Replied, path: string): never => {
+    const isElsewhere = status === 404 || status === 405
+    const why = isElsewhere ? `it has no ${path}, so it is no resources server of NeMo Gym` : oneLine(text)
+    throw new EnvironmentError(`environment ${name}: ${address} answers ${status}: ${why}`)
+  }
+
+  /** What a tool says, as the model sees it: an error of the tool is part of the game. */
+  const call = async ({ name: tool, arguments: text }: ToolCall): Promise<string> => {
+    let body: unknown
+    try {
+      body = JSON.parse(text)
+    } catch {
+      return JSON.stringify({ error: 'the arguments are no JSON' })
+    }
+    const { text: output } = await post(`/${encodeURIComponent(tool)}`, Object(body))
+    return output.slice(0, MOST_SHOWN).toWellFormed()
+  }
+
+  const verify = async (): Promise<number> => {
+    const response = {
+      ...{ id: `resp_${name}`, object: 'response', created_at: Math.floor(by.now() / 1000), model: 'waggle' },
+      ...{ status: 'completed', error: null, incomplete_details: null, output: items },
+      ...{ parallel_tool_calls: true, tool_choice: 'auto', tools: [] },
+    }
+    const replied = await post('/verify', { ...row.whole, response })
+    if (replied.status !== 200) refuse(replied, '/verify')
+    const { data } = verified.safeParse(replied.json())
+    if (data) return data.reward
+    throw new EnvironmentError(
+      `environment ${name}: ${replied.address} answers without a reward from -${LARGEST_REWARD} to ${LARGEST_REWARD}`,
+    )
+  }
+
+  const keep = ({ content, calls }: Answer): void => {
+    const id = `${answers++}`
+    if (content !== '' || calls.length === 0) items.push(messageItem(id, 'completed', [textPart(content)]))
+    items.push(...calls.map((one, i) => callItem(id, one, i)))
+  }
+
+  return {
+    async reset(seed) {
+      row = rows[seed % rows.length]!
+      cookies = keepCookies()
+      items = []
+      const replied = await post('/seed_session', row.whole)
+      if (replied.status !== 200) refuse(replied, '/seed_session')
+      return row
+    },
+    async step(answer) {
+      keep(answer)
+      if (answer.calls.length === 0) return { messages: [], reward: await verify(), done: true }
+      const messages: ChatMessage[] = []
+      for (const one of answer.calls) {
+        const output = await call(one)
+        items.push({ type: 'function_call_output', call_id: one.id, output })
+        messages.push({ role: 'tool', content: output, tool_call_id: one.id })
+      }
+      return { messages, reward: 0, done: false }
+    },
+    end: verify,
+    close: () => closing.abort(new Error('closed by this node')),
+  }
+}
+
+const oneLine = (text: string): string => text.slice(0, 200).replaceAll(/\p{Cc}+/gu, ' ')

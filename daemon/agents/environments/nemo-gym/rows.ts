@@ -1,0 +1,42 @@
+// The tasks of a resources server of NeMo Gym. The server does not tell them: they are rows of a file of JSON lines, each
+// with the request that the model gets, and beside it what the server needs to judge the answer.
+
+import { z } from 'zod'
+import { WaggleError } from '../../../../protocol/errors.ts'
+import type { ChatMessage } from '../../../policy/chat/template.ts'
+import { itemsIn } from '../../dialects/items.ts'
+import { toolsIn } from '../../dialects/tools.ts'
+import type { Opening } from '../environment.ts'
+
+export interface Row extends Opening {
+  /** As it is in the file: what the server gets. */
+  whole: Record<string, unknown>
+}
+
+const shape = z.looseObject({
+  responses_create_params: z.looseObject({ input: z.unknown(), instructions: z.string().nullish() }),
+})
+
+/** Throws E_DATASET with the line of a row that cannot be used. `file` names it in messages. */
+export function rowsIn(text: string, file: string): Row[] {
+  const rows = text
+    .split('\n')
+    .flatMap((line, i) => (line.trim() === '' ? [] : [rowOf(line, `${file}:${i + 1}`)]))
+  if (rows.length === 0) throw new WaggleError('E_DATASET', `${file} has no rows`)
+  return rows
+}
+
+function rowOf(line: string, where: string): Row {
+  try {
+    const whole = shape.parse(JSON.parse(line))
+    const { input, instructions, ...params } = whole.responses_create_params
+    const system: ChatMessage[] = instructions ? [{ role: 'system', content: instructions }] : []
+    return { whole, messages: [...system, ...itemsIn(input)], tools: toolsIn(params) }
+  } catch (cause) {
+    const reason = cause instanceof z.ZodError ? z.prettifyError(cause) : (cause as Error).message
+    throw new WaggleError('E_DATASET', `${where}: ${reason}`, {
+      hint: 'A row needs `responses_create_params` with an `input` of text messages, as in the data of NeMo Gym.',
+      cause,
+    })
+  }
+}
