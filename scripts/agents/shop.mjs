@@ -1,6 +1,5 @@
 // An agent whose tools come from an MCP server (shop_server.mjs), on the plain OpenAI client. It is trained while it works.
 //
-//   npm install --no-save @modelcontextprotocol/sdk@1.32.2
 //   node scripts/agents/shop.mjs [groups] [attempts] [held-out prompts] [seed]        see docs/agents.md
 
 import { Client } from '@modelcontextprotocol/sdk/client/index.js'
