@@ -96,6 +96,7 @@ export async function assemble(
       identity: by.identity,
       ...(datastore && { datastore }),
       gater: gate,
+      transport: by.transport,
       compareAddresses: book.compare,
       guard: {
         ...validator.guard,

@@ -8,6 +8,7 @@ import type { Reason } from './admission/reasons.ts'
 import type { BulkFetched, BulkFetchOptions } from './fetch/bulk-fetch.ts'
 import type { Offer } from './fetch/bulk-offer.ts'
 import type { JoinOutcome, JoinProgress } from './join/join.ts'
+import type { NodeTransport } from './libp2p/host.ts'
 import type { Identity } from './peers/identity.ts'
 import type { PeerView } from './peers/peers.ts'
 import type { Clock, Codec, Log, PluginStates, SwarmEvent, TaskSource } from './types.ts'
@@ -70,6 +71,8 @@ export interface SwarmParts {
   onEvent(event: SwarmEvent): void
   /** State of plugins that merge their peers' state. Default: none. */
   states?: PluginStates
+  /** How to reach peers. Default: TCP; a simulation has its own. */
+  transport?: NodeTransport | undefined
   /** Remembers peers across restarts. Whoever created it opens and closes it. */
   datastore?: Datastore
 }

@@ -5,9 +5,12 @@
 import { autoNAT } from '@libp2p/autonat'
 import { circuitRelayServer, circuitRelayTransport } from '@libp2p/circuit-relay-v2'
 import { dcutr } from '@libp2p/dcutr'
+import type { PeerRouting } from '@libp2p/interface'
 import { passthroughMapper } from '@libp2p/kad-dht'
 import { type Components, PortForwarding, type PortForwardingParts } from '../router/port-forwarding.ts'
+import type { Clock } from '../types.ts'
 import { type DhtParts, lookupDht } from './dht.ts'
+import { pacedWalk } from './paced-walk.ts'
 
 export interface WideOptions {
   swarm: string
@@ -39,7 +42,7 @@ export function wideServices(
       },
       by.dht,
     ),
-    autoNAT: politeAutoNAT,
+    autoNAT: politeAutoNAT(by.dht),
     dcutr: dcutr(),
     ...(relay && { relay: circuitRelayServer({ reservations: RELAY_LIMITS }) }),
     ...(upnp && { upnp: (components: Components) => new PortForwarding(components, by.forwarding) }),
@@ -51,20 +54,30 @@ export function wideListen({ relay, webrtc }: Pick<WideOptions, 'relay' | 'webrt
   return relay ? [] : ['/p2p-circuit', ...(webrtc ? ['/webrtc'] : [])]
 }
 
-type AutoNATComponents = Parameters<ReturnType<typeof autoNAT>>[0]
+type RelayComponents = Parameters<ReturnType<typeof circuitRelayTransport>>[0] & { peerRouting: PeerRouting }
+type AutoNATComponents = Parameters<ReturnType<typeof autoNAT>>[0] & Pick<RelayComponents, 'peerRouting'>
 
 /**
  * To test whether a peer can be reached, @libp2p/autonat 3.0.28 "dials" it, gets the existing connection, and closes
  * that. A node behind a NAT would lose its relay, and its reservation there, as soon as it has it. This makes AutoNAT's
  * dials open new connections.
  */
-export function politeAutoNAT(components: AutoNATComponents) {
+export const politeAutoNAT = (by: { clock: Clock }) => (components: AutoNATComponents) => {
   const { connectionManager } = components
   const openConnection: typeof connectionManager.openConnection = (target, options) =>
     connectionManager.openConnection(target, { ...options, force: true })
   const dialling = withProperty(connectionManager, 'openConnection', openConnection)
-  return autoNAT()(withProperty(components, 'connectionManager', dialling))
+  return autoNAT()(withPacedWalk(withProperty(components, 'connectionManager', dialling), by))
 }
+
+/** Connects through relays, and looks for some. */
+export const relayTransport = (by: { clock: Clock }) => (components: RelayComponents) =>
+  circuitRelayTransport()(withPacedWalk(components, by))
+
+const withPacedWalk = <T extends Pick<RelayComponents, 'randomWalk' | 'peerRouting'>>(
+  components: T,
+  by: { clock: Clock },
+): T => withProperty(components, 'randomWalk', pacedWalk(components, by) as T['randomWalk'])
 
 /** The object with one property replaced. (libp2p's objects are proxies and classes, which cannot be copied.) */
 function withProperty<T extends object, K extends keyof T>(target: T, key: K, value: T[K]): T {
@@ -76,5 +89,3 @@ function withProperty<T extends object, K extends keyof T>(target: T, key: K, va
     },
   })
 }
-
-export { circuitRelayTransport }

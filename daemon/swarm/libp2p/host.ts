@@ -4,7 +4,15 @@
 import { generateKeyPairFromSeed } from '@libp2p/crypto/keys'
 import { type GossipSub, gossipsub } from '@libp2p/gossipsub'
 import { type Identify, identify, identifyPush } from '@libp2p/identify'
-import type { Address, ConnectionGater, Libp2p, PeerDiscovery, PeerInfo } from '@libp2p/interface'
+import type {
+  Address,
+  ComponentLogger,
+  ConnectionGater,
+  Libp2p,
+  PeerDiscovery,
+  PeerInfo,
+  Transport,
+} from '@libp2p/interface'
 import { type MulticastDNSComponents, mdns } from '@libp2p/mdns'
 import { type Ping, ping } from '@libp2p/ping'
 import { preSharedKey } from '@libp2p/pnet'
@@ -48,6 +56,8 @@ export interface HostParts {
   /** Keeps peers' addresses across restarts; in memory if undefined. Whoever opened it closes it. */
   datastore?: Datastore
   gater: ConnectionGater
+  /** How to reach peers. Default: TCP. */
+  transport?: NodeTransport | undefined
   /** The order in which to dial a peer's addresses. */
   compareAddresses(a: Address, b: Address): -1 | 0 | 1
   guard: GossipGuard
@@ -64,6 +74,7 @@ export interface HostParts {
   dht: DhtParts
 }
 
+export type NodeTransport = (components: { logger: ComponentLogger }) => Transport
 export type Services = { identify: Identify; ping: Ping; pubsub: GossipSub }
 export type Host = Libp2p<Services>
 
@@ -83,7 +94,11 @@ export async function createHost(options: HostOptions, by: HostParts): Promise<H
       listen: [...options.listen, ...(wide?.wideListen(options) ?? [])],
       appendAnnounce: [...options.announce],
     },
-    transports: [tcp(), ...(wide ? [wide.circuitRelayTransport()] : []), ...(webrtc ? [webrtc] : [])],
+    transports: [
+      by.transport ?? tcp(),
+      ...(wide ? [wide.relayTransport(by.dht)] : []),
+      ...(webrtc ? [webrtc] : []),
+    ],
     // The key protects TCP only, so no other transport may be added.
     ...(options.psk && { connectionProtector: preSharedKey({ psk: Buffer.from(formatPsk(options.psk)) }) }),
     connectionEncrypters: [encryption()],

@@ -129,7 +129,7 @@ test('AutoNAT dials anew, and does not close the connection that is in use', asy
   }
   const noop = () => {}
   const logger = Object.assign(noop, { error: noop, trace: noop, newScope: () => logger })
-  const service = politeAutoNAT({
+  const service = politeAutoNAT({ clock: { now: () => 0, after: () => noop } })({
     connectionManager: new Manager(),
     registrar: {},
     logger: { forComponent: () => logger },
