@@ -39,8 +39,6 @@ export interface Command {
   changes?: true | readonly string[]
   /** Needs the terminal or does not end by itself, so `waggle top` cannot run it. */
   stays?: true
-  /** Runs a node in this process, unless --detach is given. */
-  runsNode?: true
   /** Heading in `waggle help`. */
   group: 'Run' | 'Watch' | 'Steer' | 'Set up' | 'Help'
   load: () => Promise<{ run: (context: Context) => Promise<number> }>

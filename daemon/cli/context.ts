@@ -38,8 +38,6 @@ export interface Io extends PathsEnvironment {
   /** Runs `handler` instead of exiting when standard output is closed by its reader. */
   onReaderGone(handler: () => void): void
   exit(status: number): void
-  /** Starts the program again with settings for little memory, once; see daemon/platform/lean.ts. */
-  startLean(): void
   /** Runs before the process exits, for whatever reason. */
   atExit(run: () => void): void
   loadNode: () => Promise<{ runNode: RunNode }>

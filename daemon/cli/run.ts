@@ -15,7 +15,6 @@ export async function main(argv: readonly string[], io: Io, commands: readonly C
       const asked = { ...parsed, arguments: [parsed.command.name] }
       return await (await import('./commands/set-up/help.ts')).run(createContext(asked, io, commands))
     }
-    if (parsed.command.runsNode && parsed.options.detach !== true) io.startLean()
     const { run } = await parsed.command.load()
     return await run(createContext(parsed, io, commands))
   } catch (error) {

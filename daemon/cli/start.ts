@@ -3,7 +3,7 @@
 import { closeSync, openSync } from 'node:fs'
 import { homedir, tmpdir } from 'node:os'
 import { PACKAGE_ROOT } from '../../protocol/package.ts'
-import { checkSupported, leanStart, thisSystem } from '../platform/index.ts'
+import { checkSupported, thisSystem } from '../platform/index.ts'
 import type { Io } from './context.ts'
 import { keepYoungHeapSmall } from './daemon/young-heap.ts'
 import { main } from './run.ts'
@@ -80,10 +80,6 @@ function realIo(): Io {
         return
       }
       process.exit(status)
-    },
-    startLean() {
-      const lean = leanStart(process)
-      if (lean) process.execve?.(process.execPath, lean.argv, lean.env)
     },
     atExit: (run) => void process.on('exit', run),
     loadNode() {

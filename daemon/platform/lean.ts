@@ -23,6 +23,9 @@ export interface Start {
   argv: readonly string[]
 }
 
+/** Commands that may run a node in this process. */
+const NODE_COMMANDS = ['up', 'join', 'relay']
+
 /** How to start again; undefined if it was started so, or where that is no use. What the user has set stays. */
 export function leanStart({
   platform,
@@ -30,7 +33,7 @@ export function leanStart({
   execArgv,
   argv,
 }: Start): { argv: string[]; env: Record<string, string | undefined> } | undefined {
-  if (platform !== 'linux') return undefined
+  if (platform !== 'linux' || !argv.some((word) => NODE_COMMANDS.includes(word))) return undefined
   if (Object.keys(LEAN_MALLOC).every((name) => env[name] !== undefined)) return undefined
   // A process with a channel to the one that started it would lose it.
   if (env.NODE_CHANNEL_FD !== undefined) return undefined

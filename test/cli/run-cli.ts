@@ -53,7 +53,6 @@ function ioFor(argv: string[], options: CliOptions): { io: Io; written: () => Om
     tmpdir: tmpdir(),
     uid: process.getuid?.() ?? 0,
     platform: process.platform,
-    startLean: () => {},
     stdin: options.stdin ?? process.stdin,
     stdout: {
       isTTY: options.tty === true,

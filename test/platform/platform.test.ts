@@ -100,5 +100,6 @@ test('a node starts again once, with settings for little memory, and keeps what 
   expect(lean.env).toEqual({ ...LEAN_MALLOC, ...start.env })
   expect(leanStart({ ...start, env: lean.env })).toBeUndefined()
   expect(leanStart({ ...start, platform: 'darwin' })).toBeUndefined()
+  expect(leanStart({ ...start, argv: ['/bin/node', 'waggle.ts', 'status'] })).toBeUndefined()
   expect(leanStart({ ...start, env: { NODE_CHANNEL_FD: '3' } })).toBeUndefined()
 })

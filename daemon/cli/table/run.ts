@@ -15,7 +15,6 @@ export const RUN: readonly Command[] = [
     name: 'up',
     group: 'Run',
     stays: true,
-    runsNode: true,
     summary: 'start a node and train',
     details:
       'Needs no set-up: it creates an identity, loads the model and starts training, with or without peers. Ctrl-C saves a checkpoint and stops; a second Ctrl-C stops immediately.',
@@ -32,7 +31,6 @@ export const RUN: readonly Command[] = [
     name: 'join',
     group: 'Run',
     changes: true,
-    runsNode: true,
     summary: 'connect to a peer and exchange rollouts',
     details: 'If no daemon runs on this home, one is started first, as with `waggle up`.',
     arguments: [target],
@@ -50,7 +48,6 @@ export const RUN: readonly Command[] = [
   {
     name: 'relay',
     group: 'Run',
-    runsNode: true,
     summary: 'run a contact point and relay for other nodes, without training',
     details:
       'For a machine with a public address. Nodes find each other through it, nodes behind a NAT are reached through it, and it answers STUN requests for WebRTC. It listens on TCP port 4001 and UDP port 3478 by default. `waggle invite`, run on it, prints the invite for other nodes.',
