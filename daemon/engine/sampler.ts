@@ -47,10 +47,13 @@ export interface GenerateRequest extends Sampling {
   slots?: number
 }
 
-/** A token just drawn: the index of its sample in the request, and its id. */
+/** A token just drawn, and the index of its sample in the request. */
 export interface DrawnToken {
   sample: number
   token: number
+  /** As in `Sample`, in nats. */
+  logprob: number
+  entropy: number
 }
 
 export interface Sample {

@@ -41,8 +41,7 @@ export function openLines(
       logprobs: Float32Array.from(logprobs),
       // The same: at temperature 0, too, a back end reports the policy's.
       policyLogprobs: Float32Array.from(logprobs),
-      // The mean of -log p over drawn tokens is the entropy; back ends do not report more.
-      entropies: Float32Array.from(logprobs, (logprob) => Math.max(0, -logprob)),
+      entropies: Float32Array.from(logprobs, entropyOf),
       finish,
       version,
     }
@@ -68,7 +67,7 @@ export function openLines(
           throw wrong(`a log-prob of ${logprob} for token ${token}`)
         tokens.push(token)
         logprobs.push(Math.min(0, logprob))
-        onToken?.({ sample, token })
+        onToken?.({ sample, token, logprob: Math.min(0, logprob), entropy: entropyOf(logprob) })
         if (isStop(token)) close(sample, 'stop')
         else if (tokens.length >= limit) close(sample, 'length')
         return results[sample] !== undefined
@@ -95,6 +94,11 @@ export function openLines(
     lines,
     results: () => results.map((written, sample) => written ?? close(sample, 'aborted')),
   }
+}
+
+/** The mean of -log p over drawn tokens is the entropy; back ends do not report more. */
+function entropyOf(logprob: number): number {
+  return Math.max(0, -logprob)
 }
 
 function wrong(what: string): WaggleError {

@@ -2,9 +2,10 @@
 
 import type { Plugin } from '../../protocol/plugin/index.ts'
 import april from './april.ts'
+import arrolLike from './arrol-like.ts'
 import spoChain from './branches/spo-chain.ts'
 import treeRlLike from './branches/tree-rl-like.ts'
 import dars from './dars.ts'
 import xrpo from './xrpo.ts'
 
-export const CONTROL: readonly Plugin[] = [april, dars, xrpo, spoChain, treeRlLike]
+export const CONTROL: readonly Plugin[] = [april, dars, xrpo, spoChain, treeRlLike, arrolLike]

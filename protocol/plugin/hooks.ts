@@ -118,6 +118,9 @@ export interface LiveRollout {
   /** Tokens written so far, and how many of them in this round. */
   tokens: number
   fresh: number
+  /** Sums over the tokens that the policy wrote so far, in nats: of log-probs as sampled, and of entropies. */
+  logprob: number
+  entropy: number
   done: boolean
 }
 

@@ -71,7 +71,7 @@ test('an answer that is stopped is cut, and tokens drawn before the cut arrived 
     return token === 5
   })
   const { options, cuts, end } = calls[0]!
-  for (const token of [3, 5, 6]) options.onToken?.({ sample: 0, token })
+  for (const token of [3, 5, 6]) options.onToken?.({ sample: 0, token, logprob: -token, entropy: 1 })
   expect(cuts).toEqual([0])
   end(sampleOf([3, 5, 6], 'aborted'))
   const { tokens, logprobs, finish } = await answer

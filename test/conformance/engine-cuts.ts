@@ -2,7 +2,7 @@
 
 import { expect, test } from 'vitest'
 import { createControl } from '../../daemon/engine/control.ts'
-import type { Engine, GenerateOptions, Sample } from '../../daemon/engine/engine.ts'
+import type { DrawnToken, Engine, GenerateOptions, Sample } from '../../daemon/engine/engine.ts'
 import { randomTokens, SPEC } from '../engine/model.ts'
 import { expectSame, type Opener } from './engine-cases.ts'
 
@@ -27,12 +27,12 @@ export function describeCuts(of: () => Engine, open: Opener): void {
     for (let tries = 0; tries < 20; tries++) {
       const control = createControl()
       control.cut(before)
-      let told = 0
+      const told = samples.map((): DrawnToken[] => [])
       const finished = new Map<number, Sample>()
       const out = await run({
         control,
-        onToken: ({ sample }) => {
-          if (sample === one && ++told === after) control.cut([one])
+        onToken: (token) => {
+          if (told[token.sample]!.push(token) === after && token.sample === one) control.cut([one])
         },
         onFinish: (sample, written) => {
           expect(finished.has(sample)).toBe(false)
@@ -40,6 +40,12 @@ export function describeCuts(of: () => Engine, open: Opener): void {
         },
       })
       expect([...finished].sort(([a], [b]) => a - b)).toEqual([...out.entries()])
+      for (const [i, { tokens, logprobs, entropies }] of out.entries()) {
+        const given = told[i]!.slice(0, tokens.length)
+        expect(given.map(({ token }) => token)).toEqual([...tokens])
+        expect(Float32Array.from(given, ({ logprob }) => logprob)).toEqual(logprobs)
+        expect(Float32Array.from(given, ({ entropy }) => entropy)).toEqual(entropies)
+      }
       if (out[one]!.finish === 'aborted') return out
     }
     throw new Error('no cut arrived in time')

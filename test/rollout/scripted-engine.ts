@@ -31,6 +31,9 @@ export function scriptedLogprob(seed: number, place: number): number {
   return -(1 + ((seed * 31 + place * 7) % 16)) / 16
 }
 
+/** Of every token. */
+const ENTROPY = 0.5
+
 export function createScriptedEngine(options: ScriptOptions): ScriptedEngine {
   const { tokenizer, write } = options
   const stop = tokenizer.stopTokens[0]!
@@ -57,6 +60,7 @@ export function createScriptedEngine(options: ScriptOptions): ScriptedEngine {
         else if (tokens.length >= limit) finish = 'length'
         return token
       },
+      logprob: () => scriptedLogprob(seed, before + tokens.length - 1),
       hasEnded: () => finish !== 'aborted',
       written(): Sample {
         const logprobs = Float32Array.from(tokens, (_, place) => scriptedLogprob(seed, before + place))
@@ -64,7 +68,7 @@ export function createScriptedEngine(options: ScriptOptions): ScriptedEngine {
           tokens: Int32Array.from(tokens),
           logprobs,
           policyLogprobs: logprobs,
-          entropies: new Float32Array(tokens.length).fill(0.5),
+          entropies: new Float32Array(tokens.length).fill(ENTROPY),
           finish,
           version,
         }
@@ -101,7 +105,7 @@ export function createScriptedEngine(options: ScriptOptions): ScriptedEngine {
         for (const sample of live) {
           if (told.has(sample)) continue
           const token = sequences[sample]!.step()
-          onToken?.({ sample, token })
+          onToken?.({ sample, token, logprob: sequences[sample]!.logprob(), entropy: ENTROPY })
           if (sequences[sample]!.hasEnded()) tell(sample)
         }
       }

@@ -315,3 +315,34 @@ test('a round that fails returns its parked groups, and they are saved during th
   list.settle([])
   expect(list.save()).toBeUndefined()
 })
+
+test('a flow plugin sees the log-probs and entropies of what was written so far, parked tokens included', async () => {
+  const seen: LiveRollout[] = []
+  let parking = true
+  const playing = await steered(
+    {
+      steer(live) {
+        seen.push(...live)
+        return new Map(
+          parking ? live.filter(({ tokens }) => tokens >= 8).map(({ id }) => [id, 'park' as const]) : [],
+        )
+      },
+    },
+    { write: uneven },
+  )
+  await playing.round({ want: 1 })
+  const [first] = parkedIn(playing.parked)
+  parking = false
+  await playing.round({ want: 1 })
+  expect(first!.sequences.some(({ tokens }) => tokens.length > 0)).toBe(true)
+  expect(seen.some(({ tokens, fresh }) => tokens > fresh && fresh > 0)).toBe(true)
+  for (const { id, tokens, logprob, entropy } of seen) {
+    const { seed } = first!.sequences[Number(id.split('.')[1])]!
+    const wanted = Array.from({ length: tokens }, (_, place) => scriptedLogprob(seed, place))
+    expect(logprob).toBeCloseTo(
+      wanted.reduce((a, b) => a + b, 0),
+      6,
+    )
+    expect(entropy).toBeCloseTo(0.5 * tokens, 6)
+  }
+})

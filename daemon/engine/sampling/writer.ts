@@ -82,7 +82,7 @@ export function createWriter(
         logprobs.push(logprob)
         policyLogprobs.push(policyLogprob)
         entropies.push(entropy)
-        onToken?.({ sample, token })
+        onToken?.({ sample, token, logprob, entropy })
         if (isStopped(token)) ended = 'stop'
         else if (tokens.length >= limit) ended = 'length'
         return ended !== undefined

@@ -30,13 +30,13 @@ export function createAttempts(whole: GenerateRequest, { onToken, onFinish }: To
       request: { ...whole, samples: left.map((sample) => whole.samples[sample]!) },
       onToken:
         onToken &&
-        (({ sample: place, token }) => {
+        (({ sample: place, ...token }) => {
           const sample = left[place]!
           const count = (drawn.get(sample) ?? 0) + 1
           drawn.set(sample, count)
           if (count <= (told.get(sample) ?? 0)) return
           told.set(sample, count)
-          onToken({ sample, token })
+          onToken({ sample, ...token })
         }),
       onFinish(place, written) {
         ended.set(left[place]!, written)

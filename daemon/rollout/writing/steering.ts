@@ -24,6 +24,13 @@ export interface SteeringParts {
 /** The plugin is asked again after this many new tokens per live rollout, on average. */
 const EVERY_TOKENS = 4
 
+interface Grown {
+  tokens: number
+  logprob: number
+  entropy: number
+}
+const NOTHING: Grown = { tokens: 0, logprob: 0, entropy: 0 }
+
 export interface RoundWatcher extends Watcher {
   isParked(sequence: Sequence): boolean
   isDropped(sequence: Sequence): boolean
@@ -40,8 +47,8 @@ export function createSteering(
   const decided = new Map<Sequence, Exclude<Steering, 'keep'>>()
   let open: readonly Sequence[] = []
   let control: Control | undefined
-  /** Tokens drawn in the current call. */
-  const growing = new Map<Sequence, number>()
+  /** What was drawn in the current call. */
+  const growing = new Map<Sequence, Grown>()
   let since = 0
   let asking: Promise<void> | undefined
   let again = false
@@ -52,9 +59,14 @@ export function createSteering(
     const isDone = (sequence: Sequence): boolean => sequence.finish !== undefined
     return {
       live: left.map(({ id, ask, prompt, sequence }) => {
-        const grown = growing.get(sequence) ?? 0
-        const tokens = sequence.tokens.length + grown
-        return { id, ask, prompt, tokens, fresh: sequence.fresh + grown, done: isDone(sequence) }
+        const grown = growing.get(sequence) ?? NOTHING
+        return {
+          ...{ id, ask, prompt, done: isDone(sequence) },
+          tokens: sequence.tokens.length + grown.tokens,
+          fresh: sequence.fresh + grown.tokens,
+          logprob: sumOf(sequence.logprobs) + grown.logprob,
+          entropy: sumOf(sequence.entropies) + grown.entropy,
+        }
       }),
       view: {
         version,
@@ -102,8 +114,13 @@ export function createSteering(
       control = controlNow
       growing.clear()
     },
-    drawn(sequence) {
-      growing.set(sequence, (growing.get(sequence) ?? 0) + 1)
+    drawn(sequence, { logprob, entropy }) {
+      const before = growing.get(sequence) ?? NOTHING
+      growing.set(sequence, {
+        tokens: before.tokens + 1,
+        logprob: before.logprob + logprob,
+        entropy: before.entropy + entropy,
+      })
       since += 1
       const live = open.filter((one) => one.finish === undefined && !decided.has(one)).length
       if (since >= EVERY_TOKENS * Math.max(1, live)) ask()
@@ -120,3 +137,5 @@ export function createSteering(
     isDropped: (sequence) => is(sequence, 'drop'),
   }
 }
+
+const sumOf = (values: readonly number[]): number => values.reduce((sum, value) => sum + value, 0)

@@ -23,7 +23,7 @@ export interface Watcher {
   /** A call of the sampler begins with these sequences; `control` cuts them. */
   begin(sequences: readonly Sequence[], control: Control): void
   /** The sampler drew one more token. */
-  drawn(sequence: Sequence): void
+  drawn(sequence: Sequence, token: DrawnToken): void
   /** All drawn tokens are in the sequence now. */
   taken(sequence: Sequence): void
   /** A sequence, or its current answer, has ended by itself. */
@@ -93,7 +93,7 @@ export async function writeSequences(
         ...(control
           ? {
               control,
-              onToken: ({ sample }: DrawnToken) => watcher.drawn(open[sample]!),
+              onToken: (token: DrawnToken) => watcher.drawn(open[token.sample]!, token),
               onFinish: take,
             }
           : {}),

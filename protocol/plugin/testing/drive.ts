@@ -55,7 +55,7 @@ export function createDrive<Settings>(plugin: Plugin<Settings>, options: DriveOp
   const sampled = new Set<string>()
   let hooks = plugin.create(settings)
   let step = 0
-  let written = 0
+  let made = 0
   let left = 0
 
   const random = (stream: string) => createScriptedContext({ seed: options.seed ?? 1 }).random(stream)
@@ -88,7 +88,7 @@ export function createDrive<Settings>(plugin: Plugin<Settings>, options: DriveOp
     more: Partial<Group> = {},
     prefix?: Prefix,
   ): Group => {
-    const number = written++
+    const number = made++
     const chance = random(`answers/${number}`)
     const { question, key } = SUMS.generate(prompt)
     if (rewrite?.tainted && context().leaks(prompt, `${rewrite.before ?? ''} ${rewrite.after ?? ''}`))
@@ -99,7 +99,7 @@ export function createDrive<Settings>(plugin: Plugin<Settings>, options: DriveOp
       prefix?.group.conditioning ??
       tokensOf(`${rewrite?.before ?? ''}${question}${rewrite?.after ?? ''}`)
     const given = source ? textOf(source.tokens.subarray(0, prefix!.length)) : ''
-    const made: Rollout[] = Array.from({ length: rollouts }, () => {
+    const answers: Rollout[] = Array.from({ length: rollouts }, () => {
       const answer = answerSum(prompt, rewrite?.arm ?? 'base', chance())
       const text = `${given}${answer.slice(given.length) || '.'}`
       const tokens = tokensOf(text)
@@ -126,7 +126,7 @@ export function createDrive<Settings>(plugin: Plugin<Settings>, options: DriveOp
       policy: { lineage: 'a', tokenizer: 'b', version: step },
       arm: rewrite?.arm ?? (source ? 'continued' : 'base'),
       ...(rewrite?.tainted || prefix?.group.tainted ? { tainted: true } : {}),
-      rollouts: made,
+      rollouts: answers,
       bornAt: step,
       bornVersion: step,
       ...more,
@@ -199,6 +199,33 @@ export function createDrive<Settings>(plugin: Plugin<Settings>, options: DriveOp
     return rewarded(group)
   }
 
+  /** Asks a flow plugin twice while the groups are half written; what it drops or parks is left out. */
+  const steered = async (groups: Group[]): Promise<Group[]> => {
+    if (!hooks.steer) return groups
+    const gone = new Set<string>()
+    for (const share of [0.5, 0.75]) {
+      const all = groups.flatMap(({ prompt, rollouts }, ask) =>
+        rollouts.map((rollout, i) => ({ id: `${ask}.${i}`, ask, prompt, ...halfOf(rollout, share) })),
+      )
+      const live = all.filter(({ id }) => !gone.has(id))
+      const left = (ask: number): number => live.filter((one) => one.ask === ask).length
+      const asked = groups.map(({ prompt, rollouts: { length } }, ask) => ({
+        ...{ prompt, rollouts: length, live: left(ask), done: 0 },
+      }))
+      const chosen = await hooks.steer(live, { version: step, want: ASKS, asks: asked }, context())
+      note('steered', [...chosen])
+      for (const [id, word] of chosen) {
+        if (!['keep', 'park', 'cut', 'drop'].includes(word)) problems.push(`it steers to "${word}"`)
+        if (!live.some((one) => one.id === id)) problems.push('it steers a rollout that is not being written')
+        if (word === 'drop' || word === 'park') gone.add(id)
+      }
+    }
+    return groups.flatMap((group, ask) => {
+      const rollouts = group.rollouts.filter((_, i) => !gone.has(`${ask}.${i}`))
+      return rollouts.length === 0 ? [] : [{ ...group, rollouts }]
+    })
+  }
+
   const asks = async () => {
     const weights = Float64Array.from((await hooks.weigh?.(PROMPTS, context())) ?? PROMPTS.map(() => 1))
     note('weights', weights)
@@ -237,13 +264,15 @@ export function createDrive<Settings>(plugin: Plugin<Settings>, options: DriveOp
       const view: BatchView = { lineage: 'a', tokenizer: 'b', version: step, self: SELF }
       const chosen = await asks()
       note('asks', chosen)
-      const own: Group[] = []
+      const written: Group[] = []
       for (const { prompt, rollouts } of chosen) {
         const rewrite = await composed(prompt)
         note('rewrite', rewrite)
         const origin = rewrite && { plugin: me, ...(rewrite.items ? { items: rewrite.items } : {}) }
-        own.push(await rewarded(groupOf(prompt, rewrite, rollouts, origin ? { origin } : {})))
+        written.push(groupOf(prompt, rewrite, rollouts, origin ? { origin } : {}))
       }
+      const own: Group[] = []
+      for (const group of await steered(written)) own.push(await rewarded(group))
       const extra: Group[] = []
       const landed = new Map<string, Group>()
       for (let asked = 0; hooks.extend && asked < 16; asked++) {
@@ -302,4 +331,15 @@ export function createDrive<Settings>(plugin: Plugin<Settings>, options: DriveOp
 
 function isWithin({ group, rollout, length }: Prefix): boolean {
   return length >= 1 && length < (group.rollouts[rollout]?.tokens.length ?? 0)
+}
+
+/** How a rollout looks to a flow plugin when this share of it is written. */
+function halfOf({ tokens, behaviourLogprobs, entropies }: Rollout, share: number) {
+  const length = Math.floor(share * tokens.length)
+  const sum = (values: Float32Array | undefined): number =>
+    Array.from(values ?? [])
+      .slice(0, length)
+      .reduce((total, value) => total + value, 0)
+  const [logprob, entropy] = [sum(behaviourLogprobs), sum(entropies)]
+  return { tokens: length, fresh: length, logprob, entropy, done: false }
 }

@@ -43,14 +43,16 @@ const steered = (
   use: string,
   settings: Record<string, unknown> = {},
 ): Arm => ({ prompts, groupSize, plugins: { controls: [{ use, ...settings }] } })
+/** Answers have about 14 tokens, 3 of them unsure: segments and trees are smaller than published. */
 const ARMS: Record<string, Arm> = {
   grpo: { prompts: 4, groupSize: 8 },
-  spo_chain: steered(3, 1, 'spo_chain'),
-  'spo_chain, 4 continuations': steered(6, 1, 'spo_chain', { samples: 4 }),
-  tree_rl_like: steered(1, 8, 'tree_rl_like'),
-  'tree_rl_like, one branch': steered(5, 4, 'tree_rl_like', { forks: 1, branches: 1 }),
+  spo_chain: steered(5, 1, 'spo_chain', { interval: 2, samples: 4 }),
+  tree_rl_like: steered(5, 4, 'tree_rl_like', { forks: 1, branches: 1 }),
+  arrol_like: steered(2, 16, 'arrol_like', { after: 6 }),
+  'spo_chain, as published': steered(3, 1, 'spo_chain'),
+  'tree_rl_like, as published': steered(1, 6, 'tree_rl_like'),
 }
-const arms = flags.arms?.split(';') ?? Object.keys(ARMS)
+const arms = flags.arms?.split(';') ?? ['grpo', 'spo_chain', 'tree_rl_like', 'arrol_like']
 const task = TASKS.find(({ name }) => name === 'basic_arithmetic')!
 const level = Number(flags.level)
 const heldOut = await heldOutPrompts(task, level, Number(flags['held-out']))

@@ -7,7 +7,16 @@ const prompt = { task: 'basic_arithmetic', taskVersion: 1, seed: 1, difficulty: 
 /** One list an ask: which of its rollouts are done. */
 function roundOf(done: boolean[][], want: number) {
   const live: LiveRollout[] = done.flatMap((of, ask) =>
-    of.map((isDone, i) => ({ id: `${ask}.${i}`, ask, prompt, tokens: 5, fresh: 5, done: isDone })),
+    of.map((isDone, i) => ({
+      id: `${ask}.${i}`,
+      ask,
+      prompt,
+      tokens: 5,
+      fresh: 5,
+      logprob: -1,
+      entropy: 1,
+      done: isDone,
+    })),
   )
   const asks = done.map((of) => ({
     prompt,
