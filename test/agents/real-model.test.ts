@@ -6,6 +6,7 @@ import { afterAll, beforeAll, expect, it } from 'vitest'
 import { type AgentGateway, openGateway } from '../../daemon/agents/index.ts'
 import type { Engine } from '../../daemon/engine/engine.ts'
 import { createOnnxEngine } from '../../daemon/engine/onnx/index.ts'
+import type { ChatMessage } from '../../daemon/policy/chat/template.ts'
 import { loadModel, type Model } from '../../daemon/policy/model.ts'
 import { createWaker } from '../../daemon/rollout/waker.ts'
 import { nodeDisk } from '../../daemon/store/node-disk.ts'
@@ -65,9 +66,12 @@ async function post(path: string, body: unknown, key = 'token-of-the-test'): Pro
 it('five turns of a conversation are one sequence whose log-probs equal their score to 1e-4', async () => {
   const play = async (value: number) => {
     const { id, base_url: url, api_key: key } = await post('/v1/rollouts', { prompt_id: 'one' })
-    const messages: object[] = [{ role: 'user', content: 'Work out 4 + 35' }]
+    const messages: ChatMessage[] = [{ role: 'user', content: 'Work out 4 + 35' }]
     for (let turn = 0; turn < 5; turn++) {
-      const { choices, usage } = await post(`${url}/chat/completions`, { messages, max_tokens: 30 }, key)
+      const reply = await post(`${url}/chat/completions`, { messages, max_tokens: 30 }, key)
+      const { choices, usage, prompt_token_ids: prompt } = reply
+      // The first prompt is what the template writes; a later one has the sampled tokens in it.
+      if (turn === 0) expect(prompt).toEqual([...model.tokenizer.encodeChat(messages, { prompt: true })])
       // Only the newest message and the last token of the answer before it are read.
       const unread = usage.prompt_tokens - usage.prompt_tokens_details.cached_tokens
       if (turn > 1) expect(unread).toBeLessThan(usage.prompt_tokens / 2)
@@ -87,4 +91,37 @@ it('five turns of a conversation are one sequence whose log-probs equal their sc
   for (const [i, { behaviourLogprobs, lossMask }] of rollouts.entries())
     for (const [t, mine] of lossMask!.entries())
       if (mine) expect(Math.abs(behaviourLogprobs![t]! - scores[i]!.logprobs[t]!)).toBeLessThan(1e-4)
+}, 120_000)
+
+it('calls of every interface, streamed or with kept keys and values, have the log-probs of their score to 1e-4', async () => {
+  const { id, base_url: url, api_key: key } = await post('/v1/rollouts', { mode: 'eval' })
+  const asked: ChatMessage[] = [{ role: 'user', content: 'Work out 12 + 30' }]
+  const streamed = async (path: string, body: object): Promise<void> => {
+    const headers = { authorization: `Bearer ${key}` }
+    const request = { method: 'POST', headers, body: JSON.stringify({ ...body, stream: true }) }
+    expect(await (await fetch(url + path, request)).text()).toMatch(/"token_ids":\[\d/)
+  }
+  const { choices } = await post(`${url}/chat/completions`, { messages: asked }, key)
+  await streamed('/chat/completions', { messages: [...asked, choices[0].message, asked[0]] })
+  const { id: first } = await post(`${url}/responses`, { input: 'Work out 7 + 8' }, key)
+  await streamed('/responses', { input: 'and 9 + 9', previous_response_id: first })
+  await post(`${url}/completions`, { prompt: 'Work out', max_tokens: 9 }, key)
+  const tokens = [...model.tokenizer.encodeChat(asked, { prompt: true })]
+  await post('/inference/v1/generate', { token_ids: tokens, sampling_params: { max_tokens: 12 } }, key)
+
+  const response = await fetch(`${gateway.url}/v1/rollouts/${id}/calls`, {
+    headers: { authorization: `Bearer ${key}` },
+  })
+  const { calls } = (await response.json()) as {
+    calls: { prompt_token_ids: number[]; token_ids: number[]; logprobs: number[] }[]
+  }
+  expect(calls).toHaveLength(6)
+  const sequences = calls.map(({ prompt_token_ids: prompt, token_ids: answer }) => ({
+    conditioning: Int32Array.from(prompt),
+    completion: Int32Array.from(answer),
+  }))
+  const scores = await engine.score({ sequences, temperature: 1 })
+  for (const [i, { logprobs }] of calls.entries())
+    for (const [t, recorded] of logprobs.entries())
+      expect(Math.abs(recorded - scores[i]!.logprobs[t]!)).toBeLessThan(1e-4)
 }, 120_000)
