@@ -1,44 +1,58 @@
-// How much of the sampler's speed conversations get through the gateway: 64 clients that talk on and on, against calls
-// of `generate` with the same 64 prompts and limits, on the same engine. The gateway and the clients share the main
-// thread; the sampler has its own. Processor time is told of both, because other programs change the wall-clock time.
+// How much of the sampler's speed conversations get through the gateway: 64 clients that talk on and on, in a process of
+// their own, against calls of `generate` with as many prompts of the same kind and the same limits, on the same engine.
 //
-//   node --import tsx scripts/bench/agents.ts [clients] [seconds] [rounds]
+//   node --import tsx scripts/bench/agents.ts [clients] [seconds] [rounds] [model]
+//
+// Other programs change the wall-clock time, so processor time is told as well.
 
+import { fork } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
+import { once } from 'node:events'
+import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { openGateway } from '../../daemon/agents/index.ts'
 import { createOnnxEngine } from '../../daemon/engine/onnx/index.ts'
 import { loadModel } from '../../daemon/policy/model.ts'
 import { createWaker } from '../../daemon/rollout/waker.ts'
 import { nodeDisk } from '../../daemon/store/node-disk.ts'
 
-const [clients = 64, seconds = 15, rounds = 2] = process.argv.slice(2).map(Number)
+const [clients = 64, seconds = 15, rounds = 2] = process.argv.slice(2, 5).map(Number)
+const questionOf = (i: number): string => `Work out ${i % 90} + ${(i * 7) % 90}`
+if (process.send) await talkOnAndOn()
 const MOST = 64
-const model = await loadModel('models/three-tasks', { disk: nodeDisk })
+const model = await loadModel(process.argv[5] ?? 'models/three-tasks', { disk: nodeDisk })
 const { tokenizer, spec } = model
 const engine = createOnnxEngine({ threads: 1 })
 await engine.open({ spec, weights: model.weights })
 const stop = { temperature: 1, maxNewTokens: MOST, stopTokens: tokenizer.stopTokens }
-const questionOf = (i: number): string => `Work out ${i % 90} + ${(i * 7) % 90}`
 
 interface Rate {
   /** Tokens a second of wall-clock time. */
   wall: number
-  /** Milliseconds of processor time for a token: of the main thread, and of all others. */
+  /** Milliseconds of processor time for a token: of the main thread, and of the sampler's. */
   main: number
   sampler: number
 }
 
+/** Milliseconds of processor time of the sampler's thread, in steps of 10; 0 where the system does not say. */
+function samplerTime(): number {
+  if (!existsSync('/proc/self/task')) return 0
+  for (const thread of readdirSync('/proc/self/task')) {
+    const [, name, rest] = /\((.*)\) (.*)/.exec(readFileSync(`/proc/self/task/${thread}/stat`, 'utf8'))!
+    const fields = rest!.split(' ')
+    if (name === 'waggle-engine') return 10 * (Number(fields[11]) + Number(fields[12]))
+  }
+  return 0
+}
+
 /** Starts a measurement; call the result with the tokens that were written since. */
 function measure(): (tokens: number) => Rate {
-  const [started, all, main] = [performance.now(), process.cpuUsage(), process.threadCpuUsage()]
+  const [started, main, sampler] = [performance.now(), process.threadCpuUsage(), samplerTime()]
   return (tokens) => {
-    const sum = ({ user, system }: NodeJS.CpuUsage): number => (user + system) / 1000
-    const inMain = sum(process.threadCpuUsage(main))
-    const inAll = sum(process.cpuUsage(all))
+    const { user, system } = process.threadCpuUsage(main)
     return {
       wall: tokens / ((performance.now() - started) / 1000),
-      main: inMain / tokens,
-      sampler: (inAll - inMain) / tokens,
+      main: (user + system) / 1000 / tokens,
+      sampler: (samplerTime() - sampler) / tokens,
     }
   }
 }
@@ -105,29 +119,43 @@ async function throughGateway(): Promise<Rate> {
       },
     },
   )
-  const post = async (path: string, body: object, key = 'token') => {
-    const headers = { authorization: `Bearer ${key}` }
-    const url = path.startsWith('http') ? path : gateway.url + path
-    const response = await fetch(url, { method: 'POST', headers, body: JSON.stringify(body) })
-    return (await response.json()) as { base_url: string; api_key: string }
-  }
-  const [started, end] = [performance.now(), measure()]
-  let next = 0
-  const talk = async (): Promise<void> => {
-    while (performance.now() - started < seconds * 1000) {
-      const { base_url: url, api_key: key } = await post('/v1/rollouts', { mode: 'eval' })
-      for (let turn = 0; turn < 4; turn++)
-        await post(
-          `${url}/chat/completions`,
-          { messages: [{ role: 'user', content: questionOf(next++) }] },
-          key,
-        )
-    }
-  }
-  await Promise.all(Array.from({ length: clients }, talk))
+  const talkers = fork(import.meta.filename, process.argv.slice(2, 5), {
+    execArgv: process.execArgv,
+    env: { ...process.env, GATEWAY: gateway.url },
+  })
+  await once(talkers, 'message')
+  const end = measure()
+  talkers.send('go')
+  await once(talkers, 'message')
   const rate = end(tokens)
   await gateway.close()
   return told(`gateway, ${(tokens / calls).toFixed(0)} tokens an answer`, rate)
+}
+
+/** The clients' process. */
+async function talkOnAndOn(): Promise<never> {
+  const gateway = process.env.GATEWAY!
+  const post = async (url: string, body: object, key = 'token') => {
+    const headers = { authorization: `Bearer ${key}` }
+    const response = await fetch(url, { method: 'POST', headers, body: JSON.stringify(body) })
+    return (await response.json()) as { base_url: string; api_key: string }
+  }
+  process.send!('ready')
+  await once(process, 'message')
+  const started = performance.now()
+  let next = 0
+  const talk = async (): Promise<void> => {
+    while (performance.now() - started < seconds * 1000) {
+      const { base_url: url, api_key: key } = await post(`${gateway}/v1/rollouts`, { mode: 'eval' })
+      for (let turn = 0; turn < 4; turn++) {
+        const messages = [{ role: 'user', content: questionOf(next++) }]
+        await post(`${url}/chat/completions`, { messages }, key)
+      }
+    }
+  }
+  await Promise.all(Array.from({ length: clients }, talk))
+  process.send!('done')
+  process.exit(0)
 }
 
 function told(what: string, rate: Rate): Rate {

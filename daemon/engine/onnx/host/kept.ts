@@ -41,18 +41,29 @@ interface Kept {
 export function createKeptSequences({ most }: { most: number }): KeptSequences {
   /** The one used last is at the end. */
   let sequences: Kept[] = []
-  const bytes = (): number => {
-    const stretches = new Set(sequences.flatMap(({ pieces }) => pieces.map(({ stretch }) => stretch)))
-    let sum = 0
-    for (const { keys, values } of stretches)
-      for (const layer of [...keys, ...values]) sum += layer.byteLength
-    return sum
+  /** Pieces of each stretch that is kept. */
+  const users = new Map<Stretch, number>()
+  let bytes = 0
+  const count = ({ pieces }: Kept, change: 1 | -1): void => {
+    for (const { stretch } of pieces) {
+      const before = users.get(stretch) ?? 0
+      const after = before + change
+      if (after === 0) users.delete(stretch)
+      else users.set(stretch, after)
+      if (before === 0 || after === 0) bytes += change * bytesOf(stretch)
+    }
   }
   return {
     keep(tokens, pieces) {
-      sequences = sequences.filter((one) => sharedLength(one.tokens, tokens) < one.tokens.length)
-      sequences.push({ tokens, pieces })
-      while (bytes() > most) sequences.shift()
+      const added = { tokens, pieces }
+      count(added, 1)
+      sequences = sequences.filter((one) => {
+        const isBeginning = sharedLength(one.tokens, tokens) === one.tokens.length
+        if (isBeginning) count(one, -1)
+        return !isBeginning
+      })
+      sequences.push(added)
+      while (bytes > most) count(sequences.shift()!, -1)
     },
 
     beginningOf(tokens) {
@@ -68,13 +79,19 @@ export function createKeptSequences({ most }: { most: number }): KeptSequences {
     },
 
     get bytes() {
-      return bytes()
+      return bytes
     },
 
     clear() {
       sequences = []
+      users.clear()
+      bytes = 0
     },
   }
+}
+
+function bytesOf({ keys, values }: Stretch): number {
+  return [...keys, ...values].reduce((sum, { byteLength }) => sum + byteLength, 0)
 }
 
 /** Tokens that both begin with. */
