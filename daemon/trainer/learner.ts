@@ -330,7 +330,7 @@ export function createLearner(options: LearnerOptions, parts: LearnerParts): Lea
           reference: policy.scoreReference,
         },
       )
-      withoutOwn = own > 0 ? 0 : withoutOwn + 1
+      if (report.steps > 0) withoutOwn = own > 0 ? 0 : withoutOwn + 1
       await policy.advance(report.steps)
       const step = policy.reference().version
       const texts = await batch.commit({ step, metrics: report.metrics, groups, advantages })

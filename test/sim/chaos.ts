@@ -45,17 +45,20 @@ export const FAULTS = [
   'doubles',
   'partitions',
   'one-way cuts',
+  'swizzled clogs',
   'slow nodes',
   'clock jumps',
   'kills',
   'power cuts',
   'power cut at an operation',
+  'kill at an engine call',
   'bit rot',
   'full disk',
   'disk errors',
   'backups',
   'not a number',
   'engine failures',
+  'verifier time-outs',
 ] as const
 export type Fault = (typeof FAULTS)[number]
 
@@ -165,6 +168,16 @@ export async function runChaos({
       doubles: () => storm({ double: random.between(0.1, 0.9) }, true, some),
       partitions: () => storm({ isCut: true }, true, some),
       'one-way cuts': () => storm({ isCut: true }, false, some),
+      'swizzled clogs': () => {
+        const clogged = everybody.filter(() => random.chance(0.5))
+        let at = 0
+        const one = (id: string, isOn: boolean): void => {
+          at += random.between(100, 1500)
+          world.after(at, () => clog(id, isOn))
+        }
+        for (const id of clogged) one(id, true)
+        for (const id of random.shuffled(clogged)) one(id, false)
+      },
       'slow nodes': () => {
         node.weather.slowness = random.between(2, 20)
         wait(() => Object.assign(node.weather, { slowness: 1 }))
@@ -177,6 +190,10 @@ export async function runChaos({
       'power cuts': () => fall(node, true),
       'power cut at an operation': () => {
         node.weather.stepsToLive = 1 + Math.floor(random.next() * 60)
+        wait(() => node.boot())
+      },
+      'kill at an engine call': () => {
+        node.weather.callsToLive = 1 + Math.floor(random.next() * 60)
         wait(() => node.boot())
       },
       'bit rot': () => node.rot(),
@@ -200,8 +217,25 @@ export async function runChaos({
         node.weather.fails = random.between(0.05, 0.5)
         wait(() => Object.assign(node.weather, { fails: 0 }))
       },
+      'verifier time-outs': () => {
+        node.weather.verifier = random.between(0.05, 0.9)
+        wait(() => Object.assign(node.weather, { verifier: 0 }))
+      },
     }
     act[fault]()
+  }
+
+  /** Nothing comes or goes, and nobody is told. */
+  function clog(id: string, isOn: boolean): void {
+    world.note(`${isOn ? 'clogged' : 'unclogged'}: ${id.slice(-6)}`)
+    for (const other of everybody) {
+      if (other === id) continue
+      net.setWeather(id, other, { ...FAIR, isCut: isOn })
+      net.setWeather(other, id, { ...FAIR, isCut: isOn })
+      if (isOn) continue
+      byId.get(id)?.mended(other)
+      byId.get(other)?.mended(id)
+    }
   }
 
   function fall(node: HonestNode, isPower: boolean): void {
@@ -222,9 +256,9 @@ export async function runChaos({
     world.note('chaos is over')
     net.clearWeather()
     for (const node of nodes) {
-      Object.assign(node.weather, { disk: undefined, nan: 0, fails: 0, slowness: 1 })
+      Object.assign(node.weather, { disk: undefined, nan: 0, fails: 0, verifier: 0, slowness: 1 })
       node.setClock(0)
-      node.weather.stepsToLive = Number.POSITIVE_INFINITY
+      node.weather.stepsToLive = node.weather.callsToLive = Number.POSITIVE_INFINITY
       node.boot()
     }
     // What was under way may fail once more; then, everything counts.

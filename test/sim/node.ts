@@ -101,8 +101,11 @@ export function createHonestNode(
     skew: 0,
     /** Its work takes this many times as long. */
     slowness: 1,
-    /** It dies before the disk operation with this number, counted from now. */
+    /** Probability that a verifier takes too long. */
+    verifier: 0,
+    /** It dies before the disk operation, or in the engine call, with this number, counted from now. */
     stepsToLive: Number.POSITIVE_INFINITY,
+    callsToLive: Number.POSITIVE_INFINITY,
   }
   let disk = new SimulatedDisk()
   let backup: SimulatedDisk | undefined
@@ -118,7 +121,7 @@ export function createHonestNode(
     life.isAlive = false
     last = living ?? last
     living = booting = undefined
-    weather.stepsToLive = Number.POSITIVE_INFINITY
+    weather.stepsToLive = weather.callsToLive = Number.POSITIVE_INFINITY
     disk = disk.afterPowerCut(survival)
     planted.disk?.(disk)
     world.note(`${name} dies`)
@@ -218,6 +221,10 @@ export function createHonestNode(
     const trouble = {
       nan: () => life.isAlive && random.chance(weather.nan),
       fails: () => life.isAlive && random.chance(weather.fails),
+      onCall() {
+        if (life.isAlive && --weather.callsToLive <= 0) kill(false)
+        return life.isAlive
+      },
     }
     const paced = (ms: number) => sleep(ms * weather.slowness * random.between(0.7, 1.3))
     const times = { generateMs: 3000, trainMs: 200 }
@@ -228,7 +235,14 @@ export function createHonestNode(
       { sampler, trainer, random: () => 0.5 },
     )
     const { host } = await openHost([])
-    const tasks = createTaskBook([even], [{ name: 'even' }])
+    const hasty: typeof even = {
+      ...even,
+      verify(instance, text) {
+        if (life.isAlive && random.chance(weather.verifier)) throw new Error('the verifier took too long')
+        return even.verify(instance, text)
+      },
+    }
+    const tasks = createTaskBook([hasty], [{ name: 'even' }])
     const isKnown = (peer: string) => exchange.isKnown(peer)
     const inner = await createPool({ capacityGroups: POOL_GROUPS }, { database, log, isKnown })
     const pool = planted.pool?.(inner) ?? inner

@@ -106,6 +106,8 @@ export interface EngineTrouble {
   nan(): boolean
   /** The engine fails. */
   fails(): boolean
+  /** Asked when a call ends; if false, the node has died, and the call never returns. */
+  onCall(): boolean
 }
 
 /** Calls are served one after another. */
@@ -121,6 +123,7 @@ export function createTabularEngine(
   const inTurn = <Result>(ms: number, run: () => Result): Promise<Result> => {
     const done = last.then(async () => {
       if (ms > 0) await sleep(ms)
+      if (!trouble.onCall()) return new Promise<never>(() => {})
       if (ms > 0 && trouble.fails()) throw new Error('the engine failed')
       return run()
     })

@@ -21,6 +21,7 @@ export interface Random {
   between(low: number, high: number): number
   chance(probability: number): boolean
   pick<T>(from: readonly T[]): T
+  shuffled<T>(of: readonly T[]): T[]
   bytes(length: number): Uint8Array
 }
 
@@ -31,6 +32,10 @@ export function randomOf(seed: string): Random {
     between: (low, high) => low + (high - low) * next(),
     chance: (probability) => next() < probability,
     pick: (from) => from[Math.floor(next() * from.length)]!,
+    shuffled(of) {
+      const left = [...of]
+      return of.map(() => left.splice(Math.floor(next() * left.length), 1)[0]!)
+    },
     bytes: (length) => Uint8Array.from({ length }, () => Math.floor(next() * 256)),
   }
 }

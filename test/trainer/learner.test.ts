@@ -26,6 +26,7 @@ async function setUp(
 ) {
   const { host, troubles } = await openHost(plugins, { estimator: { use: estimator } })
   let version = 3
+  let isStable = true
   const trained: number[] = []
   const denominators: number[] = []
   const rates: number[] = []
@@ -50,7 +51,7 @@ async function setUp(
     combine: async () => {},
     dot: async () => 1,
     norm: async () => 1,
-    step: async () => ({ applied: true, norm: 1 }),
+    step: async () => ({ applied: isStable, norm: 1, ...(!isStable && { nonFinite: 'x' }) }),
   } as unknown as Engine
   const policy = {
     trainer,
@@ -107,6 +108,10 @@ async function setUp(
     troubles,
     findings,
     version: () => version,
+    /** Whether steps can be taken from now on. */
+    setStable(is: boolean) {
+      isStable = is
+    },
   }
 }
 
@@ -268,7 +273,8 @@ test('the log-probs of a guide are used only if the user vouches for it', async 
   }
 })
 
-test('peers whose groups made progress make a batch due, four times in a row without an own group', async () => {
+/** One of peers whose groups made progress. */
+async function setUpAmongPeers() {
   const known = {
     ...{ author: 'peer', typicality: { bets: [], claims: 0, likeness: 'twin' as const } },
     ...{ pairs: { count: 50, x: 50, y: 50, xx: 51, xy: 50, yy: 51 }, norm: 1, allowance: 1, offences: 0 },
@@ -279,15 +285,20 @@ test('peers whose groups made progress make a batch due, four times in a row wit
     calibration: [],
     authors: [known],
   }
-  const { learner, trained } = await setUp([], {
+  const parts = await setUp([], {
     ...{ sizes: { own: 4, foreign: 8 }, rule: 'common-batch' as const },
     restored: { setAside: [], evidence },
   })
-  const own = () => [group([0, 1])]
   const train = async (waiting: { own: Group[]; foreign: Group[] }) => {
-    const batch = learner.choose(waiting)
-    return batch && (await learner.train(batch))
+    const batch = parts.learner.choose(waiting)
+    return batch && (await parts.learner.train(batch))
   }
+  return { ...parts, train }
+}
+
+test('peers whose groups made progress make a batch due, four times in a row without an own group', async () => {
+  const { learner, trained, train } = await setUpAmongPeers()
+  const own = () => [group([0, 1])]
   expect(learner.choose({ own: own(), foreign: theirs(2) })).toBeUndefined()
   learner.ownGroup(own()[0]!)
   expect(learner.choose({ own: [], foreign: theirs(8) })).toBeUndefined()
@@ -298,4 +309,17 @@ test('peers whose groups made progress make a batch due, four times in a row wit
   expect(await train({ own: own(), foreign: theirs(5) })).toMatchObject({ own: 1, foreign: 5 })
   expect(await train({ own: [], foreign: theirs(5) })).toMatchObject({ own: 0, foreign: 5 })
   expect(trained).toEqual([2, 10, ...Array(4).fill(10), 2, 10, 10])
+})
+
+test('an own group in an update that was not taken does not permit more updates without one', async () => {
+  const { learner, train, setStable } = await setUpAmongPeers()
+  const own = [group([0, 1])]
+  learner.ownGroup(own[0]!)
+  const alone = async () => (await train({ own: [], foreign: theirs(5) })) !== undefined
+  expect(await train({ own, foreign: theirs(5) })).toMatchObject({ steps: 1 })
+  expect([await alone(), await alone(), await alone()]).toEqual([true, true, true])
+  setStable(false)
+  expect(await train({ own, foreign: theirs(5) })).toMatchObject({ own: 1, steps: 0 })
+  setStable(true)
+  expect([await alone(), await alone()]).toEqual([true, false])
 })
