@@ -9,6 +9,7 @@ import { decodeInvite, type Invite, isInvite } from '../../../protocol/wire/inde
 import type { Host } from '../libp2p/host.ts'
 import type { Greeter } from '../links/greet.ts'
 import { describe, type Redial } from '../links/redial.ts'
+import { pause } from '../pause.ts'
 import type { Clock } from '../types.ts'
 import { parseTarget } from './target.ts'
 
@@ -160,17 +161,4 @@ async function dialAddress(
   } catch (error) {
     return { trouble: describe(error as Error) }
   }
-}
-
-function pause(ms: number, clock: Clock, signal?: AbortSignal): Promise<void> {
-  return new Promise((resolve) => {
-    const done = () => {
-      cancel()
-      signal?.removeEventListener('abort', done)
-      resolve()
-    }
-    const cancel = clock.after(ms, done)
-    if (signal?.aborted) done()
-    else signal?.addEventListener('abort', done)
-  })
 }

@@ -5,6 +5,7 @@
 import { randomBytes } from 'node:crypto'
 import type { PeerRouting } from '@libp2p/interface'
 import type { RandomWalk } from '@libp2p/interface-internal'
+import { pause } from '../pause.ts'
 import type { Clock } from '../types.ts'
 
 /** ms between two walks; doubled after each, up to the longest. */
@@ -16,24 +17,14 @@ export function pacedWalk(
 ): RandomWalk {
   return {
     async *walk({ signal } = {}) {
-      for (let pause = FIRST_MS; ; pause = Math.min(LONGEST_MS, 2 * pause)) {
+      for (let ms = FIRST_MS; ; ms = Math.min(LONGEST_MS, 2 * ms)) {
         try {
           yield* peerRouting.getClosestPeers(randomBytes(32), { ...(signal && { signal }) })
         } catch {
           // There is nobody to ask yet.
         }
-        await new Promise<void>((resolve, reject) => {
-          const cancel = clock.after(pause, resolve)
-          signal?.addEventListener(
-            'abort',
-            () => {
-              cancel()
-              reject(signal.reason as Error)
-            },
-            { once: true },
-          )
-          if (signal?.aborted) reject(signal.reason as Error)
-        })
+        await pause(ms, clock, signal)
+        signal?.throwIfAborted()
       }
     },
   }
