@@ -7,6 +7,7 @@ import { thisMachine } from './devices/machine.ts'
 import { probe } from './devices/probe.ts'
 import { createSteadyEngine } from './devices/steady.ts'
 import type { Engine } from './engine.ts'
+import type { SamplingPrecision } from './onnx/index.ts'
 import type { Precision } from './onnx/loss-scale.ts'
 
 export interface EngineChoice {
@@ -23,6 +24,8 @@ export interface EngineChoice {
   checkpointing?: boolean
   /** Keep a copy of 4- and 8-bit weights that writing multiplies by fast; true by default. */
   packs?: boolean
+  /** What it multiplies them by; `int8` by default. */
+  samplingPrecision?: SamplingPrecision
 }
 
 /**
@@ -30,7 +33,16 @@ export interface EngineChoice {
  * thread. Rejects with E_ENGINE if the config names a device that does not work.
  */
 export async function createEngines(
-  { kind, device, threads, precision, microBatchTokens, checkpointing, packs = true }: EngineChoice,
+  {
+    kind,
+    device,
+    threads,
+    precision,
+    microBatchTokens,
+    checkpointing,
+    packs = true,
+    samplingPrecision,
+  }: EngineChoice,
   count: number,
   { onNotice }: { onNotice?: (message: string) => void } = {},
 ): Promise<Engine[]> {
@@ -47,6 +59,7 @@ export async function createEngines(
         ...(microBatchTokens ? { microBatchTokens } : {}),
         ...(checkpointing ? { checkpointing } : {}),
         ...(packs ? {} : { packs }),
+        ...(samplingPrecision ? { samplingPrecision } : {}),
       }
       const engines = createOnnxEngines(
         count,

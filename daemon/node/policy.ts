@@ -55,7 +55,11 @@ export async function openPolicies(
   const threads = Math.max(1, Math.floor((config.engine.threads || cores) / 2))
   const isExternal = config.sampler.use !== 'engine'
   const [trainer, ...spare] = (await createEngines(
-    { ...config.engine, threads, microBatchTokens, checkpointing, packs },
+    {
+      ...config.engine,
+      ...{ threads, microBatchTokens, checkpointing, packs },
+      samplingPrecision: config.engine.sampling_precision,
+    },
     (isExternal ? 1 : 2) + wishes.length,
     { onNotice },
   )) as [Engine, ...Engine[]]

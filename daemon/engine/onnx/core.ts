@@ -15,6 +15,7 @@ import { createHostCache } from './host/cache.ts'
 import { createKeptSequences } from './host/kept.ts'
 import { applyAdamW, type Moments, squaredNorm } from './host/optimizer.ts'
 import { hostVectors } from './host/vectors.ts'
+import type { SamplingPrecision } from './index.ts'
 import { INITIAL, type Precision } from './loss-scale.ts'
 import { feedsOf, frozenOn, sharesFixed, withForms } from './runtime/frozen.ts'
 import type { Provider } from './runtime/provider.ts'
@@ -32,8 +33,10 @@ export interface CoreOptions {
   microBatchTokens?: number
   /** Less memory for 40 % more work: recompute each layer in the backward pass, and keep no memory between operations. */
   checkpointing?: boolean
-  /** Decoding has the blocks of stored matrices as fixed inputs, of which the runtime keeps a copy; true if left out. */
+  /** Sampling has the blocks of stored matrices as fixed inputs, of which the runtime keeps a copy; true if left out. */
   packs?: boolean
+  /** What it multiplies them by: floats, or numbers of 8 bits, which is faster and less exact; `int8` if left out. */
+  samplingPrecision?: SamplingPrecision
   /** Precision of matrix products in scoring and training; float32 if left out. */
   precision?: Precision
   maxSessions?: number
@@ -66,6 +69,7 @@ export function createCore({
   microBatchTokens = 2048,
   checkpointing = false,
   packs = true,
+  samplingPrecision = 'int8',
   precision = 'float32',
   maxSessions = 48,
   room = { microBatchTokens, slots: DEFAULT_SLOTS },
@@ -73,6 +77,7 @@ export function createCore({
 }: CoreOptions): Core {
   const isShort = checkpointing || microBatchTokens <= SHORT_TOKENS
   const runtime: Runtime = createRuntime({ threads, maxSessions, provider, keepsMemory: !isShort })
+  const packing = packs ? (samplingPrecision === 'int8' ? 'bytes' : 'floats') : undefined
   const kept = createKeptSequences({ most: KEPT_BYTES })
   room.free = () => {
     kept.clear()
@@ -109,7 +114,7 @@ export function createCore({
     await decodeCalls(decoding, {
       spec,
       createCache: (size) =>
-        createHostCache({ spec, packs, ...size }, { runtime, weights: parameters, kept }),
+        createHostCache({ spec, ...size }, { runtime, weights: parameters, packing, kept }),
       writerOf: ({ request, steering: { onToken } }) =>
         createWriter(request, { vocabulary: spec.vocabulary, labels, onToken }),
     })

@@ -5,13 +5,18 @@ import { createEngineThread } from '../thread/thread.ts'
 import type { Precision } from './loss-scale.ts'
 import type { Provider } from './runtime/provider.ts'
 
+/** Sampling rounds what it multiplies by weights of 4 and 8 bits to 8 bits, as llama.cpp does, or does not. */
+export type SamplingPrecision = 'int8' | 'float32'
+
 export interface OnnxEngineOptions {
   threads: number
   microBatchTokens?: number
   /** Recompute each layer in the backward pass. */
   checkpointing?: boolean
-  /** Keep a copy of 4- and 8-bit weights that decoding multiplies by fast; true if left out. */
+  /** Keep a copy of 4- and 8-bit weights that sampling multiplies by fast; true if left out. */
   packs?: boolean
+  /** What it multiplies them by; `int8` if left out. */
+  samplingPrecision?: SamplingPrecision
   /** Precision of matrix products in scoring and training; float32 if left out. */
   precision?: Precision
   maxSessions?: number

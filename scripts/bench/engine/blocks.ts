@@ -1,13 +1,14 @@
-// Products with a matrix in blocks of 4 and 8 bits: fed in every run as training does, and fixed when the graph is compiled
-// as decoding does, beside the same product in F32 with the weights on the left (graph/weights-first.ts). Ways in turns;
-// processor time, one thread, the best of eight. Copies of the matrix keep it out of the processor's nearest cache.
+// Products with a matrix in blocks of 4 and 8 bits: fed in every run as training does, and packed when the graph is compiled
+// as sampling does, times floats and times numbers rounded to 8 bits, beside the same product in F32 with the weights on the
+// left (graph/weights-first.ts). Ways in turns; processor time, one thread, the best of eight. Copies of the matrix keep it
+// out of the processor's nearest cache.
 //
 //   node --import tsx scripts/bench/engine/blocks.ts [--columns 576] [--rows 1536] [--copies 16] [--batches 1,4,8,32,256]
 
 import { parseArgs } from 'node:util'
 import { symbol } from '../../../daemon/engine/onnx/graph/dimension.ts'
 import { Graph } from '../../../daemon/engine/onnx/graph/graph.ts'
-import { declareStored, gemm, project } from '../../../daemon/engine/onnx/graph/ops.ts'
+import { declareStored, gemm, type Packing, project } from '../../../daemon/engine/onnx/graph/ops.ts'
 import { feedsOf } from '../../../daemon/engine/onnx/runtime/frozen.ts'
 import { createRuntime, type Feeds } from '../../../daemon/engine/onnx/runtime/runtime.ts'
 import { quantize } from '../../../daemon/engine/stored/quantize.ts'
@@ -34,12 +35,16 @@ const runtime = createRuntime({ threads: 1, maxSessions: 8 })
 interface Way {
   name: string
   stored: Stored | undefined
-  isFixed?: boolean
+  packing?: Packing | undefined
 }
 const ways: Way[] = [{ name: 'F32', stored: undefined }]
 for (const bits of [4, 8] as const)
-  for (const isFixed of [false, true])
-    ways.push({ name: `${bits} bits ${isFixed ? 'fixed' : 'fed'}`, stored: quantize(floats, bits), isFixed })
+  for (const packing of [undefined, 'floats', 'bytes'] as const)
+    ways.push({
+      name: `${bits} bits ${packing ? `packed, times ${packing}` : 'fed'}`,
+      stored: quantize(floats, bits),
+      packing,
+    })
 
 function copiesOf(stored: Stored | undefined): Feeds {
   const made: Feeds = {}
@@ -48,12 +53,12 @@ function copiesOf(stored: Stored | undefined): Feeds {
   return made
 }
 
-function build({ stored, isFixed = false }: Way): Graph {
+function build({ stored, packing }: Way): Graph {
   const graph = new Graph('products')
   const x = graph.input('x', 'float32', [symbol('batch'), columns])
   for (let i = 0; i < copies; i++) {
     const out = stored
-      ? project(x, declareStored(graph, `w${i}`, [rows, columns], formOf(stored), { isFixed }))
+      ? project(x, declareStored(graph, `w${i}`, [rows, columns], formOf(stored), { packing }))
       : gemm(x, graph.input(`w${i}`, 'float32', [rows, columns]), { transposeB: true })
     graph.output(`y${i}`, out)
   }

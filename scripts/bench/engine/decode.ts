@@ -1,11 +1,13 @@
-// Tokens a second of decoding alone, prompts already read: Waggle's engine beside llama.cpp, in turns. Seconds are the
-// process's processor time, with one thread by default, so that other programs on the machine disturb little.
+// Tokens a second of reading a prompt, and of decoding alone, prompts already read: Waggle's engine beside llama.cpp, in
+// turns. Seconds are the process's processor time, with one thread by default, so that other programs on the machine
+// disturb little.
 //
 //   npm install --prefix FOLDER node-llama-cpp
 //   node --import tsx scripts/bench/engine/decode.ts --model FILE [--llama FOLDER [--f32 COPY.gguf]] [--batches 1,8,32]
-//     [--prompt 64] [--new 24] [--rounds 2] [--threads 1] [--bases f32,file,q8,q4] [--rank 0] [--beside CHECKOUT]
+//     [--prompt 64] [--new 24] [--read 256] [--rounds 2] [--threads 1] [--bases f32,file,q8,q4] [--rank 0]
+//     [--beside CHECKOUT]
 //
-// --bases: how frozen weights are kept, one contender each. `file` takes the file as it is; `q8` and `q4` round the F32 copy,
+// --read: tokens of a prompt whose reading is measured; 0 leaves that out. --bases: how frozen weights are kept, one contender each. `file` takes the file as it is; `q8` and `q4` round the F32 copy,
 // if there is one. --rank: of an adapter on all matrices; 0 is one of rank 1 on one kind, since a frozen base needs some.
 // --beside measures another checkout of this project as well, in the same process. After the last turn, the log-probs of what
 // was written are compared with the same engine's scores.
@@ -29,6 +31,7 @@ import type { Sample } from '../../../daemon/engine/engine.ts'
 import { plainFrequencies } from '../../../daemon/policy/architectures/rope.ts'
 import type { BasePrecision } from '../../../daemon/policy/files/base-weights.ts'
 import { loadDecoder, loadDecoderAs } from '../../../daemon/policy/model.ts'
+import { type Mismatch, mismatchOf, mismatchText } from '../../../daemon/sampler/self-test.ts'
 import { nodeDisk as disk } from '../../../daemon/store/node-disk.ts'
 import { writeF32 } from '../real-model/f32-copy.ts'
 
@@ -40,6 +43,7 @@ const { values: flags } = parseArgs({
     batches: { type: 'string', default: '1,8,32' },
     prompt: { type: 'string', default: '64' },
     new: { type: 'string', default: '24' },
+    read: { type: 'string', default: '256' },
     rounds: { type: 'string', default: '2' },
     threads: { type: 'string', default: '1' },
     bases: { type: 'string', default: 'f32' },
@@ -48,16 +52,22 @@ const { values: flags } = parseArgs({
   },
 })
 if (!flags.model) throw new Error('--model FILE, a folder, or shape:0.5b')
-const [prompt, fresh, rounds, threads] = [flags.prompt, flags.new, flags.rounds, flags.threads].map(
-  Number,
-) as [number, number, number, number]
+const [prompt, fresh, toRead, rounds, threads] = [
+  flags.prompt,
+  flags.new,
+  flags.read,
+  flags.rounds,
+  flags.threads,
+].map(Number) as [number, number, number, number, number]
 
 interface Contender {
   name: string
   /** Processor seconds of `fresh` decoding steps with so many sequences. */
   decode(batch: number): Promise<number>
-  /** How far log-probs of the last samples are from the engine's scores: mean and most. */
-  apart?(): Promise<[number, number]>
+  /** Processor seconds of reading a prompt of `toRead` tokens. */
+  read(): Promise<number>
+  /** How far log-probs of the last samples are from the engine's scores. */
+  mismatch?(): Promise<Mismatch>
 }
 
 if (flags.f32) await writeF32(flags.model, flags.f32)
@@ -73,23 +83,32 @@ if (flags.llama) contenders.push(...(await llamaCpp(flags.llama)))
 console.log(
   `${flags.model}: prompts of ${prompt} tokens, ${fresh} steps, ${threads} threads, processor time, best of ${rounds} turns`,
 )
+if (toRead > 0) await compare('reading', toRead, ({ read }) => read())
 for (const batch of flags.batches.split(',').map(Number)) {
+  await compare(`batch ${batch}`, batch * fresh, ({ decode }) => decode(batch))
+  for (const { name, mismatch } of contenders) {
+    const found = await mismatch?.()
+    if (found)
+      console.log(`  ${name}: ${mismatchText(found)}, most ${found.largestDifference.toExponential(1)}`)
+  }
+}
+process.exit(0)
+
+async function compare(
+  what: string,
+  tokens: number,
+  measure: (contender: Contender) => Promise<number>,
+): Promise<void> {
   const best = contenders.map(() => Number.POSITIVE_INFINITY)
   for (let round = 0; round < rounds; round++)
-    for (const [i, { decode }] of contenders.entries()) best[i] = Math.min(best[i]!, await decode(batch))
-  const rates = best.map((seconds) => (batch * fresh) / seconds)
+    for (const [i, contender] of contenders.entries()) best[i] = Math.min(best[i]!, await measure(contender))
+  const rates = best.map((seconds) => tokens / seconds)
   const parts = contenders.map(({ name }, i) => {
     const ratio = i === 0 ? '' : `, ratio ${(rates[0]! / rates[i]!).toFixed(2)}`
     return `${name} ${rates[i]!.toFixed(1)} tokens/s${ratio}`
   })
-  console.log(`batch ${batch}: ${parts.join('; ')}`)
-  for (const { name, apart } of contenders) {
-    const found = await apart?.()
-    if (found)
-      console.log(`  ${name}: log-probs apart ${found.map((n) => n.toExponential(1)).join(', most ')}`)
-  }
+  console.log(`${what}: ${parts.join('; ')}`)
 }
-process.exit(0)
 
 function token(i: number): number {
   return 1000 + ((i * 7919) % (spec.vocabulary - 1000 > 0 ? Math.min(20_000, spec.vocabulary - 1000) : 1))
@@ -115,9 +134,11 @@ async function waggle(base: BasePrecision, checkout: string): Promise<Contender>
   )
   await core.open({ spec: { ...spec, adapter }, weights: { ...weights, ...trained } })
   let last: Sample[] = []
-  const tokens = Int32Array.from({ length: prompt }, (_, i) => token(i) % spec.vocabulary)
-  const seconds = async (batch: number, maxNewTokens: number): Promise<number> => {
-    const samples = Array.from({ length: batch }, (_, seed) => ({ prompt: tokens, seed }))
+  const tokensOf = (length: number): Int32Array =>
+    Int32Array.from({ length }, (_, i) => token(i) % spec.vocabulary)
+  const tokens = tokensOf(prompt)
+  const seconds = async (batch: number, maxNewTokens: number, of = tokens): Promise<number> => {
+    const samples = Array.from({ length: batch }, (_, seed) => ({ prompt: of, seed }))
     const started = processorSeconds()
     last = await core.generate({ samples, maxNewTokens, temperature: 1, stopTokens: [], slots: batch })
     return processorSeconds() - started
@@ -125,14 +146,14 @@ async function waggle(base: BasePrecision, checkout: string): Promise<Contender>
   await seconds(1, 2)
   return {
     name: `Waggle ${base}${checkout === here ? '' : ' beside'}`,
-    async apart() {
+    async mismatch() {
       const sequences = last.map((sample) => ({ conditioning: tokens, completion: sample.tokens }))
       const scores = await core.score({ sequences, temperature: 1 })
-      const apart = last.flatMap(({ logprobs }, i) =>
-        [...logprobs].map((logprob, at) => Math.abs(logprob - scores[i]!.logprobs[at]!)),
-      )
-      return [apart.reduce((a, b) => a + b, 0) / apart.length, Math.max(...apart)]
+      const flat = (all: readonly { logprobs: Float32Array }[]) =>
+        all.flatMap(({ logprobs }) => [...logprobs])
+      return mismatchOf(flat(last), flat(scores))
     },
+    read: () => seconds(1, 1, tokensOf(toRead)),
     async decode(batch) {
       // The first token comes from reading the prompt.
       const [read, all] = [await seconds(batch, 1), await seconds(batch, 1 + fresh)]
@@ -157,19 +178,32 @@ async function llamaCpp(folder: string): Promise<Contender[]> {
   const at = createRequire(join(folder, 'package.json')).resolve('node-llama-cpp')
   const { getLlama } = (await import(pathToFileURL(at).href)) as { getLlama(options: object): Promise<Llama> }
   const llama = await getLlama({ gpu: false, build: 'never', maxThreads: threads })
+  const contextFor = (model: LlamaModel, sequences: number) =>
+    model.createContext({
+      sequences,
+      contextSize: Math.max(prompt + fresh, toRead) + 8,
+      batchSize: Math.max(512, sequences),
+      threads,
+    })
   const files = [flags.model!, ...(flags.f32 ? [flags.f32] : [])]
   return Promise.all(
     files.map(async (modelPath, i) => {
       const model = await llama.loadModel({ modelPath })
       return {
         name: `llama.cpp ${llama.llamaCppRelease.release} ${i === 0 ? 'as it is' : 'F32'}`,
+        async read() {
+          const context = await contextFor(model, 1)
+          const sequence = context.getSequence()
+          const started = processorSeconds()
+          await sequence.evaluateWithoutGeneratingNewTokens(
+            Array.from({ length: toRead }, (_, i) => token(i)),
+          )
+          const seconds = processorSeconds() - started
+          await context.dispose()
+          return seconds
+        },
         async decode(batch: number) {
-          const context = await model.createContext({
-            sequences: batch,
-            contextSize: prompt + fresh + 8,
-            batchSize: Math.max(512, batch),
-            threads,
-          })
+          const context = await contextFor(model, batch)
           const sequences = Array.from({ length: batch }, () => context.getSequence())
           const tokens = Array.from({ length: prompt }, (_, i) => token(i))
           for (const sequence of sequences)

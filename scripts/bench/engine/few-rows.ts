@@ -1,9 +1,9 @@
-// A step of the decoding graph by itself, with the weights on the right of each product and on the left
+// A decoding step of the sampling graph by itself, with the weights on the right of each product and on the left
 // (graph/weights-first.ts), in turns. Processor time, one thread, the best of six.
 //
 //   node --import tsx scripts/bench/engine/few-rows.ts MODEL [batches] [capacities]
 
-import { buildDecode } from '../../../daemon/engine/onnx/decoder/sampling.ts'
+import { buildSampling } from '../../../daemon/engine/onnx/decoder/sampling.ts'
 import { createRuntime, type Feeds } from '../../../daemon/engine/onnx/runtime/runtime.ts'
 import { loadDecoder } from '../../../daemon/policy/model.ts'
 import { nodeDisk as disk } from '../../../daemon/store/node-disk.ts'
@@ -21,7 +21,8 @@ for (const capacity of rooms.split(',').map(Number))
       ...weights,
       tokens: new Int32Array(batch).fill(5),
       positions: new BigInt64Array(batch).fill(40n),
-      cacheBias: new Float32Array(batch * capacity),
+      last: Int32Array.from({ length: batch }, (_, row) => row),
+      pastBias: new Float32Array(batch * capacity),
     }
     for (let layer = 0; layer < spec.layers; layer++)
       for (const which of ['keys', 'values'])
@@ -32,9 +33,11 @@ for (const capacity of rooms.split(',').map(Number))
     // The first turn compiles.
     for (let turn = 0; turn <= 6; turn++)
       for (const [i, hasFewRows] of [false, true].entries()) {
-        const graph = await runtime.compile(`decode ${hasFewRows}`, () => buildDecode(spec), { hasFewRows })
+        const graph = await runtime.compile(`${hasFewRows}`, () => buildSampling(spec, { hasPast: true }), {
+          hasFewRows,
+        })
         const started = processorMs()
-        await graph.run(feeds, { batch, capacity })
+        await graph.run(feeds, { batch, length: 1, past: capacity })
         if (turn > 0) best[i] = Math.min(best[i]!, processorMs() - started)
       }
     console.log(

@@ -13,7 +13,16 @@ import {
 } from '../../decoder.ts'
 import { boundSize, type Dimension, showDimension } from '../graph/dimension.ts'
 import { fixed, type Graph, type Value } from '../graph/graph.ts'
-import { add, declareStored, type Matrix, mul, reshape, rowsOf, type StoredOptions } from '../graph/ops.ts'
+import {
+  add,
+  declareStored,
+  gemm,
+  type Matrix,
+  mul,
+  reshape,
+  rowsOf,
+  type StoredOptions,
+} from '../graph/ops.ts'
 import { gatedGelu, gatedSilu, linear, type Rotary, rmsNorm, rotate, softCap } from './blocks.ts'
 
 export type Parameters = ReadonlyMap<string, Matrix>
@@ -21,7 +30,7 @@ export type Parameters = ReadonlyMap<string, Matrix>
 export function declareParameters(
   graph: Graph,
   spec: DecoderSpec,
-  options?: Pick<StoredOptions, 'isFixed'>,
+  options?: Pick<StoredOptions, 'packing'>,
 ): Parameters {
   const parameters = new Map<string, Matrix>()
   for (const shapes of [parameterShapes(spec), adapterShapes(spec)])
@@ -88,11 +97,10 @@ function biasOf(parameters: Parameters, name: string): Value | undefined {
 function applied(parameters: Parameters, spec: DecoderSpec, name: string, x: Value): Value {
   const plain = linear(x, need(parameters, `${name}.weight`), biasOf(parameters, name))
   const { a, b } = adapterNames(`${name}.weight`)
-  const down = parameters.get(a)
-  const up = parameters.get(b)
-  if (!spec.adapter || !down || !up) return plain
-  const scale = x.graph.scalar(spec.adapter.alpha / spec.adapter.rank)
-  return add(plain, linear(mul(linear(x, down), scale), up))
+  if (!spec.adapter || !parameters.has(a)) return plain
+  const { alpha, rank } = spec.adapter
+  const [down, up] = [floats(parameters, a), floats(parameters, b)]
+  return gemm(linear(x, down), up, { transposeB: true, scale: alpha / rank, plus: plain })
 }
 
 /** Query, key or value rows [N, heads * headWidth] of a layer's normed input; queries and keys are rotated. */

@@ -32,18 +32,20 @@ export function createHalving({ keepCasts }: HalvingOptions): Lowering {
       node('Squeeze', [`${half}.wide`, AXIS.name], half),
     ]
   }
-  return (product) => {
+  return ({ inputs: [a, b, plus], ...product }) => {
     if (!PRODUCTS.has(product.op)) return undefined
     const nodes: NodeProto[] = []
-    const inputs = product.inputs.map((input) => {
+    const inputs = [a!, b!].map((input) => {
       const half = `${input}.half`
       if (!rounded.has(half)) nodes.push(...kept((out) => node('Cast', [input], out, { to: FLOAT16 }), half))
       return half
     })
     // A product that reads this one uses its output directly.
-    const [out] = product.outputs
+    const [sum] = product.outputs
+    const out = plus ? `${sum}.product` : sum!
     nodes.push(...kept((made) => ({ ...product, inputs, outputs: [made] }), `${out}.half`))
-    nodes.push(node('Cast', [`${out}.half`], out!, { to: FLOAT }))
+    nodes.push(node('Cast', [`${out}.half`], out, { to: FLOAT }))
+    if (plus) nodes.push(node('Add', [out, plus], sum!))
     return { nodes, constants }
   }
 }

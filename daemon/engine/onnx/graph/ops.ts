@@ -24,6 +24,7 @@ export { gatherRows, pickPerRow } from '../ops/indexing.ts'
 export {
   declareStored,
   type Matrix,
+  type Packing,
   project,
   rowsOf,
   type StoredOptions,

@@ -6,7 +6,13 @@ import type { Lowering } from './lowering.ts'
 import type { NodeProto } from './proto.ts'
 
 export const weightsFirst: Lowering = ({ op, inputs, outputs, attributes }) => {
-  if (op !== 'Gemm' || attributes.transA !== 0 || attributes.transB !== 1 || inputs.length > 2)
+  if (
+    op !== 'Gemm' ||
+    attributes.transA !== 0 ||
+    attributes.transB !== 1 ||
+    inputs.length > 2 ||
+    'alpha' in attributes
+  )
     return undefined
   const [x, weight] = inputs as [string, string]
   const out = outputs[0]!

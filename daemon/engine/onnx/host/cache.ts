@@ -2,11 +2,10 @@
 // are then written to the cache. Nothing else is copied.
 
 import type { DecoderSpec } from '../../decoder.ts'
-import { buildDecode } from '../decoder/sampling.ts'
 import type { CacheSize, PromptTokens, ReadPrompt, SequenceCache } from '../decoding/sequence-cache.ts'
-import type { CompiledGraph, Feeds, Runtime } from '../runtime/runtime.ts'
+import type { Feeds } from '../runtime/runtime.ts'
 import type { KeptSequences, Piece } from './kept.ts'
-import { compileFor, MASKED, readPrompts, takeUnlike } from './reading.ts'
+import { graphFor, MASKED, type ReadingParts, readPrompts, takeUnlike } from './reading.ts'
 import { copyPieces, cutRow, lengthOf, type Rows } from './rows.ts'
 
 interface HostPrompt extends ReadPrompt {
@@ -22,8 +21,8 @@ interface Memory extends Rows {
 }
 
 export function createHostCache(
-  { spec, packs, ...size }: { spec: DecoderSpec; packs: boolean } & CacheSize,
-  { runtime, weights, kept }: { runtime: Runtime; weights: Feeds; kept: KeptSequences },
+  { spec, ...size }: { spec: DecoderSpec } & CacheSize,
+  { kept, ...parts }: ReadingParts & { kept: KeptSequences },
 ): SequenceCache {
   const { layers, kvHeads, headWidth } = spec
   const makeLayer = ({ slots, capacity }: CacheSize): Float32Array =>
@@ -39,6 +38,8 @@ export function createHostCache(
     values: makeLayers(),
     pieces: [],
   }
+
+  const feeds: Feeds = { ...parts.weights }
 
   /** Writes the new tokens' keys and values to the places of their positions. */
   const store = (slot: number, position: number, out: Record<string, Float32Array>): void => {
@@ -56,13 +57,6 @@ export function createHostCache(
     }
     memory.bias[slot * memory.capacity + position] = 0
   }
-
-  const isFixed = packs && Object.values(spec.stored ?? {}).some(({ kind }) => kind === 'blocks')
-  /** With fixed blocks, the same graph for any number of rows: each would have a copy of them. */
-  const compileDecode = (): Promise<CompiledGraph> =>
-    isFixed
-      ? runtime.compile('decode', () => buildDecode(spec, { isFixed }), { hasFewRows: true, fixed: weights })
-      : compileFor(runtime, 'decode', memory.batch, () => buildDecode(spec))
 
   return {
     get slots() {
@@ -82,7 +76,7 @@ export function createHostCache(
             past: prompt.isConversation ? kept.beginningOf(prompt.tokens) : [],
           })),
         )
-        const done = await readPrompts(some, spec, { runtime, weights })
+        const done = await readPrompts(some, spec, parts)
         some.forEach(({ prompt, tokens, past, isConversation }, i) => {
           const { logits, stretch } = done[i]!
           const pieces = [...past, { stretch, used: stretch.length }]
@@ -120,20 +114,21 @@ export function createHostCache(
     },
 
     async decode(tokens, positions) {
-      const { capacity } = memory
-      const graph = await compileDecode()
-      const feeds: Feeds = {
-        ...weights,
+      const { batch, capacity } = memory
+      const graph = await graphFor(batch, spec, parts)
+      const near = localBias(spec, memory.bias, positions, capacity)
+      Object.assign(feeds, {
         tokens,
         positions: BigInt64Array.from(positions, (position) => BigInt(Math.max(0, position))),
-        cacheBias: memory.bias,
-        ...localBias(spec, memory.bias, positions, capacity),
-      }
+        last: Int32Array.from({ length: batch }, (_, row) => row),
+        pastBias: memory.bias,
+        ...(near && { localPastBias: near }),
+      })
       for (let layer = 0; layer < layers; layer++) {
         feeds[`keys.${layer}`] = memory.keys[layer]!
         feeds[`values.${layer}`] = memory.values[layer]!
       }
-      const out = await graph.run(feeds, { batch: memory.batch, capacity })
+      const out = await graph.run(feeds, { batch, length: 1, past: capacity })
       positions.forEach((position, slot) => {
         if (position >= 0) store(slot, position, out)
       })
@@ -174,18 +169,18 @@ export function createHostCache(
   }
 }
 
-/** The decode graph's input for layers with a sliding window: `bias` [slots, capacity] with older tokens masked. */
+/** `bias` [slots, capacity] with tokens masked that are outside a sliding window; undefined without one. */
 export function localBias(
   { local }: DecoderSpec,
   bias: Float32Array,
   positions: Int32Array,
   capacity: number,
-): Feeds {
-  if (!local) return {}
+): Float32Array | undefined {
+  if (!local) return undefined
   const near = bias.slice()
   positions.forEach((position, slot) => {
     const oldest = Math.max(0, position - local.window + 1)
     near.fill(MASKED, slot * capacity, slot * capacity + oldest)
   })
-  return { localBias: near }
+  return near
 }

@@ -1,8 +1,8 @@
 // Reads prompts, whole or after a beginning whose keys and values are known.
 
 import type { DecoderSpec } from '../../decoder.ts'
-import { buildPrefill } from '../decoder/sampling.ts'
-import type { Graph } from '../graph/graph.ts'
+import { buildSampling } from '../decoder/sampling.ts'
+import type { Packing } from '../graph/ops.ts'
 import type { CompiledGraph, Data, Feeds, Runtime } from '../runtime/runtime.ts'
 import { type Piece, type Stretch, sharedLength, WORTHWHILE } from './kept.ts'
 import { copyPieces, cutRow, lengthOf, type Rows } from './rows.ts'
@@ -12,15 +12,29 @@ export const MASKED = -1e9
 /** From this many rows on, the copy of the weights costs little beside the product, and turning its result costs more. */
 const FEW_ROWS = 48
 
-/** A graph for products of so many rows. A product of one row reads the weights in place as they are. */
-export function compileFor(
-  runtime: Runtime,
-  name: string,
+export interface ReadingParts {
+  runtime: Runtime
+  weights: Feeds
+  /** How the graph has stored blocks; undefined if it is fed with them in every run. */
+  packing: Packing | undefined
+}
+
+/**
+ * The sampling graph for products of so many rows. A product of one row reads the weights in place as they are. Packed
+ * blocks are best for any number of rows, and each graph would have a copy of them.
+ */
+export function graphFor(
   rows: number,
-  build: () => Graph,
+  spec: DecoderSpec,
+  { runtime, weights, packing }: ReadingParts,
 ): Promise<CompiledGraph> {
+  if (packing && Object.values(spec.stored ?? {}).some(({ kind }) => kind === 'blocks'))
+    return runtime.compile('sampling', () => buildSampling(spec, { hasPast: true, packing }), {
+      fixed: weights,
+    })
   const hasFewRows = rows > 1 && rows <= FEW_ROWS
-  return runtime.compile(`${name}${hasFewRows ? ' few' : ''}`, build, { hasFewRows })
+  const key = hasFewRows ? 'sampling few' : 'sampling'
+  return runtime.compile(key, () => buildSampling(spec, { hasPast: true }), { hasFewRows })
 }
 
 export interface Unread {
@@ -50,12 +64,7 @@ export function takeUnlike<Prompt extends Unread & { isConversation?: boolean }>
   return taken
 }
 
-interface ReadingParts {
-  runtime: Runtime
-  weights: Feeds
-}
-
-/** Reads those with a past side by side, and so those without: they go through different graphs. */
+/** Reads those with a past side by side, and so those without: they differ in length. */
 export async function readPrompts(
   prompts: readonly Unread[],
   spec: DecoderSpec,
@@ -72,28 +81,21 @@ export async function readPrompts(
   return prompts.map((prompt) => read.get(prompt)!)
 }
 
-/** Either all have a past, or none. */
 async function readAlike(
   prompts: readonly Unread[],
   spec: DecoderSpec,
-  { runtime, weights }: ReadingParts,
+  parts: ReadingParts,
 ): Promise<Read[]> {
   const { vocabulary, layers } = spec
-  const pasts = prompts.map(({ past }) => past)
   const { feeds, length } = packPrompts(prompts.map(({ tokens, past }) => ({ tokens, from: lengthOf(past) })))
-  const known = pasts[0]!.length > 0 ? pastFeeds(pasts, length, spec) : undefined
-  const graph = await compileFor(runtime, known ? 'continue' : 'prefill', prompts.length * length, () =>
-    buildPrefill(spec, { isContinued: known !== undefined }),
-  )
-  const sizes = { batch: prompts.length, length, past: known?.past ?? 0 }
-  const out = await graph.run({ ...weights, ...feeds, ...known?.feeds }, sizes)
+  const pasts = prompts.map(({ past }) => past)
+  const known = pastFeeds(pasts, length, spec)
+  const graph = await graphFor(prompts.length * length, spec, parts)
+  const sizes = { batch: prompts.length, length, past: known.past }
+  const out = await graph.run({ ...parts.weights, ...feeds, ...known.feeds }, sizes)
   const layersOf = (name: string): Float32Array[] =>
     Array.from({ length: layers }, (_, layer) => out[`${name}.${layer}`]!)
-  const rows: Rows = {
-    capacity: length,
-    keys: layersOf(known ? 'newKeys' : 'keys'),
-    values: layersOf(known ? 'newValues' : 'values'),
-  }
+  const rows: Rows = { capacity: length, keys: layersOf('newKeys'), values: layersOf('newValues') }
   return prompts.map(({ tokens, past }, row) => ({
     logits: out.logits!.slice(row * vocabulary, (row + 1) * vocabulary),
     stretch: cutRow(rows, row, [0, tokens.length - lengthOf(past)], spec),
@@ -124,7 +126,7 @@ function pastFeeds(
   return { feeds, past }
 }
 
-/** The prefill graph's inputs for prompts from token `from` on, padded at the end. */
+/** The graph's inputs for prompts from token `from` on, padded at the end. */
 export function packPrompts(prompts: readonly { tokens: Int32Array; from?: number }[]): {
   feeds: Record<string, Data>
   length: number

@@ -2,8 +2,8 @@
 // memory as F32 as a whole: a large one is worked through in tiles of rows, and a tile's values are freed after its
 // product. Gradients flow to the other factor as through the F32 values, and to the matrix only if it is F32.
 //
-// A graph that runs often with few rows declares its blocks as fixed: the runtime then brings them into an order of its own
-// once, and multiplies by them as a whole without ever making them F32.
+// A graph that samples declares its blocks as fixed: the runtime then packs them, which means that it brings them into an
+// order of its own once, and multiplies by them as a whole without ever making them F32.
 
 import type { Form } from '../../stored/stored.ts'
 import { type Dimension, times } from '../graph/dimension.ts'
@@ -24,7 +24,7 @@ export interface StoredMatrix {
   readonly shape: readonly [rows: number, columns: number]
   readonly form: Form
   readonly tileBytes: number
-  readonly isFixed: boolean
+  readonly packing: Packing | undefined
   /** float16 [rows, columns] */
   halves(): Value
   /** uint8 [rows, blocks, bytes] */
@@ -41,15 +41,18 @@ export interface StoredMatrix {
 export interface StoredOptions {
   tileBytes?: number
   /** The numbers, scales and minimums are fixed inputs of the graph, which then multiplies by the whole matrix. */
-  isFixed?: boolean
+  packing?: Packing | undefined
 }
+
+/** What packed blocks are multiplied by: floats as they are, or rounded to 8 bits in blocks, which is faster. */
+export type Packing = 'floats' | 'bytes'
 
 export function declareStored(
   graph: Graph,
   name: string,
   shape: readonly [number, number],
   form: Form,
-  { tileBytes = TILE_BYTES, isFixed = false }: StoredOptions = {},
+  { tileBytes = TILE_BYTES, packing }: StoredOptions = {},
 ): StoredMatrix {
   const declared = new Map<string, Value>()
   const once = (part: string, declare: () => Value): Value => {
@@ -68,7 +71,7 @@ export function declareStored(
       shape,
       form,
       tileBytes,
-      isFixed: false,
+      packing: undefined,
       halves,
       ...{ numbers: none, scales: none, minimums: none },
       ...{ rowNumbers: none, rowScales: none, rowMinimums: none },
@@ -77,13 +80,13 @@ export function declareStored(
   const blocks = columns / form.block
   const bytes = (form.block * form.bits) / 8
   const factor = (part: string, dtype: Value['dtype'], of: readonly number[]): Value =>
-    isFixed ? once(part, () => graph.fixedInput(`${name}.${part}`, dtype, of)) : input(part, dtype, of)
+    packing ? once(part, () => graph.fixedInput(`${name}.${part}`, dtype, of)) : input(part, dtype, of)
   return {
     graph,
     shape,
     form,
     tileBytes,
-    isFixed,
+    packing,
     halves: () => refuse('declareStored', `${name} has no halves`),
     numbers: () => factor('numbers', 'uint8', [rows, blocks, bytes]),
     scales: () => factor('scales', 'float32', [rows, blocks]),
@@ -136,8 +139,8 @@ interface Tile {
   to: number
 }
 
-function tilesOf({ shape: [rows, columns], tileBytes, isFixed }: StoredMatrix): Tile[] {
-  if (isFixed) return [{ from: 0, to: rows }]
+function tilesOf({ shape: [rows, columns], tileBytes, packing }: StoredMatrix): Tile[] {
+  if (packing) return [{ from: 0, to: rows }]
   const count = Math.ceil((rows * columns * 4) / tileBytes)
   const most = Math.ceil(rows / count)
   return Array.from({ length: count }, (_, i) => ({ from: i * most, to: Math.min(rows, (i + 1) * most) }))
@@ -147,23 +150,26 @@ function projectTile(x: Value, matrix: StoredMatrix, tile: Tile): Value {
   const { form, shape } = matrix
   if (form.kind === 'halves') return gemm(x, floats(matrix, tile, x), { transposeB: true })
   const { from, to } = tile
+  const { packing = 'floats' } = matrix
   // Of 8 bits, the runtime has a fast product only for numbers of 8 bits.
   const product =
-    matrix.isFixed && form.bits === 8 ? inTwoParts(x, matrix) : blocksProduct(x, matrix, tile, 'floats')
+    matrix.packing === 'floats' && form.bits === 8
+      ? inTwoParts(x, matrix)
+      : blocksProduct(x, matrix, tile, packing)
   if (!form.hasMinimums) return product
   // A block's minimum multiplies the sum of x over the block.
   const sums = reduceSum(reshape(x, [x.shape[0]!, shape[1] / form.block, form.block]), [2])
-  return add(product, gemm(sums, slice(matrix.minimums(), 0, from, to), { transposeB: true }))
+  return gemm(sums, slice(matrix.minimums(), 0, from, to), { transposeB: true, plus: product })
 }
 
-/** MatMulNBits' accuracy levels: x as it is, or rounded to 8 bits in blocks as long as the matrix's. */
-const LEVELS = { floats: 1, bytes: 4 } as const
+/** MatMulNBits' accuracy levels. */
+const LEVELS: Record<Packing, number> = { floats: 1, bytes: 4 }
 
 function blocksProduct(
   x: Value,
   { graph, shape, form, ...matrix }: StoredMatrix,
   { from, to }: Tile,
-  level: keyof typeof LEVELS,
+  packing: Packing,
 ): Value {
   if (form.kind !== 'blocks') return refuse('blocksProduct', 'needs blocks', x)
   const { bits, block } = form
@@ -171,7 +177,7 @@ function blocksProduct(
     'MatMulNBits',
     [x, slice(matrix.numbers(), 0, from, to), slice(matrix.scales(), 0, from, to)],
     [{ dtype: 'float32', shape: [x.shape[0]!, to - from] }],
-    { K: shape[1], N: to - from, bits, block_size: block, accuracy_level: LEVELS[level] },
+    { K: shape[1], N: to - from, bits, block_size: block, accuracy_level: LEVELS[packing] },
     'com.microsoft',
   )[0]!
 }

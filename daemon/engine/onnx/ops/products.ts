@@ -1,29 +1,44 @@
 // Products of matrices.
 
 import { sameDimension } from '../graph/dimension.ts'
-import { refuse, type Value } from '../graph/graph.ts'
+import { refuse, sameShape, type Value } from '../graph/graph.ts'
 import { broadcastShape, requireFloat, swapLast, unbroadcast } from './shapes.ts'
 
-/** op(a) op(b) for matrices, where op transposes if told to. */
-export function gemm(a: Value, b: Value, { transposeA = false, transposeB = false } = {}): Value {
+export interface GemmOptions {
+  transposeA?: boolean
+  transposeB?: boolean
+  scale?: number
+  /** Of the product's shape. */
+  plus?: Value | undefined
+}
+
+/** scale op(a) op(b) + plus for matrices, where op transposes if told to. */
+export function gemm(
+  a: Value,
+  b: Value,
+  { transposeA = false, transposeB = false, scale = 1, plus }: GemmOptions = {},
+): Value {
   requireFloat('gemm', a, b)
   if (a.shape.length !== 2 || b.shape.length !== 2) refuse('gemm', 'needs two matrices', a, b)
   const [m, k] = transposeA ? [a.shape[1]!, a.shape[0]!] : [a.shape[0]!, a.shape[1]!]
   const [k2, n] = transposeB ? [b.shape[1]!, b.shape[0]!] : [b.shape[0]!, b.shape[1]!]
   if (!sameDimension(k, k2)) refuse('gemm', 'inner sizes differ', a, b)
-  const [out] = a.graph.node('Gemm', [a, b], [{ dtype: 'float32', shape: [m, n] }], {
+  if (plus && !sameShape(plus.shape, [m, n])) refuse('gemm', 'the sum has another shape', a, b, plus)
+  const [out] = a.graph.node('Gemm', plus ? [a, b, plus] : [a, b], [{ dtype: 'float32', shape: [m, n] }], {
     transA: transposeA ? 1 : 0,
     transB: transposeB ? 1 : 0,
+    ...(scale === 1 ? {} : { alpha: { float: scale } }),
   })
-  a.graph.record([a, b], [out!], ([g]) => {
-    if (!g) return [undefined, undefined]
+  a.graph.record([a, b, ...(plus ? [plus] : [])], [out!], ([g]) => {
+    if (!g) return []
     return [
       transposeA
-        ? gemm(b, g, { transposeA: transposeB, transposeB: true })
-        : gemm(g, b, { transposeB: !transposeB }),
+        ? gemm(b, g, { transposeA: transposeB, transposeB: true, scale })
+        : gemm(g, b, { transposeB: !transposeB, scale }),
       transposeB
-        ? gemm(g, a, { transposeA: true, transposeB: transposeA })
-        : gemm(a, g, { transposeA: !transposeA }),
+        ? gemm(g, a, { transposeA: true, transposeB: transposeA, scale })
+        : gemm(a, g, { transposeA: !transposeA, scale }),
+      g,
     ]
   })
   return out!

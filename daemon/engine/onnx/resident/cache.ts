@@ -1,7 +1,7 @@
 // Keys and values of running sequences, on the device. The host tracks which slot holds which positions.
 
 import type { DecoderSpec } from '../../decoder.ts'
-import { buildPrefill } from '../decoder/sampling.ts'
+import { buildSampling } from '../decoder/sampling.ts'
 import type { CacheSize, ReadPrompt, SequenceCache } from '../decoding/sequence-cache.ts'
 import { localBias } from '../host/cache.ts'
 import { MASKED, packPrompts } from '../host/reading.ts'
@@ -53,14 +53,15 @@ export function createDeviceCache(
 
     async read(prompts) {
       const { feeds, length } = packPrompts(prompts.map(({ tokens }) => ({ tokens })))
-      const graph = await runtime.compile('prefill', () => buildPrefill(spec))
+      const graph = await runtime.compile('sampling', () => buildSampling(spec, { hasPast: false }))
       const group: PromptBatch = {
         size: prompts.length,
         length,
         places: makePlaces(prompts.length, length),
         users: prompts.length,
       }
-      const out = await graph.run({ ...weights, ...feeds }, { batch: prompts.length, length }, group.places)
+      const sizes = { batch: prompts.length, length }
+      const out = await graph.run({ ...weights, ...feeds }, sizes, updates(group.places))
       return prompts.map((prompt, row): DevicePrompt => {
         let isReleased = false
         return {
@@ -107,6 +108,7 @@ export function createDeviceCache(
         bias[slot * capacity + position] = 0
       })
       const graph = await runtime.compile('decode', () => buildDecode(spec))
+      const near = localBias(spec, bias, positions, capacity)
       const out = await graph.run(
         {
           ...weights,
@@ -115,7 +117,7 @@ export function createDeviceCache(
           positions: BigInt64Array.from(positions, (position) => BigInt(Math.max(0, position))),
           writes,
           cacheBias: bias,
-          ...localBias(spec, bias, positions, capacity),
+          ...(near && { localBias: near }),
         },
         { batch, capacity },
         updates(places),

@@ -1,7 +1,7 @@
 // Sampling graphs for keys and values that stay on the device. Each step outputs the whole cache with the new tokens'
 // keys and values inserted: a device cannot write to a tensor that it reads, but has the bandwidth for a copy.
 
-import type { DecoderSpec } from '../../decoder.ts'
+import { type DecoderSpec, windowOf } from '../../decoder.ts'
 import { scaled, scoresOf } from '../decoder/attention.ts'
 import type { Rotary } from '../decoder/blocks.ts'
 import {
@@ -13,8 +13,7 @@ import {
   rotaryInputs,
   unembed,
 } from '../decoder/decoder.ts'
-import { cacheBiases } from '../decoder/sampling.ts'
-import { minus, symbol, times } from '../graph/dimension.ts'
+import { type Dimension, minus, symbol, times } from '../graph/dimension.ts'
 import { Graph, type Value } from '../graph/graph.ts'
 import { add, gatherRows, matmul, pad, reshape, slice, softmax, where } from '../graph/ops.ts'
 
@@ -27,6 +26,22 @@ const SHARED = symbol('shared')
 const NEXT_CAPACITY = symbol('nextCapacity')
 
 const cacheShape = ({ kvHeads, headWidth }: DecoderSpec) => [BATCH, kvHeads, CAPACITY, headWidth]
+
+/**
+ * Bias of each layer's scores over the cache, [B, 1, 1, T]. Inputs `cacheBias` [B, T], and `localBias` [B, T]
+ * for a model with sliding windows, in which tokens outside the window are masked, too.
+ */
+function cacheBiases(
+  graph: Graph,
+  spec: DecoderSpec,
+  [batch, capacity]: [Dimension, Dimension],
+): (layer: number) => Value {
+  const table = (name: string): Value =>
+    reshape(graph.input(name, 'float32', [batch, capacity]), [batch, 1, 1, capacity])
+  const full = table('cacheBias')
+  const local = spec.local ? table('localBias') : full
+  return (layer) => (windowOf(spec, layer) === undefined ? full : local)
+}
 
 /**
  * One token for each of B sequences. Inputs: `tokens` int32 [B], `positions` int64 [B, 1], `writes` [B, T] (1 at the

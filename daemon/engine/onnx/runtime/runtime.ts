@@ -193,6 +193,7 @@ async function wrap(
   const declared = new Map(
     [...graph.inputs, ...graph.computed.map(({ value }) => value)].map((input) => [input.name, input]),
   )
+  const inputs = new Map([...declared].map(([name, value]) => [name, tensorMaker(value)]))
   const outputs = new Map(graph.outputs.map(({ name, value }) => [name, value]))
   const computedFor = new Map<string, Record<string, Tensor | Held>>()
   /** By the outputs that stay on the device, which are fixed when a session is created. */
@@ -237,7 +238,7 @@ async function wrap(
       const ready = known[name]
       const data = ready instanceof Held ? ready : feeds[name]
       if (ready && !(ready instanceof Held)) tensors[name] = ready
-      else if (data) tensors[name] = tensorOf(declared.get(name)!, data, sizes)
+      else if (data) tensors[name] = inputs.get(name)!(data, sizes)
       else throw new WaggleError('E_ENGINE', `graph "${graph.name}" needs input "${name}"`)
     }
     const fetches: Record<string, Tensor | null> = {}
@@ -273,6 +274,19 @@ async function wrap(
 function checkLength({ name }: Value, { length }: Data | Held, dims: readonly number[]): void {
   if (length !== dims.reduce((a, b) => a * b, 1))
     throw new WaggleError('E_ENGINE', `"${name}" has ${length} elements, its shape is [${dims}]`)
+}
+
+/** `tensorOf`, with the tensor of the same array used again: to make hundreds of them takes longer than a small graph. */
+function tensorMaker(value: Value): (data: Data | Held, sizes: Bindings) => Tensor {
+  const made = new WeakMap<Data, Tensor>()
+  return (data, sizes) => {
+    if (data instanceof Held) return tensorOf(value, data, sizes)
+    const known = made.get(data)
+    if (known?.dims.every((size, axis) => size === boundSize(value.shape[axis]!, sizes))) return known
+    const tensor = tensorOf(value, data, sizes)
+    made.set(data, tensor)
+    return tensor
+  }
 }
 
 function tensorOf(value: Value, data: Data | Held, sizes: Bindings): Tensor {
