@@ -97,6 +97,8 @@ export function createHonestNode(
     /** Probability that the model gives NaN, and that the engine fails. */
     nan: 0,
     fails: 0,
+    /** How often the model gave NaN. */
+    nans: 0,
     /** ms that its clock is ahead of the world's. */
     skew: 0,
     /** Its work takes this many times as long. */
@@ -219,7 +221,11 @@ export function createHonestNode(
     const ids = { lineage: model.digest, spec: SPEC }
     const restored = await restoreNode(ids, { checkpoints, disk: port })
     const trouble = {
-      nan: () => life.isAlive && random.chance(weather.nan),
+      nan() {
+        const isNan = life.isAlive && random.chance(weather.nan)
+        if (isNan) weather.nans++
+        return isNan
+      },
       fails: () => life.isAlive && random.chance(weather.fails),
       onCall() {
         if (life.isAlive && --weather.callsToLive <= 0) kill(false)

@@ -1,0 +1,41 @@
+// Measures the goals of docs/results/simulation.md that need nothing but CPU, and prints a line for each.
+//
+//   npm run -s campaign                       all, at their full counts: some minutes
+//   npm run -s campaign -- --share 0.01       a hundredth of each
+//   npm run -s campaign -- --only G20,G23
+
+import { parseArgs } from 'node:util'
+import { answers } from './answers.ts'
+import { fields } from './fields.ts'
+import { numbers } from './numbers.ts'
+import { replays } from './replays.ts'
+import { cpuSeconds, type Row } from './row.ts'
+import { names, pollution, terminal } from './text.ts'
+
+const { values } = parseArgs({
+  options: { share: { type: 'string', default: '1' }, only: { type: 'string' } },
+})
+const of = (count: number): number => Math.ceil(count * Number(values.share))
+
+const GOALS: Record<string, () => Promise<Row>> = {
+  G05: () => fields({ count: of(1e5) }),
+  G10: () => numbers({ count: of(1e4) }),
+  G20: () => replays({ count: of(1e6) }),
+  G23: () => answers({ perTask: of(1e5) }),
+  G26: () => pollution({ count: of(5e5) }),
+  G27: () => names({ count: of(1e6) }),
+  G28: () => terminal({ count: of(1e6) }),
+}
+
+const only = values.only?.split(',')
+let missed = 0
+for (const [goal, measure] of Object.entries(GOALS)) {
+  if (only && !only.includes(goal)) continue
+  let row: Row | undefined
+  const seconds = await cpuSeconds(async () => {
+    row = await measure()
+  })
+  console.log(JSON.stringify({ ...row, cpuSeconds: Number(seconds.toFixed(1)) }))
+  if (!row?.isMet) missed++
+}
+process.exitCode = missed > 0 ? 1 : 0
