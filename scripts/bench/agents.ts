@@ -1,7 +1,7 @@
 // How much of the sampler's speed conversations get through the gateway: 64 clients that talk on and on, in a process of
 // their own, against calls of `generate` with as many prompts of the same kind and the same limits, on the same engine.
 //
-//   node --import tsx scripts/bench/agents.ts [clients] [seconds] [rounds] [model]
+//   node --import tsx scripts/bench/agents.ts [clients] [seconds] [rounds] [model] [tokens of an answer, at most]
 //
 // Other programs change the wall-clock time, so processor time is told as well.
 
@@ -18,7 +18,7 @@ import { nodeDisk } from '../../daemon/store/node-disk.ts'
 const [clients = 64, seconds = 15, rounds = 2] = process.argv.slice(2, 5).map(Number)
 const questionOf = (i: number): string => `Work out ${i % 90} + ${(i * 7) % 90}`
 if (process.send) await talkOnAndOn()
-const MOST = 64
+const MOST = Number(process.argv[6] ?? 64)
 const model = await loadModel(process.argv[5] ?? 'models/three-tasks', { disk: nodeDisk })
 const { tokenizer, spec } = model
 const engine = createOnnxEngine({ threads: 1 })
@@ -147,7 +147,7 @@ async function talkOnAndOn(): Promise<never> {
   const talk = async (): Promise<void> => {
     while (performance.now() - started < seconds * 1000) {
       const { base_url: url, api_key: key } = await post(`${gateway}/v1/rollouts`, { mode: 'eval' })
-      for (let turn = 0; turn < 4; turn++) {
+      for (let turn = 0; turn < 4 && performance.now() - started < seconds * 1000; turn++) {
         const messages = [{ role: 'user', content: questionOf(next++) }]
         await post(`${url}/chat/completions`, { messages }, key)
       }

@@ -1,10 +1,12 @@
 // A node's status in one line, for logs and services. Unknown values are left out.
 
 import {
+  type AgentsInfo,
   accuracyText,
   count,
   decimal,
   percent,
+  type RolloutInfo,
   type Snapshot,
   si,
   signed,
@@ -12,17 +14,14 @@ import {
 import { safeText } from '../../../protocol/text.ts'
 
 export function statusLine(now: Snapshot, before?: Snapshot): string {
-  const { training, rollouts, swarm } = now
+  const { training, rollouts, swarm, agents } = now
   const word = now.state.charAt(0) + now.state.slice(1).toLowerCase()
   const held = now.evaluations?.at(-1)
   const parts = [
     word.padEnd(10),
     now.detail && now.state !== 'TRAINING' ? safeText(now.detail, { line: true, limit: 160 }) : undefined,
     training && `step ${count(training.step)}`,
-    // Progress until the first batch is full.
-    now.state === 'GENERATING' &&
-      rollouts &&
-      `${count(rollouts.generated)} groups written for the first step`,
+    now.state === 'GENERATING' && rollouts && firstBatch(rollouts, agents),
     training?.reward !== undefined && `reward ${decimal(training.reward)}${change(now, before)}`,
     held && `held-out ${accuracyText(held.accuracy, held.prompts)}`,
     rollouts?.signalShare !== undefined && `signal ${percent(rollouts.signalShare, 0)}`,
@@ -34,6 +33,13 @@ export function statusLine(now: Snapshot, before?: Snapshot): string {
     training?.generateTokensPerSecond !== undefined && `${si(training.generateTokensPerSecond)} tok/s`,
   ]
   return parts.filter(Boolean).join(' - ')
+}
+
+/** Progress until the first batch is full. */
+function firstBatch({ generated }: RolloutInfo, agents: AgentsInfo | undefined): string {
+  if (generated === 0 && agents?.listen !== undefined && agents.open === 0)
+    return `waits for agents at ${agents.listen}`
+  return `${count(generated)} groups written for the first step`
 }
 
 function change(now: Snapshot, before: Snapshot | undefined): string {
