@@ -7,6 +7,8 @@ import type { Evaluation } from './snapshot.ts'
 
 /** 97.5 % quantile of the standard normal distribution. */
 const Z = 1.959964
+/** 80 % quantile. */
+const Z_POWER = 0.841621
 
 /** A share of `n` answers with its 95 % Wilson interval (1927), which is valid even if all answers are right or wrong. */
 export function wilson(share: number, n: number): Estimate {
@@ -26,6 +28,25 @@ export function accuracyText(share: number, n: number): string {
   const digits = high - low > 0.1 ? 0 : 1
   const bare = (value: number): string => (100 * value).toFixed(digits)
   return `${percent(share, digits)} (${bare(low)} to ${bare(high)})`
+}
+
+/**
+ * The difference that two evaluations with this share and so many prompts show in four cases of five: 95 % confidence, 80 %
+ * power, independent answers. Evaluations of the same questions show smaller ones. Shares are those in the middle of Wilson's
+ * interval, so that no right answer at all is no certainty.
+ */
+export function detectable(share: number, n: number): number {
+  if (n <= 0) return 1
+  const centre = (share + Z ** 2 / (2 * n)) / (1 + Z ** 2 / n)
+  return Math.min(1, (Z + Z_POWER) * Math.sqrt((2 * centre * (1 - centre)) / n))
+}
+
+/** How many questions show a difference in four cases of five, where `questions` show one of `shown`. */
+export function questionsFor(
+  difference: number,
+  { questions, shown }: { questions: number; shown: number },
+): number {
+  return Math.ceil(questions * (shown / difference) ** 2)
 }
 
 export type Direction = 'up' | 'down' | 'unclear'

@@ -105,13 +105,19 @@ export interface EvalPart {
   greedy: Estimate
   /** For k = 1, 2, 4 ... up to `samples`: the chance that one of k answers is right. */
   passAtK: Record<string, Estimate>
+  /** pass^k: the chance that all of k answers are right. Not in results of older nodes. */
+  passAllK?: Record<string, Estimate>
+  /** Difference of two evaluations like this one that shows in four cases of five; see `detectable`. */
+  detectable?: { sampled: number; greedy: number }
 }
+
+export type EvalFigures = Pick<EvalPart, 'sampled' | 'greedy' | 'passAtK' | 'passAllK' | 'detectable'>
 
 /** Without hints, skills or any other help in the prompt, on seeds that are never trained on. */
 export type EvalResult = Evaluation & {
   parts?: EvalPart[]
   /** The mean over tasks. */
-  overall?: Pick<EvalPart, 'sampled' | 'greedy' | 'passAtK'>
+  overall?: EvalFigures
   /** As in the request. */
   plugins?: boolean
 }

@@ -10,6 +10,7 @@ import { createWaker } from '../../daemon/rollout/waker.ts'
 import { generateRound } from '../../daemon/rollout/writing/generate.ts'
 import { nodeDisk as disk } from '../../daemon/store/node-disk.ts'
 import { TASKS } from '../../plugins/tasks/index.ts'
+import { questionsFor } from '../../protocol/api/index.ts'
 
 const DEFAULT = fileURLToPath(new URL('../../models/default', import.meta.url))
 const tasks = createTaskBook(TASKS, [
@@ -100,8 +101,46 @@ test('figures count prompts and not answers, and treat tasks alike whatever thei
   // Two of four right: 1 - C(2, 2) / C(4, 2) = 5/6.
   expect(both[0]!.passAtK['2']!.value).toBeCloseTo(5 / 12, 12)
   expect(both[0]!.passAtK['4']!.value).toBe(0.5)
+  // Two of four right: C(2, 2) / C(4, 2) = 1/6, and never all of four; the other task has all of all.
+  expect(both[0]!.passAllK!['1']!.value).toBe(0.25)
+  expect(both[0]!.passAllK!['2']!.value).toBeCloseTo(1 / 12, 12)
+  expect(both[0]!.passAllK!['4']!.value).toBe(0)
+  expect(overall.passAllK!['4']!.value).toBe(0.5)
   expect(overall.sampled.value).toBe(0.625)
   expect(overall.greedy.value).toBe(0.75)
+})
+
+test('an evaluation knows which difference it can show, and how many questions another one takes', () => {
+  const figuresFor = (prompts: number, answers: number[]) =>
+    figuresOf(
+      [
+        {
+          task: 'a',
+          difficulty: 0,
+          sampled: new Array(prompts).fill(answers),
+          greedy: new Array(prompts).fill(1),
+        },
+      ],
+      answers.length,
+    ).overall.detectable!
+  // 2.8016 sqrt(2 x 0.25 / 400) at one half, where Wilson's centre is one half, too.
+  const half = Array.from({ length: 400 }, (_, i) => [i % 2])
+  const { detectable } = figuresOf(
+    [{ task: 'a', difficulty: 0, sampled: half, greedy: half.flat() }],
+    1,
+  ).overall
+  expect(detectable!.sampled).toBeCloseTo(0.09905, 4)
+  expect(questionsFor(0.05, { questions: 400, shown: detectable!.sampled })).toBe(1570)
+  // The textbook's number: 0.5 against 0.55 takes 1565 in each sample.
+  expect(questionsFor(0.05, { questions: 400, shown: detectable!.sampled }) / 1565).toBeCloseTo(1, 2)
+  // None right of ten is no certainty.
+  expect(figuresFor(10, [0]).sampled).toBeGreaterThan(0.2)
+  // Answers that say the same of a question are no further questions.
+  const twice = figuresOf(
+    [{ task: 'a', difficulty: 0, sampled: half.map(([one]) => [one!, one!]), greedy: half.flat() }],
+    2,
+  ).overall.detectable!
+  expect(twice.sampled).toBeCloseTo(detectable!.sampled, 12)
 })
 
 test("intervals are Wilson's, also where every answer is right", () => {

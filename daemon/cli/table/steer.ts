@@ -17,7 +17,16 @@ export const STEER: readonly Command[] = [
         summary: 'evaluate only this task; may be given more than once',
       },
       { name: 'prompts', value: 'N', summary: 'held-out prompts per task' },
-      { name: 'samples', value: 'N', summary: 'answers per prompt (default 1); more than one gives pass@k' },
+      {
+        name: 'samples',
+        value: 'N',
+        summary: 'answers per prompt (default 1); more than one gives pass@k and pass^k',
+      },
+      {
+        name: 'difference',
+        value: 'POINTS',
+        summary: 'say how many questions show a difference of so many points (default 5)',
+      },
       { name: 'plugins', summary: 'enable plugins that may act at test time, such as skill libraries' },
     ],
     examples: [['waggle eval --samples 8 --json', 'pass@1 to pass@8 with confidence intervals, as JSON']],

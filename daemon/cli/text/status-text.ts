@@ -7,6 +7,7 @@ import {
   bytes,
   count,
   decimal,
+  detectable,
   directionOf,
   duration,
   type Evaluation,
@@ -162,10 +163,11 @@ function compared(first: Evaluation, last: Evaluation, how: 'sampled' | 'greedy'
   const [before, after] = [shareOf(first, how), shareOf(last, how)!]
   const now = accuracyText(after.share, after.n)
   if (first === last || before === undefined) return now
-  const word = { up: 'up from', down: 'down from', unclear: 'no clear change from' }[
-    directionOf(before, after)
-  ]
-  return `${now}, ${word} ${percent(before.share, 0)} at step ${count(first.step)}`
+  const direction = directionOf(before, after)
+  const word = { up: 'up from', down: 'down from', unclear: 'no clear change from' }[direction]
+  const points = Math.ceil(100 * detectable(after.share, after.n))
+  const shown = direction === 'unclear' ? ` (${points} points would mostly show)` : ''
+  return `${now}, ${word} ${percent(before.share, 0)} at step ${count(first.step)}${shown}`
 }
 
 const join = (...parts: Array<string | false | undefined>): string => parts.filter(Boolean).join('  ')

@@ -1,4 +1,4 @@
-// The statistics of an evaluation: proportions with confidence intervals, and pass@k. Pure functions.
+// The statistics of an evaluation: proportions with confidence intervals, pass@k and pass^k. Pure functions.
 //
 // Intervals are Wilson's (1927) at 95 %, on the effective number of prompts: p (1 - p) divided by the
 // variance of the mean. With one right-or-wrong answer per prompt, that is the number of prompts. With
@@ -6,13 +6,27 @@
 // it does not collapse when all prompts score the same. Tasks are strata: their means count equally, whatever
 // their sizes.
 
-import { type Estimate, wilson } from '../../../protocol/api/index.ts'
+import { detectable, type Estimate, wilson } from '../../../protocol/api/index.ts'
+
+type Strata = readonly (readonly number[])[]
 
 /**
  * Mean over strata of the mean over prompts. Each value is one prompt's score, 0 to 1; no stratum may be
  * empty.
  */
-export function shareOf(...strata: readonly (readonly number[])[]): Estimate {
+export function shareOf(...strata: Strata): Estimate {
+  const { value, prompts } = effectiveOf(strata)
+  return wilson(value, prompts)
+}
+
+/** The difference of two such means that shows in four cases of five. */
+export function detectableIn(...strata: Strata): number {
+  const { value, prompts } = effectiveOf(strata)
+  return detectable(value, prompts)
+}
+
+/** The mean, and the effective number of prompts. */
+function effectiveOf(strata: Strata): { value: number; prompts: number } {
   let value = 0
   let variance = 0
   let prompts = 0
@@ -24,7 +38,7 @@ export function shareOf(...strata: readonly (readonly number[])[]): Estimate {
     prompts += values.length
   }
   const binomial = value * (1 - value)
-  return wilson(value, variance > 1e-12 && binomial > 0 ? binomial / variance : prompts)
+  return { value, prompts: variance > 1e-12 && binomial > 0 ? binomial / variance : prompts }
 }
 
 /**
@@ -38,6 +52,14 @@ export function passAt(k: number, n: number, right: number): number {
   let allWrong = 1
   for (let i = n - right + 1; i <= n; i++) allWrong *= 1 - k / i
   return 1 - allWrong
+}
+
+/**
+ * The unbiased estimate of pass^k (Yao et al. 2024, tau-bench): the probability that all of `k` answers are correct,
+ * C(right, k) / C(n, k). `k` is at most `n`.
+ */
+export function passAll(k: number, n: number, right: number): number {
+  return 1 - passAt(k, n, n - right)
 }
 
 /** 1, 2, 4 ... up to `samples`. */

@@ -1,7 +1,7 @@
 // Held-out accuracy of the policy in a sampler, on prompts that are never trained on. Only plugins that
 // declare a part in evaluations take part, so prompts contain no hints. Episodes are played to their end.
 
-import type { EvalPart, EvalResult } from '../../../protocol/api/index.ts'
+import type { Estimate, EvalFigures, EvalResult } from '../../../protocol/api/index.ts'
 import { WaggleError } from '../../../protocol/errors.ts'
 import type { ComposeView } from '../../../protocol/plugin/index.ts'
 import type { PromptCoordinates } from '../../../protocol/train/index.ts'
@@ -13,7 +13,7 @@ import { rolloutOf } from '../writing/landing.ts'
 import { makeOrder } from '../writing/orders.ts'
 import { beginSequence, type Order } from '../writing/sequence.ts'
 import { writeSequences } from '../writing/write.ts'
-import { kValues, passAt, shareOf } from './estimates.ts'
+import { detectableIn, kValues, passAll, passAt, shareOf } from './estimates.ts'
 import { heldOutPrompts } from './held-out.ts'
 
 export interface EvaluateOptions {
@@ -112,22 +112,29 @@ export async function scorePrompts(
 
 export type EvaluationFigures = Required<Pick<EvalResult, 'parts' | 'overall'>>
 
-/** Means and pass@k with confidence intervals, per task and difficulty and overall. */
+/** Means, pass@k and pass^k with confidence intervals, per task and difficulty and overall. */
 export function figuresOf(scores: readonly PromptScores[], samples: number): EvaluationFigures {
-  const estimate = (chosen: readonly PromptScores[]): Pick<EvalPart, 'sampled' | 'greedy' | 'passAtK'> => ({
-    sampled: shareOf(...chosen.map(({ sampled }) => sampled.map(mean))),
-    greedy: shareOf(...chosen.map(({ greedy }) => greedy)),
-    passAtK: Object.fromEntries(
-      kValues(samples).map((k) => [
-        k,
-        shareOf(
-          ...chosen.map(({ sampled }) =>
-            sampled.map((answers) => passAt(k, samples, answers.filter((score) => score >= 1).length)),
-          ),
+  const estimate = (chosen: readonly PromptScores[]): EvalFigures => {
+    const sampled = chosen.map((one) => one.sampled.map(mean))
+    const greedy = chosen.map((one) => one.greedy)
+    const rights = chosen.map((one) =>
+      one.sampled.map((answers) => answers.filter((score) => score >= 1).length),
+    )
+    /** By k, the mean of what a prompt's number of right answers says. */
+    const byK = (share: (k: number, n: number, right: number) => number): Record<string, Estimate> =>
+      Object.fromEntries(
+        kValues(samples).map(
+          (k) => [k, shareOf(...rights.map((of) => of.map((right) => share(k, samples, right))))] as const,
         ),
-      ]),
-    ),
-  })
+      )
+    return {
+      sampled: shareOf(...sampled),
+      greedy: shareOf(...greedy),
+      passAtK: byK(passAt),
+      passAllK: byK(passAll),
+      detectable: { sampled: detectableIn(...sampled), greedy: detectableIn(...greedy) },
+    }
+  }
   return {
     parts: scores.map((one) => ({
       task: one.task,
