@@ -36,7 +36,9 @@ const evaluation = (step: number, accuracy: number, greedy: number, prompts: num
 test('status has intervals, says what is not clear, and does not hide greedy accuracy that falls', () => {
   const evaluations = [evaluation(0, 0.2, 0.9, 400), evaluation(90, 0.22, 0.5, 400)]
   const line = statusText(snapshotWith({ evaluations })).find((text) => text.startsWith('held-out'))!
-  expect(line).toContain('22.0 % (18.2 to 26.3), no clear change from 20 % at step 0 (9 points would mostly show)')
+  expect(line).toContain(
+    '22.0 % (18.2 to 26.3), no clear change from 20 % at step 0 (9 points would mostly show)',
+  )
   expect(line).toContain('greedy 50.0 % (45.1 to 54.9), down from 90 % at step 0')
 })
 
