@@ -81,7 +81,9 @@ export const runNode: RunNode = async ({ config, paths, invite, signal, onProgre
     const limits = await openLimits(config, {
       ...{ space, log, closers, changed, now, monotonic, after },
       onChange: () => tellState(),
+      network: () => swarm?.network(),
     })
+    let swarm: Swarm | undefined
     const seed = config.node.seed ?? hash32(0, self)
     const { database } = home
     let core: NodeCore | undefined
@@ -205,7 +207,6 @@ export const runNode: RunNode = async ({ config, paths, invite, signal, onProgre
       rounds: () => rounds.count,
       learner: () => core?.learner.state(),
     })
-    let swarm: Swarm | undefined
     core = openCore(
       { config, self, seed, restored: restored?.state.learner },
       {

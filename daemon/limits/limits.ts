@@ -1,7 +1,7 @@
 // Keeps a node within its limits: reads the machine every few seconds, and tells the loops when to wait. Loops ask before
 // each round, step and evaluation; what has begun is finished.
 
-import type { LimitsInfo } from '../../protocol/api/index.ts'
+import type { LimitsInfo, NetworkUse } from '../../protocol/api/index.ts'
 import { type Balance, settle } from './budget.ts'
 import type { MachineReader } from './machine.ts'
 import { decide, type Held, type Limits } from './rules.ts'
@@ -28,6 +28,8 @@ export interface LimitsParts {
   machine: MachineReader
   /** CPU time of this process so far, in ms of one core. */
   cpuMs(): number
+  /** Of the network, if there is one. */
+  network?: (() => NetworkUse | undefined) | undefined
   /** Size of the node's files; undefined if unknown. */
   stateBytes(): number | undefined
   /** ms since the epoch. */
@@ -82,10 +84,14 @@ export async function createLimits(
     )
   }
 
-  const info = (): LimitsInfo => ({
-    holds: held.map(({ limit, reason, since }) => ({ limit, reason, since })),
-    ...(limits.cpu_percent < 100 ? { cpuCores: (cores * limits.cpu_percent) / 100 } : {}),
-  })
+  const info = (): LimitsInfo => {
+    const network = parts.network?.()
+    return {
+      holds: held.map(({ limit, reason, since }) => ({ limit, reason, since })),
+      ...(limits.cpu_percent < 100 ? { cpuCores: (cores * limits.cpu_percent) / 100 } : {}),
+      ...(network && { network }),
+    }
+  }
 
   const read = async (): Promise<void> => {
     const time = new Date(now())

@@ -1,7 +1,7 @@
 // Opens the node's limits on this machine: lowers its priority, and says which limits the machine cannot keep.
 
 import { availableParallelism, cpus } from 'node:os'
-import type { LimitsInfo } from '../../protocol/api/index.ts'
+import type { LimitsInfo, NetworkUse } from '../../protocol/api/index.ts'
 import { isOfPreset } from '../config/presets.ts'
 import type { Config } from '../config/schema.ts'
 import {
@@ -27,6 +27,8 @@ export interface LimitsParts {
   after(ms: number, run: () => void): () => void
   /** Called when something begins or ceases to hold the node back. */
   onChange(info: LimitsInfo): void
+  /** Of the network, once it is open. */
+  network(): NetworkUse | undefined
 }
 
 /** CPU cores that the engine may use at a time. */

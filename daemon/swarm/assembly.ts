@@ -7,6 +7,7 @@ import { ownAddresses } from './addresses/address-order.ts'
 import { Directly } from './addresses/directly.ts'
 import { Lookup } from './addresses/lookup.ts'
 import { Neighbours } from './addresses/neighbours.ts'
+import { Bandwidth } from './bandwidth/bandwidth.ts'
 import type { SwarmOptions, SwarmParts } from './contract.ts'
 import { createExchange } from './exchange.ts'
 import { BulkOffers } from './fetch/bulk-offer.ts'
@@ -36,6 +37,26 @@ export async function assemble(
   const maxConnections = options.maxConnections ?? 128
   const { clock, log, random, datastore, topic, onEvent } = by
   const notices = new Notices({}, { onEvent })
+  const bandwidth = new Bandwidth(
+    { limits: options.limits },
+    {
+      ...{ clock, datastore, log },
+      onOff(isOff) {
+        log(
+          'info',
+          isOff
+            ? 'the bytes of this month are used up: disconnecting'
+            : 'there are bytes for the network again',
+        )
+        if (isOff)
+          for (const connection of host.getConnections()) connection.abort(new Error('no bytes are left'))
+        else {
+          dialBackoff.reset()
+          redial.hurry()
+        }
+      },
+    },
+  )
   const exchange = createExchange(options, {
     ...by,
     gossip: {
@@ -51,6 +72,7 @@ export async function assemble(
       slow: (peer, ms) => brake.slow(peer, ms),
     },
     isWanted: (peer) => redial.has(peer),
+    isBehind: () => bandwidth.isBehind,
     onClock: (trouble) => (trouble === undefined ? notices.over('clock') : notices.clockOff(trouble)),
     onImpostor: () => notices.impostor(),
   })
@@ -62,6 +84,7 @@ export async function assemble(
     handshakes: new Handshakes(),
     admits: (peer, connection) => connectionLimit.admits(peer, connection),
     isWaiting: (peer) => dialBackoff.isWaiting(peer),
+    bandwidth,
   })
   const neighbours = new Neighbours(
     { lan: options.lan ?? 'ask' },
@@ -259,6 +282,7 @@ export async function assemble(
       waking,
       greeter,
       forgetting,
+      bandwidth,
     },
     ...{ book, neighbours, notices, exchange, offers, states },
   }

@@ -1,10 +1,12 @@
 // The swarm's contract: its options, its collaborators and its methods.
 
 import type { Datastore } from 'interface-datastore'
+import type { NetworkUse } from '../../protocol/api/index.ts'
 import type { Group } from '../../protocol/train/index.ts'
 import type { OwnGroupDraft } from '../../protocol/wire/index.ts'
 import type { Lan } from './addresses/neighbours.ts'
 import type { Reason } from './admission/reasons.ts'
+import type { BandwidthLimits } from './bandwidth/bandwidth.ts'
 import type { BulkFetched, BulkFetchOptions } from './fetch/bulk-fetch.ts'
 import type { Offer } from './fetch/bulk-offer.ts'
 import type { JoinOutcome, JoinProgress } from './join/join.ts'
@@ -41,6 +43,8 @@ export interface SwarmOptions {
   /** Peer IDs that may connect; anyone if left out. */
   allow?: readonly string[]
   maxConnections?: number
+  /** Read on use, so that they may change. Default: none. */
+  limits?: BandwidthLimits | undefined
   /** This node's tasks, sent to peers as its rules. A peer without a task in common is refused. If empty, no check. */
   tasks?: ReadonlyArray<{ name: string; version: number }>
   /** Arms that this node can reproduce. Default: `base`. */
@@ -132,6 +136,8 @@ export interface Swarm {
   /** IDs of all peers that it knows, connected or not: met, joined or muted. */
   known(): string[]
   counters(): SwarmCounters
+  /** What its connections have taken of their limits. */
+  network(): NetworkUse
   /** Groups of this author were trained on. */
   used(author: string, groups?: number): void
   /** Joined by the user, or its groups were useful; so it is not one of countless new identities. */

@@ -41,6 +41,8 @@ export interface ExchangeParts
   }
   /** True for peers that a person joined. */
   isWanted(peer: string): boolean
+  /** Much waits to be sent, so groups are neither published nor passed on. Default: never. */
+  isBehind?(): boolean
   /** This node's clock is off, or right again. */
   onClock(trouble: string | undefined): void
   onImpostor(): void
@@ -72,6 +74,7 @@ export function createExchange(options: ExchangeOptions, by: ExchangeParts) {
   const { filterEntries } = options
   const contents = new Contents({ filterEntries }, by)
   const isKnown = (peer: string) => isWanted(peer) || records.hasEarned(peer)
+  const isBehind = by.isBehind ?? (() => false)
   const clockWatch = new ClockWatch(
     {},
     { clock, onOff: (message) => by.onClock(message), onRight: () => by.onClock(undefined) },
@@ -103,6 +106,7 @@ export function createExchange(options: ExchangeOptions, by: ExchangeParts) {
       records,
       reputation,
       isKnown,
+      isBehind,
       clock,
       log,
       soon: by.soon,
@@ -117,7 +121,7 @@ export function createExchange(options: ExchangeOptions, by: ExchangeParts) {
       },
     },
   )
-  const publisher = new Publisher({}, { ...by, admission, recentFrames })
+  const publisher = new Publisher({}, { ...by, admission, recentFrames, isBehind })
   const memory = new Memory({}, { datastore, reputation, contents, validator, clock, log })
   const requests = by.requests(records)
   const fetcher = new Fetcher(
@@ -128,6 +132,7 @@ export function createExchange(options: ExchangeOptions, by: ExchangeParts) {
       recentFrames,
       clock,
       log,
+      isBehind,
       waiting: () => validator.waiting,
       // From an unknown peer, no more than the pool has room for.
       mostMissed: (peer) => (isKnown(peer) ? MAX_LISTED : STRANGER_MISSED),

@@ -33,7 +33,7 @@ export async function createSwarm(options: SwarmOptions, by: SwarmParts): Promis
   }
   const parts = await assemble(options, { ...by, topic, onEvent })
   const { host, gate, connectionLimit, dialBackoff, redial, links, directly, prober, waking } = parts
-  const { greeter, forgetting } = parts
+  const { greeter, forgetting, bandwidth } = parts
   const { book, neighbours, notices, exchange, offers, states } = parts
   const { records, reputation, memory, validator, verifier, publisher, fetcher, isKnown } = exchange
   const { pubsub } = host.services
@@ -44,6 +44,7 @@ export async function createSwarm(options: SwarmOptions, by: SwarmParts): Promis
     peerId: self,
     name: options.swarm,
     async start() {
+      await bandwidth.start()
       await exchange.start()
       await greeter.start()
       await offers.start()
@@ -84,6 +85,7 @@ export async function createSwarm(options: SwarmOptions, by: SwarmParts): Promis
       await forgetting.stop()
       await exchange.stop()
       await host.stop()
+      await bandwidth.stop()
     },
     addresses: () => host.getMultiaddrs().map(String),
     publish: (draft) => publisher.publish(draft),
@@ -129,6 +131,7 @@ export async function createSwarm(options: SwarmOptions, by: SwarmParts): Promis
       bytesIn: records.bytesIn,
       bytesOut: records.bytesOut,
     }),
+    network: () => bandwidth.use(),
     used(author, groups = 1) {
       used += groups
       const record = records.get(author)

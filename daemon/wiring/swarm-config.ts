@@ -6,7 +6,7 @@ import type { Config } from '../config/schema.ts'
 import type { OpenSwarmOptions } from '../swarm/index.ts'
 
 export function swarmOptions(
-  { swarm, model }: Pick<Config, 'swarm' | 'model'>,
+  { swarm, model, limits }: Pick<Config, 'swarm' | 'model' | 'limits'>,
   paths: Pick<Paths, 'config' | 'state' | 'membership'>,
 ): Omit<OpenSwarmOptions, 'tasks' | 'invite'> {
   return {
@@ -29,6 +29,7 @@ export function swarmOptions(
     ...(swarm.stun_port > 0 && { stunPort: swarm.stun_port }),
     stateMinutes: swarm.state_minutes,
     maxConnections: swarm.max_connections,
+    limits,
     maxCompletionTokens: model.max_completion_tokens,
   }
 }

@@ -47,6 +47,17 @@ const held: Rule = ({ state, limits, time }) => {
   )
 }
 
+/** A rate that is reached holds things up, as it was meant to; a month's bytes that are used up end the sharing. */
+const network: Rule = ({ limits, time }) => {
+  const hold = limits?.network?.holds[0]
+  if (hold === undefined) return undefined
+  const tell = hold.limit === 'network_gb_per_month' ? attention : hint
+  return tell(
+    `the network has been held back for ${duration(time - hold.since)}: ${hold.reason}`,
+    `\`set\` changes limits.${hold.limit}`,
+  )
+}
+
 const disk: Rule = ({ machine }) =>
   machine?.diskFreeBytes !== undefined && machine.diskFreeBytes < DISK_LOW
     ? attention(
@@ -159,6 +170,7 @@ const plateau: Rule = ({ evaluations = [] }) => {
 const RULES: readonly Rule[] = [
   paused,
   held,
+  network,
   disk,
   memory,
   mismatch,

@@ -79,12 +79,16 @@ export const METRICS: readonly Metric[] = [
     'held_back',
     'node_held_back',
     '',
-    '1 while this limit of the config holds the node back',
+    '1 while this limit of the config holds the node or its network back',
     (s) =>
       s.limits?.holds &&
       LIMIT_NAMES.map((limit) => ({
         labels: { limit },
-        value: s.limits?.holds.some((hold) => hold.limit === limit) ? 1 : 0,
+        value: [...(s.limits?.holds ?? []), ...(s.limits?.network?.holds ?? [])].some(
+          (hold) => hold.limit === limit,
+        )
+          ? 1
+          : 0,
       })),
   ),
   gauge('degraded', 'node_degraded', '', '1 while a part of the node does not work', (s) =>
@@ -299,6 +303,13 @@ export const METRICS: readonly Metric[] = [
   ),
   gauge('peers', 'swarm_peers', 'peers', 'Peers connected', (s) => s.swarm?.connected),
   gauge('peers_known', 'swarm_known_peers', 'peers', 'Peers heard of', (s) => s.swarm?.known),
+  gauge(
+    'network_month_bytes',
+    'swarm_month_bytes',
+    'B',
+    'Bytes of all connections to peers in this calendar month, over restarts',
+    (s) => s.limits?.network?.monthBytes,
+  ),
   counter('bytes_in', 'swarm_received_bytes', 'B', 'Bytes from peers', (s) => s.swarm?.bytesIn),
   counter('bytes_out', 'swarm_sent_bytes', 'B', 'Bytes to peers', (s) => s.swarm?.bytesOut),
   {

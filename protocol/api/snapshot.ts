@@ -343,7 +343,7 @@ export interface MachineInfo {
   }
 }
 
-/** The limits that can hold a node back, by their names in the config. */
+/** The limits that can hold a node or its network back, by their names in the config. */
 export const LIMIT_NAMES = [
   'hours',
   'on_battery',
@@ -351,6 +351,9 @@ export const LIMIT_NAMES = [
   'busy_percent',
   'disk_gb',
   'writes_gb_per_day',
+  'up_kb_per_second',
+  'down_kb_per_second',
+  'network_gb_per_month',
 ] as const
 export type LimitName = (typeof LIMIT_NAMES)[number]
 
@@ -368,6 +371,14 @@ export interface LimitsInfo {
   holds: LimitHold[]
   /** Cores that it may use on average; absent without a limit. */
   cpuCores?: number
+  /** Of the network; training goes on whatever holds it back. Absent without a network. */
+  network?: NetworkUse
+}
+
+export interface NetworkUse {
+  /** Sent and received in this calendar month, over restarts. */
+  monthBytes: number
+  holds: LimitHold[]
 }
 
 export interface PluginInfo {

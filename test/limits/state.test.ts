@@ -48,3 +48,24 @@ test('advice and metrics say which limit holds a node back, and since when', () 
   expect(readings).toContainEqual({ labels: { limit: 'on_battery' }, value: 1 })
   expect(readings).toContainEqual({ labels: { limit: 'hours' }, value: 0 })
 })
+
+test('what holds the network back is told, and the node goes on training', () => {
+  const holds: LimitHold[] = [
+    { limit: 'network_gb_per_month', reason: 'the network has had its 5 GB of this month', since: 0 },
+  ]
+  const snapshot = {
+    state: 'TRAINING',
+    time: 720_000,
+    limits: { holds: [], network: { monthBytes: 5e9, holds } },
+  } as Partial<Snapshot> as Snapshot
+  expect(adviceOn(snapshot)).toEqual([
+    {
+      level: 'attention',
+      text: 'the network has been held back for 12 min: the network has had its 5 GB of this month',
+      action: '`set` changes limits.network_gb_per_month',
+    },
+  ])
+  const reading = (name: string) => METRICS.find(({ series }) => series === name)!.read(snapshot)
+  expect(reading('held_back')).toContainEqual({ labels: { limit: 'network_gb_per_month' }, value: 1 })
+  expect(reading('network_month_bytes')).toBe(5e9)
+})

@@ -267,18 +267,22 @@ test('targets: an ID, an address with and without one, and a relayed address', (
   expect(parse(circuit)).toEqual({ address: circuit })
 })
 
-test('the gate refuses peers that are cut off or not listed, and everyone while it is closed', () => {
+test('the gate refuses peers that are cut off or not listed, and everyone while it is closed or off', () => {
   const by = {
     isCut: (peer: string) => peer === 'bad',
     handshakes: new Handshakes(),
     admits: () => true,
     isWaiting: () => false,
+    bandwidth: { isOff: false, track: () => {} },
   }
   const open = createGate({}, by)
   expect([open.denies('bad'), open.denies('good')]).toEqual([true, false])
   open.close(true)
   expect(open.denies('good')).toBe(true)
   open.close(false)
+  by.bandwidth.isOff = true
+  expect(open.denies('good')).toBe(true)
+  by.bandwidth.isOff = false
   const listed = createGate({ allow: ['a', 'bad'] }, by)
   expect([listed.denies('a'), listed.denies('b'), listed.denies('bad')]).toEqual([false, true, true])
 })

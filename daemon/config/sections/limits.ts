@@ -52,6 +52,28 @@ export const limits = z.strictObject({
     .describe(
       'what the node writes to the disk on average, in GB a day: checkpoints are saved less often; 0 is no limit. Linux only',
     ),
+  up_kb_per_second: z
+    .number()
+    .min(0)
+    .max(1e9)
+    .default(0)
+    .describe(
+      'what the node sends to peers at most, in kB a second; groups that would wait long are not published or passed on; 0 is no limit',
+    ),
+  down_kb_per_second: z
+    .number()
+    .min(0)
+    .max(1e9)
+    .default(0)
+    .describe('what the node receives from peers at most, in kB a second; 0 is no limit'),
+  network_gb_per_month: z
+    .number()
+    .min(0)
+    .max(1_048_576)
+    .default(0)
+    .describe(
+      'what the node sends and receives in a calendar month, in GB; then it disconnects, trains alone, and returns in the next month; 0 is no limit',
+    ),
   priority: z
     .enum(['background', 'normal'])
     .default('background')

@@ -26,6 +26,8 @@ export interface GossipValidatorParts {
   /** A group has been verified. */
   onGroup(group: Group): void
   onEvent(event: SwarmEvent): void
+  /** Much waits to be sent: groups are taken in and not passed on. */
+  isBehind(): boolean
   /** True for authors that a person joined or that have earned trust. Default: nobody. */
   isKnown?(author: string): boolean
   /** A frame was admitted; it may be kept for other peers. */
@@ -161,7 +163,8 @@ export class GossipValidator {
     try {
       const before = this.by.records.get(source)?.refused.get('quota')
       const reason = this.receive(message.data, source)
-      if (reason === undefined) return TopicValidatorResult.Accept
+      if (reason === undefined)
+        return this.by.isBehind() ? TopicValidatorResult.Ignore : TopicValidatorResult.Accept
       // The source's share was used up; another peer may still deliver the message.
       if (reason === 'quota' && this.by.records.get(source)?.refused.get('quota') !== before)
         this.by.forget(message)

@@ -34,6 +34,8 @@ export interface FetcherParts {
   recentFrames: RecentFrames
   clock: Clock
   log: Log
+  /** Much waits to be sent: peers are to ask others. */
+  isBehind(): boolean
   /** Frames that were accepted but not yet verified. */
   waiting(): number
   /** Passes a frame to the validator. */
@@ -174,7 +176,7 @@ export class Fetcher {
 
   private *answer(question: Uint8Array, peer: string): Iterable<Uint8Array> {
     const { recentFrames } = this.by
-    if (!this.answered.take(peer)) return
+    if (this.by.isBehind() || !this.answered.take(peer)) return
     const request = decodeFetch(question)
     if ('list' in request) {
       yield joinHashes(recentFrames.list(request.list.sinceMs, request.list.tasks).slice(-MAX_LISTED))

@@ -29,6 +29,8 @@ export interface PublisherParts {
   gossip: Pick<Gossip, 'publish'>
   admission: Admission
   recentFrames: RecentFrames
+  /** Much waits to be sent. A group of such a time stays here; peers that ask for what they missed get it. */
+  isBehind(): boolean
   clock: Clock
   /** See AdmissionParts. */
   isAuthentic?: ((frame: Frame) => boolean) | undefined
@@ -52,6 +54,7 @@ export class Publisher {
     admission.sent(frame, id)
     const hash = recentFrames.add(frame, prompt.task)
     const announced = frame.length > MAX_GOSSIP_BYTES
+    if (this.by.isBehind()) return { id, bytes: frame.length, recipients: 0, announced }
     const facts = { prompt, hash, size: frame.length, createdAt }
     const message = announced
       ? encodeAnnouncement({ ...facts, sequence: this.sequence() }, identity.signer)

@@ -118,6 +118,7 @@ export async function openCurrentSwarm(
     addresses: () => current.swarm.addresses(),
     peers: () => current.swarm.peers(),
     counters: () => current.swarm.counters(),
+    network: () => current.swarm.network(),
     used: (author, groups) => current.swarm.used(author, groups),
     known: () => current.swarm.known(),
     isKnown: (author) => current.swarm.isKnown(author),

@@ -3,6 +3,7 @@
 // only as a pending handshake.
 
 import type { ConnectionGater, MultiaddrConnection } from '@libp2p/interface'
+import type { Bandwidth } from '../bandwidth/bandwidth.ts'
 import type { Handshakes } from './handshakes.ts'
 
 export interface GateOptions {
@@ -23,13 +24,16 @@ export interface GateParts {
   admits(peer: string, connection: MultiaddrConnection): boolean
   /** The peer has just refused this node, which must not dial it yet. */
   isWaiting(peer: string): boolean
+  /** Counts and paces every raw connection; while it is off, nobody is let in and nobody is dialled. */
+  bandwidth: Pick<Bandwidth, 'track' | 'isOff'>
 }
 
 export function createGate({ allow }: GateOptions, by: GateParts): Gate {
-  const { isCut, handshakes, admits, isWaiting } = by
+  const { isCut, handshakes, admits, isWaiting, bandwidth } = by
   const allowed = allow && new Set(allow)
   let closed = false
-  const denies = (peer: string) => closed || isCut(peer) || (allowed !== undefined && !allowed.has(peer))
+  const denies = (peer: string) =>
+    closed || bandwidth.isOff || isCut(peer) || (allowed !== undefined && !allowed.has(peer))
   return {
     denies,
     close: (on) => {
@@ -37,6 +41,8 @@ export function createGate({ allow }: GateOptions, by: GateParts): Gate {
     },
     denyDialPeer: (peer) => denies(peer.toString()) || isWaiting(peer.toString()),
     denyInboundConnection: (connection) => {
+      if (bandwidth.isOff) return true
+      bandwidth.track(connection)
       handshakes.begin(connection)
       return false
     },
@@ -44,6 +50,10 @@ export function createGate({ allow }: GateOptions, by: GateParts): Gate {
       denies(peer.toString()) || !admits(peer.toString(), connection),
     denyInboundUpgradedConnection: (_, connection) => {
       handshakes.done(connection)
+      return false
+    },
+    denyOutboundConnection: (_, connection) => {
+      bandwidth.track(connection)
       return false
     },
     denyOutboundEncryptedConnection: (peer) => denies(peer.toString()),

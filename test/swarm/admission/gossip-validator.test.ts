@@ -29,6 +29,7 @@ function make() {
       onEvent: () => {},
       onAdmitted: () => {},
       onAnnounced: () => {},
+      isBehind: () => false,
       forget: () => {},
       slow: (peer, ms) => slowed.push([peer, ms]),
     },

@@ -1,0 +1,254 @@
+// Keeps a node's connections within its limits of bandwidth. Every raw connection is counted and paced, below encryption:
+// sending stops until the rate allows more, and reading pauses, which fills the sender's buffers. Parts above ask
+// `isBehind` before they send what nobody waits for. When the month's bytes are used up, the node disconnects.
+//
+// TCP's and IP's own headers, WebRTC, mDNS and downloads over HTTP are not counted.
+
+import type { MultiaddrConnection } from '@libp2p/interface'
+import type { Datastore } from 'interface-datastore'
+import type { Uint8ArrayList } from 'uint8arraylist'
+import { bytes as inWords } from '../../../protocol/api/format.ts'
+import type { LimitHold, LimitName, NetworkUse } from '../../../protocol/api/index.ts'
+import type { Clock, Log } from '../types.ts'
+import { Month } from './month.ts'
+import { Pace } from './pace.ts'
+
+/** The parts of the config's [limits] that concern the network; read on use, since they may change. 0 is no limit. */
+export interface BandwidthLimits {
+  up_kb_per_second: number
+  down_kb_per_second: number
+  network_gb_per_month: number
+}
+
+export const UNLIMITED: BandwidthLimits = {
+  up_kb_per_second: 0,
+  down_kb_per_second: 0,
+  network_gb_per_month: 0,
+}
+
+export interface BandwidthParts {
+  clock: Clock
+  datastore: Datastore | undefined
+  log: Log
+  /** The month's bytes are used up, or there are some again. */
+  onOff(isOff: boolean): void
+}
+
+/** What libp2p's connections have inside: test/swarm/bandwidth/real.test.ts fails if an upgrade changes it. */
+interface Inner {
+  status: string
+  onData(data: Uint8Array | Uint8ArrayList): void
+  sendData(data: Uint8ArrayList): { sentBytes: number; canSendMore: boolean }
+  pause(): void
+  resume(): void
+  safeDispatchEvent(name: string): void
+  addEventListener(name: string, listener: () => void): void
+}
+
+/** Sent at once under a limit, so that connections share it. */
+const PIECE_BYTES = 16 << 10
+/** With a longer pause this node would appear to be gone. */
+const LONGEST_PAUSE_MS = 2000
+const BEHIND_MS = 2000
+/** Buffers above a connection refill its own within this time. */
+const REFILL_MS = 500
+const CHECK_MS = 60_000
+/** How long a rate holds back beyond the last time that it did. */
+const LASTS_MS = 10_000
+const KB = 1000
+const GB = 1e9
+
+type Rate = 'up_kb_per_second' | 'down_kb_per_second'
+
+export class Bandwidth {
+  private readonly limits: BandwidthLimits
+  private readonly by: BandwidthParts
+  private readonly month: Month
+  private readonly paces: Record<Rate, Pace> = {
+    up_kb_per_second: new Pace(),
+    down_kb_per_second: new Pace(),
+  }
+  private readonly held = new Map<LimitName, { since: number; seen: number }>()
+  private readonly connections = new Set<Inner>()
+  /** Connections that have more to send, in the order of their turns. */
+  private readonly waiting = new Set<Inner>()
+  private turn: Inner | undefined
+  /** Since when some connection has waited without a break, and when the last one ceased to. */
+  private busySince = 0
+  private idleSince = Number.NEGATIVE_INFINITY
+  private isTurnDue = false
+  private isPaused = false
+  private wasOff = false
+  private cancelCheck: () => void = () => {}
+
+  constructor({ limits = UNLIMITED }: { limits?: BandwidthLimits | undefined }, parts: BandwidthParts) {
+    this.limits = limits
+    this.by = parts
+    this.month = new Month({}, parts)
+  }
+
+  async start(): Promise<void> {
+    await this.month.load()
+    this.check()
+  }
+
+  async stop(): Promise<void> {
+    this.cancelCheck()
+    await this.month.save({ atLeast: 1 })
+  }
+
+  /** The month's bytes are used up. */
+  get isOff(): boolean {
+    const most = this.limits.network_gb_per_month
+    return most > 0 && this.month.bytes >= most * GB
+  }
+
+  /** There has been more to send than the limit allows for so long that nothing should be added that nobody waits for. */
+  get isBehind(): boolean {
+    return this.waiting.size > 0 && this.by.clock.now() - this.busySince > BEHIND_MS
+  }
+
+  use(): NetworkUse {
+    const now = this.by.clock.now()
+    const holds: LimitHold[] = []
+    const hold = (limit: LimitName, reason: string) => {
+      const found = this.held.get(limit)
+      if (found) holds.push({ limit, reason, since: found.since })
+    }
+    for (const [rate, what] of [
+      ['up_kb_per_second', 'sends'],
+      ['down_kb_per_second', 'receives'],
+    ] as const) {
+      const found = this.held.get(rate)
+      if (found && (now - found.seen > LASTS_MS || this.limits[rate] === 0)) this.held.delete(rate)
+      hold(rate, `it ${what} ${inWords(this.limits[rate] * KB)} a second, its limit`)
+    }
+    if (this.isOff) this.hold('network_gb_per_month')
+    else this.held.delete('network_gb_per_month')
+    const most = inWords(this.limits.network_gb_per_month * GB)
+    hold('network_gb_per_month', `the network has had its ${most} of this month`)
+    return { monthBytes: this.month.bytes, holds }
+  }
+
+  /** Counts and paces a raw connection from here on. */
+  track(connection: MultiaddrConnection): void {
+    // What is relayed to this node is counted at the connection to the relay.
+    if (/\/p2p-circuit/.test(connection.remoteAddr.toString())) return
+    const inner = connection as unknown as Inner
+    this.connections.add(inner)
+    inner.addEventListener('close', () => {
+      this.connections.delete(inner)
+      this.stopWaiting(inner)
+    })
+    if (this.isPaused) attempt(inner, 'pause')
+    const [receive, send] = [inner.onData.bind(inner), inner.sendData.bind(inner)]
+    inner.onData = (data) => {
+      this.spend('down_kb_per_second', data.byteLength)
+      receive(data)
+      this.pause()
+    }
+    inner.sendData = (data) => {
+      const perSecond = this.limits.up_kb_per_second * KB
+      if (perSecond === 0) {
+        const result = send(data)
+        this.spend('up_kb_per_second', result.sentBytes)
+        return result
+      }
+      if (!this.maySend(inner)) return { sentBytes: 0, canSendMore: false }
+      const { sentBytes, canSendMore } = send(data.sublist(0, Math.min(data.byteLength, PIECE_BYTES)))
+      this.spend('up_kb_per_second', sentBytes)
+      return { sentBytes, canSendMore }
+    }
+  }
+
+  private spend(rate: Rate, bytes: number): void {
+    this.month.add(bytes)
+    this.paces[rate].spend(bytes, this.limits[rate] * KB, this.by.clock.now())
+    if (this.isOff !== this.wasOff) this.tellOff()
+  }
+
+  /** If not, the connection is told when it is its turn, as it is when a socket takes data again. */
+  private maySend(connection: Inner): boolean {
+    const isTurn = this.turn === connection || this.waiting.size === 0
+    const wait = this.upWaitMs()
+    if (isTurn) this.turn = undefined
+    if (isTurn && wait === 0) return true
+    if (wait > 0) this.hold('up_kb_per_second')
+    const now = this.by.clock.now()
+    if (this.waiting.size === 0 && now - this.idleSince > REFILL_MS) this.busySince = now
+    this.waiting.add(connection)
+    this.nextTurn(wait)
+    return false
+  }
+
+  private stopWaiting(connection: Inner): void {
+    if (this.waiting.delete(connection) && this.waiting.size === 0) this.idleSince = this.by.clock.now()
+  }
+
+  private upWaitMs(): number {
+    return this.paces.up_kb_per_second.waitMs(this.limits.up_kb_per_second * KB, this.by.clock.now())
+  }
+
+  /** Connections take turns, a piece each. */
+  private nextTurn(wait: number): void {
+    if (this.isTurnDue) return
+    this.isTurnDue = true
+    this.by.clock.after(wait, () => {
+      this.isTurnDue = false
+      const [next] = this.waiting
+      if (next === undefined) return
+      const left = this.upWaitMs()
+      if (left > 0) return this.nextTurn(left)
+      this.stopWaiting(next)
+      this.turn = next
+      next.safeDispatchEvent('drain')
+      if (this.waiting.size > 0) this.nextTurn(0)
+    })
+  }
+
+  private pause(): void {
+    const perSecond = this.limits.down_kb_per_second * KB
+    const wait = this.paces.down_kb_per_second.waitMs(perSecond, this.by.clock.now())
+    if (wait === 0) return
+    this.hold('down_kb_per_second')
+    for (const connection of this.connections) attempt(connection, 'pause')
+    if (this.isPaused) return
+    this.isPaused = true
+    this.by.clock.after(Math.min(wait, LONGEST_PAUSE_MS), () => {
+      this.isPaused = false
+      for (const connection of this.connections) attempt(connection, 'resume')
+    })
+  }
+
+  private hold(limit: LimitName): void {
+    const now = this.by.clock.now()
+    const found = this.held.get(limit)
+    const goesOn = found && (limit === 'network_gb_per_month' || now - found.seen <= LASTS_MS)
+    this.held.set(limit, { since: goesOn ? found.since : now, seen: now })
+  }
+
+  private check(): void {
+    if (this.isOff !== this.wasOff) this.tellOff()
+    void this.month
+      .save()
+      .catch((error) =>
+        this.by.log('warn', 'the traffic of this month is not saved', { error: String(error) }),
+      )
+    this.cancelCheck = this.by.clock.after(CHECK_MS, () => this.check())
+  }
+
+  private tellOff(): void {
+    this.wasOff = this.isOff
+    if (this.wasOff) this.hold('network_gb_per_month')
+    // Not in the middle of sending on a connection that is to be closed.
+    this.by.clock.after(0, () => this.by.onOff(this.isOff))
+  }
+}
+
+function attempt(connection: Inner, what: 'pause' | 'resume'): void {
+  try {
+    if (connection.status === 'open') connection[what]()
+  } catch {
+    // It closed at this very moment.
+  }
+}
