@@ -83,6 +83,11 @@ export interface Rollout {
    * a rollout is no fair sample of answers to the prompt: it does not count as a score, and never leaves the node.
    */
   prefix?: number
+  /**
+   * True where a plugin has it learnt as a text, by a loss of its own, under a conditioning that it was not sampled
+   * under. It has no behaviour log-probs, counts as no score, and never leaves the node.
+   */
+  taught?: boolean
   /** In an episode, what happened turn by turn. */
   turns?: Turn[]
   /** Named parts that the reward was made of, when there is more than one. */
@@ -171,7 +176,7 @@ export function hasSignal(group: Group): boolean {
 
 /**
  * The verifier's scores for accuracy: untainted rollouts of the current policy, without replayed and borrowed
- * ones and without those that continue another.
+ * ones, without those that continue another and without taught texts.
  */
 export function scoresOf({ tainted, rollouts }: Group): number[] {
   if (tainted) return []
@@ -181,7 +186,11 @@ export function scoresOf({ tainted, rollouts }: Group): number[] {
   return rollouts
     .filter(
       (one) =>
-        one.replayed === undefined && one.author === undefined && one.prefix === undefined && isFirst(one),
+        one.replayed === undefined &&
+        one.author === undefined &&
+        one.prefix === undefined &&
+        !one.taught &&
+        isFirst(one),
     )
     .map(({ reward, taskReward }) => taskReward ?? reward)
 }
@@ -201,6 +210,7 @@ export function isShareable(group: Group): boolean {
         rollout.replayed === undefined &&
         rollout.author === undefined &&
         rollout.prefix === undefined &&
+        !rollout.taught &&
         rollout.conditioning === undefined &&
         (rollout.arm ?? 'base') === 'base',
     )

@@ -35,6 +35,7 @@ export const anyRollout: fc.Arbitrary<Rollout> = fc.record(
     arm: name,
     replayed: fc.nat(),
     prefix: fc.nat(),
+    taught: fc.boolean(),
     lossMask: fc.uint8Array({ maxLength: 30 }),
     turns: fc.array(
       fc.record(

@@ -7,7 +7,16 @@ import { bufferOf, bytesOf, packTokens, unpackTokens } from './group-bytes.ts'
 type GroupExtras = Pick<Group, 'origin' | 'tainted' | 'always' | 'source'>
 type RolloutExtras = Pick<
   Rollout,
-  'taskReward' | 'conditioning' | 'arm' | 'author' | 'replayed' | 'lossMask' | 'prefix' | 'turns' | 'episode'
+  | 'taskReward'
+  | 'conditioning'
+  | 'arm'
+  | 'author'
+  | 'replayed'
+  | 'lossMask'
+  | 'prefix'
+  | 'taught'
+  | 'turns'
+  | 'episode'
 >
 
 export interface Extras {
@@ -31,6 +40,7 @@ interface PackedRollout {
   episode?: number
   lossMask?: Uint8Array
   prefix?: number
+  taught?: boolean
   played?: PackedTurns
 }
 
@@ -40,8 +50,8 @@ export type PackedExtras = [group: GroupExtras, rollouts: PackedRollout[]]
 export function extrasOf({ origin, tainted, always, source, rollouts }: Group): Extras | undefined {
   const group = defined({ origin, tainted, always, source })
   const each = rollouts.map(
-    ({ taskReward, conditioning, arm, author, replayed, lossMask, prefix, turns, episode }) =>
-      defined({ taskReward, conditioning, arm, author, replayed, lossMask, prefix, turns, episode }),
+    ({ taskReward, conditioning, arm, author, replayed, lossMask, prefix, taught, turns, episode }) =>
+      defined({ taskReward, conditioning, arm, author, replayed, lossMask, prefix, taught, turns, episode }),
   )
   const isPlain = [group, ...each].every((one) => Object.keys(one).length === 0)
   return isPlain ? undefined : { group, rollouts: each }

@@ -53,6 +53,8 @@ export function createDrive<Settings>(plugin: Plugin<Settings>, options: DriveOp
   const problems: string[] = []
   /** Everything ever sampled, to detect training on anything else. */
   const sampled = new Set<string>()
+  /** The same by prompt, for texts that are taught under another conditioning. */
+  const answered = new Set<string>()
   let hooks = plugin.create(settings)
   let step = 0
   let made = 0
@@ -104,6 +106,7 @@ export function createDrive<Settings>(plugin: Plugin<Settings>, options: DriveOp
       const text = `${given}${answer.slice(given.length) || '.'}`
       const tokens = tokensOf(text)
       sampled.add(`${conditioning}|${tokens}`)
+      answered.add(`${promptKey(prompt)}|${tokens}`)
       return {
         text,
         tokens,
@@ -302,8 +305,14 @@ export function createDrive<Settings>(plugin: Plugin<Settings>, options: DriveOp
           conditioning = group.conditioning,
           replayed,
           behaviourLogprobs,
+          taught,
         } of group.rollouts) {
-          if (!sampled.has(`${conditioning}|${tokens}`))
+          if (taught && behaviourLogprobs)
+            problems.push('it gives a taught text log-probs of another conditioning')
+          const isOwn = taught
+            ? answered.has(`${promptKey(group.prompt)}|${tokens}`)
+            : sampled.has(`${conditioning}|${tokens}`)
+          if (!isOwn)
             problems.push('it trains on tokens under a conditioning that they were not sampled under')
           if (replayed !== undefined && !behaviourLogprobs)
             problems.push('it replays a rollout whose behaviour log-probs are not known')

@@ -49,6 +49,12 @@ const ARMS: Record<string, Arm> = {
   spo_chain: steered(5, 1, 'spo_chain', { interval: 2, samples: 4 }),
   tree_rl_like: steered(5, 4, 'tree_rl_like', { forks: 1, branches: 1 }),
   arrol_like: steered(2, 16, 'arrol_like', { after: 6 }),
+  // For models that follow instructions, which this one does not.
+  cog_rethinker_like: {
+    prompts: 2,
+    groupSize: 6,
+    plugins: { hints: [{ use: 'cog_rethinker_like' }] },
+  },
   'spo_chain, as published': steered(3, 1, 'spo_chain'),
   'tree_rl_like, as published': steered(1, 6, 'tree_rl_like'),
 }
