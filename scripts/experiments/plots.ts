@@ -2,6 +2,7 @@
 // To plot a run of your own, put its records in docs/results under the experiment's name.
 
 import { readFileSync, writeFileSync } from 'node:fs'
+import { agents } from './plots/agent-figure.ts'
 import { episodes, estimators, staleness } from './plots/arm-figures.ts'
 import { type Figure, svgOf } from './plots/figure.ts'
 import { library } from './plots/library-figure.ts'
@@ -11,6 +12,7 @@ import { hostile, mixed, savings, sharing, verdict } from './plots/swarm-figures
 const DOCS = new URL('../../docs/', import.meta.url)
 
 const FIGURES: Record<string, (read: Reader) => Figure> = {
+  agents,
   episodes,
   estimators,
   hostile,

@@ -92,7 +92,7 @@ function openSession(
     throw new EnvironmentError(`environment ${name}: ${address} answers ${status}: ${why}`)
   }
 
-  /** What a tool says, as the model sees it: an error of the tool is part of the game. */
+  /** What a tool says, as the model sees it; an error is a reply, too. */
   const call = async ({ name: tool, arguments: text }: ToolCall): Promise<string> => {
     let body: unknown
     try {
