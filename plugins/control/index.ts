@@ -6,6 +6,7 @@ import arrolLike from './arrol-like.ts'
 import spoChain from './branches/spo-chain.ts'
 import treeRlLike from './branches/tree-rl-like.ts'
 import dars from './dars.ts'
+import scopeLike from './scope-like.ts'
 import xrpo from './xrpo.ts'
 
-export const CONTROL: readonly Plugin[] = [april, dars, xrpo, spoChain, treeRlLike, arrolLike]
+export const CONTROL: readonly Plugin[] = [april, dars, xrpo, spoChain, treeRlLike, arrolLike, scopeLike]

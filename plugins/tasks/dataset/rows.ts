@@ -90,8 +90,11 @@ function readFields(given: Record<string, unknown>, { usual, fields }: Reading):
   }
 }
 
+/** The verifier whose rows need no answer. */
+const KEYLESS = 'unknown'
+
 export function rowOf(given: Record<string, unknown>, usual: Judge): Row {
-  const { prompt, answer, verifier, choices, difficulty = 0, id } = given
+  const { prompt, verifier, choices, difficulty = 0, id } = given
   const unknown = Object.keys(given).find((key) => !(ROW_KEYS as readonly string[]).includes(key))
   if (unknown !== undefined)
     throw new Fault(
@@ -100,12 +103,13 @@ export function rowOf(given: Record<string, unknown>, usual: Judge): Row {
   if (typeof prompt !== 'string' || prompt.trim() === '')
     throw new Fault('"prompt" must be the question, as a text that is not empty')
   if (!prompt.isWellFormed()) throw new Fault('"prompt" has half a character (a lone surrogate) in it')
+  const judge = judgeOf(verifier, choices, usual)
+  const answer = given.answer ?? (judge.verifier.name === KEYLESS ? '' : undefined)
   if (!isAnswer(answer)) throw new Fault('"answer" must be a text, a number, or a list of these')
   if (!Number.isInteger(difficulty) || (difficulty as number) < 0 || (difficulty as number) > MAX_DIFFICULTY)
     throw new Fault(`"difficulty" must be a whole number from 0 to ${MAX_DIFFICULTY}`)
   if (id !== undefined && typeof id !== 'string' && typeof id !== 'number')
     throw new Fault('"id" must be a text or a number')
-  const judge = judgeOf(verifier, choices, usual)
   const { settings } = judge
   if ('accepts' in judge.verifier) {
     const key = judge.verifier.key(answer, settings)

@@ -7,7 +7,17 @@ import { fraction } from './fraction.ts'
 import { numeric } from './numeric.ts'
 import { regex } from './regex.ts'
 import { set } from './set.ts'
+import { unknown } from './unknown.ts'
 import type { Verifier } from './verifier.ts'
 
-export const VERIFIERS: readonly Verifier[] = [exact, numeric, choice, set, regex, fraction, expression]
+export const VERIFIERS: readonly Verifier[] = [
+  exact,
+  numeric,
+  choice,
+  set,
+  regex,
+  fraction,
+  expression,
+  unknown,
+]
 export { type Answer, Fault, type FileVerifier, type Settings, type Verifier } from './verifier.ts'

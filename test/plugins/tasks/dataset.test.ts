@@ -169,3 +169,23 @@ it('tells all mistakes of a file at once, the first twenty', () => {
   ])
   expect(read(Array(100).fill('{')).problems).toHaveLength(20)
 })
+
+describe('questions without answers', () => {
+  const lines = Array.from({ length: 20 }, (_, i) => JSON.stringify({ prompt: `What is ${i}?` }))
+
+  it('need the verifier unknown, which finds the answer and scores it 0', () => {
+    const riddles = task(lines, 'unknown', 'riddles')
+    const instance = riddles.generate({ seed: 1, difficulty: 0 })
+    expect(instance.key).toBe('')
+    expect(riddles.verify(instance, 'Hm. <answer>12</answer>')).toEqual({
+      score: 0,
+      answer: '12',
+      found: 'tag',
+    })
+    expect(riddles.verify(instance, '<answer></answer>').score).toBe(0)
+  })
+
+  it('are a mistake under any other', () => {
+    expect(read(lines).problems[0]!.message).toContain('"answer" must be')
+  })
+})
