@@ -81,12 +81,17 @@ const plainNumbers = (text: string): string[] =>
 
 /** Where a task's rules allow more than one way to say it. */
 const READERS: Record<string, (said: string, instance: Instance) => boolean> = {
+  base_conversion: (said, { key }) => plain(said).replace(/^(0[box])?0*(?=.)/, '') === key,
+  basic_arithmetic: (said, { key }) => /^-?\d+$/.test(plain(said)) && BigInt(plain(said)) === BigInt(key),
   calendar_arithmetic: (said, { key }) => plain(said) === key.slice(0, 3).toLowerCase(),
   decimal_arithmetic: (said, { key, data }) => {
     const { significant } = data as { significant: number }
     return Math.abs(Number(plain(said)) - Number(key)) <= Math.abs(Number(key)) * 10 ** (1 - significant)
   },
-  fraction_simplification: (said, { key }) => plain(said).replaceAll('+', '') === key,
+  fraction_simplification: (said, { key }) =>
+    plain(said)
+      .replaceAll('+', '')
+      .replace(/^(-?)(\d+)\/-(\d+)$/, (_, sign, top, bottom) => `${sign ? '' : '-'}${top}/${bottom}`) === key,
   number_sorting: (said, { key }) => numbers(said) === numbers(key),
   propositional_logic: (said, { key }) => literals(said) === literals(key),
 }

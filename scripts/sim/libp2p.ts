@@ -9,6 +9,7 @@ import { runStack } from '../../test/sim/libp2p/stack.ts'
 const { values } = parseArgs({
   options: {
     nodes: { type: 'string', default: '8' },
+    silent: { type: 'string', default: '0' },
     seed: { type: 'string', default: '1' },
     meet: { type: 'string', default: '30' },
     chaos: { type: 'string', default: '60' },
@@ -24,7 +25,12 @@ let isBroken = false
 for (let run = 0; run < Number(values.runs); run++) {
   const before = process.cpuUsage()
   const { lines, ...report } = await runStack({
-    ...{ seed: Number(values.seed), nodes: Number(values.nodes), every: Number(values.every) },
+    ...{
+      seed: Number(values.seed),
+      nodes: Number(values.nodes),
+      silent: Number(values.silent),
+      every: Number(values.every),
+    },
     ...{ meetSeconds: Number(values.meet), chaosSeconds: Number(values.chaos) },
     ...{ healSeconds: Number(values.heal), wide: !values.narrow, isVerbose: values.trace },
   })

@@ -5,12 +5,11 @@
 import { autoNAT } from '@libp2p/autonat'
 import { circuitRelayServer, circuitRelayTransport } from '@libp2p/circuit-relay-v2'
 import { dcutr } from '@libp2p/dcutr'
-import type { PeerRouting } from '@libp2p/interface'
 import { passthroughMapper } from '@libp2p/kad-dht'
 import { type Components, PortForwarding, type PortForwardingParts } from '../router/port-forwarding.ts'
 import type { Clock } from '../types.ts'
 import { type DhtParts, lookupDht } from './dht.ts'
-import { pacedWalk } from './paced-walk.ts'
+import { pacedWalk, type WalkComponents } from './paced-walk.ts'
 
 export interface WideOptions {
   swarm: string
@@ -54,8 +53,8 @@ export function wideListen({ relay, webrtc }: Pick<WideOptions, 'relay' | 'webrt
   return relay ? [] : ['/p2p-circuit', ...(webrtc ? ['/webrtc'] : [])]
 }
 
-type RelayComponents = Parameters<ReturnType<typeof circuitRelayTransport>>[0] & { peerRouting: PeerRouting }
-type AutoNATComponents = Parameters<ReturnType<typeof autoNAT>>[0] & Pick<RelayComponents, 'peerRouting'>
+type RelayComponents = Parameters<ReturnType<typeof circuitRelayTransport>>[0] & WalkComponents
+type AutoNATComponents = Parameters<ReturnType<typeof autoNAT>>[0] & WalkComponents
 
 /**
  * To test whether a peer can be reached, @libp2p/autonat 3.0.28 "dials" it, gets the existing connection, and closes
@@ -74,7 +73,7 @@ export const politeAutoNAT = (by: { clock: Clock }) => (components: AutoNATCompo
 export const relayTransport = (by: { clock: Clock }) => (components: RelayComponents) =>
   circuitRelayTransport()(withPacedWalk(components, by))
 
-const withPacedWalk = <T extends Pick<RelayComponents, 'randomWalk' | 'peerRouting'>>(
+const withPacedWalk = <T extends WalkComponents & Pick<RelayComponents, 'randomWalk'>>(
   components: T,
   by: { clock: Clock },
 ): T => withProperty(components, 'randomWalk', pacedWalk(components, by) as T['randomWalk'])

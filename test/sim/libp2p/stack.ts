@@ -21,6 +21,8 @@ import type { Machine } from './wire.ts'
 export interface StackOptions {
   seed: number
   nodes: number
+  /** So many more, which say that they have the same tasks, and neither write groups nor pass any on. */
+  silent?: number
   /** Virtual seconds: to find one another, of chaos, of healing, and in which what is written must reach everybody. */
   meetSeconds?: number
   chaosSeconds?: number
@@ -40,6 +42,7 @@ const PKCS8 = Buffer.from('302e020100300506032b657004220420', 'hex')
 export async function runStack({
   seed,
   nodes: count,
+  silent = 0,
   meetSeconds = 30,
   chaosSeconds = 60,
   healSeconds = 120,
@@ -58,13 +61,14 @@ export async function runStack({
   process.on('unhandledRejection', onRejection)
 
   const nodes = Array.from({ length: count }, (_, i) => createNode(i))
+  const mutes = Array.from({ length: silent }, (_, i) => createNode(count + i, true))
   type Node = ReturnType<typeof createNode>
   /** By content: who has it, and who was there when it was written. */
   const counted = new Map<string, { at: number; missing: Set<string> }>()
   const tally = { deaths: 0, groups: 0, delivered: 0, latestMs: 0 }
   let isCounting = false
 
-  function createNode(i: number) {
+  function createNode(i: number, isSilent = false) {
     const own = world.random(`node ${i}`)
     const name = `n${i}`
     const identity = identityOf(
@@ -87,16 +91,14 @@ export async function runStack({
           {
             ...{ swarm: 'sim', listen: [address], lan: 'off', wide, maxCompletionTokens: MAX_TOKENS },
             // Three nodes that came before it, as an invite would name.
-            bootstrap: [1, 2, 3].flatMap((back) =>
-              i >= back ? [nodes[i - back]!.at] : i === 0 ? [] : [nodes[0]!.at],
-            ),
+            bootstrap: (isSilent ? nodes : nodes.slice(Math.max(0, i - 3), i)).map(({ at }) => at),
             tasks: [{ name: even.name, version: even.version }],
           },
           {
             ...{ identity, codec, transport: cables.transport(machine), random: own.next },
             clock: { now: () => Math.floor(EPOCH + world.time), after },
             log: (level, message) => level !== 'debug' && world.note(`${name} ${level} ${message}`),
-            tasks: { find: (task) => (task === even.name ? even : undefined) },
+            tasks: { find: (task) => (task === even.name && !isSilent ? even : undefined) },
             version: () => 1,
             onGroup: (group) => arrived(name, contentOf(group)),
             onEvent: (event) => world.note(`${name} ${JSON.stringify(event)}`),
@@ -117,7 +119,7 @@ export async function runStack({
           )
           after(every * 1000 * own.between(0.5, 1.5), write)
         }
-        after(every * 1000 * own.next(), write)
+        if (!isSilent) after(every * 1000 * own.next(), write)
       })
     }
 
@@ -208,7 +210,9 @@ export async function runStack({
   }
 
   try {
-    for (const [i, node] of nodes.entries()) world.after(100 * i, () => void node.boot())
+    // Those who eclipse are there first.
+    for (const [i, node] of [nodes[0]!, ...mutes, ...nodes.slice(1)].entries())
+      world.after(100 * i, () => void node.boot())
     await world.run(meetSeconds * 1000)
     let isChaos = true
     const strike = (): void => {
@@ -251,7 +255,7 @@ export async function runStack({
       lines: world.lines,
     }
   } finally {
-    for (const node of nodes) node.kill(true)
+    for (const node of [...nodes, ...mutes]) node.kill(true)
     process.off('unhandledRejection', onRejection)
     putBack()
   }

@@ -25,3 +25,20 @@ test('a search that finds nothing is repeated less and less often, also after fa
   end.abort(new Error('enough'))
   await expect(next).rejects.toThrow('enough')
 })
+
+test('for a found peer without addresses, they come from the peer store, and no search begins', async () => {
+  const router = {
+    async *getClosestPeers() {
+      yield { id: 'known', multiaddrs: [] }
+    },
+  }
+  const peerRouting = {
+    routers: [router],
+    getClosestPeers: () => {
+      throw new Error('it searches for the addresses of each')
+    },
+  }
+  const peerStore = { get: async () => ({ addresses: [{ multiaddr: '/ip4/10.0.0.1/tcp/1' }] }) }
+  const walk = pacedWalk({ peerRouting, peerStore } as never, { clock: new VirtualClock() }).walk()
+  expect((await walk.next()).value).toEqual({ id: 'known', multiaddrs: ['/ip4/10.0.0.1/tcp/1'] })
+})
