@@ -13,6 +13,7 @@ import {
   Fault,
   type FileVerifier,
   type Row,
+  type Scored,
   type Settings,
   VERIFIERS,
 } from '../../plugins/tasks/dataset/index.ts'
@@ -27,6 +28,7 @@ import { withDeadline } from '../policy/chat/deadline.ts'
 
 const MAX_BYTES = 1 << 20
 const LIMIT_MS = 250
+const MOST_PARTS = 16
 /** Number of rows that are scored before the node starts. */
 const TRIED_ROWS = 32
 const MAY_IMPORT = /^(node:[\w/]+|waggle\/plugin|zod)$/
@@ -63,7 +65,7 @@ export async function loadVerifier(
         failures++
         if (Math.log2(failures) % 1 === 0)
           onTrouble({ name: custom.name, message: `${(error as Error).message}; the answer scores 0` })
-        return 0
+        return { score: 0 }
       }
     },
   }
@@ -78,7 +80,10 @@ export async function loadVerifier(
         tagged: true,
         settings,
       }
-      const [first, second] = [scoreOf(custom, answered), scoreOf(custom, answered)]
+      const [first, second] = [1, 2].map(() => {
+        const { score, parts } = scoreOf(custom, answered)
+        return parts ? JSON.stringify({ score, parts }) : String(score)
+      })
       if (first !== second)
         return `gives ${first} and then ${second} for the same answer; it must depend only on its input, since peers score the same answer again`
     }
@@ -170,16 +175,32 @@ async function readSettings(schema: SettingsSchema<unknown> | undefined, given: 
   return copy as Settings
 }
 
-function scoreOf(custom: CustomVerifier, answered: Answered): number {
-  let score: unknown
+function scoreOf(custom: CustomVerifier, answered: Answered): Scored {
+  let given: unknown
   try {
-    score = withDeadline(`verifier ${custom.name}`, LIMIT_MS, () => custom.score(answered))
+    given = withDeadline(`verifier ${custom.name}`, LIMIT_MS, () => custom.score(answered))
   } catch (error) {
     throw new Error(
       error instanceof Error ? error.message.slice(0, 300) : 'threw something that is not an Error',
     )
   }
-  if (typeof score === 'boolean') return score ? 1 : 0
-  if (typeof score === 'number' && score >= 0 && score <= 1) return score
-  throw new Error(`gave ${String(score).slice(0, 60)} as a score; it must be 0 to 1, true or false`)
+  const { score, parts } = (typeof given === 'object' && given !== null ? given : { score: given }) as {
+    score?: unknown
+    parts?: unknown
+  }
+  const value = typeof score === 'boolean' ? Number(score) : score
+  if (!(typeof value === 'number' && value >= 0 && value <= 1))
+    throw new Error(`gave ${String(score).slice(0, 60)} as a score; it must be 0 to 1, true or false`)
+  return { score: value, ...(parts === undefined ? {} : { parts: partsOf(parts) }) }
+}
+
+function partsOf(given: unknown): Record<string, number> {
+  const parts = typeof given === 'object' && given !== null ? Object.entries(given) : []
+  const isPart = ([name, value]: [string, unknown]): boolean =>
+    /^[a-z][a-z0-9_]{0,63}$/.test(name) && typeof value === 'number' && Number.isFinite(value)
+  if (parts.length === 0 || parts.length > MOST_PARTS || !parts.every(isPart))
+    throw new Error(
+      `gave parts of a score that are not 1 to ${MOST_PARTS} finite numbers with names of a-z, 0-9 and _`,
+    )
+  return Object.fromEntries(parts)
 }

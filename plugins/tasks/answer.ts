@@ -62,16 +62,19 @@ export function judge(
 ): Verdict {
   return scored(completion, ({ text, found }) => {
     const counts = found === 'tag' || answerTag === 'optional'
-    return text !== null && counts && isRight(text) ? 1 : 0
+    return { score: text !== null && counts && isRight(text) ? 1 : 0 }
   })
 }
 
 /** A verdict with the score that the callback computes from what was found. */
-export function scored(completion: string, scoreOf: (found: Found) => number): Verdict {
+export function scored(
+  completion: string,
+  scoreOf: (found: Found) => Pick<Verdict, 'score' | 'parts'>,
+): Verdict {
   if (completion.length > MAX_COMPLETION_CHARS) return { score: 0, answer: null, found: 'none' }
   const answer = findAnswer(completion)
   return {
-    score: scoreOf(answer),
+    ...scoreOf(answer),
     // Well-formed, because verdicts are stored and shown, and a cut may split a pair of surrogates.
     answer: answer.text === null ? null : answer.text.slice(0, SHOWN_CHARS).toWellFormed(),
     found: answer.found,

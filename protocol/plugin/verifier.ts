@@ -21,6 +21,12 @@ export interface Answered<Settings = unknown> {
   settings: Settings
 }
 
+/** A score with the named parts that it is made of, each finite, at most 16; the estimator `gdpo` tells them apart. */
+export interface PartlyScored {
+  score: number | boolean
+  parts: Readonly<Record<string, number>>
+}
+
 export interface CustomVerifier<Settings = unknown> {
   name: string
   kind: 'verifier'
@@ -30,7 +36,7 @@ export interface CustomVerifier<Settings = unknown> {
   /** Schema of the keys beside `use` in the config; if left out, there are none. */
   settings?: SettingsSchema<Settings>
   /** 1 or true is right, 0 or false wrong, in between partly right. Pure; takes at most 250 ms. */
-  score(given: Answered<Settings>): number | boolean
+  score(given: Answered<Settings>): number | boolean | PartlyScored
 }
 
 export function defineVerifier<Settings = unknown>(

@@ -39,6 +39,8 @@ export interface Example {
 export interface Verdict {
   /** 0 to 1. In the strict profile 1 iff right; partial credit only where the task says so, and below 0.5. */
   score: number
+  /** Named parts that the score is made of, if the verifier tells them apart. */
+  parts?: Record<string, number>
   /** The extracted answer, at most 256 characters; null if none was found. */
   answer: string | null
   /**

@@ -111,6 +111,12 @@ test.each<[string, Parameters<typeof load>[0], string, RegExp]>([
   ['is too large', { extra: `// ${'x'.repeat(1 << 20)}` }, '', /larger than 1024 KiB/],
   ['throws', { score: '() => { throw new Error("no luck") }' }, '', /mine\.ts {2}no luck, asked "a\?"/],
   ['gives no score', { score: '() => "yes"' }, '', /gave yes as a score; it must be 0 to 1/],
+  [
+    'gives parts that are none',
+    { score: '() => ({ score: 1, parts: { right: NaN } })' },
+    '',
+    /gave parts of a score that are not 1 to 16/,
+  ],
   ['gives too much', { score: '() => 1.5' }, '', /gave 1\.5 as a score/],
   [
     'is random',
@@ -123,6 +129,17 @@ test.each<[string, Parameters<typeof load>[0], string, RegExp]>([
   const error = (await load(verifier, { settings }).catch((thrown: unknown) => thrown)) as WaggleError
   expect(error.code).toBe('E_DATASET')
   expect(error.message).toMatch(message)
+})
+
+test('it may tell the parts of a score apart, which rollouts then have', async () => {
+  const right =
+    '({ text, answer, completion }: any) => ({ score: text === answer, parts: { right: Number(text === answer), short: completion.length < 40 ? 1 : 0 } })'
+  const task = await load({ score: right })
+  expect(score(task, '<answer>A</answer>')).toEqual({
+    ...{ score: 1, answer: 'A', found: 'tag' },
+    parts: { right: 1, short: 1 },
+  })
+  expect(score(task, '<answer>B</answer>')).toMatchObject({ score: 0, parts: { right: 0, short: 1 } })
 })
 
 test('an answer on which it fails scores 0, and some of the failures are reported', async () => {

@@ -93,6 +93,7 @@ export function rolloutOf(sequence: Sequence, tokenizer: Tokenizer): Rollout {
   const { order, play, places, given, finish = 'aborted' } = sequence
   const tokens = Int32Array.from(sequence.tokens)
   const text = play ? transcriptOf(play) : tokenizer.decodeCompletion(tokens)
+  const { score, parts } = order.task.verify(order.instance, text)
   return {
     text,
     tokens,
@@ -100,7 +101,8 @@ export function rolloutOf(sequence: Sequence, tokenizer: Tokenizer): Rollout {
     entropies: Float32Array.from(sequence.entropies),
     segments: sequence.segments.map((segment) => ({ ...segment })),
     finish,
-    reward: order.task.verify(order.instance, text).score,
+    reward: score,
+    ...(parts ? { rewardParts: parts } : {}),
     ...(play || given > 0 ? { lossMask: Uint8Array.from(sequence.mask) } : {}),
     ...(given > 0 ? { prefix: given } : {}),
     ...(play

@@ -101,7 +101,7 @@ export class Verifier {
         unfit = own
         break
       }
-      rollouts.push({ ...own, reward: rewardOf(task, instance, rollout.text) })
+      rollouts.push({ ...own, ...rewardOf(task, instance, rollout.text) })
       yield
     }
     if (unfit !== 'text') return { refused: unfit }
@@ -138,8 +138,8 @@ function charsToEncode({ policy, rollouts }: SharedGroup, { tokenizer }: Codec):
   return texts.reduce((sum, { text }) => sum + text.length, 0)
 }
 
-function rewardOf(task: Task, instance: Instance, text: string): number {
-  const { score } = task.verify(instance, text)
+function rewardOf(task: Task, instance: Instance, text: string): Pick<Rollout, 'reward' | 'rewardParts'> {
+  const { score, parts } = task.verify(instance, text)
   if (!(score >= 0 && score <= 1)) throw new RangeError(`${task.name} gave a score of ${score}`)
-  return score
+  return { reward: score, ...(parts ? { rewardParts: parts } : {}) }
 }

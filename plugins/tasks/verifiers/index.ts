@@ -20,4 +20,11 @@ export const VERIFIERS: readonly Verifier[] = [
   expression,
   unknown,
 ]
-export { type Answer, Fault, type FileVerifier, type Settings, type Verifier } from './verifier.ts'
+export {
+  type Answer,
+  Fault,
+  type FileVerifier,
+  type Scored,
+  type Settings,
+  type Verifier,
+} from './verifier.ts'

@@ -5,6 +5,7 @@
 // any text.
 
 import type { Answer, Answered } from '../../../protocol/plugin/index.ts'
+import type { Verdict } from '../../../protocol/train/index.ts'
 
 export type { Answer } from '../../../protocol/plugin/index.ts'
 
@@ -37,13 +38,15 @@ export interface Verifier {
   accepts(text: string, answer: Answer, settings: Settings): boolean
 }
 
+export type Scored = Pick<Verdict, 'score' | 'parts'>
+
 /** A verifier from a file that the config names. */
 export interface FileVerifier {
   name: string
   /** Digest of the file's contents; part of the dataset's version. */
   digest: string
   /** 0 to 1, for the whole completion. Never throws. */
-  score(given: Omit<Answered, 'settings'>, settings: Settings): number
+  score(given: Omit<Answered, 'settings'>, settings: Settings): Scored
 }
 
 export function flag(given: Settings, name: string): boolean {
