@@ -4,7 +4,7 @@ import { type ChildProcess, spawn } from 'node:child_process'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { startNode } from '../experiments/node-process.ts'
 
-/** Starts a FastAPI server, which ends with this process, and waits until it answers on `port`. */
+/** Starts an HTTP server, which ends with this process, and waits until it answers on `port`. */
 export async function serve(
   port: number,
   [command, ...args]: [string, ...string[]],
@@ -13,8 +13,8 @@ export async function serve(
   const child = spawn(command, args, { stdio: ['ignore', 'ignore', 'inherit'], ...(cwd ? { cwd } : {}) })
   process.once('exit', () => child.kill('SIGKILL'))
   for (let i = 0; i < 1500; i++) {
-    const response = await fetch(`http://127.0.0.1:${port}/openapi.json`).catch(() => undefined)
-    if (response?.ok) return child
+    const response = await fetch(`http://127.0.0.1:${port}/`).catch(() => undefined)
+    if (response) return child
     await sleep(200)
   }
   throw new Error(`no server on port ${port}`)
