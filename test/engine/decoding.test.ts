@@ -63,7 +63,7 @@ interface Arriving {
 }
 
 /** Decodes calls that arrive before given steps; returns the step in which each was answered. */
-async function run(arriving: readonly Arriving[]) {
+async function run(arriving: readonly Arriving[], { readAtOnce = 2048 } = {}) {
   const { asked, createCache } = fakeCache()
   const answered: number[] = []
   const written: Sample[][] = []
@@ -93,6 +93,7 @@ async function run(arriving: readonly Arriving[]) {
     },
     {
       spec: SPEC,
+      readAtOnce,
       createCache,
       writerOf: ({ request, steering: { onToken } }) =>
         createWriter(request, { vocabulary: SPEC.vocabulary, labels: { version: 0 }, onToken }),
@@ -188,6 +189,14 @@ test('a call that cannot be served is refused, and the others go on', async () =
   ])
 })
 
+test('prompts are read side by side as far as their tokens are few enough', async () => {
+  const prompts = [5, 5, 12, 5, 40, 3].map((length, i) => randomTokens(SPEC, length, i))
+  const arriving = [{ step: 0, request: request(prompts, 2) }]
+  expect((await run(arriving)).asked.read).toEqual([6])
+  // Padded, three of them would be 36 tokens. The longest is read by itself.
+  expect((await run(arriving, { readAtOnce: 30 })).asked.read).toEqual([2, 2, 1, 1])
+})
+
 test('logits that are not finite refuse the calls that read them', async () => {
   const { createCache } = fakeCache()
   const bad = createCache({ slots: 1, capacity: 9 })
@@ -200,6 +209,7 @@ test('logits that are not finite refuse the calls that read them', async () => {
   const generate = generateBy((decoding) =>
     decode(decoding, {
       spec: SPEC,
+      readAtOnce: 2048,
       createCache: () => ({ ...bad, slots: 1, capacity: 9, read }),
       writerOf: ({ request }) =>
         createWriter(request, { vocabulary: SPEC.vocabulary, labels: { version: 0 } }),

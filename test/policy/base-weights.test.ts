@@ -152,7 +152,7 @@ test('the plan keeps weights as F32 if that fits well, else as a quantized file 
   const four = inFile(quantized)
   expect(planned(four, 'auto', 100e9)).toMatchObject({ adapter: undefined, base: 'f32' })
   expect(planned(four, 'auto', 8e9)).toMatchObject({ adapter: { rank: 16 }, base: 'f32' })
-  const small = planned(four, 'auto', 2e9)
+  const small = planned(four, 'auto', 1.6e9)
   expect(small).toMatchObject({ adapter: { rank: 16 }, base: 'file' })
   // The sampler's copy is left out where memory is short.
   expect(small.packs).toBe(false)
@@ -162,11 +162,11 @@ test('the plan keeps weights as F32 if that fits well, else as a quantized file 
   expect(roomy.estimate.model).toBeLessThan(0.5 * 4 * parameterCount(SPEC))
   expect(planned(four, 'q4', 100e9)).toMatchObject({ adapter: { rank: 16 }, base: 'q4' })
   const floats = inFile({})
-  expect(() => planned(floats, 'auto', 2e9)).toThrow(/does not fit/)
+  expect(() => planned(floats, 'auto', 1.4e9)).toThrow(/does not fit/)
   try {
-    planned(floats, 'auto', 2e9)
+    planned(floats, 'auto', 1.4e9)
   } catch (error) {
     expect((error as { hint: string }).hint).toContain('engine.base_precision = "q4"')
   }
-  expect(planned(floats, 'q4', 2e9).base).toBe('q4')
+  expect(planned(floats, 'q4', 1.4e9).base).toBe('q4')
 })

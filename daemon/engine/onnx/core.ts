@@ -113,6 +113,7 @@ export function createCore({
     const { spec, parameters, labels } = opened()
     await decodeCalls(decoding, {
       spec,
+      readAtOnce: room.microBatchTokens,
       createCache: (size) =>
         createHostCache({ spec, ...size }, { runtime, weights: parameters, packing, kept }),
       writerOf: ({ request, steering: { onToken } }) =>

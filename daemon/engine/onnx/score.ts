@@ -13,13 +13,13 @@ import { headOf, inputsOf, type StepParts } from './step.ts'
 export async function score(
   { sequences, temperature, hidden = false, places = false }: ScoreRequest,
   { spec, parameters }: { spec: DecoderSpec; parameters: Feeds },
-  { runtime, microBatchTokens, scaling }: Omit<StepParts, 'now'>,
+  { runtime, microBatchTokens, checkpointing, scaling }: Omit<StepParts, 'now'>,
 ): Promise<Score[]> {
   const scores: Score[] = new Array(sequences.length)
   checkSequences(sequences, spec)
   for (const batch of plan(sequences, { tokens: microBatchTokens })) {
     const packed = pack(sequences, batch)
-    const { headParts, sizes } = headOf(batch, spec)
+    const { headParts, sizes } = headOf(batch, spec, checkpointing)
     // Computed exactly as in the forward part of training, including its rounding.
     const isHalf = scaling !== undefined
     const graph = await runtime.compile(

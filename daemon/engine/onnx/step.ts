@@ -98,7 +98,7 @@ async function compute(
     counts.realTokens += packed.tokens.length - 1
     counts.computedTokens += packed.tokens.length
     for (const value of filled['column.mask']!) counts.completionTokens += value
-    const { headParts, sizes } = headOf(batch, spec)
+    const { headParts, sizes } = headOf(batch, spec, checkpointing)
     const options = { accumulate, checkpointing, headParts, isScaled: isHalf }
     const graph = await runtime.compile(
       `${key} ${headParts}`,
@@ -145,13 +145,14 @@ export function inputsOf(packed: PackedBatch, temperature: number): Record<strin
   return { ...tokens, inverseTemperature: Float32Array.of(1 / (temperature || 1)) }
 }
 
-/** A micro-batch's sizes, and the number of parts in which its rows pass through the head. */
+/** A micro-batch's sizes, and the number of parts in which its rows pass through the head, more if memory is short. */
 export function headOf(
   { shape }: MicroBatch,
   { vocabulary }: DecoderSpec,
+  isShort?: boolean,
 ): { headParts: number; sizes: Bindings } {
   const rows = 1 + shape.segmentTokens
-  const headParts = partsOf(rows, vocabulary)
+  const headParts = partsOf(rows, vocabulary, { isShort })
   return { headParts, sizes: { ...shape, ...partSizes(rows, headParts) } }
 }
 

@@ -66,18 +66,19 @@ const FIT = {
   perFeedForward: 3.5,
   /** Floats for each pair of a token and one that it attends to, a head. */
   perPair: 1.8,
-  /** Logits alive at once, and the most rows of them. */
+  /** Arrays of logits alive at once, and the most rows and bytes of each; see engine/onnx/decoder/head.ts. */
   logits: 3,
   logitRows: 512,
+  logitBytes: { usual: 168e6, checkpointing: 67e6 },
   /** Copies of the cache while it is read and grown. */
   cacheCopies: 2,
-  /** Tiles of quantized matrices as F32, in both engines; see engine/onnx/ops/matrices.ts. */
-  tiles: 2 * 67e6,
+  /** Tiles of quantized matrices as F32, in each engine without packed ones; see engine/onnx/ops/matrices.ts. */
+  tiles: 67e6,
   /** Bytes of the sampler's copy for each byte of blocks. */
   packed: 1.1,
 }
-/** Prompts read in one go; see engine/onnx. */
-const PREFILL_PROMPTS = 16
+/** Prompts read in one go; see engine/onnx/decoding. */
+const PROMPTS_AT_ONCE = 16
 
 export function estimateMemory(spec: DecoderSpec, work: Work): MemoryEstimate {
   const { adapter, ...plain } = spec
@@ -97,7 +98,7 @@ export function estimateMemory(spec: DecoderSpec, work: Work): MemoryEstimate {
 }
 
 function baseMemory({ all, blocks }: BaseBytes, packs = true): number {
-  return all + (packs ? FIT.packed * blocks : 0) + FIT.tiles
+  return all + FIT.tiles + (packs ? FIT.packed * blocks : FIT.tiles)
 }
 
 /** Memory of one engine that both writes and trains, without the loaded weights. */
@@ -120,10 +121,11 @@ function activations(spec: DecoderSpec, work: Work): number {
   const { layers, vocabulary, heads } = spec
   const pairs = work.prompt + work.completion
   const perLayer = perToken(spec) + FIT.perPair * heads * pairs
-  const logits = FIT.logits * Math.min(tokens, FIT.logitRows) * vocabulary
+  const most = FIT.logitBytes[work.checkpointing ? 'checkpointing' : 'usual']
+  const logits = FIT.logits * Math.min(FLOAT * Math.min(tokens, FIT.logitRows) * vocabulary, most)
   // What each layer begins with is kept, and all of one layer at a time.
   const kept = work.checkpointing ? layers * spec.width + perLayer : layers * perLayer
-  return FLOAT * (tokens * kept + logits)
+  return FLOAT * tokens * kept + logits
 }
 
 function perToken({ width, heads, kvHeads, headWidth, feedForward, adapter }: DecoderSpec): number {
@@ -132,10 +134,11 @@ function perToken({ width, heads, kvHeads, headWidth, feedForward, adapter }: De
   return FIT.perWidth * width + FIT.perQuery * query + FIT.perFeedForward * feedForward + low
 }
 
-function cache(spec: DecoderSpec, { slots, prompt, completion }: Work): number {
+function cache(spec: DecoderSpec, { slots, prompt, completion, microBatchTokens }: Work): number {
   const { layers, kvHeads, headWidth, vocabulary, width, feedForward } = spec
   const kept = slots * (prompt + completion) * layers * 2 * kvHeads * headWidth
-  const reading = PREFILL_PROMPTS * prompt * (4 * width + 3 * feedForward)
+  const read = Math.max(prompt, Math.min(PROMPTS_AT_ONCE * prompt, microBatchTokens))
+  const reading = read * (4 * width + 3 * feedForward)
   return FLOAT * (FIT.cacheCopies * kept + reading + 2 * slots * vocabulary)
 }
 

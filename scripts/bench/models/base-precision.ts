@@ -1,9 +1,12 @@
 // What training an adapter takes with frozen weights of 32, 16, 8 and 4 bits. For each shape and precision, a child
-// process opens a sampler and a trainer as a node does, writes rollouts, takes a LoRA step, and reports its peak
-// resident memory and the times. Weights are random; memory and time do not depend on them.
+// process starts as a node does (daemon/platform/lean.ts), opens a sampler and a trainer, writes rollouts, takes a LoRA step,
+// and reports its peak resident memory beside the memory plan's estimate, and the processor time. Weights are random; memory
+// and time do not depend on them.
 //
-//   node --import tsx scripts/bench/models/base-precision.ts [--only SmolLM2-135M] [--tokens 256] [--unpacked] [--json]
+//   node --import tsx scripts/bench/models/base-precision.ts [--only SmolLM2-135M] [--tokens 256] [--rows 4] [--micro 512]
+//     [--unpacked] [--json]
 //
+// --tokens: of each prompt and of each completion. --rows: completions of a prompt. --micro: tokens of a micro-batch.
 // --unpacked: without the sampler's packed copy of blocks.
 
 import { spawnSync } from 'node:child_process'
@@ -12,9 +15,11 @@ import { parseArgs } from 'node:util'
 import { ADAPTER_TARGETS, type DecoderSpec, parameterShapes } from '../../../daemon/engine/decoder.ts'
 import { createOnnxEngine } from '../../../daemon/engine/onnx/index.ts'
 import { emptyBlocks, emptyHalves } from '../../../daemon/engine/stored/quantize.ts'
-import { type BaseWeights, bytesOf } from '../../../daemon/engine/stored/stored.ts'
+import { type BaseWeights, bytesOf, isStored } from '../../../daemon/engine/stored/stored.ts'
 import { randomStream } from '../../../daemon/host/random.ts'
+import { LEAN_FLAGS, LEAN_MALLOC } from '../../../daemon/platform/index.ts'
 import { openPolicy } from '../../../daemon/policy/live-policy.ts'
+import { estimateMemory } from '../../../daemon/policy/memory-plan/index.ts'
 import type { StoredModel } from '../../../daemon/policy/model.ts'
 import { column, mul, neg } from '../../../protocol/plugin/expression.ts'
 
@@ -42,6 +47,9 @@ interface Measured {
   precision: Precision
   weights: number
   peak: number
+  /** The peak until the rollouts were written. */
+  writingPeak: number
+  estimate: number
   generateSeconds: number
   stepSeconds: number
 }
@@ -53,12 +61,17 @@ const { values: flags } = parseArgs({
     /** Of each half of a sequence: the prompt, and the completion. */
     tokens: { type: 'string', default: '64' },
     rows: { type: 'string', default: '4' },
+    micro: { type: 'string', default: '512' },
     unpacked: { type: 'boolean', default: false },
     child: { type: 'string' },
     json: { type: 'boolean', default: false },
   },
 })
-const [tokens, rows] = [Number(flags.tokens), Number(flags.rows)]
+const [tokens, rows, microBatchTokens] = [flags.tokens, flags.rows, flags.micro].map(Number) as [
+  number,
+  number,
+  number,
+]
 
 if (flags.child) {
   const [name, precision] = flags.child.split(',') as [string, Precision]
@@ -70,17 +83,29 @@ const mb = (bytes: number) => `${Math.round(bytes / 1e6)} MB`
 for (const name of Object.keys(SHAPES)) {
   if (flags.only && !flags.only.split(',').includes(name)) continue
   for (const precision of flags.precisions.split(',')) {
-    const own = ['--child', `${name},${precision}`, '--tokens', flags.tokens, '--rows', flags.rows]
+    const own = [
+      '--child',
+      `${name},${precision}`,
+      '--tokens',
+      flags.tokens,
+      '--rows',
+      flags.rows,
+      '--micro',
+      flags.micro,
+    ]
     if (flags.unpacked) own.push('--unpacked')
-    const script = [fileURLToPath(import.meta.url), ...own]
-    const done = spawnSync(process.execPath, ['--import', 'tsx', ...script], { encoding: 'utf8' })
+    const script = [...LEAN_FLAGS, '--import', 'tsx', fileURLToPath(import.meta.url), ...own]
+    const done = spawnSync(process.execPath, script, {
+      encoding: 'utf8',
+      env: { ...LEAN_MALLOC, ...process.env },
+    })
     if (done.status !== 0) throw new Error(`${name} ${precision}: ${done.stderr}`)
     const found = JSON.parse(done.stdout) as Measured
-    const { weights, peak, generateSeconds, stepSeconds } = found
+    const { weights, peak, writingPeak, estimate, generateSeconds, stepSeconds } = found
     console.log(
       flags.json
         ? JSON.stringify(found)
-        : `${name} ${precision}: weights ${mb(weights)}, peak ${mb(peak)}, writing ${generateSeconds.toFixed(1)} s, step ${stepSeconds.toFixed(1)} s`,
+        : `${name} ${precision}: weights ${mb(weights)}, peak ${mb(peak)} (${mb(writingPeak)} until written), estimated ${mb(estimate)}, processor time of writing ${generateSeconds.toFixed(1)} s, of the step ${stepSeconds.toFixed(1)} s`,
     )
   }
 }
@@ -117,20 +142,22 @@ async function measured(name: string, precision: Precision): Promise<Measured> {
   const spec = SHAPES[name]!
   const weights = randomBase(spec, precision)
   const random = randomStream(2, 'tokens')
-  const options = { threads: 1, microBatchTokens: 512, checkpointing: true, packs: !flags.unpacked }
+  const packs = !flags.unpacked
+  const options = { threads: 1, microBatchTokens, checkpointing: true, packs }
   const [sampler, trainer] = [createOnnxEngine(options), createOnnxEngine(options)]
   const model = { spec, weights, digest: '', tokenizer: { digest: '' } } as unknown as StoredModel
   const adapter = { rank: 16, alpha: 32, targets: ADAPTER_TARGETS }
   const policy = await openPolicy({ model, adapter, slots: rows }, { sampler, trainer, random })
   const prompt = Int32Array.from({ length: tokens }, () => Math.floor(random() * spec.vocabulary))
-  const started = performance.now()
+  const started = processorSeconds()
   const written = await policy.sampler.generate({
     samples: Array.from({ length: rows }, (_, seed) => ({ prompt, seed })),
     maxNewTokens: Math.min(tokens, 8),
     temperature: 1,
     stopTokens: [],
   })
-  const wrote = performance.now()
+  const wrote = processorSeconds()
+  const writingPeak = peakBytes()
   const sequences = written.map((_, i) => ({
     conditioning: prompt,
     completion: Int32Array.from({ length: tokens }, () => Math.floor(random() * spec.vocabulary)),
@@ -145,22 +172,39 @@ async function measured(name: string, precision: Precision): Promise<Measured> {
     weightDecay: 0,
     maxGradientNorm: 1,
   }
-  const { applied } = await trainer.train({
-    sequences,
-    objective,
-    temperature: 1,
-    denominator: 1000,
-    optimizer,
-  })
+  const step = { objective, temperature: 1, denominator: 1000, optimizer }
+  // A short step first, which makes the optimizer's moments: later steps have them beside their activations.
+  await trainer.train({ ...step, sequences: [{ ...sequences[0]!, completion: prompt.slice(0, 4) }] })
+  const began = processorSeconds()
+  const { applied } = await trainer.train({ ...step, sequences })
   if (!applied) throw new Error('the step was not finite')
-  const stepped = performance.now()
+  const stepped = processorSeconds()
   await policy.advance(1)
-  const peak = process.resourceUsage().maxRSS * 1024
+  const peak = peakBytes()
   await policy.close()
+  const sizeOf = (every: readonly BaseWeights[string][]) => every.reduce((sum, one) => sum + bytesOf(one), 0)
+  const all = Object.values(weights)
+  const blocks = all.filter((values) => isStored(values) && values.kind === 'blocks')
+  const { total } = estimateMemory(
+    { ...spec, adapter },
+    {
+      ...{ prompt: tokens, completion: tokens, groupSize: rows, slots: rows, microBatchTokens },
+      ...{ checkpointing: true, mixes: false, packs },
+      baseBytes: precision === 'f32' ? undefined : { all: sizeOf(all), blocks: sizeOf(blocks) },
+    },
+  )
   return {
-    ...{ name, precision, peak },
-    weights: Object.values(weights).reduce((sum, values) => sum + bytesOf(values), 0),
-    generateSeconds: (wrote - started) / 1000,
-    stepSeconds: (stepped - wrote) / 1000,
+    ...{ name, precision, peak, writingPeak, estimate: total, weights: sizeOf(all) },
+    generateSeconds: wrote - started,
+    stepSeconds: stepped - began,
   }
+}
+
+function peakBytes(): number {
+  return process.resourceUsage().maxRSS * 1024
+}
+
+function processorSeconds(): number {
+  const { user, system } = process.cpuUsage()
+  return (user + system) / 1e6
 }

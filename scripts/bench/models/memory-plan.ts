@@ -1,5 +1,5 @@
-// Compares the memory plan with the real engine. For models of several sizes, full and LoRA, a child process loads,
-// samples and trains as a node does, with foreign groups and copies for a checkpoint, and reports its peak resident
+// Compares the memory plan with the real engine. For models of several sizes, full and LoRA, a child process starts (see
+// daemon/platform/lean.ts), loads, samples and trains as a node does, with foreign groups and copies for a checkpoint, and reports its peak resident
 // memory.
 //
 //   node --import tsx scripts/bench/models/memory-plan.ts [--only 60M-lora] [--json]
@@ -17,6 +17,7 @@ import {
 import { createOnnxEngine } from '../../../daemon/engine/onnx/index.ts'
 import { GRADIENT } from '../../../daemon/engine/trainer.ts'
 import { randomStream } from '../../../daemon/host/random.ts'
+import { LEAN_FLAGS, LEAN_MALLOC } from '../../../daemon/platform/index.ts'
 import { openPolicy } from '../../../daemon/policy/live-policy.ts'
 import { estimateMemory, type Work } from '../../../daemon/policy/memory-plan/estimate.ts'
 import type { Model } from '../../../daemon/policy/model.ts'
@@ -108,8 +109,9 @@ for (const size of Object.keys(SIZES)) {
     const name = `${size}-${method}`
     if (values.only && values.only !== name) continue
     const script = fileURLToPath(import.meta.url)
-    const done = spawnSync(process.execPath, ['--import', 'tsx', script, '--child', name], {
+    const done = spawnSync(process.execPath, [...LEAN_FLAGS, '--import', 'tsx', script, '--child', name], {
       encoding: 'utf8',
+      env: { ...LEAN_MALLOC, ...process.env },
     })
     if (done.status !== 0) throw new Error(`${name}: ${done.stderr}`)
     const { peak } = JSON.parse(done.stdout) as { peak: number }

@@ -1,11 +1,14 @@
-// How far is llama.cpp, as the sampler, from the trainer, and how fast is it beside the own engine?
+// How far are llama.cpp and the own engine, as samplers, from the trainer, and how fast are they?
 //
-//   npm install node-llama-cpp   (beside Waggle)
+//   npm install node-llama-cpp   (beside Waggle; not needed with --own)
 //   node --import tsx scripts/bench/real-model/sampler-mismatch.ts --model FILE.gguf [--questions 32] [--tokens 48] [--rounds 2]
+//     [--steps 4] [--base f32] [--sampling int8] [--own]
 //
-// Both write answers to the same questions at temperature 1, in turns; the trainer scores the tokens of both. Trainer
-// and own sampler compute with the file's values in F32, llama.cpp with its own arithmetic for the file's types. The
-// adapter is the initial one first, then one after optimizer steps that raise the log-probs of the answers.
+// Both write answers to the same questions at temperature 1, in turns; the trainer scores the tokens of both. The trainer
+// computes with the file's values in F32, llama.cpp with its own arithmetic for the file's types. The own sampler has the
+// same values as the trainer, kept as --base says (engine.base_precision, or `file`), and --sampling is
+// engine.sampling_precision. The adapter is the initial one first, then one after optimizer steps that raise the log-probs of
+// the answers.
 
 import { mkdtemp, rm } from 'node:fs/promises'
 import { availableParallelism, loadavg, tmpdir } from 'node:os'
@@ -13,10 +16,11 @@ import { join } from 'node:path'
 import { parseArgs } from 'node:util'
 import { ADAPTER_TARGETS } from '../../../daemon/engine/decoder.ts'
 import type { Sampler, Scorer } from '../../../daemon/engine/engine.ts'
-import { createOnnxEngine } from '../../../daemon/engine/onnx/index.ts'
+import { createOnnxEngine, type SamplingPrecision } from '../../../daemon/engine/onnx/index.ts'
 import { randomStream } from '../../../daemon/host/random.ts'
 import { initialAdapter } from '../../../daemon/policy/adapter.ts'
-import { loadModel } from '../../../daemon/policy/model.ts'
+import type { BasePrecision } from '../../../daemon/policy/files/base-weights.ts'
+import { loadModelAs } from '../../../daemon/policy/model.ts'
 import { createAdapterFiles, createExternalSampler } from '../../../daemon/sampler/index.ts'
 import { createLlamaCpp } from '../../../daemon/sampler/node-llama-cpp.ts'
 import { mismatchOf } from '../../../daemon/sampler/self-test.ts'
@@ -31,30 +35,34 @@ const { values: flags } = parseArgs({
     rounds: { type: 'string', default: '2' },
     steps: { type: 'string', default: '4' },
     threads: { type: 'string', default: String(availableParallelism()) },
+    base: { type: 'string', default: 'f32' },
+    sampling: { type: 'string', default: 'int8' },
+    own: { type: 'boolean', default: false },
   },
 })
 if (!flags.model) throw new Error('--model FILE.gguf')
 const threads = Number(flags.threads)
 
-const model = await loadModel(flags.model, { disk })
+const model = await loadModelAs(flags.model, { disk }, () => flags.base as BasePrecision)
 const adapter = { rank: 16, alpha: 32, targets: [...ADAPTER_TARGETS] }
 const spec = { ...model.spec, adapter }
 const initial = initialAdapter(spec, randomStream(1, 'adapter'))
-const engine = createOnnxEngine({ threads })
-const backEnd = createLlamaCpp({ file: flags.model, parallel: 32, threads })
+const engine = createOnnxEngine({ threads, samplingPrecision: flags.sampling as SamplingPrecision })
 const folder = await mkdtemp(join(tmpdir(), 'waggle-mismatch-'))
-const external = createExternalSampler(
-  { every: 1, tolerance: 10, tokenizer: model.tokenizer, seed: 1 },
-  {
-    backEnd,
-    files: createAdapterFiles({ folder, format: 'gguf', model, spec }, { disk }),
-    trainer: engine,
-    onNotice: (message) => console.log(`self-test: ${message}`),
-  },
-)
+const external = flags.own
+  ? undefined
+  : createExternalSampler(
+      { every: 1, tolerance: 10, tokenizer: model.tokenizer, seed: 1 },
+      {
+        backEnd: createLlamaCpp({ file: flags.model, parallel: 32, threads }),
+        files: createAdapterFiles({ folder, format: 'gguf', model, spec }, { disk }),
+        trainer: engine,
+        onNotice: (message) => console.log(`self-test: ${message}`),
+      },
+    )
 const opening = { spec, weights: { ...model.weights, ...initial } }
 await engine.open(opening)
-await external.open(opening)
+await external?.open(opening)
 
 const random = randomStream(7, 'questions')
 const digits = () => Math.floor(random() * 90) + 10
@@ -71,10 +79,9 @@ const request = (round: number) => ({
 async function compare(what: string): Promise<void> {
   const found = new Map<string, { own: number[]; trainer: number[]; seconds: number }>()
   for (let round = 0; round < Number(flags.rounds); round++) {
-    for (const [name, sampler] of [
-      ['llama.cpp', external],
-      ['own engine', engine],
-    ] as [string, Sampler & Partial<Scorer>][]) {
+    const samplers: [string, Sampler & Partial<Scorer>][] = [['own engine', engine]]
+    if (external) samplers.unshift(['llama.cpp', external])
+    for (const [name, sampler] of samplers) {
       const started = performance.now()
       const samples = await sampler.generate(request(round))
       const seconds = (performance.now() - started) / 1000
@@ -93,7 +100,7 @@ async function compare(what: string): Promise<void> {
     const { tokens, meanDifference, largestDifference, kl, effectiveSampleSize } = mismatchOf(own, trainer)
     console.log(
       JSON.stringify({
-        ...{ what, sampler: name, device: name === 'llama.cpp' ? external.info.device : engine.info.device },
+        ...{ what, sampler: name, device: (name === 'llama.cpp' ? external! : engine).info.device },
         ...{ tokens, meanDifference, largestDifference, kl, effectiveSampleSize },
         tokensPerSecond: tokens / seconds,
         load: loadavg()[0],
@@ -121,8 +128,8 @@ for (let step = 0; step < Number(flags.steps); step++) {
     },
   })
 }
-await external.setWeights(await engine.weights(), Number(flags.steps))
+await external?.setWeights(await engine.weights(), Number(flags.steps))
 await compare(`after ${flags.steps} steps`)
-await external.close()
+await external?.close()
 await engine.close()
 await rm(folder, { recursive: true })

@@ -24,15 +24,20 @@ import {
 } from '../graph/ops.ts'
 import { type TokenStatistics, tokenStatistics } from './blocks.ts'
 
-/** Bytes of one part's logits. Smaller parts read the table of embeddings too often. */
-const PART_BYTES = 160 * 2 ** 20
+/** Most bytes of one part's logits. Smaller parts read the table of embeddings more often, and take less memory. */
+const PART_BYTES = { usual: 160 * 2 ** 20, small: 64 * 2 ** 20 }
 
 /** Rows of each part but the last, which has the rest. */
 const PART = symbol('headPart')
 
 /** Into how many parts so many rows go: a power of two, so that few graphs are compiled. */
-export function partsOf(rows: number, vocabulary: number): number {
-  const wanted = 2 ** Math.ceil(Math.log2(Math.max(1, (rows * vocabulary * 4) / PART_BYTES)))
+export function partsOf(
+  rows: number,
+  vocabulary: number,
+  { isShort = false }: { isShort?: boolean | undefined } = {},
+): number {
+  const most = PART_BYTES[isShort ? 'small' : 'usual']
+  const wanted = 2 ** Math.ceil(Math.log2(Math.max(1, (rows * vocabulary * 4) / most)))
   return wanted <= rows ? wanted : 1
 }
 

@@ -13,8 +13,8 @@ import type { Sequence, Writer } from '../../sampling/writer.ts'
 import { DEFAULT_SLOTS } from '../runtime/room.ts'
 import type { CacheSize, PromptTokens, ReadPrompt, SequenceCache } from './sequence-cache.ts'
 
-/** Prompts per prefill. */
-const PREFILL_BATCH = 16
+/** Most prompts that are read side by side. */
+const PROMPTS_AT_ONCE = 16
 /** Prompts that are kept although no sample waits for them: the next call of a group may have the same. */
 const KEPT_PROMPTS = 8
 /** Steps that a smaller cache must have been enough for before the sequences move to it: they may soon be more again. */
@@ -48,13 +48,15 @@ interface Slot {
 
 export interface DecodingParts {
   spec: DecoderSpec
+  /** Most tokens of prompts that are read side by side, padding included; a single prompt may have more. */
+  readAtOnce: number
   createCache(size: CacheSize): SequenceCache
   writerOf(call: GenerateCall): Writer
 }
 
 export async function decode(
   { newCalls, takeWeights }: Decoding,
-  { spec, createCache, writerOf }: DecodingParts,
+  { spec, readAtOnce, createCache, writerOf }: DecodingParts,
 ): Promise<void> {
   const { vocabulary } = spec
   const members = new Set<Member>()
@@ -193,8 +195,15 @@ export async function decode(
 
   const read = async (prompt: Prompt): Promise<ReadPrompt> => {
     if (!prompt.read) {
-      const others = [...prompts.values()].filter((one) => one !== prompt && one.waiting > 0 && !one.read)
-      const batch = [prompt, ...others.slice(0, PREFILL_BATCH - 1)]
+      const batch = [prompt]
+      let longest = prompt.tokens.length
+      for (const one of prompts.values()) {
+        if (one === prompt || one.waiting === 0 || one.read) continue
+        const length = Math.max(longest, one.tokens.length)
+        if (batch.length === PROMPTS_AT_ONCE || (batch.length + 1) * length > readAtOnce) break
+        batch.push(one)
+        longest = length
+      }
       const done = await cache!.read(batch)
       batch.forEach((one, i) => {
         one.read = done[i]!

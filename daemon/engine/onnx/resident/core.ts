@@ -138,6 +138,7 @@ export function createResidentCore({
     const { spec, labels } = current
     await decodeCalls(decoding, {
       spec,
+      readAtOnce: room.microBatchTokens,
       createCache: (size) =>
         createDeviceCache({ spec, ...size }, { runtime, weights: parametersOf(current) }),
       writerOf: ({ request, steering: { onToken } }) =>
