@@ -34,16 +34,27 @@ export interface EdgeOptions {
   /** Files to write the process's ID to. */
   procs?: readonly string[]
   program?: string
+  /** Instead of this Node.js and the program: starts it in another root or emulator. Gets `up` and its options. */
+  command?: readonly string[]
+  /** The home as the node sees it, if it runs in another root. */
+  homeInside?: string
 }
 
 /** Resolves once the process exists. */
-export function startEdgeNode({ home, set = [], procs = [], program = PROGRAM }: EdgeOptions): EdgeNode {
+export function startEdgeNode({
+  home,
+  set = [],
+  procs = [],
+  program = PROGRAM,
+  command = [process.execPath, program],
+  homeInside = home,
+}: EdgeOptions): EdgeNode {
   if (!existsSync(program)) throw new Error(`${program} is missing: run \`npm run build\``)
   const settings = ['swarm.lan=off', `swarm.name=edge-${process.pid}`, ...set].flatMap((one) => [
     '--set',
     one,
   ])
-  const words = [process.execPath, program, 'up', '--home', home, ...settings]
+  const words = [...command, 'up', '--home', homeInside, ...settings]
   const enter = procs.map((path) => `echo $$ > ${path}`).join('; ')
   const child = spawn('sh', ['-c', `${enter || ':'}; exec "$@"`, 'sh', ...words], {
     stdio: ['ignore', 'pipe', 'pipe'],
