@@ -14,6 +14,7 @@ const { values } = parseArgs({
     meet: { type: 'string', default: '30' },
     chaos: { type: 'string', default: '60' },
     heal: { type: 'string', default: '120' },
+    count: { type: 'string', default: '20' },
     runs: { type: 'string', default: '2' },
     every: { type: 'string', default: '5' },
     narrow: { type: 'boolean', default: false },
@@ -32,7 +33,12 @@ for (let run = 0; run < Number(values.runs); run++) {
       every: Number(values.every),
     },
     ...{ meetSeconds: Number(values.meet), chaosSeconds: Number(values.chaos) },
-    ...{ healSeconds: Number(values.heal), wide: !values.narrow, isVerbose: values.trace },
+    ...{
+      healSeconds: Number(values.heal),
+      countSeconds: Number(values.count),
+      wide: !values.narrow,
+      isVerbose: values.trace,
+    },
   })
   const { user, system } = process.cpuUsage(before)
   for (const line of lines) console.log(line)
