@@ -7,7 +7,8 @@
 //     [--unpacked] [--json]
 //
 // --tokens: of each prompt and of each completion. --rows: completions of a prompt. --micro: tokens of a micro-batch.
-// --unpacked: without the sampler's packed copy of blocks.
+// --unpacked: without the sampler's packed copy of blocks. On a machine so slow that a step takes more than two minutes, the
+// sampler gives its copy back meanwhile (engine/onnx/runtime/resting.ts), and the peak is too low.
 
 import { spawnSync } from 'node:child_process'
 import { fileURLToPath } from 'node:url'
