@@ -66,6 +66,19 @@ describe('a retry', () => {
     expect((await g.get(`/v1/rollouts/${rollout.id}/calls`)).body.calls).toHaveLength(3)
   })
 
+  it('that comes before the request that it repeats shares its answer with that request', async () => {
+    g = await testGateway({ write: (_, { seed }) => `answer ${seed}` })
+    const rollout = await g.open()
+    const letGo = g.hold()
+    const retry = g.chat(rollout, [user('go')], {}, header)
+    await new Promise((resolve) => setTimeout(resolve, 100))
+    const late = g.chat(rollout, [user('go')])
+    await new Promise((resolve) => setTimeout(resolve, 100))
+    letGo()
+    expect((await late).body).toEqual((await retry).body)
+    expect((await g.get(`/v1/rollouts/${rollout.id}/calls`)).body.calls).toHaveLength(1)
+  })
+
   it('by its idempotency key gets the stored answer, and another request with it is a conflict', async () => {
     g = await testGateway({ write: (_, { seed }) => `answer ${seed}` })
     const rollout = await g.open()

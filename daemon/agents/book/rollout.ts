@@ -27,6 +27,8 @@ export interface Attempt {
   /** Digest of path and body. */
   readonly digest: string
   readonly idempotencyKey: string | undefined
+  /** Begun by a request that says that it is a retry. */
+  readonly isRetry: boolean
   /** Tokens drawn so far. */
   readonly drawn: number[]
   /** Calls back after each token, until the returned function is called. */

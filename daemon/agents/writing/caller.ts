@@ -140,6 +140,7 @@ export function createCaller(
         at,
         digest: identity.digest,
         idempotencyKey: identity.idempotencyKey,
+        isRetry: identity.isRetry,
         drawn,
         delivery: 'pending',
       },
@@ -170,7 +171,10 @@ export function createCaller(
   }
 }
 
-/** The attempt that this request repeats: by its key, by what the client says, or because its answer was lost. */
+/**
+ * The attempt that this request repeats: by its key, by what the client says, or because its answer was lost. A retry may
+ * come before the request that it repeats, over another connection; that request then gets the retry's attempt.
+ */
 function earlier(
   attempts: readonly Attempt[],
   { digest, idempotencyKey, isRetry }: Identity,
@@ -181,7 +185,11 @@ function earlier(
       throw new AgentError(409, 'idempotency_conflict', 'this idempotency key was used with another request')
     if (known) return known
   }
-  return attempts.findLast((attempt) => attempt.digest === digest && (isRetry || attempt.delivery === 'lost'))
+  return attempts.findLast(
+    (attempt) =>
+      attempt.digest === digest &&
+      (isRetry || attempt.delivery === 'lost' || (attempt.isRetry && attempt.delivery === 'pending')),
+  )
 }
 
 /** Where the first of these begins; undefined if the text has none. */
