@@ -13,6 +13,7 @@ import type { NodeCore } from './core/core.ts'
 import { parameterCount } from './engine/decoder.ts'
 import type { PluginTrouble } from './host/host.ts'
 import { hash32 } from './host/random.ts'
+import { createRestTimer } from './limits/index.ts'
 import { openAgents } from './node/agents.ts'
 import { beginNode } from './node/begin.ts'
 import { openControl } from './node/control.ts'
@@ -201,9 +202,11 @@ export const runNode: RunNode = async ({ config, paths, invite, signal, onProgre
     closers.add(rounds.close)
     const parked = createParkedGroups()
     if (restored?.parked !== undefined) parked.load(restored.parked)
-    const { isSaveDue, save, restore } = createSaving({
+    const { isSaveDue, save, restore, rest } = createSaving({
       ...{ monotonic, models, policies, host, pool, parked, checkpoints, journal, disk },
       schedule: config.checkpoint,
+      restored: restored?.state.version,
+      mayWrite: limits.mayWrite,
       rounds: () => rounds.count,
       learner: () => core?.learner.state(),
     })
@@ -227,15 +230,21 @@ export const runNode: RunNode = async ({ config, paths, invite, signal, onProgre
 
     // ── Loops ───────────────────────────────────────────────────────────────
     const requests = createCheckpointRequests(save)
+    const isHeld = (): boolean => wishes.paused || limits.isHeld
+    const restTimer = createRestTimer({ isHeld, after, onDue: changed.wake })
+    closers.add(restTimer.close)
     const loops = startLoops(
       { config, self, seed },
       {
         ...{ core, policy, host, tasks, swarm, journal, showcase, parked, changed },
         ...{ now, monotonic, sleep, save },
-        isSaveDue: () => isSaveDue() && limits.mayWrite(),
+        isSaveDue,
         nextRound: rounds.next,
         serveRequests: requests.serve,
         mustWait: () => wishes.paused || limits.mustWait(),
+        async restIfDue() {
+          if (restTimer.isDue) await rest()
+        },
       },
     )
     closers.add(loops.end)
@@ -245,7 +254,7 @@ export const runNode: RunNode = async ({ config, paths, invite, signal, onProgre
       { config, paths, self, model: found.name },
       {
         ...{ core, policy, tasks, pool, journal, changed, closers, now, monotonic, after, randomBytes },
-        isPaused: () => wishes.paused || limits.isHeld,
+        isPaused: isHeld,
       },
     )
 

@@ -34,5 +34,16 @@ export interface OpenRequest {
   pieces?: readonly string[]
 }
 
+/** An engine that can end its thread while nobody needs it. */
+export interface Resting {
+  /**
+   * Ends the thread, and forgets weights, optimizer and slots. The next call starts one again, and opens it with what
+   * `reopen` resolves to; if that fails, the call does. Has no effect while calls run.
+   */
+  rest(reopen: () => Promise<OpenRequest>): Promise<void>
+  /** Resolves once it runs. */
+  wake(): Promise<void>
+}
+
 /** Sampler and trainer over one copy of the weights. */
 export type Engine = Sampler & Trainer

@@ -9,6 +9,7 @@ import { createSteadyEngine } from './devices/steady.ts'
 import type { Engine } from './engine.ts'
 import type { SamplingPrecision } from './onnx/index.ts'
 import type { Precision } from './onnx/loss-scale.ts'
+import { createRestingEngine } from './thread/resting.ts'
 
 export interface EngineChoice {
   kind: 'onnx' | 'tfjs'
@@ -61,14 +62,12 @@ export async function createEngines(
         ...(packs ? {} : { packs }),
         ...(samplingPrecision ? { samplingPrecision } : {}),
       }
-      const engines = createOnnxEngines(
-        count,
-        { ...options, provider, precision: choice.precision },
-        { reason, onNotice },
-      )
-      if (provider === 'cpu') return engines
+      const make = (many: number): Engine[] =>
+        createOnnxEngines(many, { ...options, provider, precision: choice.precision }, { reason, onNotice })
+      if (provider === 'cpu')
+        return Array.from({ length: count }, () => createRestingEngine(() => make(1)[0]!))
       const spare = (why: string): Engine => createOnnxEngines(1, options, { reason: why, onNotice })[0]!
-      return engines.map((engine) => createSteadyEngine({ engine, spare, onNotice }))
+      return make(count).map((engine) => createSteadyEngine({ engine, spare, onNotice }))
     }
     case 'tfjs': {
       // TensorFlow.js takes the fastest of its installed backends.

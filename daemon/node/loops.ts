@@ -48,6 +48,8 @@ export interface LoopsParts {
   isSaveDue(): boolean
   /** Saves a checkpoint if one was requested. */
   serveRequests(): Promise<void>
+  /** Ends the engines' threads if the node has been held for long. */
+  restIfDue(): Promise<void>
   /** Paused by the user, or held back by limits. */
   mustWait(): boolean
 }
@@ -150,6 +152,7 @@ export function startLoops({ config, self, seed }: LoopsOptions, parts: LoopsPar
         if (core.isBarren && !mustWait()) await core.settle().catch(journal.fail('training'))
         await saveIfDue()
         await parts.serveRequests()
+        await parts.restIfDue().catch(journal.fail('checkpoint'))
       },
       onError: journal.fail('training'),
     },

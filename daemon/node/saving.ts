@@ -1,6 +1,7 @@
 // Saves and restores the whole node: one call saves a checkpoint, one rolls back.
 
 import type { CheckpointInfo } from '../../protocol/api/index.ts'
+import { WaggleError } from '../../protocol/errors.ts'
 import type { Config } from '../config/schema.ts'
 import type { Journal } from '../control/journal/journal.ts'
 import type { PluginHost } from '../host/host.ts'
@@ -9,7 +10,7 @@ import type { Checkpoint, Checkpoints } from '../store/checkpoints/checkpoints.t
 import type { Disk } from '../store/disk.ts'
 import type { Pool } from '../store/pool/pool.ts'
 import { createCheckpointSchedule } from '../trainer/checkpoints/checkpoint-schedule.ts'
-import { restoreBefore, saveNode } from '../trainer/checkpoints/checkpointing.ts'
+import { restoreBefore, restoreNode, saveNode } from '../trainer/checkpoints/checkpointing.ts'
 import type { LearnerState } from '../trainer/sharing/evidence.ts'
 import type { Models } from './models.ts'
 import type { Policies } from './policy.ts'
@@ -25,24 +26,36 @@ export interface SavingParts {
   checkpoints: Checkpoints
   journal: Journal
   disk: Disk
+  /** The version in the checkpoint that the node continues; undefined if there is none. */
+  restored: number | undefined
   /** Number of rounds so far. */
   rounds(): number
   learner(): LearnerState | undefined
+  /** Whether limits let a checkpoint be written that nobody asked for. */
+  mayWrite(): boolean
   monotonic(): number
 }
 
 export interface Saving {
-  /** Whether a checkpoint is due by the schedule. */
+  /** Whether a checkpoint is due by the schedule, and limits let it be written. */
   isSaveDue(): boolean
   save(): Promise<CheckpointInfo>
   /** LearnerParts.restore, except for the groups. */
   restore(before: number): Promise<{ step: number }>
+  /**
+   * Ends the threads of the policy's engines; their next call starts them from the newest checkpoint, which is saved first
+   * if the policy is newer. Has no effect if limits do not let that be written.
+   */
+  rest(): Promise<void>
 }
 
 export function createSaving(parts: SavingParts): Saving {
   const { models, policies, host, pool, parked, checkpoints, journal, disk } = parts
   const { policy, roles } = policies
   const { model, found } = models
+  const ids = { lineage: model.digest, spec: model.spec }
+  /** The version in the newest checkpoint. */
+  let saved = parts.restored
   const schedule = createCheckpointSchedule(
     {
       get everySteps() {
@@ -60,7 +73,7 @@ export function createSaving(parts: SavingParts): Saving {
     const { version, lineage } = policy.reference()
     // If the database cannot be written, the checkpoint says which groups it has learnt from; writing is retried.
     await pool.flush().then(() => journal.recover('store'), journal.fail('store'))
-    const saved = await saveNode(
+    const made = await saveNode(
       {
         version,
         lineage,
@@ -76,22 +89,45 @@ export function createSaving(parts: SavingParts): Saving {
       },
       { trainer: policy.trainer, checkpoints },
     )
-    const info = checkpointInfo(saved)
+    saved = version
+    const info = checkpointInfo(made)
     journal.checkpoint(info)
     return info
   }
 
+  const scheduled = (): Promise<CheckpointInfo> => schedule.run(policy.reference().version, save)
+
   return {
-    isSaveDue: () => schedule.isDue(policy.reference().version),
-    save: () => schedule.run(policy.reference().version, save),
+    isSaveDue: () => schedule.isDue(policy.reference().version) && parts.mayWrite(),
+    save: scheduled,
 
     async restore(before) {
-      const ids = { lineage: model.digest, spec: model.spec }
+      // Engines at rest would start from a checkpoint that is discarded now.
+      await policy.wake()
       const earlier = await restoreBefore(before, ids, { checkpoints, disk })
       await policy.goBack(earlier?.policy)
       await host.restore(policy.reference().version, earlier?.plugins ?? [])
       await policies.restoreRoles(earlier)
       return { step: earlier?.state.version ?? 0 }
+    },
+
+    async rest() {
+      const { version } = policy.reference()
+      if (saved !== version) {
+        if (!parts.mayWrite()) return
+        await scheduled()
+      }
+      await policy.rest(async () => {
+        const newest = await restoreNode(ids, { checkpoints, disk })
+        if (newest?.state.version === version) return newest.policy
+        throw new WaggleError(
+          'E_CHECKPOINT',
+          `the checkpoint of step ${version} was damaged or removed while the node rested`,
+          {
+            hint: 'Restart the node: it continues from the newest checkpoint that is left.',
+          },
+        )
+      })
     },
   }
 }

@@ -3,11 +3,11 @@
 // each saves.
 
 /**
- * glibc's allocator. By default, each thread has a heap of its own, and the size from which blocks are given back at once
- * rises up to 32 MB; activations of different sizes then leave gaps that nothing fills. Other C libraries ignore these.
+ * glibc's allocator. By default, the size from which blocks are given back at once rises up to 32 MB; activations of
+ * different sizes then leave gaps that nothing fills. Each thread keeps its own heap: what an engine's thread took is then not
+ * mixed with the rest, and most of it is given back when the thread ends. Other C libraries ignore these.
  */
 export const LEAN_MALLOC = {
-  MALLOC_ARENA_MAX: '1',
   MALLOC_MMAP_THRESHOLD_: '262144',
   MALLOC_TRIM_THRESHOLD_: '262144',
 } as const

@@ -4,7 +4,16 @@
 
 import type { PolicyReference } from '../../protocol/train/index.ts'
 import type { AdapterSpec, DecoderSpec, Weights } from '../engine/decoder.ts'
-import type { OptimizerState, Sampler, Score, ScoreRequest, Scorer, Trainer } from '../engine/engine.ts'
+import type {
+  OpenRequest,
+  OptimizerState,
+  Resting,
+  Sampler,
+  Score,
+  ScoreRequest,
+  Scorer,
+  Trainer,
+} from '../engine/engine.ts'
 import { type BaseWeights, trainable } from '../engine/stored/stored.ts'
 import { initialAdapter, type Random } from './adapter.ts'
 import type { StoredModel } from './model.ts'
@@ -30,6 +39,13 @@ export interface LivePolicy {
    * staleness stays meaningful.
    */
   goBack(state: Pick<PolicyState, 'weights' | 'optimizer'> | undefined): Promise<void>
+  /**
+   * Ends the threads of engines that can rest and have no call. Their next call opens them again with what `load` resolves
+   * to, which must be the present state.
+   */
+  rest(load: () => Promise<PolicyState>): Promise<void>
+  /** Resolves once no engine rests. */
+  wake(): Promise<void>
   close(): Promise<void>
 }
 
@@ -55,8 +71,8 @@ export interface PolicyOptions {
 }
 
 export interface PolicyParts {
-  sampler: Sampler & Partial<Scorer>
-  trainer: Trainer
+  sampler: Sampler & Partial<Scorer> & Partial<Resting>
+  trainer: Trainer & Partial<Resting>
   /** Uniform in [0, 1), for the adapter's initial values. */
   random: Random
 }
@@ -74,16 +90,20 @@ export async function openPolicy(
   const sampler = slots === undefined ? engine : withSlots(engine, slots)
   let version = state?.version ?? 0
   const forSampling = stopStrings ? { pieces: tokenizer.pieces(spec.vocabulary) } : {}
-  const openTrainer = ({ weights: trained, optimizer }: Pick<PolicyState, 'weights' | 'optimizer'>) =>
-    trainer.open({
-      ...{ spec, weights: whole(trained), version },
-      // One engine may be both.
-      ...((engine as unknown) === trainer ? forSampling : {}),
-      ...(optimizer ? { optimizer } : {}),
-    })
+  /** One engine may be both. */
+  const isOne = (engine as unknown) === trainer
+  const forSampler = (all: BaseWeights): OpenRequest => ({ spec, weights: all, version, ...forSampling })
+  const forTrainer = ({
+    weights: trained,
+    optimizer,
+  }: Pick<PolicyState, 'weights' | 'optimizer'>): OpenRequest => ({
+    ...{ spec, weights: whole(trained), version },
+    ...(isOne ? forSampling : {}),
+    ...(optimizer ? { optimizer } : {}),
+  })
   await Promise.all([
-    (engine as unknown) === trainer ? undefined : sampler.open({ spec, weights, version, ...forSampling }),
-    openTrainer({ ...state, weights: state?.weights ?? initial }),
+    isOne ? undefined : sampler.open(forSampler(weights)),
+    trainer.open(forTrainer({ ...state, weights: state?.weights ?? initial })),
   ])
   return {
     model,
@@ -113,15 +133,22 @@ export async function openPolicy(
     async goBack(earlierState) {
       const { weights: earlier, optimizer } = earlierState ?? { weights: initial }
       await Promise.all([
-        openTrainer({ weights: earlier, ...(optimizer ? { optimizer } : {}) }),
+        trainer.open(forTrainer({ weights: earlier, ...(optimizer ? { optimizer } : {}) })),
         sampler.setWeights(earlier, version + 1, { isUrgent: true }),
       ])
       version += 1
     },
+    async rest(load) {
+      await Promise.all([
+        trainer.rest?.(async () => forTrainer(await load())),
+        isOne ? undefined : engine.rest?.(async () => forSampler(whole((await load()).weights))),
+      ])
+    },
+    async wake() {
+      await Promise.all([trainer.wake?.(), engine.wake?.()])
+    },
     async close() {
-      await Promise.all(
-        (engine as unknown) === trainer ? [engine.close()] : [engine.close(), trainer.close()],
-      )
+      await Promise.all(isOne ? [engine.close()] : [engine.close(), trainer.close()])
     },
   }
 }

@@ -91,7 +91,7 @@ test('a system on which no node can train is refused, with what to do', () => {
 test('a node starts again once, with settings for little memory, and keeps what it was started with', () => {
   const start = {
     platform: 'linux',
-    env: { HOME: '/home/ada', MALLOC_ARENA_MAX: '4' },
+    env: { HOME: '/home/ada', MALLOC_TRIM_THRESHOLD_: '4' },
     execArgv: ['--import', 'tsx'],
     argv: ['/bin/node', 'waggle.ts', 'up'],
   }

@@ -281,6 +281,8 @@ export function createHonestNode(
       >,
       policies: { policy, roles: new Map(), restoreRoles: async () => {} },
       schedule: config.checkpoint,
+      restored: restored?.state.version,
+      mayWrite: () => true,
       rounds: () => rounds.count,
       learner: () => core.learner.state(),
       monotonic: () => world.time,
@@ -433,6 +435,7 @@ export function createHonestNode(
         nextRound: rounds.next,
         ...{ save, isSaveDue },
         async serveRequests() {},
+        async restIfDue() {},
         mustWait: () => !life.isAlive,
       },
     )

@@ -182,6 +182,7 @@ export async function startLooped(
       nextRound: () => rounds++,
       save,
       isSaveDue: () => schedule.isDue(policy.reference().version),
+      async restIfDue() {},
       async serveRequests() {
         if (!accident || isHarmed || policy.reference().version < accident.at) return
         isHarmed = true

@@ -10,7 +10,6 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { parseArgs } from 'node:util'
-import { REST_AFTER_MS } from '../../../daemon/engine/onnx/runtime/resting.ts'
 import { isTraining, megabytes, startEdgeNode } from './node.ts'
 
 const { values } = parseArgs({
@@ -20,6 +19,8 @@ const { values } = parseArgs({
     program: { type: 'string' },
   },
 })
+/** After this long, the engines' threads of a paused node have ended (daemon/limits/rest.ts). */
+const RESTING_AFTER_MS = 150_000
 /** While a paused node's writes are counted. */
 const QUIET_MS = 60_000
 const TICKS_PER_SECOND = 100
@@ -52,9 +53,8 @@ tell(`at work, step ${values.steps}`)
 await node.client.send('pause', {})
 await sleep(5000)
 tell('just paused')
-// A step that was under way ends first.
-await sleep(REST_AFTER_MS + 30_000)
-tell('paused, and the engines have given memory back')
+await sleep(RESTING_AFTER_MS)
+tell('paused, and the engines have ended')
 const before = node.writtenBytes()
 await sleep(QUIET_MS)
 tell('paused for a minute more', { writtenMeanwhile: node.writtenBytes() - before })

@@ -1,0 +1,77 @@
+// An engine whose thread ends while nobody needs it, because the node is paused or waits. The next call starts another
+// thread and opens the model again. Only the end of a thread gives back all that it took: its JavaScript heap, graphs, and
+// the runtime's own memory.
+
+import { WaggleError } from '../../../protocol/errors.ts'
+import type { Engine, OpenRequest, Resting } from '../engine.ts'
+
+/** `start` makes an engine that holds no model yet. */
+export function createRestingEngine(start: () => Engine): Engine & Resting {
+  let engine = start()
+  /** While no engine runs: what the next one is opened with. */
+  let reopen: (() => Promise<OpenRequest>) | undefined
+  /** An engine is being closed or opened. */
+  let changing: Promise<void> | undefined
+  let calls = 0
+
+  const change = (run: () => Promise<void>): Promise<void> => {
+    changing = run().finally(() => {
+      changing = undefined
+    })
+    return changing
+  }
+  const wakeUp = async (): Promise<void> => {
+    const request = await reopen!()
+    const next = start()
+    try {
+      await next.open(request)
+    } catch (error) {
+      await next.close().catch(() => {})
+      throw error
+    }
+    engine = next
+    reopen = undefined
+  }
+  /** Calls reach a running engine in the order in which they were made. */
+  const during = async <T>(call: (engine: Engine) => T | Promise<T>): Promise<T> => {
+    calls += 1
+    try {
+      while (changing || reopen) await (changing ?? change(wakeUp))
+      return await call(engine)
+    } finally {
+      calls -= 1
+    }
+  }
+
+  return {
+    info: engine.info,
+    open: (request) => during((one) => one.open(request)),
+    generate: (request, options) => during((one) => one.generate(request, options)),
+    score: (request) => during((one) => one.score(request)),
+    train: (request) => during((one) => one.train(request)),
+    gradient: (request) => during((one) => one.gradient(request)),
+    slots: () => during((one) => one.slots()),
+    combine: (request) => during((one) => one.combine(request)),
+    dot: (request) => during((one) => one.dot(request)),
+    norm: (request) => during((one) => one.norm(request)),
+    step: (request) => during((one) => one.step(request)),
+    move: (request) => during((one) => one.move(request)),
+    weights: () => during((one) => one.weights()),
+    setWeights: (...given: Parameters<Engine['setWeights']>) => during((one) => one.setWeights(...given)),
+    optimizer: () => during((one) => one.optimizer()),
+    wake: () => during(() => {}),
+    async rest(again) {
+      if (calls > 0 || changing || reopen) return
+      reopen = again
+      // Its state is saved elsewhere: an engine that cannot close is not needed any more.
+      await change(() => engine.close().catch(() => {}))
+    },
+    async close() {
+      await changing?.catch(() => {})
+      if (!reopen) return engine.close()
+      reopen = async () => {
+        throw new WaggleError('E_ENGINE', 'the engine is closed')
+      }
+    },
+  }
+}
