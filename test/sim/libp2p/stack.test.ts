@@ -15,3 +15,10 @@ test('two runs of a seed on the real libp2p are the same; after the chaos every 
   // A search for relays that never pauses alone makes hundreds.
   expect(first.packetsPerNodeSecond).toBeLessThan(100)
 })
+
+test('nodes among which all is well keep their connections', async () => {
+  const quiet = { nodes: 4, meetSeconds: 5, chaosSeconds: 0, healSeconds: 5, countSeconds: 40, every: 1000 }
+  const { calmDials, links } = await runStack({ seed: 1, ...quiet })
+  expect(calmDials).toBe(0)
+  expect(links).toEqual([3, 3, 3, 3])
+})

@@ -231,10 +231,11 @@ export async function runStack({
     const healed = (meetSeconds + chaosSeconds + healSeconds) * 1000
     await world.run(healed)
     isCounting = true
-    const before = cables.packets
+    const before = { packets: cables.packets, dials: cables.dials }
     await world.run(healed + countSeconds * 1000)
     isCounting = false
-    const packets = (cables.packets - before) / count / countSeconds
+    const packets = (cables.packets - before.packets) / count / countSeconds
+    const calmDials = cables.dials - before.dials
     await world.run(healed + countSeconds * 1000 + ARRIVAL_MS)
     for (const [id, { missing }] of counted)
       if (missing.size > 0) world.breach(`${id.slice(0, 8)} did not reach ${[...missing].join(', ')}`)
@@ -248,6 +249,8 @@ export async function runStack({
         ...tally,
         counted: counted.size,
         packetsPerNodeSecond: Number(packets.toFixed(1)),
+        /** Connections opened in all, and while groups were counted, when all was well. */
+        ...{ dials: cables.dials, calmDials },
         trace: world.digest(),
         breaches: world.breaches,
       },

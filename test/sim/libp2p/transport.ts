@@ -40,7 +40,7 @@ export function createCables({ world, random }: { world: World; random: Random }
   const listening = new Map<string, Listening>()
   const weather = new Map<string, Weather>()
   const wires = new Set<Wire>()
-  let [ports, packets] = [0, 0]
+  let [ports, packets, dials] = [0, 0, 0]
 
   function delayOf(from: Machine, to: Pick<Machine, 'ip'>): number | undefined {
     packets++
@@ -69,6 +69,7 @@ export function createCables({ world, random }: { world: World; random: Random }
     })
     if (!there?.machine.life.isAlive) throw new ConnectionFailedError(`nobody listens on ${to}`)
     signal.throwIfAborted()
+    dials++
     const remoteAddr = multiaddr(`/ip4/${machine.ip}/tcp/${20_000 + (ports++ % 40_000)}`)
     const near = new Wire({ from: machine, to: there.machine, remoteAddr: address, log }, parts)
     const far = new Wire(
@@ -86,6 +87,10 @@ export function createCables({ world, random }: { world: World; random: Random }
     /** Packets sent so far. */
     get packets() {
       return packets
+    },
+    /** Connections opened so far. */
+    get dials() {
+      return dials
     },
     /** One direction of a link. */
     setWeather(from: Machine, to: Machine, is: Weather): void {
