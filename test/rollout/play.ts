@@ -32,6 +32,7 @@ import { createScriptedEngine, type ScriptedEngine, type ScriptOptions } from '.
 
 export interface PlayOptions {
   write: ScriptOptions['write']
+  logprobs?: NonNullable<ScriptOptions['logprobs']>
   /** Beside the built-in estimators, corrections and selectors. */
   plugins?: readonly Plugin[]
   /** What models of plugins write, by role. */
@@ -98,7 +99,11 @@ export async function play(options: PlayOptions): Promise<Playing> {
     options.tasks ?? TASKS,
     options.chosen ?? [{ name: 'basic_arithmetic', difficulty: 0 }],
   )
-  const engine = createScriptedEngine({ tokenizer, write: options.write })
+  const engine = createScriptedEngine({
+    tokenizer,
+    write: options.write,
+    ...(options.logprobs && { logprobs: options.logprobs }),
+  })
   const troubles: PluginTrouble[] = []
   const host = await createPluginHost(
     {

@@ -14,6 +14,8 @@ export interface ScriptOptions {
    * same answer. It ends by itself after this, or where the limit cuts it.
    */
   write(prompt: string, at: { seed: number; version: number }): string
+  /** Of an answer's tokens and its stop token; `scriptedLogprob` if left out. */
+  logprobs?(prompt: string, answer: string): readonly number[]
   /** Of the weights that it pretends to have; `setWeights` and this set it. */
   version?: number
 }
@@ -45,7 +47,11 @@ export function createScriptedEngine(options: ScriptOptions): ScriptedEngine {
 
   const begin = ({ prompt, seed, drawn: before = 0 }: SampleRequest, limit: number, version: number) => {
     const asked = prompt.subarray(0, prompt.length - before)
-    const whole = [...tokenizer.encode(write(tokenizer.decodeCompletion(asked), { seed, version })), stop]
+    const said = tokenizer.decodeCompletion(asked)
+    const answer = write(said, { seed, version })
+    const whole = [...tokenizer.encode(answer), stop]
+    const told = options.logprobs?.(said, answer)
+    const logprobAt = (place: number): number => told?.[place] ?? scriptedLogprob(seed, place)
     for (const [place, token] of prompt.subarray(prompt.length - before).entries())
       if (token !== whole[place])
         throw new Error(`token ${place} of what is continued is not what was written`)
@@ -60,10 +66,10 @@ export function createScriptedEngine(options: ScriptOptions): ScriptedEngine {
         else if (tokens.length >= limit) finish = 'length'
         return token
       },
-      logprob: () => scriptedLogprob(seed, before + tokens.length - 1),
+      logprob: () => logprobAt(before + tokens.length - 1),
       hasEnded: () => finish !== 'aborted',
       written(): Sample {
-        const logprobs = Float32Array.from(tokens, (_, place) => scriptedLogprob(seed, before + place))
+        const logprobs = Float32Array.from(tokens, (_, place) => logprobAt(before + place))
         return {
           tokens: Int32Array.from(tokens),
           logprobs,

@@ -13,7 +13,8 @@
 //
 // It needs no groups: with rollout.group_size = 1 all tokens go into continuations. Groups stay as they were written, so
 // they are shared; continuations are only counted. Try it where answers have many steps and tokens are cheap beside
-// updates: each segment costs `samples` continuations.
+// updates: each segment costs `samples` continuations, so that an update has few answers for its tokens, and much noise.
+// `tree_rl_like` learns from its continuations, too.
 
 import { z } from 'zod'
 import { definePlugin, type Request, type RoundView } from '../../../protocol/plugin/index.ts'
@@ -29,7 +30,7 @@ const settings = z.strictObject({
   samples: z.int().positive().max(64).default(9),
   /** Tokens with a smaller probability are cut points, and only they are learnt from. */
   sure: z.number().positive().max(1).default(0.9),
-  whiten: z.boolean().default(true),
+  whiten: z.boolean().default(false),
   tokens: tokensSetting,
 })
 

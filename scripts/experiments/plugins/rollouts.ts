@@ -46,7 +46,8 @@ const steered = (
 /** Answers have about 14 tokens, 3 of them unsure: segments and trees are smaller than published. */
 const ARMS: Record<string, Arm> = {
   grpo: { prompts: 4, groupSize: 8 },
-  spo_chain: steered(5, 1, 'spo_chain', { interval: 2, samples: 4 }),
+  spo_chain: steered(5, 1, 'spo_chain', { interval: 2, samples: 4, whiten: false }),
+  'spo_chain, whitened': steered(5, 1, 'spo_chain', { interval: 2, samples: 4, whiten: true }),
   tree_rl_like: steered(5, 4, 'tree_rl_like', { forks: 1, branches: 1 }),
   arrol_like: steered(2, 16, 'arrol_like', { after: 6 }),
   // For models that follow instructions, which this one does not.

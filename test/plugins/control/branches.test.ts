@@ -68,7 +68,7 @@ describe('spo_chain', () => {
   })
 
   it('gives a segment the difference of the values at its ends, and the last one the reward', async () => {
-    const hooks = hooksOf({ whiten: false })
+    const hooks = hooksOf()
     await measured(hooks)
     expect(await advantages(hooks, [group])).toEqual([
       [
@@ -78,8 +78,8 @@ describe('spo_chain', () => {
     ])
   })
 
-  it('learns from unsure tokens alone, which have mean 0 and variance 1 over the batch', async () => {
-    const hooks = hooksOf()
+  it('learns from unsure tokens alone, which `whiten` gives mean 0 and variance 1 over the batch', async () => {
+    const hooks = hooksOf({ whiten: true })
     await measured(hooks)
     const [marked] = await hooks.group!([group], { ...VIEW, at: 'round' }, contextOf())
     expect(marked).toMatchObject({ always: true, arm: 'base' })
@@ -106,7 +106,7 @@ describe('spo_chain', () => {
   })
 
   it('joins segments over a cut whose continuations were not written', async () => {
-    const hooks = hooksOf({ whiten: false })
+    const hooks = hooksOf()
     await extend(hooks, roundOf([group]))
     await extend(hooks, roundOf([group], { asked: 1, landed: landed({ 0: 0.25 }) }))
     expect(await advantages(hooks, [group])).toEqual([[Array(6).fill(0.75), Array(6).fill(0)]])
