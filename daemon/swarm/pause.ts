@@ -1,3 +1,5 @@
+// Waiting on the swarm's clock.
+
 import type { Clock } from './types.ts'
 
 /** Resolves after `ms`, or at once when the signal is aborted. */

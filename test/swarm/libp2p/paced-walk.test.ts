@@ -42,3 +42,16 @@ test('for a found peer without addresses, they come from the peer store, and no 
   const walk = pacedWalk({ peerRouting, peerStore } as never, { clock: new VirtualClock() }).walk()
   expect((await walk.next()).value).toEqual({ id: 'known', multiaddrs: ['/ip4/10.0.0.1/tcp/1'] })
 })
+
+test('a peer that nobody knows an address of does not end the search', async () => {
+  const addresses = [{ multiaddr: '/ip4/10.0.0.1/tcp/1' }]
+  const known: Record<string, unknown> = { known: { addresses }, bare: { addresses: [] } }
+  const peerRouting = {
+    async *getClosestPeers() {
+      for (const id of ['nobody', 'bare', 'known']) yield { id, multiaddrs: [] }
+    },
+  }
+  const peerStore = { get: async (id: string) => known[id] ?? Promise.reject(new Error('not found')) }
+  const walk = pacedWalk({ peerRouting, peerStore } as never, { clock: new VirtualClock() }).walk()
+  expect((await walk.next()).value).toMatchObject({ id: 'known' })
+})
