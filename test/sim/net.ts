@@ -50,13 +50,16 @@ export function createNet({ world, random }: { world: World; random: Random }) {
   const neighbours = (id: string): ReadonlySet<string> => links.get(id) ?? new Set()
   const weatherOf = (from: string, to: string): Weather => weather.get(`${from} ${to}`) ?? FAIR
 
-  /** Delivers something after a delay, if the link still stands then; maybe never, maybe twice. */
-  function carry(from: string, to: string, bytes: number, arrive: (at: Endpoint) => void): void {
+  /** Delivers something after a delay, if the link still stands then; maybe never, and gossip maybe twice. */
+  function carry(
+    { from, to, bytes, isGossip }: { from: string; to: string; bytes: number; isGossip: boolean },
+    arrive: (at: Endpoint) => void,
+  ): void {
     const { isCut, drop, double, delay } = weatherOf(from, to)
     const count = traffic.get(from) ?? { messages: 0, bytes: 0 }
     traffic.set(from, { messages: count.messages + 1, bytes: count.bytes + bytes })
     if (isCut || random.chance(drop)) return
-    for (let copies = random.chance(double) ? 2 : 1; copies > 0; copies--)
+    for (let copies = random.chance(double) && isGossip ? 2 : 1; copies > 0; copies--)
       world.after(random.between(delay.least, delay.most), () => {
         const endpoint = endpoints.get(to)
         if (endpoint && neighbours(from).has(to)) arrive(endpoint)
@@ -106,7 +109,7 @@ export function createNet({ world, random }: { world: World; random: Random }) {
     },
     clearWeather: () => weather.clear(),
     gossip(from: string, to: string, data: Uint8Array): void {
-      carry(from, to, data.length, (at) => at.onGossip(from, data))
+      carry({ from, to, bytes: data.length, isGossip: true }, (at) => at.onGossip(from, data))
     },
 
     /** The requests that a node makes and answers. `record` counts them. */
@@ -130,7 +133,8 @@ export function createNet({ world, random }: { world: World; random: Random }) {
           const arrived: Uint8Array[] = []
           let [isDone, wake] = [false, (): void => {}]
           record.sent(peer, question.length)
-          carry(self, peer, question.length, (at) => {
+          // A stream carries a question once, or not at all.
+          carry({ from: self, to: peer, bytes: question.length, isGossip: false }, (at) => {
             void deliver(at.onQuestion(self, protocol, question))
           })
           /** Messages of an answer arrive in order: they share a stream. */
