@@ -33,7 +33,6 @@ import { checkpointInfo, createSaving } from './node/saving.ts'
 import { type Served, serveControl } from './node/serve.ts'
 import { createNodeState, type Wishes } from './node/state.ts'
 import { surviveStreamErrors } from './node/stream-errors.ts'
-import { giveHeapBack } from './platform/index.ts'
 import { hasRoomToMix } from './policy/memory-plan/index.ts'
 import { bundledModel } from './policy/sources/find.ts'
 import { createParkedGroups } from './rollout/parked/parked.ts'
@@ -244,9 +243,7 @@ export const runNode: RunNode = async ({ config, paths, invite, signal, onProgre
         serveRequests: requests.serve,
         mustWait: () => wishes.paused || limits.mustWait(),
         async restIfDue() {
-          if (!restTimer.isDue) return
-          await rest()
-          giveHeapBack()
+          if (restTimer.isDue) await rest()
         },
       },
     )

@@ -2,9 +2,6 @@
 // program starts itself again: the process stays the same, only its contents are replaced. docs/results/edge.md has what
 // each saves.
 
-import { setFlagsFromString } from 'node:v8'
-import { runInNewContext } from 'node:vm'
-
 /**
  * glibc's allocator. By default, the size from which blocks are given back at once rises up to 32 MB; activations of
  * different sizes then leave gaps that nothing fills. Each thread keeps its own heap: what an engine's thread took is then not
@@ -17,16 +14,6 @@ export const LEAN_MALLOC = {
 
 /** A smaller young generation; code that was not used for a while is dropped. */
 export const LEAN_FLAGS = ['--optimize-for-size'] as const
-
-/**
- * Collects garbage, and gives the pages that V8 keeps for later back. It takes a tenth of a second, so only a node that does
- * nothing calls it.
- */
-export function giveHeapBack(): void {
-  setFlagsFromString('--expose-gc')
-  const collect = runInNewContext('gc') as (options: object) => void
-  collect({ type: 'major', execution: 'sync', flavor: 'last-resort' })
-}
 
 export interface Start {
   /** As in process. */

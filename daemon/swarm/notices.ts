@@ -68,8 +68,8 @@ export class Notices {
     else
       this.show(
         'upnp',
-        `UPnP forwards no port: ${outcome.trouble}`,
-        'Turn UPnP on in the router, or forward the port there by hand and name it under [swarm] announce.',
+        `the router forwards no port: ${outcome.trouble}`,
+        'Turn UPnP, PCP or NAT-PMP on in the router, or forward the port there by hand and name it under [swarm] announce.',
       )
   }
 

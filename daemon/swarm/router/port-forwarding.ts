@@ -1,4 +1,4 @@
-// Asks the home router by UPnP to forward the ports that this node listens on, and tells peers the outside address. It
+// Asks the home router by UPnP, PCP or NAT-PMP to forward the ports that this node listens on, and tells peers the outside address. It
 // takes the router's word: AutoNAT needs confirmation by four peers in different networks, which a small swarm never
 // has. Forwardings are renewed often, since a restarted router forgets them and many providers change the address. They
 // are removed at the stop and expire after a crash. Without such a router the node goes on and looks again each minute.
@@ -13,7 +13,7 @@ import {
 import type { Log } from '../types.ts'
 import { type FindRouterParts, findRouter, publicIp, type Router } from './router.ts'
 
-/** The recommended lifetime. With routers that only know permanent forwardings, the port stays open after a crash. */
+/** UPnP's recommended lifetime. With routers that only know permanent forwardings, the port stays open after a crash. */
 const LEASE_S = 3600
 const RENEW_MS = 5 * 60_000
 const RETRY_MS = 60_000
@@ -104,8 +104,7 @@ export class PortForwarding {
   private async forward(own: readonly Place[]): Promise<void> {
     if (own.length === 0) return this.outside.set([])
     const { signal } = this.life
-    const from = [...new Set(own.map(({ ip }) => ip))]
-    this.router = (await this.stillThere(from)) ?? (await findRouter({ from, signal }, this.by))
+    this.router = (await this.stillThere(own)) ?? (await findRouter({ own, signal }, this.by))
     const { router } = this
     const ways = []
     for (const inside of own.filter(({ ip }) => ip === router.from).slice(0, MAX_PORTS)) {
@@ -126,9 +125,9 @@ export class PortForwarding {
   }
 
   /** The router that was used before, with its current address. */
-  private async stillThere(from: readonly string[]): Promise<Router | undefined> {
+  private async stillThere(own: readonly Place[]): Promise<Router | undefined> {
     const { router } = this
-    if (!router || !from.includes(router.from)) return undefined
+    if (!router || !own.some(({ ip }) => ip === router.from)) return undefined
     try {
       return { ...router, ip: await publicIp(router.gateway, this.life.signal) }
     } catch {

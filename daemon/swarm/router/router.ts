@@ -1,9 +1,13 @@
-// The home router of this network: the first gateway that answers and has a public address.
+// The home router of this network: the first gateway that answers, by UPnP, PCP or NAT-PMP, and has a public address.
 
 import { isPrivate } from '@libp2p/utils'
 import { multiaddr } from '@multiformats/multiaddr'
+import type { Place } from '../addresses/outside-addresses.ts'
 import type { Clock } from '../types.ts'
-import { Gateway } from './upnp-gateway.ts'
+import { defaultGateways, type Hop, networksHere } from './default-gateway.ts'
+import type { Gateway } from './gateway.ts'
+import { PcpGateway, Silence } from './pcp-gateway.ts'
+import { UpnpGateway } from './upnp-gateway.ts'
 import { type Found, searchGateways } from './upnp-search.ts'
 
 const SEARCH_MS = 3000
@@ -19,31 +23,43 @@ export interface Router {
 export interface FindRouterParts {
   clock: Clock
   search?: typeof searchGateways
+  /** The routers to ask by PCP, and on which port if not the usual one. */
+  hops?: (from: readonly string[]) => Promise<readonly Hop[]>
+  pcpPort?: number
 }
 
-/** Throws an error that says why there is none. */
+/** `own`: what is to be forwarded. Throws an error that says why there is none. */
 export async function findRouter(
-  { from, signal }: { from: readonly string[]; signal: AbortSignal },
-  { clock, search = searchGateways }: FindRouterParts,
+  { own, signal }: { own: readonly Place[]; signal: AbortSignal },
+  { clock, search = searchGateways, hops = hopsHere, pcpPort }: FindRouterParts,
 ): Promise<Router> {
   signal.throwIfAborted()
+  const from = [...new Set(own.map(({ ip }) => ip))]
   const over = new AbortController()
   const cancel = clock.after(SEARCH_MS, () => over.abort())
   let trouble: unknown = new Error('no router on this network answers')
   const { promise: first, resolve } = Promise.withResolvers<Router>()
   const trials: Array<Promise<void>> = []
-  const look = async (found: Found) => {
+  const look = async (from: string, open: () => Promise<Gateway>) => {
     try {
-      const gateway = await Gateway.at(found.location, signal)
-      resolve({ gateway, from: found.from, ip: await publicIp(gateway, signal) })
+      const gateway = await open()
+      resolve({ gateway, from, ip: await publicIp(gateway, signal) })
     } catch (error) {
-      trouble = error
+      if (!(error instanceof Silence)) trouble = error
     }
   }
+  const lookAt = (found: Found) => look(found.from, () => UpnpGateway.at(found.location, signal))
+  const askAt = (hop: Hop) => {
+    const { port: internalPort } = own.find(({ ip }) => ip === hop.from)!
+    return look(hop.from, () => PcpGateway.at(hop, { internalPort, signal, port: pcpPort }))
+  }
+  const asked = hops(from).then((all) => Promise.all(all.map(askAt)))
   const all = search(
     { from, signal: AbortSignal.any([over.signal, signal]) },
-    { onFound: (found) => trials.push(look(found)) },
-  ).then(() => Promise.all(trials))
+    { onFound: (found) => trials.push(lookAt(found)) },
+  )
+    .then(() => Promise.all(trials))
+    .then(() => asked)
   try {
     const router = await Promise.race([first, all])
     if ('gateway' in router) return router
@@ -52,6 +68,10 @@ export async function findRouter(
     cancel()
     over.abort()
   }
+}
+
+async function hopsHere(from: readonly string[]): Promise<Hop[]> {
+  return defaultGateways(from, await networksHere())
 }
 
 /** Behind a second router, a forwarded port leads nowhere. */

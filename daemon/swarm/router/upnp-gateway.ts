@@ -5,6 +5,7 @@
 // hence our own code.
 
 import { safeText } from '../../../protocol/text.ts'
+import type { Forwarding, Gateway } from './gateway.ts'
 import { field, request } from './upnp-request.ts'
 
 const SERVICES = ['WANIPConnection:2', 'WANIPConnection:1', 'WANPPPConnection:1'].map(
@@ -16,12 +17,6 @@ const MAX_SERVICES = 64
 const CONFLICT = 718
 const SAME_PORTS_ONLY = 724
 const PERMANENT_ONLY = 725
-
-export interface Forwarding {
-  internalIp: string
-  internalPort: number
-  externalPort: number
-}
 
 /** The router understood the request and refused it. */
 class Refusal extends Error {
@@ -37,7 +32,7 @@ interface Service {
   control: URL
 }
 
-export class Gateway {
+export class UpnpGateway implements Gateway {
   readonly location: URL
   private readonly services: readonly Service[]
   private service: Service | undefined
@@ -47,7 +42,7 @@ export class Gateway {
     this.services = services
   }
 
-  static async at(location: URL, signal: AbortSignal): Promise<Gateway> {
+  static async at(location: URL, signal: AbortSignal): Promise<UpnpGateway> {
     const { body } = await request(location, {}, signal)
     const base = URL.parse(field(body, 'URLBase') ?? '') ?? location
     const parts = body.split('</service>').slice(0, MAX_SERVICES)
@@ -59,7 +54,7 @@ export class Gateway {
       return SERVICES.includes(type) && isOwn ? [{ type, control }] : []
     })
     if (found.length === 0) throw new Error('the router forwards no ports')
-    return new Gateway(
+    return new UpnpGateway(
       location,
       found.sort((a, b) => SERVICES.indexOf(a.type) - SERVICES.indexOf(b.type)),
     )

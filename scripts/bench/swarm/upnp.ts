@@ -2,7 +2,8 @@
 // namespaces, see nat-lab.ts; Debian's miniupnpd and nftables.) A node at home behind a router that runs miniupnpd,
 // and a peer outside that knows only the address that the node announces. Measures from the node's start until the
 // mapping is in the router's table, until the node announces it, and until a peer that then dials is connected; and
-// checks that the mapping is gone after the stop. Then once each: UPnP off, a gateway that refuses, and no gateway.
+// checks that the mapping is gone after the stop. The same with a gateway that knows only PCP and NAT-PMP. Then once each:
+// `upnp` off, a gateway that refuses, and no gateway.
 
 import { execFileSync, spawn } from 'node:child_process'
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
@@ -31,13 +32,14 @@ insert rule inet filter forward jump upnp_forward
 `
 const isMapped = () => nft('list', 'chain', 'inet', 'filter', 'upnp_in').includes(`dport ${PORT} `)
 
-async function gateway({ version, allow }: { version: 1 | 2; allow: boolean }) {
+async function gateway({ version, allow }: { version: 1 | 2 | 'pcp'; allow: boolean }) {
   const file = join(home, 'miniupnpd.conf')
   const lines = [
     'ext_ifname=wan',
     'listening_ip=lan',
     'port=5000',
-    'enable_upnp=yes',
+    `enable_upnp=${version === 'pcp' ? 'no' : 'yes'}`,
+    `enable_natpmp=${version === 'pcp' ? 'yes' : 'no'}`,
     'secure_mode=yes',
     `force_igd_desc_v1=${version === 1 ? 'yes' : 'no'}`,
     'uuid=7a1c5f9e-2f0b-4d3c-9f56-0c2b8a1d4e60',
@@ -105,9 +107,9 @@ async function once(upnp: boolean, name: string): Promise<void> {
 }
 
 try {
-  for (const version of [2, 1] as const) {
+  for (const version of [2, 1, 'pcp'] as const) {
     const stop = await gateway({ version, allow: true })
-    for (let run = 0; run < runs; run++) await once(true, `IGD ${version}`)
+    for (let run = 0; run < runs; run++) await once(true, version === 'pcp' ? 'PCP' : `IGD ${version}`)
     if (version === 2) await once(false, 'UPnP off')
     await stop()
   }
