@@ -47,6 +47,7 @@ import type { Swarm } from './swarm/index.ts'
 import { createCheckpointRequests } from './trainer/checkpoints/checkpoint-requests.ts'
 import { restoreNode } from './trainer/checkpoints/checkpointing.ts'
 import { loadTasks, PLUGINS } from './wiring/built-in.ts'
+import { readRows } from './wiring/environments.ts'
 import { openHost, rolesOf } from './wiring/node-plugins.ts'
 
 const now = Date.now
@@ -101,6 +102,7 @@ export const runNode: RunNode = async ({ config, paths, invite, signal, onProgre
       onTrouble: (trouble) => tellTrouble({ kind: 'task', hook: 'score', switchedOff: false, ...trouble }),
     })
     const tasks = createTaskBook(known, config.tasks)
+    const rows = await Promise.all(config.environments.map(readRows))
     const host = await openHost(
       { config, seed, tasks: known, paths },
       { builtIn: PLUGINS, now: monotonic, sleep, log, onTrouble: (trouble) => tellTrouble(trouble) },
@@ -251,7 +253,7 @@ export const runNode: RunNode = async ({ config, paths, invite, signal, onProgre
 
     // ── Agents ──────────────────────────────────────────────────────────────
     const agents = await openAgents(
-      { config, paths, self, model: found.name },
+      { config, paths, self, model: found.name, rows },
       {
         ...{ core, policy, tasks, pool, journal, changed, closers, now, monotonic, after, randomBytes },
         isPaused: isHeld,

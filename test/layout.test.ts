@@ -67,6 +67,7 @@ const ALLOWED: Record<string, readonly string[]> = {
   ],
   // From the config to what the parts take.
   'daemon/wiring': [
+    'daemon/agents',
     'protocol',
     'plugins',
     'daemon/wiring',

@@ -4,5 +4,6 @@
 export type { AgentGateway, GatewayOptions, GatewayParts } from './contract.ts'
 export type { ServedEnvironment } from './environments/environment.ts'
 export { type NemoGymOptions, openNemoGym } from './environments/nemo-gym/nemo-gym.ts'
+export { type Row, rowsIn } from './environments/nemo-gym/rows.ts'
 export { type OpenEnvOptions, openOpenEnv } from './environments/openenv/openenv.ts'
 export { openGateway } from './gateway.ts'

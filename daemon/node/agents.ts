@@ -1,12 +1,12 @@
 // Opens the gateway for agents and the environments that others serve, if the config has any, and connects them to the node.
 
-import { readFile } from 'node:fs/promises'
 import { WaggleError } from '../../protocol/errors.ts'
 import {
   type AgentGateway,
   openGateway,
   openNemoGym,
   openOpenEnv,
+  type Row,
   type ServedEnvironment,
 } from '../agents/index.ts'
 import type { Paths } from '../config/paths.ts'
@@ -29,6 +29,8 @@ export interface AgentsOptions {
   self: string
   /** The model's name. */
   model: string
+  /** Of each environment, by its position in the config. */
+  rows: readonly (readonly Row[])[]
 }
 
 export interface AgentsParts {
@@ -47,14 +49,14 @@ export interface AgentsParts {
 }
 
 export async function openAgents(
-  { config, paths, self, model }: AgentsOptions,
+  { config, paths, self, model, rows }: AgentsOptions,
   { core, policy, tasks, pool, journal, changed, closers, isPaused, ...by }: AgentsParts,
 ): Promise<AgentGateway | undefined> {
   const { listen, strict, rollout_seconds: rolloutSeconds, max_open: maxOpen } = config.agents
   if (listen === undefined && config.environments.length === 0) return undefined
   const isTask = (name: string): boolean => tasks.chosen.some(({ task }) => task.name === name)
   const environments: ServedEnvironment[] = []
-  for (const { step_seconds: stepSeconds, use, dataset = '', ...choice } of config.environments) {
+  for (const [i, { step_seconds: stepSeconds, use, ...choice }] of config.environments.entries()) {
     if (isTask(choice.name))
       throw new WaggleError('E_CONFIG', `environments: "${choice.name}" is a task of this node`, {
         hint: 'Give the environment another name.',
@@ -66,8 +68,8 @@ export async function openAgents(
             { fetch, connect: (url) => new WebSocket(url), after: by.after },
           )
         : await openNemoGym(
-            { ...choice, dataset, stepSeconds },
-            { fetch, read: (path) => readFile(path, 'utf8'), now: by.now, after: by.after },
+            { ...choice, rows: rows[i]!, stepSeconds },
+            { fetch, now: by.now, after: by.after },
           ),
     )
   }

@@ -4,13 +4,11 @@
 //   PYTHON=python3.12 node --import tsx scripts/agents/nemo-gym.ts [seconds]        nemo-gym needs Python 3.12
 
 import { execFileSync } from 'node:child_process'
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
-import { readFile } from 'node:fs/promises'
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { openNemoGym } from '../../daemon/agents/index.ts'
-import { startNode } from '../experiments/node-process.ts'
-import { serve, tell } from './servers.ts'
+import { openNemoGym, rowsIn } from '../../daemon/agents/index.ts'
+import { serve, startPlayer, tell } from './servers.ts'
 import { pythonWith, versionsOf } from './venv.ts'
 
 const seconds = Number(process.argv[2] ?? 120)
@@ -28,14 +26,14 @@ await start('reasoning_gym', 8742)
 const find =
   'import importlib.util as u; print(u.find_spec("resources_servers").submodule_search_locations[0])'
 const servers = execFileSync(python, ['-c', find], { encoding: 'utf8' }).trim()
+const examples = join(servers, 'example_session_state_mgmt/data/example.jsonl')
 const counter = await openNemoGym(
   {
     ...{ name: 'counter', url: 'http://127.0.0.1:8741', turns: 8, sessions: 1, stepSeconds: 30 },
-    dataset: join(servers, 'example_session_state_mgmt/data/example.jsonl'),
+    rows: rowsIn(readFileSync(examples, 'utf8'), examples),
   },
   {
     fetch,
-    read: (path) => readFile(path, 'utf8'),
     now: Date.now,
     after(ms, run) {
       const timer = setTimeout(run, ms)
@@ -72,18 +70,10 @@ const rows = digits.flatMap((a) =>
 )
 const dataset = join(folder, 'sums.jsonl')
 writeFileSync(dataset, rows.map((row) => JSON.stringify(row)).join('\n'))
-const settings = {
-  environments: `[{ name = "sums", use = "nemo-gym", url = "http://127.0.0.1:8742", dataset = ${JSON.stringify(dataset)} }]`,
-  tasks: '[]',
-  'model.path': 'models/three-tasks',
-  'training.own_groups': '8',
-  'training.learning_rate': '0.0002',
-  'training.warm_up_steps': '0',
-}
-const node = await startNode(join(folder, 'home'), [
-  '--no-swarm',
-  ...Object.entries(settings).flatMap(([key, value]) => ['--set', `${key}=${value}`]),
-])
+const node = await startPlayer(
+  join(folder, 'home'),
+  `{ name = "sums", use = "nemo-gym", url = "http://127.0.0.1:8742", dataset = ${JSON.stringify(dataset)} }`,
+)
 const started = performance.now()
 for (let t = 0; t < seconds; t += 20) {
   await new Promise((resolve) => setTimeout(resolve, 20_000))

@@ -8,8 +8,7 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { startNode } from '../experiments/node-process.ts'
-import { serve, tell } from './servers.ts'
+import { serve, startPlayer, tell } from './servers.ts'
 import { pythonWith, versionsOf } from './venv.ts'
 
 const seconds = Number(process.argv[2] ?? 300)
@@ -31,22 +30,11 @@ await serve(
 )
 let sums = await sumsServer()
 
-const environments = `[${[
+const node = await startPlayer(
+  join(folder, 'home'),
   '{ name = "sums", use = "openenv", url = "http://127.0.0.1:8731", turns = 1 }',
   '{ name = "echo", use = "openenv", url = "http://127.0.0.1:8732", turns = 2, sessions = 2, observation = "echoed_message" }',
-].join(', ')}]`
-const settings = {
-  environments,
-  tasks: '[]',
-  'model.path': 'models/three-tasks',
-  'training.own_groups': '8',
-  'training.learning_rate': '0.0002',
-  'training.warm_up_steps': '0',
-}
-const node = await startNode(join(folder, 'home'), [
-  '--no-swarm',
-  ...Object.entries(settings).flatMap(([key, value]) => ['--set', `${key}=${value}`]),
-])
+)
 const started = performance.now()
 for (let t = 0; t < seconds; t += 20) {
   await sleep(20_000)

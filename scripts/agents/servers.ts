@@ -2,7 +2,7 @@
 
 import { type ChildProcess, spawn } from 'node:child_process'
 import { setTimeout as sleep } from 'node:timers/promises'
-import type { startNode } from '../experiments/node-process.ts'
+import { type NodeProcess, startNode } from '../experiments/node-process.ts'
 
 /** Starts an HTTP server, which ends with this process, and waits until it answers on `port`. */
 export async function serve(
@@ -20,9 +20,25 @@ export async function serve(
   throw new Error(`no server on port ${port}`)
 }
 
+/** A node without a swarm that trains on these environments alone; each is a table of TOML. */
+export async function startPlayer(home: string, ...environments: readonly string[]): Promise<NodeProcess> {
+  const settings = {
+    environments: `[${environments.join(', ')}]`,
+    tasks: '[]',
+    'model.path': 'models/three-tasks',
+    'training.own_groups': '8',
+    'training.learning_rate': '0.0002',
+    'training.warm_up_steps': '0',
+  }
+  return await startNode(home, [
+    '--no-swarm',
+    ...Object.entries(settings).flatMap(([key, value]) => ['--set', `${key}=${value}`]),
+  ])
+}
+
 /** Prints steps, mean rewards and episodes of a node that plays environments. */
 export async function tell(
-  node: Awaited<ReturnType<typeof startNode>>,
+  node: NodeProcess,
   /** Of performance.now(). */
   started: number,
 ): Promise<void> {

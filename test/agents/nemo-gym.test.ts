@@ -1,7 +1,7 @@
 // Resources servers of NeMo Gym that the node plays by itself: a counter that is to be raised to a number.
 
 import { afterEach, describe, expect, it } from 'vitest'
-import { type NemoGymOptions, openNemoGym } from '../../daemon/agents/index.ts'
+import { type NemoGymOptions, openNemoGym, rowsIn } from '../../daemon/agents/index.ts'
 import { isShareable } from '../../protocol/train/index.ts'
 import { type TestGateway, testGateway } from './gateway.ts'
 
@@ -66,7 +66,6 @@ function counterServer({ breaks = () => undefined }: { breaks?: Break } = {}) {
       const { cookie } = (init.headers ?? {}) as Record<string, string>
       return serve(new URL(String(input)).pathname, cookie, JSON.parse(init.body as string))
     },
-    read: async () => ROWS,
     now: () => 0,
     after: () => () => {},
   }
@@ -74,7 +73,11 @@ function counterServer({ breaks = () => undefined }: { breaks?: Break } = {}) {
 }
 
 const OPTIONS: NemoGymOptions = {
-  ...{ name: 'counter', url: 'http://127.0.0.1:8000/', dataset: 'rows.jsonl' },
+  ...{
+    name: 'counter',
+    url: 'http://127.0.0.1:8000/',
+    rows: rowsIn(ROWS, 'rows.jsonl'),
+  },
   ...{ turns: 8, sessions: 2, stepSeconds: 60 },
 }
 const ADD = '<tool_call>{"name": "add", "arguments": {"count": 2}}</tool_call>'
@@ -153,8 +156,8 @@ describe('an episode of a resources server', () => {
   it('whose prompt does not fit the model is told of, and the others are played', async () => {
     const server = counterServer()
     const long = JSON.stringify({ responses_create_params: { input: 'x'.repeat(5000) }, goal: 0 })
-    server.parts.read = async () => `${ROWS}\n${long}`
-    const { group } = await played({ server, options: { sessions: 1 } })
+    const rows = rowsIn(`${ROWS}\n${long}`, 'rows.jsonl')
+    const { group } = await played({ server, options: { rows, sessions: 1 } })
     expect(group.rollouts.length).toBeGreaterThan(0)
     for (let i = 0; i < 200 && logged.length === 0; i++) await g.pass(400)
     expect(logged.join()).toMatch(/environment counter: the prompt has \d+ tokens/)
@@ -215,15 +218,18 @@ describe('at the start', () => {
 
   it.each([
     ['', /rows\.jsonl has no rows/],
-    [`${ROWS}\n{"question": "x"}`, /rows\.jsonl:3: .*responses_create_params/s],
+    [
+      `${ROWS}\n{"question": "x"}`,
+      /^rows\.jsonl:3: responses_create_params: Invalid input: expected object, received undefined$/,
+    ],
     [
       '{"responses_create_params": {"input": [{"role": "user", "content": [{"type": "input_image"}]}]}}',
       /rows\.jsonl:1: .*not text/,
     ],
     ['not json', /rows\.jsonl:1: /],
-  ])('a file that has no such rows is told of with the line', async (text, message) => {
-    const { parts } = counterServer()
-    const asked = openNemoGym(OPTIONS, { ...parts, read: async () => text })
-    await expect(asked).rejects.toMatchObject({ code: 'E_DATASET', message: expect.stringMatching(message) })
+  ])('a file that has no such rows is told of with the line', (text, message) => {
+    expect(() => rowsIn(text, 'rows.jsonl')).toThrow(
+      expect.objectContaining({ code: 'E_DATASET', message: expect.stringMatching(message) }),
+    )
   })
 })

@@ -82,6 +82,19 @@ test('config check imports plugin files, and tells of one that is not there', as
   ])
 })
 
+test('config check reads the rows of an environment', async () => {
+  const home = homeWith(
+    '[[environments]]\nname = "sums"\nuse = "nemo-gym"\nurl = "http://127.0.0.1:1"\ndataset = "rows.jsonl"\n',
+  )
+  const missing = await waggle(['config', 'check', '--home', home])
+  expect([missing.status, missing.stderr]).toEqual([
+    4,
+    expect.stringMatching(
+      /config\.toml:5 {2}environments\.0\.dataset {2}cannot read .*rows\.jsonl: it does not exist/,
+    ),
+  ])
+})
+
 const CANNOT_START = `
 [model]
 path = "./nowhere"

@@ -1,4 +1,4 @@
-// Checks the tasks: each is known and has the given difficulty, and datasets can be read.
+// Checks the tasks: each is known and has the given difficulty, and datasets can be read, those of environments too.
 
 import type { Task } from '../../../protocol/plugin/index.ts'
 import type { Loaded } from '../../config/load.ts'
@@ -6,6 +6,7 @@ import type { Config } from '../../config/schema.ts'
 import type { Problem } from '../../config/sources.ts'
 import { choiceProblem } from '../../rollout/tasks.ts'
 import { loadTasks } from '../../wiring/built-in.ts'
+import { readRows } from '../../wiring/environments.ts'
 import { attempt, problemAt } from './problem.ts'
 
 export async function tasksHere({
@@ -34,5 +35,7 @@ export async function tasksHere({
     const message = broken.has(choice.name) ? undefined : choiceProblem(choice, tasks)
     if (message !== undefined) problems.push(problemAt(['tasks', i], message, originOf))
   }
+  for (const [i, environment] of config.environments.entries())
+    problems.push(...(await attempt(['environments', i, 'dataset'], originOf, () => readRows(environment))))
   return { tasks, problems }
 }

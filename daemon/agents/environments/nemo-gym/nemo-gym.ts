@@ -3,7 +3,6 @@
 // the row and all that was said and called. A cookie carries the session.
 
 import { z } from 'zod'
-import { WaggleError } from '../../../../protocol/errors.ts'
 import type { ChatMessage } from '../../../policy/chat/template.ts'
 import { callItem, messageItem, textPart } from '../../dialects/output.ts'
 import type { Answer, ToolCall } from '../../dialects/tools.ts'
@@ -16,14 +15,14 @@ import {
   type Session,
 } from '../environment.ts'
 import { keepCookies } from './cookies.ts'
-import { type Row, rowsIn } from './rows.ts'
+import type { Row } from './rows.ts'
 
 export interface NemoGymOptions {
   name: string
   /** Of the resources server. */
   url: string
-  /** Path of a file of JSON lines: the rows. */
-  dataset: string
+  /** From `rowsIn`; at least one. */
+  rows: readonly Row[]
   prompt?: string | undefined
   turns: number
   sessions: number
@@ -32,7 +31,6 @@ export interface NemoGymOptions {
 }
 
 export interface NemoGymParts extends AskParts {
-  read(path: string): Promise<string>
   /** ms since the epoch. */
   now(): number
 }
@@ -42,33 +40,17 @@ const MOST_REPLY = 4 * 1024 * 1024
 
 const verified = z.object({ reward: z.number().min(-LARGEST_REWARD).max(LARGEST_REWARD) })
 
-/** Reads the rows and begins an episode, so that what is wrong is found at the start. */
+/** Begins an episode, so that what is wrong with the server is found at the start. */
 export async function openNemoGym(options: NemoGymOptions, by: NemoGymParts): Promise<ServedEnvironment> {
-  const { name, prompt, turns, sessions, dataset } = options
-  const rows = rowsIn(await textOf(dataset, by), dataset)
-  const open = async (): Promise<Session> => openSession(options, by, rows)
+  const { name, prompt, turns, sessions } = options
+  const open = async (): Promise<Session> => openSession(options, by)
   const first = await open()
   await first.reset(0)
   first.close()
   return { name, prompt, turns, sessions, open }
 }
 
-async function textOf(dataset: string, by: NemoGymParts): Promise<string> {
-  try {
-    return await by.read(dataset)
-  } catch (cause) {
-    throw new WaggleError('E_DATASET', `cannot read ${dataset}: ${(cause as Error).message}`, {
-      hint: 'Check `dataset` in [[environments]].',
-      cause,
-    })
-  }
-}
-
-function openSession(
-  { name, url, stepSeconds }: NemoGymOptions,
-  by: NemoGymParts,
-  rows: readonly Row[],
-): Session {
+function openSession({ name, url, rows, stepSeconds }: NemoGymOptions, by: NemoGymParts): Session {
   const closing = new AbortController()
   let row = rows[0]!
   let cookies = keepCookies()

@@ -17,12 +17,15 @@ const shape = z.looseObject({
   responses_create_params: z.looseObject({ input: z.unknown(), instructions: z.string().nullish() }),
 })
 
-/** Throws E_DATASET with the line of a row that cannot be used. `file` names it in messages. */
+/** Throws E_DATASET if there are no rows, or with the line of the first that cannot be used. `file` names it there. */
 export function rowsIn(text: string, file: string): Row[] {
   const rows = text
     .split('\n')
     .flatMap((line, i) => (line.trim() === '' ? [] : [rowOf(line, `${file}:${i + 1}`)]))
-  if (rows.length === 0) throw new WaggleError('E_DATASET', `${file} has no rows`)
+  if (rows.length === 0)
+    throw new WaggleError('E_DATASET', `${file} has no rows`, {
+      hint: 'Each line must be the JSON of a row, as in the data of NeMo Gym.',
+    })
   return rows
 }
 
@@ -33,10 +36,14 @@ function rowOf(line: string, where: string): Row {
     const system: ChatMessage[] = instructions ? [{ role: 'system', content: instructions }] : []
     return { whole, messages: [...system, ...itemsIn(input)], tools: toolsIn(params) }
   } catch (cause) {
-    const reason = cause instanceof z.ZodError ? z.prettifyError(cause) : (cause as Error).message
+    const reason = cause instanceof z.ZodError ? issueOf(cause) : (cause as Error).message
     throw new WaggleError('E_DATASET', `${where}: ${reason}`, {
       hint: 'A row needs `responses_create_params` with an `input` of text messages, as in the data of NeMo Gym.',
       cause,
     })
   }
+}
+
+function issueOf({ issues: [first] }: z.ZodError): string {
+  return `${first!.path.join('.') || 'the row'}: ${first!.message}`
 }
