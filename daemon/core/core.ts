@@ -135,7 +135,7 @@ export function createCore(options: CoreOptions, parts: CoreParts): NodeCore {
 
     onForeignGroup(group) {
       const isNew = pool.add(group, 'foreign')
-      if (isNew) host.arrived(group)
+      if (isNew) host.arrived(parts.isTrusted?.(group.author) ? { ...group, trusted: true } : group)
       return isNew
     },
     onEvaluation: learner.evaluation,

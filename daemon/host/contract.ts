@@ -17,6 +17,7 @@ import type {
   Manifest,
   Need,
   PluginKind,
+  ReceivedGroup,
   Request,
   RoleGroup,
   Scored,
@@ -223,7 +224,7 @@ export interface PluginHost {
   restore(step: number, states: readonly SavedState[]): Promise<void>
   save(): Promise<SavedState[]>
   /** A verified foreign group, for the plugins' next round. */
-  arrived(group: Group): void
+  arrived(group: ReceivedGroup): void
   round(at: { step: number }): PluginRound
   batch(at: { step: number }): PluginBatch
   evaluation(at: { step: number }): Promise<PluginEvaluation>

@@ -3,7 +3,7 @@
 // the batch. If the picker fails, the default one takes its place.
 
 import { WaggleError } from '../../protocol/errors.ts'
-import type { Group } from '../../protocol/train/index.ts'
+import type { ReceivedGroup } from '../../protocol/plugin/index.ts'
 import type { Active } from './active.ts'
 import { createCall, troubleOf } from './call.ts'
 import type {
@@ -84,7 +84,7 @@ export async function createPluginHost(options: PluginHostOptions, by: PluginHos
     { ...by, context, watch },
   )
   const states = createStates({ call, onTrouble: by.onTrouble })
-  let arrivals: Group[] = []
+  let arrivals: ReceivedGroup[] = []
   const parts = {
     active,
     picker,

@@ -2,8 +2,9 @@
 
 import type { Plugin } from '../../protocol/plugin/index.ts'
 import dots from './dots.ts'
+import lessons from './lessons.ts'
 import r3 from './r3.ts'
 import rescue from './rescue.ts'
 import selectiveLike from './selective-like.ts'
 
-export const REPLAY: readonly Plugin[] = [r3, selectiveLike, dots, rescue]
+export const REPLAY: readonly Plugin[] = [r3, selectiveLike, dots, rescue, lessons]

@@ -98,6 +98,12 @@ export interface BatchView {
   at?: 'round' | 'batch'
 }
 
+/** A peer's group on its arrival. */
+export interface ReceivedGroup extends Group {
+  /** True where this node's user vouches for its author in `swarm.trust`. */
+  trusted?: boolean
+}
+
 export interface RoundView extends BatchView {
   /** Groups of the round's own asks. */
   groups: readonly Group[]
@@ -216,7 +222,7 @@ export interface Hooks {
    * Gets the peers' groups that have arrived since the round before, at most a few hundred. They were verified
    * here: rewards are this node's, tokens are in its tokenizer.
    */
-  receive?(groups: readonly Group[], context: Context): Maybe<void>
+  receive?(groups: readonly ReceivedGroup[], context: Context): Maybe<void>
   /** Picks the next prompts. Takes the `picker` slot. */
   select?(view: SelectView, want: number, context: Context): Maybe<Ask[]>
   /** One weight of at least 0 per candidate; weights of several plugins multiply. */

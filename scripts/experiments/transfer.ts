@@ -11,6 +11,7 @@
 //   swarm      trains on peers' groups by the default rule
 //   transfer   `common` and `rescue`, and nothing else of peers
 //   plain      as `transfer`, with the log-prob of a borrowed token as its loss instead of LUFFY's shape
+//   lessons    learns right answers of the peer, which its user trusts, by supervision
 //   liar       as `transfer`; the peer sends right answers with a mark in front (unlike only)
 //   plain liar as `plain`, with that peer
 // What would count, said before the first run. Unlike: held-out accuracy in the new task above every other arm's with
@@ -57,13 +58,15 @@ const [rounds, own, learningRate] = [Number(flags.rounds), Number(flags.own), Nu
 const COMMON = { use: 'common', common: 0, again: 0.5 }
 const TRANSFER: NodeOptions['plugins'] = { replay: [{ use: 'rescue' }], selector: COMMON }
 const PLAIN: NodeOptions['plugins'] = { ...TRANSFER, replay: [{ use: 'rescue', loss: 'plain' }] }
-const ARMS: Record<string, Pick<NodeOptions, 'foreign' | 'plugins'>> = {
+type Arm = Pick<NodeOptions, 'foreign' | 'plugins' | 'trusts'>
+const ARMS: Record<string, Arm> = {
   start: { foreign: 0 },
   alone: { foreign: 0 },
   prompts: { foreign: 0, plugins: { selector: COMMON } },
   swarm: { foreign: own },
   transfer: { foreign: 0, plugins: TRANSFER },
   plain: { foreign: 0, plugins: PLAIN },
+  lessons: { foreign: 0, plugins: { replay: [{ use: 'lessons' }] }, trusts: true },
   liar: { foreign: 0, plugins: TRANSFER },
   'plain liar': { foreign: 0, plugins: PLAIN },
 }
@@ -84,6 +87,8 @@ interface Run {
   updates: number
   /** Groups that borrowed an answer. */
   borrowed: number
+  /** Of the plugin of that name, if it gave any. */
+  lessons?: number
 }
 
 const [unlike, rare] = [flags.setting === 'unlike', flags.setting === 'rare']
@@ -104,7 +109,7 @@ const kept: Partial<Record<'guide' | 'liar', Map<number, GroupDraft[][]>>> = {}
 const set = await promptsOf(Number(flags.set))
 const settings = JSON.stringify([flags.setting, rounds, own, learningRate, set.length, engines.length])
 
-const runs = await playArms<Pick<NodeOptions, 'foreign' | 'plugins'>, Run>(
+const runs = await playArms<Arm, Run>(
   {
     arms: ARMS,
     names: flags.arms?.split(',') ?? Object.keys(ARMS).filter((arm) => unlike || !arm.endsWith('liar')),
@@ -145,7 +150,7 @@ console.log(
 )
 
 async function play(
-  arm: (typeof ARMS)[string],
+  arm: Arm,
   seed: number,
   name: string,
 ): Promise<Omit<Run, 'arm' | 'seed' | 'settings' | 'seconds'>> {
@@ -157,13 +162,14 @@ async function play(
   const nodes: ExperimentNode[] = []
   for (let i = 0; i < count; i++)
     nodes.push(await nodeOf(`node ${i}`, pupil, { seed: 100 * seed + i, place: i, ...arm }))
-  let [updates, borrowed] = [0, 0]
+  let [updates, borrowed, lessons] = [0, 0, 0]
   for (let round = 0; round < (name === 'start' ? 0 : rounds); round++) {
     const reports = []
     for (const node of nodes) reports.push(await node.round())
     for (const { step } of reports) {
       updates += step ? 1 / count : 0
       borrowed += (step?.pluginMetrics['rescue.groups'] ?? 0) / count
+      lessons += (step?.pluginMetrics['lessons.lessons'] ?? 0) / count
     }
     for (const node of nodes) {
       for (const draft of heard?.[round] ?? []) node.receive('peer', draft)
@@ -186,13 +192,14 @@ async function play(
     ownTokens: Math.round(mean(nodes.map(({ compute }) => compute.generated))),
     updates,
     borrowed,
+    ...(lessons > 0 && { lessons }),
   }
 }
 
 function nodeOf(
   name: string,
   model: Model,
-  { place, ...more }: Pick<NodeOptions, 'foreign' | 'plugins' | 'seed'> & { place: number },
+  { place, ...more }: Arm & { seed: number; place: number },
 ): Promise<ExperimentNode> {
   return createNode({
     ...{ name, model, tasks, candidates: set, own, learningRate, engine: engines[place]! },

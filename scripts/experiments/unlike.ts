@@ -6,6 +6,7 @@
 //   swarm    peers' groups by the default rule
 //   trust    the same where every user vouches for all peers
 //   nll      as `trust`, with `success_nll`: supervised learning on verified right answers, own and peers'
+//   lessons  trusted peers' right answers, kept and learnt several times each, in tasks where they are better
 //   rescue   `common` and `rescue`: where all own answers are wrong, a peer's right one joins the group
 //   plain    as `rescue`, with the log-prob of a borrowed token as its loss instead of LUFFY's shape
 // What counts, said before the first run: every node reaches 80 % of the specialist's held-out accuracy in each task,
@@ -62,6 +63,7 @@ const ARMS: Record<
   swarm: { foreign: 2 * own },
   trust: { foreign: 2 * own, trusts: true },
   nll: { foreign: 2 * own, trusts: true, corrections: [...DEFAULT_CORRECTIONS, { use: 'success_nll' }] },
+  lessons: { foreign: 0, trusts: true, plugins: { replay: [{ use: 'lessons' }] } },
   rescue: { foreign: 0, plugins: { replay: [{ use: 'rescue' }], selector: COMMON } },
   plain: { foreign: 0, plugins: { replay: [{ use: 'rescue', loss: 'plain' }], selector: COMMON } },
 }

@@ -9,13 +9,23 @@ import { vouchesFor } from '../../daemon/node/core.ts'
 import type { LivePolicy } from '../../daemon/policy/live-policy.ts'
 import { createVolatileDatabase } from '../../daemon/store/database/volatile-database.ts'
 import { createPool } from '../../daemon/store/pool/pool.ts'
+import type { ReceivedGroup } from '../../protocol/plugin/index.ts'
 import type { Group } from '../../protocol/train/index.ts'
 import { ADAMW } from '../engine/model.ts'
-import { setUp as openHost } from '../host/setup.ts'
+import { setUp as openHost, plugin } from '../host/setup.ts'
 import { group } from '../trainer/groups.ts'
 
 async function setUp({ own = 2, foreign = 2, maxStaleness = 4, isRestorable = true } = {}) {
-  const { host } = await openHost([], { estimator: { use: 'grpo' } })
+  const received: ReceivedGroup[] = []
+  const listener = plugin('listener', 'replay', {
+    receive: (groups) => {
+      received.push(...groups)
+    },
+  })
+  const { host } = await openHost([listener], {
+    estimator: { use: 'grpo' },
+    replay: [{ use: 'listener' }],
+  })
   let version = 3
   const trainer = {
     async slots() {
@@ -51,6 +61,7 @@ async function setUp({ own = 2, foreign = 2, maxStaleness = 4, isRestorable = tr
       trainingCost: () => 1,
       onFinding() {},
       isKnown: () => true,
+      isTrusted: (author) => author === 'friend',
       restore: async () => (isRestorable ? { step: 1 } : undefined),
     },
   )
@@ -59,7 +70,15 @@ async function setUp({ own = 2, foreign = 2, maxStaleness = 4, isRestorable = tr
     id: `group ${seed}`,
     bornVersion,
   })
-  return { core, pool, at, version: () => version, setVersion: (to: number) => (version = to) }
+  return {
+    core,
+    pool,
+    at,
+    host,
+    received,
+    version: () => version,
+    setVersion: (to: number) => (version = to),
+  }
 }
 
 test('a group without a signal is neither kept nor shared; one with a signal is both', async () => {
@@ -95,6 +114,18 @@ test("a peer's group is taken once, whoever brings it again", async () => {
   const { core, at } = await setUp()
   const theirs = { ...at([1, 0], 8), author: 'peer' }
   expect([core.onForeignGroup(theirs), core.onForeignGroup(theirs)]).toEqual([true, false])
+})
+
+test('plugins are told which groups are of authors that the user vouches for', async () => {
+  const { core, at, host, received, version } = await setUp()
+  core.onForeignGroup({ ...at([1, 0], 7), author: 'peer' })
+  core.onForeignGroup({ ...at([1, 0], 8), author: 'friend' })
+  await host.round({ step: version() }).receive()
+  expect(received.map(({ author, trusted }) => [author, trusted])).toEqual([
+    ['peer', undefined],
+    ['friend', true],
+  ])
+  expect(core.waiting('foreign').every((one) => !('trusted' in one))).toBe(true)
 })
 
 test('a step counts, and groups that were used or are too old go with it', async () => {

@@ -1,6 +1,7 @@
 // The hooks of one round on the generate side. A plugin that fails is out of the round, and the groups that
 // it requested are dropped; the round continues.
 
+import type { ReceivedGroup } from '../../../protocol/plugin/index.ts'
 import type { Group } from '../../../protocol/train/index.ts'
 import { type Active, openWindow, spend, tokensLeft } from '../active.ts'
 import { type Call, troubleOf } from '../call.ts'
@@ -22,7 +23,7 @@ export interface RoundParts {
   world(): World | undefined
   onTrouble(trouble: PluginTrouble): void
   /** The foreign groups that have arrived since the last call. */
-  takeArrivals(): readonly Group[]
+  takeArrivals(): readonly ReceivedGroup[]
 }
 
 export function openRound(step: number, parts: RoundParts): PluginRound {
