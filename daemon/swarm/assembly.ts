@@ -12,7 +12,7 @@ import type { SwarmOptions, SwarmParts } from './contract.ts'
 import { createExchange } from './exchange.ts'
 import { BulkOffers } from './fetch/bulk-offer.ts'
 import { States } from './fetch/states.ts'
-import { forgetMessage } from './gossip/internals.ts'
+import { forgetMessage, meshPeers } from './gossip/internals.ts'
 import { Brake } from './libp2p/brake.ts'
 import { ConnectionLimit } from './libp2p/connection-limit.ts'
 import { createGate } from './libp2p/gate.ts'
@@ -25,6 +25,7 @@ import { ENOUGH_LINKS, Greeter } from './links/greet.ts'
 import { Links } from './links/links.ts'
 import { Prober } from './links/probe.ts'
 import { Redial } from './links/redial.ts'
+import { Thinning } from './links/thinning.ts'
 import { Waking } from './links/waking.ts'
 import { Notices } from './notices.ts'
 import type { SwarmEvent } from './types.ts'
@@ -182,6 +183,14 @@ export async function assemble(
       keeps: (peer) => redial.has(peer) || redial.hasMet(peer) || isUseful(peer),
     },
   )
+  const thinning = new Thinning(
+    { keep: ENOUGH_LINKS },
+    {
+      ...{ host, clock, random, isUseful },
+      isWanted: (peer) => redial.has(peer),
+      mesh: () => meshPeers(pubsub, topic),
+    },
+  )
   const links = new Links(
     {},
     {
@@ -282,6 +291,7 @@ export async function assemble(
       waking,
       greeter,
       forgetting,
+      thinning,
       bandwidth,
     },
     ...{ book, neighbours, notices, exchange, offers, states },

@@ -74,7 +74,7 @@ export async function runStack({
     const identity = identityOf(
       createPrivateKey({ key: Buffer.concat([PKCS8, own.bytes(32)]), format: 'der', type: 'pkcs8' }),
     )
-    const ip = `10.${1 + (i >> 8)}.${i & 255}.1`
+    const ip = `51.${1 + (i >> 8)}.${i & 255}.1`
     const address = `/ip4/${ip}/tcp/4001`
     let machine: Machine = { name, ip, life: { isAlive: false } }
     let swarm: Swarm | undefined
