@@ -1,4 +1,5 @@
-// Measures the goals of docs/results/simulation.md that need nothing but CPU, and prints a line for each.
+// Measures those goals of docs/results/simulation.md that one process and its children can, and prints a line for each.
+// G30 also asks npm's registry.
 //
 //   npm run -s campaign                       all, at their full counts: some minutes
 //   npm run -s campaign -- --share 0.01       a hundredth of each
@@ -8,8 +9,11 @@ import { parseArgs } from 'node:util'
 import { answers } from './answers.ts'
 import { fields } from './fields.ts'
 import { numbers } from './numbers.ts'
+import { packages } from './packages.ts'
 import { replays } from './replays.ts'
 import { cpuSeconds, type Row } from './row.ts'
+import { sockets } from './sockets.ts'
+import { stops } from './stops.ts'
 import { names, pollution, terminal } from './text.ts'
 
 const { values } = parseArgs({
@@ -25,6 +29,9 @@ const GOALS: Record<string, () => Promise<Row>> = {
   G26: () => pollution({ count: of(5e5) }),
   G27: () => names({ count: of(1e6) }),
   G28: () => terminal({ count: of(1e6) }),
+  G30: packages,
+  G34: () => sockets({ joins: of(100) }),
+  G36: () => stops({ count: of(5) }),
 }
 
 const only = values.only?.split(',')

@@ -132,7 +132,7 @@ export async function createHost(options: HostOptions, by: HostParts): Promise<H
       ...({ identifyPush: identifyPush({ maxInboundStreams: 4, maxOutboundStreams: 4 }) } as object),
       // libp2p's monitor, its DHT and probe.ts ping the same connection. By default only one of them may at a time, and a
       // connection whose monitor was refused its ping is closed.
-      ping: ping({ maxInboundStreams: 8, maxOutboundStreams: 4 }),
+      ping: ping({ maxInboundStreams: 4, maxOutboundStreams: 4 }),
       ...((options.mdns && { mdns: watchedMdns(options, by) }) as object),
       pubsub: (components) => {
         const pubsub = gossipsub(gossipOptions(options.topics))(components as never)
