@@ -5,7 +5,6 @@ export default defineConfig({
     include: ['test/**/*.test.ts', 'test/**/*.test.tsx'],
     testTimeout: 30_000,
     hookTimeout: 60_000,
-    globalSetup: 'test/temporary.ts',
     pool: 'forks',
     maxWorkers: 2,
   },

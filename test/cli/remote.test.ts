@@ -1,11 +1,10 @@
-import { chmodSync, mkdtempSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { chmodSync, writeFileSync } from 'node:fs'
 import { delimiter, join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { type ControlServer, startControlServer } from '../../daemon/control/api/server.ts'
 import { peerName } from '../../protocol/text.ts'
 import { createScriptedNode, SELF } from '../control/scripted-node.ts'
-import { waggle } from './run-cli.ts'
+import { freshHome, waggle } from './run-cli.ts'
 
 let home = ''
 let server: ControlServer
@@ -25,7 +24,7 @@ exit 1
 `
 
 beforeAll(async () => {
-  home = mkdtempSync(join(tmpdir(), 'waggle-remote-'))
+  home = freshHome()
   const socket = join(home, 'c.sock')
   const node = createScriptedNode()
   server = await startControlServer(

@@ -1,8 +1,9 @@
 // Runs a command line in this process, with a world of its own, and gives back what it wrote and its exit status.
 
-import { mkdtempSync } from 'node:fs'
+import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
+import { afterAll } from 'vitest'
 import { type Context, createContext, type Io } from '../../daemon/cli/context.ts'
 import { main } from '../../daemon/cli/run.ts'
 import { COMMANDS } from '../../daemon/cli/table.ts'
@@ -26,7 +27,17 @@ export interface CliOptions {
   cwd?: string
 }
 
-export const freshHome = (): string => mkdtempSync(join(tmpdir(), 'waggle-cli-'))
+const homes: string[] = []
+afterAll(() => {
+  for (const home of homes) rmSync(home, { recursive: true, force: true })
+})
+
+/** Removed after the tests of the file. */
+export function freshHome(): string {
+  const home = mkdtempSync(join(tmpdir(), 'waggle-cli-'))
+  homes.push(home)
+  return home
+}
 
 /** What a command gets that was called with these options. */
 export const contextFor = (options: Record<string, string>): Context =>

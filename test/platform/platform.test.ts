@@ -1,4 +1,4 @@
-import { mkdtempSync, readdirSync } from 'node:fs'
+import { readdirSync } from 'node:fs'
 import { createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { fileURLToPath } from 'node:url'
@@ -48,7 +48,7 @@ test('modes count where files have them', () => {
 })
 
 test('folders are synced where they can be opened', async () => {
-  await syncFolder(mkdtempSync(`${tmpdir()}/waggle-sync-`), linux)
+  await syncFolder(tmpdir(), linux)
   await syncFolder('/nonexistent', windows)
   await expect(syncFolder('/nonexistent', mac)).rejects.toThrow(/ENOENT/)
 })
