@@ -1,6 +1,6 @@
 // Does a swarm recover? node --import tsx scripts/bench/swarm/faults.ts [random faults=0 | fault] [seed=1 | seconds]
 // (Needs root.) Three nodes in their own network namespaces on one bridge. The third is killed, loses power, is cut
-// off, or is stopped. The time is measured from when the network works again until fresh groups flow both ways with
+// off, is stopped, or sleeps and wakes with another address. The time is measured from when the network works again until fresh groups flow both ways with
 // both other nodes.
 
 import { execFileSync } from 'node:child_process'
@@ -16,6 +16,7 @@ const VICTIM = 2
 const ip = (...args: string[]) => execFileSync('ip', args, { stdio: ['ignore', 'ignore', 'pipe'] })
 const netns = (node: number) => `waggle-f${node}`
 const link = (node: number) => `wgl-f${node}`
+const ipOf = (node: number) => `10.77.0.${node + 1}`
 
 function buildNetwork(): void {
   ip('link', 'add', 'wgl-br', 'type', 'bridge')
@@ -24,7 +25,7 @@ function buildNetwork(): void {
     ip('netns', 'add', netns(node))
     ip('link', 'add', link(node), 'type', 'veth', 'peer', 'name', 'eth0', 'netns', netns(node))
     ip('link', 'set', link(node), 'master', 'wgl-br', 'up')
-    ip('-n', netns(node), 'addr', 'add', `10.77.0.${node + 1}/24`, 'dev', 'eth0')
+    ip('-n', netns(node), 'addr', 'add', `${ipOf(node)}/24`, 'dev', 'eth0')
     ip('-n', netns(node), 'link', 'set', 'eth0', 'up')
     ip('-n', netns(node), 'link', 'set', 'lo', 'up')
     ip('-n', netns(node), 'route', 'add', 'default', 'dev', 'eth0')
@@ -66,7 +67,8 @@ async function startNode(node: number): Promise<void> {
       heard.push({ node, seed: report.seed, from: origin.node, publishedAt: origin.at, at: report.at })
   })
   const options = {
-    listen: [`/ip4/10.77.0.${node + 1}/tcp/4001`],
+    // The address of the one that sleeps changes.
+    listen: [`/ip4/${node === VICTIM ? '0.0.0.0' : ipOf(node)}/tcp/4001`],
     swarm: 'faults',
     wide: true,
     lan: 'off' as const,
@@ -114,6 +116,9 @@ async function recovery(since: number, limitMs: number): Promise<number | undefi
 
 const cut = (node: number, on: boolean) => ip('link', 'set', link(node), on ? 'down' : 'up')
 
+/** The number of the victim's address. */
+let sleeper = VICTIM
+
 /** Each returns the moment from which recovery counts. */
 const FAULTS: Record<string, (seconds: number) => Promise<number>> = {
   async 'kill -9, restart'() {
@@ -139,6 +144,19 @@ const FAULTS: Record<string, (seconds: number) => Promise<number>> = {
   async stall(seconds) {
     children[VICTIM]!.process.kill('SIGSTOP')
     await sleep(seconds * 1000)
+    children[VICTIM]!.process.kill('SIGCONT')
+    return now()
+  },
+  async 'sleep, then another address'(seconds) {
+    children[VICTIM]!.process.kill('SIGSTOP')
+    cut(VICTIM, true)
+    await sleep(seconds * 1000)
+    const before = sleeper
+    sleeper = before + 100 > 250 ? VICTIM : before + 100
+    ip('-n', netns(VICTIM), 'addr', 'del', `${ipOf(before)}/24`, 'dev', 'eth0')
+    ip('-n', netns(VICTIM), 'addr', 'add', `${ipOf(sleeper)}/24`, 'dev', 'eth0')
+    ip('-n', netns(VICTIM), 'route', 'replace', 'default', 'dev', 'eth0')
+    cut(VICTIM, false)
     children[VICTIM]!.process.kill('SIGCONT')
     return now()
   },
@@ -193,6 +211,7 @@ try {
     await run('power loss, restart', 2)
     await run('partition', 30)
     await run('stall', 25)
+    for (let i = 0; i < 3; i++) await run('sleep, then another address', 30)
     await run('partition', 120)
   } else {
     let state = seed
