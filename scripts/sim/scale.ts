@@ -106,7 +106,8 @@ function leave(): void {
   gone!.kill()
   left++
   world.after(REPLACED_MS, () => {
-    for (const member of lonely) if (members.includes(member)) link(member)
+    for (const member of lonely)
+      if (members.includes(member) && net.neighbours(member.id).size < degree) link(member)
   })
 }
 
