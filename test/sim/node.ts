@@ -370,12 +370,12 @@ export function createHonestNode(
           if (watchedCore.onForeignGroup(group)) changed.wake()
         },
         onEvent(event) {
+          if (event.type !== 'refused' || event.reason !== 'copy') return
           // A hostile author that has earned trust may send an unknown author's text before it does (SECURITY.md).
           const hasEarned = exchange.records
             .all()
             .some(({ id }) => !truth.honest.has(id) && exchange.isKnown(id))
-          if (event.type === 'refused' && event.reason === 'copy' && !hasEarned)
-            checks.passedForCopy(event.peer)
+          if (!hasEarned) checks.passedForCopy(event.peer)
         },
         requests(records) {
           const requests = net.requests(self, records, life)

@@ -1,5 +1,5 @@
 // Closes connections that this node opened and no longer uses. Searches of the DHT and for relays dial whoever they come
-// across, and libp2p keeps such connections: in a swarm of 50 every node was connected with all others, and pinged each of
+// across, and libp2p keeps such connections: in a swarm of 16 every node was connected with all others, and pinged each of
 // them every few seconds. Only this node's own ones are closed, so nobody can make it lose them by connecting to it.
 
 import type { Connection, PeerId } from '@libp2p/interface'
