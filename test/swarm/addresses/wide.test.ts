@@ -34,7 +34,9 @@ test('a node that cannot be dialled is reached through a relay, and its groups a
   await b.swarm.publish(draft(2))
   await until('both groups', () => b.groups.length === 1 && hidden.groups.length === 1)
   expect(relay.groups).toEqual([])
-  expect(relay.swarm.counters().refused).toEqual({})
+  // A joining node also fetches what it missed, so on a slow machine a group may reach it twice.
+  const { duplicate: _, ...refused } = relay.swarm.counters().refused
+  expect(refused).toEqual({})
 })
 
 test('an address that has gone out of date does not hide where a peer is now', async () => {

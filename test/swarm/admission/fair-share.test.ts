@@ -147,6 +147,8 @@ describe('the brake', () => {
     await until('gossip', () => a.swarm.peers().some((peer) => peer.mesh))
     await Promise.all(Array.from({ length: 80 }, (_, seed) => a.swarm.publish(draft(seed))))
     await until('all groups', () => b.groups.length === 80, 30_000)
-    expect(b.swarm.counters().refused).toEqual({})
+    // A joining node also fetches what it missed, so on a slow machine a group may reach it twice.
+    const { duplicate: _, ...refused } = b.swarm.counters().refused
+    expect(refused).toEqual({})
   })
 })
