@@ -9,13 +9,15 @@ import { loadavg } from 'node:os'
 import { basename } from 'node:path'
 import { parseArgs } from 'node:util'
 import { ADAPTER_TARGETS } from '../../daemon/engine/decoder.ts'
-import { loadModel } from '../../daemon/policy/model.ts'
+import type { SamplingPrecision } from '../../daemon/engine/onnx/index.ts'
+import type { BasePrecision } from '../../daemon/policy/files/base-weights.ts'
+import { loadModelAs } from '../../daemon/policy/model.ts'
 import { nodeDisk as disk } from '../../daemon/store/node-disk.ts'
 import { withExamples } from '../../plugins/tasks/examples.ts'
 import { TASKS } from '../../plugins/tasks/index.ts'
 import type { Estimate } from '../../protocol/api/index.ts'
 import { createLocalEngine } from './in-process/engine.ts'
-import { createNode } from './in-process/node.ts'
+import { createNode, DEFAULT_CORRECTIONS } from './in-process/node.ts'
 import { openRecords } from './in-process/records.ts'
 import { markdown, mean } from './in-process/statistics.ts'
 import { thisMachine } from './machine.ts'
@@ -35,6 +37,12 @@ const { values: flags } = parseArgs({
     length: { type: 'string', default: '20' },
     rate: { type: 'string', default: '3e-4' },
     rank: { type: 'string', default: '16' },
+    /** How frozen matrices are kept: `f32`, or `file` for the file's own blocks. */
+    base: { type: 'string', default: 'f32' },
+    /** What the sampler multiplies such blocks by: `int8`, or `float32`, which agrees with the trainer. */
+    sampling: { type: 'string', default: 'int8' },
+    /** Leaves out truncated importance sampling: the sampler is taken for the trainer. */
+    uncorrected: { type: 'boolean', default: false },
     /** Steps between two looks, and held-out questions of each. */
     every: { type: 'string', default: '10' },
     questions: { type: 'string', default: '100' },
@@ -88,8 +96,11 @@ async function play(): Promise<void> {
     rate,
     rank,
     questions,
+    ...(flags.base !== 'f32' && { base: flags.base, sampling: flags.sampling }),
+    ...(flags.uncorrected && { uncorrected: true }),
   })
-  const model = await loadModel(flags.model, { disk })
+  const model = await loadModelAs(flags.model, { disk }, () => flags.base as BasePrecision)
+  const corrections = DEFAULT_CORRECTIONS.filter(({ use }) => use !== 'tis' || !flags.uncorrected)
   const known = TASKS.map((one) => withExamples(one, Number(examples)))
   for (let seed = Number(flags.from); seed < Number(flags.from) + Number(flags.seeds); seed++) {
     const name = basename(flags.model)
@@ -117,7 +128,11 @@ async function play(): Promise<void> {
       warmUpSteps: 3,
       maxNewTokens: Number(length),
       checkpointEvery: 1000,
-      engine: createLocalEngine({ threads: Number(flags.threads) }),
+      corrections,
+      engine: createLocalEngine({
+        threads: Number(flags.threads),
+        samplingPrecision: flags.sampling as SamplingPrecision,
+      }),
     })
     const run = `waggle/${name}/${seed}/${new Date().toISOString()}`
     let seconds = 0

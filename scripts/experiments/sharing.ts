@@ -1,8 +1,8 @@
 // Is a swarm worth joining? Own sampled tokens to the same held-out accuracy, alone and with peers.
 // `npm run -s experiment:sharing [-- --setting dense --nodes 8 --arms alone,bound,common-batch --rates 1e-4 --seeds 1,2,3]`
 //
-// Nodes in one process, each with the model of three tasks. In every round each answers `--own` prompts, 8 answers
-// each, and makes one optimizer step. Arms:
+// Nodes in one process, each with the model of three tasks, or with an adapter on a pretrained one (`--setting real --model
+// FILE.gguf`). In every round each answers `--own` prompts, 8 answers each, and makes one optimizer step. Arms:
 //   alone         one node that hears of nobody, for four times as many rounds
 //   bound         one node that answers as many prompts as the whole swarm: what honest twins can bring at most
 //   prompts       nodes that answer their peers' prompts themselves: those whose groups had a signal a round ago. They
@@ -20,16 +20,20 @@
 // missing.
 
 import { parseArgs } from 'node:util'
+import { ADAPTER_TARGETS } from '../../daemon/engine/decoder.ts'
 import type { Engine } from '../../daemon/engine/engine.ts'
+import { loadModelAs, type StoredModel } from '../../daemon/policy/model.ts'
 import { createTaskBook } from '../../daemon/rollout/tasks.ts'
+import { nodeDisk as disk } from '../../daemon/store/node-disk.ts'
 import { MIXING_RULES, type MixingRuleName } from '../../daemon/trainer/sharing/mixing/index.ts'
+import { withExamples } from '../../plugins/tasks/examples.ts'
 import { TASKS } from '../../plugins/tasks/index.ts'
 import type { PromptCoordinates } from '../../protocol/train/index.ts'
 import { createAdaptiveLiar } from './in-process/adaptive-liar.ts'
 import { accuracyAt, type Look, smoothed, tokensTo } from './in-process/by-tokens.ts'
 import { createLocalEngine } from './in-process/engine.ts'
 import { createLiar, LIES, type Liar, type Lie, MARK } from './in-process/liars.ts'
-import { createNode, type ExperimentNode } from './in-process/node.ts'
+import { createNode, type ExperimentNode, type NodeOptions } from './in-process/node.ts'
 import { openRecords } from './in-process/records.ts'
 import { loadStart } from './in-process/start.ts'
 import { markdown, mean, percent, show, summary } from './in-process/statistics.ts'
@@ -39,6 +43,8 @@ import { thisMachine } from './machine.ts'
 const { values: flags } = parseArgs({
   options: {
     setting: { type: 'string', default: 'dense' },
+    /** A pretrained model as a GGUF file, for the setting `real`. */
+    model: { type: 'string' },
     arms: { type: 'string', default: 'alone,bound,common-batch,side-step' },
     rates: { type: 'string', default: '1e-4' },
     seeds: { type: 'string', default: '1,2,3,4,5' },
@@ -54,10 +60,23 @@ const { values: flags } = parseArgs({
   },
 })
 
-/** The tasks of a setting, at their difficulty. */
-const SETTINGS: Readonly<Record<string, Readonly<Record<string, number>>>> = {
-  dense: { basic_arithmetic: 1, base_conversion: 0, fraction_simplification: 1 },
-  sparse: { basic_arithmetic: 2 },
+interface Setting {
+  /** At their difficulty. */
+  tasks: Readonly<Record<string, number>>
+  /** An adapter learns on a pretrained model. */
+  pretrained?: Pick<NodeOptions, 'adapter' | 'maxNewTokens' | 'warmUpSteps'> & { examples: number }
+}
+const SETTINGS: Readonly<Record<string, Setting>> = {
+  dense: { tasks: { basic_arithmetic: 1, base_conversion: 0, fraction_simplification: 1 } },
+  sparse: { tasks: { basic_arithmetic: 2 } },
+  /** As in experiment:real. */
+  real: {
+    tasks: { number_sorting: 0 },
+    pretrained: {
+      adapter: { rank: 16, alpha: 32, targets: [...ADAPTER_TARGETS] },
+      ...{ maxNewTokens: 20, warmUpSteps: 3, examples: 1 },
+    },
+  },
 }
 
 interface Run {
@@ -82,9 +101,11 @@ interface Run {
   seconds: number
 }
 
-const tasksOf = SETTINGS[flags.setting]
-if (!tasksOf) throw new Error(`no setting "${flags.setting}"; there are ${Object.keys(SETTINGS).join(', ')}`)
-const tasks = Object.entries(tasksOf).map(([name, difficulty]) => ({ name, difficulty }))
+const setting = SETTINGS[flags.setting]
+if (!setting) throw new Error(`no setting "${flags.setting}"; there are ${Object.keys(SETTINGS).join(', ')}`)
+const tasks = Object.entries(setting.tasks).map(([name, difficulty]) => ({ name, difficulty }))
+const { examples = 0, ...pretrained } = setting.pretrained ?? {}
+const known = TASKS.map((task) => withExamples(task, examples))
 const [nodes, own, rounds] = [Number(flags.nodes), Number(flags.own), Number(flags.rounds)]
 const arms = flags.arms.split(',')
 const ratesOf = (arm: string): number[] =>
@@ -93,12 +114,18 @@ const ratesOf = (arm: string): number[] =>
     return name === arm ? [Number(value)] : []
   })
 
-const { model } = await loadStart('three-tasks')
+const model = await loadOne()
 const records = await openRecords<Run>(flags.out)
 const engines: Engine[] = []
 const engineOf = (i: number): Engine => {
   engines[i] ??= createLocalEngine({ threads: 1 })
   return engines[i]
+}
+
+async function loadOne(): Promise<StoredModel> {
+  if (!setting?.pretrained) return (await loadStart('three-tasks')).model
+  if (flags.model === undefined) throw new Error('name a model: --model FILE.gguf')
+  return await loadModelAs(flags.model, { disk }, () => 'file')
 }
 
 /** Holds the base model, which liars score their texts with. */
@@ -172,8 +199,7 @@ async function play(name: string, rate: number, seed: number): Promise<Run> {
     createNode({
       name: `node ${i}`,
       seed: 1000 * seed + i,
-      model,
-      tasks,
+      ...{ model, tasks, known, ...pretrained },
       own: arm.own,
       foreign: arm.foreign,
       adaptive: false,
@@ -190,7 +216,7 @@ async function play(name: string, rate: number, seed: number): Promise<Run> {
   const outsiders: (Liar & { readonly planted?: number })[] = []
   for (let i = 0; i < (arm.liars ?? 0); i++) {
     const lie = arm.lies![i % arm.lies!.length]!
-    const book = createTaskBook(TASKS, tasks)
+    const book = createTaskBook(known, tasks)
     const common = { name: `liar ${i}`, seed: 2000 * seed + i, model, groups: own, groupSize: 8 }
     if (lie === 'adaptive') {
       const victim = engineOf(i % arm.nodes)

@@ -4,7 +4,7 @@
 
 import type { Engine } from '../../../daemon/engine/engine.ts'
 import { randomStream } from '../../../daemon/host/random.ts'
-import type { Model } from '../../../daemon/policy/model.ts'
+import type { StoredModel } from '../../../daemon/policy/model.ts'
 import type { TaskBook } from '../../../daemon/rollout/tasks.ts'
 import {
   isUnlike,
@@ -22,7 +22,7 @@ import { writeGroups } from './write-groups.ts'
 export interface AdaptiveLiarOptions {
   name: string
   seed: number
-  model: Model
+  model: StoredModel
   tasks: TaskBook
   /** Prompts that it answers in a round. */
   groups: number

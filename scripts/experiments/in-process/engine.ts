@@ -3,10 +3,10 @@
 
 import type { Weights } from '../../../daemon/engine/decoder.ts'
 import type { Engine } from '../../../daemon/engine/engine.ts'
-import { createCore } from '../../../daemon/engine/onnx/core.ts'
+import { type CoreOptions, createCore } from '../../../daemon/engine/onnx/core.ts'
 
-export function createLocalEngine({ threads }: { threads: number }): Engine {
-  const core = createCore({ threads, now: () => performance.now() })
+export function createLocalEngine(options: Pick<CoreOptions, 'threads' | 'samplingPrecision'>): Engine {
+  const core = createCore({ ...options, now: () => performance.now() })
   let last: Promise<unknown> = Promise.resolve()
   const inTurn = <Result>(run: () => Result | Promise<Result>): Promise<Result> => {
     const done = last.then(run)
@@ -14,7 +14,7 @@ export function createLocalEngine({ threads }: { threads: number }): Engine {
     return done
   }
   return {
-    info: { kind: 'onnx', device: 'cpu', reason: 'an experiment in one process', threads },
+    info: { kind: 'onnx', device: 'cpu', reason: 'an experiment in one process', threads: options.threads },
     open: (request) => inTurn(() => core.open(request)),
     generate: (request, { signal, control, onToken, onFinish } = {}) =>
       inTurn(async () => {

@@ -3,7 +3,7 @@
 
 import type { Engine } from '../../../daemon/engine/engine.ts'
 import { randomStream } from '../../../daemon/host/random.ts'
-import type { Model } from '../../../daemon/policy/model.ts'
+import type { StoredModel } from '../../../daemon/policy/model.ts'
 import type { Task } from '../../../protocol/plugin/index.ts'
 import { HELD_OUT_SEED } from '../../../protocol/train/index.ts'
 import type { GroupDraft } from '../../../protocol/wire/index.ts'
@@ -26,7 +26,7 @@ export interface LiarOptions {
   lie: Lie
   name: string
   seed: number
-  model: Model
+  model: StoredModel
   tasks: ReadonlyArray<{ task: Task; difficulty: number }>
   groups: number
   groupSize: number

@@ -9,7 +9,7 @@ import type { PluginHostOptions } from '../../../daemon/host/host.ts'
 import { randomStream } from '../../../daemon/host/random.ts'
 import { createRounds } from '../../../daemon/library/rounds.ts'
 import { type LivePolicy, openPolicy } from '../../../daemon/policy/live-policy.ts'
-import type { Model } from '../../../daemon/policy/model.ts'
+import type { StoredModel } from '../../../daemon/policy/model.ts'
 import { codecOf } from '../../../daemon/policy/tokens/codec.ts'
 import {
   type EvaluationFigures,
@@ -29,7 +29,7 @@ import { createLocalEngine } from './engine.ts'
 export interface NodeOptions {
   name: string
   seed: number
-  model: Model
+  model: StoredModel
   tasks: readonly TaskChoice[]
   /** Tasks to choose from; the built-in ones if left out. */
   known?: readonly Task[]
