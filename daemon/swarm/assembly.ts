@@ -25,6 +25,7 @@ import { ENOUGH_LINKS, Greeter } from './links/greet.ts'
 import { Links } from './links/links.ts'
 import { Prober } from './links/probe.ts'
 import { Redial } from './links/redial.ts'
+import { Silence } from './links/silence.ts'
 import { Thinning } from './links/thinning.ts'
 import { Waking } from './links/waking.ts'
 import { Notices } from './notices.ts'
@@ -191,6 +192,16 @@ export async function assemble(
       mesh: () => meshPeers(pubsub, topic),
     },
   )
+  const silence = new Silence(
+    {},
+    {
+      clock,
+      peers: () => pubsub.getSubscribers(topic).length,
+      verified: () => validator.verified,
+      onSilent: (peers, ms) => notices.silence(peers, ms),
+      onHeard: () => notices.over('silence'),
+    },
+  )
   const links = new Links(
     {},
     {
@@ -292,6 +303,7 @@ export async function assemble(
       greeter,
       forgetting,
       thinning,
+      silence,
       bandwidth,
     },
     ...{ book, neighbours, notices, exchange, offers, states },

@@ -13,7 +13,7 @@ export class Notices {
   }
 
   /** The condition behind a notice has ended. */
-  over(key: 'clock' | 'lan' | 'mdns' | 'upnp'): void {
+  over(key: 'clock' | 'lan' | 'mdns' | 'silence' | 'upnp'): void {
     if (this.shown.delete(key)) this.by.onEvent({ type: 'over', key })
   }
 
@@ -34,6 +34,15 @@ export class Notices {
       'mdns',
       `peers on this network cannot be found automatically: ${message}`,
       'Join with a full address, which `waggle status` prints on the other node.',
+    )
+  }
+
+  silence(peers: number, silentMs: number): void {
+    const minutes = Math.round(silentMs / 60_000)
+    this.show(
+      'silence',
+      `${peers === 1 ? '1 peer is' : `${peers} peers are`} connected, and no usable group has come for ${minutes === 1 ? 'a minute' : `${minutes} minutes`}`,
+      'They may pause, be relays, or keep others’ groups from you. Join a node that you know by its address or an invite. This node trains alone meanwhile.',
     )
   }
 

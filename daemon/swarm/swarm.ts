@@ -33,7 +33,7 @@ export async function createSwarm(options: SwarmOptions, by: SwarmParts): Promis
   }
   const parts = await assemble(options, { ...by, topic, onEvent })
   const { host, gate, connectionLimit, dialBackoff, redial, links, directly, prober, waking } = parts
-  const { greeter, forgetting, thinning, bandwidth } = parts
+  const { greeter, forgetting, thinning, silence, bandwidth } = parts
   const { book, neighbours, notices, exchange, offers, states } = parts
   const { records, reputation, memory, validator, verifier, publisher, fetcher, isKnown } = exchange
   const { pubsub } = host.services
@@ -61,6 +61,8 @@ export async function createSwarm(options: SwarmOptions, by: SwarmParts): Promis
       await redial.start()
       waking.start()
       thinning.start()
+      // A relay verifies nothing.
+      if (!options.relay) silence.start()
       await forgetting.start()
       for (const address of options.bootstrap ?? []) {
         const target = parseTarget(address, { self })
@@ -72,6 +74,7 @@ export async function createSwarm(options: SwarmOptions, by: SwarmParts): Promis
     async stop() {
       waking.stop()
       thinning.stop()
+      silence.stop()
       redial.stop()
       neighbours.stop()
       connectionLimit.stop()

@@ -7,6 +7,7 @@
 
 import { parseArgs } from 'node:util'
 import { answers } from './answers.ts'
+import { eclipse } from './eclipse.ts'
 import { fields } from './fields.ts'
 import { numbers } from './numbers.ts'
 import { packages } from './packages.ts'
@@ -30,6 +31,7 @@ const GOALS: Record<string, () => Promise<Row>> = {
   G27: () => names({ count: of(1e6) }),
   G28: () => terminal({ count: of(1e6) }),
   G30: packages,
+  G33: () => eclipse({ seconds: of(60) }),
   G34: () => sockets({ joins: of(100) }),
   G36: () => stops({ count: of(5) }),
 }

@@ -14,6 +14,7 @@ const home = process.argv[2]!
 const say = (line: string) => process.stdout.write(`${line}\n`)
 const log = (level: string, message: string) => say(`log ${level} ${message}`)
 const clock = () => Date.now()
+say('opening')
 const options = { directory: home, store: join(home, 'store'), lock: join(home, 'lock') }
 const { database } = await openHome(options, {
   disk,

@@ -1,0 +1,60 @@
+import { beforeEach, expect, test } from 'vitest'
+import { Silence } from '../../../daemon/swarm/links/silence.ts'
+import { VirtualClock } from '../../virtual-clock.ts'
+
+let clock: VirtualClock
+let world: { peers: number; verified: number; silentFor: number | undefined }
+beforeEach(() => {
+  clock = new VirtualClock()
+  world = { peers: 0, verified: 0, silentFor: undefined }
+  new Silence(
+    {},
+    {
+      clock,
+      peers: () => world.peers,
+      verified: () => world.verified,
+      onSilent: (_, ms) => {
+        world.silentFor ??= ms
+      },
+      onHeard: () => {
+        world.silentFor = undefined
+      },
+    },
+  ).start()
+})
+
+test('a crowd of silent peers is told of after a minute, a single one after ten', async () => {
+  world.peers = 20
+  await clock.pass(55_000)
+  expect(world.silentFor).toBeUndefined()
+  await clock.pass(10_000)
+  expect(world.silentFor).toBe(60_000)
+  world.verified = 1
+  await clock.pass(5000)
+  expect(world.silentFor).toBeUndefined()
+  world.peers = 1
+  await clock.pass(590_000)
+  expect(world.silentFor).toBeUndefined()
+  await clock.pass(15_000)
+  expect(world.silentFor).toBe(600_000)
+})
+
+test('groups that come now and then, and having no peers, are no silence', async () => {
+  world.peers = 20
+  for (let i = 0; i < 10; i++) {
+    await clock.pass(50_000)
+    world.verified++
+  }
+  await clock.pass(5000)
+  world.peers = 0
+  await clock.pass(3_600_000)
+  expect(world.silentFor).toBeUndefined()
+})
+
+test('the sleep of a machine is no silence', async () => {
+  world.peers = 20
+  await clock.pass(30_000)
+  clock.sleep(8 * 3_600_000)
+  await clock.pass(20_000)
+  expect(world.silentFor).toBeUndefined()
+})
