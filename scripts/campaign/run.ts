@@ -9,6 +9,7 @@ import { parseArgs } from 'node:util'
 import { answers } from './answers.ts'
 import { eclipse } from './eclipse.ts'
 import { fields } from './fields.ts'
+import { mutation } from './mutation/mutation.ts'
 import { numbers } from './numbers.ts'
 import { packages } from './packages.ts'
 import { replays } from './replays.ts'
@@ -18,7 +19,12 @@ import { stops } from './stops.ts'
 import { names, pollution, terminal } from './text.ts'
 
 const { values } = parseArgs({
-  options: { share: { type: 'string', default: '1' }, only: { type: 'string' } },
+  options: {
+    share: { type: 'string', default: '1' },
+    only: { type: 'string' },
+    /** Of the faults that G38 puts into the source. */
+    seed: { type: 'string', default: '1' },
+  },
 })
 const of = (count: number): number => Math.ceil(count * Number(values.share))
 
@@ -34,6 +40,8 @@ const GOALS: Record<string, () => Promise<Row>> = {
   G33: () => eclipse({ seconds: of(60) }),
   G34: () => sockets({ joins: of(100) }),
   G36: () => stops({ count: of(5) }),
+  G38: () =>
+    mutation({ each: of(25), seed: values.seed, onSurvivor: (one) => console.log(JSON.stringify(one)) }),
 }
 
 const only = values.only?.split(',')
