@@ -274,7 +274,7 @@ export async function assemble(
     const record = records.get(id) ?? records.touch(id)
     if (record.found === undefined) {
       record.found = 'mdns'
-      onEvent({ type: 'peer', peer: id, name: record.name, change: 'found' })
+      exchange.news.found(id)
     }
     // Peers that a user joined or that were met in this swarm. For others the config decides (neighbours.ts).
     if (redial.has(id) || redial.hasMet(id)) void redial.dial(id)

@@ -2,7 +2,6 @@
 // was missed, and what survives a restart. It reaches the network through three ports: gossip, requests and `links`.
 // assembly.ts gives it libp2p's; the simulation gives it its own.
 
-import { peerName } from '../../protocol/text.ts'
 import { type Frame, MAX_LISTED } from '../../protocol/wire/index.ts'
 import { Admission } from './admission/admission.ts'
 import { ClockWatch } from './admission/clock-watch.ts'
@@ -15,6 +14,7 @@ import { RecentFrames } from './fetch/recent-frames.ts'
 import { type Gossip, Publisher } from './gossip/publisher.ts'
 import type { Requests } from './libp2p/streams.ts'
 import { Memory } from './peers/memory.ts'
+import { PeerNews } from './peers/news.ts'
 import { PeerRecords } from './peers/records.ts'
 import { Reputation } from './peers/reputation.ts'
 
@@ -70,6 +70,7 @@ export function createExchange(options: ExchangeOptions, by: ExchangeParts) {
   const { clock, log, datastore, onEvent, isWanted } = by
   const records = new PeerRecords({}, { clock })
   const reputation = new Reputation({}, { clock, onCut })
+  const news = new PeerNews({}, { clock, isWanted, onEvent })
   const recentFrames = new RecentFrames({}, { clock })
   const { filterEntries } = options
   const contents = new Contents({ filterEntries }, by)
@@ -157,13 +158,13 @@ export function createExchange(options: ExchangeOptions, by: ExchangeParts) {
 
   function onCut(peer: string, reason: string): void {
     by.links.cut(peer)
-    onEvent({ type: 'peer', peer, name: peerName(peer), change: 'muted', reason })
+    news.cut(peer, reason)
     void memory.save()
   }
 
   return {
     ...{ records, reputation, contents, admission, verifier, validator, publisher, memory, fetcher },
-    ...{ recentFrames, isKnown },
+    ...{ recentFrames, isKnown, news },
     /** Before the network starts. */
     async start(): Promise<void> {
       await memory.start()
@@ -173,9 +174,8 @@ export function createExchange(options: ExchangeOptions, by: ExchangeParts) {
     /** After `fetcher` and `validator` were stopped, which may be long before. */
     stop: () => memory.stop(),
     onConnected(peer: string, address?: string): void {
-      const record = records.touch(peer)
-      record.connected = true
-      onEvent({ type: 'peer', peer, name: record.name, change: 'connected', ...(address && { address }) })
+      records.touch(peer).connected = true
+      news.connected(peer, address)
     },
     onDisconnected(peer: string): void {
       const record = records.get(peer)
@@ -183,7 +183,7 @@ export function createExchange(options: ExchangeOptions, by: ExchangeParts) {
         record.connected = false
         record.disconnectedAt = clock.now()
       }
-      onEvent({ type: 'peer', peer, name: peerName(peer), change: 'disconnected' })
+      news.disconnected(peer)
     },
     /** It is a member of the swarm. Asks it for what this node has missed. */
     onGreeted: (peer: string): void => void fetcher.catchUp(peer, missedMs(peer)),

@@ -4,6 +4,9 @@ import { peerName } from '../../protocol/text.ts'
 import type { Forwarded } from './router/port-forwarding.ts'
 import type { SwarmEvent } from './types.ts'
 
+/** Of each kind, from any peers: identities are free, and strangers' notices must not push out all others. */
+const MOST_ABOUT_PEERS = 4
+
 export class Notices {
   private readonly shown = new Set<string>()
   private readonly by: { onEvent(event: SwarmEvent): void }
@@ -57,16 +60,18 @@ export class Notices {
 
   /** Two connected nodes have the same identity. */
   twin(peer: string): void {
-    this.show(
-      `twin-${peer}`,
+    this.showOf(
+      'twin',
+      peer,
       `${peerName(peer)} is connected twice: two nodes have one identity, and hear only part of the swarm`,
       'If that is yours, delete identity.key in one of the two homes and start that one again.',
     )
   }
 
   otherRules(peer: string, why: string): void {
-    this.show(
-      `rules-${peer}`,
+    this.showOf(
+      'rules',
+      peer,
       `${peerName(peer)} has different swarm rules: ${why}`,
       'Groups are not exchanged with it.',
     )
@@ -80,6 +85,11 @@ export class Notices {
         `the router forwards no port: ${outcome.trouble}`,
         'Turn UPnP, PCP or NAT-PMP on in the router, or forward the port there by hand and name it under [swarm] announce.',
       )
+  }
+
+  private showOf(kind: 'twin' | 'rules', peer: string, message: string, action: string): void {
+    const about = [...this.shown].filter((key) => key.startsWith(`${kind}-`))
+    if (about.length < MOST_ABOUT_PEERS) this.show(`${kind}-${peer}`, message, action)
   }
 
   private show(key: string, message: string, action: string): void {

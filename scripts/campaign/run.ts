@@ -10,6 +10,7 @@ import { answers } from './answers.ts'
 import { eclipse } from './eclipse.ts'
 import { fields } from './fields.ts'
 import { mutation } from './mutation/mutation.ts'
+import { noise } from './noise.ts'
 import { numbers } from './numbers.ts'
 import { packages } from './packages.ts'
 import { replays } from './replays.ts'
@@ -40,6 +41,7 @@ const GOALS: Record<string, () => Promise<Row>> = {
   G33: () => eclipse({ seconds: of(60) }),
   G34: () => sockets({ joins: of(100) }),
   G36: () => stops({ count: of(5) }),
+  G37: () => noise({ seconds: of(20) }),
   G38: () =>
     mutation({ each: of(25), seed: values.seed, onSurvivor: (one) => console.log(JSON.stringify(one)) }),
 }
