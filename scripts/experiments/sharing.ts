@@ -22,7 +22,7 @@
 import { parseArgs } from 'node:util'
 import { ADAPTER_TARGETS } from '../../daemon/engine/decoder.ts'
 import type { Engine } from '../../daemon/engine/engine.ts'
-import { loadModelAs, type StoredModel } from '../../daemon/policy/model.ts'
+import { loadModel, type Model } from '../../daemon/policy/model.ts'
 import { createTaskBook } from '../../daemon/rollout/tasks.ts'
 import { nodeDisk as disk } from '../../daemon/store/node-disk.ts'
 import { MIXING_RULES, type MixingRuleName } from '../../daemon/trainer/sharing/mixing/index.ts'
@@ -122,10 +122,10 @@ const engineOf = (i: number): Engine => {
   return engines[i]
 }
 
-async function loadOne(): Promise<StoredModel> {
+async function loadOne(): Promise<Model> {
   if (!setting?.pretrained) return (await loadStart('three-tasks')).model
   if (flags.model === undefined) throw new Error('name a model: --model FILE.gguf')
-  return await loadModelAs(flags.model, { disk }, () => 'file')
+  return await loadModel(flags.model, { disk })
 }
 
 /** Holds the base model, which liars score their texts with. */
