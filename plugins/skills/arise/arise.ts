@@ -2,7 +2,8 @@
 //
 // For the first `warmUp` updates nothing is shown, but skills are written and kept. Then the policy scores
 // each skill in the cache as a continuation of the question. From softmax(mean log-prob / sigma) it takes the
-// best skill, or none if no value reaches `delta` (with probability epsilon, a random one). A right answer
+// best skill, or none if no value reaches `delta` (with probability epsilon, a random one). With another
+// `choice`, which is not in the paper, it is always shown the skill that is nearest to the question. A right answer
 // with a skill earns one more. Constants are those of the authors' code. As there, all rollouts of a prompt
 // get the same skill, so dividing by a standard deviation would cancel its bonus. A skill's utility is
 // updated once per prompt, by the mean of what its rollouts earned. "Unaided" means a group that saw the
@@ -10,10 +11,11 @@
 // turns have no trial, and so no new skills.
 
 import { z } from 'zod'
-import { type ComposeView, definePlugin } from '../../../protocol/plugin/index.ts'
-import { type Group, isRight, promptKey } from '../../../protocol/train/index.ts'
+import { type ComposeView, type Context, definePlugin } from '../../../protocol/plugin/index.ts'
+import { type Group, isRight, type PromptCoordinates, promptKey } from '../../../protocol/train/index.ts'
 import { BUILT_IN, type Entry } from '../library/entry.ts'
 import { createLibrary, fitting, type Library, usable } from '../library/library.ts'
+import { createRetrieval, RETRIEVALS } from '../library/retrieval.ts'
 import { createTally } from '../library/tally.ts'
 import { canTeach, conclude } from './conclusion.ts'
 import { CHARACTERS, documentIn, SEEDS, skillText } from './document.ts'
@@ -26,6 +28,8 @@ const settings = z.strictObject({
   sigma: z.number().positive().default(1),
   delta: z.number().min(0).max(1).default(0.35),
   epsilon: z.number().min(0).max(1).default(0.1),
+  /** What chooses a skill: the policy's own score of it, or nearness to the question by words or by states. */
+  choice: z.enum(['score', ...RETRIEVALS]).default('score'),
   /** Most prompts per round that skills are written from. */
   conclusions: z.number().int().nonnegative().default(4),
   /** Tokens for writing and trying skills per round. */
@@ -65,32 +69,44 @@ export default definePlugin({
       })
       library.put(entry!)
     }
+    const retrieval = options.choice === 'score' ? undefined : createRetrieval(options.choice)
+    /** By the policy's own score, if its gate opens. */
+    const likeliest = async (
+      candidates: readonly Entry[],
+      prompt: PromptCoordinates,
+      context: Context,
+    ): Promise<Entry | undefined> => {
+      const conditioning = context.conditioning(prompt)
+      const scored = await context.score(
+        candidates.map(({ text }) => ({
+          conditioning,
+          completion: context.encode(text).subarray(0, SCORED),
+        })),
+      )
+      const means = scored.map(
+        ({ logprobs }) => logprobs.reduce((a, b) => a + b, 0) / Math.max(1, logprobs.length),
+      )
+      const best = gate(means, options)
+      return best === undefined ? undefined : candidates[best]
+    }
     return {
-      async compose({ prompt, turn }: ComposeView, context) {
+      async compose({ prompt, question, turn }: ComposeView, context) {
         // The step counts finished updates; the next one is one more.
         if (turn > 0 || context.step + 1 <= options.warmUp) return undefined
         const candidates = usable(library.entries('cache'), prompt, context).filter(
           (entry) => fitting([entry], ([one]) => skillText(one!.text), prompt, context).length > 0,
         )
         if (candidates.length === 0) return undefined
-        const conditioning = context.conditioning(prompt)
-        const scored = await context.score(
-          candidates.map(({ text }) => ({
-            conditioning,
-            completion: context.encode(text).subarray(0, SCORED),
-          })),
-        )
-        const means = scored.map(
-          ({ logprobs }) => logprobs.reduce((a, b) => a + b, 0) / Math.max(1, logprobs.length),
-        )
-        let chosen = gate(means, options)
+        let chosen = retrieval
+          ? (await retrieval.nearest(candidates, question, context))[0]
+          : await likeliest(candidates, prompt, context)
         context.metric('gate_open', chosen === undefined ? 0 : 1)
         if (chosen === undefined) return undefined
         if (context.phase === 'train') {
           const random = context.random(`choose/${context.step}/${promptKey(prompt)}`)
-          if (random() < options.epsilon) chosen = Math.floor(random() * candidates.length)
+          if (random() < options.epsilon) chosen = candidates[Math.floor(random() * candidates.length)]!
         }
-        const { id, text } = candidates[chosen]!
+        const { id, text } = chosen
         return { before: skillText(text), arm: 'skill', tainted: false, items: [id] }
       },
 

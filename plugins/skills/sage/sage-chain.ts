@@ -1,12 +1,14 @@
 // SAGE (Skill-Augmented GRPO for self-Evolution, arXiv 2512.17102) on texts: chains of two prompts, each with
 // a library of its own that starts empty.
 //
-// In the paper a skill is a Python function that an agent writes, saved if it ran. Here it is a named text in
-// a completion, saved if the completion ended by itself with an answer. A scenario is a task at a difficulty;
-// its second prompt is another one of the round, or a new one. Rewards and advantages (no deviation, one
-// baseline per position) are the paper's. Its loss sums over positions; here the batch is averaged like any
-// other. There is no retrieval over scenarios, and evaluation shows nothing: the paper's library also starts
-// empty there and fills within a scenario, which a single prompt does not have.
+// What differs: in the paper a skill is a Python function that an agent writes, saved if it ran. Nothing that a model
+// writes is executed on a node, and a task of one answer has no interpreter to execute it in, so here a skill is a named
+// text in a completion, saved if the completion ended by itself with an answer, and using it is naming it. A scenario is
+// a task at a difficulty; its second prompt is another one of the round, or a new one. Rewards and advantages (no
+// deviation, one baseline per position) are the paper's. Its loss sums over positions; here the batch is averaged like
+// any other. A chain has at most a few skills of its own, so all are shown and none is looked up; a library over
+// scenarios, with a look-up by words or by states, is what `slea` and `arise` have. Evaluation shows nothing: the paper's
+// library also starts empty there and fills within a scenario, which a single prompt does not have.
 
 import { z } from 'zod'
 import { definePlugin, type Request, type RoundView } from '../../../protocol/plugin/index.ts'

@@ -2,24 +2,19 @@
 // observation.
 //
 // It shows nothing until five evolutions are done and ten entries exist. An observation's cluster gives its
-// entries first, then the most similar entries of the library: two strategies and a warning, at most 800
-// characters. At later turns they use up part of the completion's tokens. On tasks of one turn the look-up is
-// at turn 0, and there is no step advantage (with one turn it would equal the episode's). Extraction is ours,
-// see extraction.ts; admission is in zones.ts. Peers' entries must first help in a trial, which tasks with
-// turns do not have.
+// entries first, then the nearest entries of the library (`retrieval`: by words, or by the policy's states where
+// the authors have an embedding model): two strategies and a warning, at most 800 characters. At later turns they
+// use up part of the completion's tokens. On tasks of one turn the look-up is at turn 0, and there is no step
+// advantage (with one turn it would equal the episode's). Extraction is ours, see extraction.ts; admission is in
+// zones.ts. Peers' entries must first help in a trial, which tasks with turns do not have.
 
 import { z } from 'zod'
-import {
-  type ComposeView,
-  type Context,
-  definePlugin,
-  embedText,
-  similarity,
-} from '../../../protocol/plugin/index.ts'
+import { type ComposeView, type Context, definePlugin } from '../../../protocol/plugin/index.ts'
 import { promptKey } from '../../../protocol/train/index.ts'
 import { tryOffer } from '../arise/trial.ts'
 import type { Entry } from '../library/entry.ts'
 import { createLibrary, fitting, usable } from '../library/library.ts'
+import { createRetrieval, RETRIEVALS } from '../library/retrieval.ts'
 import { createTally } from '../library/tally.ts'
 import { notesOf } from '../library/text.ts'
 import { createClusters } from './clusters.ts'
@@ -31,6 +26,8 @@ const settings = z.strictObject({
   /** Evolutions and entries needed before anything is shown. */
   warmUp: z.number().int().nonnegative().default(5),
   smallest: z.number().int().nonnegative().default(10),
+  /** How entries beyond the observation's own are found. */
+  retrieval: z.enum(RETRIEVALS).default('words'),
   /** Trajectories of each sort per evolution, and most entries that it admits. */
   trajectories: z.number().int().positive().default(5),
   strategies: z.number().int().nonnegative().default(10),
@@ -53,47 +50,38 @@ export default definePlugin({
   api: 1,
   summary: 'Strategies and warnings from past rollouts, looked up every turn.',
   settings,
-  manifest: { testTime: 'frozen', budget: ({ tokens }) => ({ tokens }) },
+  manifest: { needs: ['score'], testTime: 'frozen', budget: ({ tokens }) => ({ tokens }) },
   create(options) {
     const library = createLibrary({ zones: ZONES, characters: CHARACTERS })
     const tally = createTally()
     const clusters = createClusters()
     let evolutions = 0
     /** By task and observation, until the library changes. */
-    let found = new Map<string, Entry[]>()
-    const vectors = new Map<string, Float32Array>()
+    let lookedUp = new Map<string, Entry[]>()
+    const retrieval = createRetrieval(options.retrieval)
 
-    const vectorOf = ({ id, text }: Entry): Float32Array => {
-      const known = vectors.get(id) ?? embedText(text)
-      if (vectors.size > 1000) vectors.clear()
-      vectors.set(id, known)
-      return known
-    }
-
-    const retrieve = (observation: string, at: { task: string; context: Context }): Entry[] => {
+    const retrieve = async (
+      observation: string,
+      at: { task: string; context: Context },
+    ): Promise<Entry[]> => {
       const key = `${at.task}\n${observation}`
-      const known = found.get(key)
+      const known = lookedUp.get(key)
       if (known) return known
       const linked = clusters
         .linked(observation, at.context.phase === 'train')
         .flatMap((id) => library.find(id) ?? [])
-      const wanted = embedText(observation)
-      const rest = library
-        .entries()
-        .filter((entry) => !linked.includes(entry))
-        .map((entry) => ({ entry, near: similarity(vectorOf(entry), wanted) }))
-        .sort((a, b) => b.near - a.near)
-        .map(({ entry }) => entry)
-      const ordered = [...linked, ...rest]
-      if (found.size >= 1024) found = new Map()
-      found.set(key, ordered)
+      const others = library.entries().filter((entry) => !linked.includes(entry))
+      const ordered = [...linked, ...(await retrieval.nearest(others, observation, at.context))]
+      if (lookedUp.size >= 1024) lookedUp = new Map()
+      lookedUp.set(key, ordered)
       return ordered
     }
 
     return {
-      compose({ prompt, question, observation = question }: ComposeView, context) {
+      async compose({ prompt, question, observation = question }: ComposeView, context) {
         if (evolutions < options.warmUp || library.size < options.smallest) return undefined
-        const ordered = usable(retrieve(observation, { task: prompt.task, context }), prompt, context)
+        const found = await retrieve(observation, { task: prompt.task, context })
+        const ordered = usable(found, prompt, context)
         const strategies = ordered.filter(({ zone }) => isStrategy(zone)).slice(0, SHOWN.strategies)
         const warnings = ordered.filter(({ zone }) => !isStrategy(zone)).slice(0, SHOWN.warnings)
         const write = (entries: readonly Entry[]): string =>
@@ -126,7 +114,7 @@ export default definePlugin({
           if (entry) library.put({ ...entry, uses: entry.uses + 1 })
         }
         evolutions += 1
-        found = new Map()
+        lookedUp = new Map()
         context.metric('entries', library.size)
         tally.report(context)
         context.metric('admitted', added.length)
@@ -139,7 +127,7 @@ export default definePlugin({
         const extra = library.load(state) as { evolutions: number; clusters: unknown }
         clusters.load(extra.clusters)
         evolutions = extra.evolutions
-        found = new Map()
+        lookedUp = new Map()
       },
     }
   },

@@ -1,0 +1,95 @@
+// Which of a library's texts are nearest to an observation: by words, or by the policy's states.
+//
+// By words, texts are compared by their character n-grams (`embedText`). By states, a text's vector is the mean of the
+// last hidden layer over its tokens, at norm 1. The states of one model point in nearly the same direction, whatever the
+// text says, so the mean over the library is taken away from every vector first (Mu and Viswanath 2018, arXiv
+// 1702.01417; their next step, which leaves out the largest components, too, is not taken).
+//
+// The policy changes as it learns. Vectors by states are made again after `REFRESH` optimizer steps.
+
+import { type Context, embedText, similarity } from '../../../protocol/plugin/index.ts'
+import type { Entry } from './entry.ts'
+
+export const RETRIEVALS = ['words', 'states'] as const
+export type RetrievalName = (typeof RETRIEVALS)[number]
+
+export interface Retrieval {
+  /** Nearest first; equally near ones stay in order. */
+  nearest(entries: readonly Entry[], observation: string, context: Context): Promise<Entry[]>
+}
+
+/** Tokens of a text that its vector is made from, and texts scored at once. */
+const READ = 128
+const AT_ONCE = 32
+const REFRESH = 64
+/** Vectors kept; beyond that all are made again. */
+const MOST = 1000
+
+export function createRetrieval(by: RetrievalName): Retrieval {
+  const known = new Map<string, { vector: Float32Array; step: number }>()
+
+  const vectorsOf = async (texts: readonly string[], context: Context): Promise<Float32Array[]> =>
+    by === 'words' ? texts.map(embedText) : await statesOf(texts, context)
+
+  const kept = async (entries: readonly Entry[], context: Context): Promise<Float32Array[]> => {
+    const isOld = ({ id }: Entry): boolean => {
+      const found = known.get(id)
+      return !found || (by === 'states' && context.step - found.step >= REFRESH)
+    }
+    if (known.size > MOST) known.clear()
+    const missing = entries.filter(isOld)
+    const made = await vectorsOf(
+      missing.map(({ text }) => text),
+      context,
+    )
+    missing.forEach(({ id }, i) => void known.set(id, { vector: made[i]!, step: context.step }))
+    return entries.map(({ id }) => known.get(id)!.vector)
+  }
+
+  return {
+    async nearest(entries, observation, context) {
+      if (entries.length === 0) return []
+      const all = [...(await kept(entries, context)), ...(await vectorsOf([observation], context))]
+      const vectors = by === 'words' ? all : centred(all, entries.length)
+      const wanted = vectors.at(-1)!
+      return entries
+        .map((entry, i) => ({ entry, near: similarity(vectors[i]!, wanted) }))
+        .sort((a, b) => b.near - a.near)
+        .map(({ entry }) => entry)
+    },
+  }
+}
+
+/** One vector of norm 1 per text. */
+async function statesOf(texts: readonly string[], context: Context): Promise<Float32Array[]> {
+  const conditioning = context.encode('\n')
+  const items = texts.map((text) => ({ conditioning, completion: context.encode(text).subarray(0, READ) }))
+  const vectors: Float32Array[] = []
+  for (let from = 0; from < items.length; from += AT_ONCE) {
+    const scored = await context.score(items.slice(from, from + AT_ONCE), { hidden: true })
+    vectors.push(...scored.map(({ hidden, logprobs }) => meanRow(hidden!, logprobs.length)))
+  }
+  return vectors
+}
+
+/** Of [rows, width], at norm 1. */
+function meanRow(values: Float32Array, rows: number): Float32Array {
+  const mean = new Float32Array(rows === 0 ? 0 : values.length / rows)
+  values.forEach((value, i) => {
+    mean[i % mean.length]! += value / rows
+  })
+  return normal(mean)
+}
+
+/** Without the mean of the first `count`, at norm 1. */
+export function centred(vectors: readonly Float32Array[], count: number): Float32Array[] {
+  const mean = new Float32Array(vectors[0]!.length)
+  for (const vector of vectors.slice(0, count))
+    for (let i = 0; i < mean.length; i++) mean[i]! += vector[i]! / count
+  return vectors.map((vector) => normal(vector.map((value, i) => value - mean[i]!)))
+}
+
+function normal(vector: Float32Array): Float32Array {
+  const norm = Math.hypot(...vector)
+  return norm === 0 ? vector : vector.map((value) => value / norm)
+}
