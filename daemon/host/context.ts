@@ -94,6 +94,7 @@ export function createContext(active: Active, window: Window, by: ContextBy): Ca
       waiting(async () => world().score(items, { hidden, signal: signal() })),
     embed: (texts) => texts.map(embedText),
     question: (at) => instance(at).question,
+    examples: (at) => instance(at).examples ?? [],
     verify(at, completion) {
       if (isHeldOut(at.seed)) throw new RangeError('plugins may not verify answers to held-out prompts')
       return world().verify(at, completion)

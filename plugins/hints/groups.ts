@@ -6,12 +6,33 @@
 
 import { z } from 'zod'
 import type { Context, RoundView } from '../../protocol/plugin/index.ts'
-import type { Group, PromptCoordinates, Rollout } from '../../protocol/train/index.ts'
+import type { Example, Group, PromptCoordinates, Rollout } from '../../protocol/train/index.ts'
 
 /**
  * Setting: tokens that a plugin may spend on generation per round, for hints and hinted rollouts together.
  */
 export const tokensSetting = z.number().int().positive().default(262_144)
+
+/**
+ * Most tokens of a hint: it is no answer, so it may be longer than one. A quarter of the context leaves room for what it
+ * is written from.
+ */
+export function hintLimit(most: number, { completion, context }: Context['limits']): number {
+  return Math.min(most, Math.max(completion, Math.floor(context / 4)))
+}
+
+/** Solved examples for a hint's writer, unless they take more than a quarter of the context. */
+export function examplesFor(
+  all: readonly Example[],
+  { countTokens, limits }: Context,
+): { examples: readonly Example[]; tokens: number } {
+  const texts = all.flatMap(({ question, answer }) => [question, answer])
+  const tokens = texts.reduce((sum, text) => sum + countTokens(text) + TURN, 0)
+  return 4 * tokens <= limits.context ? { examples: all, tokens } : { examples: [], tokens: 0 }
+}
+
+/** Upper estimate of the tokens that a chat template adds around a turn. */
+export const TURN = 64
 
 export function scoreOf(rollout: Rollout): number {
   return rollout.taskReward ?? rollout.reward

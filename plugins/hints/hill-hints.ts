@@ -3,8 +3,9 @@
 
 import type { Context, Request, Written } from '../../protocol/plugin/index.ts'
 import type { Group } from '../../protocol/train/index.ts'
-import { fits } from './groups.ts'
-import { hinterPrompt, withoutMiddle } from './prompts.ts'
+import type { Tally } from '../skills/library/tally.ts'
+import { examplesFor, fits, TURN } from './groups.ts'
+import { HINTER_EXAMPLE, hinterPrompt, isFromExample, withoutMiddle } from './prompts.ts'
 import { solutionOf } from './worked.ts'
 import { inTags } from './written.ts'
 
@@ -33,21 +34,24 @@ const END = '</hint>'
 export async function writeHints(
   bases: readonly Group[],
   options: HintOptions,
-  context: Context,
+  { context, tally }: { context: Context; tally: Tally },
 ): Promise<Candidate[]> {
   if (bases.length === 0) return []
+  const { examples } = examplesOf(options, context)
   const written = await context.generate(
     bases.map((base) => ({
       role: 'hinter',
       prompt: promptFor(base, options, context),
+      examples,
       n: options.hints,
       maxNewTokens: options.maxNewTokens,
       temperature: options.hinterTemperature,
       stopStrings: [END],
     })),
   )
-  return bases.flatMap((base, i) =>
+  const candidates = bases.flatMap((base, i) =>
     written[i]!.map((text, m): Candidate => {
+      tally.count(hintIn(text) !== undefined)
       const after = gated(base, text, options, context)
       if (after === undefined) return { base, written: text }
       const rewrite = { after, arm: 'hint', tainted: true }
@@ -59,11 +63,22 @@ export async function writeHints(
       }
     }),
   )
+  tally.report(context)
+  return candidates
+}
+
+/** A model trained on the short form knows it. */
+const examplesOf = ({ form }: HintOptions, context: Context) =>
+  examplesFor(form === 'full' ? HINTER_EXAMPLE : [], context)
+
+function hintIn({ text }: Written): string | undefined {
+  const hint = inTags(text, 'hint')
+  return hint === undefined || isFromExample(hint) ? undefined : hint
 }
 
 /** The text after the question: a blank line and the hint, without a label. */
-function gated(base: Group, { text }: Written, options: HintOptions, context: Context): string | undefined {
-  const hint = inTags(text, 'hint')
+function gated(base: Group, written: Written, options: HintOptions, context: Context): string | undefined {
+  const hint = hintIn(written)
   if (hint === undefined || context.leaks(base.prompt, hint)) return undefined
   const after = `\n\n${hint}`
   return fits(base.prompt, after, options.promptTokens, context) ? after : undefined
@@ -77,11 +92,11 @@ function promptFor({ id, prompt, rollouts }: Group, options: HintOptions, contex
   const question = context.question(prompt)
   const solution = solutionOf(context.privileged(prompt)!)
   const { countTokens, limits } = context
-  const frame = countTokens(hinterPrompt(form, { question, solution: '', attempt: '' })) + TURN
+  const frame =
+    countTokens(hinterPrompt(form, { question, solution: '', attempt: '' })) +
+    TURN +
+    examplesOf(options, context).tokens
   const room = Math.min(hinterPromptTokens, limits.context - maxNewTokens) - frame
   const short = (text: string): string => withoutMiddle(text, Math.max(0, Math.floor(room / 2)), countTokens)
   return hinterPrompt(form, { question, solution: short(solution), attempt: short(attempt) })
 }
-
-/** Upper estimate of the tokens that a chat template adds around a turn. */
-const TURN = 64

@@ -11,7 +11,8 @@
 import { z } from 'zod'
 import { definePlugin, type RoleGroup } from '../../protocol/plugin/index.ts'
 import type { Group } from '../../protocol/train/index.ts'
-import { affordable, promptsToHint, standIn, tell, tokensSetting } from './groups.ts'
+import { createTally } from '../skills/library/tally.ts'
+import { affordable, hintLimit, promptsToHint, standIn, tell, tokensSetting } from './groups.ts'
 import { type Candidate, writeHints } from './hill-hints.ts'
 import { HINT_REWARDS, judge, probabilityTerm, rightOnes, toLearn } from './hill-reward.ts'
 
@@ -56,6 +57,7 @@ export default definePlugin({
     budget: ({ tokens }) => ({ tokens }),
   },
   create(options) {
+    const tally = createTally()
     let candidates: Candidate[] = []
     let waiting: RoleGroup[] = []
     return {
@@ -65,13 +67,13 @@ export default definePlugin({
         const hard = promptsToHint(round, options.threshold, context)
         if (hard.length < options.leastPrompts) return []
         const { completion } = context.limits
-        const maxNewTokens = Math.min(options.hinterTokens, completion)
+        const maxNewTokens = hintLimit(options.hinterTokens, context.limits)
         const costOf = ({ rollouts }: Group): number =>
           options.hints * (maxNewTokens + rollouts.length * completion)
         candidates = await writeHints(
           affordable(hard, round.tokensLeft, costOf),
           { ...options, maxNewTokens },
-          context,
+          { context, tally },
         )
         return candidates.flatMap(({ request }) => request ?? [])
       },

@@ -6,8 +6,9 @@
 import { z } from 'zod'
 import type { Context, Written } from '../../protocol/plugin/index.ts'
 import type { PromptCoordinates } from '../../protocol/train/index.ts'
-import { fits } from './groups.ts'
-import { ladderPrompt, withoutMiddle } from './prompts.ts'
+import type { Tally } from '../skills/library/tally.ts'
+import { examplesFor, fits, hintLimit, TURN } from './groups.ts'
+import { isFromExample, ladderExample, ladderPrompt, withoutMiddle } from './prompts.ts'
 import { progressive, solutionOf } from './worked.ts'
 import { levelsIn } from './written.ts'
 
@@ -44,11 +45,12 @@ export type Ladder = ReadonlyArray<string | undefined>
 export async function writeLadders(
   prompts: readonly PromptCoordinates[],
   options: LadderOptions,
-  context: Context,
+  by: { context: Context; tally: Tally },
 ): Promise<Array<Ladder | undefined>> {
+  const { context } = by
   const texts =
     options.writer === 'policy'
-      ? await askPolicy(prompts, options, context)
+      ? await askPolicy(prompts, options, by)
       : prompts.map((at) => {
           const { steps } = context.privileged(at) ?? { steps: [] }
           return progressive(steps, options.levels, (text) => context.leaks(at, text))
@@ -66,13 +68,13 @@ export async function writeLadders(
 
 /** The most tokens that the texts for one prompt can take. */
 export function writingCost({ writer, tries, hintTokens }: LadderOptions, { limits }: Context): number {
-  return writer === 'policy' ? tries * Math.min(hintTokens, limits.completion) : 0
+  return writer === 'policy' ? tries * hintLimit(hintTokens, limits) : 0
 }
 
 async function askPolicy(
   prompts: readonly PromptCoordinates[],
   options: LadderOptions,
-  context: Context,
+  { context, tally }: { context: Context; tally: Tally },
 ): Promise<Array<string[] | undefined>> {
   const found: Array<string[] | undefined> = prompts.map(() => undefined)
   for (let attempt = 0; attempt < options.tries; attempt++) {
@@ -80,8 +82,13 @@ async function askPolicy(
     if (open.length === 0) break
     const asked = open.map((i) => requestFor(prompts[i]!, options, context))
     const written: Written[][] = await context.generate(asked)
-    for (const [k, i] of open.entries()) found[i] = levelsIn(written[k]![0]?.text ?? '', options.levels)
+    for (const [k, i] of open.entries()) {
+      const levels = levelsIn(written[k]![0]?.text ?? '', options.levels)
+      if (!levels?.some(isFromExample)) found[i] = levels
+      tally.count(found[i] !== undefined)
+    }
   }
+  tally.report(context)
   return found
 }
 
@@ -89,15 +96,13 @@ function requestFor(at: PromptCoordinates, options: LadderOptions, context: Cont
   const { countTokens, limits } = context
   const question = context.question(at)
   const solution = solutionOf(context.privileged(at)!)
-  const maxNewTokens = Math.min(options.hintTokens, limits.completion)
-  const frame = countTokens(ladderPrompt(options.levels, { question, solution: '' })) + TURN
+  const maxNewTokens = hintLimit(options.hintTokens, limits)
+  const { examples, tokens } = examplesFor(ladderExample(options.levels), context)
+  const frame = countTokens(ladderPrompt(options.levels, { question, solution: '' })) + TURN + tokens
   const room = Math.max(0, limits.context - maxNewTokens - frame)
   const prompt = ladderPrompt(options.levels, {
     question,
     solution: withoutMiddle(solution, room, countTokens),
   })
-  return { prompt, n: 1, maxNewTokens, temperature: options.hintTemperature }
+  return { prompt, examples, n: 1, maxNewTokens, temperature: options.hintTemperature }
 }
-
-/** Upper estimate of the tokens that a chat template adds around a turn. */
-const TURN = 64

@@ -2,7 +2,10 @@
 //
 // `full` follows HiLL (arXiv 2604.00698) and SAGE (arXiv 2602.03143). `short` is for models of a few million
 // parameters, which cannot follow instructions: they are trained on its format, or learn it. Texts that are
-// too long lose their middle.
+// too long lose their middle. Before each goes a solved one as an earlier turn (`ladderExample`, `HINTER_EXAMPLE`): a
+// model of some hundred million parameters does not write in a form that it is only told of.
+
+import type { Example } from '../../protocol/train/index.ts'
 
 /** What a hint is written from. */
 export interface Material {
@@ -41,6 +44,44 @@ Solution, which the student never sees:
 ${solution}
 
 Answer with one JSON object and nothing else. It has exactly these fields, each a text: ${names.join(', ')}.`
+}
+
+const SOLVED: Material = {
+  question: 'Which number comes next: 3, 6, 12, 24?',
+  solution: '3 + 3 = 6\n6 + 6 = 12\n12 + 12 = 24\n24 + 24 = 48',
+  attempt: '<answer>36</answer>',
+}
+/** Each says more than the one before. */
+const SOLVED_HINTS = [
+  'Compare each number with the one before it.',
+  'The differences are not all the same.',
+  'Look at what each number is multiplied by.',
+  'It is the same factor every time.',
+  'Every number is made from the one before it alone.',
+  'Adding a number to itself gives the next one.',
+  'This was done three times already.',
+  'Add the last number to itself.',
+]
+
+/** A ladder of as many levels. */
+export function ladderExample(levels: number): Example[] {
+  const hints = SOLVED_HINTS.slice(-levels).map((hint, i) => [`level_${i + 1}`, hint])
+  return [{ question: ladderPrompt(levels, SOLVED), answer: JSON.stringify(Object.fromEntries(hints)) }]
+}
+
+const SOLVED_HINT =
+  'Compare each number with the one before it. Is it a difference that stays the same, or a factor?'
+
+export const HINTER_EXAMPLE: readonly Example[] = [
+  {
+    question: hinterPrompt('full', SOLVED),
+    answer: `<analysis>The attempt adds the first difference again, although the differences grow.</analysis>\n<hint>${SOLVED_HINT}</hint>`,
+  },
+]
+
+/** A small model may repeat the example's hints, which say nothing about another question. */
+export function isFromExample(hint: string): boolean {
+  return hint === SOLVED_HINT || SOLVED_HINTS.includes(hint)
 }
 
 /** At most `most` tokens of a text: its beginning and its end, with a mark in place of the middle. */

@@ -11,6 +11,7 @@
 import { z } from 'zod'
 import { type Context, definePlugin, type Rewrite } from '../../protocol/plugin/index.ts'
 import { type Group, type PromptCoordinates, promptKey } from '../../protocol/train/index.ts'
+import { createTally, type Tally } from '../skills/library/tally.ts'
 import { passRate, tokensSetting } from './groups.ts'
 import { type Ladder, type LadderOptions, ladderSettings, writeLadders } from './ladder-hints.ts'
 
@@ -64,6 +65,7 @@ export default definePlugin({
     budget: ({ tokens }) => ({ tokens, stateBytes: 64 * 1024 * 1024 }),
   },
   create(options) {
+    const tally = createTally()
     const memories = new Map<string, Memory>()
     const remember = (key: string, memory: Memory): void => {
       memories.delete(key)
@@ -82,7 +84,7 @@ export default definePlugin({
       async compose({ prompt, turn }, context): Promise<Rewrite | undefined> {
         const memory = memories.get(promptKey(prompt))
         if (turn > 0 || context.phase === 'eval' || !memory || memory.level === 0) return undefined
-        memory.ladder = (await ladderFor(prompt, options, context)) ?? memory.ladder ?? []
+        memory.ladder = (await ladderFor(prompt, options, { context, tally })) ?? memory.ladder ?? []
         const after = strongest(memory.ladder, memory.level)
         return after === undefined ? undefined : { after, arm: 'hint', tainted: true, level: memory.level }
       },
@@ -117,10 +119,10 @@ function clamp(level: number, { levels }: Settings): number {
 async function ladderFor(
   prompt: PromptCoordinates,
   options: LadderOptions,
-  context: Context,
+  by: { context: Context; tally: Tally },
 ): Promise<Ladder | undefined> {
-  if (context.privileged(prompt) === null) return undefined
-  return (await writeLadders([prompt], options, context))[0]
+  if (by.context.privileged(prompt) === null) return undefined
+  return (await writeLadders([prompt], options, by))[0]
 }
 
 /** The hint of this level, or of the next lower level that has one. */

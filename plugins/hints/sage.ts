@@ -10,6 +10,7 @@
 import { z } from 'zod'
 import { type Context, definePlugin, type Request, type RoundView } from '../../protocol/plugin/index.ts'
 import type { Group } from '../../protocol/train/index.ts'
+import { createTally, type Tally } from '../skills/library/tally.ts'
 import { affordable, passRate, promptsToHint, standIn, tell, tokensSetting } from './groups.ts'
 import { type Ladder, ladderSettings, writeLadders, writingCost } from './ladder-hints.ts'
 
@@ -45,10 +46,11 @@ export default definePlugin({
     budget: ({ tokens }) => ({ tokens }),
   },
   create(options) {
+    const tally = createTally()
     let climbs: Climb[] = []
     return {
       async extend(round, context) {
-        if (round.asked === 0) climbs = await begin(round, options, context)
+        if (round.asked === 0) climbs = await begin(round, options, { context, tally })
         return climbs.flatMap((climb, i) => next(climb, i, round, options) ?? [])
       },
 
@@ -64,12 +66,16 @@ export default definePlugin({
   },
 })
 
-async function begin(round: RoundView, options: Settings, context: Context): Promise<Climb[]> {
+async function begin(
+  round: RoundView,
+  options: Settings,
+  { context, tally }: { context: Context; tally: Tally },
+): Promise<Climb[]> {
   const costOf = ({ rollouts }: Group): number =>
     writingCost(options, context) + options.levels * rollouts.length * context.limits.completion
   const bases = affordable(promptsToHint(round, options.threshold, context), round.tokensLeft, costOf)
   const prompts = bases.map(({ prompt }) => prompt)
-  const ladders = await writeLadders(prompts, options, context)
+  const ladders = await writeLadders(prompts, options, { context, tally })
   return bases.flatMap((base, i) => {
     const ladder = ladders[i]
     return ladder ? [{ base, ladder, level: 0 }] : []

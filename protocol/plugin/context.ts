@@ -1,7 +1,7 @@
 // Everything that a plugin may do. All of it is reproducible for a node's seed, counted against the plugin's
 // budget, and available on a scripted policy, so a plugin can be tried on any machine without a model.
 
-import type { Finish, PromptCoordinates, Step, Verdict } from '../train/index.ts'
+import type { Example, Finish, PromptCoordinates, Step, Verdict } from '../train/index.ts'
 
 /** Seeded uniform numbers in [0, 1). */
 export type Random = () => number
@@ -25,6 +25,8 @@ export interface TextRequest {
   role?: string
   /** Sent as one user turn. */
   prompt: string
+  /** Earlier turns, oldest first: they show a small model the form that it is to write in. */
+  examples?: readonly Example[]
   /** How many texts. */
   n: number
   maxNewTokens?: number
@@ -98,8 +100,9 @@ export interface Context {
   score(items: readonly ScoreItem[], options?: ScoreOptions): Promise<Scored[]>
   /** One vector per text, of length 256 and norm 1, from character n-grams: similar texts, not meanings. */
   embed(texts: readonly string[]): Float32Array[]
-  /** The question as a node asks it. */
+  /** The question as a node asks it, and the solved examples that it puts before it. */
   question(at: PromptCoordinates): string
+  examples(at: PromptCoordinates): readonly Example[]
   verify(at: PromptCoordinates, completion: string): Verdict
   /** Token ids of a question, with text around it if given, as the sampler sees it. */
   conditioning(at: PromptCoordinates, rewrite?: Pick<Rewrite, 'before' | 'after'>): Int32Array

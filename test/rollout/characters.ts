@@ -28,7 +28,14 @@ export function characterTokenizer(): Tokenizer {
     hasChatTemplate: true,
     encode,
     encodeText: encode,
-    encodePrompt: (question) => around([USER], question, [ASSISTANT]),
+    encodePrompt: (question, examples = []) =>
+      Int32Array.from([
+        ...examples.flatMap((one) => [
+          ...around([USER], one.question, [ASSISTANT]),
+          ...around([], one.answer, [END]),
+        ]),
+        ...around([USER], question, [ASSISTANT]),
+      ]),
     encodeReply: (observation) => around([USER], observation, [ASSISTANT]),
     encodeChat(messages, { prompt }) {
       const said = messages.flatMap(({ role, content }) =>

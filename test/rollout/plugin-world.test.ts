@@ -58,6 +58,15 @@ test('the same requests and seed give the same texts, another seed others', asyn
   expect(new Set((await texts(1))[0]!.map(({ text }) => text)).size).toBeGreaterThan(1)
 })
 
+test('examples of a request are earlier turns', async () => {
+  const { generate } = setUp((prompt) => prompt)
+  const ask = async (examples: { question: string; answer: string }[]) =>
+    (await generate([{ prompt: 'p', examples, n: 1 }], 1000)).texts[0]![0]!.conditioning
+  const shown = { question: 'ask', answer: 'say' }
+  expect(await ask([shown])).toEqual(tokenizer.encodePrompt('p', [shown]))
+  expect(await ask([])).toEqual(tokenizer.encodePrompt('p'))
+})
+
 test('a role has a model of its own; one that there is none for is an error', async () => {
   const { generate, engine } = setUp(() => 'policy')
   const { texts } = await generate(

@@ -84,7 +84,12 @@ function fitting(all: readonly Prepared[], tokens: number): number {
 
 function prepare(request: TextRequest, index: number, { seed, limits, speakerOf }: TextOptions): Prepared {
   const speaker = speakerOf(request.role)
-  const prompt = speaker.tokenizer.encodePrompt(plainText(speaker.tokenizer, request.prompt))
+  const { tokenizer } = speaker
+  const examples = request.examples?.map(({ question, answer }) => ({
+    question: plainText(tokenizer, question),
+    answer: plainText(tokenizer, answer),
+  }))
+  const prompt = tokenizer.encodePrompt(plainText(tokenizer, request.prompt), examples)
   const { maxNewTokens = limits.completion } = request
   if (!Number.isInteger(maxNewTokens) || maxNewTokens < 1)
     throw new RangeError(`maxNewTokens is ${maxNewTokens}`)

@@ -3,12 +3,12 @@
 
 import type { Context } from '../../../protocol/plugin/index.ts'
 import { type Group, isRight, promptKey } from '../../../protocol/train/index.ts'
-import { askOnce, fittedPrompt } from '../library/asking.ts'
+import { askOnce, fittedPrompt, SOLVED } from '../library/asking.ts'
 import type { Entry } from '../library/entry.ts'
 import type { Library } from '../library/library.ts'
 import type { Tally } from '../library/tally.ts'
 import { cleanText } from '../library/text.ts'
-import { documentIn, fallbackDocument, skillText } from './document.ts'
+import { documentIn, EXAMPLE, fallbackDocument, skillText } from './document.ts'
 import { tryText } from './trial.ts'
 
 /** True if a rollout was right and better than its group, and nothing in it comes from a worked solution. */
@@ -23,17 +23,19 @@ export async function conclude(
 ): Promise<Entry | undefined> {
   const question = context.question(group.prompt)
   const traces = group.rollouts.filter(isRight).slice(0, 2)
-  const prompt = fittedPrompt(
+  const request = fittedPrompt(
     (longest) => {
       const shown = traces.map(({ text }) => cleanText(text, { limit: longest, lines: true }))
       return `${question}\n\n${shown.map((text) => `Right answer:\n${text}`).join('\n\n')}\n\n${ASK}`
     },
-    { longest: 400, answer: SAMPLING.maxNewTokens / 2 },
+    { longest: 400, answer: SAMPLING.maxNewTokens / 2, examples: EXAMPLES },
     context,
   )
-  const written = await askOnce(prompt === undefined ? [] : [prompt], SAMPLING, context)
+  const written = await askOnce(request ? [request] : [], SAMPLING, context)
   if (!written) return undefined
-  const own = documentIn(written[0]?.text ?? '')
+  const said = documentIn(written[0]?.text ?? '')
+  // A small model may repeat the example.
+  const own = said === EXAMPLE ? undefined : said
   if (written.length > 0) tally.count(own !== undefined)
   const text = own ?? fallbackDocument(traces[0]!.text, group.prompt.task)
   if (text === undefined || context.leaks(group.prompt, text)) return undefined
@@ -47,3 +49,9 @@ export async function conclude(
 const SAMPLING = { temperature: 0.7, topP: 0.95, maxNewTokens: 192 }
 const ASK = `Write what helps with problems like this as one JSON object, without the answer:
 {"skill_name": "snake_case", "problem_type": "general", "key_insight": "...", "method": ["...", "..."], "check": "..."}`
+const EXAMPLES = [
+  {
+    question: `${SOLVED}\n\nRight answer:\n24 + 24 = 48\n<answer>48</answer>\n\n${ASK}`,
+    answer: EXAMPLE,
+  },
+]

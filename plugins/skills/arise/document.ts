@@ -94,3 +94,11 @@ export const SEEDS: readonly string[] = [
     'the rule fits every example',
   ),
 ]
+
+/** What one looks like, for the request that asks for one. */
+export const EXAMPLE = seed(
+  'find_the_pattern',
+  'each number is made from the one before',
+  ['compare two neighbours', 'do the same to the last number'],
+  'the rule gives every number shown',
+)

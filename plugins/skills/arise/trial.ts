@@ -32,7 +32,10 @@ export async function tryText(before: string, group: Group, context: Context): P
   const { completion, context: room } = context.limits
   if (context.conditioning(prompt, { before }).length + completion > room) return undefined
   const asked = `${before}${context.question(prompt)}`
-  const written = await askOnce([asked], { maxNewTokens: completion, temperature: 1 }, context)
+  // As rollouts are asked: without the node's solved examples even a right answer would not have the form.
+  const examples = context.examples(prompt)
+  const request = { prompt: asked, examples }
+  const written = await askOnce([request], { maxNewTokens: completion, temperature: 1 }, context)
   const text = written?.[0]?.text
   if (text === undefined) return undefined
   return levelOf({ unaided: unaided(group), aided: context.verify(prompt, text).score > 0.5 })

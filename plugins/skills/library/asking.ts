@@ -1,37 +1,47 @@
-// Asks the policy for texts, within its context and the plugin's budget.
+// Asks the policy for texts, within its context and the plugin's budget. A request may have solved ones before it, as
+// earlier turns: a model of some hundred million parameters does not write in a form that it is only told of.
 
-import { BudgetError, type Context, type Written } from '../../../protocol/plugin/index.ts'
+import { BudgetError, type Context, type TextRequest, type Written } from '../../../protocol/plugin/index.ts'
+import type { Example } from '../../../protocol/train/index.ts'
 
 /** Tokens reserved for the chat template around a question. */
 const MARGIN = 16
+/** What the solved requests are about: no task of a node. */
+export const SOLVED = 'Which number comes next: 3, 6, 12, 24?'
 /** Shortest useful quote, in characters. */
 const SHORTEST = 40
 
+export type Asked = Pick<TextRequest, 'prompt' | 'examples'>
+
 /**
- * The prompt with its quoted texts shortened, by halving, until there is room for an answer of `answer`
- * tokens; undefined if no length fits.
+ * The prompt with its quoted texts shortened, by halving, until there is room for an answer of `answer` tokens. The
+ * solved examples go first where they do not fit. Undefined if no length fits.
  */
 export function fittedPrompt(
   write: (longest: number) => string,
-  { longest, answer }: { longest: number; answer: number },
+  { longest, answer, examples = [] }: { longest: number; answer: number; examples?: readonly Example[] },
   { countTokens, limits }: Context,
-): string | undefined {
-  for (let length = longest; length >= SHORTEST; length = Math.floor(length / 2)) {
-    const prompt = write(length)
-    if (countTokens(prompt) + MARGIN + answer <= limits.context) return prompt
+): Asked | undefined {
+  const sizeOf = (text: string): number => countTokens(text) + MARGIN
+  for (const shown of examples.length > 0 ? [examples, []] : [[]]) {
+    const before = shown.reduce((sum, one) => sum + sizeOf(one.question) + sizeOf(one.answer), 0)
+    for (let length = longest; length >= SHORTEST; length = Math.floor(length / 2)) {
+      const prompt = write(length)
+      if (before + sizeOf(prompt) + answer <= limits.context) return { prompt, examples: shown }
+    }
   }
   return undefined
 }
 
-/** One text per prompt. Undefined if the budget is spent; rethrows all other errors. */
+/** One text per request. Undefined if the budget is spent; rethrows all other errors. */
 export async function askOnce(
-  prompts: readonly string[],
-  sampling: { maxNewTokens: number; temperature: number; topP?: number },
+  requests: readonly Asked[],
+  sampling: Pick<TextRequest, 'maxNewTokens' | 'temperature' | 'topP'>,
   context: Context,
 ): Promise<Written[] | undefined> {
-  if (prompts.length === 0) return []
+  if (requests.length === 0) return []
   try {
-    const texts = await context.generate(prompts.map((prompt) => ({ prompt, n: 1, ...sampling })))
+    const texts = await context.generate(requests.map((request) => ({ ...request, n: 1, ...sampling })))
     return texts.flatMap((of) => of[0] ?? [])
   } catch (error) {
     if (error instanceof BudgetError) return undefined

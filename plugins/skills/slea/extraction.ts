@@ -1,11 +1,11 @@
 // Extracts texts from trajectories. SLEA-RL (arXiv 2603.18079) does not say how its texts are written, and
 // the released extractor is a rule-based placeholder. Here the policy is asked for one line per level, and
-// the lines are parsed strictly. If it gives none, one text is built mechanically, as in the placeholder.
-// Texts that reveal the answer are dropped.
+// the lines are parsed strictly; a solved request before it shows their form. If it gives none, one text is
+// built mechanically, as in the placeholder. Texts that reveal the answer are dropped.
 
 import type { Context } from '../../../protocol/plugin/index.ts'
-import { type Group, isRight, promptKey, type Rollout } from '../../../protocol/train/index.ts'
-import { askOnce, fittedPrompt } from '../library/asking.ts'
+import { type Example, type Group, isRight, promptKey, type Rollout } from '../../../protocol/train/index.ts'
+import { askOnce, fittedPrompt, SOLVED } from '../library/asking.ts'
 import type { Entry } from '../library/entry.ts'
 import type { Library } from '../library/library.ts'
 import type { Tally } from '../library/tally.ts'
@@ -19,6 +19,36 @@ export interface Trajectory {
 
 const SHOWN = 500
 const SAMPLING = { temperature: 0.7, maxNewTokens: 128 }
+
+type Verdict = 'right' | 'wrong'
+
+const askedOf = (
+  question: string,
+  answer: string,
+  { verdict, levels }: { verdict: Verdict; levels: readonly string[] },
+): string =>
+  `${question}\n\nThis answer is ${verdict}:\n${answer}\n\nSay what it teaches for other problems, one line each:\n${levels.map((level) => `${level}: ...`).join('\n')}`
+
+const EXAMPLES: Record<Verdict, Example[]> = {
+  right: [
+    {
+      question: askedOf(SOLVED, '<answer>48</answer>', { verdict: 'right', levels: STRATEGIES }),
+      answer:
+        'principle: each number is made from the one before by the same rule\nmethod: compare two neighbours and do the same to the last number\nexample: where numbers double, the last one is doubled again',
+    },
+  ],
+  wrong: [
+    {
+      question: askedOf(SOLVED, '<answer>36</answer>', { verdict: 'wrong', levels: WARNINGS }),
+      answer:
+        'mistake: added the first difference again although it grows\npattern: takes the first rule that fits two numbers\ndiagnostic: test the rule on every number shown',
+    },
+  ],
+}
+
+const SHOWN_LINES = Object.values(EXAMPLES)
+  .flat()
+  .flatMap(({ answer }) => linesIn(answer, [...STRATEGIES, ...WARNINGS]).map(({ text }) => text))
 
 /** The best successes and worst failures of groups whose context reveals nothing of the solution. */
 export function trajectoriesOf(groups: readonly Group[], most: number): Trajectory[] {
@@ -38,12 +68,12 @@ export async function extract(
 ): Promise<Entry[]> {
   const prompts = trajectories.map(({ group, rollout }) => {
     const levels = isRight(rollout) ? STRATEGIES : WARNINGS
-    const verdict = isRight(rollout) ? 'right' : 'wrong'
-    const lines = levels.map((level) => `${level}: ...`).join('\n')
+    const verdict: Verdict = isRight(rollout) ? 'right' : 'wrong'
+    const question = context.question(group.prompt)
     return fittedPrompt(
       (longest) =>
-        `${context.question(group.prompt)}\n\nThis answer is ${verdict}:\n${cleanText(rollout.text, { limit: longest, lines: true })}\n\nSay what it teaches for other problems, one line each:\n${lines}`,
-      { longest: SHOWN, answer: SAMPLING.maxNewTokens / 2 },
+        askedOf(question, cleanText(rollout.text, { limit: longest, lines: true }), { verdict, levels }),
+      { longest: SHOWN, answer: SAMPLING.maxNewTokens / 2, examples: EXAMPLES[verdict] },
       context,
     )
   })
@@ -52,7 +82,8 @@ export async function extract(
   const written = prompts.map((prompt) => (prompt === undefined ? undefined : texts.shift()?.text))
   return trajectories.flatMap(({ group, rollout }, i) => {
     const levels: readonly string[] = isRight(rollout) ? STRATEGIES : WARNINGS
-    const said = linesIn(written[i] ?? '', levels)
+    // A small model may repeat the example.
+    const said = linesIn(written[i] ?? '', levels).filter(({ text }) => !SHOWN_LINES.includes(text))
     if (written[i] !== undefined) tally.count(said.length > 0)
     const found = said.length > 0 ? said : mechanical(rollout, group.prompt.task)
     return found.flatMap(({ zone, text }) => {

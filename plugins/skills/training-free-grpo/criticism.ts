@@ -1,10 +1,11 @@
 // The requests of Training-Free GRPO (arXiv 2510.08191) to the policy: summarise rollouts, criticise a group
 // into edits of the list, and merge all edits into one plan. The wording is ours; quoted texts are shortened
-// until a prompt fits.
+// until a prompt fits. A solved criticism goes before each as an earlier turn, so that small models see the form
+// of edits.
 
 import type { Context } from '../../../protocol/plugin/index.ts'
 import { type Group, isRight } from '../../../protocol/train/index.ts'
-import { askOnce, fittedPrompt } from '../library/asking.ts'
+import { askOnce, fittedPrompt, SOLVED } from '../library/asking.ts'
 import { cleanText } from '../library/text.ts'
 import { type Edit, editsIn } from './edits.ts'
 
@@ -15,6 +16,26 @@ const ROOM = { longest: 600, answer: WRITTEN / 2 }
 const FORM = `Answer with a JSON list of edits only, each one of
 {"operation": "ADD", "content": "when ..., ..."}, {"operation": "UPDATE", "id": "G0", "content": "..."},
 {"operation": "DELETE", "id": "G0"}, {"operation": "NONE"}. At most 32 words each, and no answers.`
+
+const criticismOf = (question: string, contrast: readonly string[], shown: string): string =>
+  `${question}\n\n${contrast.join('\n\n')}\n\nExperiences:\n${shown}\n\nWhat did the right ones do that the wrong ones did not? ${FORM}`
+const planOf = (shown: string, proposed: readonly Edit[]): string =>
+  `Experiences:\n${shown}\n\nProposed edits:\n${JSON.stringify(proposed)}\n\nMake one plan of them, without repetition. ${FORM}`
+
+const LEARNT: Edit[] = [
+  { operation: 'ADD', content: 'when numbers grow, compare each one with the one before it' },
+]
+const CRITICISED = [
+  {
+    question: criticismOf(
+      SOLVED,
+      ['Right (reward 1):\n<answer>48</answer>', 'Wrong (reward 0):\n<answer>36</answer>'],
+      '(none)',
+    ),
+    answer: JSON.stringify(LEARNT),
+  },
+]
+const PLANNED = [{ question: planOf('(none)', [...LEARNT, ...LEARNT]), answer: JSON.stringify(LEARNT) }]
 
 export interface Asking {
   /** The current list, with its ids. */
@@ -45,12 +66,15 @@ export async function propose(
       const said = quoted(summed[i]?.text || attempts[i]!, longest)
       return `${verdict} (reward ${rollout.taskReward ?? rollout.reward}):\n${said}`
     })
-    return `${question}\n\n${contrast.join('\n\n')}\n\nExperiences:\n${shown}\n\nWhat did the right ones do that the wrong ones did not? ${FORM}`
+    return criticismOf(question, contrast, shown)
   }
-  const prompt = fittedPrompt(write, ROOM, context)
+  const prompt = fittedPrompt(write, { ...ROOM, examples: CRITICISED }, context)
   if (prompt === undefined) return undefined
   const text = (await askOnce([prompt], sampling, context))?.[0]?.text
-  return text === undefined ? undefined : (editsIn(text) ?? 'unreadable')
+  if (text === undefined) return undefined
+  const edits = editsIn(text)
+  // A small model may repeat the example.
+  return !edits || JSON.stringify(edits) === JSON.stringify(LEARNT) ? 'unreadable' : edits
 }
 
 /** Undefined if no attempt could be parsed. */
@@ -59,10 +83,10 @@ export async function plan(
   { shown, temperature }: Asking,
   context: Context,
 ): Promise<Edit[] | undefined> {
-  const whole = `Experiences:\n${shown}\n\nProposed edits:\n${JSON.stringify(proposed)}\n\nMake one plan of them, without repetition. ${FORM}`
-  const prompt = fittedPrompt(() => whole, ROOM, context)
+  const prompt = fittedPrompt(() => planOf(shown, proposed), { ...ROOM, examples: PLANNED }, context)
+  const sampling = { temperature, maxNewTokens: WRITTEN }
   for (let i = 0; i < TRIES && prompt !== undefined; i++) {
-    const text = (await askOnce([prompt], { temperature, maxNewTokens: WRITTEN }, context))?.[0]?.text
+    const text = (await askOnce([prompt], sampling, context))?.[0]?.text
     if (text === undefined) return undefined
     const edits = editsIn(text)
     if (edits) return edits

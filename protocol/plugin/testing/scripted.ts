@@ -104,6 +104,7 @@ export function createScriptedContext(options: ScriptedOptions = {}): ScriptedCo
       ),
     embed: (texts) => texts.map(embedText),
     question: (at) => instanceOf(at).instance.question,
+    examples: (at) => instanceOf(at).instance.examples ?? [],
     verify(at, completion) {
       const { task, instance } = instanceOf(at)
       return task.verify(instance, completion)

@@ -213,7 +213,7 @@ describe('HiLL', () => {
       write: () => '',
       limits: { context: 4096, completion: 100 },
     })
-    await playRound(withSettings(hill), plain, landing, 2 * 4 * (100 + G * 100))
+    await playRound(withSettings(hill, { hinterTokens: 100 }), plain, landing, 2 * 4 * (100 + G * 100))
     expect(context.asked).toHaveLength(2)
   })
 })

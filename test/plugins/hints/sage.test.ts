@@ -26,7 +26,7 @@ describe('SAGE', () => {
     expect(context.asked[0]).toMatchObject({ n: 1 })
     expect(context.asked[0]?.role).toBeUndefined()
     expect(asked.map((requests) => requests.map(({ rewrite }) => rewrite?.level))).toEqual([[1], [2]])
-    expect(context.metrics).toEqual({ prompts: 1, solved: 1 })
+    expect(context.metrics).toEqual({ prompts: 1, solved: 1, written: 1, readable: 1 })
     expect(groups).toHaveLength(1)
     expect(groups[0]).toMatchObject({
       arm: 'hint',
