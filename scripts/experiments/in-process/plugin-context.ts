@@ -30,7 +30,7 @@ export function createPluginContext(
 
   const writeOne = async (request: TextRequest): Promise<Written[]> => {
     const random = randomStream(seed, `plugin/${name}/${step}/generate/${calls++}`)
-    const conditioning = tokenizer.encodePrompt(request.prompt)
+    const conditioning = tokenizer.encodePrompt(request.prompt, request.examples)
     const samples = await sampler.generate({
       samples: Array.from({ length: request.n }, () => ({
         prompt: conditioning,
@@ -70,6 +70,7 @@ export function createPluginContext(
       scorer.score({ sequences: [...items], temperature: 1, hidden }),
     embed: (texts) => texts.map(embedText),
     question: (at) => instanceOf(at).question,
+    examples: (at) => instanceOf(at).examples ?? [],
     verify: (at, completion) => taskOf(at).verify(instanceOf(at), completion),
     conditioning: (at, rewrite) =>
       tokenizer.encodePrompt(`${rewrite?.before ?? ''}${instanceOf(at).question}${rewrite?.after ?? ''}`),

@@ -2,6 +2,7 @@
 
 import type { Engine } from '../../../daemon/engine/engine.ts'
 import type { Model } from '../../../daemon/policy/model.ts'
+import { conditioningOf } from '../../../daemon/rollout/writing/conditioning.ts'
 import type { Task } from '../../../protocol/plugin/index.ts'
 import type { PromptCoordinates } from '../../../protocol/train/index.ts'
 import { mean } from '../in-process/statistics.ts'
@@ -24,9 +25,9 @@ export async function rightAnswers(
   const { tokenizer } = model
   const instances = prompts.map((at) => task.generate(at))
   const written = await engine.generate({
-    samples: instances.flatMap(({ question }, p) =>
+    samples: instances.flatMap((asked, p) =>
       Array.from({ length: samples }, (_, i) => ({
-        prompt: tokenizer.encodePrompt(question),
+        prompt: conditioningOf(tokenizer, asked),
         seed: p * samples + i,
       })),
     ),

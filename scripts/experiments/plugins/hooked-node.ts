@@ -4,6 +4,7 @@
 // Rounds, plugin host, world, rows, objective and learner are the daemon's. Models of roles learn as the contract says:
 // one update for what `commit` gives. All generated tokens count. Deterministic for a seed.
 
+import type { AdapterSpec } from '../../../daemon/engine/decoder.ts'
 import type { Engine } from '../../../daemon/engine/engine.ts'
 import type { PluginHost } from '../../../daemon/host/host.ts'
 import { randomStream } from '../../../daemon/host/random.ts'
@@ -21,6 +22,8 @@ import { counted, openRoles } from './roles.ts'
 export interface HookedNodeOptions {
   seed: number
   model: Model
+  /** Trains a LoRA adapter; all parameters if left out. */
+  adapter?: AdapterSpec
   tasks: readonly Task[]
   /** The fixed set of prompts that it learns from, all of one task and difficulty; or, with new prompts, the level. */
   learnsFrom: readonly PromptCoordinates[] | Required<TaskChoice>
@@ -29,6 +32,7 @@ export interface HookedNodeOptions {
   groupSize: number
   maxNewTokens: number
   learningRate: number
+  warmUpSteps?: number
   plugins: ChosenPlugins
   /** The policy's, and one for each role that a plugin has. */
   engines: { policy: Engine; roles: Readonly<Record<string, Engine>> }
@@ -54,7 +58,7 @@ export interface HookedNode {
 const SELF = 'alone'
 
 export async function createHookedNode(options: HookedNodeOptions): Promise<HookedNode> {
-  const { seed, model, maxNewTokens, groupSize, engines, learnsFrom } = options
+  const { seed, model, adapter, maxNewTokens, groupSize, engines, learnsFrom } = options
   const candidates = isSet(learnsFrom) ? learnsFrom : undefined
   const level = isSet(learnsFrom)
     ? { name: learnsFrom[0]!.task, difficulty: learnsFrom[0]!.difficulty }
@@ -62,7 +66,7 @@ export async function createHookedNode(options: HookedNodeOptions): Promise<Hook
   const { tokenizer } = model
   const engine = engines.policy
   const policy = await openPolicy(
-    { model },
+    { model, ...(options.adapter && { adapter: options.adapter }), stopStrings: true },
     { sampler: engine, trainer: engine, random: randomStream(seed, 'adapter') },
   )
   const optimizer = {
@@ -73,7 +77,7 @@ export async function createHookedNode(options: HookedNodeOptions): Promise<Hook
     weightDecay: 0,
     maxGradientNorm: 1,
   }
-  const roles = await openRoles(engines.roles, { model, optimizer })
+  const roles = await openRoles(engines.roles, { seed, model, adapter, optimizer })
   const book = createTaskBook(options.tasks, [level])
   const limits = { context: model.spec.contextLength, completion: maxNewTokens }
   const host = await openHost({ seed, plugins: options.plugins, roles: [...roles.keys()] })
@@ -96,7 +100,7 @@ export async function createHookedNode(options: HookedNodeOptions): Promise<Hook
       minibatches: 1,
       temperature: 1,
       optimizer,
-      warmUpSteps: 0,
+      warmUpSteps: options.warmUpSteps ?? 0,
       self: SELF,
       adaptive: false,
     },

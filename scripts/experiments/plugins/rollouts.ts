@@ -1,5 +1,5 @@
 // Do methods that decide what is written, beyond whole answers to a prompt, teach more than GRPO from the same tokens?
-// `npm run -s experiment:rollouts [-- --seeds 5 --tokens 40000 --arms 'grpo;spo_chain' --out FILE]`
+// `npm run -s experiment:rollouts [-- --seeds 5 --tokens 40000 --arms 'grpo;spo_chain' --task T --length 64 --out FILE]`
 //
 // The model of three tasks learns basic_arithmetic at level 1 with new prompts, as in experiment:estimators, until it has
 // generated a given number of tokens; continuations, branches and what is cut off count. Every arm writes about as much
@@ -23,14 +23,17 @@ const { values: flags } = parseArgs({
     tokens: { type: 'string', default: '40000' },
     /** Separated by semicolons. */
     arms: { type: 'string' },
+    task: { type: 'string', default: 'basic_arithmetic' },
     level: { type: 'string', default: '1' },
+    /** Most tokens of an answer. */
+    length: { type: 'string', default: '64' },
     'held-out': { type: 'string', default: '300' },
     'learning-rate': { type: 'string', default: '1e-4' },
     threads: { type: 'string', default: '1' },
     out: { type: 'string', default: '.cache/experiments/rollouts.jsonl' },
   },
 })
-const MAX_NEW_TOKENS = 64
+const maxNewTokens = Number(flags.length)
 
 interface Arm {
   prompts: number
@@ -43,13 +46,18 @@ const steered = (
   use: string,
   settings: Record<string, unknown> = {},
 ): Arm => ({ prompts, groupSize, plugins: { controls: [{ use, ...settings }] } })
-/** Answers have about 14 tokens, 3 of them unsure: segments and trees are smaller than published. */
+/**
+ * Answers to basic_arithmetic have about 14 tokens, 3 of them unsure: segments and trees are smaller than published. The
+ * arms with a length are for answers of 60 tokens, 4 of them unsure.
+ */
 const ARMS: Record<string, Arm> = {
   grpo: { prompts: 4, groupSize: 8 },
   spo_chain: steered(5, 1, 'spo_chain', { interval: 2, samples: 4, whiten: false }),
   'spo_chain, whitened': steered(5, 1, 'spo_chain', { interval: 2, samples: 4, whiten: true }),
   tree_rl_like: steered(5, 4, 'tree_rl_like', { forks: 1, branches: 1 }),
   arrol_like: steered(2, 16, 'arrol_like', { after: 6 }),
+  'arrol_like, after 20': steered(2, 16, 'arrol_like', { after: 20 }),
+  scope_like: steered(4, 8, 'scope_like'),
   // For models that follow instructions, which this one does not.
   cog_rethinker_like: {
     prompts: 2,
@@ -60,7 +68,9 @@ const ARMS: Record<string, Arm> = {
   'tree_rl_like, as published': steered(1, 6, 'tree_rl_like'),
 }
 const arms = flags.arms?.split(';') ?? ['grpo', 'spo_chain', 'tree_rl_like', 'arrol_like']
-const task = TASKS.find(({ name }) => name === 'basic_arithmetic')!
+const named = TASKS.find(({ name }) => name === flags.task)
+if (!named) throw new Error(`there is no task "${flags.task}"`)
+const task = named
 const level = Number(flags.level)
 const heldOut = await heldOutPrompts(task, level, Number(flags['held-out']))
 
@@ -74,7 +84,7 @@ interface Run extends ArmRun {
 
 const engine = createLocalEngine({ threads: Number(flags.threads) })
 const { model } = await loadStart('three-tasks')
-const look = (): Promise<number> => accuracy(heldOut, { engine, model, task, maxNewTokens: MAX_NEW_TOKENS })
+const look = (): Promise<number> => accuracy(heldOut, { engine, model, task, maxNewTokens })
 
 await engine.open({ spec: model.spec, weights: model.weights })
 const before = await look()
@@ -83,7 +93,9 @@ const all = await playArms<Arm, Run>(
     arms: ARMS,
     names: arms,
     seeds: Number(flags.seeds),
-    settings: [flags.tokens, level, flags['learning-rate'], flags['held-out']].join('/'),
+    settings: [flags.task, flags.tokens, level, flags.length, flags['learning-rate'], flags['held-out']].join(
+      '/',
+    ),
     out: flags.out,
   },
   {
@@ -103,7 +115,7 @@ async function play(
   const node = await createHookedNode({
     ...{ seed, model, tasks: TASKS, plugins, prompts, groupSize },
     learnsFrom: { name: task.name, difficulty: level },
-    maxNewTokens: MAX_NEW_TOKENS,
+    maxNewTokens,
     learningRate: Number(flags['learning-rate']),
     engines: { policy: engine, roles: {} },
   })
