@@ -65,6 +65,8 @@ const GAP_SETTLE_MS = 500
 const STRANGER_MISSED = 512
 /** What a node requests when it first meets the swarm. */
 const FIRST_ASK_MS = 120_000
+/** Peers that come so soon after the first one are asked for as much as that one. */
+const MEETING_MS = 60_000
 
 export function createExchange(options: ExchangeOptions, by: ExchangeParts) {
   const { clock, log, datastore, onEvent, isWanted } = by
@@ -147,10 +149,15 @@ export function createExchange(options: ExchangeOptions, by: ExchangeParts) {
     },
   )
 
+  /** When this node last met peers after it had none, and when it had last heard of a group until then. */
+  let meeting: { at: number; heard: number | undefined } | undefined
+  const lastHeard = (): number | undefined => validator.lastAdmittedAt ?? memory.lastAdmittedAt
+
   /** For how long this node may have missed a peer's groups. */
   function missedMs(peer: string): number {
     const now = clock.now()
-    const heard = validator.lastAdmittedAt ?? memory.lastAdmittedAt
+    // Gossip may bring a new group before the first peer was asked for older ones.
+    const heard = meeting && now - meeting.at <= MEETING_MS ? meeting.heard : lastHeard()
     const silent = heard === undefined ? FIRST_ASK_MS : now - heard
     const away = records.get(peer)?.disconnectedAt
     return Math.max(silent, away === undefined ? 0 : now - away) + NOTICE_MS
@@ -174,6 +181,7 @@ export function createExchange(options: ExchangeOptions, by: ExchangeParts) {
     /** After `fetcher` and `validator` were stopped, which may be long before. */
     stop: () => memory.stop(),
     onConnected(peer: string, address?: string): void {
+      if (!records.all().some(({ connected }) => connected)) meeting = { at: clock.now(), heard: lastHeard() }
       records.touch(peer).connected = true
       news.connected(peer, address)
     },

@@ -7,7 +7,7 @@ import { type Writable, writeCbor } from '../../protocol/wire/cbor.ts'
 import { decodeGroup, encodeGroup, KIND, openFrame, sealFrame } from '../../protocol/wire/index.ts'
 import { testSigner } from '../../test/protocol/wire/cases.ts'
 import { type Random, randomOf } from '../../test/sim/world.ts'
-import { codec, draft, stillClock, sums, tasks } from '../../test/swarm/helpers.ts'
+import { codec, draft, stillClock, sums, tasks } from '../../test/swarm/groups.ts'
 import type { Row } from './row.ts'
 
 const NAMES =

@@ -7,7 +7,7 @@ import { testSigner } from '../../test/protocol/wire/cases.ts'
 import { createNet } from '../../test/sim/net.ts'
 import { createHonestNode } from '../../test/sim/node.ts'
 import { createWorld, randomOf } from '../../test/sim/world.ts'
-import { codec, draft, stillClock, tasks } from '../../test/swarm/helpers.ts'
+import { codec, draft, stillClock, tasks } from '../../test/swarm/groups.ts'
 import type { Row } from './row.ts'
 
 /** Big-endian floats, as CBOR has them. */

@@ -5,7 +5,7 @@ import { PeerRecords } from '../../daemon/swarm/peers/records.ts'
 import { isAuthentic } from '../../protocol/wire/frame.ts'
 import { encodeGroup, openFrame } from '../../protocol/wire/index.ts'
 import { testSigner } from '../../test/protocol/wire/cases.ts'
-import { draft, stillClock, tasks } from '../../test/swarm/helpers.ts'
+import { draft, stillClock, tasks } from '../../test/swarm/groups.ts'
 import { cpuSeconds, type Row } from './row.ts'
 
 export async function replays({ count }: { count: number }): Promise<Row> {

@@ -23,7 +23,7 @@ import { WaggleError } from '../../protocol/errors.ts'
 import { HELD_OUT_SEED } from '../../protocol/train/index.ts'
 import { encodeGroup, peerIdOf, rulesMismatch } from '../../protocol/wire/index.ts'
 import { testSigner } from '../protocol/wire/cases.ts'
-import { stillClock } from '../swarm/helpers.ts'
+import { stillClock } from '../swarm/groups.ts'
 
 let folder: string
 const all: string[] = []

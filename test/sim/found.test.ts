@@ -14,7 +14,7 @@ import { encodeGroup, peerIdOf } from '../../protocol/wire/index.ts'
 import { testSigner } from '../protocol/wire/cases.ts'
 import { plainGroup } from '../store/groups.ts'
 import { SimulatedDisk } from '../store/simulated-disk.ts'
-import { draft, stillClock, tasks } from '../swarm/helpers.ts'
+import { draft, stillClock, tasks } from '../swarm/groups.ts'
 import { openExchanger } from './exchanger.ts'
 import { identityFrom } from './identity.ts'
 import { createLogLevel } from './log-level.ts'
@@ -128,6 +128,27 @@ test('an author whose receiver was killed does not get its quota anew', async ()
   // Its burst, and eight a second.
   expect(await admitted()).toBeGreaterThan(256)
   expect(await admitted()).toBeLessThan(100)
+})
+
+test('a newcomer to which gossip brings a group before it has asked still asks for what came before', async () => {
+  const world = createWorld({ seed: 1 })
+  const net = createNet({ world, random: world.random('net') })
+  const [author, neighbour] = [
+    openExchanger(exchangerOf('author', world), { world, net }),
+    openExchanger(exchangerOf('neighbour', world), { world, net }),
+  ]
+  net.connect(author.id, neighbour.id)
+  await world.run(1000)
+  for (let i = 0; i < 5; i++) author.write()
+  await world.run(60_000)
+  let got = 0
+  const newcomer = openExchanger(exchangerOf('newcomer', world), { world, net, onGroup: () => void got++ })
+  await Promise.all([author, neighbour, newcomer].map(({ exchange }) => exchange.start()))
+  // It greets and asks 200 ms later, and gossip is faster.
+  net.connect(newcomer.id, neighbour.id)
+  author.write()
+  await world.run(70_000)
+  expect(got).toBe(6)
 })
 
 test('a checkpoint tells which groups it has learnt from when the database cannot', async () => {

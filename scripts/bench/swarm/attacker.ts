@@ -4,7 +4,7 @@
 // With `again` it returns under a new identity whenever it is cut off. The default task is that of the tests.
 
 import { MAX_GOSSIP_BYTES } from '../../../protocol/wire/index.ts'
-import { draft, freshIdentity } from '../../../test/swarm/helpers.ts'
+import { draft, freshIdentity } from '../../../test/swarm/groups.ts'
 import { lengthPrefixed, signedGroup, startRawAttacker } from '../../../test/swarm/hostile/attacker.ts'
 
 const [

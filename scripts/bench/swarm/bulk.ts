@@ -7,7 +7,7 @@ import { createHash, randomBytes } from 'node:crypto'
 import { createReadStream, mkdtempSync, openSync, rmSync, writeSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { freshIdentity } from '../../../test/swarm/helpers.ts'
+import { freshIdentity } from '../../../test/swarm/groups.ts'
 import { Child, round, sleep } from './parent.ts'
 
 const [megabytes = 500] = process.argv.slice(2, 3).map(Number)

@@ -12,7 +12,7 @@ import { Reputation } from '../../../daemon/swarm/peers/reputation.ts'
 import { HELD_OUT_SEED } from '../../../protocol/train/index.ts'
 import { encodeGroup, type GroupDraft, peerIdOf, sealFrame } from '../../../protocol/wire/index.ts'
 import { testSigner } from '../../../test/protocol/wire/cases.ts'
-import { draft, stillClock, tasks } from '../../../test/swarm/helpers.ts'
+import { draft, stillClock, tasks } from '../../../test/swarm/groups.ts'
 
 const [peers = 200_000] = process.argv.slice(2).map(Number)
 const EACH = 3000

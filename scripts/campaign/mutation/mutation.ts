@@ -39,8 +39,8 @@ const PARTS: Record<string, Code[]> = {
     {
       files: ['quota', 'fair-share', 'newcomer-quota', 'queue', 'turns', 'seen'].map(ofAdmission),
       tests: [
-        [admission('fair-share'), 'test/swarm/parts.test.ts'],
         ['admission', 'gossip-validator'].map(admission),
+        [admission('fair-share'), 'test/swarm/parts.test.ts'],
       ],
     },
   ],

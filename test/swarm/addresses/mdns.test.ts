@@ -2,7 +2,7 @@
 
 import { createSocket } from 'node:dgram'
 import { expect, test } from 'vitest'
-import { until } from '../helpers.ts'
+import { until } from '../groups.ts'
 import { bareHost } from '../libp2p/bare-host.ts'
 import { multicast } from './multicast.ts'
 

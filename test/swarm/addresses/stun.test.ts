@@ -6,7 +6,7 @@ import fc from 'fast-check'
 import { afterEach, describe, expect, test } from 'vitest'
 import { answerStun, MAX_STUN_BYTES } from '../../../daemon/swarm/addresses/stun.ts'
 import { startStunResponder } from '../../../daemon/swarm/addresses/stun-responder.ts'
-import { stillClock } from '../helpers.ts'
+import { stillClock } from '../groups.ts'
 
 const HERE = { address: '192.0.2.1', port: 32_853 }
 const TRANSACTION = 'b7e7a701bc34d686fa87dfae'

@@ -17,7 +17,7 @@ import {
 } from '../../../protocol/wire/index.ts'
 import { mutate, seeded } from '../../protocol/wire/arbitrary.ts'
 import { testSigner } from '../../protocol/wire/cases.ts'
-import { codec, draft, stillClock, sums, tasks } from '../helpers.ts'
+import { codec, draft, stillClock, sums, tasks } from '../groups.ts'
 
 const alice = testSigner(1)
 const mallory = testSigner(2)

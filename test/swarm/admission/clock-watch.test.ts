@@ -2,7 +2,7 @@
 
 import { expect, test } from 'vitest'
 import { ClockWatch } from '../../../daemon/swarm/admission/clock-watch.ts'
-import { stillClock } from '../helpers.ts'
+import { stillClock } from '../groups.ts'
 
 const HOUR = 3_600_000
 

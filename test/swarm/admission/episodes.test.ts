@@ -17,7 +17,7 @@ import {
 import { testSigner } from '../../protocol/wire/cases.ts'
 import { characterTokenizer } from '../../rollout/characters.ts'
 import { play, plugin } from '../../rollout/play.ts'
-import { stillClock } from '../helpers.ts'
+import { stillClock } from '../groups.ts'
 
 const tokenizer = characterTokenizer()
 const at = { task: task.name, taskVersion: task.version, seed: 5, difficulty: 0 }

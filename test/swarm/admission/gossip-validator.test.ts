@@ -7,7 +7,7 @@ import { Turns } from '../../../daemon/swarm/admission/turns.ts'
 import { Verifier } from '../../../daemon/swarm/admission/verify.ts'
 import { PeerRecords } from '../../../daemon/swarm/peers/records.ts'
 import { Reputation } from '../../../daemon/swarm/peers/reputation.ts'
-import { codec, stillClock, tasks } from '../helpers.ts'
+import { codec, stillClock, tasks } from '../groups.ts'
 
 function make() {
   const clock = stillClock()

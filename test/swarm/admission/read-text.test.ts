@@ -8,7 +8,7 @@ import { codecOf } from '../../../daemon/policy/tokens/codec.ts'
 import { nodeDisk as disk } from '../../../daemon/store/node-disk.ts'
 import { readText } from '../../../daemon/swarm/admission/read-text.ts'
 import type { Codec } from '../../../daemon/swarm/types.ts'
-import { codec as characters } from '../helpers.ts'
+import { codec as characters } from '../groups.ts'
 
 const { tokenizer, spec } = await loadModel(
   fileURLToPath(new URL('../../../models/default', import.meta.url)),

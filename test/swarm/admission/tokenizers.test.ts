@@ -9,7 +9,7 @@ import { nodeDisk as disk } from '../../../daemon/store/node-disk.ts'
 import { Verifier } from '../../../daemon/swarm/admission/verify.ts'
 import type { SharedGroup } from '../../../protocol/wire/index.ts'
 import { asciiTokenizer } from '../../policy/tokenizers.ts'
-import { draft, stillClock, sums, tasks } from '../helpers.ts'
+import { draft, stillClock, sums, tasks } from '../groups.ts'
 
 let bytes: Model
 const ascii = createTokenizer(asciiTokenizer())

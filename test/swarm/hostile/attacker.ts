@@ -11,7 +11,7 @@ import { multiaddr } from '@multiformats/multiaddr'
 import { createLibp2p } from 'libp2p'
 import { groupsTopic } from '../../../daemon/swarm/gossip/config.ts'
 import { encodeGroup, type GroupDraft, type Signer, sealFrame } from '../../../protocol/wire/index.ts'
-import { freshIdentity } from '../helpers.ts'
+import { freshIdentity } from '../groups.ts'
 
 export type Attacker = Libp2p<{ identify: Identify; pubsub: GossipSub }>
 

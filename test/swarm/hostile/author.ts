@@ -16,7 +16,7 @@ import {
 } from '../../../protocol/wire/index.ts'
 import { promptBody } from '../../../protocol/wire/prompt.ts'
 import { type Attack, createAttacker } from '../../../scripts/experiments/in-process/attackers.ts'
-import { freshIdentity } from '../helpers.ts'
+import { freshIdentity } from '../groups.ts'
 import { publish, signedBody, startAttacker } from './attacker.ts'
 
 export interface HostileAuthorOptions {

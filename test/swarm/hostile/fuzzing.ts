@@ -27,7 +27,7 @@ import {
 } from '../../../protocol/wire/index.ts'
 import { mutate } from '../../protocol/wire/arbitrary.ts'
 import { testSigner } from '../../protocol/wire/cases.ts'
-import { draft, stillClock, tasks } from '../helpers.ts'
+import { draft, stillClock, tasks } from '../groups.ts'
 import { signedGroup } from './attacker.ts'
 
 const clock = stillClock()

@@ -4,7 +4,7 @@ import { compareAddresses } from '../../../daemon/swarm/addresses/address-order.
 import type { GossipGuard } from '../../../daemon/swarm/gossip/internals.ts'
 import { createHost, type Host, type HostParts, startHost } from '../../../daemon/swarm/libp2p/host.ts'
 import type { Clock } from '../../../daemon/swarm/types.ts'
-import { freshIdentity, worldClock } from '../helpers.ts'
+import { freshIdentity, worldClock } from '../groups.ts'
 
 const LOOPBACK = ['/ip4/127.0.0.1/tcp/0']
 /** Lets everything through. */

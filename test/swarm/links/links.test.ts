@@ -16,7 +16,7 @@ import { Prober, ping } from '../../../daemon/swarm/links/probe.ts'
 import { Redial } from '../../../daemon/swarm/links/redial.ts'
 import type { Clock } from '../../../daemon/swarm/types.ts'
 import { peerIdOf } from '../../../protocol/wire/index.ts'
-import { freshIdentity, until, worldClock } from '../helpers.ts'
+import { freshIdentity, until, worldClock } from '../groups.ts'
 import { bareHost, fastClock, OPEN_GUARD } from '../libp2p/bare-host.ts'
 
 const TOPIC = '/waggle/1/links/groups'

@@ -7,7 +7,7 @@ import { Prober } from '../../../daemon/swarm/links/probe.ts'
 import { Redial } from '../../../daemon/swarm/links/redial.ts'
 import { Waking } from '../../../daemon/swarm/links/waking.ts'
 import { VirtualClock } from '../../virtual-clock.ts'
-import { freshIdentity } from '../helpers.ts'
+import { freshIdentity } from '../groups.ts'
 
 let clock: VirtualClock
 let addresses: string[]

@@ -5,7 +5,7 @@ import { multiaddr } from '@multiformats/multiaddr'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { type Forwarded, PortForwarding } from '../../../daemon/swarm/router/port-forwarding.ts'
 import { readAnswer, searchGateways } from '../../../daemon/swarm/router/upnp-search.ts'
-import { until } from '../helpers.ts'
+import { until } from '../groups.ts'
 import { type ScriptedRouter, scriptedRouter } from './scripted-router.ts'
 
 const HOME = '192.168.1.10'
