@@ -9,6 +9,7 @@ import { parseArgs } from 'node:util'
 import { answers } from './answers.ts'
 import { eclipse } from './eclipse.ts'
 import { fields } from './fields.ts'
+import { injections } from './injections.ts'
 import { mutation } from './mutation/mutation.ts'
 import { noise } from './noise.ts'
 import { numbers } from './numbers.ts'
@@ -38,6 +39,7 @@ const GOALS: Record<string, () => Promise<Row>> = {
   G27: () => names({ count: of(1e6) }),
   G28: () => terminal({ count: of(1e6) }),
   G30: packages,
+  G31: () => injections({ count: of(200) }),
   G33: () => eclipse({ seconds: of(60) }),
   G34: () => sockets({ joins: of(100) }),
   G36: () => stops({ count: of(5) }),

@@ -473,6 +473,9 @@ export function createHonestNode(
     get living() {
       return living
     },
+    get diskBytes() {
+      return disk.used
+    },
     boot: () => void boot(),
     /** Its owner makes a backup or, if there is one, kills the node and puts back its disk as it was then. */
     backUp(): void {

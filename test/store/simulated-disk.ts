@@ -41,6 +41,11 @@ export class SimulatedDisk implements Disk {
   lies = { sync: false, syncDirectory: false }
   root: DirectoryNode = directory()
 
+  /** Bytes that are in use. */
+  get used(): number {
+    return this.#used(this.root)
+  }
+
   async open(path: string, mode: 'read' | 'create'): Promise<DiskFile> {
     this.#count('open', path)
     const parent = this.#directory(dirname(path), 'open')
