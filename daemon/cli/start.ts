@@ -3,7 +3,7 @@
 import { closeSync, openSync } from 'node:fs'
 import { homedir, tmpdir } from 'node:os'
 import { PACKAGE_ROOT } from '../../protocol/package.ts'
-import { checkSupported, thisSystem } from '../platform/index.ts'
+import { checkSupported, saveCompiled, thisSystem } from '../platform/index.ts'
 import type { Io } from './context.ts'
 import { keepYoungHeapSmall } from './daemon/young-heap.ts'
 import { main } from './run.ts'
@@ -82,10 +82,12 @@ function realIo(): Io {
       process.exit(status)
     },
     atExit: (run) => void process.on('exit', run),
-    loadNode() {
+    async loadNode() {
       checkSupported(thisSystem())
       keepYoungHeapSmall()
-      return import('../main.ts')
+      const program = await import('../main.ts')
+      saveCompiled()
+      return program
     },
     loadRelay() {
       keepYoungHeapSmall()

@@ -3,6 +3,8 @@
 // otherwise React records every render, which fills the memory of a long-running screen. ONNX Runtime from 1.29 on
 // sends telemetry unless it is turned off before loading. A node starts once more; see platform/lean.ts.
 
+import { homedir } from 'node:os'
+
 process.env.NODE_ENV = 'production'
 process.env.ORT_DISABLE_TELEMETRY ??= '1'
 
@@ -18,9 +20,10 @@ if (major < NEEDED[0]! || (major === NEEDED[0] && minor < NEEDED[1]!)) {
   )
   process.exitCode = 2
 } else {
-  const { leanStart } = await import('../platform/index.ts')
+  const { keepCompiled, leanStart } = await import('../platform/index.ts')
   const lean = leanStart(process)
   if (lean) process.execve?.(process.execPath, lean.argv, lean.env)
+  keepCompiled({ env: process.env, homedir: homedir() })
   const { start } = await import('./start.ts')
   await start()
 }

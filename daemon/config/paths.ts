@@ -16,7 +16,7 @@
 
 import { createHash } from 'node:crypto'
 import { isAbsolute, join, resolve } from 'node:path'
-import { traitsOf } from '../platform/index.ts'
+import { cacheFolder, traitsOf } from '../platform/index.ts'
 
 export interface Paths {
   /** Absolute path of --home; undefined with the XDG layout. */
@@ -82,7 +82,7 @@ export function resolvePaths(options: PathsOptions, at: PathsEnvironment): Paths
     logs,
     logFile: join(logs, 'waggle.log'),
     plugins: join(state, 'plugins'),
-    models: home ? join(home, 'models') : join(xdg('XDG_CACHE_HOME', '.cache'), 'models'),
+    models: home ? join(home, 'models') : join(cacheFolder(at), 'models'),
     lock: join(state, 'lock'),
     readToken: join(state, 'control-read.token'),
     adminToken: join(state, 'control-admin.token'),

@@ -97,7 +97,7 @@ if (values.node) {
   const other = mkdtempSync(join(tmpdir(), 'waggle-x64-'))
   const arm = {
     ...{ home: join(root, 'root/node'), homeInside: '/root/node', set: ['swarm.name=arm64', ...SETTINGS] },
-    command: inside(['node', 'dist/daemon/cli/waggle.js']),
+    command: inside(['node', 'dist/daemon/cli/waggle.js', 'up']),
   }
   const facts = (node: ReturnType<typeof startEdgeNode>) => {
     const { residentBytes, peakBytes } = node.memory()

@@ -123,7 +123,7 @@ export async function killAll(): Promise<void> {
 }
 
 function launch(args: readonly string[], { env = {}, uid, timeoutMs }: Options) {
-  const child = spawn(process.execPath, ['--import', 'tsx', PROGRAM, ...args], {
+  const child = spawn(process.execPath, [PROGRAM, ...args], {
     cwd: ROOT,
     // Tests wait for what they start, which would give way to the other tests.
     env: { ...process.env, NO_COLOR: '1', WAGGLE_LIMITS_PRIORITY: 'normal', ...env },

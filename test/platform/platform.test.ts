@@ -6,6 +6,7 @@ import { expect, test } from 'vitest'
 import { resolvePaths } from '../../daemon/config/paths.ts'
 import { listenOwnerOnly } from '../../daemon/control/api/socket.ts'
 import {
+  cacheFolder,
   checkSupported,
   isOpenToOthers,
   LEAN_FLAGS,
@@ -23,6 +24,13 @@ const [linux, mac, windows] = ['linux', 'darwin', 'win32'].map(traitsOf) as [
   ReturnType<typeof traitsOf>,
 ]
 const at = { env: {}, cwd: '/', homedir: '/home/ada', tmpdir: '/tmp', uid: 1000 }
+
+test('what Node.js has compiled is kept in a folder of the user, not in the one for temporary files', () => {
+  const folder = (env: Record<string, string>) => cacheFolder({ env, homedir: '/home/ada' })
+  expect(folder({})).toBe('/home/ada/.cache/waggle')
+  expect(folder({ XDG_CACHE_HOME: '/var/cache' })).toBe('/var/cache/waggle')
+  expect(folder({ XDG_CACHE_HOME: 'relative' })).toBe('/home/ada/.cache/waggle')
+})
 
 test('on Windows the control socket is a pipe of its own for each home', () => {
   const pipe = (home?: string) => resolvePaths({ home }, { ...at, platform: 'win32' }).socket

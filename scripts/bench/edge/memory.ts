@@ -5,7 +5,7 @@
 //
 // Prints a JSON line for each moment.
 
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
+import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
@@ -23,19 +23,16 @@ const { values } = parseArgs({
 const RESTING_AFTER_MS = 150_000
 /** While a paused node's writes are counted. */
 const QUIET_MS = 60_000
-const TICKS_PER_SECOND = 100
 
 const home = mkdtempSync(join(tmpdir(), 'waggle-memory-'))
 const node = startEdgeNode({ home, set: values.set, ...(values.program ? { program: values.program } : {}) })
 const tell = (moment: string, facts: object = {}): void => {
   const { residentBytes, anonymousBytes, peakBytes } = node.memory()
-  // The name of the program, in brackets, is the second field; user and system time are the 14th and 15th.
-  const fields = readFileSync(`/proc/${node.pid}/stat`, 'utf8').split(') ')[1]!.split(' ')
   console.log(
     JSON.stringify({
       moment,
       seconds: Math.round(node.seconds() * 10) / 10,
-      cpuSeconds: (Number(fields[11]) + Number(fields[12])) / TICKS_PER_SECOND,
+      cpuSeconds: node.cpuSeconds(),
       resident: megabytes(residentBytes),
       anonymous: megabytes(anonymousBytes),
       peak: megabytes(peakBytes),

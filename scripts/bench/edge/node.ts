@@ -2,7 +2,7 @@
 // own, and what the kernel says of it.
 
 import { spawn } from 'node:child_process'
-import { existsSync, readFileSync } from 'node:fs'
+import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
@@ -21,6 +21,8 @@ export interface EdgeNode {
   until(what: string, satisfied: (snapshot: Snapshot) => unknown): Promise<Snapshot>
   /** By /proc. */
   memory(): { residentBytes: number; anonymousBytes: number; peakBytes: number }
+  /** CPU time so far, also of processes that it started, such as npm's. */
+  cpuSeconds(): number
   /** Written to disks so far. */
   writtenBytes(): number
   stop(): Promise<void>
@@ -34,7 +36,7 @@ export interface EdgeOptions {
   /** Files to write the process's ID to. */
   procs?: readonly string[]
   program?: string
-  /** Instead of this Node.js and the program: starts it in another root or emulator. Gets `up` and its options. */
+  /** Instead of this Node.js, the program and `up`: starts it in another way, root or emulator. Gets the options of `up`. */
   command?: readonly string[]
   /** The home as the node sees it, if it runs in another root. */
   homeInside?: string
@@ -46,7 +48,7 @@ export function startEdgeNode({
   set = [],
   procs = [],
   program = PROGRAM,
-  command = [process.execPath, program],
+  command = [process.execPath, program, 'up'],
   homeInside = home,
 }: EdgeOptions): EdgeNode {
   if (!existsSync(program)) throw new Error(`${program} is missing: run \`npm run build\``)
@@ -54,7 +56,7 @@ export function startEdgeNode({
     '--set',
     one,
   ])
-  const words = [...command, 'up', '--home', homeInside, ...settings]
+  const words = [...command, '--home', homeInside, ...settings]
   const enter = procs.map((path) => `echo $$ > ${path}`).join('; ')
   const child = spawn('sh', ['-c', `${enter || ':'}; exec "$@"`, 'sh', ...words], {
     stdio: ['ignore', 'pipe', 'pipe'],
@@ -66,13 +68,15 @@ export function startEdgeNode({
     stream.on('data', (piece: Buffer) => {
       output = (output + piece.toString()).slice(-20_000)
     })
+  const kill = () => child.kill('SIGKILL')
+  process.once('exit', kill)
   const ended = new Promise<void>((resolve) =>
     child.once('exit', () => {
+      process.off('exit', kill)
       hasEnded = true
       resolve()
     }),
   )
-  process.once('exit', () => child.kill('SIGKILL'))
   const client = createClient({ socket: join(home, 'control.sock') })
   const pid = child.pid!
   const read = (file: string): string => readFileSync(`/proc/${pid}/${file}`, 'utf8')
@@ -100,15 +104,43 @@ export function startEdgeNode({
         peakBytes: field(status, 'VmHWM') * 1024,
       }
     },
+    cpuSeconds: () => cpuSecondsOf(pid),
     writtenBytes: () => field(read('io'), 'write_bytes') - field(read('io'), 'cancelled_write_bytes'),
     async stop() {
       child.kill('SIGINT')
       await ended
     },
     async kill() {
-      child.kill('SIGKILL')
+      kill()
       await ended
     },
+  }
+}
+
+const TICKS_PER_SECOND = 100
+
+/** Of a process and its descendants. */
+function cpuSecondsOf(pid: number): number {
+  let ticks = 0
+  const family = new Set([pid])
+  // A child's number is nearly always higher than its parent's.
+  for (const one of readdirSync('/proc').map(Number).filter(Boolean).sort((a, b) => a - b)) {
+    // The name of the program, in brackets, is the second field. Then follow the state, the parent, and from the 14th field
+    // on the user and system time of the process and of its children that have ended.
+    const fields = statOf(one)?.split(') ').at(-1)?.split(' ').map(Number)
+    if (!fields || !(one === pid || family.has(fields[1]!))) continue
+    family.add(one)
+    ticks += fields.slice(11, 15).reduce((sum, each) => sum + each, 0)
+  }
+  return ticks / TICKS_PER_SECOND
+}
+
+function statOf(pid: number): string | undefined {
+  try {
+    return readFileSync(`/proc/${pid}/stat`, 'utf8')
+  } catch {
+    // It has ended.
+    return undefined
   }
 }
 
