@@ -53,13 +53,29 @@ export function vouchesFor(trust: Config['swarm']['trust'], peer: string): boole
   return typeof trust === 'string' ? trust === 'all' : trust.includes(peer)
 }
 
+/** The first batch has this part of the usual groups, if the learning rate has not warmed up to more. */
+const FIRST_PART = 1 / 4
+
+/**
+ * Groups that make a batch due. The first is small, so that whoever starts a node soon sees that all parts of it work, or which
+ * do not. While the learning rate warms up, its noise hardly counts.
+ */
+export function dueGroups(
+  version: number,
+  { own_groups, warm_up_steps }: Pick<Config['training'], 'own_groups' | 'warm_up_steps'>,
+): number {
+  const isSmall = version === 0 && warm_up_steps * FIRST_PART >= 1
+  return isSmall ? Math.ceil(own_groups * FIRST_PART) : own_groups
+}
+
 /** Live keys are read on use, since they may change: see config/live.ts. */
 export function openCore({ config, self, seed, restored }: CoreOptions, parts: CoreParts): NodeCore {
   const { policy, host, pool, parked, journal, roles, isKnown } = parts
   return createCore(
     {
       get sizes() {
-        return { own: config.training.own_groups, foreign: config.training.foreign_groups }
+        const { own_groups: own, foreign_groups: foreign } = config.training
+        return { own, foreign, due: dueGroups(policy.reference().version, config.training) }
       },
       get minibatches() {
         return config.training.minibatches

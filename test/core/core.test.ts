@@ -5,7 +5,7 @@ import { expect, test } from 'vitest'
 import { createCore } from '../../daemon/core/core.ts'
 import type { TrainRequest } from '../../daemon/engine/engine.ts'
 import { randomStream } from '../../daemon/host/random.ts'
-import { vouchesFor } from '../../daemon/node/core.ts'
+import { dueGroups, vouchesFor } from '../../daemon/node/core.ts'
 import type { LivePolicy } from '../../daemon/policy/live-policy.ts'
 import { createVolatileDatabase } from '../../daemon/store/database/volatile-database.ts'
 import { createPool } from '../../daemon/store/pool/pool.ts'
@@ -190,4 +190,12 @@ test('a user vouches for all peers, for none or for those named in full', () => 
   expect(vouchesFor([], 'peer')).toBe(false)
   expect(vouchesFor(['one peer', 'peer'], 'peer')).toBe(true)
   expect(vouchesFor(['one peer'], 'peer')).toBe(false)
+})
+
+test('the first batch of all is a quarter of the others, if the learning rate is still low', () => {
+  const due = (version: number, warm_up_steps = 10, own_groups = 16) =>
+    dueGroups(version, { own_groups, warm_up_steps })
+  expect([due(0), due(1), due(100)]).toEqual([4, 16, 16])
+  expect([due(0, 4), due(0, 3), due(0, 0)]).toEqual([4, 16, 16])
+  expect([due(0, 10, 1), due(0, 10, 6)]).toEqual([1, 2])
 })

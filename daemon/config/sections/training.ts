@@ -83,7 +83,7 @@ export const training = z.strictObject({
     .max(512)
     .default(16)
     .describe(
-      'groups that make a batch due, and maximum number of own groups in it (I). Foreign groups count if the mixing rule puts them into the same batch',
+      'groups that make a batch due, and maximum number of own groups in it (I). Foreign groups count if the mixing rule puts them into the same batch. A quarter suffices for the very first step, while the learning rate warms up',
     ),
   foreign_groups: z
     .int()
