@@ -124,7 +124,10 @@ function cpuSecondsOf(pid: number): number {
   let ticks = 0
   const family = new Set([pid])
   // A child's number is nearly always higher than its parent's.
-  for (const one of readdirSync('/proc').map(Number).filter(Boolean).sort((a, b) => a - b)) {
+  for (const one of readdirSync('/proc')
+    .map(Number)
+    .filter(Boolean)
+    .sort((a, b) => a - b)) {
     // The name of the program, in brackets, is the second field. Then follow the state, the parent, and from the 14th field
     // on the user and system time of the process and of its children that have ended.
     const fields = statOf(one)?.split(') ').at(-1)?.split(' ').map(Number)
