@@ -1,6 +1,7 @@
 // G33: twenty peers surround a real daemon. They keep the swarm's rules, take its groups, pass none on and write none.
 // Two honest peers are joined afterwards; later they leave, so that only the silent ones are left.
 
+import { readFile } from 'node:fs/promises'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { TASKS } from '../../plugins/tasks/index.ts'
 import { contentId, type OwnGroupDraft } from '../../protocol/wire/index.ts'
@@ -14,6 +15,12 @@ const SILENT = 20
 const GROUP_EVERY_MS = 2000
 const ALARM_WITHIN_MS = 70_000
 const task = TASKS.find(({ name }) => name === 'basic_arithmetic')!
+
+/** Of a process, on Linux. */
+async function cpuSecondsOf(pid: number): Promise<number> {
+  const fields = (await readFile(`/proc/${pid}/stat`, 'utf8')).replace(/^.*\) /s, '').split(' ')
+  return (Number(fields[11]) + Number(fields[12])) / 100
+}
 
 /** Right and wrong answers to an easy question; no two groups are alike. */
 function groupOf(seed: number): OwnGroupDraft {
@@ -44,14 +51,16 @@ export async function eclipse({ seconds }: { seconds: number }): Promise<Row> {
   })
   try {
     const look = () => victim.client.snapshot()
-    const stepsIn = async (ms: number): Promise<number> => {
-      const before = (await look()).training!.step
+    const training = async (ms: number): Promise<{ steps: number; said: string }> => {
+      const [step, cpu] = [(await look()).training!.step, await cpuSecondsOf(victim.pid)]
       await sleep(ms)
-      return (await look()).training!.step - before
+      const steps = (await look()).training!.step - step
+      const each = ((await cpuSecondsOf(victim.pid)) - cpu) / steps
+      return { steps, said: `${steps} (${each.toFixed(2)} s of CPU each)` }
     }
     const { swarm } = await victim.until('it trains', ({ training }) => training!.step >= 3, 120_000)
     const address = swarm!.addresses[0]!
-    const alone = await stepsIn(seconds * 1000)
+    const alone = await training(seconds * 1000)
 
     const deaf = { tasks: { find: () => undefined } }
     for (let i = 0; i < SILENT; i++) await (await startNode({ swarm: SWARM }, deaf)).swarm.join(address)
@@ -64,7 +73,7 @@ export async function eclipse({ seconds }: { seconds: number }): Promise<Row> {
       for (const node of honest)
         void node.swarm.publish(groupOf(1_000_000 + written++)).catch(() => written--)
     }, GROUP_EVERY_MS)
-    const [steps] = await Promise.all([stepsIn(seconds * 1000), sleep(seconds * 1000)])
+    const [among] = await Promise.all([training(seconds * 1000), sleep(seconds * 1000)])
     clearInterval(writing)
     await sleep(3000)
     const { alerts = [], swarm: surrounded } = await look()
@@ -77,7 +86,7 @@ export async function eclipse({ seconds }: { seconds: number }): Promise<Row> {
     await Promise.all(honest.map((node) => node.swarm.stop()))
     const begun = performance.now()
     const [later] = await Promise.all([
-      stepsIn(seconds * 1000),
+      training(seconds * 1000),
       victim.until(
         'an alarm',
         ({ alerts = [] }) => alerts.some(({ message }) => message.includes('usable group')),
@@ -90,9 +99,9 @@ export async function eclipse({ seconds }: { seconds: number }): Promise<Row> {
       tried: `a daemon among ${SILENT} silent peers, joined to 2 honest ones that write ${written} groups in ${seconds} s and then leave`,
       result:
         `${surrounded!.connected} connected, ${kept} of 2 honest ones kept, ${arrived} of ${written} groups arrived; ` +
-        `steps in ${seconds} s: ${alone} alone, ${steps} surrounded, ${later} with the silent ones only; alarm after ${alarm.toFixed(0)} s`,
+        `steps in ${seconds} s: ${alone.said} alone, ${among.said} surrounded, ${later.said} with the silent ones only; alarm after ${alarm.toFixed(0)} s`,
       control: `while honest groups came there were ${early} alarms`,
-      isMet: kept === 2 && arrived === written && early === 0 && later > 0 && alarm <= 60,
+      isMet: kept === 2 && arrived === written && early === 0 && later.steps > 0 && alarm <= 60,
     }
   } finally {
     await victim.stop()

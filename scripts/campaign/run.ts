@@ -7,9 +7,11 @@
 
 import { parseArgs } from 'node:util'
 import { answers } from './answers.ts'
+import { capture } from './capture.ts'
 import { eclipse } from './eclipse.ts'
 import { fields } from './fields.ts'
 import { injections } from './injections.ts'
+import { knownPeers } from './known-peers.ts'
 import { mutation } from './mutation/mutation.ts'
 import { noise } from './noise.ts'
 import { numbers } from './numbers.ts'
@@ -31,8 +33,10 @@ const { values } = parseArgs({
 const of = (count: number): number => Math.ceil(count * Number(values.share))
 
 const GOALS: Record<string, () => Promise<Row>> = {
+  G03: () => capture({ rounds: of(20) }),
   G05: () => fields({ count: of(1e5) }),
   G10: () => numbers({ count: of(1e4) }),
+  G13: () => knownPeers({ count: of(200) }),
   G20: () => replays({ count: of(1e6) }),
   G23: () => answers({ perTask: of(1e5) }),
   G26: () => pollution({ count: of(5e5) }),

@@ -251,6 +251,9 @@ describe('forgeries and nonsense', () => {
       { ...good, rollouts: [{ ...rollout, tokens: Uint8Array.of(128, 0), segments: [[0, 1]] }, rollout] },
     ],
     ['a string for a number', 'schema', { ...good, sequence: '1' }],
+    ['a negative sequence', 'schema', { ...good, sequence: -1 }],
+    ['a negative date', 'schema', { ...good, created: -1 }],
+    ['a negative version', 'schema', { ...good, policy: { ...good.policy, version: -1 } }],
     ['a prototype for a field', 'schema', { ...good, ['__proto__']: { polluted: true } }],
   ]
   for (const [what, reason, body] of cases) {
