@@ -4,6 +4,10 @@
 //
 // On a prompt that a swarm has in common, honest nodes with the same model write equal text as well: what their policy
 // writes most of the time. Text that an author wrote several times in one group is such a one and proves nothing.
+//
+// Texts are kept as digests: 8192 groups of 64 long texts would be half a gigabyte.
+
+import { createHash } from 'node:crypto'
 
 export interface Said {
   /** Key of the prompt. */
@@ -21,7 +25,7 @@ const MIN_CHARS = 32
 
 export class Copies {
   private readonly isKnown: (author: string) => boolean
-  /** By prompt and author. */
+  /** Digests of texts, by prompt and author. */
   private readonly texts = new Map<string, Map<string, Set<string>>>()
 
   constructor(_options: object, { isKnown }: { isKnown(author: string): boolean }) {
@@ -30,9 +34,10 @@ export class Copies {
 
   /** True if at least half of its longer texts are a known author's for the same prompt, and its author is unknown. */
   isCopy({ prompt, author, texts }: Said): boolean {
-    if (this.isKnown(author)) return false
-    const long = texts.filter(isLong)
-    return [...(this.texts.get(prompt) ?? [])].some(([other, before]) => {
+    const authors = this.texts.get(prompt)
+    if (authors === undefined || this.isKnown(author)) return false
+    const long = texts.filter(isLong).map(digestOf)
+    return [...authors].some(([other, before]) => {
       if (other === author || !this.isKnown(other)) return false
       const known = long.filter((text) => before.has(text)).length
       return known > 0 && known * 2 >= long.length
@@ -54,10 +59,15 @@ export class Copies {
       if (first === undefined) return
       authors.delete(first)
     }
-    authors.set(author, new Set([...(authors.get(author) ?? []), ...long].slice(-64)))
+    authors.set(author, new Set([...(authors.get(author) ?? []), ...long.map(digestOf)].slice(-64)))
   }
 }
 
 function isLong(text: string): boolean {
   return text.length >= MIN_CHARS
+}
+
+/** 96 bits. */
+function digestOf(text: string): string {
+  return createHash('sha256').update(text).digest().toString('base64', 0, 12)
 }
