@@ -6,6 +6,7 @@
 // model of some hundred million parameters does not write in a form that it is only told of.
 
 import type { Example } from '../../protocol/train/index.ts'
+import { areAlike } from '../skills/library/similarity.ts'
 
 /** What a hint is written from. */
 export interface Material {
@@ -81,7 +82,7 @@ export const HINTER_EXAMPLE: readonly Example[] = [
 
 /** A small model may repeat the example's hints, which say nothing about another question. */
 export function isFromExample(hint: string): boolean {
-  return hint === SOLVED_HINT || SOLVED_HINTS.includes(hint)
+  return [SOLVED_HINT, ...SOLVED_HINTS].some((shown) => areAlike(shown, hint))
 }
 
 /** At most `most` tokens of a text: its beginning and its end, with a mark in place of the middle. */

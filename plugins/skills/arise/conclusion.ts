@@ -6,6 +6,7 @@ import { type Group, isRight, promptKey } from '../../../protocol/train/index.ts
 import { askOnce, fittedPrompt, SOLVED } from '../library/asking.ts'
 import type { Entry } from '../library/entry.ts'
 import type { Library } from '../library/library.ts'
+import { areAlike } from '../library/similarity.ts'
 import type { Tally } from '../library/tally.ts'
 import { cleanText } from '../library/text.ts'
 import { documentIn, EXAMPLE, fallbackDocument, skillText } from './document.ts'
@@ -35,7 +36,7 @@ export async function conclude(
   if (!written) return undefined
   const said = documentIn(written[0]?.text ?? '')
   // A small model may repeat the example.
-  const own = said === EXAMPLE ? undefined : said
+  const own = said !== undefined && areAlike(said, EXAMPLE) ? undefined : said
   if (written.length > 0) tally.count(own !== undefined)
   const text = own ?? fallbackDocument(traces[0]!.text, group.prompt.task)
   if (text === undefined || context.leaks(group.prompt, text)) return undefined

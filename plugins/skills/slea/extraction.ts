@@ -8,6 +8,7 @@ import { type Example, type Group, isRight, promptKey, type Rollout } from '../.
 import { askOnce, fittedPrompt, SOLVED } from '../library/asking.ts'
 import type { Entry } from '../library/entry.ts'
 import type { Library } from '../library/library.ts'
+import { areAlike } from '../library/similarity.ts'
 import type { Tally } from '../library/tally.ts'
 import { cleanText } from '../library/text.ts'
 import { STRATEGIES, scoreOf, WARNINGS } from './zones.ts'
@@ -83,7 +84,9 @@ export async function extract(
   return trajectories.flatMap(({ group, rollout }, i) => {
     const levels: readonly string[] = isRight(rollout) ? STRATEGIES : WARNINGS
     // A small model may repeat the example.
-    const said = linesIn(written[i] ?? '', levels).filter(({ text }) => !SHOWN_LINES.includes(text))
+    const said = linesIn(written[i] ?? '', levels).filter(
+      ({ text }) => !SHOWN_LINES.some((line) => areAlike(line, text)),
+    )
     if (written[i] !== undefined) tally.count(said.length > 0)
     const found = said.length > 0 ? said : mechanical(rollout, group.prompt.task)
     return found.flatMap(({ zone, text }) => {

@@ -6,6 +6,7 @@
 import type { Context } from '../../../protocol/plugin/index.ts'
 import { type Group, isRight } from '../../../protocol/train/index.ts'
 import { askOnce, fittedPrompt, SOLVED } from '../library/asking.ts'
+import { areAlike } from '../library/similarity.ts'
 import { cleanText } from '../library/text.ts'
 import { type Edit, editsIn } from './edits.ts'
 
@@ -22,9 +23,8 @@ const criticismOf = (question: string, contrast: readonly string[], shown: strin
 const planOf = (shown: string, proposed: readonly Edit[]): string =>
   `Experiences:\n${shown}\n\nProposed edits:\n${JSON.stringify(proposed)}\n\nMake one plan of them, without repetition. ${FORM}`
 
-const LEARNT: Edit[] = [
-  { operation: 'ADD', content: 'when numbers grow, compare each one with the one before it' },
-]
+const LEARNT = 'when numbers grow, compare each one with the one before it'
+const EDIT: Edit = { operation: 'ADD', content: LEARNT }
 const CRITICISED = [
   {
     question: criticismOf(
@@ -32,10 +32,10 @@ const CRITICISED = [
       ['Right (reward 1):\n<answer>48</answer>', 'Wrong (reward 0):\n<answer>36</answer>'],
       '(none)',
     ),
-    answer: JSON.stringify(LEARNT),
+    answer: JSON.stringify([EDIT]),
   },
 ]
-const PLANNED = [{ question: planOf('(none)', [...LEARNT, ...LEARNT]), answer: JSON.stringify(LEARNT) }]
+const PLANNED = [{ question: planOf('(none)', [EDIT, EDIT]), answer: JSON.stringify([EDIT]) }]
 
 export interface Asking {
   /** The current list, with its ids. */
@@ -74,7 +74,8 @@ export async function propose(
   if (text === undefined) return undefined
   const edits = editsIn(text)
   // A small model may repeat the example.
-  return !edits || JSON.stringify(edits) === JSON.stringify(LEARNT) ? 'unreadable' : edits
+  const isCopy = (edit: Edit): boolean => 'content' in edit && areAlike(edit.content, LEARNT)
+  return !edits || edits.some(isCopy) ? 'unreadable' : edits
 }
 
 /** Undefined if no attempt could be parsed. */

@@ -44,12 +44,15 @@ const { values: flags } = parseArgs({
   },
 })
 const GROUP = 8
-const HINT_TOKENS = 160
+/** A model of this size rambles at temperature 1. */
+const HINTS = { tokens: 160, temperature: 0.5 }
 const ARMS: Record<string, ChosenPlugins> = {
   grpo: {},
   scaf_grpo: { hints: [{ use: 'scaf_grpo', exemption: 0, parallel: true }] },
-  sage: { hints: [{ use: 'sage', tries: 1, hintTokens: HINT_TOKENS }] },
-  hill: { hints: [{ use: 'hill', hints: 2, hinterTokens: HINT_TOKENS }] },
+  sage: { hints: [{ use: 'sage', tries: 1, hintTokens: HINTS.tokens, hintTemperature: HINTS.temperature }] },
+  hill: {
+    hints: [{ use: 'hill', hints: 2, hinterTokens: HINTS.tokens, hinterTemperature: HINTS.temperature }],
+  },
   cog_rethinker_like: { hints: [{ use: 'cog_rethinker_like' }] },
   r3: { replay: [{ use: 'r3' }] },
   sage_chain: { skills: [{ use: 'sage_chain' }] },

@@ -176,6 +176,14 @@ describe('SLEA-RL', () => {
     expect(entries.map(({ zone }: { zone: string }) => zone)).toEqual(['principle'])
   })
 
+  it('reads nothing into a text that repeats the example', async () => {
+    const hooks = withSettings(slea)
+    const write = (): string => 'method: compare two neighbours, and do the same to the last number'
+    const context = contextWith({ write })
+    await hooks.observe!([visit(1, 0, [1])], context)
+    expect(context.metrics).toMatchObject({ written: 1, readable: 0 })
+  })
+
   it('reads lines strictly, each level once', () => {
     const text =
       'method: too short\nmethod: take the first one\nmethod: and again this\nsecret: not a level here\n- example: a list is fine'
