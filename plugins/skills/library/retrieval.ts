@@ -1,9 +1,10 @@
 // Which of a library's texts are nearest to an observation: by words, or by the policy's states.
 //
-// By words, texts are compared by their character n-grams (`embedText`). By states, a text's vector is the mean of the
-// last hidden layer over its tokens, at norm 1. The states of one model point in nearly the same direction, whatever the
-// text says, so the mean over the library is taken away from every vector first (Mu and Viswanath 2018, arXiv
-// 1702.01417; their next step, which leaves out the largest components, too, is not taken).
+// By words, texts are compared by their character n-grams (`embedText`). By states, the policy reads the text and is asked
+// what it is about in one word; the text's vector is the last state before that word, at norm 1 (PromptEOL, Jiang et al.
+// 2023, arXiv 2307.16645, in words of ours). The states of one model point in nearly the same direction, whatever the
+// text says, so the mean over the library is taken away from every vector (Mu and Viswanath 2018, arXiv 1702.01417;
+// their next step, which leaves out the largest components, too, is not taken).
 //
 // The policy changes as it learns. Vectors by states are made again after `REFRESH` optimizer steps.
 
@@ -18,8 +19,8 @@ export interface Retrieval {
   nearest(entries: readonly Entry[], observation: string, context: Context): Promise<Entry[]>
 }
 
-/** Tokens of a text that its vector is made from, and texts scored at once. */
-const READ = 128
+/** Characters of a text that its vector is made from, and texts scored at once. */
+const READ = 600
 const AT_ONCE = 32
 const REFRESH = 64
 /** Vectors kept; beyond that all are made again. */
@@ -62,23 +63,18 @@ export function createRetrieval(by: RetrievalName): Retrieval {
 
 /** One vector of norm 1 per text. */
 async function statesOf(texts: readonly string[], context: Context): Promise<Float32Array[]> {
-  const conditioning = context.encode('\n')
-  const items = texts.map((text) => ({ conditioning, completion: context.encode(text).subarray(0, READ) }))
+  // Which word it is does not matter: its state is that of the token before it.
+  const completion = context.encode('the').subarray(0, 1)
+  const items = texts.map((text) => ({
+    conditioning: context.encode(`This text: "${text.slice(0, READ)}" is about one thing, in one word: "`),
+    completion,
+  }))
   const vectors: Float32Array[] = []
   for (let from = 0; from < items.length; from += AT_ONCE) {
     const scored = await context.score(items.slice(from, from + AT_ONCE), { hidden: true })
-    vectors.push(...scored.map(({ hidden, logprobs }) => meanRow(hidden!, logprobs.length)))
+    vectors.push(...scored.map(({ hidden }) => normal(hidden!)))
   }
   return vectors
-}
-
-/** Of [rows, width], at norm 1. */
-function meanRow(values: Float32Array, rows: number): Float32Array {
-  const mean = new Float32Array(rows === 0 ? 0 : values.length / rows)
-  values.forEach((value, i) => {
-    mean[i % mean.length]! += value / rows
-  })
-  return normal(mean)
 }
 
 /** Without the mean of the first `count`, at norm 1. */

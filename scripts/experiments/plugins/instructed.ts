@@ -4,8 +4,8 @@
 // An adapter of a pretrained model learns a task with solved examples, as in experiment:real, until it has generated a given
 // number of tokens, in which the texts of hint and skill writers count. Prints the share of requested texts that could be
 // read, the share of groups with a signal, and held-out accuracy: plain, and with the library where the plugin acts in
-// evaluation. Prompts come back, since some methods need that. Finished runs are kept. A library shows its texts after two
-// rounds here, since a run has few.
+// evaluation. Prompts come back, since some methods need that. Finished runs are kept. A library shows its texts after one
+// round here, since a run has few.
 
 import { parseArgs } from 'node:util'
 import { ADAPTER_TARGETS } from '../../../daemon/engine/decoder.ts'
@@ -56,8 +56,8 @@ const ARMS: Record<string, ChosenPlugins> = {
   cog_rethinker_like: { hints: [{ use: 'cog_rethinker_like' }] },
   r3: { replay: [{ use: 'r3' }] },
   sage_chain: { skills: [{ use: 'sage_chain' }] },
-  arise: { skills: [{ use: 'arise', warmUp: 2, sigma: 0.1, conclusions: 2 }] },
-  slea: { skills: [{ use: 'slea', warmUp: 2, smallest: 4, trajectories: 2 }] },
+  arise: { skills: [{ use: 'arise', warmUp: 1, sigma: 0.1, conclusions: 2 }] },
+  slea: { skills: [{ use: 'slea', warmUp: 1, smallest: 4, trajectories: 2 }] },
   training_free_grpo: {
     estimator: { use: 'none' },
     skills: [{ use: 'training_free_grpo', groups: 1, summaries: false }],

@@ -1,8 +1,9 @@
 // Does a look-up by the policy's states find the right text more often than one by words?
-// `npm run -s experiment:retrieval [-- --model FILE.gguf --questions 8]`
+// `npm run -s experiment:retrieval [-- --model FILE.gguf --texts workings --questions 8]`
 //
-// The library has the method of every built-in task of one turn, in the words of the task's own worked solutions. Held-out
-// questions of each task look it up. Right is a method of the question's task. Nothing is trained. Prints the share of
+// The library has texts of every built-in task of one turn, from the task's own worked solutions: the methods, or, with
+// `--texts workings`, the working of one training question without its answer. Held-out questions of each task look it
+// up. Right is a text of the question's task. Nothing is trained. Prints the share of
 // questions whose nearest text is right, and adds a line to the records.
 
 import { appendFile } from 'node:fs/promises'
@@ -15,7 +16,7 @@ import { nodeDisk as disk } from '../../../daemon/store/node-disk.ts'
 import { createLibrary } from '../../../plugins/skills/library/library.ts'
 import { createRetrieval, RETRIEVALS } from '../../../plugins/skills/library/retrieval.ts'
 import { TASKS } from '../../../plugins/tasks/index.ts'
-import { promptKey } from '../../../protocol/train/index.ts'
+import { promptKey, type Step } from '../../../protocol/train/index.ts'
 import { createLocalEngine } from '../in-process/engine.ts'
 import { createPluginContext } from '../in-process/plugin-context.ts'
 import { folderOf } from '../in-process/start.ts'
@@ -24,13 +25,18 @@ import { markdown, percent } from '../in-process/statistics.ts'
 const { values: flags } = parseArgs({
   options: {
     model: { type: 'string' },
+    texts: { type: 'string', default: 'methods' },
     questions: { type: 'string', default: '8' },
     threads: { type: 'string', default: '1' },
     out: { type: 'string', default: 'docs/results/retrieval.jsonl' },
   },
 })
-/** Questions whose methods are in the library, of each task. */
-const SHOWN = 4
+const KINDS: Record<string, { seeds: number; isShown(step: Step): boolean }> = {
+  methods: { seeds: 4, isShown: ({ level }) => level === 1 },
+  workings: { seeds: 1, isShown: ({ level }) => level > 1 && level < 5 },
+}
+const kind = KINDS[flags.texts]
+if (!kind) throw new Error(`--texts is ${Object.keys(KINDS).join(' or ')}`)
 
 const model = await loadModel(flags.model ?? folderOf('three-tasks'), { disk })
 const engine = createLocalEngine({ threads: Number(flags.threads) })
@@ -47,10 +53,10 @@ const context = createPluginContext(
 
 const library = createLibrary({ zones: { method: 256 }, characters: 600 })
 for (const { name, version, difficulty } of tasks) {
-  for (let seed = 0; seed < SHOWN; seed++) {
+  for (let seed = 0; seed < kind.seeds; seed++) {
     const at = { task: name, taskVersion: version, seed, difficulty: difficulty.default }
     const { steps } = book.find(name, version)!.generate(at)
-    const text = steps.flatMap((step) => (step.level === 1 && !step.aside ? [step.text] : [])).join('\n')
+    const text = steps.flatMap((step) => (kind.isShown(step) && !step.aside ? [step.text] : [])).join('\n')
     const from = promptKey(at)
     const entry = library.admit({ text, zone: 'method', score: 0, from, author: 'self', step: 0 })
     if (entry) library.put(entry)
@@ -75,9 +81,12 @@ for (const by of RETRIEVALS) {
   rows.push({ by, first, third, asked })
 }
 const name = basename(flags.model ?? 'three-tasks')
-await appendFile(flags.out, `${JSON.stringify({ model: name, texts: entries.length, rows })}\n`)
+await appendFile(
+  flags.out,
+  `${JSON.stringify({ model: name, texts: flags.texts, entries: entries.length, rows })}\n`,
+)
 console.log(
-  `${name}: ${entries.length} texts of ${new Set(entries.map(({ from }) => taskOf(from))).size} tasks`,
+  `${name}: ${entries.length} ${flags.texts} of ${new Set(entries.map(({ from }) => taskOf(from))).size} tasks`,
 )
 console.log(
   markdown(

@@ -13,10 +13,9 @@ type States = NonNullable<ScriptedOptions['hidden']>
 /** States that are nearly the same for all texts, and differ in their second number. */
 const states =
   (kinds: Record<string, number>): States =>
-  ({ completion }) => {
-    const [, kind] = Object.entries(kinds).find(([word]) => completion.includes(word)) ?? ['', 0]
-    // Two kinds of token, whose mean is (10, kind).
-    return Array.from(completion, (_, i) => (i % 2 === 0 ? [20, 2 * kind] : [0, 0]))
+  ({ conditioning, completion }) => {
+    const [, kind] = Object.entries(kinds).find(([word]) => conditioning.includes(word)) ?? ['', 0]
+    return Array.from(completion, () => [10, kind])
   }
 
 function countScored(context: Context): { context: Context; scored: number[] } {
