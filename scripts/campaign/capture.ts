@@ -1,6 +1,6 @@
 // G03 and G13: how much of a node's step strangers can make. The node, its learner and its verifier are the daemon's own; two
 // honest peers learn with it. Then the honest ones have nothing more to say, and only strangers send groups with a signal:
-// marked right answers, first under one name, then under two hundred.
+// marked right answers, first under one name, then under two hundred; and last without tokens, so that nothing can be compared.
 
 import { fileURLToPath } from 'node:url'
 import { loadModel } from '../../daemon/policy/model.ts'
@@ -8,7 +8,7 @@ import { createTaskBook } from '../../daemon/rollout/tasks.ts'
 import { nodeDisk as disk } from '../../daemon/store/node-disk.ts'
 import { TASKS } from '../../plugins/tasks/index.ts'
 import { createLocalEngine } from '../experiments/in-process/engine.ts'
-import { createLiar } from '../experiments/in-process/liars.ts'
+import { createLiar, type Lie } from '../experiments/in-process/liars.ts'
 import { createNode } from '../experiments/in-process/node.ts'
 import { mean } from '../experiments/in-process/statistics.ts'
 import type { Row } from './row.ts'
@@ -16,7 +16,7 @@ import type { Row } from './row.ts'
 const CHOSEN = [{ name: 'basic_arithmetic', difficulty: 1 }]
 const NAMES = 200
 
-/** Lengths of the gradients of an update as they went into the step, in units of the own one's usual length. */
+/** Lengths of the gradients of an update as they went into the step. */
 interface Lengths {
   honest: number
   hostile: number
@@ -36,12 +36,16 @@ export async function capture({ rounds }: { rounds: number }): Promise<Row> {
     })
   const [victim, ...peers] = await Promise.all(['victim', 'honest a', 'honest b'].map(create))
   await engines[3]!.open({ spec: model.spec, weights: model.weights })
-  const liar = createLiar({
-    ...{ lie: 'poison', name: 'hostile', seed: 3, model, groups: 4, groupSize: 8, engine: engines[3]! },
-    tasks: createTaskBook(TASKS, CHOSEN).chosen,
-  })
+  const liarOf = (lie: Lie, groups: number) =>
+    createLiar({
+      ...{ lie, name: 'hostile', seed: 3, model, groups, groupSize: 8, engine: engines[3]! },
+      tasks: createTaskBook(TASKS, CHOSEN).chosen,
+    })
+  const marked = liarOf('poison', 4)
+  // This one writes five times as many.
+  const bare = liarOf('capture', 1)
   let sent = 0
-  async function play(isHonest: boolean, names: number): Promise<Lengths[]> {
+  async function play(isHonest: boolean, names: number, liar = marked): Promise<Lengths[]> {
     const found: Lengths[] = []
     for (let round = 0; round < rounds; round++) {
       if (isHonest)
@@ -66,6 +70,7 @@ export async function capture({ rounds }: { rounds: number }): Promise<Row> {
     'one stranger among them': await play(true, 1),
     'one stranger alone': await play(false, 1),
     [`${NAMES} strangers alone`]: await play(false, NAMES),
+    [`${NAMES} strangers without tokens`]: await play(false, NAMES, bare),
   }
   await Promise.all(engines.map((engine) => engine.close()))
   const say = Object.entries(phases).map(([name, found]) => {
@@ -80,7 +85,7 @@ export async function capture({ rounds }: { rounds: number }): Promise<Row> {
   })
   return {
     goal: 'G03',
-    tried: `${4 * rounds} rounds with 2 honest peers and strangers that send 4 groups a round`,
+    tried: `${5 * rounds} rounds with 2 honest peers and strangers that send 4 or 5 groups a round`,
     result: say.map(({ text }) => text).join('; '),
     control: `with equal weights, a stranger among two honest peers would have a third; it has ${(100 * say[1]!.share).toFixed(0)} %`,
     isMet: say.every(({ most }) => most <= 1) && say[1]!.share <= 0.5,

@@ -3,6 +3,7 @@
 //
 //   npm run -s sim:day -- --hours 24 --slowness 6
 
+import { setTimeout as sleep } from 'node:timers/promises'
 import { parseArgs } from 'node:util'
 import { createNet, FAIR } from '../../test/sim/net.ts'
 import { createHonestNode } from '../../test/sim/node.ts'
@@ -11,13 +12,15 @@ import { createWorld } from '../../test/sim/world.ts'
 const { values } = parseArgs({
   options: {
     hours: { type: 'string', default: '24' },
+    /** Minutes between two lines. */
+    every: { type: 'string', default: '60' },
     nodes: { type: 'string', default: '8' },
     /** Work takes so many times as long: fewer steps an hour, and a day costs less. */
     slowness: { type: 'string', default: '6' },
     seed: { type: 'string', default: '1' },
   },
 })
-const HOUR_MS = 3_600_000
+const EVERY_MS = 60_000 * Number(values.every)
 const DEATH_EVERY_MS = 600_000
 const WEATHER_EVERY_MS = 60_000
 
@@ -37,6 +40,8 @@ for (const node of nodes) {
   node.weather.slowness = Number(values.slowness)
   node.boot()
 }
+
+const inMebibytes = (bytes: number): number => Number((bytes / 2 ** 20).toFixed(2))
 
 function dial(): void {
   for (const [i, a] of nodes.entries()) for (const b of nodes.slice(i + 1)) net.connect(a.id, b.id)
@@ -60,19 +65,29 @@ world.after(DEATH_EVERY_MS, churn)
 blow()
 
 const begun = process.cpuUsage()
-for (let hour = 1; hour <= Number(values.hours); hour++) {
-  await world.run(hour * HOUR_MS)
-  globalThis.gc?.()
+for (let line = 1; line * EVERY_MS <= Number(values.hours) * 3_600_000; line++) {
+  await world.run(line * EVERY_MS)
+  // Buffers are freed some time after what held them.
+  for (let i = 0; i < 3; i++) {
+    globalThis.gc?.()
+    await sleep(200)
+  }
   const { heapUsed, arrayBuffers } = process.memoryUsage()
   const { user, system } = process.cpuUsage(begun)
   const sum = (what: 'lives' | 'steps' | 'foreign'): number =>
     nodes.reduce((so, { checks }) => so + checks.tally[what], 0)
   console.log(
     JSON.stringify({
-      ...{ hour, nodes: nodes.length, lives: sum('lives'), steps: sum('steps'), foreign: sum('foreign') },
+      ...{
+        hours: (line * EVERY_MS) / 3_600_000,
+        nodes: nodes.length,
+        lives: sum('lives'),
+        steps: sum('steps'),
+        foreign: sum('foreign'),
+      },
       // Of all nodes, and of the simulation, which keeps their disks and what every node ever wrote.
-      mebibytes: Number(((heapUsed + arrayBuffers) / 2 ** 20).toFixed(2)),
-      diskMebibytes: Number((nodes.reduce((so, { diskBytes }) => so + diskBytes, 0) / 2 ** 20).toFixed(2)),
+      ...{ heap: inMebibytes(heapUsed), buffers: inMebibytes(arrayBuffers) },
+      disks: inMebibytes(nodes.reduce((so, { diskBytes }) => so + diskBytes, 0)),
       ...{ rejections, breaches: world.breaches, cpuSeconds: Math.round((user + system) / 1e6) },
     }),
   )

@@ -44,7 +44,8 @@ export function createLogLevel({ directory }: { directory: string }, { disk }: {
 
   function apply([key, value]: Entry): void {
     if (value === null) values.delete(key)
-    else values.set(key, value)
+    // A copy, since a small Buffer keeps all of the 8 KiB that it was cut from.
+    else values.set(key, new Uint8Array(value))
   }
 
   /** Starts a new log with all that is known. */

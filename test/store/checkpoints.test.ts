@@ -255,6 +255,16 @@ describe('damage', () => {
     })
   })
 
+  it('is kept for a person to look at until enough newer ones are good, and no longer', async () => {
+    const disk = await saved([10, 20])
+    disk.corrupt('/home/checkpoints/000002-step-20/state.json', () => new Uint8Array(3))
+    const checkpoints = await open(disk)
+    for (const step of [30, 40]) await save(checkpoints, step)
+    expect(await disk.readDirectory('/home/checkpoints')).toContain('000002-step-20')
+    await save(checkpoints, 50)
+    expect(await disk.readDirectory('/home/checkpoints')).not.toContain('000002-step-20')
+  })
+
   it('does not count when old ones are rotated out', async () => {
     const disk = await saved([10, 20, 30])
     disk.corrupt('/home/checkpoints/000002-step-20/state.json', () => new Uint8Array(3))
