@@ -23,7 +23,7 @@ if (major < NEEDED[0]! || (major === NEEDED[0] && minor < NEEDED[1]!)) {
   const { keepCompiled, leanStart } = await import('../platform/index.ts')
   const lean = leanStart(process)
   if (lean) process.execve?.(process.execPath, lean.argv, lean.env)
-  keepCompiled({ env: process.env, homedir: homedir() })
+  keepCompiled(process.env, homedir())
   const { start } = await import('./start.ts')
   await start()
 }

@@ -16,9 +16,14 @@ export function cacheFolder({ env, homedir }: CacheEnvironment): string {
   return join(given && isAbsolute(given) ? given : join(homedir, '.cache'), 'waggle')
 }
 
-/** About 8 MB. Where nothing can be written, each start compiles. NODE_DISABLE_COMPILE_CACHE=1 turns it off. */
-export function keepCompiled(at: CacheEnvironment): void {
-  enableCompileCache(join(cacheFolder(at), 'compiled'))
+/**
+ * About 8 MB. Where nothing can be written, each start compiles. What the user has set stays, and NODE_DISABLE_COMPILE_CACHE=1
+ * turns it off.
+ */
+export function keepCompiled(env: Record<string, string | undefined>, homedir: string): void {
+  // The engines' threads read it there.
+  env.NODE_COMPILE_CACHE ??= join(cacheFolder({ env, homedir }), 'compiled')
+  enableCompileCache(env.NODE_COMPILE_CACHE)
 }
 
 /** Node.js itself writes only when a process ends, and a node may be killed. */

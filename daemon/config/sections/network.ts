@@ -87,7 +87,12 @@ export const swarm = z.strictObject({
     .describe(
       'minutes between requests for the state of peers’ plugins, for plugins that merge it; 0 turns this off',
     ),
-  upnp: z.boolean().default(false).describe('ask the router to forward a port (UPnP, PCP or NAT-PMP)'),
+  upnp: z
+    .boolean()
+    .default(false)
+    .describe(
+      'ask the router to forward a port (UPnP, PCP or NAT-PMP), and to let connections in over IPv6 (PCP)',
+    ),
   relay: z
     .boolean()
     .default(false)

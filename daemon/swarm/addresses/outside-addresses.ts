@@ -1,10 +1,11 @@
 // Finds which of this node's addresses a home router translates, and sets the outside addresses that libp2p announces.
 
-import { isLinkLocal, isLoopback, isPrivate } from '@libp2p/utils'
+import { isIPv6 } from 'node:net'
+import { isGlobalUnicast, isLinkLocal, isLoopback, isPrivate } from '@libp2p/utils'
 import { type Multiaddr, multiaddr } from '@multiformats/multiaddr'
 
 /** libp2p adds this to the current time and has no "forever". */
-const LONG_MS = 100 * 365 * 86_400_000
+export const LONG_MS = 100 * 365 * 86_400_000
 
 /** The parts of libp2p's address manager that it uses. */
 export interface AddressManager {
@@ -25,14 +26,25 @@ export interface Way {
 }
 
 export const isSame = (a: Place, b: Place): boolean => a.ip === b.ip && a.port === b.port
-export const toAddress = ({ ip, port }: Place): string => `/ip4/${ip}/tcp/${port}`
+export const toAddress = ({ ip, port }: Place): string => `/${isIPv6(ip) ? 'ip6' : 'ip4'}/${ip}/tcp/${port}`
 
 /** TCP on private IPv4 addresses. */
 export function behindRouter(addressManager: AddressManager): Place[] {
+  return listening(addressManager, 'ip4').filter((place) => {
+    const address = multiaddr(toAddress(place))
+    return isPrivate(address) && !isLoopback(address) && !isLinkLocal(address)
+  })
+}
+
+/** TCP on IPv6 addresses of the internet. */
+export function behindFirewall(addressManager: AddressManager): Place[] {
+  return listening(addressManager, 'ip6').filter((place) => isGlobalUnicast(multiaddr(toAddress(place))))
+}
+
+function listening(addressManager: AddressManager, family: 'ip4' | 'ip6'): Place[] {
   return addressManager.getAddressesWithMetadata().flatMap(({ multiaddr: address, type }) => {
     const [host, tcp, more] = address.getComponents()
-    if (type !== 'transport' || host?.name !== 'ip4' || tcp?.name !== 'tcp' || more) return []
-    if (!isPrivate(address) || isLoopback(address) || isLinkLocal(address)) return []
+    if (type !== 'transport' || host?.name !== family || tcp?.name !== 'tcp' || more) return []
     return [{ ip: host.value!, port: Number(tcp.value) }]
   })
 }

@@ -1,9 +1,10 @@
 // A router that forwards ports by the Port Control Protocol (RFC 6887) or by NAT-PMP (RFC 6886), its predecessor, on the same
-// UDP port. One message asks and one answers. The socket takes datagrams of that router only; answers of PCP also repeat a
+// UDP port. With IPv6, PCP opens a firewall (a pinhole) and keeps the address and port. One message asks and one answers. The socket takes datagrams of that router only; answers of PCP also repeat a
 // random number of ours.
 
 import { randomBytes } from 'node:crypto'
 import { createSocket } from 'node:dgram'
+import { isIPv6 } from 'node:net'
 import type { Hop } from './default-gateway.ts'
 import type { Forwarding, Gateway } from './gateway.ts'
 
@@ -83,8 +84,10 @@ export class PcpGateway implements Gateway {
       const answer = await gateway.ask(gateway.pcpMap(internalPort, internalPort, LOOK_LEASE_S), signal)
       // A router of NAT-PMP answers in its own version that it does not know this one.
       if (answer[0] !== PCP.version) gateway.speaks = 'NAT-PMP'
+      if (gateway.speaks === 'NAT-PMP' && isIPv6(hop.from))
+        throw new Error('the router speaks only NAT-PMP, which knows no IPv6')
     } catch (error) {
-      if (!(error instanceof Silence)) throw error
+      if (!(error instanceof Silence) || isIPv6(hop.from)) throw error
       gateway.speaks = 'NAT-PMP'
       await gateway.ask(Buffer.from([PMP.version, PMP.address]), signal)
     }
@@ -129,7 +132,9 @@ export class PcpGateway implements Gateway {
         throw new Error('the router’s answer is malformed')
       const result = answer[3]!
       if (result !== 0) throw refusal(PCP_RESULTS[result], result)
-      return { ip: [...answer.subarray(56, 60)].join('.'), port: answer.readUInt16BE(42) }
+      const ip = textOf(answer.subarray(44, 60))
+      if (isIPv6(ip) !== isIPv6(this.hop.from)) throw new Error('the router’s answer is malformed')
+      return { ip, port: answer.readUInt16BE(42) }
     }
     const request = Buffer.alloc(12)
     request.set([PMP.version, PMP.mapTcp])
@@ -145,13 +150,13 @@ export class PcpGateway implements Gateway {
     const request = Buffer.alloc(PCP.bytes)
     request.set([PCP.version, PCP.map])
     request.writeUInt32BE(leaseSeconds, 4)
-    request.set(mapped(this.hop.from), 8)
+    request.set(bytesOf(this.hop.from), 8)
     request.set(this.nonce, 24)
     request[36] = TCP
     request.writeUInt16BE(internalPort, 40)
     request.writeUInt16BE(externalPort, 42)
     // No particular outside address.
-    request.set(mapped('0.0.0.0'), 44)
+    request.set(bytesOf(isIPv6(this.hop.from) ? '::' : '0.0.0.0'), 44)
     return request
   }
 
@@ -159,7 +164,7 @@ export class PcpGateway implements Gateway {
   private ask(request: Buffer, signal: AbortSignal): Promise<Buffer> {
     const { gateway, from } = this.hop
     return new Promise((resolve, reject) => {
-      const socket = createSocket('udp4')
+      const socket = createSocket(isIPv6(from) ? 'udp6' : 'udp4')
       let timer: NodeJS.Timeout | undefined
       const end = (then: () => void): void => {
         clearTimeout(timer)
@@ -180,8 +185,10 @@ export class PcpGateway implements Gateway {
         socket.send(request, () => {})
         timer = setTimeout(send, patience)
       }
-      // Sent by a router, or by its absence: that a port is closed, for example.
-      socket.on('error', () => {})
+      // Before the first question: this machine no longer has the address. Then: a port is closed, for example.
+      socket.on('error', (error) => {
+        if (tries === 0) end(() => reject(new Silence(error.message)))
+      })
       socket.on('message', (answer: Buffer) => {
         if (answers(answer, request)) end(() => resolve(answer))
       })
@@ -224,5 +231,19 @@ function refusal(text: string | undefined, result: number): Error {
   return new Error(`the router refuses: ${text ?? 'no reason given'} (${result})`)
 }
 
-/** An IPv4 address as one of IPv6. */
-const mapped = (ip: string): number[] => [...new Array(10).fill(0), 255, 255, ...ip.split('.').map(Number)]
+const MAPPED = [...new Array(10).fill(0), 255, 255]
+
+/** 16 bytes; an IPv4 address becomes one of IPv6. */
+function bytesOf(ip: string): number[] {
+  if (!isIPv6(ip)) return [...MAPPED, ...ip.split('.').map(Number)]
+  const wordsOf = (part: string): number[] =>
+    part === '' ? [] : part.split(':').map((word) => Number.parseInt(word, 16))
+  const [before, after] = ip.split('::').map(wordsOf) as [number[], number[]?]
+  const zeros = new Array(8 - before.length - (after?.length ?? 0)).fill(0)
+  return [...before, ...zeros, ...(after ?? [])].flatMap((word) => [word >> 8, word & 255])
+}
+
+function textOf(bytes: Buffer): string {
+  if (bytes.subarray(0, 12).equals(Buffer.from(MAPPED))) return [...bytes.subarray(12)].join('.')
+  return bytes.toString('hex').match(/.{4}/g)!.join(':')
+}

@@ -1,7 +1,8 @@
 // Asks the home router by UPnP, PCP or NAT-PMP to forward the ports that this node listens on, and tells peers the outside address. It
 // takes the router's word: AutoNAT needs confirmation by four peers in different networks, which a small swarm never
 // has. Forwardings are renewed often, since a restarted router forgets them and many providers change the address. They
-// are removed at the stop and expire after a crash. Without such a router the node goes on and looks again each minute.
+// are removed at the stop and expire after a crash. Without such a router the node goes on and looks again each minute. With
+// IPv6, the router is asked to open its firewall instead.
 
 import {
   type AddressManager,
@@ -10,7 +11,7 @@ import {
   type Place,
   toAddress,
 } from '../addresses/outside-addresses.ts'
-import type { Log } from '../types.ts'
+import { Pinholes, type PinholesParts } from './pinholes.ts'
 import { type FindRouterParts, findRouter, publicIp, type Router } from './router.ts'
 
 /** UPnP's recommended lifetime. With routers that only know permanent forwardings, the port stays open after a crash. */
@@ -24,10 +25,9 @@ const MAX_PORTS = 4
 /** Outside addresses without a peer ID, or why there are none. */
 export type Forwarded = { addresses: string[] } | { trouble: string }
 
-export interface PortForwardingParts extends FindRouterParts {
+export interface PortForwardingParts extends FindRouterParts, PinholesParts {
   /** Uniform in [0, 1); chooses an outside port if this node's own number is taken. */
   random(): number
-  log: Log
   /** Called at each change. */
   onForwarded(outcome: Forwarded): void
 }
@@ -43,6 +43,7 @@ export class PortForwarding {
   private readonly components: Components
   private readonly by: PortForwardingParts
   private readonly outside: OutsideAddresses
+  private readonly pinholes: Pinholes
   private readonly life = new AbortController()
   private router: Router | undefined
   private working: Promise<void> | undefined
@@ -58,6 +59,7 @@ export class PortForwarding {
     this.components = components
     this.by = parts
     this.outside = new OutsideAddresses(components.addressManager)
+    this.pinholes = new Pinholes(components.addressManager, parts)
   }
 
   start(): void {
@@ -71,6 +73,7 @@ export class PortForwarding {
     await this.working
     const { gateway } = this.router ?? {}
     const signal = AbortSignal.timeout(REMOVE_MS)
+    const closed = this.pinholes.close(signal)
     const removed = await Promise.allSettled(
       this.outside.all().map(({ port }) => gateway?.remove(port, signal)),
     )
@@ -78,6 +81,7 @@ export class PortForwarding {
       if (one.status === 'rejected')
         this.by.log('debug', 'a forwarded port was not removed; it expires', { error: String(one.reason) })
     this.outside.set([])
+    await closed
   }
 
   private async work(): Promise<void> {
@@ -86,6 +90,7 @@ export class PortForwarding {
     let next = RENEW_MS
     while (this.again && !signal.aborted) {
       this.again = false
+      const renewed = this.pinholes.renew(signal)
       try {
         await this.forward(behindRouter(this.components.addressManager))
         next = RENEW_MS
@@ -95,6 +100,8 @@ export class PortForwarding {
         this.router = undefined
         next = RETRY_MS
         this.tell({ trouble: reason(error) })
+      } finally {
+        await renewed
       }
     }
     this.working = undefined

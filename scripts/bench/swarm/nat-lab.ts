@@ -86,6 +86,39 @@ export function buildLab(): void {
   }
 }
 
+/** The first home and the machine `public` get IPv6, too. The router translates nothing there, but drops what comes unasked. */
+export function withIPv6(): void {
+  const address = (name: string, device: string, ip6: string) =>
+    ip('-n', netns(name), 'addr', 'add', ip6, 'dev', device, 'nodad')
+  address('router-a', 'wan', '2a01:4f8:ff::11/64')
+  address('router-a', 'lan', '2a01:4f8:1::1/64')
+  address('home-a1', 'eth0', '2a01:4f8:1::10/64')
+  address('public', 'eth0', '2a01:4f8:ff::2/64')
+  inside('router-a', 'sysctl', '-qw', 'net.ipv6.conf.all.forwarding=1')
+  // Without it, machines on the same network do not find each other.
+  inside(
+    'router-a',
+    'nft',
+    'insert',
+    'rule',
+    'inet',
+    'filter',
+    'input',
+    'meta',
+    'l4proto',
+    'ipv6-icmp',
+    'accept',
+  )
+  const router = linkLocal('router-a', 'lan')
+  ip('-6', '-n', netns('home-a1'), 'route', 'add', 'default', 'via', router, 'dev', 'eth0')
+  ip('-6', '-n', netns('public'), 'route', 'add', '2a01:4f8:1::/64', 'via', '2a01:4f8:ff::11')
+}
+
+function linkLocal(name: string, device: string): string {
+  const words = ['-6', '-n', netns(name), '-o', 'addr', 'show', 'dev', device, 'scope', 'link']
+  return /inet6 ([0-9a-f:]+)/.exec(execFileSync('ip', words).toString())![1]!
+}
+
 export function dropLab(): void {
   for (const name of ['switch', ...Object.keys(HOSTS), ...Object.keys(ROUTERS)]) {
     try {

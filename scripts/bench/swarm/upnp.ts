@@ -2,20 +2,19 @@
 // namespaces, see nat-lab.ts; Debian's miniupnpd and nftables.) A node at home behind a router that runs miniupnpd,
 // and a peer outside that knows only the address that the node announces. Measures from the node's start until the
 // mapping is in the router's table, until the node announces it, and until a peer that then dials is connected; and
-// checks that the mapping is gone after the stop. The same with a gateway that knows only PCP and NAT-PMP. Then once each:
-// `upnp` off, a gateway that refuses, and no gateway.
+// checks that the mapping is gone after the stop. The same with a gateway that knows only PCP and NAT-PMP, and with a
+// firewall for IPv6 that PCP opens. Then once each: `upnp` off, a gateway that refuses, and no gateway.
 
 import { execFileSync, spawn } from 'node:child_process'
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { buildLab, dropLab, netns, PUBLIC_IP } from './nat-lab.ts'
+import { buildLab, dropLab, netns, PUBLIC_IP, withIPv6 } from './nat-lab.ts'
 import { Child, quantile, round, sleep } from './parent.ts'
 
 const [runs = 10] = process.argv.slice(2).map(Number)
 const swarm = 'bench'
 const PORT = 4001
-const OUTSIDE = `/ip4/5.9.0.11/tcp/${PORT}`
 const ROUTER = netns('router-a')
 const home = mkdtempSync(join(tmpdir(), 'waggle-upnp-'))
 const nft = (...args: string[]) => execFileSync('ip', ['netns', 'exec', ROUTER, 'nft', ...args]).toString()
@@ -30,7 +29,23 @@ table inet filter {
 }
 insert rule inet filter forward jump upnp_forward
 `
-const isMapped = () => nft('list', 'chain', 'inet', 'filter', 'upnp_in').includes(`dport ${PORT} `)
+const holds = (chain: string) => nft('list', 'chain', 'inet', 'filter', chain).includes(`dport ${PORT} `)
+/** What a run is over: how the node is reached, and the chain that shows that the router lets it. */
+const IPV4 = {
+  listen: '/ip4/0.0.0.0',
+  peer: `/ip4/${PUBLIC_IP}`,
+  outside: `/ip4/5.9.0.11/tcp/${PORT}`,
+  isMapped: () => holds('upnp_in'),
+  goneWithinMs: 15_000,
+}
+const IPV6 = {
+  listen: '/ip6/::',
+  peer: '/ip6/::',
+  outside: `/ip6/2a01:4f8:1::10/tcp/${PORT}`,
+  isMapped: () => holds('upnp_forward'),
+  // miniupnpd closes none at once.
+  goneWithinMs: 180_000,
+}
 
 async function gateway({ version, allow }: { version: 1 | 2 | 'pcp'; allow: boolean }) {
   const file = join(home, 'miniupnpd.conf')
@@ -62,9 +77,13 @@ async function gateway({ version, allow }: { version: 1 | 2 | 'pcp'; allow: bool
   }
 }
 
-/** ms from `from` until it holds; never longer than 15 s. */
-async function since(from: number, holds: () => boolean | Promise<boolean>): Promise<number | undefined> {
-  while (performance.now() < from + 15_000) {
+/** ms from `from` until it holds, if it does in time. */
+async function since(
+  from: number,
+  holds: () => boolean | Promise<boolean>,
+  withinMs = 15_000,
+): Promise<number | undefined> {
+  while (performance.now() < from + withinMs) {
     if (await holds()) return performance.now() - from
     await sleep(10)
   }
@@ -80,21 +99,22 @@ const times = new Map<string, number[]>()
 const note = (what: string, ms: number | undefined) =>
   times.set(what, [...(times.get(what) ?? []), ...(ms === undefined ? [] : [ms])])
 
-async function once(upnp: boolean, name: string): Promise<void> {
+async function once(upnp: boolean, name: string, over = IPV4): Promise<void> {
+  const { isMapped } = over
   console.error(name)
-  const peer = await outside.start(node++, { swarm, wide: true, listen: [`/ip4/${PUBLIC_IP}/tcp/0`] })
+  const peer = await outside.start(node++, { swarm, wide: true, listen: [`${over.peer}/tcp/0`] })
   const from = performance.now()
   const me = node++
-  const started = inside.start(me, { swarm, wide: true, upnp, listen: [`/ip4/0.0.0.0/tcp/${PORT}`] })
+  const started = inside.start(me, { swarm, wide: true, upnp, listen: [`${over.listen}/tcp/${PORT}`] })
   const mapped = upnp ? await since(from, isMapped) : undefined
   if (upnp) note(`${name}: mapped`, mapped)
   const { peerId } = await started
   const announces = async () => {
     const { addresses } = await inside.ask({ do: 'report', node: me }, 'report')
-    return addresses.some((address) => address.startsWith(OUTSIDE))
+    return addresses.some((address) => address.startsWith(over.outside))
   }
   if (upnp) note(`${name}: announced`, await since(from, announces))
-  const target = `${OUTSIDE}/p2p/${peerId}`
+  const target = `${over.outside}/p2p/${peerId}`
   const { state } = await outside.ask({ do: 'join', node: peer.node, target }, 'joined')
   const { peers } = await outside.ask({ do: 'report', node: peer.node }, 'report')
   const link = (peers as Array<{ id: string; how?: string }>).find(({ id }) => id === peerId)
@@ -102,7 +122,8 @@ async function once(upnp: boolean, name: string): Promise<void> {
   note(`${name}: connected directly from outside`, isDirect ? performance.now() - from : undefined)
   await inside.ask({ do: 'stop', node: me }, 'stopped')
   const stopped = performance.now()
-  if (mapped !== undefined) note(`${name}: gone after the stop`, await since(stopped, () => !isMapped()))
+  if (mapped !== undefined)
+    note(`${name}: gone after the stop`, await since(stopped, () => !isMapped(), over.goneWithinMs))
   await outside.ask({ do: 'stop', node: peer.node }, 'stopped')
 }
 
@@ -111,6 +132,11 @@ try {
     const stop = await gateway({ version, allow: true })
     for (let run = 0; run < runs; run++) await once(true, version === 'pcp' ? 'PCP' : `IGD ${version}`)
     if (version === 2) await once(false, 'UPnP off')
+    if (version === 'pcp') {
+      withIPv6()
+      await once(false, 'UPnP off, IPv6', IPV6)
+      for (let run = 0; run < runs; run++) await once(true, 'PCP, IPv6', IPV6)
+    }
     await stop()
   }
   const stop = await gateway({ version: 2, allow: false })

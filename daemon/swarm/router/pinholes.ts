@@ -1,0 +1,116 @@
+// Asks the routers to let connections in over IPv6. Addresses are the machine's own there, but most home routers drop what
+// comes unasked. PCP (RFC 6887) opens the firewall for one address and port. Most routers do not speak it, and many have
+// no IPv6, so nothing is said to the user if none does.
+
+import { multiaddr } from '@multiformats/multiaddr'
+import {
+  type AddressManager,
+  behindFirewall,
+  isSame,
+  LONG_MS,
+  type Place,
+  toAddress,
+} from '../addresses/outside-addresses.ts'
+import type { Log } from '../types.ts'
+import { defaultGateways6, type Hop, networksHere } from './default-gateway.ts'
+import { PcpGateway } from './pcp-gateway.ts'
+
+/** A machine may have many addresses, some of them for a day only. */
+const MAX_PINHOLES = 4
+const LEASE_S = 3600
+
+export interface PinholesParts {
+  log: Log
+  /** The routers to ask, and on which port if not the usual one. */
+  hops6?: (from: readonly string[]) => Promise<readonly Hop[]>
+  pcpPort?: number
+}
+
+interface Pinhole {
+  place: Place
+  gateway: PcpGateway
+}
+
+export class Pinholes {
+  private readonly addressManager: AddressManager
+  private readonly by: PinholesParts
+  private open: readonly Pinhole[] = []
+
+  constructor(addressManager: AddressManager, by: PinholesParts) {
+    this.addressManager = addressManager
+    this.by = by
+  }
+
+  /** Opens one for each address that the node listens on, and renews those that are open. Does not fail. */
+  async renew(signal: AbortSignal): Promise<void> {
+    const places = behindFirewall(this.addressManager).slice(0, MAX_PINHOLES)
+    if (places.length === 0 && this.open.length === 0) return
+    const before = this.addresses()
+    const hops = await (this.by.hops6 ?? hopsHere)(places.map(({ ip }) => ip)).catch(() => [])
+    const found = await Promise.all(
+      places.map((place) =>
+        this.openOne(place, hops, signal).catch((error: Error) => {
+          if (!signal.aborted)
+            this.by.log('debug', 'no router opens its firewall', {
+              address: toAddress(place),
+              error: error.message,
+            })
+          return undefined
+        }),
+      ),
+    )
+    this.open = found.filter((one) => one !== undefined)
+    const addresses = this.addresses()
+    if (addresses.length > 0 && addresses.join() !== before.join())
+      this.by.log('info', 'the router lets connections in over IPv6', { addresses })
+  }
+
+  /** miniupnpd 2.3.1 refuses to close a pinhole, so it is then made to expire soon: it gives two minutes at least. */
+  async close(signal: AbortSignal): Promise<void> {
+    const { open } = this
+    this.open = []
+    const closed = open.map(({ place, gateway }) =>
+      gateway.remove(place.port, signal).catch(() => this.ask(gateway, place, { leaseSeconds: 1, signal })),
+    )
+    await Promise.allSettled(closed)
+  }
+
+  private ask(
+    gateway: PcpGateway,
+    { ip, port }: Place,
+    options: { leaseSeconds: number; signal: AbortSignal },
+  ): Promise<number> {
+    return gateway.forward({ internalIp: ip, internalPort: port, externalPort: port }, options)
+  }
+
+  private addresses(): string[] {
+    return this.open.map(({ place }) => toAddress(place))
+  }
+
+  private async openOne(
+    place: Place,
+    hops: readonly Hop[],
+    signal: AbortSignal,
+  ): Promise<Pinhole | undefined> {
+    const hop = hops.find(({ from }) => from === place.ip)
+    if (!hop) return undefined
+    const { port } = place
+    const known = this.open.find((one) => isSame(one.place, place))?.gateway
+    const gateway = known ?? (await PcpGateway.at(hop, { internalPort: port, signal, port: this.by.pcpPort }))
+    const outside = await gateway.externalIp(signal)
+    const granted = await this.ask(gateway, place, { leaseSeconds: LEASE_S, signal })
+    if (
+      granted !== port ||
+      !multiaddr(toAddress({ ip: outside, port })).equals(multiaddr(toAddress(place)))
+    ) {
+      await gateway.remove(granted, signal)
+      throw new Error(`the router translates the address to ${outside} and the port to ${granted}`)
+    }
+    this.addressManager.confirmObservedAddr(multiaddr(toAddress(place)), { ttl: LONG_MS })
+    return { place, gateway }
+  }
+}
+
+async function hopsHere(from: readonly string[]): Promise<Hop[]> {
+  return defaultGateways6(from, await networksHere())
+}
