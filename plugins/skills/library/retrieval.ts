@@ -6,7 +6,8 @@
 // text says, so the mean over the library is taken away from every vector (Mu and Viswanath 2018, arXiv 1702.01417;
 // their next step, which leaves out the largest components, too, is not taken).
 //
-// The policy changes as it learns. Vectors by states are made again after `REFRESH` optimizer steps.
+// The policy changes as it learns, and a node that was restarted has to find what one that ran on would. So vectors by
+// states are made again after each update, of the `MOST` best texts; the others come after them.
 
 import { type Context, embedText, similarity } from '../../../protocol/plugin/index.ts'
 import type { Entry } from './entry.ts'
@@ -15,48 +16,47 @@ export const RETRIEVALS = ['words', 'states'] as const
 export type RetrievalName = (typeof RETRIEVALS)[number]
 
 export interface Retrieval {
-  /** Nearest first; equally near ones stay in order. */
+  /** Nearest first; equally near ones stay in order, in which the best come first. */
   nearest(entries: readonly Entry[], observation: string, context: Context): Promise<Entry[]>
 }
 
 /** Characters of a text that its vector is made from, and texts scored at once. */
 const READ = 600
 const AT_ONCE = 32
-const REFRESH = 64
-/** Vectors kept; beyond that all are made again. */
-const MOST = 1000
+/** Texts compared by states. */
+const MOST = 64
+/** Vectors kept by words; beyond that all are made again. */
+const KEPT = 1000
 
 export function createRetrieval(by: RetrievalName): Retrieval {
-  const known = new Map<string, { vector: Float32Array; step: number }>()
+  let known = new Map<string, Float32Array>()
+  let step = -1
 
   const vectorsOf = async (texts: readonly string[], context: Context): Promise<Float32Array[]> =>
     by === 'words' ? texts.map(embedText) : await statesOf(texts, context)
 
   const kept = async (entries: readonly Entry[], context: Context): Promise<Float32Array[]> => {
-    const isOld = ({ id }: Entry): boolean => {
-      const found = known.get(id)
-      return !found || (by === 'states' && context.step - found.step >= REFRESH)
-    }
-    if (known.size > MOST) known.clear()
-    const missing = entries.filter(isOld)
-    const made = await vectorsOf(
-      missing.map(({ text }) => text),
-      context,
-    )
-    missing.forEach(({ id }, i) => void known.set(id, { vector: made[i]!, step: context.step }))
-    return entries.map(({ id }) => known.get(id)!.vector)
+    if (by === 'states' ? step !== context.step : known.size > KEPT) known = new Map()
+    step = context.step
+    const missing = entries.filter(({ id }) => !known.has(id))
+    const texts = missing.map(({ text }) => text)
+    const made = await vectorsOf(texts, context)
+    missing.forEach(({ id }, i) => void known.set(id, made[i]!))
+    return entries.map(({ id }) => known.get(id)!)
   }
 
   return {
     async nearest(entries, observation, context) {
       if (entries.length === 0) return []
-      const all = [...(await kept(entries, context)), ...(await vectorsOf([observation], context))]
-      const vectors = by === 'words' ? all : centred(all, entries.length)
+      const compared = by === 'words' ? entries : entries.slice(0, MOST)
+      const all = [...(await kept(compared, context)), ...(await vectorsOf([observation], context))]
+      const vectors = by === 'words' ? all : centred(all, compared.length)
       const wanted = vectors.at(-1)!
-      return entries
+      const sorted = compared
         .map((entry, i) => ({ entry, near: similarity(vectors[i]!, wanted) }))
         .sort((a, b) => b.near - a.near)
         .map(({ entry }) => entry)
+      return [...sorted, ...entries.slice(compared.length)]
     },
   }
 }

@@ -71,7 +71,11 @@ export default definePlugin({
         .linked(observation, at.context.phase === 'train')
         .flatMap((id) => library.find(id) ?? [])
       const others = library.entries().filter((entry) => !linked.includes(entry))
-      const ordered = [...linked, ...(await retrieval.nearest(others, observation, at.context))]
+      const ordered = [...linked]
+      for (const isWanted of [isStrategy, (zone: string) => !isStrategy(zone)]) {
+        const some = others.filter(({ zone }) => isWanted(zone))
+        ordered.push(...(await retrieval.nearest(some, observation, at.context)))
+      }
       if (lookedUp.size >= 1024) lookedUp = new Map()
       lookedUp.set(key, ordered)
       return ordered

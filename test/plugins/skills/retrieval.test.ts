@@ -1,10 +1,12 @@
-import { expect, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import arise from '../../../plugins/skills/arise/arise.ts'
 import { SEEDS } from '../../../plugins/skills/arise/document.ts'
+import { createLibrary } from '../../../plugins/skills/library/library.ts'
 import { centred, createRetrieval } from '../../../plugins/skills/library/retrieval.ts'
 import slea from '../../../plugins/skills/slea/slea.ts'
 import type { Context } from '../../../protocol/plugin/index.ts'
-import type { ScriptedOptions } from '../../../protocol/plugin/testing/index.ts'
+import { conformance, type ScriptedOptions } from '../../../protocol/plugin/testing/index.ts'
+import { OPTIONS } from '../conformance-options.ts'
 import { withSettings } from '../samples.ts'
 import { contextWith, promptOf, put, small, visit } from './samples.ts'
 
@@ -54,7 +56,7 @@ test('the nearest comes first: by states what is meant, by words what is written
   expect(await by('words')).toEqual([written, meant])
 })
 
-test('a text is read once, and again when the policy has changed for 64 steps', async () => {
+test('a text is read once for each version of the policy', async () => {
   const library = small()
   const entries = [put(library, 'one thing'), put(library, 'another thing')]
   const retrieval = createRetrieval('states')
@@ -65,8 +67,20 @@ test('a text is read once, and again when the policy has changed for 64 steps', 
   }
   // The entries, then the question.
   expect(await read(3)).toEqual([2, 1])
-  expect(await read(66)).toEqual([1])
-  expect(await read(67)).toEqual([2, 1])
+  expect(await read(3)).toEqual([1])
+  expect(await read(4)).toEqual([2, 1])
+})
+
+test('of a large library the 64 best are compared by states, and the others come after them', async () => {
+  const library = createLibrary({ zones: { a: 100 }, characters: 100 })
+  const entries = Array.from({ length: 70 }, (_, i) => put(library, `text ${i}`, { score: 0 - i }))
+  const { context, scored } = countScored(
+    contextWith({ hidden: states({ 'text 69': 1, 'text 9': 1, which: 1 }) }),
+  )
+  const found = await createRetrieval('states').nearest(entries, 'which?', context)
+  expect(scored).toEqual([32, 32, 1])
+  expect(found[0]).toBe(entries[9])
+  expect(found.slice(64)).toEqual(entries.slice(64))
 })
 
 test('an empty library and an empty text cost nothing and break nothing', async () => {
@@ -98,4 +112,13 @@ test('SLEA-RL fills up with what is nearest by states', async () => {
   const order = (text: string): number => text.indexOf('sum up') - text.indexOf('words of')
   expect(order(await shown('states'))).toBeLessThan(0)
   expect(order(await shown('words'))).toBeGreaterThan(0)
+})
+
+describe.each([
+  ['skill/arise', arise, { choice: 'states' }],
+  ['skill/slea', slea, { retrieval: 'states' }],
+] as const)('%s by states keeps to what any plugin must keep to', (id, plugin, by) => {
+  const options = OPTIONS[id]!
+  for (const { name, run } of conformance(plugin, { ...options, settings: { ...options.settings, ...by } }))
+    test(name.replace(`${id} `, ''), run)
 })
