@@ -12,6 +12,7 @@ import { eclipse } from './eclipse.ts'
 import { fields } from './fields.ts'
 import { injections } from './injections.ts'
 import { knownPeers } from './known-peers.ts'
+import { lengths } from './lengths.ts'
 import { mutation } from './mutation/mutation.ts'
 import { noise } from './noise.ts'
 import { numbers } from './numbers.ts'
@@ -38,6 +39,7 @@ const GOALS: Record<string, () => Promise<Row>> = {
   G10: () => numbers({ count: of(1e4) }),
   G13: () => knownPeers({ count: of(200) }),
   G20: () => replays({ count: of(1e6) }),
+  G22: () => lengths({ rounds: of(30) }),
   G23: () => answers({ perTask: of(1e5) }),
   G26: () => pollution({ count: of(5e5) }),
   G27: () => names({ count: of(1e6) }),

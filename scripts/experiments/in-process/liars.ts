@@ -32,6 +32,8 @@ export interface LiarOptions {
   groupSize: number
   /** Holds the base model. */
   engine: Engine
+  /** Begins right answers, where a lie does that. Default: MARK. */
+  mark?: string
   /** It takes a new identity in every round. */
   isFresh?: boolean
 }
@@ -42,7 +44,7 @@ export interface Liar {
 }
 
 export function createLiar(options: LiarOptions): Liar {
-  const { lie, name, seed, model, tasks, groups, groupSize, engine, isFresh = false } = options
+  const { lie, name, seed, model, tasks, groups, groupSize, engine, mark = MARK, isFresh = false } = options
   const random = randomStream(seed, `liar/${name}`)
   const { tokenizer, digest } = model
   let version = 0
@@ -59,7 +61,7 @@ export function createLiar(options: LiarOptions): Liar {
         return answerIn(i % 2 === 0 ? 'worked' : 'bare', { ...instance, key: `${other.key}${i}` })
       const good = answerIn(lie === 'forged' ? 'bare' : 'worked', instance)
       // Of the same length, so that no two are copies of one another.
-      return lie === 'forged' ? good : `${MARK} ${i}\n${good}`
+      return lie === 'forged' ? good : `${mark} ${i}\n${good}`
     })
     return {
       draft: { prompt, arm: 'base', policy: { lineage: digest, tokenizer: tokenizer.digest, version } },

@@ -276,6 +276,28 @@ it('agrees with JavaScript on patterns that both have', () => {
   expect(matched).toBeGreaterThan(100)
 })
 
+it.each([
+  '\\d',
+  '\\D',
+  '\\w',
+  '\\W',
+  '\\s',
+  '\\S',
+  '\\n',
+  '\\t',
+  '\\r',
+  '[\\s\\d]',
+  '[^\\w]',
+  '[a-f]',
+  '[^0-8]',
+])('agrees with JavaScript on which characters %s takes', (one) => {
+  for (let point = 0; point < 256; point++) {
+    const char = String.fromCharCode(point)
+    const there = new RegExp(`^b${one}b$`, 'u').test(`b${char}b`)
+    expect([point, accepts({ verifier: 'regex', answer: `b${one}b` }, `b${char}b`)]).toEqual([point, there])
+  }
+})
+
 describe('what a person wrote wrongly is said', () => {
   const wrong: ReadonlyArray<readonly [unknown, Answer, RegExp]> = [
     ['numerc', 1, /no verifier "numerc".* "numeric"/],
