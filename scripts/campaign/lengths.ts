@@ -1,5 +1,5 @@
-// G22: one of three peers sends right answers that are four times as long as they need be, and short wrong ones. Do a node's
-// own answers grow, beside a node whose peers are all honest?
+// G22: one of three peers sends right answers that are some ten times as long as own ones, and short wrong ones. Do a node's own
+// answers grow, beside a node whose peers are all honest?
 
 import { fileURLToPath } from 'node:url'
 import { loadModel } from '../../daemon/policy/model.ts'
@@ -69,7 +69,7 @@ export async function lengths({ rounds }: { rounds: number }): Promise<Row> {
   const say = ({ first, last }: Outcome): string => `${first.toFixed(1)} and ${last.toFixed(1)}`
   return {
     goal: 'G22',
-    tried: `${rounds} rounds with two honest peers and one whose right answers are about four times as long`,
+    tried: `${rounds} rounds with two honest peers and one whose right answers are about ten times as long`,
     result:
       `tokens of own answers in the first and last third: ${say(beside)}, ${drift.toFixed(1)} % more than without it; ` +
       `steps take ${slower.toFixed(2)} times as long; ${beside.used} of its groups were drawn`,

@@ -29,6 +29,8 @@ const { values } = parseArgs({
     only: { type: 'string' },
     /** Of the faults that G38 puts into the source. */
     seed: { type: 'string', default: '1' },
+    /** In which parts; see mutation.ts. */
+    parts: { type: 'string' },
   },
 })
 const of = (count: number): number => Math.ceil(count * Number(values.share))
@@ -51,7 +53,12 @@ const GOALS: Record<string, () => Promise<Row>> = {
   G36: () => stops({ count: of(5) }),
   G37: () => noise({ seconds: of(20) }),
   G38: () =>
-    mutation({ each: of(25), seed: values.seed, onSurvivor: (one) => console.log(JSON.stringify(one)) }),
+    mutation({
+      each: of(25),
+      seed: values.seed,
+      parts: values.parts?.split(','),
+      onSurvivor: (one) => console.log(JSON.stringify(one)),
+    }),
 }
 
 const only = values.only?.split(',')

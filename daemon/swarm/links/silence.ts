@@ -5,8 +5,8 @@
 import type { Clock } from '../types.ts'
 
 const CHECK_MS = 5000
-/** Also in a large swarm. */
-const LEAST_MS = 60_000
+/** Also in a large swarm. It is told within a minute. */
+const LEAST_MS = 50_000
 /** Of all peers together: a node with one peer waits for ten minutes. A slow node writes a group in one or two. */
 const PEERS_MS = 600_000
 
