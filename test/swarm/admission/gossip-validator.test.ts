@@ -39,6 +39,25 @@ function make() {
   return { clock, records, reputation, cuts, slowed, validator, message }
 }
 
+test('a turn of the event loop has room for so many messages, and there are no turns without messages', () => {
+  const due: Array<() => void> = []
+  const turns = new Turns<void>({ perTurn: 2, limit: 100 }, { costOf: () => 1, soon: (run) => due.push(run) })
+  let done = 0
+  for (let i = 0; i < 7; i++)
+    void turns.take(
+      'peer',
+      () => void done++,
+      () => {},
+    )
+  const after: number[] = [done]
+  for (let turn = 0; turn < 10 && due.length > 0; turn++) {
+    expect(due.length).toBe(1)
+    due.shift()!()
+    after.push(done)
+  }
+  expect(after).toEqual([2, 4, 6, 7, 7])
+})
+
 test('a peer that sends much waits for itself and hardly delays one that sends little', async () => {
   const turns = new Turns<void>({ perTurn: 2, limit: 6 }, { costOf: () => 1 })
   const order: string[] = []
