@@ -245,6 +245,15 @@ describe('forgeries and nonsense', () => {
       'schema',
       { ...good, rollouts: [{ ...rollout, tokens, segments: [[0, 1]] }, rollout] },
     ],
+    ...[
+      [-1, 2],
+      ['1', 2],
+      [0, '2'],
+    ].map((segment): [string, string, Writable] => [
+      `the segment ${JSON.stringify(segment)}`,
+      'schema',
+      { ...good, rollouts: [{ ...rollout, tokens, segments: [segment] }, rollout] },
+    ]),
     [
       'a token id in too many bytes',
       'schema',

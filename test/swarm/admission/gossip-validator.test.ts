@@ -7,13 +7,16 @@ import { Turns } from '../../../daemon/swarm/admission/turns.ts'
 import { Verifier } from '../../../daemon/swarm/admission/verify.ts'
 import { PeerRecords } from '../../../daemon/swarm/peers/records.ts'
 import { Reputation } from '../../../daemon/swarm/peers/reputation.ts'
-import { codec, stillClock, tasks } from '../groups.ts'
+import { encodeGroup } from '../../../protocol/wire/index.ts'
+import { testSigner } from '../../protocol/wire/cases.ts'
+import { codec, draft, stillClock, tasks } from '../groups.ts'
 
 function make() {
   const clock = stillClock()
   const records = new PeerRecords({}, { clock })
   const cuts: string[] = []
   const slowed: Array<[string, number]> = []
+  const told: string[] = []
   const reputation = new Reputation({}, { clock, onCut: (peer, reason) => cuts.push(`${peer} ${reason}`) })
   const by = { tasks, codec, records, clock, version: () => 0, isMuted: () => false, onImpostor: () => {} }
   const validator = new GossipValidator(
@@ -26,7 +29,7 @@ function make() {
       clock,
       log: () => {},
       onGroup: () => {},
-      onEvent: () => {},
+      onEvent: (event) => told.push('reason' in event ? `${event.type}: ${event.reason}` : event.type),
       onAdmitted: () => {},
       onAnnounced: () => {},
       isBehind: () => false,
@@ -36,7 +39,7 @@ function make() {
   )
   const message = (peer: string) =>
     validator.guard.frame(peer, 600) && validator.guard.rpc(peer, { messages: 1, control: 0 })
-  return { clock, records, reputation, cuts, slowed, validator, message }
+  return { clock, records, reputation, cuts, slowed, told, validator, message }
 }
 
 test('a turn of the event loop has room for so many messages, and there are no turns without messages', () => {
@@ -80,6 +83,18 @@ test('a peer that sends much waits for itself and hardly delays one that sends l
   await new Promise(setImmediate)
   void take('honest', 'h1')
   expect(order.at(-1)).toBe('h1')
+})
+
+test('refusals that are routine are no event, and others are', () => {
+  const { validator, told } = make()
+  const signer = testSigner()
+  const frame = encodeGroup({ ...draft(1), sequence: 1, createdAt: 1_800_000_000_000 }, signer)
+  expect(validator.receive(frame, 'peer')).toBeUndefined()
+  expect(validator.receive(frame, 'peer')).toBe('duplicate')
+  expect(told).toEqual([])
+  const old = encodeGroup({ ...draft(2), sequence: 2, createdAt: 1_000_000_000_000 }, signer)
+  expect(validator.receive(old, 'peer')).toBe('stale')
+  expect(told).toEqual(['refused: stale'])
 })
 
 describe('a flood', () => {
