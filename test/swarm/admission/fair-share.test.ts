@@ -4,6 +4,7 @@ import { multiaddr } from '@multiformats/multiaddr'
 import fc from 'fast-check'
 import { afterEach, describe, expect, test } from 'vitest'
 import { FairShare } from '../../../daemon/swarm/admission/fair-share.ts'
+import { NewcomerQuota } from '../../../daemon/swarm/admission/newcomer-quota.ts'
 import { Brake } from '../../../daemon/swarm/libp2p/brake.ts'
 import { createHost, startHost } from '../../../daemon/swarm/libp2p/host.ts'
 import { draft, freshIdentity, startNode, stillClock, stopNodes, until } from '../helpers.ts'
@@ -63,6 +64,13 @@ describe('shares', () => {
     )
   })
 
+  test('a source without savings may take half of what is spare', () => {
+    const share = new FairShare({ perSecond: 100, burstSeconds: 0, spare: 200 }, { clock: stillClock() })
+    let taken = 0
+    while (share.take('a')) taken++
+    expect(taken).toBe(101)
+  })
+
   test('a peer over its share waits longer the more others are over theirs', () => {
     const clock = stillClock()
     const share = new FairShare({ perSecond: 100, burstSeconds: 0, spare: 0 }, { clock })
@@ -72,6 +80,18 @@ describe('shares', () => {
     clock.time += 20_000
     expect(share.owe('a', 0)).toBe(0)
   })
+})
+
+test('newcomers get a limited number of places, and one that is silent loses its', () => {
+  const clock = stillClock()
+  const places = new NewcomerQuota({ count: 2, idleMs: 60_000 }, { clock })
+  expect(['a', 'b', 'c', 'a'].map((id) => places.take(id))).toEqual([true, true, false, true])
+  clock.time += 59_999
+  expect(['a', 'c'].map((id) => places.take(id))).toEqual([true, false])
+  clock.time += 1
+  expect(['c', 'b', 'a'].map((id) => places.take(id))).toEqual([true, false, true])
+  places.leave('a')
+  expect(places.take('b')).toBe(true)
 })
 
 describe('the brake', () => {

@@ -61,6 +61,33 @@ test('a turn of the event loop has room for so many messages, and there are no t
   expect(after).toEqual([2, 4, 6, 7, 7])
 })
 
+test('whatever waits is dropped when all ends', async () => {
+  const turns = new Turns<string>({ perTurn: 1, limit: 6 }, { costOf: () => 1 })
+  const take = () =>
+    turns.take(
+      'peer',
+      () => 'done',
+      () => 'dropped',
+    )
+  const all = [take(), take(), take()]
+  turns.close()
+  expect(await Promise.all(all)).toEqual(['done', 'dropped', 'dropped'])
+})
+
+test('an error in what a message causes reaches its caller, at once or after it waited', async () => {
+  const turns = new Turns<void>({ perTurn: 1, limit: 6 }, { costOf: () => 1 })
+  const fail = () => {
+    throw new Error('it failed')
+  }
+  expect(() => turns.take('peer', fail, () => {})).toThrow('it failed')
+  await turns.take(
+    'peer',
+    () => {},
+    () => {},
+  )
+  await expect(turns.take('peer', fail, () => {})).rejects.toThrow('it failed')
+})
+
 test('a peer that sends much waits for itself and hardly delays one that sends little', async () => {
   const turns = new Turns<void>({ perTurn: 2, limit: 6 }, { costOf: () => 1 })
   const order: string[] = []
