@@ -84,6 +84,19 @@ describe('checkpoints', () => {
     ])
   })
 
+  it('leave no file open, whether they are whole or damaged', async () => {
+    const disk = await saved([10, 20])
+    disk.corrupt('/home/checkpoints/000002-step-20/model.safetensors', (bytes) => bytes.fill(1, -9))
+    const counts = { open: 0, close: 0 }
+    disk.fault = (operation) => {
+      if (operation === 'open' || operation === 'close') counts[operation]++
+      return undefined
+    }
+    expect((await (await open(disk)).latest())?.manifest.step).toBe(10)
+    expect(counts.open).toBeGreaterThan(4)
+    expect(counts.close).toBe(counts.open)
+  })
+
   it('come back as they were saved, the newest first, and the last few stay', async () => {
     const disk = await saved([10, 20, 30, 40, 50])
     const latest = await (await open(disk)).latest()
