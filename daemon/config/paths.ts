@@ -15,8 +15,8 @@
 //   <runtime>/control.sock      $XDG_RUNTIME_DIR/waggle, $RUNTIME_DIRECTORY or HOME; see socketPath. On Windows a pipe
 
 import { createHash } from 'node:crypto'
-import { isAbsolute, join, resolve } from 'node:path'
-import { cacheFolder, traitsOf } from '../platform/index.ts'
+import { join, resolve } from 'node:path'
+import { traitsOf, xdgFolder } from '../platform/index.ts'
 
 export interface Paths {
   /** Absolute path of --home; undefined with the XDG layout. */
@@ -60,11 +60,7 @@ export interface PathsEnvironment {
 
 export function resolvePaths(options: PathsOptions, at: PathsEnvironment): Paths {
   const home = options.home === undefined ? undefined : resolve(at.cwd, options.home)
-  // The XDG specification requires that relative paths in these variables are ignored.
-  const xdg = (name: string, fallback: string) => {
-    const value = at.env[name]
-    return join(value && isAbsolute(value) ? value : join(at.homedir, fallback), 'waggle')
-  }
+  const xdg = (name: string, fallback: string) => xdgFolder(at, name, fallback)
   // systemd may set several directories, separated by colons; Waggle uses the first.
   const systemd = (name: string) => at.env[name]?.split(':')[0] || undefined
   const state = home ?? systemd('STATE_DIRECTORY') ?? xdg('XDG_STATE_HOME', '.local/state')
@@ -82,7 +78,7 @@ export function resolvePaths(options: PathsOptions, at: PathsEnvironment): Paths
     logs,
     logFile: join(logs, 'waggle.log'),
     plugins: join(state, 'plugins'),
-    models: home ? join(home, 'models') : join(cacheFolder(at), 'models'),
+    models: home ? join(home, 'models') : join(xdg('XDG_CACHE_HOME', '.cache'), 'models'),
     lock: join(state, 'lock'),
     readToken: join(state, 'control-read.token'),
     adminToken: join(state, 'control-admin.token'),

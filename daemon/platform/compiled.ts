@@ -3,18 +3,8 @@
 // could put other code in its place.
 
 import { enableCompileCache, flushCompileCache } from 'node:module'
-import { isAbsolute, join } from 'node:path'
-
-export interface CacheEnvironment {
-  env: Readonly<Record<string, string | undefined>>
-  homedir: string
-}
-
-/** For files that can be made or downloaded again. The XDG specification requires that a relative path is ignored. */
-export function cacheFolder({ env, homedir }: CacheEnvironment): string {
-  const given = env.XDG_CACHE_HOME
-  return join(given && isAbsolute(given) ? given : join(homedir, '.cache'), 'waggle')
-}
+import { join } from 'node:path'
+import { xdgFolder } from './xdg.ts'
 
 /**
  * About 8 MB. Where nothing can be written, each start compiles. What the user has set stays, and NODE_DISABLE_COMPILE_CACHE=1
@@ -22,7 +12,7 @@ export function cacheFolder({ env, homedir }: CacheEnvironment): string {
  */
 export function keepCompiled(env: Record<string, string | undefined>, homedir: string): void {
   // The engines' threads read it there.
-  env.NODE_COMPILE_CACHE ??= join(cacheFolder({ env, homedir }), 'compiled')
+  env.NODE_COMPILE_CACHE ??= join(xdgFolder({ env, homedir }, 'XDG_CACHE_HOME', '.cache'), 'compiled')
   enableCompileCache(env.NODE_COMPILE_CACHE)
 }
 

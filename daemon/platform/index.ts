@@ -1,6 +1,7 @@
 // What differs between operating systems, in one place: the rest of the daemon asks here instead of naming a system.
 
-export { cacheFolder, keepCompiled, saveCompiled } from './compiled.ts'
+export { keepCompiled, saveCompiled } from './compiled.ts'
 export { LEAN_FLAGS, LEAN_MALLOC, leanStart } from './lean.ts'
 export { checkSupported, type System, thisSystem } from './support.ts'
 export { here, isOpenToOthers, syncFolder, type Traits, traitsOf } from './traits.ts'
+export { xdgFolder } from './xdg.ts'

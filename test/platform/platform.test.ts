@@ -6,7 +6,6 @@ import { expect, test } from 'vitest'
 import { resolvePaths } from '../../daemon/config/paths.ts'
 import { listenOwnerOnly } from '../../daemon/control/api/socket.ts'
 import {
-  cacheFolder,
   checkSupported,
   isOpenToOthers,
   LEAN_FLAGS,
@@ -15,6 +14,7 @@ import {
   syncFolder,
   thisSystem,
   traitsOf,
+  xdgFolder,
 } from '../../daemon/platform/index.ts'
 import { SUPPORTED } from '../../daemon/platform/support.ts'
 
@@ -26,7 +26,8 @@ const [linux, mac, windows] = ['linux', 'darwin', 'win32'].map(traitsOf) as [
 const at = { env: {}, cwd: '/', homedir: '/home/ada', tmpdir: '/tmp', uid: 1000 }
 
 test('what Node.js has compiled is kept in a folder of the user, not in the one for temporary files', () => {
-  const folder = (env: Record<string, string>) => cacheFolder({ env, homedir: '/home/ada' })
+  const folder = (env: Record<string, string>) =>
+    xdgFolder({ env, homedir: '/home/ada' }, 'XDG_CACHE_HOME', '.cache')
   expect(folder({})).toBe('/home/ada/.cache/waggle')
   expect(folder({ XDG_CACHE_HOME: '/var/cache' })).toBe('/var/cache/waggle')
   expect(folder({ XDG_CACHE_HOME: 'relative' })).toBe('/home/ada/.cache/waggle')

@@ -1,0 +1,14 @@
+// Waggle's folders in a user's home, by the XDG base directory specification.
+
+import { isAbsolute, join } from 'node:path'
+
+export interface XdgEnvironment {
+  env: Readonly<Record<string, string | undefined>>
+  homedir: string
+}
+
+/** `waggle` in the folder that the variable names, or in `fallback` of the home. Relative paths in it are to be ignored. */
+export function xdgFolder({ env, homedir }: XdgEnvironment, variable: string, fallback: string): string {
+  const given = env[variable]
+  return join(given && isAbsolute(given) ? given : join(homedir, fallback), 'waggle')
+}
