@@ -9,8 +9,6 @@ import { loadavg } from 'node:os'
 import { basename } from 'node:path'
 import { parseArgs } from 'node:util'
 import { ADAPTER_TARGETS } from '../../daemon/engine/decoder.ts'
-import type { SamplingPrecision } from '../../daemon/engine/onnx/index.ts'
-import type { BasePrecision } from '../../daemon/policy/files/base-weights.ts'
 import { loadModelAs } from '../../daemon/policy/model.ts'
 import { nodeDisk as disk } from '../../daemon/store/node-disk.ts'
 import { withExamples } from '../../plugins/tasks/examples.ts'
@@ -79,9 +77,17 @@ interface Look {
   load: number
 }
 
+const base = oneOf(['f32', 'file'] as const, 'base')
+const samplingPrecision = oneOf(['int8', 'float32'] as const, 'sampling')
 const records = await openRecords<Look>(flags.out)
 if (!flags.show) await play()
 show(records.done)
+
+function oneOf<Choice extends string>(choices: readonly Choice[], flag: 'base' | 'sampling'): Choice {
+  const chosen = choices.find((one) => one === flags[flag])
+  if (chosen === undefined) throw new Error(`--${flag} is "${flags[flag]}"; there are ${choices.join(', ')}`)
+  return chosen
+}
 
 async function play(): Promise<void> {
   if (flags.model === undefined) throw new Error('name a model: --model FILE.gguf')
@@ -96,10 +102,10 @@ async function play(): Promise<void> {
     rate,
     rank,
     questions,
-    ...(flags.base !== 'f32' && { base: flags.base, sampling: flags.sampling }),
+    ...(base !== 'f32' && { base, sampling: samplingPrecision }),
     ...(flags.uncorrected && { uncorrected: true }),
   })
-  const model = await loadModelAs(flags.model, { disk }, () => flags.base as BasePrecision)
+  const model = await loadModelAs(flags.model, { disk }, () => base)
   const corrections = DEFAULT_CORRECTIONS.filter(({ use }) => use !== 'tis' || !flags.uncorrected)
   const known = TASKS.map((one) => withExamples(one, Number(examples)))
   for (let seed = Number(flags.from); seed < Number(flags.from) + Number(flags.seeds); seed++) {
@@ -131,7 +137,7 @@ async function play(): Promise<void> {
       corrections,
       engine: createLocalEngine({
         threads: Number(flags.threads),
-        samplingPrecision: flags.sampling as SamplingPrecision,
+        samplingPrecision,
       }),
     })
     const run = `waggle/${name}/${seed}/${new Date().toISOString()}`

@@ -1,6 +1,6 @@
 // A router that forwards ports by the Port Control Protocol (RFC 6887) or by NAT-PMP (RFC 6886), its predecessor, on the same
-// UDP port. With IPv6, PCP opens a firewall (a pinhole) and keeps the address and port. One message asks and one answers. The socket takes datagrams of that router only; answers of PCP also repeat a
-// random number of ours.
+// UDP port. With IPv6, PCP opens a firewall (a pinhole) and keeps the address and port. One message asks and one answers.
+// The socket takes datagrams of that router only; answers of PCP also repeat a random number of ours.
 
 import { randomBytes } from 'node:crypto'
 import { createSocket } from 'node:dgram'
