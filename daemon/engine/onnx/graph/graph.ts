@@ -7,7 +7,13 @@
 import { WaggleError } from '../../../../protocol/errors.ts'
 import { type Bindings, boundSize, type Dimension, sameDimension, showDimension, times } from './dimension.ts'
 import type { Lowering } from './lowering.ts'
-import { type AttributeValue, encodeModel, type NodeProto, type TensorProto } from './proto.ts'
+import {
+  type AttributeValue,
+  encodeModel,
+  type NodeProto,
+  type TensorProto,
+  type ValueInfoProto,
+} from './proto.ts'
 
 export const ELEMENT_TYPES = { float32: 1, uint8: 2, int32: 6, int64: 7, bool: 9, float16: 10 } as const
 export type DType = keyof typeof ELEMENT_TYPES
@@ -66,6 +72,14 @@ export function refuse(operation: string, why: string, ...values: { dtype: DType
   throw new WaggleError('E_ENGINE', `${operation}(${shapes}): ${why}`, { data: { operation, shapes } })
 }
 
+function infoOf(value: Value, name = value.name): ValueInfoProto {
+  return {
+    name,
+    elementType: ELEMENT_TYPES[value.dtype],
+    shape: value.shape.map((size) => (typeof size === 'number' ? size : showDimension(size))),
+  }
+}
+
 /** An input that the runtime computes from the sizes of a run: shapes for Reshape, masks that depend on lengths. */
 export interface ComputedInput {
   value: Value
@@ -82,6 +96,8 @@ export class Graph {
   private readonly inputValues: Value[] = []
   private readonly fixedValues: Value[] = []
   private readonly outputValues: { name: string; value: Value }[] = []
+  /** What nodes compute, by name. */
+  private readonly made = new Map<string, Value>()
   private counter = 0
 
   constructor(name: string) {
@@ -147,6 +163,7 @@ export class Graph {
     domain = '',
   ): Value[] {
     const values = outputs.map((out) => this.value(`v${this.counter++}`, out.dtype, out.shape))
+    for (const value of values) this.made.set(value.name, value)
     this.nodes.push({
       op,
       domain,
@@ -234,9 +251,14 @@ export class Graph {
     return { nodes, constants: [...constants.values()] }
   }
 
-  /** The bytes of the model. Outputs keep the names given to `output`. */
+  /**
+   * The bytes of the model. Outputs keep the names given to `output`. The runtime cannot find out by itself which sizes are
+   * equal after a Reshape, so it is told: it then computes in place, and its plan of a deep graph takes seconds less.
+   */
   encode(lowering?: Lowering): Uint8Array {
     const { nodes, constants } = this.lowered(lowering)
+    // A lowering may change what a node computes.
+    const own = new Set(this.nodes)
     const rename = new Map<string, string>()
     const inputs = [...this.inputValues, ...this.computed.map(({ value }) => value)]
     const isInput = new Set(inputs.map((value) => value.name))
@@ -264,16 +286,12 @@ export class Graph {
           shape: shape as readonly number[],
         })),
       ],
-      inputs: inputs.map(({ name, dtype, shape }) => ({
-        name,
-        elementType: ELEMENT_TYPES[dtype],
-        shape,
-      })),
-      outputs: this.outputValues.map(({ name, value }) => ({
-        name,
-        elementType: ELEMENT_TYPES[value.dtype],
-        shape: value.shape,
-      })),
+      inputs: inputs.map((value) => infoOf(value)),
+      outputs: this.outputValues.map(({ name, value }) => infoOf(value, name)),
+      values: nodes
+        .filter((node) => own.has(node))
+        .flatMap((node) => node.outputs.filter((name) => !rename.has(name)))
+        .map((name) => infoOf(this.made.get(name)!)),
     })
   }
 }

@@ -22,8 +22,8 @@ export interface TensorProto {
 export interface ValueInfoProto {
   name: string
   elementType: number
-  /** A string is the name of a size that is unknown beforehand. */
-  shape: readonly unknown[]
+  /** A string names a size that is unknown beforehand; equal names are equal sizes. */
+  shape: readonly (number | string)[]
 }
 
 export interface ModelProto {
@@ -33,6 +33,8 @@ export interface ModelProto {
   initializers: readonly TensorProto[]
   inputs: readonly ValueInfoProto[]
   outputs: readonly ValueInfoProto[]
+  /** What nodes compute, where it is known beforehand. */
+  values: readonly ValueInfoProto[]
 }
 
 const ATTRIBUTE_FLOAT = 1
@@ -127,6 +129,7 @@ function writeValueInfo(writer: Writer, info: ValueInfoProto): void {
         for (const size of info.shape) {
           shape.message(1, (dimension) => {
             if (typeof size === 'number') dimension.int(1, size)
+            else dimension.text(2, size)
           })
         }
       })
@@ -167,6 +170,7 @@ export function encodeModel(model: ModelProto): Uint8Array {
     }
     for (const info of model.inputs) graph.message(11, (out) => writeValueInfo(out, info))
     for (const info of model.outputs) graph.message(12, (out) => writeValueInfo(out, info))
+    for (const info of model.values) graph.message(13, (out) => writeValueInfo(out, info))
   })
   for (const [domain, version] of [
     ['', model.opset],
