@@ -27,6 +27,8 @@ export interface EngineChoice {
   packs?: boolean
   /** What it multiplies them by; `int8` by default. */
   samplingPrecision?: SamplingPrecision
+  /** On the CPU, all engines share one thread: they take turns, and take less memory. */
+  sharesThread?: boolean
 }
 
 /**
@@ -43,13 +45,14 @@ export async function createEngines(
     checkpointing,
     packs = true,
     samplingPrecision,
+    sharesThread = false,
   }: EngineChoice,
   count: number,
   { onNotice }: { onNotice?: (message: string) => void } = {},
 ): Promise<Engine[]> {
   switch (kind) {
     case 'onnx': {
-      const { createOnnxEngines } = await import('./onnx/index.ts')
+      const { startOnnxEngine } = await import('./onnx/index.ts')
       const choice = await decide(
         { wanted: deviceOf(device), machine: thisMachine(), ...(precision ? { precision } : {}) },
         { probe },
@@ -62,12 +65,14 @@ export async function createEngines(
         ...(packs ? {} : { packs }),
         ...(samplingPrecision ? { samplingPrecision } : {}),
       }
-      const make = (many: number): Engine[] =>
-        createOnnxEngines(many, { ...options, provider, precision: choice.precision }, { reason, onNotice })
-      if (provider === 'cpu')
-        return Array.from({ length: count }, () => createRestingEngine(() => make(1)[0]!))
-      const spare = (why: string): Engine => createOnnxEngines(1, options, { reason: why, onNotice })[0]!
-      return make(count).map((engine) => createSteadyEngine({ engine, spare, onNotice }))
+      const start = startOnnxEngine(
+        { ...options, provider, precision: choice.precision },
+        { reason, onNotice, sharesThread },
+      )
+      const all = <One>(make: () => One): One[] => Array.from({ length: count }, make)
+      if (provider === 'cpu') return all(() => createRestingEngine(start))
+      const spare = (why: string): Engine => startOnnxEngine(options, { reason: why, onNotice })()
+      return all(() => createSteadyEngine({ engine: start(), spare, onNotice }))
     }
     case 'tfjs': {
       // TensorFlow.js takes the fastest of its installed backends.

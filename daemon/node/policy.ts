@@ -52,13 +52,15 @@ export async function openPolicies(
 ): Promise<Policies> {
   const { model, plan, others } = models
   const { adapter, microBatchTokens, checkpointing, slots, packs } = plan
-  const threads = Math.max(1, Math.floor((config.engine.threads || cores) / 2))
+  const usable = config.engine.threads || cores
+  const threads = Math.max(1, Math.floor(usable / 2))
   const isExternal = config.sampler.use !== 'engine'
   const [trainer, ...spare] = (await createEngines(
     {
       ...config.engine,
       ...{ threads, microBatchTokens, checkpointing, packs },
       samplingPrecision: config.engine.sampling_precision,
+      sharesThread: usable === 1,
     },
     (isExternal ? 1 : 2) + wishes.length,
     { onNotice },

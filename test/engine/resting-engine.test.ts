@@ -2,7 +2,7 @@
 
 import { expect, test } from 'vitest'
 import type { Engine, Resting } from '../../daemon/engine/engine.ts'
-import { createOnnxEngine } from '../../daemon/engine/onnx/index.ts'
+import { createOnnxEngine, startOnnxEngine } from '../../daemon/engine/onnx/index.ts'
 import { createRestingEngine } from '../../daemon/engine/thread/resting.ts'
 import { stepOf } from '../conformance/engine-cases.ts'
 import { randomTokens, randomWeights, SPEC } from './model.ts'
@@ -100,4 +100,22 @@ test('an engine that is closed at rest stays closed', async () => {
   await engine.close()
   await expect(engine.weights()).rejects.toThrow('the engine is closed')
   expect(started()).toBe(1)
+})
+
+test('engines that share a thread rest one by one, and share another when they wake', async () => {
+  const start = startOnnxEngine({ threads: 1 }, { reason: 'a test', sharesThread: true })
+  const engines = [1, 2].map(() => createRestingEngine(start))
+  const own = [1, 2].map((seed) => randomWeights(SPEC, seed))
+  const eachHasItsOwn = async () =>
+    expect(await Promise.all(engines.map((engine) => engine.weights()))).toEqual(own)
+  const rest = (i: number) => engines[i]!.rest(async () => ({ spec: SPEC, weights: own[i]! }))
+  await Promise.all(engines.map((engine, i) => engine.open({ spec: SPEC, weights: own[i]! })))
+  await eachHasItsOwn()
+  await rest(0)
+  await eachHasItsOwn()
+  await Promise.all([rest(0), rest(1)])
+  await eachHasItsOwn()
+  expect((await engines[0]!.train(step)).applied).toBe(true)
+  expect(await engines[1]!.weights()).toEqual(own[1])
+  await Promise.all(engines.map((engine) => engine.close()))
 })

@@ -1,7 +1,7 @@
 // The ONNX engine behind the engine contract, outside the caller's thread.
 
 import type { Engine } from '../engine.ts'
-import { createEngineThread } from '../thread/thread.ts'
+import { createEngineThread, type EngineThread } from '../thread/thread.ts'
 import type { Precision } from './loss-scale.ts'
 import type { Provider } from './runtime/provider.ts'
 
@@ -29,27 +29,36 @@ export interface OnnxEngineOptions {
 }
 
 export function createOnnxEngine(options: OnnxEngineOptions, reason = 'asked for'): Engine {
-  return createOnnxEngines(1, options, { reason })[0]!
+  return startOnnxEngine(options, { reason })()
 }
 
 /**
- * Creates several engines. On the CPU each has its own thread. On a device they share one thread, in a separate
- * process, which a failing driver may crash.
+ * What creates engines, one a call. On the CPU each has its own thread, unless they are to share one. On a device they
+ * share one, in a separate process, which a failing driver may crash. A shared thread ends with the last of its engines; the
+ * next engine starts another.
  */
-export function createOnnxEngines(
-  count: number,
+export function startOnnxEngine(
   options: OnnxEngineOptions,
-  { reason, onNotice }: { reason: string; onNotice?: ((message: string) => void) | undefined },
-): Engine[] {
+  { reason, onNotice, sharesThread = false }: OnnxEngineParts,
+): () => Engine {
   // ONNX Runtime reports its use to its maker otherwise. Set on this thread: a worker's environment is a copy,
   // which native code does not see.
   process.env.ORT_DISABLE_TELEMETRY ??= '1'
   const { provider = 'cpu', threads } = options
   const isProcess = provider !== 'cpu' || options.isProcess === true
-  const make = () =>
-    createEngineThread({ worker: new URL('./worker', import.meta.url), options, isProcess, onNotice })
-  const shared = isProcess ? make() : undefined
-  return Array.from({ length: count }, () =>
-    (shared ?? make()).engine({ kind: 'onnx', device: provider, reason, threads }),
-  )
+  const worker = new URL('./worker', import.meta.url)
+  let thread: EngineThread | undefined
+  return () => {
+    if (!thread || thread.hasEnded || !(isProcess || sharesThread))
+      thread = createEngineThread({ worker, options, isProcess, onNotice })
+    return thread.engine({ kind: 'onnx', device: provider, reason, threads })
+  }
+}
+
+export interface OnnxEngineParts {
+  /** Why this device, for people. */
+  reason: string
+  onNotice?: ((message: string) => void) | undefined
+  /** All engines in one thread, where they take turns step by step. It takes less memory, and no longer on one core. */
+  sharesThread?: boolean
 }

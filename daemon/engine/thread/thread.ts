@@ -25,6 +25,8 @@ export interface EngineThread {
   start(): Promise<StartReport>
   /** Creates an engine in this thread. The thread ends with the last of its engines. */
   engine(info: EngineInfo): Engine
+  /** It takes no more engines. */
+  readonly hasEnded: boolean
 }
 
 type CallBody = WorkerCall extends infer Call
@@ -49,6 +51,7 @@ export function createEngineThread({
   let lastEngine = 0
   const open = new Set<number>()
   let dead: Error | undefined
+  let isEnding = false
 
   const fail = (error: Error): void => {
     dead ??= error
@@ -107,7 +110,10 @@ export function createEngineThread({
       if (pending.size === 0) host.hold(false)
     }) as Promise<T>
   }
-  const stop = (): Promise<void> => host.stop()
+  const stop = (): Promise<void> => {
+    isEnding = true
+    return host.stop()
+  }
 
   return {
     async start() {
@@ -117,6 +123,9 @@ export function createEngineThread({
         await stop()
         throw error
       }
+    },
+    get hasEnded() {
+      return isEnding || dead !== undefined
     },
     engine(info) {
       const id = ++lastEngine
