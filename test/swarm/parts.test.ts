@@ -162,6 +162,46 @@ test('cut-offs and seen contents survive a crash', async () => {
   }
 })
 
+test('a quiet node hardly writes, and what it wrote still covers every group that it may admit', async () => {
+  const writes: { heard?: number; until?: number }[] = []
+  const datastore = await freshDatastore()
+  datastore.put = async (key, value) => {
+    writes.push(JSON.parse(new TextDecoder().decode(value)))
+    return key
+  }
+  let tick = () => {}
+  const clock = Object.assign(stillClock(), {
+    after: (_ms: number, run: () => void) => {
+      tick = run
+      return () => {}
+    },
+  })
+  const validator: { lastAdmittedAt: number | undefined } = { lastAdmittedAt: undefined }
+  const parts = {
+    contents: new Contents({}, { clock }),
+    reputation: new Reputation({}, { clock, onCut: () => {} }),
+  }
+  const memory = new Memory({}, { ...parts, datastore, validator, clock, log: () => {} })
+  await memory.start()
+  const quarterMinutes = async (count: number) => {
+    for (let passed = 0; passed < count; passed++) {
+      clock.time += 15_000
+      tick()
+      await new Promise(setImmediate)
+      const { until } = writes.findLast((one) => one.until !== undefined)!
+      expect(until! - clock.time, 'time until the next save').toBeGreaterThan(15_000)
+    }
+  }
+  await quarterMinutes(4 * 60)
+  expect(writes.length, 'in an hour').toBeLessThan(15)
+  validator.lastAdmittedAt = clock.time + 1
+  await quarterMinutes(1)
+  expect(writes.at(-1)).toEqual({ heard: validator.lastAdmittedAt, until: clock.time + 30_000 })
+  await memory.stop()
+  expect(writes.at(-1)).toEqual({ heard: validator.lastAdmittedAt })
+  await stopNodes()
+})
+
 describe('the queue', () => {
   const make = (items: number, bytes: number) => {
     const order: string[] = []

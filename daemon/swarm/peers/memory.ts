@@ -1,7 +1,8 @@
 // Keeps across restarts: peers' reputation, who is muted, the ids of known content (so that a restart neither forgives
 // offences nor lets replays in), when a group was last admitted, so that the node can ask for what it missed, and until
-// when this process may have admitted any, so that a crash does not refill quotas. These times are saved every 15
-// seconds; the rest every five minutes, when a peer is cut off, and on stop.
+// when this process may have admitted any, so that a crash does not refill quotas. These times are saved every 15 seconds
+// while groups are admitted, and ever less often while none is; the rest every five minutes if it has changed, when a peer is
+// cut off, and on stop.
 
 import { type Datastore, Key } from 'interface-datastore'
 import type { Contents } from '../admission/contents.ts'
@@ -12,6 +13,8 @@ import type { Reputation } from './reputation.ts'
 const KEY = new Key('/waggle/memory')
 const TIMES_KEY = new Key('/waggle/heard')
 const TIMES_MS = 15_000
+/** While no group is admitted, the times reach as far ahead as it has been quiet, up to this. */
+const MOST_AHEAD_MS = 10 * 60_000
 const SAVE_EVERY = 20
 /** 15 minutes at nine groups a second; 350 kB. */
 const SAVED_IDS = 8192
@@ -37,6 +40,11 @@ export class Memory {
   private readonly by: MemoryParts
   private cancel: (() => void) | undefined
   private ticks = 0
+  /** As saved. */
+  private saved = ''
+  private times: Times = {}
+  /** When this process last noticed a newly admitted group; at first, its start. */
+  private busyAt: number
   /** When a group was last admitted before this start. */
   lastAdmittedAt: number | undefined
   /** When a process that was killed may have admitted its last group; undefined after a clean stop, and at the first start. */
@@ -44,6 +52,7 @@ export class Memory {
 
   constructor(_options: object, parts: MemoryParts) {
     this.by = parts
+    this.busyAt = parts.clock.now()
   }
 
   async start(): Promise<void> {
@@ -63,7 +72,9 @@ export class Memory {
     try {
       const { wrote, admitted } = contents
       const saved = { standing: reputation.save(), seen: packed(admitted), wrote: packed(wrote) }
-      await datastore.put(KEY, new TextEncoder().encode(JSON.stringify(saved)))
+      const text = JSON.stringify(saved)
+      if (text !== this.saved) await datastore.put(KEY, new TextEncoder().encode(text))
+      this.saved = text
       await this.saveTimes({ isLast })
     } catch (error) {
       log('warn', 'the reputation of peers cannot be saved', { error: String(error) })
@@ -81,15 +92,22 @@ export class Memory {
   private async saveTimes({ isLast = false } = {}): Promise<void> {
     const { datastore, validator, clock, log } = this.by
     if (!datastore) return
+    const now = clock.now()
     const heard = validator.lastAdmittedAt ?? this.lastAdmittedAt
+    const isNew = heard !== this.times.heard
+    if (isNew) this.busyAt = now
+    const { until = 0 } = this.times
+    if (!isLast && !isNew && until - now >= 2 * TIMES_MS) return
+    const ahead = Math.max(2 * TIMES_MS, Math.min(now - this.busyAt, MOST_AHEAD_MS))
     // The next save may be late. A clean stop is the user's, whom no peer can make do it: quotas may start full again,
     // so that the node can fetch what it misses meanwhile.
     const times: Times = {
       ...(heard !== undefined && { heard }),
-      ...(!isLast && { until: clock.now() + 2 * TIMES_MS }),
+      ...(!isLast && { until: now + ahead }),
     }
     try {
       await datastore.put(TIMES_KEY, new TextEncoder().encode(JSON.stringify(times)))
+      this.times = times
     } catch (error) {
       log('warn', 'the time of the last group cannot be saved', { error: String(error) })
     }
