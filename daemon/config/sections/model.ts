@@ -42,7 +42,12 @@ export const engine = z.strictObject({
     .describe(
       "while writing, what frozen weights of 4 and 8 bits are multiplied by on the CPU: numbers rounded to 8 bits, as in llama.cpp, which is up to twice as fast and makes log-probs differ from the trainer's by some hundredths, or float32",
     ),
-  threads: z.int().min(0).max(1024).default(0).describe('CPU threads; 0 means one per core'),
+  threads: z
+    .int()
+    .min(0)
+    .max(1024)
+    .default(0)
+    .describe('CPU threads; 0 means one per core. With one, sampler and trainer take turns in one thread'),
   memory_gb: z
     .number()
     .min(0)
