@@ -52,7 +52,7 @@ export async function createEngines(
 ): Promise<Engine[]> {
   switch (kind) {
     case 'onnx': {
-      const { startOnnxEngine } = await import('./onnx/index.ts')
+      const { onnxEngineFactory } = await import('./onnx/index.ts')
       const choice = await decide(
         { wanted: deviceOf(device), machine: thisMachine(), ...(precision ? { precision } : {}) },
         { probe },
@@ -65,13 +65,13 @@ export async function createEngines(
         ...(packs ? {} : { packs }),
         ...(samplingPrecision ? { samplingPrecision } : {}),
       }
-      const start = startOnnxEngine(
+      const start = onnxEngineFactory(
         { ...options, provider, precision: choice.precision },
         { reason, onNotice, sharesThread },
       )
       const all = <One>(make: () => One): One[] => Array.from({ length: count }, make)
       if (provider === 'cpu') return all(() => createRestingEngine(start))
-      const spare = (why: string): Engine => startOnnxEngine(options, { reason: why, onNotice })()
+      const spare = (why: string): Engine => onnxEngineFactory(options, { reason: why, onNotice })()
       return all(() => createSteadyEngine({ engine: start(), spare, onNotice }))
     }
     case 'tfjs': {

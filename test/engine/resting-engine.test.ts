@@ -2,7 +2,7 @@
 
 import { expect, test } from 'vitest'
 import type { Engine, Resting } from '../../daemon/engine/engine.ts'
-import { createOnnxEngine, startOnnxEngine } from '../../daemon/engine/onnx/index.ts'
+import { createOnnxEngine, onnxEngineFactory } from '../../daemon/engine/onnx/index.ts'
 import { createRestingEngine } from '../../daemon/engine/thread/resting.ts'
 import { stepOf } from '../conformance/engine-cases.ts'
 import { randomTokens, randomWeights, SPEC } from './model.ts'
@@ -103,7 +103,7 @@ test('an engine that is closed at rest stays closed', async () => {
 })
 
 test('engines that share a thread rest one by one, and share another when they wake', async () => {
-  const start = startOnnxEngine({ threads: 1 }, { reason: 'a test', sharesThread: true })
+  const start = onnxEngineFactory({ threads: 1 }, { reason: 'a test', sharesThread: true })
   const engines = [1, 2].map(() => createRestingEngine(start))
   const own = [1, 2].map((seed) => randomWeights(SPEC, seed))
   const eachHasItsOwn = async () =>

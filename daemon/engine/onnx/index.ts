@@ -29,15 +29,15 @@ export interface OnnxEngineOptions {
 }
 
 export function createOnnxEngine(options: OnnxEngineOptions, reason = 'asked for'): Engine {
-  return startOnnxEngine(options, { reason })()
+  return onnxEngineFactory(options, { reason })()
 }
 
 /**
- * What creates engines, one a call. On the CPU each has its own thread, unless they are to share one. On a device they
- * share one, in a separate process, which a failing driver may crash. A shared thread ends with the last of its engines; the
- * next engine starts another.
+ * Returns a function that creates one engine per call. On the CPU each has its own thread, unless they are to share one. On a
+ * device they share one, in a separate process, which a failing driver may crash. A shared thread ends with the last of its
+ * engines; the next engine starts another.
  */
-export function startOnnxEngine(
+export function onnxEngineFactory(
   options: OnnxEngineOptions,
   { reason, onNotice, sharesThread = false }: OnnxEngineParts,
 ): () => Engine {
@@ -59,6 +59,6 @@ export interface OnnxEngineParts {
   /** Why this device, for people. */
   reason: string
   onNotice?: ((message: string) => void) | undefined
-  /** All engines in one thread, where they take turns step by step. It takes less memory, and no longer on one core. */
+  /** All engines in one thread, where they take turns step by step. It takes less memory, and on one core no more time. */
   sharesThread?: boolean
 }

@@ -1,5 +1,5 @@
 // The engine in the daemon's thread: a proxy to another thread or process, where `worker.ts` serves a core.
-// Each engine has its own thread, unless its library loads into only one thread; then several engines share it.
+// Each engine has its own thread. Several share one if their library loads into only one thread, or to save memory.
 
 import { WaggleError } from '../../../protocol/errors.ts'
 import type { Weights } from '../decoder.ts'
