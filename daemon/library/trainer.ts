@@ -5,6 +5,7 @@ import { WaggleError } from '../../protocol/errors.ts'
 import type { Plugin, Task } from '../../protocol/plugin/index.ts'
 import type { Group } from '../../protocol/train/index.ts'
 import { createPluginFiles } from '../host/plugin-files.ts'
+import { endingWith } from '../policy/live-policy.ts'
 import { scorePrompts } from '../rollout/evaluation/evaluate.ts'
 import { createTaskBook } from '../rollout/tasks.ts'
 import { PLUGINS, TASKS } from '../wiring/built-in.ts'
@@ -39,6 +40,8 @@ export interface TrainerOptions extends Partial<StepOptions> {
   groupSize?: number
   /** Default: 96. */
   maxNewTokens?: number
+  /** Texts that end a completion, for a model that has not learnt to end its answers. Default: none. */
+  stop?: readonly string[]
   /** Of sampling, and of the policy that is trained. Default: 1. */
   temperature?: number
   /** Optimizer steps for each round. Default: 1. */
@@ -108,7 +111,8 @@ const monotonic = (): number => performance.now()
  * wrong with tasks and plugins.
  */
 export async function createTrainer(model: Model, options: TrainerOptions): Promise<Trainer> {
-  const policy = policyOf(model)
+  const opened = policyOf(model)
+  const policy = { ...opened, sampler: endingWith(opened.sampler, options.stop ?? []) }
   const { prompts = 16, groupSize = 8, maxNewTokens = 96, plugins = [] } = options
   const uses = { prompts, groupSize, maxNewTokens }
   for (const [name, value] of Object.entries(uses))
@@ -190,7 +194,8 @@ export async function createTrainer(model: Model, options: TrainerOptions): Prom
     },
 
     async evaluate({ promptsPerTask = 100 } = {}) {
-      const { sampler, model: known } = policyOf(model)
+      policyOf(model)
+      const { sampler, model: known } = policy
       const scores = await scorePrompts(
         { promptsPerTask, maxNewTokens },
         { sampler, tokenizer: known.tokenizer, tasks },

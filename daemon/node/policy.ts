@@ -80,7 +80,8 @@ export async function openPolicies(
       state: restored?.policy,
       slots,
       isInFlight: config.rollout.in_flight_weights,
-      stopStrings,
+      stop: config.model.stop,
+      stopStrings: stopStrings || config.model.stop.length > 0,
     },
     { sampler, trainer, random: randomStream(seed, 'adapter') },
   )

@@ -66,7 +66,9 @@ export interface PolicyOptions {
   slots?: number | undefined
   /** Running sequences take on new weights at once; by default they finish with those they began with. */
   isInFlight?: boolean | undefined
-  /** Prepare for stop strings, which takes a moment for a large vocabulary. */
+  /** An answer ends with any of these texts, besides the tokenizer's stop tokens. A request may have its own instead. */
+  stop?: readonly string[] | undefined
+  /** Prepare for requests with stop strings, which takes a moment for a large vocabulary. */
   stopStrings?: boolean
 }
 
@@ -78,7 +80,15 @@ export interface PolicyParts {
 }
 
 export async function openPolicy(
-  { model, adapter, state, slots, isInFlight = false, stopStrings = false }: PolicyOptions,
+  {
+    model,
+    adapter,
+    state,
+    slots,
+    isInFlight = false,
+    stop = [],
+    stopStrings = stop.length > 0,
+  }: PolicyOptions,
   { sampler: engine, trainer, random }: PolicyParts,
 ): Promise<LivePolicy> {
   const { digest, tokenizer } = model
@@ -87,7 +97,7 @@ export async function openPolicy(
   /** Frozen weights are in shared memory: sampler and trainer use the same copy. */
   const whole = (trained: Weights): BaseWeights => (adapter ? { ...model.weights, ...trained } : trained)
   const weights = whole(state?.weights ?? initial)
-  const sampler = slots === undefined ? engine : withSlots(engine, slots)
+  const sampler = withSlots(endingWith(engine, stop), slots)
   let version = state?.version ?? 0
   const forSampling = stopStrings ? { pieces: tokenizer.pieces(spec.vocabulary) } : {}
   /** One engine may be both. */
@@ -153,10 +163,20 @@ export async function openPolicy(
   }
 }
 
-function withSlots(engine: Sampler, slots: number): Sampler {
+function withSlots(engine: Sampler, slots: number | undefined): Sampler {
+  if (slots === undefined) return engine
   return {
     ...engine,
     generate: (request, options) =>
       engine.generate({ ...request, slots: Math.min(slots, request.slots ?? slots) }, options),
+  }
+}
+
+/** Requests without stop strings end with these. */
+export function endingWith(engine: Sampler, stop: readonly string[]): Sampler {
+  if (stop.length === 0) return engine
+  return {
+    ...engine,
+    generate: (request, options) => engine.generate({ stopStrings: stop, ...request }, options),
   }
 }

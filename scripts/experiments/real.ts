@@ -33,6 +33,8 @@ const { values: flags } = parseArgs({
     prompts: { type: 'string', default: '8' },
     group: { type: 'string', default: '8' },
     length: { type: 'string', default: '20' },
+    /** A text that ends an answer, for models that have not learnt to end theirs. */
+    stop: { type: 'string' },
     rate: { type: 'string', default: '3e-4' },
     rank: { type: 'string', default: '16' },
     /** How frozen matrices are kept: `f32`, or `file` for the file's own blocks. */
@@ -104,6 +106,7 @@ async function play(): Promise<void> {
     questions,
     ...(base !== 'f32' && { base, sampling: samplingPrecision }),
     ...(flags.uncorrected && { uncorrected: true }),
+    ...(flags.stop && { stop: flags.stop }),
   })
   const model = await loadModelAs(flags.model, { disk }, () => base)
   const corrections = DEFAULT_CORRECTIONS.filter(({ use }) => use !== 'tis' || !flags.uncorrected)
@@ -133,6 +136,7 @@ async function play(): Promise<void> {
       learningRate: Number(rate),
       warmUpSteps: 3,
       maxNewTokens: Number(length),
+      ...(flags.stop && { stop: [flags.stop] }),
       checkpointEvery: 1000,
       corrections,
       engine: createLocalEngine({

@@ -1,8 +1,8 @@
 // Is a swarm worth joining? Own sampled tokens to the same held-out accuracy, alone and with peers.
 // `npm run -s experiment:sharing [-- --setting dense --nodes 8 --arms alone,bound,common-batch --rates 1e-4 --seeds 1,2,3]`
 //
-// Nodes in one process, each with the model of three tasks, or with an adapter on a pretrained one (`--setting real --model
-// FILE.gguf`). In every round each answers `--own` prompts, 8 answers each, and makes one optimizer step. Arms:
+// Nodes in one process, each with the model of three tasks, with one that seldom puts an answer between tags (`--setting
+// sparse`), or with an adapter on a pretrained one (`--setting real --model FILE.gguf`). In every round each answers `--own` prompts, 8 answers each, and makes one optimizer step. Arms:
 //   alone         one node that hears of nobody, for four times as many rounds
 //   bound         one node that answers as many prompts as the whole swarm: what honest twins can bring at most
 //   prompts       nodes that answer their peers' prompts themselves: those whose groups had a signal a round ago. They
@@ -19,26 +19,32 @@
 // all arms or one an arm as in `alone=5e-5,bound=1e-4`. Runs are kept as they end; a call with the same file makes those
 // missing.
 
+import { existsSync } from 'node:fs'
+import { join } from 'node:path'
 import { parseArgs } from 'node:util'
 import { ADAPTER_TARGETS } from '../../daemon/engine/decoder.ts'
 import type { Engine } from '../../daemon/engine/engine.ts'
+import { randomStream } from '../../daemon/host/random.ts'
 import { loadModel, type Model } from '../../daemon/policy/model.ts'
 import { createTaskBook } from '../../daemon/rollout/tasks.ts'
 import { nodeDisk as disk } from '../../daemon/store/node-disk.ts'
 import { MIXING_RULES, type MixingRuleName } from '../../daemon/trainer/sharing/mixing/index.ts'
 import { withExamples } from '../../plugins/tasks/examples.ts'
 import { TASKS } from '../../plugins/tasks/index.ts'
-import type { PromptCoordinates } from '../../protocol/train/index.ts'
+import { HELD_OUT_SEED, type PromptCoordinates } from '../../protocol/train/index.ts'
+import { answerIn } from '../default-model/corpus.ts'
 import { createAdaptiveLiar } from './in-process/adaptive-liar.ts'
 import { accuracyAt, type Look, smoothed, tokensTo } from './in-process/by-tokens.ts'
 import { createLocalEngine } from './in-process/engine.ts'
 import { createLiar, LIES, type Liar, type Lie, MARK } from './in-process/liars.ts'
 import { createNode, type ExperimentNode, type NodeOptions } from './in-process/node.ts'
 import { openRecords } from './in-process/records.ts'
-import { loadStart } from './in-process/start.ts'
+import { folderOf, loadStart } from './in-process/start.ts'
 import { markdown, mean, percent, show, summary } from './in-process/statistics.ts'
+import { supervise } from './in-process/supervise.ts'
 import { runRounds } from './in-process/swarm.ts'
 import { thisMachine } from './machine.ts'
+import { keepModel } from './plugins/warm-start.ts'
 
 const { values: flags } = parseArgs({
   options: {
@@ -54,6 +60,7 @@ const { values: flags } = parseArgs({
     every: { type: 'string', default: '5' },
     target: { type: 'string' },
     prompts: { type: 'string', default: '200' },
+    models: { type: 'string', default: '.cache/experiments/models' },
     out: { type: 'string', default: 'docs/results/sharing.jsonl' },
     /** Only prints the table of the runs in the file. */
     show: { type: 'boolean', default: false },
@@ -63,12 +70,16 @@ const { values: flags } = parseArgs({
 interface Setting {
   /** At their difficulty. */
   tasks: Readonly<Record<string, number>>
+  /** Share of answers between tags in what the model is supervised on first. */
+  tagged?: number
   /** An adapter learns on a pretrained model. */
   pretrained?: Pick<NodeOptions, 'adapter' | 'maxNewTokens' | 'warmUpSteps'> & { examples: number }
 }
+const DENSE = { basic_arithmetic: 1, base_conversion: 0, fraction_simplification: 1 }
 const SETTINGS: Readonly<Record<string, Setting>> = {
-  dense: { tasks: { basic_arithmetic: 1, base_conversion: 0, fraction_simplification: 1 } },
-  sparse: { tasks: { basic_arithmetic: 2 } },
+  dense: { tasks: DENSE },
+  /** What the model says is as often right as in `dense`, and seldom has the form that verifiers accept. */
+  sparse: { tasks: DENSE, tagged: 0.05 },
   /** As in experiment:real. */
   real: {
     tasks: { number_sorting: 0 },
@@ -123,9 +134,31 @@ const engineOf = (i: number): Engine => {
 }
 
 async function loadOne(): Promise<Model> {
+  if (setting?.tagged !== undefined) return await seldomTagged(setting.tagged)
   if (!setting?.pretrained) return (await loadStart('three-tasks')).model
   if (flags.model === undefined) throw new Error('name a model: --model FILE.gguf')
   return await loadModel(flags.model, { disk })
+}
+
+/** The model of three tasks after supervised steps with few answers between tags. Made once and kept on disk. */
+async function seldomTagged(share: number): Promise<Model> {
+  const folder = join(flags.models, `tagged-${share}`)
+  if (!existsSync(join(folder, 'model.safetensors'))) {
+    const { model } = await loadStart('three-tasks')
+    const [engine, random] = [createLocalEngine({ threads: 1 }), randomStream(1, 'seldom-tagged')]
+    const example = () => {
+      const { name, difficulty } = tasks[Math.floor(random() * tasks.length)]!
+      const seed = Math.floor(random() * HELD_OUT_SEED)
+      const task = TASKS.find((one) => one.name === name)!
+      const instance = task.generate({ seed, difficulty, warmStart: true })
+      const style = random() < share ? 'worked' : 'untagged'
+      return { question: instance.question, completion: answerIn(style, instance) }
+    }
+    await supervise({ steps: 100, batch: 32, learningRate: 5e-4, example }, { engine, model })
+    await keepModel(folder, folderOf('three-tasks'), { engine, model })
+    await engine.close()
+  }
+  return await loadModel(folder, { disk })
 }
 
 /** Holds the base model, which liars score their texts with. */

@@ -22,7 +22,7 @@ import { loadModel, type Model } from '../../daemon/policy/model.ts'
 import { heldOutPrompts } from '../../daemon/rollout/evaluation/held-out.ts'
 import { nodeDisk as disk } from '../../daemon/store/node-disk.ts'
 import { TASKS } from '../../plugins/tasks/index.ts'
-import { expression, type Task } from '../../protocol/plugin/index.ts'
+import type { Task } from '../../protocol/plugin/index.ts'
 import { HELD_OUT_SEED } from '../../protocol/train/index.ts'
 import { answerIn } from '../default-model/corpus.ts'
 import { createLocalEngine } from './in-process/engine.ts'
@@ -30,6 +30,7 @@ import { createNode, DEFAULT_CORRECTIONS, type ExperimentNode, type NodeOptions 
 import { openRecords } from './in-process/records.ts'
 import { folderOf, loadStart } from './in-process/start.ts'
 import { markdown, mean, show, summary } from './in-process/statistics.ts'
+import { supervise } from './in-process/supervise.ts'
 import { runRounds } from './in-process/swarm.ts'
 import { thisMachine } from './machine.ts'
 import { accuracy } from './plugins/answers.ts'
@@ -159,29 +160,15 @@ async function specialistIn(name: string): Promise<Model> {
     const { difficulty } = chosen.find((task) => task.name === name)!
     const task = taskOf(name)
     const [engine, random] = [createLocalEngine({ threads: 1 }), randomStream(1, `specialist/${name}`)]
-    await engine.open({ spec: start.spec, weights: start.weights })
-    const steps = Number(flags.steps)
-    for (let step = 1; step <= steps; step++) {
-      const sequences = Array.from({ length: 32 }, () => {
-        const seed = Math.floor(random() * HELD_OUT_SEED)
-        const instance = task.generate({ seed, difficulty, warmStart: true })
-        return {
-          conditioning: start.tokenizer.encodePrompt(instance.question),
-          completion: start.tokenizer.encodeCompletion(answerIn('worked', instance), 'stop'),
-          columns: {},
-        }
-      })
-      await engine.train({
-        sequences,
-        objective: { loss: expression.neg(expression.column('logprob')), metrics: {} },
-        temperature: 1,
-        denominator: sequences.reduce((total, { completion }) => total + completion.length, 0),
-        optimizer: {
-          learningRate: 1e-3 * Math.min(1, step / 10) * (1 - (0.9 * step) / steps),
-          ...{ beta1: 0.9, beta2: 0.95, epsilon: 1e-8, weightDecay: 0, maxGradientNorm: 1 },
-        },
-      })
+    const example = () => {
+      const seed = Math.floor(random() * HELD_OUT_SEED)
+      const instance = task.generate({ seed, difficulty, warmStart: true })
+      return { question: instance.question, completion: answerIn('worked', instance) }
     }
+    await supervise(
+      { steps: Number(flags.steps), batch: 32, learningRate: 1e-3, example },
+      { engine, model: start },
+    )
     await keepModel(folder, folderOf('three-tasks'), { engine, model: start })
     await engine.close()
   }

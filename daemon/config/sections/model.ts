@@ -16,6 +16,13 @@ export const model = z.strictObject({
     .max(32_768)
     .default(96)
     .describe('maximum length of a completion in tokens'),
+  stop: z
+    .array(z.string().min(1).max(64))
+    .max(8)
+    .default([])
+    .describe(
+      'texts that end a completion. A base model, which has not learnt to end its answers, needs one: "</answer>" for the built-in tasks',
+    ),
 })
 
 export const engine = z.strictObject({

@@ -58,6 +58,8 @@ export interface NodeOptions {
   scaleRate?: boolean
   warmUpSteps?: number
   maxNewTokens?: number
+  /** Texts that end a completion. */
+  stop?: readonly string[]
   maxStaleness?: number
   threads?: number
   /** An engine to use, whose compiled graphs outlive the node; one of its own, that is closed with it, if left out. */
@@ -108,7 +110,7 @@ export async function createNode(options: NodeOptions): Promise<ExperimentNode> 
   const { name, seed, model, groupSize = 8, maxNewTokens = 96, maxStaleness = 8 } = options
   const engine = options.engine ?? createLocalEngine({ threads: options.threads ?? 1 })
   const policy = await openPolicy(
-    { model, ...(options.adapter && { adapter: options.adapter }) },
+    { model, stop: options.stop, ...(options.adapter && { adapter: options.adapter }) },
     { sampler: engine, trainer: engine, random: randomStream(seed, 'adapter') },
   )
   const tasks = createTaskBook(options.known ?? TASKS, options.tasks)

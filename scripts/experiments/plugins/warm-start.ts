@@ -14,8 +14,9 @@ import type { Model } from '../../../daemon/policy/model.ts'
 import { encodeSafetensors } from '../../../daemon/policy/safetensors/read.ts'
 import { hinterPrompt } from '../../../plugins/hints/prompts.ts'
 import { bankOf, progressive, solutionOf, TIERS, type Tier } from '../../../plugins/hints/worked.ts'
-import { expression, leaksAnswer, type Random, type Task } from '../../../protocol/plugin/index.ts'
+import { leaksAnswer, type Random, type Task } from '../../../protocol/plugin/index.ts'
 import { HELD_OUT_SEED, type Instance } from '../../../protocol/train/index.ts'
+import { supervise } from '../in-process/supervise.ts'
 
 export interface WarmStart {
   task: Task
@@ -36,35 +37,11 @@ export async function warmStart(
   { steps, batch, learningRate, ...what }: WarmStart,
   { engine, model, log }: { engine: Engine; model: Model; log(line: string): void },
 ): Promise<void> {
-  const { tokenizer } = model
   const random = randomStream(1, 'warm-start')
-  await engine.open({ spec: model.spec, weights: model.weights })
-  for (let step = 1; step <= steps; step++) {
-    const sequences = Array.from({ length: batch }, () => {
-      const { question, completion } = exampleOf(what, random)
-      return {
-        conditioning: tokenizer.encodePrompt(question),
-        completion: tokenizer.encodeCompletion(completion, 'stop'),
-        columns: {},
-      }
-    })
-    const { loss } = await engine.train({
-      sequences,
-      objective: { loss: expression.neg(expression.column('logprob')), metrics: {} },
-      temperature: 1,
-      denominator: sequences.reduce((total, { completion }) => total + completion.length, 0),
-      optimizer: {
-        learningRate: learningRate * Math.min(1, step / 10) * (1 - (0.9 * step) / steps),
-        beta1: 0.9,
-        beta2: 0.95,
-        epsilon: 1e-8,
-        weightDecay: 0,
-        maxGradientNorm: 1,
-      },
-    })
-    if (step % 25 === 0 || step === steps)
-      log(`warm start: step ${step} of ${steps}, loss ${loss.toFixed(3)}`)
-  }
+  await supervise(
+    { steps, batch, learningRate, example: () => exampleOf(what, random) },
+    { engine, model, log: (line) => log(`warm start: ${line}`) },
+  )
 }
 
 /** The engine's weights beside the other files of the model that they came from. */
