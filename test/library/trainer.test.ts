@@ -80,3 +80,13 @@ test('wrong tasks, plugins and numbers are refused with what there is', async ()
   await expect(make({ estimator: 'nothing' })).rejects.toThrow(/built-in ones are/)
   await expect(make({ prompts: 0 })).rejects.toThrow(/prompts .* not 0/)
 })
+
+test('answers end where `stop` says', async () => {
+  const trainer = await createTrainer(model, { ...SMALL, tasks: ['basic_arithmetic'], stop: ['='] })
+  const { groups } = await trainer.round()
+  await trainer.close()
+  const answers = groups.flatMap(({ rollouts }) => rollouts.map(({ text }) => text))
+  const ended = answers.filter((text) => text.includes('='))
+  expect(ended.length).toBeGreaterThan(0)
+  for (const text of ended) expect(text.indexOf('=')).toBe(text.trimEnd().length - 1)
+})

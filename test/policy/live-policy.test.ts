@@ -1,9 +1,9 @@
 // A policy whose sampler is no trainer: all it can do is to write, and to take on weights.
 
 import { expect, test } from 'vitest'
-import type { Sampler } from '../../daemon/engine/engine.ts'
+import type { Sample, Sampler } from '../../daemon/engine/engine.ts'
 import { createOnnxEngine } from '../../daemon/engine/onnx/index.ts'
-import { openPolicy } from '../../daemon/policy/live-policy.ts'
+import { type LivePolicy, openPolicy } from '../../daemon/policy/live-policy.ts'
 import type { Model } from '../../daemon/policy/model.ts'
 import { stepOf } from '../conformance/engine-cases.ts'
 import { randomTokens, randomWeights, SPEC } from '../engine/model.ts'
@@ -48,5 +48,34 @@ test('a sampler that can neither train nor score is enough; the trainer scores, 
   expect([...after.logprobs]).not.toEqual(reported)
   for (const [i, logprob] of (await scoresOf(after.tokens)).entries())
     expect(logprob).toBeCloseTo(after.logprobs[i]!, 4)
+  await policy.close()
+})
+
+test('answers end with the texts that the policy was opened with, unless a request has its own', async () => {
+  const engine = createOnnxEngine({ threads: 1 })
+  const pieces = (vocabulary: number) => Array.from({ length: vocabulary }, (_, id) => `<${id}>`)
+  const model = {
+    ...{ spec: SPEC, weights: randomWeights(SPEC, 1), digest: 'a' },
+    tokenizer: { digest: 'b', pieces },
+  } as unknown as Model
+  const write = async (policy: LivePolicy, stopStrings?: string[]) => {
+    const request = { maxNewTokens: 12, temperature: 1, stopTokens: [], ...(stopStrings && { stopStrings }) }
+    const samples = [{ prompt: randomTokens(SPEC, 4, 1), seed: 1 }]
+    const [{ tokens, finish }] = (await policy.sampler.generate({ ...request, samples })) as [Sample]
+    return { tokens: [...tokens], finish }
+  }
+  const parts = { sampler: engine, trainer: engine, random: () => 0.5 }
+  const plain = await write(await openPolicy({ model, stopStrings: true }, parts))
+  expect(plain).toMatchObject({ finish: 'length', tokens: { length: 12 } })
+  const [fourth, seventh] = [plain.tokens[3]!, plain.tokens[6]!]
+
+  const policy = await openPolicy({ model, stop: [`<${fourth}>`] }, parts)
+  const end = plain.tokens.indexOf(fourth) + 1
+  expect(await write(policy)).toEqual({ finish: 'stop', tokens: plain.tokens.slice(0, end) })
+  const later = plain.tokens.indexOf(seventh) + 1
+  expect(await write(policy, [`<${seventh}>`])).toEqual({
+    finish: 'stop',
+    tokens: plain.tokens.slice(0, later),
+  })
   await policy.close()
 })
