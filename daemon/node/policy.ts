@@ -46,6 +46,9 @@ export interface PoliciesParts {
   sleep(ms: number, signal: AbortSignal): Promise<void>
 }
 
+/** What ends a tagged answer to the built-in tasks. A base model would write on after it. */
+const ANSWER_END = '</answer>'
+
 export async function openPolicies(
   { config, paths, env, seed, models, roles: wishes, stopStrings, restored, cores }: PoliciesOptions,
   { log, closers, onNotice, fetch, sleep }: PoliciesParts,
@@ -72,6 +75,7 @@ export async function openPolicies(
       )
     : spare.pop()!
   const roleEngines = spare
+  const stop = config.model.stop ?? (model.tokenizer.hasChatTemplate ? [] : [ANSWER_END])
   log('info', `engine: ${trainer.info.kind} on ${trainer.info.device} (${trainer.info.reason})`)
   const policy = await openPolicy(
     {
@@ -80,8 +84,8 @@ export async function openPolicies(
       state: restored?.policy,
       slots,
       isInFlight: config.rollout.in_flight_weights,
-      stop: config.model.stop,
-      stopStrings: stopStrings || config.model.stop.length > 0,
+      stop,
+      stopStrings: stopStrings || stop.length > 0,
     },
     { sampler, trainer, random: randomStream(seed, 'adapter') },
   )

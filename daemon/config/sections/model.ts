@@ -19,9 +19,9 @@ export const model = z.strictObject({
   stop: z
     .array(z.string().min(1).max(64))
     .max(8)
-    .default([])
+    .optional()
     .describe(
-      'texts that end a completion. A base model, which has not learnt to end its answers, needs one: "</answer>" for the built-in tasks',
+      'texts that end a completion; if unset, "</answer>" for a model without a chat template, which has not learnt to end its answers, and none for others',
     ),
 })
 
