@@ -101,8 +101,11 @@ export function createTokenizer(files: TokenizerFiles): Tokenizer {
 
   const isSpecial = (token: number): boolean =>
     stops.has(token) || special.has(token) || core.id_to_token(token) === undefined
-  const decode = (tokens: number[]): string =>
-    core.decode(tokens, { skip_special_tokens: true, clean_up_tokenization_spaces: false })
+  /** Leaves special tokens out. The library's own way to do so compares each token with each special one. */
+  const decode = (tokens: number[]): string => {
+    const kept = tokens.filter((token) => !special.has(token))
+    return kept.length === 0 ? '' : core.decode(kept, { clean_up_tokenization_spaces: false })
+  }
 
   return {
     digest: createHash('sha256')
@@ -143,11 +146,7 @@ export function createTokenizer(files: TokenizerFiles): Tokenizer {
       const tokens = encode(text)
       return finish === 'stop' ? Int32Array.from([...tokens, stopTokens[0]!]) : tokens
     },
-    decodeCompletion(tokens) {
-      const kept = [...tokens].filter((token) => !stops.has(token))
-      if (kept.length === 0) return ''
-      return decode(kept)
-    },
+    decodeCompletion: (tokens) => decode([...tokens].filter((token) => !stops.has(token))),
   }
 }
 
