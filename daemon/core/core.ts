@@ -4,7 +4,7 @@
 // It has no loops, clocks, sockets or files. The daemon drives it with its loops; experiments drive it in
 // rounds.
 
-import { type Group, hasSignal, isShareable } from '../../protocol/train/index.ts'
+import { type Group, hasSignal, isPlain, isShareable } from '../../protocol/train/index.ts'
 import { MAX_ROLLOUTS, MIN_ROLLOUTS } from '../../protocol/wire/index.ts'
 import type { OwnOrForeign, Pool } from '../store/pool/pool.ts'
 import {
@@ -32,12 +32,15 @@ export interface CoreParts extends Omit<LearnerParts, 'cost' | 'restore'> {
 }
 
 export interface NodeCore {
-  readonly learner: Pick<Learner, 'isKnown' | 'sharing' | 'state'>
+  readonly learner: Pick<Learner, 'isKnown' | 'isUnknown' | 'sharing' | 'state'>
   /** Call when a round of own prompts has been generated, before its groups. `cost`: compute, in any unit. */
   onRound(round: { cost: number }): void
   /** Takes a verified own group and keeps it if it is useful. `isShared`: publish it to peers. */
   onOwnGroup(group: Group): { isShared: boolean }
-  /** Takes a verified foreign group; false if its content was seen before. */
+  /**
+   * Takes a verified foreign group; false if it is of no use: its content was seen before, or it has no signal and its author
+   * is known.
+   */
   onForeignGroup(group: Group): boolean
   onEvaluation(accuracy: number, prompts: number): void
   /** Useful groups that have not been used, oldest first. */
@@ -62,6 +65,12 @@ export interface NodeCore {
   onSaved(): void
 }
 
+/**
+ * Own groups that are shared after start, and after a group of a peer that nothing is known of, whether they have a signal or
+ * not. Peers learn from them who writes as they do; without them that takes as long as signals are rare.
+ */
+const INTRODUCTION = 24
+
 /** Decay per round of the mean cost of an own group. */
 const FADE = 0.9
 
@@ -71,6 +80,8 @@ export function createCore(options: CoreOptions, parts: CoreParts): NodeCore {
   const generation = { cost: 0, groups: 0 }
   /** Whether the newest round gave a useful group, and whether an earlier one gave none. */
   let [hasBrought, isBarren] = [true, false]
+  /** Groups that are still shared whether they have a signal or not. */
+  let owed = INTRODUCTION
   /** Roll-backs discarded the weights up to this version. A roll-back does not lower the version. */
   let thrownAway = -1
   let isSaveUrgent = false
@@ -126,14 +137,19 @@ export function createCore(options: CoreOptions, parts: CoreParts): NodeCore {
 
     onOwnGroup(group) {
       learner.ownGroup(group)
-      if (!isUseful(group)) return { isShared: false }
-      generation.groups += 1
-      hasBrought = true
-      pool.add(group, 'own')
-      return { isShared: isShareable(group) && fitsMessage(group) }
+      if (isUseful(group)) {
+        generation.groups += 1
+        hasBrought = true
+        pool.add(group, 'own')
+      }
+      const isShared = fitsMessage(group) && (isShareable(group) || (owed > 0 && isPlain(group)))
+      if (isShared) owed = Math.max(0, owed - 1)
+      return { isShared }
     },
 
     onForeignGroup(group) {
+      if (learner.isUnknown(group.author)) owed = INTRODUCTION
+      if (!hasSignal(group)) return learner.introduce(group)
       const isNew = pool.add(group, 'foreign')
       if (isNew) host.arrived(parts.isTrusted?.(group.author) ? { ...group, trusted: true } : group)
       return isNew

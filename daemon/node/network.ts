@@ -29,7 +29,7 @@ export interface NetworkParts {
   model: StoredModel
   policy: LivePolicy
   host: PluginHost
-  core: Pick<NodeCore, 'onForeignGroup'>
+  core: Pick<NodeCore, 'onForeignGroup' | 'learner'>
   pool: Pick<Pool, 'hasSeen'>
   journal: Journal
   /** Woken when a group has arrived. */
@@ -78,6 +78,7 @@ export async function openNetwork(
         journal.group(group, 'foreign')
       },
       hasWritten: pool.hasSeen,
+      isUnknown: (author) => core.learner.isUnknown(author),
       onEvent: (event) => journal.swarm(event),
       states: host.shared,
       random,

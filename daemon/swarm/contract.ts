@@ -71,6 +71,8 @@ export interface SwarmParts {
   onGroup(group: Group): void
   /** This node wrote a group of this content, now or before a restart. Default: only what is remembered here. */
   hasWritten?: ((contentId: string) => boolean) | undefined
+  /** Whether an author's groups are of use without a signal, to get to know it. Default: nobody's are. */
+  isUnknown?: ((author: string) => boolean) | undefined
   /** Must return quickly; if it throws, the error is logged. */
   onEvent(event: SwarmEvent): void
   /** State of plugins that merge their peers' state. Default: none. */

@@ -27,7 +27,16 @@ export interface ExchangeOptions
 export interface ExchangeParts
   extends Pick<
     SwarmParts,
-    'clock' | 'log' | 'tasks' | 'codec' | 'version' | 'onGroup' | 'onEvent' | 'datastore' | 'hasWritten'
+    | 'clock'
+    | 'log'
+    | 'tasks'
+    | 'codec'
+    | 'version'
+    | 'onGroup'
+    | 'onEvent'
+    | 'datastore'
+    | 'hasWritten'
+    | 'isUnknown'
   > {
   identity: Pick<SwarmParts['identity'], 'peerId' | 'signer'>
   gossip: Gossip

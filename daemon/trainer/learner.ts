@@ -21,7 +21,7 @@ import { DEFAULT_RULE, MIXING_RULES, type MixingRuleName, type PartReport } from
 import { createSharingRecord } from './sharing/sharing-record.ts'
 import { untrainable } from './trainable.ts'
 import { type UpdateReport, update } from './update.ts'
-import { evidenceOf, summarize } from './watch.ts'
+import { evidenceIn, evidenceOf, summarize } from './watch.ts'
 
 /** All options except the last two are read at each use, because they may change while the node runs. */
 export interface LearnerOptions {
@@ -112,12 +112,19 @@ export interface Learner {
   /** One update; undefined if plugins left nothing to train on. */
   train(batch: Batch): Promise<UpdateOutcome | undefined>
   /**
-   * Acts on alarms raised between steps. Call it while nothing else uses the policy, also when no batch is
-   * due: a collapsed policy produces no group with a signal.
+   * Acts on alarms raised between steps, and tests the tokens of peers that introduced themselves. Call it while nothing
+   * else uses the policy, also when no batch is due: a collapsed policy produces no group with a signal.
    */
   attend(): Promise<void>
   /** Lets plugins commit after a round that gave nothing to train on. Call it when `attend` may be called. */
   settle(): Promise<void>
+  /**
+   * Takes a verified group of a peer that has no signal, whose tokens the next `attend` tests. False if there is no need:
+   * the author is known, or enough groups wait.
+   */
+  introduce(group: Group): boolean
+  /** Whether nothing is known yet of this peer's policy, so that a group without a signal is of use. */
+  isUnknown(author: string): boolean
   /** Observes a new own group, with or without a signal. */
   ownGroup(group: Group): void
   evaluation(accuracy: number, prompts: number): void
@@ -134,6 +141,11 @@ export interface Learner {
  * gone. A node whose own groups hardly ever have a signal still makes most of its steps.
  */
 const MOST_WITHOUT_OWN = 4
+
+/** Groups without a signal that wait to be tested: in all, and of one author. */
+const MOST_INTRODUCTIONS = { waiting: 64, ofOne: 4 }
+/** Tested in one call of `attend`. */
+const INTRODUCED_AT_ONCE = 16
 
 const NOTHING_LEARNT: UpdateReport = {
   steps: 1,
@@ -187,6 +199,9 @@ export function createLearner(options: LearnerOptions, parts: LearnerParts): Lea
   const mix = createPromptMix()
   /** Alarms raised since the last step. */
   let pending: Alarm[] = []
+  /** Groups without a signal of unknown peers, oldest first. */
+  const introductions: Group[] = []
+  let introduced = 0
 
   const isUseful = (group: Group): boolean => host.learnsFromAny || group.always === true || hasSignal(group)
 
@@ -254,6 +269,28 @@ export function createLearner(options: LearnerOptions, parts: LearnerParts): Lea
 
   const reportAll = (alarms: readonly Alarm[]): void => {
     for (const { guard, message } of alarms) parts.onFinding({ type: 'guard', guard, message })
+  }
+
+  const isUnknown = (author: string): boolean =>
+    isPooled() && !(parts.isTrusted?.(author) ?? false) && authors.isUnknown(author)
+
+  /** Scores groups that introduce their authors. The sooner a peer is known, the sooner its groups count. */
+  const meetPeers = async (): Promise<void> => {
+    const tested = introductions.splice(0, INTRODUCED_AT_ONCE).filter(({ author }) => isUnknown(author))
+    const groups = trainableOf(tested)
+    if (groups.length === 0) return
+    const sequences = groups.flatMap(({ conditioning, rollouts }) =>
+      rollouts.map(({ tokens }) => ({ conditioning, completion: tokens })),
+    )
+    const scores = await policy.scorer.score({ sequences, temperature: options.temperature, places: true })
+    const uniform = parts.random(`introductions/${introduced++}`)
+    let from = 0
+    for (const { author, rollouts } of groups) {
+      const own = scores.slice(from, from + rollouts.length)
+      from += rollouts.length
+      for (const { kind, reason } of authors.meet(author, evidenceIn(rollouts, own, uniform)))
+        parts.onFinding({ type: 'guard', guard: kind, message: reason, peers: [author] })
+    }
   }
 
   const goBack = async (alarm: Alarm, version: number): Promise<boolean> => {
@@ -374,7 +411,20 @@ export function createLearner(options: LearnerOptions, parts: LearnerParts): Lea
       reportAll(alarms)
       const urgent = alarms.find(({ rollBack }) => rollBack)
       if (urgent) await goBack(urgent, policy.reference().version)
+      await meetPeers()
     },
+
+    introduce(group) {
+      if (!isUnknown(group.author)) return false
+      const ofAuthor = introductions.filter(({ author }) => author === group.author).length
+      if (introductions.length >= MOST_INTRODUCTIONS.waiting || ofAuthor >= MOST_INTRODUCTIONS.ofOne)
+        return false
+      introductions.push(group)
+      hasMet = true
+      return true
+    },
+
+    isUnknown,
 
     settle: () => withoutUpdate(host.batch({ step: policy.reference().version })),
 

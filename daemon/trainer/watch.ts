@@ -3,7 +3,8 @@
 // d = log pi_proximal - log pi_behaviour, on the tokens with known behaviour log-probs.
 
 import { type Expression, expression } from '../../protocol/plugin/index.ts'
-import type { TrainReport } from '../engine/engine.ts'
+import type { Rollout } from '../../protocol/train/index.ts'
+import type { Score, TrainReport } from '../engine/engine.ts'
 import { EDGES, type Evidence } from './sharing/typicality.ts'
 
 /** The fields of a train report that are summarized here. */
@@ -93,6 +94,33 @@ export function evidenceOf(part: Pick<Measured, 'metrics' | 'completionTokens'>)
   const counts = countsOf(part)
   return counts && { counts, weight: weightOfReported(part.metrics) }
 }
+
+/** What rollouts that are only scored say about their author. `uniform` gives numbers in (0, 1). */
+export function evidenceIn(
+  rollouts: readonly Pick<Rollout, 'behaviourLogprobs'>[],
+  scores: readonly Score[],
+  uniform: () => number,
+): Evidence {
+  const counts = KINDS.flatMap(() => EDGES.map(() => 0))
+  let [weight, known] = [0, 0]
+  for (const [r, { logprobs, entropies, places }] of scores.entries()) {
+    const reported = rollouts[r]!.behaviourLogprobs
+    for (const [t, logprob] of logprobs.entries()) {
+      const place = places!.above[t]! + uniform() * places!.ties[t]!
+      const kind = isUnsure(entropies[t]!) ? 'unsure' : 'sure'
+      const edge = EDGES.findIndex((end) => place < end)
+      counts[KINDS.indexOf(kind) * EDGES.length + (edge < 0 ? EDGES.length - 1 : edge)]! += 1
+      const gap = logprob - (reported?.[t] ?? Number.NaN)
+      if (!Number.isFinite(gap)) continue
+      weight += Math.exp(Math.min(MOST_LOG_RATIO, gap))
+      known += 1
+    }
+  }
+  return { counts, weight: known > 0 ? weight / known : undefined }
+}
+
+/** Larger importance weights are cut, so that one token cannot make the mean infinite. */
+const MOST_LOG_RATIO = 20
 
 /** Mean importance weight of the tokens with known behaviour log-probs; undefined if there are none. */
 export function weightOfReported(metrics: Readonly<Record<string, number>>): number | undefined {

@@ -195,16 +195,19 @@ export function scoresOf({ tainted, rollouts }: Group): number[] {
     .map(({ reward, taskReward }) => taskReward ?? reward)
 }
 
-/**
- * True iff peers may get the group and it has a signal by the verifier alone: base prompt, no replayed
- * or borrowed rollouts, and none that continues another, whose choice a peer could not check.
- */
+/** True iff peers may get the group and it has a signal by the verifier alone. */
 export function isShareable(group: Group): boolean {
-  const { arm, tainted, rollouts } = group
+  return isPlain(group) && !isZeroSignal(scoresOf(group))
+}
+
+/**
+ * True iff the group is nothing but the policy's own answers: base prompt, no replayed or borrowed rollouts, and none
+ * that continues another, whose choice a peer could not check.
+ */
+export function isPlain({ arm, tainted, rollouts }: Group): boolean {
   return (
     arm === 'base' &&
     !tainted &&
-    !isZeroSignal(scoresOf(group)) &&
     rollouts.every(
       (rollout) =>
         rollout.replayed === undefined &&

@@ -284,10 +284,10 @@ async function play(name: string, rate: number, seed: number): Promise<Run> {
       outsiders,
       async onRound({ round, reports }) {
         const asked = []
-        for (const scout of scouts) asked.push(...(await scout.round()).shared.map(({ prompt }) => prompt))
+        for (const scout of scouts) asked.push(...(await scout.round()).taught)
         if (asked.length > 0) candidates.splice(0, candidates.length, ...asked)
         rewards.push(mean(reports.map(({ reward }) => reward)))
-        groups += mean(reports.map(({ shared }) => shared.length)) / arm.own
+        groups += mean(reports.map(({ taught }) => taught.length)) / arm.own
         const every = Number(flags.every) * (arm.rounds / rounds)
         if ((round + 1) % every === 0) await look(round + 1)
       },

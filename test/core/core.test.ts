@@ -81,12 +81,34 @@ async function setUp({ own = 2, foreign = 2, maxStaleness = 4, isRestorable = tr
   }
 }
 
-test('a group without a signal is neither kept nor shared; one with a signal is both', async () => {
+test('a group with a signal is kept and shared; one without is not kept, and shared until peers can know this node', async () => {
   const { core, at } = await setUp()
-  expect(core.onOwnGroup(at([1, 1], 1))).toEqual({ isShared: false })
-  expect(core.waiting('own')).toEqual([])
+  let seed = 10
+  const isShared = () => core.onOwnGroup(at([1, 1], seed++)).isShared
   expect(core.onOwnGroup(at([1, 0], 2))).toEqual({ isShared: true })
-  expect(core.waiting('own').map(({ id }) => id)).toEqual(['group 2'])
+  for (let i = 0; i < 23; i++) expect(isShared()).toBe(true)
+  expect(isShared()).toBe(false)
+  expect(core.onOwnGroup(at([1, 0], 3))).toEqual({ isShared: true })
+  expect(core.waiting('own').map(({ id }) => id)).toEqual(['group 2', 'group 3'])
+  // Whoever is new here does not know this node, either.
+  core.onForeignGroup({ ...at([1, 0], 8), author: 'peer' })
+  expect(isShared()).toBe(true)
+})
+
+test('a tainted or hinted group introduces nobody', async () => {
+  const { core, at } = await setUp()
+  expect(core.onOwnGroup({ ...at([1, 1], 1), arm: 'hint' })).toEqual({ isShared: false })
+  expect(core.onOwnGroup({ ...at([1, 1], 2), tainted: true })).toEqual({ isShared: false })
+})
+
+test("a peer's group without a signal is no training material, and of use while nothing is known of the peer", async () => {
+  const { core, at } = await setUp()
+  const from = (author: string, seed: number) => core.onForeignGroup({ ...at([0, 0], seed), author })
+  expect([from('peer', 1), from('friend', 2)]).toEqual([true, false])
+  expect(core.waiting('foreign')).toEqual([])
+  // No author fills the queue.
+  expect([3, 4, 5, 6].map((seed) => from('peer', seed))).toEqual([true, true, true, false])
+  expect(from('other', 7)).toBe(true)
 })
 
 test('a group that no message could hold is kept, and not shared', async () => {

@@ -30,6 +30,8 @@ export interface VerifierParts {
   clock: Clock
   /** True for authors that a person joined or that have earned trust. Default: nobody. */
   isKnown?(author: string): boolean
+  /** True for authors whose groups are of use without a signal, to get to know them. Default: for nobody. */
+  isUnknown?: ((author: string) => boolean) | undefined
   /** This node's own policy version. */
   version(): number
 }
@@ -107,7 +109,8 @@ export class Verifier {
     if (unfit !== 'text') return { refused: unfit }
     if (rollouts.length < 2) return { refused: 'text' }
     const rewards = rollouts.map((rollout) => rollout.reward)
-    if (isZeroSignal(rewards)) return { refused: 'zeroSignal', rewards }
+    if (isZeroSignal(rewards) && !(policy.tokenizer === codec.tokenizer && this.by.isUnknown?.(author)))
+      return { refused: 'zeroSignal', rewards }
     const content = contentOf(
       prompt,
       shared.rollouts.map(({ text }) => text),

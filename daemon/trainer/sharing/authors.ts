@@ -24,6 +24,10 @@ export interface AuthorFinding {
 
 export interface Authors {
   isSetAside(author: string): boolean
+  /** Whether nothing is known yet that tells if its policy is like this node's. */
+  isUnknown(author: string): boolean
+  /** Call with tokens of an author that are not trained on. */
+  meet(author: string, tokens: Evidence): AuthorFinding[]
   /** Whether its log-probs may be used: not a guide's. */
   isBelieved(author: string): boolean
   /** Own tokens by bin of their place, which show what is usual. */
@@ -107,8 +111,9 @@ export function createAuthors({
     all.delete(name)
     all.set(name, found)
     if (all.size > MOST_AUTHORS) {
-      // Authors that are set aside are forgotten last: being forgotten would readmit them.
-      const oldest = [...all].find(([, { away }]) => away === 0) ?? [...all][0]!
+      // Authors that are set aside are forgotten last: being forgotten would readmit them. Strangers go first.
+      const present = [...all].filter(([, { away }]) => away === 0)
+      const oldest = present.find(([, author]) => !hasEarned(author)) ?? present[0] ?? [...all][0]!
       all.delete(oldest[0])
     }
     return found
@@ -125,7 +130,20 @@ export function createAuthors({
   for (const { author, updates, offences, reason } of restored?.setAside ?? [])
     Object.assign(all.get(author) ?? of(author), { away: updates, offences, reason })
 
+  const meet = (name: string, tokens: Evidence): AuthorFinding[] => {
+    const author = of(name)
+    const before = author.typicality
+    author.typicality = reviewed(before, tokens, odds)
+    if (before.likeness === 'guide' || author.typicality.likeness !== 'guide') return []
+    return [{ author: name, kind: 'unlike', reason: reasonOf(author.typicality) }]
+  }
+
   return {
+    meet,
+    isUnknown(name) {
+      const author = all.get(name)
+      return !author || (author.away === 0 && author.typicality.likeness === 'unknown')
+    },
     isSetAside: (name) => (all.get(name)?.away ?? 0) > 0,
     isBelieved: (name) => all.get(name)?.typicality.likeness !== 'guide',
 
@@ -149,12 +167,7 @@ export function createAuthors({
       author.norm += norm
       author.idle = 0
       author.allowance = Math.max(0, author.allowance - norm * norm)
-      if (tokens) {
-        const before = author.typicality
-        author.typicality = reviewed(before, tokens, odds)
-        if (before.likeness !== 'guide' && author.typicality.likeness === 'guide')
-          findings.push({ author: name, kind: 'unlike', reason: reasonOf(author.typicality) })
-      }
+      if (tokens) findings.push(...meet(name, tokens))
       if (author.away === 0 && isNumber(gain) && isNumber(ownGain)) {
         if (author.pairs.count >= EPOCH) {
           author.pairs = noPairs()
@@ -195,7 +208,9 @@ export function createAuthors({
       const total = [...all.values()].reduce((sum, { norm }) => sum + norm, 0)
       const ofAny = worth()
       return [...all]
-        .filter(([, { norm, away }]) => norm > 1e-9 || away > 0)
+        .filter(
+          ([, { norm, away, typicality }]) => norm > 1e-9 || away > 0 || typicality.likeness !== 'unknown',
+        )
         .map(([peer, author]) => contributorOf(peer, author, { total, ofAny }))
         .sort((a, b) => b.share - a.share)
         .slice(0, SHOWN)

@@ -23,6 +23,7 @@ import type { Finding, UpdateOutcome } from '../../../daemon/trainer/learner.ts'
 import type { MixingRuleName } from '../../../daemon/trainer/sharing/mixing/index.ts'
 import { PLUGINS, TASKS } from '../../../daemon/wiring/built-in.ts'
 import type { SelectView, Task } from '../../../protocol/plugin/index.ts'
+import { hasSignal, type PromptCoordinates } from '../../../protocol/train/index.ts'
 import { draftOf, type GroupDraft } from '../../../protocol/wire/index.ts'
 import { createLocalEngine } from './engine.ts'
 
@@ -72,7 +73,9 @@ export interface NodeOptions {
 export interface RoundReport {
   /** Mean reward of this round's own rollouts. */
   reward: number
-  /** Those with a signal: what peers get. */
+  /** What own groups with a signal asked. */
+  taught: PromptCoordinates[]
+  /** What peers get: those, and others while peers do not know the node. */
   shared: GroupDraft[]
   step: UpdateOutcome | undefined
   generatedTokens: number
@@ -122,6 +125,7 @@ export async function createNode(options: NodeOptions): Promise<ExperimentNode> 
     {
       ...{ tasks, codec, clock: { now, after: () => () => {} } },
       version: () => policy.reference().version,
+      isUnknown: (author): boolean => rounds.core.learner.isUnknown(author),
     },
   )
   let received = 0
@@ -184,7 +188,8 @@ export async function createNode(options: NodeOptions): Promise<ExperimentNode> 
       let reward = 0
       for (const { rollouts } of groups)
         reward += rollouts.reduce((sum, one) => sum + one.reward, 0) / rollouts.length / groups.length
-      return { reward, shared: shared.map(draftOf), step, generatedTokens }
+      const taught = groups.filter(hasSignal).map(({ prompt }) => prompt)
+      return { reward, taught, shared: shared.map(draftOf), step, generatedTokens }
     },
 
     receive(author, draft) {

@@ -25,6 +25,16 @@ const self = testSigner(3)
 const idOf = (signer: typeof alice) => peerIdOf(signer.publicKey)
 const SOURCE = idOf(testSigner(4))
 
+/** With wrong answers only. */
+function withoutSignal(group: ReturnType<typeof draft>): ReturnType<typeof draft> {
+  const rollouts = group.rollouts.map(({ text, finish }) => {
+    const wrong = `${text} no <answer>`.replace(/\d+<\/answer>/, 'no</answer>')
+    const tokens = codec.encodeCompletion(wrong, 'stop')
+    return { text: wrong, finish, tokens, segments: [{ version: 1, start: 0, length: tokens.length }] }
+  })
+  return { ...group, rollouts }
+}
+
 function setUp({ wanted, carry = false }: { wanted?: string; carry?: boolean } = {}) {
   const clock = stillClock()
   const contents = new Contents({}, { clock })
@@ -341,14 +351,28 @@ describe('verification on this node', () => {
   })
 
   test('groups whose rewards are all the same are counted and dropped', () => {
-    const group = draft(5)
-    for (const rollout of group.rollouts) {
-      rollout.text = `${rollout.text} no <answer>`.replace(/\d+<\/answer>/, 'no</answer>')
-      rollout.tokens = codec.encodeCompletion(rollout.text, 'stop')
-      rollout.segments = [{ version: 1, start: 0, length: rollout.tokens.length }]
-      delete rollout.behaviourLogprobs
-    }
+    const group = withoutSignal(draft(5))
     expect(setUp().verify(group)).toMatchObject({ refused: 'zeroSignal', rewards: [0, 0, 0, 0] })
+  })
+
+  test('groups without a signal are taken from authors that are still unknown, if they have the same tokenizer', () => {
+    const of = (tokenizer: string, isUnknown: boolean) => {
+      const group = withoutSignal(draft(5))
+      const shared = {
+        ...group,
+        policy: { ...group.policy, tokenizer },
+        author: 'stranger',
+        sequence: 1,
+        createdAt: 0,
+      }
+      return new Verifier(
+        { maxCompletionTokens: 200 },
+        { tasks, codec, clock: stillClock(), version: () => 0, isUnknown: () => isUnknown },
+      ).verify({ group: shared, source: SOURCE, bytes: 1 })
+    }
+    expect(of(codec.tokenizer, true)).toMatchObject({ group: { author: 'stranger' } })
+    expect(of(codec.tokenizer, false)).toMatchObject({ refused: 'zeroSignal' })
+    expect(of('f'.repeat(64), true)).toMatchObject({ refused: 'zeroSignal' })
   })
 
   test('a task that throws or gives a reward that is not a number refuses only that group', () => {
