@@ -49,6 +49,8 @@ export interface NodeCore {
   isThrownAway(version: number): boolean
   /** Acts on alarms raised between two steps. */
   attend(): Promise<void>
+  /** Tests the tokens of peers that introduced themselves. */
+  meet(): Promise<void>
   /** The next batch, if one is due. Marks its groups as used. */
   nextBatch(): Batch | undefined
   /**
@@ -157,6 +159,7 @@ export function createCore(options: CoreOptions, parts: CoreParts): NodeCore {
     onEvaluation: learner.evaluation,
     isThrownAway: (version) => version <= thrownAway,
     attend: learner.attend,
+    meet: learner.meet,
 
     nextBatch() {
       const batch = learner.choose({ own: waiting('own'), foreign: waiting('foreign') })

@@ -201,6 +201,7 @@ export async function createRounds(options: RoundsOptions, parts: RoundsParts): 
       core.onRound({ cost: SAMPLED * tokens })
       const shared = groups.filter((group) => core.onOwnGroup(group).isShared)
       await core.attend()
+      await core.meet()
       const batch = signal?.aborted ? undefined : core.nextBatch()
       const update = batch && (await core.train(batch))
       rounds += 1

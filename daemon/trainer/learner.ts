@@ -112,14 +112,16 @@ export interface Learner {
   /** One update; undefined if plugins left nothing to train on. */
   train(batch: Batch): Promise<UpdateOutcome | undefined>
   /**
-   * Acts on alarms raised between steps, and tests the tokens of peers that introduced themselves. Call it while nothing
-   * else uses the policy, also when no batch is due: a collapsed policy produces no group with a signal.
+   * Acts on alarms raised between steps. Call it while nothing else uses the policy, also when no batch is
+   * due: a collapsed policy produces no group with a signal.
    */
   attend(): Promise<void>
+  /** Tests the tokens of peers that introduced themselves. Call it when `attend` may be called. */
+  meet(): Promise<void>
   /** Lets plugins commit after a round that gave nothing to train on. Call it when `attend` may be called. */
   settle(): Promise<void>
   /**
-   * Takes a verified group of a peer that has no signal, whose tokens the next `attend` tests. False if there is no need:
+   * Takes a verified group of a peer that has no signal, whose tokens the next `meet` tests. False if there is no need:
    * the author is known, or enough groups wait.
    */
   introduce(group: Group): boolean
@@ -144,7 +146,7 @@ const MOST_WITHOUT_OWN = 4
 
 /** Groups without a signal that wait to be tested: in all, and of one author. */
 const MOST_INTRODUCTIONS = { waiting: 64, ofOne: 4 }
-/** Tested in one call of `attend`. */
+/** Tested in one call of `meet`. */
 const INTRODUCED_AT_ONCE = 16
 
 const NOTHING_LEARNT: UpdateReport = {
@@ -282,7 +284,7 @@ export function createLearner(options: LearnerOptions, parts: LearnerParts): Lea
     const sequences = groups.flatMap(({ conditioning, rollouts }) =>
       rollouts.map(({ tokens }) => ({ conditioning, completion: tokens })),
     )
-    const scores = await policy.scorer.score({ sequences, temperature: options.temperature, places: true })
+    const scores = await policy.trainer.score({ sequences, temperature: options.temperature, places: true })
     const uniform = parts.random(`introductions/${introduced++}`)
     let from = 0
     for (const { author, rollouts } of groups) {
@@ -411,8 +413,9 @@ export function createLearner(options: LearnerOptions, parts: LearnerParts): Lea
       reportAll(alarms)
       const urgent = alarms.find(({ rollBack }) => rollBack)
       if (urgent) await goBack(urgent, policy.reference().version)
-      await meetPeers()
     },
+
+    meet: meetPeers,
 
     introduce(group) {
       if (!isUnknown(group.author)) return false

@@ -12,6 +12,7 @@ export interface TrainLoopParts {
   /** Decides when a batch is due and trains on it. */
   core: {
     attend(): Promise<void>
+    meet(): Promise<void>
     nextBatch(): Batch | undefined
     train(batch: Batch): Promise<UpdateOutcome | undefined>
   }
@@ -40,6 +41,7 @@ export async function runTrainLoop(by: TrainLoopParts, signal: AbortSignal): Pro
   while (!signal.aborted) {
     const seen = by.changed.count
     await by.core.attend().catch(by.onError)
+    if (!by.mustWait()) await by.core.meet().catch(by.onError)
     const batch = by.mustWait() ? undefined : by.core.nextBatch()
     if (!batch) {
       await by.onIdle()
