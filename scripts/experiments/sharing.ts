@@ -80,6 +80,8 @@ const SETTINGS: Readonly<Record<string, Setting>> = {
   dense: { tasks: DENSE },
   /** What the model says is as often right as in `dense`, and seldom has the form that verifiers accept. */
   sparse: { tasks: DENSE, tagged: 0.05 },
+  /** Sparse as well, but the model learns little whatever it is given. */
+  hard: { tasks: { basic_arithmetic: 2 } },
   /** As in experiment:real. */
   real: {
     tasks: { number_sorting: 0 },
