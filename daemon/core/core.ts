@@ -24,7 +24,7 @@ export interface CoreOptions extends LearnerOptions {
 }
 
 export interface CoreParts extends Omit<LearnerParts, 'cost' | 'restore'> {
-  pool: Pick<Pool, 'add' | 'select' | 'markUsed' | 'evict'>
+  pool: Pick<Pool, 'add' | 'select' | 'markUsed' | 'evict' | 'retire'>
   /** Compute that one author's part of an update took, in the unit of `onRound`'s cost. */
   trainingCost(part: PartReport): number
   /** Restores a checkpoint of that version or earlier, or the oldest; undefined if there is none. */
@@ -145,7 +145,10 @@ export function createCore(options: CoreOptions, parts: CoreParts): NodeCore {
         pool.add(group, 'own')
       }
       const isShared = fitsMessage(group) && (isShareable(group) || (owed > 0 && isPlain(group)))
-      if (isShared) owed = Math.max(0, owed - 1)
+      if (!isShared) return { isShared }
+      owed = Math.max(0, owed - 1)
+      // Nobody may send it back as its own, not even after a restart.
+      if (!isUseful(group)) pool.retire([group.id])
       return { isShared }
     },
 

@@ -2,7 +2,8 @@
 // `npm run -s experiment:sharing [-- --setting dense --nodes 8 --arms alone,bound,common-batch --rates 1e-4 --seeds 1,2,3]`
 //
 // Nodes in one process, each with the model of three tasks, with one that seldom puts an answer between tags (`--setting
-// sparse`), or with an adapter on a pretrained one (`--setting real --model FILE.gguf`). In every round each answers `--own` prompts, 8 answers each, and makes one optimizer step. Arms:
+// sparse`), or with an adapter on a pretrained one (`--setting real --model FILE.gguf`). In every round each answers
+// `--own` prompts, 8 answers each, and makes one optimizer step. Arms:
 //   alone         one node that hears of nobody, for four times as many rounds
 //   bound         one node that answers as many prompts as the whole swarm: what honest twins can bring at most
 //   prompts       nodes that answer their peers' prompts themselves: those whose groups had a signal a round ago. They
@@ -78,7 +79,7 @@ interface Setting {
 const DENSE = { basic_arithmetic: 1, base_conversion: 0, fraction_simplification: 1 }
 const SETTINGS: Readonly<Record<string, Setting>> = {
   dense: { tasks: DENSE },
-  /** What the model says is as often right as in `dense`, and seldom has the form that verifiers accept. */
+  /** As `dense`, with a model whose answers seldom have the form that verifiers accept. */
   sparse: { tasks: DENSE, tagged: 0.05 },
   /** Sparse as well, but the model learns little whatever it is given. */
   hard: { tasks: { basic_arithmetic: 2 } },

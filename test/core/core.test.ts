@@ -82,7 +82,7 @@ async function setUp({ own = 2, foreign = 2, maxStaleness = 4, isRestorable = tr
 }
 
 test('a group with a signal is kept and shared; one without is not kept, and shared until peers can know this node', async () => {
-  const { core, at } = await setUp()
+  const { core, at, pool } = await setUp()
   let seed = 10
   const isShared = () => core.onOwnGroup(at([1, 1], seed++)).isShared
   expect(core.onOwnGroup(at([1, 0], 2))).toEqual({ isShared: true })
@@ -90,6 +90,8 @@ test('a group with a signal is kept and shared; one without is not kept, and sha
   expect(isShared()).toBe(false)
   expect(core.onOwnGroup(at([1, 0], 3))).toEqual({ isShared: true })
   expect(core.waiting('own').map(({ id }) => id)).toEqual(['group 2', 'group 3'])
+  // Nobody can send such a group back as its own.
+  expect([pool.hasSeen('group 10'), pool.counts().own]).toEqual([true, 2])
   // Whoever is new here does not know this node, either.
   core.onForeignGroup({ ...at([1, 0], 8), author: 'peer' })
   expect(isShared()).toBe(true)

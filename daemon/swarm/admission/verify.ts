@@ -109,8 +109,6 @@ export class Verifier {
     if (unfit !== 'text') return { refused: unfit }
     if (rollouts.length < 2) return { refused: 'text' }
     const rewards = rollouts.map((rollout) => rollout.reward)
-    if (isZeroSignal(rewards) && !(policy.tokenizer === codec.tokenizer && this.by.isUnknown?.(author)))
-      return { refused: 'zeroSignal', rewards }
     const content = contentOf(
       prompt,
       shared.rollouts.map(({ text }) => text),
@@ -119,8 +117,12 @@ export class Verifier {
     const said = { prompt: promptKey(prompt), author, texts: content.texts }
     if (this.copies.isCopy(said)) return { refused: 'copy' }
     this.copies.admit(said)
+    const id = contents.admit(author, content.id)
+    // Its text is remembered all the same: nobody else may introduce itself with it.
+    if (isZeroSignal(rewards) && !(policy.tokenizer === codec.tokenizer && this.by.isUnknown?.(author)))
+      return { refused: 'zeroSignal', rewards }
     const group: Group = {
-      id: contents.admit(author, content.id),
+      id,
       prompt,
       conditioning,
       author,

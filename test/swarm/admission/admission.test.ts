@@ -375,6 +375,24 @@ describe('verification on this node', () => {
     expect(of('f'.repeat(64), true)).toMatchObject({ refused: 'zeroSignal' })
   })
 
+  test('nobody introduces itself with the text of a known author, although that was of no use', () => {
+    const [known, thief] = [idOf(alice), SOURCE]
+    const verifier = new Verifier(
+      { maxCompletionTokens: 200 },
+      {
+        ...{ tasks, codec, clock: stillClock(), version: () => 0 },
+        isKnown: (author) => author === known,
+        isUnknown: (author) => author === thief,
+      },
+    )
+    const group = withoutSignal(draft(5))
+    const by = (author: string, of = group) =>
+      verifier.verify({ group: { ...of, author, sequence: 1, createdAt: 0 }, source: author, bytes: 1 })
+    expect(by(known)).toMatchObject({ refused: 'zeroSignal' })
+    expect(by(thief)).toMatchObject({ refused: 'copy' })
+    expect(by(thief, withoutSignal(draft(6)))).toHaveProperty('group')
+  })
+
   test('a task that throws or gives a reward that is not a number refuses only that group', () => {
     const clock = stillClock()
     for (const verify of [
