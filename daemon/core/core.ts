@@ -16,6 +16,7 @@ import {
   type UpdateOutcome,
 } from '../trainer/learner.ts'
 import type { PartReport } from '../trainer/sharing/mixing/index.ts'
+import { mostWaiting } from './capacity.ts'
 
 /** Options are read at each use: all but the learner's fixed ones may change while the node runs. */
 export interface CoreOptions extends LearnerOptions {
@@ -45,6 +46,11 @@ export interface NodeCore {
   onEvaluation(accuracy: number, prompts: number): void
   /** Useful groups that have not been used, oldest first. */
   waiting(origin: OwnOrForeign): Group[]
+  /**
+   * Own groups with a signal that may wait. While the trainer is busy, as many as two batches like the last one have: where
+   * peers' groups fill batches, own ones are written only as they are needed.
+   */
+  readonly mostWaiting: number
   /** True for versions whose weights a roll-back discarded: their rollouts must be dropped. */
   isThrownAway(version: number): boolean
   /** Acts on alarms raised between two steps. */
@@ -87,6 +93,8 @@ export function createCore(options: CoreOptions, parts: CoreParts): NodeCore {
   /** Roll-backs discarded the weights up to this version. A roll-back does not lower the version. */
   let thrownAway = -1
   let isSaveUrgent = false
+  /** Own groups in the last batch; undefined if none was due when the trainer last asked for one. */
+  let taken: number | undefined
 
   const isUseful = (group: Group): boolean => host.learnsFromAny || group.always === true || hasSignal(group)
 
@@ -159,6 +167,9 @@ export function createCore(options: CoreOptions, parts: CoreParts): NodeCore {
       if (isNew) host.arrived(parts.isTrusted?.(group.author) ? { ...group, trusted: true } : group)
       return isNew
     },
+    get mostWaiting() {
+      return mostWaiting(Math.max(1, taken ?? options.sizes.own), options.maxStaleness)
+    },
     onEvaluation: learner.evaluation,
     isThrownAway: (version) => version <= thrownAway,
     attend: learner.attend,
@@ -166,6 +177,7 @@ export function createCore(options: CoreOptions, parts: CoreParts): NodeCore {
 
     nextBatch() {
       const batch = learner.choose({ own: waiting('own'), foreign: waiting('foreign') })
+      taken = batch?.groups.filter(({ author }) => author === options.self).length
       if (batch)
         pool.markUsed(
           batch.groups.map(({ id }) => id),

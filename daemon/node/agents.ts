@@ -15,7 +15,6 @@ import { tokenOf } from '../control/api/tcp.ts'
 import type { Journal } from '../control/journal/journal.ts'
 import type { NodeCore } from '../core/core.ts'
 import type { LivePolicy } from '../policy/live-policy.ts'
-import { mostWaiting } from '../rollout/capacity.ts'
 import type { TaskBook } from '../rollout/tasks.ts'
 import type { Waker } from '../rollout/waker.ts'
 import type { Pool } from '../store/pool/pool.ts'
@@ -88,10 +87,7 @@ export async function openAgents(
       policy: () => policy.reference(),
       isThrownAway: core.isThrownAway,
       // As for the node's own prompts: what waits longer would be too stale when its turn comes.
-      hasRoom: (active) =>
-        !isPaused() &&
-        core.waiting('own').length + active <
-          mostWaiting(config.training.own_groups, config.training.max_staleness),
+      hasRoom: (active) => !isPaused() && core.waiting('own').length + active < core.mostWaiting,
       environments,
       isTask: (name) => isTask(name) || environments.some((one) => one.name === name),
       async onGroup(group) {

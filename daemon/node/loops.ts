@@ -10,7 +10,6 @@ import type { PluginHost } from '../host/host.ts'
 import { randomStream } from '../host/random.ts'
 import type { LivePolicy } from '../policy/live-policy.ts'
 import { candidatePrompts } from '../rollout/candidates.ts'
-import { mostWaiting } from '../rollout/capacity.ts'
 import { runEvaluationLoop } from '../rollout/evaluation/evaluation-loop.ts'
 import { runRolloutLoop } from '../rollout/loop.ts'
 import type { ParkedGroups } from '../rollout/parked/parked.ts'
@@ -97,7 +96,7 @@ export function startLoops({ config, self, seed }: LoopsOptions, parts: LoopsPar
       temperature: config.rollout.temperature,
       maxNewTokens: config.model.max_completion_tokens,
       get maxWaiting() {
-        return mostWaiting(config.training.own_groups, config.training.max_staleness)
+        return core.mostWaiting
       },
       get maxStaleness() {
         return config.training.max_staleness

@@ -1,8 +1,8 @@
-// Decides when a batch is due and chooses it from the pool: the newest own groups, and foreign groups drawn at
-// random.
+// Decides when a batch is due and chooses it from the pool: foreign groups drawn at random, and the newest own ones.
 //
-// A batch is due when its groups with a signal are enough, whoever wrote them: own groups count 1, a foreign
-// group what its author's standing is worth. Foreign groups beyond that join it, up to J.
+// A batch is due when the groups with a signal that wait are enough, whoever wrote them: own groups count 1, a foreign
+// group what its author's standing is worth. Foreign groups are drawn first, J at most, and own ones fill the batch, so
+// that a node need not write what its peers did. What is drawn must count half of what makes a batch due.
 //
 // SAPO samples J foreign groups uniformly from those with a signal. Here the draw picks an author first, so
 // that an author who publishes more is not drawn more often. Identities are free, so all newcomers together
@@ -19,6 +19,8 @@ export interface BatchSizes {
   /** I and J in SAPO's notation: own and foreign groups in a batch at most. */
   own: number
   foreign: number
+  /** Own groups that foreign ones do not displace. Default: I. */
+  leastOwn?: number
   /** Groups that make a batch due. */
   due: number
   /** Whether the batch may have foreign groups only. */
@@ -39,6 +41,8 @@ export interface BatchParts {
  * size.
  */
 const MOST_TOKENS = 1.5
+/** Part of the groups that make a batch due: newcomers, who count nothing, may be among those drawn. */
+const LEAST_DRAWN = 1 / 2
 /** Every author may have the tokens of this many own groups: peers may use other length limits. */
 const LEAST_SHARE = 3
 
@@ -50,13 +54,15 @@ export function chooseBatch(
 ): Group[] | undefined {
   const { worth = () => 0 } = parts
   const newest = [...waiting.own].sort((a, b) => b.bornVersion - a.bornVersion || b.bornAt - a.bornAt)
-  const own = newest.slice(0, sizes.own)
-  if (own.length === 0 && !sizes.mayLackOwn) return undefined
-  const isDue = (foreign: readonly Group[]): boolean =>
-    own.length + foreign.reduce((sum, { author }) => sum + worth(author), 0) >= sizes.due
-  if (!isDue(waiting.foreign)) return undefined
+  if (newest.length === 0 && !sizes.mayLackOwn) return undefined
+  const worthOf = (foreign: readonly Group[]): number =>
+    foreign.reduce((sum, { author }) => sum + worth(author), 0)
+  if (Math.min(newest.length, sizes.own) + worthOf(waiting.foreign) < sizes.due) return undefined
   const foreign = drawForeign(waiting.foreign, sizes.foreign, parts)
-  return isDue(foreign) && own.length + foreign.length > 0 ? [...own, ...foreign] : undefined
+  const { leastOwn = sizes.own } = sizes
+  const own = newest.slice(0, Math.max(leastOwn, sizes.own - Math.floor(worthOf(foreign))))
+  const isEnough = own.length + worthOf(foreign) >= LEAST_DRAWN * sizes.due && own.length + foreign.length > 0
+  return isEnough ? [...own, ...foreign] : undefined
 }
 
 function tokensOf(groups: readonly Group[]): number {

@@ -15,13 +15,14 @@ import { type Alarm, createGuards } from './guards/index.ts'
 import { createPromptMix } from './prompt-mix.ts'
 import type { Role } from './roles.ts'
 import { createRollBacks, type RollBackPlan } from './roll-back.ts'
-import { effectiveGroups, rateFactor } from './sharing/batch-size.ts'
+import { effectiveGroups, filledBatch, rateFactor } from './sharing/batch-size.ts'
 import type { LearnerState } from './sharing/evidence.ts'
+import { createIntroductions } from './sharing/introductions.ts'
 import { DEFAULT_RULE, MIXING_RULES, type MixingRuleName, type PartReport } from './sharing/mixing/index.ts'
 import { createSharingRecord } from './sharing/sharing-record.ts'
 import { untrainable } from './trainable.ts'
 import { type UpdateReport, update } from './update.ts'
-import { evidenceIn, evidenceOf, summarize } from './watch.ts'
+import { evidenceOf, summarize } from './watch.ts'
 
 /** All options except the last two are read at each use, because they may change while the node runs. */
 export interface LearnerOptions {
@@ -144,11 +145,6 @@ export interface Learner {
  */
 const MOST_WITHOUT_OWN = 4
 
-/** Groups without a signal that wait to be tested: in all, and of one author. */
-const MOST_INTRODUCTIONS = { waiting: 64, ofOne: 4 }
-/** Tested in one call of `meet`. */
-const INTRODUCED_AT_ONCE = 16
-
 const NOTHING_LEARNT: UpdateReport = {
   steps: 1,
   skipped: [],
@@ -166,6 +162,9 @@ export function createLearner(options: LearnerOptions, parts: LearnerParts): Lea
       },
       get usual() {
         return options.sizes.own
+      },
+      get isRateScaled() {
+        return isRateScaled()
       },
       adaptive: options.adaptive,
       restored: options.restored,
@@ -189,6 +188,8 @@ export function createLearner(options: LearnerOptions, parts: LearnerParts): Lea
   let withoutOwn = 0
   /** Whether the mixing rule puts own and foreign groups into one gradient. Then a step needs no own ones. */
   const isPooled = (): boolean => MIXING_RULES[options.rule ?? DEFAULT_RULE].stepsWithoutOwn
+  /** Whether a step with more groups goes further: at a higher rate, or by a step beside the own one. */
+  const isRateScaled = (): boolean => (options.scaleRate ?? false) || !isPooled()
   const stepsWithoutOwn = (): boolean =>
     isPooled() && record.usual !== undefined && withoutOwn < MOST_WITHOUT_OWN
   const standing = (author: string, report?: PartReport): number | undefined =>
@@ -201,9 +202,6 @@ export function createLearner(options: LearnerOptions, parts: LearnerParts): Lea
   const mix = createPromptMix()
   /** Alarms raised since the last step. */
   let pending: Alarm[] = []
-  /** Groups without a signal of unknown peers, oldest first. */
-  const introductions: Group[] = []
-  let introduced = 0
 
   const isUseful = (group: Group): boolean => host.learnsFromAny || group.always === true || hasSignal(group)
 
@@ -276,24 +274,14 @@ export function createLearner(options: LearnerOptions, parts: LearnerParts): Lea
   const isUnknown = (author: string): boolean =>
     isPooled() && !(parts.isTrusted?.(author) ?? false) && authors.isUnknown(author)
 
-  /** Scores groups that introduce their authors. The sooner a peer is known, the sooner its groups count. */
-  const meetPeers = async (): Promise<void> => {
-    const tested = introductions.splice(0, INTRODUCED_AT_ONCE).filter(({ author }) => isUnknown(author))
-    const groups = trainableOf(tested)
-    if (groups.length === 0) return
-    const sequences = groups.flatMap(({ conditioning, rollouts }) =>
-      rollouts.map(({ tokens }) => ({ conditioning, completion: tokens })),
-    )
-    const scores = await policy.trainer.score({ sequences, temperature: options.temperature, places: true })
-    const uniform = parts.random(`introductions/${introduced++}`)
-    let from = 0
-    for (const { author, rollouts } of groups) {
-      const own = scores.slice(from, from + rollouts.length)
-      from += rollouts.length
-      for (const { kind, reason } of authors.meet(author, evidenceIn(rollouts, own, uniform)))
-        parts.onFinding({ type: 'guard', guard: kind, message: reason, peers: [author] })
-    }
-  }
+  const introductions = createIntroductions(
+    { temperature: options.temperature },
+    {
+      ...{ authors, isUnknown, random: parts.random, engine: policy.trainer },
+      scorable: trainableOf,
+      onFinding: (finding) => parts.onFinding({ type: 'guard', ...finding }),
+    },
+  )
 
   const goBack = async (alarm: Alarm, version: number): Promise<boolean> => {
     const plan: RollBackPlan | undefined = await rollBacks.handle(alarm, version)
@@ -311,9 +299,13 @@ export function createLearner(options: LearnerOptions, parts: LearnerParts): Lea
       if (mix.tokens === undefined) for (const group of waiting.own) mix.add(group)
       const { version } = policy.reference()
       const { own, due = own } = options.sizes
+      const isFilled = options.adaptive && !isRateScaled()
       const groups = chooseBatch(
         { own: waiting.own, foreign: usable },
-        { own, foreign, due, mayLackOwn: learn && stepsWithoutOwn() },
+        {
+          ...{ own, foreign, due, mayLackOwn: learn && stepsWithoutOwn() },
+          ...(isFilled && { leastOwn: filledBatch(own).leastOwn }),
+        },
         { random: parts.random(`batch/${version}`), mix, isKnown, worth: learn ? worth : () => 0 },
       )
       return groups && { groups, learnForeign: learn, compare: compare && hasMet }
@@ -415,16 +407,12 @@ export function createLearner(options: LearnerOptions, parts: LearnerParts): Lea
       if (urgent) await goBack(urgent, policy.reference().version)
     },
 
-    meet: meetPeers,
+    meet: introductions.meet,
 
     introduce(group) {
-      if (!isUnknown(group.author)) return false
-      const ofAuthor = introductions.filter(({ author }) => author === group.author).length
-      if (introductions.length >= MOST_INTRODUCTIONS.waiting || ofAuthor >= MOST_INTRODUCTIONS.ofOne)
-        return false
-      introductions.push(group)
-      hasMet = true
-      return true
+      const isTaken = introductions.add(group)
+      hasMet ||= isTaken
+      return isTaken
     },
 
     isUnknown,

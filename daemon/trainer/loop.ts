@@ -38,6 +38,7 @@ const RETRY_MS = 500
 export async function runTrainLoop(by: TrainLoopParts, signal: AbortSignal): Promise<void> {
   let retry = RETRY_MS
   let waitedSince = by.monotonic()
+  let isBusy = false
   while (!signal.aborted) {
     const seen = by.changed.count
     await by.core.attend().catch(by.onError)
@@ -45,9 +46,13 @@ export async function runTrainLoop(by: TrainLoopParts, signal: AbortSignal): Pro
     const batch = by.mustWait() ? undefined : by.core.nextBatch()
     if (!batch) {
       await by.onIdle()
+      // While the trainer was busy, fewer own groups might wait.
+      if (isBusy) by.changed.wake()
+      isBusy = false
       await by.changed.after(seen, signal)
       continue
     }
+    isBusy = true
     const waitSeconds = (by.monotonic() - waitedSince) / 1000
     by.onBatch(batch.groups)
     try {

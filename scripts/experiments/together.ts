@@ -2,9 +2,9 @@
 //
 // Daemons with empty homes and a node's defaults on this machine; each but the first gets only the first one's peer ID.
 // After some minutes, prints what each received, verified and trained on, how fast they found each other, their
-// accuracy, and what their screens say about sharing. With `--groups 320` a node is looked at once it has written so
-// many own groups, however long that takes: with `--nodes 1` and `--nodes 4` it compares a node alone with one that has three
-// peers, at equal own rollouts. With --homes, their homes are kept, with the records for `waggle top --replay`.
+// accuracy, and what their screens say about sharing. With `--groups 320,640` a node is looked at each time it has written
+// so many own groups, however long that takes: with `--nodes 1` and `--nodes 4` it compares a node alone with one that has
+// three peers, at equal own rollouts. `--training own_groups=4` sets keys of the config. With --homes, their homes are kept, with the records for `waggle top --replay`.
 
 import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
@@ -22,13 +22,14 @@ const { values: flags } = parseArgs({
     nodes: { type: 'string', default: '2' },
     minutes: { type: 'string', default: '5' },
     groups: { type: 'string' },
+    training: { type: 'string', default: '' },
     prompts: { type: 'string', default: '200' },
     homes: { type: 'string' },
   },
 })
 const place = flags.homes ?? (await mkdtemp(join(tmpdir(), 'waggle-together-')))
 const prompts = Number(flags.prompts)
-const config = `[swarm]\nname = "experiment-${process.pid}"\nlisten = ["/ip4/127.0.0.1/tcp/0"]\n[eval]\nprompts_per_task = ${prompts}\n`
+const config = `[swarm]\nname = "experiment-${process.pid}"\nlisten = ["/ip4/127.0.0.1/tcp/0"]\n[eval]\nprompts_per_task = ${prompts}\n[training]\n${flags.training.replaceAll(',', '\n')}\n`
 
 const running: NodeProcess[] = []
 const joined: number[] = []
@@ -44,21 +45,32 @@ for (let i = 0; i < Number(flags.nodes); i++) {
   joined.push(Date.now() - asked)
 }
 
-const isDone = ({ rollouts }: Snapshot): boolean =>
-  flags.groups === undefined
+const isDone = ({ rollouts }: Snapshot, groups: number | undefined): boolean =>
+  groups === undefined
     ? Date.now() - started >= Number(flags.minutes) * 60_000
-    : (rollouts?.generated ?? 0) >= Number(flags.groups)
+    : (rollouts?.generated ?? 0) >= groups
+interface Look {
+  node: number
+  at: Snapshot
+  seconds: number
+  last: Evaluation
+}
+const looks: Look[] = []
 /** A node that is done goes on, so that its peers keep theirs. */
-const looks = await Promise.all(
-  running.map(async (node): Promise<{ at: Snapshot; seconds: number; last: Evaluation }> => {
-    for (;;) {
-      const at = await node.snapshot()
-      if (isDone(at))
-        return { at, seconds: (Date.now() - started) / 1000, last: await node.evaluate(prompts) }
-      await sleep(500)
+await Promise.all(
+  running.map(async (node, i) => {
+    for (const groups of flags.groups?.split(',').map(Number) ?? [undefined]) {
+      let at = await node.snapshot()
+      while (!isDone(at, groups)) {
+        await sleep(500)
+        at = await node.snapshot()
+      }
+      const seconds = (Date.now() - started) / 1000
+      looks.push({ node: i, at, seconds, last: await node.evaluate(prompts) })
     }
   }),
 )
+looks.sort((a, b) => a.node - b.node || a.seconds - b.seconds)
 await Promise.all(running.map((node) => node.stop()))
 if (flags.homes === undefined) await rm(place, { recursive: true })
 
@@ -84,8 +96,8 @@ console.log(
       'expected speed-up',
       'measured',
     ],
-    looks.map(({ at: { rollouts, training, evaluations, sharing }, seconds, last }, i) => [
-      'abcdefghijklmnop'[i]!,
+    looks.map(({ node, at: { rollouts, training, evaluations, sharing }, seconds, last }) => [
+      'abcdefghijklmnop'[node]!,
       seconds.toFixed(0),
       `${rollouts?.generated}`,
       `${training?.step}`,

@@ -15,7 +15,7 @@ import { ADAMW } from '../engine/model.ts'
 import { setUp as openHost, plugin } from '../host/setup.ts'
 import { group } from '../trainer/groups.ts'
 
-async function setUp({ own = 2, foreign = 2, maxStaleness = 4, isRestorable = true } = {}) {
+async function setUp({ own = 2, foreign = 2, maxStaleness = 4, isRestorable = true, adaptive = false } = {}) {
   const received: ReceivedGroup[] = []
   const listener = plugin('listener', 'replay', {
     receive: (groups) => {
@@ -53,7 +53,7 @@ async function setUp({ own = 2, foreign = 2, maxStaleness = 4, isRestorable = tr
   const core = createCore(
     {
       ...{ sizes: { own, foreign }, minibatches: 1, temperature: 1, optimizer: ADAMW, warmUpSteps: 0 },
-      ...{ self: 'me', adaptive: false, maxStaleness },
+      ...{ self: 'me', adaptive, maxStaleness },
     },
     {
       ...{ policy, host, pool },
@@ -222,4 +222,19 @@ test('the first batch of all is a quarter of the others, if the learning rate is
   expect([due(0), due(1), due(100)]).toEqual([4, 16, 16])
   expect([due(0, 4), due(0, 3), due(0, 0)]).toEqual([4, 16, 16])
   expect([due(0, 10, 1), due(0, 10, 6)]).toEqual([1, 2])
+})
+
+test('groups of known peers take the place of own ones, and a busy trainer has fewer own ones written', async () => {
+  const { core, at } = await setUp({ own: 8, foreign: 64, adaptive: true })
+  expect(core.mostWaiting).toBe(16)
+  for (let seed = 10; seed < 15; seed++) core.onOwnGroup(at([1, 0], seed))
+  for (let seed = 20; seed < 40; seed++) core.onForeignGroup({ ...at([1, 0], seed), author: 'friend' })
+
+  const batch = core.nextBatch()!
+  expect(batch.groups.map(({ author }) => author === 'me').filter(Boolean)).toHaveLength(1)
+  expect(batch.groups).toHaveLength(8)
+  expect(core.mostWaiting).toBe(2)
+  // A trainer that waits wants a whole batch: peers may have nothing more.
+  while (core.nextBatch());
+  expect(core.mostWaiting).toBe(16)
 })

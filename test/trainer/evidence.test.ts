@@ -48,7 +48,7 @@ const part = (author: string | undefined, alongOwn: number, weight: number): Par
 
 function recordOf(restored?: Parameters<typeof createSharingRecord>[0]['restored'], adaptive = true) {
   return createSharingRecord(
-    { limit: 16, usual: 2, adaptive, restored },
+    { limit: 16, usual: 2, isRateScaled: true, adaptive, restored },
     { cost: () => 1, onGuard() {}, onChange() {} },
   )
 }

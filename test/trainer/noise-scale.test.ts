@@ -5,6 +5,7 @@ import { randomStream } from '../../daemon/host/random.ts'
 import {
   bestForeign,
   effectiveGroups,
+  filledBatch,
   progressOf,
   rateFactor,
 } from '../../daemon/trainer/sharing/batch-size.ts'
@@ -151,7 +152,8 @@ describe('the number of foreign groups', () => {
           for (const sampling of [0.4, 1, 12]) {
             const costs = { own: sampling + 1, foreign: 1 }
             const rate = (foreign: number): number =>
-              progressOf(own + weight * foreign, noise) / (own * costs.own + foreign * costs.foreign)
+              progressOf(own + weight * foreign, noise, { isRateScaled: true }) /
+              (own * costs.own + foreign * costs.foreign)
             const all = Array.from({ length: 400 }, (_, foreign) => rate(foreign))
             const found = rate(bestForeign({ own, weight, limit: 399, noise, costs }))
             expect(found).toBeGreaterThan(0.995 * Math.max(...all))
@@ -168,6 +170,20 @@ describe('the number of foreign groups', () => {
     expect(at(4, 2)).toBe(0)
     expect(at(1000, 1)).toBe(0)
     expect(at(Infinity, 2)).toBe(512)
+  })
+
+  test('at an unchanged learning rate, is what makes a batch no larger', () => {
+    expect([1, 4, 8, 16].map(filledBatch)).toEqual([
+      { leastOwn: 1, foreign: 1 },
+      { leastOwn: 1, foreign: 3 },
+      { leastOwn: 1, foreign: 7 },
+      { leastOwn: 2, foreign: 14 },
+    ])
+    // Eight groups in two steps go further than in one, where the rate does not follow.
+    const progress = (groups: number) => progressOf(groups, 100, { isRateScaled: false })
+    expect(2 * progress(4)).toBeGreaterThan(1.4 * progress(8))
+    const scaled = (groups: number) => progressOf(groups, 100, { isRateScaled: true })
+    expect(2 * scaled(4)).toBeLessThan(1.1 * scaled(8))
   })
 
   test('has a start before anything is measured, and none for peers that count nothing', () => {

@@ -21,7 +21,7 @@ const part = (figures: Partial<PartReport>): PartReport => ({
 
 function recordOf() {
   return createSharingRecord(
-    { limit: 16, usual: 2, adaptive: false, restored: undefined },
+    { limit: 16, usual: 2, isRateScaled: true, adaptive: false, restored: undefined },
     { cost: () => 1, onGuard() {}, onChange() {} },
   )
 }
@@ -69,7 +69,7 @@ test('groups that are only looked at are judged by how they look', () => {
 
 test('a node that knows nothing of its peers yet trains on their groups, and less so as they bring less', () => {
   const record = createSharingRecord(
-    { limit: 512, usual: 16, adaptive: true, restored: undefined },
+    { limit: 512, usual: 16, isRateScaled: true, adaptive: true, restored: undefined },
     // Own groups are sampled, too.
     { cost: ({ author, groups }) => groups * (author === undefined ? 1.4 : 1), onGuard() {}, onChange() {} },
   )
@@ -83,4 +83,10 @@ test('a node that knows nothing of its peers yet trains on their groups, and les
   expect(record.judge.next()).toMatchObject({ learn: true, foreign: 13 })
   for (let i = 0; i < 10; i++) observe()
   expect(record.judge.next()).toMatchObject({ learn: false })
+})
+
+test('at an unchanged learning rate, foreign groups fill a batch and make it no larger', () => {
+  const options = { limit: 512, usual: 16, isRateScaled: false, adaptive: true, restored: undefined }
+  const record = createSharingRecord(options, { cost: () => 1, onGuard() {}, onChange() {} })
+  expect(record.judge.next()).toMatchObject({ learn: true, foreign: 14 })
 })

@@ -14,7 +14,17 @@ const mixed = (a: Vector, b: Vector, share: number): Vector =>
   a.map((value, i) => (1 - share) * value + share * b[i]!)
 
 /** Runs of a node with 4 own groups and 12 of a peer in each step, all in one batch. |G|² = 1 and tr Σ = `noise`. */
-function run({ noise, worth, steps = 200 }: { noise: number; worth: number; steps?: number }) {
+function run({
+  noise,
+  worth,
+  steps = 200,
+  isRateScaled = true,
+}: {
+  noise: number
+  worth: number
+  steps?: number
+  isRateScaled?: boolean
+}) {
   const random = randomStream(3, `${noise} ${worth}`)
   const normal = (): number => Math.sqrt(-2 * Math.log(1 - random())) * Math.cos(2 * Math.PI * random())
   const mean = (groups: number, signal: number): Vector =>
@@ -22,7 +32,7 @@ function run({ noise, worth, steps = 200 }: { noise: number; worth: number; step
       { length: DIMENSIONS },
       () => signal / Math.sqrt(DIMENSIONS) + Math.sqrt(noise / DIMENSIONS / groups) * normal(),
     )
-  const speedUp = createSpeedUp()
+  const speedUp = createSpeedUp({ isRateScaled })
   let compass: Vector | undefined
   let foreignMean: Vector | undefined
   const [own, foreign] = [4, 12]
@@ -60,6 +70,17 @@ describe('twelve groups of peers beside four own ones', () => {
     expect(measured.high).toBeGreaterThan(2.5)
   })
 
+  test('of twins, at an unchanged learning rate: the root of that for each step', () => {
+    const speedUp = run({ noise: 16, worth: 1, isRateScaled: false })
+    const ideal = Math.sqrt(2.5)
+    expect(Math.abs(speedUp.expected(4)!.value - ideal)).toBeLessThan(0.15)
+    const measured = speedUp.measured(4)!
+    expect(measured.low).toBeLessThan(ideal)
+    expect(measured.high).toBeGreaterThan(ideal)
+    // Steps that are four times as large, in nothing but noise, go twice as far.
+    expect(run({ noise: 2000, worth: 1, isRateScaled: false }).expected(4)!.value).toBeLessThan(2.05)
+  })
+
   test('without noise there is nothing to gain, and in noise alone all of it', () => {
     expect(run({ noise: 0.1, worth: 1 }).expected(4)!.value).toBeLessThan(1.1)
     expect(run({ noise: 2000, worth: 1 }).expected(4)!.high).toBeGreaterThan(3.5)
@@ -82,7 +103,7 @@ describe('twelve groups of peers beside four own ones', () => {
 
   test('goes on from a checkpoint', () => {
     const before = run({ noise: 16, worth: 1 })
-    const again = createSpeedUp(JSON.parse(JSON.stringify(before.save())))
+    const again = createSpeedUp({ isRateScaled: true }, JSON.parse(JSON.stringify(before.save())))
     expect([again.expected(4), again.measured(4)]).toEqual([before.expected(4), before.measured(4)])
   })
 })

@@ -83,7 +83,7 @@ export const training = z.strictObject({
     .max(512)
     .default(16)
     .describe(
-      'groups that make a batch due, and maximum number of own groups in it (I). Foreign groups count if the mixing rule puts them into the same batch. A quarter suffices for the very first step, while the learning rate warms up',
+      'groups in a batch (I): it is due when so many wait. Foreign groups count if the mixing rule puts them into the same batch, and take the place of own ones; an eighth stays own. A quarter suffices for the very first step, while the learning rate warms up',
     ),
   foreign_groups: z
     .int()
@@ -91,13 +91,13 @@ export const training = z.strictObject({
     .max(512)
     .default(512)
     .describe(
-      'maximum number of foreign groups in a batch (J). How many it has follows from the measured noise and cost of groups; with adaptive_sharing = false, it takes all up to this number',
+      'maximum number of foreign groups in a batch (J). They fill it up to own_groups; with scale_rate, how many it has follows from the measured noise and cost of groups; with adaptive_sharing = false, it takes all up to this number',
     ),
   adaptive_sharing: z
     .boolean()
     .default(true)
     .describe(
-      'have as many foreign groups in a batch as make the most progress for the compute, and none while they do worse than own groups',
+      'have no foreign groups in a batch while they do worse than own groups; false takes all that there are, beside own_groups own ones',
     ),
   mixing: z
     .enum(Object.keys(MIXING_RULES) as [MixingRuleName, ...MixingRuleName[]])

@@ -1,12 +1,20 @@
 // What the number of groups in a step is good for: progress, learning rate and cost, as pure functions.
 
 /**
- * Progress of a step of that many groups at its best learning rate, as a share of that of a step without
- * noise (McCandlish et al. 2018, arXiv:1812.06162, section 2.2). `noise`: noise scale in groups.
+ * Progress of a step of that many groups, as a share of that of a step without noise. `noise`: noise scale N in groups.
+ * At the best learning rate for B groups it is B / (B + N) (McCandlish et al. 2018, arXiv:1812.06162, section 2.2). At
+ * the same rate for every B it is the root of that: AdamW divides the mean gradient by the root of the mean square, which
+ * has the noise in it.
  */
-export function progressOf(groups: number, noise: number): number {
+export function progressOf(groups: number, noise: number, { isRateScaled }: RateRule): number {
   if (!(groups > 0)) return 0
-  return Number.isFinite(noise) ? groups / (groups + noise) : 0
+  const share = Number.isFinite(noise) ? groups / (groups + noise) : 0
+  return isRateScaled ? share : Math.sqrt(share)
+}
+
+export interface RateRule {
+  /** Whether the learning rate follows the number of groups in a batch. */
+  isRateScaled: boolean
 }
 
 /** Equal groups that would have as little noise as these with their weights (Kish 1965). */
@@ -49,8 +57,21 @@ const ASSUMED_NOISE = 8
 /** Until costs are known: sampling a group takes as long as training on it. */
 const ASSUMED_COSTS: Costs = { own: 2, foreign: 1 }
 
+/** Part of a batch that stays own, so that own rollouts confirm each step. As in our runs with eight nodes. */
+const OWN_PART = 1 / 8
+
 /**
- * J that makes the most progress per compute beside `own` own groups: the maximum of
+ * Own groups and J in a batch of `usual` groups while the learning rate is the one for such batches: peers' groups take the
+ * place of own ones, and make the batch no larger. A step with more groups goes further only by the root of their number,
+ * so they bring more in further steps.
+ */
+export function filledBatch(usual: number): { leastOwn: number; foreign: number } {
+  const leastOwn = Math.ceil(OWN_PART * usual)
+  return { leastOwn, foreign: Math.max(1, usual - leastOwn) }
+}
+
+/**
+ * J that makes the most progress per compute beside `own` own groups while the learning rate follows the batch: the maximum of
  *   progressOf(own + weight J) / (own · costs.own + J · costs.foreign).
  * With B = own + weight J, the denominator is proportional to B + K, where K = own (weight costs.own /
  * costs.foreign − 1), and B / ((B + noise)(B + K)) is largest at B = √(noise K).

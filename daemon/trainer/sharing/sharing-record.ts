@@ -4,14 +4,14 @@
 import type { SharingEstimate, SharingInfo } from '../../../protocol/api/index.ts'
 import { countsOf, evidenceOf } from '../watch.ts'
 import { type Authors, createAuthors } from './authors.ts'
-import { bestForeign, type Costs } from './batch-size.ts'
+import { bestForeign, type Costs, filledBatch, type RateRule } from './batch-size.ts'
 import type { LearnerState } from './evidence.ts'
 import type { Interval } from './interval.ts'
 import { createJudge, type Judge, type PartProgress } from './judge.ts'
 import type { PartReport, UsualPart } from './mixing/index.ts'
 import { createSpeedUp } from './speed-up.ts'
 
-export interface SharingRecordOptions {
+export interface SharingRecordOptions extends Readonly<RateRule> {
   /** Maximum of J; read at each use. */
   readonly limit: number
   /** Own groups in a batch at most (I); read at each use. */
@@ -76,6 +76,7 @@ export function createSharingRecord(
     },
     adaptive: options.adaptive,
     get best() {
+      if (!options.isRateScaled) return filledBatch(options.usual).foreign
       return bestForeign({
         own: options.usual,
         limit: options.limit,
@@ -86,7 +87,7 @@ export function createSharingRecord(
     },
     restored: restored?.evidence?.judge,
   })
-  const speedUp = createSpeedUp(restored?.evidence?.speedUp)
+  const speedUp = createSpeedUp(options, restored?.evidence?.speedUp)
   /** Mean compute per group of recent updates; 0 until known. */
   const costs: Costs = { own: 0, foreign: 0, ...restored?.evidence?.costs }
   let last: SharingInfo['last']

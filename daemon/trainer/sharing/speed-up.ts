@@ -1,9 +1,9 @@
 // How many times fewer own rollouts this node needs with its peers than alone, for the same progress: expected and
 // measured.
 //
-// A step of B effective groups makes progress B / (B + N) at its best learning rate, where N is the noise scale.
-// Alone, `o` own groups in batches of the config's size I would make o / (I + N). The speed-up is the sum of the
-// first over the recent steps, divided by the sum of the second over their own groups.
+// A step of B effective groups makes progress p(B), which depends on the noise scale: see `progressOf`. Alone, `o` own
+// groups in batches of the config's size I would make o p(I) / I. The speed-up is the sum of the first over the recent
+// steps, divided by the sum of the second over their own groups.
 //   expected: peers' groups carry the same signal as own ones, so B follows from their weights alone.
 //   measured: they carry the signal that this node's later own rollouts found in them. Own gradients have a
 //     component along the mean of recent foreign gradients and one along the mean of recent own ones. The ratio of the
@@ -11,7 +11,7 @@
 //     harm. The rollouts that measure took no part in the gradients that are measured.
 // Both intervals are conservative: they span all values that the intervals of N and of that worth allow.
 
-import { progressOf } from './batch-size.ts'
+import { progressOf, type RateRule } from './batch-size.ts'
 import { addPair, type Interval, noPairs, type Pairs, ratioInterval } from './interval.ts'
 import type { PartReport } from './mixing/index.ts'
 import { createNoiseScale } from './noise-scale.ts'
@@ -59,10 +59,13 @@ const MOST_WEIGHT = 10
 const [DECAY, MEAN_DECAY] = [0.99, 0.95]
 const NEEDED = 12
 const ALPHA = 0.05
+/** Groups. Ratios of progress no longer change beyond it. */
+const LARGEST_NOISE = 1e9
 /** Figures are clipped at this multiple of the mean size of earlier ones, as the judge's are. */
 const MOST = 2.5
 
-export function createSpeedUp(restored?: SpeedUpState): SpeedUp {
+/** The options are read at each use. */
+export function createSpeedUp(options: RateRule, restored?: SpeedUpState): SpeedUp {
   const noise = createNoiseScale(restored?.noise)
   const pairs: Pairs = restored ? { ...restored.worth } : noPairs()
   const recent: Mixed[] = structuredClone(restored?.recent ?? [])
@@ -84,11 +87,10 @@ export function createSpeedUp(restored?: SpeedUpState): SpeedUp {
   const speedUp = (usual: number, scaleOfNoise: number, worth: number): number | undefined => {
     const own = recent.reduce((sum, step) => sum + step.own, 0)
     if (own === 0) return undefined
-    const groups = recent.map((step) => effective(step, worth))
-    // The limit of the ratio below.
-    if (!Number.isFinite(scaleOfNoise)) return groups.reduce((sum, one) => sum + one, 0) / own
-    const together = groups.reduce((sum, one) => sum + progressOf(one, scaleOfNoise), 0)
-    return (together * (usual + scaleOfNoise)) / own
+    const progress = (groups: number): number =>
+      progressOf(groups, Math.min(scaleOfNoise, LARGEST_NOISE), options)
+    const together = recent.reduce((sum, step) => sum + progress(effective(step, worth)), 0)
+    return (together * usual) / (own * progress(usual))
   }
 
   const figure = (usual: number, worth: Interval): Interval | undefined => {

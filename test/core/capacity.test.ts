@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { mostWaiting } from '../../daemon/rollout/capacity.ts'
+import { mostWaiting } from '../../daemon/core/capacity.ts'
 
 test('no rollout that may wait is older than allowed when its turn comes', () => {
   for (const batch of [1, 4, 7])
