@@ -199,6 +199,11 @@ export function createLearner(options: LearnerOptions, parts: LearnerParts): Lea
    * a step of their groups alone would have nothing to bound it by.
    */
   const worth = (author: string): number => (isPooled() ? (standing(author) ?? 0) : 0)
+  /** Peers whose groups count something. A user who vouches for one allows it to take the place of all own groups that may go. */
+  const equalsAmong = (groups: readonly Group[]): number => {
+    const peers = [...new Set(groups.map(({ author }) => author))].filter((author) => worth(author) > 0)
+    return peers.some((peer) => parts.isTrusted?.(peer)) ? Number.POSITIVE_INFINITY : peers.length
+  }
   const mix = createPromptMix()
   /** Alarms raised since the last step. */
   let pending: Alarm[] = []
@@ -300,11 +305,12 @@ export function createLearner(options: LearnerOptions, parts: LearnerParts): Lea
       const { version } = policy.reference()
       const { own, due = own } = options.sizes
       const isFilled = options.adaptive && !isRateScaled()
+      const filled = filledBatch(own, learn ? equalsAmong(usable) : 0)
       const groups = chooseBatch(
         { own: waiting.own, foreign: usable },
         {
           ...{ own, foreign, due, mayLackOwn: learn && stepsWithoutOwn() },
-          ...(isFilled && { leastOwn: filledBatch(own).leastOwn }),
+          ...(isFilled && { ...filled, foreign: Math.min(foreign, filled.foreign) }),
         },
         { random: parts.random(`batch/${version}`), mix, isKnown, worth: learn ? worth : () => 0 },
       )

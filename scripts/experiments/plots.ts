@@ -7,12 +7,13 @@ import { episodes, estimators, staleness } from './plots/arm-figures.ts'
 import { type Figure, svgOf } from './plots/figure.ts'
 import { library } from './plots/library-figure.ts'
 import type { Reader } from './plots/series.ts'
-import { hostile, mixed, savings, sharing, verdict } from './plots/swarm-figures.ts'
+import { daemons, hostile, mixed, savings, sharing, verdict } from './plots/swarm-figures.ts'
 
 const DOCS = new URL('../../docs/', import.meta.url)
 
 const FIGURES: Record<string, (read: Reader) => Figure> = {
   agents,
+  daemons,
   episodes,
   estimators,
   hostile,

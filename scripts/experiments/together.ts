@@ -2,11 +2,14 @@
 //
 // Daemons with empty homes and a node's defaults on this machine; each but the first gets only the first one's peer ID.
 // After some minutes, prints what each received, verified and trained on, how fast they found each other, their
-// accuracy, and what their screens say about sharing. With `--groups 320,640` a node is looked at each time it has written
-// so many own groups, however long that takes: with `--nodes 1` and `--nodes 4` it compares a node alone with one that has
-// three peers, at equal own rollouts. `--training own_groups=4` sets keys of the config. With --homes, their homes are kept, with the records for `waggle top --replay`.
+// accuracy, and what their screens say about sharing.
+//   --groups 320,640          looks at a node each time it has written so many own groups, however long that takes: with
+//                             `--nodes 1` and `--nodes 4`, a node alone and one with three peers at equal own rollouts
+//   --training own_groups=4   sets keys of the config's section
+//   --out FILE                adds each look to a file, one JSON line each
+//   --homes DIR               keeps the homes, with the records for `waggle top --replay`
 
-import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { appendFile, mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
@@ -24,6 +27,7 @@ const { values: flags } = parseArgs({
     groups: { type: 'string' },
     training: { type: 'string', default: '' },
     prompts: { type: 'string', default: '200' },
+    out: { type: 'string' },
     homes: { type: 'string' },
   },
 })
@@ -50,6 +54,8 @@ const isDone = ({ rollouts }: Snapshot, groups: number | undefined): boolean =>
     ? Date.now() - started >= Number(flags.minutes) * 60_000
     : (rollouts?.generated ?? 0) >= groups
 interface Look {
+  /** Own groups that it was to have written. */
+  groups: number | undefined
   node: number
   at: Snapshot
   seconds: number
@@ -66,13 +72,26 @@ await Promise.all(
         at = await node.snapshot()
       }
       const seconds = (Date.now() - started) / 1000
-      looks.push({ node: i, at, seconds, last: await node.evaluate(prompts) })
+      looks.push({ groups, node: i, at, seconds, last: await node.evaluate(prompts) })
     }
   }),
 )
 looks.sort((a, b) => a.node - b.node || a.seconds - b.seconds)
 await Promise.all(running.map((node) => node.stop()))
 if (flags.homes === undefined) await rm(place, { recursive: true })
+
+if (flags.out !== undefined)
+  for (const { groups, node, at, seconds, last } of looks) {
+    const { rollouts, training, sharing } = at
+    const row = {
+      ...{ nodes: running.length, training: flags.training, node, seconds: Math.round(seconds) },
+      ...{ groups, own: rollouts?.generated, steps: training?.step, foreign: rollouts?.trainedForeign },
+      ...{ sampled: last.accuracy, greedy: last.greedy?.accuracy },
+      ...(sharing?.expected && { expected: sharing.expected }),
+      ...(sharing?.measured && { measured: sharing.measured }),
+    }
+    await appendFile(flags.out, `${JSON.stringify(row)}\n`)
+  }
 
 const percent = (share: number | undefined): string =>
   share === undefined ? '' : `${(100 * share).toFixed(1)} %`

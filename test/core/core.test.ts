@@ -231,7 +231,7 @@ test('groups of known peers take the place of own ones, and a busy trainer has f
   for (let seed = 20; seed < 40; seed++) core.onForeignGroup({ ...at([1, 0], seed), author: 'friend' })
 
   const batch = core.nextBatch()!
-  expect(batch.groups.map(({ author }) => author === 'me').filter(Boolean)).toHaveLength(1)
+  expect(batch.groups.filter(({ author }) => author === 'me')).toHaveLength(1)
   expect(batch.groups).toHaveLength(8)
   expect(core.mostWaiting).toBe(2)
   // A trainer that waits wants a whole batch: peers may have nothing more.

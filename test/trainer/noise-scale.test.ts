@@ -173,12 +173,17 @@ describe('the number of foreign groups', () => {
   })
 
   test('at an unchanged learning rate, is what makes a batch no larger', () => {
-    expect([1, 4, 8, 16].map(filledBatch)).toEqual([
-      { leastOwn: 1, foreign: 1 },
-      { leastOwn: 1, foreign: 3 },
-      { leastOwn: 1, foreign: 7 },
-      { leastOwn: 2, foreign: 14 },
-    ])
+    const own = (usual: number, peers: number) => filledBatch(usual, peers).leastOwn
+    // No peer has more than half, and an eighth stays own.
+    expect([0, 1, 3, 7, 50].map((peers) => own(16, peers))).toEqual([16, 8, 4, 2, 2])
+    for (const usual of [1, 4, 8, 16])
+      for (const peers of [1, 3, 50]) {
+        const { leastOwn, foreign } = filledBatch(usual, peers)
+        expect(leastOwn).toBeGreaterThan(0)
+        expect(foreign).toBe(Math.max(Math.ceil(usual / 4), usual - leastOwn))
+      }
+    // Newcomers' groups come on top.
+    expect(filledBatch(16, 0)).toEqual({ leastOwn: 16, foreign: 4 })
     // Eight groups in two steps go further than in one, where the rate does not follow.
     const progress = (groups: number) => progressOf(groups, 100, { isRateScaled: false })
     expect(2 * progress(4)).toBeGreaterThan(1.4 * progress(8))

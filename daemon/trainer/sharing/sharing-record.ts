@@ -76,7 +76,7 @@ export function createSharingRecord(
     },
     adaptive: options.adaptive,
     get best() {
-      if (!options.isRateScaled) return filledBatch(options.usual).foreign
+      if (!options.isRateScaled) return filledBatch(options.usual, Number.POSITIVE_INFINITY).foreign
       return bestForeign({
         own: options.usual,
         limit: options.limit,

@@ -28,6 +28,13 @@ interface VerdictRun {
   looks: { reward: number; weight: number }[]
 }
 
+interface DaemonLook {
+  nodes: number
+  training: string
+  groups: number
+  sampled: number
+}
+
 interface SavingsRun extends ByTokens {
   setting: string
   seed: number
@@ -91,6 +98,35 @@ export function savings(read: Reader): Figure {
             saved(percent / 100),
           ),
         ),
+      },
+    ],
+  }
+}
+
+/** Daemons with all defaults, looked at after as many own groups. */
+export function daemons(read: Reader): Figure {
+  const looks = read<DaemonLook>('together').filter(({ training }) => training === '')
+  return {
+    title: 'Daemons with all defaults, on two cores together',
+    panels: [
+      {
+        kind: 'lines',
+        title: 'held-out accuracy in %, mean of daemons and runs',
+        x: 'own groups written',
+        series: distinct(looks.map(({ nodes }) => nodes))
+          .sort((a, b) => a - b)
+          .map((size) => {
+            const some = looks.filter(({ nodes }) => nodes === size)
+            return {
+              name: size === 1 ? 'alone' : `${size} daemons`,
+              points: distinct(some.map(({ groups }) => groups))
+                .sort((a, b) => a - b)
+                .map((at): [number, number] => [
+                  at,
+                  100 * mean(some.filter(({ groups }) => groups === at).map(({ sampled }) => sampled)),
+                ]),
+            }
+          }),
       },
     ],
   }
