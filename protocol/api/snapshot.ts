@@ -239,8 +239,9 @@ export interface SharingInfo {
   comparisons: number
   needed: number
   /**
-   * Own and foreign groups in a batch at most (I and J). J is at most `limit`: it follows from the noise scale, `weight`
-   * and costs, and is 0 while the verdict is that foreign groups hurt.
+   * Own and foreign groups in a batch at most (I and J). J is at most `limit`, and 0 while the verdict is that foreign
+   * groups hurt. At an unchanged learning rate it leaves an eighth of a batch to own groups; with a scaled one it follows
+   * from the noise scale, `weight` and costs.
    */
   own: number
   foreign: number

@@ -7,7 +7,7 @@ import { episodes, estimators, staleness } from './plots/arm-figures.ts'
 import { type Figure, svgOf } from './plots/figure.ts'
 import { library } from './plots/library-figure.ts'
 import type { Reader } from './plots/series.ts'
-import { daemons, hostile, mixed, savings, sharing, verdict } from './plots/swarm-figures.ts'
+import { daemons, mixed, savings } from './plots/swarm-figures.ts'
 
 const DOCS = new URL('../../docs/', import.meta.url)
 
@@ -16,13 +16,10 @@ const FIGURES: Record<string, (read: Reader) => Figure> = {
   daemons,
   episodes,
   estimators,
-  hostile,
   library,
   mixed,
   savings,
-  sharing,
   staleness,
-  verdict,
 }
 
 const read: Reader = <Run>(file: string): Run[] =>

@@ -1,31 +1,15 @@
-// Figures of nodes that share: what peers save, SAPO's table, hostile peers, model sizes, and a node's verdict on its peers.
+// Figures of nodes that share: what peers save in swarms and among daemons, and model sizes.
 
 import { type ByTokens, smoothed, tokensTo } from '../in-process/by-tokens.ts'
 import { mean } from '../in-process/statistics.ts'
 import type { Figure } from './figure.ts'
 import type { IntervalPanel } from './intervals.ts'
-import type { LinePanel } from './lines.ts'
-import { distinct, intervals, type Reader, smooth } from './series.ts'
+import { distinct, intervals, type Reader } from './series.ts'
 
-interface SharingRun {
-  mix: string
-  seed: number
-  rewards: number[]
-}
-interface HostileRun {
-  share: number
-  seed: number
-  rewards: number[]
-  curve: number[]
-}
 interface MixedRun {
   together: boolean
   seed: number
   nodes: { size: string; reward: number; sampled: number }[]
-}
-interface VerdictRun {
-  arm: string
-  looks: { reward: number; weight: number }[]
 }
 
 interface DaemonLook {
@@ -132,89 +116,6 @@ export function daemons(read: Reader): Figure {
   }
 }
 
-export function sharing(read: Reader): Figure {
-  const runs = read<SharingRun>('sapo-table')
-  const groups = distinct(runs.map(({ mix }) => mix)).map((name) => ({
-    name,
-    runs: runs.filter(({ mix }) => mix === name),
-  }))
-  const total = ({ rewards }: SharingRun): number => rewards.reduce((a, b) => a + b, 0)
-  const gain = (run: SharingRun): number | undefined => {
-    const alone = runs.find(({ mix, seed }) => mix === '8/0' && seed === run.seed)
-    return alone && (total(run) / total(alone) - 1) * 100
-  }
-  return {
-    title: 'Eight nodes, by how many own and foreign groups a step has',
-    panels: [
-      {
-        kind: 'lines',
-        title: 'reward, mean of nodes and seeds, over 9 rounds',
-        x: 'round',
-        series: groups.map(({ name, runs: own }) => ({
-          name,
-          points: smooth(
-            own.map(({ rewards }) => rewards),
-            4,
-          ),
-        })),
-      },
-      {
-        kind: 'intervals',
-        title: 'cumulative reward',
-        x: '% more than 8/0 with the same seed, 95 % interval',
-        names: true,
-        reference: 0,
-        rows: intervals(
-          groups.filter(({ name }) => name !== '8/0'),
-          gain,
-        ),
-      },
-    ],
-  }
-}
-
-export function hostile(read: Reader): Figure {
-  const runs = read<HostileRun>('hostile')
-  const groups = distinct(runs.map(({ share }) => share))
-    .sort((a, b) => a - b)
-    .map((share) => ({
-      name: share < 0 ? 'alone' : share === 0 ? 'none lies' : `${Math.round(100 * share)} % lie`,
-      runs: runs.filter((run) => run.share === share),
-    }))
-  const ofAlone = ({ seed, rewards }: HostileRun): number | undefined => {
-    const alone = runs.find((run) => run.share < 0 && run.seed === seed)
-    return alone && (100 * mean(rewards)) / mean(alone.rewards)
-  }
-  return {
-    title: 'Ten peers, of which a share lies',
-    panels: [
-      {
-        kind: 'lines',
-        title: 'reward of the honest, over 15 rounds',
-        x: 'round',
-        series: groups.map(({ name, runs: own }) => ({
-          name,
-          points: smooth(
-            own.map(({ curve }) => curve),
-            7,
-          ),
-        })),
-      },
-      {
-        kind: 'intervals',
-        title: 'reward over the last third of the rounds',
-        x: '% of that alone with the same seed, 95 % interval',
-        names: true,
-        reference: 100,
-        rows: intervals(
-          groups.filter(({ name }) => name !== 'alone'),
-          ofAlone,
-        ),
-      },
-    ],
-  }
-}
-
 export function mixed(read: Reader): Figure {
   const runs = read<MixedRun>('mixed')
   const pairs = runs
@@ -246,41 +147,5 @@ export function mixed(read: Reader): Figure {
   return {
     title: 'Three sizes of model in one swarm, each against itself alone',
     panels: [panel('sampled', 'held-out accuracy, sampled', true), panel('reward', 'reward', false)],
-  }
-}
-
-export function verdict(read: Reader): Figure {
-  const runs = read<VerdictRun>('verdict')
-  const all = distinct(runs.map(({ arm }) => arm))
-  const names: Record<string, string> = { alone: 'alone', honest: 'honest peer', liars: 'three liars' }
-  const panel = (
-    title: string,
-    arms: readonly string[],
-    around: number,
-    of: (look: VerdictRun['looks'][number]) => number,
-  ): LinePanel => ({
-    kind: 'lines',
-    title,
-    x: 'round',
-    series: arms.map((arm) => ({
-      name: names[arm] ?? arm,
-      colour: all.indexOf(arm),
-      points: smooth(
-        runs.filter((run) => run.arm === arm).map(({ looks }) => looks.map(of)),
-        around,
-      ),
-    })),
-  })
-  return {
-    title: 'One node with a daemon’s batch and its peers',
-    panels: [
-      panel('reward, mean of seeds, over 9 rounds', all, 4, ({ reward }) => reward),
-      panel(
-        'weight of peers, mean of seeds',
-        all.filter((arm) => arm !== 'alone'),
-        0,
-        ({ weight }) => weight,
-      ),
-    ],
   }
 }
