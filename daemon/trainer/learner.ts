@@ -199,7 +199,7 @@ export function createLearner(options: LearnerOptions, parts: LearnerParts): Lea
    * a step of their groups alone would have nothing to bound it by.
    */
   const worth = (author: string): number => (isPooled() ? (standing(author) ?? 0) : 0)
-  /** Peers whose groups count something. A user who vouches for one allows it to take the place of all own groups that may go. */
+  /** Peers whose groups count something. One that the user vouches for may fill what a batch has for peers by itself. */
   const equalsAmong = (groups: readonly Group[]): number => {
     const peers = [...new Set(groups.map(({ author }) => author))].filter((author) => worth(author) > 0)
     return peers.some((peer) => parts.isTrusted?.(peer)) ? Number.POSITIVE_INFINITY : peers.length
