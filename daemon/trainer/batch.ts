@@ -19,7 +19,10 @@ export interface BatchSizes {
   /** I and J in SAPO's notation: own and foreign groups in a batch at most. */
   own: number
   foreign: number
-  /** Own groups that foreign ones do not displace. Default: I. */
+  /**
+   * Own groups that foreign ones do not displace. If own ones are rare, a batch that is due has fewer, and fewer groups.
+   * Default: I, and foreign groups beyond J make no batch due.
+   */
   leastOwn?: number
   /** Groups that make a batch due. */
   due: number
@@ -57,10 +60,12 @@ export function chooseBatch(
   if (newest.length === 0 && !sizes.mayLackOwn) return undefined
   const worthOf = (foreign: readonly Group[]): number =>
     foreign.reduce((sum, { author }) => sum + worth(author), 0)
-  if (Math.min(newest.length, sizes.own) + worthOf(waiting.foreign) < sizes.due) return undefined
+  const { leastOwn } = sizes
+  const most = leastOwn === undefined ? sizes.foreign : Number.POSITIVE_INFINITY
+  if (Math.min(newest.length, sizes.own) + Math.min(most, worthOf(waiting.foreign)) < sizes.due)
+    return undefined
   const foreign = drawForeign(waiting.foreign, sizes.foreign, parts)
-  const { leastOwn = sizes.own } = sizes
-  const own = newest.slice(0, Math.max(leastOwn, sizes.own - Math.floor(worthOf(foreign))))
+  const own = newest.slice(0, Math.max(leastOwn ?? sizes.own, sizes.own - Math.floor(worthOf(foreign))))
   const isEnough = own.length + worthOf(foreign) >= LEAST_DRAWN * sizes.due && own.length + foreign.length > 0
   return isEnough ? [...own, ...foreign] : undefined
 }

@@ -304,13 +304,13 @@ export function createLearner(options: LearnerOptions, parts: LearnerParts): Lea
       if (mix.tokens === undefined) for (const group of waiting.own) mix.add(group)
       const { version } = policy.reference()
       const { own, due = own } = options.sizes
-      const isFilled = options.adaptive && !isRateScaled()
       const filled = filledBatch(own, learn ? equalsAmong(usable) : 0)
+      const isFilled = options.adaptive && !isRateScaled() && foreign >= filled.foreign
       const groups = chooseBatch(
         { own: waiting.own, foreign: usable },
         {
           ...{ own, foreign, due, mayLackOwn: learn && stepsWithoutOwn() },
-          ...(isFilled && { ...filled, foreign: Math.min(foreign, filled.foreign) }),
+          ...(isFilled && filled),
         },
         { random: parts.random(`batch/${version}`), mix, isKnown, worth: learn ? worth : () => 0 },
       )

@@ -40,19 +40,36 @@ describe('when a batch is due', () => {
     expect(due(many(500, 'nobody'))).toBeUndefined()
   })
 
-  test('newcomers among the drawn do not hold a batch up, as long as half of it counts', () => {
+  test('groups beyond J do not count', () => {
     const drawn = (foreign: number) =>
       choose({ own: many(2, 'me'), foreign: many(90, 'twin') }, { own: 8, foreign }, { worth: () => 1 })
-    expect(drawn(1)).toBeUndefined()
-    expect(drawn(2)).toHaveLength(4)
-    const mixed = { own: many(2, 'me'), foreign: [...many(6, 'twin'), ...many(6, 'new')] }
+    expect([0, 1, 5].map(drawn)).toEqual([undefined, undefined, undefined])
+    expect(drawn(6)).toHaveLength(8)
+  })
+
+  test('foreign groups take the place of own ones, down to the least, and own ones that are rare hold nothing up', () => {
+    const drawn = (own: number, twins: number) =>
+      choose(
+        { own: many(own, 'me'), foreign: many(twins, 'twin') },
+        { own: 16, leastOwn: 2, foreign: 14 },
+        { worth: () => 1 },
+      )?.map(({ author }) => author)
+    const count = (own: number, twins: number) => {
+      const authors = drawn(own, twins)
+      return authors && [authors.filter((author) => author === 'me').length, authors.length]
+    }
+    expect(count(9, 90)).toEqual([2, 16])
+    expect(count(9, 10)).toEqual([6, 16])
+    expect(count(40, 0)).toEqual([16, 16])
+    expect(count(1, 90)).toEqual([1, 15])
+    expect(count(5, 10)).toBeUndefined()
+  })
+
+  test('newcomers among the drawn do not hold a batch up', () => {
+    const waiting = { own: many(2, 'me'), foreign: [...many(6, 'twin'), ...many(6, 'new')] }
     const isTwin = (author: string) => author === 'twin'
-    const one = choose(
-      mixed,
-      { own: 8, foreign: 6 },
-      { worth: (author) => Number(isTwin(author)), isKnown: isTwin },
-    )
-    expect(one).toHaveLength(8)
+    const parts = { worth: (author: string) => Number(isTwin(author)), isKnown: isTwin }
+    expect(choose(waiting, { own: 8, foreign: 6 }, parts)).toHaveLength(8)
   })
 
   test('without any own group only where that is allowed, and never empty', () => {
