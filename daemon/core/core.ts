@@ -47,8 +47,8 @@ export interface NodeCore {
   /** Useful groups that have not been used, oldest first. */
   waiting(origin: OwnOrForeign): Group[]
   /**
-   * Own groups with a signal that may wait. While the trainer is busy, as many as two batches like the last one have: where
-   * peers' groups fill batches, own ones are written only as they are needed.
+   * Own groups with a signal that may wait: two batches' worth. While the trainer is busy with peers' groups as well, as
+   * many as two batches like that have, so that own ones are written only as they are needed.
    */
   readonly mostWaiting: number
   /** True for versions whose weights a roll-back discarded: their rollouts must be dropped. */
@@ -93,7 +93,7 @@ export function createCore(options: CoreOptions, parts: CoreParts): NodeCore {
   /** Roll-backs discarded the weights up to this version. A roll-back does not lower the version. */
   let thrownAway = -1
   let isSaveUrgent = false
-  /** Own groups in the last batch; undefined if none was due when the trainer last asked for one. */
+  /** Own groups beside foreign ones in the last batch; undefined if it had only own ones, or none is due. */
   let taken: number | undefined
 
   const isUseful = (group: Group): boolean => host.learnsFromAny || group.always === true || hasSignal(group)
@@ -177,7 +177,8 @@ export function createCore(options: CoreOptions, parts: CoreParts): NodeCore {
 
     nextBatch() {
       const batch = learner.choose({ own: waiting('own'), foreign: waiting('foreign') })
-      taken = batch?.groups.filter(({ author }) => author === options.self).length
+      const own = batch?.groups.filter(({ author }) => author === options.self).length
+      taken = own === batch?.groups.length ? undefined : own
       if (batch)
         pool.markUsed(
           batch.groups.map(({ id }) => id),

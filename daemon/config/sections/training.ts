@@ -83,7 +83,7 @@ export const training = z.strictObject({
     .max(512)
     .default(16)
     .describe(
-      'groups in a batch (I): it is due when so many wait. Foreign groups count if the mixing rule puts them into the same batch, and take the place of own ones; an eighth stays own. A quarter suffices for the very first step, while the learning rate warms up',
+      'groups in a batch (I): it is due when so many wait. Foreign groups count if the mixing rule puts them into the same batch, and take the place of own ones, of which an eighth stays if so many wait. A quarter suffices for the very first step, while the learning rate warms up',
     ),
   foreign_groups: z
     .int()

@@ -59,14 +59,14 @@ const ASSUMED_COSTS: Costs = { own: 2, foreign: 1 }
 
 /** Part of a batch that stays own, so that own rollouts confirm each step. As in our runs with eight nodes. */
 const OWN_PART = 1 / 8
-/** Part of a batch that is open to newcomers' groups, which take no own one's place. */
+/** J is at least this part of a batch, also while no peer is known: newcomers' groups take no own one's place. */
 const OPEN_PART = 1 / 4
 
 /**
  * Own groups at least, and J, in a batch of `usual` groups while the learning rate is the one for such batches: groups of known
  * peers take the place of own ones, and make the batch no larger. A step with more groups goes further only by the root of
- * their number, so they bring more in further steps. Each peer counts as much as this node, so that no single one has
- * more than half. `peers`: those whose groups wait and count something.
+ * their number, so they bring more in further steps. Each peer counts as much as this node: one has half of a batch, as long
+ * as enough own groups wait. `peers`: those whose groups wait and count something.
  */
 export function filledBatch(usual: number, peers: number): { leastOwn: number; foreign: number } {
   const leastOwn = Math.ceil(usual * Math.max(OWN_PART, 1 / (1 + peers)))
