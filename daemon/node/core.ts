@@ -53,19 +53,19 @@ export function vouchesFor(trust: Config['swarm']['trust'], peer: string): boole
   return typeof trust === 'string' ? trust === 'all' : trust.includes(peer)
 }
 
-/** The first batch has this part of the usual groups, if the learning rate has not warmed up to more. */
+/** The first batch has this part of `own_groups`. */
 const FIRST_PART = 1 / 4
 
 /**
- * Groups that make a batch due. The first is small, so that whoever starts a node soon sees that all parts of it work, or which
- * do not. While the learning rate warms up, its noise hardly counts.
+ * Own groups in a batch that policy version makes alone. Batches grow over `growth_steps` steps: at first many noisy steps get
+ * further than few exact ones, and later it is the other way round.
  */
-export function dueGroups(
+export function batchAt(
   version: number,
-  { own_groups, warm_up_steps }: Pick<Config['training'], 'own_groups' | 'warm_up_steps'>,
+  { own_groups, growth_steps }: Pick<Config['training'], 'own_groups' | 'growth_steps'>,
 ): number {
-  const isSmall = version === 0 && warm_up_steps * FIRST_PART >= 1
-  return isSmall ? Math.ceil(own_groups * FIRST_PART) : own_groups
+  const grown = growth_steps > 0 ? Math.min(1, version / growth_steps) : 1
+  return Math.ceil(own_groups * (FIRST_PART + (1 - FIRST_PART) * grown))
 }
 
 /** Live keys are read on use, since they may change: see config/live.ts. */
@@ -74,8 +74,8 @@ export function openCore({ config, self, seed, restored }: CoreOptions, parts: C
   return createCore(
     {
       get sizes() {
-        const { own_groups: own, foreign_groups: foreign } = config.training
-        return { own, foreign, due: dueGroups(policy.reference().version, config.training) }
+        const own = batchAt(policy.reference().version, config.training)
+        return { own, foreign: config.training.foreign_groups }
       },
       get minibatches() {
         return config.training.minibatches

@@ -5,7 +5,7 @@ import { expect, test } from 'vitest'
 import { createCore } from '../../daemon/core/core.ts'
 import type { TrainRequest } from '../../daemon/engine/engine.ts'
 import { randomStream } from '../../daemon/host/random.ts'
-import { dueGroups, vouchesFor } from '../../daemon/node/core.ts'
+import { batchAt, vouchesFor } from '../../daemon/node/core.ts'
 import type { LivePolicy } from '../../daemon/policy/live-policy.ts'
 import { createVolatileDatabase } from '../../daemon/store/database/volatile-database.ts'
 import { createPool } from '../../daemon/store/pool/pool.ts'
@@ -216,12 +216,13 @@ test('a user vouches for all peers, for none or for those named in full', () => 
   expect(vouchesFor(['one peer'], 'peer')).toBe(false)
 })
 
-test('the first batch of all is a quarter of the others, if the learning rate is still low', () => {
-  const due = (version: number, warm_up_steps = 10, own_groups = 16) =>
-    dueGroups(version, { own_groups, warm_up_steps })
-  expect([due(0), due(1), due(100)]).toEqual([4, 16, 16])
-  expect([due(0, 4), due(0, 3), due(0, 0)]).toEqual([4, 16, 16])
-  expect([due(0, 10, 1), due(0, 10, 6)]).toEqual([1, 2])
+test('batches grow from a quarter of own_groups to all of them', () => {
+  const sizes = (own_groups: number, growth_steps: number) =>
+    [0, 1, 50, 99, 100, 10_000].map((version) => batchAt(version, { own_groups, growth_steps }))
+  expect(sizes(16, 100)).toEqual([4, 5, 10, 16, 16, 16])
+  expect(sizes(6, 100)).toEqual([2, 2, 4, 6, 6, 6])
+  expect(sizes(1, 100)).toEqual([1, 1, 1, 1, 1, 1])
+  expect(sizes(16, 0)).toEqual([16, 16, 16, 16, 16, 16])
 })
 
 test('groups of known peers take the place of own ones, and a busy trainer has fewer own ones written', async () => {

@@ -19,11 +19,14 @@ function run({
   worth,
   steps = 200,
   isRateScaled = true,
+  first = 4,
 }: {
   noise: number
   worth: number
   steps?: number
   isRateScaled?: boolean
+  /** Own groups that a batch would have alone in the first half of the steps. */
+  first?: number
 }) {
   const random = randomStream(3, `${noise} ${worth}`)
   const normal = (): number => Math.sqrt(-2 * Math.log(1 - random())) * Math.cos(2 * Math.PI * random())
@@ -50,6 +53,7 @@ function run({
       parts: [part(mine, own, along ?? {}), part(theirs, foreign, { author: 'peer' })],
       unit: own,
       norm: norm(mixed(mine, theirs, foreign / (own + foreign))),
+      usual: i < steps / 2 ? first : own,
     })
     compass = compass ? mixed(compass, mine, 0.05) : mine
     const sum = theirs.map((value) => (value * foreign) / own)
@@ -62,8 +66,8 @@ describe('twelve groups of peers beside four own ones', () => {
   test('of twins: as many fewer own rollouts as the noise scale says, and own rollouts confirm it', () => {
     const speedUp = run({ noise: 16, worth: 1 })
     // Alone 4 / (4 + 16), with peers 16 / (16 + 16).
-    expect(Math.abs(speedUp.expected(4)!.value - 2.5)).toBeLessThan(0.3)
-    const measured = speedUp.measured(4)!
+    expect(Math.abs(speedUp.expected!.value - 2.5)).toBeLessThan(0.3)
+    const measured = speedUp.measured!
     expect(Math.abs(measured.value - 2.5)).toBeLessThan(0.5)
     expect(measured.low).toBeGreaterThan(1)
     expect(measured.low).toBeLessThan(2.5)
@@ -73,37 +77,41 @@ describe('twelve groups of peers beside four own ones', () => {
   test('of twins, at an unchanged learning rate: the root of that for each step', () => {
     const speedUp = run({ noise: 16, worth: 1, isRateScaled: false })
     const ideal = Math.sqrt(2.5)
-    expect(Math.abs(speedUp.expected(4)!.value - ideal)).toBeLessThan(0.15)
-    const measured = speedUp.measured(4)!
+    expect(Math.abs(speedUp.expected!.value - ideal)).toBeLessThan(0.15)
+    const measured = speedUp.measured!
     expect(measured.low).toBeLessThan(ideal)
     expect(measured.high).toBeGreaterThan(ideal)
     // Steps that are four times as large, in nothing but noise, go twice as far.
-    expect(run({ noise: 2000, worth: 1, isRateScaled: false }).expected(4)!.value).toBeLessThan(2.05)
+    expect(run({ noise: 2000, worth: 1, isRateScaled: false }).expected!.value).toBeLessThan(2.05)
+  })
+
+  test('of twins, while batches grow: each step is compared with one of its own time', () => {
+    const [grown, growing] = [4, 2].map(
+      (first) => run({ noise: 2, worth: 1, first, steps: 100 }).expected!.value,
+    )
+    // Alone, four groups make 4 / (4 + 2) in batches of four, and 4 / (2 + 2) in batches of two.
+    expect(growing! / grown!).toBeCloseTo(4 / 6 / ((4 / 6 + 4 / 4) / 2), 1)
   })
 
   test('without noise there is nothing to gain, and in noise alone all of it', () => {
-    expect(run({ noise: 0.1, worth: 1 }).expected(4)!.value).toBeLessThan(1.1)
-    expect(run({ noise: 2000, worth: 1 }).expected(4)!.high).toBeGreaterThan(3.5)
+    expect(run({ noise: 0.1, worth: 1 }).expected!.value).toBeLessThan(1.1)
+    expect(run({ noise: 2000, worth: 1 }).expected!.high).toBeGreaterThan(3.5)
   })
 
   test.each([0, -0.5])('that carry %d of the signal: measured to cost own rollouts', (worth) => {
-    const measured = run({ noise: 16, worth }).measured(4)!
+    const measured = run({ noise: 16, worth }).measured!
     expect(measured.value).toBeLessThan(0.8)
     expect(measured.low).toBeLessThan(0.5)
   })
 
   test('nothing is said before there is enough to say it by', () => {
     const speedUp = run({ noise: 16, worth: 1, steps: 6 })
-    expect([speedUp.noise, speedUp.expected(4), speedUp.measured(4)]).toEqual([
-      undefined,
-      undefined,
-      undefined,
-    ])
+    expect([speedUp.noise, speedUp.expected, speedUp.measured]).toEqual([undefined, undefined, undefined])
   })
 
   test('goes on from a checkpoint', () => {
     const before = run({ noise: 16, worth: 1 })
     const again = createSpeedUp({ isRateScaled: true }, JSON.parse(JSON.stringify(before.save())))
-    expect([again.expected(4), again.measured(4)]).toEqual([before.expected(4), before.measured(4)])
+    expect([again.expected, again.measured]).toEqual([before.expected, before.measured])
   })
 })

@@ -62,7 +62,7 @@ export const training = z.strictObject({
     .boolean()
     .default(false)
     .describe(
-      'multiply the learning rate by the square root of the groups in a batch over training.own_groups, up to 2; groups count less if their author does',
+      'multiply the learning rate by the square root of the groups in a batch over those that it would have alone, up to 2; groups count less if their author does',
     ),
   warm_up_steps: z
     .int()
@@ -83,7 +83,15 @@ export const training = z.strictObject({
     .max(512)
     .default(16)
     .describe(
-      'groups in a batch (I): it is due when so many wait. Foreign groups count if the mixing rule puts them into the same batch, and take the place of own ones, of which an eighth stays if so many wait. A quarter suffices for the very first step, while the learning rate warms up',
+      'groups in a batch (I): it is due when so many wait. Foreign groups count if the mixing rule puts them into the same batch, and take the place of own ones, of which an eighth stays if so many wait',
+    ),
+  growth_steps: z
+    .int()
+    .min(0)
+    .max(1_000_000)
+    .default(100)
+    .describe(
+      'number of steps over which batches grow from a quarter of own_groups to all of them; 0 starts with all',
     ),
   foreign_groups: z
     .int()

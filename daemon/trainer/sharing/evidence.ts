@@ -73,7 +73,10 @@ const judge = z.strictObject({
 const speedUp = z.strictObject({
   noise: pairs,
   worth: pairs,
-  recent: z.array(z.strictObject({ own: count, weights: amount, squares: amount })).max(RECENT),
+  /** `usual` is 0 in older checkpoints. */
+  recent: z
+    .array(z.strictObject({ usual: count.default(0), own: count, weights: amount, squares: amount }))
+    .max(RECENT),
   terms: amount.exactOptional(),
   scale: amount.exactOptional(),
 }) satisfies z.ZodType<SpeedUpState>

@@ -127,7 +127,7 @@ export function createSharingRecord(
       const theirs = parts.filter(({ author }) => author !== undefined)
       for (const step of stepsOf(parts)) {
         const unit = (norm === undefined ? undefined : usual?.count) ?? step[0]!.count
-        speedUp.observe({ parts: step, unit, norm: learnt ? norm : undefined })
+        speedUp.observe({ parts: step, unit, norm: learnt ? norm : undefined, usual: options.usual })
       }
       for (const [whose, some] of [
         ['own', mine],
@@ -189,8 +189,7 @@ export function createSharingRecord(
 
     info() {
       const { usual: own, limit } = options
-      const noise = speedUp.noise
-      const [expected, measured] = [speedUp.expected(own), speedUp.measured(own)]
+      const { noise, expected, measured } = speedUp
       return {
         ...judge.state,
         unit: UNIT,

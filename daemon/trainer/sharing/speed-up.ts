@@ -1,9 +1,9 @@
 // How many times fewer own rollouts this node needs with its peers than alone, for the same progress: expected and
 // measured.
 //
-// A step of B effective groups makes progress p(B), which depends on the noise scale: see `progressOf`. Alone, `o` own
-// groups in batches of the config's size I would make o p(I) / I. The speed-up is the sum of the first over the recent
-// steps, divided by the sum of the second over their own groups.
+// A step of B effective groups makes progress p(B), which depends on the noise scale: see `progressOf`. Alone, its `o` own
+// groups in batches of I, as large as they are at that step, would make o p(I) / I. The speed-up is the sum of the first over
+// the recent steps, divided by the sum of the second.
 //   expected: peers' groups carry the same signal as own ones, so B follows from their weights alone.
 //   measured: they carry the signal that this node's later own rollouts found in them. Own gradients have a
 //     component along the mean of recent foreign gradients and one along the mean of recent own ones. The ratio of the
@@ -18,6 +18,8 @@ import { createNoiseScale } from './noise-scale.ts'
 
 /** Groups of a step: own ones, and the sums of the foreign groups' weights and of their squares. */
 interface Mixed {
+  /** Own groups that it would have alone. */
+  usual: number
   own: number
   weights: number
   squares: number
@@ -43,11 +45,13 @@ export interface SpeedUp {
     unit: number
     /** Norm of the mean gradient of the whole batch, if the rule forms one. */
     norm?: number | undefined
+    /** Own groups that it would have alone. */
+    usual: number
   }): void
   /** Noise scale in groups. */
   readonly noise: Interval | undefined
-  expected(usual: number): Interval | undefined
-  measured(usual: number): Interval | undefined
+  readonly expected: Interval | undefined
+  readonly measured: Interval | undefined
   save(): SpeedUpState
 }
 
@@ -68,7 +72,7 @@ const MOST = 2.5
 export function createSpeedUp(options: RateRule, restored?: SpeedUpState): SpeedUp {
   const noise = createNoiseScale(restored?.noise)
   const pairs: Pairs = restored ? { ...restored.worth } : noPairs()
-  const recent: Mixed[] = structuredClone(restored?.recent ?? [])
+  const recent: Mixed[] = structuredClone(restored?.recent ?? []).filter(({ usual }) => usual > 0)
   let { terms: inMean, scale }: Pick<SpeedUpState, 'terms' | 'scale'> = restored ?? {}
 
   const compare = (own: PartReport): void => {
@@ -84,20 +88,19 @@ export function createSpeedUp(options: RateRule, restored?: SpeedUpState): Speed
   }
 
   /** The speed-up if foreign groups are worth that much. Undefined without own groups. */
-  const speedUp = (usual: number, scaleOfNoise: number, worth: number): number | undefined => {
-    const own = recent.reduce((sum, step) => sum + step.own, 0)
-    if (own === 0) return undefined
+  const speedUp = (scaleOfNoise: number, worth: number): number | undefined => {
+    if (recent.every(({ own }) => own === 0)) return undefined
     const progress = (groups: number): number =>
       progressOf(groups, Math.min(scaleOfNoise, LARGEST_NOISE), options)
     const together = recent.reduce((sum, step) => sum + progress(effective(step, worth)), 0)
-    return (together * usual) / (own * progress(usual))
+    const alone = recent.reduce((sum, { own, usual }) => sum + (own * progress(usual)) / usual, 0)
+    return together / alone
   }
 
-  const figure = (usual: number, worth: Interval): Interval | undefined => {
+  const figure = (worth: Interval): Interval | undefined => {
     const groups = noise.groups
     if (!groups) return undefined
-    const at = (n: keyof Interval, w: keyof Interval): number | undefined =>
-      speedUp(usual, groups[n], worth[w])
+    const at = (n: keyof Interval, w: keyof Interval): number | undefined => speedUp(groups[n], worth[w])
     const ends = (['low', 'high'] as const).flatMap((n) => [at(n, 'low'), at(n, 'high')])
     const all = [...ends, at('value', 'value')].filter(isNumber)
     const value = at('value', 'value')
@@ -105,11 +108,11 @@ export function createSpeedUp(options: RateRule, restored?: SpeedUpState): Speed
   }
 
   return {
-    observe({ parts, unit, norm }) {
+    observe({ parts, unit, norm, usual }) {
       const [own] = parts.filter(({ author }) => author === undefined)
       const theirs = parts.filter(({ author, leftOut }) => author !== undefined && leftOut === undefined)
       if (own) compare(own)
-      const mixed: Mixed = { own: own?.groups ?? 0, weights: 0, squares: 0 }
+      const mixed: Mixed = { usual, own: own?.groups ?? 0, weights: 0, squares: 0 }
       for (const { scale: factor, count, groups } of theirs) {
         // Of each of its terms; an own term has 1.
         const weight = Math.min(MOST_WEIGHT, (factor * unit) / count)
@@ -136,13 +139,14 @@ export function createSpeedUp(options: RateRule, restored?: SpeedUpState): Speed
       return noise.groups
     },
 
-    expected: (usual) =>
-      recent.some(({ weights }) => weights > 0) ? figure(usual, { value: 1, low: 1, high: 1 }) : undefined,
+    get expected() {
+      return recent.some(({ weights }) => weights > 0) ? figure({ value: 1, low: 1, high: 1 }) : undefined
+    },
 
-    measured(usual) {
+    get measured() {
       const worth = pairs.count >= NEEDED - 1 ? ratioInterval(pairs, ALPHA) : undefined
       return worth && Number.isFinite(worth.high) && recent.some(({ weights }) => weights > 0)
-        ? figure(usual, worth)
+        ? figure(worth)
         : undefined
     },
 
