@@ -15,6 +15,7 @@ export const LIVE_KEYS: ReadonlySet<string> = new Set([
   'training.weight_decay',
   'training.max_gradient_norm',
   'training.own_groups',
+  'training.growth_steps',
   'training.foreign_groups',
   'training.minibatches',
   'training.mixing',

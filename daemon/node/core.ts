@@ -53,8 +53,8 @@ export function vouchesFor(trust: Config['swarm']['trust'], peer: string): boole
   return typeof trust === 'string' ? trust === 'all' : trust.includes(peer)
 }
 
-/** The first batch has this part of `own_groups`. */
-const FIRST_PART = 1 / 4
+/** The first batch has this part of `own_groups`, and at least so many groups. */
+const FIRST = { part: 1 / 4, groups: 4 }
 
 /**
  * Own groups in a batch that policy version makes alone. Batches grow over `growth_steps` steps: at first many noisy steps get
@@ -64,8 +64,9 @@ export function batchAt(
   version: number,
   { own_groups, growth_steps }: Pick<Config['training'], 'own_groups' | 'growth_steps'>,
 ): number {
+  const first = Math.min(own_groups, Math.max(FIRST.groups, FIRST.part * own_groups))
   const grown = growth_steps > 0 ? Math.min(1, version / growth_steps) : 1
-  return Math.ceil(own_groups * (FIRST_PART + (1 - FIRST_PART) * grown))
+  return Math.ceil(first + (own_groups - first) * grown)
 }
 
 /** Live keys are read on use, since they may change: see config/live.ts. */

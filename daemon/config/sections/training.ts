@@ -91,7 +91,7 @@ export const training = z.strictObject({
     .max(1_000_000)
     .default(100)
     .describe(
-      'number of steps over which batches grow from a quarter of own_groups to all of them; 0 starts with all',
+      'number of steps over which batches grow from a quarter of own_groups, or four, to all of them; 0 starts with all',
     ),
   foreign_groups: z
     .int()
