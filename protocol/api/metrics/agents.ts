@@ -1,0 +1,41 @@
+// Metrics of rollouts of agents.
+
+import { counter, gauge, labelled, type Metric } from './metric.ts'
+
+export const AGENT_METRICS: readonly Metric[] = [
+  gauge(
+    'agents_open',
+    'agents_open_rollouts',
+    'rollouts',
+    "Agents' rollouts that are open",
+    (s) => s.agents?.open,
+  ),
+  gauge(
+    'agents_reward',
+    'agents_reward',
+    '',
+    "Mean of recent rewards of agents' rollouts",
+    (s) => s.agents?.reward,
+  ),
+  counter(
+    'agents_rewarded',
+    'agents_rewarded_rollouts',
+    'rollouts',
+    "Agents' rollouts that got a reward",
+    (s) => s.agents?.rewarded,
+  ),
+  counter(
+    'agents_groups',
+    'agents_groups',
+    'groups',
+    "Finished groups of agents' rollouts",
+    (s) => s.agents?.groups,
+  ),
+  counter(
+    'agents_dropped',
+    'agents_dropped_rollouts',
+    'rollouts',
+    "Agents' rollouts that were dropped, by reason",
+    (s) => labelled('reason', s.agents?.dropped),
+  ),
+]

@@ -1,0 +1,62 @@
+// One metric: its name, its meaning, and where its value is in a snapshot.
+
+import { MAX_METRIC_LABELS } from '../requests.ts'
+import type { Snapshot } from '../snapshot.ts'
+
+export interface Reading {
+  labels?: Record<string, string>
+  value: number
+}
+
+export interface Metric {
+  name: string
+  /** Short name for charts, and for /v1/series. */
+  series: string
+  kind: 'gauge' | 'counter'
+  unit: string
+  help: string
+  /** Its label values change, so no history is kept. */
+  passing?: true
+  read(snapshot: Snapshot): number | Reading[] | undefined
+}
+
+export const gauge = (
+  series: string,
+  name: string,
+  unit: string,
+  help: string,
+  read: Metric['read'],
+): Metric => ({
+  name: `waggle_${name}`,
+  series,
+  kind: 'gauge',
+  unit,
+  help,
+  read,
+})
+
+export const counter = (
+  series: string,
+  name: string,
+  unit: string,
+  help: string,
+  read: Metric['read'],
+): Metric => ({
+  name: `waggle_${name}_total`,
+  series,
+  kind: 'counter',
+  unit,
+  help,
+  read,
+})
+
+/** One reading per key; keys beyond the limit are summed as `other`. */
+export function labelled(label: string, values: Record<string, number> | undefined): Reading[] | undefined {
+  if (!values) return undefined
+  const entries = Object.entries(values)
+  const kept = entries
+    .slice(0, MAX_METRIC_LABELS)
+    .map(([key, value]) => ({ labels: { [label]: key }, value }))
+  const rest = entries.slice(MAX_METRIC_LABELS).reduce((sum, [, value]) => sum + value, 0)
+  return entries.length > MAX_METRIC_LABELS ? [...kept, { labels: { [label]: 'other' }, value: rest }] : kept
+}

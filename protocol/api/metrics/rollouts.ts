@@ -1,0 +1,102 @@
+// Metrics of rollouts, and groups made of them, own and foreign.
+
+import { counter, gauge, labelled, type Metric } from './metric.ts'
+
+export const ROLLOUT_METRICS: readonly Metric[] = [
+  gauge(
+    'completion_tokens',
+    'rollout_completion_tokens',
+    'tokens',
+    'Mean length of recent own completions',
+    (s) => s.training?.completionTokens,
+  ),
+  gauge(
+    'truncated',
+    'rollout_truncated_ratio',
+    '',
+    'Share of recent own completions that hit the length limit',
+    (s) => s.training?.truncatedShare,
+  ),
+  gauge(
+    'generate_speed',
+    'generate_tokens_per_second',
+    'tok/s',
+    'Tokens sampled per second',
+    (s) => s.training?.generateTokensPerSecond,
+  ),
+  gauge(
+    'signal',
+    'rollout_signal_ratio',
+    '',
+    'Share of recent own groups with some right and some wrong',
+    (s) => s.rollouts?.signalShare,
+  ),
+  gauge(
+    'all_right',
+    'rollout_all_right_ratio',
+    '',
+    'Share of recent own groups with nothing wrong',
+    (s) => s.rollouts?.allRightShare,
+  ),
+  gauge(
+    'all_wrong',
+    'rollout_all_wrong_ratio',
+    '',
+    'Share of recent own groups with nothing right',
+    (s) => s.rollouts?.allWrongShare,
+  ),
+  gauge(
+    'pool',
+    'pool_groups',
+    'groups',
+    'Groups in the pool, by origin',
+    (s) =>
+      s.rollouts && [
+        { labels: { origin: 'own' }, value: s.rollouts.pool.own },
+        { labels: { origin: 'foreign' }, value: s.rollouts.pool.foreign },
+      ],
+  ),
+  counter('generated', 'groups_generated', 'groups', "The node's own groups", (s) => s.rollouts?.generated),
+  counter(
+    'published',
+    'groups_published',
+    'groups',
+    'Own groups given to peers',
+    (s) => s.rollouts?.published,
+  ),
+  counter(
+    'received',
+    'groups_received',
+    'groups',
+    'Groups that came from peers',
+    (s) => s.rollouts?.received,
+  ),
+  counter(
+    'verified',
+    'groups_verified',
+    'groups',
+    'Foreign groups that this node verified',
+    (s) => s.rollouts?.verified,
+  ),
+  counter(
+    'trained',
+    'groups_trained',
+    'groups',
+    'Groups trained on, by origin',
+    (s) =>
+      s.rollouts && [
+        { labels: { origin: 'own' }, value: s.rollouts.trainedOwn },
+        { labels: { origin: 'foreign' }, value: s.rollouts.trainedForeign },
+      ],
+  ),
+  counter('refused', 'groups_refused', 'groups', "Peers' groups that were refused, by reason", (s) =>
+    labelled('reason', s.rollouts?.refused),
+  ),
+  counter(
+    'dropped_texts',
+    'texts_dropped',
+    'completions',
+    "Peers' completions that this node's tokenizer cannot represent",
+    (s) => s.rollouts?.droppedTexts,
+  ),
+]

@@ -1,0 +1,121 @@
+// Metrics of training and evaluation.
+
+import { counter, gauge, labelled, type Metric } from './metric.ts'
+
+const last = <T>(items: readonly T[] | undefined): T | undefined => items?.[items.length - 1]
+
+export const TRAINING_METRICS: readonly Metric[] = [
+  counter(
+    'step',
+    'training_steps',
+    'steps',
+    "Optimizer steps since the lineage's start",
+    (s) => s.training?.step,
+  ),
+  gauge(
+    'policy_version',
+    'policy_version',
+    '',
+    "Policy version since the lineage's start",
+    (s) => s.model?.policy.version,
+  ),
+  gauge(
+    'reward',
+    'training_reward',
+    '',
+    "Mean reward of the node's own recent groups",
+    (s) => s.training?.reward,
+  ),
+  gauge(
+    'accuracy',
+    'training_task_accuracy',
+    '',
+    "Share of the node's own recent rollouts that were correct, by task",
+    (s) => labelled('task', s.training?.taskAccuracy),
+  ),
+  gauge(
+    'eval_accuracy',
+    'eval_accuracy',
+    '',
+    'Held-out accuracy, mean over tasks',
+    (s) => last(s.evaluations)?.accuracy,
+  ),
+  gauge('eval_task_accuracy', 'eval_task_accuracy', '', 'Held-out accuracy, by task', (s) =>
+    labelled('task', last(s.evaluations)?.tasks),
+  ),
+  gauge('loss', 'training_loss', '', 'Loss of the last batch', (s) => s.training?.loss),
+  gauge(
+    'entropy',
+    'training_entropy_nats',
+    'nats',
+    'Entropy of the policy per token of its own rollouts',
+    (s) => s.training?.entropy,
+  ),
+  gauge(
+    'mismatch_kl',
+    'training_mismatch_kl_nats',
+    'nats',
+    'KL of the trainer from the sampler on the same tokens',
+    (s) => s.training?.mismatchKl,
+  ),
+  gauge(
+    'ess',
+    'training_effective_sample_size_ratio',
+    '',
+    'Effective sample size of the importance weights over tokens',
+    (s) => s.training?.effectiveSampleSize,
+  ),
+  gauge(
+    'clipped',
+    'training_clipped_ratio',
+    '',
+    'Share of tokens that clipping stopped',
+    (s) => s.training?.clippedShare,
+  ),
+  gauge(
+    'gradient_norm',
+    'training_gradient_norm',
+    '',
+    'Global norm of the gradient before clipping',
+    (s) => s.training?.gradientNorm,
+  ),
+  gauge('learning_rate', 'training_learning_rate', '', 'AdamW step size', (s) => s.training?.learningRate),
+  gauge(
+    'staleness',
+    'training_staleness_versions',
+    'versions',
+    'Policy versions between sampling and training',
+    (s) =>
+      s.training?.staleness && [
+        { labels: { quantile: '0.5' }, value: s.training.staleness.p50 },
+        { labels: { quantile: '0.95' }, value: s.training.staleness.p95 },
+      ],
+  ),
+  gauge(
+    'batch',
+    'training_batch_groups',
+    'groups',
+    'Groups of the last batch, by origin',
+    (s) =>
+      s.training?.batch && [
+        { labels: { origin: 'own' }, value: s.training.batch.own },
+        { labels: { origin: 'foreign' }, value: s.training.batch.foreign },
+      ],
+  ),
+  gauge(
+    'train_speed',
+    'train_tokens_per_second',
+    'tok/s',
+    'Tokens trained on per second',
+    (s) => s.training?.trainTokensPerSecond,
+  ),
+  gauge('phase', 'training_phase_seconds', 's', 'Duration of each phase of the last step', (s) =>
+    labelled(
+      'phase',
+      s.training?.phases && Object.fromEntries(s.training.phases.map((p) => [p.name, p.seconds])),
+    ),
+  ),
+  counter('guards', 'training_guard_actions', '', 'Times that a guard has acted, by guard', (s) =>
+    labelled('guard', s.training?.guards),
+  ),
+]
