@@ -92,11 +92,21 @@ export async function startNode(
     if (attempt > 3000) throw new Error(`the node does not answer:\n${output}`)
     await sleep(200)
   }
+  /** Again, as long as it fails: many nodes that start on one machine do not hear of each other at once. */
+  const patiently = async <T>(ask: () => Promise<T>, attempts = 10): Promise<T> => {
+    for (let left = attempts; ; left--)
+      try {
+        return await ask()
+      } catch (error) {
+        if (left <= 1 || exited) throw error
+        await sleep(2000)
+      }
+  }
   return {
-    snapshot: () => call('GET', '/v1/snapshot'),
+    snapshot: () => patiently(() => call('GET', '/v1/snapshot')),
     evaluate: (promptsPerTask) => call('POST', '/v1/eval', { promptsPerTask }),
     async join(target) {
-      await call('POST', '/v1/join', { target })
+      await patiently(() => call('POST', '/v1/join', { target }))
     },
     async stop() {
       child.kill('SIGTERM')

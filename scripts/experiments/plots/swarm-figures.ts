@@ -87,30 +87,43 @@ export function savings(read: Reader): Figure {
   }
 }
 
-/** Daemons with all defaults, looked at after as many own groups. */
+/** Batches of a node alone that are compared, by the settings of their records. */
+const BATCHES: Readonly<Record<string, string>> = {
+  '': 'growing, 4 to 16',
+  'growth_steps = 0': 'always 16',
+  'own_groups = 4,learning_rate = 7e-5,growth_steps = 0': 'always 4, 7e-5',
+}
+
+/** Daemons that were looked at after as many own groups. */
 export function daemons(read: Reader): Figure {
-  const looks = read<DaemonLook>('together').filter(({ training }) => training === '')
+  const looks = read<DaemonLook>('together')
+  const points = (some: readonly DaemonLook[]): [number, number][] =>
+    distinct(some.map(({ groups }) => groups))
+      .sort((a, b) => a - b)
+      .map((at) => [at, 100 * mean(some.filter(({ groups }) => groups === at).map(({ sampled }) => sampled))])
+  const byDefault = looks.filter(({ training }) => training === '')
   return {
-    title: 'Daemons with all defaults, on two cores together',
+    title: 'Daemons by own groups written: held-out accuracy in %, mean of daemons and runs',
     panels: [
       {
         kind: 'lines',
-        title: 'held-out accuracy in %, mean of daemons and runs',
-        x: 'own groups written',
-        series: distinct(looks.map(({ nodes }) => nodes))
+        title: 'all defaults, alone and together',
+        x: 'own groups',
+        series: distinct(byDefault.map(({ nodes }) => nodes))
           .sort((a, b) => a - b)
-          .map((size) => {
-            const some = looks.filter(({ nodes }) => nodes === size)
-            return {
-              name: size === 1 ? 'alone' : `${size} daemons`,
-              points: distinct(some.map(({ groups }) => groups))
-                .sort((a, b) => a - b)
-                .map((at): [number, number] => [
-                  at,
-                  100 * mean(some.filter(({ groups }) => groups === at).map(({ sampled }) => sampled)),
-                ]),
-            }
-          }),
+          .map((size) => ({
+            name: size === 1 ? 'alone' : `${size} daemons`,
+            points: points(byDefault.filter(({ nodes }) => nodes === size)),
+          })),
+      },
+      {
+        kind: 'lines',
+        title: 'alone, by the size of a batch',
+        x: 'own groups',
+        series: Object.entries(BATCHES).map(([settings, name]) => ({
+          name,
+          points: points(looks.filter(({ nodes, training }) => nodes === 1 && training === settings)),
+        })),
       },
     ],
   }
