@@ -7,9 +7,10 @@
 //                             `--nodes 1` and `--nodes 4`, a node alone and one with three peers at equal own rollouts
 //   --training own_groups=4   sets keys of the config's section
 //   --out FILE                adds each look to a file, one JSON line each
+//   --show                    prints what peers save by the looks in docs/results/together.jsonl, with these --training keys
 //   --homes DIR               keeps the homes, with the records for `waggle top --replay`
 
-import { appendFile, mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { appendFile, mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
@@ -19,6 +20,7 @@ import { estimateText } from '../../protocol/api/sharing-text.ts'
 import { markdown } from './in-process/statistics.ts'
 import { thisMachine } from './machine.ts'
 import { type NodeProcess, startNode } from './node-process.ts'
+import { type DaemonLook, savingsTable } from './together-table.ts'
 
 const { values: flags } = parseArgs({
   options: {
@@ -29,8 +31,15 @@ const { values: flags } = parseArgs({
     prompts: { type: 'string', default: '200' },
     out: { type: 'string' },
     homes: { type: 'string' },
+    show: { type: 'boolean', default: false },
   },
 })
+if (flags.show) {
+  const lines = (await readFile('docs/results/together.jsonl', 'utf8')).trim().split('\n')
+  const looks = lines.map((line) => JSON.parse(line) as DaemonLook)
+  console.log(savingsTable(looks, flags.training))
+  process.exit()
+}
 const place = flags.homes ?? (await mkdtemp(join(tmpdir(), 'waggle-together-')))
 const prompts = Number(flags.prompts)
 const config = `[swarm]\nname = "experiment-${process.pid}"\nlisten = ["/ip4/127.0.0.1/tcp/0"]\n[eval]\nprompts_per_task = ${prompts}\n[training]\n${flags.training.replaceAll(',', '\n')}\n`

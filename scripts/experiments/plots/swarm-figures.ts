@@ -2,6 +2,7 @@
 
 import { type ByTokens, smoothed, tokensTo } from '../in-process/by-tokens.ts'
 import { mean } from '../in-process/statistics.ts'
+import { type DaemonLook, meanLine } from '../together-table.ts'
 import type { Figure } from './figure.ts'
 import type { IntervalPanel } from './intervals.ts'
 import { distinct, intervals, type Reader } from './series.ts'
@@ -10,13 +11,6 @@ interface MixedRun {
   together: boolean
   seed: number
   nodes: { size: string; reward: number; sampled: number }[]
-}
-
-interface DaemonLook {
-  nodes: number
-  training: string
-  groups: number
-  sampled: number
 }
 
 interface SavingsRun extends ByTokens {
@@ -98,9 +92,7 @@ const BATCHES: Readonly<Record<string, string>> = {
 export function daemons(read: Reader): Figure {
   const looks = read<DaemonLook>('together')
   const points = (some: readonly DaemonLook[]): [number, number][] =>
-    distinct(some.map(({ groups }) => groups))
-      .sort((a, b) => a - b)
-      .map((at) => [at, 100 * mean(some.filter(({ groups }) => groups === at).map(({ sampled }) => sampled))])
+    meanLine(some).map(([groups, sampled]) => [groups, 100 * sampled])
   const byDefault = looks.filter(({ training }) => training === '')
   return {
     title: 'Daemons by own groups written: held-out accuracy in %, mean of daemons and runs',
