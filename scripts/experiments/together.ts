@@ -1,6 +1,7 @@
 // Do daemons learn from each other's rollouts? `npm run -s experiment:together [-- --nodes 2 --minutes 5 --homes DIR]`
 //
-// Daemons with empty homes and a node's defaults on this machine; each but the first gets only the first one's peer ID.
+// Daemons with empty homes and a node's defaults on this machine, but for
+// evaluations: one at the start, and those that are asked for here. Each but the first gets only the first one's peer ID.
 // After some minutes, prints what each received, verified and trained on, how fast they found each other, their
 // accuracy, and what their screens say about sharing.
 //   --groups 320,640          looks at a node each time it has written so many own groups, however long that takes: with
@@ -42,7 +43,7 @@ if (flags.show) {
 }
 const place = flags.homes ?? (await mkdtemp(join(tmpdir(), 'waggle-together-')))
 const prompts = Number(flags.prompts)
-const config = `[swarm]\nname = "experiment-${process.pid}"\nlisten = ["/ip4/127.0.0.1/tcp/0"]\n[eval]\nprompts_per_task = ${prompts}\n[training]\n${flags.training.replaceAll(',', '\n')}\n`
+const config = `[swarm]\nname = "experiment-${process.pid}"\nlisten = ["/ip4/127.0.0.1/tcp/0"]\n[eval]\nevery_seconds = 3600\nprompts_per_task = ${prompts}\n[training]\n${flags.training.replaceAll(',', '\n')}\n`
 
 const running: NodeProcess[] = []
 const joined: number[] = []
