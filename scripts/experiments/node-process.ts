@@ -1,6 +1,6 @@
 // A real daemon for an experiment: starts it, watches it through its control socket, and stops it.
 
-import { spawn } from 'node:child_process'
+import { type ChildProcess, spawn } from 'node:child_process'
 import { request } from 'node:http'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
@@ -11,12 +11,19 @@ export interface NodeProcess {
   snapshot(): Promise<Snapshot>
   evaluate(promptsPerTask: number): Promise<Evaluation>
   join(target: string): Promise<void>
+  pause(): Promise<void>
+  resume(): Promise<void>
   stop(): Promise<void>
   exited(): boolean
   output(): string
 }
 
 const ROOT = fileURLToPath(new URL('../..', import.meta.url))
+
+const children = new Set<ChildProcess>()
+process.once('exit', () => {
+  for (const child of children) child.kill('SIGKILL')
+})
 
 /** Resolves when the node answers. `root`: another checkout, with its dependencies installed. */
 export async function startNode(
@@ -53,7 +60,7 @@ export async function startNode(
       output = (output + piece.toString()).slice(-20_000)
     })
   }
-  process.once('exit', () => child.kill('SIGKILL'))
+  children.add(child)
   const socketPath = join(home, 'control.sock')
   const call = <T>(method: string, path: string, body?: unknown): Promise<T> =>
     new Promise((resolve, reject) => {
@@ -107,6 +114,12 @@ export async function startNode(
     evaluate: (promptsPerTask) => call('POST', '/v1/eval', { promptsPerTask }),
     async join(target) {
       await patiently(() => call('POST', '/v1/join', { target }))
+    },
+    async pause() {
+      await call('POST', '/v1/pause', {})
+    },
+    async resume() {
+      await call('POST', '/v1/resume', {})
     },
     async stop() {
       child.kill('SIGTERM')

@@ -47,17 +47,21 @@ const config = `[swarm]\nname = "experiment-${process.pid}"\nlisten = ["/ip4/127
 
 const running: NodeProcess[] = []
 const joined: number[] = []
-const started = Date.now()
 for (let i = 0; i < Number(flags.nodes); i++) {
   const home = join(place, 'abcdefghijklmnop'[i]!)
   await mkdir(home, { recursive: true })
   await writeFile(join(home, 'config.toml'), config)
   running.push(await startNode(home))
+  // Until all are there, so that the first is not ahead.
+  await running[i]!.pause()
   if (i === 0) continue
   const asked = Date.now()
   await running[i]!.join((await running[0]!.snapshot()).node.peerId)
   joined.push(Date.now() - asked)
 }
+
+await Promise.all(running.map((node) => node.resume()))
+const started = Date.now()
 
 const isDone = ({ rollouts }: Snapshot, groups: number | undefined): boolean =>
   groups === undefined
