@@ -1,6 +1,7 @@
 // Detects dead connections early and replaces them. After a short partition, TCP waits about as long as the outage
 // lasted before it sends again; a new connection works at once. The old connection is closed only once the new one is
-// up and the old one is still silent, so a peer that is merely busy loses nothing.
+// up and the old one is still silent, so a peer that is merely busy loses nothing. To a process that gets no processor time
+// everybody looks silent. It dials nobody anew, since dials would take more time from it and from peers on the same machine.
 
 import type { Connection, PeerId } from '@libp2p/interface'
 import { byteStream } from '@libp2p/utils'
@@ -8,6 +9,9 @@ import type { Host } from '../libp2p/host.ts'
 import type { Clock, Log } from '../types.ts'
 
 const CHECK_MS = 1000
+/** Checks that are late by more on average mean that this process is starved; one that is late by more still, that it slept. */
+const LATE_MS = { starved: 500, slept: 10_000 }
+const LATE_DECAY = 0.7
 /** A peer that has been silent this long is probed. */
 const QUIET_MS = 3000
 /** Wait for an answer this long before dialling anew; the probe itself goes on waiting. */
@@ -36,6 +40,8 @@ export class Prober {
   /** End the wait for answers. */
   private readonly waits = new Set<() => void>()
   private cancel: (() => void) | undefined
+  /** By how much checks are late, in milliseconds: a running mean. */
+  private lateMs = 0
   private readonly onOpen = ({ detail }: CustomEvent<Connection>) => this.heard(detail.remotePeer.toString())
 
   constructor(_options: object, parts: ProberParts) {
@@ -68,7 +74,11 @@ export class Prober {
   }
 
   private loop(): void {
-    this.cancel = this.by.clock.after(CHECK_MS, () => {
+    const { clock } = this.by
+    const due = clock.now() + CHECK_MS
+    this.cancel = clock.after(CHECK_MS, () => {
+      const late = clock.now() - due
+      if (late <= LATE_MS.slept) this.lateMs = LATE_DECAY * this.lateMs + (1 - LATE_DECAY) * late
       this.check()
       this.loop()
     })
@@ -104,6 +114,10 @@ export class Prober {
       await Promise.race([answer, this.patience()])
       // libp2p still lists it as connected. Its own monitor gives up in time, and redial.ts takes over.
       while (!isAlive() && old.some((connection) => connection.status === 'open')) {
+        if (this.lateMs > LATE_MS.starved) {
+          await this.pause(CHECK_MS)
+          continue
+        }
         const made = await host
           .dial(peer, { force: true, signal: AbortSignal.timeout(DIAL_MS) })
           .catch(() => undefined)

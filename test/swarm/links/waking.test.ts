@@ -131,6 +131,21 @@ test('a connection that was doubted already is given up as soon after a wake', a
   prober.stop()
 })
 
+test('a process that gets no processor time dials nobody who seems silent, until it is on time again', async () => {
+  const { host, dead, dials } = hostWithDeadLink()
+  const prober = new Prober({}, { host, clock, log: () => {}, onReplaced: () => {} })
+  prober.start()
+  for (let check = 0; check < 60; check++) {
+    clock.sleep(1000)
+    await clock.pass(1000)
+  }
+  expect(dials).toEqual([])
+  expect(dead.status).toBe('open')
+  await clock.pass(6000)
+  expect(dials).toHaveLength(1)
+  prober.stop()
+})
+
 test('after a wake, a dial that is stuck ends, and the peer is dialled again within two seconds', async () => {
   const dials: AbortSignal[] = []
   const host = {
