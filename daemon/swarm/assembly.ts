@@ -208,12 +208,16 @@ export async function assemble(
       host,
       clock,
       log,
+      isStarved: () => waking.isStarved(),
       onMended: exchange.fillGap,
       onTwin: (peer) => notices.twin(peer),
     },
   )
   const directly = new Directly({}, { host, clock, log })
-  const prober = new Prober({}, { host, clock, log, onReplaced: exchange.fillGap })
+  const prober = new Prober(
+    {},
+    { host, clock, log, isStarved: () => waking.isStarved(), onReplaced: exchange.fillGap },
+  )
   const waking = new Waking(
     {},
     {

@@ -32,6 +32,11 @@ import { encryption } from './encryption.ts'
 import { MAX_HANDSHAKES } from './handshakes.ts'
 import { webRtcTransport } from './webrtc.ts'
 
+/** Addresses are tried one by one: long enough for a round trip of 400 ms and a lost packet, then on to the next. */
+export const CONNECT_MS = 2500
+/** One dial may try several addresses in turn. */
+export const DIAL_MS = 15_000
+
 export interface HostOptions {
   /** Name of the swarm; mDNS does not find nodes of other swarms. */
   swarm: string
@@ -95,7 +100,8 @@ export async function createHost(options: HostOptions, by: HostParts): Promise<H
       appendAnnounce: [...options.announce],
     },
     transports: [
-      by.transport ?? tcp(),
+      // Net's option, which the type leaves out.
+      by.transport ?? tcp({ dialOpts: { timeout: CONNECT_MS } as object }),
       ...(wide ? [wide.relayTransport(by.dht)] : []),
       ...(webrtc ? [webrtc] : []),
     ],
@@ -114,24 +120,24 @@ export async function createHost(options: HostOptions, by: HostParts): Promise<H
       maxConnections: options.maxConnections + MAX_HANDSHAKES,
       inboundConnectionThreshold: 1000,
       maxIncomingPendingConnections: 1024,
-      dialTimeout: 10_000,
-      // Addresses are tried one by one: long enough for a round trip of 400 ms, then on to the next.
-      addressDialTimeout: 2500,
+      dialTimeout: DIAL_MS,
+      // Includes the handshakes. libp2p destroys the socket of a dial that takes longer, so a starved machine with less than
+      // this would never connect.
+      addressDialTimeout: 10_000,
       addressSorter: by.compareAddresses,
       maxPeerAddrsToDial: 16,
       // redial.ts redials, since libp2p gives up after five attempts.
       reconnectRetries: 0,
     },
-    // By default, an event loop that is busy for a few seconds costs the connection. probe.ts notices sooner and does
-    // less harm.
-    connectionMonitor: { pingInterval: 10_000, pingTimeout: { minTimeout: 15_000, maxTimeout: 30_000 } },
+    // It measures round trips only. By default, a ping that fails costs the connection, also where a busy peer's libp2p gave
+    // it up; then everybody dials again, which makes all machines busier. probe.ts notices dead connections sooner.
+    connectionMonitor: { pingInterval: 10_000, abortConnectionOnPingFailure: false },
     services: {
       ...(wide?.wideServices(options, by) as object),
       identify: identify({ maxInboundStreams: 4, maxOutboundStreams: 4 }),
       // Tells peers when addresses change: a relay was found, a laptop moved. This is not part of identify.
       ...({ identifyPush: identifyPush({ maxInboundStreams: 4, maxOutboundStreams: 4 }) } as object),
-      // libp2p's monitor, its DHT and probe.ts ping the same connection. By default only one of them may at a time, and a
-      // connection whose monitor was refused its ping is closed.
+      // libp2p's monitor, its DHT and probe.ts ping the same connection. By default only one of them may at a time.
       ping: ping({ maxInboundStreams: 4, maxOutboundStreams: 4 }),
       ...((options.mdns && { mdns: watchedMdns(options, by) }) as object),
       pubsub: (components) => {

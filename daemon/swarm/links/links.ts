@@ -9,7 +9,10 @@ import type { Clock, Log } from '../types.ts'
 import { ping } from './probe.ts'
 
 const CHECK_MS = 1000
-/** Failed checks in a row before a link is repaired: on a machine that trains, opening streams can take seconds. */
+/**
+ * Failed checks in a row before a link is repaired: on a machine that trains, opening streams can take seconds. Checks of a
+ * starved process do not count.
+ */
 const STRIKES = 10
 /** When the newer connection has answered, the older one gets this long to answer too. */
 const GRACE_MS = { least: 500, most: 4000 }
@@ -22,6 +25,8 @@ export interface LinksParts {
   host: Host
   clock: Clock
   log: Log
+  /** This process gets too little processor time. */
+  isStarved(): boolean
   /** Two connected nodes have this same identity: somebody copied a home. */
   onTwin(peer: string): void
   /** Gossip with the peer works again, but may have missed messages. */
@@ -104,7 +109,7 @@ export class Links {
   }
 
   private async check(peer: PeerId): Promise<void> {
-    const { host, log } = this.by
+    const { host, log, isStarved } = this.by
     const { pubsub } = host.services
     const id = peer.toString()
     const link = gossipLink(pubsub, id)
@@ -114,7 +119,7 @@ export class Links {
       if (this.strikes.delete(id) && whole) this.by.onMended(id)
       return
     }
-    const strikes = (this.strikes.get(id) ?? 0) + 1
+    const strikes = (this.strikes.get(id) ?? 0) + (isStarved() ? 0 : 1)
     this.strikes.set(id, strikes)
     const connections = [...host.getConnections(peer)]
     if (strikes < STRIKES) {

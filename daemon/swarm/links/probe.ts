@@ -1,7 +1,7 @@
 // Detects dead connections early and replaces them. After a short partition, TCP waits about as long as the outage
 // lasted before it sends again; a new connection works at once. The old connection is closed only once the new one is
-// up and the old one is still silent, so a peer that is merely busy loses nothing. To a process that gets no processor time
-// everybody looks silent. It dials nobody anew, since dials would take more time from it and from peers on the same machine.
+// up and the old one is still silent, so a peer that is merely busy loses nothing. To a starved process everybody looks
+// silent: it dials nobody anew, since dials would take more time from it and from peers on the same machine.
 
 import type { Connection, PeerId } from '@libp2p/interface'
 import { byteStream } from '@libp2p/utils'
@@ -9,9 +9,6 @@ import type { Host } from '../libp2p/host.ts'
 import type { Clock, Log } from '../types.ts'
 
 const CHECK_MS = 1000
-/** Checks that are late by more on average mean that this process is starved; one that is late by more still, that it slept. */
-const LATE_MS = { starved: 500, slept: 10_000 }
-const LATE_DECAY = 0.7
 /** A peer that has been silent this long is probed. */
 const QUIET_MS = 3000
 /** Wait for an answer this long before dialling anew; the probe itself goes on waiting. */
@@ -23,12 +20,16 @@ const DIAL_MS = 2500
 const HURRY_MS = 1000
 /** When the new connection is up, the old one gets this long to answer. */
 const GRACE_MS = 300
+/** A peer that neither answers nor can be dialled for this long is gone. A starved process waits longer. */
+const GONE_MS = { usual: 30_000, starved: 300_000 }
 const PING_PROTOCOL = '/ipfs/ping/1.0.0'
 
 export interface ProberParts {
   host: Host
   clock: Clock
   log: Log
+  /** This process gets too little processor time. */
+  isStarved(): boolean
   /** Messages sent to this node on the old connection may be lost. */
   onReplaced(peer: string): void
 }
@@ -40,8 +41,6 @@ export class Prober {
   /** End the wait for answers. */
   private readonly waits = new Set<() => void>()
   private cancel: (() => void) | undefined
-  /** By how much checks are late, in milliseconds: a running mean. */
-  private lateMs = 0
   private readonly onOpen = ({ detail }: CustomEvent<Connection>) => this.heard(detail.remotePeer.toString())
 
   constructor(_options: object, parts: ProberParts) {
@@ -74,11 +73,7 @@ export class Prober {
   }
 
   private loop(): void {
-    const { clock } = this.by
-    const due = clock.now() + CHECK_MS
-    this.cancel = clock.after(CHECK_MS, () => {
-      const late = clock.now() - due
-      if (late <= LATE_MS.slept) this.lateMs = LATE_DECAY * this.lateMs + (1 - LATE_DECAY) * late
+    this.cancel = this.by.clock.after(CHECK_MS, () => {
       this.check()
       this.loop()
     })
@@ -96,10 +91,11 @@ export class Prober {
   }
 
   private async doubt(peer: PeerId, id: string): Promise<void> {
-    const { host, log, onReplaced } = this.by
+    const { host, clock, log, isStarved, onReplaced } = this.by
     // Copied: libp2p returns its own list, to which the new connection will be added.
     const old = [...host.getConnections(peer)]
-    const since = this.by.clock.now()
+    const since = clock.now()
+    let onTimeSince = since
     let answered = false
     const isAlive = () => answered || (this.heardAt.get(id) ?? 0) > since
     this.busy.add(id)
@@ -112,9 +108,15 @@ export class Prober {
         () => {},
       )
       await Promise.race([answer, this.patience()])
-      // libp2p still lists it as connected. Its own monitor gives up in time, and redial.ts takes over.
       while (!isAlive() && old.some((connection) => connection.status === 'open')) {
-        if (this.lateMs > LATE_MS.starved) {
+        if (isStarved()) onTimeSince = clock.now()
+        if (clock.now() - onTimeSince > GONE_MS.usual || clock.now() - since > GONE_MS.starved) {
+          // redial.ts takes over.
+          for (const connection of old) connection.abort(new Error('gone quiet'))
+          log('debug', 'closed a connection that had gone quiet', { peer: id })
+          return
+        }
+        if (isStarved()) {
           await this.pause(CHECK_MS)
           continue
         }

@@ -6,12 +6,10 @@ import { peerIdFromString } from '@libp2p/peer-id'
 import { multiaddr } from '@multiformats/multiaddr'
 import { type Datastore, Key } from 'interface-datastore'
 import type { AddressBook } from '../addresses/address-book.ts'
-import type { Host } from '../libp2p/host.ts'
+import { DIAL_MS, type Host } from '../libp2p/host.ts'
 import type { Clock, Log } from '../types.ts'
 
 const REDIAL_MS = 1500
-/** One dial may try several addresses in turn. */
-const DIAL_TIMEOUT_MS = 8000
 /** Per peer: addresses given by a person, or where the peer was reached. */
 const MAX_ADDRESSES = 8
 /** A user joins a handful of peers. */
@@ -140,7 +138,7 @@ export class Redial {
     const dialling = new AbortController()
     if (entry) entry.dialling = dialling
     const until = AbortSignal.any([
-      AbortSignal.timeout(DIAL_TIMEOUT_MS),
+      AbortSignal.timeout(DIAL_MS),
       dialling.signal,
       ...(signal ? [signal] : []),
     ])
@@ -263,9 +261,10 @@ export function describe(error: Error): string {
   if (/NoValidAddresses|no valid addresses/i.test(text)) return 'no address known yet'
   if (/ECONNREFUSED/.test(text)) return 'nobody answers at that address'
   if (/EHOSTUNREACH|ENETUNREACH/.test(text)) return 'there is no route to it'
-  if (/UnexpectedPeer|EncryptionFailed/.test(text)) return 'another peer answers at that address'
   if (/ENOTFOUND|EAI_AGAIN/.test(text)) return 'its host name cannot be resolved'
+  // A handshake that takes too long is an EncryptionFailedError, too.
   if (/Timeout|Abort|timed out/i.test(text)) return 'no answer in time'
+  if (/UnexpectedPeer|EncryptionFailed/.test(text)) return 'another peer answers at that address'
   if (/denied|gater/i.test(text)) return 'it, or this node, refuses the connection'
   return all.at(-1)?.message.slice(0, 120) ?? 'unknown'
 }

@@ -13,6 +13,7 @@ import {
 } from '@libp2p/interface'
 import { type Multiaddr, multiaddr } from '@multiformats/multiaddr'
 import { TypedEventEmitter } from 'main-event'
+import { CONNECT_MS } from '../../../daemon/swarm/libp2p/host.ts'
 import { FAIR, type Weather } from '../net.ts'
 import type { Random, World } from '../world.ts'
 import { inLife } from './globals.ts'
@@ -52,7 +53,7 @@ export function createCables({ world, random }: { world: World; random: Random }
   }
   const parts: WireParts = { world, wires, delayOf }
 
-  /** After a round trip. Over a broken link, or to nobody, only the signal ends it. */
+  /** After a round trip. Over a broken link, or to nobody, only the timeout or the signal ends it. */
   async function connect(
     machine: Machine,
     { address, signal, log }: { address: Multiaddr; signal: AbortSignal; log: Logger },
@@ -61,6 +62,9 @@ export function createCables({ world, random }: { world: World; random: Random }
     const ip = OURS.exec(to)![1]!
     const there = await new Promise<Listening | undefined>((resolve, reject) => {
       signal.addEventListener('abort', () => reject(signal.reason as Error), { once: true })
+      world.after(CONNECT_MS, () =>
+        inLife(machine.life, () => reject(new ConnectionFailedError(`no answer from ${to}`))),
+      )
       const [out, back] = [delayOf(machine, { ip }), delayOf({ ...machine, ip }, machine)]
       if (out === undefined || back === undefined) return
       world.after(out + back, () => {

@@ -1,10 +1,13 @@
 // Limits that libp2p leaves open or sets too low, each against real hosts: pings, relays, a peer that stands still.
 
+import { spawn } from 'node:child_process'
+import { type AddressInfo, connect, createServer } from 'node:net'
 import { RELAY_V2_HOP_CODEC } from '@libp2p/circuit-relay-v2'
 import { multiaddr } from '@multiformats/multiaddr'
 import { afterEach, expect, test } from 'vitest'
 import { makePsk } from '../../../daemon/swarm/index.ts'
 import type { Host } from '../../../daemon/swarm/libp2p/host.ts'
+import { describe } from '../../../daemon/swarm/links/redial.ts'
 import { BULK_PROTOCOL } from '../../../protocol/wire/index.ts'
 import { Child } from '../../../scripts/bench/swarm/parent.ts'
 import { freshDatastore, freshIdentity, startNode, stopNodes, until } from '../helpers.ts'
@@ -42,17 +45,46 @@ test('four pings at once are answered, and no more; the connection goes on', asy
   expect(connection!.status).toBe('open')
 })
 
-test('a peer may take fifteen seconds to answer libp2p’s own pings', async () => {
+test('one of libp2p’s own pings that fails does not cost the connection', async () => {
   const { components } = (await host()) as unknown as {
-    components: {
-      connectionMonitor: { timeout: { getTimeoutSignal(): object; minTimeout: number; maxTimeout: number } }
-    }
+    components: { connectionMonitor: { abortConnectionOnPingFailure: boolean } }
   }
-  // With the default of five, a busy event loop costs the connection.
-  const { timeout } = components.connectionMonitor
-  expect(timeout.minTimeout).toBe(15_000)
-  expect(timeout.maxTimeout).toBe(30_000)
+  expect(components.connectionMonitor.abortConnectionOnPingFailure).toBe(false)
 })
+
+test('an address where nobody answers is given up after 2.5 seconds; a busy peer has longer for its handshakes', async () => {
+  const node = await host()
+  const busy = createServer(() => {})
+  await new Promise<void>((resolve) => busy.listen(0, '127.0.0.1', resolve))
+  stops.push(() => busy.close())
+  const ended: string[] = []
+  const dial = async (port: number) => {
+    const stop = new AbortController()
+    stops.push(() => stop.abort())
+    await node
+      .dial(multiaddr(`/ip4/127.0.0.1/tcp/${port}`), { signal: stop.signal })
+      .catch((error: Error) => {
+        ended.push(describe(error))
+      })
+  }
+  void dial((busy.address() as AddressInfo).port)
+  await dial(await deafPort())
+  expect(ended).toEqual(['no answer in time'])
+})
+
+/** A port of a process that stands still, and whose queue of connections is full: the kernel answers nobody. */
+async function deafPort(): Promise<number> {
+  const script =
+    "require('net').createServer().listen({ port: 0, host: '127.0.0.1', backlog: 1 }, function () { console.log(this.address().port) })"
+  const child = spawn(process.execPath, ['-e', script], { stdio: ['ignore', 'pipe', 'inherit'] })
+  stops.push(() => child.kill('SIGKILL'))
+  const port = Number(await new Promise((resolve) => child.stdout.once('data', resolve)))
+  child.kill('SIGSTOP')
+  const fillers = Array.from({ length: 4 }, () => connect({ port, host: '127.0.0.1' }).on('error', () => {}))
+  stops.push(() => fillers.forEach((one) => void one.destroy()))
+  await new Promise((resolve) => fillers[0]!.once('connect', resolve))
+  return port
+}
 
 test('a peer that was pruned from the mesh may come back after ten seconds', async () => {
   const { opts } = (await host()).services.pubsub as unknown as { opts: { pruneBackoff: number } }

@@ -65,7 +65,10 @@ test('a peer that does not read is hung up on, before gossip with it breaks for 
       return () => {}
     },
   }
-  const links = new Links({}, { host: node, clock, log: () => {}, onMended: () => {}, onTwin: () => {} })
+  const links = new Links(
+    {},
+    { host: node, clock, log: () => {}, isStarved: () => false, onMended: () => {}, onTwin: () => {} },
+  )
   links.start()
   stops.push(() => links.stop())
   const inner = node.services.pubsub as unknown as {

@@ -59,7 +59,7 @@ async function start(
     isUseful: () => false,
     book: new AddressBook({}, { host: () => host, nearby: () => [], random: Math.random }),
   }
-  const links = new Links({}, { ...by, onMended: () => {}, onTwin })
+  const links = new Links({}, { ...by, isStarved: () => false, onMended: () => {}, onTwin })
   const redial = new Redial({}, by)
   links.start()
   await redial.start()
@@ -197,7 +197,13 @@ test('a connection that goes quiet is replaced by a new one, and the old one is 
   let replaced = 0
   const prober = new Prober(
     {},
-    { host: b.host, clock: worldClock, log: () => {}, onReplaced: () => replaced++ },
+    {
+      host: b.host,
+      clock: worldClock,
+      log: () => {},
+      isStarved: () => false,
+      onReplaced: () => replaced++,
+    },
   )
   prober.start()
   stops.push(() => prober.stop())

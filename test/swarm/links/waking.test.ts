@@ -102,7 +102,16 @@ function hostWithDeadLink() {
 test('after a wake, a dead connection is replaced within three seconds instead of five', async () => {
   const { host, dead, dials } = hostWithDeadLink()
   const replaced: string[] = []
-  const prober = new Prober({}, { host, clock, log: () => {}, onReplaced: (peer) => replaced.push(peer) })
+  const prober = new Prober(
+    {},
+    {
+      host,
+      clock,
+      log: () => {},
+      isStarved: () => waking.isStarved(),
+      onReplaced: (peer) => replaced.push(peer),
+    },
+  )
   prober.start()
   // A gossip frame a second keeps it from being doubted.
   for (let second = 0; second < 10; second++) {
@@ -120,7 +129,10 @@ test('after a wake, a dead connection is replaced within three seconds instead o
 
 test('a connection that was doubted already is given up as soon after a wake', async () => {
   const { host, dials } = hostWithDeadLink()
-  const prober = new Prober({}, { host, clock, log: () => {}, onReplaced: () => {} })
+  const prober = new Prober(
+    {},
+    { host, clock, log: () => {}, isStarved: () => waking.isStarved(), onReplaced: () => {} },
+  )
   prober.start()
   // Silent from the start, so it is doubted at the first check and has four seconds to answer.
   await clock.pass(1500)
@@ -133,7 +145,10 @@ test('a connection that was doubted already is given up as soon after a wake', a
 
 test('a process that gets no processor time dials nobody who seems silent, until it is on time again', async () => {
   const { host, dead, dials } = hostWithDeadLink()
-  const prober = new Prober({}, { host, clock, log: () => {}, onReplaced: () => {} })
+  const prober = new Prober(
+    {},
+    { host, clock, log: () => {}, isStarved: () => waking.isStarved(), onReplaced: () => {} },
+  )
   prober.start()
   for (let check = 0; check < 60; check++) {
     clock.sleep(1000)
@@ -143,6 +158,21 @@ test('a process that gets no processor time dials nobody who seems silent, until
   expect(dead.status).toBe('open')
   await clock.pass(6000)
   expect(dials).toHaveLength(1)
+  prober.stop()
+})
+
+test('a peer that neither answers nor can be dialled is given up after half a minute', async () => {
+  const { host, dead } = hostWithDeadLink()
+  host.dial = () => Promise.reject(new Error('nobody answers'))
+  const prober = new Prober(
+    {},
+    { host, clock, log: () => {}, isStarved: () => waking.isStarved(), onReplaced: () => {} },
+  )
+  prober.start()
+  await clock.pass(25_000)
+  expect(dead.status).toBe('open')
+  await clock.pass(15_000)
+  expect(dead.status).toBe('aborted')
   prober.stop()
 })
 
