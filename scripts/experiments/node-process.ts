@@ -111,15 +111,15 @@ export async function startNode(
   }
   return {
     snapshot: () => patiently(() => call('GET', '/v1/snapshot')),
-    evaluate: (promptsPerTask) => call('POST', '/v1/eval', { promptsPerTask }),
+    evaluate: (promptsPerTask) => patiently(() => call('POST', '/v1/eval', { promptsPerTask })),
     async join(target) {
       await patiently(() => call('POST', '/v1/join', { target }))
     },
     async pause() {
-      await call('POST', '/v1/pause', {})
+      await patiently(() => call('POST', '/v1/pause', {}))
     },
     async resume() {
-      await call('POST', '/v1/resume', {})
+      await patiently(() => call('POST', '/v1/resume', {}))
     },
     async stop() {
       child.kill('SIGTERM')

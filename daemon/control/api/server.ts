@@ -96,7 +96,7 @@ export async function startControlServer(
 
   const serve = (doorman?: Doorman) => {
     const server = createServer(
-      { maxHeaderSize: 16 * 1024, headersTimeout: 10_000, requestTimeout: 30_000, keepAliveTimeout: 5_000 },
+      { maxHeaderSize: 16 * 1024, headersTimeout: 30_000, requestTimeout: 30_000, keepAliveTimeout: 5_000 },
       (request, response) => {
         answer(request, response, doorman, admitted).catch((error) => {
           if (!(error instanceof WaggleError)) onBug(error, `${request.method} ${request.url?.split('?')[0]}`)
