@@ -8,15 +8,18 @@
 //     [--beside CHECKOUT]
 //
 // --read: tokens of a prompt whose reading is measured; 0 leaves that out. --bases: how frozen weights are kept, one contender each. `file` takes the file as it is; `q8` and `q4` round the F32 copy,
-// if there is one. --rank: of an adapter on all matrices; 0 is one of rank 1 on one kind, since a frozen base needs some.
-// --beside measures another checkout of this project as well, in the same process. After the last turn, the log-probs of what
+// if there is one. --rank: of an adapter on all matrices, which llama.cpp then has as well, in a turn of its own; 0 is one of
+// rank 1 on one kind, since a frozen base needs some, and none in llama.cpp. --beside measures another checkout of this project as well, in the same process. After the last turn, the log-probs of what
 // was written are compared with the same engine's scores.
 //
 // Waggle draws at temperature 1 and reports log-probs. llama.cpp takes the likeliest token, which is the least that it can
 // do. --f32 writes the model's F32 values to another file, which llama.cpp decodes as well. `--model shape:0.5b` measures
 // random weights of Qwen2.5-0.5B's shape, for which llama.cpp has no file.
 
+import { rmSync } from 'node:fs'
+import { mkdtemp } from 'node:fs/promises'
 import { createRequire } from 'node:module'
+import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { parseArgs } from 'node:util'
@@ -30,7 +33,8 @@ import {
 import type { Sample } from '../../../daemon/engine/engine.ts'
 import { plainFrequencies } from '../../../daemon/policy/architectures/rope.ts'
 import type { BasePrecision } from '../../../daemon/policy/files/base-weights.ts'
-import { loadDecoder, loadDecoderAs } from '../../../daemon/policy/model.ts'
+import { writeGgufAdapter } from '../../../daemon/policy/gguf/export.ts'
+import { loadDecoder, loadDecoderAs, loadModel } from '../../../daemon/policy/model.ts'
 import { type Mismatch, mismatchOf, mismatchText } from '../../../daemon/sampler/self-test.ts'
 import { nodeDisk as disk } from '../../../daemon/store/node-disk.ts'
 import { writeF32 } from '../real-model/f32-copy.ts'
@@ -74,6 +78,17 @@ if (flags.f32) await writeF32(flags.model, flags.f32)
 const random = flags.model === 'shape:0.5b' ? randomModel() : undefined
 const { spec } = random ?? (await loadDecoder(flags.model, { disk }))
 const here = new URL('../../..', import.meta.url).pathname
+const rank = Number(flags.rank)
+const adapter = {
+  ...{ rank: rank || 1, alpha: 2 * rank },
+  targets: rank > 0 ? ADAPTER_TARGETS : (['o_proj'] as const),
+}
+const adapterWeights: Weights = Object.fromEntries(
+  [...adapterShapes({ ...spec, adapter })].map(([name, [rows, columns]]) => [
+    name,
+    Float32Array.from({ length: rows! * columns! }, (_, i) => 0.01 * Math.sin(i)),
+  ]),
+)
 const contenders: Contender[] = []
 for (const base of flags.bases.split(',') as BasePrecision[])
   for (const checkout of flags.beside ? [here, flags.beside] : [here])
@@ -121,18 +136,7 @@ async function waggle(base: BasePrecision, checkout: string): Promise<Contender>
   const core = createCore({ threads, now: () => performance.now() })
   const source = (base === 'q8' || base === 'q4') && flags.f32 ? flags.f32 : flags.model!
   const weights = random?.weights ?? (await loadDecoderAs(source, { disk }, base)).weights
-  const rank = Number(flags.rank)
-  const adapter = {
-    ...{ rank: rank || 1, alpha: 2 * rank },
-    targets: rank > 0 ? ADAPTER_TARGETS : (['o_proj'] as const),
-  }
-  const trained = Object.fromEntries(
-    [...adapterShapes({ ...spec, adapter })].map(([name, [rows, columns]]) => [
-      name,
-      Float32Array.from({ length: rows! * columns! }, (_, i) => 0.01 * Math.sin(i)),
-    ]),
-  )
-  await core.open({ spec: { ...spec, adapter }, weights: { ...weights, ...trained } })
+  await core.open({ spec: { ...spec, adapter }, weights: { ...weights, ...adapterWeights } })
   let last: Sample[] = []
   const tokensOf = (length: number): Int32Array =>
     Int32Array.from({ length }, (_, i) => token(i) % spec.vocabulary)
@@ -178,21 +182,37 @@ async function llamaCpp(folder: string): Promise<Contender[]> {
   const at = createRequire(join(folder, 'package.json')).resolve('node-llama-cpp')
   const { getLlama } = (await import(pathToFileURL(at).href)) as { getLlama(options: object): Promise<Llama> }
   const llama = await getLlama({ gpu: false, build: 'never', maxThreads: threads })
-  const contextFor = (model: LlamaModel, sequences: number) =>
+  const scratch = await mkdtemp(join(tmpdir(), 'waggle-adapter-'))
+  const filePath = join(scratch, 'adapter.gguf')
+  const loras: object[] = [{}]
+  if (rank > 0) {
+    const base = await loadModel(flags.model!, { disk })
+    const trained = {
+      ...base,
+      spec: { ...base.spec, adapter },
+      weights: { ...base.weights, ...adapterWeights },
+    }
+    await writeGgufAdapter(trained, { target: filePath, type: 'F32' }, { disk })
+    loras.push({ lora: { adapters: [{ filePath }] } })
+  }
+  process.once('exit', () => rmSync(scratch, { recursive: true }))
+  const contextFor = (model: LlamaModel, lora: object, sequences: number) =>
     model.createContext({
+      ...lora,
       sequences,
       contextSize: Math.max(prompt + fresh, toRead) + 8,
       batchSize: Math.max(512, sequences),
       threads,
     })
   const files = [flags.model!, ...(flags.f32 ? [flags.f32] : [])]
-  return Promise.all(
-    files.map(async (modelPath, i) => {
-      const model = await llama.loadModel({ modelPath })
+  const models = await Promise.all(files.map((modelPath) => llama.loadModel({ modelPath })))
+  return models.flatMap((model, i) =>
+    loras.map((lora) => {
+      const what = `${i === 0 ? 'as it is' : 'F32'}${'lora' in lora ? ', with the adapter' : ''}`
       return {
-        name: `llama.cpp ${llama.llamaCppRelease.release} ${i === 0 ? 'as it is' : 'F32'}`,
+        name: `llama.cpp ${llama.llamaCppRelease.release} ${what}`,
         async read() {
-          const context = await contextFor(model, 1)
+          const context = await contextFor(model, lora, 1)
           const sequence = context.getSequence()
           const started = processorSeconds()
           await sequence.evaluateWithoutGeneratingNewTokens(
@@ -203,7 +223,7 @@ async function llamaCpp(folder: string): Promise<Contender[]> {
           return seconds
         },
         async decode(batch: number) {
-          const context = await contextFor(model, batch)
+          const context = await contextFor(model, lora, batch)
           const sequences = Array.from({ length: batch }, () => context.getSequence())
           const tokens = Array.from({ length: prompt }, (_, i) => token(i))
           for (const sequence of sequences)
