@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { symbol, times } from '../../daemon/engine/onnx/graph/dimension.ts'
+import { plus, symbol, times } from '../../daemon/engine/onnx/graph/dimension.ts'
 import { Graph } from '../../daemon/engine/onnx/graph/graph.ts'
 import { mul, reshape } from '../../daemon/engine/onnx/graph/ops.ts'
 
@@ -12,4 +12,19 @@ test('a model names the sizes of what its nodes compute, so that the runtime see
   expect(told).toContain('3*rows')
   // What the runtime would have to work out from the content of an input.
   expect(told.split(flat.name).length - 1).toBe(4)
+})
+
+test('sizes that are left unplanned are not named: the runtime would keep their arrays until the end of a run', () => {
+  const graph = new Graph('unplanned')
+  const [rows, part] = [symbol('rows'), symbol('part')]
+  const all = graph.input('all', 'float32', [rows, 6])
+  const some = reshape(graph.input('some', 'float32', [plus(part, 1), 6]), [times(plus(part, 1), 6)])
+  graph.output('squares', mul(all, mul(all, all)))
+  graph.output('others', mul(some, mul(some, some)))
+  const told = () => Buffer.from(graph.encode()).toString('latin1')
+  expect(told()).toContain('6+6*part')
+  graph.leaveUnplanned('part')
+  // Outputs keep their shapes.
+  expect(told().split('6+6*part').length - 1).toBe(1)
+  expect(told()).toContain('rows')
 })

@@ -1,5 +1,9 @@
 // Frozen matrices stored in fewer bits: everything is as with the same values in F32.
 
+import { mkdtemp, readFile, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { InferenceSession } from 'onnxruntime-node'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import type { Core } from '../../daemon/engine/core.ts'
 import type { DecoderSpec, Weights } from '../../daemon/engine/decoder.ts'
@@ -170,6 +174,25 @@ test.each([
   }
   expect(furthest(result.back!, back) / Math.hypot(...back)).toBeLessThan(1e-4)
   await runtime.close()
+})
+
+test('the runtime does not cut all tiles of a matrix at once, which would copy it as a whole', async () => {
+  const [rows, columns] = [100, 32]
+  const form = { kind: 'blocks', bits: 4, block: 32, hasMinimums: true } as const
+  const graph = new Graph('tiles')
+  const declared = declareStored(graph, 'w', [rows, columns], form, { tileBytes: 33 * columns * 4 })
+  graph.output('out', project(graph.input('x', 'float32', [1, columns]), declared))
+  const folder = await mkdtemp(join(tmpdir(), 'waggle-tiles-'))
+  const optimizedModelFilePath = join(folder, 'optimized.onnx')
+  const session = await InferenceSession.create(graph.encode(), {
+    optimizedModelFilePath,
+    graphOptimizationLevel: 'all',
+  })
+  const optimized = await readFile(optimizedModelFilePath, 'latin1')
+  expect(optimized).toContain('MatMulNBits')
+  expect(optimized).not.toContain('Split')
+  await session.release()
+  await rm(folder, { recursive: true })
 })
 
 test('a stored matrix cannot be trained, and the error says what to do', async () => {

@@ -1,48 +1,71 @@
 // Blocks of 32 values with one F16 scale, and for the _1 types one F16 minimum. Half of the values are in the low four
-// bits of the bytes, the other half in the high ones; a fifth bit, if there is one, is in a word of its own.
+// bits of the bytes, the other half in the high ones; a fifth bit, if there is one, is in a word of its own. Bytes are
+// taken in pairs.
 
 import { halfValues } from '../../engine/stored/halves.ts'
-import type { Unpack } from './unpacked.ts'
+import { inByte, pairsOf, type Unpack } from './unpacked.ts'
 
 const VALUES = 32
-const HALF = VALUES / 2
+/** Pairs of bytes with four bits of each value. */
+const PAIRS = VALUES / 4
 
-/** value = scale * (number - offset), or scale * number + minimum. */
-function nibbles(kind: { offset: number } | 'minimum', hasFifthBit: boolean): Unpack {
-  const [hasMinimum, offset] = kind === 'minimum' ? [true, 0] : [false, kind.offset]
-  const head = 2 + (hasMinimum ? 2 : 0) + (hasFifthBit ? 4 : 0)
-  const bytes = head + HALF
+function fourBits({ hasMinimum }: { hasMinimum: boolean }): Unpack {
+  const head = hasMinimum ? 2 : 1
   return (from, blocks, { numbers, scales, minimums }) => {
     const half = halfValues()
+    const pairs = pairsOf(from)
     for (let block = 0; block < blocks; block++) {
-      const start = block * bytes
-      const out = block * VALUES
-      scales[block] = half[from[start]! | (from[start + 1]! << 8)]!
-      if (hasMinimum) minimums[block] = half[from[start + 2]! | (from[start + 3]! << 8)]!
-      const fifth = hasFifthBit ? word(from, start + head - 4) : 0
-      for (let i = 0; i < HALF; i++) {
-        const byte = from[start + head + i]!
-        numbers[out + i] = ((byte & 15) | (((fifth >>> i) & 1) << 4)) - offset
-        numbers[out + HALF + i] = ((byte >>> 4) | (((fifth >>> (i + HALF)) & 1) << 4)) - offset
+      const start = block * (head + PAIRS)
+      scales[block] = half[pairs[start]!]!
+      if (hasMinimum) minimums[block] = half[pairs[start + 1]!]!
+      const out = block * (VALUES / 2)
+      for (let i = 0; i < PAIRS; i++) {
+        const pair = pairs[start + head + i]!
+        numbers[out + i] = inByte(pair)
+        numbers[out + PAIRS + i] = inByte(pair >>> 4)
       }
     }
   }
 }
 
-const word = (from: Uint8Array, at: number): number =>
-  from[at]! | (from[at + 1]! << 8) | (from[at + 2]! << 16) | (from[at + 3]! << 24)
+/** `middle`: added to both numbers of a pair; those of the file are from 0 to 31. */
+function fiveBits({ hasMinimum, middle }: { hasMinimum: boolean; middle: number }): Unpack {
+  const head = hasMinimum ? 4 : 3
+  return (from, blocks, { numbers, scales, minimums }) => {
+    const half = halfValues()
+    const [pairs, out] = [pairsOf(from), pairsOf(numbers)]
+    for (let block = 0; block < blocks; block++) {
+      const start = block * (head + PAIRS)
+      scales[block] = half[pairs[start]!]!
+      if (hasMinimum) minimums[block] = half[pairs[start + 1]!]!
+      const [ofLow, ofHigh] = [pairs[start + head - 2]!, pairs[start + head - 1]!]
+      const low = block * (VALUES / 2)
+      for (let i = 0; i < PAIRS; i++) {
+        const pair = pairs[start + head + i]!
+        out[low + i] = ((pair & 0x0f0f) | fifthBits(ofLow >>> (2 * i))) + middle
+        out[low + PAIRS + i] = (((pair >>> 4) & 0x0f0f) | fifthBits(ofHigh >>> (2 * i))) + middle
+      }
+    }
+  }
+}
 
-export const q4_0 = nibbles({ offset: 8 }, false)
-export const q4_1 = nibbles('minimum', false)
-export const q5_0 = nibbles({ offset: 16 }, true)
-export const q5_1 = nibbles('minimum', true)
+/** The two lowest bits, each as the fifth of a number. */
+const fifthBits = (bits: number): number => ((bits & 1) << 4) | ((bits & 2) << 11)
+
+export const q4_0 = fourBits({ hasMinimum: false })
+export const q4_1 = fourBits({ hasMinimum: true })
+/** 16 stands for 0. */
+export const q5_0 = fiveBits({ hasMinimum: false, middle: 0x7070 })
+export const q5_1 = fiveBits({ hasMinimum: true, middle: 0x8080 })
 
 export const q8_0: Unpack = (from, blocks, { numbers, scales }) => {
   const half = halfValues()
-  const signed = new Int8Array(from.buffer, from.byteOffset, from.byteLength)
+  const [pairs, out] = [pairsOf(from), pairsOf(numbers)]
   for (let block = 0; block < blocks; block++) {
-    const start = block * 34
-    scales[block] = half[from[start]! | (from[start + 1]! << 8)]!
-    numbers.set(signed.subarray(start + 2, start + 34), block * VALUES)
+    const start = block * (1 + VALUES / 2)
+    scales[block] = half[pairs[start]!]!
+    const to = block * (VALUES / 2)
+    // Signed numbers become those from 0 on with their highest bit turned over.
+    for (let i = 0; i < VALUES / 2; i++) out[to + i] = pairs[start + 1 + i]! ^ 0x8080
   }
 }

@@ -10,12 +10,12 @@ import { count, modelError, quote } from '../safetensors/json.ts'
 import { NeedsMore } from './bytes.ts'
 import { type Header, type Metadata, parseHeader, type TensorPlace } from './header.ts'
 import { TENSOR_TYPES, type TensorType } from './types.ts'
-import { blocksRoom, toBlocks, toFloats, unpackedRoom } from './unpacked.ts'
+import { blocksRoom, partOf, shiftMinimums, toFloats, unpackedRoom } from './unpacked.ts'
 
 export type { Metadata, MetadataValue, TensorPlace } from './header.ts'
 
-/** About this many bytes per read; small enough to stay in a processor's cache. */
-const PIECE_BYTES = 1024 * 1024
+/** About this many bytes per read; small enough to stay in a processor's cache, with what is made of them. */
+const PIECE_BYTES = 256 * 1024
 const FIRST_BYTES = 4 * 1024 * 1024
 /** A vocabulary of 250,000 tokens takes 10 MB. */
 const MOST_HEADER_BYTES = 256 * 1024 * 1024
@@ -54,6 +54,9 @@ export async function openGguf({ path }: { path: string }, { disk }: { disk: Dis
       const hint = 'The model is of another architecture, or a part of it was not saved.'
       throw modelError(where, `there is no tensor ${quote(name)}`, hint)
     }
+    const spare: Uint8Array[] = []
+    const pieces = (place: TensorPlace, at: number, count: number) =>
+      piecesOf(file, place, { at, count, where, spare })
     return {
       where,
       metadata,
@@ -65,8 +68,8 @@ export async function openGguf({ path }: { path: string }, { disk }: { disk: Dis
           throw new RangeError(`${name} has ${place.length} values, not ${at + to.length}`)
         const out = to ?? new Float32Array(place.length)
         const { quantized } = typeOf(place)
-        const room = quantized && unpackedRoom(pieceValues(place), quantized)
-        for await (const { bytes, count, done } of piecesOf(file, place, { at, count: out.length, where })) {
+        const room = quantized && unpackedRoom(Math.min(pieceValues(place), out.length), quantized)
+        for await (const { bytes, count, done } of pieces(place, at, out.length)) {
           heed?.(bytes)
           if (quantized && room) {
             quantized.unpack(bytes, count / typeOf(place).values, room)
@@ -80,12 +83,11 @@ export async function openGguf({ path }: { path: string }, { disk }: { disk: Dis
         const { quantized } = typeOf(place)
         if (!quantized) throw new RangeError(`${name} is not quantized`)
         const out = blocksRoom(place.length, quantized)
-        const room = unpackedRoom(pieceValues(place), quantized)
-        for await (const { bytes, count, done } of piecesOf(file, place, { count: place.length, where })) {
+        for await (const { bytes, count, done } of pieces(place, 0, place.length)) {
           heed?.(bytes)
-          quantized.unpack(bytes, count / typeOf(place).values, room)
-          toBlocks(room, count, quantized, out, done)
+          quantized.unpack(bytes, count / typeOf(place).values, partOf(out, done))
         }
+        shiftMinimums(out, quantized)
         return out
       },
       close: () => file.close(),
@@ -124,20 +126,34 @@ function pieceValues(place: TensorPlace): number {
   return Math.max(1, Math.floor(PIECE_BYTES / bytes)) * values
 }
 
-/** A tensor's bytes, piece by piece, from the `at`-th value on. The array is used again for the next piece. */
+/**
+ * A tensor's bytes, piece by piece, from the `at`-th value on. One piece is read while another is used; their arrays are
+ * from `spare` and go back there.
+ */
 async function* piecesOf(
   file: DiskFile,
   place: TensorPlace,
-  { at = 0, count, where }: { at?: number; count: number; where: string },
+  { at, count, where, spare }: { at: number; count: number; where: string; spare: Uint8Array[] },
 ): AsyncGenerator<{ bytes: Uint8Array; count: number; done: number }> {
   const { values, bytes } = typeOf(place)
+  const bytesOf = (some: number): number => (some / values) * bytes
   const most = pieceValues(place)
-  const buffer = new Uint8Array((Math.min(most, count) / values) * bytes)
-  for (let done = 0; done < count; done += most) {
-    const some = Math.min(most, count - done)
-    const piece = buffer.subarray(0, (some / values) * bytes)
-    await fill(file, piece, place.start + ((at + done) / values) * bytes, where)
-    yield { bytes: piece, count: some, done }
+  const arrays = [0, 1].map(() => spare.pop() ?? new Uint8Array(PIECE_BYTES))
+  const read = async (done: number): Promise<Uint8Array> => {
+    const piece = arrays[(done / most) % 2]!.subarray(0, bytesOf(Math.min(most, count - done)))
+    await fill(file, piece, place.start + bytesOf(at + done), where)
+    return piece
+  }
+  let next = read(0)
+  try {
+    for (let done = 0; done < count; done += most) {
+      const piece = await next
+      if (done + most < count) next = read(done + most)
+      yield { bytes: piece, count: Math.min(most, count - done), done }
+    }
+  } finally {
+    await next.catch(() => {})
+    spare.push(...arrays)
   }
 }
 

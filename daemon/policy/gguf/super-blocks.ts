@@ -1,10 +1,11 @@
 // The "K" types: blocks of 256 values with F16 scales, split into groups of 16 or 32 whose own scales are small whole
-// numbers. The products of both are exact in F32.
+// numbers. The products of both are exact in F32. Numbers are taken in pairs.
 
 import { halfValues } from '../../engine/stored/halves.ts'
-import type { Unpack } from './unpacked.ts'
+import { inByte, pairsOf, type Unpack } from './unpacked.ts'
 
 const VALUES = 256
+const PAIRS = VALUES / 2
 
 /** Scales and minimums of 8 groups, 6 bits each, in 12 bytes (Q4_K, Q5_K). */
 function sixBits(from: Uint8Array, at: number, group: number): [scale: number, minimum: number] {
@@ -15,6 +16,7 @@ function sixBits(from: Uint8Array, at: number, group: number): [scale: number, m
 
 export const q2_K: Unpack = (from, blocks, { numbers, scales, minimums }) => {
   const half = halfValues()
+  const pairs = pairsOf(from)
   for (let block = 0; block < blocks; block++) {
     const start = block * 84
     const scale = half[from[start + 80]! | (from[start + 81]! << 8)]!
@@ -24,15 +26,16 @@ export const q2_K: Unpack = (from, blocks, { numbers, scales, minimums }) => {
       scales[block * 16 + group] = scale * (both & 15)
       minimums[block * 16 + group] = -least * (both >>> 4)
     }
-    for (let i = 0; i < VALUES; i++) {
-      const byte = from[start + 16 + ((i >>> 7) << 5) + (i & 31)]!
-      numbers[block * VALUES + i] = (byte >>> (((i >>> 5) & 3) << 1)) & 3
+    for (let i = 0; i < PAIRS; i++) {
+      const two = pairs[start / 2 + 8 + ((i >>> 6) << 4) + (i & 15)]! >>> (((i >>> 4) & 3) << 1)
+      numbers[block * PAIRS + i] = inByte(two & 0x0303)
     }
   }
 }
 
 export const q3_K: Unpack = (from, blocks, { numbers, scales }) => {
   const half = halfValues()
+  const pairs = pairsOf(from)
   for (let block = 0; block < blocks; block++) {
     const start = block * 110
     const scale = half[from[start + 108]! | (from[start + 109]! << 8)]!
@@ -42,17 +45,18 @@ export const q3_K: Unpack = (from, blocks, { numbers, scales }) => {
       const high = (from[start + 104 + (group & 3)]! >>> ((group >>> 2) << 1)) & 3
       scales[block * 16 + group] = scale * ((low | (high << 4)) - 32)
     }
-    for (let i = 0; i < VALUES; i++) {
-      const byte = from[start + 32 + ((i >>> 7) << 5) + (i & 31)]!
-      const low = (byte >>> (((i >>> 5) & 3) << 1)) & 3
-      const high = (from[start + (i & 31)]! >>> (i >>> 5)) & 1
-      numbers[block * VALUES + i] = low - (high === 1 ? 0 : 4)
+    for (let i = 0; i < PAIRS; i++) {
+      const low = pairs[start / 2 + 16 + ((i >>> 6) << 4) + (i & 15)]! >>> (((i >>> 4) & 3) << 1)
+      const high = pairs[start / 2 + (i & 15)]! >>> (i >>> 4)
+      // From 0 to 7, of which 4 stands for 0.
+      numbers[block * PAIRS + i] = inByte(((low & 0x0303) | ((high & 0x0101) << 2)) + 0x0404)
     }
   }
 }
 
 export const q4_K: Unpack = (from, blocks, { numbers, scales, minimums }) => {
   const half = halfValues()
+  const pairs = pairsOf(from)
   for (let block = 0; block < blocks; block++) {
     const start = block * 144
     const scale = half[from[start]! | (from[start + 1]! << 8)]!
@@ -63,13 +67,13 @@ export const q4_K: Unpack = (from, blocks, { numbers, scales, minimums }) => {
       minimums[block * 8 + group] = -least * leastOfGroup
     }
     // The low bits of 32 bytes are one group, the high bits the next.
-    for (let pair = 0; pair < 4; pair++) {
-      const packed = start + 16 + (pair << 5)
-      const out = block * VALUES + (pair << 6)
-      for (let i = 0; i < 32; i++) {
-        const byte = from[packed + i]!
-        numbers[out + i] = byte & 15
-        numbers[out + 32 + i] = byte >>> 4
+    for (let two = 0; two < 4; two++) {
+      const at = start / 2 + 8 + (two << 4)
+      const out = block * PAIRS + (two << 5)
+      for (let i = 0; i < 16; i++) {
+        const pair = pairs[at + i]!
+        numbers[out + i] = inByte(pair)
+        numbers[out + 16 + i] = inByte(pair >>> 4)
       }
     }
   }
@@ -77,6 +81,7 @@ export const q4_K: Unpack = (from, blocks, { numbers, scales, minimums }) => {
 
 export const q5_K: Unpack = (from, blocks, { numbers, scales, minimums }) => {
   const half = halfValues()
+  const [pairs, out] = [pairsOf(from), pairsOf(numbers)]
   for (let block = 0; block < blocks; block++) {
     const start = block * 176
     const scale = half[from[start]! | (from[start + 1]! << 8)]!
@@ -85,12 +90,12 @@ export const q5_K: Unpack = (from, blocks, { numbers, scales, minimums }) => {
       const [ofGroup, leastOfGroup] = sixBits(from, start + 4, group)
       scales[block * 8 + group] = scale * ofGroup
       minimums[block * 8 + group] = -least * leastOfGroup
-      const packed = start + 48 + ((group >>> 1) << 5)
+      const at = start / 2 + 24 + ((group >>> 1) << 4)
       const shift = (group & 1) << 2
-      const out = block * VALUES + (group << 5)
-      for (let i = 0; i < 32; i++) {
-        const fifth = (from[start + 16 + i]! >>> group) & 1
-        numbers[out + i] = ((from[packed + i]! >>> shift) & 15) | (fifth << 4)
+      const to = block * PAIRS + (group << 4)
+      for (let i = 0; i < 16; i++) {
+        const fifth = (pairs[start / 2 + 8 + i]! >>> group) & 0x0101
+        out[to + i] = (((pairs[at + i]! >>> shift) & 0x0f0f) | (fifth << 4)) + 0x8080
       }
     }
   }
@@ -98,6 +103,7 @@ export const q5_K: Unpack = (from, blocks, { numbers, scales, minimums }) => {
 
 export const q6_K: Unpack = (from, blocks, { numbers, scales }) => {
   const half = halfValues()
+  const [pairs, out] = [pairsOf(from), pairsOf(numbers)]
   for (let block = 0; block < blocks; block++) {
     const start = block * 210
     const scale = half[from[start + 208]! | (from[start + 209]! << 8)]!
@@ -105,14 +111,15 @@ export const q6_K: Unpack = (from, blocks, { numbers, scales }) => {
       scales[block * 16 + group] = scale * ((from[start + 192 + group]! << 24) >> 24)
     for (let eighth = 0; eighth < 8; eighth++) {
       const [part, quarter] = [eighth >>> 2, eighth & 3]
-      const low = start + (part << 6) + ((quarter & 1) << 5)
+      const low = start / 2 + (part << 5) + ((quarter & 1) << 4)
       const lowShift = (quarter >>> 1) << 2
-      const high = start + 128 + (part << 5)
-      const out = block * VALUES + (eighth << 5)
-      for (let i = 0; i < 32; i++) {
-        const four = (from[low + i]! >>> lowShift) & 15
-        const two = (from[high + i]! >>> (quarter << 1)) & 3
-        numbers[out + i] = (four | (two << 4)) - 32
+      const high = start / 2 + 64 + (part << 4)
+      const to = block * PAIRS + (eighth << 4)
+      for (let i = 0; i < 16; i++) {
+        const four = (pairs[low + i]! >>> lowShift) & 0x0f0f
+        const two = (pairs[high + i]! >>> (quarter << 1)) & 0x0303
+        // From 0 to 63, of which 32 stands for 0.
+        out[to + i] = (four | (two << 4)) + 0x6060
       }
     }
   }

@@ -1,14 +1,15 @@
-// A quantized tensor's blocks taken apart, and what is made of them: F32 values, or blocks as engines store them. Each
-// value is scale * number + minimum, where the scale and the minimum are those of its group. Both are exact in F32, so
-// a value is rounded once, and results are those of ggml's reference code, bit for bit.
+// A quantized tensor's blocks taken apart into what engines store: numbers, and a scale and a minimum for each group of
+// them. Each value is scale * (number - middle) + minimum. All steps but the last are exact in F32, so a value is rounded
+// once, and results are those of ggml's reference code, bit for bit.
 
 import { type Blocks, MIDDLE } from '../../engine/stored/stored.ts'
 
 export interface Unpacked {
-  numbers: Int8Array
+  /** Numbers of 4 bits are two to a byte, the first one low. */
+  numbers: Uint8Array
   /** One for each group. */
   scales: Float32Array
-  /** One for each group; 0 for types that have none. */
+  /** One for each group; left alone by types that have none. */
   minimums: Float32Array
 }
 
@@ -24,30 +25,46 @@ export interface Packing {
   hasMinimums: boolean
 }
 
-export function unpackedRoom(values: number, { group }: Packing): Unpacked {
+export function unpackedRoom(values: number, { group, bits }: Packing): Unpacked {
   const groups = values / group
   return {
-    numbers: new Int8Array(values),
+    numbers: new Uint8Array((values * bits) / 8),
     scales: new Float32Array(groups),
     minimums: new Float32Array(groups),
   }
 }
 
+/** The bytes as pairs, the first one low. */
+export function pairsOf({ buffer, byteOffset, byteLength }: Uint8Array): Uint16Array {
+  return new Uint16Array(buffer, byteOffset, byteLength / 2)
+}
+
+/** Two numbers of 4 bits, which are the low bits of a pair's bytes, as one byte. */
+export function inByte(pair: number): number {
+  return (pair & 15) | ((pair >>> 4) & 0xf0)
+}
+
+/** Numbers of 4 bits with minimums are from 0 to 15; of the others, the middle stands for 0. */
+const isFromZero = ({ bits, hasMinimums }: Packing): boolean => bits === 4 && hasMinimums
+
 /** The first `count` values, into `to` from `at` on. */
 export function toFloats(
   { numbers, scales, minimums }: Unpacked,
   count: number,
-  { group, hasMinimums }: Packing,
+  packing: Packing,
   to: Float32Array,
   at: number,
 ): void {
+  const { group, bits, hasMinimums } = packing
+  const middle = isFromZero(packing) ? 0 : MIDDLE[bits]
   for (let start = 0, g = 0; start < count; start += group, g++) {
     const scale = scales[g]!
-    // Adding 0 would turn -0 into 0.
-    if (!hasMinimums) for (let i = start; i < start + group; i++) to[at + i] = scale * numbers[i]!
-    else {
-      const minimum = minimums[g]!
-      for (let i = start; i < start + group; i++) to[at + i] = scale * numbers[i]! + minimum
+    // Without minimums nothing is added: adding 0 would turn -0 into 0.
+    const minimum = minimums[g]!
+    for (let i = start; i < start + group; i++) {
+      const number = bits === 8 ? numbers[i]! : (numbers[i >>> 1]! >>> ((i & 1) << 2)) & 15
+      const value = scale * (number - middle)
+      to[at + i] = hasMinimums ? value + minimum : value
     }
   }
 }
@@ -65,27 +82,18 @@ export function blocksRoom(values: number, { group, bits, hasMinimums }: Packing
   }
 }
 
-/** The first `count` values, into the blocks from the `at`-th value on. */
-export function toBlocks(
-  { numbers, scales, minimums }: Unpacked,
-  count: number,
-  { group, bits, hasMinimums }: Packing,
-  to: Blocks,
-  at: number,
-): void {
-  const firstGroup = at / group
-  const groups = count / group
-  to.scales.set(scales.subarray(0, groups), firstGroup)
-  // Numbers from 0 to 15 stay as they are; the minimum makes up for the middle that engines subtract.
-  const isShifted = bits === 4 && hasMinimums
-  const middle = isShifted ? 0 : MIDDLE[bits]
-  if (to.minimums)
-    for (let g = 0; g < groups; g++)
-      to.minimums[firstGroup + g] = minimums[g]! + (isShifted ? MIDDLE[4] * scales[g]! : 0)
-  const out = to.numbers
-  if (bits === 8) for (let i = 0; i < count; i++) out[at + i] = numbers[i]! + middle
-  else {
-    for (let i = 0, byte = at >>> 1; i < count; i += 2, byte++)
-      out[byte] = (numbers[i]! + middle) | ((numbers[i + 1]! + middle) << 4)
+/** The part of a tensor's blocks that begins with the `at`-th value, for `Unpack` to write to. */
+export function partOf({ numbers, scales, minimums, bits, block }: Blocks, at: number): Unpacked {
+  const group = at / block
+  return {
+    numbers: numbers.subarray((at * bits) / 8),
+    scales: scales.subarray(group),
+    minimums: minimums?.subarray(group) ?? new Float32Array(0),
   }
+}
+
+/** Makes the minimums up for the middle that engines subtract from all numbers, those from 0 to 15 included. */
+export function shiftMinimums({ scales, minimums }: Blocks, packing: Packing): void {
+  if (!minimums || !isFromZero(packing)) return
+  for (let g = 0; g < minimums.length; g++) minimums[g]! += MIDDLE[4] * scales[g]!
 }

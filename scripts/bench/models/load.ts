@@ -3,6 +3,9 @@
 // loading the default model shows what the process itself takes.
 //
 //   node --import tsx scripts/bench/models/load.ts [--mb 500] [--directory DIR]
+//   node --import tsx scripts/bench/models/load.ts --file FILE.gguf [--rounds 5]
+//
+// --file: loads that file as a node does, with its tokenizer, and with frozen weights as the file has them; one process each.
 
 import { spawnSync } from 'node:child_process'
 import { createWriteStream } from 'node:fs'
@@ -14,9 +17,10 @@ import { pipeline } from 'node:stream/promises'
 import { fileURLToPath } from 'node:url'
 import { parseArgs } from 'node:util'
 import { parameterCount, parameterShapes } from '../../../daemon/engine/decoder.ts'
+import { bytesOf } from '../../../daemon/engine/stored/stored.ts'
 import { randomStream } from '../../../daemon/host/random.ts'
 import { specOf } from '../../../daemon/policy/architectures/index.ts'
-import { loadDecoder } from '../../../daemon/policy/model.ts'
+import { loadDecoder, loadModelAs } from '../../../daemon/policy/model.ts'
 import { encodeSafetensors, type TensorSource } from '../../../daemon/policy/safetensors/read.ts'
 import { nodeDisk as disk } from '../../../daemon/store/node-disk.ts'
 
@@ -25,8 +29,29 @@ const { values } = parseArgs({
     mb: { type: 'string', default: '500' },
     directory: { type: 'string' },
     load: { type: 'string' },
+    file: { type: 'string' },
+    rounds: { type: 'string', default: '5' },
+    open: { type: 'string' },
   },
 })
+
+if (values.open !== undefined) {
+  const started = performance.now()
+  const { weights } = await loadModelAs(values.open, { disk }, () => 'file')
+  const seconds = (performance.now() - started) / 1000
+  const held = Object.values(weights).reduce((sum, one) => sum + bytesOf(one), 0)
+  console.log(JSON.stringify({ seconds, held, peak: process.resourceUsage().maxRSS * 1024 }))
+  process.exit(0)
+}
+if (values.file !== undefined) {
+  for (let round = 0; round < Number(values.rounds); round++) {
+    const { seconds, held, peak } = child('--open', values.file)
+    console.log(
+      `${seconds.toFixed(2)} s, ${Math.round(held / 1e6)} MB of weights, peak ${Math.round(peak / 1e6)} MB`,
+    )
+  }
+  process.exit(0)
+}
 
 if (values.load !== undefined) {
   const started = performance.now()
@@ -86,14 +111,7 @@ try {
   await writeFile(join(sharded, 'model.safetensors.index.json'), JSON.stringify({ weight_map }))
 
   const bundled = fileURLToPath(new URL('../../../models/default', import.meta.url))
-  const load = (folder: string) => {
-    const script = fileURLToPath(import.meta.url)
-    const child = spawnSync(process.execPath, ['--import', 'tsx', script, '--load', folder], {
-      encoding: 'utf8',
-    })
-    if (child.status !== 0) throw new Error(child.stderr)
-    return JSON.parse(child.stdout) as { seconds: number; held: number; peak: number }
-  }
+  const load = (folder: string) => child('--load', folder)
   const mb = (bytes: number) => Math.round(bytes / 1e6)
   const nothing = load(bundled)
   console.log(`process with the default model: ${mb(nothing.peak)} MB`)
@@ -106,4 +124,13 @@ try {
   }
 } finally {
   await rm(root, { recursive: true })
+}
+
+function child(...args: string[]): { seconds: number; held: number; peak: number } {
+  const script = fileURLToPath(import.meta.url)
+  const { status, stdout, stderr } = spawnSync(process.execPath, ['--import', 'tsx', script, ...args], {
+    encoding: 'utf8',
+  })
+  if (status !== 0) throw new Error(stderr)
+  return JSON.parse(stdout)
 }

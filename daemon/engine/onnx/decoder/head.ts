@@ -28,7 +28,7 @@ import { type TokenStatistics, tokenStatistics } from './blocks.ts'
 const PART_BYTES = { usual: 160 * 2 ** 20, small: 64 * 2 ** 20 }
 
 /** Rows of each part but the last, which has the rest. */
-const PART = symbol('headPart')
+const PART = 'headPart'
 
 /** Into how many parts so many rows go: a power of two, so that few graphs are compiled. */
 export function partsOf(
@@ -42,8 +42,8 @@ export function partsOf(
 }
 
 /** What a graph of so many parts needs to know of a run of so many rows. */
-export function partSizes(rows: number, parts: number): { headPart: number } {
-  return { headPart: Math.floor(rows / parts) }
+export function partSizes(rows: number, parts: number): { [PART]: number } {
+  return { [PART]: Math.floor(rows / parts) }
 }
 
 export type Statistic = keyof TokenStatistics
@@ -80,6 +80,7 @@ export function headStatistics(
   if (parts === 1) return tokenStatistics(logitsOf(x, head).logits, targets)
   const { table } = head
   const { graph } = x
+  graph.leaveUnplanned(PART)
   const ranges = rangesOf(x, parts)
   // Off the tape: the logits that this computes are not for the backward pass.
   const start = graph.tape.length
@@ -122,9 +123,10 @@ interface Range {
 }
 
 function rangesOf(x: Value, parts: number): Range[] {
+  const part = symbol(PART)
   return Array.from({ length: parts }, (_, i) => ({
-    from: times(PART, i),
-    to: i === parts - 1 ? x.shape[0]! : times(PART, i + 1),
+    from: times(part, i),
+    to: i === parts - 1 ? x.shape[0]! : times(part, i + 1),
   }))
 }
 

@@ -64,6 +64,11 @@ export function showDimension(d: Dimension): string {
   return typeof d === 'number' ? `${d}` : d.key
 }
 
+/** Whether a size depends on a symbol. */
+export function dependsOn(d: Dimension, name: string): boolean {
+  return [...termsOf(d).keys()].some((monomial) => monomial.split('*').includes(name))
+}
+
 /** The value of a size, given values for its symbols. Throws for a symbol without a value. */
 export function boundSize(d: Dimension, bindings: Bindings): number {
   if (typeof d === 'number') return d

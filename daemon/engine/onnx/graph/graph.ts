@@ -5,7 +5,15 @@
 // does, and `autodiff.ts` walks the tape.
 
 import { WaggleError } from '../../../../protocol/errors.ts'
-import { type Bindings, boundSize, type Dimension, sameDimension, showDimension, times } from './dimension.ts'
+import {
+  type Bindings,
+  boundSize,
+  type Dimension,
+  dependsOn,
+  sameDimension,
+  showDimension,
+  times,
+} from './dimension.ts'
 import type { Lowering } from './lowering.ts'
 import {
   type AttributeValue,
@@ -98,6 +106,7 @@ export class Graph {
   private readonly outputValues: { name: string; value: Value }[] = []
   /** What nodes compute, by name. */
   private readonly made = new Map<string, Value>()
+  private readonly unplanned = new Set<string>()
   private counter = 0
 
   constructor(name: string) {
@@ -152,6 +161,14 @@ export class Graph {
     // Each output needs its own name. An Identity costs one copy, usually of a small tensor, so it is only used if
     // the value is a graph input or already an output under another name.
     this.outputValues.push({ name, value })
+  }
+
+  /**
+   * Sizes that depend on this symbol are not named to the runtime. It keeps an array of a named size for the next one of
+   * equal size, even until the end of a run: that saves time, and costs too much memory where arrays are large.
+   */
+  leaveUnplanned(symbol: string): void {
+    this.unplanned.add(symbol)
   }
 
   /** Adds a node but does not record it on the tape; operations do that together with their gradient rule. */
@@ -220,6 +237,10 @@ export class Graph {
 
   record(inputs: readonly Value[], outputs: readonly Value[], vectorJacobian: VectorJacobian): void {
     this.tape.push({ inputs, outputs, vectorJacobian })
+  }
+
+  private isUnplanned(size: Dimension): boolean {
+    return [...this.unplanned].some((symbol) => dependsOn(size, symbol))
   }
 
   /** Nodes that an output depends on, in order. Gradient rules may add nodes that no output needs. */
@@ -291,7 +312,9 @@ export class Graph {
       values: nodes
         .filter((node) => own.has(node))
         .flatMap((node) => node.outputs.filter((name) => !rename.has(name)))
-        .map((name) => infoOf(this.made.get(name)!)),
+        .map((name) => this.made.get(name)!)
+        .filter(({ shape }) => !shape.some((size) => this.isUnplanned(size)))
+        .map((value) => infoOf(value)),
     })
   }
 }

@@ -149,7 +149,6 @@ function tilesOf({ shape: [rows, columns], tileBytes, packing }: StoredMatrix): 
 function projectTile(x: Value, matrix: StoredMatrix, tile: Tile): Value {
   const { form, shape } = matrix
   if (form.kind === 'halves') return gemm(x, floats(matrix, tile, x), { transposeB: true })
-  const { from, to } = tile
   const { packing = 'floats' } = matrix
   // Of 8 bits, the runtime has a fast product only for numbers of 8 bits.
   const product =
@@ -159,7 +158,7 @@ function projectTile(x: Value, matrix: StoredMatrix, tile: Tile): Value {
   if (!form.hasMinimums) return product
   // A block's minimum multiplies the sum of x over the block.
   const sums = reduceSum(reshape(x, [x.shape[0]!, shape[1] / form.block, form.block]), [2])
-  return gemm(sums, slice(matrix.minimums(), 0, from, to), { transposeB: true, plus: product })
+  return gemm(sums, rowsIn(tile, matrix.minimums(), x), { transposeB: true, plus: product })
 }
 
 /** MatMulNBits' accuracy levels. */
@@ -168,16 +167,17 @@ const LEVELS: Record<Packing, number> = { floats: 1, bytes: 4 }
 function blocksProduct(
   x: Value,
   { graph, shape, form, ...matrix }: StoredMatrix,
-  { from, to }: Tile,
+  tile: Tile,
   packing: Packing,
 ): Value {
   if (form.kind !== 'blocks') return refuse('blocksProduct', 'needs blocks', x)
   const { bits, block } = form
+  const rows = tile.to - tile.from
   return graph.node(
     'MatMulNBits',
-    [x, slice(matrix.numbers(), 0, from, to), slice(matrix.scales(), 0, from, to)],
-    [{ dtype: 'float32', shape: [x.shape[0]!, to - from] }],
-    { K: shape[1], N: to - from, bits, block_size: block, accuracy_level: LEVELS[packing] },
+    [x, rowsIn(tile, matrix.numbers(), x), rowsIn(tile, matrix.scales(), x)],
+    [{ dtype: 'float32', shape: [x.shape[0]!, rows] }],
+    { K: shape[1], N: rows, bits, block_size: block, accuracy_level: LEVELS[packing] },
     'com.microsoft',
   )[0]!
 }
@@ -206,18 +206,27 @@ function inTwoParts(x: Value, matrix: StoredMatrix): Value {
 
 /** A tile's values. Not before `earlier` is there, or the runtime might make the tiles of all layers at once. */
 function floats(matrix: StoredMatrix, { from, to }: Tile, earlier: Value): Value {
-  const zero = zeroAfter(earlier)
   const { graph, form } = matrix
-  if (form.kind === 'halves') {
-    const [starts, ends, axis] = [addInts(zero, graph.ints([from])), graph.ints([to]), graph.ints([0])]
-    const shape = [to - from, matrix.shape[1]]
-    const [part] = graph.node('Slice', [matrix.halves(), starts, ends, axis], [{ dtype: 'float16', shape }])
-    return toFloat32(part!)
-  }
+  if (form.kind === 'halves') return toFloat32(cut(matrix.halves(), { from, to }, earlier))
   const rows = graph.compute(`rows ${from} ${to}`, 'int64', [to - from], () =>
     BigInt64Array.from({ length: to - from }, (_, i) => BigInt(from + i)),
   )
-  return dequantizeRows(matrix, addInts(rows, zero))
+  return dequantizeRows(matrix, addInts(rows, zeroAfter(earlier)))
+}
+
+/**
+ * The rows of a tile, which are taken as they are if they are all. The runtime would make one operation of slices at known
+ * places, which copies all tiles at once, so a slice waits for `earlier`.
+ */
+function rowsIn(tile: Tile, all: Value, earlier: Value): Value {
+  return tile.from === 0 && tile.to === all.shape[0] ? all : cut(all, tile, earlier)
+}
+
+function cut(all: Value, { from, to }: Tile, earlier: Value): Value {
+  const { graph, dtype, shape } = all
+  const start = addInts(zeroAfter(earlier), graph.ints([from]))
+  const places = [start, graph.ints([to]), graph.ints([0])]
+  return graph.node('Slice', [all, ...places], [{ dtype, shape: [to - from, ...shape.slice(1)] }])[0]!
 }
 
 function dequantizeRows(matrix: StoredMatrix, indices: Value): Value {
@@ -247,10 +256,13 @@ function toFloat32(halves: Value): Value {
   return halves.graph.node('Cast', [halves], [{ dtype: 'float32', shape: halves.shape }], { to: 1 })[0]!
 }
 
-/** int64 [1]: 0, once `earlier` is there. */
+/**
+ * int64 [1]: 0, once `earlier` is there. By its Size, since the runtime would take the Shape of another value of the same
+ * shape, which may be there sooner.
+ */
 function zeroAfter(earlier: Value): Value {
   const { graph } = earlier
-  const [size] = graph.node('Shape', [earlier], [{ dtype: 'int64', shape: [1] }], { start: 0, end: 1 })
+  const [size] = graph.node('Size', [earlier], [{ dtype: 'int64', shape: [] }])
   return graph.node('Mul', [size, graph.ints([0])], [{ dtype: 'int64', shape: [1] }])[0]!
 }
 
