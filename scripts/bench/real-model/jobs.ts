@@ -21,6 +21,8 @@ export type Order = Job & {
   /** Completion tokens of a run. */
   tokens: number
   adapter: AdapterSpec
+  /** How PyTorch runs it. */
+  way?: 'eager' | 'compiled'
 }
 
 export interface Measured {
@@ -47,15 +49,17 @@ export const ADAPTER: AdapterSpec = {
   targets: ['q_proj', 'k_proj', 'v_proj', 'o_proj', 'gate_proj', 'up_proj', 'down_proj'],
 }
 
-const group = { groups: 1, rows: 8, prompt: 64, length: 64 }
-const alone = { groups: 8, rows: 1, prompt: 64, length: 64 }
+const size = { prompt: 64, length: 64 }
+const alone = { groups: 1, rows: 1, ...size }
+const group = { groups: 1, rows: 8, ...size }
+const prompts = { groups: 8, rows: 1, ...size }
 
 export const JOBS: readonly Job[] = [
   { name: 'load', kind: 'load', ...group },
+  { name: 'sample, 1 sequence', kind: 'sample', ...alone },
   { name: 'sample, 8 completions of a prompt', kind: 'sample', ...group },
-  { name: 'sample, 8 prompts', kind: 'sample', ...alone },
+  { name: 'sample, 32 of 4 prompts', kind: 'sample', ...group, groups: 4 },
   { name: 'score, 8 completions of a prompt', kind: 'score', ...group },
-  { name: 'score, 8 prompts', kind: 'score', ...alone },
   { name: 'LoRA step, 8 completions of a prompt', kind: 'train', ...group },
-  { name: 'LoRA step, 8 prompts', kind: 'train', ...alone },
+  { name: 'LoRA step, 8 prompts', kind: 'train', ...prompts },
 ]

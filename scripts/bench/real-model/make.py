@@ -1,7 +1,7 @@
 # A model of Qwen2.5-0.5B's true shape with random weights, for scripts/bench/real-model/run.ts: 494 M parameters in one
 # BF16 file of 988 MB, with the config.json of the published model.
 #
-#   /usr/bin/python3 scripts/bench/real-model/make.py FOLDER [--layers N]
+#   .cache/trl/bin/python scripts/bench/real-model/make.py FOLDER [--layers N]
 import argparse
 import json
 import pathlib

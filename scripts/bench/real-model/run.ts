@@ -1,39 +1,63 @@
-// Does a model with the exact shape of Qwen2.5-0.5B load, sample and train here, how fast, and in how much memory?
+// How fast does a real model load, sample and train here, and in how much memory, beside Transformers and PEFT on PyTorch?
 //
-//   /usr/bin/python3 scripts/bench/real-model/make.py FOLDER
-//   node --import tsx scripts/bench/real-model/run.ts --folder FOLDER [--only 'LoRA step' --runs 2 --rounds 2]
+//   node --import tsx scripts/bench/real-model/run.ts --model FILE.gguf [--only 'LoRA step' --runs 2 --rounds 1 --threads 2]
+//   .cache/trl/bin/python scripts/bench/real-model/make.py FOLDER     random weights of Qwen2.5-0.5B's shape,
+//   node --import tsx scripts/bench/real-model/run.ts --folder FOLDER     and how fast they are
 //
-// The daemon's own loader and engine and PyTorch eager (reference.py) do each job in turns within one run. Each side
-// runs in its own process, whose peak resident memory is measured. Quote the ratios: the machines that this runs on
-// are shared, so absolute times drift.
+// A GGUF file's values are first written as F32 to a folder that both sides load. The daemon's own loader and engine, and PyTorch
+// (reference.py, in .cache/trl, which is made at the first call) eager and compiled, do each job in turns within one run, each in a
+// process of its own, whose peak resident memory is measured. The first run of each is not counted, so compiling is not. Quote
+// the ratios: the machines that this runs on are shared, so absolute times drift.
 
 import { spawnSync } from 'node:child_process'
-import { availableParallelism, cpus } from 'node:os'
+import { mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { availableParallelism, cpus, tmpdir } from 'node:os'
+import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { parseArgs } from 'node:util'
+import { writeMerged } from '../../../daemon/policy/export/write-model.ts'
+import { loadModel } from '../../../daemon/policy/model.ts'
+import { nodeDisk as disk } from '../../../daemon/store/node-disk.ts'
+import { pythonWith } from '../../agents/venv.ts'
 import { ADAPTER, JOBS, type Job, type Measured, type Order } from './jobs.ts'
 
 const { values: flags } = parseArgs({
   options: {
+    model: { type: 'string' },
     folder: { type: 'string' },
     only: { type: 'string', default: '' },
     runs: { type: 'string', default: '2' },
-    rounds: { type: 'string', default: '2' },
+    rounds: { type: 'string', default: '1' },
+    threads: { type: 'string', default: `${availableParallelism()}` },
   },
 })
-if (!flags.folder) throw new Error('--folder FOLDER, which make.py has filled')
-const threads = availableParallelism()
+const threads = Number(flags.threads)
+const made = flags.model === undefined ? undefined : await asFolder(flags.model)
+const folder = made ?? flags.folder
+if (folder === undefined) throw new Error('--model FILE.gguf, or --folder FOLDER, which make.py has filled')
+const python = pythonWith('trl', ['torch==2.13.0', 'trl==1.16.0', 'transformers==5.23.0', 'peft==0.21.2'])
+
+/** The model in F32, as Transformers reads it. */
+async function asFolder(file: string): Promise<string> {
+  const target = await mkdtemp(join(tmpdir(), 'waggle-bench-'))
+  const model = await loadModel(file, { disk })
+  await writeMerged(model, { target, dtype: 'f32', card: '' }, { disk })
+  await writeFile(join(target, 'config.json'), JSON.stringify({ ...model.files.config, dtype: 'float32' }))
+  return target
+}
+
 const here = (name: string): string => fileURLToPath(new URL(name, import.meta.url))
 /** Either side may need so much. */
 const NEEDED = 10e9
 
-function measure(command: string, args: string[], job: Job): Measured {
+function measure(command: string, args: string[], job: Job, way?: Order['way']): Measured {
   const available = process.availableMemory()
   if (available < NEEDED) throw new Error(`only ${gigabytes(available)} of memory are available`)
   const order: Order = {
     ...job,
-    folder: flags.folder!,
+    folder: folder!,
     threads,
+    ...(way && { way }),
     runs: Number(flags.runs),
     tokens: job.groups * job.rows * job.length,
     adapter: ADAPTER,
@@ -49,8 +73,10 @@ function measure(command: string, args: string[], job: Job): Measured {
 
 const SIDES = {
   ours: (job: Job) => measure(process.execPath, ['--import', 'tsx', here('./ours.ts')], job),
-  theirs: (job: Job) => measure('/usr/bin/python3', [here('./reference.py')], job),
+  eager: (job: Job) => measure(python, [here('./reference.py')], job, 'eager'),
+  compiled: (job: Job) => measure(python, [here('./reference.py')], job, 'compiled'),
 }
+type SideName = keyof typeof SIDES
 /** The largest difference of what both found, of each number or a share of it where it is above 1. */
 function apart(a: readonly number[], b: readonly number[]): string {
   if (a.length === 0) return ''
@@ -68,35 +94,47 @@ interface Side {
   found: number[]
 }
 
-function pair(job: Job): Record<keyof typeof SIDES, Side> {
-  const found: Record<keyof typeof SIDES, Measured[]> = { ours: [], theirs: [] }
-  for (let round = 0; round < Number(flags.rounds); round++) {
-    for (const side of ['ours', 'theirs'] as const) found[side].push(SIDES[side](job))
-  }
+function compare(job: Job): Partial<Record<SideName, Side>> {
+  const names = (Object.keys(SIDES) as SideName[]).filter(
+    (side) => job.kind !== 'load' || side !== 'compiled',
+  )
+  const found = new Map(names.map((side): [SideName, Measured[]] => [side, []]))
+  for (let round = 0; round < Number(flags.rounds); round++)
+    for (const [side, all] of found) all.push(SIDES[side](job))
   const sum = (all: Measured[]): Side => ({
     seconds: median(all.flatMap((one) => (job.kind === 'load' ? [one.loadSeconds] : one.seconds))),
     cpuSeconds: median(all.flatMap((one) => one.cpuSeconds)),
     found: all[0]!.found,
     bytes: Math.max(...all.map((one) => (job.kind === 'load' ? one.loadBytes : one.peakBytes))),
   })
-  return { ours: sum(found.ours), theirs: sum(found.theirs) }
+  return Object.fromEntries([...found].map(([side, all]) => [side, sum(all)]))
 }
 
-console.log(`${cpus()[0]?.model}, ${threads} cores, Node ${process.version}`)
+console.log(`${cpus()[0]?.model}, ${threads} threads, Node ${process.version}`)
 console.log(
-  '| job | Waggle | PyTorch eager | times faster | by processor time | peak memory | PyTorch | ratio | apart |',
+  '| job | Waggle | PyTorch eager | compiled | times faster than the faster | by processor time | peak memory | eager | compiled | apart |',
 )
-console.log('|---|---|---|---|---|---|---|---|---|')
+console.log('|---|---|---|---|---|---|---|---|---|---|')
 for (const job of JOBS) {
   if (!job.name.includes(flags.only)) continue
-  const { ours, theirs } = pair(job)
+  const { ours, eager, compiled } = compare(job)
+  if (!ours || !eager) continue
   const tokens = job.groups * job.rows * job.length
-  const shown = ({ seconds }: Side): string =>
-    job.kind === 'load'
-      ? `${seconds.toFixed(1)} s`
-      : `${seconds.toFixed(2)} s, ${(tokens / seconds).toFixed(0)} tokens/s`
-  console.log(
-    `| ${job.name} | ${shown(ours)} | ${shown(theirs)} | ${(theirs.seconds / ours.seconds).toFixed(2)} | ${job.kind === 'load' ? '' : (theirs.cpuSeconds / ours.cpuSeconds).toFixed(2)} | ` +
-      `${gigabytes(ours.bytes)} | ${gigabytes(theirs.bytes)} | ${(ours.bytes / theirs.bytes).toFixed(2)} | ${apart(ours.found, theirs.found)} |`,
-  )
+  const shown = (side: Side | undefined): string =>
+    side === undefined
+      ? ''
+      : job.kind === 'load'
+        ? `${side.seconds.toFixed(1)} s`
+        : `${side.seconds.toFixed(2)} s, ${(tokens / side.seconds).toFixed(0)} tokens/s`
+  const least = (of: (side: Side) => number): string =>
+    (Math.min(of(eager), compiled ? of(compiled) : Number.POSITIVE_INFINITY) / of(ours)).toFixed(2)
+  const cells = [
+    ...[job.name, shown(ours), shown(eager), shown(compiled)],
+    least(({ seconds }) => seconds),
+    job.kind === 'load' ? '' : least(({ cpuSeconds }) => cpuSeconds),
+    ...[ours, eager, compiled].map((side) => (side ? gigabytes(side.bytes) : '')),
+    apart(ours.found, eager.found),
+  ]
+  console.log(`| ${cells.join(' | ')} |`)
 }
+if (made) await rm(made, { recursive: true })
