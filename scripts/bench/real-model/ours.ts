@@ -4,7 +4,8 @@
 import { readFileSync } from 'node:fs'
 import { adapterShapes, type DecoderSpec } from '../../../daemon/engine/decoder.ts'
 import { createCore } from '../../../daemon/engine/onnx/core.ts'
-import { loadDecoder } from '../../../daemon/policy/model.ts'
+import type { BaseWeights } from '../../../daemon/engine/stored/stored.ts'
+import { loadDecoderAs } from '../../../daemon/policy/model.ts'
 import { nodeDisk as disk } from '../../../daemon/store/node-disk.ts'
 import { column, min, mul, neg, ratio } from '../../../protocol/plugin/expression.ts'
 import { type Measured, type Order, scattered } from './jobs.ts'
@@ -13,11 +14,13 @@ const order = JSON.parse(readFileSync(0, 'utf8')) as Order
 const peakBytes = (): number => process.resourceUsage().maxRSS * 1024
 
 const started = performance.now()
-const { spec: base, weights } = await loadDecoder(order.folder, { disk })
+const precision = order.folder.endsWith('.gguf') ? 'file' : 'f32'
+const { spec: base, weights: frozen } = await loadDecoderAs(order.folder, { disk }, precision)
 const loadSeconds = (performance.now() - started) / 1000
 const loadBytes = peakBytes()
 
 const spec: DecoderSpec = { ...base, adapter: order.adapter }
+const weights: Record<string, BaseWeights[string]> = { ...frozen }
 for (const [name, shape] of adapterShapes(spec)) {
   const size = shape.reduce((a, b) => a * b, 1)
   // As PEFT starts: B is zero, A is not.

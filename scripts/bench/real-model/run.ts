@@ -1,12 +1,13 @@
 // How fast does a real model load, sample and train here, and in how much memory, beside Transformers and PEFT on PyTorch?
 //
 //   node --import tsx scripts/bench/real-model/run.ts --model FILE.gguf [--only 'LoRA step' --runs 2 --rounds 1 --threads 2]
+//       [--sides ours,blocks,eager,compiled]
 //   .cache/trl/bin/python scripts/bench/real-model/make.py FOLDER     random weights of Qwen2.5-0.5B's shape,
 //   node --import tsx scripts/bench/real-model/run.ts --folder FOLDER     and how fast they are
 //
 // A GGUF file's values are first written as F32 to a folder that both sides load. The daemon's own loader and engine, and PyTorch
 // (reference.py, in .cache/trl, which is made at the first call) eager and compiled, do each job in turns within one run, each in a
-// process of its own, whose peak resident memory is measured. The first run of each is not counted, so compiling is not. Quote
+// process of its own, whose peak resident memory is measured. `blocks` is our side on the file's own blocks of 4 to 8 bits. The first run of each is not counted, so compiling is not. Quote
 // the ratios: the machines that this runs on are shared, so absolute times drift.
 
 import { spawnSync } from 'node:child_process'
@@ -29,6 +30,7 @@ const { values: flags } = parseArgs({
     runs: { type: 'string', default: '2' },
     rounds: { type: 'string', default: '1' },
     threads: { type: 'string', default: `${availableParallelism()}` },
+    sides: { type: 'string', default: 'ours,blocks,eager,compiled' },
   },
 })
 const threads = Number(flags.threads)
@@ -50,14 +52,13 @@ const here = (name: string): string => fileURLToPath(new URL(name, import.meta.u
 /** Either side may need so much. */
 const NEEDED = 10e9
 
-function measure(command: string, args: string[], job: Job, way?: Order['way']): Measured {
+function measure(command: string, args: string[], job: Job, how: Pick<Order, 'folder' | 'way'>): Measured {
   const available = process.availableMemory()
   if (available < NEEDED) throw new Error(`only ${gigabytes(available)} of memory are available`)
   const order: Order = {
     ...job,
-    folder: folder!,
+    ...how,
     threads,
-    ...(way && { way }),
     runs: Number(flags.runs),
     tokens: job.groups * job.rows * job.length,
     adapter: ADAPTER,
@@ -71,12 +72,24 @@ function measure(command: string, args: string[], job: Job, way?: Order['way']):
   return JSON.parse(stdout.trim().split('\n').at(-1)!) as Measured
 }
 
+const waggle = (job: Job, of: string) =>
+  measure(process.execPath, ['--import', 'tsx', here('./ours.ts')], job, { folder: of })
 const SIDES = {
-  ours: (job: Job) => measure(process.execPath, ['--import', 'tsx', here('./ours.ts')], job),
-  eager: (job: Job) => measure(python, [here('./reference.py')], job, 'eager'),
-  compiled: (job: Job) => measure(python, [here('./reference.py')], job, 'compiled'),
+  ours: (job: Job) => waggle(job, folder),
+  blocks: (job: Job) => waggle(job, flags.model!),
+  eager: (job: Job) => measure(python, [here('./reference.py')], job, { folder, way: 'eager' }),
+  compiled: (job: Job) => measure(python, [here('./reference.py')], job, { folder, way: 'compiled' }),
 }
 type SideName = keyof typeof SIDES
+const LABELS: Record<SideName, string> = {
+  ours: 'Waggle',
+  blocks: "on the file's blocks",
+  eager: 'PyTorch eager',
+  compiled: 'compiled',
+}
+const sides = flags.sides
+  .split(',')
+  .filter((side) => side !== 'blocks' || flags.model !== undefined) as SideName[]
 /** The largest difference of what both found, of each number or a share of it where it is above 1. */
 function apart(a: readonly number[], b: readonly number[]): string {
   if (a.length === 0) return ''
@@ -95,45 +108,51 @@ interface Side {
 }
 
 function compare(job: Job): Partial<Record<SideName, Side>> {
-  const names = (Object.keys(SIDES) as SideName[]).filter(
-    (side) => job.kind !== 'load' || side !== 'compiled',
+  const found = new Map(
+    sides
+      .filter((side) => job.kind !== 'load' || side !== 'compiled')
+      .map((side): [SideName, Measured[]] => [side, []]),
   )
-  const found = new Map(names.map((side): [SideName, Measured[]] => [side, []]))
   for (let round = 0; round < Number(flags.rounds); round++)
     for (const [side, all] of found) all.push(SIDES[side](job))
   const sum = (all: Measured[]): Side => ({
     seconds: median(all.flatMap((one) => (job.kind === 'load' ? [one.loadSeconds] : one.seconds))),
-    cpuSeconds: median(all.flatMap((one) => one.cpuSeconds)),
+    cpuSeconds: median(all.flatMap((one) => (job.kind === 'load' ? [one.loadSeconds] : one.cpuSeconds))),
     found: all[0]!.found,
     bytes: Math.max(...all.map((one) => (job.kind === 'load' ? one.loadBytes : one.peakBytes))),
   })
   return Object.fromEntries([...found].map(([side, all]) => [side, sum(all)]))
 }
 
-console.log(`${cpus()[0]?.model}, ${threads} threads, Node ${process.version}`)
-console.log(
-  '| job | Waggle | PyTorch eager | compiled | times faster than the faster | by processor time | peak memory | eager | compiled | apart |',
-)
-console.log('|---|---|---|---|---|---|---|---|---|---|')
+console.log(`${cpus()[0]?.model}, ${threads} threads, Node ${process.version}; processor time`)
+const labels = sides.map((side) => LABELS[side])
+const heads = [
+  'job',
+  ...labels,
+  'faster than eager',
+  'than compiled',
+  ...labels.map((one) => `memory: ${one}`),
+  'apart',
+]
+console.log(`| ${heads.join(' | ')} |\n|${heads.map(() => '---|').join('')}`)
 for (const job of JOBS) {
   if (!job.name.includes(flags.only)) continue
-  const { ours, eager, compiled } = compare(job)
-  if (!ours || !eager) continue
+  const of = compare(job)
   const tokens = job.groups * job.rows * job.length
-  const shown = (side: Side | undefined): string =>
-    side === undefined
-      ? ''
-      : job.kind === 'load'
-        ? `${side.seconds.toFixed(1)} s`
-        : `${side.seconds.toFixed(2)} s, ${(tokens / side.seconds).toFixed(0)} tokens/s`
-  const least = (of: (side: Side) => number): string =>
-    (Math.min(of(eager), compiled ? of(compiled) : Number.POSITIVE_INFINITY) / of(ours)).toFixed(2)
+  const shown = (side: Side | undefined): string => {
+    if (!side) return ''
+    const seconds = `${side.cpuSeconds.toFixed(2)} s`
+    return job.kind === 'load' ? seconds : `${seconds}, ${(tokens / side.cpuSeconds).toFixed(0)} tokens/s`
+  }
+  const times = (theirs: Side | undefined): string =>
+    (['ours', 'blocks'] as const)
+      .flatMap((side) => (of[side] && theirs ? [(theirs.cpuSeconds / of[side].cpuSeconds).toFixed(2)] : []))
+      .join(', ')
   const cells = [
-    ...[job.name, shown(ours), shown(eager), shown(compiled)],
-    least(({ seconds }) => seconds),
-    job.kind === 'load' ? '' : least(({ cpuSeconds }) => cpuSeconds),
-    ...[ours, eager, compiled].map((side) => (side ? gigabytes(side.bytes) : '')),
-    apart(ours.found, eager.found),
+    ...[job.name, ...sides.map((side) => shown(of[side]))],
+    ...[times(of.eager), times(of.compiled)],
+    ...sides.map((side) => (of[side] ? gigabytes(of[side].bytes) : '')),
+    of.ours && of.eager ? apart(of.ours.found, of.eager.found) : '',
   ]
   console.log(`| ${cells.join(' | ')} |`)
 }
