@@ -1,5 +1,5 @@
 // The composition root of a node: opens all parts, connects them, starts the loops, and closes everything in reverse
-// order. The clock, randomness and the machine are read here and passed on.
+// order. The clock, randomness and facts about the machine are read here and passed on.
 
 import { randomBytes, randomUUID } from 'node:crypto'
 import { homedir, hostname } from 'node:os'

@@ -1,5 +1,6 @@
-// A node that only relays, without model or training: a contact through which others find each other, a relay for nodes
-// behind NATs, and a STUN responder. This is the second composition root; main.ts is the one that trains.
+// A node that only relays, without a model or training: a contact through which others find each other, a relay for
+// nodes behind NATs, and a STUN responder. This is the second composition root; main.ts is the one for nodes that
+// train.
 
 import { randomUUID } from 'node:crypto'
 import { hostname, networkInterfaces } from 'node:os'
@@ -39,8 +40,8 @@ export const runNode: RunNode = async ({ config, paths, invite, onProgress }) =>
         ...options,
         invite,
         relay: true,
-        // An internet address is announced only after other nodes have confirmed it, and they need an address to come
-        // to in the first place.
+        // libp2p announces a public address only after other nodes have confirmed it, but to do so they need an address
+        // to dial.
         announce: [...(options.announce ?? []), ...publicAddresses(options.listen, networkInterfaces())],
       },
       {
@@ -48,7 +49,7 @@ export const runNode: RunNode = async ({ config, paths, invite, onProgress }) =>
         clock,
         openPeers: (at) => openPeerStore(at, { log, clock }),
         log,
-        // It passes on groups of tasks that it does not have, and trains on none.
+        // A relay forwards groups of tasks that it does not have, and trains on none.
         tasks: { find: () => undefined },
         codec: NO_CODEC,
         version: () => 0,
@@ -90,7 +91,7 @@ export const runNode: RunNode = async ({ config, paths, invite, onProgress }) =>
   }
 }
 
-/** Never asked: the relay has no tasks, so it verifies nothing. */
+/** Never called: a relay has no tasks, so it verifies nothing. */
 const unused = (): never => {
   throw new Error('a relay has no tokenizer')
 }

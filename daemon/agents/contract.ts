@@ -1,5 +1,5 @@
-// What the gateway needs from the node, and what it offers: the only two ways between agents and the rest of the daemon
-// are the sampler, which writes tokens, and `onGroup`, which takes a finished group.
+// What the gateway needs from the node, and what it offers. The only two connections between agents and the rest of the
+// daemon are the sampler, which writes tokens, and `onGroup`, which takes finished groups.
 
 import type { AgentsInfo } from '../../protocol/api/index.ts'
 import type { Group, PolicyReference } from '../../protocol/train/index.ts'
@@ -8,47 +8,47 @@ import type { Tokenizer } from '../policy/tokens/tokenizer.ts'
 import type { ServedEnvironment } from './environments/environment.ts'
 
 export interface GatewayOptions {
-  /** host:port, on loopback. Undefined if there are served environments only. */
+  /** host:port on loopback. Undefined if there are only served environments. */
   listen: string | undefined
-  /** Answer wishes that the node does not grant with an error; otherwise they are ignored with a warning header. */
+  /** Refuse requests with settings that the node does not grant. Otherwise these are ignored with a warning header. */
   strict: boolean
-  /** Time from opening a rollout until it is dropped if it has no reward. */
+  /** A rollout without a reward is dropped this long after it was opened. */
   rolloutSeconds: number
-  /** Most rollouts open at a time. */
+  /** Most rollouts that may be open at a time. */
   maxOpen: number
-  /** Rollouts of a group. */
+  /** Rollouts per group. */
   groupSize: number
   temperature: number
-  /** Tokens of one answer. */
+  /** Most tokens of one answer. */
   maxNewTokens: number
-  /** Tokens of prompt and answer together. */
+  /** Most tokens of prompt and answer together. */
   context: number
   vocabulary: number
-  /** The model's name, as callers may give it. */
+  /** The name by which callers may ask for the model. */
   model: string
   /** This node's peer ID. */
   author: string
 }
 
 export interface GatewayParts {
-  /** Opens rollouts; each rollout gets a key of its own. */
+  /** The key that opens rollouts. Each rollout then gets a key of its own. */
   token(): string
   /** Environments that the node plays by itself. */
   environments: readonly ServedEnvironment[]
   tokenizer: Tokenizer
   sampler: Pick<Sampler, 'generate'>
   policy(): PolicyReference
-  /** True for versions that a roll-back has discarded: their rollouts are dropped. */
+  /** True for a version that a roll-back has discarded. Its rollouts are dropped. */
   isThrownAway(version: number): boolean
-  /** Whether another group may be begun, with this many being played. */
+  /** Whether another group may begin while this many are active. */
   hasRoom(active: number): boolean
-  /** True if the node has a task of its own by this name. */
+  /** True if the node itself has a task with this name. */
   isTask(name: string): boolean
-  /** Wakes when groups were used or the node resumes. */
+  /** Wakes up when groups were used or the node resumes. */
   changed: { readonly count: number; after(count: number, signal: AbortSignal): Promise<void>; wake(): void }
-  /** Takes a finished group; resolves when it can no longer be lost. */
+  /** Takes a finished group. Resolves when the group can no longer be lost. */
   onGroup(group: Group): Promise<void>
-  /** A call of the sampler has ended. */
+  /** Called when a call of the sampler has ended. */
   onSampled(call: { seconds: number; tokens: number }): void
   log(level: 'debug' | 'info' | 'warn' | 'error', message: string): void
   /** ms since the epoch. */
@@ -59,7 +59,7 @@ export interface GatewayParts {
 }
 
 export interface AgentGateway {
-  /** Of the server, such as http://127.0.0.1:4290, if it listens. */
+  /** The server's URL, such as http://127.0.0.1:4290; undefined if it does not listen. */
   readonly url: string | undefined
   info(): AgentsInfo
   close(): Promise<void>

@@ -1,4 +1,4 @@
-// An error that a client of the gateway gets: a WaggleError with an HTTP status, and whether to try again.
+// An error for a client of the gateway: a WaggleError with an HTTP status, and whether to try again.
 
 import { WaggleError } from '../../protocol/errors.ts'
 
@@ -6,7 +6,7 @@ export class AgentError extends WaggleError {
   readonly status: number
   /** A word for programs, as in OpenAI's `error.code`. */
   readonly word: string
-  /** Seconds after which to try again; undefined if that does not help. */
+  /** Seconds after which to try again; undefined if that would not help. */
   readonly retryAfter: number | undefined
 
   constructor(

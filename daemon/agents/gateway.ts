@@ -1,4 +1,4 @@
-// Puts the gateway together: book, writing, dialects and server, and the players of served environments.
+// Assembles the gateway: book, writing, dialects, server, and the players of served environments.
 
 import { HELD_OUT_SEED } from '../../protocol/train/index.ts'
 import { createBook } from './book/book.ts'
@@ -14,9 +14,9 @@ import { openServer } from './serving/server.ts'
 import { createAnswers } from './writing/answers.ts'
 import { createCaller } from './writing/caller.ts'
 
-/** How often deadlines are looked at. */
+/** How often deadlines are checked. */
 const TICK_MS = 1000
-/** How long a client that wants to begin a group waits for room before it is told to come back. */
+/** How long a client that wants to begin a group waits for room before it is told to come back later. */
 const PATIENCE_MS = 20_000
 
 export async function openGateway(options: GatewayOptions, by: GatewayParts): Promise<AgentGateway> {
@@ -31,7 +31,7 @@ export async function openGateway(options: GatewayOptions, by: GatewayParts): Pr
   const closing = new AbortController()
 
   let waiting = 0
-  /** Whether there is room for another group; waits for it until `signal` is aborted. */
+  /** Waits for room for another group. False if `signal` is aborted first. */
   const hasRoom = async (signal: AbortSignal): Promise<boolean> => {
     waiting += 1
     try {
@@ -66,7 +66,7 @@ export async function openGateway(options: GatewayOptions, by: GatewayParts): Pr
           by.log('error', `agents: ${error instanceof Error ? error.message : error}`),
         )
         .finally(() => {
-          // Room may have come by the mere passing of time.
+          // Time alone may have made room, because idle groups stop counting.
           if (waiting > 0) by.changed.wake()
           if (!closing.signal.aborted) tick()
         })

@@ -1,5 +1,5 @@
-// The gateway for agents: an HTTP server with OpenAI's interface, whose answers the node's policy writes and whose
-// finished rollouts become groups to train on; and environments that others serve, which the node plays by itself.
+// The gateway for agents: an HTTP server with OpenAI's interface, where the node's policy writes the answers and
+// finished rollouts become groups to train on. Also environments that others serve, which the node plays by itself.
 
 export type { AgentGateway, GatewayOptions, GatewayParts } from './contract.ts'
 export type { ServedEnvironment } from './environments/environment.ts'

@@ -7,7 +7,7 @@ import type { Problem } from '../config/sources.ts'
 import type { Context } from './context.ts'
 import { contextConfig, loadOptions } from './load-config.ts'
 
-/** The config for starting a node. If a key is invalid, the error also lists the problems of the built-in plugins. */
+/** The config for starting a node. If a key is invalid, the error also lists the problems of built-in plugins. */
 export async function startConfig(context: Context): Promise<Loaded> {
   try {
     return contextConfig(context)
@@ -21,7 +21,7 @@ export async function startConfig(context: Context): Promise<Loaded> {
 }
 
 /**
- * Checks whether a node could start with this config: the keys, and everything they name. Throws E_CONFIG with all
+ * Checks whether a node could start with this config: the keys, and everything they name. Rejects with E_CONFIG and all
  * problems.
  */
 export async function checkedConfig(
@@ -47,7 +47,7 @@ export async function checkedConfig(
   return loaded
 }
 
-/** Problems of built-in plugins; with `sections`, only those of these sections. */
+/** Problems of built-in plugins; if `sections` is given, only those of these sections. */
 async function pluginProblems(context: Context, sections?: ReadonlySet<string>): Promise<Problem[]> {
   const { problemsOfTables } = await import('./plugins/tables.ts')
   const tables = pluginTables(loadOptions(context))

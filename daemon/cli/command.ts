@@ -1,5 +1,5 @@
-// A command as data: help, completion, the reference page and the parser all read the same objects. The code of a
-// command is loaded when it is called, so that `waggle status` never loads what `waggle up` needs.
+// A command as data: help, completion, the reference page and the parser all read the same objects. A command's code is
+// loaded when it is called, so that `waggle status` never loads what `waggle up` needs.
 
 import type { Context } from './context.ts'
 
@@ -33,8 +33,7 @@ export interface Command {
   options?: readonly Option[]
   examples?: ReadonlyArray<readonly [command: string, what: string]>
   /**
-   * Changes the running node: always, or with one of these as its first argument. `waggle top` asks for
-   * confirmation.
+   * Changes the running node: always, or if its first argument is one of these. `waggle top` asks for confirmation.
    */
   changes?: true | readonly string[]
   /** Needs the terminal or does not end by itself, so `waggle top` cannot run it. */
@@ -61,5 +60,5 @@ export const GLOBAL_OPTIONS: readonly Option[] = [
 
 export const envTwin = (option: Option): string => `WAGGLE_${option.name.replaceAll('-', '_').toUpperCase()}`
 
-/** --help and --version ask for something once; as a variable they would break every command. */
+/** --help and --version are one-off requests; as a variable, they would break every command. */
 export const hasEnvTwin = (option: Option): boolean => option.name !== 'help' && option.name !== 'version'

@@ -1,11 +1,11 @@
-// Completion scripts for bash, zsh and fish. They contain all commands, options and choices, so completion does not
-// start the program.
+// Completion scripts for bash, zsh and fish. They contain all commands, options and choices, so that completion does
+// not start the program.
 
 import { type Command, GLOBAL_OPTIONS, type Option } from './command.ts'
 
 const FILES = new Set(['DIR', 'FILE'])
 const optionsOf = (command: Command): Option[] => [...(command.options ?? []), ...GLOBAL_OPTIONS]
-/** What Tab offers as the command's first argument. */
+/** Words that Tab offers as the command's first argument. */
 const choicesOf = (command: Command, commands: readonly Command[]): string[] => [
   ...(command.arguments ?? []).flatMap(({ choices }) => choices ?? []),
   ...(command.name === 'help' ? commands.map(({ name }) => name) : []),
@@ -40,7 +40,7 @@ ${cases.join('\n')}
 complete -o filenames -F _waggle waggle`
 }
 
-/** Within single quotes. */
+/** Escapes text for single quotes. */
 const quoted = (text: string): string => text.replaceAll("'", `'\\''`)
 const bracketed = (text: string): string =>
   quoted(text).replaceAll('[', '\\[').replaceAll(']', '\\]').replaceAll(':', '\\:')

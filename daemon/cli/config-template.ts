@@ -4,7 +4,7 @@ import type { Key } from '../config/keys.ts'
 import { wrap } from './text/help-text.ts'
 
 export interface TemplateOptions {
-  /** Written as a setting, not as a comment. */
+  /** Preset to write as a setting instead of a comment. */
   preset?: string | undefined
 }
 

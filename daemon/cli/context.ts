@@ -1,5 +1,5 @@
-// What a command gets: its options, paths, streams, and a client of the daemon. Everything outside the process comes
-// in through Io, so that tests can run commands in their own process.
+// What a command gets: its options, paths, streams, and a client of the daemon. Everything outside the process is
+// accessed through Io, so that tests can run commands in their own process.
 
 import type { ControlClient } from '../../protocol/api/index.ts'
 import { type Paths, type PathsEnvironment, resolvePaths } from '../config/paths.ts'
@@ -13,7 +13,7 @@ export interface Output {
   write(text: string): unknown
   isTTY?: boolean | undefined
   columns?: number | undefined
-  /** Bytes that are written but not read yet. */
+  /** Bytes that are written but not yet read. */
   writableLength?: number | undefined
 }
 
@@ -24,21 +24,21 @@ export interface Io extends PathsEnvironment {
   clock: () => number
   /** How the user calls this program: `waggle`, or `npm run -s waggle --` in a checkout. */
   program: string
-  /** The running script, to start it again in the background. */
+  /** How to run this script again, used to start it in the background. */
   self: readonly string[]
   argv: readonly string[]
   /** Folder of the package. */
   packageRoot: string
-  /** Runs `handler` on each of the signals until the returned function is called. */
+  /** Calls `handler` on each terminating signal until the returned function is called. */
   onSignal(handler: (signal: NodeJS.Signals) => void): () => void
-  /** Runs `handler` on SIGHUP and SIGUSR2 until the returned function is called. */
+  /** Calls `handler` on SIGHUP and SIGUSR2 until the returned function is called. */
   onRequest(handler: (signal: 'SIGHUP' | 'SIGUSR2') => void): () => void
   /** Whether the terminal that started the program has been closed. */
   terminalGone(): boolean
-  /** Runs `handler` instead of exiting when standard output is closed by its reader. */
+  /** If the reader of standard output closes it, calls `handler` instead of exiting. */
   onReaderGone(handler: () => void): void
   exit(status: number): void
-  /** Runs before the process exits, for whatever reason. */
+  /** Calls `run` before the process exits, for whatever reason. */
   atExit(run: () => void): void
   loadNode: () => Promise<{ runNode: RunNode }>
   loadRelay: () => Promise<{ runNode: RunNode }>
@@ -46,7 +46,7 @@ export interface Io extends PathsEnvironment {
 
 export interface Context {
   io: Io
-  /** Every command of the program. Passed in, so that a command does not import the table that imports it. */
+  /** Every command. Passed in, so that a command need not import the table that imports it. */
   commands: readonly Command[]
   options: Parsed['options']
   arguments: string[]
@@ -118,7 +118,7 @@ export function takesColor(io: Io, stream: Output, options: Parsed['options']): 
 export const takesOption = ({ options = [] }: Command, name: string): boolean =>
   [...GLOBAL_OPTIONS, ...options].some((option) => option.name === name)
 
-/** The WAGGLE_* variables that stand for options and are therefore not config keys. */
+/** The WAGGLE_* variables that set options and are therefore not config keys. */
 export function reservedVariables(commands: readonly Command[]): Set<string> {
   const options = [...GLOBAL_OPTIONS, ...commands.flatMap((command) => command.options ?? [])]
   return new Set(options.filter(hasEnvTwin).map(envTwin))

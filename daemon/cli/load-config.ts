@@ -1,5 +1,5 @@
-// Loads the config for a command from the file, the environment and the command line. Imports zod, which is slow to
-// load, so only commands that need the config import this file.
+// Loads the config for a command from the file, the environment and the command line. Imports zod, which loads slowly,
+// so only commands that need the config import this file.
 
 import { WaggleError } from '../../protocol/errors.ts'
 import { type Loaded, type LoadOptions, loadConfig } from '../config/load.ts'

@@ -46,7 +46,7 @@ export function parseCommandLine(
     if (option.value === undefined) options[option.name] = switchOf(envTwin(option), text)
     else options[option.name] = option.repeat ? [text] : text
   }
-  // With --help, missing arguments are fine.
+  // With --help, arguments may be missing.
   if (!options.help) checkArguments(command, positionals)
   return { command, options, arguments: positionals, fromEnv }
 }

@@ -16,13 +16,13 @@ const POLL_MS = 50
 export interface RemoteOptions {
   /** unix:///path, http://host:port, ssh://[user@]host[:port][/path/of/the/socket] */
   on: string
-  /** File with the token for http. */
+  /** File with the token for http:// addresses. */
   tokenFile: string | undefined
 }
 
 export interface RemoteParts {
   tmpdir: string
-  /** Runs before this process ends. */
+  /** Calls `run` before this process exits. */
   atExit: (run: () => void) => void
 }
 
@@ -89,7 +89,7 @@ function throughSsh(url: URL, { tmpdir, atExit }: RemoteParts): ControlClient {
   atExit(close)
 
   const open = async (): Promise<ControlClient> => {
-    // Set before any await, so that concurrent calls share one tunnel.
+    // Set without an await before it, so that concurrent calls share one tunnel.
     tunnel ??= openTunnel()
     return createClient({ socket: await tunnel.socket })
   }

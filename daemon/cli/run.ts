@@ -1,5 +1,5 @@
 // One run of the program: parses the command line, runs the command, and turns errors into a message and an exit
-// status. Expected errors print without a stack; anything else is a bug and prints with one.
+// status. Expected errors are printed without a stack; anything else is a bug and is printed with one.
 
 import { EXIT, WaggleError } from '../../protocol/errors.ts'
 import type { Command } from './command.ts'
@@ -38,7 +38,7 @@ function placesOf(argv: readonly string[]): string {
 
 /** Errors name commands as `waggle ...`. In a checkout they are called differently, and perhaps with a home. */
 function asTyped(text: string, { program }: Io, places: string): string {
-  // A command for another node does not take this home.
+  // A command for another node must not get this home.
   const home = /other node/.test(text) ? '' : places
   return text.replace(/`waggle ([a-z-]+)([^`]*)`/g, (_, command: string, rest: string) => {
     const takesHome = !['help', 'version', 'completion'].includes(command) && !rest.includes('--home')

@@ -1,4 +1,4 @@
-// The command line's composition root: builds Io from the real process, runs, flushes, and exits.
+// The command line's composition root: builds Io from the real process, runs the program, flushes, and exits.
 
 import { closeSync, openSync } from 'node:fs'
 import { homedir, tmpdir } from 'node:os'
@@ -12,7 +12,7 @@ import { COMMANDS } from './table.ts'
 const SIGNALS = ['SIGINT', 'SIGTERM'] as const
 const REQUESTS = ['SIGHUP', 'SIGUSR2'] as const
 
-/** Called when the reader of the output is gone. Commands that set no handler exit. */
+/** Called when the reader of the output is gone. If a command sets no handler, the process exits. */
 let readerGone: (() => void) | undefined
 
 /** `parts` replaces members of Io; tests pass a scripted node. */
@@ -26,7 +26,7 @@ export async function start(parts: Partial<Io> = {}): Promise<void> {
     })
   }
   const status = await main(process.argv.slice(2), { ...realIo(), ...parts }, COMMANDS)
-  // Exit even if a worker or socket is still open, but flush the output first.
+  // Exits even if a worker or socket is still open, but flushes the output first.
   await Promise.all([process.stdout, process.stderr].map((s) => new Promise((done) => s.write('', done))))
   process.exit(status)
 }
@@ -72,8 +72,8 @@ function realIo(): Io {
       readerGone = handler
     },
     exit(status) {
-      // process.exit waits for the engine's thread; if that is in native code, the exit becomes an abort. The signal's
-      // default action does not wait, and gives the shell the same status.
+      // process.exit waits for the engine's thread; if that is in native code, the exit becomes an abort. The default
+      // action of the signal does not wait, and gives the shell the same status.
       if (status > 128) {
         for (const signal of SIGNALS) process.removeAllListeners(signal)
         process.kill(process.pid, status - 128)

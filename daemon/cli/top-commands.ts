@@ -25,9 +25,9 @@ export function wordsAfter(
   return given.flatMap(({ choices = [] }) => choices)
 }
 
-/** Options that keep a command running. */
+/** Options that make a command run on. */
 const ENDLESS = ['follow', 'watch', 'detach']
-/** Options that locate the daemon; passed on from `waggle top` to its commands. */
+/** Options that locate the daemon; `waggle top` passes them on to its commands. */
 const PASSED_ON = ['home', 'config', 'on', 'token-file'] as const
 const MOST_LINES = 2000
 
@@ -68,7 +68,7 @@ function complete(argv: string[], context: Context): string[] {
     throw new WaggleError('E_USAGE', `${command.name} works only in a shell`)
   const passed = PASSED_ON.filter((name) => context.options[name] !== undefined && takesOption(command, name))
   const all = [...argv, ...passed.flatMap((name) => [`--${name}`, String(context.options[name])])]
-  // Without this, `events` does not end.
+  // Without this, `events` would not end.
   if (command.name === 'events') all.push('--no-follow')
   const { options } = parseCommandLine(all, context.io.env, context.commands)
   const endless = ENDLESS.find((name) => options[name] === true)

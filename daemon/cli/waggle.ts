@@ -1,7 +1,7 @@
 #!/usr/bin/env node
-// The executable: checks the Node.js version, then starts the program. NODE_ENV is set before anything is loaded:
-// otherwise React records every render, which fills the memory of a long-running screen. ONNX Runtime from 1.29 on
-// sends telemetry unless it is turned off before loading. A node starts once more; see platform/lean.ts.
+// The executable: checks the Node.js version, then starts the program. NODE_ENV is set before anything is loaded;
+// otherwise React records every render, which fills the memory of a long-running screen. ONNX Runtime 1.29 and later
+// send telemetry unless it is turned off before loading. A node starts once more; see platform/lean.ts.
 
 import { homedir } from 'node:os'
 

@@ -1,26 +1,26 @@
-// The config's keys as a flat list, derived from the schema: description, default, environment variable. Used by sources
-// other than the file, by `config show`, and by the reference page.
+// The config's keys as a flat list, derived from the schema: description, default, environment variable. Used by all
+// sources except the file, by `config show`, and by the reference page.
 
 import { z } from 'zod'
 import { LIVE_KEYS } from './live.ts'
 import { configSchema } from './schema.ts'
 
 export interface Key {
-  /** Such as `training.learning_rate`. Lists of tables (`tasks`, `corrections`) are one key. */
+  /** For example `training.learning_rate`. A list of tables (`tasks`, `corrections`) is one key. */
   path: string
   type: 'string' | 'number' | 'boolean' | 'list' | 'table'
   description: string
   /** Undefined if there is none. */
   default: unknown
-  /** `WAGGLE_TRAINING_LEARNING_RATE`. */
+  /** Environment variable, such as `WAGGLE_TRAINING_LEARNING_RATE`. */
   env: string
   /** Allowed values, if limited. */
   choices?: string[]
   /** For a list of tables: the key that a plain word sets. */
   wordIs?: 'name' | 'use'
-  /** For a list of tables with a fixed set of keys: these keys. */
+  /** For a list of tables with a fixed set of keys: those keys. */
   entry?: ReadonlyArray<{ name: string; description: string }>
-  /** Such as `1 to 1024`, or empty. */
+  /** For example `1 to 1024`; may be empty. */
   range: string
   /** Can change while the node runs. */
   live: boolean
@@ -43,7 +43,7 @@ export function configKeys(): Key[] {
   const root = z.toJSONSchema(configSchema, { io: 'input' }) as JsonSchema
   const keys: Key[] = []
   const visit = (schema: JsonSchema, path: string[]): void => {
-    // Plugins have their own settings, so the table of a plugin is one key.
+    // A plugin's settings are its own, so the table of a plugin is one key.
     if (schema.properties && schema.additionalProperties === false) {
       for (const [name, child] of Object.entries(schema.properties)) visit(child, [...path, name])
       return

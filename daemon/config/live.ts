@@ -4,8 +4,8 @@
 import type { Config } from './schema.ts'
 
 /**
- * Read by the loops in each round, step or evaluation. The sampling temperature is not among them: waiting groups were
- * sampled at the old one, so their log-probs would no longer match the trainer's.
+ * The loops read these in each round, step or evaluation. The sampling temperature is not among them: waiting groups
+ * were sampled at the old one, so their log-probs would no longer match the trainer's.
  */
 export const LIVE_KEYS: ReadonlySet<string> = new Set([
   'rollout.groups_per_round',
@@ -52,7 +52,7 @@ export interface ConfigDifference {
   restart: ConfigChange[]
 }
 
-/** `isHeld` is true for a live key that this node cannot change, because of how it was started. */
+/** `isHeld` is true for a live key that this node cannot change because of how it was started. */
 export function differenceOf(now: Config, next: Config, isHeld = holdsNothing): ConfigDifference {
   const changes = leaves(now, next, [])
   const isLive = (change: ConfigChange): boolean => {

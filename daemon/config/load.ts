@@ -1,4 +1,4 @@
-// Loads and checks the config. All problems are reported at once, each with its location and a suggestion. The result
+// Loads and checks the config. All problems are reported together, each with its location and a suggestion. The result
 // is plain data.
 
 import { existsSync, readFileSync } from 'node:fs'
@@ -38,7 +38,7 @@ export function loadConfig(options: LoadOptions): Loaded {
   const { text, layers } = readLayers(options)
   const parsed = configSchema.safeParse(layers.values, { reportInput: true })
   const problems = [...layers.problems]
-  // If the file is not valid TOML, it has no values, and errors about missing ones would mislead.
+  // An invalid TOML file gives no values, so errors about missing ones would mislead.
   if (!parsed.success && !layers.problems.some((problem) => problem.path === '')) {
     for (const issue of parsed.error.issues) problems.push(...explain(issue, layers))
   }
@@ -60,7 +60,7 @@ export function loadConfig(options: LoadOptions): Loaded {
   }
 }
 
-/** The valid sections of an invalid config; the others have their defaults. */
+/** The valid sections of an invalid config; the other sections have their defaults. */
 export interface Salvaged extends Pick<Loaded, 'config' | 'originOf'> {
   /** Names of the invalid sections, which loadConfig reports. */
   broken: ReadonlySet<string>
@@ -80,7 +80,7 @@ export function salvageConfig(options: LoadOptions): Salvaged | undefined {
   return data && { config: withPaths(data, layers, options), originOf: layers.originOf, broken }
 }
 
-/** Makes paths absolute. */
+/** Makes all paths absolute. */
 function withPaths(config: Config, { originOf }: Layers, options: LoadOptions): Config {
   config.model.path = modelPath(config.model.path, originOf(['model', 'path']), options)
   for (const [i, task] of config.tasks.entries()) {
@@ -100,7 +100,7 @@ function withPaths(config: Config, { originOf }: Layers, options: LoadOptions): 
 }
 
 export interface PluginTable {
-  /** As in PLUGIN_TABLES. */
+  /** One of PLUGIN_TABLES. */
   name: PluginTableName
   path: string
   /** Location, as in Problem. */
@@ -165,7 +165,7 @@ function repeatedEnvironments({ environments }: Config, { originOf }: Layers): P
   )
 }
 
-/** Keys that a protocol lacks or needs. */
+/** Reports keys that an environment's protocol does not use or lacks. */
 function unfitEnvironments({ environments }: Config, { originOf }: Layers): Problem[] {
   return environments.flatMap((environment, i) => {
     const { use, dataset } = environment
@@ -206,7 +206,7 @@ function repeatedTasks({ tasks }: Config, { originOf }: Layers): Problem[] {
   )
 }
 
-/** All parameters are trained as F32. */
+/** Full training trains all weights as float32, so any other base precision is a problem. */
 function quantizedTraining({ engine, training }: Config, { originOf }: Layers): Problem[] {
   const { base_precision: precision } = engine
   if (training.method !== 'full' || precision === 'auto' || precision === 'f32') return []
@@ -222,7 +222,7 @@ function nothingToTrainOn({ tasks, agents, environments }: Config, { originOf }:
   return [{ where: originOf(['tasks']) ?? '', path: 'tasks', message }]
 }
 
-/** Keys that mean nothing without a dataset. */
+/** Reports keys that have no meaning without a dataset. */
 function lonelyKeys({ tasks }: Config, { originOf }: Layers): Problem[] {
   return tasks.flatMap((task, i) =>
     (['verifier', 'fields'] as const).flatMap((key) =>
@@ -242,10 +242,10 @@ function lonelyKeys({ tasks }: Config, { originOf }: Layers): Problem[] {
   )
 }
 
-/** `org/name` or `org/name@revision`, unless there is such a folder. */
+/** `org/name` or `org/name@revision`, unless a folder of that name exists. */
 const ON_HUB = /^[A-Za-z0-9][\w.-]*\/[A-Za-z0-9][\w.-]*(@.*)?$/
 
-/** A path in the file is relative to the file, any other path to the working directory. */
+/** A path in the config file is relative to the file; any other path is relative to the working directory. */
 function pathFrom(path: string, origin: string | undefined, { file, cwd, homedir }: LoadOptions): string {
   if (isAbsolute(path)) return path
   if (path.startsWith('~/')) return join(homedir, path.slice(2))
@@ -258,7 +258,7 @@ function verifierPath(use: string, origin: string | undefined, options: LoadOpti
   return /^(\.{1,2}[/\\]|~\/)/.test(use) || isAbsolute(use) ? pathFrom(use, origin, options) : use
 }
 
-/** Like any path, but a name on the hub is kept. */
+/** Like any path, but a model name on the hub is kept. */
 function modelPath(path: string, origin: string | undefined, options: LoadOptions): string {
   if (path === 'default') return path
   const folder = pathFrom(path, origin, options)

@@ -1,5 +1,5 @@
-// Finds the line of a key in a TOML file, which the parser does not report. Reads headers and `key =` lines; for keys in
-// inline tables, it returns the line of the enclosing key.
+// Finds the line of a key in a TOML file, which the parser does not report. Reads table headers and `key =` lines; for
+// a key in an inline table, it returns the line of the enclosing key.
 
 /** Maps a path with list indices, such as `tasks.0.name`, to its line, counted from 1. */
 export function locateKeys(toml: string): (path: readonly PropertyKey[]) => number | undefined {

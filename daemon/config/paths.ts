@@ -3,10 +3,10 @@
 //
 //   <config>/config.toml        $XDG_CONFIG_HOME/waggle                    or HOME
 //   <state>/identity.key        $XDG_STATE_HOME/waggle, $STATE_DIRECTORY   or HOME
-//         /swarm.json           which swarm, and its key, if an invite or this node made it
+//         /swarm.json           the swarm joined by invite, or a private swarm's key created here
 //         /store/               groups, progress, reputation (level)
-//         /checkpoints/         one folder a checkpoint
-//         /runs/                one event file a run
+//         /checkpoints/         one folder per checkpoint
+//         /runs/                one event file per run
 //         /logs/waggle.log      rotated
 //         /plugins/             installed plugins
 //         /lock                 held while a daemon runs
@@ -88,8 +88,9 @@ export function resolvePaths(options: PathsOptions, at: PathsEnvironment): Paths
 }
 
 /**
- * On Windows, a pipe named by a digest of the state folder. Elsewhere in the home if that path is short enough for a socket. Otherwise in the runtime directory, under a digest of the
- * preferred path, so that the daemon and the commands agree on it.
+ * On Windows, a pipe named by a digest of the state folder. Elsewhere, in the home if that path is short enough for a
+ * socket. Otherwise in the runtime directory, named by a digest of the preferred path, so that the daemon and the
+ * commands agree on it.
  */
 function socketPath(home: string | undefined, state: string, at: PathsEnvironment): string {
   const digest = (path: string) => createHash('sha256').update(path).digest('hex').slice(0, 16)

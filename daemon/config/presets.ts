@@ -1,5 +1,5 @@
 // Presets: named sets of values for machines of different sizes. They override the defaults, and the config file
-// overrides them. They change how much work a step does, never the method, the learning rate or the tasks.
+// overrides them. They change how much work a step does, but never the method, the learning rate or the tasks.
 
 export interface Machine {
   cores: number
@@ -19,7 +19,7 @@ export interface Preset {
 
 const GB = 1e9
 
-/** From the least to the most demanding. */
+/** From least to most demanding. */
 export const PRESETS = {
   tiny: {
     summary: 'one core or little memory: short steps, rare evaluations, half the CPU, few writes',
@@ -33,7 +33,7 @@ export const PRESETS = {
       'eval.every_seconds': 300,
       'eval.prompts_per_task': 30,
       'checkpoint.keep': 2,
-      // A Raspberry Pi slows itself down at 80 °C, and its SD card wears with every write.
+      // A Raspberry Pi throttles itself at 80 °C, and its SD card wears with every write.
       'limits.cpu_percent': 50,
       'limits.celsius': 75,
       'limits.writes_gb_per_day': 2,
@@ -69,9 +69,9 @@ export const PRESETS = {
 } as const satisfies Record<string, Preset>
 
 /**
- * What a GGUF file starts with where the config names no tasks. The default tasks are those that the bundled model was
- * trained for; a small chat model answers them wrongly or without answer tags, and a reward that is always 0 teaches
- * nothing. docs/results/real.md has what was measured with these values.
+ * Defaults for a GGUF file if the config names no tasks. The default tasks are those that the bundled model was trained
+ * for; a small chat model answers them wrongly or without answer tags, and a reward that is always 0 teaches nothing.
+ * docs/results/real.md has measurements with these values.
  */
 export const GGUF_START: Readonly<Record<string, unknown>> = {
   tasks: [{ name: 'number_sorting', difficulty: 0, examples: 1 }],
@@ -91,7 +91,7 @@ export function isGguf(path: unknown): boolean {
 export type PresetName = keyof typeof PRESETS
 export const PRESET_NAMES = Object.keys(PRESETS) as [PresetName, ...PresetName[]]
 
-/** Whether the preset sets this key to this value, so that nobody may have asked for it. */
+/** Whether the preset sets this key to this value, so that the user may not have asked for it. */
 export function isOfPreset(name: PresetName | undefined, path: string, value: unknown): boolean {
   const values: Readonly<Record<string, number>> = name === undefined ? {} : PRESETS[name].values
   return path in values && values[path] === value

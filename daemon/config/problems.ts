@@ -1,4 +1,4 @@
-// Turns problems of a config into an error message: where, what, and a suggestion.
+// Turns the problems of a config into an error message: where, what, and a suggestion.
 
 import type { z } from 'zod'
 import { WaggleError } from '../../protocol/errors.ts'
@@ -12,7 +12,7 @@ const RETIRED: Record<string, string> = {
   'swarm.mdns': 'was replaced by swarm.lan: use lan = "off" instead of mdns = false',
 }
 
-/** In the order of the file. */
+/** An E_CONFIG error with all problems, in the order of the file. */
 export function invalidConfig(file: string, problems: readonly Problem[]): WaggleError {
   const one = problems.length === 1
   const ordered = [...problems].sort((a, b) => lineIn(a) - lineIn(b))
@@ -32,7 +32,7 @@ export function invalidConfig(file: string, problems: readonly Problem[]): Waggl
   )
 }
 
-/** Where to correct the values. */
+/** Says where to correct the values. */
 function cureOf(file: string, problems: readonly Problem[]): string {
   const flags = problems.filter(({ where }) => where.startsWith('--') || where.startsWith('set '))
   const variables = problems.filter(({ where }) => where.startsWith('WAGGLE_'))
@@ -47,12 +47,12 @@ function cureOf(file: string, problems: readonly Problem[]): string {
   return places.join(' ')
 }
 
-/** Line in the file. Problems elsewhere come last. */
+/** Line in the file. Problems elsewhere sort last. */
 function lineIn({ where }: Problem): number {
   return Number(/:(\d+)/.exec(where)?.[1] ?? Number.POSITIVE_INFINITY)
 }
 
-/** Issues of the schema as problems. */
+/** Turns an issue of the schema into problems. */
 export function explain(issue: z.core.$ZodIssue, { originOf }: Layers): Problem[] {
   const path = issue.path.join('.')
   // A missing key has no line, so its table's line is used.

@@ -1,6 +1,6 @@
-// The config's schema, of one file a group of sections. Types, defaults, checks and the reference page are derived from
-// it, and each key's description says what the key does. Commands that must start quickly do not import it: zod takes
-// 50 ms to load.
+// The config's schema; sections/ has one file per group of sections. Types, defaults, checks and the reference page are
+// derived from it, and each key's description says what the key does. Commands that must start quickly do not import
+// it: loading zod takes 50 ms.
 
 import { z } from 'zod'
 import { PRESET_NAMES, PRESETS } from './presets.ts'

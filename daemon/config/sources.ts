@@ -1,5 +1,5 @@
-// Merges the sources of config values: preset, file, WAGGLE_* variables, flags; later ones override earlier ones. Records
-// the origin of every value, for `config show --origin` and for error messages.
+// Merges the sources of config values: preset, file, WAGGLE_* variables, flags; later ones override earlier ones.
+// Records the origin of every value, for `config show --origin` and for error messages.
 
 import { parse, TomlError } from 'smol-toml'
 import { didYouMean, suggest } from '../../protocol/suggest.ts'
@@ -8,7 +8,7 @@ import { locateKeys } from './locate.ts'
 import { GGUF_START, isGguf, PRESETS, type PresetName } from './presets.ts'
 
 export interface Problem {
-  /** Where: `config.toml:12`, `WAGGLE_X`, `--set x`. */
+  /** Location: `config.toml:12`, `WAGGLE_X`, `--set x`. */
   where: string
   path: string
   message: string
@@ -25,7 +25,7 @@ export interface Layers {
 export interface Sources {
   file?: { name: string; text: string } | undefined
   env: Record<string, string | undefined>
-  /** `--set path=value` and flags that stand for a key: [flag as typed, path, value]. */
+  /** `--set path=value`, and flags that stand for a key: [flag as typed, path, value]. */
   flags: ReadonlyArray<readonly [flag: string, path: string, value: string]>
   /** WAGGLE_* variables that are not config keys. */
   reserved: ReadonlySet<string>
@@ -93,8 +93,8 @@ export function layer({ file, env, flags, reserved }: Sources): Layers {
 }
 
 /**
- * Adds the values of the preset, and of a GGUF file without tasks, where nothing else is set, and returns their origins.
- * The schema reports an unknown preset.
+ * Adds the values of the preset, and those for a GGUF file without tasks, where nothing else is set. Returns their
+ * origins. The schema reports an unknown preset.
  */
 function underlay(values: Record<string, unknown>): Map<string, string> {
   const taken = new Map<string, string>()
@@ -118,7 +118,7 @@ function underlay(values: Record<string, unknown>): Map<string, string> {
   return taken
 }
 
-/** Tries the whole path, then its last part. */
+/** Matches the whole path first, then only its last part. */
 function nearestKey(path: string, known: Iterable<string>): string {
   const all = [...known]
   const leaf = path.split('.').pop()!

@@ -1,8 +1,7 @@
-// The core of a node makes its decisions and never waits: which groups to keep and share, when a batch is
-// due, what an own group costs, when groups are too old, and what a roll-back drops.
+// The core of a node makes its decisions and never waits: which groups to keep and share, when a batch is due, the cost
+// of an own group, when groups are too old, and what a roll-back drops.
 //
-// It has no loops, clocks, sockets or files. The daemon drives it with its loops; experiments drive it in
-// rounds.
+// It has no loops, clocks, sockets or files. The daemon drives it with its loops; experiments drive it in rounds.
 
 import { type Group, hasSignal, isPlain, isShareable } from '../../protocol/train/index.ts'
 import { MAX_ROLLOUTS, MIN_ROLLOUTS } from '../../protocol/wire/index.ts'
@@ -18,37 +17,37 @@ import {
 import type { PartReport } from '../trainer/sharing/mixing/index.ts'
 import { mostWaiting } from './capacity.ts'
 
-/** Options are read at each use: all but the learner's fixed ones may change while the node runs. */
+/** Options are read at each use. All but the learner's fixed ones may change while the node runs. */
 export interface CoreOptions extends LearnerOptions {
-  /** Maximum age of a group at its use, in policy versions. */
+  /** Maximum staleness of a group when it is used, in policy versions. */
   maxStaleness: number
 }
 
 export interface CoreParts extends Omit<LearnerParts, 'cost' | 'restore'> {
   pool: Pick<Pool, 'add' | 'select' | 'markUsed' | 'evict' | 'retire'>
-  /** Compute that one author's part of an update took, in the unit of `onRound`'s cost. */
+  /** Compute spent on training on one author's part of an update, in the unit of `onRound`'s cost. */
   trainingCost(part: PartReport): number
-  /** Restores a checkpoint of that version or earlier, or the oldest; undefined if there is none. */
+  /** Restores the newest checkpoint at or before that version, or else the oldest; undefined if there is none. */
   restore(before: number): Promise<{ step: number } | undefined>
 }
 
 export interface NodeCore {
   readonly learner: Pick<Learner, 'isKnown' | 'isUnknown' | 'sharing' | 'state'>
-  /** Call when a round of own prompts has been generated, before its groups. `cost`: compute, in any unit. */
+  /** Call when a round of own prompts has been generated, before `onOwnGroup`. `cost`: compute, in any unit. */
   onRound(round: { cost: number }): void
-  /** Takes a verified own group and keeps it if it is useful. `isShared`: publish it to peers. */
+  /** Takes a verified own group and keeps it if it is useful. `isShared`: whether to publish it to peers. */
   onOwnGroup(group: Group): { isShared: boolean }
   /**
-   * Takes a verified foreign group; false if it is of no use: its content was seen before, or it has no signal and its author
-   * is known.
+   * Takes a verified foreign group. False if it is useless: its content was seen before, or it has no signal and its
+   * author is known.
    */
   onForeignGroup(group: Group): boolean
   onEvaluation(accuracy: number, prompts: number): void
-  /** Useful groups that have not been used, oldest first. */
+  /** Useful groups that have not been trained on, oldest first. */
   waiting(origin: OwnOrForeign): Group[]
   /**
-   * Own groups with a signal that may wait: two batches' worth. While the trainer is busy with peers' groups as well, as
-   * many as two batches like that have, so that own ones are written only as they are needed.
+   * Maximum number of waiting own groups with a signal: two batches' worth. While batches also contain peers' groups,
+   * it is twice the own groups in such a batch, so that own groups are generated only as they are needed.
    */
   readonly mostWaiting: number
   /** True for versions whose weights a roll-back discarded: their rollouts must be dropped. */
@@ -64,9 +63,9 @@ export interface NodeCore {
    * old.
    */
   train(batch: Batch): Promise<UpdateOutcome | undefined>
-  /** A round gave nothing to train on, and plugins have not been told yet. */
+  /** True if a round gave nothing to train on and plugins have not been told yet. */
   readonly isBarren: boolean
-  /** Lets plugins learn from such rounds. */
+  /** Lets plugins learn from such a round. */
   settle(): Promise<void>
   /** True until a checkpoint has been saved after a roll-back. */
   readonly isSaveUrgent: boolean
@@ -74,8 +73,8 @@ export interface NodeCore {
 }
 
 /**
- * Own groups that are shared after start, and after a group of a peer that nothing is known of, whether they have a signal or
- * not. Peers learn from them who writes as they do; without them that takes as long as signals are rare.
+ * Number of own groups shared after the start, and after a group from an unknown peer, even if they have no signal.
+ * Peers use them to find out whose policy is like theirs; otherwise they would have to wait for rare signals.
  */
 const INTRODUCTION = 24
 
@@ -84,16 +83,16 @@ const FADE = 0.9
 
 export function createCore(options: CoreOptions, parts: CoreParts): NodeCore {
   const { pool, policy, host } = parts
-  /** Decayed cost of recent rounds and number of their useful groups. */
+  /** Decayed cost of recent rounds, and decayed number of their useful groups. */
   const generation = { cost: 0, groups: 0 }
   /** Whether the newest round gave a useful group, and whether an earlier one gave none. */
   let [hasBrought, isBarren] = [true, false]
-  /** Groups that are still shared whether they have a signal or not. */
+  /** Number of groups still to be shared even if they have no signal. */
   let owed = INTRODUCTION
-  /** Roll-backs discarded the weights up to this version. A roll-back does not lower the version. */
+  /** Newest version that a roll-back discarded. A roll-back does not lower the version. */
   let thrownAway = -1
   let isSaveUrgent = false
-  /** Own groups beside foreign ones in the last batch; undefined if it had only own ones, or none is due. */
+  /** Number of own groups in the last batch if it also had foreign ones; otherwise, or if none was due, undefined. */
   let taken: number | undefined
 
   const isUseful = (group: Group): boolean => host.learnsFromAny || group.always === true || hasSignal(group)
@@ -113,7 +112,7 @@ export function createCore(options: CoreOptions, parts: CoreParts): NodeCore {
       } finally {
         if (!restored) thrownAway = earlier
       }
-      // Own groups that the discarded policy wrote must not be trained on.
+      // Own groups from the discarded policy must not be trained on.
       if (restored) {
         isSaveUrgent = true
         pool.evict(({ origin, uses }) => origin === 'own' && uses === 0)
@@ -155,7 +154,7 @@ export function createCore(options: CoreOptions, parts: CoreParts): NodeCore {
       const isShared = fitsMessage(group) && (isShareable(group) || (owed > 0 && isPlain(group)))
       if (!isShared) return { isShared }
       owed = Math.max(0, owed - 1)
-      // Nobody may send it back as its own, not even after a restart.
+      // So that no peer can send it back as its own, not even after a restart.
       if (!isUseful(group)) pool.retire([group.id])
       return { isShared }
     },
@@ -212,7 +211,7 @@ export function createCore(options: CoreOptions, parts: CoreParts): NodeCore {
   }
 }
 
-/** A plugin may have made a group that is too small or too large for a message. */
+/** False for a group that a plugin has made too small or too large for a message. */
 function fitsMessage({ rollouts }: Group): boolean {
   return rollouts.length >= MIN_ROLLOUTS && rollouts.length <= MAX_ROLLOUTS
 }

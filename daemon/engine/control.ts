@@ -1,5 +1,5 @@
-// Lets a caller end single sequences of a running `generate`. A cut may come at any time. Before the call, it
-// applies when the call starts; after its sequence has ended, it has no effect.
+// Lets a caller end single sequences of a running `generate`. A cut may come at any time. A cut that comes before the
+// call takes effect when the call starts. A cut that comes after its sequence has ended does nothing.
 
 import type { Control } from './engine.ts'
 

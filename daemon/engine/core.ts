@@ -1,5 +1,5 @@
-// An engine inside its thread: the calls of the contract (`engine.ts`). Each engine implements them in its own
-// `core.ts`. `worker.ts` serves a core, and `thread.ts` is the proxy in the daemon's thread.
+// An engine inside its own thread: the calls of the contract (`engine.ts`). Each engine implements them in its
+// `core.ts`. `worker.ts` serves a core; `thread.ts` is the proxy in the daemon's thread.
 
 import type { Weights } from './decoder.ts'
 import type { DrawnToken, Engine, GenerateRequest, OptimizerState, Sample } from './engine.ts'
@@ -8,13 +8,13 @@ import type { DrawnToken, Engine, GenerateRequest, OptimizerState, Sample } from
 export interface Steering {
   /** Called between steps. */
   isAborted?: () => boolean
-  /** Samples that were cut since the last call; called between steps. */
+  /** Samples cut since the last call. Called between steps. */
   newCuts?: () => readonly number[]
   onToken?: ((drawn: DrawnToken) => void) | undefined
   onFinish?: ((sample: number, written: Sample) => void) | undefined
 }
 
-/** A call of `generate`. It gets either an answer or an error. */
+/** A call of `generate`. It gets either an answer or an error, never both. */
 export interface GenerateCall {
   request: GenerateRequest
   steering: Steering
@@ -22,30 +22,30 @@ export interface GenerateCall {
   refuse(error: unknown): void
 }
 
-/** What a decoding asks for between two of its steps. */
+/** What a running `decode` asks its caller for between two steps. */
 export interface Decoding {
-  /** The calls that came since the last time: their sequences join those that are being decoded. */
+  /** Calls that arrived since the last time. Their sequences join those already being decoded. */
   newCalls(): readonly GenerateCall[]
-  /** Awaited; true if it changed the weights. */
+  /** Takes on new weights, if there are any. Awaited; resolves to true if the weights changed. */
   takeWeights?: (() => Promise<boolean>) | undefined
 }
 
-/** The contract as a thread serves it. Calls that it can answer at once return no promise. */
+/** The contract as a thread serves it. Calls that can be answered at once return no promise. */
 export interface Core extends Omit<Engine, 'info' | 'generate' | 'weights' | 'setWeights' | 'optimizer'> {
   /**
-   * Writes the samples of all calls that join, side by side, until each call is answered and no other has come. Rejects
-   * if the engine fails; calls without an answer by then have none.
+   * Decodes the samples of all calls side by side, including calls that join later. Resolves once every call is
+   * answered and no new one has come. Rejects if the engine fails; calls not answered by then get no answer.
    */
   decode(decoding: Decoding): Promise<void>
-  /** One call by itself. */
+  /** Serves a single call. */
   generate(request: GenerateRequest, steering?: Steering & Pick<Decoding, 'takeWeights'>): Promise<Sample[]>
-  /** A copy that the caller may keep or transfer. */
+  /** A copy, which the caller may keep or transfer. */
   weights(): Weights | Promise<Weights>
   setWeights(weights: Weights, version?: number): void | Promise<void>
   optimizer(): OptimizerState | Promise<OptimizerState>
 }
 
-/** `generate` by a core's `decode`. */
+/** Implements `generate` with a core's `decode`. */
 export function generateBy(decode: Core['decode']): Core['generate'] {
   return async (request, { takeWeights, ...steering } = {}) => {
     let samples: Sample[] | undefined

@@ -1,6 +1,5 @@
-// A decoder-only transformer as data: everything an engine needs to build it. Options that are left out have
-// defaults, so a new family sets only what it does differently. Families and their config files are in
-// `daemon/policy/architectures`.
+// A decoder-only transformer as data: everything an engine needs to build it. Optional fields have defaults, so a new
+// family sets only what it does differently. The families and their config files are in `daemon/policy/architectures`.
 
 import type { Forms } from './stored/stored.ts'
 
@@ -15,7 +14,7 @@ export interface DecoderSpec {
   headWidth: number
   feedForward: number
   normEpsilon: number
-  /** Inverse frequencies of the rotary embedding, headWidth / 2 of them, any scaling already applied. */
+  /** Inverse frequencies of the rotary embedding, headWidth / 2 of them, with any scaling already applied. */
   ropeFrequencies: readonly number[]
   /** Longest sequence, prompt and completion together. */
   contextLength: number
@@ -29,10 +28,7 @@ export interface DecoderSpec {
   activation?: Activation
   /** Norms multiply by 1 + weight instead of by the weight (Gemma). */
   unitOffsetNorms?: boolean
-  /**
-   * Norms also on the outputs of attention and feed-forward, before they are added to the residual stream
-   * (Gemma 2).
-   */
+  /** Also norm the outputs of attention and feed-forward before adding them to the residual stream (Gemma 2). */
   postNorms?: boolean
   /** Embeddings are multiplied by this before the first layer; 1 by default. */
   embeddingScale?: number
@@ -46,7 +42,9 @@ export interface DecoderSpec {
   local?: LocalLayers
   /** Low-rank adapters beside frozen matrices. Without them, every parameter is trained. */
   adapter?: AdapterSpec
-  /** Frozen matrices that are stored in fewer bits than 32. An engine sets it to what it was opened with. */
+  /**
+   * How frozen matrices are stored in fewer than 32 bits. An engine sets it to match the weights it was opened with.
+   */
   stored?: Forms
 }
 
@@ -57,11 +55,11 @@ export interface LocalLayers {
   window: number
   /** Indices of the layers. */
   layers: readonly number[]
-  /** As `DecoderSpec.ropeFrequencies`, which these layers share by default (Gemma 3 gives them their own). */
+  /** Like `DecoderSpec.ropeFrequencies`, which is the default. Gemma 3 gives local layers their own. */
   ropeFrequencies?: readonly number[]
 }
 
-/** The window of a layer's attention; undefined if it is full. */
+/** The attention window of a layer; undefined if the layer attends to all earlier tokens. */
 export function windowOf({ local }: DecoderSpec, layer: number): number | undefined {
   return local?.layers.includes(layer) ? local.window : undefined
 }
@@ -70,7 +68,7 @@ export function windowOf({ local }: DecoderSpec, layer: number): number | undefi
 export interface AdapterSpec {
   rank: number
   alpha: number
-  /** Matrices of each layer that have an adapter. */
+  /** The matrices of each layer that get an adapter. */
   targets: readonly AdapterTarget[]
 }
 
@@ -88,7 +86,7 @@ export type AdapterTarget = (typeof ADAPTER_TARGETS)[number]
 export type Weights = Record<string, Float32Array>
 
 /**
- * Names of the adapter matrices of `name`, such as `model.layers.0.self_attn.q_proj.weight`: PEFT's without its
+ * Names of the adapter matrices of `name`, such as `model.layers.0.self_attn.q_proj.weight`: PEFT's names without its
  * prefix.
  */
 export function adapterNames(name: string): { a: string; b: string } {
@@ -111,7 +109,7 @@ export function adapterShapes(spec: DecoderSpec): Map<string, number[]> {
   return shapes
 }
 
-/** Shapes of the trained parameters: those of the adapter if there is one, else all. */
+/** Shapes of the trained parameters: the adapter's if there is one, otherwise all of them. */
 export function trainableShapes(spec: DecoderSpec): Map<string, number[]> {
   return spec.adapter ? adapterShapes(spec) : parameterShapes(spec)
 }
@@ -122,8 +120,7 @@ export function frozenShapes(spec: DecoderSpec): Map<string, number[]> {
 }
 
 /**
- * Shapes of all parameters but the adapter's, in a fixed order. Matrices are [out, in], as Hugging Face stores
- * them.
+ * Shapes of all parameters except the adapter's, in a fixed order. Matrices are [out, in], as in Hugging Face's files.
  */
 export function parameterShapes(spec: DecoderSpec): Map<string, number[]> {
   const shapes = new Map<string, number[]>()
@@ -167,8 +164,8 @@ export function parameterCount(spec: DecoderSpec): number {
 }
 
 /**
- * Cosines and sines of the rotary angles at some positions, for local layers or for the others: [positions,
- * headWidth / 2].
+ * Cosines and sines of the rotary angles at the given positions, [positions, headWidth / 2] each. `isLocal` selects the
+ * frequencies of the local layers.
  */
 export function rotaryTables(
   { headWidth, ropeFrequencies: ofAll, local }: DecoderSpec,

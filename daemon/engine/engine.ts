@@ -1,10 +1,10 @@
-// The compute engine of a node. It holds one policy's weights and can sample from it (sampler.ts) and train it
+// A node's compute engine. It holds one policy's weights; it can sample from the policy (sampler.ts) and train it
 // (trainer.ts). These are two contracts because something else may serve either of them, such as a remote sampler.
 //
-// An engine knows tensors and token ids. It does not know text, tasks, advantage estimators, mixing rules or
-// peers. It serves its calls one after another in its own thread, so that the caller's event loop stays free. Only calls of
-// `generate` run together: one that comes while another runs is decoded beside it, unless a call of another kind is between
-// them.
+// An engine knows tensors and token ids. It does not know text, tasks, advantage estimators, mixing rules or peers. It
+// runs in its own thread, so that the caller's event loop stays free, and serves its calls one after another. Only
+// calls of `generate` overlap: one that arrives while another runs is decoded beside it, unless a call of another kind
+// came between them.
 
 import type { DecoderSpec } from './decoder.ts'
 import type { Sampler } from './sampler.ts'
@@ -17,31 +17,31 @@ export type * from './trainer.ts'
 export interface EngineInfo {
   kind: string
   device: string
-  /** Why this device was chosen, for people. */
+  /** Why this device was chosen, in words. */
   reason: string
   threads: number
 }
 
 export interface OpenRequest {
   spec: DecoderSpec
-  /** Matrices that are not trained may be stored in fewer bits. */
+  /** Weights that are not trained may be quantized. */
   weights: BaseWeights
-  /** First and second moments of AdamW, and the number of steps they have seen. Zero if left out. */
+  /** AdamW's first and second moments and the number of steps they have seen. Zero if left out. */
   optimizer?: OptimizerState
-  /** Version of these weights; samples carry it. 0 if left out. */
+  /** Version of these weights, which samples will carry. 0 if left out. */
   version?: number
-  /** The text of each token id by itself. Stop strings need it. */
+  /** The text of each token id on its own, needed for stop strings. */
   pieces?: readonly string[]
 }
 
 /** An engine that can end its thread while nobody needs it. */
 export interface Resting {
   /**
-   * Ends the thread, and forgets weights, optimizer and slots. The next call starts one again, and opens it with what
-   * `reopen` resolves to; if that fails, the call does. Has no effect while calls run.
+   * Ends the thread and drops weights, optimizer and slots. The next call starts a new thread and opens it with what
+   * `reopen` resolves to; if that fails, so does the call. Does nothing while calls are running.
    */
   rest(reopen: () => Promise<OpenRequest>): Promise<void>
-  /** Resolves once it runs. */
+  /** Resolves once the engine runs. */
   wake(): Promise<void>
 }
 

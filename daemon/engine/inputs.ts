@@ -1,4 +1,4 @@
-// Checks of the input that all engines share, so that each reports the same error.
+// Input checks shared by all engines, so that each reports the same errors.
 
 import { WaggleError } from '../../protocol/errors.ts'
 import { columnsOf } from '../../protocol/plugin/expression.ts'
@@ -42,7 +42,7 @@ function checkSampling({ temperature, topK, topP, minP }: Sampling): void {
   if (minP !== undefined && !(minP >= 0 && minP <= 1)) wrong('minP', minP)
 }
 
-/** Returns the longest length that a sequence may reach, prompt included. */
+/** Checks a request. Returns the length, prompt included, of the longest sequence that may come out of it. */
 export function checkPrompts(request: GenerateRequest, spec: DecoderSpec): number {
   const { samples } = request
   checkSampling(request)
@@ -70,7 +70,7 @@ export function columnsRead({ loss, metrics }: Objective): Set<string> {
   return new Set([loss, ...Object.values(metrics)].flatMap(columnsOf))
 }
 
-/** A sequence's values of a column; undefined if it gives no mask, which means all ones. */
+/** A sequence's values of a column; undefined for a missing mask, which means all ones. */
 export function columnOf(
   { completion, columns }: TrainSequence,
   column: string,
@@ -86,7 +86,7 @@ export function columnOf(
   return values
 }
 
-/** Throws E_MODEL unless every tensor is there and has the size that the model needs. */
+/** Throws E_MODEL unless every tensor is present and has the size that the model needs. */
 export function checkTensors(
   weights: BaseWeights,
   shapes: ReadonlyMap<string, readonly number[]>,
@@ -118,22 +118,19 @@ function fits(values: Stored, shape: readonly number[]): boolean {
   )
 }
 
-/** Those of these shapes, checked. Throws E_MODEL if one is stored in fewer bits: training changes them. */
+/** The tensors of these shapes, checked. Throws E_MODEL if one is quantized, since it cannot be trained. */
 export function trainedIn(weights: BaseWeights, shapes: ReadonlyMap<string, number[]>): Weights {
   checkTensors(weights, shapes, 'weights')
   return trainable(Object.fromEntries([...shapes.keys()].map((name) => [name, weights[name]!])))
 }
 
-/** Copies of the model's tensors, and of no others. */
+/** Copies the tensors that the model has, and no others. */
 export function copyChecked(weights: Weights, shapes: ReadonlyMap<string, number[]>, what: string): Weights {
   checkTensors(weights, shapes, what)
   return Object.fromEntries([...shapes.keys()].map((name) => [name, weights[name]!.slice()]))
 }
 
-/**
- * The tensors that training does not change. Those in shared memory are used in place, by any number of
- * engines.
- */
+/** The tensors that training does not change. Any number of engines can use those in shared memory in place. */
 export function holdFrozen(weights: BaseWeights, shapes: ReadonlyMap<string, number[]>): BaseWeights {
   checkTensors(weights, shapes, 'weights')
   return Object.fromEntries([...shapes.keys()].map((name) => [name, held(weights[name]!)]))

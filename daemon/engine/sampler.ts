@@ -1,5 +1,5 @@
-// The contract of a sampler: it continues token sequences with the policy's weights and reports each token's
-// log-prob.
+// The contract of a sampler: it continues token sequences with the policy's weights and reports the log-prob of each
+// token.
 
 import type { Finish, Segment } from '../../protocol/train/index.ts'
 import type { Weights } from './decoder.ts'
@@ -10,9 +10,9 @@ export interface SampleRequest {
   prompt: Int32Array
   /** Unsigned 32-bit. The same seed gives the same tokens from the same weights. */
   seed: number
-  /** Tokens at the end of the prompt that this sequence drew earlier; its random numbers continue after them. */
+  /** How many tokens at the end of the prompt this sequence drew earlier. Its random numbers continue after them. */
   drawn?: number
-  /** If this sequence may have fewer new tokens than the request allows. */
+  /** Caps this sequence's new tokens below the request's limit. */
   maxNewTokens?: number
 }
 
@@ -20,38 +20,38 @@ export interface SampleRequest {
 export interface Sampling {
   /** 1 samples from the policy itself; 0 takes the most likely token. */
   temperature: number
-  /** Draw from this many of the most likely tokens only. */
+  /** Draw only from this many of the most likely tokens. */
   topK?: number
-  /** Draw from the most likely tokens that together have this probability only. */
+  /** Draw only from the smallest set of most likely tokens that has at least this total probability. */
   topP?: number
   /** Draw only from tokens at least this many times as likely as the most likely one. */
   minP?: number
 }
 
-/** Bytes of keys and values that an engine keeps of conversations, at most. */
+/** Most bytes of KV cache that an engine keeps for conversations. */
 export const KEPT_BYTES = 512e6
 
 export interface GenerateRequest extends Sampling {
   samples: readonly SampleRequest[]
   maxNewTokens: number
-  /** A sequence ends after any of these tokens, and keeps it as its last token. */
+  /** A sequence ends after any of these tokens. The stop token is kept as its last token. */
   stopTokens: readonly number[]
-  /** A sequence ends with the token that completes any of these in its text, prompt excluded. */
+  /** A sequence ends with the token that completes any of these strings in its text. The prompt does not count. */
   stopStrings?: readonly string[]
   /**
-   * The samples belong to conversations that go on: an engine may keep their keys and values until the weights change, and
-   * read only those tokens of a prompt that are new. Nothing that is drawn depends on it, but for rounding.
+   * The samples belong to conversations that will continue. An engine may keep their KV cache until the weights change,
+   * and then read only the new tokens of a prompt. Apart from rounding, this does not affect what is drawn.
    */
   isConversation?: boolean
-  /** Sequences decoded side by side; with several calls, as many as the one that allows most. */
+  /** Most sequences decoded side by side. If several calls run together, the largest value counts. */
   slots?: number
 }
 
-/** A token just drawn, and the index of its sample in the request. */
+/** A token that was just drawn, with the index of its sample in the request. */
 export interface DrawnToken {
   sample: number
   token: number
-  /** As in `Sample`, in nats. */
+  /** In nats, as in `Sample`. */
   logprob: number
   entropy: number
 }
@@ -62,25 +62,25 @@ export interface Sample {
   logprobs: Float32Array
   /** Log-prob of each token under the policy itself: temperature 1, no truncation. */
   policyLogprobs: Float32Array
-  /** Entropy of that distribution, nats. */
+  /** Entropy of the distribution that each token was drawn from, in nats. */
   entropies: Float32Array
   finish: Finish
-  /** Tokens at the prompt's beginning that were not read again, if any: `GenerateRequest.isConversation`. */
+  /** Tokens at the start of the prompt that were not read again; see `GenerateRequest.isConversation`. */
   reused?: number
-  /** Version of the weights that drew the sample, or its first token. */
+  /** Version of the weights that drew the sample, or its first token if they changed. */
   version: number
-  /** If the weights changed while the sample was drawn: which version drew which tokens. */
+  /** Which version drew which tokens, if the weights changed while the sample was drawn. */
   segments?: Segment[]
 }
 
 /** Ends single sequences of a running `generate`; see `createControl` in control.ts. */
 export interface Control {
   /**
-   * Ends these samples of the request where they are, as aborted. They keep the tokens drawn so far, and the other
-   * samples are not affected. Ignores samples that have ended or that are not in the request.
+   * Ends these samples of the request at once; they count as aborted and keep the tokens drawn so far. The other
+   * samples are not affected. Samples that have ended or are not in the request are ignored.
    */
   cut(samples: readonly number[]): void
-  /** For engines: calls back for every cut, earlier ones included, until the returned function is called. */
+  /** For engines: calls back for every cut, including earlier ones, until the returned function is called. */
   listen(onCut: (samples: readonly number[]) => void): () => void
 }
 
@@ -88,7 +88,7 @@ export interface GenerateOptions {
   /** Ends all sequences. */
   signal?: AbortSignal
   control?: Control
-  /** Called with tokens as they are drawn, by engines that support it. The samples returned contain all of them. */
+  /** Called with tokens as they are drawn, if the engine supports it. The returned samples contain all of them. */
   onToken?: (drawn: DrawnToken) => void
   /** Called once for each sequence when it ends, with its index in the request and its sample. */
   onFinish?: (sample: number, written: Sample) => void
@@ -98,15 +98,15 @@ export interface Sampler {
   readonly info: EngineInfo
   open(request: OpenRequest): Promise<void>
   /**
-   * Calls may overlap. Engines that can take a call into the decoding that runs, from its next step on; it resolves when
-   * its own samples have ended. What a sequence writes does not depend on the others, but for rounding.
+   * Calls may overlap. If the engine can, it takes a new call into the decoding that is running, from its next step on.
+   * The call resolves when its own samples have ended. Apart from rounding, a sequence does not depend on the others.
    */
   generate(request: GenerateRequest, options?: GenerateOptions): Promise<Sample[]>
   /**
-   * Tokens drawn from now on carry `version`; it is unchanged if left out. The call waits for those before it, and calls of
-   * `generate` after it wait for it: no sequence changes its weights. With `isInFlight`, a running `generate` switches to the new weights between two steps and keeps its
-   * keys and values. A sampler that takes on weights every so many versions takes these at once if they are
-   * urgent, as after a roll-back.
+   * Tokens drawn from now on carry `version`, which stays the same if left out. The call waits for earlier calls, and
+   * later calls of `generate` wait for it, so no sequence changes its weights. With `isInFlight`, a running `generate`
+   * instead switches to the new weights between two steps and keeps its KV cache. `isUrgent`, as after a roll-back,
+   * makes a sampler that takes on only every n-th version take this one at once.
    */
   setWeights(
     weights: Weights,

@@ -13,27 +13,27 @@ import { createRestingEngine } from './thread/resting.ts'
 
 export interface EngineChoice {
   kind: 'onnx' | 'tfjs'
-  /** As in the config. */
+  /** As in the config: `auto`, or a device's name. */
   device: string
   /** Threads that each engine may use. */
   threads: number
-  /** Precision of matrix products in training; float32 if left out. 'auto' means float16 where that is faster. */
+  /** Precision of matrix products in training; float32 if left out. 'auto' means float16 where it is faster. */
   precision?: Precision | 'auto'
   /** Tokens in a micro-batch; by default as many as suit the processor. */
   microBatchTokens?: number
   /** Recompute activations in the backward pass instead of keeping them; false by default. */
   checkpointing?: boolean
-  /** Keep a copy of 4- and 8-bit weights that writing multiplies by fast; true by default. */
+  /** Keep a packed copy of 4- and 8-bit weights, which makes sampling fast; true by default. */
   packs?: boolean
-  /** What it multiplies them by; `int8` by default. */
+  /** Precision of what sampling multiplies these weights by; `int8` by default. */
   samplingPrecision?: SamplingPrecision
-  /** On the CPU, all engines share one thread: they take turns, and take less memory. */
+  /** On the CPU, all engines share one thread. They take turns and use less memory. */
   sharesThread?: boolean
 }
 
 /**
- * Creates several engines at once, such as one to sample and one to train, since some kinds must share a
- * thread. Rejects with E_ENGINE if the config names a device that does not work.
+ * Creates several engines at once, such as one to sample and one to train, because some kinds must share a thread.
+ * Rejects with E_ENGINE if the config names a device that does not work.
  */
 export async function createEngines(
   {
@@ -75,7 +75,7 @@ export async function createEngines(
       return all(() => createSteadyEngine({ engine: start(), spare, onNotice }))
     }
     case 'tfjs': {
-      // TensorFlow.js takes the fastest of its installed backends.
+      // TensorFlow.js chooses the fastest of its installed backends.
       if (device !== 'auto' && device !== 'cpu')
         throw new WaggleError(
           'E_ENGINE',
@@ -84,7 +84,7 @@ export async function createEngines(
             hint: 'Set engine.device to "auto": TensorFlow.js takes its fastest installed backend.',
           },
         )
-      // Its backends size their pools themselves.
+      // Its backends choose the number of threads themselves.
       const { createTfjsEngines } = await import('./tfjs/index.ts')
       return createTfjsEngines(count)
     }

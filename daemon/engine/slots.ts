@@ -1,27 +1,26 @@
-// The slots of a trainer: named vectors of the gradient's shape, and the algebra on them that all back ends
-// share. A back end implements how two of its vectors are blended, multiplied and applied, wherever it keeps
-// the numbers.
+// The slots of a trainer: named vectors with the gradient's shape, and the vector algebra that all back ends share. A
+// back end implements how two vectors are blended, multiplied and applied, wherever it keeps the numbers.
 
 import { WaggleError } from '../../protocol/errors.ts'
 import type { Metric, Slot, Trainer } from './trainer.ts'
 
 export interface VectorSpace<Vector> {
-  /** A vector with arbitrary content. */
+  /** A vector with undefined content. */
   create(): Vector
-  /** into = x · byX + y · byY, and `into` may be x or y. A vector with factor 0 is not read. */
+  /** into = x · byX + y · byY. `into` may be x or y. A vector whose factor is 0 is not read. */
   blend(x: Vector, byX: number, y: Vector, byY: number, into: Vector): void | Promise<void>
-  /** Σ a · b, with b measured. */
+  /** Σ a · b, with b measured if `by` is given. */
   dot(a: Vector, b: Vector, by?: Measure): number | Promise<number>
-  /** Σ x², of the measured vector. */
+  /** Σ x², with x measured if `by` is given. */
   squaredNorm(x: Vector, by?: Measure): number | Promise<number>
-  /** weights -= rate · x, measured. */
+  /** weights -= rate · x, with x measured if `by` is given. */
   move(x: Vector, rate: number, by?: Measure): void | Promise<void>
 }
 
 /** A metric with its constants filled in: x becomes clamp(x · scale / (√v · secondScale + epsilon), ±limit). */
 export interface Measure {
   scale: number
-  /** Corrects the bias of the second moments' square roots. */
+  /** Bias correction of the square roots of the second moments. */
   secondScale: number
   epsilon: number
   limit: number
@@ -36,10 +35,10 @@ export interface Slots<Vector> extends Pick<Trainer, 'slots' | 'combine' | 'dot'
   clear(): Vector[]
 }
 
-/** Means no limit: not every device computes with infinities. */
+/** Stands for no limit, because not every device can compute with infinities. */
 const LARGEST_FLOAT = 3.4028234663852886e38
 
-/** `steps`: the number of steps that the optimizer's moments have seen. */
+/** `steps` is the number of steps that the optimizer's moments have seen. */
 export function createSlots<Vector>(
   space: VectorSpace<Vector>,
   { steps }: { steps(): number },
@@ -93,7 +92,7 @@ export function createSlots<Vector>(
   }
 }
 
-/** The contract's calls. Each works on the slots of the model that is open at that time. */
+/** The contract's calls. Each works on the slots of the model that is open at the time. */
 export function slotCalls<Vector>(
   opened: () => Slots<Vector>,
 ): Pick<Trainer, 'slots' | 'combine' | 'dot' | 'norm' | 'move'> {

@@ -1,4 +1,4 @@
-// The contract of a trainer: it scores sequences, computes gradients into named slots, does vector algebra on these
+// The contract of a trainer: it scores sequences, computes gradients into named slots, does vector algebra on the
 // slots, and steps the weights along one of them. The caller decides how gradients are mixed.
 
 import type { Expression } from '../../protocol/plugin/expression.ts'
@@ -9,24 +9,24 @@ export interface OptimizerState {
   steps: number
   first: Weights
   second: Weights
-  /** For an engine that computes gradients in float16. */
+  /** Only for an engine that computes gradients in float16. */
   lossScale?: LossScale
 }
 
 export interface LossScale {
   /** The loss is multiplied by this for the backward pass; a power of two. */
   scale: number
-  /** Gradients without an overflow since the last change. */
+  /** Number of gradients without overflow since the scale last changed. */
   good: number
 }
 
 export interface ScoreRequest {
   sequences: readonly { conditioning: Int32Array; completion: Int32Array }[]
-  /** Log-probs are of softmax(logits / temperature). */
+  /** Log-probs are those of softmax(logits / temperature). */
   temperature: number
-  /** Return hidden states, too: tokens x width x 4 bytes. */
+  /** Also return hidden states: tokens x width x 4 bytes. */
   hidden?: boolean
-  /** Return where each token stands among the others, too. */
+  /** Also return where each token stands among the others. */
   places?: boolean
 }
 
@@ -38,15 +38,15 @@ export interface Score {
   /** Probability that two draws agree: the sum of squared probabilities over the vocabulary. */
   collisions: Float32Array
   /**
-   * If requested, the input of the output layer for each token: the final norm's output at the token before it,
-   * [tokens, width], row by row.
+   * If requested, the input of the output layer that predicts each token, i.e. the final norm's output at the token
+   * before it: [tokens, width], row by row.
    */
   hidden?: Float32Array
   /** If `places` was requested. */
   places?: Places
 }
 
-/** Where tokens stand in the order of probability, which is that of `temperature`. */
+/** Where tokens stand when all tokens are ordered by probability at `temperature`. */
 export interface Places {
   /** Probability of all tokens that are more likely than this one. */
   above: Float32Array
@@ -54,7 +54,7 @@ export interface Places {
   ties: Float32Array
 }
 
-/** The columns that hold the same in an objective. They are computed if it reads them, and have no gradient. */
+/** The columns of an objective that hold these. They are computed if the objective reads them, and have no gradient. */
 export const PLACES = ['above', 'ties'] as const
 
 /** The loss as a formula; see protocol/plugin/expression.ts. */
@@ -79,24 +79,24 @@ export interface OptimizerOptions {
   beta2: number
   epsilon: number
   weightDecay: number
-  /** Gradients are scaled down to this global 2-norm. */
+  /** Gradients with a larger global 2-norm are scaled down to this. */
   maxGradientNorm: number
 }
 
-/** What a node uses; the learning rate has no good default. */
+/** A node's settings. There is no good default for the learning rate. */
 export const ADAMW = { beta1: 0.9, beta2: 0.99, epsilon: 1e-8, weightDecay: 0, maxGradientNorm: 1 } as const
 
 export interface TrainRequest {
   sequences: readonly TrainSequence[]
   objective: Objective
   temperature: number
-  /** The summed loss is divided by this; the number of masked tokens gives a token mean. */
+  /** The summed loss is divided by this. The number of masked tokens gives a mean over tokens. */
   denominator: number
   optimizer: OptimizerOptions
 }
 
 export interface TrainReport {
-  /** False if a loss or gradient was not finite; then nothing was changed. */
+  /** False if a loss or a gradient was not finite. Then nothing was changed. */
   applied: boolean
   /** The first parameter whose gradient was not finite, or `loss`. */
   nonFinite?: string
@@ -104,32 +104,32 @@ export interface TrainReport {
   /** Global 2-norm before clipping. */
   gradientNorm: number
   metrics: Record<string, number>
-  /** Completion tokens inside the mask, all real tokens, and computed tokens with padding. */
+  /** Completion tokens inside the mask, all real tokens, and all computed tokens including padding. */
   completionTokens: number
   realTokens: number
   computedTokens: number
   microBatches: number
-  /** With float16 gradients: how often the batch was computed again at half the loss scale. */
+  /** With float16 gradients: how many times the batch was computed again at half the loss scale. */
   overflows?: number
   seconds: number
 }
 
-/** A TrainRequest without the step. The gradient overwrites slot `into`. */
+/** A TrainRequest without the optimizer step. The gradient overwrites slot `into`. */
 export interface GradientRequest extends Omit<TrainRequest, 'optimizer'> {
   into: Slot
 }
 
 export type GradientReport = Omit<TrainReport, 'applied'>
 
-/** Names a vector of the gradient's shape, kept until the next `open`. Reading an empty slot is an error. */
+/** Names a vector with the gradient's shape, which is kept until the next `open`. Reading an empty slot is an error. */
 export type Slot = string
 
-/** The slot that `train` uses. A caller that uses it for its own gradient saves the memory of another slot. */
+/** The slot that `train` uses. A caller that puts its own gradient there saves the memory of another slot. */
 export const GRADIENT: Slot = 'gradient'
 
 /**
- * Measures a vector as an AdamW step measures a gradient: x becomes clamp(scale · x / (√v̂ + epsilon), ±limit),
- * where v̂ are the trainer's second moments with their bias corrected.
+ * Measures a vector the way an AdamW step measures a gradient: x becomes clamp(scale · x / (√v̂ + epsilon), ±limit),
+ * where v̂ are the trainer's bias-corrected second moments.
  */
 export interface Metric {
   beta2: number
@@ -141,7 +141,7 @@ export interface Metric {
 }
 
 export interface StepReport {
-  /** False if the vector was not finite; then nothing was changed. */
+  /** False if the vector was not finite. Then nothing was changed. */
   applied: boolean
   /** The first parameter whose part of the vector was not finite. */
   nonFinite?: string
@@ -157,21 +157,21 @@ export interface Trainer {
   readonly info: EngineInfo
   open(request: OpenRequest): Promise<void>
   score(request: ScoreRequest): Promise<Score[]>
-  /** One optimizer step over all the sequences. */
+  /** One optimizer step on all the sequences together. */
   train(request: TrainRequest): Promise<TrainReport>
-  /** Changes no weight. */
+  /** Computes a gradient without changing any weight. */
   gradient(request: GradientRequest): Promise<GradientReport>
   /** The slots that are not empty. */
   slots(): Promise<Slot[]>
-  /** into = Σ factor · slot. `into` may be among the terms; a term with factor 0 is not read. */
+  /** into = Σ factor · slot. `into` may be among the terms. A term whose factor is 0 is not read. */
   combine(request: { into: Slot; terms: readonly { slot: Slot; factor: number }[] }): Promise<void>
   /** Σ a · b, with b measured if a metric is given. */
   dot(request: { a: Slot; b: Slot; metric?: Metric }): Promise<number>
-  /** 2-norm, of the measured vector if a metric is given. */
+  /** 2-norm of the slot, or of the measured vector if a metric is given. */
   norm(request: { slot: Slot; metric?: Metric }): Promise<number>
-  /** One optimizer step along the slot, as if it held the batch's gradient. */
+  /** One optimizer step along the slot, as if it held a batch's gradient. */
   step(request: { along: Slot; optimizer: OptimizerOptions }): Promise<StepReport>
-  /** weights -= rate · slot, measured if a metric is given. The moments do not change. */
+  /** weights -= rate · slot, or the measured slot if a metric is given. The moments do not change. */
   move(request: { along: Slot; rate: number; metric?: Metric }): Promise<void>
   /** A copy of the current weights. */
   weights(): Promise<Weights>

@@ -18,7 +18,7 @@ export interface Active {
 /** A plugin's record, shared with its copies in evaluations. */
 export interface Tally {
   strikes: number
-  /** The newest strike was an overrun. */
+  /** True if the newest strike was an overrun. */
   slow: boolean
   off: boolean
   /** Failures of `merge`. Counted separately, so that peers cannot switch a plugin off. */
@@ -47,14 +47,14 @@ export const emptyTally = (): Tally => ({
   toldMany: false,
 })
 
-/** A round, a batch or an evaluation: which plugins are out of it, and the tokens spent in it. */
+/** A round, a batch or an evaluation: which plugins are out of it, and how many tokens were spent in it. */
 export interface Window {
   readonly of: 'round' | 'batch' | 'evaluation' | 'node'
   readonly step: number
   readonly phase: 'train' | 'eval'
   readonly out: Set<Active>
   readonly spent: Map<Active, number>
-  /** Number of calls of `generate`, for seeds. */
+  /** Number of `generate` calls so far, for seeds. */
   readonly generated: Map<Active, number>
   readonly ran: Set<Active>
 }

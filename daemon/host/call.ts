@@ -23,8 +23,7 @@ class Overrun extends Error {
 
 export interface CallOptions {
   /**
-   * True for plugins that nothing can replace. Their failures are reported and counted, but they are never
-   * switched off.
+   * True for plugins that cannot be replaced. Their failures are reported and counted, but they are never switched off.
    */
   isLasting(active: Active): boolean
 }
@@ -47,7 +46,7 @@ export function createCall(
     const limit = active.budget.hookMs
     let started = by.now()
     const took = (): number => by.now() - started - waited()
-    // Created only for hooks that wait: most calls return at once, and there are many.
+    // Created only for hooks that wait, because most calls return at once and there are many.
     let timer: AbortController | undefined
     const overrun = async (): Promise<never> => {
       timer = new AbortController()

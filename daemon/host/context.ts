@@ -1,5 +1,5 @@
-// The context that a plugin gets for one call of one hook. It enforces the plugin's token budget, the phase,
-// and what the plugin may learn of solutions. It stops working when the call is over.
+// The context that a plugin gets for one call of one hook. It enforces the plugin's token budget, the phase, and what
+// the plugin may learn about solutions. It stops working when the call is over.
 
 import {
   BudgetError,

@@ -1,9 +1,9 @@
-// The plugin host's interface to the rest of the daemon. It runs the hooks of all plugins in order, contains
-// their failures, and checks their results. The node never learns a method's name.
+// The plugin host's interface to the rest of the daemon. It runs the hooks of all plugins in order, contains their
+// failures, and checks their results. The node never learns the name of a method.
 //
-// The generate side opens a `round`, the train side a `batch`, an evaluation an `evaluation`. A plugin that
-// fails in one of these is out until its end, and switched off after the third failure. The three do not wait
-// for one another.
+// The generate side opens a `round`, the train side a `batch`, an evaluation an `evaluation`. A plugin that fails in
+// one of these is out until its end, and after its third failure it is switched off. The three do not wait for one
+// another.
 
 import type {
   Advantages,
@@ -84,11 +84,11 @@ export interface PluginStatus {
   message?: string
 }
 
-/** What plugins can reach of the node. The host enforces budgets, leak checks and phases. */
+/** The part of the node that plugins can reach. The host enforces budgets, leak checks and phases. */
 export interface World {
   /**
-   * Generates at most `tokens` tokens in total. Texts beyond that are cut off, and `cut` is true. Requests
-   * that cannot be generated get empty texts, and `unasked` gives the reason.
+   * Generates at most `tokens` tokens in total. Longer texts are cut off, and `cut` is true. Requests that cannot be
+   * generated get empty texts, and `unasked` gives the reason.
    */
   generate(
     requests: readonly TextRequest[],
@@ -109,7 +109,7 @@ export interface Composed {
   /** The plugins' arms, joined by `+`. */
   arm: string
   tainted: boolean
-  /** The first plugin's origin, with the library items of all. */
+  /** The origin of the first plugin, with the library items of all plugins. */
   origin: Origin
 }
 
@@ -120,24 +120,24 @@ export interface Work {
   request: Request
   /** Replaces the `compose` hooks. Already checked for leaks. */
   rewrite?: Composed
-  /** True if what it continues is tainted. */
+  /** True if the rollout that it continues is tainted. */
   tainted?: boolean
 }
 
 /** Input of the `extend` hooks; the host adds `asked` and `tokensLeft`. */
 export interface Landed {
   groups: readonly Group[]
-  /** By plugin, then by request id or `into`. */
+  /** Groups by plugin, then by request id or `into`. */
   landed: ReadonlyMap<string, ReadonlyMap<string, Group>>
 }
 
 /** One round of the generate side. */
 export interface PluginRound {
-  /** Gives plugins the foreign groups that have arrived since the round before. */
+  /** Gives plugins the foreign groups that have arrived since the last round. */
   receive(): Promise<void>
   /** The picker's next prompts, using the weights of all `weigh` hooks. */
   select(view: SelectView, want: number): Promise<Ask[]>
-  /** Number of groups to start so that `want` get finished; `want` without a flow plugin. */
+  /** Number of groups to start so that `want` groups get finished; equals `want` without a flow plugin. */
   oversample(want: number): number
   /** Undefined if no plugin rewrites the prompt. */
   compose(view: ComposeView): Promise<Composed | undefined>
@@ -145,14 +145,14 @@ export interface PluginRound {
   readonly steers: boolean
   /** True while a plugin may ask for more work. */
   readonly extends: boolean
-  /** Rollouts that are absent from the map are kept. */
+  /** What to do with each live rollout, by its id. Rollouts that are absent from the map are kept. */
   steer(live: readonly LiveRollout[], view: SteerView): Promise<Map<string, Steering>>
   /**
-   * More work from all plugins, to be generated before the next call; empty if there is none. Plugins whose
-   * tokens are spent get none.
+   * More work from all plugins, to be generated before the next call; empty if there is none. Plugins that have spent
+   * their tokens get none.
    */
   extend(landed: Landed, view: BatchView): Promise<Work[]>
-  /** The group with the plugins' rewards; `taskReward` keeps the verifier's where they differ. */
+  /** The group with the plugins' rewards; where they differ, `taskReward` keeps the verifier's. */
   reward(group: Group): Promise<Group>
   /**
    * Applies the `group` hooks. `groups`: those of the round's own prompts first, then those that plugins
@@ -160,7 +160,7 @@ export interface PluginRound {
    */
   group(groups: readonly Group[], view: BatchView): Promise<Group[]>
   observe(groups: readonly Group[]): Promise<void>
-  /** Charges tokens to a plugin. False if it has none left: cut the rest of its work. */
+  /** Charges tokens to a plugin. If false, it has none left: cut the rest of its work. */
   spend(plugin: string, tokens: number): boolean
   tokensLeft(plugin: string): number
   /** True for a plugin that failed in this round: cut its work and drop its groups. */
@@ -199,7 +199,7 @@ export interface SharedStates {
   received(name: string, from: string, bytes: Uint8Array): Promise<void>
 }
 
-/** Facts about a configured plugin, for lists. */
+/** Facts about a configured plugin, for listings. */
 export interface PluginFacts {
   kind: PluginKind
   name: string
@@ -216,14 +216,14 @@ export interface PluginHost {
   readonly learnsFromAny: boolean
   /** False if the estimator wants no policy update. */
   readonly updates: boolean
-  /** True if a plugin has a token budget to generate texts. */
+  /** True if a plugin has a token budget for generating texts. */
   readonly writes: boolean
   /** Loads saved states and opens every plugin. Before that, plugins cannot reach the node. */
   open(world: World, step: number, states?: readonly SavedState[]): Promise<void>
   /** Call after a roll-back. */
   restore(step: number, states: readonly SavedState[]): Promise<void>
   save(): Promise<SavedState[]>
-  /** A verified foreign group, for the plugins' next round. */
+  /** Takes a verified foreign group for the plugins' next round. */
   arrived(group: ReceivedGroup): void
   round(at: { step: number }): PluginRound
   batch(at: { step: number }): PluginBatch

@@ -11,7 +11,8 @@ export class ReplayWithoutLogprobsError extends Error {
 }
 
 /**
- * Those that a hook may give back as they are: a plugin is not to answer for what was wrong before it saw it.
+ * The groups that pass the checks. Hooks do not get the others: a plugin must not answer for faults that it did not
+ * cause.
  */
 export function wellFormed(groups: readonly Group[]): Group[] {
   return groups.filter((group) => {

@@ -1,6 +1,6 @@
-// The plugin host: runs hooks for the node, which never learns a method's name. contract.ts describes the
-// interface, call.ts the cost of a failure. Without an estimator there is no gradient, so its failure fails
-// the batch. If the picker fails, the default one takes its place.
+// The plugin host: runs hooks for the node, which never learns the name of a method. contract.ts describes the
+// interface, call.ts the cost of a failure. Without an estimator there is no gradient, so its failure fails the batch.
+// If the picker fails, the default picker takes its place.
 
 import { WaggleError } from '../../protocol/errors.ts'
 import type { ReceivedGroup } from '../../protocol/plugin/index.ts'
@@ -40,7 +40,7 @@ export type {
   World,
 } from './contract.ts'
 
-/** Foreign groups kept for the next round, the newest. */
+/** Maximum number of foreign groups kept for the next round; the newest are kept. */
 const MOST_ARRIVALS = 256
 
 export async function createPluginHost(options: PluginHostOptions, by: PluginHostParts): Promise<PluginHost> {

@@ -50,7 +50,7 @@ export interface LoadedPlugin {
 
 export interface PluginSource {
   builtIn: readonly Plugin[]
-  /** Default export of a local file or an npm package. */
+  /** Imports the default export of a local file or an npm package. */
   importPlugin(specifier: string): Promise<unknown>
   /**
    * Whether an npm package of this name is installed. By default, only names that look like a package are
@@ -65,7 +65,7 @@ export interface PlacedChoice {
   choice: PluginChoice
 }
 
-/** The plugins that load, and the problems with the others. */
+/** Returns the plugins that loaded, and the problems with the others. */
 export async function loadPlugins(
   choices: readonly PlacedChoice[],
   source: PluginSource,

@@ -1,6 +1,6 @@
-// Assembles the objective from the corrections: exactly one loss, all weights multiplied, all masks combined
-// by AND, and last the losses that replace all this on some tokens. Inconsistent corrections are reported here, before training; an engine would only fail in the
-// middle of a step.
+// Assembles the objective from the corrections: exactly one loss, the product of all weights, the conjunction of all
+// masks, and last the losses that replace all this on some tokens. Inconsistent corrections are reported here, before
+// training; an engine would only fail in the middle of a step.
 
 import { WaggleError } from '../../protocol/errors.ts'
 import { missingColumns, type NamedCorrection, ownColumns } from '../../protocol/plugin/columns.ts'
@@ -14,8 +14,7 @@ export interface PluginObjective {
 }
 
 /**
- * Throws E_PLUGIN, with a line for each problem, unless there is exactly one loss and every column that is
- * read exists.
+ * Throws E_PLUGIN, with one line per problem, unless there is exactly one loss and every column that is read exists.
  */
 export function assembleObjective(corrections: readonly NamedCorrection[]): PluginObjective {
   const losses = corrections.filter(({ correction }) => correction.loss !== undefined)

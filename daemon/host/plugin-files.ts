@@ -1,6 +1,6 @@
-// Plugins from outside: a local file, relative to the config, or an npm package that `waggle plugins add` put
-// into the home's plugins folder. Their imports of waggle/plugin resolve to this Waggle wherever they lie, so
-// a plugin needs no installation of its own. zod falls back to Waggle's copy.
+// Outside plugins: a local file, relative to the config, or an npm package that `waggle plugins add` has installed in
+// the plugins folder of the home folder. Wherever they lie, their imports of waggle/plugin resolve to this Waggle, so a
+// plugin needs no installation of its own. zod falls back to Waggle's copy.
 //
 // Nothing here downloads anything, and no peer can name a file: paths come from this node's own config.
 
@@ -64,7 +64,7 @@ export function createPluginFiles({
   }
 }
 
-/** Node strips types from TypeScript and compiles nothing, and does not even do that for packages. */
+/** Node strips types from TypeScript but compiles nothing, and in packages it does not even strip types. */
 const NOT_STRIPPED: Record<string, string> = {
   ERR_UNSUPPORTED_TYPESCRIPT_SYNTAX:
     'Node.js only removes types: write it without enums, namespaces and parameter properties, or compile it to JavaScript',

@@ -1,5 +1,5 @@
-// Named random streams derived from one seed. Streams are independent of one another, and the same seed gives
-// the same numbers in every run.
+// Named random streams derived from one seed. Streams are independent of each other, and the same seed gives the same
+// numbers in every run.
 
 import { createHash } from 'node:crypto'
 import type { Random } from '../../protocol/plugin/index.ts'

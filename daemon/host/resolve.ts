@@ -12,7 +12,7 @@ export type ResolveOptions = Omit<PluginHostOptions, 'seed'>
 export interface Resolved {
   /** In hook order. */
   active: Active[]
-  /** Selects prompts if no plugin does, or if the one that does fails. */
+  /** Selects prompts if no plugin does, or if that plugin fails. */
   standIn: Active | undefined
   objective: PluginObjective | undefined
   /** One line for each problem, with its solution; empty if the node can start. */

@@ -1,9 +1,9 @@
 // Plugin states: saved with a checkpoint, loaded from one, and exchanged with the same plugins of peers.
 //
-// A state that does not load is reported and dropped, and the plugin starts without one. A peer whose state
-// makes `merge` throw is ignored from then on. That counts as a merge failure only, once per peer, so that a
-// single peer cannot switch a plugin off. If a plugin cannot save or is switched off, the checkpoint keeps
-// its last saved state, and it starts with that after a restart.
+// A state that does not load is reported and dropped, and the plugin starts without one. A peer whose state makes
+// `merge` throw is ignored from then on. That counts only as a merge failure, once per peer, so that a single peer
+// cannot switch a plugin off. If a plugin cannot save or is switched off, the checkpoint keeps its last saved state,
+// which the plugin starts with after a restart.
 
 import type { Active, Window } from './active.ts'
 import { emptyTally, openWindow } from './active.ts'
@@ -41,11 +41,11 @@ export function createStates({
     await call(one, 'load', window, (hooks) => hooks.load!(bytes)).then(
       () => {
         last.set(one, state)
-        // Its state may contain solutions from an earlier run, and the host no longer knows of which prompts.
+        // The state may contain solutions from an earlier run, and the host no longer knows for which prompts.
         if (one.needs.has('privileged') && one.tally.told.size === 0) one.tally.toldMany = true
       },
       () => {
-        // `call` has reported it. Starts afresh, because the state may be half loaded.
+        // `call` has reported the failure. Starts the plugin afresh, because the state may be half loaded.
         one.hooks = one.plugin.create(one.settings)
         window.out.delete(one)
       },

@@ -14,7 +14,7 @@ export interface Watch {
    * a timeout.
    */
   guard<T>(limitMs: number, hook: () => T | Promise<T>): Promise<T>
-  /** Watches the hook's next steps, until the next turn of the event loop. */
+  /** Watches the hook from when it resumes until the next turn of the event loop. */
   resumed(limitMs: number): void
   close(): Promise<void>
 }
@@ -52,7 +52,7 @@ export function createWatch(): Watch {
     if (!worker) {
       worker = new Worker(WATCHER, { eval: true, workerData: cells, env: {}, execArgv: [] })
       worker.unref()
-      // Without the watchdog thread, hooks still run, unwatched.
+      // If the watchdog thread fails, hooks still run, but unwatched.
       worker.on('error', () => {})
     }
     Atomics.store(cells, LIMIT, Math.ceil(limitMs))

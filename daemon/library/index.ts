@@ -1,4 +1,4 @@
-// The library, which `import 'waggle'` gives: a model that samples, scores and learns, and a trainer that runs the
+// The library, as imported by `import 'waggle'`: a model that samples, scores and learns, and a trainer that runs the
 // daemon's own rounds with its plugins. See docs/library.md.
 
 export * from '../../protocol/errors.ts'

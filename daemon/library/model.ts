@@ -1,5 +1,5 @@
-// A model of the library over a live policy. One engine holds its weights, samples from them and trains them, so that
-// what is sampled after a step is sampled from what the step made.
+// The library's model, on top of a live policy. One engine holds the weights, samples from them and trains them, so
+// samples taken after a step come from the new weights.
 
 import { resolve } from 'node:path'
 import { WaggleError } from '../../protocol/errors.ts'
@@ -27,7 +27,7 @@ export interface ModelParts {
   now(): number
 }
 
-/** A second gradient, before it is added to the first. */
+/** Slot of a call's gradient before it is added to the accumulated one. */
 const PART = 'part'
 
 const policies = new WeakMap<Model, LivePolicy>()
@@ -42,7 +42,7 @@ export function policyOf(model: Model): LivePolicy {
 export function createModel({ policy, engine, found, base, now }: ModelParts): Model {
   const { spec } = policy
   const { tokenizer } = policy.model
-  /** Tokens that slot GRADIENT is the mean gradient over. */
+  /** Number of tokens that the mean gradient in slot GRADIENT covers. */
   let accumulated = 0
   let last: Promise<unknown> = Promise.resolve()
   const inTurn = <Result>(run: () => Promise<Result>): Promise<Result> => {

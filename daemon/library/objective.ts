@@ -1,4 +1,4 @@
-// Objectives of the built-in corrections, for a loop that has its own rows.
+// Objectives of the built-in corrections, for a training loop that makes its own rows.
 
 import { CORRECTIONS } from '../../plugins/corrections/index.ts'
 import { WaggleError } from '../../protocol/errors.ts'
@@ -7,15 +7,16 @@ import { loadPlugins } from '../host/load.ts'
 import { assembleObjective } from '../host/objective.ts'
 import type { Objective } from './contract.ts'
 
-/** A plugin by its name, or with settings of its own: as a table of the config. */
+/** A plugin by name, or with settings, as in a table of the config. */
 export type PluginUse = string | { use: string; [setting: string]: unknown }
 
 export const choiceOf = (plugin: PluginUse): { use: string } =>
   typeof plugin === 'string' ? { use: plugin } : plugin
 
 /**
- * The objective that these corrections make together, such as `['clip']` or `['clip', { use: 'tis', cap: 3 }]`: exactly
- * one loss, with weights and masks on it. Throws E_PLUGIN for one that has to see groups; those need a trainer.
+ * The objective that these corrections form, such as `['clip']` or `['clip', { use: 'tis', cap: 3 }]`: exactly one
+ * loss, with weights and masks applied to it. Throws E_PLUGIN for a correction that needs whole groups; those need a
+ * trainer.
  */
 export async function objectiveOf(corrections: readonly PluginUse[]): Promise<Required<Objective>> {
   const { loaded, problems } = await loadPlugins(
@@ -43,7 +44,7 @@ export function columnsIn({ loss, metrics }: Pick<Required<Objective>, 'loss' | 
   return [...new Set([loss, ...Object.values(metrics)].flatMap(columnsOf))].sort()
 }
 
-/** The objective with one expression in place of a column. */
+/** The objective with a column replaced by an expression. */
 export function replaceColumn(
   { loss, metrics, temperature }: Required<Objective>,
   name: string,

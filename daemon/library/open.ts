@@ -1,5 +1,5 @@
-// Opens a model: finds it, downloads it if need be, plans its memory, and starts an engine. Composition root of programs
-// that use the library, as main.ts is of the daemon: the clock and the machine are read here.
+// Opens a model: finds it, downloads it if necessary, plans its memory, and starts an engine. This is the composition
+// root of programs that use the library, as main.ts is of the daemon: the clock and the machine are read here.
 
 import { availableParallelism, homedir } from 'node:os'
 import { resolve } from 'node:path'
@@ -22,16 +22,17 @@ import type { Model, OpenOptions } from './contract.ts'
 import { createModel } from './model.ts'
 import { checkSeed } from './rows.ts'
 
-/** What the memory plan assumes of a step, where the context has room for it: tokens and samples. */
+/** The step that the memory plan assumes, if the context has room for it: tokens and samples. */
 const WORK = { prompt: 512, completion: 256, groupSize: 8 }
-/** ONNX Runtime from 1.29 on sends telemetry unless it is turned off before it is loaded. */
+/** ONNX Runtime 1.29 and later sends telemetry unless it is turned off before loading. */
 process.env.ORT_DISABLE_TELEMETRY ??= '1'
 
 const now = Date.now
 
 /**
- * Opens a model: `default` (the one that comes along), a folder in Hugging Face's layout, a GGUF file, or `org/name` on the
- * hub, which is downloaded once. Close it when it is no longer needed: its thread keeps the program alive.
+ * Opens a model: `default` (the one that comes with Waggle), a folder in Hugging Face's layout, a GGUF file, or
+ * `org/name` on the hub, which is downloaded once. Close it when it is no longer needed, because its thread keeps the
+ * program alive.
  */
 export async function openModel(reference: string, options: OpenOptions = {}): Promise<Model> {
   const { adapter: wished, resume, device = 'auto', base = process.cwd() } = options
@@ -131,7 +132,9 @@ function specOf({
   return { rank, alpha, targets: targets as readonly AdapterTarget[] }
 }
 
-/** Whether a checkpoint's adapter is the one that was asked for. `true` and nothing at all take over what is there. */
+/**
+ * Whether a checkpoint's adapter is the one that was asked for. `undefined` accepts anything, and `true` any adapter.
+ */
 function sameAdapter(
   had: AdapterSpec | undefined,
   asked: AdapterSpec | undefined,

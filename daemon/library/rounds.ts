@@ -1,6 +1,6 @@
-// A node without its loops and its network: one call is one round, in which it answers prompts, verifies the answers
-// and learns from a batch. All decisions are the daemon's: its core, its rounds and its plugin host. Rounds are
-// deterministic for a seed, as costs are counted in tokens and not timed.
+// A node without its loops and its network. One call is one round: it answers prompts, verifies the answers and trains
+// on a batch. All decisions are the daemon's: its core, its rounds and its plugin host. Rounds are deterministic for a
+// seed, because costs are counted in tokens instead of being timed.
 
 import type { Need, Plugin, SelectView, Task } from '../../protocol/plugin/index.ts'
 import type { Group } from '../../protocol/train/index.ts'
@@ -21,18 +21,18 @@ import type { Finding, UpdateOutcome } from '../trainer/learner.ts'
 import type { MixingRuleName } from '../trainer/sharing/mixing/index.ts'
 
 export interface RoundsOptions {
-  /** The name under which its own groups count as own. */
+  /** Author name of own groups. */
   self: string
   seed: number
-  /** All but the seed and what is offered. */
+  /** Options of the plugin host, without the seed and the offered needs. */
   plugins: Omit<PluginHostOptions, 'seed' | 'offers'>
-  /** A fixed set of prompts; new ones all the time if left out. */
+  /** A fixed set of prompts. Default: new prompts all the time. */
   candidates?: SelectView['candidates']
-  /** The swarm's name, for pickers that ask what a swarm has in common. */
+  /** Name of the swarm, for pickers that use what a swarm has in common. */
   swarm?: string
-  /** I: prompts that it answers in a round, and own groups in a batch at most. */
+  /** I: prompts per round, and maximum number of own groups in a batch. */
   own: number
-  /** J at most. */
+  /** Maximum of J. */
   foreign: number
   adaptive: boolean
   rule?: MixingRuleName
@@ -45,14 +45,14 @@ export interface RoundsOptions {
   warmUpSteps: number
   maxNewTokens: number
   maxStaleness: number
-  /** Rounds between two states that a roll-back may go to. */
+  /** Rounds between the states that a roll-back can restore. */
   keepEvery: number
 }
 
 export interface RoundsParts {
   policy: LivePolicy
   tasks: TaskBook
-  /** Plugins that may be named. */
+  /** Plugins that can be named. */
   builtIn: readonly Plugin[]
   importPlugin(specifier: string): Promise<unknown>
   /** ms since the epoch; stamps groups. */
@@ -67,11 +67,11 @@ export interface RoundsParts {
 
 export interface PlayedRound {
   groups: Group[]
-  /** Of those, the ones that peers may get. */
+  /** The groups among them that may be shared with peers. */
   shared: Group[]
   /** Undefined if there was nothing to train on. */
   update: UpdateOutcome | undefined
-  /** Tokens sampled, those for plugins included. */
+  /** Number of sampled tokens, including those for plugins. */
   generatedTokens: number
 }
 
@@ -81,12 +81,12 @@ export interface Rounds {
   close(): Promise<void>
 }
 
-/** A sampled token costs a forward pass, as one that is trained on costs three. */
+/** Costs per token in forward passes: one to sample it, three to train on it. */
 const SAMPLED = 1
 const TRAINED = 3
-/** Groups of each origin that wait at most. */
+/** Maximum number of waiting groups of each origin. */
 const POOL = 256
-/** States kept for a roll-back. */
+/** Number of states kept for a roll-back. */
 const STATES = 3
 
 export async function createRounds(options: RoundsOptions, parts: RoundsParts): Promise<Rounds> {

@@ -1,5 +1,5 @@
-// What the caller gives, checked and turned into what the engine takes. Mistakes are reported with the number of the row
-// or prompt, before anything is computed.
+// Checks the caller's input and turns it into the engine's. Mistakes are reported with the number of the row or prompt,
+// before anything is computed.
 
 import { WaggleError } from '../../protocol/errors.ts'
 import { COLUMNS, column, detach } from '../../protocol/plugin/expression.ts'
@@ -11,9 +11,9 @@ import { ADAMW, type OptimizerOptions, PLACES } from '../engine/trainer.ts'
 import type { Objective, Row, Sequence, StepOptions } from './contract.ts'
 import { columnsIn, replaceColumn } from './objective.ts'
 
-/** The engine makes these from its own forward pass; `mask` may be left out. */
+/** Columns that the engine computes in its own forward pass; `mask` may be left out. */
 const COMPUTED = new Set<string>(['logprob', 'entropy', 'mask', ...PLACES])
-/** Of a row that says nothing else. */
+/** Default values of columns. */
 const USUAL: Readonly<Record<string, number>> = { staleness: 0, foreign: 0, replayed: 0 }
 
 export function checkSequences(sequences: readonly Sequence[], spec: DecoderSpec): void {
@@ -26,7 +26,7 @@ export function checkSequences(sequences: readonly Sequence[], spec: DecoderSpec
   })
 }
 
-/** The engine's sequences, and the objective over columns that all of them have. */
+/** Returns the engine's sequences, and the objective over columns that all of them have. */
 export function trainable(
   rows: readonly Row[],
   given: Objective,
@@ -74,7 +74,7 @@ function checkColumn(row: number, name: string, values: Float32Array | number, t
   else if (!values.every(Number.isFinite)) fault('has a value that is not finite')
 }
 
-/** Tokens inside the mask. */
+/** Number of tokens inside the mask. */
 export function tokensIn(sequences: readonly TrainSequence[]): number {
   return sequences.reduce((sum, { completion, columns: { mask } }) => {
     if (mask === undefined) return sum + completion.length
@@ -82,13 +82,13 @@ export function tokensIn(sequences: readonly TrainSequence[]): number {
   }, 0)
 }
 
-/** An integer of 32 bits without a sign. */
+/** Returns the seed if it is an unsigned 32-bit integer; throws otherwise. */
 export function checkSeed(seed: unknown): number {
   if (Number.isInteger(seed) && (seed as number) >= 0 && (seed as number) < 2 ** 32) return seed as number
   throw new WaggleError('E_USAGE', `seed has to be a whole number from 0 to 4294967295, not ${seed}`)
 }
 
-/** The optimizer's settings, with a node's for those that are left out. */
+/** The optimizer's settings, with a node's defaults for those that are left out. */
 export function optimizerOf(given: StepOptions): OptimizerOptions {
   const optimizer: OptimizerOptions = { ...ADAMW, learningRate: given.learningRate }
   for (const name of Object.keys(optimizer) as (keyof OptimizerOptions)[]) {

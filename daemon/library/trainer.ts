@@ -1,4 +1,4 @@
-// A trainer: the daemon's own rounds over a model, with plugins, one round for each call. No loop, no peers, no files.
+// A trainer: runs the daemon's own rounds on a model, with plugins, one round per call. No loop, no peers, no files.
 
 import { setTimeout as sleepFor } from 'node:timers/promises'
 import { WaggleError } from '../../protocol/errors.ts'
@@ -15,16 +15,16 @@ import { choiceOf, type PluginUse } from './objective.ts'
 import { createRounds } from './rounds.ts'
 import { checkSeed, optimizerOf } from './rows.ts'
 
-/** A built-in task by its name, at its usual or another difficulty; or a task of your own. */
+/** A built-in task by name, at its usual difficulty or another one; or a task of your own. */
 export type TaskUse = string | { name: string; difficulty?: number } | Task
 
 export interface TrainerOptions extends Partial<StepOptions> {
-  /** Decides prompts and samples. An integer of 32 bits. */
+  /** Seed of prompts and samples. A 32-bit integer. */
   seed: number
   tasks: readonly TaskUse[]
   /** Turns rewards into advantages. Default: `grpo`. */
   estimator?: PluginUse
-  /** Make the loss. Default: `clip` and `tis`, as a node has them. */
+  /** Together they make the loss. Default: `clip` and `tis`, as in a node. */
   corrections?: readonly PluginUse[]
   /** Chooses prompts. Default: `uniform`. */
   selector?: PluginUse
@@ -32,51 +32,51 @@ export interface TrainerOptions extends Partial<StepOptions> {
   replay?: readonly PluginUse[]
   skills?: readonly PluginUse[]
   controls?: readonly PluginUse[]
-  /** Plugins of your own, which the keys above may then name. A path or an installed package needs no entry here. */
+  /** Plugins of your own, which the keys above can then name. A path or an installed package needs no entry here. */
   plugins?: readonly Plugin[]
-  /** Prompts in a round. Default: 16. */
+  /** Prompts per round. Default: 16. */
   prompts?: number
-  /** Rollouts of each prompt. Default: 8. */
+  /** Rollouts per prompt. Default: 8. */
   groupSize?: number
   /** Default: 96. */
   maxNewTokens?: number
   /** Texts that end a completion, for a model that has not learnt to end its answers. Default: none. */
   stop?: readonly string[]
-  /** Of sampling, and of the policy that is trained. Default: 1. */
+  /** Temperature of sampling and of the trained policy. Default: 1. */
   temperature?: number
-  /** Optimizer steps for each round. Default: 1. */
+  /** Optimizer steps per round. Default: 1. */
   minibatches?: number
-  /** Steps over which the learning rate rises linearly. Default: 10. */
+  /** Optimizer steps over which the learning rate rises linearly. Default: 10. */
   warmUpSteps?: number
-  /** Called when a guard acts, such as when the trainer goes back to earlier weights. */
+  /** Called when a guard acts, for example when it restores earlier weights. */
   onGuard?(message: string): void
-  /** Called when a hook of a plugin fails. Default: the round rejects. */
+  /** Called when a plugin's hook fails. Default: the round rejects. */
   onTrouble?(message: string): void
 }
 
-/** What an update did. */
+/** The result of an update. */
 export interface Update {
-  /** Mean over tokens. */
+  /** Mean loss over tokens. */
   loss: number
-  /** 2-norm before clipping. */
+  /** 2-norm of the gradient before clipping. */
   gradientNorm: number
-  /** Of the plugins, and of the corrections as means over tokens. */
+  /** Metrics of the plugins, and of the corrections as means over tokens. */
   metrics: Record<string, number>
-  /** Of computing. */
+  /** Compute time. */
   seconds: number
-  /** True if a guard then went back to earlier weights. */
+  /** True if a guard then restored earlier weights. */
   rolledBack: boolean
 }
 
 export interface Round {
-  /** The groups of this round with their rollouts and rewards. */
+  /** This round's groups with their rollouts and rewards. */
   groups: readonly Group[]
-  /** Mean reward of their rollouts, 0 to 1 with the built-in tasks. */
+  /** Mean reward of the rollouts, 0 to 1 with the built-in tasks. */
   reward: number
-  /** Share of groups whose rewards differ, so that they teach something. */
+  /** Share of groups whose rewards differ, so that they give a gradient. */
   signal: number
   generatedTokens: number
-  /** Undefined if no group taught anything. */
+  /** Undefined if there was nothing to train on. */
   update: Update | undefined
   /** Optimizer steps so far. */
   version: number
@@ -84,22 +84,22 @@ export interface Round {
 
 /** Mean scores on held-out questions, which are never trained on. */
 export interface Accuracy {
-  /** Different questions. */
+  /** Number of different questions. */
   questions: number
-  /** Of answers sampled at temperature 1. */
+  /** Mean score of answers sampled at temperature 1. */
   sampled: number
-  /** Of the most likely answers. */
+  /** Mean score of greedy answers. */
   greedy: number
-  /** The same by task. */
+  /** The same figures by task. */
   tasks: Record<string, { questions: number; sampled: number; greedy: number }>
 }
 
 export interface Trainer {
-  /** Samples a round, verifies it, and learns from it. */
+  /** Samples a round of rollouts, verifies them and trains on them. */
   round(options?: { signal?: AbortSignal }): Promise<Round>
-  /** The same questions and seeds each time. Default: 100 questions of each task. */
+  /** Measures held-out accuracy, with the same questions and seeds each time. Default: 100 questions per task. */
   evaluate(options?: { promptsPerTask?: number }): Promise<Accuracy>
-  /** Ends the plugins. The model stays open. */
+  /** Closes the plugins. The model stays open. */
   close(): Promise<void>
 }
 
@@ -107,8 +107,8 @@ const now = Date.now
 const monotonic = (): number => performance.now()
 
 /**
- * A trainer of this model. Its rounds forget what `accumulate` has gathered. Throws E_TASK and E_PLUGIN with all that is
- * wrong with tasks and plugins.
+ * Creates a trainer of this model. Its rounds drop the gradient that `accumulate` has gathered. Throws E_TASK and
+ * E_PLUGIN with every problem of the tasks and plugins.
  */
 export async function createTrainer(model: Model, options: TrainerOptions): Promise<Trainer> {
   const opened = policyOf(model)

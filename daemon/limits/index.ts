@@ -3,8 +3,8 @@
 //   const limits = await createLimits({ limits: config.limits, cores }, { machine, ... })
 //   while (limits.mustWait()) await ...
 //
-// rules.ts decides what holds the node back, budget.ts paces work, machine.ts reads the machine, rest.ts says when the
-// engines may end.
+// rules.ts decides what holds the node back, budget.ts paces work, machine.ts reads the machine, and rest.ts decides
+// when the engines may end.
 
 export { createLimits, type NodeLimits } from './limits.ts'
 export { createMachineReader, type MachineReader, unkept } from './machine.ts'

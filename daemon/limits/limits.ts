@@ -1,5 +1,5 @@
-// Keeps a node within its limits: reads the machine every few seconds, and tells the loops when to wait. Loops ask before
-// each round, step and evaluation; what has begun is finished.
+// Keeps a node within its limits: reads the machine every few seconds, and tells the loops when to wait. Loops ask
+// before each round, step and evaluation; work that has begun is finished.
 
 import type { LimitsInfo, NetworkUse } from '../../protocol/api/index.ts'
 import { type Balance, settle } from './budget.ts'
@@ -7,9 +7,9 @@ import type { MachineReader } from './machine.ts'
 import { decide, type Held, type Limits } from './rules.ts'
 
 export interface NodeLimits {
-  /** Whether a limit holds the node back for a while. */
+  /** Whether a limit holds the node back, other than the CPU share. */
   readonly isHeld: boolean
-  /** Whether loops must wait, be it only until the CPU time that they have used is within the node's share. */
+  /** Whether loops must wait, even if only until the CPU time they have used is within the node's share. */
   mustWait(): boolean
   /** Whether the node may write a scheduled checkpoint. */
   mayWrite(): boolean
@@ -18,17 +18,17 @@ export interface NodeLimits {
 }
 
 export interface LimitsOptions {
-  /** Read on use, since they may change while the node runs. */
+  /** Read at each use, because they may change while the node runs. */
   limits: Limits
-  /** Of the machine. */
+  /** Number of CPU cores of the machine. */
   cores: number
 }
 
 export interface LimitsParts {
   machine: MachineReader
-  /** CPU time of this process so far, in ms of one core. */
+  /** CPU time that this process has used so far, in ms of one core. */
   cpuMs(): number
-  /** Of the network, if there is one. */
+  /** Use of the network, if there is one. */
   network?: (() => NetworkUse | undefined) | undefined
   /** Size of the node's files; undefined if unknown. */
   stateBytes(): number | undefined
@@ -37,22 +37,22 @@ export interface LimitsParts {
   /** ms. */
   monotonic(): number
   after(ms: number, run: () => void): () => void
-  /** Called when the loops need not wait any more. */
+  /** Called when the loops no longer have to wait. */
   onFree(): void
-  /** Called when something begins or ceases to hold the node back. */
+  /** Called when something starts or stops holding the node back. */
   onChange(info: LimitsInfo): void
 }
 
 const READ_EVERY_MS = 5000
-/** CPU time that can be saved up, in ms: after a rest, so much work is done without a pause. */
+/** Maximum CPU time saved up, in ms at the node's share: after a rest, this much work is done without a pause. */
 const CPU_LEFT_MS = 1000
-/** Bytes that can be saved up, in ms of their rate: an hour's. */
+/** Maximum number of bytes saved up, in ms at their rate: an hour's worth. */
 const WRITES_LEFT_MS = 3_600_000
 const DAY_MS = 86_400_000
 /** Shortest wait for CPU time. */
 const SHORTEST_MS = 20
 
-/** Resolves after the first reading, so that a node that must wait does not begin. */
+/** Resolves after the first reading, so that a node that must wait does not start working. */
 export async function createLimits(
   { limits, cores }: LimitsOptions,
   parts: LimitsParts,

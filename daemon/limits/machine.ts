@@ -1,5 +1,5 @@
-// Reads what limits need to know of the machine. Power, temperature and bytes written are read from Linux's /sys and
-// /proc; Node.js tells of them nowhere else. The CPU use of other programs can be read everywhere.
+// Reads the machine for the limits. Power, temperature and bytes written come from Linux's /sys and /proc, because
+// Node.js has no API for them. The CPU use of other programs can be read on every system.
 
 import { readdir, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
@@ -7,13 +7,13 @@ import type { LimitName } from '../../protocol/api/index.ts'
 import type { Config } from '../config/schema.ts'
 
 export interface MachineReader {
-  /** Undefined if the machine does not tell. */
+  /** Undefined if the machine does not report it. */
   onBattery(): Promise<boolean | undefined>
-  /** Of the hottest sensor, in °C; undefined if the machine does not tell. */
+  /** Temperature of the hottest sensor, in °C; undefined if the machine does not report it. */
   celsius(): Promise<number | undefined>
-  /** CPU use of all other programs since the last call, in percent of all cores; undefined at the first. */
+  /** CPU use of all other programs since the last call, in percent of all cores; undefined at the first call. */
   othersPercent(): number | undefined
-  /** What this process has written to disks so far; undefined if the machine does not tell. */
+  /** Bytes that this process has written to disks so far; undefined if the machine does not report it. */
   writtenBytes(): Promise<number | undefined>
 }
 
@@ -26,7 +26,7 @@ export interface MachineParts {
   cpuUsage(): { user: number; system: number }
 }
 
-/** Limits that are set and that cannot be kept, since the machine does not tell enough for them; and why. */
+/** The limits that are set but cannot be kept, because the machine does not report enough; and why. */
 export async function unkept(
   limits: Pick<Config['limits'], 'on_battery' | 'celsius' | 'writes_gb_per_day'>,
   machine: MachineReader,
@@ -57,10 +57,10 @@ export async function unkept(
   return found
 }
 
-/** Sensors of parts that are switched off say 0 or less; those that are broken say anything. */
+/** Sensors of parts that are switched off report 0 or less; broken sensors report anything. */
 const LIKELY_CELSIUS = { low: 1, high: 150 }
 
-/** `root`: the folder that holds `sys` and `proc`; `/` but for tests. */
+/** `root`: the folder that contains `sys` and `proc`; `/` except in tests. */
 export function createMachineReader({ root }: { root: string }, parts: MachineParts): MachineReader {
   const text = async (...path: string[]): Promise<string | undefined> =>
     (await readFile(join(root, ...path), 'utf8').catch(() => undefined))?.trim()
@@ -90,7 +90,7 @@ export function createMachineReader({ root }: { root: string }, parts: MachinePa
           scope: await text(...folder, name, 'scope'),
         })),
       )
-      // Batteries of mice and keyboards do not run the machine.
+      // Batteries of mice and keyboards do not power the machine.
       const own = supplies.filter(({ scope }) => scope !== 'Device')
       if (own.some(({ type, online }) => type !== 'Battery' && online === '1')) return false
       const batteries = own.filter(({ type }) => type === 'Battery')

@@ -1,12 +1,13 @@
-// Gives way to other programs: the operating system gives this process the CPU time that they leave.
+// Gives way to other programs: the operating system gives this process only the CPU time that they leave.
 
 import { readdirSync } from 'node:fs'
 import { constants, getPriority, setPriority } from 'node:os'
 import { here, type Traits } from '../platform/index.ts'
 
 /**
- * Lowers the priority of this process, and never raises it. Call it before the engines start: where each thread
- * has a priority of its own, new threads have that of the thread that makes them. Throws if the system does not allow it.
+ * Lowers the priority of this process, and never raises it. Call it before the engines start: on systems where each
+ * thread has its own priority, a new thread inherits that of the thread that creates it. Throws if the system does not
+ * allow it.
  */
 export function takeBackgroundPriority({
   hasThreadPriorities,

@@ -1,5 +1,5 @@
-// When a node that is paused, or that its limits hold back, ends its engines' threads: after some minutes, because starting
-// them again takes a second or more.
+// Decides when a node that is paused or held back by limits ends its engines' threads: only after some minutes, because
+// starting them again takes a second or more.
 
 export interface RestTimer {
   /** Whether the node has been held for long enough. */
@@ -11,12 +11,12 @@ export interface RestTimerParts {
   /** Paused by the user, or held back by limits. */
   isHeld(): boolean
   after(ms: number, run: () => void): () => void
-  /** Called once a minute while rest is due: an evaluation may have started engines again. */
+  /** Called once a minute while rest is due, because an evaluation may have started engines again. */
   onDue(): void
 }
 
 const LOOK_MS = 60_000
-/** Looks in a row at which the node was held. */
+/** Number of consecutive looks at which the node must be held. */
 const LOOKS = 2
 
 export function createRestTimer({ isHeld, after, onDue }: RestTimerParts): RestTimer {

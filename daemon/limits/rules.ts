@@ -1,4 +1,4 @@
-// Decides what holds a node back: compares what was read of the machine with the limits of the config. A pure function.
+// Decides what holds a node back: compares readings of the machine with the limits of the config. A pure function.
 
 import { bytes } from '../../protocol/api/format.ts'
 import type { LimitHold, LimitName } from '../../protocol/api/index.ts'
@@ -6,12 +6,12 @@ import type { Config } from '../config/schema.ts'
 
 export type Limits = Config['limits']
 
-/** What the machine can tell; absent if it cannot. */
+/** Readings of the machine; absent if it does not report them. */
 export interface Readings {
   /** Minutes since midnight, local time. */
   minuteOfDay: number
   onBattery?: boolean | undefined
-  /** Of the hottest sensor. */
+  /** Temperature of the hottest sensor, in °C. */
   celsius?: number | undefined
   /** CPU use of all other programs, in percent of all cores. */
   othersPercent?: number | undefined
@@ -22,22 +22,22 @@ export interface Readings {
 }
 
 export interface Held extends LimitHold {
-  /** When this was last seen to apply, ms. */
+  /** When this last applied, in ms. */
   seen: number
 }
 
 interface Rule {
   limit: LimitName
-  /** How long it applies beyond the last reading for it, so that a node does not start and stop all the time. */
+  /** How long the limit holds after it was last exceeded, so that a node does not start and stop all the time. */
   lastsMs: number
-  /** Why the node is held back, in a few words; undefined if it is not. `isHeld`: whether it was before. */
+  /** Why the node is held back, in a few words; undefined if it is not. `isHeld`: whether it was held before. */
   why(limits: Limits, readings: Readings, isHeld: boolean): string | undefined
 }
 
 const GB = 1e9
-/** A machine must cool by this much before work goes on. */
+/** A hot machine must cool by this many °C before work goes on. */
 const COOLING = 5
-/** Work is held back for writing once this share of a day's bytes is owed, and until nothing is owed. */
+/** Work stops once this share of a day's bytes is owed, and goes on when nothing is owed. */
 const OWED_DAYS = 0.25
 
 const RULES: readonly Rule[] = [
@@ -92,7 +92,7 @@ const RULES: readonly Rule[] = [
   },
 ]
 
-/** What holds the node back, longest first. `before`: what did so at the last call. `now` in ms. */
+/** What holds the node back, longest first. `before`: what held it back at the last call. `now` in ms. */
 export function decide(limits: Limits, readings: Readings, before: readonly Held[], now: number): Held[] {
   const held = RULES.flatMap(({ limit, lastsMs, why }): Held[] => {
     const known = before.find((one) => one.limit === limit)
@@ -103,7 +103,7 @@ export function decide(limits: Limits, readings: Readings, before: readonly Held
   return held.sort((a, b) => a.since - b.since)
 }
 
-/** Of a time such as 22:30. */
+/** Minutes since midnight of a time such as 22:30. */
 function minutesOf(time: string): number {
   const [hours, minutes] = time.split(':').map(Number) as [number, number]
   return hours * 60 + minutes

@@ -1,4 +1,4 @@
-// Opens the gateway for agents and the environments that others serve, if the config has any, and connects them to the node.
+// Opens the gateway for agents and the served environments, if the config has any, and connects them to the node.
 
 import { WaggleError } from '../../protocol/errors.ts'
 import {
@@ -28,7 +28,7 @@ export interface AgentsOptions {
   self: string
   /** The model's name. */
   model: string
-  /** Of each environment, by its position in the config. */
+  /** Dataset rows of each environment, in the order of the config. */
   rows: readonly (readonly Row[])[]
 }
 
@@ -86,7 +86,7 @@ export async function openAgents(
       ...{ ...by, tokenizer, changed, sampler: policy.sampler, token: () => tokenOf(paths.agentsToken) },
       policy: () => policy.reference(),
       isThrownAway: core.isThrownAway,
-      // As for the node's own prompts: what waits longer would be too stale when its turn comes.
+      // The same limit as for the node's own prompts: groups that wait longer would be too stale for training.
       hasRoom: (active) => !isPaused() && core.waiting('own').length + active < core.mostWaiting,
       environments,
       isTask: (name) => isTask(name) || environments.some((one) => one.name === name),

@@ -1,4 +1,4 @@
-// Connects the control requests to the parts of the node: pause, evaluate, save, change settings, stop.
+// Connects control requests to the parts of the node: pause, evaluate, save, change settings, stop.
 
 import type { CheckpointInfo } from '../../protocol/api/index.ts'
 import { EXIT, WaggleError } from '../../protocol/errors.ts'
@@ -36,7 +36,7 @@ export interface ControlParts
   save(): Promise<CheckpointInfo>
   /** Closes everything except the control server. */
   closeAll(): Promise<void>
-  /** Called when everything is down. */
+  /** Called when everything else is down. */
   finish(status: number): void
 }
 

@@ -13,7 +13,7 @@ import type { Pool } from '../store/pool/pool.ts'
 import type { Role } from '../trainer/roles.ts'
 import type { LearnerState } from '../trainer/sharing/evidence.ts'
 
-/** Capacity of the pool, for own and for foreign groups each. */
+/** Capacity of the pool: this many own and this many foreign groups. */
 export const POOL_GROUPS = 512
 
 export interface CoreOptions {
@@ -31,9 +31,9 @@ export interface CoreParts {
   pool: Pool
   parked: ParkedGroups
   journal: Pick<Journal, 'finding'>
-  /** Models of plugins, besides the policy. */
+  /** Models of plugin roles, besides the policy. */
   roles: ReadonlyMap<string, Role>
-  /** True for joined and proven peers. */
+  /** True for peers that were joined or have earned trust. */
   isKnown(author: string): boolean
   restore(before: number): Promise<{ step: number } | undefined>
 }
@@ -48,17 +48,17 @@ export function optimizerOf({ training }: Config): OptimizerOptions {
   }
 }
 
-/** Whether the user vouches for that peer. */
+/** Whether the user trusts this peer by config. */
 export function vouchesFor(trust: Config['swarm']['trust'], peer: string): boolean {
   return typeof trust === 'string' ? trust === 'all' : trust.includes(peer)
 }
 
-/** The first batch has this part of `own_groups`, and at least so many groups. */
+/** The first batch has this share of `own_groups`, but at least this many groups. */
 const FIRST = { part: 1 / 4, groups: 4 }
 
 /**
- * Own groups in a batch that policy version makes alone. Batches grow over `growth_steps` steps: at first many noisy steps get
- * further than few exact ones, and later it is the other way round.
+ * Number of own groups in a batch without foreign groups, at this policy version. Batches grow over `growth_steps`
+ * steps: at first, many noisy steps get further than a few exact ones; later it is the other way round.
  */
 export function batchAt(
   version: number,
@@ -69,7 +69,7 @@ export function batchAt(
   return Math.ceil(first + (own_groups - first) * grown)
 }
 
-/** Live keys are read on use, since they may change: see config/live.ts. */
+/** Live keys are read on each use, since they may change: see config/live.ts. */
 export function openCore({ config, self, seed, restored }: CoreOptions, parts: CoreParts): NodeCore {
   const { policy, host, pool, parked, journal, roles, isKnown } = parts
   return createCore(

@@ -1,4 +1,4 @@
-// Opens the node's limits on this machine: lowers its priority, and says which limits the machine cannot keep.
+// Opens the node's limits on this machine: lowers its priority, and reports limits that this machine cannot enforce.
 
 import { availableParallelism, cpus } from 'node:os'
 import type { LimitsInfo, NetworkUse } from '../../protocol/api/index.ts'
@@ -20,18 +20,18 @@ export interface LimitsParts {
   space: DiskSpace
   log: Log
   closers: Closers
-  /** Woken when loops need not wait any more. */
+  /** Woken when the loops no longer need to wait. */
   changed: Waker
   now(): number
   monotonic(): number
   after(ms: number, run: () => void): () => void
-  /** Called when something begins or ceases to hold the node back. */
+  /** Called when a limit begins or stops holding the node back. */
   onChange(info: LimitsInfo): void
-  /** Of the network, once it is open. */
+  /** The network's use of its limits; undefined until the network is open. */
   network(): NetworkUse | undefined
 }
 
-/** CPU cores that the engine may use at a time. */
+/** Number of CPU cores that the engine may use at a time. */
 export function coresFor({ limits: { cpu_percent } }: Pick<Config, 'limits'>): number {
   return Math.ceil((availableParallelism() * cpu_percent) / 100)
 }

@@ -1,5 +1,5 @@
 // The loops that drive a node's core: generate, train, evaluate. They wait, report to the journal, publish groups and
-// save checkpoints. The core (../core/core.ts) decides what is kept, shared and trained on.
+// save checkpoints. The core (../core/core.ts) decides what to keep, share and train on.
 
 import type { Group } from '../../protocol/train/index.ts'
 import type { Config } from '../config/schema.ts'
@@ -33,7 +33,7 @@ export interface LoopsParts {
   swarm: Swarm | undefined
   journal: Journal
   showcase: Showcase
-  /** Interrupted groups, which are saved with a checkpoint. */
+  /** Interrupted rollouts, which are saved with a checkpoint. */
   parked: ParkedGroups
   /** Wakes loops that wait for a change. */
   changed: Waker
@@ -43,11 +43,11 @@ export interface LoopsParts {
   /** Number of the next round. */
   nextRound(): number
   save(): Promise<unknown>
-  /** Whether a checkpoint is due by the schedule, and limits let it be written. */
+  /** Whether a checkpoint is due and limits allow writing it. */
   isSaveDue(): boolean
   /** Saves a checkpoint if one was requested. */
   serveRequests(): Promise<void>
-  /** Ends the engines' threads if the node has been held for long. */
+  /** Ends the engines' threads if the node has been held back for long. */
   restIfDue(): Promise<void>
   /** Paused by the user, or held back by limits. */
   mustWait(): boolean
@@ -58,13 +58,13 @@ export interface Loops {
   end(): Promise<void>
 }
 
-/** Options are read on use, since some may change while the node runs: see config/live.ts. */
+/** Options are read on each use, since some may change while the node runs: see config/live.ts. */
 export function startLoops({ config, self, seed }: LoopsOptions, parts: LoopsParts): Loops {
   const { core, policy, host, tasks, swarm, journal, changed, mustWait, now, monotonic, sleep } = parts
   const ending = new AbortController()
   const shared = { policy, host, tasks, changed, mustWait, now, monotonic, sleep }
 
-  /** Saves immediately after a roll-back; otherwise a crash would lose which authors were just set aside. */
+  /** Saves at once after a roll-back; otherwise a crash would lose which authors were just set aside. */
   const saveIfDue = async (): Promise<void> => {
     if (!core.isSaveUrgent && !parts.isSaveDue()) return
     try {
@@ -80,7 +80,7 @@ export function startLoops({ config, self, seed }: LoopsOptions, parts: LoopsPar
     if (!swarm) return
     try {
       const { recipients } = await swarm.publish(draftOf(group))
-      // Without recipients it was not sent.
+      // A group without recipients was not sent.
       if (recipients > 0) journal.telemetry.counters.published += 1
     } catch (error) {
       journal.log('debug', `a group was not published: ${error instanceof Error ? error.message : error}`)
@@ -109,7 +109,7 @@ export function startLoops({ config, self, seed }: LoopsOptions, parts: LoopsPar
     },
     {
       ...shared,
-      // A node without tasks trains on what agents bring.
+      // A node without tasks trains on the groups that agents bring.
       mustWait: () => tasks.chosen.length === 0 || mustWait(),
       parked: parts.parked,
       waiting: () => core.waiting('own').length,
@@ -118,7 +118,7 @@ export function startLoops({ config, self, seed }: LoopsOptions, parts: LoopsPar
       async onGroup(group) {
         journal.group(group, 'own')
         const { isShared } = core.onOwnGroup(group)
-        // Wakes the train loop even if the group is not useful: a guard may have acted.
+        // Wakes the train loop even if the group is not used, since a guard may have acted.
         changed.wake()
         if (isShared) await publish(group)
       },

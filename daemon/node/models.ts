@@ -1,5 +1,5 @@
-// Finds, downloads and loads the node's model and the models of plugin roles. The memory plan is made before any weights
-// are read.
+// Finds, downloads and loads the node's model and the models of plugin roles. The memory plan is made before any
+// weights are read.
 
 import { dirname } from 'node:path'
 import type { Task } from '../../protocol/plugin/index.ts'
@@ -33,7 +33,7 @@ export interface ModelsOptions {
 export interface ModelsParts {
   log: Log
   signal: AbortSignal
-  /** Reports the progress of the start. */
+  /** Reports progress during the start. */
   tell(message: string): void
   fetch: typeof globalThis.fetch
   sleep(ms: number, signal: AbortSignal): Promise<void>
@@ -43,7 +43,7 @@ export interface Models {
   found: FoundModel
   model: StoredModel
   plan: MemoryPlan
-  /** Models of roles that differ from the node's model. */
+  /** Role models that differ from the node's model. */
   others: readonly { role: string; model: Model }[]
 }
 
@@ -89,7 +89,7 @@ export async function openModels(
   return { found, model, plan: plan!, others }
 }
 
-/** Most tokens of an agent's conversation. */
+/** Maximum number of tokens in an agent's conversation. */
 export function conversationLimit({ agents }: Config, { contextLength }: { contextLength: number }): number {
   return Math.min(contextLength, agents.max_tokens)
 }

@@ -40,7 +40,7 @@ export interface NetworkParts {
   closers: Closers
 }
 
-/** Undefined if the config turns the swarm off. */
+/** Resolves with undefined if the config turns the swarm off. */
 export async function openNetwork(
   { config, paths, invite }: NetworkOptions,
   {

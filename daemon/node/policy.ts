@@ -1,4 +1,4 @@
-// Creates the engines: two for the policy (sampler and trainer), or one beside an external sampler, and one for each role.
+// Creates the engines: two for the policy (sampler and trainer), or one beside an external sampler, and one per role.
 // Restores the policy and the roles from the checkpoint.
 
 import type { Paths } from '../config/paths.ts'
@@ -24,10 +24,10 @@ export interface PoliciesOptions {
   seed: number
   models: Models
   roles: readonly RoleWish[]
-  /** Whether plugins generate texts, which may end at stop strings. */
+  /** Whether plugins generate texts that may end at stop strings. */
   stopStrings: boolean
   restored: Restored | undefined
-  /** CPU cores of the machine. */
+  /** Number of CPU cores to use. */
   cores: number
 }
 
@@ -46,7 +46,7 @@ export interface PoliciesParts {
   sleep(ms: number, signal: AbortSignal): Promise<void>
 }
 
-/** What ends a tagged answer to the built-in tasks. A base model would write on after it. */
+/** Ends a tagged answer to the built-in tasks. A base model would keep writing after it. */
 const ANSWER_END = '</answer>'
 
 export async function openPolicies(

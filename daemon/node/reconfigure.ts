@@ -8,7 +8,7 @@ import type { RunOptions } from '../control/node/node.ts'
 import type { Log } from '../store/log.ts'
 
 export interface ReconfigureOptions {
-  /** Changed in place; its users read it on use. */
+  /** Changed in place; its users read it on each use. */
   config: Config
   file: string
   /** Whether the memory plan has room for foreign gradients. */
@@ -32,10 +32,10 @@ export function createReconfigure(
   return async (settings) => {
     const read = () => readConfig({ ...laidOver, ...settings })
     const waiting = differenceOf(config, read(), isHeld).restart
-    // Changes that need a restart must be valid, since a restart stops this node first.
+    // Changes that need a restart are checked now, since a restart stops this node first.
     if (waiting.length > 0 && !waiting.some(({ path }) => path in settings))
       await checkConfig({ ...laidOver, ...settings })
-    // Read again: another call may have changed the config in the meantime.
+    // Read again, because another call may have changed the config meanwhile.
     const next = read()
     const fixed = differenceOf(config, next, isHeld).restart.filter(({ path }) => path in settings)
     if (fixed.some(isHeld)) {

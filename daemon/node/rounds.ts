@@ -1,23 +1,23 @@
-// Numbers the rounds of a node. A round's number seeds what it samples, so a number that came twice, after a crash, would
-// write groups again that are in the pool already or that peers have. So numbers are reserved ahead in the database, and
-// a node that was killed goes on behind the reserved ones. One that was stopped goes on where it was.
+// Numbers the rounds of a node. A round's number seeds its sampling, so if a crash made a number repeat, the node would
+// write groups again that are already in its pool or at peers. So numbers are reserved ahead in the database. After a
+// crash, the node continues behind the reserved numbers; after a clean stop, it continues where it stopped.
 
 import type { Database } from '../store/database/database.ts'
 
 export interface Rounds {
   /** The number of the next round. */
   readonly count: number
-  /** Takes it. */
+  /** Takes the next number. */
   next(): number
-  /** Gives back what is reserved. Call when no round will begin any more, before the database closes. */
+  /** Releases the reserved numbers. Call after the last round, before the database closes. */
   close(): Promise<void>
 }
 
-/** A reservation is renewed at its half, so it is durable long before it is used up. */
+/** The reservation is renewed when half is used, so that it is durable long before it is used up. */
 const AHEAD = 64
 const KEY = 'rounds'
 
-/** `atLeast`: the number in the restored checkpoint. */
+/** `atLeast` is the number in the restored checkpoint. */
 export async function openRounds(
   { atLeast }: { atLeast: number },
   { database }: { database: Database },

@@ -1,4 +1,4 @@
-// Saves and restores the whole node: one call saves a checkpoint, one rolls back.
+// Saves and restores the whole node: one call saves a checkpoint, another rolls back to one.
 
 import type { CheckpointInfo } from '../../protocol/api/index.ts'
 import { WaggleError } from '../../protocol/errors.ts'
@@ -16,7 +16,7 @@ import type { Models } from './models.ts'
 import type { Policies } from './policy.ts'
 
 export interface SavingParts {
-  /** From the config; may change while the node runs. */
+  /** From the config. May change while the node runs. */
   schedule: Config['checkpoint']
   models: Pick<Models, 'model' | 'found'>
   policies: Policies
@@ -26,25 +26,25 @@ export interface SavingParts {
   checkpoints: Checkpoints
   journal: Journal
   disk: Disk
-  /** The version in the checkpoint that the node continues; undefined if there is none. */
+  /** Version of the checkpoint that the node continues from; undefined if there is none. */
   restored: number | undefined
   /** Number of rounds so far. */
   rounds(): number
   learner(): LearnerState | undefined
-  /** Whether limits let a checkpoint be written that nobody asked for. */
+  /** Whether limits allow writing a checkpoint that the user did not ask for. */
   mayWrite(): boolean
   monotonic(): number
 }
 
 export interface Saving {
-  /** Whether a checkpoint is due by the schedule, and limits let it be written. */
+  /** Whether a checkpoint is due and limits allow writing it. */
   isSaveDue(): boolean
   save(): Promise<CheckpointInfo>
   /** LearnerParts.restore, except for the groups. */
   restore(before: number): Promise<{ step: number }>
   /**
-   * Ends the threads of the policy's engines; their next call starts them from the newest checkpoint, which is saved first
-   * if the policy is newer. Has no effect if limits do not let that be written.
+   * Ends the threads of the policy's engines. Their next call restarts them from the newest checkpoint, so if the
+   * policy is newer, a checkpoint is saved first. Does nothing if limits do not allow writing it.
    */
   rest(): Promise<void>
 }
@@ -54,7 +54,7 @@ export function createSaving(parts: SavingParts): Saving {
   const { policy, roles } = policies
   const { model, found } = models
   const ids = { lineage: model.digest, spec: model.spec }
-  /** The version in the newest checkpoint. */
+  /** Version of the newest checkpoint. */
   let saved = parts.restored
   const schedule = createCheckpointSchedule(
     {
@@ -71,7 +71,7 @@ export function createSaving(parts: SavingParts): Saving {
 
   async function save(): Promise<CheckpointInfo> {
     const { version, lineage } = policy.reference()
-    // If the database cannot be written, the checkpoint says which groups it has learnt from; writing is retried.
+    // If the database cannot be written, the checkpoint records which groups were trained on; the write is retried.
     await pool.flush().then(() => journal.recover('store'), journal.fail('store'))
     const made = await saveNode(
       {
@@ -102,7 +102,7 @@ export function createSaving(parts: SavingParts): Saving {
     save: scheduled,
 
     async restore(before) {
-      // Engines at rest would start from a checkpoint that is discarded now.
+      // Otherwise, engines at rest would restart from a checkpoint that is discarded below.
       await policy.wake()
       const earlier = await restoreBefore(before, ids, { checkpoints, disk })
       await policy.goBack(earlier?.policy)

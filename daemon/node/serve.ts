@@ -1,4 +1,4 @@
-// The control server of a node. It closes last, because it sends the answer to `stop`.
+// The control server of a node. It closes last, since it sends the answer to `stop`.
 
 import type { Paths } from '../config/paths.ts'
 import type { Config } from '../config/schema.ts'

@@ -1,10 +1,10 @@
-// What the node does at the moment, in a word and a line: for snapshots and for the event log.
+// The node's current state, as a word and a line of detail, for snapshots and the event log.
 
 import type { StateWord } from '../../protocol/api/index.ts'
 import type { EventLog } from '../control/journal/event-log.ts'
 import type { NodeLimits } from '../limits/index.ts'
 
-/** Requests of the user that the loops check. */
+/** What the user has asked for; the loops check it. */
 export interface Wishes {
   paused: boolean
   stopping: boolean
@@ -12,7 +12,7 @@ export interface Wishes {
 
 export interface NodeState {
   now(): { state: StateWord; detail?: string }
-  /** Puts it into the event log. */
+  /** Writes the state to the event log. */
   tell(): void
 }
 
@@ -20,9 +20,9 @@ export interface StateParts {
   wishes: Wishes
   limits: Pick<NodeLimits, 'info'>
   events: Pick<EventLog, 'emit'>
-  /** Why a part of the node does not work. */
+  /** What is failing in the node, if anything. */
   trouble(): string | undefined
-  /** Of the policy. */
+  /** The policy's version. */
   version(): number
 }
 

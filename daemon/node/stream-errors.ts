@@ -1,5 +1,5 @@
-// libp2p can throw a StreamStateError from a timer when a peer disconnects (js-libp2p #3415). It is harmless, so it must
-// not end the node.
+// libp2p can throw a StreamStateError from a timer when a peer disconnects (js-libp2p #3415). It is harmless, so it
+// must not end the node.
 
 import type { Log } from '../store/log.ts'
 

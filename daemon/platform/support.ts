@@ -1,4 +1,5 @@
-// Where a node can train: the systems for which the npm package onnxruntime-node has binaries. On Linux these need glibc.
+// Where a node can train: the systems for which the npm package onnxruntime-node has binaries. On Linux, they need
+// glibc.
 
 import { WaggleError } from '../../protocol/errors.ts'
 
@@ -6,11 +7,11 @@ export interface System {
   /** As process.platform and process.arch. */
   platform: string
   arch: string
-  /** The version of glibc that runs; undefined with another C library, such as musl. */
+  /** Version of the running glibc; undefined with another C library, such as musl. */
   glibc: string | undefined
 }
 
-/** Those in onnxruntime-node 1.30. */
+/** The systems supported by onnxruntime-node 1.30. */
 export const SUPPORTED = ['linux-x64', 'linux-arm64', 'darwin-arm64', 'win32-x64', 'win32-arm64'] as const
 
 export function thisSystem(): System {
@@ -18,14 +19,14 @@ export function thisSystem(): System {
   if (platform !== 'linux') return { platform, arch, glibc: undefined }
   const report = process.report as NodeJS.ProcessReport & { excludeNetwork: boolean }
   const before = report.excludeNetwork
-  // It would look up the names of network addresses.
+  // Without this, the report would look up the names of network addresses.
   report.excludeNetwork = true
   const { header } = report.getReport() as { header: { glibcVersionRuntime?: string } }
   report.excludeNetwork = before
   return { platform, arch, glibc: header.glibcVersionRuntime }
 }
 
-/** Throws E_ENGINE where there is nothing to compute with. */
+/** Throws E_ENGINE if there is no engine for this system. */
 export function checkSupported({ platform, arch, glibc }: System): void {
   const name = `${platform}-${arch}`
   if (!SUPPORTED.some((one) => one === name))

@@ -1,20 +1,20 @@
-// What a system's files, sockets and threads are like. Windows and macOS were not tried by us: what is said of them is
-// what Node.js and the systems document. Tests run each branch.
+// Properties of a system's files, sockets and threads. We have not tried Windows and macOS: the values for them come
+// from the documentation of Node.js and the systems. Tests run each branch.
 
 import { open } from 'node:fs/promises'
 
 export interface Traits {
-  /** Bytes. sun_path has 108 on Linux and 104 on macOS and the BSDs, including the final zero. */
+  /** Maximum path length in bytes: sun_path has 108 on Linux and 104 on macOS and the BSDs, with the final zero. */
   socketPathBytes: number
-  /** Local sockets are named pipes: they are no files, and end with the process that made them. */
+  /** Local sockets are named pipes, which are not files and end with the process that created them. */
   hasPipes: boolean
-  /** Files have an owner and mode bits. On Windows the access list of the user's folder protects them. */
+  /** Files have an owner and mode bits. On Windows, the access list of the user's folder protects them. */
   hasModes: boolean
   /** A folder can be opened and synced. NTFS keeps names in its journal. */
   syncsFolders: boolean
-  /** A priority is one thread's, not the whole process's; new threads have that of the thread that makes them. */
+  /** Priority is per thread, not per process; new threads inherit that of the thread that creates them. */
   hasThreadPriorities: boolean
-  /** Programs such as npm are scripts that only a shell starts. */
+  /** Programs such as npm are scripts, which must be started through a shell. */
   needsShell: boolean
 }
 
@@ -33,7 +33,7 @@ export function traitsOf(platform: string): Traits {
   if (platform !== 'win32') return UNIX
   return {
     ...UNIX,
-    // Of a pipe's name.
+    // Maximum length of a pipe's name.
     socketPathBytes: 256,
     hasPipes: true,
     hasModes: false,
@@ -42,7 +42,7 @@ export function traitsOf(platform: string): Traits {
   }
 }
 
-/** Of the system that this runs on. */
+/** The traits of this system. */
 export const here: Traits = traitsOf(process.platform)
 
 /** Whether users other than the owner may read or change a file of this mode. */
@@ -50,7 +50,7 @@ export function isOpenToOthers(mode: number, { hasModes }: Pick<Traits, 'hasMode
   return hasModes && (mode & 0o077) !== 0
 }
 
-/** Makes the names of new, renamed and removed files in a folder survive a power cut, where the system needs that. */
+/** Makes new, renamed and removed names in a folder survive a power cut, if the system needs that. */
 export async function syncFolder(
   path: string,
   { syncsFolders }: Pick<Traits, 'syncsFolders'> = here,

@@ -7,7 +7,7 @@ export interface XdgEnvironment {
   homedir: string
 }
 
-/** `waggle` in the folder that the variable names, or in `fallback` of the home. Relative paths in it are to be ignored. */
+/** `waggle` in the folder that the variable names, or in the home's `fallback`. The XDG spec ignores relative paths. */
 export function xdgFolder({ env, homedir }: XdgEnvironment, variable: string, fallback: string): string {
   const given = env[variable]
   return join(given && isAbsolute(given) ? given : join(homedir, fallback), 'waggle')

@@ -1,5 +1,5 @@
-// LoRA adapters (Hu et al. 2021) as plain data: initial values, and merging into a model. The engine trains
-// them; peft.ts reads and writes PEFT's files.
+// LoRA adapters (Hu et al. 2021) as plain data: initial values, and merging into a model. The engine trains adapters;
+// peft.ts reads and writes PEFT's files.
 
 import {
   type AdapterSpec,
@@ -15,8 +15,7 @@ import { asFloats, type BaseWeights } from '../engine/stored/stored.ts'
 export type Random = () => number
 
 /**
- * PEFT's initial values: A uniform within ±1/sqrt(in) (Kaiming with a = sqrt 5), B zero, so the function is
- * unchanged.
+ * PEFT's initial values: A uniform within ±1/sqrt(in) (Kaiming with a = sqrt 5), B zero, so at first nothing changes.
  */
 export function initialAdapter(spec: DecoderSpec, random: Random): Weights {
   const weights: Weights = {}
@@ -31,7 +30,7 @@ export function initialAdapter(spec: DecoderSpec, random: Random): Weights {
   return weights
 }
 
-/** Merges the adapter: W + alpha / rank * B A. Other tensors are not copied. */
+/** Merges the adapter: W + alpha / rank * B A. Tensors without an adapter are not copied. */
 export function mergeAdapter(spec: DecoderSpec, weights: Weights): { spec: DecoderSpec; weights: Weights } {
   const { adapter, ...plain } = spec
   if (!adapter) return { spec, weights }
@@ -41,7 +40,7 @@ export function mergeAdapter(spec: DecoderSpec, weights: Weights): { spec: Decod
   return { spec: plain, weights: merged }
 }
 
-/** Merges one tensor, so that a model can be written without holding all of it twice. */
+/** Merges a single tensor, so that a model can be written without holding all of it twice. */
 export function mergedTensor(
   name: string,
   shape: readonly number[],

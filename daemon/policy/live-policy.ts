@@ -1,6 +1,7 @@
-// The policy that a node runs: its weights, its version, its sampler and its trainer. The sampler writes
-// rollouts and is evaluated. The trainer hands its weights to the sampler after every update: sequences that are
-// being written end with the old ones, and those after them begin with the new ones. If the sampler can score, it scores for plugins; otherwise the trainer does.
+// The policy that a node runs: its weights, its version, its sampler and its trainer. The sampler writes rollouts and
+// answers evaluations. After every update the trainer hands its weights to the sampler: running sequences finish with
+// the old weights, later ones begin with the new. Scoring for plugins is done by the sampler if it can, otherwise by
+// the trainer.
 
 import type { PolicyReference } from '../../protocol/train/index.ts'
 import type { AdapterSpec, DecoderSpec, Weights } from '../engine/decoder.ts'
@@ -20,28 +21,25 @@ import type { StoredModel } from './model.ts'
 
 export interface LivePolicy {
   readonly model: StoredModel
-  /** The model's spec, with the adapter if one is trained. */
+  /** The model's spec, including the adapter if one is trained. */
   readonly spec: DecoderSpec
   readonly sampler: Sampler
   readonly trainer: Trainer
   readonly scorer: Scorer
-  /** The policy that the sampler has now. */
+  /** The version of the policy that the sampler has now. */
   reference(): PolicyReference
-  /** Scores with the weights of version 0. Nothing else may use the trainer meanwhile. */
+  /** Scores with the weights of version 0. Nothing else may use the trainer at the same time. */
   scoreReference(request: ScoreRequest): Promise<Score[]>
-  /**
-   * Hands the trainer's weights to the sampler, after this many optimizer steps. The version rises by
-   * `steps`.
-   */
+  /** Hands the trainer's weights to the sampler after `steps` more optimizer steps, by which the version rises. */
   advance(steps: number): Promise<void>
   /**
-   * Restores earlier weights, by default those of version 0, as the next version. Versions never decrease, so
-   * staleness stays meaningful.
+   * Restores earlier weights, by default those of version 0, as the next version. Versions never decrease, so staleness
+   * stays meaningful.
    */
   goBack(state: Pick<PolicyState, 'weights' | 'optimizer'> | undefined): Promise<void>
   /**
-   * Ends the threads of engines that can rest and have no call. Their next call opens them again with what `load` resolves
-   * to, which must be the present state.
+   * Ends the threads of engines that can rest and have no running call. Their next call opens them again with what
+   * `load` resolves to, which must be the current state.
    */
   rest(load: () => Promise<PolicyState>): Promise<void>
   /** Resolves once no engine rests. */
@@ -51,24 +49,24 @@ export interface LivePolicy {
 
 export interface PolicyState {
   version: number
-  /** The trained tensors: the adapter's if there is one, else all. */
+  /** The trained tensors: the adapter's if there is one, otherwise all. */
   weights: Weights
   optimizer?: OptimizerState
 }
 
 export interface PolicyOptions {
   model: StoredModel
-  /** Train this adapter on frozen weights; without it, all weights are trained. */
+  /** The adapter to train on frozen weights. Without it, all weights are trained. */
   adapter?: AdapterSpec | undefined
-  /** Continues from a checkpoint; without it the model itself is version 0. */
+  /** The state of a checkpoint to continue from. Without it, the model itself is version 0. */
   state?: PolicyState | undefined
-  /** Most sequences written side by side. */
+  /** Most sequences decoded side by side. */
   slots?: number | undefined
-  /** Running sequences take on new weights at once; by default they finish with those they began with. */
+  /** Running sequences switch to new weights at once. By default they finish with the weights that they began with. */
   isInFlight?: boolean | undefined
-  /** An answer ends with any of these texts, besides the tokenizer's stop tokens. A request may have its own instead. */
+  /** An answer also ends with any of these texts, besides the stop tokens. A request may bring its own instead. */
   stop?: readonly string[] | undefined
-  /** Prepare for requests with stop strings, which takes a moment for a large vocabulary. */
+  /** Prepare for requests with stop strings. Takes a moment for a large vocabulary. */
   stopStrings?: boolean
 }
 
@@ -94,13 +92,13 @@ export async function openPolicy(
   const { digest, tokenizer } = model
   const spec = adapter ? { ...model.spec, adapter } : model.spec
   const initial = adapter ? initialAdapter(spec, random) : trainable(model.weights)
-  /** Frozen weights are in shared memory: sampler and trainer use the same copy. */
+  /** Frozen weights are in shared memory, so sampler and trainer use the same copy. */
   const whole = (trained: Weights): BaseWeights => (adapter ? { ...model.weights, ...trained } : trained)
   const weights = whole(state?.weights ?? initial)
   const sampler = withSlots(endingWith(engine, stop), slots)
   let version = state?.version ?? 0
   const forSampling = stopStrings ? { pieces: tokenizer.pieces(spec.vocabulary) } : {}
-  /** One engine may be both. */
+  /** One engine may be both sampler and trainer. */
   const isOne = (engine as unknown) === trainer
   const forSampler = (all: BaseWeights): OpenRequest => ({ spec, weights: all, version, ...forSampling })
   const forTrainer = ({
@@ -134,8 +132,7 @@ export async function openPolicy(
     async advance(steps) {
       if (steps === 0) return
       const updated = await trainer.weights()
-      // The sampler serves calls in order: earlier calls are written by the old version, later ones by the
-      // new one.
+      // The sampler serves calls in order: earlier calls are written by the old version, later ones by the new.
       version += steps
       const done = sampler.setWeights(updated, version, { isInFlight })
       await done
@@ -172,7 +169,7 @@ function withSlots(engine: Sampler, slots: number | undefined): Sampler {
   }
 }
 
-/** Requests without stop strings end with these. */
+/** Gives requests without stop strings these ones. */
 export function endingWith(engine: Sampler, stop: readonly string[]): Sampler {
   if (stop.length === 0) return engine
   return {

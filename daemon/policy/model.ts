@@ -1,5 +1,5 @@
 // Loads a model: a folder in Hugging Face's layout (config.json, model.safetensors or shards, tokenizer.json and
-// optional files), or a GGUF file. Every defect gets its own error. Weights are read straight into their arrays.
+// optional files), or a GGUF file. Each defect has its own error. Weights are read straight into their arrays.
 
 import { createHash } from 'node:crypto'
 import { WaggleError } from '../../protocol/errors.ts'
@@ -14,7 +14,7 @@ import { createTokenizer, type Tokenizer, vocabularyOf } from './tokens/tokenize
 
 export type { ModelFiles } from './files/model-files.ts'
 
-/** The decoder without its tokenizer. */
+/** A decoder, without a tokenizer. */
 export interface Decoder<Held extends BaseWeights = Weights> {
   /** The folder, or the GGUF file. */
   directory: string
@@ -30,11 +30,11 @@ export interface Decoder<Held extends BaseWeights = Weights> {
 
 export interface Model<Held extends BaseWeights = Weights> extends Decoder<Held> {
   tokenizer: Tokenizer
-  /** The files as parsed, for writing the model back. */
+  /** The files as parsed, needed to write the model back. */
   files: ModelFiles
 }
 
-/** A model whose frozen matrices may be stored in fewer bits. */
+/** A model whose frozen matrices may be quantized. */
 export type StoredModel = Model<BaseWeights>
 
 export interface BeforeWeights extends Pick<Model, 'spec' | 'tokenizer'> {
@@ -42,7 +42,8 @@ export interface BeforeWeights extends Pick<Model, 'spec' | 'tokenizer'> {
 }
 
 /**
- * `beforeWeights` gets what is known before the weights are read, and chooses how frozen matrices are kept, or throws.
+ * Loads a model. `beforeWeights` gets what is known before the weights are read. It returns how frozen matrices are to
+ * be kept, or throws.
  */
 export async function loadModelAs(
   directory: string,
@@ -89,7 +90,7 @@ async function withWeights<Result>(
   }
 }
 
-/** The spec and the tokenizer. Throws E_MODEL if the tokenizer has ids that the decoder lacks. */
+/** The spec and the tokenizer. Throws E_MODEL if the tokenizer has ids that the decoder does not have. */
 export function textModelOf(files: ModelFiles): Pick<Model, 'spec' | 'tokenizer'> {
   const spec = specOf(files.config)
   const tokens = vocabularyOf(files.tokenizer)

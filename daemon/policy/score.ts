@@ -1,24 +1,24 @@
-// Log-probs of given tokens for any number of sequences, in bounded memory: sequences are split and batched
-// by length so that the engine never holds more logits at once than the budget allows.
+// Log-probs of given tokens for any number of sequences, in bounded memory: sequences are split, and batched by length,
+// so that the engine never holds more logits at once than the budget allows.
 
 import type { DecoderSpec } from '../engine/decoder.ts'
 import type { Score, Scorer } from '../engine/engine.ts'
 
 export interface ScoredSequence {
-  /** Given, not scored; at least one token. */
+  /** The context, which is not scored; at least one token. */
   conditioning: Int32Array
-  /** Scored; may be empty. */
+  /** The tokens to score; may be empty. */
   completion: Int32Array
 }
 
-/** Memory for the logits of one batch and arrays of that size. */
+/** Memory for one batch's logits and for the other arrays of that size. */
 const LOGIT_BYTES = 512 * 1024 * 1024
-/** Arrays of the logits' size alive at once: logits, exponentials and a spare. */
+/** Arrays of the logits' size that are alive at once: logits, exponentials and a spare. */
 const LOGIT_COPIES = 3
 const MOST_TOKENS = 2048
 const LEAST_TOKENS = 32
 
-/** Tokens of one batch. */
+/** Most tokens of one batch. */
 export function batchTokens({ vocabulary }: Pick<DecoderSpec, 'vocabulary'>): number {
   const fit = Math.floor(LOGIT_BYTES / (vocabulary * 4 * LOGIT_COPIES))
   return Math.max(LEAST_TOKENS, Math.min(MOST_TOKENS, fit))
@@ -29,7 +29,7 @@ interface Piece extends ScoredSequence {
   start: number
 }
 
-/** In the order of `sequences`; of softmax(logits). */
+/** Log-probs under softmax(logits), in the order of `sequences`. */
 export async function scoreSequences(
   sequences: readonly ScoredSequence[],
   { tokens }: { tokens: number },
@@ -44,7 +44,7 @@ export async function scoreSequences(
   pieces.sort((a, b) => lengthOf(a) - lengthOf(b))
   for (let from = 0; from < pieces.length; ) {
     let to = from + 1
-    // Sorted by length: the next row is the longest and sets the width of the batch.
+    // Sorted by length: the next row is the longest so far and sets the width of the batch.
     while (to < pieces.length && (to + 1 - from) * lengthOf(pieces[to]!) <= tokens) to++
     const batch = pieces.slice(from, to)
     const done = await engine.score({ sequences: batch, temperature: 1 })
@@ -58,7 +58,7 @@ export async function scoreSequences(
   return scores
 }
 
-/** Splits a long completion; each part is conditioned on everything before it. */
+/** Splits a long completion into parts. Each part is conditioned on everything before it. */
 function piecesOf({ conditioning, completion }: ScoredSequence, sequence: number, most: number): Piece[] {
   const pieces: Piece[] = []
   for (let start = 0; start < completion.length; start += most) {

@@ -8,13 +8,13 @@ import { openWeights } from './safetensors/read.ts'
 
 /** A checkpoint's metadata, part of its manifest. */
 export interface TrainedMeta {
-  /** Absent where all parameters were trained. */
+  /** Absent if all parameters were trained. */
   adapter?: AdapterSpec
   /** The model that the run started from. */
   base?: { name: string; directory: string; commit?: string }
 }
 
-/** From a manifest's `meta`. Facts that an older version did not write are absent. */
+/** Reads a manifest's `meta`. Facts that an older version did not write are absent. */
 export function trainedMeta(meta: unknown): TrainedMeta {
   const { adapter, base } = (meta ?? {}) as TrainedMeta
   return {

@@ -1,11 +1,11 @@
-// The fixed set of training prompts that a config may ask for (rollout.prompts). It depends only on the
-// node's seed and tasks, so a restarted node gets the same set.
+// The fixed set of training prompts that a config can ask for (rollout.prompts). It depends only on the node's seed and
+// tasks, so a restarted node gets the same set.
 
 import type { SelectView } from '../../protocol/plugin/index.ts'
 import { HELD_OUT_SEED, type PromptCoordinates, promptKey } from '../../protocol/train/index.ts'
 import { randomStream } from '../host/random.ts'
 
-/** `each` different prompts per task, in the order of the tasks. */
+/** Returns `each` different prompts per task, in the order of the tasks. */
 export function candidatePrompts(
   tasks: SelectView['tasks'],
   each: number,

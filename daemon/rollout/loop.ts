@@ -1,5 +1,5 @@
-// The rollout loop: plays rounds and hands on their groups. It pauses while the training queue is full,
-// because further rollouts would be too stale by the time they are used.
+// The rollout loop: plays rounds and hands on their groups. It pauses while the training queue is full, because further
+// rollouts would be too stale by the time they are used.
 
 import type { Random, SelectView } from '../../protocol/plugin/index.ts'
 import type { Group } from '../../protocol/train/index.ts'
@@ -15,13 +15,13 @@ export interface RolloutLoopOptions {
   groupsPerRound: number
   temperature: number
   maxNewTokens: number
-  /** Versions. Parked groups older than this are dropped. */
+  /** Maximum age of parked groups, in policy versions. Older ones are dropped. */
   maxStaleness: number
   /** The fixed set of prompts, if the config asks for one. */
   candidates?: SelectView['candidates']
-  /** Without a swarm, none. */
+  /** The node's swarm, if it has one. */
   swarm?: SelectView['swarm']
-  /** Most own groups with a signal in the training queue. */
+  /** Maximum number of own groups with a signal in the training queue. */
   maxWaiting: number
   author: string
 }
@@ -32,7 +32,7 @@ export interface RolloutLoopParts {
   tasks: TaskBook
   /** Groups whose writing was interrupted, kept between rounds. */
   parked: ParkedGroups
-  /** Own groups with a signal in the training queue. */
+  /** Number of own groups with a signal in the training queue. */
   waiting(): number
   /** Wakes when groups leave the queue or the node resumes. */
   changed: Waker
@@ -40,7 +40,7 @@ export interface RolloutLoopParts {
   mustWait(): boolean
   /** True for versions that a roll-back has discarded: their groups are not handed on. */
   isThrownAway(version: number): boolean
-  /** A new random stream for each round, also after a restart. */
+  /** Gives a new random stream for each round, also after a restart. */
   roundRandom(): Random
   now(): number
   monotonic(): number

@@ -1,7 +1,7 @@
-// One round of writing rollouts, with every plugin hook in it:
+// One round of generating rollouts, with every plugin hook in it:
 //
-//   receive -> parked groups, select -> compose -> write (steer) -> verify -> reward -> extend, write, verify, reward (until no plugin
-//     asks for more) -> group -> observe
+//   receive -> parked groups, select -> compose -> write (steer) -> verify -> reward -> extend, write, verify, reward
+//     (until no plugin asks for more) -> group -> observe
 //
 // Without plugins: pick prompts, write, verify.
 
@@ -21,16 +21,16 @@ import { writeSequences } from './writing/write.ts'
 
 export interface RoundOptions {
   view: SelectView
-  /** Groups to finish in this round. */
+  /** Number of groups to finish in this round. */
   want: number
   policy: PolicyReference
   maxNewTokens: number
-  /** Most tokens of conditioning and completion together. */
+  /** Maximum number of tokens of conditioning and completion together. */
   context: number
-  /** Token ids of the model: 0 to below this. */
+  /** The model's token ids are 0 to vocabulary - 1. */
   vocabulary: number
   temperature: number
-  /** Versions. Parked groups older than this are dropped. */
+  /** Maximum age of parked groups, in policy versions. Older ones are dropped. */
   maxStaleness: number
   /** This node's peer ID. */
   author: string
@@ -39,10 +39,7 @@ export interface RoundOptions {
   /** ms since the epoch. */
   now(): number
   signal?: AbortSignal | undefined
-  /**
-   * True once a roll-back has discarded the weights that the round began with: the round then gives no
-   * groups.
-   */
+  /** True once a roll-back has discarded the weights that the round began with. The round then gives no groups. */
   isVoid?(): boolean
 }
 
@@ -51,13 +48,13 @@ export interface RoundParts {
   tokenizer: Tokenizer
   tasks: TaskBook
   hooks: PluginRound
-  /** Without it nothing is kept between rounds: unfinished rollouts are lost. */
+  /** Without it, nothing is kept between rounds and unfinished rollouts are lost. */
   parked?: ParkedGroups | undefined
 }
 
 export interface Round {
   groups: Group[]
-  /** Tokens drawn in this round, including those for plugins. */
+  /** Number of tokens sampled in this round, including those for plugins. */
   tokens: number
 }
 
@@ -67,7 +64,7 @@ interface Begun extends Written {
   wasParked: boolean
 }
 
-/** Groups in the order of the asks, followed by those that plugins requested. */
+/** Plays one round. Its groups are in the order of the asks, followed by those that plugins requested. */
 export async function playRound(options: RoundOptions, by: RoundParts): Promise<Round> {
   try {
     return await play(options, by)
@@ -107,7 +104,7 @@ async function play(options: RoundOptions, by: RoundParts): Promise<Round> {
   const parked: ParkedGroup[] = []
   for (const { order, sequences, since, wasParked } of begun) {
     const kept = sequences.filter((one) => !watcher?.isDropped(one))
-    // A node that stops in mid-round resumes these when it starts again.
+    // A node that stops in the middle of a round resumes these when it starts again.
     const isCutShort = signal?.aborted && kept.some(({ finish }) => finish === undefined)
     const isParked = watcher !== undefined && kept.some(watcher.isParked)
     if (isParked || (isCutShort && (watcher !== undefined || wasParked))) {
@@ -130,13 +127,13 @@ async function play(options: RoundOptions, by: RoundParts): Promise<Round> {
   return { groups, tokens }
 }
 
-/** Plugins do not see the round either: the roll-back has restored them to a state before it. */
+/** Plugins do not see the round either, because the roll-back restored them to a state before it. */
 function nothing(tokens: number, { parked }: RoundParts): Round {
   parked?.giveBack()
   return { groups: [], tokens }
 }
 
-/** Resumes parked groups first, then starts new ones up to the number wanted. */
+/** Resumes parked groups first, then starts new ones up to the wanted number. */
 async function begin(options: RoundOptions, by: RoundParts): Promise<Begun[]> {
   const { policy, maxStaleness, want, view } = options
   const { hooks, parked, tokenizer, tasks } = by

@@ -1,4 +1,4 @@
-// The tasks that a node knows, by name and version, and which of them its config asks for.
+// The tasks that a node knows, by name and version, and which of them its config chooses.
 
 import { WaggleError } from '../../protocol/errors.ts'
 import type { SelectView, Task } from '../../protocol/plugin/index.ts'
@@ -13,7 +13,7 @@ export interface TaskChoice {
 export interface TaskBook {
   /** The task of this name and version. */
   find(name: string, version: number): Task | undefined
-  /** The same, but only among tasks that the config chose: peers' groups for others are not trained on. */
+  /** The same, but only among tasks that the config chose: peers' groups of other tasks are not trained on. */
   findChosen(name: string, version: number): Task | undefined
   /** The tasks that the config chose, in its order. */
   readonly chosen: ReadonlyArray<{ task: Task; difficulty: number }>

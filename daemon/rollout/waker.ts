@@ -3,9 +3,9 @@
 
 export interface Waker {
   wake(): void
-  /** Wakes so far. Read it before checking the state, then pass it to `after`. */
+  /** Number of wakes so far. Read it before checking the state, then pass it to `after`. */
   readonly count: number
-  /** Resolves after the next wake beyond `count`, or when the signal aborts. */
+  /** Resolves once there have been more than `count` wakes, or when the signal aborts. */
   after(count: number, signal: AbortSignal): Promise<void>
 }
 

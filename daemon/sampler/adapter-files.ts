@@ -1,4 +1,4 @@
-// Writes the adapter of a policy version where a back end reads it: one GGUF file, or a folder in PEFT's layout.
+// Writes the adapter of a policy version to where a back end reads it: one GGUF file, or a folder in PEFT's layout.
 
 import { join } from 'node:path'
 import type { DecoderSpec, Weights } from '../engine/decoder.ts'
@@ -10,17 +10,17 @@ import type { Disk } from '../store/disk.ts'
 import type { AdapterFile, BackEnd } from './back-end.ts'
 
 export interface AdapterFiles {
-  /** `weights`: the adapter's tensors. */
+  /** `weights` are the adapter's tensors. */
   write(name: string, weights: Weights): Promise<AdapterFile>
   remove(file: AdapterFile): Promise<void>
 }
 
 export interface AdapterFilesOptions {
-  /** Made if it does not exist; its parent must. */
+  /** Created if it does not exist. Its parent must exist. */
   folder: string
   format: BackEnd['format']
   model: StoredModel
-  /** With the adapter. */
+  /** The model's spec with the adapter. */
   spec: DecoderSpec
 }
 

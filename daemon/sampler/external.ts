@@ -1,8 +1,8 @@
-// A sampler outside the node's own engines. New weights reach it as an adapter, every so many versions. It is trusted
-// only as far as its log-probs agree with the trainer's: they are compared when it starts and after every adapter.
+// A sampler outside the node's own engines. It gets new weights as an adapter, once every few versions. It is trusted
+// only as far as its log-probs agree with the trainer's; they are compared at the start and after every adapter.
 //
-// What fails is tried again by the next `generate`, so that a server may be away for a while: the rollout loop repeats
-// its rounds at growing intervals, and the trainer goes on with what it has.
+// Whatever fails is tried again by the next `generate`, so a server may be away for a while: the rollout loop repeats
+// its rounds at growing intervals, and the trainer continues with what it has.
 
 import { WaggleError } from '../../protocol/errors.ts'
 import { adapterShapes, type DecoderSpec, type Weights } from '../engine/decoder.ts'
@@ -16,19 +16,19 @@ import { openLines } from './lines.ts'
 import { type Mismatch, mismatchOf, mismatchText, PROBES, refuseMismatch } from './self-test.ts'
 
 export interface ExternalOptions {
-  /** Load an adapter every so many versions. */
+  /** Load an adapter once every this many versions. */
   every: number
-  /** Largest mean difference of log-probs, nats. */
+  /** Largest mean difference of log-probs that is accepted, in nats. */
   tolerance: number
   tokenizer: Tokenizer
-  /** Of all seeds that the self-test draws with. */
+  /** Seeds of the self-test's samples are derived from this. */
   seed: number
 }
 
 export interface ExternalParts {
   backEnd: BackEnd
   files: AdapterFiles
-  /** Holds the same weights whenever this sampler is opened or given weights. */
+  /** Must hold the same weights as this sampler whenever the sampler is opened or given weights. */
   trainer: Pick<Trainer, 'score' | 'setWeights'>
   onNotice(message: string): void
 }
@@ -37,7 +37,7 @@ interface Held {
   version: number
   file: AdapterFile
   adapter: LoadedAdapter
-  /** Calls that write with it. */
+  /** Number of running calls that write with it. */
   users: number
 }
 
@@ -48,14 +48,14 @@ interface Completion {
 
 interface SelfTest {
   probes: number
-  /** New tokens for each of them. */
+  /** New tokens per probe. */
   tokens: number
 }
 
-/** More when the sampler starts than after every adapter. */
+/** The test at the start is larger than the one after every adapter. */
 const FIRST_TEST: SelfTest = { probes: PROBES.length, tokens: 32 }
 const LATER_TEST: SelfTest = { probes: 2, tokens: 16 }
-/** The test adapter changes log-probs by about this, in nats, if it is applied. */
+/** If the test adapter is applied, it changes log-probs by about this much, in nats. */
 const PROBE_EFFECT = 1
 
 export function createExternalSampler(
@@ -63,10 +63,10 @@ export function createExternalSampler(
   { backEnd, files, trainer, onNotice }: ExternalParts,
 ): Sampler {
   let opened: { spec: DecoderSpec; pieces: readonly string[] | undefined } | undefined
-  /** What the sampler should write with once an adapter is due. */
+  /** The newest version; the sampler gets it once an adapter is due. */
   let newest: { version: number; weights: Weights } | undefined
   let held: Held | undefined
-  /** Why nothing can be written at the moment. */
+  /** Why the sampler cannot write at the moment. */
   let trouble: unknown
   let loads = 0
   let running = 0
@@ -97,7 +97,7 @@ export function createExternalSampler(
     { probes, tokens }: SelfTest,
   ): Promise<{ found: Mismatch; completions: Completion[] }> => {
     const samples = PROBES.slice(0, probes).map((question, i) => ({
-      // Tiny models have tiny contexts.
+      // Cut, because tiny models have tiny contexts.
       prompt: tokenizer.encodePrompt(question).slice(0, opened!.spec.contextLength - tokens),
       seed: (seed + i) >>> 0,
     }))
@@ -141,7 +141,7 @@ export function createExternalSampler(
     return lines.results()
   }
 
-  /** Loads the newest weights and tests them; one after another. Rejects if the sampler cannot be used. */
+  /** Loads the newest weights and tests them, after earlier reloads. Rejects if the sampler cannot be used. */
   const reload = (): Promise<void> => {
     const done = turn
       .catch(() => {})
@@ -169,7 +169,7 @@ export function createExternalSampler(
     return done
   }
 
-  /** An adapter with a visible effect shows whether the back end applies adapters as the trainer does. */
+  /** Checks that the back end applies adapters as the trainer does, with an adapter that has a visible effect. */
   const testAdapters = async (
     { adapter }: DecoderSpec,
     weights: Weights,
@@ -198,7 +198,7 @@ export function createExternalSampler(
       const what = `with a test adapter, which changes log-probs by ${effect.toFixed(2)}`
       refuseMismatch(
         found,
-        // A quantized model rounds more where an adapter moves its activations.
+        // Where an adapter moves its activations, a quantized model has larger rounding errors.
         Math.max(tolerance, effect / 4),
         `This was ${what}. The sampler serves the right model but applies adapters otherwise, or not at all: is LoRA turned on, for ${adapter!.targets.join(', ')} and rank ${adapter!.rank}?`,
       )
@@ -249,7 +249,7 @@ export function createExternalSampler(
     async generate(request, options = {}) {
       checkRequest(request)
       checkPrompts(request, opened!.spec)
-      // Sequences that were begun keep their adapter; those of this call wait for the one that is being loaded.
+      // Sequences that have begun keep their adapter. Those of this call wait until a running reload has finished.
       await turn.catch(() => {})
       if (trouble !== undefined && !options.signal?.aborted) await reload()
       const mine = held!
@@ -269,7 +269,7 @@ export function createExternalSampler(
       newest = { weights, version: version ?? newest?.version ?? 0 }
       const isDue = isUrgent || trouble !== undefined || newest.version - (held?.version ?? 0) >= every
       if (!isDue) return
-      // The trainer goes on; the next `generate` tries again, and reports it if that fails, too.
+      // The trainer continues. The next `generate` tries again, and reports the error if that also fails.
       await reload().catch((error: Error) =>
         onNotice(`version ${newest?.version} did not reach the sampler: ${error.message}`),
       )
@@ -283,7 +283,7 @@ export function createExternalSampler(
   }
 }
 
-/** External samplers draw from the policy itself: other distributions are not reported alike by all of them. */
+/** External samplers sample from the policy itself, because they do not all report other distributions alike. */
 function checkRequest({ temperature, topK, topP, minP }: GenerateRequest): void {
   const isWhole = topK === undefined && (topP ?? 1) === 1 && (minP ?? 0) === 0
   if ((temperature === 0 || temperature === 1) && isWhole) return
@@ -294,7 +294,7 @@ function checkRequest({ temperature, topK, topP, minP }: GenerateRequest): void 
   )
 }
 
-/** The adapter with noise added to its B matrices; their rows differ, so that swapped rows are noticed. */
+/** The adapter with noise added to its B matrices. The rows of the noise differ, so swapped rows are noticed. */
 function noisy(weights: Weights, size: number, seed: number): Weights {
   return Object.fromEntries(
     Object.entries(weights).map(([name, values]) => [

@@ -1,4 +1,5 @@
-// The sequences of one `generate`: what a back end gives is checked and recorded here, the same for every back end.
+// The sequences of one `generate`. What a back end gives is checked and recorded here, in the same way for every back
+// end.
 
 import { WaggleError } from '../../protocol/errors.ts'
 import type { GenerateOptions, GenerateRequest, Sample } from '../engine/engine.ts'
@@ -9,7 +10,7 @@ import type { Line } from './back-end.ts'
 export interface LinesOptions {
   vocabulary: number
   version: number
-  /** The text of each token id by itself; stop strings need it. */
+  /** The text of each token id on its own, needed for stop strings. */
   pieces: readonly string[] | undefined
   /** True for tokens that a sequence may end with. */
   isSpecial(token: number): boolean
@@ -17,11 +18,11 @@ export interface LinesOptions {
 
 export interface Lines {
   lines: Line[]
-  /** All samples in the order of the request. What has not ended counts as aborted. */
+  /** All samples in the order of the request. Sequences that have not ended count as aborted. */
   results(): Sample[]
 }
 
-/** A probability may exceed 1 by rounding. */
+/** Rounding may lift a probability slightly above 1. */
 const MOST_LOGPROB = 1e-3
 
 export function openLines(
@@ -39,7 +40,7 @@ export function openLines(
     const written: Sample = {
       tokens: Int32Array.from(tokens),
       logprobs: Float32Array.from(logprobs),
-      // The same: at temperature 0, too, a back end reports the policy's.
+      // The same, because a back end reports the policy's log-probs even at temperature 0.
       policyLogprobs: Float32Array.from(logprobs),
       entropies: Float32Array.from(logprobs, entropyOf),
       finish,
@@ -96,7 +97,7 @@ export function openLines(
   }
 }
 
-/** The mean of -log p over drawn tokens is the entropy; back ends do not report more. */
+/** On average over sampled tokens, -log p is the entropy. Back ends report nothing better. */
 function entropyOf(logprob: number): number {
   return Math.max(0, -logprob)
 }

@@ -1,11 +1,11 @@
-// Writes with llama.cpp through the npm package node-llama-cpp, an optional peer: its binaries for the CPU, CUDA, Metal
-// and Vulkan come with it. The base is a GGUF file; adapters are LoRA files as `llama-server --lora` takes them.
+// Writes with llama.cpp through the npm package node-llama-cpp, an optional peer dependency that brings binaries for
+// the CPU, CUDA, Metal and Vulkan. The base is a GGUF file; adapters are LoRA files, as for `llama-server --lora`.
 
 import { WaggleError } from '../../protocol/errors.ts'
 import type { EngineInfo } from '../engine/engine.ts'
 import type { BackEnd, Line, LoadedAdapter, WriteOptions } from './back-end.ts'
 
-/** What is used of the package; checked against version 3.22. */
+/** The part of the package that is used. Checked against version 3.22. */
 interface Package {
   getLlama(options: object): Promise<Llama>
 }
@@ -37,17 +37,17 @@ export interface LlamaCppOptions {
   file: string
   /** Sequences decoded side by side. */
   parallel: number
-  /** Threads on the CPU. */
+  /** CPU threads. */
   threads: number
 }
 
 const PACKAGE = 'node-llama-cpp'
 const VERSION = '3.22'
-/** llama.cpp frees adapters only together with their model, so the model is loaded again after so many. */
+/** llama.cpp frees adapters only together with their model, so the model is reloaded after this many adapters. */
 const ADAPTERS_PER_MODEL = 32
-/** Contexts are made for a multiple of this many tokens, so that few different sizes occur. */
+/** Context sizes are multiples of this many tokens, so that few different sizes occur. */
 const CONTEXT_STEP = 256
-/** Everything that would change the distribution is turned off; the package's defaults are not. */
+/** Turns off everything that would change the distribution; the package's defaults do not. */
 const WHOLE_DISTRIBUTION = { topK: 0, topP: 1, minP: 0, repeatPenalty: false }
 
 interface Loaded {
@@ -64,7 +64,7 @@ export function createLlamaCpp(
   const info: EngineInfo = { kind: PACKAGE, device: 'unknown', reason: 'sampler.use names it', threads }
   let llama: Llama | undefined
   let current: Loaded | undefined
-  /** One call at a time: each has a context of its own size. */
+  /** One call at a time, because each has a context of its own size. */
   let turn: Promise<unknown> = Promise.resolve()
 
   const openModel = async (): Promise<Loaded> => {
@@ -167,7 +167,7 @@ export function createLlamaCpp(
       try {
         llama = await getLlama({
           gpu: 'auto',
-          // Only binaries that came with the package: nothing is downloaded or compiled.
+          // Only binaries that come with the package: nothing is downloaded or compiled.
           build: 'never',
           skipDownload: true,
           progressLogs: false,

@@ -1,5 +1,5 @@
-// Compares a sampler's log-probs with the trainer's on tokens that the sampler drew. If they differ much, importance
-// weights correct for a difference that should not exist, or cannot correct it at all.
+// Compares a sampler's log-probs with the trainer's, on tokens that the sampler drew. If they differ much, importance
+// weights correct for a difference that should not exist, or cannot correct for it at all.
 
 import { WaggleError } from '../../protocol/errors.ts'
 
@@ -10,7 +10,7 @@ export interface Mismatch {
   largestDifference: number
   /** Mean of log p_sampler - log p_trainer over tokens that the sampler drew: an estimate of the KL divergence. */
   kl: number
-  /** Of the truncated importance weights, as a share of the tokens. */
+  /** Effective sample size of the truncated importance weights, as a share of the tokens. */
   effectiveSampleSize: number
 }
 
@@ -37,7 +37,7 @@ export function mismatchText({ tokens, meanDifference, kl, effectiveSampleSize }
 }
 
 export function refuseMismatch(found: Mismatch, tolerance: number, hint: string): void {
-  // Also if it is not a number.
+  // Written so that NaN is refused as well.
   if (found.meanDifference <= tolerance) return
   throw new WaggleError('E_SAMPLER', `${mismatchText(found)}; sampler.tolerance is ${tolerance}`, {
     hint,
@@ -45,7 +45,7 @@ export function refuseMismatch(found: Mismatch, tolerance: number, hint: string)
   })
 }
 
-/** Questions whose answers are compared, in plain words, so that every model has something to say. */
+/** Questions for the comparison, in plain words, so that every model has something to say. */
 export const PROBES = [
   'What is 17 + 25?',
   'Name three colours.',

@@ -1,13 +1,12 @@
-// Writes a file or a folder whole or not at all, even if the power fails: write under a temporary name,
-// fsync, rename, fsync the parent folder. (Without the last step, a power cut can undo a rename that was
-// reported as done; ALICE, OSDI '14, found 60 such holes in 11 systems.) The lock on the home ensures a
-// single writer for each path.
+// Writes a file or a folder whole or not at all, even if the power fails: write under a temporary name, fsync, rename,
+// fsync the parent folder. (Without the last step, a power cut can undo a rename that was reported as done; ALICE,
+// OSDI '14, found 60 such holes in 11 systems.) The lock on the home ensures a single writer for each path.
 
 import { createHash } from 'node:crypto'
 import { dirname, join } from 'node:path'
 import { type Disk, errnoOf } from './disk.ts'
 
-/** Content of a file. A stream is written piece by piece, so it is never in memory twice. */
+/** Content of a file. A stream is written piece by piece, so it is never held in memory as a whole. */
 export type Content = string | Uint8Array | Iterable<Uint8Array> | AsyncIterable<Uint8Array>
 
 export interface Written {
@@ -19,7 +18,7 @@ export interface Written {
 /** Suffix of unfinished files and folders, which may be deleted at any time. */
 export const PARTIAL = '.partial'
 
-/** Replaces `path` by `content`. When this returns, the new content survives a power cut. */
+/** Replaces `path` by `content`. When this resolves, the new content survives a power cut. */
 export async function writeFileWhole(
   { path, content }: { path: string; content: Content },
   { disk }: { disk: Disk },
@@ -38,8 +37,8 @@ export async function writeFileWhole(
 }
 
 /**
- * Makes the folder `path`, which must not exist, with what `fill` puts into it. `fill` gets a function that
- * writes one file; files are durable in the order in which they were written.
+ * Creates the folder `path`, which must not exist, with the files that `fill` writes. `fill` gets a function that
+ * writes one file; files become durable in the order in which they were written.
  */
 export async function writeDirectoryWhole<Result>(
   { path }: { path: string },
@@ -70,7 +69,7 @@ export async function remove(path: string, { disk }: { disk: Disk }): Promise<vo
   await disk.removeDirectory(path)
 }
 
-/** Renames a folder before deleting it, so that nobody ever sees a half-empty one. */
+/** Renames a folder before deleting it, so that nobody ever sees it half empty. */
 export async function removeDirectoryWhole(path: string, { disk }: { disk: Disk }): Promise<void> {
   await remove(path + PARTIAL, { disk })
   await disk.rename(path, path + PARTIAL)
@@ -78,21 +77,21 @@ export async function removeDirectoryWhole(path: string, { disk }: { disk: Disk 
   await remove(path + PARTIAL, { disk })
 }
 
-/** Deletes what writers that were killed left behind in `directory`; returns the names. */
+/** Deletes what killed writers left behind in `directory`. Resolves with the names. */
 export async function removePartials(directory: string, { disk }: { disk: Disk }): Promise<string[]> {
   const names = (await disk.readDirectory(directory)).filter((name) => name.endsWith(PARTIAL))
   for (const name of names) await remove(join(directory, name), { disk })
   return names
 }
 
-/** Makes a folder and its parents, durably. */
+/** Creates a folder and its parents, durably. */
 export async function ensureDirectory(path: string, { disk }: { disk: Disk }): Promise<void> {
   if ((await disk.stat(path))?.kind === 'directory') return
   if (dirname(path) !== path) await ensureDirectory(dirname(path), { disk })
   try {
     await disk.makeDirectory(path)
   } catch (error) {
-    // A link to a folder, or another process was faster: fine as long as it can be listed.
+    // A link to a folder, or another process was faster: fine if it can be listed.
     if (errnoOf(error) !== 'EEXIST') throw error
     await disk.readDirectory(path)
     return
@@ -125,7 +124,7 @@ function pieces(content: Content): Iterable<Uint8Array> | AsyncIterable<Uint8Arr
   return content instanceof Uint8Array ? [content] : content
 }
 
-/** Cleans up after a failure. Its own errors are dropped, since the first one is what the user needs. */
+/** Cleans up after a failure. Its own errors are dropped, since the user needs the first one. */
 async function removeQuietly(path: string, disk: Disk): Promise<void> {
   try {
     await remove(path, { disk })

@@ -1,14 +1,13 @@
-// The store's interface to the disk: few operations, each of which may fail and none of which is durable by
-// itself. Bytes are durable after `sync` of their file, names after `syncDirectory` of their folder. Apart
-// from the database, everything in daemon/store goes through it, so tests can cut the power between any two
-// operations.
+// The store's interface to the disk: few operations, each of which may fail and none of which is durable by itself.
+// Bytes are durable after `sync` of their file, names after `syncDirectory` of their folder. Apart from the database,
+// everything in daemon/store uses this interface, so tests can cut the power between any two operations.
 
 export interface DiskFile {
-  /** Fills `into` from `position` on; returns how many bytes there were before the end of the file. */
+  /** Fills `into` from `position` on. Resolves with the number of bytes read, fewer at the end of the file. */
   read(into: Uint8Array, position: number): Promise<number>
-  /** Writes all of `bytes` at the end. */
+  /** Appends all of `bytes`. */
   append(bytes: Uint8Array): Promise<void>
-  /** Makes what was appended durable. */
+  /** Makes appended bytes durable. */
   sync(): Promise<void>
   close(): Promise<void>
 }
@@ -21,10 +20,10 @@ export interface FileFacts {
 /** Failures are errors with a `code` as in errno(3): ENOENT, EEXIST, ENOSPC, EIO, EACCES… */
 export interface Disk {
   /**
-   * `create` makes a new file and fails with EEXIST where there is one. A symbolic link is never followed.
+   * `create` makes a new file and fails with EEXIST if the path exists. Symbolic links are never followed.
    */
   open(path: string, mode: 'read' | 'create'): Promise<DiskFile>
-  /** Facts about the path itself, links not followed; undefined if nothing is there. */
+  /** Facts about the path itself, without following links; undefined if nothing is there. */
   stat(path: string): Promise<FileFacts | undefined>
   /** The path with every link resolved. */
   realPath(path: string): Promise<string>
@@ -33,7 +32,7 @@ export interface Disk {
   makeDirectory(path: string): Promise<void>
   removeDirectory(path: string): Promise<void>
   unlink(path: string): Promise<void>
-  /** Replaces a file at `to` atomically; a non-empty folder there is an error. */
+  /** Replaces a file at `to` atomically. Fails if there is a non-empty folder. */
   rename(from: string, to: string): Promise<void>
   /** Makes names created in, moved to and removed from this folder durable. */
   syncDirectory(path: string): Promise<void>

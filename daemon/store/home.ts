@@ -1,4 +1,4 @@
-// Opens a daemon's home and locks it. The database's lock is the one that counts: the operating system releases it with
+// Opens and locks a daemon's home. The database's lock is the one that counts: the operating system releases it with
 // the process, so a killed daemon leaves nothing to clean up. The lock file only names the owner.
 
 import { join } from 'node:path'
@@ -64,7 +64,7 @@ export async function openHome(
     seal,
     async release() {
       await seal().catch((error) => log('warn', `the database could not be sealed: ${explainErrno(error)}`))
-      // Before the database closes, so that this is not the next owner's file.
+      // Removed before the database closes, since after that it could be the next owner's file.
       await remove(lock, { disk }).catch((error) =>
         log('warn', `the lock file could not be removed: ${explainErrno(error)}`),
       )
@@ -75,7 +75,7 @@ export async function openHome(
 
 const MARK = 'sealed'
 
-/** Damage does not keep the node from starting: waiting rollouts and curves can be replaced. */
+/** Damage does not prevent the node from starting, since waiting rollouts and curves can be replaced. */
 async function openStore(
   directory: string,
   { disk, log }: { disk: Disk; log: Log },
@@ -108,7 +108,7 @@ async function openStore(
   return { database: handle.database, seal }
 }
 
-/** The owner that the lock file names; undefined if there is none or it is unreadable. */
+/** The owner named in the lock file; undefined if there is no file or it is unreadable. */
 export async function readOwner(lock: string, { disk }: { disk: Disk }): Promise<Owner | undefined> {
   try {
     const file = await disk.open(lock, 'read')

@@ -1,4 +1,4 @@
-// The disk interface on node:fs. Callers decide what to write when, and how to handle failures.
+// The disk interface, implemented with node:fs. Callers decide what to write when, and how to handle failures.
 
 import { constants } from 'node:fs'
 import {
@@ -18,10 +18,10 @@ import { join } from 'node:path'
 import { syncFolder } from '../platform/index.ts'
 import { type Disk, type DiskFile, errnoOf } from './disk.ts'
 
-/** One system call moves at most 2^31 - 1 bytes; this stays well below and lets other work in between. */
+/** One system call moves at most 2^31 - 1 bytes. This is well below, and lets other work run in between. */
 const CALL_BYTES = 64 * 1024 * 1024
 
-// Windows has neither flag. O_NONBLOCK keeps an open of a FIFO from waiting for its other end for ever.
+// Windows has neither flag. O_NONBLOCK prevents an open of a FIFO from waiting forever for its other end.
 const READ_FLAGS = constants.O_RDONLY | (constants.O_NOFOLLOW ?? 0) | (constants.O_NONBLOCK ?? 0)
 const CREATE_FLAGS = constants.O_WRONLY | constants.O_CREAT | constants.O_EXCL
 
@@ -83,7 +83,7 @@ function nodeFile(handle: FileHandle): DiskFile {
   }
 }
 
-/** Bytes that a user may still write to the disk of this path; undefined if unknown. */
+/** Bytes that the user may still write to the disk of this path; undefined if unknown. */
 export async function freeBytes(path: string): Promise<number | undefined> {
   const facts = await statfs(path).catch(() => undefined)
   return facts && facts.bavail * facts.bsize

@@ -16,49 +16,49 @@ import type { PeerView } from './peers/peers.ts'
 import type { Clock, Codec, Log, PluginStates, SwarmEvent, TaskSource } from './types.ts'
 
 export interface SwarmOptions {
-  /** Nodes meet only within a swarm of the same name, `[a-z0-9][a-z0-9-]{0,31}`. */
+  /** Nodes only connect within the swarm of this name, `[a-z0-9][a-z0-9-]{0,31}`. */
   swarm: string
   /** Multiaddrs to listen on. If empty, the node only dials. */
   listen: readonly string[]
-  /** Addresses to announce besides those that are found: a forwarded port, a public name. */
+  /** Addresses to announce besides those detected, such as a forwarded port or a public DNS name. */
   announce?: readonly string[]
-  /** Addresses with peer IDs that are dialled for as long as the node runs. */
+  /** Addresses with peer IDs, redialled for as long as the node runs. */
   bootstrap?: readonly string[]
-  /** What to do about nodes seen on the local network. Default `ask`: report them and join none unasked. */
+  /** What to do about nodes seen on the local network. Default `ask`: report them, but join none unasked. */
   lan?: Lan
   /** Find peers through peers (the swarm's own DHT), and be reachable through relays. Default true. */
   wide?: boolean
   /** Ask the router to forward a port. Default false. */
   upnp?: boolean
-  /** Relay for nodes behind NATs, and pass on groups that this node has no tasks for. Default false. */
+  /** Act as a relay for nodes behind NATs, and forward groups of tasks that this node lacks. Default false. */
   relay?: boolean
   /** Connect by WebRTC if both sides are behind NATs; needs an optional package. Default false. */
   webrtc?: boolean
   /** `host:port` of STUN servers for WebRTC, besides those that invites name. */
   stun?: readonly string[]
-  /** Answer STUN on this UDP port; 0 takes a free one. Default: off. */
+  /** Answer STUN on this UDP port; 0 picks a free one. Default: off. */
   stunPort?: number
   /** Pre-shared key of a private swarm, 32 bytes: see psk.ts. */
   psk?: Uint8Array
-  /** Peer IDs that may connect; anyone if left out. */
+  /** Peer IDs that may connect. Default: anyone. */
   allow?: readonly string[]
   maxConnections?: number
-  /** Read on use, so that they may change. Default: none. */
+  /** Read on each use, since they may change. Default: no limits. */
   limits?: BandwidthLimits | undefined
-  /** This node's tasks, sent to peers as its rules. A peer without a task in common is refused. If empty, no check. */
+  /** This node's tasks, sent to peers as its rules. A peer that shares none of them is refused. If empty, no check. */
   tasks?: ReadonlyArray<{ name: string; version: number }>
   /** Arms that this node can reproduce. Default: `base`. */
   arms?: readonly string[]
   /** Foreign completions longer than this are not trained on. */
   maxCompletionTokens: number
-  /** Minutes between two rounds of requesting plugin state from peers; 0: never. Default 5. */
+  /** Minutes between requests for peers' plugin state; 0: never. Default 5. */
   stateMinutes?: number
 }
 
 export interface SwarmParts {
   identity: Pick<Identity, 'key' | 'peerId' | 'signer'>
   clock: Clock
-  /** Uniform in [0, 1); chooses which peers to dial. */
+  /** Uniform in [0, 1); used to choose peers to dial. */
   random(): number
   log: Log
   tasks: TaskSource
@@ -69,17 +69,17 @@ export interface SwarmParts {
    * Receives each foreign group that this node has verified. Must return quickly; if it throws, the error is logged.
    */
   onGroup(group: Group): void
-  /** This node wrote a group of this content, now or before a restart. Default: only what is remembered here. */
+  /** Whether this node wrote this content, even before a restart. Default: only what the swarm remembers. */
   hasWritten?: ((contentId: string) => boolean) | undefined
-  /** Whether an author's groups are of use without a signal, to get to know it. Default: nobody's are. */
+  /** Whether to accept an author's groups even without a signal, to get to know the author. Default: never. */
   isUnknown?: ((author: string) => boolean) | undefined
   /** Must return quickly; if it throws, the error is logged. */
   onEvent(event: SwarmEvent): void
   /** State of plugins that merge their peers' state. Default: none. */
   states?: PluginStates
-  /** How to reach peers. Default: TCP; a simulation has its own. */
+  /** Transport to peers. Default: TCP; simulations use their own. */
   transport?: NodeTransport | undefined
-  /** Remembers peers across restarts. Whoever created it opens and closes it. */
+  /** Keeps records of peers across restarts. Whoever created it opens and closes it. */
   datastore?: Datastore
 }
 
@@ -87,7 +87,7 @@ export interface Published {
   /** Content id. */
   id: string
   bytes: number
-  /** Peers that it was sent to; others get it from them. */
+  /** Number of peers it was sent to; others get it from them. */
   recipients: number
   /** Too large for gossip: peers were notified and fetch it. */
   announced: boolean
@@ -100,11 +100,11 @@ export interface SwarmCounters {
   received: number
   verified: number
   used: number
-  /** Waiting to be verified. */
+  /** Number of groups waiting for verification. */
   waiting: number
   refused: Partial<Record<Reason, number>>
   /**
-   * Single completions that this node's tokenizer cannot represent; the rest of their groups may have been admitted.
+   * Completions that this node's tokenizer cannot represent; the rest of their groups may have been admitted.
    */
   droppedTexts: number
   bytesIn: number
@@ -119,10 +119,10 @@ export interface Swarm {
   stop(): Promise<void>
   /** Multiaddrs with this node's peer ID. */
   addresses(): string[]
-  /** Signs and sends one of this node's own groups. Throws E_WIRE for a group that every receiver would refuse. */
+  /** Signs and sends one of this node's own groups. Throws E_WIRE if every receiver would refuse the group. */
   publish(draft: OwnGroupDraft): Promise<Published>
   /**
-   * Connects to a peer ID, an address or an invite's contacts, and stays connected. Searches until the signal ends it.
+   * Connects to a peer ID, an address or an invite's contacts, and stays connected. Searches until the signal aborts.
    * Throws E_PEER if no search could succeed, and E_SWARM_RULES if the peer has different rules.
    */
   join(
@@ -130,29 +130,28 @@ export interface Swarm {
     options?: { signal?: AbortSignal; onProgress?: (progress: JoinProgress) => void },
   ): Promise<JoinOutcome>
   /**
-   * Forgets all joined peers, and the swarm that an invite brought, including its key. Disconnects from all peers and
-   * accepts none until the next join.
+   * Forgets all joined peers, and the swarm of an invite including its key. Disconnects from all peers and accepts none
+   * until the next join.
    */
   leave(): Promise<void>
   peers(): PeerView[]
-  /** IDs of all peers that it knows, connected or not: met, joined or muted. */
+  /** IDs of all known peers, connected or not: met, joined or muted. */
   known(): string[]
   counters(): SwarmCounters
-  /** What its connections have taken of their limits. */
+  /** Bytes used this month, and which bandwidth limits are active. */
   network(): NetworkUse
-  /** Groups of this author were trained on. */
+  /** Records that groups of this author were trained on. */
   used(author: string, groups?: number): void
-  /** Joined by the user, or its groups were useful; so it is not one of countless new identities. */
+  /** True if the user joined this peer or its groups were useful, so it is not one of countless new identities. */
   isKnown(author: string): boolean
   mute(peerId: string, on: boolean): void
-  /** A text that lets another node join this swarm; for a private swarm it contains the key. */
+  /** An invite: a text with which another node can join. For a private swarm, it contains the key. */
   invite(): Promise<string>
-  /** Offers a file to these peers, or to any peer that knows the ID. Nothing is sent unless they ask. */
+  /** Offers a file to these peers, or to any peer that has the offer's ID. Nothing is sent until a peer asks. */
   offer(file: { path: string; to?: readonly string[] }): Promise<Offer>
   withdraw(id: string): void
   /**
-   * Fetches an offered file and resumes where an earlier call stopped. Rejects with E_PEER if the signal ends it
-   * early.
+   * Fetches an offered file, and resumes where an earlier call stopped. Rejects with E_PEER if the signal aborts it.
    */
   download(options: BulkFetchOptions): Promise<BulkFetched>
 }

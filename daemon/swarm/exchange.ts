@@ -1,6 +1,6 @@
-// The exchange of groups, without libp2p: what is known of each peer, admission, verification, publishing, fetching what
-// was missed, and what survives a restart. It reaches the network through three ports: gossip, requests and `links`.
-// assembly.ts gives it libp2p's; the simulation gives it its own.
+// The exchange of groups, without libp2p: records of peers, admission, verification, publishing, fetching missed
+// groups, and what is kept across restarts. It reaches the network through three ports: gossip, requests and `links`.
+// assembly.ts connects them to libp2p; the simulation supplies its own.
 
 import { type Frame, MAX_LISTED } from '../../protocol/wire/index.ts'
 import { Admission } from './admission/admission.ts'
@@ -20,7 +20,7 @@ import { Reputation } from './peers/reputation.ts'
 
 export interface ExchangeOptions
   extends Pick<SwarmOptions, 'tasks' | 'arms' | 'relay' | 'maxCompletionTokens'> {
-  /** Ids in one filter of what was admitted; see admission/seen.ts. */
+  /** IDs per filter of admitted frames; see admission/seen.ts. */
   filterEntries?: number | undefined
 }
 
@@ -40,7 +40,7 @@ export interface ExchangeParts
   > {
   identity: Pick<SwarmParts['identity'], 'peerId' | 'signer'>
   gossip: Gossip
-  /** Counts its traffic in `records`. */
+  /** Creates the request client; it counts its traffic in `records`. */
   requests(records: PeerRecords): Requests
   links: {
     /** Closes all connections to a peer. */
@@ -48,33 +48,33 @@ export interface ExchangeParts
     /** Stops reading from a peer for `ms`. */
     slow(peer: string, ms: number): void
   }
-  /** True for peers that a person joined. */
+  /** True for peers that the user joined. */
   isWanted(peer: string): boolean
-  /** Much waits to be sent, so groups are neither published nor passed on. Default: never. */
+  /** True while uploads are behind: groups are then neither published nor forwarded. Default: never. */
   isBehind?(): boolean
-  /** This node's clock is off, or right again. */
+  /** Called with a message if this node's clock is off, and with undefined when it is right again. */
   onClock(trouble: string | undefined): void
   onImpostor(): void
-  /** A peer's signature fits its frame. Default: Ed25519. A simulation of a thousand nodes checks cheaper ones. */
+  /** Whether a frame's signature is valid. Default: Ed25519. A simulation of a thousand nodes uses a cheaper check. */
   isAuthentic?: ((frame: Frame) => boolean) | undefined
   /** Runs something in the next turn of the event loop. Default: setImmediate. */
   soon?: ((run: () => void) => void) | undefined
-  /** Of the filters of ids; see admission/seen.ts. Default: random. */
+  /** Salt of the ID filters; see admission/seen.ts. Default: random. */
   salt?: Uint8Array | undefined
 }
 
 export type Exchange = ReturnType<typeof createExchange>
 
-/** A peer may have been away this long before its connection was given up. */
+/** A peer may have been gone for this long before its connection was closed. */
 const NOTICE_MS = 35_000
-/** After a broken link: longer than it takes to notice one. A request costs 32 bytes per group, so this is generous. */
+/** How far back to fetch after a broken link: longer than detecting one takes. A request costs 32 bytes per group. */
 const GAP_MS = 60_000
 const GAP_SETTLE_MS = 500
-/** Groups that an unknown peer may bring at once, whoever signed them. */
+/** Maximum number of missed groups to fetch from an unknown peer, whoever signed them. */
 const STRANGER_MISSED = 512
-/** What a node requests when it first meets the swarm. */
+/** How far back a node asks when it first joins the swarm. */
 const FIRST_ASK_MS = 120_000
-/** Peers that come so soon after the first one are asked for as much as that one. */
+/** Peers that connect within this time of the first one are asked as far back as the first. */
 const MEETING_MS = 60_000
 
 export function createExchange(options: ExchangeOptions, by: ExchangeParts) {
@@ -137,7 +137,7 @@ export function createExchange(options: ExchangeOptions, by: ExchangeParts) {
   const memory = new Memory({}, { datastore, reputation, contents, validator, clock, log })
   const requests = by.requests(records)
   const fetcher = new Fetcher(
-    // A relay keeps frames that it does not use itself, for others.
+    // A relay keeps all frames for others, although it uses none itself.
     { tasks: options.relay ? [] : (options.tasks ?? []).map(({ name }) => name) },
     {
       requests,
@@ -146,10 +146,10 @@ export function createExchange(options: ExchangeOptions, by: ExchangeParts) {
       log,
       isBehind,
       waiting: () => validator.waiting,
-      // From an unknown peer, no more than the pool has room for.
+      // An unknown peer may not bring more than the pool has room for.
       mostMissed: (peer) => (isKnown(peer) ? MAX_LISTED : STRANGER_MISSED),
-      // An honest node may leave after announcing a group. So this counts little, and only if the author could be
-      // asked.
+      // An honest node may leave after announcing a group, so this counts little, and only if the author was connected
+      // and could be asked.
       onSilent: (owner) => {
         if (records.get(owner)?.connected) reputation.offend(owner, 'silent')
       },
@@ -158,14 +158,14 @@ export function createExchange(options: ExchangeOptions, by: ExchangeParts) {
     },
   )
 
-  /** When this node last met peers after it had none, and when it had last heard of a group until then. */
+  /** When this node, having had no peers, last met one, and when it had last received a group before that. */
   let meeting: { at: number; heard: number | undefined } | undefined
   const lastHeard = (): number | undefined => validator.lastAdmittedAt ?? memory.lastAdmittedAt
 
-  /** For how long this node may have missed a peer's groups. */
+  /** For how long, in ms, this node may have missed a peer's groups. */
   function missedMs(peer: string): number {
     const now = clock.now()
-    // Gossip may bring a new group before the first peer was asked for older ones.
+    // Gossip may deliver a new group before the first peer has been asked for older ones.
     const heard = meeting && now - meeting.at <= MEETING_MS ? meeting.heard : lastHeard()
     const silent = heard === undefined ? FIRST_ASK_MS : now - heard
     const away = records.get(peer)?.disconnectedAt
@@ -181,13 +181,13 @@ export function createExchange(options: ExchangeOptions, by: ExchangeParts) {
   return {
     ...{ records, reputation, contents, admission, verifier, validator, publisher, memory, fetcher },
     ...{ recentFrames, isKnown, news },
-    /** Before the network starts. */
+    /** Call before the network starts. */
     async start(): Promise<void> {
       await memory.start()
       if (memory.ranUntil !== undefined) admission.resume(memory.ranUntil)
       await fetcher.start()
     },
-    /** After `fetcher` and `validator` were stopped, which may be long before. */
+    /** Call after `fetcher` and `validator` have stopped, at any later time. */
     stop: () => memory.stop(),
     onConnected(peer: string, address?: string): void {
       if (!records.all().some(({ connected }) => connected)) meeting = { at: clock.now(), heard: lastHeard() }
@@ -202,7 +202,7 @@ export function createExchange(options: ExchangeOptions, by: ExchangeParts) {
       }
       news.disconnected(peer)
     },
-    /** It is a member of the swarm. Asks it for what this node has missed. */
+    /** The peer is a member of the swarm. Asks it for groups that this node has missed. */
     onGreeted: (peer: string): void => void fetcher.catchUp(peer, missedMs(peer)),
     /** A link was broken for a while without closing, so gossip messages from that time may be lost. */
     fillGap(peer: string): void {

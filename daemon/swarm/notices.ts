@@ -1,10 +1,10 @@
-// The notices that a swarm shows its user. Each is shown once, until its condition is over.
+// The notices that a swarm shows its user. Each is shown once until its condition ends.
 
 import { peerName } from '../../protocol/text.ts'
 import type { Forwarded } from './router/port-forwarding.ts'
 import type { SwarmEvent } from './types.ts'
 
-/** Of each kind, from any peers: identities are free, and strangers' notices must not push out all others. */
+/** Maximum number of notices about peers, per kind: identities are free, so strangers could otherwise fill the list. */
 const MOST_ABOUT_PEERS = 4
 
 export class Notices {

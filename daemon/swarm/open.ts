@@ -1,5 +1,5 @@
-// Opens a swarm from its files: the records of peers, the membership that an invite brought, and the key of a private
-// swarm. It closes whatever it opened.
+// Opens a swarm from its files: the records of peers, the membership from an invite, and the key of a private swarm. It
+// closes everything that it opened.
 
 import { readFile } from 'node:fs/promises'
 import { WaggleError } from '../../protocol/errors.ts'
@@ -14,17 +14,17 @@ import { createSwarm } from './swarm.ts'
 const OPEN_SWARM = 'waggle'
 
 export interface OpenSwarmOptions extends Omit<SwarmOptions, 'psk' | 'swarm'> {
-  /** Folder with the records of peers. */
+  /** Folder of the records of peers. */
   peers: string
-  /** File with what an invite brought, or with the key that was created here; see membership.ts. */
+  /** File of the swarm joined by invite, or of the key that was created here; see membership.ts. */
   membership: string
-  /** The swarm's name if the config gives one; otherwise the invite's, otherwise `waggle`. */
+  /** The swarm's name in the config. Default: the invite's name, else `waggle`. */
   name?: string | undefined
-  /** File with the key of a private swarm, if the config names one. */
+  /** File of a private swarm's key, if the config names one. */
   keyFile?: string | undefined
   /** Create a key if there is none. */
   private?: boolean
-  /** Accepted before anything starts. */
+  /** An invite, accepted before anything starts. */
   invite?: string | undefined
 }
 
@@ -47,7 +47,7 @@ export async function openSwarm(
     openPeers = openPeerDatastore,
     ...by
   }: Omit<SwarmParts, 'datastore'> & {
-    /** Opens the records of peers. node/peer-store.ts has a version that repairs damage. */
+    /** Opens the records of peers. node/home/peer-store.ts has a version that repairs damage. */
     openPeers?: (at: { path: string }) => Promise<PeerDatastore>
   },
 ): Promise<OpenedSwarm> {

@@ -1,4 +1,4 @@
-// Waiting on the swarm's clock.
+// Waits on the swarm's clock.
 
 import type { Clock } from './types.ts'
 

@@ -1,4 +1,4 @@
-// A swarm behind its contract: starts and stops the parts in order, and answers the rest of the daemon from them.
+// Implements the swarm's contract: starts and stops the parts in order, and answers calls from them.
 
 import { WaggleError } from '../../protocol/errors.ts'
 import { peerName } from '../../protocol/text.ts'
@@ -161,7 +161,7 @@ export async function createSwarm(options: SwarmOptions, by: SwarmParts): Promis
     download: (request) => bulkFetch(request, { host, traffic: records, clock, log }),
   }
 
-  /** Says in words where a bare peer ID is searched for. */
+  /** Where a bare peer ID is searched for, in words. */
   function whereSought(): string {
     const where = [
       ...(options.lan === 'off' ? [] : ['on the local network']),

@@ -19,7 +19,7 @@ export type Log = (
 ) => void
 
 export interface TaskSource {
-  /** The task of this name, if it has this version. */
+  /** The task with this name and version, if there is one. */
   find(name: string, version: number): Task | undefined
 }
 
@@ -39,21 +39,21 @@ export interface Codec {
   encodeCompletion(text: string, finish: Finish): Int32Array
   /**
    * Text of a completion. Undefined if an ID is outside the vocabulary, or if there is a special token other than a
-   * single end-of-sequence at the end: a peer could otherwise hide tokens that the text does not show.
+   * single end-of-sequence at the end: otherwise a peer could hide tokens that the text does not show.
    */
   decodeCompletion(ids: Int32Array): string | undefined
 }
 
 /**
- * The state that plugins here exchange with the same plugins of peers. The swarm asks for it instead of being given it,
- * since the swarm may be replaced while the node runs.
+ * The state that plugins exchange with the same plugins of peers. The swarm pulls it, since the swarm may be replaced
+ * while the node runs.
  */
 export interface PluginStates {
-  /** Plugins that merge state, as `kind/name`, each with its format version. If empty, nothing is asked or answered. */
+  /** Plugins that merge state, as `kind/name`, with their format versions. If empty, nothing is asked or answered. */
   wanted(): ReadonlyArray<{ name: string; version: number }>
-  /** This node's own state, for a peer that asks; at most 64 KiB. Undefined if there is none. */
+  /** This node's own state for a peer that asks; at most 64 KiB. Undefined if there is none. */
   own(name: string): Uint8Array | undefined | Promise<Uint8Array | undefined>
-  /** A peer's state in the wanted version. At most 64 KiB, and otherwise anything that a liar may send. */
+  /** A peer's state in the wanted version: at most 64 KiB of untrusted bytes. */
   received(name: string, from: string, bytes: Uint8Array): void | Promise<void>
 }
 

@@ -1,11 +1,11 @@
-// How token losses are aggregated to the loss of a step. Every mode is a weighted sum over tokens with one
+// How token losses are aggregated into the loss of a step. Every mode is a weighted sum over tokens with one
 // denominator for the step, so that gradients computed separately for each author can be added.
 //
 // token_mean: mean over all tokens, so longer answers weigh more (DAPO).
 // sequence_mean: mean over an answer's tokens, then over answers (GRPO as published).
 // sequence_sum: sum over an answer's tokens, then mean over answers (with `gspo`: LUSPO).
 // fixed_length: sequence_sum divided by the maximum answer length, so that no length is favoured (Dr. GRPO).
-// Masked tokens, which an environment wrote, do not count; nor do answers without any token of the policy's.
+// Masked tokens, which an environment wrote, do not count, nor do answers without any token from the policy.
 
 import type { Row } from './rows.ts'
 

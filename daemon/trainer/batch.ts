@@ -1,55 +1,52 @@
-// Decides when a batch is due and chooses it from the pool: foreign groups drawn at random, and the newest own ones.
+// Decides when a batch is due and chooses it from the pool: a random draw of foreign groups and the newest own groups.
 //
-// A batch is due when the groups with a signal that wait are enough, whoever wrote them: own groups count 1, a foreign
-// group what its author's standing is worth. Foreign groups are drawn first, J at most, and own ones fill the batch, so
-// that a node need not write what its peers did. What is drawn must count half of what makes a batch due.
+// A batch is due when enough groups with a signal wait, own or foreign. An own group counts 1, a foreign group counts
+// its author's standing. Up to J foreign groups are drawn first and own groups fill the rest, so that a node need not
+// generate what its peers already have. The chosen groups must count for at least half of what makes a batch due.
 //
-// SAPO samples J foreign groups uniformly from those with a signal. Here the draw picks an author first, so
-// that an author who publishes more is not drawn more often. Identities are free, so all newcomers together
-// count as one author; among newcomers, the draw first picks the peer that delivered the group. The drawn groups
-// keep to this node's own mix of tasks and levels. A peer may send many long rollouts for one prompt, so
-// the drawn tokens are also bounded, in total and per author, relative to this node's own groups. Over a bound, the
-// longest groups are dropped and others drawn.
+// SAPO samples J foreign groups uniformly from those with a signal. Here the draw picks an author first, so that
+// publishing more does not get an author drawn more often. Identities are free, so all newcomers together count as one
+// author; among newcomers, the draw first picks the peer that delivered the group. The drawn groups keep to this node's
+// own mix of tasks and levels. A peer may send many long rollouts for one prompt, so the drawn tokens are also bounded,
+// in total and per author, relative to this node's own groups. If a bound is exceeded, the longest groups are dropped
+// and others drawn.
 
 import type { Random } from '../../protocol/plugin/index.ts'
 import type { Group } from '../../protocol/train/index.ts'
 import { type PromptMix, tokensIn } from './prompt-mix.ts'
 
 export interface BatchSizes {
-  /** I and J in SAPO's notation: own and foreign groups in a batch at most. */
+  /** I and J in SAPO's notation: maximum number of own and of foreign groups in a batch. */
   own: number
   foreign: number
   /**
-   * Own groups that foreign ones do not displace. If own ones are rare, a batch that is due has fewer, and fewer groups.
-   * Default: I, and foreign groups beyond J make no batch due.
+   * Number of own groups that foreign groups do not displace. If own groups are rare, a due batch has fewer of them,
+   * and fewer groups in all. Default: I, and then foreign groups count for at most J towards a due batch.
    */
   leastOwn?: number
-  /** Groups that make a batch due. */
+  /** Number of groups that makes a batch due. */
   due: number
-  /** Whether the batch may have foreign groups only. */
+  /** Whether the batch may consist of foreign groups only. */
   mayLackOwn: boolean
 }
 
 export interface BatchParts {
   random: Random
   mix: Pick<PromptMix, 'stratum' | 'most' | 'tokens'>
-  /** Newcomers share one author's part of a draw. Default: nobody is known. */
+  /** False for newcomers, who share one author's chance in the draw. Default: nobody is known. */
   isKnown?(author: string): boolean
-  /** What an author's group counts towards a batch that is due, 0 to 1. Default: 0. */
+  /** How much an author's group counts towards a due batch, 0 to 1. Default: 0. */
   worth?(author: string): number
 }
 
-/**
- * Foreign groups may have this many times the tokens of J own groups; the margin is for groups of unequal
- * size.
- */
+/** Maximum tokens of the foreign groups, relative to J own groups; the margin allows for groups of unequal size. */
 const MOST_TOKENS = 1.5
-/** Part of the groups that make a batch due: newcomers, who count nothing, may be among those drawn. */
+/** Minimum share of `due` in the chosen batch. Newcomers' groups may be drawn, and they count nothing. */
 const LEAST_DRAWN = 1 / 2
-/** Every author may have the tokens of this many own groups: peers may use other length limits. */
+/** Every author may have as many tokens as this many own groups, because peers may use other length limits. */
 const LEAST_SHARE = 3
 
-/** Undefined while no batch is due. */
+/** The chosen groups, own groups first; undefined while no batch is due. */
 export function chooseBatch(
   waiting: { own: readonly Group[]; foreign: readonly Group[] },
   sizes: BatchSizes,
@@ -83,7 +80,7 @@ function drawForeign(groups: readonly Group[], count: number, { random, mix, isK
   }
   const mostOfAny = shareAmong(groups)
   const left = new Set(groups.filter((group) => tokensIn(group) <= mostOfAny))
-  // Authors whose groups are all too long do not reduce the others' share.
+  // Authors whose groups are all too long must not reduce the share of the others.
   const mostOfOne = shareAmong([...left])
   const strata = new Map([...left].map((group) => [group, mix.stratum(group)]))
   const filling = Math.min(count, groups.length)
@@ -123,7 +120,7 @@ function drawOne(groups: Group[], random: Random, isKnown: (author: string) => b
   return some[Math.floor(random() * some.length)]!
 }
 
-/** The longest group if all together exceed `most` tokens. */
+/** The longest group, if all groups together exceed `most` tokens. */
 function longestAbove(most: number, drawn: readonly Group[]): Group | undefined {
   if (tokensOf(drawn) <= most) return undefined
   return drawn.reduce((longest, group) => (tokensIn(group) > tokensIn(longest) ? group : longest))

@@ -10,8 +10,8 @@ export interface Minibatch {
 }
 
 /**
- * Distributes whole groups in random order over minibatches of about equal size. Each has at least one own
- * group; a batch without own groups is one minibatch.
+ * Distributes whole groups in random order over minibatches of about equal size. Each minibatch has at least one own
+ * group; a batch without own groups becomes one minibatch.
  */
 export function cut(
   { own, foreign }: { own: Row[][]; foreign: AuthorRows[] },

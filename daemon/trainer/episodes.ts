@@ -1,11 +1,11 @@
-// Episodes of several rows: an agent's rollout whose turns are not one token sequence. Estimators see each episode as one
-// rollout, its rows one after another, so that it counts once and its turns stay in order. Each row then gets its part of
-// the advantages.
+// Episodes that consist of several rows: an agent's rollout whose turns do not form one token sequence. Estimators see
+// each episode as one rollout, its rows concatenated, so that it counts once and its turns stay in order. Each row then
+// gets its part of the advantages.
 
 import type { Advantages } from '../../protocol/plugin/index.ts'
 import type { Group, Rollout } from '../../protocol/train/index.ts'
 
-/** Groups as estimators see them; a group without such episodes is the same object. */
+/** Groups as estimators see them. A group without such episodes is returned as the same object. */
 export function joinEpisodes(groups: readonly Group[]): Group[] {
   return groups.map((group) => {
     const episodes = episodesOf(group)
@@ -17,7 +17,7 @@ export function joinEpisodes(groups: readonly Group[]): Group[] {
   })
 }
 
-/** Advantages of the rows, given those of the joined groups. */
+/** Splits the advantages of the joined groups into those of the rows. */
 export function splitEpisodes(advantages: Advantages, groups: readonly Group[]): Advantages {
   return groups.map((group, g) => {
     const split: Advantages[number] = new Array(group.rollouts.length)

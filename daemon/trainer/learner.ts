@@ -1,6 +1,6 @@
-// One node's learning: chooses each batch, runs the update, and acts on the result. It adjusts J, sets
-// authors aside and rolls back to a checkpoint. It has no loop and no clock: the train loop drives it in a
-// daemon, and experiments drive many of them in one process.
+// The learner of one node: chooses each batch, runs the update and acts on the result. It adjusts J, sets authors aside
+// and rolls back to a checkpoint. It has no loop and no clock: in a daemon the train loop drives it, and experiments
+// drive many learners in one process.
 
 import type { SharingInfo } from '../../protocol/api/index.ts'
 import type { BatchView, Random, RoleGroup } from '../../protocol/plugin/index.ts'
@@ -27,18 +27,18 @@ import { evidenceOf, summarize } from './watch.ts'
 /** All options except the last two are read at each use, because they may change while the node runs. */
 export interface LearnerOptions {
   /**
-   * Groups in a batch at most: I own ones and J foreign ones. A batch is due when `due` groups wait (default:
-   * I), where a foreign group counts what its author's standing is worth, if the mixing rule puts it into the
-   * same batch.
+   * Maximum number of groups in a batch: I own groups and J foreign groups. A batch is due when `due` groups wait
+   * (default: I). A waiting foreign group counts by its author's standing if the mixing rule puts it into the same
+   * batch, and otherwise not at all.
    */
   sizes: { own: number; foreign: number; due?: number }
   minibatches: number
   /** Default: mean over tokens. */
   aggregation?: Aggregation
   temperature: number
-  /** The learning rate is the one after warm-up. */
+  /** `learningRate` is the rate after warm-up. */
   optimizer: TrainRequest['optimizer']
-  /** Scales the learning rate, which is meant for I groups, with the groups in each batch: see `rateFactor`. */
+  /** Scales the learning rate, which is set for I groups, with the size of each batch: see `rateFactor`. */
   scaleRate?: boolean
   /** Optimizer steps over which the learning rate rises linearly. */
   warmUpSteps: number
@@ -46,7 +46,7 @@ export interface LearnerOptions {
   self: string
   /** How own and foreign gradients are combined. Default: `DEFAULT_RULE`. */
   rule?: MixingRuleName
-  /** False keeps J at its maximum, whatever the comparison of own and foreign progress says. */
+  /** False keeps J at its maximum, even if foreign groups bring less progress than own ones. */
   adaptive: boolean
   restored?: LearnerState | undefined
 }
@@ -63,21 +63,18 @@ export interface LearnerParts {
   policy: LivePolicy
   host: PluginHost
   random(stream: string): Random
-  /**
-   * Compute spent on a part of an update, including generation of own groups. Any unit, the same for all
-   * parts.
-   */
+  /** Compute spent on a part of an update, including generation of own groups, in any unit that all parts share. */
   cost(part: PartReport): number
-  /** Whether the swarm knows an author or a person has joined it. Default: nobody is known. */
+  /** Whether the swarm knows an author, for example because the user joined that peer. Default: nobody is known. */
   isKnown?(author: string): boolean
-  /** Whether the user vouches for an author: its groups count as own ones do. Default: for nobody. */
+  /** Whether the user vouches for an author, so that its groups count as own groups. Default: nobody is trusted. */
   isTrusted?(author: string): boolean
   onFinding(finding: Finding): void
   /** Models that plugins train beside the policy, by role. */
   roles?: ReadonlyMap<string, Role> | undefined
   /**
-   * Restores the newest checkpoint of that version or earlier, or else the oldest one, and drops own groups
-   * that are waiting or being written. Undefined if there is no checkpoint.
+   * Restores the newest checkpoint at or before that version, or else the oldest one, and drops own groups that are
+   * waiting or being written. Undefined if there is no checkpoint.
    */
   restore(before: number): Promise<{ step: number } | undefined>
 }
@@ -91,7 +88,7 @@ export interface Batch {
 export interface UpdateOutcome extends UpdateReport {
   step: number
   own: number
-  /** Foreign groups that were learnt from. */
+  /** Foreign groups that were trained on. */
   foreign: number
   /** Foreign groups whose gradient was only measured. */
   probed: number
@@ -101,7 +98,7 @@ export interface UpdateOutcome extends UpdateReport {
   /** Staleness of each group, in policy versions. */
   ages: number[]
   pluginMetrics: Record<string, number>
-  /** Number of groups by author. A group counts for the authors of borrowed rollouts in it as well. */
+  /** Number of groups by author. A group also counts for the authors of rollouts borrowed in it. */
   authors: Record<string, number>
   /** Set if the step ended in a roll-back. */
   rolledBack?: boolean
@@ -113,25 +110,25 @@ export interface Learner {
   /** One update; undefined if plugins left nothing to train on. */
   train(batch: Batch): Promise<UpdateOutcome | undefined>
   /**
-   * Acts on alarms raised between steps. Call it while nothing else uses the policy, also when no batch is
-   * due: a collapsed policy produces no group with a signal.
+   * Acts on alarms raised between steps. Call it while nothing else uses the policy, even when no batch is due: a
+   * collapsed policy produces no group with a signal.
    */
   attend(): Promise<void>
-  /** Tests the tokens of peers that introduced themselves. Call it when `attend` may be called. */
+  /** Tests the tokens of peers that have introduced themselves. Call it when `attend` may be called. */
   meet(): Promise<void>
-  /** Lets plugins commit after a round that gave nothing to train on. Call it when `attend` may be called. */
+  /** Lets plugins commit after a round with nothing to train on. Call it when `attend` may be called. */
   settle(): Promise<void>
   /**
-   * Takes a verified group of a peer that has no signal, whose tokens the next `meet` tests. False if there is no need:
-   * the author is known, or enough groups wait.
+   * Takes a verified foreign group without a signal; the next `meet` tests its tokens. False if that is not needed: the
+   * author is known, or enough groups wait.
    */
   introduce(group: Group): boolean
-  /** Whether nothing is known yet of this peer's policy, so that a group without a signal is of use. */
+  /** Whether nothing is known yet about this peer's policy, so that a group without a signal is useful. */
   isUnknown(author: string): boolean
   /** Observes a new own group, with or without a signal. */
   ownGroup(group: Group): void
   evaluation(accuracy: number, prompts: number): void
-  /** False for newcomers, who together get a single author's share of the pool and of each draw. */
+  /** False for newcomers, who together get one author's share of the pool and of each draw. */
   isKnown(author: string): boolean
   /** Undefined until a foreign group has arrived, in this run or before the restored checkpoint. */
   sharing(): SharingInfo | undefined
@@ -140,8 +137,8 @@ export interface Learner {
 }
 
 /**
- * Updates in a row that may have no own group: after these, own rollouts must confirm where the policy has
- * gone. A node whose own groups hardly ever have a signal still makes most of its steps.
+ * Maximum number of consecutive updates without an own group. After these, own rollouts must confirm where the policy
+ * has gone. This way a node whose own groups rarely have a signal still makes most of its steps.
  */
 const MOST_WITHOUT_OWN = 4
 
@@ -179,27 +176,30 @@ export function createLearner(options: LearnerOptions, parts: LearnerParts): Lea
   const guards = createGuards()
   const rollBacks = createRollBacks({ authors, judge, guards, restore: parts.restore })
   const isKnown = (author: string): boolean => authors.hasEarned(author) || (parts.isKnown?.(author) ?? false)
-  /** Whether a foreign group has arrived in this run. Without any there is nothing to compare. */
+  /** Whether a foreign group has arrived in this run. Until then there is nothing to compare. */
   let hasMet = false
   const knowsPeers = (): boolean => hasMet || options.restored?.evidence !== undefined
   /** Metrics of roles that learnt without a policy update; reported with the next one. */
   let leftOver: Record<string, number> = {}
   /** Updates since the last one with own groups. */
   let withoutOwn = 0
-  /** Whether the mixing rule puts own and foreign groups into one gradient. Then a step needs no own ones. */
+  /** Whether the mixing rule puts own and foreign groups into one gradient, so that a step needs no own groups. */
   const isPooled = (): boolean => MIXING_RULES[options.rule ?? DEFAULT_RULE].stepsWithoutOwn
-  /** Whether a step with more groups goes further: at a higher rate, or by a step beside the own one. */
+  /** Whether a step with more groups moves further: at a higher learning rate, or by a separate foreign step. */
   const isRateScaled = (): boolean => (options.scaleRate ?? false) || !isPooled()
   const stepsWithoutOwn = (): boolean =>
     isPooled() && record.usual !== undefined && withoutOwn < MOST_WITHOUT_OWN
   const standing = (author: string, report?: PartReport): number | undefined =>
     parts.isTrusted?.(author) ? 1 : authors.standing(author, report && evidenceOf(report))
   /**
-   * What an author's group counts of an own one in a batch. Newcomers join batches, but they make none due:
-   * a step of their groups alone would have nothing to bound it by.
+   * Weight of an author's group in a batch, where an own group has 1. Newcomers' groups join batches but make none due:
+   * there would be nothing to bound a step made of their groups alone.
    */
   const worth = (author: string): number => (isPooled() ? (standing(author) ?? 0) : 0)
-  /** Peers whose groups count something. One that the user vouches for may fill what a batch has for peers by itself. */
+  /**
+   * Number of peers whose groups have weight. Infinite if the user vouches for one: it may fill the peers' part of a
+   * batch alone.
+   */
   const equalsAmong = (groups: readonly Group[]): number => {
     const peers = [...new Set(groups.map(({ author }) => author))].filter((author) => worth(author) > 0)
     return peers.some((peer) => parts.isTrusted?.(peer)) ? Number.POSITIVE_INFINITY : peers.length
@@ -212,9 +212,7 @@ export function createLearner(options: LearnerOptions, parts: LearnerParts): Lea
 
   const isTrainable = (group: Group): boolean => untrainable(group, policy.spec) === undefined
 
-  /**
-   * The groups that an engine can train on. Reports the authors of invalid ones, and sets those peers aside.
-   */
+  /** The groups that an engine can train on. Reports invalid groups and sets the peers that sent them aside. */
   const trainableOf = (groups: readonly Group[]): Group[] => {
     const blamed = new Map<string, string>()
     const kept = groups.filter((group) => {
@@ -235,7 +233,10 @@ export function createLearner(options: LearnerOptions, parts: LearnerParts): Lea
     return kept
   }
 
-  /** Groups of the same weight that would have as little noise, beside those that the learning rate is meant for. */
+  /**
+   * `effective`: number of equally weighted groups with the same noise. `usual`: number that the learning rate is set
+   * for.
+   */
   const sizeOf = (groups: readonly Group[], learnForeign: boolean): { effective: number; usual: number } => ({
     effective: effectiveGroups(
       groups.map(({ author }) => (author === options.self ? 1 : learnForeign ? worth(author) : 0)),
@@ -300,7 +301,7 @@ export function createLearner(options: LearnerOptions, parts: LearnerParts): Lea
       const { foreign, learn, compare } = judge.next()
       const usable = waiting.foreign.filter(({ author }) => !authors.isSetAside(author))
       hasMet ||= waiting.foreign.length > 0
-      // After a restart, the pool holds own groups that were written before it.
+      // After a restart, the pool holds own groups from before it.
       if (mix.tokens === undefined) for (const group of waiting.own) mix.add(group)
       const { version } = policy.reference()
       const { own, due = own } = options.sizes

@@ -18,15 +18,15 @@ export interface TrainLoopParts {
   }
   /** Called with the groups of a batch before training on it. */
   onBatch(groups: readonly Group[]): void
-  /**
-   * Wakes the loop when groups arrive or the node resumes; the loop wakes others when it has used groups up.
-   */
+  /** Wakes the loop when groups arrive or the node resumes. The loop itself wakes others when it has used groups. */
   changed: { wake(): void; readonly count: number; after(count: number, signal: AbortSignal): Promise<void> }
   /** Paused by the user, or held back by limits. `changed` wakes when this ends. */
   mustWait(): boolean
   monotonic(): number
   sleep(ms: number, signal: AbortSignal): Promise<void>
-  /** Called once the sampler has the new weights. Checkpoints are saved in here, while nothing changes. */
+  /**
+   * Called once the sampler has the new weights. Checkpoints are saved in this call, because nothing changes during it.
+   */
   onStep(report: TimedUpdate): Promise<void>
   /** Called when no batch is due. */
   onIdle(): Promise<void>
@@ -46,7 +46,7 @@ export async function runTrainLoop(by: TrainLoopParts, signal: AbortSignal): Pro
     const batch = by.mustWait() ? undefined : by.core.nextBatch()
     if (!batch) {
       await by.onIdle()
-      // While the trainer was busy, fewer own groups might wait.
+      // While the trainer was busy, the limit on waiting own groups was lower.
       if (isBusy) by.changed.wake()
       isBusy = false
       await by.changed.after(seen, signal)

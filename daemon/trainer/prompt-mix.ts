@@ -1,27 +1,27 @@
-// What this node asks: the tasks and levels of its recent prompts, and their length. Foreign groups in a batch
-// keep to that mix, so that a peer cannot steer this node by the choice of its prompts.
+// Tracks the tasks, levels and lengths of this node's recent prompts. Foreign groups in a batch keep to that mix, so
+// that a peer cannot steer this node by its choice of prompts.
 //
-// Prompts without a signal count as well: what a node asks is its own choice, and what gives a signal is not.
+// Prompts without a signal count as well: a node chooses what it asks, but not which prompts give a signal.
 
 import type { Group } from '../../protocol/train/index.ts'
 
 export interface PromptMix {
-  /** An own group, with or without a signal. */
+  /** Adds an own group, with or without a signal. */
   add(group: Group): void
   /** The task and level of a group, or OTHER if this node has not asked any such prompt lately. */
   stratum(group: Group): string
-  /** Groups of a stratum among `count` foreign ones, at most. */
+  /** Maximum number of groups of a stratum among `count` foreign groups. */
   most(stratum: string, count: number): number
   /** Mean tokens of a recent own group; undefined before the first. */
   readonly tokens: number | undefined
 }
 
 export const OTHER = 'other'
-/** Own prompts that make up the mix. */
+/** Number of own prompts that make up the mix. */
 const RECENT = 256
 /**
- * Foreign groups of a stratum may be this many times as frequent as own prompts of it. Easy strata give more
- * groups with a signal than hard ones, for this node and for its peers.
+ * A stratum may be this many times as frequent among foreign groups as among own prompts. Easy strata give more groups
+ * with a signal than hard ones, for this node and for its peers.
  */
 const MARGIN = 1.5
 
@@ -55,7 +55,7 @@ export function createPromptMix(): PromptMix {
     },
 
     most(stratum, count) {
-      // Laplace's rule of succession: after few own prompts, much of the mix is still unknown.
+      // Laplace's rule of succession: after only a few own prompts, much of the mix is still unknown.
       if (stratum === OTHER) return Math.floor((MARGIN * count) / (recent.length + 1))
       return Math.ceil((MARGIN * count * (counts.get(stratum) ?? 0)) / Math.max(1, recent.length))
     },

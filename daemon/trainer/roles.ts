@@ -33,7 +33,7 @@ export interface RoleOptions {
 }
 
 export interface RoleReport {
-  /** Texts learnt from. */
+  /** Number of texts trained on. */
   texts: number
   /** Mean over tokens. */
   loss: number
@@ -123,8 +123,7 @@ function tokensIn(rows: readonly Row[]): number {
 }
 
 /**
- * Greedy texts (temperature 0) count in the group's mean but are not trained on: their sampling probability
- * is 1.
+ * Greedy texts (temperature 0) count in the group's mean but are not trained on: each was sampled with probability 1.
  */
 function rowsOf({ rollouts }: RoleGroup): Row[] {
   const rewards = rollouts.map(({ reward }) => reward)

@@ -1,7 +1,7 @@
-// Rolls back to an earlier checkpoint when a guard finds that recent training did harm. Foreign groups are
-// then paused for a while; after repeated roll-backs they are paused for longer. Being in the last batches is
-// no proof against a peer: otherwise an attacker could make a node lose its honest peers. Only authors whose
-// own groups seem harmful are set aside. The evidence about peers is kept: see sharing/evidence.ts.
+// Rolls back to an earlier checkpoint when a guard finds that recent training did harm. Foreign groups are then paused
+// for a while, and for longer after repeated roll-backs. Having been in the last batches is no proof against a peer;
+// otherwise an attacker could make a node drop its honest peers. Only authors whose own groups seem harmful are set
+// aside. The evidence about peers is kept: see sharing/evidence.ts.
 
 import type { Alarm, Guards } from './guards/index.ts'
 import type { Authors } from './sharing/authors.ts'
@@ -15,15 +15,15 @@ export interface RollBackPlan {
 }
 
 export interface RollBacks {
-  /** Records the authors of the foreign groups that a batch learnt from. */
+  /** Records the authors of the foreign groups that a batch trained on. */
   batch(authors: readonly string[]): void
   /** Undefined if the last roll-back is too recent. */
   handle(alarm: Alarm, version: number): Promise<RollBackPlan | undefined>
 }
 
-/** Recent batches whose authors are suspects. */
+/** Number of recent batches whose authors are suspects. */
 const BATCHES = 8
-/** Versions that a guard may need to notice harm: newer checkpoints may already contain it. */
+/** Versions that a guard may need to notice harm. Newer checkpoints may already contain the harm. */
 const LAG = 20
 /** Updates without foreign groups after a roll-back. */
 const COOL_DOWN = 20

@@ -6,7 +6,7 @@ import type { Group } from '../../protocol/train/index.ts'
 import type { TrainSequence } from '../engine/engine.ts'
 
 export interface Row extends TrainSequence {
-  /** Peer ID of its author, if it is a borrowed rollout within an own group. */
+  /** Peer ID of the author, if this is a borrowed rollout in an own group. */
   borrowed?: string
   columns: Record<string, Float32Array | number>
 }
@@ -18,7 +18,7 @@ export interface RowOptions {
   version: number
   /** False if the author's log-probs must be ignored. */
   isBelieved(author: string): boolean
-  /** The objective's own columns, beside those that every row has. */
+  /** The objective's own columns, in addition to those that every row has. */
   columns?: Columns
 }
 
@@ -29,13 +29,10 @@ export interface AuthorRows {
   groups: Row[][]
 }
 
-/**
- * Larger advantages are clipped, so that an estimator that divides by a tiny spread cannot dominate the
- * batch.
- */
+/** Larger advantages are clipped, so that an estimator that divides by a tiny spread cannot dominate the batch. */
 const LARGEST_ADVANTAGE = 10
 
-/** Rows of this node, and of each peer in order of appearance; by group. */
+/** Rows of this node, and of each peer in order of first appearance; both by group. */
 export function rowsByAuthor(
   groups: readonly Group[],
   advantages: Advantages,

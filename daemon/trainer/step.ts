@@ -1,6 +1,6 @@
-// One optimizer step. Without foreign groups it is one call of the trainer. With them, or if own gradients
-// are needed for comparison, each author's gradient is computed separately and a mixing rule combines them
-// into one update.
+// One optimizer step. A step of own groups only is one call of the trainer. With foreign groups, or if own gradients
+// are needed for comparison, each author's gradient is computed separately and a mixing rule combines them into one
+// update.
 
 import type { GradientReport, Objective, Slot, Trainer } from '../engine/engine.ts'
 import { type Aggregation, denominatorOf, TOKEN_MEAN } from './aggregation.ts'
@@ -26,15 +26,12 @@ export interface StepOptions extends MixingOptions {
   rule?: MixingRuleName
 }
 
-/**
- * A peer's part with a lower effective sample size, as a share of its tokens, is left out (verl's health
- * check).
- */
+/** A peer's part is left out below this effective sample size, as a share of its tokens (verl's health check). */
 const LEAST_EFFECTIVE = 0.3
 
-/** Largest length of the gradient of borrowed rollouts, relative to that of own ones. */
+/** Maximum norm of the gradient of borrowed rollouts, relative to that of own rollouts. */
 const BORROWED_LIMIT = 1
-/** Free while the own part's gradient is computed: mixing rules put one foreign part after another there. */
+/** Free while the own gradient is computed; afterwards mixing rules use it for one foreign part after another. */
 const BORROWED: Slot = 'part'
 
 export function takeStep(
@@ -109,8 +106,8 @@ async function mixedStep(
 }
 
 /**
- * The own rows' gradient, plus that of borrowed rollouts in own groups at no more than BORROWED_LIMIT times its
- * length. The report is of the own rows, as guards need it; only the compute includes both.
+ * The gradient of own rows, plus that of borrowed rollouts in own groups, whose norm is at most BORROWED_LIMIT times as
+ * large. The report describes the own rows, as guards need it; only its compute includes both.
  */
 async function withBorrowed(
   rows: readonly Row[],

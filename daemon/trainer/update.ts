@@ -37,10 +37,7 @@ export interface UpdateParts {
   engine: Trainer
   objective: Objective
   random: Random
-  /**
-   * Scores under the reference policy, the one that training began with. Needed if the objective reads
-   * `reference`.
-   */
+  /** Scores under the reference policy, which is the initial policy. Needed if the objective reads `reference`. */
   reference?(request: ScoreRequest): Promise<Score[]>
 }
 
@@ -59,7 +56,7 @@ export async function update(
   const rows = steps.flatMap(({ own, foreign }) => [...own, ...foreign.flatMap((part) => part.rows)])
   const weights = rows.map((row) => rowWeight(options.aggregation ?? TOKEN_MEAN, row))
   const isWeighted = weights.some((weight) => weight !== undefined)
-  // Peers are judged by how their tokens stand in this policy's order, and own tokens show what is usual.
+  // Peers are judged by the places of their tokens in this policy's distribution; own tokens give the baseline.
   const isJudged = all.foreign.length > 0 || options.compare
   rows.forEach((row, i) => {
     if (isWeighted) row.columns[ROW_WEIGHT] = weights[i]!

@@ -15,8 +15,8 @@ export type Measured = Pick<
 
 export interface Watched {
   /**
-   * Nats per token, over own rollouts only: on foreign texts it would depend on the texts. Absent if a step had
-   * none.
+   * Nats per token, over own rollouts only: on foreign texts it would depend on those texts. Absent without own
+   * rollouts.
    */
   entropy?: number
   /** k3 estimate of KL(behaviour || proximal), nats per token: exp(d) - 1 - d. */
@@ -54,14 +54,14 @@ export function watched(): Record<string, Expression> {
 /** The column of random numbers that `placed` reads: uniform on (0, 1), one per token. */
 export const UNIFORM = 'uniform'
 
-/** Nats of entropy from which a token counts as in doubt. */
+/** A token counts as unsure if the policy's entropy there is above this many nats. */
 const UNSURE = 0.2
 export const isUnsure = (entropy: number): boolean => entropy > UNSURE
 const KINDS = ['unsure', 'sure'] as const
 
 /**
- * Metrics that count tokens by their place in this policy's order, those in doubt apart from the others; see
- * sharing/typicality.ts. Replayed rollouts are left out, because they are older than others may be.
+ * Metrics that count tokens by their place in this policy's distribution, unsure tokens separately; see
+ * sharing/typicality.ts. Replayed rollouts are left out, because they may exceed the staleness limit of the others.
  */
 export function placed(): Record<string, Expression> {
   const place = add(column('above'), mul(column('ties'), column(UNIFORM)))
@@ -77,7 +77,7 @@ export function placed(): Record<string, Expression> {
   )
 }
 
-/** Number of tokens by bin of their place, of both kinds; undefined if they were not placed. */
+/** Number of tokens in each bin of places, unsure tokens first; undefined if places were not measured. */
 export function countsOf({
   metrics,
   completionTokens,
@@ -89,13 +89,13 @@ export function countsOf({
   )
 }
 
-/** What an author's tokens in a batch say about it; undefined if they were not placed. */
+/** Evidence about an author from its tokens in a batch; undefined if their places were not measured. */
 export function evidenceOf(part: Pick<Measured, 'metrics' | 'completionTokens'>): Evidence | undefined {
   const counts = countsOf(part)
   return counts && { counts, weight: weightOfReported(part.metrics) }
 }
 
-/** What rollouts that are only scored say about their author. `uniform` gives numbers in (0, 1). */
+/** Evidence about an author from rollouts that are only scored. `uniform` gives numbers in (0, 1). */
 export function evidenceIn(
   rollouts: readonly Pick<Rollout, 'behaviourLogprobs'>[],
   scores: readonly Score[],
@@ -119,7 +119,7 @@ export function evidenceIn(
   return { counts, weight: known > 0 ? weight / known : undefined }
 }
 
-/** Larger importance weights are cut, so that one token cannot make the mean infinite. */
+/** Larger log importance weights are clipped, so that one token cannot make the mean infinite. */
 const MOST_LOG_RATIO = 20
 
 /** Mean importance weight of the tokens with known behaviour log-probs; undefined if there are none. */

@@ -12,7 +12,7 @@ const MAX_BYTES = 256 << 20
 const CHUNK_BYTES = 1 << 20
 const NEWLINE = 10
 
-/** Reports problems to `into`; throws only for bugs. */
+/** Reports problems to `into`. Rejects only for bugs. */
 export async function readFiles(path: string, into: Gathering): Promise<void> {
   try {
     const found = await stat(path)
@@ -40,7 +40,7 @@ export async function readFiles(path: string, into: Gathering): Promise<void> {
 }
 
 interface Budget {
-  /** Bytes that may still be read from all files. */
+  /** Bytes that may still be read, over all files. */
   left: number
 }
 
@@ -123,7 +123,7 @@ async function readCsv(path: string, flags: number, budget: Budget, into: Gather
     let line = 1
     try {
       for await (const { record, info } of parser as AsyncIterable<CsvRow>) {
-        // A record may span several lines; report its first.
+        // A record may span several lines; its first is reported.
         const where = `${name}:${line}`
         line = info.lines + 1
         if (columns === undefined) {
@@ -146,11 +146,11 @@ async function readCsv(path: string, flags: number, budget: Budget, into: Gather
 
 interface CsvRow {
   record: string[]
-  /** `lines`: of the file, up to and with this record. */
+  /** `lines`: number of lines of the file up to and including this record. */
   info: { lines: number }
 }
 
-/** Spreadsheets in many countries separate cells with semicolons, since numbers contain commas. */
+/** In many countries, spreadsheets separate cells with semicolons, since numbers contain commas. */
 function delimiterOf(text: string): string {
   const [header = ''] = text.split(/[\r\n]/, 1)
   return header.includes(',') ? ',' : header.includes(';') ? ';' : header.includes('\t') ? '\t' : ','
@@ -224,7 +224,7 @@ function spend(budget: Budget, bytes: number): void {
 
 const tooMuch = (): Fault => new Fault(`more than ${MAX_BYTES >> 20} MiB; use a part of it`)
 
-/** Without a byte order mark; undefined if it is not UTF-8. */
+/** Without byte order mark; undefined if it is not UTF-8. */
 function decode(bytes: Uint8Array): string | undefined {
   try {
     return new TextDecoder('utf-8', { fatal: true }).decode(bytes)

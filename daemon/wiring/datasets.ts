@@ -1,5 +1,5 @@
 // Loads the tasks of a config: the built-in ones, and one for each dataset. Used by nodes, `config check`, `doctor` and
-// `score`. Paths of verifiers are already resolved, so a verifier with a slash is a file.
+// `score`. Verifier paths are already resolved, so a verifier with a slash is a file.
 
 import { basename } from 'node:path'
 import {
@@ -43,7 +43,7 @@ export async function loadTasks(
   return tasks.map((task) => withExamples(task, examplesOf(task.name, chosen)))
 }
 
-/** Throws E_TASK if entries of one task differ, since a task has the same examples at all its difficulties. */
+/** Throws E_TASK if entries of one task differ, since a task has the same examples at all difficulties. */
 function examplesOf(name: string, chosen: readonly TaskConfig[]): number {
   const counts = new Set(chosen.filter((entry) => entry.name === name).map(({ examples = 0 }) => examples))
   if (counts.size <= 1) return [...counts][0] ?? 0

@@ -1,4 +1,4 @@
-// Reads what environments need of this machine: the rows of those whose server does not have the tasks.
+// Reads the dataset rows of environments whose server does not have the tasks itself.
 
 import { readFile, stat } from 'node:fs/promises'
 import { WaggleError } from '../../protocol/errors.ts'
@@ -8,7 +8,7 @@ import { explainErrno } from '../store/disk.ts'
 
 const MAX_BYTES = 256 << 20
 
-/** None for an environment without a dataset. Throws E_DATASET. */
+/** Empty for an environment without a dataset. Rejects with E_DATASET. */
 export async function readRows({ dataset }: Config['environments'][number]): Promise<Row[]> {
   if (dataset === undefined) return []
   const refuse = (reason: string, cause?: unknown): never => {

@@ -1,4 +1,4 @@
-// Creates the plugin host from the config, and the models of plugin roles.
+// Creates the plugin host and the role models from the config.
 
 import { dirname } from 'node:path'
 import { WaggleError } from '../../protocol/errors.ts'
@@ -32,13 +32,13 @@ export function openHost(
 export interface RoleWish {
   name: string
   trainable: boolean
-  /** Undefined: the node's model. */
+  /** Undefined means the node's model. */
   model: string | undefined
-  /** Undefined: training.learning_rate, which may change. */
+  /** Undefined means training.learning_rate, which may change. */
   learningRate: number | undefined
 }
 
-/** The roles of the plugins with their config. Throws E_CONFIG for a role that no plugin has. */
+/** The roles that plugins have, with their config. Throws E_CONFIG for a configured role that no plugin has. */
 export function rolesOf({ facts }: Pick<PluginHost, 'facts'>, { roles }: Config): RoleWish[] {
   const wanted = facts.flatMap((plugin) => plugin.roles)
   const unknown = roles.find(({ name }) => !wanted.some((role) => role.name === name))
@@ -56,7 +56,7 @@ export function rolesOf({ facts }: Pick<PluginHost, 'facts'>, { roles }: Config)
   })
 }
 
-/** Loads role models that differ from the node's model, with the memory each needs besides its weights, in bytes. */
+/** Loads role models that differ from the node's model. `bytes` is the memory that each needs besides its weights. */
 export async function loadOtherModels(
   roles: readonly RoleWish[],
   { model, engine, rollout, training }: Config,
@@ -89,7 +89,7 @@ export interface RoleParts {
   engine: Engine
   model: StoredModel
   adapter: AdapterSpec | undefined
-  /** The current settings of training. */
+  /** The current optimizer settings. */
   optimizer(): TrainRequest['optimizer']
   seed: number
   /** State from the restored checkpoint; undefined if there is none for this model. */

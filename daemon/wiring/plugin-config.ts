@@ -19,7 +19,7 @@ export function hostOptions(config: Config, tasks: readonly Task[]): Omit<Plugin
   }
 }
 
-/** The needs of plugins that a node with this config meets. Throws E_TASK for tasks that it cannot train on. */
+/** The plugin needs that a node with this config meets. Throws E_TASK for tasks that it cannot train on. */
 export function offersOf({ rollout, tasks: chosen }: Config, tasks: readonly Task[]): ReadonlySet<Need> {
   const trained = createTaskBook(tasks, chosen).chosen
   const offers = new Set<Need>(['score', 'park'])

@@ -1,5 +1,5 @@
-// From the config to an external sampler. Everything that can be seen from the config alone is checked before a server
-// is asked for anything.
+// Creates an external sampler from the config. Everything that the config alone shows is checked before any request to
+// a server.
 
 import { execFile } from 'node:child_process'
 import { dirname, join, resolve } from 'node:path'
@@ -32,10 +32,10 @@ export interface SamplerParts {
   onNotice(message: string): void
 }
 
-/** How long a command that restarts a server may take. */
+/** Time limit for a command that restarts a server. */
 const RESTART_MS = 120_000
 
-/** Throws E_CONFIG if the config's parts do not fit together. */
+/** Rejects with E_CONFIG if parts of the config do not fit together. */
 export async function externalSampler(
   { config, paths, model, adapter, threads, seed, env }: SamplerWish,
   { trainer, disk, fetch, sleep, onNotice }: SamplerParts,

@@ -3,7 +3,7 @@
 //
 // Groups are shared without rewards, and each receiver scores them again. The file's digest is therefore part of the
 // dataset's version, so that nodes with different files do not exchange groups. The verifier must be a single file,
-// since imports would not be part of the digest. It runs with all rights of the user, so only the config can name it,
+// since imports would not be part of the digest. It runs with all the user's rights, so only the config can name it,
 // never a row or a peer. Its input may come from a peer, so calls have a time limit.
 
 import { createHash } from 'node:crypto'
@@ -29,22 +29,22 @@ import { withDeadline } from '../policy/chat/deadline.ts'
 const MAX_BYTES = 1 << 20
 const LIMIT_MS = 250
 const MOST_PARTS = 16
-/** Number of rows that are scored before the node starts. */
+/** Number of rows scored before the node starts. */
 const TRIED_ROWS = 32
 const MAY_IMPORT = /^(node:[\w/]+|waggle\/plugin|zod)$/
 
 export interface VerifierParts {
-  /** Called while the node runs when it throws, hangs or gives no score. The answer then scores 0. */
+  /** Called if it throws, hangs or gives no score while the node runs. The answer then scores 0. */
   onTrouble(trouble: { name: string; message: string }): void
 }
 
 export interface LoadedVerifier {
   judge: { verifier: FileVerifier; settings: Settings }
-  /** Its first problem on these rows, if any. */
+  /** Its first problem on these rows; undefined if there is none. */
   problemWith(rows: readonly Row[]): string | undefined
 }
 
-/** Throws Fault. */
+/** Rejects with Fault. */
 export async function loadVerifier(
   path: string,
   given: Settings,
@@ -61,7 +61,7 @@ export async function loadVerifier(
       try {
         return scoreOf(custom, { ...answered, settings: now })
       } catch (error) {
-        // Reports failures 1, 2, 4, 8, ... so that the log does not fill up.
+        // Failures 1, 2, 4, 8, ... are reported, so that the log does not fill up.
         failures++
         if (Math.log2(failures) % 1 === 0)
           onTrouble({ name: custom.name, message: `${(error as Error).message}; the answer scores 0` })
@@ -119,7 +119,7 @@ async function readSource(path: string): Promise<string> {
   try {
     const { size } = await file.stat()
     if (size > MAX_BYTES) throw new Fault(`larger than ${MAX_BYTES >> 10} KiB; a verifier is one small file`)
-    // A checkout may change line endings, which does not change the behaviour.
+    // A checkout may change line endings, which must not change the digest.
     const source = (await file.readFile('utf8')).replaceAll('\r\n', '\n')
     const foreign = importsOf(source).find((specifier) => !MAY_IMPORT.test(specifier))
     if (foreign !== undefined)

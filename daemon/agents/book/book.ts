@@ -1,5 +1,5 @@
-// All rollouts of agents: opens them, takes their rewards, drops those without a reward by their deadline, and hands on
-// each group once it is complete. In memory: after a restart, rollouts that were open are unknown.
+// Keeps all rollouts of agents: opens them, takes their rewards, drops those without a reward by their deadline, and
+// hands on each group when it is complete. In memory only: after a restart, rollouts that were open are unknown.
 
 import { createHash } from 'node:crypto'
 import type { AgentsInfo } from '../../../protocol/api/index.ts'
@@ -33,33 +33,33 @@ export interface BookParts {
 }
 
 export interface Book {
-  /** Throws 429 while too many are open. */
+  /** Throws 429 if too many are open. */
   open(request: OpenRequest): AgentRollout
   byId(id: string): AgentRollout | undefined
   byKey(key: string): AgentRollout | undefined
-  /** Once. Resolves when the group that it completes, if any, can no longer be lost. */
+  /** Can be given only once. If this completes a group, resolves when the group can no longer be lost. */
   reward(rollout: AgentRollout, reward: Reward): Promise<void>
-  /** Drops a rollout that is under way. */
+  /** Drops a rollout that is still under way. */
   abandon(rollout: AgentRollout, why: string): void
   finish(rollout: AgentRollout, outcome: 'succeeded' | 'failed'): void
-  /** Drops what is past its deadline, and hands on groups that are as complete as they will be. */
+  /** Drops rollouts past their deadline, and hands on groups that nobody can complete any more. */
   expire(): Promise<void>
-  /** Groups begun and not yet handed on, without those in which nothing has happened for a while. */
+  /** Groups that have begun and are not handed on yet, except those in which nothing has happened for a while. */
   readonly active: number
-  /** Whether a rollout of this group would begin a new one. */
+  /** True if a rollout with this request would begin a new group. */
   begins(request: OpenRequest): boolean
   info(): Omit<AgentsInfo, 'listen' | 'environments'>
 }
 
-/** Ended rollouts that can still be read, and whose reward may be repeated. */
+/** How many ended rollouts are kept, so that they can be read and their reward can be repeated. */
 const REMEMBERED = 512
-/** After this time without a call, a group takes no room from others: its client may have died. */
+/** A group without calls for this long does not take room from others: its client may have died. */
 const IDLE_MS = 15_000
 
 export function createBook(options: BookOptions, by: BookParts): Book {
   const { rolloutSeconds, maxOpen } = options
   const rollouts = new Map<string, AgentRollout>()
-  /** By the digests of keys, so that how long a look-up takes says nothing of a key. */
+  /** By the digests of keys, so that the time of a look-up reveals nothing about a key. */
   const keys = new Map<string, AgentRollout>()
   const pending = createPending({ groupSize: options.groupSize })
   const tally = createTally()
@@ -68,7 +68,7 @@ export function createBook(options: BookOptions, by: BookParts): Book {
   const end = (rollout: AgentRollout, state: 'rewarded' | 'dropped'): void => {
     rollout.state = state
     open -= 1
-    // Ended ones are in the order of their end.
+    // Moved to the end, so that ended rollouts are in the order in which they ended.
     rollouts.delete(rollout.id)
     rollouts.set(rollout.id, rollout)
     for (const old of rollouts.values()) {
@@ -98,7 +98,7 @@ export function createBook(options: BookOptions, by: BookParts): Book {
     const group = groupOf(kept, { policy: by.policy(), author: options.author, now: by.now() })!
     tally.group(group)
     await by.onGroup(group)
-    // Their tokens are in the group now.
+    // The group now holds their tokens.
     for (const rollout of kept) rollout.attempts.length = 0
   }
 
@@ -188,7 +188,7 @@ export function isUnderWay({ state }: AgentRollout): boolean {
   return state === 'open' || state === 'finished'
 }
 
-/** Throws 410 with the reason why the rollout takes nothing more. */
+/** Throws 410, with the reason, if the rollout is over. */
 export function requireUnderWay(rollout: AgentRollout, now: number): void {
   if (isUnderWay(rollout) && now < rollout.expiresAt) return
   const { id, dropped, expiresAt, openedAt } = rollout

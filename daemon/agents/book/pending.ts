@@ -1,31 +1,31 @@
-// Groups of agents' rollouts that are not complete. Rollouts of one task with the same group name are attempts at the
-// same prompt; when a group is full, further ones of that name begin the next.
+// Groups of agents' rollouts that are not complete yet. Rollouts with the same task and group name are attempts at the
+// same prompt. When a group is full, further rollouts with its name begin a new one.
 
 import type { AgentRollout } from './rollout.ts'
 
 export interface PendingGroup {
-  /** Rollouts that have a reward. */
+  /** Rollouts that have their reward. */
   readonly members: AgentRollout[]
 }
 
 interface Entry extends PendingGroup {
-  /** Rollouts that have none yet. */
+  /** Rollouts that have no reward yet. */
   waiting: Set<AgentRollout>
-  /** When no rollout joins it any more. */
+  /** When the last of its rollouts expires, and the group is handed on as it is. */
   closesAt: number
 }
 
 export interface Pending {
   readonly size: number
-  /** Groups in which a rollout was opened, called the model or got its reward at this time or later. */
+  /** Number of groups in which, at this time or later, a rollout was opened, called the model or got its reward. */
   activeSince(time: number): number
   hasSeat(name: Pick<AgentRollout, 'task' | 'group'>): boolean
   join(rollout: AgentRollout): void
   /** The rollout was dropped. */
   leave(rollout: AgentRollout): void
-  /** The rollout has its reward. Returns the group if it is complete now, and forgets it. */
+  /** The rollout has got its reward. If its group is complete now, forgets the group and returns it. */
   complete(rollout: AgentRollout): PendingGroup | undefined
-  /** Groups whose time is up, and forgets them. */
+  /** Returns the groups whose time is up, and forgets them. */
   due(now: number): PendingGroup[]
 }
 

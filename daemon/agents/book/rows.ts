@@ -1,6 +1,6 @@
-// Makes a group of finished rollouts. The calls of a rollout are one row as long as each prompt begins with exactly the
-// tokens of the prompt and answer before it; what lies between two answers (tools, users, the template) is masked. A
-// prompt that does not continue a row begins a new one, with the same reward. Pure.
+// Turns finished rollouts into a group. The calls of a rollout are one row as long as each prompt begins with exactly
+// the tokens of the previous prompt and answer. What lies between two answers (tools, users, the template) is masked. A
+// prompt that does not continue the row begins a new row with the same reward. Pure.
 
 import { createHash } from 'node:crypto'
 import { TURN_MARK } from '../../../protocol/plugin/index.ts'
@@ -16,7 +16,7 @@ import {
 import { contentId } from '../../../protocol/wire/index.ts'
 import type { AgentRollout, Call, Reward, TurnReward } from './rollout.ts'
 
-/** How a prompt was presented: only `base` is shared, because peers cannot make an agent's prompt again. */
+/** How the prompt was presented. Only `base` is shared, because peers cannot make an agent's prompt again. */
 export const AGENT_ARM = 'agent'
 
 export interface GroupOptions {
@@ -26,7 +26,7 @@ export interface GroupOptions {
   now: number
 }
 
-/** Undefined if no rollout has a token. The rollouts are of one group and have rewards. */
+/** The rollouts must belong to one group and have rewards. Undefined if none of them has a token. */
 export function groupOf(
   rollouts: readonly AgentRollout[],
   { policy, author, now }: GroupOptions,
@@ -56,7 +56,7 @@ export function groupOf(
     prompt,
     conditioning,
     author,
-    // Staleness counts from the oldest answer.
+    // Staleness is counted from the oldest answer.
     policy: { ...policy, version: oldest },
     arm: AGENT_ARM,
     rollouts: made,
@@ -65,7 +65,7 @@ export function groupOf(
   }
 }
 
-/** Coordinates for records and curves. No task makes this prompt, so nobody can make it again. */
+/** Coordinates for records and curves. No task generates this prompt, so nobody can regenerate it from them. */
 function promptOf({ task, group }: AgentRollout): PromptCoordinates {
   const seed = createHash('sha256').update(group).digest().readUInt32LE(0) % HELD_OUT_SEED
   return { task, taskVersion: 1, seed, difficulty: 0 }
@@ -83,7 +83,7 @@ interface Row {
   finish: Rollout['finish']
 }
 
-/** Calls without a token are left out. */
+/** Makes rows from a rollout's calls. Calls without a token are left out. */
 export function rowsOf(calls: readonly Call[], reward?: Pick<Reward, 'turns'>): Row[] {
   const rows: Row[] = []
   for (const call of calls) {
@@ -134,7 +134,7 @@ function appendMasked(row: Row, tokens: Int32Array): void {
 function appendAnswer(row: Row, { prompt, sample, text }: Call, said: TurnReward | undefined): void {
   const { tokens, logprobs, entropies, version, segments } = sample
   row.turns.push({
-    // Equal for equal prompts, unless the state has a name.
+    // By default, equal prompts are equal states.
     state: createHash('sha256')
       .update(said?.state ?? Buffer.from(Int32Array.from(prompt).buffer))
       .digest('hex')
@@ -153,7 +153,7 @@ function appendAnswer(row: Row, { prompt, sample, text }: Call, said: TurnReward
   row.finish = sample.finish
 }
 
-/** Assigns the next `length` tokens to this version. */
+/** Attributes the next `length` tokens to this version. */
 function cover({ segments }: Row, version: number, length: number): void {
   const last = segments.at(-1)
   if (last?.version === version) last.length += length
@@ -169,7 +169,7 @@ function rolloutOf(row: Row, { value, parts }: Reward, episode: number | undefin
     entropies: Float32Array.from(row.entropies),
     segments: row.segments,
     finish: row.finish,
-    // Estimators give the last turn what the turns' rewards do not add up to.
+    // Estimators give the last turn whatever the turns' rewards do not add up to.
     reward: value,
     ...(isPlain ? {} : { lossMask: Uint8Array.from(row.mask) }),
     ...(row.turns.length > 1 || episode !== undefined ? { turns: row.turns } : {}),

@@ -1,9 +1,9 @@
-// Counts for the screen and the metrics: what agents' rollouts came to.
+// Counts the results of agents' rollouts, for the screen and the metrics.
 
 import type { AgentsInfo } from '../../../protocol/api/index.ts'
 import type { Group } from '../../../protocol/train/index.ts'
 
-/** Rewards that count as recent. */
+/** How many of the latest rewards count as recent. */
 const RECENT = 256
 
 export interface Tally {

@@ -21,7 +21,7 @@ import { booleanIn, ignoredWishes, limitIn, type Rule, stopIn } from './wishes.t
 
 const FIELDS: Record<string, Rule> = {
   ...{ messages: 'read', max_tokens: 'read', max_completion_tokens: 'read', stop: 'read' },
-  // Log-probs of what was sampled are always sent; those of other tokens are not kept.
+  // Log-probs of sampled tokens are always sent; those of other tokens are not recorded.
   logprobs: 'read',
   top_logprobs: (value) => value === 0,
   tool_choice: isFreeChoice,
@@ -55,7 +55,7 @@ export function createChat(
     })
 
     async function* events(attempt: Attempt): AsyncGenerator<ServerEvent> {
-      // What may be a tool call, or the beginning of a stop string, is told once that is known.
+      // Text that may be part of a tool call or of a stop string can only be sent once that is known.
       const isLive = tools.length === 0 && stop.length === 0
       const started = headOf(attempt, 'chat.completion.chunk')
       const chunk = (delta: object, rest: object = { finish_reason: null }): ServerEvent => ({

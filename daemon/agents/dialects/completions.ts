@@ -1,4 +1,4 @@
-// OpenAI's completions: text, or token ids, to continue.
+// OpenAI's completions API: continues text or token ids.
 
 import type { AgentRollout, Attempt, Call } from '../book/rollout.ts'
 import { invalid } from '../errors.ts'

@@ -1,4 +1,4 @@
-// What the dialects share: a dialect reads a request into a prompt, and puts the recorded call into its own words.
+// What the dialects share. A dialect turns a request into a prompt, and formats the recorded call as its API does.
 
 import type { Tokenizer } from '../../policy/tokens/tokenizer.ts'
 import type { AgentRollout, Attempt, Call } from '../book/rollout.ts'
@@ -7,26 +7,26 @@ import type { CallRequest } from '../writing/caller.ts'
 export type Body = Readonly<Record<string, unknown>>
 
 export interface Prepared {
-  /** Wishes that are not granted. */
+  /** Names of settings in the request that are not granted. */
   ignored: string[]
   stream: boolean
-  /** Called for a new call only, not for a retry. */
+  /** Called for a new call, but not for a retry. */
   make(): CallRequest
   answer(call: Call): object
-  /** Server-sent events, in order. The answer is recorded, token by token, before it is told. */
+  /** Server-sent events, in order. Each token of the answer is recorded before it is sent. */
   events(attempt: Attempt): AsyncGenerator<ServerEvent>
 }
 
 export interface ServerEvent {
   event?: string
-  /** JSON, or a string that is sent as it is. */
+  /** Sent as JSON; a string is sent as it is. */
   data: object | string
 }
 
 export interface DialectOptions {
   strict: boolean
   temperature: number
-  /** Tokens of one answer. */
+  /** Most tokens of one answer. */
   maxNewTokens: number
   model: string
 }
@@ -61,7 +61,7 @@ export function usageOf({ prompt, sample }: Call): object {
   }
 }
 
-/** What every answer has beside what OpenAI defines. */
+/** What every answer contains besides the fields that OpenAI defines. */
 export function recordOf({ prompt, sample }: Call): object {
   return { prompt_token_ids: [...prompt], weight_version: sample.version }
 }

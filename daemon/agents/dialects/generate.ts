@@ -1,4 +1,4 @@
-// Tokens in, tokens out, in the shape of vLLM's /inference/v1/generate.
+// Token ids in, token ids out, in the shape of vLLM's /inference/v1/generate.
 
 import type { Call } from '../book/rollout.ts'
 import { invalid } from '../errors.ts'

@@ -1,4 +1,4 @@
-// The input of the responses API: a text, or items, which become messages of a conversation.
+// Turns the input of the responses API, a text or a list of items, into messages of a conversation.
 
 import type { ChatMessage } from '../../policy/chat/template.ts'
 import { invalid } from '../errors.ts'
@@ -40,7 +40,7 @@ export function itemsIn(input: unknown): ChatMessage[] {
   return messages
 }
 
-/** Calls that follow an answer, or one another, are calls of one answer. */
+/** Calls that directly follow an answer or another call belong to the same answer. */
 function addCall(
   messages: ChatMessage[],
   { call_id: id, name, arguments: text }: Record<string, unknown>,

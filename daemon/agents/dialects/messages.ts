@@ -1,4 +1,4 @@
-// The messages of a conversation: reads those of the chat API.
+// Reads the messages of a conversation in the format of the chat API.
 
 import type { ChatMessage } from '../../policy/chat/template.ts'
 import { invalid } from '../errors.ts'
@@ -49,7 +49,7 @@ function toolCallOf(given: unknown, i: number): NonNullable<ChatMessage['tool_ca
   return { id, type: 'function', function: { name, arguments: argumentsOf(text) } }
 }
 
-/** A string, or parts of type text. */
+/** The text of `content`: a string, a list of parts of type text, or nothing. Throws otherwise. */
 export function textOf(content: unknown, what: string): string {
   if (content === undefined || content === null) return ''
   if (typeof content === 'string') return content

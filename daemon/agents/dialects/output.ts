@@ -1,4 +1,4 @@
-// The items of an answer in the responses API.
+// Makes the items of an answer in the responses API.
 
 import type { ToolCall } from './tools.ts'
 

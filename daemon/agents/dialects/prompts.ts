@@ -1,8 +1,8 @@
-// The prompt of a conversation. Answers that the model gave in this rollout stand in it as the model wrote them, so that
-// the conversation continues the tokens that were sampled wherever the chat template allows it. Everything else is plain
-// text: special tokens in it are removed.
+// Makes the prompt of a conversation. Answers that the model gave in this rollout are inserted as the model wrote them,
+// so that the conversation continues the sampled tokens wherever the chat template allows it. Everything else is plain
+// text, from which special tokens are removed.
 //
-// A template that has no place for tools or for a system message gets them in the user's words.
+// If a template has no place for tools or for a system message, they are put into a user message.
 
 import type { ChatMessage, ChatTemplate, ChatTool } from '../../policy/chat/template.ts'
 import type { Tokenizer } from '../../policy/tokens/tokenizer.ts'
@@ -54,12 +54,12 @@ export function createChatPrompts(tokenizer: Tokenizer): ChatPrompts {
 
 interface Places {
   tools: boolean
-  /** Calls and their results. */
+  /** Tool calls and their results. */
   calls: boolean
   system: boolean
 }
 
-/** What the template shows of what it is given. */
+/** Finds out which of these the template shows. */
 function placesOf(template: ChatTemplate): Places {
   const mark = 'waggle-mark'
   const shows = (messages: ChatMessage[], tools?: ChatTool[]): boolean => {
@@ -82,7 +82,7 @@ function placesOf(template: ChatTemplate): Places {
     ])
   return {
     tools: shows([user], [{ type: 'function', function: { name: mark, description: '', parameters: {} } }]),
-    // A template that writes any role and content shows results without the calls.
+    // Both are tested, because a template that writes any role and content shows results but no calls.
     calls: showsCall(mark, 'seen') && showsCall('look', mark),
     system: shows([{ role: 'system', content: mark }, user]),
   }
@@ -98,7 +98,7 @@ function withTools(messages: ChatMessage[], tools: readonly ChatTool[], places: 
   return [{ role: 'system', content: words }, ...fit]
 }
 
-/** A call in the model's words, a result in the user's. */
+/** Writes a tool call as text of the assistant, and a tool result as text of the user. */
 function inWords(message: ChatMessage): ChatMessage {
   const { role, content, tool_calls: calls = [] } = message
   if (role === 'tool') return { role: 'user', content: `<tool_response>${content}</tool_response>` }
@@ -107,7 +107,7 @@ function inWords(message: ChatMessage): ChatMessage {
   return { role, content: [content, ...said].filter((text) => text !== '').join('\n') }
 }
 
-/** Without a place for a system message, the next user message begins with it. */
+/** If the template has no place for a system message, puts it at the start of the next user message. */
 function withSystem(messages: ChatMessage[], { system }: Places): ChatMessage[] {
   if (system) return messages
   const fit: ChatMessage[] = []

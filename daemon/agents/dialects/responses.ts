@@ -1,4 +1,4 @@
-// OpenAI's responses.
+// OpenAI's responses API.
 
 import type { ChatMessage } from '../../policy/chat/template.ts'
 import type { AgentRollout, Attempt, Call } from '../book/rollout.ts'
@@ -160,7 +160,7 @@ interface Kept {
   tools: Parameters<typeof answerOf>[1]
 }
 
-/** The messages of the response that this one continues, its answer included; without its instructions. */
+/** The messages of the earlier response that this request continues, including its answer but not its instructions. */
 function earlierOf({ previous_response_id: id }: Body, { calls }: AgentRollout): ChatMessage[] {
   if (id === undefined || id === null) return []
   const call = calls.find((one) => `resp_${one.id}` === id && one.conversation !== undefined)

@@ -1,5 +1,6 @@
-// Tools: reads their descriptions, and finds the calls in what the model wrote. Models write a call as JSON with `name`
-// and `arguments` (or `parameters`), between <tool_call> tags (Qwen, Hermes, SmolLM2) or as the whole answer (Llama 3).
+// Reads descriptions of tools, and finds tool calls in what the model wrote. Models write a call as JSON with `name`
+// and `arguments` (or `parameters`), either between <tool_call> tags (Qwen, Hermes, SmolLM2) or as the whole answer
+// (Llama 3).
 
 import type { ChatMessage, ChatTool } from '../../policy/chat/template.ts'
 import type { Call } from '../book/rollout.ts'
@@ -13,7 +14,7 @@ export interface ToolCall {
   arguments: string
 }
 
-/** An answer as its reader sees it. */
+/** An answer, split into its text and its tool calls. */
 export interface Answer {
   content: string
   calls: ToolCall[]
@@ -22,7 +23,7 @@ export interface Answer {
 const MOST_TOOLS = 64
 const NAME = /^[\w.-]{1,128}$/
 
-/** `function` holds the description in the chat API; in the responses API its fields are the tool's own. */
+/** In the chat API a tool's description is in `function`; in the responses API its fields are directly in the tool. */
 export function toolsIn({ tools, tool_choice: choice }: Body): ChatTool[] {
   if (tools === undefined || tools === null) return []
   if (!Array.isArray(tools) || tools.length > MOST_TOOLS)
@@ -48,14 +49,14 @@ export function toolsIn({ tools, tool_choice: choice }: Body): ChatTool[] {
   return choice === 'none' ? [] : read
 }
 
-/** Nothing can force the model to call a tool. */
+/** The model cannot be forced to call a tool, so other choices are not granted. */
 export function isFreeChoice(choice: unknown): boolean {
   return choice === 'auto' || choice === 'none'
 }
 
 const TAGGED = /<tool_call>\s*([\s\S]*?)\s*(?:<\/tool_call>|$)/g
 
-/** Text that is not a call of a given tool stays in the content. */
+/** Text that is not a call of one of the given tools stays in the content. */
 export function answerOf(call: Call, tools: readonly ChatTool[]): Answer {
   const { shown } = call
   if (tools.length === 0) return { content: shown, calls: [] }
@@ -71,7 +72,7 @@ export function answerOf(call: Call, tools: readonly ChatTool[]): Answer {
   return { content: calls.length > 0 ? content.trim() : content, calls }
 }
 
-/** The answer as a message of the conversation that it continues. */
+/** The answer as a message, for continuing the conversation. */
 export function answerMessage({ content, calls }: Answer): ChatMessage {
   if (calls.length === 0) return { role: 'assistant', content }
   const asked = calls.map(({ id, name, arguments: text }) => ({
@@ -81,7 +82,7 @@ export function answerMessage({ content, calls }: Answer): ChatMessage {
   return { role: 'assistant', content, tool_calls: asked }
 }
 
-/** Templates expect an object; a model may have written something else. */
+/** Templates expect an object. If the model wrote something that is not JSON, returns the text itself. */
 export function argumentsOf(text: string): unknown {
   try {
     return JSON.parse(text)

@@ -1,10 +1,11 @@
-// What a request asks for beside its prompt. The model, the temperature and the distribution are the node's: training
-// needs the log-probs of what it samples. Other wishes are errors or are ignored with a warning, as agents.strict says.
+// Checks the settings that a request has besides its prompt. Model, temperature and distribution are the node's,
+// because training needs the log-probs of what it samples. Depending on agents.strict, other settings are errors or are
+// ignored with a warning.
 
 import { invalid } from '../errors.ts'
 import type { Body, DialectOptions } from './dialect.ts'
 
-/** A field that the dialect reads, or the value at which a wish is what happens anyway. */
+/** `read` marks a field that the dialect reads. A function tells whether a value asks only for what happens anyway. */
 export type Rule = 'read' | ((value: unknown) => boolean)
 
 /** Fields of all dialects. */
@@ -12,7 +13,7 @@ const COMMON: Record<string, Rule> = {
   stream: 'read',
   stream_options: 'read',
   tools: 'read',
-  // Labels, without effect on the answer.
+  // Labels that have no effect on the answer.
   ...{ user: 'read', metadata: 'read', store: 'read', service_tier: 'read', safety_identifier: 'read' },
   ...{ prompt_cache_key: 'read', prompt_cache_retention: 'read', request_id: 'read' },
   top_p: (value) => value === 1,
@@ -26,7 +27,7 @@ const COMMON: Record<string, Rule> = {
   logit_bias: (value) => typeof value === 'object' && Object.keys(value as object).length === 0,
 }
 
-/** Names of the wishes that are ignored. Throws if `agents.strict` is set and there are any. */
+/** Names of the settings that are ignored. Throws if there are any and `agents.strict` is set. */
 export function ignoredWishes(
   body: Body,
   rules: Record<string, Rule>,
@@ -44,7 +45,7 @@ export function ignoredWishes(
     if (rule === 'read' || rule?.(value)) return []
     return [name.replaceAll(/[^\w.-]/g, '').slice(0, 64) || 'unnamed']
   })
-  // Another number of answers would be another shape.
+  // Always an error, because another number of answers would change the shape of the reply.
   if (ignored.includes('n'))
     throw invalid('n must be 1', 'Open a rollout for each answer, in the same group.')
   if (strict && ignored.length > 0) {
@@ -62,7 +63,7 @@ export function booleanIn(body: Body, name: string): boolean {
   return value
 }
 
-/** A limit on the answer's tokens, by any of these names. */
+/** The limit on the answer's tokens, under whichever of these names it is given. */
 export function limitIn(body: Body, ...names: string[]): number | undefined {
   for (const name of names) {
     const value = body[name]

@@ -1,4 +1,4 @@
-// One request to the server of an environment: bounded in time and size, and no redirects.
+// Sends one request to an environment's server. Time and size are limited, and redirects are not followed.
 
 import { EnvironmentError } from './environment.ts'
 
@@ -8,17 +8,17 @@ export interface AskParts {
 }
 
 export interface Asked {
-  /** The environment's. */
+  /** The environment's name. */
   name: string
-  /** The server's. */
+  /** The server's URL. */
   url: string
   path: string
   /** Sent as JSON with POST; undefined for GET. */
   body?: object
   headers?: Record<string, string>
-  /** Longest wait. */
+  /** Longest wait for the reply. */
   seconds: number
-  /** Characters of the reply, at most. */
+  /** Most characters of the reply. */
   most: number
   signal?: AbortSignal
 }
@@ -28,11 +28,11 @@ export interface Replied {
   status: number
   headers: Headers
   text: string
-  /** Undefined for what is no JSON. */
+  /** The parsed text; undefined if it is not JSON. */
   json(): unknown
 }
 
-/** Throws EnvironmentError if there is no reply; a reply with an error's status is one. */
+/** Throws EnvironmentError if no reply comes. A reply with an error status is returned like any other. */
 export async function ask(
   { name, url, path, body, headers, seconds, most, signal }: Asked,
   by: AskParts,

@@ -1,17 +1,17 @@
-// An environment that somebody else serves: it plays episodes with the policy and says what each answer earned. What it
-// says cannot be made again by a peer, so its groups are never shared.
+// An environment that somebody else serves: it plays episodes with the policy and says what each answer earned. Peers
+// cannot reproduce what it says, so its groups are never shared.
 
 import { WaggleError } from '../../../protocol/errors.ts'
 import type { ChatMessage, ChatTool } from '../../policy/chat/template.ts'
 import type { Answer } from '../dialects/tools.ts'
 
-/** Of an answer and of an episode, by magnitude. */
+/** Largest magnitude of the reward of an answer or of an episode. */
 export const LARGEST_REWARD = 1000
 
-/** Characters that the policy sees of one reply. */
+/** Most characters of a reply that the policy sees. */
 export const MOST_SHOWN = 8192
 
-/** How an episode begins. */
+/** What an environment shows at the start of an episode. */
 export interface Opening {
   messages: readonly ChatMessage[]
   tools: readonly ChatTool[]
@@ -20,34 +20,34 @@ export interface Opening {
 /** What an environment shows after an answer. */
 export interface Shown {
   messages: readonly ChatMessage[]
-  /** For the answer. */
+  /** Reward for the answer. */
   reward: number
   done: boolean
 }
 
-/** One episode at a time. After an error it is of no further use. */
+/** Plays one episode at a time. After an error it must not be used again. */
 export interface Session {
   reset(seed: number): Promise<Opening>
   step(answer: Answer): Promise<Shown>
-  /** Ends an episode that is not done. What its answers earn beyond their steps. */
+  /** Ends an episode that is not done. Returns what its answers earned in addition to the rewards of the steps. */
   end(): Promise<number>
   close(): void
 }
 
 export interface ServedEnvironment {
   name: string
-  /** Said before the first message of a user. */
+  /** Put before the first user message. */
   prompt?: string | undefined
-  /** Answers of an episode at most. */
+  /** Most answers per episode. */
   turns: number
-  /** Episodes side by side at most. */
+  /** Most episodes side by side. */
   sessions: number
   open(): Promise<Session>
 }
 
 /** An environment that cannot be reached, is full, or breaks its protocol. */
 export class EnvironmentError extends WaggleError {
-  /** It takes no further session at present. */
+  /** It accepts no further session at present. */
   readonly isFull: boolean
 
   constructor(message: string, { isFull = false, cause }: { isFull?: boolean; cause?: unknown } = {}) {

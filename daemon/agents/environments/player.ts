@@ -1,5 +1,5 @@
 // Plays episodes of a served environment with the policy. Each worker holds a session and plays one episode after
-// another; attempts at the same seed are a group. A failure of the server drops the rollout, which is played again: it is
+// another. Attempts at the same seed form a group. If the server fails, the rollout is dropped and played again; it is
 // never scored 0.
 
 import { createHash } from 'node:crypto'
@@ -19,7 +19,7 @@ export interface PlayerParts {
   book: Book
   /** The policy's answer to a conversation. */
   answer(rollout: AgentRollout, conversation: Conversation): Promise<Call>
-  /** Resolves when another group may be begun, or when `signal` is aborted. */
+  /** Resolves when another group may begin, or when `signal` is aborted. */
   room(signal: AbortSignal): Promise<void>
   /** Unsigned 31-bit. */
   seed(): number
@@ -28,7 +28,7 @@ export interface PlayerParts {
 }
 
 export interface Player {
-  /** Why it does not play at present. */
+  /** Why the player is not playing at present. */
   readonly trouble: string | undefined
   close(): Promise<void>
 }
@@ -36,9 +36,9 @@ export interface Player {
 /** One attempt at a prompt. */
 interface Seat {
   seed: number
-  /** Whether it begins a group. */
+  /** Whether this attempt begins a group. */
   isFirst: boolean
-  /** What the first attempt was shown; attempts at the same prompt should be shown the same. */
+  /** The text that the first attempt was shown. Other attempts at the same prompt should be shown the same. */
   prompt: { first?: string }
 }
 
@@ -75,7 +75,7 @@ export function createPlayer(
     cancel()
   }
 
-  /** Attempts at the same seed should begin alike. */
+  /** Warns once if attempts at the same seed are shown different openings. */
   const compare = (prompt: Seat['prompt'], text: string): void => {
     prompt.first ??= text
     if (prompt.first === text || hasWarned) return
@@ -100,7 +100,7 @@ export function createPlayer(
         try {
           call = await by.answer(rollout, { messages, tools })
         } catch (error) {
-          // The conversation is as long as it may be, so the episode ends here with what it has earned.
+          // The conversation has reached its maximum length, so the episode ends here with what it has earned.
           if (error instanceof AgentError && error.word === 'context_length_exceeded' && turns.size > 0) break
           throw error
         }
@@ -144,11 +144,11 @@ export function createPlayer(
       } catch (error) {
         session?.close()
         session = undefined
-        // Attempts at a prompt that does not fit would fail again.
+        // Do not try again if the prompt is too long: the attempts would all fail.
         const isTooLong = error instanceof AgentError && error.word === 'context_length_exceeded'
         if (!isTooLong) seats.unshift(seat)
         if (signal.aborted) break
-        // The server has fewer sessions than were asked for: one of the others goes on with this seat.
+        // The server has fewer sessions than configured. This worker ends, and another one takes its seat.
         if (error instanceof EnvironmentError && error.isFull && workers > 1) {
           workers -= 1
           return
@@ -179,7 +179,7 @@ export function createPlayer(
 const textOf = (messages: readonly ChatMessage[]): string =>
   messages.map(({ content }) => content).join('\n\n')
 
-/** The prompt of the config stands before what a user says first. */
+/** Puts the config's prompt before the first user message. */
 function withPrompt(messages: readonly ChatMessage[], prompt: string | undefined): ChatMessage[] {
   if (prompt === undefined) return [...messages]
   const first = messages.findIndex(({ role }) => role === 'user')

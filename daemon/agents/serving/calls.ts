@@ -1,4 +1,4 @@
-// Answers a call of the model: as JSON, or as events while it is written. The call is recorded first.
+// Answers a call to the model: as JSON, or as events while the answer is written. The call is recorded first.
 
 import { createHash } from 'node:crypto'
 import type { IncomingMessage, ServerResponse } from 'node:http'
@@ -39,7 +39,7 @@ function identityOf({ headers }: IncomingMessage, path: string, bytes: Buffer): 
   }
 }
 
-/** A client whose connection closes before the answer is sent does not have it. */
+/** Tracks delivery. If the connection closes before the answer is sent, the client did not get it. */
 function follow(attempt: Attempt, response: ServerResponse): void {
   response.once('close', () => {
     if (response.writableFinished) attempt.delivery = 'delivered'

@@ -1,4 +1,4 @@
-// HTTP for the gateway: bodies of limited size, JSON answers, and errors in OpenAI's shape.
+// HTTP for the gateway: request bodies of limited size, JSON answers, and errors in OpenAI's format.
 
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { WaggleError } from '../../../protocol/errors.ts'
@@ -6,10 +6,10 @@ import type { Body } from '../dialects/dialect.ts'
 import { AgentError, invalid } from '../errors.ts'
 
 const MOST_BYTES = 4 * 1024 * 1024
-/** Levels of brackets. Deeper values would exhaust the stack of whatever walks through them. */
+/** Most levels of nested brackets. Deeper values would exhaust the stack of code that walks through them. */
 const MOST_DEPTH = 64
 
-/** The body as bytes, for digests, and as an object. */
+/** The request's body, as bytes (for digests) and as an object. */
 export async function readBody(request: IncomingMessage): Promise<{ bytes: Buffer; body: Body }> {
   const chunks: Buffer[] = []
   let size = 0
@@ -32,7 +32,7 @@ export async function readBody(request: IncomingMessage): Promise<{ bytes: Buffe
   return { bytes, body: body as Body }
 }
 
-/** Of brackets outside strings; of what is JSON, exactly. */
+/** Depth of nested brackets outside strings. Exact for valid JSON. */
 function depthOf(json: Buffer): number {
   const [quote, backslash] = [0x22, 0x5c]
   let [depth, most, isText] = [0, 0, false]
@@ -59,7 +59,7 @@ export function sendJson(response: ServerResponse, status: number, body: unknown
   response.end(text)
 }
 
-/** What is sent instead of the answer, with headers for clients that try again. */
+/** What is sent instead of an answer, with headers for clients that retry. */
 export function errorOf(error: unknown): { status: number; headers: Record<string, string>; body: object } {
   const known = error instanceof AgentError ? error : undefined
   const status = known?.status ?? statusOf(error)
@@ -69,7 +69,7 @@ export function errorOf(error: unknown): { status: number; headers: Record<strin
   return {
     status,
     headers: {
-      // OpenAI's clients obey both.
+      // OpenAI's clients obey both headers.
       'x-should-retry': retryAfter === undefined ? 'false' : 'true',
       ...(retryAfter === undefined ? {} : { 'retry-after': String(retryAfter) }),
     },
@@ -84,7 +84,7 @@ export function errorOf(error: unknown): { status: number; headers: Record<strin
   }
 }
 
-/** A chat template that refuses the messages is the caller's mistake. */
+/** If a chat template refuses the messages, that is the caller's mistake. */
 function statusOf(error: unknown): number {
   if (!(error instanceof WaggleError)) return 500
   return error.code === 'E_MODEL' ? 400 : 503

@@ -1,4 +1,4 @@
-// The gateway's own calls: open a rollout, reward it, finish it, look at it. Checks what they are given.
+// Checks the input of the gateway's own calls: open a rollout, reward it, finish it, look at it.
 
 import type { OpenRequest } from '../book/book.ts'
 import type { AgentRollout, Reward, TurnReward } from '../book/rollout.ts'
@@ -10,7 +10,7 @@ const PART = /^[\w.-]{1,64}$/
 const MOST_PARTS = 16
 const LARGEST_REWARD = 1000
 const RANGE = `a number from -${LARGEST_REWARD} to ${LARGEST_REWARD}`
-/** As many as a rollout may make calls. */
+/** The number of calls that a rollout may make. */
 const MOST_TURNS = 256
 /** chatcmpl-…, cmpl-…, resp_…, or the id alone. */
 const CALL_ID = /^(?:[a-z]{1,16}[-_])?([0-9a-f]{24})$/
@@ -60,7 +60,7 @@ function isReward(value: unknown): value is number {
   return typeof value === 'number' && Number.isFinite(value) && Math.abs(value) <= LARGEST_REWARD
 }
 
-/** By the ids of calls, without the dialect's prefix. */
+/** Rewards of turns by call id, without the dialect's prefix. */
 function turnsIn(turns: unknown): Map<string, TurnReward> | undefined {
   if (turns === undefined) return undefined
   const shape = `"turns" must be a list of up to ${MOST_TURNS} objects {"call": the id of an answer, "value": ${RANGE}, "state": a name}`

@@ -1,5 +1,5 @@
-// The gateway's HTTP server, on loopback. The gateway's token opens rollouts; a rollout's key reaches that rollout only.
-// It sends no CORS headers and refuses requests from web pages.
+// The gateway's HTTP server, on loopback. The gateway's token opens rollouts; a rollout's key gives access to that
+// rollout only. The server sends no CORS headers and refuses requests from web pages.
 
 import { createHash, timingSafeEqual } from 'node:crypto'
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
@@ -23,12 +23,12 @@ export interface ServerParts {
   token: string
   book: Book
   caller: Caller
-  /** By the path after the rollout, such as /v1/chat/completions. */
+  /** Dialects by the path after the rollout, such as /v1/chat/completions. */
   dialects: ReadonlyMap<string, Dialect>
   isTask(name: string): boolean
-  /** Waits until another group may be begun; throws 429 if that takes long. */
+  /** Waits until another group may begin. Throws 429 if that takes too long. */
   room(): Promise<void>
-  /** Called for errors that are bugs. */
+  /** Called with errors that are bugs. */
   onBug(error: unknown, path: string): void
 }
 
@@ -38,7 +38,7 @@ export interface AgentServer {
 }
 
 const MOST_REQUESTS = 2048
-/** The path of a rollout, and what it asks for. */
+/** A rollout's path: its id, and the path within it. */
 const OF_ROLLOUT = /^\/rollouts\/([\w-]{1,64})(\/.*)$/
 const ACTION = /^\/v1\/rollouts\/([\w-]{1,64})(\/calls|\/reward|\/finish)?$/
 
@@ -47,7 +47,7 @@ export async function openServer({ listen, model }: ServerOptions, by: ServerPar
   let url = ''
   let underWay = 0
 
-  /** The rollout of the request's key; undefined for the gateway's token. */
+  /** The rollout that the request's key belongs to; undefined for the gateway's token. */
   const ownerOf = (request: IncomingMessage): AgentRollout | undefined => {
     const given = /^Bearer (\S+)$/i.exec(request.headers.authorization ?? '')?.[1]
     if (given === undefined) throw unauthorized('a key is required')
@@ -57,7 +57,7 @@ export async function openServer({ listen, model }: ServerOptions, by: ServerPar
     return rollout
   }
 
-  /** The rollout by its id, if the request's key may touch it. */
+  /** The rollout with this id, if the request's key may access it. */
   const rolloutOf = (request: IncomingMessage, id: string): AgentRollout => {
     const owner = ownerOf(request)
     const rollout = book.byId(id)
@@ -143,7 +143,7 @@ export async function openServer({ listen, model }: ServerOptions, by: ServerPar
         if (response.headersSent) return response.destroy()
         const { status, headers, body } = errorOf(error)
         for (const [name, value] of Object.entries(headers)) response.setHeader(name, value)
-        // The rest of a refused body is not read, so the connection cannot be reused.
+        // The rest of a refused request is not read, so the connection cannot be reused.
         if (!request.complete) response.setHeader('connection', 'close')
         sendJson(response, status, body)
       })

@@ -1,4 +1,4 @@
-// Server-sent events. A reader that has gone ends the stream, not the answer: that is recorded all the same.
+// Server-sent events. If the reader goes away, the stream ends but the answer does not: it is still recorded.
 
 import type { ServerResponse } from 'node:http'
 import type { ServerEvent } from '../dialects/dialect.ts'
@@ -26,7 +26,7 @@ export async function sendEvents(
       await write(event)
     }
   } catch (error) {
-    // The status is sent already, so the error is an event.
+    // The status has already been sent, so the error is sent as an event.
     await write({ event: 'error', data: errorOf(error).body })
   }
   response.end()

@@ -1,5 +1,5 @@
 // Writes the answers of all open conversations. Each is a call of the sampler, which decodes it side by side with all
-// others and with the node's own rollouts, from its next step on.
+// others and with the node's own rollouts, starting with its next step.
 
 import { createControl } from '../../engine/control.ts'
 import type { Sample, Sampler } from '../../engine/engine.ts'
@@ -8,13 +8,13 @@ import { AgentError } from '../errors.ts'
 export interface AnswerRequest {
   prompt: Int32Array
   maxNewTokens: number
-  /** Called with each token; true ends the answer after it. */
+  /** Called with each token. If it returns true, the answer ends after this token. */
   onToken(token: number): boolean
 }
 
 export interface Answers {
   write(request: AnswerRequest): Promise<Sample>
-  /** Answers being written. */
+  /** Number of answers that are being written. */
   readonly size: number
   /** Ends all answers. */
   close(): Promise<void>
@@ -27,10 +27,10 @@ export interface AnswersOptions {
 
 export interface AnswersParts {
   sampler: Pick<Sampler, 'generate'>
-  /** Seeds of the answers; unsigned 32-bit. */
+  /** Returns a seed for an answer; unsigned 32-bit. */
   seed(): number
   monotonic(): number
-  /** An answer was written. */
+  /** Called when an answer has been written. */
   onSampled(answer: { seconds: number; tokens: number }): void
 }
 
@@ -55,7 +55,7 @@ export function createAnswers({ temperature, stopTokens }: AnswersOptions, by: A
         control,
         signal: closing.signal,
         onToken({ token }) {
-          // The sampler may be some tokens ahead of the cut.
+          // Ignore tokens after the cut: the sampler may be some tokens ahead of it.
           if (drawn >= stopped) return
           drawn += 1
           if (!onToken(token)) return
@@ -86,7 +86,7 @@ export function createAnswers({ temperature, stopTokens }: AnswersOptions, by: A
   }
 }
 
-/** The first `length` tokens of a sample, as if it had stopped after them. */
+/** The first `length` tokens of a sample, as if it had ended after them. */
 function upTo(sample: Sample, length: number): Sample {
   if (length > sample.tokens.length) return sample
   const { tokens, logprobs, policyLogprobs, entropies, segments, ...rest } = sample

@@ -1,5 +1,5 @@
-// Calls of the model by an agent. Each is recorded in its rollout before anybody gets the answer, and a retry gets the
-// recorded answer: a second sample of the same turn would not be what the agent went on with.
+// Calls to the model by an agent. Each is recorded in its rollout before anybody gets the answer. A retry gets the
+// recorded answer: if the turn were sampled again, the record might differ from the answer that the agent went on with.
 
 import type { Tokenizer } from '../../policy/tokens/tokenizer.ts'
 import { isUnderWay, requireUnderWay } from '../book/book.ts'
@@ -7,29 +7,29 @@ import type { AgentRollout, Attempt, Call } from '../book/rollout.ts'
 import { AgentError, busy, invalid } from '../errors.ts'
 import type { Answers } from './answers.ts'
 
-/** Says whether a request repeats an earlier one. */
+/** Identifies requests that repeat an earlier one. */
 export interface Identity {
-  /** Digest of path and body. */
+  /** Digest of the request's path and body. */
   digest: string
   idempotencyKey?: string | undefined
-  /** The client says that it tries again. */
+  /** The client says that this request is a retry. */
   isRetry: boolean
 }
 
 export interface CallRequest {
   prompt: Int32Array
   promptText?: string | undefined
-  /** Kept with the call; see Call. */
+  /** Stored with the call; see `Call`. */
   conversation?: unknown
   maxNewTokens?: number | undefined
-  /** Ends the answer where its text contains one of these. */
+  /** The answer ends where its text contains one of these. */
   stop: readonly string[]
 }
 
 export interface CallerOptions {
-  /** Tokens of one answer. */
+  /** Most tokens of one answer. */
   maxNewTokens: number
-  /** Tokens of prompt and answer together. */
+  /** Most tokens of prompt and answer together. */
   context: number
   vocabulary: number
 }
@@ -42,11 +42,11 @@ export interface CallerParts {
 }
 
 export interface Caller {
-  /** The recorded attempt if this is a retry, else a new one. `make` is called for a new one only. */
+  /** Returns the recorded attempt if this is a retry, otherwise a new one. `make` is only called for a new one. */
   call(rollout: AgentRollout, identity: Identity, make: () => CallRequest): Attempt
 }
 
-/** Limits of one rollout, and of all together. */
+/** The first three are limits per rollout, the last is for all rollouts together. */
 const MOST_CALLS = 256
 const MOST_RUNNING = 16
 const MOST_TOKENS = 262_144
@@ -150,7 +150,7 @@ export function createCaller(
       },
       done: record(),
     }
-    // A client that has gone does not wait for it.
+    // Forgets a failed attempt. Its rejection must be caught here: a client that has gone away does not await it.
     attempt.done.catch(() => {
       const at = rollout.attempts.indexOf(attempt)
       if (at >= 0) rollout.attempts.splice(at, 1)
@@ -172,8 +172,9 @@ export function createCaller(
 }
 
 /**
- * The attempt that this request repeats: by its key, by what the client says, or because its answer was lost. A retry may
- * come before the request that it repeats, over another connection; that request then gets the retry's attempt.
+ * The attempt that this request repeats: it has the same idempotency key, or the client calls it a retry, or the
+ * attempt's answer was lost. A retry may arrive over another connection before the request that it repeats; that
+ * request then gets the retry's attempt.
  */
 function earlier(
   attempts: readonly Attempt[],
@@ -192,7 +193,7 @@ function earlier(
   )
 }
 
-/** Where the first of these begins; undefined if the text has none. */
+/** Where the first of these strings begins in the text; undefined if it contains none. */
 function stopAt(text: string, stop: readonly string[]): number | undefined {
   const places = stop.map((one) => text.indexOf(one)).filter((at) => at >= 0)
   return places.length > 0 ? Math.min(...places) : undefined

@@ -1,13 +1,13 @@
-// The tokens of a prompt that is text. Where the text continues an earlier prompt and its answer exactly, the prompt
-// keeps the tokens that were sampled; only what follows them is encoded. Encoding the answer's text again could give
-// other tokens than the model wrote, and the log-probs would belong to none of them.
+// Encodes a prompt that is text. If it exactly continues an earlier prompt and its answer, the sampled tokens are kept
+// and only the rest is encoded. Encoding the answer's text again could give other tokens than those the model wrote,
+// and the recorded log-probs would not belong to them.
 
 import type { Tokenizer } from '../../policy/tokens/tokenizer.ts'
 import type { Call } from '../book/rollout.ts'
 
 type Encoder = Pick<Tokenizer, 'encode' | 'stopTokens'>
 
-/** `encode` gives the tokens of a text that begins a prompt. */
+/** `encode` encodes text at the beginning of a prompt. */
 export function promptTokens(
   text: string,
   calls: readonly Call[],

@@ -1,16 +1,16 @@
-// The text of an answer while it is written, piece by piece. A token may hold a part of a character, so a piece waits
-// until its characters are whole.
+// The text of an answer, piece by piece while it is written. A token may be only part of a character, so a piece waits
+// until its characters are complete.
 
 import type { Tokenizer } from '../../policy/tokens/tokenizer.ts'
 import type { Attempt } from '../book/rollout.ts'
 
-/** The pieces together are the answer's text. */
+/** Yields the pieces. Joined together they are the answer's text. */
 export async function* textDeltas(
   attempt: Attempt,
   { decodeCompletion }: Pick<Tokenizer, 'decodeCompletion'>,
 ): AsyncGenerator<string> {
   const { drawn, done } = attempt
-  /** Tokens before `told` are told; those from `from` on are decoded again, for decoders that look back. */
+  /** Tokens before `told` have been sent. Tokens from `from` on are decoded again, for decoders that look back. */
   let [from, told, seen] = [0, 0, 0]
   let text = ''
   let isDone = false

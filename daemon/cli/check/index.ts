@@ -1,4 +1,4 @@
-// Finds everything that would keep a node from starting with this config, without starting one. Each part checks one
+// Finds everything that would prevent a node from starting with this config, without starting one. Each part checks one
 // area of the config and reports all its problems. Plugin files are imported, as a node does.
 
 import type { Loaded, Salvaged } from '../../config/load.ts'

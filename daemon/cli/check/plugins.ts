@@ -1,5 +1,5 @@
 // Checks the plugins: each can be loaded and accepts its settings, and together they fit this node. Also checks the
-// models of roles.
+// role models.
 
 import { dirname } from 'node:path'
 import type { Task } from '../../../protocol/plugin/index.ts'
@@ -14,7 +14,7 @@ import { inspectModel } from '../model/inspect.ts'
 import { sourceOf } from '../plugins/source.ts'
 import { attempt, problemAt } from './problem.ts'
 
-/** Without `tasks`, each plugin is checked on its own only. */
+/** Without `tasks`, each plugin is only checked on its own. */
 export async function pluginProblems(
   context: Context,
   { config, originOf }: Pick<Loaded, 'config' | 'originOf'>,

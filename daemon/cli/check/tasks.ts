@@ -1,4 +1,4 @@
-// Checks the tasks: each is known and has the given difficulty, and datasets can be read, those of environments too.
+// Checks the tasks: each is known and has the given difficulty, and the datasets of tasks and environments can be read.
 
 import type { Task } from '../../../protocol/plugin/index.ts'
 import type { Loaded } from '../../config/load.ts'
@@ -20,7 +20,7 @@ export async function tasksHere({
   const problems: Problem[] = []
   const broken = new Set<string>()
   if ((await attempt(['tasks'], originOf, () => load(config.tasks))).length > 0) {
-    // loadTasks stops at the first mistake, so each dataset is now loaded on its own.
+    // loadTasks stops at the first mistake, so each dataset is loaded on its own.
     for (const [i, choice] of config.tasks.entries()) {
       if (choice.dataset === undefined) continue
       const found = await attempt(['tasks', i, 'dataset'], originOf, () => load([choice]))

@@ -1,5 +1,5 @@
 // Signals that do not stop a node: SIGHUP rereads the config, SIGUSR2 writes a diagnostic report. Both print the
-// result, and a failure does not stop the node.
+// result; a failure does not stop the node.
 
 import { safeText } from '../../../protocol/text.ts'
 import type { NodeHandle } from '../../control/node/node.ts'

@@ -10,7 +10,7 @@ import { WaggleError } from '../../../protocol/errors.ts'
 import { safeText } from '../../../protocol/text.ts'
 import type { Context } from '../context.ts'
 
-/** A busy machine may need minutes. A process that is still starting is never killed. */
+/** A busy machine may take minutes. A process that is still starting is never killed. */
 const UP_WITHIN_MS = 900_000
 const TELL_EVERY_MS = 20_000
 const POLL_MS = 100
@@ -55,16 +55,16 @@ export async function runDetached(context: Context): Promise<number> {
 
 interface Starting {
   health(): Promise<Health | undefined>
-  /** Its exit status, once it has exited. */
+  /** The process's exit status, once it has exited. */
   ended(): number | undefined
-  /** Its output so far. */
+  /** The process's output so far. */
   words(): string
   say(line: string): void
   clock(): number
   pause(): Promise<unknown>
 }
 
-/** Waits until the process answers or exits, and prints its progress. Returns its health or its exit status. */
+/** Waits until the process answers or exits, and prints progress. Resolves with its health or its exit status. */
 export async function whenUp(
   { pid, output, status }: { pid: number | undefined; output: string; status: string },
   { health, ended, words, say, clock, pause }: Starting,

@@ -1,6 +1,6 @@
 // Runs a node in the foreground: starts it, prints what happens, and stops it on a signal. The first signal saves a
-// checkpoint and stops, the second stops immediately. SIGHUP and SIGUSR2 are in answer-signal.ts. The node itself is
-// behind RunNode.
+// checkpoint and stops the node; the second stops it immediately. SIGHUP and SIGUSR2 are in answer-signal.ts. The node
+// itself is behind RunNode.
 
 import { isAbsolute } from 'node:path'
 import { stringify } from 'smol-toml'
@@ -56,7 +56,7 @@ export async function runForeground(
     }
     stop(`Stopping${relay ? '' : ': saving a checkpoint'}. Press Ctrl-C again to stop at once.`)
   })
-  // `waggle up | head`, or a closed terminal: stop as with Ctrl-C.
+  // `waggle up | head`, or a closed terminal: stops as with Ctrl-C.
   const gone = (): void => {
     signals += 1
     if (signals === 1) stop('Stopping: the output was closed.')
@@ -70,7 +70,7 @@ export async function runForeground(
   let narrator: ReturnType<typeof createNarrator> | undefined
   let record: ReturnType<typeof createRunFile> | undefined
   try {
-    // Downloaded here, where a progress bar can be shown. The node finds it in the cache.
+    // Downloaded here, where a progress bar can be shown. The node then finds it in the cache.
     const { path: model } = config.model
     if (!relay && model !== 'default' && !isAbsolute(model)) {
       await (await import('../model/locate.ts')).locateModel(context, model)
@@ -103,7 +103,7 @@ export async function runForeground(
     if (join !== undefined && !starting.signal.aborted) await joinOrStop(context, node, join)
     return await node.whenStopped
   } catch (error) {
-    // Interrupted before it was up: there is nothing to report.
+    // Interrupted during the start: there is nothing to report.
     if (signals > 0 && node === undefined) return EXIT.interrupted
     throw error
   } finally {
@@ -114,7 +114,7 @@ export async function runForeground(
   }
 }
 
-/** Reports a running daemon early and with details. The lock of the home is what prevents a second one. */
+/** Reports a running daemon early and in detail. What actually prevents a second one is the lock of the home. */
 async function refuseSecond({ client, paths, commandLine }: Context): Promise<void> {
   const running = await client.health().catch(() => undefined)
   if (!running) return
@@ -127,7 +127,7 @@ async function refuseSecond({ client, paths, commandLine }: Context): Promise<vo
   )
 }
 
-/** If the peer is not found yet, the search goes on while the node trains. Any other failure stops the node. */
+/** If the peer is not found yet, the search continues while the node trains. Any other failure stops the node. */
 async function joinOrStop(context: Context, node: NodeHandle, target: string): Promise<void> {
   try {
     const peer = await node.join(

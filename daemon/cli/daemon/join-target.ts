@@ -1,16 +1,16 @@
-// Checks the form of the target of `waggle join`. The node finds out whether the peer exists.
+// Checks the form of the target of `waggle join`. Whether the peer exists is up to the node.
 
 import { WaggleError } from '../../../protocol/errors.ts'
 import { safeText } from '../../../protocol/text.ts'
 
-/** As in protocol/wire, which is too slow to load here. */
+/** The same as in protocol/wire, which loads too slowly for this command. */
 const INVITE_PREFIX = 'waggle1'
 /** Longer than any invite. */
 const MAX_CHARS = 16_384
 
 export const isInvite = (target: string): boolean => target.startsWith(INVITE_PREFIX)
 
-/** `-` reads it from standard input: an invite may contain a key, and other users can see command lines. */
+/** `-` reads the target from standard input: an invite may contain a key, and other users can see command lines. */
 export async function readTarget(argument: string, stdin: AsyncIterable<Buffer | string>): Promise<string> {
   if (argument !== '-') return checked(argument.trim())
   let text = ''

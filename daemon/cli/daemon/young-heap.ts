@@ -1,13 +1,13 @@
 // Keeps a node's memory small during file transfers. Network buffers are short-lived, but V8 frees them only when its
-// young generation is full: at 16 MB of small objects, which then hold about 70 MB of buffers. With the initial 1 MB, a
+// young generation is full: 16 MB of small objects, which then hold about 70 MB of buffers. With the initial 1 MB, a
 // transfer needs 20 MB and is no slower (scripts/bench/swarm/bulk.ts). With many live objects, such as 200 connections,
-// collecting so often would cost a third of the CPU (4 % in a transfer), so the young generation may then grow.
+// collecting this often would cost a third of the CPU (4 % in a transfer), so the young generation may then grow.
 
 import { constants, type PerformanceEntry, PerformanceObserver } from 'node:perf_hooks'
 import { setFlagsFromString } from 'node:v8'
 
 const CHECK_MS = 1000
-/** Share of time spent collecting the young generation above which it may grow. */
+/** If collecting the young generation takes more than this share of the time, it may grow. */
 const MAX_SHARE = 0.12
 /** Growth factor of the young generation; V8's default is 2. */
 const FACTOR = { stay: 1, grow: 2 }

@@ -1,4 +1,4 @@
-// Checks the device: the one that the running daemon uses, or the one that a node would use, and why.
+// Checks the device: the one that the running daemon uses, or the one that a node would choose, and why.
 
 import type { WaggleError } from '../../../protocol/errors.ts'
 import { decide } from '../../engine/devices/decide.ts'

@@ -1,6 +1,6 @@
-// Checks the engine: opens the model, samples a few tokens, and scores the same tokens. The sampler's and the trainer's
-// log-probs must agree, or every importance weight is wrong. With a daemon running, its own measurement is used,
-// since a second engine would compete with it.
+// Checks the engine: opens the model, samples a few tokens, and scores the same tokens. The log-probs of sampler and
+// trainer must agree, or every importance weight is wrong. If a daemon is running, its own measurement is used, since a
+// second engine would compete with it.
 
 import { statSync } from 'node:fs'
 import { join } from 'node:path'
@@ -10,9 +10,9 @@ import { loadModel } from '../../policy/model.ts'
 import { nodeDisk as disk } from '../../store/node-disk.ts'
 import { type Check, fail, ok, warn } from './finding.ts'
 
-/** Larger weights take minutes to load. */
+/** In bytes; larger weights take minutes to load. */
 const TRIED_BYTES = 600e6
-/** Nats. Two correct float32 implementations differ by at most 1e-5. */
+/** In nats. Two correct float32 implementations differ by at most 1e-5. */
 const AGREES_WITHIN = 1e-3
 const NEW_TOKENS = 24
 
@@ -22,14 +22,14 @@ export const engineAtWork: Check = async ({ config, context, daemon, here }) => 
   const folder =
     config.model.path === 'default' ? join(context.io.packageRoot, 'models', 'default') : config.model.path
   const size = sizeOf(join(folder, 'model.safetensors'))
-  // Another check reports problems with the files.
+  // Problems with the files are reported by another check.
   if (size === undefined) return []
   if (size > TRIED_BYTES || size * 3 > here.freeMemoryBytes)
     return [ok('sampling', `not tested: ${bytes(size)} of weights take too long to load`)]
   try {
     const model = await loadModel(folder, { disk })
     const threads = Math.max(1, config.engine.threads || here.cores)
-    // The sampler's log-probs are float32, so the trainer's must be, too.
+    // The sampler's log-probs are float32, so the trainer's must be too.
     const [engine] = await createEngines({ ...config.engine, precision: 'float32', threads }, 1)
     try {
       await engine!.open({ spec: model.spec, weights: model.weights })

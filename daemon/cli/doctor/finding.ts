@@ -1,4 +1,4 @@
-// A finding of `waggle doctor`: ok, warn or fail, with the fact and the fix.
+// A finding of `waggle doctor`: ok, warn or fail, with a fact and a fix.
 
 import type { Snapshot } from '../../../protocol/api/index.ts'
 import type { Config } from '../../config/schema.ts'
@@ -14,7 +14,7 @@ export interface Finding {
   fix?: string
 }
 
-/** What several checks need, determined once. */
+/** Facts that several checks need, collected once. */
 export interface Patient {
   context: Context
   /** Undefined if it is invalid, which the config check reports. */

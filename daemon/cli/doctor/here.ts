@@ -1,4 +1,4 @@
-// What this machine has, for presets and checks. In a container, its limits apply.
+// What this machine has, for presets and checks. In a container, the container's limits count.
 
 import { readdirSync, readFileSync } from 'node:fs'
 import { availableParallelism, freemem, totalmem } from 'node:os'
@@ -6,7 +6,7 @@ import type { Machine } from '../../config/presets.ts'
 
 export interface Here extends Machine {
   freeMemoryBytes: number
-  /** A container allows less memory than the machine has. */
+  /** True if a container allows less memory than the machine has. */
   limited: boolean
   graphics: string[]
 }

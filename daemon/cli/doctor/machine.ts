@@ -15,7 +15,7 @@ const NO_DISK = 100e6
 const LOW_MEMORY = 1e9
 const SLOW_DISK = 10e6
 const PROBE_BYTES = 8 * 1024 * 1024
-/** Any earlier time is wrong. Peers refuse groups with an old date. */
+/** Earlier times are certainly wrong. Peers refuse groups with an old date. */
 const EARLIEST = Date.UTC(2026, 0, 1)
 
 export const runtime: Check = () => {
@@ -67,7 +67,7 @@ export const preset: Check = ({ config, here, context }) => {
   return [tooMuch ? warn('preset', fact, fix) : { ...ok('preset', fact), fix }]
 }
 
-/** Which limits are set, and which of them this machine does not tell enough for. */
+/** Which limits are set, and which of them this machine cannot measure. */
 export const limits: Check = async ({ config }) => {
   if (!config) return []
   const machine = createMachineReader({ root: '/' }, { cpus, cpuUsage: () => process.cpuUsage() })
@@ -115,7 +115,7 @@ export const disk: Check = ({ context }) => {
   }
 }
 
-/** Write speed in bytes per second, measured with one small file and fsync; undefined if it cannot be written. */
+/** Write speed in bytes per second, measured with one small file and fsync; undefined if the folder is not writable. */
 function writeSpeed(folder: string): number | undefined {
   const path = join(folder, `.waggle-probe-${process.pid}`)
   try {
@@ -130,7 +130,7 @@ function writeSpeed(folder: string): number | undefined {
       unlinkSync(path)
     }
   } catch {
-    // Another check reports a folder that is not writable.
+    // A folder that is not writable is reported by another check.
     return undefined
   }
 }

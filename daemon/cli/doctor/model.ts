@@ -37,7 +37,7 @@ export const model: Check = async (patient) => {
 }
 
 async function planOf({ context, config, daemon }: Patient, found: Inspected): Promise<Finding> {
-  // Another check reports problems with datasets.
+  // Problems with datasets are reported by another check.
   const tasks = await loadTasks(config!.tasks).catch((): Task[] => [])
   try {
     const plan = planHere(found, {

@@ -88,7 +88,7 @@ export const peers: Check = async ({ daemon, context, config }) => {
   return await Promise.all(config.swarm.bootstrap.slice(0, 8).map(dial))
 }
 
-/** Whether something listens at a bootstrap address. Only a node can check its identity. */
+/** Whether something listens at a bootstrap address. Only a node could check the peer's identity. */
 async function dial(address: string): Promise<Finding> {
   const shown = safeText(address, { limit: 120, line: true })
   const match = /^\/(?:ip[46]|dns[46]?)\/([^/]+)\/tcp\/(\d{1,5})(?:\/|$)/.exec(address)

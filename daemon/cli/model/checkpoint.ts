@@ -12,13 +12,13 @@ import { locateModel } from './locate.ts'
 
 export interface CheckpointHere extends TrainedMeta {
   folder: string
-  /** Of the folder. */
+  /** Name of the folder. */
   name: string
   step: number
   lineage: string
   /** ms since the epoch. */
   savedAt: number
-  /** Of all its files. */
+  /** Total size of its files. */
   bytes: number
 }
 
@@ -46,7 +46,7 @@ export function checkpointsHere(directory: string): CheckpointHere[] {
 export const newestCheckpoint = (directory: string): CheckpointHere | undefined =>
   checkpointsHere(directory)[0]
 
-/** The model that a checkpoint started from: as recorded in it, if that still exists, otherwise as configured. */
+/** The model that a checkpoint started from: the one recorded in it if that still exists, otherwise the config's. */
 export async function loadBase(context: Context, checkpoint: CheckpointHere): Promise<Model> {
   const { base } = checkpoint
   if (base && isModelThere(base.directory)) return await loadModel(base.directory, { disk })
@@ -61,8 +61,8 @@ function isModelThere(path: string): boolean {
 }
 
 /**
- * What `load` makes of the newest checkpoint; `undefined` where there is none. A node that trains may remove the
- * checkpoint while it is read: the one that took its place is read instead.
+ * The result of `load` for the newest checkpoint; undefined if there is none. If a training node removes the checkpoint
+ * while it is read, the one that took its place is read instead.
  */
 export async function loadNewest<Loaded>(
   directory: string,
@@ -93,7 +93,7 @@ export async function loadCheckpoint(context: Context, checkpoint: CheckpointHer
   )
 }
 
-/** The model of --model, otherwise the newest checkpoint of this home, otherwise the model of the config. */
+/** The model of --model, else the newest checkpoint of this home, else the model of the config. */
 export async function loadAsked(context: Context): Promise<{ model: Model; name: string }> {
   const { options, paths } = context
   if (options.model === undefined) {

@@ -102,7 +102,7 @@ export async function restore(context: Context): Promise<number> {
     )
     if (newer.length > 0) mkdirSync(aside, { recursive: true })
     for (const { folder, name } of newer) renameSync(folder, join(aside, name))
-    // Own groups that later versions wrote are dropped.
+    // Drops own groups that later versions wrote.
     const pool = await createPool(
       { capacityGroups: Number.MAX_SAFE_INTEGER },
       { database: home.database, log },

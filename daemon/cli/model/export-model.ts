@@ -56,7 +56,7 @@ export async function exportModel(context: Context): Promise<number> {
       ? `step ${step}; it belongs on ${hub ?? model.directory}`
       : `step ${step}; try it with \`${io.program} chat --model ${target}\``,
   )
-  // Whether a node runs here at all does not matter to whoever exports.
+  // An export works without a running node, so errors are ignored.
   const training = (await context.client.snapshot().catch(() => undefined))?.training
   if (training && training.step > step)
     context.say(

@@ -9,7 +9,7 @@ import { safeText } from '../../../protocol/text.ts'
 import type { Context } from '../context.ts'
 
 export interface InputLine {
-  /** From 1. */
+  /** Counted from 1. */
   number: number
   value: Record<string, unknown>
 }

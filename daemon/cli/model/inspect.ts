@@ -1,5 +1,5 @@
-// Inspects a model without loading or downloading it: reads only headers and small files. Throws E_MODEL for anything
-// that would keep a node from starting with it.
+// Inspects a model without loading or downloading it: reads only headers and small files. Rejects with E_MODEL for
+// anything that would prevent a node from starting with it.
 
 import { join } from 'node:path'
 import { WaggleError } from '../../../protocol/errors.ts'

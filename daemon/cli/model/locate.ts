@@ -1,4 +1,4 @@
-// Finds the folder of `model.path` for commands. Downloads a missing model, with a progress bar.
+// Finds the folder of `model.path` for commands. Downloads a missing model and shows a progress bar.
 
 import { setTimeout as sleepFor } from 'node:timers/promises'
 import { type CachedModel, cacheRoot, listCached } from '../../policy/sources/cache.ts'
@@ -46,14 +46,14 @@ export async function locateModel(
 }
 
 export interface ModelsHere {
-  /** Of Hugging Face's cache. */
+  /** Folder of Hugging Face's cache. */
   root: string
   models: CachedModel[]
   /** GGUF files of other programs. */
   local: LocalModel[]
 }
 
-/** The models that need no download. */
+/** Models that need no download. */
 export async function listHere({ io }: Context): Promise<ModelsHere> {
   const root = cacheRoot(io.env, io.homedir)
   const [models, local] = await Promise.all([listCached({ root }, { disk }), listLocal(io, { disk })])

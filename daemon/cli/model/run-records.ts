@@ -15,7 +15,7 @@ export interface Records {
   foreign?: number
 }
 
-/** Uses evaluations up to the checkpoint's step, and the newest one of each step. */
+/** Uses evaluations up to the checkpoint's step; for each step, the newest one. */
 export function recordsOf({ runs }: { runs: string }, checkpoint: CheckpointHere): Records {
   const evaluations = new Map<number, CardEvaluation>()
   for (const file of listRuns(runs).reverse()) {

@@ -1,4 +1,4 @@
-// Sampling settings of `waggle chat` and `waggle generate`: the options, otherwise the model's generation_config.json.
+// Sampling settings of `waggle chat` and `waggle generate`: the options, else the model's generation_config.json.
 
 import { WaggleError } from '../../../protocol/errors.ts'
 import type { Sampling } from '../../engine/engine.ts'
@@ -15,12 +15,12 @@ export interface Asked extends Sampling {
 const DEFAULT_TOKENS = 256
 
 /**
- * For a chat with a model that recommends nothing, as GGUF files do: at temperature 1 a small model talks nonsense. The
- * values are near those that SmolLM2's and Llama's publishers recommend.
+ * For a chat with a model that recommends no settings, such as a GGUF file: at temperature 1, a small model talks
+ * nonsense. The values are near those that the publishers of SmolLM2 and Llama recommend.
  */
 export const CHAT: Sampling = { temperature: 0.6, topP: 0.9 }
 
-/** `otherwise`: for a model that recommends nothing. */
+/** `otherwise` is for a model that recommends no settings. */
 export function samplingOf({ options, io }: Context, { files }: Model, otherwise?: Sampling): Asked {
   const number = (name: string, from: number, to: number, whole = false): number | undefined => {
     const word = options[name] as string | undefined
@@ -48,7 +48,7 @@ export function samplingOf({ options, io }: Context, { files }: Model, otherwise
   }
 }
 
-/** The text of each token, if stop strings need it: computing it for a large vocabulary takes a moment. */
+/** The text of each token, only if stop strings need it: for a large vocabulary, this takes a moment. */
 export function piecesFor({ stopStrings }: Asked, { tokenizer, spec }: Model): string[] | undefined {
   return stopStrings.length > 0 ? tokenizer.pieces(spec.vocabulary) : undefined
 }

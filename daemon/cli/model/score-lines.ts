@@ -52,7 +52,7 @@ export function readChat(spec: DecoderSpec, tokenizer: Tokenizer): Reading {
   }
 }
 
-/** One result per line, in order, as soon as each window is scored. */
+/** Yields one result per line, in order, as soon as each window is scored. */
 export async function* scoreLines(
   windows: AsyncIterable<readonly InputLine[]>,
   { read, showIds }: { read: Reading; showIds: boolean },

@@ -11,7 +11,7 @@ import { locateModel } from './locate.ts'
 import { openModel } from './open.ts'
 import { type Reading, readChat, readIds, readText, scoreLines } from './score-lines.ts'
 
-/** Lines scored together, so that lines of similar length share a batch. */
+/** Number of lines scored together, so that lines of similar length share a batch. */
 const WINDOW = 256
 
 export async function scoreModel(context: Context): Promise<number> {
@@ -36,7 +36,7 @@ export async function scoreModel(context: Context): Promise<number> {
   }
 }
 
-/** The same model as for `generate` and `chat`, but token IDs need no tokenizer. */
+/** The same model as for `generate` and `chat`, except that token IDs need no tokenizer. */
 async function load(
   context: Context,
   kind: 'ids' | 'text' | 'chat',

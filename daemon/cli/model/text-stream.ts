@@ -1,5 +1,5 @@
 // Turns a stream of tokens into text. A character may need several tokens, and some tokenizers decide on a space only
-// with the next token, so text that may still change is held back.
+// at the next token, so text that may still change is held back.
 
 import { safeText } from '../../../protocol/text.ts'
 import type { Tokenizer } from '../../policy/tokens/tokenizer.ts'

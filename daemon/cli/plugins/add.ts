@@ -1,7 +1,7 @@
-// waggle plugins add: installs an npm package into the home's plugins folder, checks that it is a plugin, and prints the
-// lines for the config. Only the user names packages; nothing that a peer sends leads here.
+// waggle plugins add: installs an npm package into the home's plugins folder, checks that it is a plugin, and prints
+// the lines for the config. Only the user can name packages; nothing that a peer sends leads here.
 //
-// Install scripts are not run. Peer dependencies are not installed, since Waggle itself is the one that matters.
+// Install scripts are not run. Peer dependencies are not installed, since the only one that matters is Waggle itself.
 
 import { spawn } from 'node:child_process'
 import { existsSync } from 'node:fs'

@@ -13,7 +13,7 @@ export interface Configured extends Resolved {
   file: string | undefined
 }
 
-/** The configured plugins, resolved as a node does. */
+/** The configured plugins, resolved as a node resolves them. */
 export async function configured(context: Context): Promise<Configured> {
   const { config, file } = await startConfig(context)
   const tasks = await loadTasks(config.tasks)

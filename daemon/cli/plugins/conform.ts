@@ -32,7 +32,7 @@ export async function conform(context: Context): Promise<number> {
   )
 }
 
-/** Shortened: a comparison of two transcripts is long. */
+/** Shortened, because a comparison of two transcripts is long. */
 function reason(error: unknown): string {
   return safeText(error instanceof Error ? error.message : String(error), { limit: 400 })
 }

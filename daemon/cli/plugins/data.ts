@@ -143,7 +143,7 @@ interface Sized {
   turns?: z.output<typeof turn>[] | undefined
 }
 
-/** Number of tokens of a rollout, from the first of these fields that is given. */
+/** Number of tokens of a rollout, taken from the first of these fields that is given. */
 function lengthOf({ tokens, length, logprobs, entropies, lossMask, turns = [] }: Sized): number {
   return (
     tokens?.length ??
@@ -158,7 +158,7 @@ function lengthOf({ tokens, length, logprobs, entropies, lossMask, turns = [] }:
 const endOf = (turns: z.output<typeof turn>[]): number =>
   Math.max(0, ...placed(turns).map(({ start, length }) => start + length))
 
-/** Turns with their start filled in. */
+/** The turns with their starts filled in. */
 function placed(turns: z.output<typeof turn>[]): Turn[] {
   let end = 0
   return turns.map(({ start = end, ...rest }) => {

@@ -13,7 +13,7 @@ export async function list(context: Context): Promise<number> {
   const used = new Set(active.map(({ id }) => id))
   const rest = PLUGINS.filter(({ kind, name }) => !used.has(`${kind}/${name}`)).map((plugin) => {
     const settings = plugin.settings['~standard'].validate({}) as { value?: unknown; issues?: unknown }
-    // Plugins with required settings are described by their manifest alone.
+    // Plugins with required settings are described by their manifests alone.
     const hooks = settings.issues ? {} : plugin.create(settings.value)
     return { used: false, ...factsOf({ plugin, hooks }), slots: slotsOf({ plugin, hooks }) }
   })

@@ -70,7 +70,7 @@ ${usesContext ? '  const context = createScriptedContext()\n' : ''}${indented(te
 `
 }
 
-/** The lines of the config that use it. */
+/** The lines of the config that use the plugin. */
 export function configLines(kind: string, use: string): string[] {
   const place = PLACES[kind as keyof typeof PLACES]
   const isOne = place === 'estimator' || place === 'selector'

@@ -16,7 +16,7 @@ export function sourceOf({ paths }: Context): PluginSource {
   }
 }
 
-/** Finds a plugin by `kind/name`, file or package of this home. Throws E_USAGE if there is none. */
+/** Finds a plugin by `kind/name`, file or package of this home. Rejects with E_USAGE if there is none. */
 export async function findPlugin(context: Context, wanted: string): Promise<Plugin> {
   const source = sourceOf(context)
   const builtIn = source.builtIn.find(({ kind, name }) => `${kind}/${name}` === wanted)

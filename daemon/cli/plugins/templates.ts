@@ -1,8 +1,8 @@
-// Template plugins for `waggle plugins new`, one for each kind: small, working, with one test each. The conformance
+// Template plugins for `waggle plugins new`, one for each kind: small and working, with one test each. The conformance
 // tests run on them in test/cli/plugins.test.ts.
 
 export interface Template {
-  /** What it does, as its summary. */
+  /** What the plugin does; becomes its summary. */
   summary: string
   /** Settings, as lines of a zod object. */
   settings: string
@@ -11,7 +11,7 @@ export interface Template {
   imports?: readonly string[]
   /** Whether it uses the Group type. */
   group?: true
-  /** Settings that `create` uses. */
+  /** The settings that `create` uses. */
   takes: string
   /** Body of `create`. */
   body: string

@@ -76,7 +76,7 @@ export const RUN_OPTIONS: readonly Option[] = [
   },
 ]
 
-/** For commands that talk to a daemon and nothing else. */
+/** For commands that only talk to a daemon. */
 export const REMOTE: readonly Option[] = [
   {
     name: 'on',

@@ -1,5 +1,5 @@
 // Output for a long-running program. If the reader stops reading (a pager, a stopped pipe), lines are dropped instead
-// of filling the memory, and their number is printed when it reads again.
+// of filling the memory, and the number of dropped lines is printed when it reads again.
 
 import type { Output } from '../context.ts'
 

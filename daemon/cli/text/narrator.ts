@@ -20,7 +20,7 @@ import { statusLine } from './status-line.ts'
 const TICK_MS = 5000
 const EARLY_TICKS = 12
 const STATUS_EVERY_TICKS = 6
-/** syslog's levels, as sd-daemon(3) writes them. */
+/** syslog's levels, in the notation of sd-daemon(3). */
 const PRIORITY: Record<LogLevel, string> = { error: '<3>', warn: '<4>', info: '<6>', debug: '<7>' }
 
 export function createNarrator(

@@ -19,7 +19,7 @@ import {
 } from '../../../protocol/api/index.ts'
 import { safeText } from '../../../protocol/text.ts'
 
-/** `program` is how the user calls commands; advice uses it. */
+/** `program` is how the user calls this program; suggested commands use it. */
 export function statusText(s: Snapshot, program = 'waggle'): string[] {
   const { node, engine, model, training: t, rollouts: r, swarm, checkpoint, machine } = s
   const rows: Array<[string, string | false | undefined]> = [

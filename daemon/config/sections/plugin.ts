@@ -1,4 +1,4 @@
-// How keys name a plugin.
+// The schema of a plugin table.
 
 import { z } from 'zod'
 

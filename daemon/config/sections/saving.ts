@@ -1,4 +1,4 @@
-// The sections [checkpoint], [eval] and [metrics]: what the node keeps and shows of its training.
+// The sections [checkpoint], [eval] and [metrics]: what the node saves and shows of its training.
 
 import { z } from 'zod'
 

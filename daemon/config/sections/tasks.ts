@@ -5,7 +5,7 @@ import { plugin } from './plugin.ts'
 
 const TASK_NAME = /^[a-z][a-z0-9_]{0,63}$/
 
-/** Of a dataset's rows. */
+/** Name of a field in a dataset's rows. */
 const field = z.string().min(1).max(256).optional()
 
 export const task = z.strictObject({

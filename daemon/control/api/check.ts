@@ -1,5 +1,5 @@
-// Validates request bodies. A dozen small shapes need no library. Unknown fields are refused, so that a misspelt field
-// is noticed.
+// Validates request bodies. A dozen small shapes do not need a library. Unknown fields are refused, so that misspelt
+// fields are noticed.
 
 import type { CommandName, Commands } from '../../../protocol/api/index.ts'
 import { WaggleError } from '../../../protocol/errors.ts'

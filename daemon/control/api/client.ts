@@ -1,4 +1,4 @@
-// The control API's client over a unix socket or TCP, for commands and the terminal UI. It has few imports, so that
+// The control API's client over a Unix socket or TCP, for commands and the terminal UI. It has few imports, so that
 // `waggle status` starts quickly.
 
 import { type IncomingMessage, type RequestOptions, request } from 'node:http'
@@ -22,7 +22,7 @@ import { ERROR_CODES, WaggleError } from '../../../protocol/errors.ts'
 export type Place = { socket: string } | { host: string; port: number; token: string | undefined }
 
 export type ClientOptions = Place & {
-  /** Time until a node that has not started to answer counts as hung. */
+  /** A node that has not begun to answer within this time counts as hung. */
   timeoutMs?: number
 }
 

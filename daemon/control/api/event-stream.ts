@@ -1,6 +1,6 @@
-// Server-sent events for one reader. The reader has a position in the event log and gets more events only after it has
-// read the previous ones, so nothing is buffered for it. A reader that falls behind the log's ring gets a `gap` event;
-// one that stops reading is disconnected.
+// Server-sent events for one reader. The reader has a position in the event log and gets more events only after reading
+// the previous ones, so nothing is buffered for it. A reader that falls behind the log's ring buffer gets a `gap`
+// event; one that stops reading is disconnected.
 
 import type { ServerResponse } from 'node:http'
 import type { Event, Snapshot } from '../../../protocol/api/index.ts'
@@ -21,7 +21,7 @@ export interface EventStreamParts {
   clock: () => number
 }
 
-/** Returns when the reader is gone or `signal` aborts. */
+/** Resolves when the reader is gone or `signal` aborts. */
 export async function streamEvents(
   response: ServerResponse,
   { since, snapshotEveryMs, stallMs, keepAliveMs = 15_000 }: EventStreamOptions,
@@ -55,7 +55,7 @@ export async function streamEvents(
         await write(frame(event))
         place = event.id
       }
-      // The ring may have moved on during the writes.
+      // The ring may have advanced during the writes.
       if (fresh.length > 64) continue
       if (snapshotEveryMs > 0 && clock() >= nextSnapshot) {
         nextSnapshot = clock() + snapshotEveryMs

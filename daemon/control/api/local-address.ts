@@ -1,4 +1,4 @@
-// IP addresses that cannot be dialled over the internet: private and shared networks, documentation, benchmarks (from
+// IP addresses that cannot be dialled over the internet: private, shared, documentation and benchmark ranges (from
 // IANA's special-purpose address registries).
 
 import { BlockList, isIPv4, isIPv6 } from 'node:net'

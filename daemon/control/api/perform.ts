@@ -1,5 +1,5 @@
 // The POST commands: reads the request, calls NodeControl, and answers with JSON or, if the client accepts NDJSON, with
-// progress lines and the result.
+// progress lines followed by the result.
 
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { type CommandName, type Commands, NDJSON, type StreamLine } from '../../../protocol/api/index.ts'
@@ -82,7 +82,7 @@ async function call(
       await node.resume()
       return done('resumed')
     case 'stop': {
-      // Without the signal: the stop goes on if the client disconnects.
+      // Without the signal, so that the stop continues if the client disconnects.
       const { onProgress } = options
       await node.stop(body as Commands['stop'][0], onProgress ? { onProgress } : {})
       return done('stopped')

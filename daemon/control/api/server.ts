@@ -1,4 +1,4 @@
-// The control server: HTTP with JSON over a unix socket that only its owner can open, and optionally over TCP. It turns
+// The control server: HTTP with JSON over a Unix socket that only its owner can open, and optionally over TCP. It turns
 // requests into calls of NodeControl, and keeps no state except the recent series. The routes are in routes.ts and
 // perform.ts.
 
@@ -14,10 +14,10 @@ import { createRoutes } from './routes.ts'
 import { listenOwnerOnly } from './socket.ts'
 import { createDoorman, type Doorman, limitStrangers, listenTcp, type TcpOptions } from './tcp.ts'
 
-/** Readers share a snapshot for this long. */
+/** Readers share a snapshot that is at most this old. */
 const SNAPSHOT_FRESH_MS = 200
 const SAMPLE_EVERY_MS = 1000
-/** Time to write the last answers when the server closes, such as the answer to `stop`. */
+/** Time to send the last answers when the server closes, such as the answer to `stop`. */
 const LAST_WORDS_MS = 500
 
 export interface ControlServerOptions {
@@ -40,7 +40,7 @@ export interface ControlServerParts {
 
 export interface ControlServer {
   readonly socket: string
-  /** Its TCP address, if it listens on one. */
+  /** Its TCP address, if it listens on TCP. */
   readonly tcp: AddressInfo | undefined
   close(): Promise<void>
 }

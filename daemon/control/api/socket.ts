@@ -1,4 +1,4 @@
-// Creates the unix socket so that only its owner can open it. Refuses to replace the socket of a running daemon, and
+// Creates the Unix socket so that only its owner can open it. Refuses to replace the socket of a running daemon, and
 // removes one that a dead daemon left behind.
 
 import { chmodSync, lstatSync, mkdirSync, unlinkSync } from 'node:fs'
@@ -8,8 +8,8 @@ import { WaggleError } from '../../../protocol/errors.ts'
 import { here, type Traits } from '../../platform/index.ts'
 
 /**
- * Listens on `path`. Rejects with a WaggleError if that is not possible or not safe. A pipe is no file: nothing is left
- * behind by a dead daemon, and others may at most read from it, which answers nobody who cannot write.
+ * Listens on `path`. Rejects with a WaggleError if that is impossible or unsafe. A named pipe is not a file: a dead
+ * daemon leaves nothing behind, and other users can at most read from it, so they cannot send a request.
  */
 export async function listenOwnerOnly(
   server: Server,

@@ -1,6 +1,6 @@
 // The control API over TCP: off by default, on loopback unless control.public is set, and always with a token. The read
-// token allows GET requests, the admin token all requests; only /v1/health needs no token. share and fetch use files of
-// the node's machine, so they are not served over TCP. The connection is not encrypted: across machines, use ssh.
+// token allows GET requests, the admin token all requests; only /v1/health needs no token. share and fetch use files on
+// the node's machine, so they are not served over TCP. The connection is not encrypted; between machines, use ssh.
 
 import { createHash, randomBytes, timingSafeEqual } from 'node:crypto'
 import { chmodSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
@@ -13,7 +13,7 @@ import { HttpError } from './http.ts'
 export interface TcpOptions {
   /** host:port */
   listen: string
-  /** Allow an address that other machines can reach. */
+  /** Allow addresses that other machines can reach. */
   public: boolean
   readTokenFile: string
   adminTokenFile: string
@@ -33,7 +33,7 @@ export function createDoorman({ readTokenFile, adminTokenFile }: TcpOptions): Do
     admit(request, changes, path) {
       if (path === '/v1/health') return
       const given = /^Bearer (\S+)$/.exec(request.headers.authorization ?? '')?.[1]
-      // Does not tell where the home is, since the client may be anybody.
+      // Does not reveal where the home is, since the client may be anybody.
       const hint =
         'Send "Authorization: Bearer <token>"; the tokens are in the files control-read.token and control-admin.token in the node\'s home.'
       if (given === undefined) throw new HttpError(401, 'a token is required', hint)
@@ -57,7 +57,7 @@ function same(a: string, b: string): boolean {
   return timingSafeEqual(digest(a), digest(b))
 }
 
-/** Reads the token, or creates it. */
+/** Reads the token from the file, or creates it. */
 export function tokenOf(file: string): string {
   try {
     const token = readFileSync(file, 'utf8').trim()

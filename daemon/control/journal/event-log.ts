@@ -1,5 +1,5 @@
-// The node's event log: numbers events, keeps the newest in a ring, and calls listeners. All parts of the node report
-// here. It is in memory only; listeners write files.
+// The node's event log: numbers events, keeps the newest in a ring buffer, and calls listeners. All parts of the node
+// report here. It is in memory only; listeners write files.
 
 import type { Event, EventBody } from '../../../protocol/api/index.ts'
 import type { EventSource } from '../node/node.ts'
@@ -26,7 +26,7 @@ export function createEventLog(
     },
     emit(body) {
       last += 1
-      // Spread twice: first for the order of the fields, last because a body may have its own time.
+      // Spread twice: first for the order of the fields, and last because a body may have its own time.
       const envelope = { v: 1, id: last, time: clock() }
       const event = { ...envelope, ...body, ...envelope } as Event
       ring[last % capacity] = event
@@ -36,7 +36,7 @@ export function createEventLog(
     },
     since(id) {
       const oldest = Math.max(1, last - capacity + 1)
-      // A larger ID comes from an earlier run of the daemon: this reader gets all events.
+      // A larger ID comes from an earlier run of the daemon, so the reader gets all events.
       const start = Math.max(id > last ? 1 : id + 1, 1)
       const events: Event[] = []
       for (let next = Math.max(start, oldest); next <= last; next++) events.push(ring[next % capacity]!)

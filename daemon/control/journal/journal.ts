@@ -1,5 +1,5 @@
 // Records what happens in a node: events for watchers, numbers for snapshots, series for the database. Every part
-// reports here once, and only the journal decides what is shown and kept.
+// reports here once, and the journal alone decides what is shown and kept.
 
 import type { CheckpointInfo, Evaluation, LogLevel } from '../../../protocol/api/index.ts'
 import type { Group } from '../../../protocol/train/index.ts'
@@ -15,7 +15,7 @@ import { createTelemetry, type Telemetry } from './telemetry.ts'
 export interface JournalParts {
   events: EventLog
   showcase: Showcase
-  /** One record per step, and one per evaluation. */
+  /** One record per step and one per evaluation. */
   steps: StepSeries
   evaluations: StepSeries
   now(): number
@@ -32,7 +32,7 @@ export interface Journal {
   checkpoint(checkpoint: CheckpointInfo): void
   plugin(trouble: PluginTrouble): void
   swarm(event: SwarmEvent): void
-  /** A problem that the user should know of, but that does not stop the node. */
+  /** Reports a problem that the user should know about but that does not stop the node. */
   notice(key: string, message: string): void
   /** Marks an area as failing until `recover` is called. Logged again only if the message changes. */
   fail(area: string): (error: unknown) => void
@@ -139,7 +139,7 @@ export async function createJournal(
 
     plugin({ kind, name, hook, message, switchedOff, slow, refused }) {
       const text = `${hook}: ${message}`
-      // Only the refused item was lost, so this is no alert.
+      // Only the refused item is lost, so this is not an alert.
       if (refused) {
         events.emit({ type: 'plugin', kind, name, state: 'ok', message: text })
         return

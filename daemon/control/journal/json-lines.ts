@@ -7,7 +7,7 @@ import { dirname } from 'node:path'
 
 export interface JsonLinesOptions {
   path: string
-  /** A larger file is renamed to `<path>.1`. Infinity: never. */
+  /** A file larger than this is renamed to `<path>.1`. Infinity: never. */
   maxBytes?: number
   /** Number of rotated files to keep. */
   keep?: number
@@ -16,7 +16,7 @@ export interface JsonLinesOptions {
 
 export interface JsonLines {
   write(value: unknown): void
-  /** Bytes in the file that is written to now. */
+  /** Size of the current file. */
   readonly bytes: number
   close(): Promise<void>
 }

@@ -32,7 +32,7 @@ export function createLogFile(
   }
 }
 
-/** The value with every field replaced whose name suggests a secret. */
+/** The value, with every field masked whose name suggests a secret. */
 export function redacted<T>(value: T): T {
   if (Array.isArray(value)) return value.map(redacted) as T
   if (typeof value !== 'object' || value === null) return value

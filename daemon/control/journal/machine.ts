@@ -6,7 +6,7 @@ import type { MachineInfo } from '../../../protocol/api/index.ts'
 
 const CPU_WINDOW_MS = 1000
 const LAG_WINDOW_MS = 10_000
-/** Interval of the histogram; its values include this pause. */
+/** Sampling interval in ms; the histogram's values include it. */
 const LAG_EVERY_MS = 20
 
 export function watchMachine(): () => MachineInfo {

@@ -1,7 +1,7 @@
 // The append-only record of one run of a daemon: its events, and a snapshot every few seconds. `waggle top --replay`
-// plays it, and `waggle export run` makes a table of it. Groups are left out: there are too many, and their texts may be
-// private. Snapshots become rarer as the file grows, and none is taken while nothing happens, so that an idle node does not
-// write. The effective config is saved next to it.
+// plays it, and `waggle export run` makes a table of it. Groups are left out: there are too many, and their texts may
+// be private. Snapshots become rarer as the file grows, and none is taken while nothing happens, so an idle node does
+// not write. The effective config is saved next to it.
 
 import { mkdirSync, readdirSync, rmSync, unlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -13,7 +13,7 @@ import { redacted } from './log-file.ts'
 const SNAPSHOT_EVERY_MS = 5000
 /** The time between snapshots doubles each time the file grows by this much. */
 const GROW_BYTES = 32 * 1024 * 1024
-/** Beyond this size, steps are left out, too. */
+/** In files larger than this, steps are left out too. */
 const STEPS_BYTES = 512 * 1024 * 1024
 
 export interface RunFileOptions {
@@ -56,7 +56,7 @@ export function createRunFile(
     try {
       lines.write({ v: 1, id: 0, time: now, type: 'snapshot', snapshot: slim(snapshot()) })
     } catch {
-      // A node that is shutting down may fail here; the record continues.
+      // Fails if the node is shutting down; the record continues.
     }
   }
   takeSnapshot()
@@ -90,7 +90,7 @@ function keepConfig(directory: string, name: string, config: string): void {
     mkdirSync(directory, { recursive: true })
     writeFileSync(join(directory, `${name}.toml`), config)
   } catch {
-    // A full disk; the events are not written either, and that is told.
+    // The disk is full. The events are not written either, and that is reported.
   }
 }
 
@@ -113,7 +113,7 @@ function forgetOld(directory: string, keep: number): void {
       unlinkSync(path)
       rmSync(path.replace(/\.jsonl$/, '.toml'), { force: true })
     } catch {
-      // Somebody else may be cleaning up, too.
+      // Another process may be cleaning up too.
     }
   }
 }

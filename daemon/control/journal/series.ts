@@ -1,6 +1,6 @@
-// The recent past of every metric, for charts. Sampled from snapshots, bounded in memory: the newest samples as they
-// are, and the whole run at a step that doubles whenever it is full. Not a database: a restart begins anew, and the
-// run file on disk has everything.
+// The recent past of every metric, for charts. Sampled from snapshots and bounded in memory: the newest samples as they
+// are, and the whole run at an interval that doubles whenever the buffer is full. Not a database: a restart begins
+// anew, and the run file on disk has everything.
 
 import {
   METRICS,
@@ -57,7 +57,7 @@ export function createSeriesRecorder(): SeriesRecorder {
   }
 }
 
-/** `accuracy.basic_arithmetic`: a label's value follows the series' name. */
+/** The value of a label is appended to the series' name: `accuracy.basic_arithmetic`. */
 function labelled(series: string, readings: ReturnType<(typeof METRICS)[number]['read']>) {
   if (!Array.isArray(readings)) return []
   return readings.map(({ labels, value }) => ({
@@ -66,7 +66,7 @@ function labelled(series: string, readings: ReturnType<(typeof METRICS)[number][
   }))
 }
 
-/** One series: the newest samples one by one, and the whole run in buckets of `stride` samples. */
+/** One series: the newest samples, and the whole run in buckets of `stride` samples. */
 interface Track {
   recent: SeriesPoint[]
   whole: SeriesPoint[]
@@ -93,7 +93,7 @@ function pointsOf(track: Track | undefined): SeriesPoint[] {
   return [...track.whole.filter(([time]) => time < first), ...track.recent]
 }
 
-/** At most `wanted` points, each the mean of what falls into its share of the time. */
+/** Reduces to at most `wanted` points, each the mean of an equal part of the time span. */
 export function downsample(points: readonly SeriesPoint[], wanted: number): SeriesPoint[] {
   if (points.length <= wanted) return [...points]
   const start = points[0]![0]
@@ -106,7 +106,7 @@ export function downsample(points: readonly SeriesPoint[], wanted: number): Seri
   return buckets.filter((bucket) => bucket.length > 0).map(mean)
 }
 
-/** The bucket's last time and step, so that a curve ends where the data does, and the mean value. */
+/** The mean value, with the bucket's last time and step, so that a curve ends where the data does. */
 function mean(points: readonly SeriesPoint[]): SeriesPoint {
   const [time, step] = points[points.length - 1]!
   return [time, step, points.reduce((sum, [, , value]) => sum + value, 0) / points.length]

@@ -1,5 +1,5 @@
-// The newest groups, kept for people to look at. In memory, bounded, and of no consequence to training: what is here
-// is read by `waggle rollouts` and the screen's Rollouts tab. Question and key are made anew from the coordinates.
+// The newest groups, kept for users to look at. In memory, bounded, and without effect on training: `waggle rollouts`
+// and the screen's Rollouts tab read them. Question and key are regenerated from the coordinates.
 
 import {
   type GroupsQuery,
@@ -23,7 +23,7 @@ export interface ShowcaseParts {
 }
 
 export function createShowcase({ capacity = 64 }: { capacity?: number }, { find }: ShowcaseParts): Showcase {
-  /** Oldest first. Views are made when somebody looks, once. */
+  /** Oldest first. Each view is made once, on the first request. */
   let kept: Array<{ group: Group; origin: 'own' | 'foreign'; view?: GroupView; used?: true }> = []
   return {
     add(group, origin) {
@@ -74,7 +74,7 @@ function question(prompt: Group['prompt'], find: ShowcaseParts['find']): { quest
       ? { question: instance.question.slice(0, MAX_SAMPLE_CHARS), key: instance.key.slice(0, 256) }
       : {}
   } catch {
-    // A prompt that cannot be made here any more is shown without its text.
+    // If the prompt can no longer be generated here, the view has no question.
     return {}
   }
 }
@@ -92,7 +92,7 @@ function sampleOf(rollout: Rollout): SampleView {
   }
 }
 
-/** An episode with what the environment showed between the answers. */
+/** An episode's text, with the environment's observations between the answers. */
 function shownText({ text, turns }: Rollout): string {
   if (!turns) return text
   const answers = text.split(TURN_MARK)

@@ -1,5 +1,5 @@
-// What a node has done lately, in numbers for people: recent rewards, rates, the last step, evaluations, alerts. Fed by
-// the loops, read into snapshots. Bounded, in memory; the store has the whole history.
+// What a node has done lately, in numbers for people: recent rewards, rates, the last step, evaluations, alerts. The
+// loops write it, and snapshots read it. Bounded and in memory; the store has the whole history.
 
 import type {
   Alert,
@@ -16,10 +16,10 @@ const RECENT_GROUPS = 96
 const MAX_SERIES = 240
 const MAX_EVALUATIONS = 64
 const MAX_ALERTS = 32
-/** Window for token rates. */
+/** Window for token rates, in ms. */
 const RATE_MS = 20_000
 
-/** The facts of a step that are shown. */
+/** What is shown of a step. */
 export interface StepFacts {
   step: number
   loss: number
@@ -52,7 +52,7 @@ export interface Telemetry {
   checkpoint(checkpoint: CheckpointInfo): void
   alert(alert: Omit<Alert, 'time'>): void
   clearAlert(key: string): void
-  /** A guard of the trainer has acted. */
+  /** A training guard has acted. */
   guard(name: string): void
   readonly counters: Counters
   training(step: number): TrainingInfo
@@ -64,7 +64,7 @@ export interface Telemetry {
   readonly lastCheckpoint: CheckpointInfo | undefined
 }
 
-/** Totals that survive a restart with the checkpoint. */
+/** Totals that are saved in checkpoints and so survive a restart. */
 export interface Counters {
   generated: number
   published: number
@@ -94,7 +94,7 @@ export function createTelemetry(history: TelemetryHistory, { now }: { now: () =>
     const time = now()
     while (events.length > 0 && events[0]!.at < time - RATE_MS) events.shift()
     if (events.length < 2) return undefined
-    // The window starts at the end of the first event, so its tokens do not count.
+    // The window starts at the end of the first event, so that event's tokens do not count.
     const tokens = events.slice(1).reduce((sum, event) => sum + event.tokens, 0)
     return tokens / Math.max(0.001, (time - events[0]!.at) / 1000)
   }
@@ -138,7 +138,7 @@ export function createTelemetry(history: TelemetryHistory, { now }: { now: () =>
       counters.trainedForeign += facts.foreign
       const reward = meanReward()
       if (reward !== undefined) rewards.push([now(), facts.step, reward])
-      // Thins out older points, so that the curve keeps its start.
+      // Thins out older points, so that the curve keeps its beginning.
       if (rewards.length > MAX_SERIES) thin(rewards)
     },
 

@@ -1,9 +1,9 @@
 // Writes TensorBoard event files: steps and evaluations as scalars. No maintained npm package writes them without
-// TensorFlow, and the format is small: length, protobuf `Event` (tensorflow/core/util/event.proto), masked CRC-32Cs. Each
-// start creates a new file, so an incomplete record is always the last of its file. A new file also says from which
-// step on it replaces the earlier ones.
+// TensorFlow, and the format is small: length, protobuf `Event` (tensorflow/core/util/event.proto), masked CRC-32Cs.
+// Each start creates a new file, so an incomplete record is always the last of its file. A new file also says from
+// which step on it replaces the earlier ones.
 //
-// If the disk is full, records are lost and the node keeps running. The more is on disk, the fewer steps are written.
+// If the disk is full, records are lost and the node keeps running. As the files grow, fewer steps are written.
 
 import { appendFile, mkdir, readdir, stat } from 'node:fs/promises'
 import { join } from 'node:path'
@@ -13,7 +13,7 @@ import type { Evaluation, Event } from '../../../protocol/api/index.ts'
 import type { EventSource } from '../node/node.ts'
 
 const FLUSH_MS = 1000
-/** For each such amount on disk, half of the remaining steps are left out. */
+/** Each time the files grow by this much, half of the remaining steps are left out. */
 const GROW_BYTES = 64 << 20
 const MAX_SCALARS = 512
 const VERSION = 'brain.Event:2'
@@ -21,7 +21,7 @@ const SESSION_START = 1
 
 export interface TensorBoardOptions {
   directory: string
-  /** The first step of this run; it replaces this and later steps in earlier files. */
+  /** The first step of this run; this step and later ones replace those in earlier files. */
   firstStep: number
   /** Host and process, which make the file name unique. */
   writer: string
@@ -37,7 +37,7 @@ export interface Scalars {
   [tag: string]: number
 }
 
-/** Never rejects: a folder that is not writable is reported with `onTrouble`, and the node trains anyway. */
+/** Never rejects: if the folder is not writable, `onTrouble` is called and the node trains anyway. */
 export async function openTensorBoard(
   { directory, firstStep, writer: author }: TensorBoardOptions,
   { events, clock, onTrouble }: TensorBoardParts,
@@ -66,7 +66,7 @@ export async function openTensorBoard(
   const take = (event: Event): void => {
     if (event.type === 'eval') add(scalarEvent(seconds(event), event.step, evaluationScalars(event)))
     if (event.type !== 'step') return
-    // A roll-back repeats steps.
+    // After a roll-back, steps repeat.
     if (event.step <= last) add(startEvent(seconds(event), event.step))
     last = event.step
     if (event.step % 2 ** Math.floor(bytes / GROW_BYTES) === 0)
@@ -88,7 +88,7 @@ export async function openTensorBoard(
       await appendFile(path, data)
       bytes += data.length
     } catch (error) {
-      // The file may end with an incomplete record now, so a new one is started.
+      // The file may now end with an incomplete record, so a new one is started.
       path = undefined
       trouble(error)
     }
@@ -106,7 +106,7 @@ export async function openTensorBoard(
   }
 }
 
-/** Core metrics are tagged `train/…`, a plugin's metrics with its name. */
+/** Tags core metrics as `train/…`, and a plugin's metrics with its name. */
 export function stepScalars(metrics: Readonly<Record<string, number>>): Scalars {
   return Object.fromEntries(
     Object.entries(metrics).map(([name, value]) => [

@@ -1,5 +1,5 @@
-// Transfers files between two nodes: one user shares, the other fetches. A fetched file is only written to disk; nothing
-// reads it until the user names it.
+// Transfers files between two nodes: one user shares, the other fetches. A fetched file is only written to disk;
+// nothing reads it until the user names it.
 
 import { access, stat, statfs } from 'node:fs/promises'
 import { dirname, isAbsolute } from 'node:path'
@@ -14,7 +14,7 @@ const SILENT_MS = 60_000
 
 export type FileSharing = Pick<NodeControl, 'share' | 'fetch'>
 
-/** `peer` resolves an ID or name, or throws. `secrets` are files that are never shared, under any name. */
+/** `peer` resolves an ID or a name, or throws. `secrets` are files that are never shared, under any name. */
 export function createFileSharing(
   { silentMs = SILENT_MS, secrets = [] }: { silentMs?: number; secrets?: readonly string[] },
   { swarm, peer }: { swarm: () => Swarm; peer(name: string): string },
@@ -77,7 +77,7 @@ function absolute(path: string): void {
   throw new WaggleError('E_USAGE', 'the path must be absolute, because the node opens the file')
 }
 
-/** Users of the control API must not be able to copy the node's identity. Links to a secret are refused, too. */
+/** Users of the control API must not be able to copy the node's identity. Links to a secret are refused too. */
 async function noSecret(path: string, secrets: readonly string[]): Promise<void> {
   const facts = await stat(path).catch(() => undefined)
   if (!facts) return
@@ -90,7 +90,7 @@ async function noSecret(path: string, secrets: readonly string[]): Promise<void>
   }
 }
 
-/** Free bytes in the folder of the file. */
+/** Free bytes on the disk of the file's folder. */
 async function room(path: string): Promise<number> {
   const there = await access(path).then(
     () => true,

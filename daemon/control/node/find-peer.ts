@@ -1,11 +1,11 @@
 // Resolves a peer's name or ID. Names are derived from IDs and easy to imitate: finding an ID with a given name takes
-// seconds. An ambiguous name is therefore refused, with the list of IDs.
+// seconds. An ambiguous name is therefore refused, with a list of the IDs.
 
 import { WaggleError } from '../../../protocol/errors.ts'
 import { peerName, safeText } from '../../../protocol/text.ts'
 import { publicKeyOf } from '../../../protocol/wire/index.ts'
 
-/** `ids` are those that the node knows: connected, met, joined or muted. */
+/** `ids` are the peers that the node knows: connected, met, joined or muted. Throws E_PEER if none or several match. */
 export function findPeer(given: string, ids: Iterable<string>): string {
   if (publicKeyOf(given) !== undefined) return given
   const fitting = [...new Set(ids)].filter((id) => peerName(id) === given)

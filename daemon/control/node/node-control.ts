@@ -1,5 +1,5 @@
-// Implements NodeControl for a node that trains: answers snapshots and carries out requests. The parts of the node are
-// passed in by the composition root.
+// Implements NodeControl for a node that trains: answers snapshots and carries out requests. The composition root
+// passes in the parts of the node.
 
 import type {
   AgentsInfo,
@@ -51,7 +51,7 @@ export interface NodeParts {
   reconfigure(settings: Record<string, string>): Promise<ReconfigureResult>
   evaluate(request: EvalRequest, signal?: AbortSignal): Promise<EvalResult>
   checkpoint(): Promise<CheckpointInfo>
-  /** Resolves when everything but the control server is down. */
+  /** Resolves when everything except the control server is down. */
   stop(request: { checkpoint: boolean }): Promise<void>
 }
 
@@ -82,7 +82,7 @@ export function createNodeControl(facts: NodeFacts, parts: NodeParts): NodeContr
         time: parts.now(),
         ...parts.state(),
         ...shown,
-        // Read each time: the engine changes when a device fails.
+        // Read each time, because the engine changes when a device fails.
         engine: policy.trainer.info,
         model: { ...facts.model, policy: { lineage, tokenizer, version } },
         training: telemetry.training(version),

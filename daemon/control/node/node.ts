@@ -1,5 +1,5 @@
 // The interface between a running node and whatever controls it. The control server uses nothing else of the node, and
-// commands and the terminal UI use the control server. The network interface is protocol/api.
+// commands and the terminal UI use the control server. The network interface is in protocol/api.
 
 import type {
   CheckpointResult,
@@ -27,17 +27,17 @@ export interface CallOptions {
   onProgress?: (progress: Progress) => void
 }
 
-/** Numbered events, of which the newest are kept. Created by `createEventLog`. */
+/** Numbered events, the newest of which are kept. Created by `createEventLog`. */
 export interface EventSource {
-  /** Number of the newest event, 0 if there is none. */
+  /** Number of the newest event; 0 if there is none. */
   readonly last: number
   /** Kept events after `id`, oldest first. `gap` is the range that is no longer kept. */
   since(id: number): { events: Event[]; gap?: { from: number; to: number } }
-  /** Calls `listener` for each new event, until the returned function is called. Listeners must not throw. */
+  /** Calls `listener` for each new event until the returned function is called. Listeners must not throw. */
   subscribe(listener: (event: Event) => void): () => void
 }
 
-/** Everything a running node can be asked. Expected failures are WaggleErrors. */
+/** Everything that a running node can be asked. Expected failures are WaggleErrors. */
 export interface NodeControl {
   /** Cheap and synchronous: called several times a second while a client watches. */
   snapshot(): Snapshot
@@ -45,13 +45,13 @@ export interface NodeControl {
   /** The newest groups with their texts, newest first. A node may keep none. */
   groups?(query: GroupsQuery): GroupView[]
   join(request: JoinRequest, options?: CallOptions): Promise<JoinResult>
-  /** An invite: a string with everything another node needs to join. For a private swarm, it contains the key. */
+  /** An invite: a string with everything that another node needs to join. For a private swarm, it contains the key. */
   invite(): Promise<string>
   /** Lets peers fetch a file, for as long as the node runs. */
   share(request: ShareRequest): Promise<ShareResult>
   /** Fetches a file that a peer shares. It is only written to disk, never loaded. */
   fetch(request: FetchRequest, options?: CallOptions): Promise<FetchResult>
-  /** Disconnects from all peers; training continues alone. */
+  /** Disconnects from all peers; the node keeps training alone. */
   leave(options?: CallOptions): Promise<void>
   pause(): Promise<void>
   resume(): Promise<void>
@@ -59,14 +59,14 @@ export interface NodeControl {
   checkpoint(options?: CallOptions): Promise<CheckpointResult>
   /**
    * Rereads the config and applies what can change while the node runs. `settings` (path -> value as text) override the
-   * config until the node stops. Rejects with E_CONFIG and changes nothing if the config is invalid.
+   * config until the node stops. If the config is invalid, rejects with E_CONFIG and changes nothing.
    */
   reconfigure(settings: Record<string, string>): Promise<ReconfigureResult>
   /** Ignores a peer's groups, or accepts them again. `peer` is an ID or an unambiguous name. Returns the ID. */
   mute(peer: string, on: boolean): Promise<string>
   /**
    * Stops the node. Resolves when training and swarm are down and the checkpoint is on disk; later calls get the same
-   * promise. The control server closes after that, since it must send the answer; then whenStopped resolves.
+   * promise. The control server closes afterwards, since it must send the answer; then whenStopped resolves.
    */
   stop(request?: StopRequest, options?: CallOptions): Promise<void>
 }
@@ -83,7 +83,7 @@ export interface RunOptions {
   /** Rejects with E_CONFIG and all problems if a node could not start with that config. */
   checkConfig(settings: Record<string, string>): Promise<unknown>
   paths: Paths
-  /** Accepted before the network starts. The node must still be asked to join. */
+  /** An invite, accepted before the network starts. The node must still be asked to join. */
   invite?: string
   /** Aborted when the user interrupts the start. */
   signal: AbortSignal

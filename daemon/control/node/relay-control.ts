@@ -14,12 +14,12 @@ export interface RelayParts {
   swarm: Swarm
   events: EventLog
   now(): number
-  /** Resolves when everything but the control server is down. */
+  /** Resolves when everything except the control server is down. */
   stop(): Promise<void>
 }
 
 export type RelayControl = NodeControl & {
-  /** Shown until it is cleared; a new alert replaces one with the same key. */
+  /** Shows the alert until it is cleared. A new alert replaces one with the same key. */
   alert(alert: Omit<Alert, 'time'>): void
   clearAlert(key: string): void
 }

@@ -10,7 +10,7 @@ import { findPeer } from './find-peer.ts'
 import type { NodeControl } from './node.ts'
 
 const PEERS_SHOWN = 64
-/** How long the caller waits. The search continues as long as the node runs. */
+/** How long a caller of `join` waits. The search continues for as long as the node runs. */
 const JOIN_MS = 30_000
 
 export interface SwarmControl
@@ -64,7 +64,7 @@ export function createSwarmControl(
         ...(onProgress ? { onProgress: ({ message }) => onProgress({ message }) } : {}),
       })
       if (outcome.state === 'searching' || outcome.peerId === undefined) {
-        // Not the target itself: an invite may contain a key.
+        // Does not show the target itself, since an invite may contain a key.
         const who = outcome.name ?? 'the peer'
         throw new WaggleError('E_PEER', `${who} was not found yet; the search goes on in the background`, {
           hint: 'Check that the other node is running and on this network, or join with its full address (shown by its `waggle status`).',
@@ -115,7 +115,7 @@ function peerInfo(peer: PeerView, ownTokenizer: string | undefined): PeerInfo {
   }
 }
 
-/** Derived from libp2p's addresses, which contain public ones only if they are confirmed or announced. */
+/** Derived from libp2p's addresses, which include public ones only if they are confirmed or announced. */
 export function reachability(addresses: readonly string[]): string {
   if (addresses.some((address) => !address.includes('/p2p-circuit') && !isLocalAddress(address)))
     return 'reachable from outside'

@@ -1,4 +1,4 @@
-// Chooses a device, and says why, from the config and the trials of each device. Data in, data out.
+// Chooses a device from the config and the trial of each device, and says why. Data in, data out.
 
 import { WaggleError } from '../../../protocol/errors.ts'
 import type { Precision } from '../onnx/loss-scale.ts'
@@ -11,7 +11,7 @@ export interface Finding {
   trouble?: string
   /** Training speed as a multiple of the CPU's. */
   speed?: number
-  /** The same with float16 products, if that was tried; its speed is a multiple of the CPU's in float32. */
+  /** The trial with float16 products, if it was made. Its speed, too, is a multiple of the CPU's in float32. */
   half?: Omit<Finding, 'device' | 'half'>
 }
 
@@ -33,7 +33,7 @@ export function choose(
   return { device, reason: `${reason}; ${why}`, precision: taken }
 }
 
-/** If float16 is not available, training uses float32; this is not an error. */
+/** Without float16, training falls back to float32; that is not an error. */
 function choosePrecision(
   wanted: 'float16' | 'auto',
   chosen: Pick<Finding, 'speed' | 'half'> | undefined,
@@ -54,7 +54,7 @@ function chooseDevice(wanted: Device | 'auto', findings: readonly Finding[]): Om
     const finding = findings.find(({ device }) => device === wanted)
     if (finding && finding.trouble === undefined)
       return { device: wanted, reason: `engine.device asks for it, and it agrees with the CPU` }
-    // A device that the config names and that does not work is an error: falling back silently could cost days.
+    // A device that the config names must work: falling back silently could cost days.
     throw new WaggleError(
       'E_ENGINE',
       `engine.device is "${wanted}", which does not work here: ${finding?.trouble ?? 'it was not tried'}`,
@@ -83,7 +83,7 @@ function chooseDevice(wanted: Device | 'auto', findings: readonly Finding[]): Om
   }
 }
 
-/** A finding, for people. */
+/** A finding in words. */
 export function told(finding: Finding): string {
   const { half } = finding
   return half ? `${toldOf(finding)}; in float16, ${toldOf({ ...finding, ...half }, '')}` : toldOf(finding)

@@ -1,4 +1,4 @@
-// Decides on a device: rules out those that cannot be present, tries the others one after another, and chooses.
+// Decides on a device: rules out those that cannot be present, tries the others one after another, then chooses.
 
 import type { Precision } from '../onnx/loss-scale.ts'
 import { type Choice, choose, type Finding } from './choice.ts'
@@ -10,7 +10,7 @@ export interface DecideOptions {
   machine: Machine
   /** Precision of matrix products in training. 'auto' means float16 where that is faster. */
   precision?: Precision | 'auto'
-  /** The first run compiles every shader. `auto` does not use a device that takes longer than this. */
+  /** How long a trial may take. The first run compiles every shader. `auto` does not use a device that takes longer. */
   timeoutMs?: { auto: number; named: number }
 }
 

@@ -1,4 +1,4 @@
-// The devices that the ONNX engine can use, and the platforms that have them: those in the binaries of the npm
+// The devices that the ONNX engine can use, and the platforms where they work, according to the binaries in the npm
 // package onnxruntime-node 1.30 (`listSupportedBackends()` on each platform).
 
 export const DEVICES = ['cpu', 'webgpu', 'cuda', 'dml', 'coreml'] as const
@@ -7,15 +7,12 @@ export type Device = (typeof DEVICES)[number]
 export interface Machine {
   platform: NodeJS.Platform
   arch: string
-  /** Whether a path exists, or a directory has an entry with this prefix. */
+  /** Whether a path exists, or a directory has an entry that starts with this prefix. */
   has(path: string): boolean
   env: Readonly<Record<string, string | undefined>>
 }
 
-/**
- * Devices besides the CPU that the binaries support. `waggle device install cuda` adds the files that CUDA
- * needs.
- */
+/** Devices besides the CPU that the binaries support. CUDA also needs what `waggle device install cuda` adds. */
 export function drivable({ platform, arch }: Pick<Machine, 'platform' | 'arch'>): Device[] {
   switch (`${platform}-${arch}`) {
     case 'linux-x64':
@@ -31,8 +28,8 @@ export function drivable({ platform, arch }: Pick<Machine, 'platform' | 'arch'>)
 }
 
 /**
- * Why a device need not be tried; undefined if it should be. Does not touch drivers. A device that the config
- * names may be emulated in software, which needs nothing in /dev.
+ * Why a device need not be tried; undefined if it should be. Does not touch drivers. If the config names the device, it
+ * may be emulated in software, so entries in /dev are not required.
  */
 export function ruledOut(device: Device, machine: Machine, isNamed = false): string | undefined {
   const { platform, arch, has, env } = machine

@@ -1,4 +1,4 @@
-// What the choice of a device needs to know about this machine.
+// The facts about this machine that the choice of a device depends on.
 
 import { readdirSync } from 'node:fs'
 import { basename, dirname } from 'node:path'

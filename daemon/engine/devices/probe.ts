@@ -1,4 +1,4 @@
-// Tries a device in a separate process, so that a driver that crashes or hangs costs this process only time.
+// Tries a device in a separate process, so that a driver that crashes or hangs costs this process nothing but time.
 
 import { fork } from 'node:child_process'
 import { fileURLToPath } from 'node:url'
@@ -10,12 +10,12 @@ import { agrees, type TrialReport } from './trial-report.ts'
 
 export interface ProbeOptions {
   device: Device
-  /** Whether to measure its speed, too. */
+  /** Whether to measure the speed as well. */
   measure: boolean
-  /** Precision of the computations on the device; float32 if left out. */
+  /** Precision of matrix products on the device; float32 if left out. */
   precision?: Precision
   timeoutMs: number
-  /** The module to run instead of the trial's, and its environment: for tests. */
+  /** For tests: the module to run instead of the trial, and its environment. */
   child?: URL
   env?: NodeJS.ProcessEnv
 }
@@ -60,7 +60,7 @@ export function probe({
         })
       settle({ device, ...(report.speed === undefined ? {} : { speed: report.speed }) })
     })
-    // Not `exit`, which may come before the report.
+    // Not `exit`, which may fire before the report has arrived.
     trial.once('close', (code, signal) => {
       const last = said.trim().split('\n').at(-1) ?? ''
       settle({
@@ -71,7 +71,7 @@ export function probe({
   })
 }
 
-/** A native error without its source path and function. */
+/** The text of a native error without its source path and function. */
 function reasonOf(text: string): string {
   const line = text.split('\n')[0] ?? ''
   if (/requires f16 but the device does not support/.test(line))

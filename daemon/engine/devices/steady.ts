@@ -1,9 +1,7 @@
-// An engine on a device that may fail. If it does, the CPU continues from the last good step, and the node is
-// notified.
+// An engine on a device that may fail. If it does, the CPU continues from the last good step, and the node is notified.
 //
-// The state is first requested from the failing device. A device that is gone cannot answer, so this engine
-// remembers the weights whenever they pass through it, which they do after each update, and copies the moments
-// at intervals.
+// The failing device is first asked for its state. A device that is gone cannot answer, so this engine keeps the
+// weights whenever they pass through it, which happens after each update, and copies the moments at intervals.
 
 import type { Weights } from '../decoder.ts'
 import type { Control, Engine, OpenRequest, OptimizerState } from '../engine.ts'
@@ -15,7 +13,7 @@ export interface SteadyOptions {
   /** Creates the engine that takes over, given the reason. */
   spare: (why: string) => Engine
   onNotice?: ((message: string) => void) | undefined
-  /** Steps between copies of the moments to the host. */
+  /** Number of steps between copies of the moments to the host. */
   rememberEvery?: number
   /** How long a failing device may take to return its state. */
   handOverMs?: number
@@ -30,7 +28,7 @@ export function createSteadyEngine({
 }: SteadyOptions): Engine {
   let engine = first
   let model: OpenRequest | undefined
-  /** Optimizer steps since `open`, and how many of them the moments kept here include. */
+  /** Optimizer steps since `open`, and how many of them the remembered moments include. */
   let steps = 0
   let remembered = 0
   let replacing: Promise<void> | undefined
@@ -87,7 +85,7 @@ export function createSteadyEngine({
   const stepped = async (): Promise<void> => {
     steps += 1
     if (engine === first && steps - remembered >= rememberEvery) {
-      // A device that fails here fails in the next call, too.
+      // If the device fails here, the next call will notice.
       await Promise.all([engine.weights(), engine.optimizer()]).then(
         ([weights, optimizer]) => remember(weights, optimizer),
         () => {},
@@ -125,7 +123,7 @@ export function createSteadyEngine({
       return report
     },
     gradient: (request) => steady((engine) => engine.gradient(request)),
-    // Slots are not transferred. In the engine that takes over they are empty, and this step is lost.
+    // Slots are not transferred. They are empty in the engine that takes over, so this step is lost.
     slots: () => steady((engine) => engine.slots()),
     combine: (request) => steady((engine) => engine.combine(request)),
     dot: (request) => steady((engine) => engine.dot(request)),
@@ -151,12 +149,12 @@ export function createSteadyEngine({
   }
 }
 
-/** The same control for a request with other sample indices. */
+/** The same control, with sample indices mapped by `placesOf`. */
 function placed({ listen, cut }: Control, placesOf: (samples: readonly number[]) => number[]): Control {
   return { cut, listen: (onCut) => listen((samples) => onCut(placesOf(samples))) }
 }
 
-/** Waits at most this long; the caller sees whether the work has finished. */
+/** Waits at most this long. The caller has to check whether the work has finished. */
 async function within(ms: number, run: () => Promise<void>): Promise<void> {
   let timer: NodeJS.Timeout | undefined
   const deadline = new Promise<void>((resolve) => {

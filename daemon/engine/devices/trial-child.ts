@@ -1,5 +1,5 @@
-// The process that tries a device. Arguments: the device's name, `measure` or `check`, and the precision. It
-// sends one message to the parent.
+// The process that tries a device. Its arguments are the device's name, `measure` or `check`, and the precision. It
+// sends one message to its parent.
 
 import type { Device } from './device.ts'
 import { tryDevice } from './trial.ts'

@@ -1,6 +1,5 @@
-// Tries a device: a matrix product and two training steps of a small decoder must agree with the CPU's; then a
-// larger training step measures the speed. Runs in a separate process (`trial-child.ts`), since a driver may
-// crash or hang.
+// Tries a device: a matrix product and two training steps of a small decoder must agree with the CPU's; then a larger
+// training step measures the speed. Runs in a separate process (`trial-child.ts`), because a driver may crash or hang.
 
 import { column, neg } from '../../../protocol/plugin/expression.ts'
 import type { Core } from '../core.ts'
@@ -68,10 +67,7 @@ async function product(provider: Device, precision: Precision): Promise<number[]
   return [...c!]
 }
 
-/**
- * Losses and gradient norms of some steps, and the time of the fastest one. The first, which compiles, is not
- * timed.
- */
+/** Losses and gradient norms of some steps, and the time of the fastest. The first step compiles and is not timed. */
 async function train(
   core: Core,
   spec: DecoderSpec,

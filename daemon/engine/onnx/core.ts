@@ -1,5 +1,5 @@
-// The ONNX engine, in the thread that creates it: weights, optimizer state, and the calls of the
-// contract. `worker.ts` puts it into a thread; `index.ts` is what the daemon uses.
+// The ONNX engine, in the thread that creates it: weights, optimizer state, and the calls of the contract. `worker.ts`
+// runs it in a thread; `index.ts` is what the daemon uses.
 
 import { WaggleError } from '../../../protocol/errors.ts'
 import { type Core, generateBy } from '../core.ts'
@@ -29,13 +29,13 @@ export type { Core }
 export interface CoreOptions {
   threads: number
   provider?: Provider
-  /** Tokens, padding included, in a micro-batch: small enough for activations to stay in the processor's cache. */
+  /** Tokens of a micro-batch, padding included. Small enough for its activations to stay in the processor's cache. */
   microBatchTokens?: number
-  /** Less memory for 40 % more work: recompute each layer in the backward pass, and keep no memory between operations. */
+  /** Less memory for 40 % more work: recomputes each layer in the backward pass, and does not pool freed memory. */
   checkpointing?: boolean
-  /** Sampling has the blocks of stored matrices as fixed inputs, of which the runtime keeps a copy; true if left out. */
+  /** Sampling's quantized blocks are fixed inputs, which the runtime keeps a packed copy of; true if left out. */
   packs?: boolean
-  /** What it multiplies them by: floats, or numbers of 8 bits, which is faster and less exact; `int8` if left out. */
+  /** What they are multiplied by: float32, or values rounded to 8 bits (faster, less exact); `int8` if left out. */
   samplingPrecision?: SamplingPrecision
   /** Precision of matrix products in scoring and training; float32 if left out. */
   precision?: Precision
@@ -50,9 +50,9 @@ interface State {
   spec: DecoderSpec
   layout: Layout
   weights: Arena
-  /** Every parameter by name: the frozen ones and views of `weights`. */
+  /** Every parameter by name: the frozen ones, and views of `weights` for the trained ones. */
   parameters: Feeds
-  /** Created at the first step: only an engine that trains needs them. */
+  /** Created when first needed, so an engine that never trains has none. */
   moments?: Moments
   slots: Slots<Arena>
   /** Steps that the moments have seen. */
@@ -60,7 +60,7 @@ interface State {
   labels: Labels
 }
 
-/** Micro-batches of this size are asked for where memory is short. */
+/** A micro-batch of this size or less is only requested where memory is short. */
 const SHORT_TOKENS = 512
 
 export function createCore({

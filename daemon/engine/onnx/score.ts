@@ -1,5 +1,5 @@
-// Log-probs, entropies and collisions of given completions, and on request hidden states and positions: only the
-// forward part of training.
+// Log-probs, entropies and collisions of given completions, and on request hidden states and places: only the forward
+// pass of training.
 
 import type { DecoderSpec } from '../decoder.ts'
 import type { Score, ScoreRequest } from '../engine.ts'
@@ -20,7 +20,7 @@ export async function score(
   for (const batch of plan(sequences, { tokens: microBatchTokens })) {
     const packed = pack(sequences, batch)
     const { headParts, sizes } = headOf(batch, spec, checkpointing)
-    // Computed exactly as in the forward part of training, including its rounding.
+    // Computed exactly as in the forward pass of training, including its rounding.
     const isHalf = scaling !== undefined
     const graph = await runtime.compile(
       `score ${headParts} ${hidden} ${places}`,

@@ -1,5 +1,5 @@
-// A batch's gradient: sums the gradients of its micro-batches where the caller wants them, and checks that they are
-// finite.
+// Computes a batch's gradient: sums the gradients of its micro-batches in the place that the caller provides, and
+// checks that the result is finite.
 
 import { WaggleError } from '../../../protocol/errors.ts'
 import type { DecoderSpec, Weights } from '../decoder.ts'
@@ -41,12 +41,12 @@ export function gradientInArena(
   return gradientInto(place, request, model, parts)
 }
 
-/** A batch, without the destination of its gradient. */
+/** A batch, without the destination for its gradient. */
 export type BatchRequest = Omit<GradientRequest, 'into'>
 
 /** Where a batch's gradient is stored: in the host's memory or on the device. */
 export interface GradientPlace {
-  /** By name. */
+  /** The gradient of each parameter, by name. */
   views: Readonly<Record<string, Float32Array | Held>>
   clear(): unknown
   squaredNorm(): number | Promise<number>
@@ -132,7 +132,7 @@ async function compute(
   }
 }
 
-/** The first tensor whose own norm is not finite in single precision. */
+/** The name of the first tensor whose own norm is not finite in single precision. */
 export function firstNonFinite({ names }: Pick<Layout, 'names'>, { views }: { views: Weights }): string {
   const overflows = (values: Float32Array): boolean =>
     !Number.isFinite(Math.fround(values.reduce((total, value) => total + value * value, 0)))
@@ -145,7 +145,7 @@ export function inputsOf(packed: PackedBatch, temperature: number): Record<strin
   return { ...tokens, inverseTemperature: Float32Array.of(1 / (temperature || 1)) }
 }
 
-/** A micro-batch's sizes, and the number of parts in which its rows pass through the head, more if memory is short. */
+/** A micro-batch's sizes, and the number of parts that its rows are cut into for the head: more if memory is short. */
 export function headOf(
   { shape }: MicroBatch,
   { vocabulary }: DecoderSpec,

@@ -8,7 +8,7 @@ import { PROVIDERS } from './runtime/provider.ts'
 import { restingWhenIdle } from './runtime/resting.ts'
 import { DEFAULT_SLOTS, type Room, withinRoom } from './runtime/room.ts'
 
-/** On the CPU, small enough for activations to stay in its cache; a device is better used by larger ones. */
+/** On the CPU, small enough for activations to stay in its cache. A device is used better by larger micro-batches. */
 const MICRO_BATCH_TOKENS = { host: 2048, device: 8192 }
 
 const after = (ms: number, run: () => void): (() => void) => {
@@ -20,7 +20,7 @@ serveCore<OnnxEngineOptions>((options, { notify }) => {
   const { provider = 'cpu', isResident = PROVIDERS[provider].heldIn !== 'cpu' } = options
   const now = (): number => performance.now()
   return {
-    // A run on a device blocks the thread until it is done, so a turn is one run.
+    // A run on a device blocks the thread until it is done, so engines take turns after each run.
     interleaves: true,
     createCore() {
       const { microBatchTokens = MICRO_BATCH_TOKENS[provider === 'cpu' ? 'host' : 'device'] } = options

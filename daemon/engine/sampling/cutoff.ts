@@ -1,21 +1,18 @@
-// The smallest weight that top-k and top-p keep. Weights are counted in buckets of nearly equal weights, and
-// only the buckets that contain a limit are sorted: sorting all 151,936 weights of a vocabulary takes longer
-// than a decoding step of a small model.
+// Finds the smallest weight that top-k and top-p keep. Weights are counted in buckets, and only the buckets that
+// contain a limit are sorted: sorting all 151,936 weights of a vocabulary takes longer than a decoding step of a small
+// model.
 
 import type { Sampling } from '../engine.ts'
 
 /** 16 buckets for each halving of the weight. Weights below 2^-32 of the largest share the last bucket. */
 const BUCKETS = 16 * 32
-/**
- * High word of the double 1, the largest weight. The high words of positive doubles have the order of the
- * doubles.
- */
+/** High word of the double 1.0, the largest weight. The high words of positive doubles are ordered as the doubles. */
 const ONE = 0x3ff00000
 const SHIFT = 16
 
 /**
- * Weights lie between 0 and 1, and the largest is 1. Top-p applies to what top-k keeps. Returns 0 if nothing is
- * cut; a weight equal to the limit is kept.
+ * Weights lie between 0 and 1, and the largest is 1. Top-p applies to what top-k keeps. A weight equal to the returned
+ * limit is kept; the limit is 0 if nothing is cut.
  */
 export function leastWeight(weights: Float64Array, { topK, topP }: Sampling): number {
   const words = new Uint32Array(weights.buffer, weights.byteOffset, 2 * weights.length)

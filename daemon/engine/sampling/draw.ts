@@ -1,9 +1,9 @@
 // Draws one token from a row of logits, in double precision, and reports its exact log-prob.
 //
-// The token is drawn from softmax(logits / temperature), truncated by top-k, then top-p, then min-p, and
-// renormalised. Log-prob and entropy are those of this distribution: off-policy corrections need the
-// probability with which a token was actually drawn. The log-prob under the policy itself, at temperature 1 and
-// not truncated, is reported as well.
+// The token is drawn from softmax(logits / temperature), truncated by top-k, then top-p, then min-p, and renormalised.
+// The reported log-prob and entropy are those of this distribution, because off-policy corrections need the probability
+// with which the token was actually drawn. The log-prob under the policy itself (temperature 1, no truncation) is
+// reported as well.
 
 import type { Sampling } from '../engine.ts'
 import { leastWeight } from './cutoff.ts'
@@ -12,15 +12,15 @@ export interface Draw {
   token: number
   /** Under the distribution that the token was drawn from. */
   logprob: number
-  /** Of that distribution, nats. */
+  /** Entropy of that distribution, in nats. */
   entropy: number
   /** Under softmax(logits). */
   policyLogprob: number
 }
 
 /**
- * Takes the token at point `u` of the cumulative distribution. Temperature 0 takes the most likely token and
- * reports the policy at temperature 1. `work` is scratch memory for one row.
+ * Draws the token at point `u` of the cumulative distribution. Temperature 0 takes the most likely token and reports
+ * the policy at temperature 1. `work` is scratch memory for one row.
  */
 export function draw(logits: Float32Array, sampling: Sampling, u: number, work: Float64Array): Draw {
   const { temperature } = sampling
@@ -58,7 +58,7 @@ export function draw(logits: Float32Array, sampling: Sampling, u: number, work: 
   }
 }
 
-/** Parts of a factor of 2, and more factors of 2 than a double has below 1. */
+/** Each factor of 2 is divided into 2^7 parts. FACTORS exceeds the number of factors of 2 that a double has below 1. */
 const LOG_PARTS = 7
 const PARTS = 2 ** LOG_PARTS
 const FACTORS = 1100
@@ -68,8 +68,8 @@ const POWERS = Float64Array.from({ length: FACTORS }, (_, i) => 2 ** -i)
 const LEAST = -745.2
 
 /**
- * work[i] = exp((logits[i] - highest) * inverse), with a relative error below 1e-13. `Math.exp` makes a whole draw from
- * 49,152 logits take twice as long.
+ * work[i] = exp((logits[i] - highest) * inverse), with a relative error below 1e-13. With `Math.exp`, drawing a token
+ * from 49,152 logits would take twice as long.
  */
 function exponentials(logits: Float32Array, highest: number, inverse: number, work: Float64Array): void {
   for (let i = 0; i < logits.length; i++) {
@@ -110,7 +110,7 @@ function isCut({ topK, topP, minP }: Sampling): boolean {
   return topK !== undefined || topP !== undefined || minP !== undefined
 }
 
-/** Sets the weights of truncated tokens to 0. Ties at a limit and the most likely token are kept. */
+/** Sets the weights of truncated tokens to 0. Ties at a limit are kept, and so is the most likely token. */
 function cutOff(sampling: Sampling, weights: Float64Array): void {
   const { topK, topP, minP } = sampling
   const least = topK === undefined && topP === undefined ? 0 : leastWeight(weights, sampling)

@@ -1,4 +1,4 @@
-// Ends the sequences of a `generate`, for every engine. Each ends once: by itself, by a cut, or with the call.
+// Ends the sequences of a `generate`, for every engine. Each sequence ends once: by itself, by a cut, or with the call.
 // A sequence can be cut before it has begun.
 
 import type { Steering } from '../core.ts'
@@ -11,9 +11,9 @@ export interface Endings {
   /** Applies the cuts since the last call. `stop` frees the slot of a running sequence and returns the sequence. */
   takeCuts(stop: (sample: number) => Sequence | undefined): void
   isAborted(): boolean
-  /** All samples have ended. */
+  /** True once all samples have ended. */
   readonly isComplete: boolean
-  /** All samples in the order of the request. Sequences that are still running end now. */
+  /** All samples in the order of the request. Sequences that are still running are ended. */
   results(): Sample[]
 }
 

@@ -1,5 +1,5 @@
-// Random numbers for sampling: a pure function of (sequence seed, token index). A sequence's tokens therefore
-// do not depend on the other sequences, and the sequence can be continued from any token.
+// Random numbers for sampling: a pure function of (sequence seed, token index). So a sequence's tokens do not depend on
+// other sequences, and a sequence can be continued from any token.
 
 /** Uniform in [0, 1) with 32 bits. The mixing is that of MurmurHash3's finalizer, twice. */
 export function uniformAt(seed: number, index: number): number {

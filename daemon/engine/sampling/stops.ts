@@ -1,12 +1,12 @@
-// Decides with which token a sequence ends: after a stop token, or when its text contains a stop string.
+// Decides which token ends a sequence: a stop token, or the token that completes a stop string in its text.
 
 import { WaggleError } from '../../../protocol/errors.ts'
 import type { GenerateRequest } from '../engine.ts'
 
-/** True if the sequence ends with this token. One for each sequence: it remembers the end of its text. */
+/** True if the sequence ends with this token. Stateful, one per sequence: it remembers the end of the text. */
 export type Stops = (token: number) => boolean
 
-/** `pieces`: the text of each token id by itself. Throws E_ENGINE if there are stop strings and it is missing. */
+/** `pieces` is the text of each token id on its own. Throws E_ENGINE if it is missing and there are stop strings. */
 export function createStops(
   { stopTokens, stopStrings: strings = [] }: Pick<GenerateRequest, 'stopTokens' | 'stopStrings'>,
   pieces: readonly string[] | undefined,
@@ -18,7 +18,7 @@ export function createStops(
       'stop strings need the text of each token, and the engine was opened without it',
     )
   }
-  /** The end of the text: long enough to find any stop string that the last token completes. */
+  /** Length of the tail of text to remember: enough to find any stop string that the next token completes. */
   const kept = Math.max(0, ...strings.map((text) => text.length - 1))
   return () => {
     let tail = ''

@@ -1,5 +1,5 @@
-// A sequence being sampled: draws its tokens from logits, records their log-probs and decides when to stop. All
-// engines use it, so that the same logits give the same sequence in each of them.
+// A sequence being sampled: draws its tokens from logits, records their log-probs and decides when to stop. All engines
+// use it, so the same logits give the same sequence in each of them.
 
 import { WaggleError } from '../../../protocol/errors.ts'
 import type { Segment } from '../../../protocol/train/index.ts'
@@ -8,17 +8,17 @@ import { draw } from './draw.ts'
 import { uniformAt } from './random.ts'
 import { createStops } from './stops.ts'
 
-/** What comes with a model's weights. */
+/** What is passed on with a model's weights. */
 export interface Labels {
-  /** Version of the weights that draw. */
+  /** Version of the weights that tokens are drawn with. */
   version: number
-  /** The text of each token id by itself; stop strings need it. */
+  /** The text of each token id on its own, needed for stop strings. */
   pieces?: readonly string[] | undefined
 }
 
 export interface WriterOptions {
   vocabulary: number
-  /** Read for each token: the weights may change while the sequence runs. */
+  /** Read for each token, because the weights may change while the sequence runs. */
   labels: Labels
   onToken?: ((drawn: DrawnToken) => void) | undefined
 }
@@ -28,15 +28,15 @@ export interface Sequence {
   readonly sample: number
   /** Tokens so far. */
   readonly length: number
-  /** The last token; 0 before there is one. */
+  /** The last token; 0 if there is none yet. */
   readonly last: number
-  /** Draws from a row of logits; true if the sequence has ended. Throws E_ENGINE if the logits are not finite. */
+  /** Draws a token from a row of logits; true if it ends the sequence. Throws E_ENGINE if the logits are not finite. */
   accept(logits: Float32Array): boolean
   /** The sample so far. A sequence that has not ended by itself counts as aborted. */
   finish(): Sample
 }
 
-/** `reused`: as in `Sample`. */
+/** `reused` is as in `Sample`. */
 export type Writer = (sample: number, reused?: number) => Sequence
 
 export function createWriter(

@@ -1,4 +1,4 @@
-// F16 to and from F32.
+// Conversion between F16 and F32.
 
 let halves: Float32Array | undefined
 
@@ -18,7 +18,7 @@ export function halfValues(): Float32Array {
   return value
 }
 
-/** The nearest F16 to the F32 with these bits, ties to even, as PyTorch rounds. Too large becomes infinite. */
+/** The nearest F16 to the F32 with these bits, ties to even, as in PyTorch. Values too large become infinite. */
 export function roundToHalf(bits: number): number {
   const sign = (bits >>> 16) & 0x8000
   const magnitude = bits & 0x7fffffff
@@ -26,8 +26,8 @@ export function roundToHalf(bits: number): number {
   // 65520, half-way between the largest F16 and the next power of two, already rounds up to infinity.
   if (magnitude >= 0x477ff000) return sign | 0x7c00
   const normal = magnitude >= 0x38800000
-  // A subnormal F16 counts in steps of 2^-24: the F32 mantissa, with its hidden bit, moves right until it
-  // does too.
+  // Subnormal F16 values are multiples of 2^-24: shift the F32 mantissa, with its hidden bit, right until its unit is
+  // 2^-24.
   const shift = normal ? 13 : Math.min(126 - (magnitude >>> 23), 25)
   const mantissa = normal ? magnitude - 0x38000000 : (magnitude & 0x7fffff) | 0x800000
   const whole = mantissa >>> shift

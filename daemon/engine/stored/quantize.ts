@@ -1,12 +1,12 @@
-// Rounds F32 matrices to fewer bits. Symmetric, as GGUF's Q4_0 and Q8_0 are: the value of largest size in a block
-// becomes the number -8 or, for 8 bits, 127 or -127.
+// Quantizes F32 matrices to 4 or 8 bits, symmetrically, as GGUF's Q4_0 and Q8_0 do: the value of largest magnitude in a
+// block becomes -8 with 4 bits, and 127 or -127 with 8 bits.
 
 import { roundToHalf } from './halves.ts'
 import { type Blocks, type Halves, MIDDLE } from './stored.ts'
 
 const BLOCK = 32
 
-/** The number of values must be a multiple of 32. */
+/** Quantizes to `bits`. The number of values must be a multiple of 32. */
 export function quantize(values: Float32Array, bits: 4 | 8): Blocks {
   const blocks = emptyBlocks(values.length, bits)
   quantizeInto(values, blocks, 0)
@@ -19,7 +19,7 @@ export function toHalves(values: Float32Array): Halves {
   return halves
 }
 
-/** Room for so many values, in shared memory, so that all engines use the same. */
+/** Allocates blocks for this many values, in shared memory, so that all engines can use the same copy. */
 export function emptyBlocks(values: number, bits: 4 | 8): Blocks {
   const numbers = new Uint8Array(new SharedArrayBuffer((values * bits) / 8))
   const scales = new Float32Array(new SharedArrayBuffer((values / BLOCK) * 4))
@@ -30,7 +30,7 @@ export function emptyHalves(values: number): Halves {
   return { kind: 'halves', halves: new Uint16Array(new SharedArrayBuffer(values * 2)) }
 }
 
-/** Rounds whole blocks into `to`, from its value `at` on. */
+/** Quantizes whole blocks and writes them to `to`, starting at its value `at`. */
 export function quantizeInto(values: Float32Array, { bits, numbers, scales }: Blocks, at: number): void {
   const middle = MIDDLE[bits]
   for (let start = 0, block = at / BLOCK; start < values.length; start += BLOCK, block++) {

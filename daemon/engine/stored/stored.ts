@@ -1,37 +1,37 @@
-// How frozen matrices are kept in memory: in blocks of 4- or 8-bit numbers, or as halves. An engine multiplies by them
-// without ever having more than a tile of one in F32.
+// How frozen matrices are kept in memory: as blocks of 4- or 8-bit numbers, or as F16 values ("halves"). An engine
+// multiplies by such a matrix without ever holding more than one tile of it in F32.
 
 import { WaggleError } from '../../../protocol/errors.ts'
 import type { Weights } from '../decoder.ts'
 import { halfValues } from './halves.ts'
 
-/** value = scale * (number - middle) + minimum, where the middle is 8 for 4 bits and 128 for 8. */
+/** value = scale * (number - middle) + minimum, where middle is 8 with 4 bits and 128 with 8 bits. */
 export interface Blocks {
   kind: 'blocks'
   bits: 4 | 8
-  /** Neighbouring columns that share a scale: 16 or 32 of them, a divisor of the number of columns. */
+  /** Neighbouring columns that share a scale: 16 or 32. Divides the number of columns. */
   block: 16 | 32
-  /** Row by row, block by block: block * bits / 8 bytes each. Of two numbers in a byte, the low bits are the first. */
+  /** Row by row, block by block, block * bits / 8 bytes each. With 4 bits, a byte's low half is the first number. */
   numbers: Uint8Array
-  /** One for each block. */
+  /** One per block. */
   scales: Float32Array
-  /** One for each block; all 0 if left out. */
+  /** One per block; all 0 if left out. */
   minimums?: Float32Array
 }
 
 export interface Halves {
   kind: 'halves'
-  /** The bits of F16 values. */
+  /** The bit patterns of the F16 values. */
   halves: Uint16Array
 }
 
 export type Stored = Blocks | Halves
-/** A model's weights, of which the matrices may be stored in fewer bits. */
+/** A model's weights. Matrices may be quantized or F16. */
 export type BaseWeights = Readonly<Record<string, Float32Array | Stored>>
 
-/** A stored matrix without its content. */
+/** How a matrix is stored, without its content. */
 export type Form = Pick<Halves, 'kind'> | (Pick<Blocks, 'kind' | 'bits' | 'block'> & { hasMinimums: boolean })
-/** By name; matrices that are not in it are F32. */
+/** By matrix name. Matrices that are missing here are F32. */
 export type Forms = Readonly<Record<string, Form>>
 
 export const MIDDLE = { 4: 8, 8: 128 } as const
@@ -69,7 +69,7 @@ export function formsOf(weights: BaseWeights): Forms {
   )
 }
 
-/** The values as F32; the array itself if they are. */
+/** The values as F32. Returns the array itself if it is already F32. */
 export function asFloats(values: Float32Array | Stored): Float32Array {
   if (!isStored(values)) return values
   const out = new Float32Array(lengthOf(values))
@@ -89,7 +89,7 @@ export function asFloats(values: Float32Array | Stored): Float32Array {
   return out
 }
 
-/** Throws E_MODEL if one of them is stored in fewer bits: training changes all of them. */
+/** Throws E_MODEL if a tensor is stored in fewer bits, since training changes all of them. */
 export function trainable(weights: BaseWeights): Weights {
   for (const [name, values] of Object.entries(weights))
     if (isStored(values))

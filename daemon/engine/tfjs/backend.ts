@@ -1,5 +1,5 @@
-// Finds TensorFlow.js and the fastest backend that is installed. None of it is a dependency: all are optional
-// peers, since the native ones download libtensorflow when they are installed.
+// Finds TensorFlow.js and its fastest installed backend. All packages are optional peer dependencies, because the
+// native ones download libtensorflow when they are installed.
 
 import type * as tensorflow from '@tensorflow/tfjs-core'
 import { WaggleError } from '../../../protocol/errors.ts'
@@ -11,28 +11,25 @@ export interface Backend {
   tf: Tensorflow
   device: string
   reason: string
-  /** TensorFlow itself, with a pool of threads; the others compute in the thread that calls them. */
+  /** Runs on the native TensorFlow library, with its own thread pool. Other backends compute in the calling thread. */
   isNative: boolean
 }
 
 export interface BackendOptions {
-  /** Imports a module by its name; rejects as `import()` does. */
+  /** Imports a module by name; rejects like `import()`. */
   load?: (name: string) => Promise<unknown>
 }
 
 const CORE = '@tensorflow/tfjs-core'
-/**
- * Its Node build registers the gradients of all operations, which the core's does not. Nothing else of it is
- * used.
- */
+/** Only used for the gradient rules of all operations, which its Node build registers and the core package does not. */
 const GRADIENTS = '@tensorflow/tfjs-layers'
 
 interface Candidate {
   module: string
-  /** What TensorFlow.js calls it. */
+  /** TensorFlow.js's name for the backend. */
   name: string
   device: string
-  /** Brings its own tfjs-core along and gives it out. */
+  /** The package brings its own tfjs-core and exports it. */
   isNative: boolean
 }
 
@@ -49,7 +46,8 @@ export async function openBackend({ load = (name) => import(name) }: BackendOpti
   const attempt = async (module: string): Promise<unknown> => {
     try {
       const loaded = (await load(module)) as { default?: object }
-      // A CommonJS module's default is all of it; what else there is depends on what the loader recognises.
+      // The default export of a CommonJS module is the whole module. Whether it has named exports depends on the
+      // loader.
       return loaded.default ?? loaded
     } catch (cause) {
       if (!isMissing(cause, module)) failures.push(`${module} cannot be loaded: ${firstLine(cause)}`)
@@ -62,13 +60,13 @@ export async function openBackend({ load = (name) => import(name) }: BackendOpti
   const hasGradients = core !== undefined && (await attempt(GRADIENTS)) !== undefined
   if (core && !hasGradients) failures.push(`${GRADIENTS} is missing`)
   for (const { module, name, device, isNative } of CANDIDATES) {
-    // Only the native packages bring a core and gradients of their own.
+    // Only the native packages bring a core and gradient rules of their own.
     if (!isNative && !hasGradients) continue
     const loaded = await attempt(module)
     if (!loaded) continue
     if (isNative) core = loaded as Tensorflow
     const tf = core!
-    // Or it prints advice to install another backend.
+    // Otherwise it prints advice to install another backend.
     tf.enableProdMode()
     if (!(await tf.setBackend(name).catch(() => false))) {
       failures.push(`${module} does not start`)

@@ -1,5 +1,5 @@
-// Sequences as padded tables: each row is a whole prompt with its completion, padded at the end. Rows of like
-// length come together. Nothing is shared between rows.
+// Sequences as padded tables: each row is a whole prompt with its completion, padded at the end. Rows of similar length
+// are batched together. Rows share nothing.
 
 import type { TrainSequence } from '../engine.ts'
 import { columnOf } from '../inputs.ts'
@@ -10,16 +10,15 @@ export interface PackedSequence {
 }
 
 export interface Batch {
-  /** Indices of the sequences, one a row. */
+  /** Indices of the sequences, one per row. */
   members: number[]
   length: number
-  /** Longest completion: tables over completion tokens are [rows, width]. */
+  /** Length of the longest completion. Tables over completion tokens are [rows, width]. */
   width: number
   tokens: Int32Array
   positions: Int32Array
   /**
-   * For each cell of the table, the row of the flattened residual stream that predicts it, and what it should
-   * say.
+   * For each cell of the table: the row of the flattened residual stream that predicts it, and the token it predicts.
    */
   sources: Int32Array
   targets: Int32Array
@@ -27,11 +26,11 @@ export interface Batch {
   realTokens: number
 }
 
-/** The last token is predicted, never read. */
+/** The last token is predicted but never read. */
 const lengthOf = ({ conditioning, completion }: PackedSequence): number =>
   conditioning.length + completion.length - 1
 
-/** Batches of at most `tokens` tokens with padding, or of one sequence. */
+/** Cuts sequences into batches of at most `tokens` tokens, padding included; a single sequence may have more. */
 export function cut(sequences: readonly PackedSequence[], tokens: number): Batch[] {
   const order = sequences.map((_, i) => i)
   order.sort((a, b) => lengthOf(sequences[b]!) - lengthOf(sequences[a]!) || a - b)
@@ -73,7 +72,7 @@ function pack(sequences: readonly PackedSequence[], members: number[]): Batch {
   return batch
 }
 
-/** A column as a [rows, width] table; the mask is narrowed by a sequence's own. */
+/** A column as a [rows, width] table. A sequence's own mask narrows the mask. */
 export function tableOf(sequences: readonly TrainSequence[], batch: Batch, column: string): Float32Array {
   const { members, width, mask } = batch
   const table = column === 'mask' ? mask.slice() : new Float32Array(mask.length)

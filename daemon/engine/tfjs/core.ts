@@ -1,5 +1,5 @@
-// The TensorFlow.js engine, in the thread that creates it: weights and optimizer state as tensors,
-// and the calls of the contract. All tensors but these are freed before a call returns.
+// The TensorFlow.js engine, in the thread that creates it: weights and optimizer state as tensors, and the calls of the
+// contract. All other tensors are freed before a call returns.
 
 import { WaggleError } from '../../../protocol/errors.ts'
 import { type Core, generateBy } from '../core.ts'
@@ -20,7 +20,7 @@ import { tensorVectors, type Vector } from './vectors.ts'
 
 export interface CoreOptions {
   tf: Tensorflow
-  /** Tokens, padding included, that are computed at once. */
+  /** Most tokens computed at once, padding included. */
   microBatchTokens?: number | undefined
   /** Monotonic milliseconds, for the reports. */
   now: () => number
@@ -28,7 +28,7 @@ export interface CoreOptions {
 
 type Tensors = Record<string, Tensor>
 
-/** A copy, since some backends keep what they are given. */
+/** A copy, because some backends keep the array that they are given. */
 function floatsOf(values: Float32Array | Stored): Float32Array {
   return isStored(values) ? asFloats(values) : values.slice()
 }
@@ -63,7 +63,7 @@ export function createCore({ tf, microBatchTokens = 1024, now }: CoreOptions): C
     Object.fromEntries([...shapes].map(([name, shape]) => [name, tf.tensor(values(name), shape)]))
   const zeros = (shapes: ReadonlyMap<string, number[]>): Tensors =>
     Object.fromEntries([...shapes].map(([name, shape]) => [name, tf.zeros(shape as never) as Tensor]))
-  // A copy, since some backends return the tensor's own memory.
+  // A copy, because some backends return the tensor's own memory.
   const download = (tensors: Tensors): Weights =>
     Object.fromEntries(
       Object.entries(tensors).map(([name, tensor]) => [name, new Float32Array(tensor.dataSync())]),
@@ -125,7 +125,7 @@ export function createCore({ tf, microBatchTokens = 1024, now }: CoreOptions): C
     })
   }
 
-  /** One call after another: this engine's cache has no slots that others could join. */
+  /** Serves calls one after another, because this engine's cache has no slots that other calls could join. */
   const decode: Core['decode'] = async ({ newCalls, takeWeights }) => {
     const current = opened()
     const { spec, labels } = current

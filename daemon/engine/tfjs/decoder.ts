@@ -1,5 +1,5 @@
-// A decoder in TensorFlow.js operations, written as a paper states it: no shared prefixes, no fused operations,
-// gradients by TensorFlow's own rules. This is why the other engine can be tested against it.
+// A decoder in TensorFlow.js operations, written the way papers state it: no shared prefixes, no fused operations, and
+// TensorFlow's own gradient rules. This is why the other engine can be tested against it.
 
 import { adapterNames, type DecoderSpec, rotaryTables, windowOf } from '../decoder.ts'
 import type { Tensor, Tensorflow } from './backend.ts'
@@ -41,7 +41,7 @@ export interface DecoderInput {
 
 export const MASKED = -1e9
 
-/** The angles of some positions [batch * length], for `DecoderInput`. */
+/** The rotary angles of `positions` [batch * length]. */
 export function anglesOf(
   tf: Tensorflow,
   spec: DecoderSpec,
@@ -57,7 +57,7 @@ export function anglesOf(
   return { full, local: spec.local?.ropeFrequencies ? make(true) : full }
 }
 
-/** A bias with those keys masked, too, that are `window` or more tokens before the query. */
+/** The bias, with those keys also masked that are `window` or more tokens before the query. */
 function withinWindow(tf: Tensorflow, bias: Tensor, length: number, window: number): Tensor {
   const seen = bias.shape[3]!
   const far = Float32Array.from({ length: length * seen }, (_, at) => {
@@ -67,10 +67,7 @@ function withinWindow(tf: Tensorflow, bias: Tensor, length: number, window: numb
   return tf.add(bias, tf.tensor(far, [1, 1, length, seen]))
 }
 
-/**
- * The final residual stream [batch * length, width], and every layer's keys and values with the past ones in
- * front.
- */
+/** The final residual stream [batch * length, width], and every layer's keys and values, those of the past first. */
 export function forward(model: Model, input: DecoderInput): { hidden: Tensor; cache: LayerCache[] } {
   const { tf, spec, parameters } = model
   const cache: LayerCache[] = []
@@ -88,8 +85,7 @@ export function forward(model: Model, input: DecoderInput): { hidden: Tensor; ca
     const attended = attention(model, layer, norm(tf, spec, x, of('input_layernorm')), reading)
     cache.push(attended.cache)
     const mixed = project(model, layer, 'self_attn.o_proj', attended.context)
-    // With post-norms, `post_attention_layernorm` norms the output of attention; without, the input of
-    // feed-forward.
+    // With post-norms, `post_attention_layernorm` norms the output of attention; otherwise the input of feed-forward.
     x = tf.add(x, spec.postNorms ? norm(tf, spec, mixed, of('post_attention_layernorm')) : mixed)
     const inputNorm = spec.postNorms ? 'pre_feedforward_layernorm' : 'post_attention_layernorm'
     const normed = norm(tf, spec, x, of(inputNorm))
@@ -102,12 +98,12 @@ export function forward(model: Model, input: DecoderInput): { hidden: Tensor; ca
   return { hidden: x, cache }
 }
 
-/** Logits [N, vocabulary] of rows of the residual stream [N, width]. */
+/** Logits [N, vocabulary] from rows of the residual stream [N, width]. */
 export function unembed(model: Model, hidden: Tensor): Tensor {
   return logitsOf(model, finalNorm(model, hidden))
 }
 
-/** What the output layer reads, [N, width], of rows of the residual stream. */
+/** The input of the output layer, [N, width], from rows of the residual stream. */
 export function finalNorm({ tf, spec, parameters }: Model, hidden: Tensor): Tensor {
   return norm(tf, spec, hidden, parameters['model.norm.weight']!)
 }
@@ -117,7 +113,7 @@ export function logitsOf({ tf, spec, parameters }: Model, normed: Tensor): Tenso
   return softCap(tf, linear(tf, normed, table), spec.logitSoftCap)
 }
 
-/** x through a matrix of a layer, with its bias and its adapter if it has them. */
+/** Applies a layer's matrix to x, with its bias and its adapter if it has them. */
 function project({ tf, spec, parameters }: Model, layer: number, name: string, x: Tensor): Tensor {
   const at = `model.layers.${layer}.${name}`
   const plain = linear(tf, x, parameters[`${at}.weight`]!, parameters[`${at}.bias`])
@@ -152,7 +148,7 @@ function attention(
   const keys = join(past?.[layer]?.keys, byHead('k', kvHeads))
   const values = join(past?.[layer]?.values, byHead('v', kvHeads))
   const seen = keys.shape[2]!
-  // Query heads that share a key head are adjacent, so together they are one matrix with more rows.
+  // Query heads that share a key/value head are adjacent, so together they form one matrix with more rows.
   const grouped = tf.reshape(queries, [batch, kvHeads, (heads / kvHeads) * length, headWidth])
   const products = tf.mul(tf.matMul(grouped, keys, false, true), spec.attentionScale ?? headWidth ** -0.5)
   const scores = softCap(tf, products, spec.attentionSoftCap)
@@ -164,7 +160,8 @@ function attention(
 
 /** x Wᵀ + b; W is [out, in]. */
 function linear(tf: Tensorflow, x: Tensor, weight: Tensor, bias?: Tensor): Tensor {
-  // The WebAssembly backend's fast product takes no transposed operand: sampling is three times as fast without.
+  // The WebAssembly backend's fast matmul takes no transposed operand. With an explicit transpose sampling is three
+  // times as fast.
   const product: Tensor =
     tf.getBackend() === 'wasm' ? tf.matMul(x, tf.transpose(weight)) : tf.matMul(x, weight, false, true)
   return bias ? tf.add(product, bias) : product
@@ -181,7 +178,7 @@ function norm(
   return tf.mul(tf.mul(x, inverse), unitOffsetNorms ? tf.add(weight, 1) : weight)
 }
 
-/** The tanh approximation. Hendrycks & Gimpel 2016. */
+/** GELU with the tanh approximation. Hendrycks & Gimpel 2016. */
 function gelu(tf: Tensorflow, x: Tensor): Tensor {
   const cube = tf.mul(tf.mul(x, x), x)
   const inner = tf.mul(tf.add(x, tf.mul(cube, 0.044715)), Math.sqrt(2 / Math.PI))
@@ -194,8 +191,8 @@ function softCap(tf: Tensorflow, x: Tensor, cap: number | undefined): Tensor {
 }
 
 /**
- * Rotary position embedding of [batch, length, heads, headWidth], the two halves of a head paired. Su et al.
- * 2021.
+ * Rotary position embedding of [batch, length, heads, headWidth]. Pairs element i of a head with i + headWidth / 2. Su
+ * et al. 2021.
  */
 function rotate(tf: Tensorflow, x: Tensor, cos: Tensor, sin: Tensor): Tensor {
   const [a, b] = tf.split(x, 2, -1) as [Tensor, Tensor]
@@ -203,8 +200,8 @@ function rotate(tf: Tensorflow, x: Tensor, cos: Tensor, sin: Tensor): Tensor {
 }
 
 /**
- * Rows of a matrix, with a gradient that scatters: the built-in one makes a pass over everything for each row
- * of the table, and the WebAssembly backend has none.
+ * Rows of a matrix, with a gradient that scatters. The built-in gradient passes over everything once for each row of
+ * the table, and the WebAssembly backend has none.
  */
 export function gatherRows(tf: Tensorflow, table: Tensor, rows: Tensor): Tensor {
   const shape = table.shape as [number, number]

@@ -1,5 +1,5 @@
-// The two steps of sampling with a key/value cache: reading prompts, padded in front so that all end together, and
-// one more token for each sequence. Logits come out of TensorFlow.js, the cache stays in it.
+// The two steps of sampling with a KV cache: prefill, with prompts padded in front so that all end together, and
+// decoding one more token for each sequence. Logits are copied out of TensorFlow.js; the cache stays in it.
 
 import type { Tensor, Tensorflow } from './backend.ts'
 import { anglesOf, forward, type LayerCache, MASKED, type Model, unembed } from './decoder.ts'
@@ -62,7 +62,7 @@ export function prefill(model: Model, prompts: readonly Int32Array[], longest: n
   return { logits, cache }
 }
 
-/** Decodes one more token of every row; the cache has `length` tokens. */
+/** Decodes one more token for every row. The cache holds `length` tokens. */
 export function next(model: Model, rows: readonly Pending[], length: number, past: LayerCache[]): Step {
   const { tf, spec } = model
   const batch = rows.length

@@ -1,6 +1,6 @@
-// Sampling with TensorFlow.js: sequences are decoded side by side, in turns of `slots`, with a key/value cache that
-// grows by a token a step. Prompts are padded in front, so that all sequences of a turn are at the same step; those
-// that end leave the batch when half of it has.
+// Sampling with TensorFlow.js: `slots` sequences at a time are decoded side by side, with a KV cache that grows by one
+// token per step. Prompts are padded in front, so that all sequences of a turn are at the same step. Sequences that
+// have ended leave the batch once they make up half of it.
 
 import type { Decoding, Steering } from '../core.ts'
 import type { GenerateRequest, Sample } from '../engine.ts'
@@ -18,7 +18,7 @@ interface Row extends Pending {
 
 export async function generate(
   request: GenerateRequest,
-  /** As it is now: weights may be taken on between steps. */
+  /** The current model: weights may change between steps. */
   model: () => Model,
   by: { steering: Steering; write: Writer } & Pick<Decoding, 'takeWeights'>,
 ): Promise<Sample[]> {
@@ -92,6 +92,6 @@ async function decode(
   } finally {
     tf.dispose(cache as never)
   }
-  // Where the call was aborted.
+  // If the call was aborted, end what is still running.
   for (const row of live) if (goesOn(row)) endings.end(row.sequence)
 }

@@ -8,8 +8,8 @@ export interface TfjsEngineOptions {
 }
 
 /**
- * Several engines, each in a thread of its own if the backend can be in several. Rejects with E_ENGINE, and how to
- * install it, where TensorFlow.js is missing.
+ * Creates several engines, each in its own thread if the backend can run in several threads. Rejects with E_ENGINE and
+ * install instructions if TensorFlow.js is missing.
  */
 export async function createTfjsEngines(count: number, options: TfjsEngineOptions = {}): Promise<Engine[]> {
   const make = (): EngineThread =>

@@ -1,13 +1,13 @@
 // Lowers an objective (protocol/plugin/expression.ts) to TensorFlow.js operations, differentiable.
 //
-// TensorFlow.js has no detach and refuses to differentiate through comparisons. What has no gradient is
-// therefore copied into a new tensor, which the tape does not know.
+// TensorFlow.js has no detach and refuses to differentiate through comparisons. So values without a gradient are copied
+// into new tensors, which the tape does not know.
 
 import { WaggleError } from '../../../protocol/errors.ts'
 import { type Expression, fold, fromTable } from '../../../protocol/plugin/expression.ts'
 import type { Tensor, Tensorflow } from './backend.ts'
 
-/** Each [rows, tokens], and so is every result. */
+/** Each column is [rows, tokens], and so is every result. */
 export type Columns = ReadonlyMap<string, Tensor>
 
 export function lower(tf: Tensorflow, expression: Expression, columns: Columns): Tensor {
@@ -30,7 +30,7 @@ export function lower(tf: Tensorflow, expression: Expression, columns: Columns):
       abs: (of) => tf.abs(of),
       detach: (of) => detach(tf, of),
       not: (of) => detach(tf, tf.equal(of, 0)),
-      // The value of a masked token may be anything, infinity included.
+      // Not a product, because the value of a masked token may be anything, including infinity.
       rowSum: (of) => tf.tile(tf.sum(choose(tf, mask, of, constant(0)), 1, true), [1, shape[1]]),
       add: (a, b) => tf.add(a, b),
       sub: (a, b) => tf.sub(a, b),
@@ -55,10 +55,7 @@ export function detach(tf: Tensorflow, x: Tensor): Tensor {
   return tf.tensor(new Float32Array(x.dataSync()), x.shape, 'float32')
 }
 
-/**
- * Element by element. The branch not taken gets a gradient of zero, even if the incoming gradient is not
- * finite.
- */
+/** Elementwise selection. The branch not taken gets a gradient of zero, even if the incoming gradient is not finite. */
 function choose(tf: Tensorflow, condition: Tensor, then: Tensor, otherwise: Tensor): Tensor {
   const isTrue = tf.cast(detach(tf, tf.notEqual(condition, 0)), 'bool')
   const select = tf.customGrad((a, b, save) => {

@@ -9,7 +9,7 @@ export interface Slot {
   second: Tensor
 }
 
-/** Sum of squares of each tensor. */
+/** Sum of squares, one for each tensor. */
 export function squaresOf(tf: Tensorflow, tensors: readonly Tensor[]): number[] {
   return tensors.map((tensor) => tf.tidy(() => tf.sum(tf.square(tensor)).dataSync()[0]!))
 }
@@ -19,7 +19,7 @@ export function clipScale(gradientNorm: number, maxGradientNorm: number): number
   return Math.min(1, maxGradientNorm / (gradientNorm + 1e-6))
 }
 
-/** One tensor's new weight and moments, as new tensors. Norms, biases and other vectors are not decayed. */
+/** One tensor's new weight and moments, as new tensors. Norms, biases and other vectors get no weight decay. */
 export function adamW(
   tf: Tensorflow,
   { weight, first, second }: Slot,

@@ -1,4 +1,4 @@
-// Log-probs, entropies and more of a batch's completions: the forward pass of scoring and training.
+// The forward pass of scoring and training: log-probs, entropies and other statistics of a batch's completions.
 
 import type { Tensor } from './backend.ts'
 import type { Batch } from './batch.ts'
@@ -17,8 +17,8 @@ export function statistics(
 }
 
 /**
- * The same, the sums of squared probabilities over the vocabulary, and the states that it is all read from,
- * [rows * width, width of the model].
+ * As `statistics`, plus the sums of squared probabilities over the vocabulary, and the hidden states that all of these
+ * are computed from, [rows * width, width of the model].
  */
 export function scoreStatistics(
   model: Model,
@@ -38,7 +38,7 @@ export function scoreStatistics(
   }
 }
 
-/** Probability above each target, and of all that is exactly as likely as it. Without a gradient. */
+/** Probability of all tokens more likely than each target, and of all exactly as likely. No gradient. */
 function placesOf(
   { tf }: Model,
   { members, width, targets }: Batch,
@@ -59,7 +59,7 @@ function logsOf(model: Model, states: Tensor, temperature: number): Tensor {
   return tf.logSoftmax(tf.div(logitsOf(model, states), temperature || 1))
 }
 
-/** The final norm's output at the token before each of the completions' tokens. */
+/** The final norm's output at the token before each completion token, [rows * width, width of the model]. */
 function statesOf(model: Model, { members, length, width, tokens, positions, sources }: Batch): Tensor {
   const { tf, spec } = model
   const rows = members.length

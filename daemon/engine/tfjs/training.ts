@@ -1,4 +1,4 @@
-// The gradients of an objective over a batch, by TensorFlow's own rules, micro-batch after micro-batch.
+// The gradients of an objective over a batch, by TensorFlow's own rules, one micro-batch after another.
 
 import type { GradientRequest, Objective } from '../engine.ts'
 import { columnsRead } from '../inputs.ts'
@@ -10,9 +10,9 @@ import { lower, maskedSum } from './objective.ts'
 import { statistics } from './statistics.ts'
 
 export interface Gradients {
-  /** In the order of the parameters; the caller disposes them. */
+  /** In the order of the parameters. The caller disposes of them. */
   gradients: Tensor[]
-  /** The loss's masked sum, then each metric's, in their order. */
+  /** The loss's masked sum, then each metric's, in the order of the metrics. */
   totals: Float64Array
   completionTokens: number
   batches: Batch[]
@@ -20,7 +20,7 @@ export interface Gradients {
 
 type Tables = ReadonlyMap<string, Float32Array>
 
-/** All input is checked before the first gradient is there. */
+/** All input is checked before the first gradient is computed. */
 export function gradientsOf(
   model: Model,
   request: Omit<GradientRequest, 'into'>,
@@ -70,7 +70,7 @@ function ofBatch(
   }
   const gradients = tf.tidy(() => {
     const inputs = Object.values(trained)
-    // Not variableGrads, which refuses a loss that depends on no weight: its gradient is zero.
+    // Not variableGrads, which refuses a loss that depends on no weight. Here its gradient is zero.
     const { grads } = tf.engine().gradients(loss as never, inputs, undefined, true)
     return inputs.map((input, i) => (grads[i] as Tensor | null) ?? tf.zerosLike(input))
   })
@@ -78,8 +78,8 @@ function ofBatch(
 }
 
 /**
- * Refuses an objective that cannot be lowered, on tables of one cell: an error in the middle of a tape would
- * leave the tensors that the tape has saved.
+ * Refuses an objective that cannot be lowered, by trying it on tables of one cell: an error in the middle of a tape
+ * would leak the tensors that the tape has saved.
  */
 function checkObjective(tf: Tensorflow, objective: Objective, columns: readonly string[]): void {
   tf.tidy(() => {

@@ -1,14 +1,14 @@
-// Vector algebra (`../slots.ts`) on tensors, which are held in the order of the trained parameters.
+// Vector algebra (`../slots.ts`) on tensors, which are kept in the order of the trained parameters.
 
 import type { Measure, VectorSpace } from '../slots.ts'
 import type { Tensor, Tensorflow } from './backend.ts'
 
 export interface Vector {
-  /** Empty, it counts as zeros. */
+  /** If empty, the vector counts as zeros. */
   tensors: Tensor[]
 }
 
-/** What the algebra reads and moves, by parameter. */
+/** The tensors that the algebra reads and changes, by parameter. */
 export interface Parameters {
   weights: Record<string, Tensor>
   /** The optimizer's second moments. */
@@ -22,7 +22,7 @@ export function tensorVectors(tf: Tensorflow, parameters: () => Parameters): Vec
     const spread = tf.add(tf.mul(tf.sqrt(parameters().second[name]!), secondScale), epsilon)
     return tf.clipByValue(tf.div(tf.mul(x, scale), spread), -limit, limit)
   }
-  /** Adds up one number a tensor. */
+  /** Adds up one number per tensor. */
   const summed = (of: Vector, value: (tensor: Tensor, index: number, name: string) => Tensor): number => {
     const names = Object.keys(parameters().weights)
     return of.tensors.reduce(

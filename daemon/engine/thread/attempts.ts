@@ -1,5 +1,5 @@
-// A `generate` call that may have to be restarted, with less memory or on another device. Sequences that have
-// ended are not sampled again, and the caller gets no token twice.
+// A `generate` call that may have to be restarted, with less memory or on another device. Sequences that have ended are
+// not sampled again, and the caller gets each token only once.
 
 import type { DrawnToken, GenerateRequest, Sample } from '../engine.ts'
 
@@ -9,16 +9,16 @@ export interface Told {
 }
 
 export interface Attempt extends Told {
-  /** The samples that are still missing. */
+  /** Asks for the samples that are still missing. */
   request: GenerateRequest
   onFinish: (sample: number, written: Sample) => void
-  /** Indices in this attempt of some samples of the whole request; without those that have ended. */
+  /** The indices in this attempt of samples of the whole request. Samples that have ended are left out. */
   placesOf(samples: readonly number[]): number[]
   /** All samples of the whole request, given those of this attempt. */
   joined(rest: readonly Sample[]): Sample[]
 }
 
-/** Each call returns the next attempt. */
+/** Each call of the returned function starts the next attempt. */
 export function createAttempts(whole: GenerateRequest, { onToken, onFinish }: Told): () => Attempt {
   const ended = new Map<number, Sample>()
   const told = new Map<number, number>()

@@ -1,5 +1,5 @@
-// Keeps the cuts that reach an engine's thread for the calls they belong to. A cut overtakes waiting calls, so
-// it may arrive before its call. A cut that arrives after its call has ended is ignored.
+// Keeps the cuts that reach an engine's thread for the calls that they belong to. A cut overtakes waiting calls, so it
+// may arrive before its call. A cut that arrives after its call has ended is ignored.
 
 import type { Cut } from './messages.ts'
 
@@ -7,7 +7,7 @@ export interface Cuts {
   /** A call has arrived. Ids only increase. */
   begin(id: number): void
   isAborted(id: number): boolean
-  /** Samples of that call that were cut since the last time. */
+  /** Samples of this call that were cut since the last time. */
   newCuts(id: number): readonly number[]
   end(id: number): void
 }

@@ -1,4 +1,4 @@
-// Starts an engine's code in another thread or, for devices, in another process: a driver that crashes takes
+// Starts an engine's code in another thread or, for devices, in another process, because a driver that crashes takes
 // its whole process with it.
 
 import { type ChildProcess, fork } from 'node:child_process'
@@ -10,21 +10,21 @@ import type { Cut, WorkerCall, WorkerReply } from './messages.ts'
 export interface Host {
   post(call: WorkerCall): void
   cut(cut: Cut): void
-  /** Whether the host keeps this process alive. */
+  /** Sets whether the host keeps this process alive. */
   hold(isHeld: boolean): void
   stop(): Promise<void>
 }
 
 export interface HostOptions {
-  /** The engine's `worker` module, without extension: sources run as .ts, the published build as .js. */
+  /** The engine's `worker` module, without extension: .ts when run from sources, .js in the published build. */
   worker: URL
-  /** Passed to the core; plain data. */
+  /** Passed to the core. Plain data. */
   options: object
 }
 
 export interface HostEvents {
   onReply(reply: WorkerReply): void
-  /** The host has ended; with a reason if nobody asked for it. */
+  /** The host has ended; with a reason if it was not asked to. */
   onEnd(reason: string | undefined): void
 }
 
@@ -41,7 +41,7 @@ export function openThread({ worker: module, options }: HostOptions, { onReply, 
   worker.on('message', onReply)
   worker.on('error', (cause) => onEnd(`the engine's thread failed: ${String(cause)}`))
   worker.on('exit', () => onEnd(undefined))
-  // An idle worker does not keep the daemon alive; a running call does.
+  // A running call keeps the daemon alive; an idle worker does not.
   worker.unref()
   cuts.port1.unref()
   return {

@@ -1,19 +1,20 @@
-// In-flight weight updates: a running decoding switches to new weights between two of its steps (PipelineRL,
-// Piché et al. 2025, arXiv:2509.19128). They overtake waiting calls. If nothing runs, they wait their turn.
+// In-flight weight updates: a running `decode` switches to new weights between two of its steps (PipelineRL, Piché et
+// al. 2025, arXiv:2509.19128). Such updates overtake waiting calls. If nothing is being decoded, they queue like other
+// calls.
 
 import type { WorkerCall } from './messages.ts'
 
 export interface InFlight {
-  /** True if a running call will take the weights; otherwise they belong into the queue. */
+  /** True if a running call will take the weights; otherwise the call belongs in the queue. */
   offer(call: WorkerCall): boolean
   /** Applies the updates since the last call; true if the weights have changed. */
   take(engine: number): Promise<boolean>
-  /** Wraps a decoding. */
+  /** Runs `decode`, and accepts updates while it runs. */
   during(engine: number, decode: () => Promise<void>): Promise<void>
 }
 
 export function createInFlight(serve: (call: WorkerCall) => Promise<boolean>): InFlight {
-  /** The engines that decode. */
+  /** Waiting updates, by the engines that are decoding. */
   const waiting = new Map<number, WorkerCall[]>()
   const take = async (engine: number): Promise<boolean> => {
     let changed = false
@@ -31,7 +32,7 @@ export function createInFlight(serve: (call: WorkerCall) => Promise<boolean>): I
     async during(engine, decode) {
       waiting.set(engine, [])
       await decode()
-      // Updates that arrived during the last step.
+      // Apply updates that arrived during the last step.
       while (waiting.get(engine)!.length > 0) await take(engine)
       waiting.delete(engine)
     },

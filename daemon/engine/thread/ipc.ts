@@ -1,5 +1,5 @@
-// Sends large arrays between processes. A message is limited to four gigabytes, and a model's arrays may be
-// larger. They are sent ahead of their message in pieces, each of which is an ordinary message.
+// Sends large arrays between processes. A message is limited to four gigabytes, and a model's arrays may be larger. So
+// they are sent ahead of their message in pieces, each of which is an ordinary message.
 
 /** Arrays of at least this many bytes are sent ahead. */
 const LARGE_BYTES = 1 << 20
@@ -36,7 +36,7 @@ export function sendInPieces(message: unknown, send: (message: unknown) => void)
   send({ message: replaced })
 }
 
-/** Receives what `sendInPieces` sends and emits whole messages. Other messages pass unchanged. */
+/** Receives what `sendInPieces` sends and passes on whole messages. Other messages pass unchanged. */
 export function joining<Message>(listen: (message: Message) => void): (received: unknown) => void {
   const arrays = new Map<number, Uint8Array>()
   return (received) => {
@@ -63,7 +63,7 @@ function isTyped(value: unknown): value is Typed {
   return ArrayBuffer.isView(value) && value.constructor.name in KINDS
 }
 
-/** A copy in which `replace` may substitute values; it returns undefined for those to keep. */
+/** A deep copy. Where `replace` returns a value, that value takes the place of the original. */
 function walk(value: unknown, replace: (value: unknown) => unknown): unknown {
   if (typeof value !== 'object' || value === null) return value
   const replaced = replace(value)

@@ -1,4 +1,4 @@
-// The engine's end of the connection to the daemon: a thread's port or a process's channel.
+// The engine's end of the connection to the daemon: a thread's message port or a process's channel.
 
 import { type MessagePort, parentPort, receiveMessageOnPort, workerData } from 'node:worker_threads'
 import { joining, sendInPieces } from './ipc.ts'
@@ -8,7 +8,7 @@ export interface Line<Options> {
   options: Options
   listen(receive: (call: WorkerCall) => void): void
   send(reply: WorkerReply, transfer?: ArrayBuffer[]): void
-  /** Messages since the last call. */
+  /** Cuts that arrived since the last call. */
   newCuts(): Cut[]
 }
 
@@ -24,7 +24,7 @@ function threadLine<Options>(port: MessagePort): Line<Options> {
     send: (reply, transfer = []) => port.postMessage(reply, transfer),
     newCuts() {
       const found: Cut[] = []
-      // Polled: a running call blocks the thread's event loop.
+      // Polled, because a running call blocks the thread's event loop.
       for (let next = receiveMessageOnPort(cuts); next; next = receiveMessageOnPort(cuts))
         found.push(next.message as Cut)
       return found

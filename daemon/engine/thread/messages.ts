@@ -20,7 +20,7 @@ export interface Cut {
 /** What a thread reports when it starts. */
 export interface StartReport {
   info: EngineInfo
-  /** The library loads into only one thread of a process, so further engines must share this one. */
+  /** The library can be loaded in only one thread of a process, so further engines must share this thread. */
   oneThreadOnly: boolean
 }
 
@@ -48,17 +48,17 @@ export type WorkerCall = { id: number; engine: number } & (
   | { method: 'generate'; request: GenerateRequest; tells: { tokens: boolean; finishes: boolean } }
   | { [Name in PlainCall]: { method: Name; request?: Parameters<Trainer[Name]>[0] } }[PlainCall]
   | { method: 'setWeights'; request: { weights: Weights; version: number | undefined; isInFlight: boolean } }
-  /** Answered once the thread runs, with a StartReport if it has one. */
+  /** Answered once the thread runs, with its StartReport if there is one. */
   | { method: 'start'; request?: undefined }
 )
 
 export interface WorkerReply {
   id: number
-  /** Tokens of calls that go on, those of a step in one message. */
+  /** Tokens drawn by running calls. All tokens of a step go in one message. */
   drawn?: readonly (DrawnToken & { call: number })[]
-  /** The call goes on. */
+  /** A sequence that has ended, while its call goes on. */
   finished?: { sample: number; written: Sample }
-  /** A notice for people; not an answer to a call. */
+  /** A notice for the user, not an answer to a call. */
   notice?: string
   value?: unknown
   error?: {

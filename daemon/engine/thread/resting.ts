@@ -1,16 +1,16 @@
-// An engine whose thread ends while nobody needs it, because the node is paused or waits. The next call starts another
-// thread and opens the model again. Only the end of a thread gives back all that it took: its JavaScript heap, graphs, and
-// the runtime's own memory.
+// An engine whose thread ends while nobody needs it, because the node is paused or waits. The next call starts a new
+// thread and opens the model again. Only ending the thread gives back all its memory: the JavaScript heap, compiled
+// graphs, and the runtime's own memory.
 
 import { WaggleError } from '../../../protocol/errors.ts'
 import type { Engine, OpenRequest, Resting } from '../engine.ts'
 
-/** `start` makes an engine that holds no model yet. */
+/** `start` creates an engine that does not hold a model yet. */
 export function createRestingEngine(start: () => Engine): Engine & Resting {
   let engine = start()
-  /** While no engine runs: what the next one is opened with. */
+  /** Set while no engine runs: what the next one will be opened with. */
   let reopen: (() => Promise<OpenRequest>) | undefined
-  /** An engine is being closed or opened. */
+  /** Set while an engine is being closed or opened. */
   let changing: Promise<void> | undefined
   let calls = 0
 
@@ -32,7 +32,7 @@ export function createRestingEngine(start: () => Engine): Engine & Resting {
     engine = next
     reopen = undefined
   }
-  /** Calls reach a running engine in the order in which they were made. */
+  /** Calls reach the running engine in the order in which they were made. */
   const during = async <T>(call: (engine: Engine) => T | Promise<T>): Promise<T> => {
     calls += 1
     try {
@@ -63,7 +63,7 @@ export function createRestingEngine(start: () => Engine): Engine & Resting {
     async rest(again) {
       if (calls > 0 || changing || reopen) return
       reopen = again
-      // Its state is saved elsewhere: an engine that cannot close is not needed any more.
+      // If closing fails, that does not matter: the state is saved elsewhere and the engine is no longer needed.
       await change(() => engine.close().catch(() => {}))
     },
     async close() {

@@ -1,5 +1,5 @@
-// The engine in the daemon's thread: a proxy to another thread or process, where `worker.ts` serves a core.
-// Each engine has its own thread. Several share one if their library loads into only one thread, or to save memory.
+// The engine in the daemon's thread: a proxy for another thread or process, where `worker.ts` serves a core. Each
+// engine has its own thread. Several share one if their library can be loaded in only one thread, or to save memory.
 
 import { WaggleError } from '../../../protocol/errors.ts'
 import type { Weights } from '../decoder.ts'
@@ -14,18 +14,18 @@ import {
 } from './messages.ts'
 
 export interface EngineThreadOptions extends HostOptions {
-  /** Run in a separate process instead. */
+  /** Run in a separate process instead of a thread. */
   isProcess?: boolean
-  /** Notices for people, such as that memory was short. */
+  /** Called with notices for the user, such as that memory was short. */
   onNotice?: ((message: string) => void) | undefined
 }
 
 export interface EngineThread {
-  /** Rejects and ends the thread if it cannot start. */
+  /** Rejects, and ends the thread, if it cannot start. */
   start(): Promise<StartReport>
   /** Creates an engine in this thread. The thread ends with the last of its engines. */
   engine(info: EngineInfo): Engine
-  /** It takes no more engines. */
+  /** It takes no further engines. */
   readonly hasEnded: boolean
 }
 
@@ -85,7 +85,7 @@ export function createEngineThread({
     } else call.resolve(value)
   }
   const onEnd = (reason: string | undefined): void =>
-    // The engine's state is lost, so this counts as a device failure whatever the reason.
+    // The engine's state is lost, so whatever the reason, this counts as a device failure.
     fail(
       reason === undefined ? closed() : new WaggleError('E_ENGINE', reason, { data: { trouble: 'device' } }),
     )
@@ -134,8 +134,8 @@ export function createEngineThread({
         open.has(id) ? call(id, body, options) : Promise.reject(closed())
       return {
         info,
-        // Callers may pass objects with more fields than the request, such as a whole model, and not all can be
-        // cloned.
+        // Pick the request's fields: callers may pass objects with more fields, such as a whole model, and not all of
+        // these can be cloned.
         open: ({ spec, weights, optimizer, version, pieces }) =>
           ask({
             method: 'open',

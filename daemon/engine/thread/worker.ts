@@ -1,4 +1,4 @@
-// An engine's thread or process: serves the calls of each engine one after another. Each kind of engine has its own
+// An engine's thread or process. Serves the calls of each engine one after another. Each kind of engine has its own
 // `worker.ts`, which creates its cores.
 
 import { WaggleError } from '../../../protocol/errors.ts'
@@ -11,18 +11,18 @@ import type { StartReport, WorkerCall } from './messages.ts'
 
 export interface Started {
   createCore(): Core
-  /** Only if the thread itself determines what it runs on. */
+  /** Only if it is the thread that determines what it runs on. */
   report?: StartReport
-  /** Calls of several engines take turns step by step, so that no engine waits for another's call to end. */
+  /** Calls of several engines take turns step by step, so no engine waits for another engine's call to end. */
   interleaves?: boolean
 }
 
 export interface Surroundings {
-  /** Sends the node a notice for people. */
+  /** Sends the node a notice for the user. */
   notify(message: string): void
 }
 
-/** If the start fails, every call reports it. */
+/** If the start fails, every call reports the error. */
 export function serveCore<Options>(
   start: (options: Options, surroundings: Surroundings) => Started | Promise<Started>,
 ): void {
@@ -73,7 +73,7 @@ export function serveCore<Options>(
     }
   }
 
-  /** Serves the calls of `generate` at the head of the queue together, and those that come while they run. */
+  /** Decodes the calls of `generate` at the head of the queue together with those that arrive meanwhile. */
   const decode = async (engine: number, queue: WorkerCall[], interleaves: boolean): Promise<void> => {
     const open = new Set<number>()
     const drawn: (DrawnToken & { call: number })[] = []
@@ -107,7 +107,7 @@ export function serveCore<Options>(
         },
       }
     }
-    /** Calls behind one of another kind wait for it, and it waits for those before it. */
+    /** Stops at a call of another kind: that call waits for the earlier ones, and later ones wait for it. */
     const newCalls = (): GenerateCall[] => {
       const calls: GenerateCall[] = []
       for (let next = queue[0]; next?.method === 'generate' && next.engine === engine; next = queue[0]) {
@@ -118,7 +118,7 @@ export function serveCore<Options>(
     }
     const takeWeights = async (): Promise<boolean> => {
       tell()
-      // If steps are synchronous, messages arrive only while this yields.
+      // If steps are synchronous, messages can arrive only while this yields.
       if (!interleaves) await new Promise((resolve) => setImmediate(resolve))
       return inFlight.take(engine)
     }
@@ -126,14 +126,14 @@ export function serveCore<Options>(
       const { createCore } = await started
       await coreOf(engine, createCore).decode({ newCalls, takeWeights })
     } catch (error) {
-      // Calls that had not joined wait for the next decoding, unless there was none.
+      // Calls that had not joined wait for the next `decode`. If no call had joined, refuse them, too.
       if (open.size === 0) newCalls()
       for (const id of [...open]) refuse(id, error)
     }
   }
 
   const queues = new Map<number, WorkerCall[]>()
-  /** Ends when the queue is empty, and removes it at the same moment, so that no call can be put into a queue at rest. */
+  /** Removes the queue in the same tick in which it becomes empty, so that no call ends up in a queue nobody serves. */
   const work = async (at: number, queue: WorkerCall[], interleaves: boolean): Promise<void> => {
     for (let next = queue[0]; next; next = queue[0]) {
       const { engine } = next
@@ -177,7 +177,7 @@ function perform(core: Core, call: Exclude<PlainCallMessage, { method: 'start' }
   }
 }
 
-/** Results are fresh arrays, so their memory is transferred to the caller instead of copied. */
+/** Results are fresh arrays, so their memory is transferred to the caller instead of being copied. */
 function buffersOf(value: unknown): ArrayBuffer[] {
   const found = new Set<ArrayBuffer>()
   const visit = (part: unknown): void => {

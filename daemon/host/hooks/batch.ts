@@ -53,7 +53,7 @@ export function openBatch(
       )
       for (const one of withHook('modify')) {
         const before = advantages
-        // A copy, so that changes of a hook that then fails are discarded.
+        // A copy, so that changes made by a hook that then fails are discarded.
         const own = copyOf(before)
         advantages = await call(
           one,

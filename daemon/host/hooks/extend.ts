@@ -1,4 +1,4 @@
-// Collects the plugins' requests for more groups in a round. A plugin whose tokens are spent gets none.
+// Collects the plugins' requests for more groups in a round. A plugin that has spent its tokens gets none.
 
 import type { Request } from '../../../protocol/plugin/index.ts'
 import type { Group } from '../../../protocol/train/index.ts'
@@ -14,13 +14,13 @@ export interface ExtendParts {
   window: Window
   call: Call
   taint: Taint
-  /** Plugins that are in the round and have the hook. */
+  /** Plugins that take part in the round and have the hook. */
   withHook(hook: keyof Active['hooks']): Active[]
   refuse(one: Active, hook: string, message: string): void
   world(): World | undefined
 }
 
-/** Maximum calls of a plugin's `extend` per round, because some requests cost no tokens. */
+/** Maximum number of calls of a plugin's `extend` per round, because some requests cost no tokens. */
 const MOST_ASKED = 64
 
 export function createExtend({

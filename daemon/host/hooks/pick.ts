@@ -1,5 +1,5 @@
-// Selects the next prompts: the picker does, using the weights of all `weigh` hooks. If it fails, the default
-// picker does.
+// Selects the next prompts: the picker does it, using the weights of all `weigh` hooks. If it fails, the default picker
+// does.
 
 import type { Ask, SelectView } from '../../../protocol/plugin/index.ts'
 import type { Active, Window } from '../active.ts'
@@ -12,7 +12,7 @@ export interface PickParts {
   standIn: Active
   call: Call
   window: Window
-  /** Plugins that are in the round and have the hook. */
+  /** Plugins that take part in the round and have the hook. */
   withHook(hook: keyof Active['hooks']): Active[]
   isIn(one: Active): boolean
 }
@@ -55,6 +55,6 @@ async function weightsOf(
     product ??= new Float64Array(candidates.length).fill(1)
     for (let i = 0; i < product.length; i++) product[i]! *= given[i]!
   }
-  // All-zero weights are ignored: they would leave no candidate.
+  // All-zero weights are ignored, because they would leave no candidate.
   return product?.some((weight) => weight > 0) ? product : undefined
 }

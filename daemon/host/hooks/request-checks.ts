@@ -5,7 +5,7 @@ import { promptKey } from '../../../protocol/train/index.ts'
 import { checkAsk } from '../checks.ts'
 import { checkGroups } from '../group-checks.ts'
 
-/** `known`: ids that the plugin used before in this round; those of these requests are added. */
+/** `known`: ids that the plugin has already used in this round. Adds the ids of these requests to it. */
 export function checkRequests(requests: Request[], known: Set<string>): Request[] {
   if (!Array.isArray(requests)) throw new Error('did not return a list of requests')
   for (const request of requests) {

@@ -1,5 +1,5 @@
-// Checks by their manifests whether the plugins of a configuration fit together and into this node. Reports
-// every problem with its solution, before the node starts.
+// Checks from their manifests whether the plugins of a configuration work together and on this node. Reports every
+// problem with its solution, before the node starts.
 
 import {
   type Hooks,
@@ -17,7 +17,7 @@ export interface Fitting {
   roles?: readonly string[] | undefined
 }
 
-/** Needs that every node meets. */
+/** Needs of plugins that every node meets. */
 export const ALWAYS_OFFERED: ReadonlySet<Need> = new Set(['privileged', 'score'])
 
 const NEED_CURES: Record<Need, string> = {
@@ -34,7 +34,7 @@ const SLOT_HOOKS: Partial<Record<Slot, readonly (keyof Hooks)[]>> = {
   flow: ['steer', 'oversample'],
 }
 
-/** The slots that a plugin takes: those that its manifest claims and those of its hooks. */
+/** The slots that a plugin takes: those claimed in its manifest and those of its hooks. */
 export function slotsOf({ plugin, hooks }: Pick<Active, 'plugin' | 'hooks'>): Slot[] {
   const claims = plugin.manifest?.claims ?? []
   return (Object.keys(SLOTS) as Slot[]).filter(

@@ -1,4 +1,4 @@
-// Watches the disk: how much is free, and how much the node's files take.
+// Watches the disk: how much is free, and how much the node's files use.
 
 import { folderBytes, freeBytes } from '../../store/node-disk.ts'
 
@@ -11,7 +11,7 @@ export interface DiskSpace {
   close(): Promise<void>
 }
 
-/** `path`: the folder of the node's files. They are first measured in the background, so `used` is unknown for a moment. */
+/** `path` is the folder of the node's files. They are measured in the background, so `used` is at first unknown. */
 export async function watchDiskSpace(path: string): Promise<DiskSpace> {
   let [free, used]: (number | undefined)[] = []
   const lookFree = async (): Promise<void> => {

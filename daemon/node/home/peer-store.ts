@@ -1,4 +1,4 @@
-// Opens the database of peers. Damage is reported and does not keep the node from starting: see
+// Opens the database of peers. Damage is reported but does not prevent the node from starting: see
 // store/database/level-folder.ts.
 
 import { Key } from 'interface-datastore'
@@ -11,7 +11,7 @@ import { type Clock, openPeerDatastore, type PeerDatastore } from '../../swarm/i
 const MARK = new Key('/waggle/sealed')
 /** As often as the swarm saves its records of peers. */
 const SEAL_EVERY_MS = 300_000
-/** More than LevelDB writes when it opens. */
+/** Free space to check for: more than LevelDB writes when it opens. */
 const ROOM_BYTES = 6 << 20
 
 export async function openPeerStore(

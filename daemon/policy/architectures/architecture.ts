@@ -1,6 +1,6 @@
-// A model family: how to read its `config.json` as a decoder spec. A family names and refuses every setting
-// that would change the computation in a way that is not implemented. Settings that it does not read have no
-// effect on the model.
+// A model family: how to turn its `config.json` into a decoder spec. A family refuses, by name, every setting that
+// would change the computation in a way that is not implemented. Settings that it does not read have no effect on the
+// model.
 
 import { WaggleError } from '../../../protocol/errors.ts'
 import { safeText } from '../../../protocol/text.ts'
@@ -9,7 +9,7 @@ import type { DecoderSpec } from '../../engine/decoder.ts'
 export interface Architecture {
   /** As in the `architectures` field of config.json. */
   name: string
-  /** As in its `model_type` field, which is read where `architectures` is missing. */
+  /** As in the `model_type` field of config.json, which is used if `architectures` is missing. */
   modelType: string
   /** Published models of this family, for messages. */
   models: string
@@ -19,7 +19,7 @@ export interface Architecture {
 
 export type HuggingFaceConfig = Record<string, unknown>
 
-/** A whole number from 1 to `most`. */
+/** A whole number from 1 to `most`. Throws E_MODEL otherwise. */
 export function wholeNumber(
   config: HuggingFaceConfig,
   key: string,

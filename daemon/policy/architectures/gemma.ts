@@ -1,11 +1,11 @@
-// What Gemma 2 and 3 have in common: scaled embeddings that are the output as well, norms of 1 + weight before and after
-// attention and feed-forward, GELU, a head width and a query scale of their own, and layers with sliding windows.
+// What Gemma 2 and 3 share: scaled embeddings that are also the output matrix, norms of 1 + weight before and after
+// attention and feed-forward, GELU, their own head width and query scale, and layers with sliding windows.
 
 import type { DecoderSpec } from '../../engine/decoder.ts'
 import { type HuggingFaceConfig, positiveNumber, requireValue } from './architecture.ts'
 import { readSizes } from './sizes.ts'
 
-/** Every `pattern`th layer is full where config.json does not list the layers. */
+/** If config.json does not list the kinds of layers, every `pattern`th layer has full attention. */
 export function gemmaSizes(config: HuggingFaceConfig, { pattern }: { pattern: number }): DecoderSpec {
   requireValue(config, 'attention_bias', false)
   const layers = Number(config.num_hidden_layers)

@@ -1,4 +1,4 @@
-// Gemma 2: what all Gemma models have, every other layer with a sliding window, and soft-caps of attention scores and
+// Gemma 2: adds to Gemma's common parts a sliding window in every other layer, and soft caps on attention scores and
 // logits. Gemma Team 2024.
 
 import { type Architecture, positiveNumber, requireValue } from './architecture.ts'

@@ -1,5 +1,5 @@
-// Gemma 3, text only: normed queries and keys, and five layers with a sliding window to each full one, which have their
-// own rotary frequencies. Gemma Team 2025.
+// Gemma 3, text only: norms on queries and keys, and five layers with a sliding window for each full one. The two kinds
+// of layers have different rotary frequencies. Gemma Team 2025.
 
 import { type Architecture, type HuggingFaceConfig, positiveNumber, requireValue } from './architecture.ts'
 import { gemmaSizes } from './gemma.ts'
@@ -24,10 +24,10 @@ export const gemma3: Architecture = {
   },
 }
 
-/** Settings of the full layers, in config.json's plain layout, and theta of the local ones. */
+/** The rotary settings of the full layers, in config.json's plain layout, and the theta of the local layers. */
 function ropeOf(config: HuggingFaceConfig): { full: HuggingFaceConfig; local: number } {
   const both = config.rope_parameters as Record<string, HuggingFaceConfig> | null | undefined
-  // Transformers 5 has one object for each kind of layer.
+  // Transformers 5 has a separate object for each kind of layer.
   if (both?.full_attention && both.sliding_attention) {
     requireValue(both.sliding_attention, 'rope_type', 'default')
     return {

@@ -8,7 +8,7 @@ export const llama: Architecture = {
   modelType: 'llama',
   models: 'Llama 2, 3, 3.1 and 3.2, SmolLM2',
   spec(config) {
-    // In this family the setting adds biases to all four projections; no published model uses that.
+    // In this family the setting adds biases to all four projections. No published model uses that.
     requireValue(config, 'attention_bias', false)
     requireValue(config, 'mlp_bias', false)
     requireValue(config, 'rope_interleaved', false)

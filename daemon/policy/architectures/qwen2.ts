@@ -1,4 +1,4 @@
-// Qwen2 and Qwen2.5: biases on the query, key and value projections, always. Yang et al. 2024.
+// Qwen2 and Qwen2.5: the query, key and value projections always have biases. Yang et al. 2024.
 
 import { type Architecture, requireValue } from './architecture.ts'
 import { readSizes } from './sizes.ts'
@@ -8,7 +8,7 @@ export const qwen2: Architecture = {
   modelType: 'qwen2',
   models: 'Qwen2, Qwen2.5',
   spec(config) {
-    // The vision models' rotary positions for images and video.
+    // Vision models' rotary positions for images and video.
     requireValue(config, 'use_mrope', false)
     return { ...readSizes(config), attentionBias: true }
   },

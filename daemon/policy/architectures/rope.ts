@@ -1,14 +1,14 @@
-// Rotary frequencies from config.json, in both of its layouts: `rope_theta` with `rope_scaling`, and `rope_parameters`
-// (Transformers 5). Supports plain frequencies (Su et al. 2021), linearly scaled ones and those scaled as in Llama 3.1.
+// Rotary frequencies from config.json, in either of its layouts: `rope_theta` with `rope_scaling`, or `rope_parameters`
+// (Transformers 5). Supports plain frequencies (Su et al. 2021), linearly scaled ones, and Llama 3.1's scaling.
 //
-// Rounded to F32 where PyTorch rounds: models were trained with these angles, and the difference matters at positions
+// Rounds to F32 where PyTorch does: models were trained with these angles, and the difference matters at positions
 // around ten thousand.
 
 import { WaggleError } from '../../../protocol/errors.ts'
 import { type HuggingFaceConfig, positiveNumber, requireValue, show } from './architecture.ts'
 
 const TYPES = ['default', 'linear', 'llama3']
-/** All settings of these types; any other setting means a different computation. */
+/** Every setting that these types have. Any other setting means a different computation. */
 const KEYS = new Set([
   'rope_type',
   'type',
@@ -63,7 +63,7 @@ function settingsOf(config: HuggingFaceConfig, key: string): HuggingFaceConfig {
   return value as HuggingFaceConfig
 }
 
-/** theta^(-2i/width), unscaled. */
+/** theta^(-2i / headWidth), unscaled. */
 export function plainFrequencies(theta: number, headWidth: number): number[] {
   return Array.from({ length: headWidth / 2 }, (_, i) =>
     Math.fround(1 / Math.fround(theta ** Math.fround((2 * i) / headWidth))),
@@ -72,7 +72,7 @@ export function plainFrequencies(theta: number, headWidth: number): number[] {
 
 /**
  * Llama 3.1's context extension: wavelengths above `original / low` tokens are stretched by `factor`, those below
- * `original / high` stay, and in between the two are blended. Grattafiori et al. 2024, and its code.
+ * `original / high` stay as they are, and those in between are blended. Grattafiori et al. 2024, and its code.
  */
 export function scaledFrequencies(frequencies: readonly number[], rope: HuggingFaceConfig): number[] {
   const factor = positiveNumber(rope, 'factor')

@@ -5,13 +5,13 @@ import type { Activation, DecoderSpec, LocalLayers } from '../../engine/decoder.
 import { type HuggingFaceConfig, positiveNumber, requireValue, show, wholeNumber } from './architecture.ts'
 import { ropeFrequencies } from './rope.ts'
 
-/** As `hidden_act` names them. */
+/** Names in `hidden_act`. */
 const ACTIVATIONS: Record<Activation, string> = { silu: 'silu', 'gelu-tanh': 'gelu_pytorch_tanh' }
 
 export interface FamilyOptions {
   /** The only activation that the family has; 'silu' by default. */
   activation?: Activation
-  /** The family has layers with sliding windows, given by `layer_types` and `sliding_window`. */
+  /** The family may have layers with sliding windows, given by `layer_types` and `sliding_window`. */
   hasLocalLayers?: boolean
 }
 
@@ -20,8 +20,8 @@ const MOST_LAYERS = 1024
 const MOST_HEADS = 4096
 
 /**
- * The spec of a plain decoder with the sizes in config.json; a family adds its differences. Throws E_MODEL for an
- * invalid size and for a setting that would change the computation.
+ * The spec of a plain decoder with the sizes in config.json, to which a family adds its differences. Throws E_MODEL for
+ * an invalid size and for a setting that would change the computation.
  */
 export function readSizes(
   config: HuggingFaceConfig,

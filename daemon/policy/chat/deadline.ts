@@ -1,26 +1,26 @@
-// A time limit for synchronous code driven by a downloaded file: a chat template may loop forever, a
-// tokenizer's regular expression may backtrack forever. V8 can stop running code only from a watchdog thread,
-// which `vm` provides; the code itself still runs in this realm. This adds about 0.1 ms per call.
+// A time limit for synchronous code that a downloaded file controls: a chat template may loop forever, and a
+// tokenizer's regular expression may backtrack forever. V8 can stop running code only from a watchdog thread, which
+// `vm` provides; the code itself still runs in this realm. This adds about 0.1 ms per call.
 //
-// The watchdog counts wall-clock time, which also passes while the machine sleeps or other programs have the
-// processor. When it fires, the thread's processor time decides: below the limit, the code runs again with
-// more wall-clock time. So the code must be safe to run twice.
+// The watchdog measures wall-clock time, which also passes while the machine sleeps or other programs use the
+// processor. So when it fires, the thread's processor time decides: if that is below the limit, the code runs again
+// with more wall-clock time. The code must therefore be safe to run twice.
 
 import { createContext, Script } from 'node:vm'
 import { WaggleError } from '../../../protocol/errors.ts'
 
 export class DeadlineError extends WaggleError {}
 
-/** Even a thread with a processor of its own gets slightly less than wall-clock time. */
+/** Even a thread with a core of its own gets slightly less processor time than wall-clock time. */
 const NEARLY = 0.8
 
 const script = new Script('run()')
 const context = createContext({ run: undefined as (() => void) | undefined })
 
 /**
- * Returns what `run` returns, and throws what it throws; throws a DeadlineError that names `what` once `run`
- * has computed for longer than the limit. `computed` gives the processor time that this thread has spent so
- * far, in milliseconds. `run` must not call this again.
+ * Returns what `run` returns and throws what it throws. Throws a DeadlineError that names `what` once `run` has
+ * computed for longer than the limit. `computed` returns the processor time that this thread has used so far, in
+ * milliseconds. `run` must not call `withDeadline` itself.
  */
 export function withDeadline<Result>(
   what: string,
@@ -56,7 +56,7 @@ function attempt<Result>(timeout: number, run: () => Result): Outcome<Result> {
   try {
     script.runInContext(context, { timeout })
   } catch (stopped) {
-    // No catch in `run` can stop the termination.
+    // No `catch` inside `run` can stop the termination.
     return { stopped }
   } finally {
     context.run = undefined
@@ -64,7 +64,7 @@ function attempt<Result>(timeout: number, run: () => Result): Outcome<Result> {
   return outcome!
 }
 
-/** If Node cannot measure a single thread, the whole process counts. */
+/** If Node cannot measure a single thread, this is the processor time of the whole process. */
 function threadTime(): number {
   const { user, system } = (process.threadCpuUsage ?? process.cpuUsage)()
   return (user + system) / 1000

@@ -9,13 +9,10 @@ import type { ChatMessage, ChatTemplate } from './template.ts'
 export const SYSTEM =
   'Think step by step, then give the answer between <answer> and </answer>, nothing but the answer inside.'
 
-/** That of questions with examples, which show the answer alone. */
+/** The system prompt of questions with examples. The examples show only the answer. */
 export const BY_EXAMPLE = 'Give the answer between <answer> and </answer>, nothing but the answer inside.'
 
-/**
- * Renders a question with the system prompt, or with both in one message if the template refuses a system
- * message.
- */
+/** Renders a question with the system prompt. If the template refuses a system message, both go into one message. */
 export function askThrough(
   template: ChatTemplate,
 ): (question: string, examples?: readonly Example[]) => string {
@@ -48,7 +45,7 @@ function turnsOf(examples: readonly Example[]): ChatMessage[] {
   ])
 }
 
-/** The template's text around a user message that follows an answer. */
+/** The text that the template puts before and after a user message that follows an answer. */
 export function replyThrough(template: ChatTemplate): { before: string; after: string } {
   const [answer, said] = ['waggle-answer', 'waggle-observation']
   const text = template.render(

@@ -1,6 +1,5 @@
-// Renders a model's chat template, an untrusted Jinja program from a download. It gets few globals, a time
-// limit and an output limit, and sees neither clock nor environment, so a prompt is the same on every node
-// and every day.
+// Renders a model's chat template, an untrusted Jinja program from a download. It gets few globals, a time limit and an
+// output limit, but neither clock nor environment. So a prompt is the same on every node and on every day.
 
 import { Environment, Interpreter, Template } from '@huggingface/jinja'
 import { WaggleError } from '../../../protocol/errors.ts'
@@ -10,9 +9,9 @@ import { withDeadline } from './deadline.ts'
 export interface ChatMessage {
   role: 'system' | 'user' | 'assistant' | 'tool'
   content: string
-  /** Of an assistant's message: the tools that it calls. Templates expect the arguments as an object. */
+  /** Of an assistant's message: the tools that it calls. Templates expect the arguments to be an object. */
   tool_calls?: readonly { id: string; type: 'function'; function: { name: string; arguments: unknown } }[]
-  /** Of a tool's message: the call that it answers. */
+  /** Of a tool's message: the id of the call that it answers. */
   tool_call_id?: string
 }
 
@@ -23,27 +22,27 @@ export interface ChatTool {
 }
 
 export interface RenderOptions {
-  /** Up to where the model's answer begins. */
+  /** End where the model's next answer begins. */
   prompt: boolean
   tools?: readonly ChatTool[] | undefined
 }
 
 export interface ChatTemplate {
   readonly source: string
-  /** The conversation as text; with `prompt`, up to where the model's answer begins. Throws E_MODEL. */
+  /** The conversation as text; with `prompt`, up to where the model's next answer begins. Throws E_MODEL. */
   render(messages: readonly ChatMessage[], options: RenderOptions): string
 }
 
-/** Generous, since a thread on a busy machine may wait for a second. */
+/** Generous, because a thread on a busy machine may have to wait for a second. */
 const LIMIT_MS = 5000
 const LIMIT_CHARS = 4 * 1024 * 1024
 const LIMIT_RANGE = 100_000
-/** Llama 3.1 writes a date into its system prompt; this is its template's default. */
+/** Llama 3.1 writes a date into its system prompt; this is the default in its template. */
 const DATE = '26 Jul 2024'
 
 /**
- * `tokens`: special tokens that templates name, such as bos_token. Throws E_MODEL if the template does not
- * parse.
+ * `tokens` are the special tokens that templates refer to by name, such as bos_token. Throws E_MODEL if the template
+ * does not parse.
  */
 export function createChatTemplate(source: string, tokens: Readonly<Record<string, string>>): ChatTemplate {
   const { parsed } = guarded(() => new Template(source))

@@ -1,5 +1,5 @@
-// Writes a model, or its adapter alone, in the format that the target's name asks for: GGUF for a name that ends in
-// .gguf, otherwise a folder in Hugging Face's or PEFT's layout.
+// Writes a model, or only its adapter, in the format that the target's name implies: GGUF if it ends in .gguf,
+// otherwise a folder in Hugging Face's or PEFT's layout.
 
 import { mkdir } from 'node:fs/promises'
 import { dirname } from 'node:path'
@@ -10,24 +10,24 @@ import type { StoredModel } from '../model.ts'
 import type { AdapterBase } from './peft.ts'
 import { EXPORT_DTYPES, type ExportDtype, writeAdapter, writeMerged } from './write-model.ts'
 
-/** What numbers may be stored as in a GGUF file. */
+/** The number types that a GGUF file can be written with. */
 export const GGUF_DTYPES = { f32: 'F32', f16: 'F16', bf16: 'BF16', q8_0: 'Q8_0' } as const
 
 export interface ExportTarget {
-  /** Absolute path. Folders are made. */
+  /** Absolute path. Missing folders are created. */
   target: string
   dtype: string
-  /** The adapter alone. */
+  /** Export only the adapter. */
   bare: boolean
-  /** The model that the adapter belongs on. */
+  /** The model that the adapter was trained on. */
   base: AdapterBase
-  /** README.md of a folder. */
+  /** Text of the README.md in a folder. */
   card: string
 }
 
 export const isGguf = (target: string): boolean => target.endsWith('.gguf')
 
-/** Names of the number types that this target may have. */
+/** Names of the number types that are allowed for this target. */
 export const dtypesOf = (target: string): string[] =>
   Object.keys(isGguf(target) ? GGUF_DTYPES : EXPORT_DTYPES)
 

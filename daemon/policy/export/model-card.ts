@@ -1,5 +1,5 @@
-// The README of an exported model: what was trained, on what data, with what result, as text and as metadata
-// for model hubs. Everything comes from the run's own records; what they lack is left out.
+// The README of an exported model: what was trained, on what data and with what result, as text and as metadata for
+// model hubs. Everything comes from the run's own records; what they lack is left out.
 
 import { accuracyText, directionOf, percent } from '../../../protocol/api/index.ts'
 import { safeText } from '../../../protocol/text.ts'
@@ -14,9 +14,9 @@ export interface CardFacts {
   step: number
   lineage: string
   tokenizer: string
-  /** What a node trained it on, and how; a program with a loop of its own keeps no such record. */
+  /** How a node trained it. A program with its own loop keeps no such record. */
   method?: CardMethod
-  /** Groups of rollouts trained on. */
+  /** Number of groups of rollouts that were trained on. */
   own?: number | undefined
   foreign?: number | undefined
   first?: CardEvaluation | undefined
@@ -35,7 +35,7 @@ export interface CardEvaluation {
   prompts: number
   accuracy: number
   tasks: Record<string, number>
-  /** Accuracy of the most likely (greedy) answers. */
+  /** Accuracy of greedy answers. */
   greedy?: number | undefined
 }
 

@@ -1,6 +1,6 @@
-// LoRA adapters in the files of PEFT (adapter_config.json, adapter_model.safetensors), which most tools load.
-// PEFT puts `base_model.model.` before each tensor's name; otherwise names, shapes and the scale alpha / rank
-// are the same here.
+// LoRA adapters in PEFT's files (adapter_config.json, adapter_model.safetensors), which most tools can load. PEFT puts
+// `base_model.model.` before each tensor's name; otherwise names, shapes and the scale alpha / rank are the same as
+// here.
 
 import { join } from 'node:path'
 import { WaggleError } from '../../../protocol/errors.ts'

@@ -1,5 +1,5 @@
-// Exports a model for other tools: the whole model in Hugging Face's layout with the adapter merged, or the
-// adapter alone in PEFT's. Writes tensor by tensor; each file is written whole or not at all.
+// Exports a model for other tools: the whole model in Hugging Face's layout with the adapter merged, or only the
+// adapter in PEFT's. Writes tensor by tensor. Each file is written completely or not at all.
 
 import { join } from 'node:path'
 import { WaggleError } from '../../../protocol/errors.ts'
@@ -30,7 +30,7 @@ export interface WriteOptions {
   /** Must exist. */
   target: string
   dtype: ExportDtype
-  /** README.md. */
+  /** Text of README.md. */
   card: string
 }
 

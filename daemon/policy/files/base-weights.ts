@@ -1,6 +1,6 @@
-// Reads a model's weights in a given precision. Matrices become blocks of 4- or 8-bit numbers or halves piece by piece,
-// so that a matrix is never in memory twice, and never in F32 unless it is wanted so. (Node cannot map files; reading
-// ranges of the file is the next best.)
+// Reads a model's weights in a given precision. Matrices are quantized or turned into F16 piece by piece, so a matrix
+// is never in memory twice, and is in F32 only if that is what was asked for. (Node cannot map files into memory;
+// reading ranges of the file is the next best thing.)
 
 import { createHash } from 'node:crypto'
 import { WaggleError } from '../../../protocol/errors.ts'
@@ -10,20 +10,20 @@ import type { BaseWeights, Stored } from '../../engine/stored/stored.ts'
 import type { TensorFacts, WeightSource } from './model-files.ts'
 
 /**
- * How frozen matrices are kept: `file` keeps quantized ones and 16-bit ones as the file has them; `q8` and `q4` round
- * the others, too. Norms and biases are always F32.
+ * How frozen matrices are kept. `file` keeps quantized and 16-bit matrices as they are in the file; `q8` and `q4` also
+ * round the others. Norms and biases are always F32.
  */
 export type BasePrecision = 'f32' | 'file' | 'f16' | 'q8' | 'q4'
 
 /** What a matrix becomes. */
 type Kept = 'f32' | 'file' | 'f16' | 4 | 8
 
-/** Rounded values are read in pieces of about this many. */
+/** About how many values are read at a time when a matrix is rounded. */
 const PIECE_VALUES = 2 ** 21
-/** In engines and in most files. */
+/** Values per block, in the engines and in most files. */
 const BLOCK = 32
 
-/** Reads all weights, and their SHA-256 with that of the spec: it is the same for every precision. */
+/** Reads all weights. Also returns the SHA-256 of them and the spec, which does not depend on the precision. */
 export async function readWeights(
   source: WeightSource,
   spec: DecoderSpec,
@@ -48,7 +48,7 @@ export async function readWeights(
     const facts = source.tensors.get(name)
     const kept = facts ? keptAs(name, facts, precision) : 'f32'
     if (kept === 'f32') {
-      // The reader reports a missing tensor before allocating memory for it.
+      // The reader reports a missing tensor before memory is allocated for it.
       weights[name] = await source.readFloat32(name, facts && sharedFloats(shape), { heed })
     } else if (kept === 'file') weights[name] = await source.readBlocks!(name, { heed })
     else weights[name] = await rounded(source, name, shape, { kept, headWidth: spec.headWidth, heed })
@@ -58,11 +58,11 @@ export async function readWeights(
 
 export interface BaseBytes {
   all: number
-  /** Those of matrices in blocks of 4 or 8 bits. */
+  /** Bytes of the matrices in 4- or 8-bit blocks. */
   blocks: number
 }
 
-/** Bytes of the weights in a precision. */
+/** Bytes that the weights take in a precision. */
 export function bytesIn(
   tensors: WeightSource['tensors'],
   spec: DecoderSpec,
@@ -95,7 +95,7 @@ function keptAs(name: string, { shape, quantized, isHalf }: TensorFacts, precisi
   if (quantized) return precision === 'q4' && quantized.isRound && !isTable ? 4 : 'file'
   if (precision === 'file') return isHalf ? 'f16' : 'f32'
   if (shape[1]! % BLOCK !== 0) return 'f16'
-  // With 4 bits, what words mean and which come next suffers most.
+  // With `q4` the embedding and output tables get 8 bits, because 4 bits would harm them most.
   return precision === 'q8' || isTable ? 8 : 4
 }
 
@@ -107,7 +107,7 @@ async function rounded(
 ): Promise<Stored> {
   const size = rows! * columns!
   const out = kept === 'f16' ? emptyHalves(size) : emptyBlocks(size, kept)
-  // Whole heads, whose rows some files have in another order.
+  // Read whole heads, because some files order the rows within a head differently.
   const heads = Math.max(1, Math.floor(PIECE_VALUES / (columns! * headWidth)))
   const piece = new Float32Array(Math.min(size, heads * headWidth * columns!))
   for (let at = 0; at < size; at += piece.length) {
@@ -119,7 +119,7 @@ async function rounded(
   return out
 }
 
-/** In shared memory, so that engine threads use frozen weights without copies. */
+/** Allocates shared memory, so that engine threads can use frozen weights without copies. */
 function sharedFloats(shape: readonly number[]): Float32Array {
   return new Float32Array(new SharedArrayBuffer(shape.reduce((a, b) => a * b, 1) * 4))
 }

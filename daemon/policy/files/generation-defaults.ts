@@ -1,5 +1,5 @@
-// The sampling settings that generation_config.json recommends. Only `waggle chat` and `waggle generate` use
-// them: rollouts are sampled from the policy itself, because training uses its log-probs.
+// The sampling settings that generation_config.json recommends. Only `waggle chat` and `waggle generate` use them.
+// Rollouts are sampled from the policy itself, because training uses its log-probs.
 
 import type { Sampling } from '../../engine/engine.ts'
 import type { JsonObject } from './model-files.ts'

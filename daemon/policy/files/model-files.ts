@@ -1,6 +1,6 @@
-// Reads and parses the small files of a model folder in Hugging Face's layout: config, tokenizer, chat
-// template, generation settings. Each has a size limit and must lie inside the folder, or inside the cache
-// that the folder is in.
+// Reads and parses the small files of a model folder in Hugging Face's layout: config, tokenizer, chat template,
+// generation settings. Each has a size limit and must lie inside the folder, or inside the cache that contains the
+// folder.
 
 import { dirname, join } from 'node:path'
 import { WaggleError } from '../../../protocol/errors.ts'
@@ -17,38 +17,38 @@ export interface ModelFiles {
   tokenizerConfig: JsonObject
   specialTokens: JsonObject | undefined
   generation: JsonObject | undefined
-  /** chat_template.jinja, which newer models have beside tokenizer_config.json. */
+  /** chat_template.jinja, which newer models have next to tokenizer_config.json. */
   chatTemplate: string | undefined
 }
 
-/** What a source knows of a tensor without reading it. */
+/** What is known of a tensor before it is read. */
 export interface TensorFacts {
   readonly shape: readonly number[]
-  /** F16 or BF16. */
+  /** True for F16 and BF16. */
   readonly isHalf?: boolean
-  /** In blocks: see `Blocks` in engine/stored. */
+  /** Set if the tensor is quantized; see `Blocks` in engine/stored. */
   readonly quantized?: {
     readonly bits: 4 | 8
     readonly group: 16 | 32
     readonly hasMinimums: boolean
-    /** The file has 8 bits a value, not some number between 4 and 8. */
+    /** The file has exactly 8 bits per value, not some number between 4 and 8. */
     readonly isRound: boolean
   }
 }
 
 export interface ReadOptions {
-  /** The first value that is read; 0 if left out. */
+  /** Index of the first value to read; 0 if left out. */
   at?: number
-  /** Is given what was read, for the model's digest: F32 values, or the bytes of a quantized file. */
+  /** Called with what was read, for the model's digest: F32 values, or the bytes of a quantized file. */
   heed?: (bytes: Uint8Array) => void
 }
 
-/** The tensors under Hugging Face's names. */
+/** A model's tensors, under Hugging Face's names. */
 export interface WeightSource {
   readonly tensors: ReadonlyMap<string, TensorFacts>
-  /** With `to`, as many values as fit into it. */
+  /** With `to`, reads as many values as fit into it. */
   readFloat32(name: string, to?: Float32Array, options?: ReadOptions): Promise<Float32Array>
-  /** Of a quantized tensor. */
+  /** Reads a quantized tensor as it is stored. */
   readBlocks?(name: string, options?: Pick<ReadOptions, 'heed'>): Promise<Blocks>
   close(): Promise<void>
 }
@@ -58,17 +58,17 @@ export interface ModelSource {
   /** Everything but the weights. */
   files(): Promise<ModelFiles>
   weights(): Promise<WeightSource>
-  /** The small files beside config.json that an export has, by name. */
+  /** The small files that an export contains besides config.json, as pairs of name and content. */
   copies(): Promise<[string, string][]>
 }
 
-/** A tokenizer with 250 k entries takes about 20 MB, the other files a few kB. */
+/** A tokenizer with 250,000 entries takes about 20 MB, the other files a few kB. */
 const MOST_BYTES: Record<string, number> = { 'tokenizer.json': 128 * 1024 * 1024 }
 const MOST_BYTES_OTHERWISE = 16 * 1024 * 1024
-/** `models--org--name/snapshots/<commit>`: links in there lead to `models--org--name/blobs`. */
+/** `models--org--name/snapshots/<commit>`, where links lead to `models--org--name/blobs`. */
 const SNAPSHOT = /[\\/]models--[^\\/]+[\\/]snapshots[\\/][^\\/]+[\\/]?$/
 
-/** The resolved folder that must contain all files of the model. */
+/** The resolved folder that all files of the model must lie in. */
 export async function rootOf(directory: string, disk: Disk): Promise<string> {
   const real = await attempt(directory, () => disk.realPath(directory))
   return SNAPSHOT.test(real) ? dirname(dirname(real)) : real
@@ -84,7 +84,7 @@ export async function readModelFiles(directory: string, disk: Disk): Promise<Mod
   return {
     config: await readConfig(directory, disk),
     tokenizer: await readJson(directory, 'tokenizer.json', disk),
-    // tokenizer.json suffices; other files must then name what this one would.
+    // tokenizer.json is enough; other files must then provide what this one would.
     tokenizerConfig: (await optional('tokenizer_config.json')) ?? {},
     specialTokens: await optional('special_tokens_map.json'),
     generation: await optional('generation_config.json'),
@@ -157,7 +157,7 @@ function broken(path: string, reason: string, cause: unknown): WaggleError {
   })
 }
 
-/** The files of a model other than weights and config, unchanged, for writing the model elsewhere. */
+/** Files of a model besides weights and config, which are copied unchanged when the model is exported. */
 const COPYABLE = [
   'tokenizer.json',
   'tokenizer_config.json',

@@ -1,4 +1,4 @@
-// Where a model comes from: a folder in Hugging Face's layout, or one GGUF file. Both give the same parts.
+// Where a model is loaded from: a folder in Hugging Face's layout, or one GGUF file. Both provide the same parts.
 
 import { type Disk, errnoOf } from '../../store/disk.ts'
 import { openGgufModel } from '../gguf/model.ts'
@@ -13,10 +13,10 @@ import {
   type WeightSource,
 } from './model-files.ts'
 
-/** `path`: a folder or a GGUF file. Throws E_MODEL if nothing is there. */
+/** `path` is a folder or a GGUF file. Throws E_MODEL if nothing is there. */
 export async function modelSource(path: string, { disk }: { disk: Disk }): Promise<ModelSource> {
   const facts = await attempt(path, async () => disk.stat(await disk.realPath(path))).catch((error) => {
-    // The loader of folders says what a model is.
+    // The loader of folders reports the error and explains what a model is.
     if (errnoOf(error.cause) === 'ENOENT') return undefined
     throw error
   })

@@ -1,12 +1,12 @@
-// Blocks of 32 values with one F16 scale, and for the _1 types one F16 minimum. Half of the values are in the low four
-// bits of the bytes, the other half in the high ones; a fifth bit, if there is one, is in a word of its own. Bytes are
-// taken in pairs.
+// Unpacks blocks of 32 values with one F16 scale and, for the _1 types, one F16 minimum. The low four bits of the bytes
+// hold the first half of the values, the high four bits the second half. The fifth bits, if any, are in a separate
+// word. Bytes are processed in pairs.
 
 import { halfValues } from '../../engine/stored/halves.ts'
 import { inByte, pairsOf, type Unpack } from './unpacked.ts'
 
 const VALUES = 32
-/** Pairs of bytes with four bits of each value. */
+/** Pairs of bytes in a block that hold four bits of each value. */
 const PAIRS = VALUES / 4
 
 function fourBits({ hasMinimum }: { hasMinimum: boolean }): Unpack {
@@ -28,7 +28,7 @@ function fourBits({ hasMinimum }: { hasMinimum: boolean }): Unpack {
   }
 }
 
-/** `middle`: added to both numbers of a pair; those of the file are from 0 to 31. */
+/** `middle` is added to both numbers of a pair. Numbers in the file are from 0 to 31. */
 function fiveBits({ hasMinimum, middle }: { hasMinimum: boolean; middle: number }): Unpack {
   const head = hasMinimum ? 4 : 3
   return (from, blocks, { numbers, scales, minimums }) => {
@@ -49,12 +49,12 @@ function fiveBits({ hasMinimum, middle }: { hasMinimum: boolean; middle: number 
   }
 }
 
-/** The two lowest bits, each as the fifth of a number. */
+/** The two lowest bits, each moved to the fifth bit of one number of a pair. */
 const fifthBits = (bits: number): number => ((bits & 1) << 4) | ((bits & 2) << 11)
 
 export const q4_0 = fourBits({ hasMinimum: false })
 export const q4_1 = fourBits({ hasMinimum: true })
-/** 16 stands for 0. */
+/** In the file, 16 stands for 0. */
 export const q5_0 = fiveBits({ hasMinimum: false, middle: 0x7070 })
 export const q5_1 = fiveBits({ hasMinimum: true, middle: 0x8080 })
 
@@ -65,7 +65,7 @@ export const q8_0: Unpack = (from, blocks, { numbers, scales }) => {
     const start = block * (1 + VALUES / 2)
     scales[block] = half[pairs[start]!]!
     const to = block * (VALUES / 2)
-    // Signed numbers become those from 0 on with their highest bit turned over.
+    // Flipping the highest bit turns signed numbers into numbers from 0 to 255.
     for (let i = 0; i < VALUES / 2; i++) out[to + i] = pairs[start + 1 + i]! ^ 0x8080
   }
 }

@@ -1,11 +1,11 @@
-// Byte-level BPE (Radford et al. 2019). The file names how text is split before the merges; the expressions are those
-// that llama.cpp has under these names.
+// Byte-level BPE (Radford et al. 2019). The file names the rule by which text is split before the merges. The regular
+// expressions are those that llama.cpp has under these names.
 
 import type { JsonObject } from '../files/model-files.ts'
 import { quote } from '../safetensors/json.ts'
 import { type Kind, type Vocabulary, vocabOf } from './vocabulary.ts'
 
-/** `\s` would be what each language takes for a space: JavaScript's has U+FEFF and lacks U+0085. */
+/** `\s` means different characters in different languages: JavaScript's includes U+FEFF and lacks U+0085. */
 const spaced = (expression: string): string =>
   expression.replaceAll('\\s', '\\p{White_Space}').replaceAll('\\S', '\\P{White_Space}')
 
@@ -16,7 +16,7 @@ const LLAMA3 = spaced(
 const QWEN2 = LLAMA3.replace('\\p{N}{1,3}', '\\p{N}')
 
 const BYTES: JsonObject = { type: 'ByteLevel', add_prefix_space: false, trim_offsets: true, use_regex: false }
-/** One expression after the other, then bytes as characters. */
+/** Splits by one expression after another, then maps bytes to characters. */
 const splits = (...expressions: string[]): JsonObject => ({
   type: 'Sequence',
   pretokenizers: [
@@ -33,7 +33,7 @@ const splits = (...expressions: string[]): JsonObject => ({
 interface Split {
   names: readonly string[]
   how: JsonObject
-  /** Whole words of the vocabulary are taken as they are, before any merges. */
+  /** Words that are in the vocabulary as a whole become one token without any merges. */
   ignoreMerges?: boolean
   addBos?: boolean
 }
@@ -82,7 +82,7 @@ export function byteLevel({ tokens, facts }: Vocabulary): Kind {
       ignore_merges: found.ignoreMerges ?? false,
       vocab: vocabOf(tokens),
       merges: merges.map((merge) => {
-        // The first character may be a space.
+        // Skip the first character, which may itself be a space.
         const at = merge.indexOf(' ', 1)
         return [merge.slice(0, at), merge.slice(at + 1)]
       }),

@@ -1,4 +1,4 @@
-// Reads numbers and strings one after the other from the start of a file, of which only a part may be in memory.
+// Reads numbers and strings one after another from the start of a file, of which only a part may be in memory.
 
 import { isUtf8 } from 'node:buffer'
 import type { WaggleError } from '../../../protocol/errors.ts'
@@ -7,21 +7,21 @@ import { count, modelError, quote } from '../safetensors/json.ts'
 export const DAMAGED = 'The file is damaged, or was not written by a GGUF tool. Download or convert it again.'
 export const TRUNCATED = 'The file is truncated: a download or copy stopped half-way. Fetch it again.'
 
-/** More of the file has to be read before parsing can go on. */
+/** More of the file must be read before parsing can continue. */
 export class NeedsMore extends Error {}
 
 export interface Source {
   /** The first bytes of the file. */
   bytes: Buffer
-  /** Of the whole file. */
+  /** Size of the whole file. */
   fileBytes: number
-  /** For messages. */
+  /** The file's name, for messages. */
   where: string
 }
 
 export interface Bytes {
   readonly at: number
-  /** Bytes of the file that are not yet read. */
+  /** Bytes of the file that have not been read yet. */
   readonly left: number
   u8(): number
   i8(): number
@@ -31,7 +31,7 @@ export interface Bytes {
   i32(): number
   f32(): number
   f64(): number
-  /** A whole number; `what` names it in the error for one that is too large. */
+  /** A whole number. `what` names it in the error for a number that is too large. */
   u64(what: string): number
   i64(what: string): number
   /** UTF-8 text of at most `most` bytes. */

@@ -1,5 +1,6 @@
-// Exports for llama.cpp and the tools around it: the adapter alone, in the layout of llama.cpp's convert_lora_to_gguf.py,
-// or a model whose base was a GGUF file, with the adapter merged. Writes tensor by tensor, the file whole or not at all.
+// Exports for llama.cpp and the tools around it: only the adapter, in the layout of llama.cpp's
+// convert_lora_to_gguf.py, or a model whose base was a GGUF file, with the adapter merged. Writes tensor by tensor. The
+// file is written completely or not at all.
 
 import { WaggleError } from '../../../protocol/errors.ts'
 import { adapterShapes, type DecoderSpec, parameterShapes } from '../../engine/decoder.ts'
@@ -21,12 +22,12 @@ export interface GgufExport {
   type: WrittenType
 }
 
-/** Entries that are about the old values, or the old layout of the file. */
+/** Entries that describe the old values, or the layout of the old file. */
 const REPLACED = new Set(['general.alignment', 'general.file_type', 'general.quantization_version'])
-/** As llama.cpp numbers files by the type of most of their tensors. */
+/** llama.cpp's numbers for a file, by the type of most of its tensors. */
 const FILE_TYPE: Record<WrittenType, number> = { F32: 0, F16: 1, Q8_0: 7, BF16: 32 }
 
-/** The whole model. Throws E_MODEL unless its base is a GGUF file, from which metadata and tokenizer are taken. */
+/** Writes the whole model. Throws E_MODEL unless its base is a GGUF file, which provides metadata and tokenizer. */
 export async function writeGgufModel(
   model: StoredModel,
   { target, type }: GgufExport,
@@ -74,7 +75,7 @@ export async function writeGgufModel(
   }
 }
 
-/** The adapter alone, for `llama-server --lora` and Ollama's ADAPTER. The model may come from anywhere. */
+/** Writes only the adapter, for `llama-server --lora` and Ollama's ADAPTER. The base model may come from anywhere. */
 export async function writeGgufAdapter(
   model: StoredModel,
   { target, type }: GgufExport,
@@ -93,7 +94,7 @@ export async function writeGgufAdapter(
   put(metadata, 'general.architecture', { kind: 'text', value: family.name })
   put(metadata, 'general.file_type', { kind: 'u32', value: FILE_TYPE[type] })
   put(metadata, 'adapter.type', { kind: 'text', value: 'lora' })
-  // llama.cpp divides it by the rank, as here.
+  // llama.cpp divides it by the rank, as Waggle does.
   put(metadata, 'adapter.lora.alpha', { kind: 'f32', value: adapter.alpha })
   const tensors = adapterTensors(spec, weights, family, type)
   await writeFileWhole({ path: target, content: encodeGguf({ metadata, tensors }).content }, { disk })
@@ -118,7 +119,7 @@ function adapterTensors(
   return tensors
 }
 
-/** Norms and biases stay F32, as in llama.cpp's own files; rows that hold no whole number of blocks become F16. */
+/** Norms and biases stay F32, as in llama.cpp's own files; matrices whose rows are not whole blocks become F16. */
 function typeFor(shape: readonly number[], type: WrittenType): WrittenType {
   if (shape.length === 1) return 'F32'
   return shape.at(-1)! % TENSOR_TYPES[type].values === 0 ? type : 'F16'

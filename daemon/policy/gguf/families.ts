@@ -1,4 +1,4 @@
-// How GGUF describes each family: what its config.json has beside the sizes, and how its tensors differ.
+// How GGUF describes each family: what goes into its config.json besides the sizes, and how its tensors differ.
 
 import { layerTypes } from '../architectures/gemma.ts'
 import { plainFrequencies, scaledFrequencies } from '../architectures/rope.ts'
@@ -10,30 +10,30 @@ export interface GgufFamily {
   name: string
   /** As in the `architectures` field of config.json. */
   architecture: string
-  /** What its config.json has beside the sizes and the architecture. */
+  /** The entries of its config.json besides the sizes and the architecture. */
   config(of: FamilyFacts): JsonObject
-  /** Rows of queries and keys are interleaved for rotating neighbours; Hugging Face rotates halves. */
+  /** Rows of queries and keys are interleaved, because GGUF rotates neighbouring rows; Hugging Face rotates halves. */
   interleaved?: boolean
   /** Norms are stored as 1 + weight. */
   unitOffsetNorms?: boolean
-  /** Norms after attention and feed-forward as well. */
+  /** There are also norms after attention and after feed-forward. */
   postNorms?: boolean
 }
 
 export interface FamilyFacts extends Facts {
-  /** An entry of the architecture: `number` with the family's name before the key. */
+  /** A number of this architecture, whose key in the file is the family's name, a dot, and `key`. */
   own(key: string): number | undefined
   width: number
   heads: number
   headWidth: number
   layers: number
-  /** The values of `rope_freqs.weight`: by what each frequency is divided. */
+  /** The values of `rope_freqs.weight`, by which the frequencies are divided. */
   ropeFactors: Float32Array | undefined
 }
 
-/** Every sixth layer is full. */
+/** By default, every sixth layer has full attention. */
 const GEMMA3_PATTERN = 6
-/** Gemma's 27 B models scale queries by the share of the width that a head has, not by the head's own width. */
+/** Number of layers of Gemma's 27 B models, which scale queries by width / heads instead of the head width. */
 const WIDE_LAYERS: Record<string, number> = { gemma2: 46, gemma3: 62 }
 
 function queryScalar(family: string, { width, heads, headWidth, layers }: FamilyFacts): number {
@@ -118,8 +118,8 @@ function ropeOf(of: FamilyFacts, base = 10_000): JsonObject {
 }
 
 /**
- * Llama 3.1's converter keeps only what each frequency is divided by. All published models have the same bounds, so
- * these and the largest divisor give the settings back; other divisors are refused.
+ * Llama 3.1's converter keeps only the divisor of each frequency. All published models have the same bounds, so these
+ * and the largest divisor are enough to restore the settings. Other divisors are refused.
  */
 function llama3Of({ headWidth, fail }: FamilyFacts, theta: number, factors: Float32Array): JsonObject {
   const settings = {

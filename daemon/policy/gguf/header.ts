@@ -1,12 +1,13 @@
-// The header of a GGUF file: metadata by key, and where each tensor lies. Everything in it is checked against the file's
-// size before anything is allocated for it. One clear error for each defect.
+// The header of a GGUF file: metadata by key, and the location of each tensor. Everything is checked against the file's
+// size before memory is allocated for it. Each defect has its own error.
+//
 // Format: https://github.com/ggml-org/ggml/blob/master/docs/gguf.md
 
 import { count, quote } from '../safetensors/json.ts'
 import { type Bytes, readBytes, type Source, TRUNCATED } from './bytes.ts'
 import { codeName, TENSOR_TYPES, type TensorTypeName, typeOfCode } from './types.ts'
 
-/** Numbers and truths of an array are packed, so that they take no more memory than in the file. */
+/** Arrays of numbers or booleans are typed arrays, so they take no more memory than in the file. */
 export type MetadataValue =
   | number
   | boolean
@@ -25,18 +26,18 @@ export type Metadata = ReadonlyMap<string, MetadataValue>
 
 export interface TensorPlace {
   type: TensorTypeName
-  /** Rows first, as Hugging Face writes it; the file has the reverse. */
+  /** Rows first, as in Hugging Face's files. The GGUF file has the reverse order. */
   shape: readonly number[]
   /** Number of values. */
   length: number
-  /** Where the bytes lie, counted from the start of the file. */
+  /** Offset of the bytes from the start of the file. */
   start: number
   bytes: number
 }
 
 export interface Header {
   metadata: Metadata
-  /** Each entry as its bytes stand in the file: key, type and value. */
+  /** Each entry exactly as it is in the file: key, type and value. */
   encoded: ReadonlyMap<string, Uint8Array>
   tensors: ReadonlyMap<string, TensorPlace>
 }
@@ -47,9 +48,9 @@ const LONGEST_KEY = 65_535
 const LONGEST_NAME = 63
 const MOST_DIMENSIONS = 4
 const DEFAULT_ALIGNMENT = 32
-/** A chat template of any published model is far shorter. */
+/** The chat template of any published model is far shorter. */
 const LONGEST_TEXT = 16 * 1024 * 1024
-/** Of the smallest entry: key's length, type, value; name's length, dimensions, one of them, type, offset. */
+/** Bytes of the smallest entry (key length, type, value) and tensor (name length, rank, one size, type, offset). */
 const LEAST_ENTRY = 8 + 4 + 1
 const LEAST_TENSOR = 8 + 4 + 8 + 4 + 8
 
@@ -117,7 +118,7 @@ const READ = [
 ] as const // biome-ignore format: a list
 type Kind = (typeof READ)[number]
 
-/** Arrays of 64-bit whole numbers become F64; no model has larger ones than that holds. */
+/** Arrays of 64-bit whole numbers become F64. No model has numbers too large for that. */
 const PACKED = {
   u8: [1, Uint8Array],
   i8: [1, Int8Array],
@@ -207,7 +208,7 @@ function readTensor(from: Bytes, name: string): TensorPlace {
   return { type, shape: shape.reverse(), length, start, bytes: (length / values) * bytes }
 }
 
-/** The tensors with `start` counted from the start of the file, in the order of their bytes. */
+/** The tensors, in the order of their bytes, with `start` counted from the start of the file. */
 function placed(
   tensors: Map<string, TensorPlace>,
   { dataStart, alignment, fileBytes }: { dataStart: number; alignment: number; fileBytes: number },

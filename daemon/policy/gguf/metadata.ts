@@ -1,4 +1,4 @@
-// Reads metadata by key, with the type that the key must have.
+// Reads metadata by key, and checks that each value has the type that the key must have.
 
 import type { WaggleError } from '../../../protocol/errors.ts'
 import { modelError, quote } from '../safetensors/json.ts'
@@ -10,7 +10,7 @@ export interface Facts {
   flag(key: string): boolean | undefined
   text(key: string): string | undefined
   texts(key: string): readonly string[] | undefined
-  /** An array of numbers of any kind. */
+  /** An array of numbers of any type. */
   numbers(key: string): ArrayLike<number> | undefined
   /** The error for a defect of this file. */
   fail(problem: string, hint?: string): WaggleError

@@ -1,4 +1,4 @@
-// A model in one GGUF file, as if it were a folder in Hugging Face's layout.
+// Presents a model in one GGUF file as if it were a folder in Hugging Face's layout.
 
 import { WaggleError } from '../../../protocol/errors.ts'
 import type { Disk } from '../../store/disk.ts'
@@ -12,7 +12,7 @@ import { fromGguf, huggingFaceName, reorderBlocks } from './tensors.ts'
 import { readTokenizer } from './tokenizer.ts'
 import { TENSOR_TYPES, type TensorType } from './types.ts'
 
-/** What a converter may add and the computation does not need; `rope_freqs` is in the config. */
+/** Tensors that a converter may add and the decoder does not need. `rope_freqs` becomes part of the config. */
 const IGNORED = new Set(['rope_freqs.weight'])
 
 export function openGgufModel(path: string, { disk }: { disk: Disk }): ModelSource {
@@ -121,7 +121,7 @@ async function configOf(file: Gguf, family: GgufFamily, facts: Facts): Promise<J
   }
 }
 
-/** The file has 1e-5 as F32, 0.00000999999974: back to the shortest decimal that rounds to the same. */
+/** 1e-5 is in the file as F32, 0.00000999999974. Returns the shortest decimal that rounds to the same F32. */
 function shortest(value: number | undefined): number | undefined {
   if (value === undefined || Number.isInteger(value) || Math.fround(value) !== value) return value
   for (let digits = 1; digits < 9; digits++) {

@@ -1,4 +1,4 @@
-// From F32 to the types that can be written, as llama.cpp's reference code rounds.
+// Converts F32 to the types that can be written, rounding as llama.cpp's reference code does.
 
 import { fromFloat32 } from '../safetensors/dtypes.ts'
 
@@ -11,7 +11,7 @@ export const QUANTIZE = {
 
 export type WrittenType = keyof typeof QUANTIZE
 
-/** The scale is the largest size / 127; numbers are rounded with the scale before it is rounded to F16. */
+/** The scale is the largest magnitude / 127. Numbers are computed with the scale before it is rounded to F16. */
 function q8_0(values: Float32Array): Uint8Array<ArrayBuffer> {
   const blocks = values.length / 32
   const out = new Uint8Array(blocks * 34)
@@ -24,7 +24,7 @@ function q8_0(values: Float32Array): Uint8Array<ArrayBuffer> {
     scales[block] = scale
     for (let i = 0; i < 32; i++) {
       const number = Math.fround(values[block * 32 + i]! * inverse)
-      // Halves go away from zero.
+      // Round halves away from zero.
       out[block * 34 + 2 + i] = Math.sign(number) * Math.floor(Math.abs(number) + 0.5)
     }
   }

@@ -1,5 +1,5 @@
-// Opens a GGUF file: its header, and its tensors as F32. Knows no architecture. A tensor is read in pieces and turned
-// into F32 straight into the array that will hold it.
+// Opens a GGUF file: reads its header, and its tensors as F32 or as engines store them. Knows no architecture. A tensor
+// is read in pieces and converted straight into the array that will hold it.
 
 import { basename } from 'node:path'
 import type { Blocks } from '../../engine/stored/stored.ts'
@@ -14,14 +14,14 @@ import { blocksRoom, partOf, shiftMinimums, toFloats, unpackedRoom } from './unp
 
 export type { Metadata, MetadataValue, TensorPlace } from './header.ts'
 
-/** About this many bytes per read; small enough to stay in a processor's cache, with what is made of them. */
+/** About this many bytes per read: few enough to stay in a processor's cache along with the result. */
 const PIECE_BYTES = 256 * 1024
 const FIRST_BYTES = 4 * 1024 * 1024
 /** A vocabulary of 250,000 tokens takes 10 MB. */
 const MOST_HEADER_BYTES = 256 * 1024 * 1024
 
 export interface ReadOptions {
-  /** The first value; 0 if left out. */
+  /** Index of the first value; 0 if left out. */
   at?: number
   heed?: ((bytes: Uint8Array) => void) | undefined
 }
@@ -30,15 +30,15 @@ export interface Gguf {
   /** The file's name, for messages. */
   readonly where: string
   readonly metadata: Metadata
-  /** Each metadata entry as its bytes stand in the file. */
+  /** Each metadata entry exactly as it is in the file. */
   readonly encoded: ReadonlyMap<string, Uint8Array>
   readonly tensors: ReadonlyMap<string, TensorPlace>
   /**
-   * The values as F32. With `to`, those from the `at`-th on that fit into it; both must be whole blocks. `heed` is given
-   * the bytes of the file.
+   * The values as F32. With `to`, only as many as fit into it, starting with the `at`-th; both must be whole blocks.
+   * `heed` is called with the bytes of the file.
    */
   readFloat32(name: string, to?: Float32Array, options?: ReadOptions): Promise<Float32Array>
-  /** A quantized tensor as engines store it. */
+  /** A quantized tensor, as engines store it. */
   readBlocks(name: string, options?: Pick<ReadOptions, 'heed'>): Promise<Blocks>
   close(): Promise<void>
 }
@@ -98,7 +98,7 @@ export async function openGguf({ path }: { path: string }, { disk }: { disk: Dis
   }
 }
 
-/** Reads ever more of the start of the file until the whole header is there. */
+/** Reads more and more of the start of the file until it contains the whole header. */
 async function readHeader(file: DiskFile, fileBytes: number, where: string): Promise<Header> {
   for (let wanted = FIRST_BYTES; ; wanted *= 4) {
     const bytes = Buffer.alloc(Math.min(wanted, fileBytes, MOST_HEADER_BYTES))
@@ -120,15 +120,15 @@ function typeOf({ type }: TensorPlace): TensorType {
   return TENSOR_TYPES[type]
 }
 
-/** Values of a piece. */
+/** Number of values in a piece. */
 function pieceValues(place: TensorPlace): number {
   const { values, bytes } = typeOf(place)
   return Math.max(1, Math.floor(PIECE_BYTES / bytes)) * values
 }
 
 /**
- * A tensor's bytes, piece by piece, from the `at`-th value on. One piece is read while another is used; their arrays are
- * from `spare` and go back there.
+ * A tensor's bytes, piece by piece, starting with the `at`-th value. One piece is read while another is being used. The
+ * pieces' arrays are taken from `spare` and returned there.
  */
 async function* piecesOf(
   file: DiskFile,

@@ -1,6 +1,6 @@
-// SentencePiece's BPE (Kudo and Richardson 2018): of all neighbours that together are a token, the pair whose token has
-// the highest score is merged first; what is no token becomes bytes. The file has the scores; here they become a list of
-// merges in their order.
+// SentencePiece's BPE (Kudo and Richardson 2018): of all neighbours that together form a token, it merges the pair
+// whose token has the highest score first. Text that forms no token becomes bytes. The file has the scores; here they
+// become an ordered list of merges.
 
 import type { JsonObject } from '../files/model-files.ts'
 import { type Kind, TOKEN, type Vocabulary, vocabOf } from './vocabulary.ts'
@@ -47,7 +47,7 @@ export function sentencePiece(vocabulary: Vocabulary): Kind {
 /** Tokens longer than this have no merges; the longest of any published vocabulary has 96. */
 const LONGEST = 256
 
-/** All ways to put a token together from two, the token with the highest score first. */
+/** All ways to form a token from two tokens, starting with the highest-scoring token. */
 function mergesOf({ tokens, types, facts }: Vocabulary): [string, string][] {
   const scores = facts.numbers('tokenizer.ggml.scores')
   if (scores?.length !== tokens.length) throw facts.fail('its tokenizer has no score for each token')

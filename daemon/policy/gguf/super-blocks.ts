@@ -1,5 +1,5 @@
-// The "K" types: blocks of 256 values with F16 scales, split into groups of 16 or 32 whose own scales are small whole
-// numbers. The products of both are exact in F32. Numbers are taken in pairs.
+// Unpacks the "K" types: blocks of 256 values with F16 scales, split into groups of 16 or 32 with small whole numbers
+// as scales of their own. The product of both scales is exact in F32. Numbers are processed in pairs.
 
 import { halfValues } from '../../engine/stored/halves.ts'
 import { inByte, pairsOf, type Unpack } from './unpacked.ts'
@@ -7,7 +7,7 @@ import { inByte, pairsOf, type Unpack } from './unpacked.ts'
 const VALUES = 256
 const PAIRS = VALUES / 2
 
-/** Scales and minimums of 8 groups, 6 bits each, in 12 bytes (Q4_K, Q5_K). */
+/** The scale and minimum of one of 8 groups, 6 bits each. All of them take 12 bytes (Q4_K, Q5_K). */
 function sixBits(from: Uint8Array, at: number, group: number): [scale: number, minimum: number] {
   if (group < 4) return [from[at + group]! & 63, from[at + group + 4]! & 63]
   const low = from[at + group + 4]!
@@ -40,7 +40,7 @@ export const q3_K: Unpack = (from, blocks, { numbers, scales }) => {
     const start = block * 110
     const scale = half[from[start + 108]! | (from[start + 109]! << 8)]!
     for (let group = 0; group < 16; group++) {
-      // Four bits in the first 8 bytes, two more in the last 4.
+      // Four bits of the scales are in the first 8 bytes, two more in the last 4.
       const low = (from[start + 96 + (group & 7)]! >>> (group < 8 ? 0 : 4)) & 15
       const high = (from[start + 104 + (group & 3)]! >>> ((group >>> 2) << 1)) & 3
       scales[block * 16 + group] = scale * ((low | (high << 4)) - 32)
@@ -48,7 +48,7 @@ export const q3_K: Unpack = (from, blocks, { numbers, scales }) => {
     for (let i = 0; i < PAIRS; i++) {
       const low = pairs[start / 2 + 16 + ((i >>> 6) << 4) + (i & 15)]! >>> (((i >>> 4) & 3) << 1)
       const high = pairs[start / 2 + (i & 15)]! >>> (i >>> 4)
-      // From 0 to 7, of which 4 stands for 0.
+      // From 0 to 7, where 4 stands for 0.
       numbers[block * PAIRS + i] = inByte(((low & 0x0303) | ((high & 0x0101) << 2)) + 0x0404)
     }
   }
@@ -66,7 +66,7 @@ export const q4_K: Unpack = (from, blocks, { numbers, scales, minimums }) => {
       scales[block * 8 + group] = scale * ofGroup
       minimums[block * 8 + group] = -least * leastOfGroup
     }
-    // The low bits of 32 bytes are one group, the high bits the next.
+    // The low halves of 32 bytes are one group, the high halves the next.
     for (let two = 0; two < 4; two++) {
       const at = start / 2 + 8 + (two << 4)
       const out = block * PAIRS + (two << 5)
@@ -118,7 +118,7 @@ export const q6_K: Unpack = (from, blocks, { numbers, scales }) => {
       for (let i = 0; i < 16; i++) {
         const four = (pairs[low + i]! >>> lowShift) & 0x0f0f
         const two = (pairs[high + i]! >>> (quarter << 1)) & 0x0303
-        // From 0 to 63, of which 32 stands for 0.
+        // From 0 to 63, where 32 stands for 0.
         out[to + i] = (four | (two << 4)) + 0x6060
       }
     }

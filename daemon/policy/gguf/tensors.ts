@@ -1,4 +1,5 @@
-// The tensors of a model in GGUF under Hugging Face's names, and what llama.cpp's converter does to their values.
+// Maps the tensors of a GGUF model to Hugging Face's names, and reverses what llama.cpp's converter does to their
+// values.
 
 import { arraysOf, type Blocks } from '../../engine/stored/stored.ts'
 import type { GgufFamily } from './families.ts'
@@ -44,7 +45,7 @@ export function huggingFaceName(name: string, family: GgufFamily): string | unde
   return part && `model.layers.${inLayer[1]}.${part}`
 }
 
-/** The name in GGUF of a tensor in Hugging Face's layout. */
+/** The GGUF name of a tensor in Hugging Face's layout. */
 export function ggufName(name: string, family: GgufFamily): string {
   const inLayer = /^model\.layers\.(\d+)\.(.+)$/.exec(name)
   const [of, part] = inLayer ? [namesOf(family), inLayer[2]] : [AROUND, name]
@@ -53,28 +54,28 @@ export function ggufName(name: string, family: GgufFamily): string {
 }
 
 export interface TensorFacts {
-  /** In Hugging Face's layout. */
+  /** The name in Hugging Face's layout. */
   name: string
-  /** Of the matrix. */
+  /** Number of rows of the matrix. */
   rows: number
   headWidth: number
 }
 
-/** Turns values from GGUF's form into Hugging Face's, in place. Of a part of a matrix, whole heads. */
+/** Converts values from GGUF's form to Hugging Face's, in place. A part of a matrix must consist of whole heads. */
 export function fromGguf(values: Float32Array, facts: TensorFacts, family: GgufFamily): void {
   if (hasOffset(facts, family)) for (let i = 0; i < values.length; i++) values[i]! -= 1
   if (isInterleaved(facts, family)) reorderRows(values, facts, apart)
 }
 
-/** The same for a quantized matrix. */
+/** The same as `fromGguf`, for a quantized matrix. */
 export function reorderBlocks(blocks: Blocks, facts: TensorFacts, family: GgufFamily): void {
   if (isInterleaved(facts, family)) for (const array of arraysOf(blocks)) reorderRows(array, facts, apart)
 }
 
-/** Neighbouring rows become row i and row i + half. */
+/** Neighbouring rows 2i and 2i + 1 become rows i and i + half. */
 const apart = (row: number, half: number): number => 2 * (row % half) + (row < half ? 0 : 1)
 
-/** The reverse of `fromGguf`, in a copy if anything changes. */
+/** The reverse of `fromGguf`. Returns a copy if anything changes. */
 export function toGguf(values: Float32Array, facts: TensorFacts, family: GgufFamily): Float32Array {
   if (hasOffset(facts, family)) return values.map((value) => value + 1)
   if (!isInterleaved(facts, family)) return values
@@ -87,13 +88,13 @@ const hasOffset = ({ name }: TensorFacts, { unitOffsetNorms = false }: GgufFamil
   unitOffsetNorms && name.endsWith('norm.weight')
 
 /**
- * Llama's queries and keys: GGUF rotates neighbouring rows of a head, Hugging Face row i with row i + half. An adapter's
- * B has the same rows.
+ * True for Llama's queries and keys: GGUF rotates neighbouring rows of a head, Hugging Face rotates row i with row i +
+ * half. The rows of an adapter's B are ordered the same way.
  */
 const isInterleaved = ({ name }: TensorFacts, { interleaved = false }: GgufFamily): boolean =>
   interleaved && /\.[qk]_proj\.(weight|lora_B\.weight)$/.test(name)
 
-/** Each head's row `row` becomes what is row `from(row)` now. */
+/** Row `row` of each head is replaced by the present row `from(row)`. */
 function reorderRows(
   values: Float32Array | Uint16Array | Uint8Array,
   { rows, headWidth }: TensorFacts,

@@ -1,6 +1,6 @@
-// A GGUF file's tokenizer in the layout of tokenizer.json, tokenizer_config.json and generation_config.json, so that
-// both kinds of model go the same way from here. It splits text as llama.cpp does, which leaves out Unicode
-// normalization that some publishers have (NFC in Qwen's tokenizer.json).
+// Turns a GGUF file's tokenizer into the layout of tokenizer.json, tokenizer_config.json and generation_config.json, so
+// that both kinds of model are handled alike from here on. Text is split as llama.cpp does it, that is, without the
+// Unicode normalization that some publishers use (NFC in Qwen's tokenizer.json).
 
 import type { JsonObject } from '../files/model-files.ts'
 import { quote } from '../safetensors/json.ts'
@@ -15,7 +15,7 @@ export interface TokenizerJson {
   generation: JsonObject
 }
 
-/** Tokens that end an answer wherever they are, as llama.cpp takes them. */
+/** Tokens that llama.cpp treats as the end of an answer in any model. */
 const ENDS = new Set([
   '<|eot_id|>',
   '<|im_end|>',
@@ -28,7 +28,7 @@ const ENDS = new Set([
   '_<EOT>',
 ])
 
-/** Throws E_MODEL. `vocabulary`: the rows of the embedding table. */
+/** `vocabulary` is the number of rows of the embedding table. Throws E_MODEL. */
 export function readTokenizer(facts: Facts, vocabulary: number): TokenizerJson {
   const tokens = facts.texts('tokenizer.ggml.tokens')
   if (!tokens)

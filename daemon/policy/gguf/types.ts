@@ -1,18 +1,18 @@
-// The tensor types of GGUF that can be read: how many values share a block, how many bytes it takes, and how it is taken
-// apart. Layouts as in ggml.
+// The tensor types of GGUF that can be read: the values and bytes of a block, and how to unpack it. Layouts are those
+// of ggml.
 
 import { q4_0, q4_1, q5_0, q5_1, q8_0 } from './blocks.ts'
 import { q2_K, q3_K, q4_K, q5_K, q6_K } from './super-blocks.ts'
 import type { Packing, Unpack } from './unpacked.ts'
 
 export interface TensorType {
-  /** As ggml numbers it in the file. */
+  /** ggml's number for the type in a file. */
   code: number
-  /** Values of a block. */
+  /** Values per block. */
   values: number
-  /** Bytes of a block. */
+  /** Bytes per block. */
   bytes: number
-  /** Of a quantized type. */
+  /** Set for a quantized type. */
   quantized?: Packing & { unpack: Unpack }
 }
 
@@ -48,7 +48,7 @@ export function typeOfCode(code: number): TensorTypeName | undefined {
   return BY_CODE.get(code)
 }
 
-/** Names of types that cannot be read, for messages. */
+/** Names of the types that cannot be read, for messages. */
 const OTHERS: Record<number, string> = {
   9: 'Q8_1',
   15: 'Q8_K',

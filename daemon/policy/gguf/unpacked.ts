@@ -1,26 +1,26 @@
-// A quantized tensor's blocks taken apart into what engines store: numbers, and a scale and a minimum for each group of
-// them. Each value is scale * (number - middle) + minimum. All steps but the last are exact in F32, so a value is rounded
-// once, and results are those of ggml's reference code, bit for bit.
+// The blocks of a quantized tensor, unpacked into what engines store: numbers, and a scale and a minimum for each group
+// of them. Each value is scale * (number - middle) + minimum. All steps but the last are exact in F32, so a value is
+// rounded only once, and the results equal those of ggml's reference code bit for bit.
 
 import { type Blocks, MIDDLE } from '../../engine/stored/stored.ts'
 
 export interface Unpacked {
-  /** Numbers of 4 bits are two to a byte, the first one low. */
+  /** 4-bit numbers are two to a byte, the first one in the low bits. */
   numbers: Uint8Array
-  /** One for each group. */
+  /** One per group. */
   scales: Float32Array
-  /** One for each group; left alone by types that have none. */
+  /** One per group. Types without minimums do not write to it. */
   minimums: Float32Array
 }
 
-/** Takes apart `blocks` blocks, one after the other in `from`. */
+/** Unpacks `blocks` consecutive blocks of `from`. */
 export type Unpack = (from: Uint8Array, blocks: number, to: Unpacked) => void
 
-/** What a type's numbers need. */
+/** How a type's numbers are stored in an engine. */
 export interface Packing {
   /** Values that share a scale. */
   group: 16 | 32
-  /** Of a number in an engine. */
+  /** Bits of a number in an engine. */
   bits: 4 | 8
   hasMinimums: boolean
 }
@@ -34,20 +34,20 @@ export function unpackedRoom(values: number, { group, bits }: Packing): Unpacked
   }
 }
 
-/** The bytes as pairs, the first one low. */
+/** The bytes as 16-bit pairs, the first byte in the low bits. */
 export function pairsOf({ buffer, byteOffset, byteLength }: Uint8Array): Uint16Array {
   return new Uint16Array(buffer, byteOffset, byteLength / 2)
 }
 
-/** Two numbers of 4 bits, which are the low bits of a pair's bytes, as one byte. */
+/** Packs the low 4 bits of a pair's two bytes into one byte. */
 export function inByte(pair: number): number {
   return (pair & 15) | ((pair >>> 4) & 0xf0)
 }
 
-/** Numbers of 4 bits with minimums are from 0 to 15; of the others, the middle stands for 0. */
+/** 4-bit numbers with minimums range from 0 to 15. In all other cases, the middle stands for 0. */
 const isFromZero = ({ bits, hasMinimums }: Packing): boolean => bits === 4 && hasMinimums
 
-/** The first `count` values, into `to` from `at` on. */
+/** Writes the first `count` values to `to`, starting at index `at`. */
 export function toFloats(
   { numbers, scales, minimums }: Unpacked,
   count: number,
@@ -59,7 +59,7 @@ export function toFloats(
   const middle = isFromZero(packing) ? 0 : MIDDLE[bits]
   for (let start = 0, g = 0; start < count; start += group, g++) {
     const scale = scales[g]!
-    // Without minimums nothing is added: adding 0 would turn -0 into 0.
+    // Without minimums nothing is added, because adding 0 would turn -0 into 0.
     const minimum = minimums[g]!
     for (let i = start; i < start + group; i++) {
       const number = bits === 8 ? numbers[i]! : (numbers[i >>> 1]! >>> ((i & 1) << 2)) & 15
@@ -69,7 +69,7 @@ export function toFloats(
   }
 }
 
-/** Room for a tensor of so many values, in shared memory. */
+/** Allocates blocks for a tensor with this many values, in shared memory. */
 export function blocksRoom(values: number, { group, bits, hasMinimums }: Packing): Blocks {
   const floats = () => new Float32Array(new SharedArrayBuffer((values / group) * 4))
   return {
@@ -82,7 +82,7 @@ export function blocksRoom(values: number, { group, bits, hasMinimums }: Packing
   }
 }
 
-/** The part of a tensor's blocks that begins with the `at`-th value, for `Unpack` to write to. */
+/** The part of a tensor's blocks from the `at`-th value on, for `Unpack` to write to. */
 export function partOf({ numbers, scales, minimums, bits, block }: Blocks, at: number): Unpacked {
   const group = at / block
   return {
@@ -92,7 +92,7 @@ export function partOf({ numbers, scales, minimums, bits, block }: Blocks, at: n
   }
 }
 
-/** Makes the minimums up for the middle that engines subtract from all numbers, those from 0 to 15 included. */
+/** Raises the minimums to make up for the middle, which engines subtract even from numbers that start at 0. */
 export function shiftMinimums({ scales, minimums }: Blocks, packing: Packing): void {
   if (!minimums || !isFromZero(packing)) return
   for (let g = 0; g < minimums.length; g++) minimums[g]! += MIDDLE[4] * scales[g]!

@@ -1,4 +1,5 @@
-// Writes a GGUF file (version 3) as a stream of pieces with a length known beforehand; never holds more than one tensor.
+// Writes a GGUF file (version 3) as a stream of pieces whose total length is known beforehand. Holds at most one tensor
+// at a time.
 
 import { WaggleError } from '../../../protocol/errors.ts'
 import { allFinite } from '../safetensors/dtypes.ts'
@@ -18,23 +19,23 @@ export interface GgufTensor {
   /** Rows first. */
   shape: readonly number[]
   type: WrittenType
-  /** Fetched when it is written. */
+  /** Called when the tensor is written. */
   data: () => Float32Array | Promise<Float32Array>
 }
 
 export interface GgufContent {
-  /** Encoded metadata entries, by key: from `encodeEntry`, or as another file has them. */
+  /** Encoded metadata entries by key: made by `encodeEntry`, or taken from another file. */
   metadata: ReadonlyMap<string, Uint8Array>
   tensors: ReadonlyMap<string, GgufTensor>
 }
 
 const ALIGNMENT = 32
-/** Values per piece; a whole number of blocks of every type, small enough to let the event loop run in between. */
+/** Values per piece: a whole number of blocks of every type, and few enough to let the event loop run in between. */
 const PIECE = 1024 * 1024
 
 const CODE = { u32: 4, i32: 5, f32: 6, bool: 7, text: 8, array: 9 } as const
 
-/** Key, type and value, as they stand in the file. */
+/** Key, type and value, encoded as in the file. */
 export function encodeEntry(key: string, entry: Entry): Uint8Array {
   const { kind, value } = entry
   switch (kind) {

@@ -1,5 +1,5 @@
-// Chooses settings that fit into memory: all parameters or an adapter, tokens per micro-batch, and sequences
-// written side by side. If nothing fits, the error has the numbers and the nearest setting that does.
+// Chooses settings that fit into memory: all parameters or an adapter, tokens per micro-batch, and sequences decoded
+// side by side. If nothing fits, the error has the numbers and the nearest setting that does.
 
 import { bytes } from '../../../protocol/api/index.ts'
 import { WaggleError } from '../../../protocol/errors.ts'
@@ -8,10 +8,10 @@ import type { BaseBytes, BasePrecision } from '../files/base-weights.ts'
 import { estimateMemory, type MemoryEstimate, MIXING, type Work, withAdapter } from './estimate.ts'
 
 export interface Wish {
-  /** `auto` trains all parameters if they fit, else the adapter. */
+  /** `auto` trains all parameters if they fit, otherwise the adapter. */
   method: 'auto' | 'full' | 'lora'
   adapter: AdapterSpec
-  /** 0: as many as fit, up to the engine's own best. */
+  /** 0 means as many as fit, up to what is best for the engine. */
   microBatchTokens: number
   /** Bytes that the node may use in total. */
   budget: number
@@ -21,20 +21,20 @@ export interface Wish {
 }
 
 export interface BaseWish {
-  /** `auto` keeps them as F32 if that fits well, else as the file has them. */
+  /** `auto` keeps them as F32 if there is ample room, otherwise as they are in the file. */
   asked: 'auto' | BasePrecision
   bytes(precision: BasePrecision): BaseBytes
 }
 
 export interface MemoryPlan {
-  /** Undefined where all parameters are trained. */
+  /** Undefined if all parameters are trained. */
   adapter: AdapterSpec | undefined
   microBatchTokens: number
   checkpointing: boolean
   /** How frozen weights are kept. */
   base: BasePrecision
   slots: number
-  /** The sampler keeps a copy of blocks of 4 or 8 bits that is multiplied by fast. */
+  /** The sampler keeps a packed copy of 4- and 8-bit blocks, which makes its matmuls fast. */
   packs: boolean
   estimate: MemoryEstimate
   budget: number
@@ -42,20 +42,20 @@ export interface MemoryPlan {
   mixes: boolean
 }
 
-/** More tokens gain nothing: activations should stay in the processor's cache. */
+/** Larger micro-batches gain nothing, because activations should stay in the processor's cache. */
 const MICRO_BATCHES = [2048, 1024, 512, 256, 128]
 const SLOTS = [64, 32, 16, 8, 4, 1]
-/** With `auto`, less than this makes an adapter or a smaller base the better choice. */
+/** With `auto`, having to go below this makes an adapter or a smaller base the better choice. */
 const ENOUGH = { microBatchTokens: 512, slots: 8 }
 
-/** Throws E_MODEL if nothing fits. `name` is the model's, for the message. */
+/** Throws E_MODEL if nothing fits. `name` is the model's name, for the message. */
 export function planMemory(name: string, spec: DecoderSpec, wish: Wish): MemoryPlan {
   const plan = fitting(spec, wish)
   if (plan) return plan
   throw tooLarge(name, spec, wish)
 }
 
-/** Whether a node with this plan may start to learn from peers. */
+/** Whether a node with this plan has the memory to start learning from peers. */
 export function hasRoomToMix({ mixes, estimate, budget }: MemoryPlan): boolean {
   return mixes || estimate.total + MIXING * estimate.gradients <= budget
 }
@@ -73,11 +73,11 @@ function fitting(spec: DecoderSpec, wish: Wish): MemoryPlan | undefined {
 }
 
 interface Way extends Pick<MemoryPlan, 'adapter' | 'base'> {
-  /** Only if a fair amount of work fits, too. */
+  /** Choose this way only if a fair amount of work fits as well. */
   wantsEnough?: boolean
 }
 
-/** What may be trained on what, the best first. */
+/** What can be trained and how frozen weights can be kept, best first. */
 function waysOf({ method, adapter, base }: Wish): Way[] {
   const { asked, bytes } = base ?? { asked: 'f32', bytes: () => 0 }
   const full: Way = { adapter: undefined, base: 'f32' }
@@ -98,7 +98,7 @@ function waysOf({ method, adapter, base }: Wish): Way[] {
 
 type Size = Pick<MemoryPlan, 'microBatchTokens' | 'checkpointing' | 'slots' | 'packs'>
 
-/** Fastest first. All sizes grow together, since none helps much alone. */
+/** Fastest first. All sizes grow together, because none of them helps much alone. */
 function sizes({ microBatchTokens, base }: Wish, { base: precision }: Way): Size[] {
   const batches = microBatchTokens > 0 ? [microBatchTokens] : MICRO_BATCHES
   const hasBlocks = precision !== 'f32' && (base?.bytes(precision).blocks ?? 0) > 0
@@ -109,8 +109,8 @@ function sizes({ microBatchTokens, base }: Wish, { base: precision }: Way): Size
       ),
     ),
   )
-  // Recomputing activations costs a third more time, less than halving the micro-batch does. Without packed blocks,
-  // writing takes three times as long or more.
+  // Recomputing activations costs a third more time, which is less than halving the micro-batch costs. Without packed
+  // blocks, sampling takes three times as long or more.
   const cost = ({ microBatchTokens: tokens, checkpointing, slots, packs }: Size) =>
     (checkpointing ? 0.5 : 0) + (packs ? 0 : 3) - Math.log2(tokens) - Math.log2(slots)
   return all.sort((a, b) => cost(a) - cost(b) || b.microBatchTokens - a.microBatchTokens)
@@ -145,7 +145,7 @@ function smallest(spec: DecoderSpec, wish: Wish): MemoryPlan {
   return planOf(spec, wish, { ...way, ...sizes(wish, way).at(-1)! })
 }
 
-/** The smallest change that makes it fit. */
+/** The smallest change of the settings that makes the model fit. */
 function nearest(spec: DecoderSpec, wish: Wish, needed: number): string {
   const { work } = wish
   const changes: [string, Wish][] = []

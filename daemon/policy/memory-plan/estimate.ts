@@ -1,52 +1,52 @@
-// Estimates, part by part, the memory to sample from a model and to train it, from its spec and the size of
-// the work. Parameter arrays are counted exactly; a micro-batch's memory is a formula fitted to the measured
-// peak of the real engine (scripts/bench/models/memory-plan.ts).
+// Estimates, part by part, the memory needed to sample from a model and to train it, given its spec and the size of the
+// work. Parameter arrays are counted exactly. A micro-batch's memory is a formula fitted to the measured peak of the
+// real engine (scripts/bench/models/memory-plan.ts).
 
 import { type AdapterSpec, type DecoderSpec, parameterCount, trainableShapes } from '../../engine/decoder.ts'
 import { KEPT_BYTES } from '../../engine/sampler.ts'
 import type { BaseBytes } from '../files/base-weights.ts'
 
 export interface Work {
-  /** Most tokens of a prompt, and of a completion. */
+  /** Most tokens of a prompt and of a completion. */
   prompt: number
   completion: number
-  /** Rollouts of one prompt. */
+  /** Rollouts per prompt. */
   groupSize: number
-  /** Sequences that are written side by side. */
+  /** Sequences decoded side by side. */
   slots: number
-  /** Most tokens of a micro-batch; a single sequence may have more. */
+  /** Most tokens of a micro-batch. A single sequence may have more. */
   microBatchTokens: number
   /** Recompute activations in the backward pass instead of keeping them. */
   checkpointing: boolean
   /** Keep a separate gradient for peers' groups. */
   mixes: boolean
-  /** Of the frozen weights, if they are not all F32. */
+  /** Bytes of the frozen weights, if they are not all F32. */
   baseBytes?: BaseBytes | undefined
-  /** The sampler has a packed copy of its blocks; default true. */
+  /** The sampler keeps a packed copy of quantized blocks; true by default. */
   packs?: boolean
-  /** Conversations of agents or environments: the sampler keeps their keys and values between turns. */
+  /** There are conversations of agents or environments, whose keys and values the sampler keeps between turns. */
   hasConversations?: boolean
-  /** Number of plugin models, each as large as the policy and trained like it; default 0. */
+  /** Number of plugin models, each as large as the policy and trained like it; 0 by default. */
   roles?: number
 }
 
 export interface MemoryParts {
-  /** The weights as loaded, which engines share if they are frozen, and the sampler's copy of those in blocks. */
+  /** The weights as loaded, shared by the engines if frozen, and the sampler's packed copy of quantized blocks. */
   model: number
-  /** The trained parameters in the sampler and the trainer. */
+  /** The sampler's and the trainer's copies of the trained parameters. */
   trained: number
   gradients: number
   /** AdamW's two moments. */
   optimizer: number
-  /** Activations kept until the backward pass of a micro-batch is done. */
+  /** Activations kept until the backward pass of a micro-batch has finished. */
   activations: number
-  /** The sampler's key-value cache, what it keeps of conversations, and memory for one of its steps. */
+  /** The sampler's KV cache, what it keeps of conversations, and the memory for one of its steps. */
   cache: number
   /** Copies on their way to the sampler and to a checkpoint. */
   copies: number
   /** The program itself. */
   process: number
-  /** Models of plugins; absent if there are none. */
+  /** Models of plugins. Absent if there are none. */
   roles?: number
 }
 
@@ -55,29 +55,29 @@ export interface MemoryEstimate extends MemoryParts {
 }
 
 const FLOAT = 4
-/** Extra arrays of a gradient's size for a separate peers' gradient. */
+/** Extra arrays of a gradient's size that a separate gradient for peers' groups needs. */
 export const MIXING = 4
 /** Measured; see the header. */
 const FIT = {
   process: 190e6,
-  /** Floats kept for each token and layer, in widths of what they hold. */
+  /** Floats per token and layer, for each unit of width, of q, k and v width, and of feed-forward width. */
   perWidth: 7,
   perQuery: 3.5,
   perFeedForward: 3.5,
-  /** Floats for each pair of a token and one that it attends to, a head. */
+  /** Floats per head for each pair of a token and a token that it attends to. */
   perPair: 1.8,
   /** Arrays of logits alive at once, and the most rows and bytes of each; see engine/onnx/decoder/head.ts. */
   logits: 3,
   logitRows: 512,
   logitBytes: { usual: 168e6, checkpointing: 67e6 },
-  /** Copies of the cache while it is read and grown. */
+  /** Copies of the cache while it is being read or enlarged. */
   cacheCopies: 2,
-  /** Tiles of quantized matrices as F32, in each engine without packed ones; see engine/onnx/ops/matrices.ts. */
+  /** F32 tiles of quantized matrices in each engine that has no packed copy; see engine/onnx/ops/matrices.ts. */
   tiles: 67e6,
-  /** Bytes of the sampler's copy for each byte of blocks. */
+  /** Bytes of the sampler's packed copy per byte of blocks. */
   packed: 1.1,
 }
-/** Prompts read in one go; see engine/onnx/decoding. */
+/** Prompts read at once; see engine/onnx/decoding. */
 const PROMPTS_AT_ONCE = 16
 
 export function estimateMemory(spec: DecoderSpec, work: Work): MemoryEstimate {
@@ -101,17 +101,14 @@ function baseMemory({ all, blocks }: BaseBytes, packs = true): number {
   return all + FIT.tiles + (packs ? FIT.packed * blocks : FIT.tiles)
 }
 
-/** Memory of one engine that both writes and trains, without the loaded weights. */
+/** Memory of one engine that both samples and trains, not counting the loaded weights. */
 export function roleMemory(spec: DecoderSpec, work: Work): number {
   const trained = FLOAT * count(trainableShapes(spec))
   // Its own weights, gradients, two moments, and copies on their way to a checkpoint.
   return 7 * trained + activations(spec, work) + cache(spec, work)
 }
 
-/**
- * Tokens that go through the layers in one micro-batch: one row with its prompt may be longer than it should
- * be.
- */
+/** Most tokens that go through the layers in one micro-batch. A single row with its prompt may exceed the limit. */
 export function tokensAtOnce({ prompt, completion, microBatchTokens }: Work): number {
   return Math.max(microBatchTokens, prompt + completion)
 }
@@ -123,7 +120,7 @@ function activations(spec: DecoderSpec, work: Work): number {
   const perLayer = perToken(spec) + FIT.perPair * heads * pairs
   const most = FIT.logitBytes[work.checkpointing ? 'checkpointing' : 'usual']
   const logits = FIT.logits * Math.min(FLOAT * Math.min(tokens, FIT.logitRows) * vocabulary, most)
-  // What each layer begins with is kept, and all of one layer at a time.
+  // With checkpointing, only the inputs of all layers are kept, and everything of one layer at a time.
   const kept = work.checkpointing ? layers * spec.width + perLayer : layers * perLayer
   return FLOAT * tokens * kept + logits
 }

@@ -1,9 +1,9 @@
-// The memory plan, made before loading a model: how much it needs, and which settings fit.
+// The memory plan, made before a model is loaded: how much memory it needs, and which settings fit.
 //
 //   const plan = planMemory(name, spec, { method, adapter, microBatchTokens, budget, work })
 //
-// estimate.ts computes the need, budget.ts the available memory, choose.ts picks settings or refuses, text.ts
-// describes them.
+// estimate.ts computes what is needed, budget.ts what is available, choose.ts picks settings or refuses, text.ts
+// describes the plan.
 
 export { memoryBudget, memoryHere } from './budget.ts'
 export { hasRoomToMix, type MemoryPlan, planMemory, type Wish } from './choose.ts'

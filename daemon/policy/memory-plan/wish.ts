@@ -1,4 +1,4 @@
-// Derives what the memory plan may choose from: the config, and what a checkpoint has already fixed.
+// Derives the options of the memory plan from the config and from what a checkpoint has already fixed.
 
 import { WaggleError } from '../../../protocol/errors.ts'
 import type { Asked } from '../../../protocol/train/index.ts'
@@ -25,21 +25,21 @@ export interface WishParts {
   config: TrainingConfig
   /** Sample questions, to estimate prompt lengths. */
   questions: readonly Asked[]
-  /** Most tokens of a prompt in a conversation of agents or environments, if there are any. */
+  /** Most tokens of a prompt in a conversation with agents or environments, if there are any. */
   conversation?: number | undefined
   tokenizer: Pick<Tokenizer, 'encodePrompt'>
-  /** What the checkpoint to resume trains; undefined without one. */
+  /** What the checkpoint being resumed trains; undefined without one. */
   checkpoint: { adapter?: AdapterSpec | undefined } | undefined
   memory: MemoryHere
   /** Bytes of the model's weights in a precision. */
   baseBytes?: BaseWish['bytes']
   /** Number of plugin models that are copies of the node's model. */
   roles?: number
-  /** Bytes of other plugin models. */
+  /** Bytes of the other plugin models. */
   taken?: number
 }
 
-/** Margin for prompts longer than the samples. */
+/** Margin for prompts that are longer than the samples. */
 const LONGER = 1.25
 
 /** Throws E_CHECKPOINT if the config's training method differs from the checkpoint's. */

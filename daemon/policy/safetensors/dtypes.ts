@@ -1,5 +1,5 @@
-// The number formats of safetensors, and the conversions to and from F32 that training needs. Nothing about
-// files. Little-endian machines only, like ONNX Runtime's builds for Node.
+// The number formats of safetensors, and the conversions to and from F32 that training needs. Knows nothing about
+// files. Works on little-endian machines only, like ONNX Runtime's builds for Node.
 
 import { halfValues, roundToHalf } from '../../engine/stored/halves.ts'
 
@@ -18,11 +18,11 @@ export type TensorData =
 interface DtypeFacts {
   /** Bytes per value. */
   size: number
-  /** Holds the values as stored; F16 and BF16 as raw bits. */
+  /** Makes an array for values as they are stored; F16 and BF16 are raw bits. */
   make(length: number): TensorData
 }
 
-/** Byte-sized and larger formats of safetensors 0.6; packed 4- and 6-bit ones are not supported. */
+/** The formats of safetensors 0.6 with at least one byte per value. Packed 4- and 6-bit formats are not supported. */
 export const DTYPES = {
   F64: { size: 8, make: (length) => new Float64Array(length) },
   I64: { size: 8, make: (length) => new BigInt64Array(length) },
@@ -54,7 +54,7 @@ export function isFloat(dtype: Dtype): dtype is FloatDtype {
   return dtype === 'F32' || dtype === 'BF16' || dtype === 'F16' || dtype === 'F64'
 }
 
-/** Puts `from`, raw values of `dtype`, into `to` at `at`. F16 and BF16 are exact; F64 rounds. */
+/** Converts `from`, raw values of `dtype`, and writes them to `to` at `at`. F16 and BF16 are exact; F64 is rounded. */
 export function toFloat32(dtype: FloatDtype, from: TensorData, to: Float32Array, at: number): void {
   if (dtype === 'F32' || dtype === 'F64') {
     to.set(from as Float32Array | Float64Array, at)
@@ -70,9 +70,7 @@ export function toFloat32(dtype: FloatDtype, from: TensorData, to: Float32Array,
   }
 }
 
-/**
- * Rounds to the nearest value of a 16-bit format, ties to even, as PyTorch does. Too large becomes infinite.
- */
+/** Rounds to the nearest value of a 16-bit format, ties to even, as in PyTorch. Values too large become infinite. */
 export function fromFloat32(dtype: 'F16' | 'BF16', from: Float32Array): Uint16Array {
   const bits = new Uint32Array(from.buffer, from.byteOffset, from.length)
   const to = new Uint16Array(from.length)
@@ -81,9 +79,9 @@ export function fromFloat32(dtype: 'F16' | 'BF16', from: Float32Array): Uint16Ar
   return to
 }
 
-/** True iff no value is infinite or NaN. */
+/** True if no value is infinite or NaN. */
 export function allFinite(values: Float32Array | Float64Array): boolean {
-  // Zero times anything finite is zero; times infinity or NaN it is NaN, and NaN stays.
+  // 0 times a finite value is 0; 0 times infinity or NaN is NaN, and then the sum stays NaN.
   let sum = 0
   for (let i = 0; i < values.length; i++) sum += values[i]! * 0
   return sum === 0

@@ -1,4 +1,4 @@
-// Finds the weight files in a model folder. Opens only regular files whose resolved path stays inside,
+// Finds the weight files in a model folder. Opens only regular files whose resolved path stays inside the folder,
 // because a downloaded index is untrusted and names files.
 
 import { basename, dirname, sep } from 'node:path'
@@ -10,8 +10,8 @@ import { count, modelError, parseJson, quote, stringMap } from './json.ts'
 export const WEIGHTS_FILE = 'model.safetensors'
 export const WEIGHTS_INDEX_FILE = 'model.safetensors.index.json'
 /**
- * A shard's name is a plain file name: no path, no hidden file, nothing that a shell or a device could
- * mistake.
+ * A shard's name must be a plain file name: no path, no hidden file, nothing that could be mistaken for a device or
+ * misread by a shell.
  */
 const SHARD_NAME = /^[A-Za-z0-9][A-Za-z0-9._-]{0,254}\.safetensors$/
 
@@ -36,7 +36,7 @@ export async function openInside(path: string, root: string | undefined, disk: D
   })
 }
 
-/** tensor name -> shard's file name. */
+/** The index: a shard's file name for each tensor name. */
 export async function readIndex(path: string, root: string, disk: Disk): Promise<Map<string, string>> {
   const where = basename(path)
   const { file, size } = await openInside(path, root, disk)

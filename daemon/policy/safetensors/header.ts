@@ -1,6 +1,6 @@
-// The header of a safetensors file, parsed and checked against the file's size before anything is allocated for it.
+// The header of a safetensors file, parsed and checked against the file's size before memory is allocated for anything.
 // The rules are those of the format's reference implementation: no duplicate names, every byte of data belongs to
-// exactly one tensor, and a tensor's bytes are its shape times its dtype. One clear error for each defect.
+// exactly one tensor, and a tensor's bytes are its shape times its dtype. Each defect has its own error.
 
 import type { WaggleError } from '../../../protocol/errors.ts'
 import { DTYPES, type Dtype, isDtype } from './dtypes.ts'
@@ -16,20 +16,20 @@ export interface TensorInfo {
   shape: readonly number[]
   /** Number of values. */
   length: number
-  /** Where the bytes lie, counted from the start of the file. */
+  /** Offset of the bytes from the start of the file. */
   start: number
   bytes: number
 }
 
 export interface Header {
-  /** In the order of their bytes. */
+  /** In the order of their bytes in the file. */
   tensors: Map<string, TensorInfo>
   metadata: Record<string, string>
 }
 
 const TRUNCATED = 'The file is truncated: a download or copy stopped half-way. Fetch it again.'
 
-/** The header's length in bytes, from the first 8 bytes of a file of `fileBytes`. */
+/** The length of the header in bytes, from the first 8 bytes of a file of `fileBytes` bytes. */
 export function headerLength(first: Uint8Array, fileBytes: number, where: string): number {
   if (fileBytes < 10) throw modelError(where, `the file is only ${count(fileBytes)} long`, TRUNCATED)
   const length = new DataView(first.buffer, first.byteOffset, 8).getBigUint64(0, true)

@@ -1,4 +1,4 @@
-// Parses untrusted JSON from a model file, and makes the errors for its defects.
+// Parses untrusted JSON from a model file, and creates the errors for its defects.
 
 import { WaggleError } from '../../../protocol/errors.ts'
 import { safeText } from '../../../protocol/text.ts'
@@ -11,7 +11,7 @@ export function modelError(where: string, problem: string, hint: string, cause?:
 export const FETCH_AGAIN =
   'The file is damaged, or was not written by a safetensors tool. Fetch or export it again.'
 
-/** A JSON object with unique keys at every level, nested no deeper than a header needs. */
+/** Parses a JSON object whose keys are unique at every level and which is nested no deeper than a header needs. */
 export function parseJson(
   bytes: Uint8Array,
   where: string,
@@ -29,9 +29,7 @@ export function parseJson(
   }
 }
 
-/**
- * JSON.parse silently keeps the last of two equal keys and accepts any depth; no honest file needs either.
- */
+/** JSON.parse accepts any depth and silently keeps the last of two equal keys. No honest file needs either. */
 function refuseDuplicates(text: string): void {
   const open: Array<Set<string> | undefined> = []
   const token = /"[^"\\]*(?:\\.[^"\\]*)*"|[{}[\]]/gs
@@ -70,7 +68,7 @@ export function count(bytes: number): string {
   return bytes === 1 ? '1 byte' : `${bytes.toLocaleString('en-US')} bytes`
 }
 
-/** A name from a file, made safe for a message. */
+/** A name from a file, made safe to print in a message. */
 export function quote(name: string): string {
   return `"${safeText(name, { limit: 80, line: true })}"`
 }

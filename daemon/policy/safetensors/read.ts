@@ -1,7 +1,7 @@
-// Reads model weights in the safetensors format: one file, or several with `model.safetensors.index.json`. A
-// format and nothing more: it knows no architecture. Headers are checked whole before anything is allocated
-// for tensors, and a tensor is read straight into the array that will hold it, so memory peaks at the weights
-// plus one small buffer. Pickled checkpoints are never read, since a pickle can run code.
+// Reads model weights in the safetensors format: one file, or several with `model.safetensors.index.json`. Knows the
+// format but no architecture. Headers are checked completely before memory is allocated for tensors, and each tensor is
+// read straight into the array that will hold it, so the peak memory is the weights plus one small buffer. Pickled
+// checkpoints are never read, because a pickle can run code.
 
 import { basename, join } from 'node:path'
 import type { Disk, DiskFile } from '../../store/disk.ts'
@@ -24,9 +24,7 @@ export interface Weights {
   readonly metadata: Readonly<Record<string, string>>
   /** The values as stored; F16, BF16 and F8 as raw bits. */
   read(name: string): Promise<TensorData>
-  /**
-   * The values as F32, whichever float format they have; with `to`, those from the `at`-th on that fit into it.
-   */
+  /** The values as F32, whatever float format they have. With `to`, as many as fit into it, from the `at`-th on. */
   readFloat32(name: string, to?: Float32Array, options?: { at?: number }): Promise<Float32Array>
   close(): Promise<void>
 }
@@ -38,9 +36,8 @@ interface Placed {
 }
 
 /**
- * Opens a `.safetensors` file, or the weights in a folder. Links in a folder may lead to files inside
- * `within`, which is the folder itself unless stated (a Hugging Face cache keeps its files beside its
- * snapshots).
+ * Opens a `.safetensors` file, or the weights in a folder. Links in a folder may lead to files inside `within`, which
+ * is the folder itself by default. (A Hugging Face cache keeps its files next to its snapshots.)
  */
 export async function openWeights(
   { path, within }: { path: string; within?: string },

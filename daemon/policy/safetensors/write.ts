@@ -1,28 +1,26 @@
-// Writes the safetensors format as a stream of pieces with a length known beforehand; never holds more than
-// one tensor. Where the pieces go is the caller's business, normally to store/atomic.ts. The same tensors
-// always give the same bytes, in whatever order they are named.
+// Writes the safetensors format as a stream of pieces whose total length is known beforehand. Holds at most one tensor
+// at a time. The caller decides where the pieces go, normally to store/atomic.ts. The same tensors always give the same
+// bytes, in whatever order they are passed.
 
 import { WaggleError } from '../../../protocol/errors.ts'
 import { allFinite, DTYPES, type Dtype, fromFloat32, type TensorData } from './dtypes.ts'
 import { quote } from './json.ts'
 
-/** Bytes per piece; small enough to let the event loop run in between. */
+/** Bytes per piece: few enough to let the event loop run in between. */
 const PIECE_BYTES = 4 * 1024 * 1024
 
 export interface TensorSource {
   shape: readonly number[]
-  /**
-   * The format in the file, F32 unless stated. F32 data is rounded for F16 and BF16; other data must match.
-   */
+  /** The format in the file; F32 by default. F32 data is rounded to F16 or BF16; other data must match. */
   dtype?: Dtype
-  /** The values, or a function that fetches them when they are written. */
+  /** The values, or a function that is called for them when they are written. */
   data: TensorData | (() => TensorData | Promise<TensorData>)
 }
 
 export interface EncodeOptions {
   tensors: Readonly<Record<string, TensorSource>>
   metadata?: Readonly<Record<string, string>>
-  /** Refuse to write a value that is infinite or NaN. */
+  /** Refuse to write infinite or NaN values. */
   finite?: boolean
 }
 
@@ -34,7 +32,7 @@ export interface Encoded {
 }
 
 export function encodeSafetensors({ tensors, metadata, finite = false }: EncodeOptions): Encoded {
-  // Larger formats first, as the reference implementation does, so that every tensor is aligned to its
+  // Larger formats first, as in the reference implementation, so that every tensor is aligned to the size of its
   // values.
   const sizeOf = (source: TensorSource) => DTYPES[source.dtype ?? 'F32'].size
   const order = Object.entries(tensors).sort(
@@ -48,7 +46,7 @@ export function encodeSafetensors({ tensors, metadata, finite = false }: EncodeO
     header.push([name, { dtype: source.dtype ?? 'F32', shape: source.shape, data_offsets: [begin, end] }])
   }
   const json = Buffer.from(JSON.stringify(Object.fromEntries(header)), 'utf8')
-  // Spaces are allowed at its end; with them, the data start on a multiple of 8.
+  // Trailing spaces are allowed. They make the data start at a multiple of 8.
   const padded = Math.ceil(json.length / 8) * 8
   const head = Buffer.alloc(8 + padded, ' ')
   head.writeBigUInt64LE(BigInt(padded), 0)

@@ -1,6 +1,6 @@
-// Downloads one file of a repository into the cache: resumes an earlier attempt, verifies the hash of the
-// whole file on disk before renaming it, and links it into the snapshot. Bytes are written at their offset,
-// so two programs that download the same file at once write the same bytes.
+// Downloads one file of a repository into the cache: resumes an earlier attempt, verifies the hash of the whole file on
+// disk before renaming it, and links it into the snapshot. Bytes are written at their offsets, so two programs that
+// download the same file at the same time write the same bytes.
 
 import { createHash } from 'node:crypto'
 import { createReadStream } from 'node:fs'
@@ -17,7 +17,7 @@ export interface BlobPlace {
   snapshot: string
 }
 
-/** Bytes of the file already on disk, complete or partial. */
+/** Bytes of the file that are already on disk, whether complete or partial. */
 export async function bytesThere(file: HubFile, { repository }: BlobPlace): Promise<number> {
   const blob = join(repository, 'blobs', file.hash.hex)
   return (await sizeOf(blob)) ?? Math.min(file.size, (await sizeOf(partialOf(blob))) ?? 0)
@@ -27,7 +27,7 @@ export interface BlobOptions {
   file: HubFile
   url: string
   place: BlobPlace
-  /** Most reconnects in a row that bring no new byte. */
+  /** Most reconnects in a row that bring no new bytes. */
   attempts?: number
   onBytes?: ((count: number) => void) | undefined
   signal?: AbortSignal | undefined
@@ -52,7 +52,7 @@ export async function fetchBlob(
         await sleep(1000 * 2 ** idle, signal)
       }
       await verify(file, partialOf(blob))
-      // Another program may have been first, with the same bytes.
+      // Another program may have finished first, with the same bytes.
       await rename(partialOf(blob), blob).catch(async (error) => {
         if ((await sizeOf(blob)) !== file.size) throw error
       })
@@ -69,7 +69,7 @@ export async function fetchBlob(
 
 const partialOf = (blob: string): string => `${blob}.incomplete`
 
-/** Returns the error that broke the connection; undefined once the file is complete. */
+/** Returns the error that interrupted the connection; undefined once the file is complete. */
 async function receive(
   { file, url, partial, onBytes, signal }: Omit<BlobOptions, 'place'> & { partial: string },
   fetch: HubFetch,
@@ -85,7 +85,7 @@ async function receive(
       hint: 'It may have been removed, or need HF_TOKEN. Try again later.',
     })
   }
-  // A server without range support starts from the beginning.
+  // A server without support for ranges starts from the beginning.
   if (response.status !== 206 || !response.headers.get('content-range')?.startsWith(`bytes ${at}-`)) at = 0
   const handle = await open(partial, at === 0 ? 'w' : 'r+')
   try {
@@ -114,7 +114,7 @@ async function receive(
   }
 }
 
-/** Disk errors name the failed system call of fs; connection errors do not. */
+/** Disk errors name the system call of fs that failed; connection errors do not. */
 function isDiskError(error: unknown): boolean {
   return ['write', 'fsync', 'open', 'ftruncate'].includes(String((error as { syscall?: unknown }).syscall))
 }
@@ -122,7 +122,7 @@ function isDiskError(error: unknown): boolean {
 async function verify(file: HubFile, path: string): Promise<void> {
   const { kind, hex } = file.hash
   const hash = createHash(kind === 'sha256' ? 'sha256' : 'sha1')
-  // Git names a small file by the SHA-1 of this header and its content.
+  // For a small file, Git's hash is the SHA-1 of this header and the content.
   if (kind === 'git') hash.update(`blob ${file.size}\0`)
   for await (const part of createReadStream(path, { highWaterMark: 1024 * 1024 })) hash.update(part as Buffer)
   if (hash.digest('hex') === hex) return
@@ -136,7 +136,7 @@ async function verify(file: HubFile, path: string): Promise<void> {
   )
 }
 
-/** A relative link, as Hugging Face's tools make it; a copy where the file system has no links. */
+/** Makes a relative link, as Hugging Face's tools do, or a copy if the file system has no links. */
 async function link(blob: string, path: string): Promise<void> {
   const target = relative(join(path, '..'), blob)
   try {

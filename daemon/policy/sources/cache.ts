@@ -11,7 +11,7 @@ import type { HubReference } from './reference.ts'
 
 export const COMMIT = /^[0-9a-f]{40}$/
 
-/** The cache's folder, from the same variables as in Hugging Face's own tools. */
+/** The cache's folder, from the same environment variables that Hugging Face's own tools use. */
 export function cacheRoot(env: NodeJS.ProcessEnv, homedir: string): string {
   const given = env.HF_HUB_CACHE || env.HUGGINGFACE_HUB_CACHE
   const home = env.HF_HOME || join(env.XDG_CACHE_HOME || join(homedir, '.cache'), 'huggingface')
@@ -25,14 +25,14 @@ export function repositoryFolder(root: string, name: string): string {
 export interface CachedModel {
   name: string
   commit: string
-  /** Branches and tags that pointed to this commit when it was fetched. */
+  /** Branches and tags that pointed to this commit when they were fetched. */
   refs: string[]
   directory: string
-  /** True if everything needed to load it is there. */
+  /** True if everything needed to load the model is there. */
   complete: boolean
 }
 
-/** The snapshot's folder, if complete. Uses no network, so a fetched model never changes. */
+/** The snapshot's folder, if it is complete. Does not use the network, so a fetched model never changes. */
 export async function cachedSnapshot(
   { root, hub }: { root: string; hub: HubReference },
   { disk }: { disk: Disk },
@@ -73,7 +73,7 @@ export async function listCached(
   return found
 }
 
-/** Checks for a config and all weights; loading the model reports other missing files. */
+/** Checks for a config and all weights. Other missing files are reported when the model is loaded. */
 export async function isComplete(directory: string, repository: string, disk: Disk): Promise<boolean> {
   const isThere = (name: string) =>
     disk.realPath(join(directory, name)).then(

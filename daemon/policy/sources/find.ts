@@ -1,5 +1,5 @@
-// Resolves `model.path` to what can be loaded: the bundled model, a folder, a GGUF file, a snapshot in Hugging Face's
-// cache, or a fresh download from the hub.
+// Resolves `model.path` to something that can be loaded: the bundled model, a folder, a GGUF file, a snapshot in
+// Hugging Face's cache, or a new download from the hub.
 
 import { existsSync } from 'node:fs'
 import { isAbsolute, join, resolve } from 'node:path'
@@ -13,12 +13,12 @@ export interface FindOptions {
   reference: string
   /** Folder of the bundled model. */
   bundled: string
-  /** Base of relative paths. */
+  /** Folder that relative paths start from. */
   base: string
   env: NodeJS.ProcessEnv
   homedir: string
   signal?: AbortSignal | undefined
-  /** Ask the hub even if there is a snapshot: a branch may have moved. */
+  /** Ask the hub even if there is a snapshot, because a branch may have moved. */
   refresh?: boolean
   onProgress?: ((progress: DownloadProgress) => void) | undefined
 }
@@ -26,7 +26,7 @@ export interface FindOptions {
 export interface FoundModel {
   /** The folder, or the GGUF file. */
   directory: string
-  /** For people: `default`, the folder, or the name on the hub. */
+  /** The name to display: `default`, the folder, or the name on the hub. */
   name: string
   /** Commit on the hub. */
   commit?: string

@@ -1,5 +1,5 @@
-// Requests to the hub. The token goes only to the hub and never to a redirect's host, HTTPS is never
-// downgraded, busy answers are retried, and the size of answers is limited.
+// Requests to the hub. The token is sent only to the hub, never to the host of a redirect. HTTPS is never downgraded,
+// busy answers are retried, and the size of answers is limited.
 
 import { WaggleError } from '../../../protocol/errors.ts'
 
@@ -22,12 +22,12 @@ export type HubFetch = (url: string | URL, init?: { headers?: HeaderList }) => P
 
 const MOST_REDIRECTS = 5
 const HEADER_MS = 30_000
-/** A host that cannot be reached will hardly be in a minute. */
+/** A host that cannot be reached now will hardly be reachable in a minute. */
 const CONNECT_ATTEMPTS = 3
 const MOST_WAIT_MS = 60_000
 const BUSY = new Set([408, 429, 500, 502, 503, 504])
 
-/** Returns the last answer, whatever its status. Throws E_MODEL without one, or for an unsafe redirect. */
+/** A fetch that returns the last answer, whatever its status. Throws E_MODEL without one, or for an unsafe redirect. */
 export function createHubFetch(
   { endpoint, token, signal, attempts = 5 }: HubFetchOptions,
   { fetch, sleep }: HubFetchParts,
@@ -83,7 +83,7 @@ export function createHubFetch(
   }
 }
 
-/** A `fetch` for a library: reads answers whole, up to a limit. */
+/** A `fetch` for a library. It reads whole answers, up to a limit. */
 export function boundedFetch(hubFetch: HubFetch, mostBytes: number): typeof fetch {
   return async (input, init) => {
     const response = await hubFetch(input instanceof Request ? input.url : input, {
@@ -106,7 +106,7 @@ export function boundedFetch(hubFetch: HubFetch, mostBytes: number): typeof fetc
   }
 }
 
-/** The body is decoded already. */
+/** Drops these headers, because the body has already been decoded. */
 function withoutEncoding(headers: Headers): Headers {
   const kept = new Headers(headers)
   kept.delete('content-encoding')

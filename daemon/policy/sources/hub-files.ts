@@ -1,5 +1,5 @@
-// Chooses the files of a repository to download: those that a model needs and those that describe it, from an
-// allow-list of names with size limits. Never a script, a pickle, or anything in a subfolder.
+// Chooses the files of a repository to download: those that a model needs and those that describe it, by an allow-list
+// of names with size limits. Never a script, a pickle, or anything in a subfolder.
 
 import { WaggleError } from '../../../protocol/errors.ts'
 import { safeText } from '../../../protocol/text.ts'
@@ -7,11 +7,11 @@ import { safeText } from '../../../protocol/text.ts'
 export interface HubFile {
   name: string
   size: number
-  /** What its content must hash to. */
+  /** The hash that the content must have. */
   hash: { kind: 'sha256' | 'git'; hex: string }
 }
 
-/** As the hub lists it; see ListFileEntry of @huggingface/hub. */
+/** A file as the hub lists it; see ListFileEntry of @huggingface/hub. */
 export interface ListedFile {
   type: string
   path: string
@@ -35,8 +35,8 @@ const RULES: ReadonlyArray<readonly [RegExp, number]> = [
 export const MOST_TOTAL_BYTES = 256 * 1024 * MB
 
 /**
- * The files to fetch, small ones first; weights among them are chosen later. Throws E_MODEL for a size past
- * its limit.
+ * The files that may be fetched, small ones first. Which of the weights among them are needed is decided later. Throws
+ * E_MODEL if a file exceeds its size limit.
  */
 export function allowedFiles(listed: readonly ListedFile[]): HubFile[] {
   const files = listed.flatMap((entry): HubFile[] => {

@@ -1,6 +1,6 @@
-// Downloads a model from the hub into Hugging Face's cache. Pins the revision to a commit first and checks
-// every file against the hash that the hub lists for that commit. Nothing downloaded is run. The branch's ref
-// is written last, so an interrupted download is never mistaken for a model.
+// Downloads a model from the hub into Hugging Face's cache. First pins the revision to a commit, then checks every file
+// against the hash that the hub lists for that commit. Nothing that is downloaded is run. The branch's ref is written
+// last, so an interrupted download is never mistaken for a model.
 
 import { mkdir, rename, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
@@ -36,13 +36,13 @@ export interface DownloadOptions {
 
 export interface DownloadParts extends HubFetchParts {
   disk: Disk
-  /** Bytes that can be written at a path that exists; undefined where that is not known. */
+  /** Free bytes on the disk of an existing path; undefined if unknown. */
   freeBytes(path: string): Promise<number | undefined>
 }
 
 const MOST_FILES = 10_000
 const MOST_ANSWER_BYTES = 32 * 1024 * 1024
-/** Left free on the disk. */
+/** Free space to leave on the disk. */
 const SPARE_BYTES = 256 * 1024 * 1024
 
 export async function downloadModel(
@@ -144,7 +144,7 @@ function lookUpError(hub: HubReference, endpoint: string, cause: unknown): Waggl
   }
 }
 
-/** model.safetensors, or the shards that the index, fetched before, names. */
+/** model.safetensors, or the shards named by the index, which was fetched before. */
 async function weightsOf(
   files: readonly HubFile[],
   place: BlobPlace,

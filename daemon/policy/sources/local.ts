@@ -9,10 +9,10 @@ import { type Disk, errnoOf } from '../../store/disk.ts'
 import { cacheRoot } from './cache.ts'
 
 export interface LocalModel {
-  /** As its program calls it. */
+  /** The name that its program gives it. */
   name: string
   from: 'Ollama' | 'LM Studio' | 'hub'
-  /** The GGUF file, for --model. */
+  /** The GGUF file, as for --model. */
   path: string
   bytes: number
 }
@@ -24,11 +24,11 @@ export interface LocalPlaces {
 
 /** A manifest has a few hundred bytes. */
 const MOST_MANIFEST_BYTES = 64 * 1024
-/** Entries looked at in one program's folders. */
+/** Most entries to look at in one program's folders. */
 const MOST_ENTRIES = 10_000
 const OLLAMA_MODEL = 'application/vnd.ollama.image.model'
 
-/** Sorted by program and name. What cannot be read is left out. */
+/** Sorted by program and name. Models that cannot be read are left out. */
 export async function listLocal(places: LocalPlaces, { disk }: { disk: Disk }): Promise<LocalModel[]> {
   const found: LocalModel[] = []
   for (const root of ollamaRoots(places)) found.push(...(await ollamaModels(root, disk)))
@@ -42,7 +42,7 @@ export async function listLocal(places: LocalPlaces, { disk }: { disk: Disk }): 
 }
 
 function ollamaRoots({ env, homedir }: LocalPlaces): string[] {
-  // The second is where Ollama's service on Linux keeps its models.
+  // The second is where Ollama's system service on Linux keeps its models.
   return env.OLLAMA_MODELS
     ? [env.OLLAMA_MODELS]
     : [join(homedir, '.ollama', 'models'), '/usr/share/ollama/.ollama/models']
@@ -70,7 +70,7 @@ async function ollamaModels(root: string, disk: Disk): Promise<LocalModel[]> {
   return models
 }
 
-/** The hash of the weights that a manifest names; undefined for a manifest without any. */
+/** The hash of the weights that a manifest names; undefined if it names none. */
 function modelDigest(text: string | undefined): string | undefined {
   try {
     const { layers } = JSON.parse(text ?? '') as { layers?: unknown }
@@ -89,7 +89,7 @@ async function ggufFiles(
 ): Promise<LocalModel[]> {
   const models: LocalModel[] = []
   for (const path of await filesUnder(root, depth, disk)) {
-    // Projectors belong to a model beside them.
+    // Projectors are not models; they belong to a model next to them.
     if (!path.endsWith('.gguf') || basename(path).startsWith('mmproj')) continue
     const bytes = await sizeOf(path, disk)
     if (bytes !== undefined)

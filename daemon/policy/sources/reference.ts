@@ -19,17 +19,14 @@ const PART = '[A-Za-z0-9][A-Za-z0-9._-]{0,95}'
 const NAME = new RegExp(`^${PART}/${PART}$`)
 const REVISION = /^[A-Za-z0-9][A-Za-z0-9._/-]{0,199}$/
 
-/**
- * `org/name[@revision]` is a name on the hub, unless there is such a folder or file. `isThere` is asked for
- * that only.
- */
+/** `org/name[@revision]` is a name on the hub, unless that path exists. `isThere` is only called for such names. */
 export function parseReference(text: string, isThere: (path: string) => boolean): ModelReference {
   if (text === 'default') return { kind: 'bundled' }
   const hub = hubReference(text)
   return hub === undefined || isThere(text) ? { kind: 'directory', path: text } : { kind: 'hub', hub }
 }
 
-/** Undefined for what cannot be a name on the hub. */
+/** Undefined for text that cannot be a name on the hub. */
 export function hubReference(text: string): HubReference | undefined {
   const at = text.indexOf('@')
   const [name, revision] = at < 0 ? [text, 'main'] : [text.slice(0, at), text.slice(at + 1)]
@@ -46,7 +43,7 @@ export function showReference({ name, revision }: HubReference): string {
   return revision === 'main' ? name : `${name}@${revision}`
 }
 
-/** The name on the hub, if a recorded name is one; undefined for a folder. */
+/** The name on the hub, if the recorded name is one; undefined for a folder. */
 export function hubNameOf(name: string): string | undefined {
   try {
     return name.startsWith('/') ? undefined : hubReference(name)?.name

@@ -1,12 +1,11 @@
-// The tokenizer for peers' rollouts. It refuses to decode ids outside the vocabulary and special tokens
-// within a text.
+// The tokenizer for peers' rollouts. It refuses to decode ids outside the vocabulary, and special tokens within a text.
 
 import { remembered } from './remembered.ts'
 import type { Tokenizer } from './tokenizer.ts'
 
 const REPLIES = 1024
 
-/** `context`: the model's context length in tokens. */
+/** `context` is the model's context length in tokens. */
 export function codecOf(tokenizer: Tokenizer, vocabulary: number, context = Number.POSITIVE_INFINITY) {
   const stops = new Set(tokenizer.stopTokens)
   return {

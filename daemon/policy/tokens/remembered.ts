@@ -1,5 +1,5 @@
-// Caches the encoding of short texts that recur, such as an environment's observations, of which a peer's
-// group may hold hundreds. Evicts the oldest first. Results are shared and must not be changed.
+// Caches the encoding of short texts that recur, such as an environment's observations, of which a peer's group may
+// contain hundreds. The oldest are evicted first. Results are shared and must not be changed.
 
 /** Longer texts are not cached, which bounds the memory. */
 const LONGEST = 256

@@ -1,12 +1,12 @@
-// Finds a model's special tokens. Its files name them in up to five places, as text, as an id or as a list of
-// ids. The first place that names one counts; ids outside the vocabulary are ignored.
+// Finds a model's special tokens. Its files name them in up to five places, as text, as an id or as a list of ids. The
+// first place that names a token counts. Ids outside the vocabulary are ignored.
 
 import type { JsonObject } from '../files/model-files.ts'
 
 export interface SpecialTokenFiles {
-  /** generation_config.json, then config.json: ids. */
+  /** Files that name ids: generation_config.json, then config.json. */
   ids: readonly (JsonObject | undefined)[]
-  /** tokenizer_config.json, then special_tokens_map.json: texts. */
+  /** Files that name texts: tokenizer_config.json, then special_tokens_map.json. */
   texts: readonly (JsonObject | undefined)[]
 }
 
@@ -29,7 +29,7 @@ export function stopTokens({ ids, texts }: SpecialTokenFiles, vocabulary: Vocabu
   return id === undefined ? [] : [id]
 }
 
-/** The text of tokens that chat templates refer to by name; empty for those that the model lacks. */
+/** The texts of the tokens that chat templates refer to by name; empty for those that the model does not have. */
 export function namedTokens({ texts }: SpecialTokenFiles): Record<string, string> {
   const names = ['bos_token', 'eos_token', 'pad_token', 'unk_token']
   return Object.fromEntries(names.map((name) => [name, textOf(name, texts) ?? '']))

@@ -1,7 +1,7 @@
-// Text to token ids and back, for one model: Hugging Face's tokenizer files and its chat template.
+// Converts between text and token ids for one model, using Hugging Face's tokenizer files and its chat template.
 //
-// The digest names the mapping. Token ids and log-probs of another node mean something here only if it is the
-// same.
+// The digest identifies the mapping. Another node's token ids and log-probs are only meaningful here if its digest is
+// the same.
 
 import { createHash } from 'node:crypto'
 import { Tokenizer as HuggingFaceTokenizer } from '@huggingface/tokenizers'
@@ -19,7 +19,7 @@ export interface TokenizerFiles {
   tokenizer: JsonObject
   /** Parsed tokenizer_config.json. */
   config: JsonObject
-  /** Parsed generation_config.json and config.json: where `eos_token_id` may be a number or a list. */
+  /** Parsed generation_config.json and config.json, where `eos_token_id` may be a number or a list. */
   generation: JsonObject | readonly (JsonObject | undefined)[]
   /** Parsed special_tokens_map.json. */
   specialTokens?: JsonObject | undefined
@@ -34,35 +34,32 @@ export interface Tokenizer {
   readonly stopTokens: readonly number[]
   readonly hasChatTemplate: boolean
   readonly template?: ChatTemplate | undefined
-  /** False for a text that spells no special token, which is quicker to see than to encode it. */
+  /** False if the text certainly contains no special token. Faster than encoding it. */
   mayHoldSpecial?(text: string): boolean
-  /** The whole prompt for a question, after its examples, up to where the completion begins. */
+  /** The whole prompt for a question, with its examples, up to where the completion begins. */
   encodePrompt(question: string, examples?: readonly Example[]): Int32Array
-  /**
-   * The tokens between an answer (with its end-of-sequence token) and the next one, for this observation of
-   * the environment.
-   */
+  /** The tokens between an answer (with its end token) and the next one, given this observation of the environment. */
   encodeReply(observation: string): Int32Array
   /**
-   * A conversation; with `prompt`, up to where the model's next answer begins. Throws E_MODEL without a chat
-   * template.
+   * Encodes a conversation; with `prompt`, up to where the model's next answer begins. Throws E_MODEL if there is no
+   * chat template.
    */
   encodeChat(messages: readonly ChatMessage[], options: { prompt: boolean }): Int32Array
-  /** A completion's text, followed by the first stop token if `finish` is 'stop'. */
+  /** A completion's text, plus the first stop token if `finish` is 'stop'. */
   encodeCompletion(text: string, finish: Finish): Int32Array
   /** A completion's text without special tokens. */
   decodeCompletion(tokens: Int32Array): string
   encode(text: string): Int32Array
   /** Text outside a chat, with the tokens that the model expects around it, such as BOS. */
   encodeText(text: string): Int32Array
-  /** The text of each of the first `vocabulary` ids; empty for special ones. */
+  /** The text of each of the first `vocabulary` ids; empty for special tokens. */
   pieces(vocabulary: number): string[]
   /** True for special tokens and for ids outside the vocabulary. */
   isSpecial(token: number): boolean
 }
 
 /**
- * Processor time. Reading 250,000 tokens takes 0.5 s on a server core, and perhaps ten times that on a small
+ * Limits in processor time. Reading 250,000 tokens takes 0.5 s on a server core, and maybe ten times that on a small
  * board.
  */
 const LIMIT_MS = { read: 30_000, encode: 5000 }
@@ -87,7 +84,7 @@ export function createTokenizer(files: TokenizerFiles): Tokenizer {
   const stops = new Set(stopTokens)
   const added = [...core.get_added_tokens_decoder()]
   const special = new Set(added.filter(([, token]) => token.special).map(([id]) => id))
-  // A token that is matched in normalised text may come of other text, so then every text may hold one.
+  // A token that is matched in normalised text may be spelt in other ways, so then any text may contain one.
   const marked = added.filter(([id]) => special.has(id) || stops.has(id))
   const marks = marked.map(([, { content }]) => content)
   const isExact =
@@ -101,7 +98,7 @@ export function createTokenizer(files: TokenizerFiles): Tokenizer {
 
   const isSpecial = (token: number): boolean =>
     stops.has(token) || special.has(token) || core.id_to_token(token) === undefined
-  /** Leaves special tokens out. The library's own way to do so compares each token with each special one. */
+  /** Leaves out special tokens. The library's own option compares each token with every special one. */
   const decode = (tokens: number[]): string => {
     const kept = tokens.filter((token) => !special.has(token))
     return kept.length === 0 ? '' : core.decode(kept, { clean_up_tokenization_spaces: false })
@@ -120,7 +117,7 @@ export function createTokenizer(files: TokenizerFiles): Tokenizer {
     isSpecial,
     pieces(vocabulary) {
       const ids = Array.from({ length: vocabulary }, (_, token) => token)
-      // Decoded after another token, since some decoders strip a leading space.
+      // Decode each token after another one, because some decoders strip a leading space.
       const anchor = ids.find((token) => !isSpecial(token) && /^\w+$/.test(decode([token])))
       const before = anchor === undefined ? [] : [anchor]
       const { length } = decode(before)
@@ -133,7 +130,7 @@ export function createTokenizer(files: TokenizerFiles): Tokenizer {
     encodeReply(observation) {
       reply ??= template ? replyThrough(template) : { before: '\n', after: '\n' }
       const tokens = encode(`${reply.before}${observation}${reply.after}`)
-      // The template starts with the answer's end token, which the policy has already written.
+      // The template's text starts with the answer's end token, which the policy has already written.
       return template && stops.has(tokens[0]!) ? tokens.subarray(1) : tokens
     },
     encodeChat(messages, options) {
@@ -153,7 +150,7 @@ export function createTokenizer(files: TokenizerFiles): Tokenizer {
 /** One more than the highest token id in the files. */
 export function vocabularyOf({ model, added_tokens: added }: JsonObject): number {
   const { vocab } = (model ?? {}) as { vocab?: unknown }
-  // A list is ordered by id.
+  // In a list, the index is the id.
   let size = Array.isArray(vocab) ? vocab.length : 0
   const ids = Array.isArray(vocab) ? [] : Object.values((vocab ?? {}) as object)
   const extra = Array.isArray(added) ? added.map((token) => (token as { id?: unknown } | null)?.id) : []
@@ -164,7 +161,7 @@ export function vocabularyOf({ model, added_tokens: added }: JsonObject): number
 function templateOf(config: JsonObject): string | undefined {
   const { chat_template: template } = config
   if (typeof template === 'string') return template
-  // Several templates by name: the one called "default" is for plain chat.
+  // There may be several named templates. "default" is the one for plain chat.
   if (Array.isArray(template)) {
     const entry = template.find((item) => (item as { name?: unknown })?.name === 'default')
     const text = (entry as { template?: unknown } | undefined)?.template
@@ -173,7 +170,7 @@ function templateOf(config: JsonObject): string | undefined {
   return undefined
 }
 
-/** Runs code with the file's regular expressions, which may never end. */
+/** Runs code that uses the file's regular expressions, which may never finish. */
 function attempt<Result>(what: string, limitMs: number, build: () => Result): Result {
   try {
     return withDeadline(what, limitMs, build)

@@ -1,10 +1,9 @@
 // The statistics of an evaluation: proportions with confidence intervals, pass@k and pass^k. Pure functions.
 //
-// Intervals are Wilson's (1927) at 95 %, on the effective number of prompts: p (1 - p) divided by the
-// variance of the mean. With one right-or-wrong answer per prompt, that is the number of prompts. With
-// several answers it corrects for clustering by prompt (Kish's design effect). Unlike a bootstrap interval,
-// it does not collapse when all prompts score the same. Tasks are strata: their means count equally, whatever
-// their sizes.
+// Intervals are Wilson intervals (1927) at 95 %, on the effective number of prompts: p (1 - p) divided by the variance
+// of the mean. With one right-or-wrong answer per prompt, that is the number of prompts. With several answers it
+// corrects for clustering by prompt (Kish's design effect). Unlike a bootstrap interval, it does not collapse when all
+// prompts score the same. Tasks are strata: their means count equally, whatever their sizes.
 
 import { detectable, type Estimate, wilson } from '../../../protocol/api/index.ts'
 
@@ -19,7 +18,7 @@ export function shareOf(...strata: Strata): Estimate {
   return wilson(value, prompts)
 }
 
-/** The difference of two such means that shows in four cases of five. */
+/** The difference between two such means that would be detected four times out of five. */
 export function detectableIn(...strata: Strata): number {
   const { value, prompts } = effectiveOf(strata)
   return detectable(value, prompts)
@@ -62,7 +61,7 @@ export function passAll(k: number, n: number, right: number): number {
   return 1 - passAt(k, n, n - right)
 }
 
-/** 1, 2, 4 ... up to `samples`. */
+/** Powers of two from 1 up to `samples`. */
 export function kValues(samples: number): number[] {
   const values = []
   for (let k = 1; k <= samples; k *= 2) values.push(k)

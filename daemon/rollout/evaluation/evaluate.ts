@@ -1,5 +1,5 @@
-// Held-out accuracy of the policy in a sampler, on prompts that are never trained on. Only plugins that
-// declare a part in evaluations take part, so prompts contain no hints. Episodes are played to their end.
+// Held-out accuracy of the policy in a sampler, on prompts that are never trained on. Only plugins that declare a part
+// in evaluations take part, so prompts contain no hints. Episodes are played to their end.
 
 import type { Estimate, EvalFigures, EvalResult } from '../../../protocol/api/index.ts'
 import { WaggleError } from '../../../protocol/errors.ts'
@@ -17,14 +17,13 @@ import { detectableIn, kValues, passAll, passAt, shareOf } from './estimates.ts'
 import { heldOutPrompts } from './held-out.ts'
 
 export interface EvaluateOptions {
-  /** Names of tasks; by default all that the node trains on. */
+  /** Names of tasks. Default: all that the node trains on. */
   tasks?: readonly string[]
-  /** All different. A level with fewer held-out questions gives nearly all of them. */
+  /** Number of prompts per task, all different. A level with fewer held-out questions gives nearly all of them. */
   promptsPerTask: number
   maxNewTokens: number
   /**
-   * The model's context in tokens: plugins' text that leaves no room for a whole answer is left out. Default:
-   * no limit.
+   * The model's context in tokens. Plugins' text that leaves no room for a whole answer is left out. Default: no limit.
    */
   context?: number
   /** Completions per prompt at temperature 1; default 1. */
@@ -36,7 +35,7 @@ export interface EvaluateParts {
   sampler: Sampler
   tokenizer: Tokenizer
   tasks: TaskBook
-  /** The plugins' text for evaluations; without it, questions are asked as they are. */
+  /** Gives the plugins' text for evaluations. Without it, questions are asked as they are. */
   compose?: ((view: ComposeView) => Promise<Composed | undefined>) | undefined
 }
 
@@ -86,7 +85,7 @@ export async function scorePrompts(
     const order = await makeOrder({ prompt, rollouts: 1 }, undefined, room, { tokenizer, tasks, compose })
     orders.push(order!)
   }
-  /** For each order, the scores of its answers. */
+  /** Returns the scores of the answers to each order. */
   const ask = async (answers: number, temperature: number): Promise<number[][]> => {
     const sequences = orders.map((order, i) =>
       Array.from({ length: answers }, (_, j) => beginSequence(order, j * orders.length + i)),
@@ -96,7 +95,7 @@ export async function scorePrompts(
     signal?.throwIfAborted()
     return sequences.map((of) => of.map((one) => rolloutOf(one, tokenizer).reward))
   }
-  // Started together, so that no weight update comes between them. Episodes may see one between two turns.
+  // Started together, so that no weight update comes between them. In episodes, one may come between two turns.
   const [sampled, greedy] = await Promise.all([ask(samples, 1), ask(1, 0)])
   return chosen.map(({ task, difficulty }, t) => {
     const from = counts.slice(0, t).reduce((sum, count) => sum + count, 0)
@@ -120,7 +119,7 @@ export function figuresOf(scores: readonly PromptScores[], samples: number): Eva
     const rights = chosen.map((one) =>
       one.sampled.map((answers) => answers.filter((score) => score >= 1).length),
     )
-    /** By k, the mean of what a prompt's number of right answers says. */
+    /** By k, the mean over prompts of `share`, which takes k, the number of answers and the number of right ones. */
     const byK = (share: (k: number, n: number, right: number) => number): Record<string, Estimate> =>
       Object.fromEntries(
         kValues(samples).map(

@@ -47,7 +47,7 @@ export async function evaluatePolicy(
   }
 }
 
-/** The mean over difficulties for each task. */
+/** Mean over difficulties, per task. */
 function byTask(values: readonly (readonly [task: string, value: number])[]): Record<string, number> {
   const all = new Map<string, number[]>()
   for (const [task, value] of values) all.set(task, [...(all.get(task) ?? []), value])

@@ -1,17 +1,17 @@
-// The prompts of an evaluation: held-out questions, each once.
+// The prompts of an evaluation: held-out questions, each asked once.
 //
-// If a level has few questions, different seeds give the same one. Asking it twice would make intervals look
-// narrower than they are. A level with fewer questions than wanted gives nearly all of them. The same count
-// always gives the same prompts, and a smaller count gives the first of them.
+// If a level has few questions, different seeds can give the same question. Asking it twice would make intervals look
+// narrower than they are. A level with fewer questions than wanted gives nearly all of them. The same count always
+// gives the same prompts, and a smaller count gives the first of them.
 
 import type { Task } from '../../../protocol/plugin/index.ts'
 import { HELD_OUT_SEED, type PromptCoordinates } from '../../../protocol/train/index.ts'
 
 /**
- * Seeds tried per wanted prompt. If a level has exactly as many questions as wanted, one in 3000 is missed.
+ * Number of seeds tried per wanted prompt. If a level has exactly as many questions as wanted, one in 3000 is missed.
  */
 const TRIES = 8
-/** Seeds between two turns of the event loop. */
+/** Number of seeds tried between two turns of the event loop. */
 const AT_ONCE = 16
 
 const known = new WeakMap<Task, Map<string, Promise<PromptCoordinates[]>>>()

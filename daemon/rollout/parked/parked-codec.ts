@@ -1,5 +1,5 @@
-// Parked groups as JSON text, for a checkpoint. Per-token numbers are base64 of their little-endian bytes,
-// because there may be a hundred thousand tokens.
+// Parked groups as JSON text, for a checkpoint. Per-token numbers are base64 of their little-endian bytes, because
+// there can be a hundred thousand tokens.
 
 import { Buffer } from 'node:buffer'
 import type { ParkedGroup, ParkedSequence } from './parked.ts'

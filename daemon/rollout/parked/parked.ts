@@ -1,7 +1,7 @@
-// Groups whose writing was interrupted, to be resumed in a later round: first in, first out. Every token is
-// kept, with its log-prob and policy version, and rollouts that had ended stay as they are. After APRIL
-// (arXiv 2509.18521); unlike APRIL, groups that were complete at the end of the round can be parked, too, and
-// the list is part of the checkpoint.
+// Groups whose generation was interrupted, to be resumed in a later round: first in, first out. Every token is kept,
+// with its log-prob and policy version, and rollouts that had ended stay as they are. After APRIL (arXiv 2509.18521).
+// Unlike in APRIL, groups that were complete at the end of the round can be parked too, and the list is part of the
+// checkpoint.
 //
 // Groups taken for a round are saved until the round is over, so a crash loses nothing.
 
@@ -31,23 +31,23 @@ export interface ParkedGroup {
   prompt: PromptCoordinates
   conditioning: number[]
   composed?: Composed
-  /** The policy version when it was begun. */
+  /** The policy version when the group was begun. */
   since: number
   sequences: ParkedSequence[]
 }
 
 export interface ParkedGroups {
   readonly length: number
-  /** Takes the oldest groups for a new round, and drops all that are not `wanted`. */
+  /** Takes up to `most` of the oldest groups for a new round, and drops all that are not `wanted`. */
   take(most: number, wanted: (group: ParkedGroup) => boolean): ParkedGroup[]
-  /** The round is over: drops the groups taken, and adds those parked in it. */
+  /** Call when the round is over. Drops the groups that were taken, and adds those parked in it. */
   settle(parked: readonly ParkedGroup[]): void
-  /** The round failed: puts the groups taken back at the front. */
+  /** Call when the round failed. Puts the taken groups back at the front. */
   giveBack(): void
   clear(): void
   /** Undefined if there are none. */
   save(): string | undefined
-  /** Loads the text of `save`. Anything else leaves the list empty: that loses a round's work at most. */
+  /** Loads the text of `save`. Any other text leaves the list empty, which loses a round's work at most. */
   load(saved: string): void
 }
 
@@ -92,7 +92,7 @@ export function park(order: Order, sequences: readonly Sequence[], since: number
     sequences: sequences.map((one) => ({
       seed: one.seed,
       tokens: one.tokens,
-      // In 32 bits, like everywhere else.
+      // In float32, as everywhere else.
       logprobs: one.logprobs.map(Math.fround),
       entropies: one.entropies.map(Math.fround),
       mask: one.mask,
@@ -114,7 +114,7 @@ export function resume(
   try {
     return restore(group, by)
   } catch {
-    // Keeping it would fail every round from now on.
+    // If it were kept, every round from now on would fail.
     return undefined
   }
 }

@@ -1,8 +1,8 @@
-// Writes the texts that plugins request from a model, within a token budget.
+// Generates the texts that plugins request from a model, within a token budget.
 //
-// The budget is enforced in advance: requests run in order, in batches that fit the remaining budget even at
-// full length. A request that does not fit gets a lower limit. The bound is exact, and the same requests
-// always give the same texts.
+// The budget is enforced in advance: requests run in order, in batches that fit the remaining budget even at full
+// length. A request that does not fit gets a lower limit. The bound is exact, and the same requests always give the
+// same texts.
 
 import type { TextRequest, Written } from '../../../protocol/plugin/index.ts'
 import type { Sampler, Scorer } from '../../engine/engine.ts'
@@ -20,7 +20,7 @@ export interface Speaker {
 }
 
 export interface TextOptions {
-  /** Budget for all texts together. */
+  /** Token budget for all texts together. */
   tokens: number
   seed: number
   signal: AbortSignal
@@ -72,7 +72,7 @@ export async function writeTexts(
   return { texts, cut: false, ...unasked }
 }
 
-/** How many of the first requests fit into `tokens` in the worst case. */
+/** Number of leading requests that fit into `tokens` in the worst case. */
 function fitting(all: readonly Prepared[], tokens: number): number {
   let worst = 0
   for (const [i, { limit, seeds }] of all.entries()) {

@@ -30,7 +30,7 @@ export function createPluginWorld({ limits }: PluginWorldOptions, by: PluginWorl
   }
   let last: { at: PromptCoordinates; instance: Instance } | undefined
   const instance = (at: PromptCoordinates): Instance => {
-    // Plugins ask several times in a row for the same prompt, and generating it takes time.
+    // Caches the last prompt: plugins ask for it several times in a row, and generating it takes time.
     if (last?.at !== at) last = { at, instance: found(at).instance }
     return last.instance
   }

@@ -1,4 +1,4 @@
-// A round without plugins: writes completions for the given prompts and verifies each.
+// A round without plugins: generates completions for the given prompts and verifies each.
 
 import type { Ask } from '../../../protocol/plugin/index.ts'
 import type { Sampler } from '../../engine/engine.ts'
@@ -12,7 +12,7 @@ import { type WriteOptions, writeSequences } from './write.ts'
 export interface AnswerOptions extends Omit<WriteOptions, 'context'>, LandingOptions {
   asks: readonly Ask[]
   /**
-   * Most tokens of conditioning and completion together; unlimited by default, and then the sampler may
+   * Maximum number of tokens of conditioning and completion together. Default: unlimited, but then the sampler may
    * refuse.
    */
   context?: number
@@ -20,7 +20,7 @@ export interface AnswerOptions extends Omit<WriteOptions, 'context'>, LandingOpt
   sampleSeed(index: number): number
 }
 
-/** Groups in the order of the asks. Aborted sequences are left out, as are groups without any other. */
+/** Returns groups in the order of the asks. Aborted sequences are left out, as are groups that have no others. */
 export async function generateRound(
   { asks, context = Number.POSITIVE_INFINITY, ...given }: AnswerOptions,
   by: { sampler: Sampler; tokenizer: Tokenizer; tasks: TaskBook },

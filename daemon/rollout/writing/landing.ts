@@ -19,13 +19,13 @@ export interface LandingOptions {
 export interface Written {
   order: Order
   sequences: readonly Sequence[]
-  /** The policy version when it was begun, if that was in an earlier round. */
+  /** The policy version when the group was begun, if that was in an earlier round. */
   since?: number | undefined
 }
 
 /**
- * One group of everything that was written; undefined if nothing was. The group has the conditioning of the
- * first order, and rollouts with another conditioning carry their own.
+ * Makes one group of everything that was written; undefined if nothing was. The group has the conditioning of the first
+ * order; rollouts with another conditioning carry their own.
  */
 export function land(
   written: readonly Written[],
@@ -79,7 +79,7 @@ export function land(
   }
 }
 
-/** An arm of a prefix or set in a later turn of any episode counts for the whole group, which is then not shared. */
+/** If any episode has an arm from a prefix or a later turn, it counts for the whole group, which is then not shared. */
 function armOf({ composed }: Order, sequences: readonly Sequence[]): string {
   return composed?.arm ?? sequences.find(({ arm }) => arm !== undefined)?.arm ?? 'base'
 }

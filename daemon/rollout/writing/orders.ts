@@ -7,7 +7,7 @@ import type { TaskBook } from '../tasks.ts'
 import { conditioningOf } from './conditioning.ts'
 import type { Order } from './sequence.ts'
 
-/** Arm of rollouts that continue one of arm `base`. */
+/** Arm of rollouts that continue a rollout of arm `base`. */
 const CONTINUED = 'continued'
 
 export interface OrderOptions {
@@ -22,8 +22,8 @@ export interface OrderParts {
 }
 
 /**
- * `rewrite` replaces the result of `compose`. Text that leaves no room for a whole completion is left out; if
- * that text came from `rewrite`, there is no order.
+ * Makes an order from an ask. `rewrite` replaces the result of `compose`. Text that leaves no room for a whole
+ * completion is left out; if that text came from `rewrite`, there is no order.
  */
 export async function makeOrder(
   { prompt, rollouts }: Ask,
@@ -43,7 +43,10 @@ export async function makeOrder(
   return { ...order, conditioning: tokenizer.encodePrompt(question, examples) }
 }
 
-/** An order to continue a rollout. Undefined if that leaves no room for a new token, or is of no token that there is. */
+/**
+ * An order to continue a rollout. Undefined if there is no room for a new token, or if the rollout has unknown token
+ * ids.
+ */
 export function makeContinuation(
   { prompt, rollouts }: Ask,
   { group, rollout: index, length }: Prefix,

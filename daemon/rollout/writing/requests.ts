@@ -1,6 +1,6 @@
-// Writes the rollouts that plugins request once the round's groups are done, within each plugin's token
-// budget. A whole completion is reserved for each rollout before it is written, so no plugin can overspend. A
-// rollout that does not fit waits for tokens that others leave unused; if it never fits, it is not written.
+// Writes the rollouts that plugins request once the round's groups are done, within each plugin's token budget. A whole
+// completion is reserved for each rollout before it is written, so no plugin can overspend. A rollout that does not fit
+// waits for tokens that others leave unused. If it never fits, it is not written.
 
 import type { BatchView } from '../../../protocol/plugin/index.ts'
 import { type Group, type Origin, promptKey } from '../../../protocol/train/index.ts'
@@ -14,7 +14,7 @@ import { beginSequence, continueSequence, type Sequence } from './sequence.ts'
 import { roomOf, type WriteOptions, writeSequences } from './write.ts'
 
 export interface RequestOptions extends WriteOptions, LandingOptions {
-  /** Token ids of the model: 0 to below this. */
+  /** The model's token ids are 0 to vocabulary - 1. */
   vocabulary: number
   sampleSeed(): number
   view: BatchView
@@ -58,7 +58,7 @@ export async function answerRequests(
     const touched = new Set<Landing>()
     const pending: Pending[] = []
     for (const work of asked) {
-      // What cannot be begun gives no group; it must not cost the round.
+      // Work that cannot be started gives no group, but must not fail the round.
       const begun = await beginWork(work, options, parts).catch(() => undefined)
       if (!begun) continue
       const { order, sequences } = begun

@@ -1,5 +1,5 @@
-// A rollout that is being written: its conditioning, the tokens drawn so far and, in an episode, the turns
-// played. For a task without turns it has one answer.
+// A rollout that is being written: its conditioning, the tokens drawn so far and, in an episode, the turns played. A
+// task without turns has one answer.
 
 import { beginPlay, type Play, playOn, type Task } from '../../../protocol/plugin/index.ts'
 import type { Finish, Instance, PromptCoordinates, Segment } from '../../../protocol/train/index.ts'
@@ -16,14 +16,14 @@ export interface Order {
   conditioning: Int32Array
   /** Text that plugins put around the question, if any. */
   composed?: Composed | undefined
-  /** What its rollouts continue. */
+  /** The beginning that its rollouts continue. */
   prefix?: Beginning | undefined
 }
 
-/** The first tokens of another rollout, and the arm and taint that it passes on. */
+/** The first tokens of another rollout, with the arm and taint that it passes on. */
 export interface Beginning {
   tokens: readonly number[]
-  /** Its complete answers within these tokens, and where the one begins that goes on; for tasks with turns. */
+  /** Token ranges of the complete answers, and the start of the answer to be continued; for tasks with turns. */
   places: readonly Place[]
   answerStart: number
   arm: string
@@ -43,9 +43,9 @@ export interface Sequence {
   tokens: number[]
   logprobs: number[]
   entropies: number[]
-  /** 1 for tokens that the policy wrote for it, 0 for those of the environment or of its prefix. */
+  /** Loss mask: 1 for tokens that the policy wrote for this rollout, 0 for those of the environment or its prefix. */
   mask: number[]
-  /** Tokens of its prefix. */
+  /** Number of tokens in its prefix. */
   readonly given: number
   segments: Segment[]
   /** Index of the first token of the current answer. */
@@ -55,10 +55,10 @@ export interface Sequence {
   play?: Play | undefined
   /** Set once the sequence has ended. */
   finish?: Finish | undefined
-  /** Arm of its prefix, or that plugins set after the first turn. */
+  /** Arm of its prefix, or one that plugins set after the first turn. */
   arm?: string | undefined
   tainted: boolean
-  /** Tokens drawn in this round. */
+  /** Number of tokens drawn in this round. */
   fresh: number
 }
 
@@ -81,7 +81,7 @@ export function beginSequence(order: Order, seed: number): Sequence {
   }
 }
 
-/** Begins with the order's prefix. Throws if the environment does not go on where the prefix does. */
+/** Begins a sequence with the order's prefix. Throws if the episode is over before the prefix ends. */
 export function continueSequence(order: Order, seed: number, tokenizer: Tokenizer): Sequence {
   const sequence = beginSequence(order, seed)
   const { tokens, places, answerStart, arm, tainted } = order.prefix!
@@ -96,7 +96,7 @@ export function continueSequence(order: Order, seed: number, tokenizer: Tokenize
   }
 }
 
-/** Gives the environment the answers at these places: its state is a function of them. */
+/** Replays the answers in these token ranges to the environment, whose state is a function of them. */
 export function replayAnswers(
   sequence: Sequence,
   tokens: readonly number[],
@@ -111,8 +111,7 @@ export function replayAnswers(
 }
 
 /**
- * The sampler's request to continue this sequence. `room`: tokens it may still have; `most`: the call's own
- * limit.
+ * The request to the sampler to continue this sequence. `room`: tokens that still fit; `most`: limit of the whole call.
  */
 export function sampleOf(sequence: Sequence, room: number, most: number): SampleRequest {
   const { order, tokens, answerStart, given, places, seed } = sequence
@@ -122,7 +121,7 @@ export function sampleOf(sequence: Sequence, room: number, most: number): Sample
     // Each turn gets its own random numbers.
     seed: (seed ^ Math.imul(places.length, 0x9e3779b1)) >>> 0,
     ...(drawn > 0 ? { drawn } : {}),
-    // Without any room, the sampler refuses the request.
+    // If there is no room, the sampler refuses the request.
     ...(room >= 1 && room < most ? { maxNewTokens: room } : {}),
   }
 }
@@ -136,13 +135,13 @@ export function append(sequence: Sequence, written: Sample): void {
     sequence.mask.push(1)
   }
   sequence.fresh += tokens.length
-  // The weights may have changed while it was written.
+  // The weights may have changed during generation.
   const whole = [{ version, length: tokens.length }]
   if (sequence.segments.length === 0) cover(sequence, (written.segments ?? whole)[0]!.version, sequence.given)
   for (const { version: of, length } of written.segments ?? whole) cover(sequence, of, length)
 }
 
-/** Appends an observation of the environment: tokens that the loss mask leaves out. */
+/** Appends the environment's observation. Its tokens are outside the loss mask. */
 export function appendReply(sequence: Sequence, reply: Int32Array): void {
   for (const token of reply) {
     sequence.tokens.push(token)
@@ -164,8 +163,8 @@ function cover({ segments }: Sequence, version: number, length: number): void {
 }
 
 /**
- * Ends the current answer and gives it to the environment. True if another turn follows; the caller must then
- * append the environment's observation.
+ * Ends the current answer and gives it to the environment. If true, another turn follows, and the caller must append
+ * the environment's observation.
  */
 export function endAnswer(sequence: Sequence, finish: Finish, tokenizer: Tokenizer): boolean {
   const { order, tokens, answerStart, play } = sequence

@@ -1,7 +1,7 @@
-// Asks the flow plugin every few tokens what to do with the rollouts that are being written: keep them, park
-// them for a later round, cut and verify them, or drop them. Only one question is open at a time; if a
-// rollout ends meanwhile, the plugin is asked again. A rollout that has ended before the answer arrives can
-// still be parked or dropped, not cut.
+// Asks the flow plugin every few tokens what to do with the rollouts that are being written: keep them, park them for a
+// later round, cut and verify them, or drop them. Only one question is open at a time; if a rollout ends meanwhile, the
+// plugin is asked again. A rollout that has ended before the answer arrives can still be parked or dropped, but not
+// cut.
 
 import type { Ask, LiveRollout, Steering, SteerView } from '../../../protocol/plugin/index.ts'
 import type { Control } from '../../engine/engine.ts'
@@ -10,7 +10,7 @@ import type { Watcher } from './write.ts'
 
 export interface SteeringOptions {
   version: number
-  /** Groups to finish in the round. */
+  /** Number of groups to finish in the round. */
   want: number
   asks: readonly Ask[]
   /** Indexed by ask. */
@@ -47,7 +47,7 @@ export function createSteering(
   const decided = new Map<Sequence, Exclude<Steering, 'keep'>>()
   let open: readonly Sequence[] = []
   let control: Control | undefined
-  /** What was drawn in the current call. */
+  /** What each sequence has drawn in the current call. */
   const growing = new Map<Sequence, Grown>()
   let since = 0
   let asking: Promise<void> | undefined

@@ -1,5 +1,5 @@
-// Has the sampler write sequences until each has ended or been set aside. Tasks without turns take one call
-// of the sampler. Episodes take one call per turn, which covers all episodes of the round.
+// Has the sampler write sequences until each has ended or been set aside. Tasks without turns take one sampler call.
+// Episodes take one sampler call per turn, for all episodes of the round together.
 
 import type { ComposeView } from '../../../protocol/plugin/index.ts'
 import { createControl } from '../../engine/control.ts'
@@ -10,21 +10,21 @@ import { plainText } from './conditioning.ts'
 import { append, appendReply, endAnswer, type Sequence, sampleOf } from './sequence.ts'
 
 export interface WriteOptions {
-  /** Most tokens of a completion, or of a whole episode including the environment's observations. */
+  /** Maximum number of tokens of a completion, or of a whole episode including the environment's observations. */
   maxNewTokens: number
-  /** Most tokens of conditioning and completion together. */
+  /** Maximum number of tokens of conditioning and completion together. */
   context: number
   temperature: number
   signal?: AbortSignal | undefined
 }
 
-/** Follows sequences while they are written, and may cut them; see steering.ts. */
+/** Follows sequences while they are written, and can cut them; see steering.ts. */
 export interface Watcher {
-  /** A call of the sampler begins with these sequences; `control` cuts them. */
+  /** A sampler call begins with these sequences; use `control` to cut them. */
   begin(sequences: readonly Sequence[], control: Control): void
   /** The sampler drew one more token. */
   drawn(sequence: Sequence, token: DrawnToken): void
-  /** All drawn tokens are in the sequence now. */
+  /** All drawn tokens have been added to the sequence. */
   taken(sequence: Sequence): void
   /** A sequence, or its current answer, has ended by itself. */
   ended(sequence: Sequence): void
@@ -40,7 +40,7 @@ export interface WriteParts {
   sampler: Sampler
   tokenizer: Tokenizer
   watcher?: Watcher | undefined
-  /** Text around the environment's observations. */
+  /** Gives the plugins' text around the environment's observations. */
   compose?: ((view: ComposeView) => Promise<Composed | undefined>) | undefined
 }
 
@@ -106,10 +106,10 @@ export async function writeSequences(
     for (const [i, sequence] of open.entries()) {
       if (!watcher?.isCut(sequence)) continue
       if (written[i]!.finish === 'aborted') endAnswer(sequence, 'aborted', tokenizer)
-      // It was cut between two answers.
+      // The episode was cut between two answers.
       else sequence.finish = 'aborted'
     }
-    // In the order of the sequences, not in the order in which they ended. Parked ones get their reply, too.
+    // In the order of the sequences, not in the order in which they ended. Parked ones get their reply too.
     for (const sequence of open)
       if (toReply.has(sequence) && sequence.finish === undefined) await reply(sequence, options, by)
     if (signal?.aborted) return total
@@ -121,7 +121,7 @@ export async function writeSequences(
   }
 }
 
-/** Appends the environment's observation; ends the episode if it does not fit. */
+/** Appends the environment's observation, or ends the episode if it does not fit. */
 async function reply(sequence: Sequence, options: WriteOptions, by: WriteParts): Promise<void> {
   const { order, play } = sequence
   const turns = play!.turns.map((turn, i) => ({ ...turn, ...sequence.places[i]! }))

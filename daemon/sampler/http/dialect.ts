@@ -1,4 +1,4 @@
-// What differs between inference servers: the calls, and the shapes of their answers.
+// What differs between inference servers: their calls, and the shapes of their answers.
 
 import { z } from 'zod'
 import { WaggleError } from '../../../protocol/errors.ts'
@@ -18,28 +18,28 @@ export interface Ask {
 
 export interface Answer {
   tokens: readonly number[]
-  /** Of each token under the policy, without temperature and truncation. */
+  /** Log-prob of each token under the policy itself: no temperature, no truncation. */
   logprobs: readonly number[]
-  /** `gaps`: some log-probs are missing, and the sequence is left out. */
+  /** `gaps` means that some log-probs are missing; the sequence is then left out. */
   finish: 'stop' | 'length' | 'gaps'
 }
 
 export interface Dialect extends Pick<BackEnd, 'format' | 'isExclusive'> {
   kind: string
-  /** Throws E_SAMPLER if the server cannot be used. */
+  /** Throws E_SAMPLER if the server cannot be used. Returns the size of its model's vocabulary, if known. */
   open(server: Server): Promise<{ vocabulary?: number | undefined }>
   encode?(server: Server, text: string): Promise<readonly number[] | undefined>
   load(server: Server, adapter: AdapterFile): Promise<void>
   unload(server: Server, name: string): Promise<void>
   path: string
   body(ask: Ask): object
-  /** Throws E_SAMPLER if the answer has not the documented shape. */
+  /** Throws E_SAMPLER if the answer does not have the documented shape. */
   read(answer: unknown): Answer
 }
 
 export const tokenIds = z.array(z.int().nonnegative()).max(1_048_576)
 
-/** Parses the parts that are needed; servers may add others. */
+/** Parses the parts that are needed. The server may send more. */
 export function shaped<Shape extends z.ZodType>(shape: Shape, answer: unknown, of: string): z.output<Shape> {
   const parsed = shape.safeParse(answer)
   if (parsed.success) return parsed.data

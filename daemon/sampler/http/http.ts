@@ -1,4 +1,4 @@
-// A back end over HTTP: one request for each sequence, and as many at a time as the server shall decode side by side.
+// A back end over HTTP. It sends one request per sequence, as many at a time as the server is to decode side by side.
 
 import { WaggleError } from '../../../protocol/errors.ts'
 import type { BackEnd, Line, WriteOptions } from '../back-end.ts'
@@ -8,7 +8,7 @@ import type { Server } from './server.ts'
 export interface HttpOptions {
   dialect: Dialect
   url: string
-  /** Requests at a time. */
+  /** Most requests at a time. */
   parallel: number
 }
 
@@ -73,7 +73,7 @@ export function createHttpBackEnd(
       await dialect.load(server, adapter)
       return {
         async write(lines, options) {
-          // One failure ends the others: their server is the same.
+          // If one sequence fails, end the others: they depend on the same server.
           const ending = new AbortController()
           const all = lines.map((line) =>
             inTurn(() => writeOne(line, adapter.name, options, ending.signal)).catch((error: unknown) => {

@@ -1,5 +1,5 @@
-// llama.cpp's server (`llama-server --lora FILE`): /completion with token ids in and out. It has no call that loads an
-// adapter, so a command of the user's restarts it. Names of fields are those of llama.cpp's tools/server/README.md.
+// llama.cpp's server (`llama-server --lora FILE`): /completion with token ids in and out. It has no call to load an
+// adapter, so a command of the user's restarts it. Field names are those of llama.cpp's tools/server/README.md.
 
 import { z } from 'zod'
 import { type Dialect, shaped, tokenIds } from './dialect.ts'
@@ -18,7 +18,7 @@ const READY_MS = 120_000
 const PAUSE_MS = 500
 
 export interface LlamaServerParts {
-  /** Runs the command that restarts the server with the adapter of this file. */
+  /** Runs the command that restarts the server with the adapter in this file. */
   restart(adapter: string): Promise<void>
   sleep(ms: number, signal: AbortSignal): Promise<void>
 }
@@ -58,7 +58,7 @@ export const llamaServer = ({ restart, sleep }: LlamaServerParts): Dialect => ({
     post_sampling_probs: false,
     return_tokens: true,
     cache_prompt: true,
-    // No other sampler runs; the defaults are top-k, top-p and min-p.
+    // The only sampler that runs; the defaults include top-k, top-p and min-p.
     samplers: ['temperature'],
     top_k: 0,
     top_p: 1,
@@ -77,7 +77,7 @@ export const llamaServer = ({ restart, sleep }: LlamaServerParts): Dialect => ({
       completion_probabilities: drawn,
       stop_type: stop,
     } = shaped(COMPLETION, answer, '/completion')
-    // It leaves out the log-probs of tokens that end in the middle of a character.
+    // The server leaves out log-probs of tokens that end in the middle of a character.
     const hasGaps = drawn.length < tokens.length
     return {
       tokens,

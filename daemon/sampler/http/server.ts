@@ -1,10 +1,10 @@
-// Speaks JSON with an inference server. Whatever the server answers is bounded, and a failure says what to look at.
+// Exchanges JSON with an inference server. The size of answers is limited, and errors say what to look at.
 
 import { WaggleError } from '../../../protocol/errors.ts'
 import { safeText } from '../../../protocol/text.ts'
 
 export interface ServerOptions {
-  /** Such as http://127.0.0.1:8000; a path in it is kept. */
+  /** For example http://127.0.0.1:8000. A path in it is kept. */
   url: string
   /** Sent as a bearer token. */
   key: string | undefined
@@ -17,20 +17,20 @@ export interface ServerParts {
 
 export interface Call {
   path: string
-  /** GET without it, POST with it. */
+  /** Sent as JSON with POST; without it, the request is a GET. */
   body?: object
   signal?: AbortSignal
   timeoutMs?: number
 }
 
 export interface Server {
-  /** The parsed answer. A server that is busy or just starting is asked again, for some seconds. */
+  /** The parsed answer. If the server is busy or just starting, the request is repeated for some seconds. */
   call(request: Call): Promise<unknown>
 }
 
-/** A token takes about 100 bytes with its log-prob; 32,768 tokens are the most that a completion may have. */
+/** A token with its log-prob takes about 100 bytes, and a completion has at most 32,768 tokens. */
 const MOST_BYTES = 16 * 1024 * 1024
-/** Undici ends requests without an answer after 300 s in any case. */
+/** Undici gives up on requests without an answer after 300 s in any case. */
 const TIMEOUT_MS = 300_000
 const PAUSES_MS = [500, 1000, 2000]
 
@@ -45,7 +45,7 @@ export function createServer({ url, key }: ServerOptions, { fetch, sleep }: Serv
         ...(key === undefined ? {} : { authorization: `Bearer ${key}` }),
       },
       ...(body ? { body: JSON.stringify(body) } : {}),
-      // A redirect would carry the key elsewhere.
+      // A redirect would send the key to another host.
       redirect: 'error',
       signal: signal ? AbortSignal.any([signal, deadline]) : deadline,
     })
@@ -54,7 +54,7 @@ export function createServer({ url, key }: ServerOptions, { fetch, sleep }: Serv
     try {
       return JSON.parse(text) as unknown
     } catch {
-      // vLLM answers some calls with a sentence.
+      // vLLM answers some calls with a plain sentence.
       return text
     }
   }
@@ -90,7 +90,7 @@ async function readText(answer: Response): Promise<string> {
   return Buffer.concat(pieces).toString('utf8')
 }
 
-/** Busy, starting, or away for a moment. */
+/** True for errors that may pass: the server is busy, starting, or away for a moment. */
 function isPassing(cause: unknown): boolean {
   if (!(cause instanceof WaggleError)) return !isTimeout(cause)
   return [429, 502, 503, 504].includes(cause.data?.status as number)

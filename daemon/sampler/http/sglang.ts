@@ -1,5 +1,5 @@
 // SGLang's own API (`python -m sglang.launch_server --enable-lora`): /generate with token ids in and out, and adapters
-// that are loaded while it runs. Names of fields are those of sglang/srt/managers/io_struct.py.
+// that are loaded while the server runs. Field names are those of sglang/srt/managers/io_struct.py.
 
 import { z } from 'zod'
 import { WaggleError } from '../../../protocol/errors.ts'
@@ -10,7 +10,7 @@ import type { Server } from './server.ts'
 const GENERATED = z.object({
   meta_info: z.object({
     finish_reason: z.object({ type: z.enum(['stop', 'length']) }),
-    // Log-prob, token id, and its text if asked for.
+    // Log-prob, token id, and the token's text if asked for.
     output_token_logprobs: z
       .array(z.tuple([z.number(), z.int().nonnegative()]).rest(z.unknown()))
       .max(1_048_576),
@@ -43,14 +43,14 @@ export const sglang: Dialect = {
   path: '/generate',
   body: ({ adapter, prompt, temperature, maxNewTokens, stopTokens }) => ({
     input_ids: prompt,
-    // The name under which it was loaded.
+    // The name that the adapter was loaded under.
     lora_path: adapter,
     return_logprob: true,
     sampling_params: {
       temperature,
       max_new_tokens: maxNewTokens,
       stop_token_ids: stopTokens,
-      // Only the stop tokens above end a sequence, and they stay in the answer.
+      // Only the stop tokens above end a sequence, and they are kept in the answer.
       ignore_eos: true,
       no_stop_trim: true,
       top_p: 1,

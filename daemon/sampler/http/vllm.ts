@@ -1,5 +1,5 @@
 // vLLM's OpenAI-compatible server (`vllm serve`): /v1/completions with token ids in and out, and adapters that are
-// loaded while it runs. Names of fields are those of vllm/entrypoints/openai/completion/protocol.py and
+// loaded while the server runs. Field names are those of vllm/entrypoints/openai/completion/protocol.py and
 // vllm/entrypoints/serve/lora.
 
 import { z } from 'zod'

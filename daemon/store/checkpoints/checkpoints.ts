@@ -1,7 +1,6 @@
-// Checkpoints on disk: one folder each, written whole or not at all, with a SHA-256 for every file. The
-// newest one that verifies is used, and the log says why others were skipped. Old ones are deleted only when
-// enough newer ones are known to be good. Callers decide what a checkpoint contains: weights, optimizer
-// state, counters.
+// Checkpoints on disk: one folder each, written whole or not at all, with a SHA-256 for every file. The newest one that
+// verifies is used, and the log says why others were skipped. Old ones are deleted only when enough newer ones are
+// known to be good. Callers decide what a checkpoint contains: weights, optimizer state, counters.
 
 import { join } from 'node:path'
 import { WaggleError } from '../../../protocol/errors.ts'
@@ -29,9 +28,9 @@ export type { Json, Manifest } from './manifest.ts'
 
 export interface CheckpointOptions {
   directory: string
-  /** How many good ones to keep: the newest, and others at least `apart` steps from one another. */
+  /** Number of good ones to keep: the newest, and others at least `apart` steps from one another. */
   keep?: number
-  /** Steps; read at each save. Timed checkpoints may be few steps apart, and a roll-back needs older ones. */
+  /** In steps; read at each save. Timed checkpoints may be few steps apart, but a roll-back needs older ones. */
   readonly apart?: number
 }
 
@@ -43,7 +42,7 @@ export interface SaveRequest {
   lineage: string
   /** Written in this order. Names are plain and lower-case. */
   files: Record<string, Content>
-  /** Small facts for people and programs; state belongs in a file. */
+  /** A few facts for people and programs; state belongs in a file. */
   meta?: Json
 }
 
@@ -55,13 +54,13 @@ export interface Checkpoint {
 }
 
 export interface Checkpoints {
-  /** Once this returns, the checkpoint survives a power cut. If it throws, earlier ones are unchanged. */
+  /** Once this resolves, the checkpoint survives a power cut. If it rejects, earlier ones are unchanged. */
   save(request: SaveRequest): Promise<Checkpoint>
-  /** The newest one that verifies; undefined only if this folder never had one. */
+  /** The newest one that verifies; undefined only if this folder never had a checkpoint. */
   latest(): Promise<Checkpoint | undefined>
   /** All that verify, oldest first. */
   list(): Promise<Checkpoint[]>
-  /** Deletes those made after `sequence`, so that a roll-back survives a restart. */
+  /** Deletes checkpoints made after `sequence`, so that a roll-back survives a restart. */
   discardAfter(sequence: number): Promise<void>
 }
 
@@ -86,7 +85,7 @@ export async function createCheckpoints(
     try {
       return await run()
     } catch (error) {
-      // Errors without an errno come from the content to be saved, or are bugs: pass them on.
+      // Errors without an errno come from the content to be saved, or are bugs, so they are passed on.
       if (error instanceof WaggleError || !errnoOf(error)) throw error
       throw new WaggleError('E_CHECKPOINT', `${what}: ${explainErrno(error)}`, {
         hint: `Make room on the disk of ${directory} and check its permissions. Older checkpoints are not touched.`,
@@ -96,7 +95,7 @@ export async function createCheckpoints(
     }
   }
 
-  /** Runs one change of the folder at a time. */
+  /** Runs changes of the folder one at a time. */
   function inTurn<Result>(what: string, run: () => Promise<Result>): Promise<Result> {
     const done = queue.then(() => guard(what, run))
     queue = done.catch(() => {})
@@ -138,12 +137,12 @@ export async function createCheckpoints(
     for (const { name } of await folders()) {
       const manifest = await verify(name)
       if (typeof manifest === 'string') damaged.push({ name, newer: found.length })
-      // A node that stops may save the same step again: keep only the newest of them.
+      // A node that stops may save the same step again; only the newest of these is kept.
       else if (found.at(-1)?.step === manifest.step) repeated.push({ name })
       else found.push({ name, step: manifest.step })
     }
     const staying = kept(found, keep, options.apart ?? 0)
-    // Keep an unreadable one for inspection until enough newer ones are good.
+    // An unreadable one is kept for inspection until enough newer ones are good.
     const going = [
       ...found.filter((one) => !staying.has(one)),
       ...repeated,
@@ -219,8 +218,7 @@ export async function createCheckpoints(
 }
 
 /**
- * Which good ones to keep, given newest first: the newest, and the last `keep - 1` of a chain `apart` steps
- * apart.
+ * Which good ones to keep, given newest first: the newest, and the last `keep - 1` of a chain `apart` steps apart.
  */
 function kept<One extends { step: number }>(found: readonly One[], keep: number, apart: number): Set<One> {
   const [newest, ...older] = found

@@ -1,6 +1,5 @@
-// A checkpoint's manifest: its files with a SHA-256 each, and a SHA-256 over the manifest itself. It is
-// written last and read strictly: unless it equals byte for byte what this program would write, it is
-// damaged.
+// A checkpoint's manifest: its files with a SHA-256 each, and a SHA-256 over the manifest itself. It is written last
+// and read strictly: if it differs in any byte from what this program would write, it is damaged.
 
 import { createHash } from 'node:crypto'
 import { basename, join } from 'node:path'
@@ -10,11 +9,11 @@ import { type Disk, explainErrno } from '../disk.ts'
 
 export const MANIFEST_FILE = 'manifest.json'
 const FORMAT = 'waggle-checkpoint'
-/** Raised when an older Waggle could not use a newer checkpoint. */
+/** Raised when older versions of Waggle could not use a newer checkpoint. */
 const VERSION = 1
 /** Allowed file names in a checkpoint: never a path, and valid on every file system. */
 export const FILE_NAME = /^[a-z0-9][a-z0-9._-]{0,63}$/
-/** A manifest is a few kilobytes; counters and plugin state belong in a file. */
+/** A manifest takes a few kilobytes; plugin state belongs in a file. */
 const MAX_MANIFEST_BYTES = 1024 * 1024
 const PIECE_BYTES = 4 * 1024 * 1024
 
@@ -25,7 +24,7 @@ const digest = z.string().regex(/^[0-9a-f]{64}$/)
 const schema = z.strictObject({
   format: z.literal(FORMAT),
   version: z.literal(VERSION),
-  /** Counts the checkpoints of this folder; unlike the step, it never decreases. */
+  /** Numbers the checkpoints of this folder; unlike the step, it never decreases. */
   sequence: count,
   /** Optimizer steps so far. */
   step: count,
@@ -63,7 +62,7 @@ export function decodeManifest(text: string): Manifest {
   return checked.data
 }
 
-/** The manifest without its digest; undefined unless every byte is as written. */
+/** The manifest without its digest; undefined if any byte has changed. */
 function undamaged(text: string): Record<string, unknown> | undefined {
   try {
     const { digest: _, ...body } = JSON.parse(text) as Record<string, unknown>
@@ -73,7 +72,7 @@ function undamaged(text: string): Record<string, unknown> | undefined {
   }
 }
 
-/** Reads the manifest and verifies every file. Throws an Error that says what is wrong. */
+/** Reads the manifest and verifies every file. Rejects with an Error that says what is wrong. */
 export async function verifyCheckpoint(directory: string, { disk }: { disk: Disk }): Promise<Manifest> {
   const text = await digestFile(join(directory, MANIFEST_FILE), disk, MAX_MANIFEST_BYTES)
   const manifest = decodeManifest(Buffer.concat(text.kept).toString('utf8'))
@@ -88,7 +87,7 @@ export async function verifyCheckpoint(directory: string, { disk }: { disk: Disk
   return manifest
 }
 
-/** Size and SHA-256 of a file, and its content if `keep` bytes allow it. */
+/** Size and SHA-256 of a file, and its content if that has at most `keep` bytes. */
 async function digestFile(path: string, disk: Disk, keep = 0): Promise<Written & { kept: Uint8Array[] }> {
   const name = basename(path)
   try {

@@ -1,6 +1,5 @@
-// The node's database: one LevelDB store divided into namespaces of byte values under text keys. Only one
-// process can open it, and that locks the home: the operating system releases the lock when the process dies,
-// however it dies.
+// The node's database: one LevelDB store divided into namespaces, with text keys and byte values. Only one process can
+// open it, which is the lock on the home: the operating system releases it when the process dies, however it dies.
 
 import { Level } from 'level'
 import type { Log } from '../log.ts'
@@ -14,12 +13,12 @@ export interface DatabaseOptions extends WriteQueueOptions {
   migrations?: readonly Migration[]
 }
 
-/** What the database needs of LevelDB. */
+/** The parts of LevelDB that the database needs. */
 export interface LevelStore {
   open(): Promise<void>
   close(): Promise<void>
   get(key: string): Promise<Uint8Array | undefined>
-  /** All or nothing. With `sync`, it and all batches before it are durable when this returns. */
+  /** Atomic. With `sync`, this batch and all earlier ones are durable when it resolves. */
   batch(
     operations: ReadonlyArray<{ type: 'put'; key: string; value: Uint8Array } | { type: 'del'; key: string }>,
     options: { sync: boolean },
@@ -29,7 +28,7 @@ export interface LevelStore {
 }
 
 export interface LevelIterator extends AsyncIterable<[string, Uint8Array]> {
-  /** The next entries, `size` at most; none at the end. */
+  /** The next entries, at most `size`; none at the end. */
   nextv(size: number): Promise<Array<[string, Uint8Array]>>
   close(): Promise<void>
 }
@@ -38,7 +37,7 @@ export interface DatabaseParts {
   log: Log
   /** Default: LevelDB. */
   levelOf?: ((directory: string) => LevelStore) | undefined
-  /** Runs something later; returns how to call it off. */
+  /** Runs something later; returns a function that cancels it. */
   later?: (run: () => void, ms: number) => () => void
 }
 
@@ -51,10 +50,10 @@ export interface Range {
 
 export interface Namespace {
   get(key: string): Promise<Uint8Array | undefined>
-  /** Durable when it returns. */
+  /** Durable when it resolves. */
   put(key: string, value: Uint8Array): Promise<void>
   del(key: string): Promise<void>
-  /** Returns at once; durable within milliseconds, or after flush(). undefined deletes. Never throws. */
+  /** Returns at once; durable within milliseconds, or after flush(). `undefined` deletes. Never throws. */
   write(key: string, value: Uint8Array | undefined): void
   /** In key order, or reversed. */
   entries(range?: Range): AsyncIterable<[key: string, value: Uint8Array]>
@@ -63,22 +62,22 @@ export interface Namespace {
 export interface Database {
   namespace(name: string): Namespace
   flush(): Promise<void>
-  /** Throws E_STORE if any of it cannot be read. */
+  /** Rejects with E_STORE if any of it cannot be read. */
   readAll(): Promise<void>
   /** Frees the space of deleted entries, which LevelDB itself does only much later. */
   compact(namespace: string): Promise<void>
-  /** Why writes fail at the moment; undefined if they work. */
+  /** Why writes are failing now; undefined if they work. */
   readonly failure: unknown
-  /** Writes what is pending, then closes. If writing fails, it still closes, and throws. */
+  /** Writes what is pending, then closes. If the write fails, it still closes, then rejects. */
   close(): Promise<void>
 }
 
 const NAMESPACE = /^[a-z][a-z0-9-]{0,31}$/
-/** Separates namespace and key. Not allowed in names; END is the next character. */
+/** Separates namespace and key. Not allowed in names. END is the next character. */
 const SEPARATOR = '!'
 const END = '"'
 
-/** Entries per read; one at a time is several times slower. */
+/** Entries per read; reading one at a time is several times slower. */
 const AT_ONCE = 256
 
 const realLater = (run: () => void, ms: number) => {
@@ -86,7 +85,7 @@ const realLater = (run: () => void, ms: number) => {
   return () => clearTimeout(timer)
 }
 
-/** The types of `level` leave out what only LevelDB can do, such as synced writes. */
+/** The types of `level` leave out LevelDB's own features, such as synced writes. */
 const levelDb = (directory: string): LevelStore =>
   new Level(directory, { keyEncoding: 'utf8', valueEncoding: 'view' }) as unknown as LevelStore
 
@@ -107,7 +106,7 @@ export async function openDatabase(
       throw cannotWrite(directory, error)
     })
   }
-  // After a failed write, LevelDB's log accepts nothing more. Reopening reads it and truncates it correctly.
+  // After a failed write, LevelDB's log accepts nothing more. Reopening reads the log and truncates it correctly.
   const recover = async () => {
     await level.close()
     await open()

@@ -1,7 +1,7 @@
-// Opens a LevelDB folder so that damage neither stops the node nor goes unnoticed. An unreadable folder is
-// moved aside; a copy is repaired, or the database starts empty. LevelDB silently skips damaged parts of its
-// log and a missing log. The first is detected from LevelDB's own LOG file, the second by a counter kept both
-// in the folder and in a file beside it.
+// Opens a LevelDB folder so that damage neither prevents the start nor goes unnoticed. An unreadable folder is moved
+// aside; then a copy is repaired, or the database starts empty. LevelDB silently skips damaged parts of its log, and a
+// missing log. The first is detected from LevelDB's own LOG file, the second by a counter that is kept in the folder
+// and in a file beside it.
 
 import { cp, readdir, readFile, rename, rm } from 'node:fs/promises'
 import { join } from 'node:path'
@@ -10,9 +10,9 @@ import { writeFileWhole } from '../atomic.ts'
 import type { Disk } from '../disk.ts'
 import type { Log } from '../log.ts'
 
-/** An open database. The caller creates it, since there is more than one layer over LevelDB. */
+/** An open database. The caller creates it, since there are several layers over LevelDB. */
 export interface LevelHandle {
-  /** Reads everything, so that damage shows now. */
+  /** Reads everything, so that damage is found now. */
   readAll(): Promise<void>
   /** The counter, if the folder has one. */
   mark(): Promise<number | undefined>
@@ -22,15 +22,15 @@ export interface LevelHandle {
 
 export interface LevelFolderOptions {
   directory: string
-  /** For messages: "the list of peers". */
+  /** Name for messages, such as "the list of peers". */
   name: string
-  /** What may be lost after damage, and what is safe. */
+  /** For messages: what may be lost after damage, and what is safe. */
   loss: string
 }
 
 export interface LevelFolder<Handle> {
   handle: Handle
-  /** Increments the counter: if data written so far gets lost, the next start notices. */
+  /** Increments the counter, so that the next start notices if data written until now was lost. */
   seal(): Promise<void>
 }
 
@@ -101,13 +101,13 @@ export async function openLevelFolder<Handle extends LevelHandle>(
   return { handle, seal }
 }
 
-/** LevelDB treats a folder without CURRENT as new, and deletes its content. */
+/** LevelDB treats a folder without CURRENT as new, and would delete its content. */
 async function isHeadless(directory: string): Promise<boolean> {
   const names = await readdir(directory).catch(() => [] as string[])
   return !names.includes('CURRENT') && names.some((name) => /^\d+\.(ldb|log|sst)$/.test(name))
 }
 
-/** True if the content is damaged; false if the disk is full or the folder is locked or unreadable. */
+/** True if the content is damaged; false if, say, the disk is full or the folder is locked or unreadable. */
 function isDamage(error: unknown): boolean {
   const { code, message, cause, data } = (error ?? {}) as {
     code?: string
@@ -135,7 +135,7 @@ async function moveAside(directory: string): Promise<string> {
   }
 }
 
-/** Bytes that LevelDB reports as dropped from its log. It starts a new LOG file each time it opens. */
+/** Number of bytes that LevelDB reports as dropped from its log. It starts a new LOG file each time it opens. */
 async function skippedIn(notes: string): Promise<number> {
   const text = await readFile(notes, 'utf8').catch(() => '')
   let bytes = 0

@@ -1,12 +1,12 @@
-// Migrates a database from an older schema. The version rises after each step's writes, so an interrupted
-// step runs again from its start: steps must be idempotent.
+// Migrates a database from an older schema. The version is raised after each step's writes, so an interrupted step runs
+// again from its start. Steps must therefore be idempotent.
 
 import type { Log } from '../log.ts'
 import { newerSchema } from './store-errors.ts'
 import type { Writes } from './write-queue.ts'
 
 /**
- * Reads the whole database, as full keys and values, and yields the writes that bring it one schema further.
+ * Reads the whole database, as full keys and values, and yields the writes that take it to the next schema.
  */
 export interface Migration {
   summary: string

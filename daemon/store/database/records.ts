@@ -7,13 +7,13 @@ import type { Database } from './database.ts'
 export type SeriesRecord = Record<string, number | string | boolean | null>
 
 export interface StepSeries {
-  /** Replaces an earlier record of the step, as after a restart from a checkpoint. */
+  /** Replaces an earlier record of this step, as needed after a restart from a checkpoint. */
   append(step: number, record: SeriesRecord): void
-  /** Steps `from` up to but not including `to`, oldest first. */
+  /** Steps `from` (inclusive) to `to` (exclusive), oldest first. */
   range(from?: number, to?: number): AsyncIterable<{ step: number; record: SeriesRecord }>
-  /** The newest `count`, oldest first. */
+  /** The newest `count` records, oldest first. */
   newest(count: number): Promise<Array<{ step: number; record: SeriesRecord }>>
-  /** Deletes all steps from `step` on, for a roll-back to an earlier checkpoint. */
+  /** Deletes the records from `step` on, for a roll-back to an earlier checkpoint. */
   truncate(step: number): Promise<void>
 }
 
@@ -43,7 +43,7 @@ export function createStepSeries(
   }
 }
 
-/** Padded to the length of the largest safe integer, so keys sort by step. */
+/** Padded to the length of the largest safe integer, so that keys sort by step. */
 function keyOf(step: number): string {
   return String(step).padStart(16, '0')
 }

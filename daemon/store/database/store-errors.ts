@@ -1,4 +1,4 @@
-// Database errors in words. LevelDB gives the `code` on the error or on its cause.
+// Database errors in words. LevelDB sets the `code` on the error or on its cause.
 
 import { WaggleError } from '../../../protocol/errors.ts'
 
@@ -49,8 +49,7 @@ function codeOf(error: unknown): string {
 }
 
 /**
- * The innermost message is the operating system's; LevelDB puts "IO error: <path>: " before it and hides the
- * errno.
+ * The innermost message is the operating system's; LevelDB puts "IO error: <path>: " before it and hides the errno.
  */
 function messageOf(error: unknown): string {
   const { message, cause } = error as Error
@@ -59,7 +58,7 @@ function messageOf(error: unknown): string {
   return SYSTEM[system] ?? system
 }
 
-/** strerror(3) texts, in the words of the rest of the store. */
+/** strerror(3) texts, in the same words as the rest of the store. */
 const SYSTEM: Record<string, string> = {
   'No space left on device': 'the disk is full',
   'Disk quota exceeded': 'the disk quota is used up',

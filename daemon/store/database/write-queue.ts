@@ -1,17 +1,17 @@
-// Gathers small writes into few synced batches, because a synced write of one entry costs as much as one of
-// 64 (measured on ext4: 807 entries a second against 8,600). The last write to a key wins. Failed writes are
-// kept and retried, so a full disk loses nothing; reads see pending writes.
+// Gathers small writes into a few synced batches, because a synced write of one entry costs as much as one of 64
+// (measured on ext4: 807 entries a second against 8,600). The last write to a key wins. Failed writes are kept and
+// retried, so a full disk loses nothing. Reads see pending writes.
 
 import type { Log } from '../log.ts'
 
-/** undefined deletes. */
+/** By key; `undefined` deletes. */
 export type Writes = Map<string, Uint8Array | undefined>
 
 export interface WriteQueueOptions {
-  /** A batch is written when this many writes are pending, or the oldest is this old. */
+  /** A batch is written when this many writes are pending or the oldest is `delayMs` old. */
   maxWrites?: number
   delayMs?: number
-  /** Pause after a failure; doubles up to 32 times this. */
+  /** Pause after a failure; doubles up to 32 times this value. */
   retryMs?: number
 }
 
@@ -19,7 +19,7 @@ export interface WriteQueueParts {
   write: (writes: Writes) => Promise<void>
   /** Called before a failed write is tried again. */
   recover: () => Promise<void>
-  /** Runs something later; returns how to call it off. */
+  /** Runs something later; returns a function that cancels it. */
   later: (run: () => void, ms: number) => () => void
   log: Log
 }
@@ -31,9 +31,9 @@ export interface WriteQueue {
   waiting(key: string): [Uint8Array | undefined] | undefined
   /** Resolves once all earlier writes are on disk; rejects if they fail. */
   flush(): Promise<void>
-  /** Why writes fail at the moment. */
+  /** Why writes are failing now; undefined if they work. */
   readonly failure: unknown
-  /** Writes what is pending, and stops. */
+  /** Writes what is pending, then stops. */
   close(): Promise<void>
 }
 
@@ -51,7 +51,7 @@ export function createWriteQueue(
   function schedule(ms: number): void {
     callOff ??= later(() => {
       callOff = undefined
-      // The failure is kept in `failure`, logged, and retried.
+      // The error is kept in `failure`, logged, and the write retried.
       drain().catch(() => {})
     }, ms)
   }
@@ -75,7 +75,7 @@ export function createWriteQueue(
         if (failures) await recover()
         await write(inFlight)
       } catch (error) {
-        // A newer write may have replaced it meanwhile.
+        // A newer write may have replaced this one meanwhile.
         pending = new Map([...inFlight, ...pending])
         inFlight = new Map()
         if (!failures) log('error', `the database cannot be written: ${(error as Error).message}`)
@@ -91,7 +91,7 @@ export function createWriteQueue(
   }
 
   async function flush(): Promise<void> {
-    // An earlier run also writes what was added since, unless it fails.
+    // A run already in progress also writes what was added since, unless it fails.
     while (pending.size || running) await drain()
   }
 

@@ -1,10 +1,10 @@
-// Picks the foreign group to evict from a full pool: the oldest one of the author with the most groups.
-// Identities are free, so all newcomers together count as one author. Among newcomers it is the oldest group
-// from the source with the most.
+// Picks the foreign group to evict from a full pool: the oldest one of the author with the most groups. Identities are
+// free, so all newcomers together count as one author. Among newcomers, it is the oldest group from the source with the
+// most groups.
 
 import type { Group } from '../../../protocol/train/index.ts'
 
-/** `entries`: oldest first, and one at least. */
+/** `entries`: oldest first, at least one. */
 export function crowdedOut<Entry extends { readonly group: Group }>(
   entries: Iterable<Entry>,
   { isKnown }: { isKnown(author: string): boolean },

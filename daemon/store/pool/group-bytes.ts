@@ -1,6 +1,6 @@
-// Numbers as bytes for a group's record, bit for bit. Tokens take two bytes each if that is enough.
+// Encodes numbers as bytes for a group's record, without loss. Tokens take two bytes each if that is enough.
 
-/** Two bytes per token if all ids fit, else four; the first byte says which. */
+/** Two bytes per token if all IDs fit, otherwise four; the first byte says which. */
 export function packTokens(tokens: Int32Array): Uint8Array {
   const small = tokens.every((token) => token >= 0 && token <= 0xffff)
   const values = bytesOf(small ? Uint16Array.from(tokens) : tokens)

@@ -1,5 +1,5 @@
-// Encodes a group for this node's own database. Unlike the wire format, it keeps every value bit for bit,
-// trusts its writer, and may change with the schema. A digest in front detects damage.
+// Encodes a group for this node's own database. Unlike the wire format, it keeps every value bit for bit, trusts its
+// writer, and may change with the schema. A digest at the front detects damage.
 
 import { createHash } from 'node:crypto'
 import { decode, encode } from 'cborg'
@@ -7,11 +7,11 @@ import type { Group, Rollout } from '../../../protocol/train/index.ts'
 import { bufferOf, bytesOf, packTokens, unpackTokens } from './group-bytes.ts'
 import { type Extras, extrasOf, type PackedExtras, packExtras, unpackExtras } from './group-extras.ts'
 
-/** First element of every record; raised with a migration when the layout changes. */
+/** First element of every record; raised, with a migration, when the layout changes. */
 const LAYOUT = 1
-/** Layout 1, followed by what plugins and episodes add. Groups without such data use layout 1. */
+/** Layout 1, followed by the data of plugins and episodes. Groups without such data use layout 1. */
 const WITH_EXTRAS = 2
-/** Damage is an accident here, not an attack: 8 bytes of SHA-256 miss one in 10^19. */
+/** Damage here is an accident, not an attack: 8 bytes of SHA-256 miss one in 10^19. */
 const DIGEST_BYTES = 8
 
 export function encodeGroup(group: Group): Uint8Array {
@@ -81,7 +81,7 @@ function packRollout(rollout: Rollout): Packed {
     entropies ? bytesOf(entropies) : null,
     rollout.segments.flatMap(({ version, start, length }) => [version, start, length]),
     rollout.finish,
-    // As eight bytes: CBOR's shortest form would make 0 of -0.
+    // As eight bytes: CBOR's shortest form would turn -0 into 0.
     bytesOf(Float64Array.of(rollout.reward)),
     rewardParts ? [Object.keys(rewardParts), bytesOf(Float64Array.from(Object.values(rewardParts)))] : null,
   ]
@@ -108,7 +108,7 @@ function unpackRollout(packed: Packed): Rollout {
   return rollout
 }
 
-/** Stores digests as bytes, anything else as text. */
+/** Stores digests as bytes and anything else as text. */
 function packHex(text: string): string | Uint8Array {
   return /^(?:[0-9a-f]{2})+$/.test(text) ? Buffer.from(text, 'hex') : text
 }

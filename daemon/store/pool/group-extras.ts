@@ -1,5 +1,5 @@
-// The part of a group's record that plugins and episodes add: data that the loss and the estimators need
-// after a restart, such as the loss mask, and the conditioning of rollouts that differ from their group's.
+// The part of a group's record that plugins and episodes add: data that the loss and the estimators need after a
+// restart, such as the loss mask, and the conditioning of rollouts that differ from their group's.
 
 import type { Group, Rollout, Turn } from '../../../protocol/train/index.ts'
 import { bufferOf, bytesOf, packTokens, unpackTokens } from './group-bytes.ts'
@@ -26,7 +26,7 @@ export interface Extras {
 }
 
 interface PackedTurns {
-  /** State, observation, start and length of each. */
+  /** State, observation, start and length of each turn. */
   turns: Array<[string, string, number, number]>
   rewards: Uint8Array
 }

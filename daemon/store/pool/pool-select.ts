@@ -1,4 +1,4 @@
-// Picks groups from the pool by a filter, an order and a count. Pure.
+// Picks groups from the pool by filter, order and count. Pure.
 
 import type { Group } from '../../../protocol/train/index.ts'
 
@@ -9,25 +9,25 @@ export interface PoolEntry {
   readonly origin: OwnOrForeign
   /** Number of batches that used the group. */
   readonly uses: number
-  /** Step of the last of them; -1 before the first. */
+  /** Step of the last such batch; -1 before the first. */
   readonly lastUsed: number
-  /** Counts arrivals. */
+  /** Order of arrival. */
   readonly sequence: number
 }
 
 export interface Wanted {
   origin: OwnOrForeign
-  /** Most groups to pick. */
+  /** Maximum number of groups to pick. */
   count: number
   /** Which groups qualify; all by default. */
   where?: (entry: PoolEntry) => boolean
   /** The newest, the least used (newest first among equals), or uniformly at random. */
   order: 'newest' | 'least-used' | 'uniform'
-  /** Needed for `uniform`. */
+  /** Required for `uniform`. */
   random?: () => number
 }
 
-/** Picks from entries given newest first. Returns them least used first for that order, else newest first. */
+/** Expects entries newest first. Returns them least used first for that order, otherwise newest first. */
 export function select<Entry extends PoolEntry>(
   newestFirst: Entry[],
   { count, where = () => true, order, random }: Wanted,

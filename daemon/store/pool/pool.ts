@@ -1,6 +1,5 @@
-// The rollout pool: every group that may still be trained on, own and foreign ones separately, in memory and
-// in the database. It counts uses and remembers ids. Callers decide which groups are worth training
-// on.
+// The rollout pool: every group that may still be trained on, own and foreign ones separately, in memory and in the
+// database. It counts uses and remembers IDs. Callers decide which groups are worth training on.
 
 import type { Group } from '../../../protocol/train/index.ts'
 import type { Database } from '../database/database.ts'
@@ -13,31 +12,31 @@ import { createSeen } from './seen.ts'
 export type { OwnOrForeign, PoolEntry, Wanted } from './pool-select.ts'
 
 export interface PoolOptions {
-  /** Most own groups, and most foreign ones. Separate limits, so that peers cannot crowd out own groups. */
+  /** Maximum number of own groups and of foreign groups. Separate limits, so that peers cannot crowd out own groups. */
   capacityGroups: number
-  /** Most encoded bytes of own groups, and of foreign ones. */
+  /** Maximum encoded bytes of own groups and of foreign groups. */
   capacityBytes?: number
-  /** Ids to remember after their group has left. */
+  /** Number of IDs to remember after their groups have left. */
   capacitySeen?: number
 }
 
 export interface Pool {
   /**
-   * False for a foreign group whose id was seen before, and for an own group while the
-   * same content is still unused. (Short own answers to a recurring prompt are often identical, and worth
-   * training on each time.) The pool keeps this object, so it must not change any more.
+   * False for a foreign group whose ID was seen before, and for an own group while a group with the same content is
+   * still unused. (Short own answers to a recurring prompt are often identical, and worth training on each time.) The
+   * pool keeps this object, so the caller must not change it.
    */
   add(group: Group, origin: OwnOrForeign): boolean
-  /** Whether a group of this id was ever added, as far as that is remembered. */
+  /** Whether a group with this ID was ever added, as far as the pool remembers. */
   hasSeen(id: string): boolean
-  /** Newest first. Looks only; use is what markUsed says. */
+  /** Newest first. Does not count as use; see markUsed. */
   select(wanted: Wanted): PoolEntry[]
   markUsed(ids: Iterable<string>, step: number): void
-  /** Ids of groups that were used although the database does not say so yet. */
+  /** IDs of groups whose use is not yet recorded in the database. */
   unwritten(): string[]
-  /** Removes groups that were used, and does not take foreign ones of these ids again. */
+  /** Removes groups that were used, and never accepts foreign ones with these IDs again. */
   retire(ids: Iterable<string>): void
-  /** Removes what the rule says; returns how many. */
+  /** Removes entries for which the rule is true. Returns their number. */
   evict(rule: (entry: PoolEntry) => boolean): number
   counts(): { own: number; foreign: number; ownBytes: number; foreignBytes: number; seen: number }
   flush(): Promise<void>
@@ -46,12 +45,12 @@ export interface Pool {
 interface Kept extends PoolEntry {
   uses: number
   lastUsed: number
-  /** As encoded. */
+  /** Encoded size. */
   bytes: number
 }
 
 /**
- * Deleted bytes after which the database is compacted: level gives nothing back by itself for a long time.
+ * Bytes deleted before the database is compacted: LevelDB itself frees their space only much later.
  */
 const COMPACT_BYTES = 64 * 1024 * 1024
 
@@ -69,7 +68,7 @@ export async function createPool(
   /** In order of arrival. */
   const kept = { own: new Map<string, Kept>(), foreign: new Map<string, Kept>() }
   const bytes = { own: 0, foreign: 0 }
-  /** Used since the database last took all writes; as many as there is room for in `seen`. */
+  /** Used since the last successful flush of the database; at most the capacity of `seen`. */
   const unwritten = new Set<string>()
   let sequence = 0
   let deletedBytes = 0
@@ -99,7 +98,7 @@ export async function createPool(
     database.compact('group').catch((error) => log('warn', `compaction failed: ${(error as Error).message}`))
   }
 
-  // Start: what is on disk becomes what is in memory.
+  // Loads the pool from disk.
   const used = new Map<string, [uses: number, lastUsed: number]>()
   for await (const [key, value] of uses.entries()) {
     const view = new DataView(value.buffer, value.byteOffset, value.byteLength)

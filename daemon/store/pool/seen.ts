@@ -1,5 +1,5 @@
-// A bounded set of groups' ids seen before. It survives restarts and forgets the oldest first. Without it, a
-// group could be counted or credited twice once its first copy had left the pool.
+// A bounded set of group IDs seen before. It survives restarts and forgets the oldest first. Without it, a group could
+// be counted or credited twice once its first copy had left the pool.
 
 import type { Database } from '../database/database.ts'
 
@@ -14,7 +14,7 @@ export async function createSeen(
   { capacity }: { capacity: number },
   { database }: { database: Database },
 ): Promise<Seen> {
-  // Keyed by order of arrival, so that the oldest are known after a restart.
+  // Keyed by order of arrival, so that a restart knows which are the oldest.
   const namespace = database.namespace('seen')
   const numbers = new Map<string, number>()
   let last = 0

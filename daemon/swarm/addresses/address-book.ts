@@ -1,6 +1,6 @@
-// Known addresses of peers, ordered by trust: addresses that worked, addresses given by a person, those that the peer
-// has signed, those seen on the local network, and last those reported by others. Addresses are dialled one after
-// another, so a liar who reports dead addresses of a peer must not get them ahead of the real one.
+// Known addresses of peers, ordered by trust: addresses that worked, addresses that the user gave, addresses that the
+// peer signed, addresses seen on the local network, and last addresses that other peers reported. Addresses are dialled
+// one by one, so false addresses reported by a malicious peer must not come before the real one.
 
 import type { Address, PeerId } from '@libp2p/interface'
 import { type Multiaddr, multiaddr } from '@multiformats/multiaddr'
@@ -12,9 +12,9 @@ import { compareAddresses, ownSubnets } from './address-order.ts'
 const MAX_WORKED = 2
 const MAX_SIGNED = 8
 const MAX_HEARSAY = 3
-/** Peers remembered here; the one updated least recently is forgotten first. */
+/** Maximum number of peers; the least recently updated one is evicted first. */
 const MAX_PEERS = 256
-/** Addresses whose trust is remembered for sorting. */
+/** Maximum number of addresses whose trust is kept for sorting. */
 const MAX_RANKED = 2048
 
 const WORKED = 0
@@ -45,14 +45,14 @@ export class AddressBook {
     remember(this.workedOf, peer, [address, ...before.filter((one) => one !== address)].slice(0, MAX_WORKED))
   }
 
-  /** Another peer reported this address. Kept in memory only; the latest report counts. */
+  /** Another peer reported these addresses. Kept in memory only; the latest report replaces earlier ones. */
   heard(peer: string, addresses: readonly string[]): void {
     remember(this.heardOf, peer, shuffled(addresses, this.by.random).slice(0, MAX_HEARSAY))
   }
 
   /**
-   * Addresses to dial a peer at, in order, each ending in its ID. Without `hearsay`, addresses reported by others are
-   * left out if there is anything better.
+   * Addresses at which to dial a peer, best first, each ending in its peer ID. Without `hearsay`, addresses reported by
+   * other peers are used only if there are no others.
    */
   async of(
     peer: PeerId,
@@ -83,14 +83,14 @@ export class AddressBook {
     return [...found.values()]
   }
 
-  /** Addresses to tell others: those that the peer has signed or where it was reached. Reports are not passed on. */
+  /** Addresses to pass on to other peers: signed by the peer, or where it was reached. Reports are not passed on. */
   async tellable(peer: PeerId): Promise<string[]> {
     const signed = (await this.stored(peer)).filter(({ isCertified }) => isCertified)
     const addresses = signed.map((one) => one.multiaddr.toString())
     return addresses.length > 0 ? addresses : [...(this.workedOf.get(peer.toString()) ?? [])]
   }
 
-  /** Called by libp2p, which sorts the addresses before it dials. */
+  /** libp2p calls this to sort a peer's addresses before it dials. */
   readonly compare = (a: Address, b: Address): -1 | 0 | 1 => {
     const difference = this.rank(a) - this.rank(b)
     return difference === 0 ? compareAddresses(ownSubnets())(a, b) : (Math.sign(difference) as -1 | 1)
@@ -116,7 +116,7 @@ function remember<T>(map: Map<string, T>, key: string, value: T, limit = MAX_PEE
   map.set(key, value)
 }
 
-/** Undefined if it is not an address or ends in another peer's ID. */
+/** Appends the peer ID. Undefined if this is not a multiaddr or it ends in another peer's ID. */
 function withPeer(address: string, id: string): Multiaddr | undefined {
   try {
     const parsed = multiaddr(address)

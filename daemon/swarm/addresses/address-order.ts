@@ -1,19 +1,19 @@
-// The order in which a peer's addresses are dialled. They are tried one after another for a few seconds each, so a
-// useless one in front delays a join by that long. libp2p's own order puts private addresses of other networks early,
-// because it does not know which networks this node is in.
+// The order in which a peer's addresses are dialled. Each is tried for a few seconds before the next, so a useless one
+// at the front delays a join by that long. libp2p's own order puts private addresses of other networks early, because
+// it does not know which networks this node is in.
 
 import { networkInterfaces } from 'node:os'
 import type { Address } from '@libp2p/interface'
 import { isLoopback, isPrivate } from '@libp2p/utils'
 import { type Multiaddr, multiaddr } from '@multiformats/multiaddr'
 
-/** Public and direct; in one of this machine's networks; through a relay; private elsewhere; this machine. */
+/** Order: public and direct; on a local subnet; relayed; private elsewhere; loopback. */
 export function compareAddresses(subnets: readonly Subnet[]): (a: Address, b: Address) => -1 | 0 | 1 {
   return (a, b) => Math.sign(rank(a.multiaddr, subnets) - rank(b.multiaddr, subnets)) as -1 | 0 | 1
 }
 
 export interface Subnet {
-  /** The leading bits of the address as a number, and how many there are. */
+  /** The network prefix as a number, and its length in bits. */
   bits: bigint
   length: number
   family: 4 | 6
@@ -31,7 +31,7 @@ export function ownSubnets(interfaces = networkInterfaces()): Subnet[] {
     })
 }
 
-/** Of this machine on its networks, without loopback. */
+/** This machine's IP addresses, without loopback. */
 export function ownAddresses(interfaces = networkInterfaces()): string[] {
   return Object.values(interfaces)
     .flat()
@@ -43,7 +43,7 @@ function rank(address: Multiaddr, subnets: readonly Subnet[]): number {
   if (parts.some(({ name }) => name === 'p2p-circuit'))
     return parts.some(({ name }) => name === 'webrtc') ? 3 : 2
   const [{ name, value } = { name: '', value: undefined }] = parts
-  // Somebody announced a name on purpose.
+  // DNS names are announced on purpose.
   if ((name !== 'ip4' && name !== 'ip6') || value === undefined) return 0
   if (isLoopback(address)) return 5
   if (!isPrivate(address)) return 0
@@ -71,7 +71,7 @@ function bitsOf(address: string, family: 4 | 6, length: number): bigint | undefi
   }
 }
 
-/** The internet addresses that `listen` binds on these interfaces; a port of 0 is not known yet. */
+/** The public addresses that `listen` binds on these interfaces. Port 0 is left out: it is not known yet. */
 export function publicAddresses(
   listen: readonly string[],
   interfaces: ReturnType<typeof networkInterfaces>,

@@ -1,17 +1,17 @@
-// The range of addresses that one owner usually has: a /24 of IPv4 or a /48 of IPv6. Identities are free but
-// addresses are not, so connections are shared out by range.
+// The address range that one owner usually has: a /24 of IPv4 or a /48 of IPv6. Identities are free but addresses are
+// not, so connections are limited per range.
 
 import type { Multiaddr } from '@multiformats/multiaddr'
 
 export function addressRange(address: Multiaddr): string {
   const parts = address.getComponents()
-  // Anybody may be behind a relay, so everything that one relay brings counts as one range.
+  // Anybody may be behind a relay, so all connections through one relay count as one range.
   const relay = parts.findIndex(({ name }) => name === 'p2p-circuit')
   if (relay >= 0) return `relay ${parts.slice(0, relay).findLast(({ name }) => name === 'p2p')?.value ?? ''}`
   const host = parts.find(({ name }) => name === 'ip4' || name === 'ip6')
   if (host?.value === undefined) return parts[0]?.value ?? ''
   if (host.name === 'ip4') return `${host.value.split('.').slice(0, 3).join('.')}.0/24`
-  // An IPv4 address as a dual-stack socket reports it.
+  // An IPv4-mapped IPv6 address, as dual-stack sockets report IPv4 peers.
   const mapped = /^::ffff:([0-9a-f]{1,4}):([0-9a-f]{1,4})$/i.exec(host.value)
   if (mapped) {
     const [high, low] = mapped.slice(1).map((group) => Number.parseInt(group, 16)) as [number, number]
@@ -31,7 +31,7 @@ function firstGroups(ip6: string): string {
     .join(':')
 }
 
-/** The first entry of the range that has the most entries. */
+/** The first item of the range with the most items; undefined if there are none. */
 export function firstOfLargest<T>(items: readonly T[], rangeOf: (item: T) => string): T | undefined {
   const counts = new Map<string, number>()
   for (const item of items) counts.set(rangeOf(item), (counts.get(rangeOf(item)) ?? 0) + 1)

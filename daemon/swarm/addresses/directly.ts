@@ -1,6 +1,6 @@
-// Adds a direct WebRTC connection beside a relayed one. (Where one side can be dialled over TCP, libp2p's DCUtR does
-// this by itself.) Groups do not travel over relayed connections. Until the direct one is up, they go through the
-// relay's gossip; then the relayed connection is closed.
+// Opens a direct WebRTC connection to a peer that is connected through a relay. (Where one side can be dialled over
+// TCP, libp2p's DCUtR does this by itself.) Groups are not sent over relayed connections: until the direct one is up,
+// they arrive through the relay's gossip. Then the relayed connection is closed.
 
 import type { Connection } from '@libp2p/interface'
 import { multiaddr } from '@multiformats/multiaddr'
@@ -8,9 +8,9 @@ import type { Host } from '../libp2p/host.ts'
 import { webRtcAddresses } from '../libp2p/webrtc.ts'
 import type { Clock, Log } from '../types.ts'
 
-/** By then identify has usually reported the peer's addresses. */
+/** Waits before each attempt. By then identify has usually reported the peer's addresses. */
 const WAITS_MS = [100, 300, 1000, 3000, 10_000, 30_000, 120_000]
-/** Time for gathering candidates and trying them. */
+/** Dial timeout; includes gathering ICE candidates and trying them. */
 const DIAL_MS = 8000
 
 export interface DirectlyParts {
@@ -23,7 +23,7 @@ export class Directly {
   private readonly by: DirectlyParts
   private stopped = false
   private readonly onOpen = ({ detail }: CustomEvent<Connection>) => {
-    // One side is enough; both would make two connections. The side that dialled through the relay does it.
+    // Only the side that dialled through the relay upgrades; if both did, there would be two connections.
     if (detail.limits !== undefined && detail.direction === 'outbound') void this.upgrade(detail)
   }
 

@@ -1,20 +1,20 @@
-// Asks the swarm's DHT where a peer is. libp2p does this too when it knows no address, but it takes an empty entry of
-// its own peer store for an answer and never asks again about a peer whose address is out of date.
+// Asks the swarm's DHT where a peer is. libp2p does this too when it knows no address, but it takes an empty entry in
+// its own peer store for an answer, and it never asks again about a peer whose address is out of date.
 
 import type { PeerId } from '@libp2p/interface'
 import type { Host } from '../libp2p/host.ts'
 import type { Clock } from '../types.ts'
 
 const LOOKUP_MS = 3000
-/** Time between two lookups of one peer: while no address is known, and while a known one did not work. */
+/** Minimum time between two lookups of a peer: if no address is known, and if the known ones did not work. */
 const AGAIN_MS = { unknown: 500, stale: 2000 }
-/** Peers that were looked up. The oldest is forgotten and may then be looked up again at once. */
+/** Maximum number of peers whose last lookup is remembered; an evicted one may be looked up again at once. */
 const MAX_PEERS = 256
 
 export interface LookupParts {
   host: Host
   clock: Clock
-  /** Addresses came in that were not known before. */
+  /** New addresses were found. */
   onLearned(peer: string): void
 }
 
@@ -26,7 +26,7 @@ export class Lookup {
     this.by = parts
   }
 
-  /** True if there are new addresses to try; they are in libp2p's peer store by then. Never rejects. */
+  /** Resolves with true if there are new addresses to try, which are then in libp2p's peer store. Never rejects. */
   async find(peer: PeerId, signal?: AbortSignal): Promise<boolean> {
     const { host, clock, onLearned } = this.by
     // There is nobody to ask.

@@ -1,6 +1,6 @@
 // Nodes of this swarm that mDNS has seen on the local network. Seeing a node does not join it: with `lan: 'ask'` the
-// user is told who is there and how to join, with `open` every node is dialled. The list is limited, since anybody on
-// the network can announce any number of names.
+// user is told which nodes are there and how to join them; with `open` every node is dialled. The list is bounded,
+// since anybody on the network can announce any number of names.
 
 import { peerName } from '../../../protocol/text.ts'
 import type { Clock } from '../types.ts'
@@ -12,13 +12,13 @@ const MAX_SEEN = 64
 const MAX_ADDRESSES = 8
 /** Nodes announce themselves every five seconds; after this long without an announcement they count as gone. */
 const FORGET_MS = 60_000
-/** Answers come within 250 ms, and peers that were joined before reconnect within two seconds. */
+/** mDNS answers arrive within 250 ms, and peers that were joined before reconnect within two seconds. */
 const TELL_AFTER_MS = 3000
 const NAMED = 3
 
 export interface NeighboursParts {
   clock: Clock
-  /** A peer was joined or is connected, so the user need not be told who else is there. */
+  /** True if a peer was joined or is connected; the user is then not told about other nodes. */
   hasCompany(): boolean
   dial(peer: string): void
   notice(message: string, action: string): void
@@ -27,7 +27,7 @@ export interface NeighboursParts {
 export class Neighbours {
   private readonly lan: Lan
   private readonly by: NeighboursParts
-  /** Least recently heard first. */
+  /** By peer ID, least recently seen first. */
   private readonly seen = new Map<string, { addresses: string[]; at: number }>()
   private cancel: (() => void) | undefined
 

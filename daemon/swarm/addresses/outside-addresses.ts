@@ -1,13 +1,13 @@
-// Finds which of this node's addresses a home router translates, and sets the outside addresses that libp2p announces.
+// Finds which of this node's addresses are behind NAT, and sets the external addresses that libp2p announces.
 
 import { isIPv6 } from 'node:net'
 import { isGlobalUnicast, isLinkLocal, isLoopback, isPrivate } from '@libp2p/utils'
 import { type Multiaddr, multiaddr } from '@multiformats/multiaddr'
 
-/** libp2p adds this to the current time and has no "forever". */
+/** libp2p adds this to the current time and has no value for "forever". */
 export const LONG_MS = 100 * 365 * 86_400_000
 
-/** The parts of libp2p's address manager that it uses. */
+/** The parts of libp2p's address manager that are used here. */
 export interface AddressManager {
   getAddressesWithMetadata(): Array<{ multiaddr: Multiaddr; type: string }>
   addPublicAddressMapping(inIp: string, inPort: number, outIp: string, outPort: number, how: 'tcp'): void
@@ -28,7 +28,7 @@ export interface Way {
 export const isSame = (a: Place, b: Place): boolean => a.ip === b.ip && a.port === b.port
 export const toAddress = ({ ip, port }: Place): string => `/${isIPv6(ip) ? 'ip6' : 'ip4'}/${ip}/tcp/${port}`
 
-/** TCP on private IPv4 addresses. */
+/** TCP listeners on private IPv4 addresses. */
 export function behindRouter(addressManager: AddressManager): Place[] {
   return listening(addressManager, 'ip4').filter((place) => {
     const address = multiaddr(toAddress(place))
@@ -36,7 +36,7 @@ export function behindRouter(addressManager: AddressManager): Place[] {
   })
 }
 
-/** TCP on IPv6 addresses of the internet. */
+/** TCP listeners on public IPv6 addresses. */
 export function behindFirewall(addressManager: AddressManager): Place[] {
   return listening(addressManager, 'ip6').filter((place) => isGlobalUnicast(multiaddr(toAddress(place))))
 }
@@ -57,7 +57,7 @@ export class OutsideAddresses {
     this.addressManager = addressManager
   }
 
-  /** The port that is forwarded at the moment. */
+  /** The external address that is currently forwarded to `inside`. */
   of(inside: Place): Place | undefined {
     return this.ways.find((way) => isSame(way.inside, inside))?.outside
   }
@@ -66,7 +66,7 @@ export class OutsideAddresses {
     return this.ways.map(({ outside }) => outside)
   }
 
-  /** Replaces all addresses set before. libp2p tells peers if anything changes. */
+  /** Replaces all addresses set before. libp2p notifies peers if anything changes. */
   set(ways: readonly Way[]): void {
     const isIn = (all: readonly Way[], { inside, outside }: Way) =>
       all.some((way) => isSame(way.inside, inside) && isSame(way.outside, outside))

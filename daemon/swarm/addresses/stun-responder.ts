@@ -1,6 +1,6 @@
-// Answers STUN over UDP, so that a relay is all that two nodes behind NATs need to connect directly. A sender can
-// forge its address, and the answer (at most 1.6 times the request over IPv4) would go to somebody else. So answers
-// are limited per address, per network and in total, and further requests get none.
+// Answers STUN over UDP, so that two nodes behind NATs need nothing but a relay to connect directly. A sender can forge
+// its address, and the answer (at most 1.6 times the request over IPv4) would then go to somebody else. So answers are
+// rate limited per address, per network and in total; requests above a limit get no answer.
 
 import { createSocket, type Socket } from 'node:dgram'
 import { once } from 'node:events'
@@ -11,7 +11,7 @@ import { answerStun } from './stun.ts'
 
 /** A node asks about twice for each connection attempt. */
 const PER_ADDRESS = { perSecond: 5, burst: 20 }
-/** /24, or /48 over IPv6: what one customer may own. */
+/** Per /24, or /48 for IPv6: the range that one customer may own. */
 const PER_NETWORK = { perSecond: 20, burst: 100 }
 /** 1000 answers are 44 kB. */
 const IN_ALL = { perSecond: 1000, burst: 2000 }
@@ -25,7 +25,7 @@ export interface StunResponder {
   stop(): Promise<void>
 }
 
-/** Listens on all IPv4 addresses, and on IPv6 where the machine has it. Throws E_PORT. */
+/** Listens on all IPv4 addresses, and on IPv6 if the machine has it. Throws E_PORT. */
 export async function startStunResponder(
   { port, host = '0.0.0.0' }: { port: number; host?: string },
   { clock }: { clock: Clock },
@@ -50,7 +50,7 @@ export async function startStunResponder(
         return
       }
       answered++
-      // The sender cannot be reached any more.
+      // Send errors are ignored: the sender may have gone.
       socket.send(answer, from, address, () => {})
     })
 
@@ -80,7 +80,7 @@ async function listen(socket: Socket, port: number, address: string): Promise<So
   try {
     socket.bind({ port, address })
     await once(socket, 'listening')
-    // Later errors concern single packets.
+    // Errors after binding concern single packets.
     socket.on('error', () => {})
     return socket
   } catch (cause) {

@@ -1,7 +1,7 @@
 // STUN (RFC 8489), as much as a responder needs: reads a Binding request and writes the response. Nodes behind NATs ask
-// where their packets appear to come from, and use that address to reach each other (WebRTC). Pure functions of bytes,
-// without authentication: a response tells its receiver only what each of its own packets shows. CHANGE-REQUEST (RFC
-// 5780), MESSAGE-INTEGRITY and TCP are left out, since nobody asks a plain Binding server for them.
+// where their packets appear to come from, and use that address to reach each other (WebRTC). Pure functions of bytes.
+// There is no authentication, since a response contains nothing but the source address of the request. CHANGE-REQUEST
+// (RFC 5780), MESSAGE-INTEGRITY and TCP are left out, since clients do not need them for plain Binding requests.
 
 import { crc32 } from 'node:zlib'
 
@@ -14,12 +14,12 @@ const ERROR_CODE = 0x0009
 const UNKNOWN_ATTRIBUTES = 0x000a
 const XOR_MAPPED_ADDRESS = 0x0020
 const FINGERPRINT = 0x8028
-/** Comprehension-required attributes that a Binding request may contain and that change nothing here: USERNAME,
+/** Comprehension-required attributes that a Binding request may contain and that are ignored here: USERNAME,
  * MESSAGE-INTEGRITY, REALM, NONCE, MESSAGE-INTEGRITY-SHA256, PASSWORD-ALGORITHM, USERHASH, PRIORITY, USE-CANDIDATE. */
 const HARMLESS = new Set([0x06, 0x08, 0x14, 0x15, 0x1c, 0x1d, 0x1e, 0x24, 0x25])
-/** RFC 8489 6.1: the size that fits into one packet on any path. No real Binding request comes near it. */
+/** RFC 8489 6.1: this size fits into one packet on any path. Real Binding requests are much smaller. */
 export const MAX_STUN_BYTES = 548
-/** An error response lists at most this many. */
+/** Maximum number of unknown attributes listed in an error response. */
 const MAX_UNKNOWN = 8
 
 export interface Source {
@@ -29,8 +29,9 @@ export interface Source {
 }
 
 /**
- * The response to a datagram; undefined unless it is a Binding request with the magic cookie. Anything else gets no
- * answer, so that two responders cannot be made to talk to each other. At most 52 bytes more than the request's header.
+ * The response to a datagram; undefined unless it is a Binding request with the magic cookie. Other datagrams get no
+ * answer, so that two responders cannot be made to answer each other. At most 52 bytes longer than the request's
+ * header.
  */
 export function answerStun(datagram: Uint8Array, from: Source): Uint8Array | undefined {
   if (datagram.length < HEADER || datagram.length > MAX_STUN_BYTES) return undefined
@@ -46,7 +47,7 @@ export function answerStun(datagram: Uint8Array, from: Source): Uint8Array | und
     const next = at + 4 + Math.ceil(length / 4) * 4
     if (next > datagram.length) return undefined
     if (type === FINGERPRINT) {
-      // FINGERPRINT comes last if present; with a wrong one, the packet belongs to another protocol.
+      // FINGERPRINT, if present, is last. If it is wrong, the packet belongs to another protocol.
       if (length !== 4 || next !== datagram.length) return undefined
       if (view.getUint32(at + 4) !== fingerprintOf(datagram.subarray(0, at))) return undefined
       fingerprint = true
@@ -93,7 +94,7 @@ function attribute(type: number, value: readonly number[]): Uint8Array {
   return bytes
 }
 
-/** Family, port and address, XORed with the cookie and transaction ID, since some routers rewrite plain addresses. */
+/** Family, port and address, XORed with the cookie and transaction ID, because some NATs rewrite plain addresses. */
 function xorMapped({ address, port }: Source, transaction: Uint8Array): number[] {
   const bytes = addressBytes(address)
   const mixed = bytes.map((byte, i) => byte ^ transaction[i]!)

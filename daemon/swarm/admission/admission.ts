@@ -1,6 +1,6 @@
-// Decides whether a message is admitted and forwarded, before any expensive work. Checks in order of cost: size, schema,
-// quotas, signature, echo, rules, age. Fast enough to run while gossip waits for the verdict. What is admitted is then
-// verified against this node's own tasks, and checked for copies, by verify.ts.
+// Decides whether to admit and forward a message, before any expensive work. Checks in order of cost: size, schema,
+// quotas, signature, echo, rules, age. Fast enough to run while gossipsub waits for the verdict. verify.ts then
+// verifies admitted groups against this node's own tasks and checks them for copies.
 
 import { HELD_OUT_SEED, type PromptCoordinates } from '../../../protocol/train/index.ts'
 import {
@@ -31,13 +31,13 @@ export interface AdmissionOptions {
   self: string
   /** Names of the prompt presentations (arms) that this node can reproduce. */
   arms: readonly string[]
-  /** Older groups are refused. Default 30 minutes, several times what max_staleness allows in practice. */
+  /** In ms; older groups are refused. Default: 30 minutes, several times what max_staleness allows in practice. */
   maxAgeMs?: number
-  /** How far another node's clock may be off: a node whose clock is an hour wrong must not be harmed. */
+  /** Tolerated clock skew of other nodes, in ms, so that a node whose clock is an hour off is not penalised. */
   maxSkewMs?: number
   /** Forward groups of tasks that this node does not have, as a relay does. Default false. */
   carry?: boolean
-  /** See seen.ts. A simulation of a thousand nodes has smaller filters. */
+  /** See seen.ts. Simulations of a thousand nodes use smaller filters. */
   filterEntries?: number | undefined
 }
 
@@ -46,17 +46,17 @@ export interface AdmissionParts {
   records: PeerRecords
   contents?: Contents
   clock: Clock
-  /** True for authors that a person muted or that are cut off. */
+  /** True for authors that the user muted or that are cut off. */
   isMuted(peer: string): boolean
-  /** True for peers that a person joined. */
+  /** True for peers that the user joined. */
   isWanted?(peer: string): boolean
-  /** Of the filters of ids; see seen.ts. Default: random. */
+  /** Salt of the ID filters; see seen.ts. Default: random. */
   salt?: Uint8Array | undefined
-  /** The signature fits the key. Default: Ed25519. */
+  /** Whether the signature matches the key. Default: Ed25519. */
   isAuthentic?(frame: Frame): boolean
-  /** Another node signs with this node's key, and has done so since this node started. */
+  /** Called if another node has signed with this node's key since this node started. */
   onImpostor(): void
-  /** A connected author dated a message; its clock is `aheadMs` ahead of this node's. */
+  /** A message came directly from its author, whose clock is `aheadMs` ahead of this node's. */
   onDated?(author: string, aheadMs: number): void
 }
 
@@ -68,24 +68,24 @@ export type Admitted = {
 }
 export type Screening =
   | { admitted: Admitted }
-  /** Well-formed and new: worth fetching from `source` or its author. */
+  /** Valid and new: worth fetching from `source` or the author. */
   | { announced: Announcement }
   | { refused: Reason; task?: string; author?: string }
 
 const HOUR_MS = 3_600_000
-/** A peer whose groups have been good for half an hour weighs as much as this many newcomers. */
+/** A peer whose groups have been good for half an hour has the weight of this many newcomers. */
 const MAX_TRUST = 16
 const TRUST_MS = 120_000
-/** Newcomers with weight 1. If all 24 flood, each still gets 8 groups a second, the limit for one author. */
+/** Number of newcomers with weight 1. If all 24 flood, each still gets 8 groups a second, the limit for one author. */
 const NEWCOMERS = { count: 24, idleMs: 60_000 }
-/** Weight of any further unknown peer, until it has earned more. */
+/** Weight of every other unknown peer. */
 const LATE = 1 / 16
-/** Frames remembered exactly: duplicates arrive from several peers within seconds. About 100 bytes each. */
+/** Frames remembered exactly. Duplicates come from several peers within seconds. About 100 bytes each. */
 const RECENT_FRAMES = 65_536
-/** Per author. An author writes about one frame a second; a node that was away fetches half an hour of them. */
+/** Per author. An author sends about one frame a second; a returning node fetches half an hour of them. */
 const AUTHOR = { perSecond: 8, burst: 256 }
 const FETCHED_AUTHOR = { perSecond: 8, burst: 1024 }
-/** Fetched frames count against the peer that offers them. All newcomers share one limit; known peers only the total. */
+/** Charged to the peer that serves them. All newcomers together share one limit; known peers have only the total. */
 const FETCHED_NEWCOMER = { perSecond: 4, burst: 512 }
 const FETCHED_NEWCOMERS = { perSecond: 16, burst: 1024 }
 const FETCHED = { perSecond: 100, burst: 4096 }
@@ -93,18 +93,19 @@ const FETCHED = { perSecond: 100, burst: 4096 }
 export class Admission {
   /** Frames whose signature was checked. */
   private readonly frames = new SeenSet({ capacity: RECENT_FRAMES })
-  /** Admitted and own frames, for as long as their age would admit them again. */
+  /** Admitted and own frames, remembered until their age alone would have them refused. */
   private readonly letIn: LongMemory
   private readonly contents: Contents
   private readonly options: Required<AdmissionOptions>
   private readonly by: AdmissionParts
   private readonly startedAt: number
-  /** Groups per author, whoever forwards them. */
+  /** Groups per author, whichever peer forwards them. */
   private readonly authors: Quota
   private readonly fetchedAuthors: Quota
   /**
-   * All frames whose signature is checked, which are then verified and forwarded: about a millisecond each, so at most 20 %
-   * of a core. A swarm of 64 nodes that each write a group a second needs 64. Shared among sources, since identities are free.
+   * Limits how many frames have their signature checked, and are then verified and forwarded: about a millisecond each,
+   * so at most 20 % of a core. 64 nodes that each write a group a second need 64. Shared by source, since identities
+   * are free.
    */
   private readonly shares: FairShare
   private readonly newcomers: NewcomerQuota
@@ -131,12 +132,12 @@ export class Admission {
     }
   }
 
-  /** This node ran before, and has let groups in until `at` at the latest. */
+  /** After a restart: the previous process may have admitted groups until `at`. */
   resume(at: number): void {
     for (const quota of [this.authors, this.fetchedAuthors, ...Object.values(this.fetched)]) quota.resume(at)
   }
 
-  /** Never throws. `source` is the peer that delivered the message; its own quotas were applied before this. */
+  /** Never throws. `source` is the peer that delivered the message; its own quotas have already been applied. */
   screen(bytes: Uint8Array, source: string, { fetched = false } = {}): Screening {
     const { records } = this.by
     const from = records.touch(source)
@@ -146,7 +147,7 @@ export class Admission {
     let mark: string
     try {
       frame = openFrame(bytes, fetched ? MAX_FETCHED_BYTES : MAX_GOSSIP_BYTES)
-      // Replays are refused before decoding, in microseconds.
+      // Replays are refused before decoding, which takes microseconds.
       mark = markOf(frame)
       if (this.frames.has(mark) || this.letIn.has(mark)) return this.refuse('duplicate', source)
       if (frame.kind === KIND.group) said = decodeGroup(frame)
@@ -176,7 +177,7 @@ export class Admission {
     return { admitted: { group: said, source, bytes: bytes.length } }
   }
 
-  /** Remembers an own frame, so that its echo and copies of its content are not taken for new. */
+  /** Remembers a frame of this node, so that neither its echo nor a copy of its content counts as new. */
   sent(bytes: Uint8Array, id?: string): void {
     const mark = markOf(openFrame(bytes, MAX_FETCHED_BYTES))
     this.frames.add(mark)
@@ -184,10 +185,10 @@ export class Admission {
     if (id !== undefined) this.contents.wrote.add(id)
   }
 
-  /** An own message that this node does not remember: from before its start, a replay, or from a copy of its home. */
+  /** Whether another node signed this with this node's key. Messages from before the start do not count. */
   private isImpostor(said: SharedGroup | Announcement): boolean {
     const age = this.by.clock.now() - said.createdAt
-    // A future date may be this node's own, from before its clock was corrected.
+    // This node may have written a future date itself, before its clock was corrected.
     if (said.createdAt < this.startedAt || age < 0 || age > this.options.maxAgeMs) return false
     if (!('rollouts' in said)) return true
     const texts = said.rollouts.map(({ text }) => text)
@@ -200,9 +201,9 @@ export class Admission {
     return all.take('all')
   }
 
-  /** The peer's weight: grows to 16 with its number of good groups and the time since the first; 1 or less if unknown. */
+  /** The peer's weight: grows to 16 with its number of good groups and the time since the first; else at most 1. */
   private trust({ id, verified, verifiedSince = Number.POSITIVE_INFINITY }: PeerRecord): number {
-    // A peer that a person chose cannot be part of a crowd of fake identities.
+    // The user chose this peer, so it is not one of a crowd of fake identities.
     if (this.by.isWanted?.(id)) return MAX_TRUST
     const known = this.by.clock.now() - verifiedSince
     const earned = Math.min(MAX_TRUST, known / TRUST_MS, verified / 4)
@@ -211,7 +212,7 @@ export class Admission {
     return earned
   }
 
-  /** Checks after the signature, charged to the author. Undefined if the message passes. */
+  /** Checks after the signature, charged to the author. Undefined if the message passes all. */
   private judge(said: SharedGroup | Announcement, source: string, fetched: boolean): Screening | undefined {
     const { clock, tasks, isMuted } = this.by
     const { prompt, author } = said
@@ -219,13 +220,13 @@ export class Admission {
     if (isMuted(author)) return refuse('muted')
     if (!(fetched ? this.fetchedAuthors : this.authors).take(author)) return refuse('quota')
     const wrong = brokenRule(prompt, tasks)
-    // Every honest node can see that a seed is held out, so the forwarding peer is charged. Only nodes with the task know
-    // the range of its difficulty.
+    // Every honest node can see that a seed is held out, so the forwarding peer is penalised. Only nodes with the task
+    // know its range of difficulties.
     if (wrong === 'heldOut') return refuse(wrong, source)
     if (wrong === 'difficulty' || (wrong && !this.options.carry)) return refuse(wrong)
     if ('arm' in said && !this.options.carry && !this.options.arms.includes(said.arm)) return refuse('arm')
     const age = clock.now() - said.createdAt
-    // Forwarded messages may have been on the way for long, so they say nothing about the author's clock.
+    // A forwarded message may have been delayed, so it tells nothing about the author's clock.
     if (source === author && !fetched) this.by.onDated?.(author, -age)
     if (age > this.options.maxAgeMs + this.options.maxSkewMs) return refuse('stale')
     if (age < -this.options.maxSkewMs) return refuse('future')

@@ -1,5 +1,5 @@
-// Compares this node's clock with its peers' clocks. Groups are refused by age, so a clock that is hours off stops all sharing,
-// and a person would look for the cause in the network.
+// Compares this node's clock with its peers' clocks. Groups are refused by age, so a clock that is hours off stops all
+// sharing, and the user would suspect the network.
 
 import type { Clock } from '../types.ts'
 
@@ -10,14 +10,14 @@ const AUTHORS = 64
 
 export class ClockWatch {
   private readonly by: { clock: Clock; onOff(message: string): void; onRight(): void }
-  /** By author, the newest last: when its last message came, and how far its clock is ahead of this node's. */
+  /** By author, newest last: time of its last message, and how far its clock is ahead of this node's. */
   private readonly seen = new Map<string, { at: number; aheadMs: number }>()
 
   constructor(_options: object, parts: { clock: Clock; onOff(message: string): void; onRight(): void }) {
     this.by = parts
   }
 
-  /** A connected peer has just dated a message by its own clock. */
+  /** A directly connected author has just dated a message with its own clock. */
   dated(author: string, aheadMs: number): void {
     const now = this.by.clock.now()
     this.seen.delete(author)

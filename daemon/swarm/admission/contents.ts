@@ -1,6 +1,6 @@
-// Remembers the content of groups: own ones, and foreign ones that were verified. Content is remembered per author, so a
-// damaged copy that arrives first cannot keep the original out. A foreign group's id is made of author and content and of
-// nothing else: if it depended on what came before, a restart would let the same group in under another id.
+// Remembers the content of own groups and of verified foreign groups. Foreign content is remembered per author, so a
+// damaged copy that arrives first cannot keep out the original. A foreign group's ID depends only on author and
+// content: if it depended on earlier groups, a restart would admit the same group again under another ID.
 
 import { createHash } from 'node:crypto'
 import type { Clock } from '../types.ts'
@@ -8,7 +8,7 @@ import { LongMemory, SeenSet } from './seen.ts'
 
 /** Two hours at 9 groups a second. About 100 bytes each. */
 const CAPACITY = 65_536
-/** Longer than the oldest group that any clock skew admits. */
+/** Longer than the maximum age of a group plus any clock skew. */
 const REMEMBER_MS = 4 * 3_600_000
 
 export class Contents {
@@ -28,7 +28,7 @@ export class Contents {
     }: {
       clock: Clock
       salt?: Uint8Array | undefined
-      /** Own content that is remembered elsewhere. */
+      /** Whether this node wrote this content, according to a record outside this class. */
       hasWritten?: ((id: string) => boolean) | undefined
     },
   ) {
@@ -36,7 +36,7 @@ export class Contents {
     this.before = new LongMemory({ forMs: REMEMBER_MS, entries: filterEntries }, { clock, salt })
   }
 
-  /** True if this node wrote it, as far as is remembered. */
+  /** True if this node is known to have written it. */
   isOwn(id: string): boolean {
     return this.wrote.has(id) || this.hasWritten(id)
   }

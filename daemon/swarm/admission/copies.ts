@@ -1,11 +1,11 @@
-// Detects groups that are mostly another author's text. The first to arrive need not be the original: a copy may take a
-// shorter way, with invented log-probs. So text of a known author is refused from an unknown one; between two known or two
-// unknown authors, both are accepted.
+// Detects groups that mostly copy another author's text. The first to arrive need not be the original: a copy, with
+// invented log-probs, may take a shorter path. So if a known author has written the text, it is refused from an unknown
+// author. Between two known or two unknown authors, both groups are accepted.
 //
-// On a prompt that a swarm has in common, honest nodes with the same model write equal text as well: what their policy
-// writes most of the time. Text that an author wrote several times in one group is such a one and proves nothing.
+// If several honest nodes with the same model get the same prompt, some of their texts are identical: those that the
+// policy writes most often. A text that occurs more than once in a group is such a text and proves nothing.
 //
-// Texts are kept as digests: 8192 groups of 64 long texts would be half a gigabyte.
+// Texts are stored as digests: 8192 groups of 64 long texts would take half a gigabyte.
 
 import { createHash } from 'node:crypto'
 
@@ -17,7 +17,7 @@ export interface Said {
   texts: readonly string[]
 }
 
-/** Prompts remembered, and authors of each. */
+/** Maximum number of prompts remembered, and of authors per prompt. */
 const PROMPTS = 2048
 const AUTHORS = 4
 /** Shorter texts can be equal by chance, such as `<answer>7</answer>`. */
@@ -32,7 +32,7 @@ export class Copies {
     this.isKnown = isKnown
   }
 
-  /** True if at least half of its longer texts are a known author's for the same prompt, and its author is unknown. */
+  /** True if the author is unknown and a known author wrote at least half of its longer texts for the same prompt. */
   isCopy({ prompt, author, texts }: Said): boolean {
     const authors = this.texts.get(prompt)
     if (authors === undefined || this.isKnown(author)) return false

@@ -1,17 +1,17 @@
-// Shares a total rate among sources. Each active source gets a part in proportion to its weight; what others leave unused is
-// open to all. So a crowd of new identities can use up the spare capacity and shrink everybody's part by its number, but
-// never take the part of a quieter or better-known peer.
+// Divides a total rate among sources. Each active source gets a share in proportion to its weight; unused shares are
+// available to all. So a crowd of new identities can use up the spare capacity and make everybody's share smaller, but
+// it cannot take the share of a quieter or better-known peer.
 
 import type { Clock } from '../types.ts'
 
 export interface FairShareOptions {
-  /** All sources together. */
+  /** Total rate of all sources. */
   perSecond: number
-  /** For how many seconds a source may save up its part. */
+  /** How many seconds of its share a source may save up. */
   burstSeconds: number
-  /** Spare capacity that may be taken at once after a quiet time. */
+  /** Burst of the spare capacity. */
   spare: number
-  /** Sources remembered; beyond that the least recently active one is forgotten. */
+  /** Maximum number of sources remembered; beyond that, the least recently active one is evicted. */
   keys?: number
 }
 
@@ -21,7 +21,7 @@ interface Part {
   at: number
 }
 
-/** A source that has been quiet for this long has no part until it asks again. */
+/** A source that is quiet for this long loses its share until it asks again. */
 const ACTIVE_MS = 10_000
 const SWEEP_MS = 1000
 const MAX_DEBT_S = 10
@@ -29,7 +29,7 @@ const MAX_DEBT_S = 10
 export class FairShare {
   private readonly options: Required<FairShareOptions>
   private readonly clock: Clock
-  /** The least recently active source first. */
+  /** Least recently active first. */
   private readonly parts = new Map<string, Part>()
   private weights = 0
   private readonly whole: { level: number; at: number }
@@ -41,13 +41,13 @@ export class FairShare {
     this.whole = { level: options.spare, at: clock.now() }
   }
 
-  /** Takes one from the source's part, or else from the spare capacity. False if neither has one. */
+  /** Takes one from the source's share, or else from the spare capacity. False if both are used up. */
   take(key: string, weight = 1): boolean {
     const part = this.part(key, weight)
     const whole = this.refilled()
     if (part.level >= 1) part.level--
     else if (whole.level < this.options.spare / 2) return false
-    // All parts together make up the total rate, so only saved-up parts bring this below half.
+    // The shares add up to the total rate, so only saved-up shares take this below half.
     whole.level = Math.max(-this.options.spare, whole.level - 1)
     return true
   }
@@ -72,7 +72,7 @@ export class FairShare {
       this.parts.delete(key)
       this.weights += weight - part.weight
       part.weight = weight
-      // A clock that is set back must not drain anything.
+      // If the clock is set back, nothing may be drained.
       const seconds = Math.max(0, now - part.at) / 1000
       part.level = Math.min(this.cap(part), part.level + seconds * this.rate(part))
       part.at = now
@@ -104,7 +104,7 @@ export class FairShare {
     if (Math.abs(now - this.sweptAt) < SWEEP_MS) return
     this.sweptAt = now
     for (const [key, part] of this.parts) {
-      // A source in debt stays until the debt is paid off.
+      // A source in debt is kept until the debt is paid off.
       if (now - part.at < ACTIVE_MS - Math.min(0, part.level / this.rate(part)) * 1000) continue
       this.forget(key)
     }

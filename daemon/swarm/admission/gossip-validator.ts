@@ -1,5 +1,5 @@
-// Turns a peer's bytes into verified groups: quotas before decoding, admission, the queue, verification, and penalties for
-// what is refused. The only place where gossip, admission and reputation meet.
+// Turns a peer's bytes into verified groups: quotas before decoding, admission, the queue, verification, and penalties
+// for refused messages. The only place where gossip, admission and reputation meet.
 
 import { TopicValidatorResult } from '@libp2p/gossipsub'
 import type { Group } from '../../../protocol/train/index.ts'
@@ -26,11 +26,11 @@ export interface GossipValidatorParts {
   /** A group has been verified. */
   onGroup(group: Group): void
   onEvent(event: SwarmEvent): void
-  /** Much waits to be sent: groups are taken in and not passed on. */
+  /** True while uploads are behind: groups are then accepted but not forwarded. */
   isBehind(): boolean
-  /** True for authors that a person joined or that have earned trust. Default: nobody. */
+  /** True for authors that the user joined or that have earned trust. Default: none. */
   isKnown?(author: string): boolean
-  /** A frame was admitted; it may be kept for other peers. */
+  /** A frame was admitted; it may be kept for peers that missed it. */
   onAdmitted(frame: Uint8Array, task: string): void
   /** Lets another peer deliver this message again. */
   forget(message: { data: Uint8Array }): void
@@ -38,17 +38,17 @@ export interface GossipValidatorParts {
   slow(peer: string, ms: number): void
   /** Runs something in the next turn of the event loop. Default: setImmediate. */
   soon?: ((run: () => void) => void) | undefined
-  /** An announced group, too large for gossip, can be fetched. */
+  /** A group that is too large for gossip was announced and can be fetched. */
   onAnnounced(announcement: Announcement, source: string): void
 }
 
-/** Groups waiting to be verified: a few seconds of work, at most 16 MiB of text. */
+/** Groups waiting for verification: a few seconds of work, at most 16 MiB of text. */
 const QUEUE = { items: 512, bytes: 16 << 20, turnMs: 3 }
 /**
- * Per source: above `soft`, messages are dropped; above `hard`, the source is cut off. 16 nodes that each write a group a
- * second produce 16 messages and about 100 RPCs a second. A backlog of half a minute, after this process or the network
- * stalled, must not look like a flood. Of a flood of 10,000 messages a second, about 150 signatures are checked before the
- * source is cut off, within two seconds.
+ * Per source: above `soft`, messages are dropped; above `hard`, the source is cut off. 16 nodes that each write a group
+ * a second produce 16 messages and about 100 RPCs a second. A backlog of half a minute, after this process or the
+ * network stalled, must not count as a flood. Of a flood of 10,000 messages a second, about 150 signatures are checked
+ * before the source is cut off, within two seconds.
  */
 const LIMITS = {
   frames: { soft: { perSecond: 300, burst: 1000 }, hard: { perSecond: 600, burst: 4000 } },
@@ -60,17 +60,17 @@ const LIMITS = {
   /** Message ids in IHAVE, IWANT and IDONTWANT, plus grafts, prunes and subscriptions. One IHAVE may carry 5000 ids. */
   control: { soft: { perSecond: 5000, burst: 10_000 }, hard: { perSecond: 20_000, burst: 100_000 } },
 }
-/** Admitting and forwarding a message takes up to a millisecond: an honest one must not wait behind a flood. */
+/** Admitting and forwarding a message takes up to a millisecond. An honest message must not wait behind a flood. */
 const TURNS = { perTurn: 4, limit: 256 }
-/** A refused message costs this share of an accepted one: most are refused before any real work. */
+/** Cost of a refused message, relative to an accepted one: most are refused before any expensive work. */
 const REFUSAL_COST = 1 / 16
-/** How long reading from a peer over its quota pauses, so that others get a turn. */
+/** How long reading from a peer that is over its quota pauses, so that others get a turn. */
 const TURN_MS = 20
 /** How long a peer counts as over its quota. */
 const OVER_MS = 1000
 /**
- * Messages over quota that all sources together may send: each is read, decrypted and dropped, at 60 µs. Reading from sources
- * above that pauses, so floods take about 3 % of a core, however many sources there are.
+ * Limits messages over quota from all sources together. Each is read, decrypted and dropped, which takes 60 µs. Above
+ * the limit, reading from the source pauses, so floods take about 3 % of a core, however many sources there are.
  */
 const EXCESS = { perSecond: 400, burstSeconds: 0.5, spare: 0 }
 
@@ -85,7 +85,7 @@ export class GossipValidator {
   private readonly overAt = new Map<string, number>()
   readonly guard: GossipGuard
   verified = 0
-  /** When a group was last admitted, by gossip or fetched. */
+  /** When a group was last admitted, from gossip or a fetch. */
   lastAdmittedAt: number | undefined
 
   constructor({ carry = false }: { carry?: boolean }, by: GossipValidatorParts) {
@@ -99,7 +99,7 @@ export class GossipValidator {
       soon: by.soon,
       now: () => by.clock.now(),
       work: (admitted) => this.verify(admitted),
-      // Identities are free, so an unknown author's groups wait in the turn of the peer that brings them.
+      // Identities are free, so groups of unknown authors are queued under the peer that delivered them.
       ownerOf: ({ group, source }) => (by.isKnown?.(group.author) ? group.author : source),
       dropped: ({ group }) => this.refused(group.author, 'busy', group.prompt.task),
     })
@@ -113,7 +113,7 @@ export class GossipValidator {
     this.guard = {
       frame: (peer, size) => {
         by.records.received(peer, size)
-        // Data still in flight when the peer was cut off.
+        // Such data was still in flight when the peer was cut off.
         if (by.reputation.isCut(peer)) return false
         return this.within('frames', peer, 1) && this.within('bytes', peer, size)
       },
@@ -121,7 +121,7 @@ export class GossipValidator {
         this.within('control', peer, control) && this.within('messages', peer, messages),
       sent: (peer, bytes) => by.records.sent(peer, bytes),
       busy: (peer) => {
-        // A peer within its quotas is never paused: it also forwards others' messages.
+        // Peers within their quotas are never paused, since they also forward other peers' messages.
         if (by.clock.now() - (this.overAt.get(peer) ?? 0) < OVER_MS) by.slow(peer, TURN_MS)
       },
       malformed: (peer) => this.charge(peer, 'schema'),
@@ -141,13 +141,13 @@ export class GossipValidator {
     this.queue.close()
   }
 
-  /** gossipsub's verdict on a message. Never throws. Under load a message waits for its author's turn. */
+  /** gossipsub's verdict on a message. Never throws. Under load, a message waits for its author's turn. */
   readonly validate = (
     source: string,
     message: { data: Uint8Array },
   ): TopicValidatorResult | Promise<TopicValidatorResult> =>
     this.turns.take(
-      // A false author fails the signature check, and the peer that sent it is penalised.
+      // If the claimed author is false, the signature check fails and the sending peer is penalised.
       claimedAuthor(message.data),
       () => this.judge(source, message),
       () => {
@@ -158,14 +158,14 @@ export class GossipValidator {
     )
 
   private judge(source: string, message: { data: Uint8Array }): TopicValidatorResult {
-    // It may have been cut off while the message waited.
+    // The peer may have been cut off while the message waited.
     if (this.by.reputation.isCut(source)) return TopicValidatorResult.Ignore
     try {
       const before = this.by.records.get(source)?.refused.get('quota')
       const reason = this.receive(message.data, source)
       if (reason === undefined)
         return this.by.isBehind() ? TopicValidatorResult.Ignore : TopicValidatorResult.Accept
-      // The source's share was used up; another peer may still deliver the message.
+      // Only this source's share is used up; another peer may still deliver the message.
       if (reason === 'quota' && this.by.records.get(source)?.refused.get('quota') !== before)
         this.by.forget(message)
       return verdictOf(reason) === 'reject' ? TopicValidatorResult.Reject : TopicValidatorResult.Ignore
@@ -191,13 +191,13 @@ export class GossipValidator {
     const { refused: reason, task, author } = result
     if (verdictOf(reason) === 'reject') this.by.reputation.offend(source, 'reject')
     else if (author !== undefined && BY_AUTHOR.has(reason)) this.by.reputation.offend(author, 'reject')
-    // These are routine in a busy swarm and would drown the events that matter.
+    // These are routine in a busy swarm and would bury the events that matter.
     if (reason !== 'duplicate' && reason !== 'own' && reason !== 'quota')
       this.by.onEvent({ type: 'refused', peer: author ?? source, reason, ...(task && { task }) })
     return reason
   }
 
-  /** Admits a frame that this node asked for. Its source vouches only for the hash. */
+  /** Admits a frame that this node requested. Its source is responsible only for the hash. */
   receiveFetched(frame: Uint8Array, source: string): Reason | undefined {
     return this.receive(frame, source, { fetched: true })
   }
@@ -245,7 +245,7 @@ export class GossipValidator {
     if (this.overAt.size > MAX_KNOWN_PEERS) this.overAt.delete(this.overAt.keys().next().value!)
     const wait = this.excess.owe(peer, what === 'bytes' || what === 'control' ? 1 : cost)
     if (wait > 0) this.by.slow(peer, wait)
-    // Gossip needs the RPC's control messages, and its contents have quotas of their own.
+    // Gossip needs the control messages in the RPC, and the RPC's contents have their own quotas.
     if (level === 'over' && what === 'frames') return true
     this.by.records.refuse(peer, 'quota')
     if (level === 'flood') this.by.reputation.offend(peer, 'flood')

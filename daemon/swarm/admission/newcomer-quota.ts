@@ -1,18 +1,18 @@
-// Gives a limited number of unknown peers a place, first come, first served. A peer keeps its place while it sends. Identities
-// are free, but a crowd that arrives later cannot take the places of those who were here first.
+// Gives a limited number of places to unknown peers, first come, first served. A peer keeps its place while it sends.
+// Identities are free, but a crowd that arrives later cannot take the places of earlier peers.
 
 import type { Clock } from '../types.ts'
 
 export interface NewcomerQuotaOptions {
   count: number
-  /** A place becomes free after its holder has sent nothing for this long. */
+  /** A place is freed when its holder has sent nothing for this long. */
   idleMs: number
 }
 
 export class NewcomerQuota {
   private readonly options: NewcomerQuotaOptions
   private readonly clock: Clock
-  /** When each holder last sent something, the least recent first. */
+  /** When each holder last sent something, least recent first. */
   private readonly taken = new Map<string, number>()
 
   constructor(options: NewcomerQuotaOptions, { clock }: { clock: Clock }) {

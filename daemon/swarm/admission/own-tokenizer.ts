@@ -1,5 +1,5 @@
-// Expresses a peer's completion in this node's tokenizer. If both use the same tokenizer and the token ids decode to the
-// text, the ids are kept; otherwise the text is encoded again. Episodes are replayed, which yields the observations, the
+// Converts a peer's completion to this node's tokenizer. If both use the same tokenizer and the token IDs decode to the
+// text, the IDs are kept; otherwise the text is encoded again. Episodes are replayed, which gives the observations, the
 // loss mask and the reward of each turn.
 
 import {
@@ -17,14 +17,14 @@ import type { Reason } from './reasons.ts'
 
 interface Limits {
   codec: Codec
-  /** Tokens. Completions longer than this node writes are not trained on. */
+  /** Maximum length in tokens. Completions longer than this node writes are not trained on. */
   most: number
 }
 
-/** Hardly any token has more characters, so longer texts are refused without encoding them. */
+/** Maximum characters per token. Longer texts are refused without being encoded. */
 const MOST_CHARS = 16
 
-/** Yields while it reads a long text. */
+/** Yields while it encodes a long text. */
 export function* underOwnTokenizer(
   { text, finish, segments, tokens, behaviourLogprobs }: SharedRollout,
   { policy }: SharedGroup,
@@ -41,7 +41,7 @@ export function* underOwnTokenizer(
   return { text, tokens: own, finish, segments: oldest(segments, policy.version, own.length) }
 }
 
-/** Yields while it reads a long text. */
+/** Yields while it encodes a long text. */
 export function* asEpisode(
   { text, finish, segments, tokens, behaviourLogprobs }: SharedRollout,
   { policy }: SharedGroup,
@@ -73,7 +73,7 @@ export function* asEpisode(
   return { ...own, segments, ...(logprobs && { behaviourLogprobs: logprobs }) }
 }
 
-/** Re-encoded tokens cannot be matched to segments, so all get the oldest version among them. */
+/** Re-encoded tokens cannot be matched to segments, so all get the oldest version. */
 function oldest(segments: readonly Segment[], version: number, length: number): Segment[] {
   const low = segments.reduce((least, segment) => Math.min(least, segment.version), version)
   return [{ version: low, start: 0, length }]

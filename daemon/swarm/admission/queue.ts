@@ -1,11 +1,12 @@
-// A bounded queue of groups to verify. Owners take turns, and each owner's newest item goes first, since fresh groups are
-// worth more. So an owner that sends much cannot delay or displace one that sends little. If the queue is full, the oldest
-// item of the owner with the most is dropped. Works for a few ms at a time, then yields to other work, even within an item.
+// A bounded queue of groups to verify. Owners take turns, and each owner's newest item goes first, since fresh groups
+// are worth more. An owner that sends much can neither delay nor displace one that sends little: if the queue is full,
+// the owner with the most items loses its oldest. Works for a few ms at a time, then yields to other work, even
+// mid-item.
 
 export interface QueueOptions {
   items: number
   bytes: number
-  /** Work in one turn of the event loop, in ms. The last step of an item may exceed it. */
+  /** Time limit per turn of the event loop, in ms. The last step of an item may exceed it. */
   turnMs: number
 }
 
@@ -16,7 +17,7 @@ export class FreshQueue<Item extends { bytes: number }> {
   private readonly dropped: (item: Item) => void
   private readonly ownerOf: (item: Item) => string
   private readonly soon: (run: () => void) => void
-  /** The next owner first; each owner's newest item last. */
+  /** The owner whose turn is next comes first; each owner's newest item comes last. */
   private readonly owned = new Map<string, Item[]>()
   private count = 0
   private bytes = 0
@@ -70,7 +71,7 @@ export class FreshQueue<Item extends { bytes: number }> {
     this.current = undefined
   }
 
-  /** Removes the oldest item of the owner with the most. */
+  /** Removes the oldest item of the owner with the most items. */
   private dropOne(): Item {
     let most: [string, Item[]] | undefined
     for (const entry of this.owned) if (most === undefined || entry[1].length > most[1].length) most = entry
@@ -83,7 +84,7 @@ export class FreshQueue<Item extends { bytes: number }> {
     if (next === undefined) return undefined
     const [owner, items] = next
     const item = this.removed(owner, items, items.pop()!)
-    // To the end of the line.
+    // Moves the owner to the end.
     if (this.owned.delete(owner)) this.owned.set(owner, items)
     return item
   }

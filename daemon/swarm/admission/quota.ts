@@ -1,6 +1,6 @@
-// Token buckets, one per key, in bounded memory. A bucket holds at most `burst` and gains `perSecond`. If there are too many
-// keys, the least recently used is forgotten and starts full again; so where keys cost nothing to create, a limit on the
-// total must stand beside this one. A restart forgets all of them; after a crash, `resume` keeps that from being a refill.
+// Token buckets, one per key, in bounded memory. A bucket holds at most `burst` and gains `perSecond`. With too many
+// keys, the least recently used one is evicted and starts full again, so where keys are free, a limit on the total is
+// needed as well. A restart loses all buckets; `resume` keeps a crash from refilling them.
 
 import type { Clock } from '../types.ts'
 
@@ -19,7 +19,7 @@ export class Quota {
   private readonly limit: number
   private readonly clock: Clock
   private readonly buckets = new Map<string, Bucket>()
-  /** When buckets that are not known may have been empty. */
+  /** When a new bucket counts as empty; by default it starts full. */
   private emptyAt = Number.NEGATIVE_INFINITY
 
   constructor({ rate, keys = 1024 }: { rate: Rate; keys?: number }, { clock }: { clock: Clock }) {
@@ -28,18 +28,18 @@ export class Quota {
     this.clock = clock
   }
 
-  /** What was taken until this time is not known any more: every bucket counts as empty then. */
+  /** What was taken before `at` is unknown, so every bucket counts as empty at that time. */
   resume(at: number): void {
     this.emptyAt = at
   }
 
-  /** Takes `cost` from the key's bucket. Returns false, and takes nothing, if it holds less. */
+  /** Takes `cost` from the key's bucket. If the bucket holds less, takes nothing and returns false. */
   take(key: string, cost = 1): boolean {
     const now = this.clock.now()
     const bucket = this.buckets.get(key) ?? { level: 0, at: this.emptyAt }
     if (!this.buckets.delete(key) && this.buckets.size >= this.limit)
       this.buckets.delete(this.buckets.keys().next().value!)
-    // A clock that is set back must neither drain nor fill a bucket.
+    // If the clock is set back, the bucket must neither drain nor fill.
     const seconds = Math.max(0, now - bucket.at) / 1000
     bucket.level = Math.min(this.rate.burst, bucket.level + seconds * this.rate.perSecond)
     bucket.at = now
@@ -50,7 +50,7 @@ export class Quota {
   }
 }
 
-/** Two rates: `over` the soft one; above the hard one it is a `flood`, which no busy or catching-up peer reaches. */
+/** Two rate limits: above the soft one, `over`; above the hard one, which no honest peer reaches, `flood`. */
 export class Meter {
   private readonly soft: Quota
   private readonly hard: Quota

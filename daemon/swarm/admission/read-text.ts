@@ -1,16 +1,16 @@
-// Encodes a peer's text in slices, so that other work can run in between, and stops at the limit: a text may be long, and
-// most of it may be of no use. A slice ends before a space, where tokenizers split anyway, so the tokens are those of the
-// whole text; only in a text with no space for a thousand characters may they differ at the cut. They always decode
-// to the text.
+// Encodes a peer's text in slices, so that other work can run in between, and stops at the limit: a text may be long,
+// and most of it useless. A slice ends before a space, where tokenizers split anyway, so the tokens are those of the
+// whole text. Only in a text with no space for a thousand characters may they differ at the cut. They always decode to
+// the text.
 
 import type { Finish } from '../../../protocol/train/index.ts'
 import type { Codec } from '../types.ts'
 import type { Reason } from './reasons.ts'
 
-/** Characters. About 2 ms for the worst text of the default model on a slow core. */
+/** In characters. The worst text takes about 2 ms with the default model on a slow core. */
 const SLICE = 1024
 
-/** Yields between slices. `most`: tokens, with the one that ends the sequence. */
+/** Yields between slices. `most` is the limit in tokens, including the one that ends the sequence. */
 export function* readText(
   text: string,
   finish: Finish,
@@ -36,8 +36,8 @@ export function* readText(
 }
 
 /**
- * What becomes of the space at a cut. Some tokenizers put one before every text that they encode, so there the space is left
- * out. Undefined if neither gives the tokens of the whole text.
+ * Whether a slice keeps the space at the cut. Some tokenizers put a space before every text that they encode; for these
+ * the space is left out. Undefined if neither gives the tokens of the whole text.
  */
 type Join = 'kept' | 'left out' | undefined
 

@@ -1,10 +1,10 @@
-// Why a group or message was refused. A closed list, since the names label counters; the descriptions are for people.
+// Why a group or message was refused. A closed list, because the names label counters; the descriptions are for users.
 
 import type { Verdict } from '../../../protocol/wire/index.ts'
 
 /**
- * reason -> [verdict, description]. `reject` penalises the peer that forwarded the message, since every honest node, relays
- * included, would have refused it. For what only some nodes can check, the author is penalised: see BY_AUTHOR.
+ * reason -> [verdict, description]. `reject` penalises the forwarding peer, because every honest node, relays included,
+ * would have refused the message. Where only some nodes can check, the author is penalised instead: see BY_AUTHOR.
  */
 export const REASONS = {
   quota: ['ignore', 'over the rate limit of its peer or author'],
@@ -36,7 +36,7 @@ export const REASONS = {
 export type Reason = keyof typeof REASONS
 export const REASON_NAMES = Object.keys(REASONS) as Reason[]
 
-/** Only nodes with the task can check these; others forward them in good faith. So the author is penalised. */
+/** Only nodes with the task can check these. Others forward them in good faith, so the author is penalised. */
 export const BY_AUTHOR: ReadonlySet<Reason> = new Set(['difficulty'])
 
 export function verdictOf(reason: Reason): Verdict {

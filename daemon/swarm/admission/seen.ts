@@ -1,4 +1,4 @@
-// Remembers ids in bounded memory: recent ones exactly (SeenSet, which can be saved and restored), and older ones in Bloom
+// Remembers IDs in bounded memory: recent ones exactly (SeenSet, which can be saved and restored), older ones in Bloom
 // filters for as long as they matter (LongMemory).
 
 import { createHash, randomBytes } from 'node:crypto'
@@ -32,16 +32,17 @@ export class SeenSet {
   }
 }
 
-/** Per entry: a full filter mistakes 6 in a million new ids for old ones. */
+/** Bits and probes per entry. A full filter has 6 false positives in a million. */
 const FILTER = { bits: 32, probes: 8 }
-/** Ids in one filter, which takes 256 KiB. */
+/** IDs per filter, which takes 256 KiB. */
 export const FILTER_ENTRIES = 65_536
-/** 16 MiB. At 300 ids a second, more than admission lets in, they last three and a half hours. */
+/** 16 MiB in all. At 300 IDs a second, more than admission allows, they last three and a half hours. */
 const MAX_FILTERS = 64
 
 /**
- * Remembers each id for at least `forMs`, however many others arrive. Bloom filters of a fixed size are filled one after
- * another; each is dropped when its newest id is older than that. The hash is salted, so nobody can choose colliding ids.
+ * Remembers each ID for at least `forMs`, however many others arrive. Bloom filters of a fixed size are filled one
+ * after another; a filter is dropped when its newest ID is older than `forMs`. The hash is salted, so nobody can choose
+ * colliding IDs.
  */
 export class LongMemory {
   private readonly forMs: number
@@ -78,7 +79,7 @@ export class LongMemory {
     }
     for (const at of this.probes(id)) filter.bits[at >>> 5]! |= 1 << (at & 31)
     filter.count++
-    // A clock that is set back must not make the filter look older.
+    // If the clock is set back, the filter must not look older.
     filter.newest = Math.max(filter.newest, now)
   }
 

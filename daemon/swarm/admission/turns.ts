@@ -1,10 +1,10 @@
-// Runs jobs of many owners, a few in each turn of the event loop. Owners take turns, so one with many jobs waits for itself
-// and hardly delays the others. If too many jobs wait, the oldest of the owner with the most is dropped.
+// Runs jobs of many owners, a few in each turn of the event loop. Owners take turns, so an owner with many jobs mostly
+// delays itself. If too many jobs wait, the owner with the most loses its oldest.
 
 export interface TurnsOptions {
-  /** Total cost of the jobs in one turn of the event loop. */
+  /** Maximum total cost of the jobs in one turn of the event loop. */
   perTurn: number
-  /** Jobs that may wait. */
+  /** Maximum number of waiting jobs. */
   limit: number
 }
 
@@ -17,7 +17,7 @@ export class Turns<T> {
   private readonly options: TurnsOptions
   private readonly costOf: (outcome: T) => number
   private readonly soon: (run: () => void) => void
-  /** The next owner first. */
+  /** The owner whose turn is next comes first. */
   private readonly owners = new Map<string, Job[]>()
   private waiting = 0
   private used = 0
@@ -36,7 +36,7 @@ export class Turns<T> {
     this.soon = soon
   }
 
-  /** Runs at once if nothing waits and this turn has room; otherwise when it is the owner's turn. */
+  /** Runs the job at once if none waits and this turn has room; otherwise when it is the owner's turn. */
   take(owner: string, work: () => T, dropped: () => T): T | Promise<T> {
     if (this.waiting === 0 && this.used < this.options.perTurn) {
       this.schedule()
@@ -97,7 +97,7 @@ export class Turns<T> {
       while (this.used < this.options.perTurn && this.waiting > 0) {
         const [owner, jobs] = this.owners.entries().next().value!
         const job = this.remove(owner, jobs)
-        // To the end of the line.
+        // Moves the owner to the end.
         if (this.owners.delete(owner)) this.owners.set(owner, jobs)
         job.run()
       }

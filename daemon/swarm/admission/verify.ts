@@ -1,6 +1,6 @@
-// Turns an admitted group into one that this node may train on. It generates the prompt, verifies every completion and
-// expresses it in this node's tokenizer. Only the text is taken from the peer, and, if the tokenizer is the same, token ids
-// that decode to that text and their log-probs.
+// Turns an admitted group into one that this node may train on. Generates the prompt, verifies every completion, and
+// converts it to this node's tokenizer. From the peer it takes only the text and, if the tokenizer is the same, token
+// IDs that decode to that text with their log-probs.
 
 import type { Task } from '../../../protocol/plugin/index.ts'
 import {
@@ -19,7 +19,7 @@ import { asEpisode, underOwnTokenizer } from './own-tokenizer.ts'
 import type { Reason } from './reasons.ts'
 
 export interface VerifierOptions {
-  /** Tokens. Completions longer than this node writes are not trained on. */
+  /** In tokens. Completions longer than this node writes are not trained on. */
   maxCompletionTokens: number
 }
 
@@ -28,9 +28,9 @@ export interface VerifierParts {
   codec: Codec
   contents?: Contents
   clock: Clock
-  /** True for authors that a person joined or that have earned trust. Default: nobody. */
+  /** True for authors that the user joined or that have earned trust. Default: none. */
   isKnown?(author: string): boolean
-  /** True for authors whose groups are of use without a signal, to get to know them. Default: for nobody. */
+  /** True for authors whose groups are accepted even without a signal, to get to know them. Default: none. */
   isUnknown?: ((author: string) => boolean) | undefined
   /** This node's own policy version. */
   version(): number
@@ -56,7 +56,7 @@ export class Verifier {
     this.copies = new Copies({}, { isKnown: (author) => parts.isKnown?.(author) ?? false })
   }
 
-  /** Runs all `steps` at once. */
+  /** Runs all of `steps` at once. */
   verify(admitted: Admitted): Verification {
     const steps = this.steps(admitted)
     for (;;) {
@@ -70,7 +70,7 @@ export class Verifier {
     try {
       return yield* this.attempt(admitted)
     } catch {
-      // If a task or tokenizer fails on hostile input, that is a bug here, and it must not stop the node.
+      // A task or tokenizer that fails on hostile input is a bug here; it must not stop the node.
       return { refused: 'broken' }
     }
   }
@@ -83,7 +83,7 @@ export class Verifier {
     if (!task) return { refused: 'task' }
     const instance = task.generate({ seed: prompt.seed, difficulty: prompt.difficulty })
     const conditioning = codec.encodePrompt(instance.question, instance.examples)
-    // A prompt harder than this node's own may exceed its model's context.
+    // A prompt longer than this node's own ones may exceed its model's context.
     const room = (codec.context ?? Number.POSITIVE_INFINITY) - conditioning.length
     const limits = { codec, most: Math.min(this.options.maxCompletionTokens, room) }
     if (charsToEncode(shared, codec) > limits.most * MEAN_TOKEN_CHARS * shared.rollouts.length)
@@ -94,7 +94,7 @@ export class Verifier {
       const own = task.environment
         ? yield* asEpisode(rollout, shared, { environment: task.environment, instance }, limits)
         : yield* underOwnTokenizer(rollout, shared, limits)
-      // An empty completion that was cut off has no tokens: there is nothing to train on.
+      // An empty completion that was cut off has no tokens to train on.
       if (own === 'text' || (typeof own !== 'string' && own.tokens.length === 0)) {
         this.droppedTexts++
         continue
@@ -118,7 +118,7 @@ export class Verifier {
     if (this.copies.isCopy(said)) return { refused: 'copy' }
     this.copies.admit(said)
     const id = contents.admit(author, content.id)
-    // Its text is remembered all the same: nobody else may introduce itself with it.
+    // The text is remembered anyway, so that no other author can copy it to get known.
     if (isZeroSignal(rewards) && !(policy.tokenizer === codec.tokenizer && this.by.isUnknown?.(author)))
       return { refused: 'zeroSignal', rewards }
     const group: Group = {
@@ -137,7 +137,7 @@ export class Verifier {
   }
 }
 
-/** Characters that have to be encoded. Token ids of the same tokenizer are only decoded, which their number bounds. */
+/** Number of characters to encode. Token IDs of the same tokenizer are only decoded, and their number is limited. */
 function charsToEncode({ policy, rollouts }: SharedGroup, { tokenizer }: Codec): number {
   const texts = rollouts.filter(({ tokens }) => !tokens || policy.tokenizer !== tokenizer)
   return texts.reduce((sum, { text }) => sum + text.length, 0)

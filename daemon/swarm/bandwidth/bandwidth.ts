@@ -1,8 +1,9 @@
-// Keeps a node's connections within its limits of bandwidth. Every raw connection is counted and paced, below encryption:
-// sending stops until the rate allows more, and reading pauses, which fills the sender's buffers. Parts above ask
-// `isBehind` before they send what nobody waits for. When the month's bytes are used up, the node disconnects.
+// Keeps the node's network traffic within its bandwidth limits. Every raw connection is counted and paced, below
+// encryption: sending stops until the rate allows more, and reading pauses, which fills the sender's buffers. Higher
+// layers check `isBehind` before they send anything that no peer has asked for. When the month's quota is used up, the
+// node disconnects.
 //
-// TCP's and IP's own headers, WebRTC, mDNS and downloads over HTTP are not counted.
+// TCP and IP headers, WebRTC, mDNS and HTTP downloads are not counted.
 
 import type { MultiaddrConnection } from '@libp2p/interface'
 import type { Datastore } from 'interface-datastore'
@@ -13,7 +14,7 @@ import type { Clock, Log } from '../types.ts'
 import { Month } from './month.ts'
 import { Pace } from './pace.ts'
 
-/** The parts of the config's [limits] that concern the network; read on use, since they may change. 0 is no limit. */
+/** The network keys of the config's [limits]; read on each use, since they may change. 0 means no limit. */
 export interface BandwidthLimits {
   up_kb_per_second: number
   down_kb_per_second: number
@@ -30,11 +31,11 @@ export interface BandwidthParts {
   clock: Clock
   datastore: Datastore | undefined
   log: Log
-  /** The month's bytes are used up, or there are some again. */
+  /** Called with true when the month's quota is used up, and with false when there is some again. */
   onOff(isOff: boolean): void
 }
 
-/** What libp2p's connections have inside: test/swarm/bandwidth/real.test.ts fails if an upgrade changes it. */
+/** Internals of libp2p's connections; test/swarm/bandwidth/real.test.ts fails if an upgrade changes them. */
 interface Inner {
   status: string
   onData(data: Uint8Array | Uint8ArrayList): void
@@ -45,15 +46,15 @@ interface Inner {
   addEventListener(name: string, listener: () => void): void
 }
 
-/** Sent at once under a limit, so that connections share it. */
+/** How much a connection sends per turn under a limit, so that all connections get a share. */
 const PIECE_BYTES = 16 << 10
-/** With a longer pause this node would appear to be gone. */
+/** During a longer pause, peers would take this node for dead. */
 const LONGEST_PAUSE_MS = 2000
 const BEHIND_MS = 2000
-/** Buffers above a connection refill its own within this time. */
+/** Time within which the layers above refill a connection's buffer. */
 const REFILL_MS = 500
 const CHECK_MS = 60_000
-/** How long a rate holds back beyond the last time that it did. */
+/** A rate limit is reported as active for this long after it last took effect. */
 const LASTS_MS = 10_000
 const KB = 1000
 const GB = 1e9
@@ -70,10 +71,10 @@ export class Bandwidth {
   }
   private readonly held = new Map<LimitName, { since: number; seen: number }>()
   private readonly connections = new Set<Inner>()
-  /** Connections that have more to send, in the order of their turns. */
+  /** Connections with more to send, in the order of their turns. */
   private readonly waiting = new Set<Inner>()
   private turn: Inner | undefined
-  /** Since when some connection has waited without a break, and when the last one ceased to. */
+  /** Since when some connection has been waiting without a break, and when the last one stopped waiting. */
   private busySince = 0
   private idleSince = Number.NEGATIVE_INFINITY
   private isTurnDue = false
@@ -97,13 +98,13 @@ export class Bandwidth {
     await this.month.save({ atLeast: 1 })
   }
 
-  /** The month's bytes are used up. */
+  /** The month's quota is used up. */
   get isOff(): boolean {
     const most = this.limits.network_gb_per_month
     return most > 0 && this.month.bytes >= most * GB
   }
 
-  /** There has been more to send than the limit allows for so long that nothing should be added that nobody waits for. */
+  /** Sending has exceeded the limit for so long that only what peers wait for should be sent. */
   get isBehind(): boolean {
     return this.waiting.size > 0 && this.by.clock.now() - this.busySince > BEHIND_MS
   }
@@ -130,9 +131,9 @@ export class Bandwidth {
     return { monthBytes: this.month.bytes, holds }
   }
 
-  /** Counts and paces a raw connection from here on. */
+  /** Counts and paces this raw connection from now on. */
   track(connection: MultiaddrConnection): void {
-    // What is relayed to this node is counted at the connection to the relay.
+    // Relayed traffic is counted on the connection to the relay.
     if (/\/p2p-circuit/.test(connection.remoteAddr.toString())) return
     const inner = connection as unknown as Inner
     this.connections.add(inner)
@@ -167,7 +168,7 @@ export class Bandwidth {
     if (this.isOff !== this.wasOff) this.tellOff()
   }
 
-  /** If not, the connection is told when it is its turn, as it is when a socket takes data again. */
+  /** If false, the connection gets a `drain` event when its turn comes, as if its socket had been full. */
   private maySend(connection: Inner): boolean {
     const isTurn = this.turn === connection || this.waiting.size === 0
     const wait = this.upWaitMs()
@@ -189,7 +190,7 @@ export class Bandwidth {
     return this.paces.up_kb_per_second.waitMs(this.limits.up_kb_per_second * KB, this.by.clock.now())
   }
 
-  /** Connections take turns, a piece each. */
+  /** Connections take turns, one piece each. */
   private nextTurn(wait: number): void {
     if (this.isTurnDue) return
     this.isTurnDue = true
@@ -240,7 +241,7 @@ export class Bandwidth {
   private tellOff(): void {
     this.wasOff = this.isOff
     if (this.wasOff) this.hold('network_gb_per_month')
-    // Not in the middle of sending on a connection that is to be closed.
+    // Deferred, since a connection that onOff closes may be sending now.
     this.by.clock.after(0, () => this.by.onOff(this.isOff))
   }
 }
@@ -249,6 +250,6 @@ function attempt(connection: Inner, what: 'pause' | 'resume'): void {
   try {
     if (connection.status === 'open') connection[what]()
   } catch {
-    // It closed at this very moment.
+    // The connection has just closed.
   }
 }

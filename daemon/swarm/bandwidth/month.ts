@@ -1,14 +1,14 @@
-// Counts the bytes of a calendar month, local time, over restarts. What came after the last save is lost when the process
-// is killed; it is saved every minute while there is traffic.
+// Counts the bytes of the current calendar month (local time) across restarts. Saved every minute while there is
+// traffic; if the process is killed, what came after the last save is lost.
 
 import { type Datastore, Key } from 'interface-datastore'
 import type { Clock } from '../types.ts'
 
 const KEY = new Key('/waggle/bandwidth')
-/** Less than this is not worth a write to the disk. */
+/** In bytes; less is not worth a disk write. */
 const WORTH_SAVING = 1e6
 
-/** Such as 2026-11. */
+/** For example 2026-11. */
 function monthOf(time: number): string {
   const date = new Date(time)
   return `${date.getFullYear()}-${String(date.getMonth() + 1).padStart(2, '0')}`
@@ -25,7 +25,7 @@ export class Month {
     this.month = monthOf(parts.clock.now())
   }
 
-  /** Of this month so far. */
+  /** Bytes so far this month. */
   get bytes(): number {
     const month = monthOf(this.by.clock.now())
     if (month !== this.month) {
@@ -49,7 +49,7 @@ export class Month {
       this.counted += bytes
       this.saved = bytes
     } catch {
-      // A damaged count begins anew.
+      // A damaged count starts again from zero.
     }
   }
 

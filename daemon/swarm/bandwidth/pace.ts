@@ -1,12 +1,12 @@
-// Spaces pieces of data so that they keep to a rate on average. After a rest, a second's worth may go at once.
+// Paces data to an average rate. After an idle time, one second's worth may be sent at once.
 
 const BURST_MS = 1000
 
 export class Pace {
-  /** When what has gone is within the rate, ms. */
+  /** Time in ms from which more may be sent. */
   private freeAt = Number.NEGATIVE_INFINITY
 
-  /** Counts bytes that have gone. A rate of 0 is no limit. */
+  /** Counts bytes that were sent or received. A rate of 0 means no limit. */
   spend(bytes: number, perSecond: number, now: number): void {
     if (perSecond === 0) {
       this.freeAt = Number.NEGATIVE_INFINITY
@@ -15,7 +15,7 @@ export class Pace {
     this.freeAt = Math.max(this.freeAt, now - BURST_MS) + (1000 * bytes) / perSecond
   }
 
-  /** ms until more may go. */
+  /** Milliseconds until more may be sent. */
   waitMs(perSecond: number, now: number): number {
     return perSecond === 0 ? 0 : Math.max(0, this.freeAt - now)
   }

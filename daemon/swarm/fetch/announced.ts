@@ -1,35 +1,35 @@
-// Groups that are too large for gossip are announced, and their bodies are fetched. This queue decides which body is
-// fetched next. Owners take turns, and each has a limited number of bodies waiting and in flight. A body that is not
-// there yet is requested again later, without holding up others. An owner whose bodies never come may announce fewer.
+// Groups that are too large for gossip are announced, and their bodies are fetched. This queue decides which body to
+// fetch next. Owners take turns, and each has a limited number of bodies waiting and in flight. If a body is not there
+// yet, it is requested again later without delaying others. An owner whose bodies never arrive may announce fewer.
 
 import type { Clock } from '../types.ts'
 
 export interface AnnouncedBody {
   hash: string
-  /** Whose quota it counts against: its author, or the peer that passed it on if the author is unknown here. */
+  /** Charged for it: the author, or the peer that forwarded the announcement if the author is unknown here. */
   owner: string
-  /** Peers that may have it, in the order to ask. */
+  /** Peers that may have it, in the order in which to ask them. */
   sources: readonly string[]
 }
 
 export interface AnnouncedParts {
   clock: Clock
-  /** True if the body came. Never rejects. */
+  /** Resolves with true if the body arrived. Never rejects. */
   fetch(hash: string, sources: readonly string[]): Promise<boolean>
-  /** Announced and requested repeatedly, but it never came. */
+  /** A body was announced and requested repeatedly, but it never arrived. */
   onSilent(owner: string): void
 }
 
 /**
- * Fetches in flight. One owner may hold one of every two, so silent owners cannot hold all before there are sixteen.
+ * Maximum number of fetches in flight, and per owner. It takes sixteen silent owners to block all of them.
  */
 const UNDER_WAY = 32
 const EACH_UNDER_WAY = 2
-/** Per owner, including those in flight and those to be retried; halved after each silent body. */
+/** Per owner, including those in flight and those to be retried; halved with each silent body. */
 const EACH_WAITING = 16
 const WAITING = 512
 const OWNERS = 1024
-/** A peer that passes on an announcement may not have the body yet. */
+/** Retry delays: a peer that forwards an announcement may not have the body yet. */
 const AGAIN_MS = [500, 2000, 6000]
 
 interface Job extends AnnouncedBody {
@@ -48,7 +48,7 @@ export class Announced {
   private readonly hashes = new Set<string>()
   /** The owner whose turn is next comes first. */
   private readonly owners = new Map<string, Owner>()
-  /** Silent bodies of each owner, minus those that came. */
+  /** Per owner: number of silent bodies minus the number that arrived. */
   private readonly silent = new Map<string, number>()
   private underWay = 0
 
@@ -74,7 +74,7 @@ export class Announced {
       if (owner.underWay >= EACH_UNDER_WAY) continue
       const job = owner.ready.shift()
       if (job === undefined) continue
-      // Back to the end of the line.
+      // Moves the owner to the end.
       this.owners.delete(name)
       this.owners.set(name, owner)
       void this.attempt(job, owner)

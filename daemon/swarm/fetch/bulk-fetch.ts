@@ -1,5 +1,5 @@
-// Fetches a file that a peer offers, chunk by chunk with several in flight. Each chunk is verified before it is
-// written. After a failure on either side it resumes. Hashes tell which chunks are already on disk, so no progress
+// Fetches a file that a peer offers, in chunks with several in flight. Each chunk is verified before it is written.
+// After a failure on either side, the fetch resumes: hashes tell which chunks are already on disk, so no progress
 // record can be wrong. The file gets its final name only when it is complete, and nothing here ever loads it.
 
 import { createHash } from 'node:crypto'
@@ -29,20 +29,20 @@ export interface BulkFetchOptions {
   id: string
   /** Peer ID of the node that offers it. */
   from: string
-  /** Destination; until the file is complete it has another name. */
+  /** Destination path. Until the file is complete, it has another name. */
   path: string
   /** Larger files are refused before anything is written. */
   maxBytes?: number
-  /** Without a signal it keeps trying forever. */
+  /** Without a signal, it retries forever. */
   signal?: AbortSignal
   onProgress?: (progress: { bytes: number; size: number }) => void
 }
 
 export interface BulkFetched {
   bytes: number
-  /** Bytes already on disk from an earlier attempt. */
+  /** Bytes that were already on disk from an earlier attempt. */
   resumed: number
-  /** Chunks that came over the network; repeats count again. */
+  /** Chunks received over the network, including repeats. */
   chunksFetched: number
 }
 
@@ -98,10 +98,10 @@ export async function bulkFetch(
   return result
 }
 
-/** The bytes stay valid until the next chunk is requested. */
+/** `bytes` is valid until the next chunk is requested. */
 type Chunk = { index: number; bytes: Uint8Array }
 
-/** One stream: first the manifest, then any chunks that are requested, in order. */
+/** One stream: first the manifest, then chunks in the order requested. */
 async function session(
   { id, from, maxBytes = Number.POSITIVE_INFINITY, signal }: BulkFetchOptions,
   { host, traffic }: { host: Host; traffic: Traffic },
@@ -120,7 +120,7 @@ async function session(
       traffic.received(from, message.length)
       return message
     }
-    // The request is a few bytes and stays within the window, so there is nothing to wait for.
+    // A request is a few bytes and fits into the stream window, so there is no need to wait.
     const ask = (question: Uint8Array) => {
       stream.send(lengthPrefixed(question))
       traffic.sent(from, question.length)
@@ -181,7 +181,7 @@ function sha256(bytes: Uint8Array): string {
   return createHash('sha256').update(bytes).digest('hex')
 }
 
-/** A system call may write less than it was given. */
+/** A write system call may write less than it was given. */
 async function writeAll(file: FileHandle, bytes: Uint8Array, at: number): Promise<void> {
   for (let done = 0; done < bytes.length; )
     done += (await file.write(bytes, done, bytes.length - done, at + done)).bytesWritten

@@ -1,5 +1,5 @@
-// Serves files that this node's operator has offered, in chunks, and only to the peers that the offer names. A peer
-// asks by the offer's ID, never by a name or a path.
+// Serves files that this node's user has offered, in chunks, and only to the peers that the offer names. A peer asks by
+// the offer's ID, never by a name or a path.
 
 import { createHash } from 'node:crypto'
 import { type FileHandle, open } from 'node:fs/promises'
@@ -20,17 +20,17 @@ import type { Traffic } from '../libp2p/streams.ts'
 import type { Log } from '../types.ts'
 
 const STEP_TIMEOUT_MS = 30_000
-/** Concurrent streams over all peers; each holds one chunk in memory. */
+/** Maximum number of concurrent streams over all peers; each holds one chunk in memory. */
 const MAX_STREAMS = 8
 /**
- * Buffers are used in turn, since a chunk may still be unsent when the next is read. A peer that keeps to the window
- * asks for chunk i + 6 only once it has chunk i, so that buffer is free. A peer that does not gets bytes that fail the
+ * Buffers are used in rotation, since a chunk may still be unsent when the next one is read. A peer that respects the
+ * window asks for chunk i + 6 only once it has chunk i, so that buffer is free. Otherwise it gets bytes that fail its
  * hash check.
  */
 const BUFFERS = BULK_WINDOW + 1
 
 export interface Offer {
-  /** 64 hex digits, by which peers ask for it. */
+  /** 64 hex digits; peers ask for the file by this ID. */
   id: string
   size: number
 }
@@ -108,7 +108,7 @@ export class BulkOffers {
         this.by.traffic.sent(peer, bytesRead)
       }
     } catch (error) {
-      // The normal end: the reader has everything and closes.
+      // The normal end: the reader has everything and closes the stream.
       this.by.log('debug', 'a bulk stream ended', { error: String(error) })
       stream.abort(error as Error)
     } finally {
@@ -128,7 +128,7 @@ async function manifestOf(path: string): Promise<Manifest> {
       for (;;) {
         const { bytesRead } = await file.read(buffer, 0, CHUNK_BYTES, size)
         if (bytesRead === 0) break
-        // Only the last chunk may be short, here as when it is served.
+        // Only the last chunk may be short.
         if (size % CHUNK_BYTES !== 0) throw new Error('it changed while it was read')
         hashes.push(createHash('sha256').update(buffer.subarray(0, bytesRead)).digest('hex'))
         size += bytesRead

@@ -21,11 +21,11 @@ import type { Clock, Log } from '../types.ts'
 import { Announced } from './announced.ts'
 import { hashOf, KEEP_MS, type RecentFrames } from './recent-frames.ts'
 
-/** What one peer may request; a node that was away asks for a list and a few dozen batches. */
+/** Request limit per peer; a returning node asks for a list and a few dozen batches. */
 const REQUESTS = { perSecond: 4, burst: 64 }
 const BYTES_OUT = { perSecond: 4 << 20, burst: 64 << 20 }
 const TOTAL_BYTES_OUT = { perSecond: 32 << 20, burst: 128 << 20 }
-/** With more frames pending, the validator would start to drop what was just fetched. */
+/** With more frames waiting, the validator would start to drop those just fetched. */
 const MAX_WAITING = 256
 const CATCH_UP_MS = [0, 1500, 3000, 6000]
 
@@ -34,15 +34,15 @@ export interface FetcherParts {
   recentFrames: RecentFrames
   clock: Clock
   log: Log
-  /** Much waits to be sent: peers are to ask others. */
+  /** True while uploads are behind: requests are then refused, so that peers ask others. */
   isBehind(): boolean
-  /** Frames that were accepted but not yet verified. */
+  /** Number of frames accepted but not yet verified. */
   waiting(): number
   /** Passes a frame to the validator. */
   receive(frame: Uint8Array, source: string): void
-  /** At most how many missed frames to request from a peer. */
+  /** Maximum number of missed frames to request from a peer. */
   mostMissed(peer: string): number
-  /** The peer announced bodies, or passed on announcements of bodies, that never came. */
+  /** The peer announced, or forwarded announcements of, bodies that never arrived. */
   onSilent(owner: string): void
   /** The peer answered with something other than what was requested. */
   onLie(peer: string): void
@@ -53,7 +53,7 @@ export class Fetcher {
   private readonly answered: Quota
   private readonly bytesOut: Quota
   private readonly totalOut: Quota
-  /** Already fetched, and possibly refused; not fetched again. */
+  /** Already fetched, even if refused; not fetched again. */
   private readonly fetched = new SeenSet({ capacity: 2 * MAX_LISTED })
   private readonly bodies: Announced
   private readonly stopped = new AbortController()
@@ -89,8 +89,8 @@ export class Fetcher {
   }
 
   /**
-   * Fetches everything that the peer received in the last `sinceMs` and this node did not. Returns the number of
-   * frames. Never rejects. A new connection is often replaced at once, so it retries for a while.
+   * Fetches all frames that the peer received in the last `sinceMs` and this node did not. Resolves with their number.
+   * Never rejects. Retries for a while, because a new connection is often replaced at once.
    */
   async catchUp(peer: string, sinceMs: number): Promise<number> {
     const from = this.by.clock.now() - sinceMs
@@ -113,7 +113,7 @@ export class Fetcher {
       list: { sinceMs: Math.min(sinceMs, KEEP_MS), tasks: [...this.tasks] },
     })
     for await (const message of this.ask(peer, question, MAX_LISTED * 32)) {
-      // Oldest first, so that the newest stay if not all can be kept.
+      // Oldest first, so the newest are kept if there are too many.
       let wanted = splitHashes(message, MAX_LISTED)
         .filter((hash) => this.isNew(hash))
         .slice(-this.by.mostMissed(peer))
@@ -122,7 +122,7 @@ export class Fetcher {
         const batch = wanted.slice(0, MAX_REQUESTED)
         const got = await this.get(peer, batch)
         yield got
-        // A large answer is cut short. Frames that were cut off are requested again; frames that the peer lacks are
+        // Large answers are cut short. Frames that were cut off are requested again; frames that the peer lacks are
         // not.
         wanted = got === 0 ? wanted.slice(batch.length) : wanted.filter((hash) => this.isNew(hash))
       }
@@ -130,14 +130,14 @@ export class Fetcher {
     }
   }
 
-  /** A group was announced. Its cost counts against `owner`. */
+  /** A group was announced. Fetching it is charged to `owner`. */
   announced(hash: string, owner: string, sources: readonly string[]): void {
     if (this.isNew(hash)) this.bodies.add({ hash, owner, sources: [...new Set(sources)] })
   }
 
   private async fetchBody(hash: string, sources: readonly string[]): Promise<boolean> {
     for (const peer of sources) {
-      // It arrived another way in the meantime.
+      // It has arrived another way.
       if (this.stopped.signal.aborted || !this.isNew(hash)) return true
       if (!this.by.requests.isConnected(peer)) continue
       if ((await this.get(peer, [hash]).catch(() => 0)) > 0) return true

@@ -1,11 +1,11 @@
-// Keeps frames that were admitted recently, including this node's own, so that peers who missed them can ask. They are
-// held in memory, limited by count, bytes and age. Older groups are too stale for anyone to want.
+// Keeps recently admitted frames, including this node's own, for peers that missed them. They are in memory, limited by
+// count, bytes and age. Older groups are too stale for anyone to want.
 
 import { createHash } from 'node:crypto'
 import { MAX_LISTED } from '../../../protocol/wire/index.ts'
 import type { Clock } from '../types.ts'
 
-/** The same age up to which admission accepts groups: see maxAgeMs there. */
+/** The maximum age that admission accepts: see maxAgeMs there. */
 export const KEEP_MS = 30 * 60_000
 const MAX_BYTES = 64 << 20
 
@@ -34,7 +34,7 @@ export class RecentFrames {
   add(frame: Uint8Array, task: string): string {
     const hash = hashOf(frame)
     if (this.entries.has(hash)) return hash
-    // Copied, because gossip's buffers are slices of larger ones that would be retained with them.
+    // Copied, because gossip's buffers are slices of larger ones, which would stay in memory with them.
     this.entries.set(hash, { bytes: new Uint8Array(frame), task, at: this.clock.now() })
     this.bytes += frame.length
     const oldest = this.clock.now() - KEEP_MS
@@ -54,7 +54,7 @@ export class RecentFrames {
     return this.entries.get(hash)?.bytes
   }
 
-  /** Hashes of frames that came in the last `sinceMs`, oldest first; of these tasks, or of all if none is named. */
+  /** Hashes of frames received in the last `sinceMs`, oldest first. Without `tasks`, frames of all tasks. */
   list(sinceMs: number, tasks: readonly string[]): string[] {
     const from = this.clock.now() - sinceMs
     const wanted = new Set(tasks)

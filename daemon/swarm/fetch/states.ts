@@ -1,7 +1,6 @@
-// Exchanges plugin state between peers. Every few minutes it asks a few random connected peers for the state of the
-// same plugins there, and it answers such requests, within limits per peer. A received state goes to the plugin host
-// as it is; the plugin decides whether to believe it. Peers that do not speak this protocol (nodes of 1.0) are
-// skipped.
+// Exchanges plugin state between peers. Every few minutes, it asks a few random connected peers for the state of the
+// plugins that both run, and it answers such requests, within limits per peer. Received state goes unchanged to the
+// plugin host; the plugin decides whether to trust it. Peers that do not speak this protocol (version 1.0) are skipped.
 
 import type { PeerId } from '@libp2p/interface'
 import {
@@ -22,16 +21,16 @@ import { ask, serve, type Traffic } from '../libp2p/streams.ts'
 import type { Clock, Log, PluginStates } from '../types.ts'
 import { shuffled } from './shuffled.ts'
 
-/** Peers asked per round. With random choice every 5 minutes, all of 16 nodes hear of each other within 15 minutes. */
+/** Peers asked per round. At one round every 5 minutes, all of 16 nodes hear of each other within 15 minutes. */
 const PEERS = 3
-/** A config has a handful of plugins; no more are requested. */
+/** Maximum number of plugins to request; a config has a handful. */
 const MAX_NAMES = 16
-/** What one peer may request: two rounds at once, then all names every two minutes. */
+/** Request limit per peer: two rounds at once, then all names every two minutes. */
 const REQUESTS = { perSecond: MAX_NAMES / 120, burst: 2 * MAX_NAMES }
 const TOTAL_BYTES_OUT = { perSecond: 1 << 20, burst: 8 << 20 }
-/** A plugin's answer is built once for all requests within this time: a large table takes tens of ms. */
+/** A plugin's answer is cached for this long, since building a large table takes tens of ms. */
 const FRESH_MS = 10_000
-/** As a share of the wait, so that nodes started together do not all ask at the same time. */
+/** As a share of the interval, so that nodes started together do not ask at the same time. */
 const JITTER = 0.25
 const MINUTE_MS = 60_000
 
@@ -57,7 +56,7 @@ export class States {
   private readonly stopped = new AbortController()
   private cancel: (() => void) | undefined
 
-  /** 0 minutes: answers requests but sends none. */
+  /** If `minutes` is 0, it only answers requests. */
   constructor({ minutes = 5 }: { minutes?: number }, parts: StatesParts) {
     this.minutes = minutes
     this.by = parts
@@ -79,7 +78,7 @@ export class States {
     this.cancel?.()
   }
 
-  /** Asks a few peers for all wanted states. Returns how many came. Never rejects. */
+  /** Asks a few peers for all wanted states. Resolves with the number received. Never rejects. */
   async round(): Promise<number> {
     const { host, random, isMuted } = this.by
     const wanted = this.wanted()
@@ -113,7 +112,7 @@ export class States {
 
   private async speaks(peer: PeerId): Promise<boolean> {
     const { host } = this.by
-    // A relayed connection has few bytes to spend.
+    // Relayed connections have a small data limit.
     if (!host.getConnections(peer).some(({ limits }) => limits === undefined)) return false
     const record = await host.peerStore.get(peer).catch(() => undefined)
     return record?.protocols.includes(STATE_PROTOCOL) ?? false
@@ -129,7 +128,7 @@ export class States {
         const bytes = readState(message)
         if (bytes === 'malformed') onLie(id)
         else if (bytes !== undefined) {
-          // Copied: the message is a slice of a larger buffer, which a plugin that keeps it would retain.
+          // Copied, because the message is a slice of a larger buffer, which would stay in memory with it.
           await states.received(request.name, id, new Uint8Array(bytes))
           return true
         }

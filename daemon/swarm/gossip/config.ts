@@ -1,5 +1,5 @@
-// gossipsub's settings and the reason for each. Most defaults suit a public network of thousands of nodes; with them, a
-// swarm of a few nodes, often behind one address, fails without an error.
+// gossipsub's settings and the reason for each. The defaults suit a public network of thousands of nodes; a swarm of a
+// few nodes, often behind one address, would silently fail with them.
 
 import { createHash } from 'node:crypto'
 import { type GossipsubOpts, type Message, StrictNoSign } from '@libp2p/gossipsub'
@@ -9,15 +9,15 @@ export function groupsTopic(swarm: string): string {
   return `/waggle/1/${swarm}/groups`
 }
 
-/** Derived from the bytes, so all copies of a frame are one message, whoever passes them on. */
+/** Derived from the bytes, so that all copies of a frame are one message, whichever peer forwards them. */
 function messageId({ topic, data }: Message): Uint8Array {
   return createHash('sha256').update(topic).update('\0').update(data).digest().subarray(0, 20)
 }
 
 export function gossipOptions(topics: string[]): Partial<GossipsubOpts> {
   return {
-    // The author's signature is in the frame and is checked after the quotas; gossipsub would check its own before
-    // them.
+    // The frame contains the author's signature, which is checked after the quotas. gossipsub would check its own
+    // signature before them.
     globalSignaturePolicy: StrictNoSign,
     msgIdFn: messageId,
     allowedTopics: topics,
@@ -26,7 +26,7 @@ export function gossipOptions(topics: string[]): Partial<GossipsubOpts> {
     ignoreDuplicatePublishError: true,
     fallbackToFloodsub: false,
     batchPublish: true,
-    // Degrees for small swarms: 4.0 copies of each byte at 16 nodes instead of 7.1.
+    // Mesh degrees for small swarms: 4.0 copies of each byte at 16 nodes instead of 7.1.
     D: 4,
     Dlo: 3,
     Dhi: 8,
@@ -41,14 +41,14 @@ export function gossipOptions(topics: string[]): Partial<GossipsubOpts> {
     // A node that trains may answer late; Lodestar waits 12 s before it penalises a peer.
     gossipsubIWantFollowupMs: 12_000,
     idontwantMinDataSize: 16_829,
-    // Nodes with different limits would cut each other off, so all have the same: 4 MiB per RPC, 16 MiB queued to send.
+    // Nodes with different limits would cut each other off, so all use the same: 4 MiB per RPC, 16 MiB queued to send.
     maxInboundDataLength: 4 << 20,
     maxOutboundBufferSize: 16 << 20,
     maxInboundStreams: 4,
     maxOutboundStreams: 4,
     doPX: false,
     scoreParams: {
-      // Most swarms start with many nodes behind one address; the default prunes them from 12 on.
+      // Most swarms start with many nodes behind one address; the default starts to prune them at 12.
       IPColocationFactorWeight: 0,
       behaviourPenaltyWeight: -10,
       behaviourPenaltyThreshold: 6,
@@ -70,7 +70,7 @@ export function gossipOptions(topics: string[]): Partial<GossipsubOpts> {
   }
 }
 
-/** Without an entry for a topic, rejecting its messages has no effect. P3 is off, since it punishes silence. */
+/** Without an entry, rejecting a topic's messages has no effect. P3 is off, since it penalises silence. */
 const TOPIC_SCORE = {
   topicWeight: 1,
   timeInMeshWeight: 0.01,

@@ -1,6 +1,6 @@
-// The only file that uses gossipsub 17.1.1's internals: its streams, for the link checks, and the places where data
-// comes in and goes out, so that incoming data is checked before it is decoded. test/swarm/links/links.test.ts fails
-// if an upgrade changes them.
+// The only file that uses internals of gossipsub 17.1.1: its streams, for the link checks, and the places where data
+// enters and leaves, so that incoming data is checked before it is decoded. test/swarm/links/links.test.ts fails if an
+// upgrade changes them.
 
 import type { GossipSub, Message } from '@libp2p/gossipsub'
 import type { Connection, PeerId } from '@libp2p/interface'
@@ -43,33 +43,33 @@ interface Internals {
 
 export interface RpcWeight {
   messages: number
-  /** Control entries and the message IDs in them, including subscriptions. */
+  /** Number of control entries and message IDs in them, including subscriptions. */
   control: number
 }
 
-/** Called for gossip traffic before gossipsub processes it. None may throw. */
+/** Called for gossip traffic before gossipsub processes it. None of these may throw. */
 export interface GossipGuard {
-  /** A whole RPC has arrived; false drops it undecoded. */
+  /** A whole RPC has arrived. Return false to drop it undecoded. */
   frame(peer: string, bytes: number): boolean
-  /** It has been decoded; false drops it. */
+  /** An RPC was decoded. Return false to drop it. */
   rpc(peer: string, weight: RpcWeight): boolean
-  /** It could not be decoded. */
+  /** An RPC could not be decoded. */
   malformed(peer: string): void
   /**
-   * It announced an RPC longer than allowed. gossipsub ignores the peer from here on, for as long as the connection
-   * lives.
+   * The peer announced an RPC that is longer than allowed. gossipsub then ignores the peer for as long as the
+   * connection lives.
    */
   oversize(peer: string): void
-  /** This many bytes are about to be sent to it. */
+  /** This many bytes are about to be sent to the peer. */
   sent(peer: string, bytes: number): void
-  /** So many of its RPCs were processed that others should have a turn first; the rest waits. */
+  /** The peer has used up its turn; its remaining RPCs wait while others get theirs. */
   busy(peer: string): void
 }
 
-/** RPCs of one peer before others get a turn. A new group costs up to a millisecond, including passing it on. */
+/** RPCs of one peer per turn. A new group costs up to a millisecond, including forwarding it. */
 const TURN = 16
 
-/** PRUNE back-off is an unsigned 64-bit number of seconds that the peer chooses (Lighthouse #8955). */
+/** Cap on PRUNE back-off, which is an unsigned 64-bit number of seconds that the peer chooses (Lighthouse #8955). */
 const MAX_BACKOFF_S = 3600
 
 /** Checks a peer's bytes before gossipsub processes them. Call before gossipsub starts. */
@@ -107,14 +107,14 @@ export function guardGossip(pubsub: GossipSub, guard: GossipGuard): void {
             prune.backoff = MAX_BACKOFF_S
         }
         if (!guard.rpc(peer, weigh(rpc))) continue
-        // A failure here is ours, not the peer's; gossipsub itself only logs it.
+        // A failure here is this node's fault, not the peer's; gossipsub itself only logs it.
         inner.handleReceivedRpc(peerId, rpc).catch(() => {})
       }
     } catch (error) {
-      // When an old connection ends, streams that have moved to a newer one must survive.
+      // When an old connection closes, streams that have moved to a newer one must survive.
       if (inner.streamsInbound.get(peer)?.source === source)
         inner.handlePeerReadStreamError(error as Error, peerId)
-      // Losing a connection also ends a stream with an error, and that is nobody's fault.
+      // A lost connection also ends the stream with an error, but that is nobody's fault.
       if (/^Invalid(Message|Data)Length/.test((error as Error).name)) guard.oversize(peer)
     }
   }
@@ -130,7 +130,7 @@ function weigh({ subscriptions, messages, control }: Rpc): RpcWeight {
   return { messages: messages.length, control: entries }
 }
 
-/** The state of gossip with a peer; undefined if gossipsub does not know the peer. */
+/** The state of gossip with a peer; undefined if gossipsub does not know it. */
 export function gossipLink(
   pubsub: GossipSub,
   peer: string,
@@ -146,18 +146,18 @@ export function gossipLink(
   }
 }
 
-/** Makes gossipsub open its streams on this connection; by itself it does so only on a peer's first connection. */
+/** Makes gossipsub open its streams on this connection; by itself, it does so only on a peer's first connection. */
 export function reopenGossip(pubsub: GossipSub, peer: PeerId, connection: Connection): void {
   ;(pubsub as unknown as Internals).onPeerConnected(peer, connection)
 }
 
 /**
- * Lets gossipsub accept a message again. It otherwise drops further copies of an ignored message for two minutes,
+ * Lets gossipsub accept a message again. Otherwise it drops further copies of an ignored message for two minutes,
  * whoever sends them. Used for messages that were refused because of their sender.
  */
 export function forgetMessage(pubsub: GossipSub, topic: string, data: Uint8Array): void {
   const inner = pubsub as unknown as Internals
-  // Messages are not signed by gossipsub, so their id depends on nothing else.
+  // gossipsub does not sign the messages, so the ID depends only on topic and data.
   inner.seenCache.entries.delete(inner.msgIdToStrFn(inner.msgIdFn({ type: 'unsigned', topic, data })))
 }
 

@@ -1,5 +1,5 @@
-// Signs and numbers this node's own groups, keeps them for peers that ask, and gossips them. Groups that are too
-// large for gossip are announced instead.
+// Signs and numbers this node's own groups, gossips them, and keeps them for peers that missed them. Groups that are
+// too large for gossip are announced instead.
 
 import {
   encodeAnnouncement,
@@ -15,9 +15,9 @@ import type { RecentFrames } from '../fetch/recent-frames.ts'
 import type { Identity } from '../peers/identity.ts'
 import type { Clock, Codec } from '../types.ts'
 
-/** gossipsub, as the parts above it see it. */
+/** The interface to gossipsub for the layers above it. */
 export interface Gossip {
-  /** Sends a message to the mesh; returns how many peers it went to. */
+  /** Sends a message to the mesh. Resolves with the number of peers that it went to. */
   publish(message: Uint8Array): Promise<number>
   /** Lets another peer deliver this message again. */
   forget(message: { data: Uint8Array }): void
@@ -29,7 +29,7 @@ export interface PublisherParts {
   gossip: Pick<Gossip, 'publish'>
   admission: Admission
   recentFrames: RecentFrames
-  /** Much waits to be sent. A group of such a time stays here; peers that ask for what they missed get it. */
+  /** True while uploads are behind: groups are then not sent; peers get them when they ask for missed groups. */
   isBehind(): boolean
   clock: Clock
   /** See AdmissionParts. */
@@ -65,7 +65,7 @@ export class Publisher {
     return { id, bytes: frame.length, recipients, announced }
   }
 
-  /** Taken from the clock, so that the numbers rise across restarts without being saved. */
+  /** Derived from the clock, so that sequence numbers rise across restarts without being saved. */
   private sequence(): number {
     this.last = Math.max(this.last + 1, this.by.clock.now())
     return this.last
@@ -74,7 +74,7 @@ export class Publisher {
 
 /**
  * A policy may sample a special token in the middle of a completion, where the text does not show it. Receivers refuse
- * tokens that differ from their own tokenization of the text, since anything could hide there. Of such a completion,
+ * tokens that differ from their own tokenization of the text, since anything could hide there. For such a completion,
  * only the text is sent.
  */
 function withoutHiddenTokens(draft: GroupDraft, codec: Codec): GroupDraft {

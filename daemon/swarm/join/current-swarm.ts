@@ -1,6 +1,6 @@
 // A swarm that can be replaced while the node runs. Accepting an invite to another swarm closes the current one, saves
-// what the invite brought, and opens the new one. Leaving returns to the swarm of the config. Callers use it like any
-// other swarm.
+// the new membership, and opens the new one. Leaving returns to the swarm of the config. Callers use it like any other
+// swarm.
 
 import { WaggleError } from '../../../protocol/errors.ts'
 import { decodeInvite, type Invite, isInvite } from '../../../protocol/wire/index.ts'
@@ -8,21 +8,21 @@ import type { Swarm } from '../contract.ts'
 import type { Membership } from './membership.ts'
 
 export interface CurrentSwarmOptions {
-  /** Settings of the config, which no invite overrides. */
+  /** What the config sets; no invite overrides it. */
   fixed: { name?: string; key: boolean; private: boolean }
 }
 
 export interface Opened {
   swarm: Swarm
   psk: Uint8Array | undefined
-  /** What is stored of it on disk. */
+  /** The membership as stored on disk. */
   membership: Membership | undefined
 }
 
 export interface CurrentSwarmParts {
   /**
-   * Opens and starts the swarm of this membership, or else the config's own. The config's own may be private, with a
-   * key that was just created and stored. Throws if it cannot.
+   * Opens and starts the swarm of this membership, or that of the config if undefined. If the config asks for a private
+   * swarm without a key, creates and stores a key. Rejects if the swarm cannot be opened.
    */
   open(membership: Membership | undefined): Promise<Opened>
   load(): Promise<Membership | undefined>
@@ -30,7 +30,7 @@ export interface CurrentSwarmParts {
   remove(): Promise<void>
 }
 
-/** Resolves once started. `invite` is accepted before the first start, so that no other swarm is contacted first. */
+/** Resolves once the swarm has started. `invite` is accepted first, so that no other swarm is contacted. */
 export async function openCurrentSwarm(
   { fixed, invite }: CurrentSwarmOptions & { invite?: string | undefined },
   by: CurrentSwarmParts,
@@ -42,17 +42,17 @@ export async function openCurrentSwarm(
       throw elsewhere(asked, membership.swarm)
     if (membership === undefined) {
       checkFixed(asked, fixed)
-      // Settings that come from the config need not be stored as well.
+      // If the key comes from the config, it need not be stored as well.
       if (!fixed.key) membership = await keep(asked, by)
     }
   }
   let current = await by.open(membership)
   let swap: Promise<unknown> = Promise.resolve()
-  /** The node left and has joined nothing since. If the config's swarm is private, it now has a new key of its own. */
+  /** The node has left and not joined again. If the config's swarm is private, it now has a new key of its own. */
   let isFree = false
 
   const write = (next: Membership | undefined) => (next === undefined ? by.remove() : by.save(next))
-  /** Changes run one after another. If the new swarm cannot be opened, nothing changes. */
+  /** Changes run one at a time. If the new swarm cannot be opened, nothing changes. */
   const change = (next: Membership | undefined): Promise<void> => {
     const changing = swap.then(async () => {
       const before = current.membership
@@ -78,7 +78,7 @@ export async function openCurrentSwarm(
     get name() {
       return current.swarm.name
     },
-    // It was started before.
+    // Already started.
     start: async () => {},
     async stop() {
       await swap
@@ -103,7 +103,7 @@ export async function openCurrentSwarm(
     async leave() {
       await swap
       if (current.membership !== undefined) await change(undefined)
-      // From here on the node accepts nobody until the next join.
+      // From now on, the node accepts nobody until the next join.
       await current.swarm.leave()
       isFree = true
     },

@@ -13,7 +13,7 @@ import {
 import type { SwarmOptions } from '../contract.ts'
 import type { Host } from '../libp2p/host.ts'
 
-/** Contacts to use if this node is away: peers that it dialled itself. */
+/** Number of other contacts, in case this node is away: peers that it dialled itself. */
 const OTHERS = 3
 
 export async function makeInvite(
@@ -72,7 +72,7 @@ export function checkInvite(invite: Invite, { swarm, psk }: Pick<SwarmOptions, '
   )
 }
 
-/** The address of this node's STUN responder: the host that others reach this node at, best first. */
+/** Addresses of this node's STUN responder, on the hosts at which others reach this node, best first. */
 function ownStun(addresses: readonly string[], port: number): string[] {
   const hosts = addresses.flatMap((address) => {
     const [, family, host] = /^\/(ip4|ip6|dns|dns4|dns6)\/([^/]+)\/tcp\/\d+$/.exec(address) ?? []
@@ -81,7 +81,7 @@ function ownStun(addresses: readonly string[], port: number): string[] {
   return [...new Set(hosts)].slice(0, 2).map((host) => `${host}:${port}`)
 }
 
-/** Public addresses come first, then private ones, then loopback, since an invite holds only a few. */
+/** Public addresses first, then private ones, then loopback, since an invite holds only a few. */
 function furthestFirst(addresses: readonly string[]): string[] {
   const rank = (address: string) =>
     /\/(127\.|::1\/|localhost)/.test(address)

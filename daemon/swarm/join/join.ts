@@ -1,5 +1,5 @@
-// Finds a peer and connects to it, however long that takes, and reports its progress. A well-formed target never fails:
-// the search runs until the caller gives up, and redial.ts continues it.
+// Finds a peer and connects to it, however long that takes, and reports progress. A well-formed target never fails: the
+// search runs until the caller gives up, and redial.ts continues it.
 
 import { peerIdFromString } from '@libp2p/peer-id'
 import { multiaddr } from '@multiformats/multiaddr'
@@ -19,7 +19,7 @@ export interface JoinProgress {
 }
 
 export interface JoinOutcome {
-  /** `searching`: the caller gave up before the peer was found; the search goes on in the background. */
+  /** `searching`: the caller gave up before the peer was found; the search continues in the background. */
   state: 'connected' | 'searching'
   /** Undefined only while searching for an address without a peer ID. */
   peerId?: string
@@ -36,7 +36,7 @@ export interface JoinParts {
   denies(peer: string): boolean
   /** Throws if this node cannot accept the invite. */
   accepts(invite: Invite): void
-  /** Says in words where a bare peer ID is searched for. */
+  /** Where a bare peer ID is searched for, in words. */
   places(): string
 }
 
@@ -61,7 +61,7 @@ export async function join(
     const reached = results.find((result) => 'peerId' in result)
     if (reached) {
       const outcome = await connected(reached, by)
-      // A peer that refuses this node does so after the dial has succeeded.
+      // A peer that refuses this node closes the connection just after the dial has succeeded.
       if (isConnected(reached, by)) return outcome
     }
     const [{ peerId }] = goals as [Goal]
@@ -77,7 +77,7 @@ export async function join(
   }
 }
 
-/** One of several peers, any of which will do. Without an ID, it is whichever peer answers at the address. */
+/** One of several peers, any of which will do. Without an ID, whichever peer answers at the address. */
 interface Goal {
   peerId?: string
   addresses: string[]

@@ -1,6 +1,6 @@
-// The swarm that this home belongs to, if the config does not say: what an invite brought, or the key that was
-// created for a private swarm. It is one small file that only its owner can read, and it is replaced as a whole.
-// Leaving the swarm removes it.
+// The swarm that this home belongs to if the config does not say: what an invite contained, or the key that was created
+// for a private swarm. One small file that only its owner can read and that is replaced atomically. Leaving the swarm
+// removes it.
 
 import { randomUUID } from 'node:crypto'
 import { mkdir, open, readFile, rename, rm, stat } from 'node:fs/promises'
@@ -20,7 +20,7 @@ export interface Membership {
 const VERSION = 1
 const MAX_FILE_BYTES = 8192
 
-/** Undefined if there is none. Throws E_CONFIG if it cannot be used. */
+/** Undefined if there is no file. Throws E_CONFIG if it cannot be used. */
 export async function loadMembership(path: string): Promise<Membership | undefined> {
   let text: string
   try {

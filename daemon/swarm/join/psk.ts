@@ -6,7 +6,7 @@ import { WaggleError } from '../../../protocol/errors.ts'
 
 const HEAD = '/key/swarm/psk/1.0.0/\n/base16/\n'
 
-/** 32 random bytes from the system, not from the seed, since this is a secret. */
+/** 32 random bytes from the system, not derived from the node's seed, since this is a secret. */
 export function makePsk(): Uint8Array {
   return Uint8Array.from(randomBytes(32))
 }
@@ -15,7 +15,7 @@ export function formatPsk(psk: Uint8Array): string {
   return `${HEAD}${Buffer.from(psk).toString('hex')}\n`
 }
 
-/** Throws E_CONFIG. The message never repeats the text. */
+/** Throws E_CONFIG. The message never contains the text. */
 export function parsePsk(text: string): Uint8Array {
   const hex = /^\/key\/swarm\/psk\/1\.0\.0\/\r?\n\/base16\/\r?\n([0-9a-fA-F]{64})\s*$/.exec(text)?.[1]
   if (hex === undefined)

@@ -5,10 +5,10 @@ import { WaggleError } from '../../../protocol/errors.ts'
 import { safeText } from '../../../protocol/text.ts'
 import { publicKeyOf } from '../../../protocol/wire/index.ts'
 
-/** At least one of the two is given. */
+/** At least one of the two is set. */
 export interface Target {
   peerId?: string
-  /** Without the peer ID at the end. */
+  /** Without the peer ID. */
   address?: string
 }
 
@@ -28,7 +28,7 @@ export function parseTarget(input: string, { self }: { self: string }): Target {
 function fromMultiaddr(text: string): Target {
   try {
     const address = multiaddr(text)
-    // In a relayed address only the last ID is the target's; one in the middle is the relay's.
+    // In a relayed address, only the last ID is the target's; the one before is the relay's.
     const last = address.getComponents().at(-1)
     const peerId = last?.code === CODE_P2P ? last.value : undefined
     const bare = peerId === undefined ? address : address.decapsulateCode(CODE_P2P)

@@ -1,17 +1,17 @@
-// Pauses reading from a peer. Nothing else makes a flood cheap: bytes that have been read must be decrypted and parsed,
-// even if they are then dropped. While reading is paused, the data fills the sender's own buffers.
+// Pauses reading from a peer. This is the only way to make a flood cheap: bytes that have been read must be decrypted
+// and parsed, even if they are then dropped. While reading is paused, the data fills the sender's own buffers.
 
 import type { Connection } from '@libp2p/interface'
 import { peerIdFromString } from '@libp2p/peer-id'
 import type { Clock } from '../types.ts'
 import type { Host } from './host.ts'
 
-/** The socket's stream under a libp2p 3 connection. test/swarm/admission/fair-share.test.ts fails if that changes. */
+/** The socket stream under a libp2p 3 connection; test/swarm/admission/fair-share.test.ts fails if that changes. */
 interface Inner {
   maConn?: { status: string; pause?(): void; resume?(): void }
 }
 
-/** With a longer pause this node would appear to be gone. */
+/** During a longer pause, peers would take this node for dead. */
 const MAX_MS = 8000
 
 export class Brake {
@@ -22,7 +22,7 @@ export class Brake {
     this.by = parts
   }
 
-  /** Pauses for this many ms from now; a second call can only extend the pause. */
+  /** Pauses for `ms` from now. Another call can only extend the pause. */
   slow(peer: string, ms: number): void {
     const end = this.by.clock.now() + Math.min(ms, MAX_MS)
     const before = this.until.get(peer)
@@ -55,7 +55,7 @@ function attempt(connection: Connection, what: 'pause' | 'resume'): boolean {
     maConn[what]()
     return true
   } catch {
-    // It closed at this very moment.
+    // The connection has just closed.
     return false
   }
 }

@@ -1,7 +1,7 @@
 // Decides which connection to close when there are too many. Identities are free, so a crowd of unknown peers must not
-// keep others out. Joined peers always stay. Peers that sent good groups have priority over unknown ones, for which an
-// eighth of the places is reserved. Silent unknown peers go first. Within a class, the address range with the most
-// connections loses one.
+// keep others out. Joined peers always stay. Peers that sent good groups take precedence over unknown ones, for which
+// an eighth of the places is reserved. Unknown peers that have not greeted are closed first. Within a class, the
+// address range with the most connections loses one.
 
 import type { Connection } from '@libp2p/interface'
 import { addressRange, firstOfLargest } from '../addresses/address-range.ts'
@@ -18,11 +18,11 @@ export interface ConnectionLimitParts {
   host: Host
   clock: Clock
   isWanted(peer: string): boolean
-  /** It has sent good groups. */
+  /** The peer has sent good groups. */
   isUseful(peer: string): boolean
 }
 
-/** New connections per range. Each costs this node a few milliseconds before it knows whether the peer is useful. */
+/** New connections per range. Each takes a few milliseconds before this node knows whether the peer is useful. */
 const NEW_PER_RANGE = { perSecond: 50, burst: 100 }
 
 export class ConnectionLimit {
@@ -64,7 +64,7 @@ export class ConnectionLimit {
 
   private makeRoom(fresh: Connection): void {
     const open = this.by.host.getConnections().filter(({ status }) => status === 'open')
-    // libp2p counts the new one only after this.
+    // libp2p adds the new one to its list only later.
     const all = open.includes(fresh) ? open : [...open, fresh]
     all.sort((a, b) => a.timeline.open - b.timeline.open)
     for (let surplus = all.length - this.limit; surplus > 0; surplus--) {
@@ -80,7 +80,7 @@ export class ConnectionLimit {
     const idOf = ({ remotePeer }: Connection) => remotePeer.toString()
     const others = all.filter((one) => !isWanted(idOf(one)))
     const strangers = others.filter((one) => one.direction === 'inbound' && !isUseful(idOf(one)))
-    // A peer that has just connected has not had time to send anything.
+    // A peer that has just connected has not had time to greet.
     const silent = strangers.filter((one) => one !== fresh && !this.greeted.has(idOf(one)))
     const part = Math.max(2, Math.floor(this.limit / 8))
     const from =

@@ -1,4 +1,4 @@
-// Where libp2p and the swarm keep their records of peers: a LevelDB database of its own, apart from the node's store.
+// Stores libp2p's and the swarm's records of peers, in a LevelDB database separate from the node's store.
 
 import { LevelDatastore } from 'datastore-level'
 import type { Datastore } from 'interface-datastore'
@@ -10,7 +10,7 @@ export type PeerDatastore = Datastore & { close(): Promise<void> }
 const levelDb = (path: string) =>
   new Level<string, Uint8Array>(path, { keyEncoding: 'utf8', valueEncoding: 'view' })
 
-/** What the swarm itself keeps, bans for one, survives a power cut. libp2p's records are many and can be found again. */
+/** The swarm's own records, such as bans, must survive a power cut. libp2p's are many and can be found again. */
 const SYNCED = '/waggle/'
 
 export async function openPeerDatastore(
@@ -19,13 +19,13 @@ export async function openPeerDatastore(
     levelOf = levelDb,
     hasRoom = async () => true,
   }: {
-    /** Opens another database than LevelDB, for simulations. */
+    /** Opens the database. Default: LevelDB; simulations use another. */
     levelOf?: typeof levelDb
-    /** After a failed write: whether the disk takes writes again. */
+    /** Whether the disk takes writes again; called after a failed write. */
     hasRoom?: () => Promise<boolean>
   } = {},
 ): Promise<PeerDatastore> {
-  // Opened here, because datastore-level does not pass on why opening failed.
+  // Opened here, because datastore-level does not report why opening failed.
   const level = levelOf(path)
   try {
     await level.open()
@@ -58,8 +58,8 @@ export async function openPeerDatastore(
 }
 
 /**
- * Writes one after another. After a failed one, LevelDB's log takes more and has lost it at the next start; so the
- * database is opened anew before anything else is written. Until there is room for that, it can still be read.
+ * Runs writes one at a time. After a failed write, LevelDB's log accepts further writes but loses them at the next
+ * start, so the database is reopened before the next write. Until the disk has room for that, it can still be read.
  */
 function oneByOne(
   level: { open(): Promise<void>; close(): Promise<void> },

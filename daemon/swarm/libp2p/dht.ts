@@ -1,6 +1,6 @@
 // The swarm's DHT serves one purpose: to find a peer's addresses by its ID. @libp2p/kad-dht 16 also accepts records and
 // provider records from anybody, of any size and for any key, and keeps them on disk. Waggle does not use them, so they
-// are refused here and held against the sender. This is the only file that uses kad-dht's internals;
+// are refused here, and attempts to store them are penalised. This is the only file that uses kad-dht's internals;
 // test/swarm/libp2p/dht.test.ts fails if an upgrade changes them.
 
 import type { Connection, Stream } from '@libp2p/interface'
@@ -9,13 +9,13 @@ import type { Datastore } from 'interface-datastore'
 import { Quota } from '../admission/quota.ts'
 import type { Clock } from '../types.ts'
 
-/** Bytes of all requests on one stream. A search for a peer has about 50 and a stream of its own. */
+/** Limit on the bytes of all requests on one stream. A search for a peer has about 50 bytes and its own stream. */
 const MAX_STREAM_BYTES = 4096
-/** Concurrent streams per connection. */
+/** Maximum number of concurrent streams per connection. */
 const MAX_STREAMS = 8
-/** A search asks each closer peer once. */
+/** Request limit per peer; a search asks each closer peer once. */
 const QUESTIONS = { perSecond: 10, burst: 100 }
-/** Refused without penalty, since an earlier version may ask. */
+/** Refused without penalty, since earlier versions may send them. */
 const IGNORED = ['GET_VALUE', 'GET_PROVIDERS']
 const FORBIDDEN = ['PUT_VALUE', 'ADD_PROVIDER']
 
@@ -55,14 +55,14 @@ export function lookupDht(options: KadDHTInit, { clock, onMisuse }: DhtParts): R
         stream.abort(new Error('longer than any question'))
       })
       if (!questions.take(peer)) return stream.abort(new Error('too many questions'))
-      // It throws if the peer is gone or sent nothing; the stream is closed by then.
+      // Fails if the peer is gone or sent nothing; the stream is closed by then.
       await serve(stream, connection).catch((error) => stream.abort(error as Error))
     }
     return dht as KadDHT
   }
 }
 
-/** Records that an earlier version accepted from anybody. */
+/** Deletes records that an earlier version accepted from anybody. */
 export async function removeRecords(datastore: Datastore): Promise<void> {
   for (const prefix of ['/dht/record', '/dht/provider'])
     for await (const key of datastore.queryKeys({ prefix })) await datastore.delete(key)

@@ -1,8 +1,8 @@
-// The one adapter that replaces internals of `@libp2p/noise`, to save CPU; the bytes on the wire are the same. The library
-// copies each large message needlessly, writes small ones in two or three system calls, and imports the key again for each
-// message, which takes longer than encrypting 3 KB. Receiving 100 MiB takes 0.49 s of CPU instead of 0.62 s (means of nine
-// runs each, in turns: node scripts/bench/swarm/bulk.ts 100 /dev/shm). If an upgrade moves what is replaced here, the
-// library's own methods are used, and test/swarm/libp2p/encryption.test.ts fails.
+// Replaces internals of `@libp2p/noise` to save CPU; the bytes on the wire stay the same. The library copies each large
+// message needlessly, writes small ones in two or three system calls, and imports the key again for each message, which
+// takes longer than encrypting 3 KB. Receiving 100 MiB takes 0.49 s of CPU instead of 0.62 s (means of nine runs each,
+// alternating: node scripts/bench/swarm/bulk.ts 100 /dev/shm). If an upgrade moves what is replaced here, the library's
+// own methods are used, and test/swarm/libp2p/encryption.test.ts fails.
 
 import { createCipheriv, createDecipheriv, createSecretKey, type KeyObject } from 'node:crypto'
 import { noise } from '@libp2p/noise'
@@ -24,9 +24,9 @@ interface Encrypted {
 }
 
 const MAX_MESSAGE = 65_535
-/** Up to this size, a copy costs less than the system calls that it saves. */
+/** In bytes. Up to this size, a copy costs less than the system calls that it saves. */
 const MAX_WHOLE = 16_384
-/** From this size on the library uses node:crypto, which needs no contiguous buffer; below, it decrypts in place. */
+/** In bytes. From this size on, the library uses node:crypto, which takes chunked buffers; below, it works in place. */
 const MIN_NATIVE = 1200
 const ALGORITHM = 'chacha20-poly1305'
 const TAG_BYTES = 16

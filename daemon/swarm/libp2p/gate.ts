@@ -1,30 +1,30 @@
-// Decides who may connect: nobody who is cut off, and with an allow list only who is on it. libp2p asks after the handshake
-// has proved the peer's identity, so nobody is refused or let in under another's name. Until then the connection counts
-// only as a pending handshake.
+// Decides who may connect: no peer that is cut off, and with an allow list only peers on it. libp2p asks after the
+// handshake has proved the peer's identity, so nobody is refused or admitted under another peer's ID. Until then, the
+// connection counts only as a pending handshake.
 
 import type { ConnectionGater, MultiaddrConnection } from '@libp2p/interface'
 import type { Bandwidth } from '../bandwidth/bandwidth.ts'
 import type { Handshakes } from './handshakes.ts'
 
 export interface GateOptions {
-  /** Peer IDs that may connect; undefined: anyone. */
+  /** Peer IDs that may connect. Default: anyone. */
   allow?: readonly string[]
 }
 
 export interface Gate extends ConnectionGater {
   denies(peer: string): boolean
-  /** A node that has left its swarm lets nobody in until it joins again. */
+  /** After leaving its swarm, a node accepts nobody until it joins again. */
   close(on: boolean): void
 }
 
 export interface GateParts {
   isCut(peer: string): boolean
   handshakes: Handshakes
-  /** Whether there is room for one more connection from that address range. */
+  /** Whether another connection from this peer's address range is allowed. */
   admits(peer: string, connection: MultiaddrConnection): boolean
-  /** The peer has just refused this node, which must not dial it yet. */
+  /** True during dial back-off: the peer has just refused this node. */
   isWaiting(peer: string): boolean
-  /** Counts and paces every raw connection; while it is off, nobody is let in and nobody is dialled. */
+  /** Counts and paces every raw connection. While `isOff`, no peer is accepted or dialled. */
   bandwidth: Pick<Bandwidth, 'track' | 'isOff'>
 }
 
@@ -57,7 +57,7 @@ export function createGate({ allow }: GateOptions, by: GateParts): Gate {
       return false
     },
     denyOutboundEncryptedConnection: (peer) => denies(peer.toString()),
-    // The default refuses to dial private addresses in browsers; here every address is worth a try.
+    // In browsers, libp2p's default refuses to dial private addresses. Here every address may be tried.
     denyDialMultiaddr: () => false,
   }
 }

@@ -1,5 +1,6 @@
-// Limits inbound connections that have not finished their handshake, since opening them is free. Above the limit, the oldest
-// one from the address range with the most is closed, so nobody is locked out; a real handshake takes a few round trips.
+// Limits inbound connections that have not finished their handshake, since opening them is free. Above the limit, the
+// address range with the most of them loses its oldest, so nobody is locked out; a real handshake takes a few round
+// trips.
 
 import type { MultiaddrConnection } from '@libp2p/interface'
 import { addressRange, firstOfLargest } from '../addresses/address-range.ts'
@@ -31,7 +32,7 @@ export class Handshakes {
     }
   }
 
-  /** It has proved who it is. */
+  /** The peer has proved its identity. */
   done(connection: Pending): void {
     this.pending.delete(connection)
   }

@@ -1,6 +1,6 @@
-// What a swarm needs beyond one local network: its own DHT to find peers by ID, relays for nodes behind NATs and the
+// What a swarm needs beyond the local network: its own DHT to find peers by ID, relays for nodes behind NATs with the
 // upgrade from relayed to direct connections, a test of whether this node can be reached, and port forwarding. All of
-// it idles until a peer is joined. Loaded only if wanted.
+// this is idle until a peer is joined. Loaded only if the config asks for it.
 
 import { autoNAT } from '@libp2p/autonat'
 import { circuitRelayServer, circuitRelayTransport } from '@libp2p/circuit-relay-v2'
@@ -18,7 +18,7 @@ export interface WideOptions {
   webrtc: boolean
 }
 
-/** Limits of one relayed connection. Gossip goes through the relay as a peer; this carries only hellos and dials. */
+/** Limits per relayed connection. It carries only hellos and dials; gossip goes through the relay as a peer. */
 const RELAY_LIMITS = {
   maxReservations: 128,
   defaultDataLimit: 1n << 20n,
@@ -33,11 +33,10 @@ export function wideServices(
     dht: lookupDht(
       {
         protocol: `/waggle/1/${swarm}/kad/1.0.0`,
-        // Private addresses are kept, since most swarms have no others. Every node serves the DHT, since swarms are
-        // small.
+        // Private addresses are kept, since most swarms have no others. Swarms are small, so every node serves the DHT.
         clientMode: false,
         peerInfoMapper: passthroughMapper,
-        // Not allowQueryWithZeroPeers: with a circuit listener and no peers it loops forever.
+        // allowQueryWithZeroPeers is not set: with a circuit listener and no peers, it loops forever.
       },
       by.dht,
     ),
@@ -48,7 +47,7 @@ export function wideServices(
   }
 }
 
-/** A relay needs no relay. Other nodes reserve a place with any relay they meet. */
+/** A relay needs no relay. Other nodes make a reservation with any relay they meet. */
 export function wideListen({ relay, webrtc }: Pick<WideOptions, 'relay' | 'webrtc'>): string[] {
   return relay ? [] : ['/p2p-circuit', ...(webrtc ? ['/webrtc'] : [])]
 }
@@ -58,8 +57,8 @@ type AutoNATComponents = Parameters<ReturnType<typeof autoNAT>>[0] & WalkCompone
 
 /**
  * To test whether a peer can be reached, @libp2p/autonat 3.0.28 "dials" it, gets the existing connection, and closes
- * that. A node behind a NAT would lose its relay, and its reservation there, as soon as it has it. This makes AutoNAT's
- * dials open new connections.
+ * that. A node behind a NAT would lose its relay, and its reservation there, as soon as it has one. With this,
+ * AutoNAT's dials open new connections.
  */
 export const politeAutoNAT = (by: { clock: Clock }) => (components: AutoNATComponents) => {
   const { connectionManager } = components
@@ -69,7 +68,7 @@ export const politeAutoNAT = (by: { clock: Clock }) => (components: AutoNATCompo
   return autoNAT()(withPacedWalk(withProperty(components, 'connectionManager', dialling), by))
 }
 
-/** Connects through relays, and looks for some. */
+/** Connects through relays, and searches for relays. */
 export const relayTransport = (by: { clock: Clock }) => (components: RelayComponents) =>
   circuitRelayTransport()(withPacedWalk(components, by))
 
@@ -78,7 +77,7 @@ const withPacedWalk = <T extends WalkComponents & Pick<RelayComponents, 'randomW
   by: { clock: Clock },
 ): T => withProperty(components, 'randomWalk', pacedWalk(components, by) as T['randomWalk'])
 
-/** The object with one property replaced. (libp2p's objects are proxies and classes, which cannot be copied.) */
+/** The object with one property replaced. (libp2p's objects are proxies and instances, which cannot be copied.) */
 function withProperty<T extends object, K extends keyof T>(target: T, key: K, value: T[K]): T {
   return new Proxy(target, {
     get(from, property) {

@@ -1,5 +1,5 @@
-// Assembles libp2p: transports, security, discovery, gossip, and every limit that its defaults leave open. It knows
-// nothing of groups. The comment on a setting names the failure that it prevents.
+// Assembles libp2p: transports, security, discovery, gossip, and every limit that its defaults leave open. It does not
+// know about groups. The comment on a setting says which failure it prevents.
 
 import { generateKeyPairFromSeed } from '@libp2p/crypto/keys'
 import { type GossipSub, gossipsub } from '@libp2p/gossipsub'
@@ -32,25 +32,25 @@ import { encryption } from './encryption.ts'
 import { MAX_HANDSHAKES } from './handshakes.ts'
 import { webRtcTransport } from './webrtc.ts'
 
-/** Addresses are tried one by one: long enough for a round trip of 400 ms and a lost packet, then on to the next. */
+/** Timeout per address; addresses are tried one by one. Enough for a round trip of 400 ms and a lost packet. */
 export const CONNECT_MS = 2500
-/** One dial may try several addresses in turn. */
+/** Timeout of one dial, which may try several addresses in turn. */
 export const DIAL_MS = 15_000
 
 export interface HostOptions {
-  /** Name of the swarm; mDNS does not find nodes of other swarms. */
+  /** The swarm's name; mDNS does not find nodes of other swarms. */
   swarm: string
   topics: string[]
   /** Multiaddrs to listen on. If empty, the node only dials. */
   listen: readonly string[]
-  /** Multiaddrs to announce besides those that are found. */
+  /** Multiaddrs to announce besides those detected. */
   announce: readonly string[]
-  /** Find peers on the local network by mDNS, and be found there. */
+  /** Find and announce nodes on the local network by mDNS. */
   mdns: boolean
   wide: boolean
   upnp: boolean
   relay: boolean
-  /** Needs `wide`, and no `psk`. */
+  /** Requires `wide` and no `psk`. */
   webrtc: boolean
   psk?: Uint8Array
   maxConnections: number
@@ -58,23 +58,23 @@ export interface HostOptions {
 
 export interface HostParts {
   identity: Pick<Identity, 'key'>
-  /** Keeps peers' addresses across restarts; in memory if undefined. Whoever opened it closes it. */
+  /** Keeps peers' addresses across restarts. Default: in memory. Whoever opened it closes it. */
   datastore?: Datastore
   gater: ConnectionGater
-  /** How to reach peers. Default: TCP. */
+  /** Transport to peers. Default: TCP. */
   transport?: NodeTransport | undefined
   /** The order in which to dial a peer's addresses. */
   compareAddresses(a: Address, b: Address): -1 | 0 | 1
   guard: GossipGuard
-  /** mDNS heard of a peer. Called for each answer, not only the first. */
+  /** mDNS found a peer. Called for each answer, not only the first. */
   onFound(info: PeerInfo): void
-  /** `host:port` of STUN servers; WebRTC asks for them at each connection. */
+  /** `host:port` of STUN servers; read for each WebRTC connection. */
   stun(): readonly string[]
-  /** mDNS does not work on this machine, or not at the moment. */
+  /** mDNS does not work on this machine, perhaps temporarily. */
   onMdnsTrouble(message: string): void
-  /** Something arrived by mDNS, possibly this node's own question. */
+  /** An mDNS packet arrived, possibly this node's own question. */
   onMdnsWorks(): void
-  /** For UPnP. */
+  /** For port forwarding. */
   forwarding: PortForwardingParts
   dht: DhtParts
 }
@@ -83,7 +83,7 @@ export type NodeTransport = (components: { logger: ComponentLogger }) => Transpo
 export type Services = { identify: Identify; ping: Ping; pubsub: GossipSub }
 export type Host = Libp2p<Services>
 
-/** Not started. */
+/** Creates the host without starting it. */
 export async function createHost(options: HostOptions, by: HostParts): Promise<Host> {
   const wide = options.wide || options.relay ? await import('./host-wide.ts') : undefined
   if (options.psk && options.webrtc)
@@ -100,44 +100,44 @@ export async function createHost(options: HostOptions, by: HostParts): Promise<H
       appendAnnounce: [...options.announce],
     },
     transports: [
-      // Net's option, which the type leaves out.
+      // An option of node:net that the type leaves out.
       by.transport ?? tcp({ dialOpts: { timeout: CONNECT_MS } as object }),
       ...(wide ? [wide.relayTransport(by.dht)] : []),
       ...(webrtc ? [webrtc] : []),
     ],
-    // The key protects TCP only, so no other transport may be added.
+    // The pre-shared key protects only TCP, so no other transport may be added.
     ...(options.psk && { connectionProtector: preSharedKey({ psk: Buffer.from(formatPsk(options.psk)) }) }),
     connectionEncrypters: [encryption()],
-    // With windows above the 4 MiB that a stream may buffer unread, libp2p aborts the stream.
+    // A stream may buffer 4 MiB unread. With a larger window, libp2p aborts the stream.
     streamMuxers: [yamux({ streamOptions: { maxStreamWindowSize: 4 << 20 } })],
     connectionGater: by.gater,
     ...(by.datastore && { datastore: by.datastore }),
-    // By default, addresses are dropped after an hour and peers after six, which leaves nobody to dial.
+    // By default, addresses expire after an hour and peers after six, which leaves nobody to dial.
     peerStore: { maxAddressAge: Number.POSITIVE_INFINITY, maxPeerAge: Number.POSITIVE_INFINITY },
     connectionManager: {
       // handshakes.ts and connection-limit.ts decide what to close when there are too many. libp2p's own limits would
-      // refuse whoever comes last, even a joined peer, so they are set out of reach.
+      // refuse the newest connection, even from a joined peer, so they are set out of reach.
       maxConnections: options.maxConnections + MAX_HANDSHAKES,
       inboundConnectionThreshold: 1000,
       maxIncomingPendingConnections: 1024,
       dialTimeout: DIAL_MS,
-      // Includes the handshakes. libp2p destroys the socket of a dial that takes longer, so a starved machine with less than
-      // this would never connect.
+      // Includes the handshake. libp2p destroys the socket of a dial that takes longer, so with less than this a
+      // starved machine would never connect.
       addressDialTimeout: 10_000,
       addressSorter: by.compareAddresses,
       maxPeerAddrsToDial: 16,
-      // redial.ts redials, since libp2p gives up after five attempts.
+      // redial.ts does this instead, since libp2p gives up after five attempts.
       reconnectRetries: 0,
     },
-    // It measures round trips only. By default, a ping that fails costs the connection, also where a busy peer's libp2p gave
-    // it up; then everybody dials again, which makes all machines busier. probe.ts notices dead connections sooner.
+    // Only measures round trips. By default, a failed ping closes the connection, even if the peer was merely busy;
+    // then everybody redials, which makes all machines busier. probe.ts detects dead connections sooner.
     connectionMonitor: { pingInterval: 10_000, abortConnectionOnPingFailure: false },
     services: {
       ...(wide?.wideServices(options, by) as object),
       identify: identify({ maxInboundStreams: 4, maxOutboundStreams: 4 }),
-      // Tells peers when addresses change: a relay was found, a laptop moved. This is not part of identify.
+      // Tells peers when addresses change: a relay was found, a laptop moved. It is separate from identify.
       ...({ identifyPush: identifyPush({ maxInboundStreams: 4, maxOutboundStreams: 4 }) } as object),
-      // libp2p's monitor, its DHT and probe.ts ping the same connection. By default only one of them may at a time.
+      // libp2p's monitor, its DHT and probe.ts ping on the same connection. By default only one may at a time.
       ping: ping({ maxInboundStreams: 4, maxOutboundStreams: 4 }),
       ...((options.mdns && { mdns: watchedMdns(options, by) }) as object),
       pubsub: (components) => {
@@ -150,8 +150,8 @@ export async function createHost(options: HostOptions, by: HostParts): Promise<H
 }
 
 /**
- * mDNS that reports only to this node. As a libp2p discovery it would fill the peer store, and libp2p's search for
- * relays dials every new entry there: the node would join every node on the network unasked.
+ * mDNS that reports only to this node. As a libp2p discovery, it would fill the peer store, and libp2p's search for
+ * relays dials every new entry there: the node would join every node on the local network unasked.
  */
 function watchedMdns({ swarm }: HostOptions, by: HostParts) {
   return (components: MulticastDNSComponents) => {
@@ -162,7 +162,7 @@ function watchedMdns({ swarm }: HostOptions, by: HostParts) {
     return {
       async start() {
         await service.start()
-        // An unreadable packet is also an error, without a code; its sender is at fault.
+        // An unreadable packet is also an error, but without a code: its sender is at fault.
         const trouble = (error: NodeJS.ErrnoException) => error.code && by.onMdnsTrouble(error.message)
         service.mdns?.on('error', trouble)
         service.mdns?.on('warning', trouble)
@@ -178,7 +178,7 @@ async function libp2pKey({ key }: Pick<Identity, 'key'>) {
   return await generateKeyPairFromSeed('Ed25519', Buffer.from(d!, 'base64url'))
 }
 
-/** Starts the host; failures to listen are thrown as E_PORT. */
+/** Starts the host. Rejects with E_PORT if it cannot listen. */
 export async function startHost(host: Host, { listen }: Pick<HostOptions, 'listen'>): Promise<void> {
   try {
     await host.start()

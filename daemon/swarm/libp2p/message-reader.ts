@@ -1,22 +1,21 @@
-// Reads length-prefixed messages from a stream into buffers that are reused. Network data is copied at once and
-// released. If it were kept until a message is complete, it would outlive V8's young generation, and about 70 MB
-// would pile up before the old generation is collected. The stream's window limits how much arrives before it is
-// read.
+// Reads length-prefixed messages from a stream into reused buffers. Network data is copied at once and released. If it
+// were kept until a message is complete, it would outlive V8's young generation, and about 70 MB would pile up before
+// the old generation is collected. The stream's window limits how much arrives before it is read.
 
 import type { Stream } from '@libp2p/interface'
 import type { Uint8ArrayList } from 'uint8arraylist'
 
 export interface MessageReaderOptions {
-  /** In bytes; a longer message ends the reading. */
+  /** In bytes; a longer message ends reading. */
   maxMessage: number
-  /** Messages that may have arrived unread. */
+  /** Maximum number of unread messages. */
   ahead: number
 }
 
-/** Bytes of a length below 2^28. */
+/** Bytes of the varint of a length below 2^28. */
 const MAX_PREFIX = 4
 
-/** A message below 128 bytes, with its length in front. */
+/** A message below 128 bytes with its length prefix. */
 export function lengthPrefixed(message: Uint8Array): Uint8Array {
   return Uint8Array.of(message.length, ...message)
 }
@@ -26,7 +25,7 @@ export class MessageReader {
   private readonly spare: Uint8Array[] = []
   private readonly ready: Uint8Array[] = []
   private buffer: Uint8Array = new Uint8Array(0)
-  /** Bytes of the current message; undefined while its length is being read. */
+  /** Length of the current message; undefined while the prefix is being read. */
   private length: number | undefined
   private filled = 0
   private prefix = 0
@@ -51,7 +50,7 @@ export class MessageReader {
     stream.addEventListener('close', this.onEnd)
   }
 
-  /** The next message; the caller owns it until `release`. Throws when the stream ends or the signal aborts. */
+  /** The next message; the caller owns it until `release`. Rejects when the stream ends or the signal aborts. */
   async next(signal: AbortSignal): Promise<Uint8Array> {
     while (this.ready.length === 0) {
       signal.throwIfAborted()

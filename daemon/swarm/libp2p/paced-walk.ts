@@ -1,9 +1,9 @@
-// While libp2p has too few relays, it searches the DHT for some, again and again without a pause. In a swarm without a relay
-// that never ends: four idle nodes took 5.9 s of CPU in 15 s. Pauses make that 0.7 s. A relay that this node is connected
-// with is found without a walk.
+// While libp2p has too few relays, it searches the DHT for more, again and again without a pause. In a swarm without a
+// relay this never ends: four idle nodes took 5.9 s of CPU in 15 s. With pauses they take 0.7 s. If this node is
+// already connected to a relay, libp2p finds it without a DHT walk.
 //
-// DHT answers lack the addresses of peers in the node's own table. libp2p searches the whole DHT for each of those, so the
-// cost grows with the square of their number. Here their addresses come from the peer store.
+// DHT answers leave out the addresses of peers in the node's own routing table. libp2p searches the whole DHT for each
+// of those, so the cost grows with the square of their number. Here, their addresses come from the peer store.
 
 import { randomBytes } from 'node:crypto'
 import type { PeerInfo, PeerRouting, PeerStore } from '@libp2p/interface'
@@ -11,12 +11,12 @@ import type { RandomWalk } from '@libp2p/interface-internal'
 import { pause } from '../pause.ts'
 import type { Clock } from '../types.ts'
 
-/** ms between two walks; doubled after each, up to the longest. */
+/** Pause between two walks, in ms; doubles after each, up to the longest. */
 const [FIRST_MS, LONGEST_MS] = [2000, 60_000]
 
-/** What a walk needs of libp2p. */
+/** The parts of libp2p that a walk needs. */
 export interface WalkComponents {
-  /** libp2p's own asks several others, of which this swarm has one: its DHT. */
+  /** libp2p's own, which asks several routers; this swarm has one, its DHT. */
   peerRouting: PeerRouting & { routers?: readonly PeerRouting[] }
   peerStore: Pick<PeerStore, 'get' | 'merge'>
 }
@@ -25,7 +25,7 @@ export function pacedWalk(
   { peerRouting, peerStore }: WalkComponents,
   { clock }: { clock: Clock },
 ): RandomWalk {
-  /** Undefined for a peer without an address that is known here: an answer may name anybody. */
+  /** Undefined if no address of the peer is known here: an answer may name anybody. */
   const found = async ({ id, multiaddrs }: PeerInfo): Promise<PeerInfo | undefined> => {
     try {
       if (multiaddrs.length > 0) await peerStore.merge(id, { multiaddrs })
@@ -50,7 +50,7 @@ export function pacedWalk(
         try {
           yield* closest(signal)
         } catch {
-          // There is nobody to ask yet.
+          // There is no peer to ask yet.
         }
         await pause(ms, clock, signal)
         signal?.throwIfAborted()

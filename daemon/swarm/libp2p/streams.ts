@@ -1,4 +1,4 @@
-// Requests with one answer, each on a stream of its own: length-prefixed messages with a size limit and a timeout for
+// Requests with one answer each, on their own streams: length-prefixed messages with a size limit and a timeout for
 // every step. All traffic except gossip uses this.
 
 import type { AbortOptions, PeerId, Stream } from '@libp2p/interface'
@@ -15,12 +15,12 @@ export interface Traffic {
 }
 
 /**
- * Requests to connected peers and answers to theirs, as all parts above libp2p see it. The simulation has another
- * implementation.
+ * Sends requests to connected peers and answers theirs: the interface for all layers above libp2p. The simulation has
+ * its own implementation.
  */
 export interface Requests {
   isConnected(peer: string): boolean
-  /** Sends the request and yields the messages of the answer. Throws if the peer is gone or does not answer in time. */
+  /** Sends the request and yields the answer's messages. Throws if the peer is gone or does not answer in time. */
   ask(
     request: { peer: string; protocol: string; question: Uint8Array },
     options: AskOptions,
@@ -40,13 +40,13 @@ export function createRequests(by: { host(): Host; traffic: Traffic }): Requests
 
 export interface AskOptions {
   signal?: AbortSignal
-  /** Bytes per message of the answer. */
+  /** Maximum size of each message of the answer, in bytes. */
   maxMessage: number
-  /** Also allowed over a relay, which carries few bytes: only for small requests. */
+  /** Also send over relayed connections, which have a small data limit: for small requests only. */
   overRelay?: boolean
 }
 
-/** Sends the request and yields the messages of the answer. Throws libp2p's errors. Always closes the stream. */
+/** Sends the request and yields the answer's messages. Throws libp2p's errors. Always closes the stream. */
 export async function* ask(
   { peer, protocol, question }: { peer: PeerId; protocol: string; question: Uint8Array },
   { signal, maxMessage, overRelay = false }: AskOptions,
@@ -71,14 +71,14 @@ export async function* ask(
   }
 }
 
-/** An answer is a sequence of messages, from which the requester knows when it is complete. */
+/** An answer is a sequence of messages; the requester can tell from them when it is complete. */
 export type Answer = (question: Uint8Array, peer: string) => Iterable<Uint8Array> | AsyncIterable<Uint8Array>
 
 export interface ServeOptions {
   protocol: string
-  /** Bytes. */
+  /** In bytes. */
   maxQuestion: number
-  /** Concurrent streams per connection. */
+  /** Maximum number of concurrent streams per connection. */
   streams: number
   overRelay?: boolean
 }
@@ -102,7 +102,7 @@ export async function serve(
         }
         await stream.close(stepSignal())
       } catch (error) {
-        // An invalid request, a peer that is gone, or one that does not read.
+        // The request is invalid, or the peer is gone or does not read.
         stream.abort(error as Error)
       }
     },

@@ -1,6 +1,6 @@
-// Direct connections between two nodes behind NATs, by WebRTC: each learns its outside address from a STUN server and
-// tells the other through the relay, and both send until a packet gets through. It needs an optional native package,
-// which is loaded only if the config asks for it. Not for private swarms: their key does not protect WebRTC.
+// Direct connections between two nodes behind NATs, by WebRTC: each node learns its external address from a STUN server
+// and tells the other through the relay; both then send until a packet gets through. Needs an optional native package,
+// which is loaded only if the config asks for it. Not for private swarms, since their key does not protect WebRTC.
 
 import type { Multiaddr } from '@multiformats/multiaddr'
 import { WaggleError } from '../../../protocol/errors.ts'
@@ -8,11 +8,11 @@ import { WaggleError } from '../../../protocol/errors.ts'
 export const WEBRTC_PACKAGE = '@libp2p/webrtc@6.0.33'
 
 export interface WebRtcOptions {
-  /** `host:port` of STUN servers, read anew for each connection. */
+  /** `host:port` of STUN servers, read for each connection. */
   stun: () => readonly string[]
 }
 
-/** `load` imports the package. Throws E_CONFIG with the install command if it is missing. */
+/** `load` imports the package. Rejects with E_CONFIG and the install command if it is missing. */
 export async function webRtcTransport(
   { stun }: WebRtcOptions,
   load: () => Promise<typeof import('@libp2p/webrtc')> = () => import('@libp2p/webrtc'),
@@ -39,7 +39,7 @@ export async function webRtcTransport(
   })
 }
 
-/** Those of a peer's addresses that lead to a direct WebRTC connection. */
+/** The addresses that lead to a direct WebRTC connection. */
 export function webRtcAddresses(addresses: readonly Multiaddr[]): Multiaddr[] {
   return addresses.filter((address) => {
     const names = address.getComponents().map(({ name }) => name)

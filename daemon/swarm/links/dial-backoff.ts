@@ -1,16 +1,16 @@
-// Stops this node from dialling a peer over and over that refuses it. A refused dial succeeds at first: the other
-// side closes the connection just after the handshake. redial.ts, the DHT and the relay search would each dial again
+// Dial back-off: stops this node from redialling a peer that keeps refusing it. A refused dial succeeds at first; the
+// other side closes the connection just after the handshake. redial.ts, the DHT and the relay search would each redial
 // at once, so the connection gate asks here before every dial.
 
 import type { Connection } from '@libp2p/interface'
 import type { Host } from '../libp2p/host.ts'
 import type { Clock } from '../types.ts'
 
-/** A connection that ends sooner than this was refused. */
+/** A connection that closes sooner than this counts as refused. */
 const YOUNG_MS = 2000
-/** The wait after the first refusal; it doubles with each further one, up to the maximum. */
+/** Back-off after the first refusal; it doubles with each further one, up to the maximum. */
 const WAIT_MS = { first: 2000, most: 60_000 }
-/** Waits vary by up to this share, so that several nodes do not dial at the same moment. */
+/** Back-offs vary by up to this share, so that several nodes do not dial at the same moment. */
 const JITTER = 0.25
 const MAX_PEERS = 256
 
@@ -23,7 +23,7 @@ export interface DialBackoffParts {
 
 export class DialBackoff {
   private readonly by: DialBackoffParts
-  /** By peer ID: refusals in a row, and when to dial again. The oldest refusal comes first. */
+  /** By peer ID: refusals in a row, and when to dial again. Oldest refusal first. */
   private readonly refusals = new Map<string, { times: number; until: number }>()
   private readonly onClose = ({ detail }: CustomEvent<Connection>) => this.closed(detail)
 
@@ -44,7 +44,7 @@ export class DialBackoff {
     return (this.refusals.get(peer)?.until ?? 0) > this.by.clock.now()
   }
 
-  /** A user asks for a connection now: every peer may be dialled again. */
+  /** The user asks for a connection now, so every peer may be dialled again. */
   reset(): void {
     this.refusals.clear()
   }
@@ -55,7 +55,7 @@ export class DialBackoff {
       this.refusals.delete(id)
       return
     }
-    // When both sides dial, one of two connections is closed at once. That is no refusal.
+    // When both sides dial, one of the two connections is closed at once. That is not a refusal.
     const isConnected = this.by
       .host()
       .getConnections(remotePeer)

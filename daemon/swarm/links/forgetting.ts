@@ -1,4 +1,4 @@
-// Trims libp2p's peer store, which is on disk and would grow with every identity that ever connected or was mentioned.
+// Trims libp2p's peer store, which is on disk and would grow with every identity that ever connected or was reported.
 // Connected, joined and useful peers stay, plus a limited number of others, so that this node can answer DHT searches.
 
 import type { Peer } from '@libp2p/interface'
@@ -8,10 +8,10 @@ import type { Host } from '../libp2p/host.ts'
 import type { Clock, Log } from '../types.ts'
 
 const KEEP = 256
-/** Addresses per peer; a search may bring any number. */
+/** Maximum number of addresses per peer; a search may bring any number. */
 const MAX_ADDRESSES = 16
 const EVERY_MS = 60_000
-/** Trims early once this many peers have disconnected since. */
+/** After this many disconnects, it trims early. */
 const GONE = 128
 
 export interface ForgettingParts {
@@ -85,7 +85,7 @@ export class Forgetting {
       }
       if (!connected.has(id) && !keeps(id)) others.push(peer)
     }
-    // Recently dialled peers come first: they may be up.
+    // Recently dialled peers come first, since they may be up.
     others.sort((a, b) => lastDialled(b) - lastDialled(a))
     for (const { id } of others.slice(this.keep)) await host.peerStore.delete(id)
   }

@@ -1,7 +1,7 @@
 // Exchanges the swarm's rules and some contacts on each new connection; the dialling side asks. A peer with different
 // rules is disconnected, and the difference is reported. A peer that does not speak this protocol stays connected,
 // since it may be a relay. Contacts are dialled until this node has enough connections for the swarm to survive
-// losing one.
+// losing one of them.
 
 import type { Connection, PeerId } from '@libp2p/interface'
 import { peerIdFromString } from '@libp2p/peer-id'
@@ -23,11 +23,11 @@ import type { Host } from '../libp2p/host.ts'
 import { ask, serve, type Traffic } from '../libp2p/streams.ts'
 import type { Clock, Log } from '../types.ts'
 
-/** Connections that a node aims for: the mesh wants 4, plus some in reserve. */
+/** Number of connections that a node aims for: the mesh wants 4, and the others are in reserve. */
 export const ENOUGH_LINKS = 8
-/** Contacts come from peers, who may name anyone's address; this limits how many of them this node dials. */
+/** Limits dials of contacts, since a peer may name anyone's address as a contact. */
 const DIALS = { perSecond: 0.2, burst: 8 }
-/** Each new connection needs one request, so one a second is plenty. */
+/** Limit per peer: each new connection needs one request, so one a second is plenty. */
 const QUESTIONS = { perSecond: 1, burst: 10 }
 
 const ASK_MS = [0, 1000, 3000]
@@ -48,10 +48,10 @@ export interface GreetParts {
   /** Called once for each new connection with a peer that has the same rules. */
   onGreeted(peer: string): void
   onMismatch(peer: string, why: string): void
-  /** A peer reported this address. It is tried, but not trusted. */
+  /** A peer reported these addresses. They are tried, but not trusted. */
   onContact(peer: string, addresses: readonly string[]): void
   dial(peer: string): Promise<unknown>
-  /** Addresses of a peer that are certain enough to pass on. */
+  /** Addresses of a peer that are reliable enough to pass on. */
   addressesOf(peer: PeerId): Promise<string[]>
 }
 
@@ -60,7 +60,7 @@ export class Greeter {
   private readonly by: GreetParts
   private readonly questions: Quota
   private readonly dials: Quota
-  /** By peer ID: the outcome for its current connection. */
+  /** By peer ID: the outcome of greeting it on its current connection. */
   private readonly outcomes = new Map<string, Promise<Greeting>>()
   private readonly onOpen = ({ detail }: CustomEvent<Connection>) => {
     if (detail.direction === 'outbound') void this.greet(detail.remotePeer)
@@ -92,7 +92,7 @@ export class Greeter {
     this.by.host.removeEventListener('peer:disconnect', this.onDisconnect)
   }
 
-  /** The outcome of greeting this peer; greets it if that has not happened. Never rejects. */
+  /** The outcome of greeting this peer. Greets it first if necessary. Never rejects. */
   greet(peer: PeerId): Promise<Greeting> {
     const id = peer.toString()
     let outcome = this.outcomes.get(id)
@@ -106,7 +106,7 @@ export class Greeter {
   private async ask(peer: PeerId): Promise<Greeting> {
     const id = peer.toString()
     const options = { maxMessage: MAX_HELLO_BYTES, overRelay: true }
-    // When both sides dial, a new connection is often replaced at once, and the pending request fails with it.
+    // When both sides dial, a new connection is often replaced at once, which fails the pending request.
     for (const wait of ASK_MS) {
       await new Promise<void>((resolve) => this.by.clock.after(wait, resolve))
       try {
@@ -119,7 +119,7 @@ export class Greeter {
         if (this.by.host.getConnections(peer).length === 0) break
       }
     }
-    // Not final: its next connection is greeted again.
+    // Not final: the peer is greeted again on its next connection.
     this.outcomes.delete(id)
     return { silent: true }
   }
@@ -152,7 +152,7 @@ export class Greeter {
       const peer = peerIdFromString(peerId)
       if (host.getConnections(peer).length > 0 || !this.dials.take('all')) continue
       onContact(peerId, addresses)
-      // The peer is gone or the contact was a lie; there are others.
+      // The peer is gone or the contact was false; there are others.
       await dial(peerId)
     }
   }

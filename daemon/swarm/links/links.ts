@@ -1,5 +1,5 @@
-// Repairs connections on which gossip has stopped. There are two cases: after a power cut a peer returns on a new
-// connection while gossip still uses the dead one, and gossipsub never reopens a stream that was aborted while its
+// Repairs connections on which gossip has stopped. There are two cases. After a power cut, a peer returns on a new
+// connection while gossip still uses the dead one. And gossipsub never reopens a stream that was aborted while its
 // connection lives.
 
 import type { Connection, PeerId } from '@libp2p/interface'
@@ -10,24 +10,24 @@ import { ping } from './probe.ts'
 
 const CHECK_MS = 1000
 /**
- * Failed checks in a row before a link is repaired: on a machine that trains, opening streams can take seconds. Checks of a
- * starved process do not count.
+ * Failed checks in a row before a link is repaired: on a machine that trains, opening streams can take seconds. Checks
+ * do not count while this process is starved of CPU time.
  */
 const STRIKES = 10
-/** When the newer connection has answered, the older one gets this long to answer too. */
+/** When the newer connection has answered, the older one gets this much longer to answer, in ms. */
 const GRACE_MS = { least: 500, most: 4000 }
-/** Longer than any second connection of one node lasts. */
+/** No node keeps a second connection for longer than this. */
 const TWIN_MS = 20_000
-/** Bytes queued for a peer that does not read. libp2p aborts the stream at 16 MiB; this acts before. */
+/** Maximum bytes queued for a peer that does not read. libp2p aborts the stream at 16 MiB; this acts earlier. */
 const SLOW_BYTES = 8 << 20
 
 export interface LinksParts {
   host: Host
   clock: Clock
   log: Log
-  /** This process gets too little processor time. */
+  /** This process gets too little CPU time. */
   isStarved(): boolean
-  /** Two connected nodes have this same identity: somebody copied a home. */
+  /** Two connected nodes have the same identity: somebody copied a home. */
   onTwin(peer: string): void
   /** Gossip with the peer works again, but may have missed messages. */
   onMended(peer: string): void
@@ -53,7 +53,7 @@ export class Links {
     this.by.host.removeEventListener('connection:open', this.onOpen)
   }
 
-  /** When a peer dials again, it has probably lost its old connection without our noticing. */
+  /** A peer that dials again has probably lost its old connection, which this node may not have noticed. */
   private onOpen({ detail: connection }: CustomEvent<Connection>): void {
     if (connection.direction !== 'inbound') return
     for (const old of this.by.host.getConnections(connection.remotePeer)) {
@@ -63,8 +63,8 @@ export class Links {
   }
 
   /**
-   * Closes the old connection if the new one answers and the old one does not. A new connection alone proves nothing:
-   * AutoNAT dials a second time to test reachability, and a busy peer answers on neither.
+   * Closes the old connection if the new one answers a ping and the old one does not. A new connection alone proves
+   * nothing: AutoNAT dials a second time to test reachability, and a busy peer answers on neither.
    */
   private async supersede(old: Connection, fresh: Connection): Promise<void> {
     let alive = false
@@ -80,7 +80,7 @@ export class Links {
     } catch {
       return
     }
-    // On a machine that trains, answers are slow on either connection.
+    // If the peer trains, it answers slowly on either connection.
     const took = this.by.clock.now() - asked
     const grace = Math.min(Math.max(GRACE_MS.least, 4 * took), GRACE_MS.most)
     await Promise.race([stays, new Promise<void>((resolve) => this.by.clock.after(grace, resolve))])
@@ -90,7 +90,7 @@ export class Links {
     this.by.onMended(old.remotePeer.toString())
   }
 
-  /** AutoNAT closes its connection at once and a prober closes one of two. Two that last belong to two nodes. */
+  /** AutoNAT and probes soon close their second connection, so two connections that last belong to two nodes. */
   private watchTwin(one: Connection, other: Connection): void {
     if (one.limits !== undefined || other.limits !== undefined) return
     this.by.clock.after(TWIN_MS, () => {
@@ -123,7 +123,7 @@ export class Links {
     this.strikes.set(id, strikes)
     const connections = [...host.getConnections(peer)]
     if (strikes < STRIKES) {
-      // Its stream may have died with an older connection, and gossipsub did not notice the new one.
+      // Its stream may have died with an older connection without gossipsub noticing the new one.
       const usable = connections.findLast((one) => one.status === 'open' && one.limits === undefined)
       if (usable && !link?.outbound) reopenGossip(pubsub, peer, usable)
       return
@@ -140,7 +140,7 @@ export class Links {
     for (const connection of connections) connection.abort(new Error('gossip is stuck'))
   }
 
-  /** False for a plain relay, over a relayed connection, and until the peer has been identified. */
+  /** False for a plain relay, for a relayed connection, and until the peer has been identified. */
   private async speaksGossip(peer: PeerId): Promise<boolean> {
     const { host } = this.by
     if (!host.getConnections(peer).some((connection) => connection.limits === undefined)) return false

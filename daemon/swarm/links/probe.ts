@@ -1,7 +1,7 @@
 // Detects dead connections early and replaces them. After a short partition, TCP waits about as long as the outage
-// lasted before it sends again; a new connection works at once. The old connection is closed only once the new one is
-// up and the old one is still silent, so a peer that is merely busy loses nothing. To a starved process everybody looks
-// silent: it dials nobody anew, since dials would take more time from it and from peers on the same machine.
+// lasted before it sends again, while a new connection works at once. The old connection is closed only if it is still
+// silent when the new one is up, so a peer that is merely busy loses nothing. To a process starved of CPU time, every
+// peer looks silent, so it does not dial: that would take still more time from it and from peers on the same machine.
 
 import type { Connection, PeerId } from '@libp2p/interface'
 import { byteStream } from '@libp2p/utils'
@@ -11,12 +11,12 @@ import type { Clock, Log } from '../types.ts'
 const CHECK_MS = 1000
 /** A peer that has been silent this long is probed. */
 const QUIET_MS = 3000
-/** Wait for an answer this long before dialling anew; the probe itself goes on waiting. */
+/** After waiting this long for an answer, dials anew; the probe itself keeps waiting. */
 const PATIENCE_MS = 4000
 const ANSWER_MS = 30_000
-/** Short, so that the next attempt after a partition comes soon. */
+/** Dial timeout; short, so that the next attempt after a partition comes soon. */
 const DIAL_MS = 2500
-/** After the machine was asleep, this is long enough. */
+/** Used instead of PATIENCE_MS after the machine was asleep. */
 const HURRY_MS = 1000
 /** When the new connection is up, the old one gets this long to answer. */
 const GRACE_MS = 300
@@ -28,7 +28,7 @@ export interface ProberParts {
   host: Host
   clock: Clock
   log: Log
-  /** This process gets too little processor time. */
+  /** This process gets too little CPU time. */
   isStarved(): boolean
   /** Messages sent to this node on the old connection may be lost. */
   onReplaced(peer: string): void
@@ -38,7 +38,7 @@ export class Prober {
   private readonly by: ProberParts
   private readonly heardAt = new Map<string, number>()
   private readonly busy = new Set<string>()
-  /** End the wait for answers. */
+  /** Callbacks that end the waits for answers. */
   private readonly waits = new Set<() => void>()
   private cancel: (() => void) | undefined
   private readonly onOpen = ({ detail }: CustomEvent<Connection>) => this.heard(detail.remotePeer.toString())
@@ -62,7 +62,7 @@ export class Prober {
     this.heardAt.set(peer, this.by.clock.now())
   }
 
-  /** Probes every connection now, and has little patience: they are probably dead. */
+  /** Probes every connection now with a short timeout, since they are probably dead. */
   hurry(): void {
     for (const peer of this.by.host.getPeers())
       if (!this.busy.has(peer.toString())) void this.doubt(peer, peer.toString())
@@ -92,7 +92,7 @@ export class Prober {
 
   private async doubt(peer: PeerId, id: string): Promise<void> {
     const { host, clock, log, isStarved, onReplaced } = this.by
-    // Copied: libp2p returns its own list, to which the new connection will be added.
+    // Copied, because libp2p returns its own list, to which the new connection will be added.
     const old = [...host.getConnections(peer)]
     const since = clock.now()
     let onTimeSince = since
@@ -128,10 +128,10 @@ export class Prober {
           continue
         }
         await this.pause(GRACE_MS)
-        // (The other side closes our older connection when the new one comes in, so it may be gone already.)
+        // (The other side closes the older connection when the new one comes in, so it may be closed already.)
         if (answered && old.some((connection) => connection.status === 'open'))
           return void made.close().catch(() => {})
-        // Only older ones: the peer may have dialled too, and each side must not close the other's new connection.
+        // Only the older ones: the peer may have dialled too, and each side must keep the other's new connection.
         for (const connection of old) connection.abort(new Error('gone quiet; replaced'))
         onReplaced(id)
         log('debug', 'replaced a connection that had gone quiet', { peer: id })
@@ -158,7 +158,7 @@ export class Prober {
   }
 }
 
-/** Pings over this connection. Resolves on any answer, even one that the protocol is not supported. */
+/** Pings over this connection. Resolves on any answer, even that the protocol is not supported. */
 export async function ping(connection: Connection): Promise<void> {
   const signal = AbortSignal.timeout(ANSWER_MS)
   try {

@@ -1,5 +1,5 @@
-// Keeps this node connected to joined peers: it dials them every 1.5 s for as long as it runs, and remembers them
-// across restarts. libp2p itself gives up after five attempts, so it would never recover from a partition of 100 s.
+// Keeps this node connected to joined peers: redials them every 1.5 s for as long as it runs, and remembers them across
+// restarts. libp2p itself gives up after five attempts, so it would never recover from a partition of 100 s.
 
 import type { Connection, PeerId } from '@libp2p/interface'
 import { peerIdFromString } from '@libp2p/peer-id'
@@ -10,16 +10,16 @@ import { DIAL_MS, type Host } from '../libp2p/host.ts'
 import type { Clock, Log } from '../types.ts'
 
 const REDIAL_MS = 1500
-/** Per peer: addresses given by a person, or where the peer was reached. */
+/** Maximum number of addresses per peer: those given by the user, and where it was reached. */
 const MAX_ADDRESSES = 8
-/** A user joins a handful of peers. */
+/** Maximum number of joined peers; a user joins a handful. */
 const MAX_WANTED = 64
-/** If two nodes dial each other, the one with the lower ID waits this long, so that their dials seldom cross. */
+/** If two nodes dial each other, the one with the lower ID waits this long, so that their dials rarely cross. */
 const LOWER_ID_LATER_MS = 600
-/** Trying dead addresses takes seconds; the peer may have come back at its old address meanwhile. */
+/** Reported addresses are used on every fifth try only: dead ones take seconds, and the peer may be back at its own. */
 const HEARSAY_EVERY = 5
 const KEY = new Key('/waggle/wanted')
-/** Known peers of the swarm are tried one by one, every eight seconds, while there are fewer connections than this. */
+/** With fewer connections than this, peers met before are tried one by one, every eight seconds. */
 const FEW_LINKS = 4
 const MAX_MET = 64
 const TRY_MET_EVERY = 5
@@ -33,7 +33,7 @@ const NOTHING: Saved = { wanted: [], met: [] }
 interface Wanted {
   addresses: string[]
   lastError: string | undefined
-  /** Ends the dial in progress. */
+  /** Aborts the dial in progress. */
   dialling: AbortController | undefined
   tries: number
 }
@@ -43,17 +43,17 @@ export interface RedialParts {
   datastore: Datastore | undefined
   clock: Clock
   log: Log
-  /** Asks other peers for a peer's address; true if there are new addresses to try. */
+  /** Asks other peers for a peer's addresses. Resolves with true if there are new ones to try. */
   lookup(peer: PeerId, signal: AbortSignal): Promise<boolean>
   random(): number
   book: Pick<AddressBook, 'of' | 'worked'>
-  /** The peer has sent good groups, so it is forgotten after other peers. */
+  /** The peer has sent good groups, so other peers are forgotten first. */
   isUseful(peer: string): boolean
 }
 
 export class Redial {
   private readonly wanted = new Map<string, Wanted>()
-  /** The peer met longest ago comes first. */
+  /** Peers met in this swarm, least recently met first. */
   private readonly met = new Set<string>()
   private readonly by: RedialParts
   private cancel: (() => void) | undefined
@@ -92,12 +92,12 @@ export class Redial {
     return [...this.wanted.keys()]
   }
 
-  /** Peers that were joined or met before. */
+  /** IDs of peers that were joined or met. */
   all(): string[] {
     return [...this.wanted.keys(), ...this.met]
   }
 
-  /** Why the last dial failed, if it did. */
+  /** Why the last dial failed; undefined if it did not. */
   lastError(id: string): string | undefined {
     return this.wanted.get(id)?.lastError
   }
@@ -117,7 +117,7 @@ export class Redial {
     await this.save()
   }
 
-  /** A peer of this swarm, worth dialling when others are gone. */
+  /** Remembers a peer of this swarm, to dial it when others are gone. */
   async remember(id: string): Promise<void> {
     const isNew = !this.met.delete(id)
     this.met.add(id)
@@ -128,7 +128,7 @@ export class Redial {
     if (isNew) await this.save()
   }
 
-  /** Dials now, unless a dial is in progress or the peer is connected. True if it is connected afterwards. */
+  /** Dials now, unless the peer is connected or being dialled. Resolves with true if it is then connected. */
   async dial(id: string, { signal }: { signal?: AbortSignal } = {}): Promise<boolean> {
     const { host } = this.by
     const peer = peerIdFromString(id)
@@ -160,8 +160,8 @@ export class Redial {
   }
 
   /**
-   * Dials now whoever is not connected, for when the machine was asleep or has changed networks. Dials in progress may
-   * be stuck in the old network: they end, and the next try begins within 1.5 s.
+   * Dials all peers that are not connected now, after the machine was asleep or changed networks. Dials in progress may
+   * be stuck in the old network, so they are aborted and retried within 1.5 s.
    */
   hurry(): void {
     for (const [id, { dialling }] of this.wanted) {
@@ -181,7 +181,7 @@ export class Redial {
     await host.dial(addresses.length > 0 ? addresses : peer, { signal })
   }
 
-  /** The address where a peer was last reached is the first to try when it is gone. */
+  /** Remembers the address where a peer was reached, to try it first when the peer is gone. */
   private async reached({ remotePeer, remoteAddr }: Connection): Promise<void> {
     const id = remotePeer.toString()
     const address = remoteAddr.toString().replace(/\/p2p\/[^/]+$/, '')
@@ -221,7 +221,7 @@ export class Redial {
     this.wanted.set(id, { lastError: undefined, dialling: undefined, tries: 0, ...entry, addresses: all })
     await this.by.host.peerStore.merge(peerIdFromString(id), {
       multiaddrs: all.map((address) => multiaddr(address)),
-      // Connections to it are the last to be closed when there are too many.
+      // libp2p closes connections to it last when there are too many.
       tags: { 'waggle-wanted': { value: 100 } },
     })
   }
@@ -242,8 +242,7 @@ export class Redial {
     try {
       const { datastore } = this.by
       if (!datastore || !(await datastore.has(KEY))) return NOTHING
-      // This node wrote the file, so its form is trusted. An invalid peer ID throws here, and the whole file is
-      // skipped.
+      // This node wrote the file, so its form is trusted. An invalid peer ID throws here, and the file is then ignored.
       const saved = JSON.parse(new TextDecoder().decode(await datastore.get(KEY))) as Saved
       for (const id of [...saved.met, ...saved.wanted.map(([wanted]) => wanted)]) peerIdFromString(id)
       return saved
@@ -254,7 +253,7 @@ export class Redial {
   }
 }
 
-/** What a failed dial means for a person. */
+/** Explains a failed dial to the user. */
 export function describe(error: Error): string {
   const all = [error, ...((error as AggregateError).errors ?? [])] as Error[]
   const text = all.map((one) => `${one.name} ${one.message}`).join(' ')
@@ -262,7 +261,7 @@ export function describe(error: Error): string {
   if (/ECONNREFUSED/.test(text)) return 'nobody answers at that address'
   if (/EHOSTUNREACH|ENETUNREACH/.test(text)) return 'there is no route to it'
   if (/ENOTFOUND|EAI_AGAIN/.test(text)) return 'its host name cannot be resolved'
-  // A handshake that takes too long is an EncryptionFailedError, too.
+  // A handshake timeout is also an EncryptionFailedError, so this comes first.
   if (/Timeout|Abort|timed out/i.test(text)) return 'no answer in time'
   if (/UnexpectedPeer|EncryptionFailed/.test(text)) return 'another peer answers at that address'
   if (/denied|gater/i.test(text)) return 'it, or this node, refuses the connection'

@@ -1,13 +1,13 @@
-// Tells the user when peers are connected and none of them brings a group. They may pause, be relays, or be a crowd that
-// surrounds this node and keeps others' groups from it. Which of these it is cannot be seen from here; training alone goes on.
-// A crowd that passes on some groups is not noticed.
+// Tells the user if peers are connected but none of them brings a group. The peers may be paused, or relays, or a crowd
+// of fake peers that surrounds this node and withholds others' groups; this node cannot tell which. It keeps training
+// alone. A crowd that forwards some groups is not noticed.
 
 import type { Clock } from '../types.ts'
 
 const CHECK_MS = 5000
-/** Also in a large swarm. It is told within a minute. */
+/** Minimum silence, even in a large swarm, where the notice comes within a minute. */
 const LEAST_MS = 50_000
-/** Of all peers together: a node with one peer waits for ten minutes. A slow node writes a group in one or two. */
+/** Silence summed over the peers: one peer has ten minutes. A slow node needs one or two to write a group. */
 const PEERS_MS = 600_000
 
 export interface SilenceParts {
@@ -24,7 +24,7 @@ export class Silence {
   private readonly by: SilenceParts
   private cancel: (() => void) | undefined
   private verified = 0
-  /** Counted in checks, so that a machine that slept has missed nothing. */
+  /** Counted in checks, so that time asleep does not count. */
   private silentMs = 0
   private peersMs = 0
 

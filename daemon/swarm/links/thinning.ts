@@ -1,6 +1,6 @@
-// Closes connections that this node opened and no longer uses. Searches of the DHT and for relays dial whoever they come
-// across, and libp2p keeps such connections: in a swarm of 16 every node was connected with all others, and pinged each of
-// them every few seconds. Only this node's own ones are closed, so nobody can make it lose them by connecting to it.
+// Closes connections that this node opened and no longer uses. DHT and relay searches dial every peer that they come
+// across, and libp2p keeps the connections: in a swarm of 16, every node was connected to all others and pinged each of
+// them every few seconds. Only connections that this node opened are closed, so nobody can push them out by connecting.
 
 import type { Connection, PeerId } from '@libp2p/interface'
 import { addressRange, firstOfLargest } from '../addresses/address-range.ts'
@@ -9,17 +9,17 @@ import type { Host } from '../libp2p/host.ts'
 import type { Clock } from '../types.ts'
 
 const EVERY_MS = 10_000
-/** Long enough to greet, and to fetch what this node missed. */
+/** Long enough to greet the peer and to fetch what this node has missed. */
 const MIN_AGE_MS = 30_000
-/** libp2p dials peers with such a tag again as soon as they are gone. */
+/** libp2p redials peers with this tag as soon as they are gone. */
 const TAG_OF_SEARCHES = 'keep-alive-kad-dht'
-/** This node has a relayed address there, which would be gone with the connection. */
+/** This node has a relayed address at peers with this tag, which it would lose with the connection. */
 const TAG_OF_RELAYS = 'keep-alive-circuit-relay'
-/** Streams that are open on every connection, or for a moment on any. One that has no protocol yet brings nothing yet. */
+/** Streams that do not count as use: open on every connection, only for a moment, or without a protocol yet. */
 const IDLE = /^($|\/meshsub\/|\/ipfs\/(ping|id)\/)/
 
 export interface ThinningOptions {
-  /** Connections opened by this node, of which it keeps so many. */
+  /** Number of outbound connections to keep. */
   keep: number
 }
 
@@ -27,11 +27,11 @@ export interface ThinningParts {
   host: Host
   clock: Clock
   random(): number
-  /** The user joined it. */
+  /** The user joined the peer. */
   isWanted(peer: string): boolean
-  /** It has sent good groups, so others are closed before it. */
+  /** The peer has sent good groups, so connections to others are closed first. */
   isUseful(peer: string): boolean
-  /** Neighbours to which gossip sends every group. */
+  /** Peers in the gossip mesh. */
   mesh(): ReadonlySet<string>
 }
 
@@ -104,7 +104,7 @@ export class Thinning {
         await this.by.host.peerStore.merge(remotePeer, { tags: { [TAG_OF_SEARCHES]: undefined } })
       await connection.close()
     } catch {
-      // It does not answer, or was closed meanwhile.
+      // The peer does not answer, or the connection has just closed.
       connection.abort(new Error('no longer used'))
     }
   }

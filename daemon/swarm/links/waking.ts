@@ -1,22 +1,22 @@
-// Notices that the machine was asleep or has changed networks. Its connections are then probably dead, and nothing says
-// so: without this, each would be given up after the patience that a busy peer deserves. It also notices that this process
-// is starved, that is, gets too little processor time: then peers seem silent that are not.
+// Detects that the machine was asleep or has changed networks. Its connections are then probably dead, but nothing
+// reports that: without this, each would be given up only after the timeout meant for a busy peer. Also detects that
+// this process is starved of CPU time, which makes peers look silent that are not.
 
 import type { Clock, Log } from '../types.ts'
 
 const CHECK_MS = 1000
-/** The clock went on by this much more than a check takes: the machine slept. A busy one may be late by seconds. */
+/** If a check is this late, the machine was asleep. On a busy machine, checks may be seconds late. */
 const ASLEEP_MS = 10_000
-/** Checks are late by more than this on average: this process is starved. */
+/** If checks are later than this on average, the process is starved. */
 const STARVED_MS = 500
 const LATE_DECAY = 0.7
 
 export interface WakingParts {
   clock: Clock
   log: Log
-  /** This machine's addresses on networks, in any order. */
+  /** This machine's network addresses, in any order. */
   addresses(): readonly string[]
-  /** Connections must be looked at now. */
+  /** Called when connections must be checked now. */
   onWake(): void
 }
 
@@ -25,7 +25,7 @@ export class Waking {
   private cancel: (() => void) | undefined
   private at = 0
   private where = ''
-  /** How late checks are: a running mean. */
+  /** Running mean of how late checks are. */
   private lateMs = 0
 
   constructor(_options: object, parts: WakingParts) {
@@ -59,7 +59,7 @@ export class Waking {
     const sleptMs = now - this.at - CHECK_MS
     const hasMoved = where !== this.where && where !== ''
     this.at = now
-    // While no network is up, the place is the last one that there was.
+    // While no network is up, the last known place is kept.
     if (where !== '') this.where = where
     if (sleptMs <= ASLEEP_MS) this.lateMs = LATE_DECAY * this.lateMs + (1 - LATE_DECAY) * sleptMs
     if (sleptMs <= ASLEEP_MS && !hasMoved) return

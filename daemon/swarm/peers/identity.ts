@@ -1,7 +1,7 @@
 // A node's identity: an Ed25519 key in a file that only its owner can read (PKCS#8 PEM, as `openssl genpkey -algorithm
-// ed25519` writes it). Created atomically once and never replaced: with another key the node is another peer, so an
-// unreadable file is an error and not a reason to make a new key. Almost any 32 bytes are a valid key, so the peer ID is
-// kept in a file beside it; otherwise a damaged key would silently change the identity.
+// ed25519` writes it). Created atomically once and never replaced: with another key the node would be another peer, so
+// an unreadable file is an error and no reason to make a new key. Almost any 32 bytes are a valid key, so the peer ID
+// is kept in a file beside it; otherwise a damaged key would silently change the identity.
 
 import {
   createPrivateKey,
@@ -38,7 +38,7 @@ export async function loadIdentity({ path }: { path: string }): Promise<Identity
     await writeId(path, made.peerId)
     return { ...made, created: true }
   }
-  // Another process created the key meanwhile; that one is the identity.
+  // Another process has created the key meanwhile; its key is the identity.
   const others = await read(path)
   if (others === undefined) throw failure(path, 'it was removed while it was being read')
   return { ...parse(others, path), created: false }
@@ -62,7 +62,7 @@ async function checked(identity: Omit<Identity, 'created'>, path: string): Promi
   return { ...identity, created: false }
 }
 
-/** If the ID file cannot be written, the key is simply not checked. */
+/** Writes the ID file. If that fails, the key is simply not checked at the next start. */
 async function writeId(path: string, peerId: string): Promise<void> {
   const partial = `${idFileOf(path)}.${randomUUID()}.partial`
   await writeFile(partial, `${peerId}\n`, { mode: 0o600, flush: true })
@@ -115,7 +115,7 @@ async function read(path: string): Promise<string | undefined> {
   }
 }
 
-/** False if a key exists already. After true, the key survives a power cut. */
+/** False if a key already exists. If true, the new key survives a power cut. */
 async function create(path: string, pem: string): Promise<boolean> {
   const partial = `${path}.${randomUUID()}.partial`
   try {
@@ -142,7 +142,7 @@ async function create(path: string, pem: string): Promise<boolean> {
   }
 }
 
-/** A link fails if the name is taken, so of two processes that start at once only one wins. */
+/** Creating a link fails if the name exists, so if two processes start at once, only one wins. */
 async function publishName(partial: string, path: string): Promise<boolean> {
   try {
     await link(partial, path)

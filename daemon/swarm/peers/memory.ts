@@ -1,8 +1,8 @@
-// Keeps across restarts: peers' reputation, who is muted, the ids of known content (so that a restart neither forgives
-// offences nor lets replays in), when a group was last admitted, so that the node can ask for what it missed, and until
-// when this process may have admitted any, so that a crash does not refill quotas. These times are saved every 15 seconds
-// while groups are admitted, and ever less often while none is; the rest every five minutes if it has changed, when a peer is
-// cut off, and on stop.
+// What the swarm keeps across restarts: peers' reputation and mutes; IDs of known content, so that a restart neither
+// forgives offences nor admits replays; when a group was last admitted, so that the node can ask for what it missed;
+// and until when this process may have admitted groups, so that a crash does not refill quotas. The times are saved
+// every 15 seconds while groups are admitted, and ever less often otherwise. The rest is saved every five minutes if it
+// has changed, when a peer is cut off, and on stop.
 
 import { type Datastore, Key } from 'interface-datastore'
 import type { Contents } from '../admission/contents.ts'
@@ -13,17 +13,17 @@ import type { Reputation } from './reputation.ts'
 const KEY = new Key('/waggle/memory')
 const TIMES_KEY = new Key('/waggle/heard')
 const TIMES_MS = 15_000
-/** While no group is admitted, the times reach as far ahead as it has been quiet, up to this. */
+/** While no group is admitted, `until` lies as far ahead as the quiet time has lasted, at most this. */
 const MOST_AHEAD_MS = 10 * 60_000
 const SAVE_EVERY = 20
-/** 15 minutes at nine groups a second; 350 kB. */
+/** 15 minutes at nine groups a second; takes 350 kB. */
 const SAVED_IDS = 8192
 
-/** In ms since the epoch. */
+/** ms since the epoch. */
 interface Times {
   /** When a group was last admitted. */
   heard?: number
-  /** No group is admitted later without these times being saved again. Absent after a clean stop. */
+  /** Before a group is admitted after this time, the times are saved again. Absent after a clean stop. */
   until?: number
 }
 
@@ -40,14 +40,14 @@ export class Memory {
   private readonly by: MemoryParts
   private cancel: (() => void) | undefined
   private ticks = 0
-  /** As saved. */
+  /** The text as last saved. */
   private saved = ''
   private times: Times = {}
-  /** When this process last noticed a newly admitted group; at first, its start. */
+  /** When this process last noticed a newly admitted group; initially its start. */
   private busyAt: number
-  /** When a group was last admitted before this start. */
+  /** When a group was last admitted before this process started. */
   lastAdmittedAt: number | undefined
-  /** When a process that was killed may have admitted its last group; undefined after a clean stop, and at the first start. */
+  /** When the previous process, if killed, may have last admitted a group; undefined if it stopped cleanly. */
   ranUntil: number | undefined
 
   constructor(_options: object, parts: MemoryParts) {
@@ -99,8 +99,8 @@ export class Memory {
     const { until = 0 } = this.times
     if (!isLast && !isNew && until - now >= 2 * TIMES_MS) return
     const ahead = Math.max(2 * TIMES_MS, Math.min(now - this.busyAt, MOST_AHEAD_MS))
-    // The next save may be late. A clean stop is the user's, whom no peer can make do it: quotas may start full again,
-    // so that the node can fetch what it misses meanwhile.
+    // The margin allows for a late save. No peer can cause a clean stop, so quotas may start full after one, and the
+    // node can fetch what it misses meanwhile.
     const times: Times = {
       ...(heard !== undefined && { heard }),
       ...(!isLast && { until: now + ahead }),
@@ -128,7 +128,7 @@ export class Memory {
       const saved = JSON.parse(new TextDecoder().decode(await datastore.get(KEY)))
       reputation.restore(saved.standing)
       for (const id of unpacked(saved.seen)) contents.admitted.add(id)
-      // Earlier versions kept own ids among the others.
+      // Earlier versions stored own IDs together with the others.
       for (const id of unpacked(saved.wrote ?? saved.seen)) contents.wrote.add(id)
     } catch (error) {
       log('warn', 'the reputation of peers cannot be read', { error: String(error) })

@@ -1,5 +1,6 @@
-// Tells watchers and logs of peers that come and go. Connections and identities are free, and a log is not: who keeps
-// reconnecting, or comes under ever new names, is told of at a bounded rate. Snapshots show who is there now.
+// Reports peers that come and go, to watchers and logs. Connections and identities are free but log space is not, so
+// peers that keep reconnecting, or come under ever new names, are reported at a limited rate. Snapshots show the
+// current peers.
 
 import { peerName } from '../../../protocol/text.ts'
 import { Quota } from '../admission/quota.ts'
@@ -7,15 +8,15 @@ import type { Clock, SwarmEvent } from '../types.ts'
 
 type Change = Extract<SwarmEvent, { type: 'peer' }>['change']
 
-/** A peer that connects and leaves makes two lines. */
+/** Limit per peer; connecting and leaving makes two lines. */
 const EACH = { perSecond: 1 / 30, burst: 6 }
-/** Of all strangers. */
+/** Limit for all strangers together. */
 const STRANGERS = { perSecond: 1, burst: 128 }
 const CUTS = { perSecond: 0.5, burst: 64 }
 
 export interface PeerNewsParts {
   clock: Clock
-  /** True for peers that a person joined. */
+  /** True for peers that the user joined. */
   isWanted(peer: string): boolean
   onEvent(event: SwarmEvent): void
 }
@@ -25,7 +26,7 @@ export class PeerNews {
   private readonly each: Quota
   private readonly strangers: Quota
   private readonly cuts: Quota
-  /** Connected peers that were told of: that they leave is told as well. */
+  /** Connected peers that were reported; their disconnection is reported as well. */
   private readonly told = new Set<string>()
 
   constructor(_options: object, by: PeerNewsParts) {
@@ -35,7 +36,7 @@ export class PeerNews {
     this.cuts = new Quota({ rate: CUTS, keys: 1 }, by)
   }
 
-  /** On the local network. */
+  /** The peer was seen on the local network. */
   found(peer: string): void {
     if (this.isNews(peer)) this.tell(peer, 'found')
   }
@@ -50,7 +51,7 @@ export class PeerNews {
     if (this.told.delete(peer)) this.tell(peer, 'disconnected')
   }
 
-  /** For what it did. */
+  /** The peer was cut off. */
   cut(peer: string, reason: string): void {
     if (this.cuts.take('all')) this.tell(peer, 'muted', { reason })
   }

@@ -1,4 +1,5 @@
-// The view of peers for the control API and the screen: one plain object each, from records, connections, gossip and reputation.
+// The view of peers for the control API and the screen: one plain object per peer, made from records, connections,
+// gossip and reputation.
 
 import { peerIdFromString } from '@libp2p/peer-id'
 import { safeText } from '../../../protocol/text.ts'
@@ -13,9 +14,9 @@ export interface PeerView {
   /** Derived from the ID; safe to display. */
   name: string
   connected: boolean
-  /** In the gossip mesh: groups go to it directly. */
+  /** In the gossip mesh: groups are sent to it directly. */
   mesh: boolean
-  /** Joined by a person, so redialled for as long as the node runs. */
+  /** Joined by the user, so it is redialled for as long as the node runs. */
   wanted: boolean
   /** Seen on the local network, but neither joined nor ever connected. */
   nearby: boolean
@@ -25,21 +26,21 @@ export interface PeerView {
   rttMs?: number
   /** ms since the epoch. */
   lastHeard?: number
-  /** Frames that it delivered, its own and others'. */
+  /** Frames that it delivered, including other peers' frames. */
   received: number
-  /** Over gossip and streams. */
+  /** Includes gossip and streams. */
   bytesIn: number
   bytesOut: number
-  /** Groups that it wrote and that arrived here; of those, verified here; of those, trained on. */
+  /** Groups by this author that arrived here; of those, verified here; of those, trained on. */
   published: number
   verified: number
   used: number
   refused: Partial<Record<Reason, number>>
   refusedTotal: number
   muted: boolean
-  /** Its reputation: 0 is clean, at -20 it is cut off. */
+  /** Reputation: 0 is clean; at -20 the peer is cut off. */
   score: number
-  /** Mean reward of its verified rollouts, as computed here. */
+  /** Mean reward of its verified rollouts, as scored here. */
   reward?: number
   policyVersion?: number
   tokenizer?: string

@@ -1,5 +1,5 @@
-// Counts for each peer what it sent and what became of it. Bounded: the least recently heard peers are forgotten first,
-// connected ones and those whose groups were trained on last.
+// Counts what each peer sent and what became of it. Bounded: the least recently heard peers are evicted first,
+// while connected peers and those whose groups were trained on are evicted last.
 
 import { peerName } from '../../../protocol/text.ts'
 import { REASON_NAMES, type Reason } from '../admission/reasons.ts'
@@ -20,12 +20,12 @@ export interface PeerRecord {
   disconnectedAt: number | undefined
   /** How it was found, if known. */
   found: 'mdns' | 'dht' | 'exchange' | undefined
-  /** Frames that it delivered, its own and others'. */
+  /** Frames that it delivered, including other peers' frames. */
   framesIn: number
-  /** Over gossip and streams, before encryption. */
+  /** Includes gossip and streams, before encryption. */
   bytesIn: number
   bytesOut: number
-  /** Groups that it wrote, each counted once. */
+  /** Groups by this author, each counted once. */
   published: number
   /** Of those, verified here. */
   verified: number
@@ -33,7 +33,7 @@ export interface PeerRecord {
   verifiedSince: number | undefined
   /** Of those, trained on; a group that is used twice counts twice. */
   used: number
-  /** Sum and number of its rewards, as computed here. */
+  /** Sum and number of its rewards, as scored here. */
   rewardSum: number
   rewardCount: number
   /** The policy version that it last claimed. */
@@ -63,7 +63,7 @@ export class PeerRecords implements Traffic {
     return [...this.peers.values()]
   }
 
-  /** Returns the record, creating it if needed, and marks the peer as just heard. */
+  /** Returns the record, creating it if needed, and marks the peer as heard now. */
   touch(id: string): PeerRecord {
     const record = this.peers.get(id) ?? this.create(id)
     record.lastHeard = this.clock.now()
@@ -90,7 +90,7 @@ export class PeerRecords implements Traffic {
     this.refused.set(reason, (this.refused.get(reason) ?? 0) + 1)
   }
 
-  /** True if its groups were trained on several times over some minutes, which no new identity can show. */
+  /** True if its groups were trained on several times over some minutes, which no new identity can achieve. */
   hasEarned(id: string): boolean {
     const { used, verifiedSince } = this.peers.get(id) ?? {}
     return (used ?? 0) >= EARNED.uses && this.clock.now() - verifiedSince! >= EARNED.ms

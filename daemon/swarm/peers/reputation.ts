@@ -1,10 +1,10 @@
-// A score for each peer, beside gossipsub's own: offences lower it, and it recovers with time. Below a threshold the peer is
-// cut off: for 15 minutes, then an hour, then a day. gossipsub never disconnects a peer, however bad its score; this does.
-// Survives restarts through save and restore.
+// A score for each peer, beside gossipsub's own: offences lower it, and it recovers with time. Below a threshold, the
+// peer is cut off, first for 15 minutes, then an hour, then a day. gossipsub never disconnects a peer, however bad its
+// score. The scores survive restarts through `save` and `restore`.
 
 import type { Clock } from '../types.ts'
 
-/** As Lodestar's peer score: half-life 10 minutes, disconnect at -20. */
+/** As in Lodestar's peer score: half-life 10 minutes, disconnect at -20. */
 const HALF_LIFE_MS = 600_000
 const CUT_AT = -20
 const DAY_MS = 86_400_000
@@ -109,7 +109,7 @@ export class Reputation {
     return entry
   }
 
-  /** Prefers an entry that is not cut off: a crowd of new identities must not free an offender. */
+  /** Evicts an entry that is not cut off if possible: a crowd of new identities must not free an offender. */
   private forgetOne(now: number): void {
     for (const [id, entry] of this.entries) {
       if (entry.until > now) continue

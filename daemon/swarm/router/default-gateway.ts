@@ -1,21 +1,21 @@
-// Where this machine's routers are: protocols without a search (PCP, NAT-PMP) ask the default gateway. Linux says which one
-// that is. Elsewhere it is taken to be the first address of the network, as with most home routers; with IPv6 there is no
-// such habit.
+// Finds this machine's default gateways, to which PCP and NAT-PMP requests are sent, since these protocols have no
+// discovery. Linux lists them in /proc/net. Elsewhere, the first address of the subnet is taken, as most home routers
+// use it; for IPv6 there is no such convention.
 
 import { readFile } from 'node:fs/promises'
 import { type NetworkInterfaceInfo, networkInterfaces } from 'node:os'
 
 export interface Hop {
-  /** The router. A link-local address of IPv6 names the interface, too: fe80::1%eth0. */
+  /** The router's address. A link-local IPv6 address includes the interface: fe80::1%eth0. */
   gateway: string
-  /** This machine's address on its network. */
+  /** This machine's address on the router's network. */
   from: string
 }
 
 export interface Networks {
-  /** As os.networkInterfaces(). */
+  /** As returned by os.networkInterfaces(). */
   interfaces: NodeJS.Dict<NetworkInterfaceInfo[]>
-  /** Content of /proc/net/route and /proc/net/ipv6_route; undefined where there is none. */
+  /** Content of /proc/net/route and /proc/net/ipv6_route; undefined on other systems. */
   routes: string | undefined
   routes6?: string | undefined
 }
@@ -26,7 +26,7 @@ export async function networksHere(): Promise<Networks> {
   return { interfaces: networkInterfaces(), routes, routes6 }
 }
 
-/** The routers of the networks that these IPv4 addresses of this machine are on. */
+/** The default gateways of the subnets of these IPv4 addresses of this machine. */
 export function defaultGateways(from: readonly string[], { interfaces, routes }: Networks): Hop[] {
   const known = routes === undefined ? undefined : gatewaysIn(routes)
   const own = Object.values(interfaces).flatMap((all) => all ?? [])
@@ -42,7 +42,7 @@ export function defaultGateways(from: readonly string[], { interfaces, routes }:
   })
 }
 
-/** The second and third field are destination and gateway, in hexadecimal, the last byte first. */
+/** The second and third fields are destination and gateway, in hexadecimal, last byte first. */
 function gatewaysIn(routes: string): string[] {
   return routes
     .split('\n')
@@ -51,7 +51,7 @@ function gatewaysIn(routes: string): string[] {
     .map(([, , gateway]) => [...Buffer.from(gateway!, 'hex')].reverse().join('.'))
 }
 
-/** The routers of the networks that these IPv6 addresses of this machine are on, where the system names them. */
+/** The default gateways for these IPv6 addresses of this machine, if the system lists them. */
 export function defaultGateways6(from: readonly string[], { interfaces, routes6 = '' }: Networks): Hop[] {
   const known = gatewaysIn6(routes6)
   return from.flatMap((address) => {
@@ -64,7 +64,7 @@ export function defaultGateways6(from: readonly string[], { interfaces, routes6 
 }
 
 /**
- * Fields, in hexadecimal: destination and the length of its prefix, the same of the source, gateway, metric, two counters,
+ * Fields, in hexadecimal: destination and prefix length, source and prefix length, gateway, metric, two counters,
  * flags; then the interface.
  */
 function gatewaysIn6(routes: string): { gateway: string; card: string }[] {

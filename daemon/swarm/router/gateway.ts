@@ -1,18 +1,18 @@
-// A home router that forwards ports, by whatever protocol.
+// A home router that forwards ports, by any protocol.
 
 export interface Forwarding {
   internalIp: string
   internalPort: number
-  /** Asked for. */
+  /** The requested port. */
   externalPort: number
 }
 
 export interface Gateway {
-  /** The router's address on its other side. */
+  /** The router's external address. */
   externalIp(signal: AbortSignal): Promise<string>
   /**
-   * Also renews. Resolves with the outside port. If the router leaves it to us to find another because the one asked for is
-   * taken, `nextPort` proposes some.
+   * Creates or renews a forwarding. Resolves with the external port. If the requested port is taken and the router does
+   * not choose another, `nextPort` proposes ports to try.
    */
   forward(
     forwarding: Forwarding,

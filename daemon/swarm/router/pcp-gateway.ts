@@ -1,6 +1,6 @@
-// A router that forwards ports by the Port Control Protocol (RFC 6887) or by NAT-PMP (RFC 6886), its predecessor, on the same
-// UDP port. With IPv6, PCP opens a firewall (a pinhole) and keeps the address and port. One message asks and one answers.
-// The socket takes datagrams of that router only; answers of PCP also repeat a random number of ours.
+// A router that forwards ports by the Port Control Protocol (RFC 6887) or its predecessor NAT-PMP (RFC 6886), which
+// uses the same UDP port. With IPv6, PCP opens the firewall (a pinhole) and keeps address and port. Each request has
+// one response. The connected socket accepts datagrams only from that router, and PCP responses also echo our nonce.
 
 import { randomBytes } from 'node:crypto'
 import { createSocket } from 'node:dgram'
@@ -9,22 +9,22 @@ import type { Hop } from './default-gateway.ts'
 import type { Forwarding, Gateway } from './gateway.ts'
 
 const PORT = 5351
-/** Datagrams get lost, so a question is repeated after these times; the last is for how long an answer may then take, in ms. */
+/** In ms. Datagrams get lost, so a request is repeated after these times; the last is the time left for an answer. */
 const PATIENCE_MS = [250, 500, 750]
 /**
- * After a crash, the router holds the port for the number that the crashed node chose, until the mapping expires. Mappings
- * are renewed every five minutes.
+ * After a crash, the router reserves the port for the crashed node's nonce until the mapping expires. Mappings are
+ * renewed every five minutes.
  */
 const LONGEST_LEASE_S = 900
 const PCP = { version: 2, map: 1, bytes: 60 }
 const PMP = { version: 0, address: 0, mapTcp: 2 }
 const TCP = 6
 /**
- * PCP tells the outside address only with a mapping, so the port is mapped for a minute first. RFC 6887, 11.6, proposes port
- * 9 for this, which many routers do not allow.
+ * PCP reports the external address only with a mapping, so the port is first mapped for a minute. RFC 6887, 11.6,
+ * proposes port 9 for this, which many routers refuse.
  */
 const LOOK_LEASE_S = 60
-/** By code: RFC 6887, 7.4, and RFC 6886, 3.5. */
+/** By result code: RFC 6887, 7.4, and RFC 6886, 3.5. */
 const PCP_RESULTS = [
   'done',
   'it does not know this version',
@@ -61,7 +61,7 @@ export class PcpGateway implements Gateway {
   private readonly port: number
   private readonly nonce = randomBytes(12)
   private speaks: Speaks = 'PCP'
-  /** Outside port -> inside port, to remove it by. */
+  /** External port -> internal port, needed to remove a mapping. */
   private readonly mapped = new Map<number, number>()
 
   private constructor(hop: Hop, internalPort: number, port: number) {
@@ -70,7 +70,7 @@ export class PcpGateway implements Gateway {
     this.port = port
   }
 
-  /** `internalPort`: one that will be forwarded. `port`: for tests. Throws Silence if nothing answers there. */
+  /** `internalPort` is one that will be forwarded; `port` is for tests. Rejects with Silence if nothing answers. */
   static async at(
     hop: Hop,
     {
@@ -82,7 +82,7 @@ export class PcpGateway implements Gateway {
     const gateway = new PcpGateway(hop, internalPort, port)
     try {
       const answer = await gateway.ask(gateway.pcpMap(internalPort, internalPort, LOOK_LEASE_S), signal)
-      // A router of NAT-PMP answers in its own version that it does not know this one.
+      // A NAT-PMP router answers, in its own version, that it does not support this one.
       if (answer[0] !== PCP.version) gateway.speaks = 'NAT-PMP'
       if (gateway.speaks === 'NAT-PMP' && isIPv6(hop.from))
         throw new Error('the router speaks only NAT-PMP, which knows no IPv6')
@@ -107,7 +107,7 @@ export class PcpGateway implements Gateway {
     { leaseSeconds, signal }: { leaseSeconds: number; signal: AbortSignal },
   ): Promise<number> {
     const lease = Math.min(leaseSeconds, LONGEST_LEASE_S)
-    // The router gives another port if this one is taken.
+    // If this port is taken, the router chooses another.
     const { port } = await this.map(internalPort, externalPort, lease, signal)
     this.mapped.set(port, internalPort)
     return port
@@ -155,7 +155,7 @@ export class PcpGateway implements Gateway {
     request[36] = TCP
     request.writeUInt16BE(internalPort, 40)
     request.writeUInt16BE(externalPort, 42)
-    // No particular outside address.
+    // Any external address.
     request.set(bytesOf(isIPv6(this.hop.from) ? '::' : '0.0.0.0'), 44)
     return request
   }
@@ -181,11 +181,12 @@ export class PcpGateway implements Gateway {
           end(() => reject(new Silence('the router does not answer')))
           return
         }
-        // An error of sending is treated as no answer.
+        // A send error is treated as no answer.
         socket.send(request, () => {})
         timer = setTimeout(send, patience)
       }
-      // Before the first question: this machine no longer has the address. Then: a port is closed, for example.
+      // Before the first request: this machine no longer has the address. Later errors, such as a closed port, are
+      // ignored.
       socket.on('error', (error) => {
         if (tries === 0) end(() => reject(new Silence(error.message)))
       })
@@ -205,14 +206,14 @@ export class PcpGateway implements Gateway {
 
 function answers(answer: Buffer, request: Buffer): boolean {
   if (answer.length < 4) return false
-  // NAT-PMP's way to say that it does not know PCP; it repeats the operation or not.
+  // NAT-PMP's answer that it does not support PCP; it may or may not repeat the opcode.
   if (request[0] === PCP.version && answer[0] === PMP.version) return answer.readUInt16BE(2) === 1
   if (answer[0] !== request[0] || answer[1] !== (request[1]! | 0x80)) return false
   if (request[0] === PMP.version)
     return (
       request[1] === PMP.address || answer.length < 16 || answer.readUInt16BE(8) === request.readUInt16BE(4)
     )
-  // An error may be shorter than the request, or come without its content.
+  // An error response may be shorter than the request, or lack its content.
   if (answer[3] !== 0) return true
   return (
     answer.length >= PCP.bytes &&
@@ -233,7 +234,7 @@ function refusal(text: string | undefined, result: number): Error {
 
 const MAPPED = [...new Array(10).fill(0), 255, 255]
 
-/** 16 bytes; an IPv4 address becomes one of IPv6. */
+/** The 16 bytes of an address; IPv4 addresses are mapped to IPv6. */
 function bytesOf(ip: string): number[] {
   if (!isIPv6(ip)) return [...MAPPED, ...ip.split('.').map(Number)]
   const wordsOf = (part: string): number[] =>

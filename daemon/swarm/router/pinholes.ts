@@ -1,6 +1,6 @@
-// Asks the routers to let connections in over IPv6. Addresses are the machine's own there, but most home routers drop what
-// comes unasked. PCP (RFC 6887) opens the firewall for one address and port. Most routers do not speak it, and many have
-// no IPv6, so nothing is said to the user if none does.
+// Asks the routers to let connections in over IPv6. The addresses are the machine's own, but most home routers drop
+// unsolicited packets. PCP (RFC 6887) opens the firewall for one address and port. Most routers do not support it, and
+// many have no IPv6, so the user is not told if none does.
 
 import { multiaddr } from '@multiformats/multiaddr'
 import {
@@ -15,13 +15,13 @@ import type { Log } from '../types.ts'
 import { defaultGateways6, type Hop, networksHere } from './default-gateway.ts'
 import { PcpGateway } from './pcp-gateway.ts'
 
-/** A machine may have many addresses, some of them for a day only. */
+/** A machine may have many addresses, some of them valid only for a day. */
 const MAX_PINHOLES = 4
 const LEASE_S = 3600
 
 export interface PinholesParts {
   log: Log
-  /** The routers to ask, and on which port if not the usual one. */
+  /** The routers to ask; `pcpPort` is the UDP port if not the standard one. */
   hops6?: (from: readonly string[]) => Promise<readonly Hop[]>
   pcpPort?: number
 }
@@ -41,7 +41,7 @@ export class Pinholes {
     this.by = by
   }
 
-  /** Opens one for each address that the node listens on, and renews those that are open. Does not fail. */
+  /** Opens a pinhole for each address that the node listens on, and renews the open ones. Never rejects. */
   async renew(signal: AbortSignal): Promise<void> {
     const places = behindFirewall(this.addressManager).slice(0, MAX_PINHOLES)
     if (places.length === 0 && this.open.length === 0) return
@@ -65,7 +65,7 @@ export class Pinholes {
       this.by.log('info', 'the router lets connections in over IPv6', { addresses })
   }
 
-  /** miniupnpd 2.3.1 refuses to close a pinhole, so it is then made to expire soon: it gives two minutes at least. */
+  /** miniupnpd 2.3.1 refuses to close a pinhole, so it is then given the shortest lease, two minutes there. */
   async close(signal: AbortSignal): Promise<void> {
     const { open } = this
     this.open = []

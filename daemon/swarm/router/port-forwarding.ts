@@ -1,8 +1,8 @@
-// Asks the home router by UPnP, PCP or NAT-PMP to forward the ports that this node listens on, and tells peers the outside address. It
-// takes the router's word: AutoNAT needs confirmation by four peers in different networks, which a small swarm never
-// has. Forwardings are renewed often, since a restarted router forgets them and many providers change the address. They
-// are removed at the stop and expire after a crash. Without such a router the node goes on and looks again each minute. With
-// IPv6, the router is asked to open its firewall instead.
+// Asks the home router by UPnP, PCP or NAT-PMP to forward the ports that this node listens on, and announces the
+// external address to peers. It trusts the router: AutoNAT needs confirmation by four peers in different networks,
+// which a small swarm never has. Forwardings are renewed often, since a restarted router forgets them and many
+// providers change the address. They are removed on stop and expire after a crash. Without such a router, the node goes
+// on and searches again every minute. With IPv6, the router is asked to open its firewall instead.
 
 import {
   type AddressManager,
@@ -14,25 +14,25 @@ import {
 import { Pinholes, type PinholesParts } from './pinholes.ts'
 import { type FindRouterParts, findRouter, publicIp, type Router } from './router.ts'
 
-/** UPnP's recommended lifetime. With routers that only know permanent forwardings, the port stays open after a crash. */
+/** UPnP's recommended lease. If a router supports only permanent forwardings, the port stays open after a crash. */
 const LEASE_S = 3600
 const RENEW_MS = 5 * 60_000
 const RETRY_MS = 60_000
 const REMOVE_MS = 1000
-/** A node listens on one or two ports. */
+/** Maximum number of ports; a node listens on one or two. */
 const MAX_PORTS = 4
 
-/** Outside addresses without a peer ID, or why there are none. */
+/** External addresses without peer ID, or why there are none. */
 export type Forwarded = { addresses: string[] } | { trouble: string }
 
 export interface PortForwardingParts extends FindRouterParts, PinholesParts {
-  /** Uniform in [0, 1); chooses an outside port if this node's own number is taken. */
+  /** Uniform in [0, 1); chooses an external port if this node's port number is taken. */
   random(): number
-  /** Called at each change. */
+  /** Called on every change. */
   onForwarded(outcome: Forwarded): void
 }
 
-/** The parts of libp2p that it uses. */
+/** The parts of libp2p that are used here. */
 export interface Components {
   addressManager: AddressManager
   events: Pick<EventTarget, 'addEventListener' | 'removeEventListener'>
@@ -120,7 +120,7 @@ export class PortForwarding {
         { internalIp: inside.ip, internalPort: inside.port, externalPort: asked },
         {
           leaseSeconds: LEASE_S,
-          // The range that IANA leaves unassigned.
+          // IANA's dynamic port range.
           nextPort: () => 49_152 + Math.floor(this.by.random() * 16_384),
           signal,
         },
@@ -131,7 +131,7 @@ export class PortForwarding {
     this.tell({ addresses: this.outside.all().map(toAddress) })
   }
 
-  /** The router that was used before, with its current address. */
+  /** The router used before, with its current external address, if it still answers. */
   private async stillThere(own: readonly Place[]): Promise<Router | undefined> {
     const { router } = this
     if (!router || !own.some(({ ip }) => ip === router.from)) return undefined

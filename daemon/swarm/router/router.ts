@@ -1,4 +1,4 @@
-// The home router of this network: the first gateway that answers, by UPnP, PCP or NAT-PMP, and has a public address.
+// The home router of this network: the first gateway that answers by UPnP, PCP or NAT-PMP and has a public address.
 
 import { isPrivate } from '@libp2p/utils'
 import { multiaddr } from '@multiformats/multiaddr'
@@ -16,19 +16,19 @@ export interface Router {
   gateway: Gateway
   /** This machine's address on the router's network. */
   from: string
-  /** The router's own address on the internet. */
+  /** The router's external address. */
   ip: string
 }
 
 export interface FindRouterParts {
   clock: Clock
   search?: typeof searchGateways
-  /** The routers to ask by PCP, and on which port if not the usual one. */
+  /** The routers to ask by PCP; `pcpPort` is the UDP port if not the standard one. */
   hops?: (from: readonly string[]) => Promise<readonly Hop[]>
   pcpPort?: number
 }
 
-/** `own`: what is to be forwarded. Throws an error that says why there is none. */
+/** `own` lists the addresses and ports to forward. Rejects with an error that says why there is no router. */
 export async function findRouter(
   { own, signal }: { own: readonly Place[]; signal: AbortSignal },
   { clock, search = searchGateways, hops = hopsHere, pcpPort }: FindRouterParts,
@@ -74,7 +74,7 @@ async function hopsHere(from: readonly string[]): Promise<Hop[]> {
   return defaultGateways(from, await networksHere())
 }
 
-/** Behind a second router, a forwarded port leads nowhere. */
+/** The router's external address. Rejects if it is private: behind a second router, a forwarded port leads nowhere. */
 export async function publicIp(gateway: Gateway, signal: AbortSignal): Promise<string> {
   const ip = await gateway.externalIp(signal)
   if (isPrivate(multiaddr(`/ip4/${ip}/tcp/1`)))

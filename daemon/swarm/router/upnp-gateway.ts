@@ -1,8 +1,7 @@
-// One home router that forwards ports: reads its description and calls its actions (UPnP Device Architecture 1.1,
-// SOAP 1.1; WANIPConnection:1 and :2, WANPPPConnection:1). It uses only actions that all three services have. The
-// answer may come from any machine on the network, so its size is limited, a few fields are matched instead of
-// parsing the XML, and redirects to other machines are not followed. General XML and SOAP clients lack these limits,
-// hence our own code.
+// One home router that forwards ports: reads its description and calls its actions (UPnP Device Architecture 1.1, SOAP
+// 1.1; WANIPConnection:1 and :2, WANPPPConnection:1). Uses only actions that all three services have. The answer may
+// come from any machine on the network, so its size is limited, a few fields are matched instead of parsing the XML,
+// and redirects to other machines are not followed. General XML and SOAP clients lack these limits, hence our own code.
 
 import { safeText } from '../../../protocol/text.ts'
 import type { Forwarding, Gateway } from './gateway.ts'
@@ -11,7 +10,7 @@ import { field, request } from './upnp-request.ts'
 const SERVICES = ['WANIPConnection:2', 'WANIPConnection:1', 'WANPPPConnection:1'].map(
   (name) => `urn:schemas-upnp-org:service:${name}`,
 )
-/** A router has about a dozen. */
+/** Maximum number of services; a router has about a dozen. */
 const MAX_SERVICES = 64
 /** Error codes of WANIPConnection:2, table 2-26. */
 const CONFLICT = 718
@@ -60,7 +59,7 @@ export class UpnpGateway implements Gateway {
     )
   }
 
-  /** The address on the internet. The first of the router's connections that has one is used from now on. */
+  /** The external address. From now on, uses the first of the router's connections that has one. */
   async externalIp(signal: AbortSignal): Promise<string> {
     let trouble: unknown
     for (const service of this.services) {
@@ -75,7 +74,7 @@ export class UpnpGateway implements Gateway {
     throw trouble ?? new Error('the router has no address on the internet')
   }
 
-  /** Also renews. While another device holds the requested external port, `nextPort` proposes another. */
+  /** Creates or renews a forwarding. If another device holds the external port, `nextPort` proposes another. */
   async forward(
     { internalIp, internalPort, externalPort }: Forwarding,
     { leaseSeconds, nextPort, signal }: { leaseSeconds: number; nextPort(): number; signal: AbortSignal },

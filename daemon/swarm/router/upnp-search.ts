@@ -1,13 +1,13 @@
-// Finds home routers that forward ports, by SSDP (UPnP Device Architecture 1.1, 1.3): a multicast question from each of
-// this machine's addresses, answered directly. It asks for both gateway versions, since routers of version 1 do not
-// answer questions for version 2. It sends from a free port, since another program may use 1900. Anyone on the network
+// Finds home routers that forward ports, by SSDP (UPnP Device Architecture 1.1, 1.3): a multicast request from each of
+// this machine's addresses, answered by unicast. It asks for both gateway versions, since routers of version 1 do not
+// answer requests for version 2. It sends from a free port, since another program may use 1900. Anyone on the network
 // can answer, so an answer counts only if its URL is on the machine that sent it, and only a few answers are used.
 
 import { createSocket } from 'node:dgram'
 
 const GROUP = { address: '239.255.255.250', port: 1900 }
 const TARGETS = [1, 2].map((version) => `urn:schemas-upnp-org:device:InternetGatewayDevice:${version}`)
-/** UDP loses packets, so the question is repeated this long after the first. */
+/** In ms. UDP loses packets, so the request is repeated this long after the first. */
 const REPEAT_MS = 700
 const MAX_ANSWER_BYTES = 2048
 const MAX_LOCATIONS = 8
@@ -20,14 +20,14 @@ export interface Found {
 }
 
 export interface SearchOptions {
-  /** This machine's IPv4 addresses, from which to ask. */
+  /** This machine's IPv4 addresses to ask from. */
   from: readonly string[]
   signal: AbortSignal
-  /** Where to send the question. Default: the multicast group. */
+  /** Where to send the request. Default: the multicast group. */
   to?: { address: string; port: number }
 }
 
-/** Yields each gateway once, as it answers, until the signal. Addresses that cannot send are skipped. */
+/** Reports each gateway once, as it answers, until the signal aborts. Addresses that cannot send are skipped. */
 export function searchGateways(
   { from, signal, to = GROUP }: SearchOptions,
   { onFound }: { onFound(found: Found): void },
@@ -64,7 +64,7 @@ export function searchGateways(
         try {
           socket.setMulticastInterface(own)
         } catch {
-          // The address is gone by now; sending will fail as well.
+          // The address is gone; sending will fail as well.
         }
         send()
         repeat = setTimeout(send, REPEAT_MS)

@@ -103,7 +103,7 @@ export async function readPlugins(checkpoint: Checkpoint, disk: Disk): Promise<S
   return records.map(([plugin, version, bytes]) => ({ plugin, version, bytes }))
 }
 
-/** The manifest has already been used to verify the file's size and hash. */
+/** Reads a whole file. Its size and hash have already been verified against the manifest. */
 export async function readFile(checkpoint: Checkpoint, name: string, disk: Disk): Promise<Uint8Array> {
   const file = await disk.open(checkpoint.path(name), 'read')
   try {

@@ -28,14 +28,14 @@ export interface NodeState {
   optimizerSteps: number
   /** Only with float16 gradients. */
   lossScale?: LossScale
-  /** Rollout rounds since the lineage's start; sampling seeds continue from here. */
+  /** Rollout rounds since the start of the lineage; sampling seeds continue from here. */
   rounds: number
   counters: Record<string, number>
-  /** Ids of groups that the weights have learnt from and the pool's database may still call unused. */
+  /** Ids of groups that the weights were trained on but that the pool's database may still list as unused. */
   learnt?: readonly string[] | undefined
   /** What the node has learnt about its peers; absent in older checkpoints. */
   learner?: LearnerState | undefined
-  /** By role: counts of each plugin model's optimizer, and the digest of its initial model. */
+  /** By role: optimizer counts of each plugin model, and the digest of its initial model. */
   roles?: Record<string, OptimizerCounts & { model?: string }>
 }
 
@@ -130,8 +130,8 @@ export interface Restored {
 }
 
 /**
- * Rolls back to the newest checkpoint of step `before` or earlier, or else to the oldest one. Removes newer
- * ones, so that a restart does not load them. Undefined if there is no checkpoint.
+ * Rolls back to the newest checkpoint at or before step `before`, or else to the oldest one. Removes newer ones, so
+ * that a restart does not load them. Undefined if there is no checkpoint.
  */
 export async function restoreBefore(
   before: number,

@@ -1,10 +1,9 @@
-// Canaries: two rewards that must not fall, the mean reward of new own rollouts and the held-out accuracy.
-// Each is compared with its best level so far. A fall counts only if it is both large (a tenth) and far
-// beyond chance.
+// Canaries: two rewards that must not fall, the mean reward of new own rollouts and the held-out accuracy. Each is
+// compared with its best level so far. A fall counts only if it is both large (a tenth) and far beyond chance.
 
 /** Smallest fall that counts, as a share of the best level. */
 const FALL = 0.1
-/** Standard errors. The reward is tested far more often than the accuracy, so its threshold is higher. */
+/** In standard errors. The reward is tested far more often than the accuracy, so its threshold is higher. */
 const ROUND_ERRORS = 5
 const EVALUATION_ERRORS = 4
 /** Own groups per comparison, including those without a signal. */

@@ -1,5 +1,5 @@
-// Watches the policy's entropy for jumps. Entropy falls naturally as a policy learns, mostly in the first
-// steps, so a fixed floor is useless; a sudden jump away from the recent mean is the alarm sign.
+// Watches the policy's entropy for jumps. Entropy falls naturally as a policy learns, mostly in the first steps, so a
+// fixed floor is useless. The alarm sign is a sudden jump away from the recent mean.
 
 import { createRunning } from './running.ts'
 
@@ -10,11 +10,11 @@ const WARM_UP = 12
 const LEAST_JUMP = 0.15
 /** Smallest jump that counts, as a share of the mean. */
 const LEAST_SHARE = 0.35
-/** Consecutive odd steps before an alarm. */
+/** Number of consecutive steps with a jump before an alarm. */
 const PATIENCE = 3
 
 export interface EntropyWatch {
-  /** A message once the entropy has been odd for several consecutive steps. */
+  /** Takes a step's entropy, in nats per token. Returns a message once it has jumped for several consecutive steps. */
   observe(entropy: number): string | undefined
 }
 

@@ -1,6 +1,5 @@
-// Clips gradient spikes: the limit is a z-score above the running mean of the norm, in addition to the fixed
-// bound (ZClip, Kumar et al. 2025). The threshold is 4 instead of 2.5, because gradients of small batches
-// have longer tails.
+// Clips gradient spikes: a z-score above the running mean of the norm is the limit, in addition to the fixed bound
+// (ZClip, Kumar et al. 2025). The threshold is 4 instead of 2.5, because gradients of small batches have longer tails.
 
 import { createRunning } from './running.ts'
 
@@ -11,9 +10,8 @@ const WARM_UP = 12
 /** Lower bound on the deviation, as a share of the mean. */
 const LEAST_SPREAD = 0.1
 /**
- * Cuts below this share of the norm are made but not reported. AdamW takes a tenth of a gradient into its
- * mean, so a cut by a tenth changes a step by a hundredth. Norms just above the limit occur in the tail of
- * any run.
+ * Norms are clipped but not reported if the cut is below this share of the norm. AdamW takes a tenth of a gradient into
+ * its mean, so a cut by a tenth changes a step by a hundredth. Norms just above the limit occur in the tail of any run.
  */
 const LEAST_TOLD = 0.1
 
@@ -34,7 +32,7 @@ export function createNormGuard(): NormGuard {
     limit,
     observe(norm) {
       const bound = limit()
-      // Counts the clipped norm, so that repeated spikes cannot raise the limit quickly.
+      // Adds the clipped norm, so that repeated spikes cannot raise the limit quickly.
       running.add(Math.min(norm, bound))
       return norm - bound >= LEAST_TOLD * norm
     },

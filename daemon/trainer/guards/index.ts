@@ -15,11 +15,11 @@ export interface Alarm {
 export interface Guards {
   /** Gradient norm limit for the next step. */
   normLimit(): number
-  /** `entropy`: absent if the step had no own rollouts. */
+  /** Takes the figures of a step. `entropy` is absent if the step had no own rollouts. */
   step(seen: { gradientNorm: number; entropy?: number | undefined; skipped: readonly string[] }): Alarm[]
   ownGroup(reward: number): Alarm[]
   evaluation(accuracy: number, prompts: number): Alarm[]
-  /** Clears all statistics after a roll-back: they describe weights that are gone. */
+  /** Clears all statistics after a roll-back, because they describe discarded weights. */
   reset(): void
 }
 

@@ -1,5 +1,4 @@
-// What a node knows about one author whose groups it has trained on, and the weight and limits that follow
-// from it.
+// What a node knows about one author whose groups it has trained on, and the weight and limits that follow.
 
 import type { SharingContributor } from '../../../protocol/api/index.ts'
 import { noPairs, type Pairs, ratioInterval, worthOf } from './interval.ts'
@@ -8,18 +7,17 @@ import { type Typicality, untested } from './typicality.ts'
 export interface Author {
   typicality: Typicality
   /**
-   * Its and own progress per compute in the same updates, since it was last set aside or the last epoch
-   * ended.
+   * Pairs of the author's and this node's progress per compute in the same updates, since the author was last set aside
+   * or the last epoch ended.
    */
   pairs: Pairs
   /**
-   * Decayed sum of its applied gradients' norms, relative to own ones: its share of what was learnt from
-   * peers.
+   * Decayed sum of the norms of its applied gradients, relative to own ones. Gives its share of what peers contributed.
    */
   norm: number
-  /** Squared gradient norm that it may still use, relative to the own gradient's. */
+  /** Squared gradient norm that the author may still use, relative to the own gradient's. */
   allowance: number
-  /** Remaining updates for which it is set aside. */
+  /** Number of updates for which the author remains set aside. */
   away: number
   /** Updates since its groups were last trained on. Not saved. */
   idle: number
@@ -39,16 +37,17 @@ export const stranger = (allowance: number): Author => ({
 })
 
 /**
- * True once its tokens were found to be drawn from a policy like this node's, which takes hundreds of them; never
- * true for a new identity. What its groups bring does not decide: single updates are mostly noise, and an author who does
- * harm is set aside.
+ * True once the author's tokens were found to come from a policy like this node's. That takes hundreds of tokens, so it
+ * is never true for a new identity. The progress from its groups does not matter here: single updates are mostly noise,
+ * and an author who does harm is set aside.
  */
 export const hasEarned = ({ typicality, away }: Author): boolean =>
   away === 0 && typicality.likeness === 'twin'
 
 /**
- * Weight of an author's groups beside own ones, 0 to 1: full until it is fairly sure that they bring less. A guide's have
- * none: what another policy finds good is not learnt by imitating its samples as if they were own ones.
+ * Weight of an author's groups relative to own groups, 0 to 1: full until it is fairly sure that they bring less. A
+ * guide's groups have weight 0: imitating another policy's samples as if they were own ones does not teach what that
+ * policy finds good.
  */
 export function worthOfAuthor({ typicality, pairs }: Author): number {
   return typicality.likeness === 'guide' ? 0 : worthOf(pairs)

@@ -1,6 +1,6 @@
-// All authors whose groups this node has trained on: whether their tokens are like its own, whether their groups
-// help, their share of the foreign gradient, and whether they are set aside. Bounded: the least
-// recently seen author is forgotten first.
+// All authors whose groups this node has trained on: whether their tokens are like its own, whether their groups help,
+// their share of the foreign gradient, and whether they are set aside. The number of authors is bounded; the least
+// recently seen one is forgotten first.
 
 import type { SharingContributor } from '../../../protocol/api/index.ts'
 import { type Author, contributorOf, hasEarned, stranger, worthOfAuthor } from './author.ts'
@@ -24,15 +24,15 @@ export interface AuthorFinding {
 
 export interface Authors {
   isSetAside(author: string): boolean
-  /** Whether nothing is known yet that tells if its policy is like this node's. */
+  /** True while it is unknown if the author's policy is like this node's. */
   isUnknown(author: string): boolean
-  /** Call with tokens of an author that are not trained on. */
+  /** Takes tokens of an author that are not trained on. Returns what follows from them. */
   meet(author: string, tokens: Evidence): AuthorFinding[]
-  /** Whether its log-probs may be used: not a guide's. */
+  /** Whether the author's log-probs may be used: true unless it is a guide. */
   isBelieved(author: string): boolean
-  /** Own tokens by bin of their place, which show what is usual. */
+  /** Takes the number of own tokens in each bin of places, the baseline for peers' tokens. */
   calibrate(counts: readonly number[]): void
-  /** Call after an update with one author's and own progress per compute, in the judge's unit. */
+  /** Call after each update with the author's and the own progress per compute, in the judge's unit. */
   observe(
     author: string,
     seen: {
@@ -43,21 +43,23 @@ export interface Authors {
       tokens?: Evidence | undefined
     },
   ): AuthorFinding[]
-  /** Weight of an author's gradient, 0 to 1: that of all peers, times what the author is worth. */
+  /** Weight of an author's gradient, 0 to 1: the weight of all peers times the author's. */
   weight(author: string): number
   /**
-   * Weight of an author's groups in a common batch, 0 to 1: full until it is fairly sure that they bring less
-   * than own ones. Undefined for a newcomer. `tokens`: those of the groups that are being weighed.
+   * Weight of an author's groups in a common batch, 0 to 1: full until it is fairly sure that they bring less than own
+   * groups. Undefined for a newcomer. `tokens`: tokens of the groups to be weighed.
    */
   standing(author: string, tokens?: Evidence): number | undefined
   /** Norm limit of an author's gradient in this update, relative to the own one. */
   allowance(author: string): number
-  /** Call once per update: penalties run down, shares decay, allowances grow. */
+  /** Call once per update. Reduces penalties, decays shares and raises allowances. */
   tick(): void
-  /** Its tokens were found to be drawn from a policy like this node's, and it is not set aside. */
+  /** Whether the author's tokens were found to come from a policy like this node's, and it is not set aside. */
   hasEarned(author: string): boolean
   setAside(author: string, reason: string): void
-  /** Its groups seem harmful: not surely enough to set it aside now, but surely enough after a roll-back. */
+  /**
+   * Whether the author's groups seem harmful: too uncertain to set it aside now, but certain enough after a roll-back.
+   */
   isSuspect(author: string): boolean
   contributors(): SharingContributor[]
   /** State for a checkpoint. */
@@ -66,35 +68,35 @@ export interface Authors {
 
 const SHOWN = 32
 /**
- * Updates for which a first offence sets an author aside; doubled for each further one. An epoch without an
- * offence forgives one.
+ * Number of updates for which a first offence sets an author aside. It doubles with each further offence; an epoch
+ * without an offence forgives one.
  */
 const FIRST_PENALTY = 50
 const LONGEST_PENALTY = 6400
 /** Maximum probability per epoch that an author whose groups do no harm is set aside for them. */
 const ALPHA = 0.01
-/** The same for being a suspect after a roll-back. */
+/** Maximum probability per epoch that a harmless author is a suspect after a roll-back. */
 const SUSPECT_ALPHA = 0.1
 const EPOCH = 400
 const FADE = 0.97
 /**
- * In the long run, one author may have this many fair shares of the foreign gradient's squared norm. The norm
- * is shared among all authors whose groups made progress lately, not only those in the current update.
- * Otherwise an author who keeps producing groups with a signal, when the others no longer do, would own the
- * whole foreign gradient. Authors without progress have no share reserved, so idle connections take nothing
- * away. All newcomers of an update count as one author.
+ * In the long run, one author may have this many fair shares of the foreign gradient's squared norm. The norm is shared
+ * among all authors whose groups made progress lately, not only those in the current update. Otherwise an author who
+ * keeps producing groups with a signal when the others no longer do would own the whole foreign gradient. No share is
+ * reserved for authors without progress, so idle connections take nothing away. All newcomers in an update count as one
+ * author.
  */
 const FAIR = 1.5
-/** Updates for which an absent author's share stays reserved. */
+/** Number of updates for which an absent author's share stays reserved. */
 const LATELY = 400
 
-/** Older checkpoints contain only the authors that are set aside. */
+/** `restored`: from a checkpoint; older checkpoints contain only the authors that are set aside. */
 export function createAuthors({
   restored,
   worth = () => 1,
 }: {
   restored?: Partial<AuthorsState> | undefined
-  /** What all peers' groups are worth together, 0 to 1. */
+  /** Weight of all peers' groups together, 0 to 1. */
   worth?(): number
 }): Authors {
   const all = new Map<string, Author>()
@@ -111,7 +113,7 @@ export function createAuthors({
     all.delete(name)
     all.set(name, found)
     if (all.size > MOST_AUTHORS) {
-      // Authors that are set aside are forgotten last: being forgotten would readmit them. Strangers go first.
+      // Authors that are set aside are forgotten last, because forgetting them would readmit them. Strangers go first.
       const present = [...all].filter(([, { away }]) => away === 0)
       const oldest = present.find(([, author]) => !hasEarned(author)) ?? present[0] ?? [...all][0]!
       all.delete(oldest[0])

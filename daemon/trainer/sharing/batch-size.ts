@@ -1,10 +1,10 @@
-// What the number of groups in a step is good for: progress, learning rate and cost, as pure functions.
+// How progress, learning rate and cost depend on the number of groups in a step. Pure functions.
 
 /**
- * Progress of a step of that many groups, as a share of that of a step without noise. `noise`: noise scale N in groups.
- * At the best learning rate for B groups it is B / (B + N) (McCandlish et al. 2018, arXiv:1812.06162, section 2.2). At
- * the same rate for every B it is the root of that: AdamW divides the mean gradient by the root of the mean square, which
- * has the noise in it.
+ * Progress of a step with this many groups, as a share of the progress of a noiseless step. `noise`: noise scale N in
+ * groups. At the best learning rate for B groups it is B / (B + N) (McCandlish et al. 2018, arXiv:1812.06162, section
+ * 2.2). At one rate for every B it is the square root of that: AdamW divides the mean gradient by the root of the mean
+ * square, which includes the noise.
  */
 export function progressOf(groups: number, noise: number, { isRateScaled }: RateRule): number {
   if (!(groups > 0)) return 0
@@ -17,7 +17,7 @@ export interface RateRule {
   isRateScaled: boolean
 }
 
-/** Equal groups that would have as little noise as these with their weights (Kish 1965). */
+/** Number of equally weighted groups that would have the same noise as groups of these weights (Kish 1965). */
 export function effectiveGroups(weights: readonly number[]): number {
   const sum = weights.reduce((total, weight) => total + weight, 0)
   const squares = weights.reduce((total, weight) => total + weight * weight, 0)
@@ -25,16 +25,16 @@ export function effectiveGroups(weights: readonly number[]): number {
 }
 
 /**
- * However many groups a step has, its rate is at most this many times the config's. In our runs the policy
- * collapsed at three times the best rate, with eight times the groups as well.
+ * Maximum factor on the configured learning rate, however many groups a step has. In our runs the policy collapsed at
+ * three times the best rate, even with eight times as many groups.
  */
 const MOST_RATE = 2
 
 /**
- * Factor on the learning rate, which was set for batches of `usual` groups: the square-root rule for Adam
- * (Malladi et al. 2022, arXiv:2205.10287). A batch beyond the noise scale has hardly less noise than one at it, so the
- * rule is applied to the noise that is left: √((1 + N / usual) / (1 + N / effective)) at noise scale N, which is
- * √(effective / usual) for a large N and while N is unknown. At most MOST_RATE.
+ * Factor on the learning rate, which was set for batches of `usual` groups: the square-root rule for Adam (Malladi et
+ * al. 2022, arXiv:2205.10287). Beyond the noise scale, a larger batch hardly reduces the noise any further, so the rule
+ * is applied to the remaining noise: √((1 + N / usual) / (1 + N / effective)) at noise scale N, which is √(effective /
+ * usual) for a large N and while N is unknown. At most MOST_RATE.
  */
 export function rateFactor(
   { effective, usual }: { effective: number; usual: number },
@@ -46,27 +46,28 @@ export function rateFactor(
 }
 
 export interface Costs {
-  /** Compute for an own group with a signal: sampling, with those that came without one, and training. */
+  /** Compute per own group with a signal: training on it, and sampling it and the groups that came without one. */
   own: number
   /** Compute to train on a foreign group, in the same unit. */
   foreign: number
 }
 
-/** Until the noise scale is known: this many own batches. */
+/** Noise scale to assume until it is known, in own batches. */
 const ASSUMED_NOISE = 8
-/** Until costs are known: sampling a group takes as long as training on it. */
+/** Costs to assume until they are known: sampling a group takes as long as training on it. */
 const ASSUMED_COSTS: Costs = { own: 2, foreign: 1 }
 
-/** Part of a batch that stays own, so that own rollouts confirm each step. As in our runs with eight nodes. */
+/** Minimum share of own groups in a batch, so that own rollouts confirm each step. As in our runs with eight nodes. */
 const OWN_PART = 1 / 8
-/** J is at least this part of a batch, also while no peer is known: newcomers' groups take no own one's place. */
+/** J is at least this share of a batch, even while no peer is known: newcomers' groups displace no own group. */
 const OPEN_PART = 1 / 4
 
 /**
- * Own groups at least, and J, in a batch of `usual` groups while the learning rate is the one for such batches: groups of known
- * peers take the place of own ones, and make the batch no larger. A step with more groups goes further only by the root of
- * their number, so they bring more in further steps. Each peer counts as much as this node: one has half of a batch, as long
- * as enough own groups wait. `peers`: those whose groups wait and count something.
+ * The minimum number of own groups, and J, in a batch of `usual` groups while the learning rate does not follow the
+ * batch size. Groups of known peers then replace own groups and do not make the batch larger: a step with more groups
+ * moves further only by the square root of their number, so spending them on more steps brings more. Each peer counts
+ * as much as this node, so a single peer gets half of a batch as long as enough own groups wait. `peers`: number of
+ * peers whose waiting groups have weight.
  */
 export function filledBatch(usual: number, peers: number): { leastOwn: number; foreign: number } {
   const leastOwn = Math.ceil(usual * Math.max(OWN_PART, 1 / (1 + peers)))
@@ -74,10 +75,11 @@ export function filledBatch(usual: number, peers: number): { leastOwn: number; f
 }
 
 /**
- * J that makes the most progress per compute beside `own` own groups while the learning rate follows the batch: the maximum of
+ * The J that makes the most progress per compute beside `own` own groups, while the learning rate follows the batch
+ * size: the maximum of
  *   progressOf(own + weight J) / (own · costs.own + J · costs.foreign).
- * With B = own + weight J, the denominator is proportional to B + K, where K = own (weight costs.own /
- * costs.foreign − 1), and B / ((B + noise)(B + K)) is largest at B = √(noise K).
+ * With B = own + weight J, the denominator is proportional to B + K, where K = own (weight costs.own / costs.foreign −
+ * 1), and B / ((B + noise)(B + K)) is largest at B = √(noise K).
  */
 export function bestForeign({
   own,
@@ -87,7 +89,7 @@ export function bestForeign({
   costs = ASSUMED_COSTS,
 }: {
   own: number
-  /** What a foreign group counts of an own one, 0 to 1. */
+  /** Weight of a foreign group, 0 to 1, where an own group has 1. */
   weight: number
   limit: number
   noise?: number | undefined

@@ -1,8 +1,8 @@
-// The part of a checkpoint that holds what a node has learnt about its peers: who is set aside, whose tokens are
-// like its own, whose groups help, and the comparison behind the verdict. Bounded, with a closed schema.
+// The part of a checkpoint with what a node has learnt about its peers: who is set aside, whose tokens are like its
+// own, whose groups help, and the comparison behind the verdict. Its size is bounded and its schema closed.
 //
-// A roll-back restores the weights and keeps this evidence, because what peers sent does not depend on the
-// weights. So authors stay set aside, and the cool-down after the roll-back is saved as well.
+// A roll-back restores the weights but keeps this evidence, because what peers sent does not depend on the weights. So
+// authors stay set aside, and the cool-down after the roll-back is saved as well.
 
 import { z } from 'zod'
 import { SHARING_VERDICTS } from '../../../protocol/api/index.ts'
@@ -10,7 +10,7 @@ import type { Pairs } from './interval.ts'
 import { RECENT, type SpeedUpState } from './speed-up.ts'
 import type { Typicality } from './typicality.ts'
 
-/** Authors that are remembered; the least recently seen is forgotten first. */
+/** Maximum number of authors; the least recently seen one is forgotten first. */
 export const MOST_AUTHORS = 512
 
 const count = z.int().nonnegative()
@@ -19,7 +19,7 @@ const name = z.string().min(1).max(256)
 const reason = z.string().max(1000)
 
 const pairs = z.strictObject({
-  /** Not whole where the past fades. */
+  /** Not an integer where old pairs decay. */
   count: amount,
   x: z.number(),
   y: z.number(),
@@ -35,7 +35,7 @@ const typicality = z.strictObject({
 
 const setAside = z.strictObject({
   author: name,
-  /** Remaining updates for which it is set aside. */
+  /** Number of updates for which the author remains set aside. */
   updates: count,
   offences: count,
   reason,
@@ -54,7 +54,7 @@ const judge = z.strictObject({
   /** 0 while foreign groups are only probed. Older checkpoints have levels up to 3. */
   level: z.int().min(0).max(3),
   pairs,
-  /** Mean size of own progress per compute; absent before the first comparison. */
+  /** Mean absolute own progress per compute; absent before the first comparison. */
   scale: amount.exactOptional(),
   /** Remaining updates without foreign groups. */
   resting: count,
@@ -91,7 +91,7 @@ const state = z.strictObject({
       speedUp: speedUp.exactOptional(),
       /** Mean compute per own and per foreign group; 0 until known. */
       costs: z.strictObject({ own: amount, foreign: amount }).exactOptional(),
-      /** Own tokens by bin of their place. */
+      /** Number of own tokens in each bin of places. */
       calibration: z.array(amount).max(64),
       /** Least recently seen first. */
       authors: z.array(author).max(MOST_AUTHORS),
@@ -99,7 +99,7 @@ const state = z.strictObject({
     .exactOptional(),
 })
 
-/** What older checkpoints say about single authors cannot be used; who is set aside still can. */
+/** What older checkpoints say about single authors cannot be used, except for who is set aside. */
 export const learnerState = z.preprocess((given) => {
   const { evidence, ...rest } = (given ?? {}) as { evidence?: object }
   return evidence && !('calibration' in evidence) ? rest : given

@@ -1,14 +1,13 @@
 // Anytime-valid confidence intervals, for the mean of paired differences and for a ratio of two means.
 //
-// An ordinary t interval has its coverage at one time fixed in advance. A node tests after every update and
-// acts as soon as the evidence suffices; for that, a t interval is far too narrow. Here a value mu is
-// excluded once the Bayes factor of "the mean is not mu" against "the mean is mu" reaches 1 / alpha, with a
-// right-Haar prior on the spread and a normal prior N(0, PRIOR) on the mean in units of the spread. Under the
-// null hypothesis this factor is a martingale with mean 1, so by Ville's inequality the true mean is ever
-// excluded with probability at most alpha (Lai 1976; Wang & Ramdas 2024, "Anytime-valid t-tests"). This is
-// exact for normal differences; differences here are means over hundreds of tokens. A ratio k of means is
-// excluded once the interval for the mean of x - k y excludes 0 (Fieller 1954), so the same bound holds for
-// it.
+// An ordinary t interval has its coverage only at one time fixed in advance. A node tests after every update and acts
+// as soon as the evidence suffices; for that, a t interval is far too narrow. Here a value mu is excluded once the
+// Bayes factor of "the mean is not mu" against "the mean is mu" reaches 1 / alpha, with a right-Haar prior on the
+// spread and a normal prior N(0, PRIOR) on the mean in units of the spread. Under the null hypothesis this factor is a
+// martingale with mean 1. By Ville's inequality, the true mean is therefore ever excluded with probability at most
+// alpha (Lai 1976; Wang & Ramdas 2024, "Anytime-valid t-tests"). This is exact for normal differences; the differences
+// here are means over hundreds of tokens. A ratio k of means is excluded once the interval for the mean of x - k y
+// excludes 0 (Fieller 1954), so the same bound holds for it.
 
 export interface Pairs {
   count: number
@@ -25,7 +24,7 @@ export interface Interval {
   high: number
 }
 
-/** Prior variance of the effect size: effects of a third of a standard deviation are detected soonest. */
+/** Prior variance of the effect size. Effects of a third of a standard deviation are detected soonest. */
 const PRIOR = 0.1
 
 export const noPairs = (): Pairs => ({ count: 0, x: 0, y: 0, xx: 0, xy: 0, yy: 0 })
@@ -63,7 +62,7 @@ export function meanInterval({ count, x, y, xx, xy, yy }: Pairs, k: number, alph
     : { value, low: Number.NEGATIVE_INFINITY, high: Number.POSITIVE_INFINITY }
 }
 
-/** Interval for mean x / mean y. Undefined until mean y is known to be positive. */
+/** Interval for mean x / mean y; undefined until mean y is known to be positive. */
 export function ratioInterval(pairs: Pairs, alpha: number): Interval | undefined {
   const { count } = pairs
   const bottom = meanInterval({ ...pairs, x: pairs.y, xx: pairs.yy }, 0, alpha)
@@ -79,12 +78,12 @@ export function ratioInterval(pairs: Pairs, alpha: number): Interval | undefined
   return { value: mx / my, low: (b - root) / a, high: (b + root) / a }
 }
 
-/** Probability, at most, that `worthOf` is ever below the true ratio. */
+/** Maximum probability that `worthOf` is ever below the true ratio. */
 const DOUBT = 0.2
 
 /**
- * What x is worth in units of y, 0 to 1: the upper end of an 80 % interval for the ratio of their means, and 1 until
- * that is known. A source counts fully until it is fairly sure that it brings less.
+ * The worth of x in units of y, 0 to 1: the upper end of an 80 % interval for the ratio of their means, and 1 until
+ * that is known. So a source counts fully until it is fairly sure that it brings less.
  */
 export function worthOf(pairs: Pairs): number {
   const ratio = ratioInterval(pairs, DOUBT)

@@ -1,5 +1,5 @@
-// How a node gets to know its peers before it trains on anything of theirs. A peer introduces itself by groups without a
-// signal. This node scores their tokens, which tells who writes as it does, and never trains on them.
+// How a node gets to know its peers before it trains on their groups. A peer introduces itself with groups without a
+// signal. This node scores their tokens to find out whose policy is like its own, and never trains on them.
 
 import type { Random } from '../../../protocol/plugin/index.ts'
 import type { Group } from '../../../protocol/train/index.ts'
@@ -8,14 +8,14 @@ import { evidenceIn } from '../watch.ts'
 import type { Authors } from './authors.ts'
 
 export interface IntroductionsOptions {
-  /** Of the policy whose tokens are scored. */
+  /** Temperature of the policy that scores the tokens. */
   temperature: number
 }
 
 export interface IntroductionsParts {
   engine: Pick<Engine, 'score'>
   authors: Pick<Authors, 'meet'>
-  /** Whether nothing is known yet of this peer's policy. */
+  /** Whether nothing is known yet about this peer's policy. */
   isUnknown(author: string): boolean
   /** The groups that an engine can score. */
   scorable(groups: readonly Group[]): Group[]
@@ -24,15 +24,15 @@ export interface IntroductionsParts {
 }
 
 export interface Introductions {
-  /** Takes a verified group. False if there is no need: the author is known, or enough groups wait. */
+  /** Takes a verified group. False if it is not needed: the author is known, or enough groups wait. */
   add(group: Group): boolean
-  /** Scores groups that wait. Call it while nothing else uses the engine. */
+  /** Scores waiting groups. Call it while nothing else uses the engine. */
   meet(): Promise<void>
 }
 
-/** Groups that wait to be scored: in all, and of one author. */
+/** Maximum number of groups that wait to be scored, in all and per author. */
 const MOST = { waiting: 64, ofOne: 4 }
-/** Scored in one call of `meet`. */
+/** Maximum number of groups scored in one call of `meet`. */
 const AT_ONCE = 16
 
 export function createIntroductions(

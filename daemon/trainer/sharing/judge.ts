@@ -1,20 +1,20 @@
-// Decides whether sharing helps. After each update it compares the progress from foreign groups with the
-// progress from own groups, per compute. How many foreign groups a batch has follows from their noise and cost
-// (batch-size.ts); the judge is the second line: where they do worse than own groups, none are trained on.
+// Decides whether sharing helps. After each update it compares the progress per compute from foreign groups with that
+// from own groups. The number of foreign groups in a batch follows from their noise and cost (batch-size.ts). The judge
+// is the second line of defence: where foreign groups do worse than own ones, none are trained on.
 //
-// Both sides are measured by the newest own gradient, whose rollouts were used for neither: by its component
-// along the compass (the own gradients of about the last twenty updates), and its component along the foreign
-// steps taken beside them, in the optimizer's metric. To first order, this is what those steps contributed to
-// this node's objective, measured after they were taken. Where a step overshot by chance, that counts against
-// it, on both sides equally. A foreign gradient's own component along the compass is a weaker measure: being
-// off-policy, it does not correct the overshoot of this node's steps, as own gradients do, so it looks too
-// good. It is used only while foreign groups are probed, that is, measured and not learnt from.
+// Both sides are measured by the newest own gradient, whose rollouts were used for neither: by its component along the
+// compass (the own gradients of about the last twenty updates), and its component along the foreign steps taken in the
+// same updates, in the optimizer's metric. To first order, this is what those steps contributed to this node's
+// objective, measured after they were taken. A chance overshoot counts against a step, on both sides equally. A foreign
+// gradient's own component along the compass is a weaker measure: being off-policy, it does not correct the overshoot
+// of this node's steps as own gradients do, so it looks too good. It is used only while foreign groups are probed, that
+// is, measured but not trained on.
 //
-// Both figures of a pair come from the same update, so trends over time cancel. Figures are divided by the
-// mean size of earlier ones only, which keeps them comparable over a run and the interval valid. They are
-// clipped at a multiple of that size, because gradients of a few groups have heavy tails (measured kurtosis:
-// 8 to 20); with clipping, a verdict takes half as many updates. While J > 0 a comparison costs one inner
-// product. At J = 0 a few groups are probed, within a fixed share of compute.
+// Both figures of a pair come from the same update, so trends over time cancel. Figures are divided by the mean
+// absolute value of earlier ones only, which keeps them comparable over a run and the interval valid. They are clipped
+// at a multiple of that value, because gradients of a few groups have heavy tails (measured kurtosis: 8 to 20); with
+// clipping, a verdict takes half as many updates. While J > 0 a comparison costs one inner product. At J = 0 a few
+// groups are probed, within a fixed share of compute.
 
 import type { SharingVerdict } from '../../../protocol/api/index.ts'
 import type { JudgeEvidence } from './evidence.ts'
@@ -25,7 +25,7 @@ export interface JudgeOptions {
   limit: number
   /** False keeps J at its limit, whatever the verdict. */
   adaptive: boolean
-  /** J for the next batch, by what foreign groups are good for. Default: the limit. */
+  /** The best J for the next batch, given the noise and cost of foreign groups. Default: the limit. */
   readonly best?: number
   /** Maximum share of compute for probing. */
   probeShare?: number
@@ -34,9 +34,9 @@ export interface JudgeOptions {
 
 /** The own or the foreign part of an update. */
 export interface PartProgress {
-  /** Progress, in any unit that is the same for all parts. */
+  /** Progress, in any unit that all parts share. */
   gain: number
-  /** Compute, in seconds or any other unit that is the same for all parts. */
+  /** Compute, in seconds or any other unit that all parts share. */
   cost: number
 }
 
@@ -54,11 +54,11 @@ export interface Judge {
   spent(cost: number): void
   /** Progress per compute in the unit of the pairs, for comparisons with single authors. */
   scaled(part: PartProgress): number | undefined
-  /**
-   * No foreign groups for this many updates; then they are trained on again.
-   */
+  /** Pauses foreign groups for this many updates; afterwards they are trained on again. */
   coolDown(updates: number): void
-  /** What foreign groups are worth for their compute, 0 to 1: full until it is fairly sure that it is less. */
+  /**
+   * Worth of foreign groups per compute, 0 to 1, where own groups have 1: full until it is fairly sure that it is less.
+   */
   readonly worth: number
   readonly state: JudgeState
   /** State for a checkpoint. */
@@ -77,25 +77,25 @@ export interface JudgeState {
 }
 
 const ALPHA = 0.05
-/** Comparisons before the first verdict: the compass of the first few rests on hardly any rollouts. */
+/** Minimum number of comparisons for a verdict: at first, the compass rests on hardly any rollouts. */
 const NEEDED = 12
 /** Pairs per epoch. Each epoch starts a new comparison, because the policy changes. */
 const EPOCH = 400
 /**
- * Figures are clipped at this multiple of the mean size of earlier ones: about two standard deviations of a
- * normal.
+ * Figures are clipped at this multiple of the mean absolute value of earlier ones: about two standard deviations of a
+ * normal distribution.
  */
 const MOST = 2.5
-/** An effect closer to 0 than this is no difference. */
+/** Effects closer to 0 than this count as no difference. */
 const NEGLIGIBLE = 0.1
 
-/** Groups that are probed in an update. */
+/** Number of groups probed in an update. */
 const PROBED = 4
 
 /** Options are read at each use: limit and best may change while the node runs. */
 export function createJudge(options: JudgeOptions): Judge {
   const { adaptive, probeShare = 0.08, restored } = options
-  /** Whether foreign groups are trained on, not only probed. */
+  /** Whether foreign groups are trained on, rather than only probed. */
   let isOpen = !adaptive || restored?.level !== 0
   const foreignNow = (): number => {
     const { limit, best = limit } = options
@@ -123,8 +123,8 @@ export function createJudge(options: JudgeOptions): Judge {
     }
     const isNone = ratio !== undefined && ratio.low - 1 > -NEGLIGIBLE && ratio.high - 1 < NEGLIGIBLE
     const verdict: SharingVerdict =
-      // 'helps' also requires that own progress is known to be positive. Own steps that overshoot are
-      // corrected by the next own rollouts; that alone would put peers ahead.
+      // 'helps' also requires that own progress is known to be positive. When own steps overshoot, the next own
+      // rollouts correct them; that alone would make peers look better.
       difference.low > 0 && ratio !== undefined
         ? 'helps'
         : difference.high < 0

@@ -1,47 +1,52 @@
-// The gradient noise scale B = tr Σ / |G|² of McCandlish et al. 2018 (arXiv:1812.06162, appendix A.1), in groups: G is the true
-// gradient, Σ the covariance of one group's gradient. A batch of B groups makes half of the progress per step that
-// a batch without noise would make.
+// The gradient noise scale B = tr Σ / |G|² of McCandlish et al. 2018 (arXiv:1812.06162, appendix A.1), in groups: G is
+// the true gradient, Σ the covariance of one group's gradient. A batch of B groups makes half of the progress per step
+// that a noiseless batch would make.
 //
-// Each update gives the squared norms of the mean gradient at two sizes, whose expectations are
+// Each update gives the squared norms of the mean gradient at two batch sizes, whose expectations are
 //   E |g_small|² = |G|² + tr Σ / small,    E |g_big|² = |G|² + tr Σ / big.
-// So these are unbiased, whether or not the small batch is part of the big one:
+// So these estimates are unbiased, whether or not the small batch is part of the big one:
 //   |G|² ≈ (big |g_big|² − small |g_small|²) / (big − small)
 //   tr Σ ≈ (|g_small|² − |g_big|²) / (1 / small − 1 / big)
 // A single pair is mostly noise, and either estimate may be negative. Both are averaged over about the last hundred
 // updates, and the scale is the ratio of the averages.
 //
-// In a batch with peers, the own groups are the small batch and all groups are the big one. A node alone has one size
-// only, unless a batch comes in parts: then the mean of the parts' squared norms goes with the size of one part. The
-// paper's two sizes are devices' batches; own and foreign groups come from different policies, so what their
-// mean gradients differ by counts as noise here. That is what it is for this node: more such groups do not
-// reduce it, and the estimate errs towards a smaller signal.
+// In a batch with peers, the own groups are the small batch and all groups are the big one. A node on its own has only
+// one batch size, unless a batch comes in parts: then the small batch is one part, and its squared norm is the mean
+// over the parts. In the paper, the small batch is that of one device. Here own and foreign groups come from different
+// policies, so the difference between their mean gradients counts as noise. That is right for this node: more such
+// groups do not reduce it, and the estimate errs towards a smaller signal.
 
 import { addPair, type Interval, noPairs, type Pairs, ratioInterval } from './interval.ts'
 
-/** A mean gradient: over how many groups, and its squared 2-norm. */
+/** A mean gradient: its number of groups and its squared 2-norm. */
 export interface MeanGradient {
   groups: number
   squaredNorm: number
 }
 
 export interface NoiseScale {
-  /** Pairs that say little are left out: sizes that are too close, or norms that are not finite. */
+  /** Takes the mean gradients of one update. Ignores pairs whose sizes are too close or whose norms are not finite. */
   observe(small: MeanGradient, big: MeanGradient): void
-  /** Undefined before enough updates. Infinite while no signal is seen above the noise. 95 % interval. */
+  /**
+   * The noise scale in groups, with a 95 % interval. Undefined before enough updates; infinite while no signal is seen
+   * above the noise.
+   */
   readonly groups: Interval | undefined
   save(): Pairs
 }
 
 /** Decay per update. */
 const DECAY = 0.99
-/** Updates before the first figure. */
+/** Number of updates before the first figure. */
 const NEEDED = 8
-/** With closer sizes, the difference of the norms is lost in their noise. */
+/** Minimum ratio of the two sizes. If they are closer, noise hides the difference of the norms. */
 const LEAST_RATIO = 1.25
 const ALPHA = 0.05
-/** Their squares can be added up. */
+/** Maximum of a figure, so that sums of squares do not overflow. */
 const LARGEST = 1e150
-/** Figures are clipped at this multiple of the mean size of earlier ones, because single gradients have heavy tails. */
+/**
+ * Figures are clipped at this multiple of the mean absolute value of earlier ones: single gradients have heavy tails.
+ */
 const MOST = 10
 
 export function createNoiseScale(restored?: Pairs): NoiseScale {

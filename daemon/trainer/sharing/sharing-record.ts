@@ -1,5 +1,5 @@
-// What a node learns about sharing from its updates: whether foreign groups help, what each author
-// contributes, how many foreign groups the next batch has, and their weights.
+// What a node learns about sharing from its updates: whether foreign groups help, what each author contributes, how
+// many foreign groups the next batch has, and their weights.
 
 import type { SharingEstimate, SharingInfo } from '../../../protocol/api/index.ts'
 import { countsOf, evidenceOf } from '../watch.ts'
@@ -14,7 +14,7 @@ import { createSpeedUp } from './speed-up.ts'
 export interface SharingRecordOptions extends Readonly<RateRule> {
   /** Maximum of J; read at each use. */
   readonly limit: number
-  /** Own groups in a batch at most (I); read at each use. */
+  /** Maximum number of own groups in a batch (I); read at each use. */
   readonly usual: number
   /** False keeps J at its maximum, whatever the verdict. */
   adaptive: boolean
@@ -22,10 +22,7 @@ export interface SharingRecordOptions extends Readonly<RateRule> {
 }
 
 export interface SharingRecordParts {
-  /**
-   * Compute spent on a part of an update, including generation of own groups. Any unit, the same for all
-   * parts.
-   */
+  /** Compute spent on a part of an update, including generation of own groups, in any unit that all parts share. */
   cost(part: PartReport): number
   onGuard(finding: { guard: string; message: string; peers: string[] }): void
   /** Called when J changes. */
@@ -37,13 +34,13 @@ export interface SharingRecordParts {
 export interface SharingRecord {
   authors: Authors
   judge: Judge
-  /** An own part as it usually is, over about the last ten. Undefined before the first one in this run. */
+  /** The usual own part: a mean over about the last ten. Undefined before the first one in this run. */
   readonly usual: UsualPart | undefined
   /** Noise scale in groups; undefined until it is known. */
   readonly noise: number | undefined
   /**
-   * Call after each update. `learnt` is false if foreign parts were only measured. `norm`: of the mean gradient of
-   * the whole batch, if the rule formed one and the update was one step.
+   * Call after each update. `learnt` is false if foreign parts were only measured. `norm`: 2-norm of the mean gradient
+   * of the whole batch, if the rule formed one and the update was one step.
    */
   observe(parts: readonly PartReport[], learnt: boolean, norm?: number): void
   info(): SharingInfo
@@ -213,7 +210,7 @@ export function createSharingRecord(
   }
 }
 
-/** The parts of each optimizer step. Its own part comes first, if it has one. */
+/** Splits the parts by optimizer step. The own part of a step comes first, if it has one. */
 function stepsOf(parts: readonly PartReport[]): PartReport[][] {
   const steps: PartReport[][] = []
   for (const part of parts) {
@@ -227,12 +224,12 @@ function groupsIn(parts: readonly PartReport[]): number {
   return parts.reduce((sum, { groups }) => sum + groups, 0)
 }
 
-/** Without an end that is infinite. */
+/** The interval, without its upper end if that is infinite. */
 function estimateOf({ value, low, high }: Interval): SharingEstimate {
   return { value, low, ...(Number.isFinite(high) ? { high } : {}) }
 }
 
-/** Sum over parts; undefined without parts or without a compass. */
+/** Sums progress and compute over parts; undefined without parts or without a compass. */
 function progressOf(
   parts: readonly PartReport[],
   cost: (part: PartReport) => number,

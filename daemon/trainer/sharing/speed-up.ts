@@ -1,14 +1,14 @@
-// How many times fewer own rollouts this node needs with its peers than alone, for the same progress: expected and
-// measured.
+// The speed-up from peers: how many times fewer own rollouts this node needs with its peers than alone, for the same
+// progress. There are two figures, expected and measured.
 //
-// A step of B effective groups makes progress p(B), which depends on the noise scale: see `progressOf`. Alone, its `o` own
-// groups in batches of I, as large as they are at that step, would make o p(I) / I. The speed-up is the sum of the first over
-// the recent steps, divided by the sum of the second.
+// A step of B effective groups makes progress p(B), which depends on the noise scale: see `progressOf`. Alone, the
+// step's `o` own groups would make o p(I) / I, in batches of I, with I as it is at that step. The speed-up is the sum
+// of the p(B) over the recent steps, divided by the sum of these.
 //   expected: peers' groups carry the same signal as own ones, so B follows from their weights alone.
-//   measured: they carry the signal that this node's later own rollouts found in them. Own gradients have a
-//     component along the mean of recent foreign gradients and one along the mean of recent own ones. The ratio of the
-//     two, per group, is what a peer's group is worth in own groups: 1 for a twin, 0 for noise, below 0 for
-//     harm. The rollouts that measure took no part in the gradients that are measured.
+//   measured: peers' groups carry the signal that this node's later own rollouts found in them. Own gradients have a
+//     component along the mean of recent foreign gradients and one along the mean of recent own gradients. The ratio of
+//     the two, per group, is the worth of a foreign group in own groups: 1 for a twin, 0 for noise, below 0 for harm.
+//     The rollouts that measure took no part in the gradients that are measured.
 // Both intervals are conservative: they span all values that the intervals of N and of that worth allow.
 
 import { progressOf, type RateRule } from './batch-size.ts'
@@ -16,9 +16,9 @@ import { addPair, type Interval, noPairs, type Pairs, ratioInterval } from './in
 import type { PartReport } from './mixing/index.ts'
 import { createNoiseScale } from './noise-scale.ts'
 
-/** Groups of a step: own ones, and the sums of the foreign groups' weights and of their squares. */
+/** The groups of a step: number of own groups, and sums of the foreign groups' weights and of their squares. */
 interface Mixed {
-  /** Own groups that it would have alone. */
+  /** Number of own groups in a batch without peers (I). */
   usual: number
   own: number
   weights: number
@@ -29,11 +29,11 @@ export interface SpeedUpState {
   noise: Pairs
   /** The last steps. */
   recent: Mixed[]
-  /** Terms in the running mean of foreign gradients, in own parts; absent before there is one. */
+  /** Terms in the running mean of foreign gradients, in units of an own part; absent before there is one. */
   terms?: number
-  /** Mean size of y before it is divided by this; absent before the first comparison. */
+  /** Mean absolute value of y before it is divided by this; absent before the first comparison. */
   scale?: number
-  /** x: own gradients' component along the mean foreign gradient, for each group in it; y: along the mean own one. */
+  /** x: component of own gradients along the mean foreign gradient, per group in it; y: along the mean own gradient. */
   worth: Pairs
 }
 
@@ -41,11 +41,11 @@ export interface SpeedUp {
   /** Call after each optimizer step. */
   observe(step: {
     parts: readonly PartReport[]
-    /** Terms in an own part that the rule's scales refer to. */
+    /** Terms in an own part, the unit of the rule's scales. */
     unit: number
-    /** Norm of the mean gradient of the whole batch, if the rule forms one. */
+    /** 2-norm of the mean gradient of the whole batch, if the rule forms one. */
     norm?: number | undefined
-    /** Own groups that it would have alone. */
+    /** Number of own groups in a batch without peers (I). */
     usual: number
   }): void
   /** Noise scale in groups. */
@@ -55,20 +55,20 @@ export interface SpeedUp {
   save(): SpeedUpState
 }
 
-/** Steps that the figures are about. */
+/** Number of recent steps that the figures cover. */
 export const RECENT = 100
-/** A foreign term counts at most this many own ones. */
+/** Maximum weight of a foreign term, where an own term has 1. */
 const MOST_WEIGHT = 10
 /** Decay per step of the evidence, and of the running mean of foreign gradients: see mixing/compass.ts. */
 const [DECAY, MEAN_DECAY] = [0.99, 0.95]
 const NEEDED = 12
 const ALPHA = 0.05
-/** Groups. Ratios of progress no longer change beyond it. */
+/** In groups. Ratios of progress no longer change beyond it. */
 const LARGEST_NOISE = 1e9
-/** Figures are clipped at this multiple of the mean size of earlier ones, as the judge's are. */
+/** Figures are clipped at this multiple of the mean absolute value of earlier ones, like the judge's. */
 const MOST = 2.5
 
-/** The options are read at each use. */
+/** `options` are read at each use. */
 export function createSpeedUp(options: RateRule, restored?: SpeedUpState): SpeedUp {
   const noise = createNoiseScale(restored?.noise)
   const pairs: Pairs = restored ? { ...restored.worth } : noPairs()
@@ -87,7 +87,7 @@ export function createSpeedUp(options: RateRule, restored?: SpeedUpState): Speed
     addPair(pairs, cut(alongForeign / inMean), cut(alongOwn))
   }
 
-  /** The speed-up if foreign groups are worth that much. Undefined without own groups. */
+  /** The speed-up if a foreign group is worth `worth` own groups. Undefined without own groups. */
   const speedUp = (scaleOfNoise: number, worth: number): number | undefined => {
     if (recent.every(({ own }) => own === 0)) return undefined
     const progress = (groups: number): number =>
@@ -114,7 +114,7 @@ export function createSpeedUp(options: RateRule, restored?: SpeedUpState): Speed
       if (own) compare(own)
       const mixed: Mixed = { usual, own: own?.groups ?? 0, weights: 0, squares: 0 }
       for (const { scale: factor, count, groups } of theirs) {
-        // Of each of its terms; an own term has 1.
+        // Weight of each foreign term; an own term has 1.
         const weight = Math.min(MOST_WEIGHT, (factor * unit) / count)
         if (!(weight > 0)) continue
         mixed.weights += weight * groups
@@ -160,7 +160,10 @@ export function createSpeedUp(options: RateRule, restored?: SpeedUpState): Speed
   }
 }
 
-/** Own groups that would make as much progress, if each foreign group has `worth` times the signal of an own one. */
+/**
+ * Number of own groups that would make the same progress, if a foreign group has `worth` times the signal of an own
+ * one.
+ */
 function effective({ own, weights, squares }: Mixed, worth: number): number {
   const noise = own + squares
   return noise > 0 ? Math.max(0, own + worth * weights) ** 2 / noise : 0

@@ -1,36 +1,37 @@
-// Tests whether an author's tokens were drawn from a policy like this node's, and whether the log-probs it reports
-// can be true. It needs nothing that the author says about itself.
+// Tests whether an author's tokens were drawn from a policy like this node's, and whether the log-probs it reports can
+// be true. Nothing else that the author says about itself is needed.
 //
-// The place of a token, u = P(likelier tokens) + U P(tokens as likely), with U uniform, is uniform on (0, 1) and
-// independent of all earlier ones if the token was drawn from this node's policy (the randomised probability integral
-// transform). Text that no model wrote has places near 1; text sampled colder, or picked for its likelihood, near 0; what
-// does both to hide has too many in both tails. Places are counted in bins, those of tokens in doubt (where the policy's
-// entropy is not small) apart from the others: most tokens leave a sampler no choice, and would hide how it chooses. Each
-// of ALTERNATIVES is one such deviation, and bets on the counts at odds that favour it.
+// The place of a token is u = P(likelier tokens) + U P(equally likely tokens), with U uniform. If the token was drawn
+// from this node's policy, u is uniform on (0, 1) and independent of all earlier places (the randomised probability
+// integral transform). Text that no model wrote has places near 1. Text sampled at a lower temperature, or selected for
+// its likelihood, has places near 0; text that does both to hide has too many in both tails. Places are counted in
+// bins, separately for unsure tokens (where the policy's entropy is not small): most tokens leave a sampler no choice,
+// and would hide how it chooses. Each of ALTERNATIVES is one such deviation, and bets on the counts at odds that favour
+// it.
 //
-// An honest peer is some versions away, so the null hypothesis is a set: every distribution of places that puts no more
-// into any bin than a policy TOLERANCE nats a token away can: at most q for an expected share p, where
-// kl(q‖p) = TOLERANCE. That is half as much again for a share of 4 %, and four times as much for one of 0.1 %: policies that
-// drift apart differ most about the rarest tokens. The expected share is the larger of the uniform one and that of
-// this node's own rollouts when they are trained on, which are stale and selected for a signal as a peer's
-// are. Against the alternative q, the best bet that no member of the set can win is q over the set's member
-// nearest to q (the reverse information projection; Grünwald, de Heide and Koolen 2024), see `payoffs`.
+// An honest peer's policy is some versions away, so the null hypothesis is a set: every distribution of places that
+// puts no more into any bin than a policy TOLERANCE nats per token away can. For an expected share p, that is at most
+// q, where kl(q‖p) = TOLERANCE: half as much again for a share of 4 %, and four times as much for one of 0.1 %, because
+// policies that drift apart differ most about the rarest tokens. The expected share is the larger of the uniform one
+// and that of this node's own rollouts when they are trained on, which are stale and selected for a signal, like a
+// peer's. Against the alternative q, the best bet that no member of the set can win is q divided by the set's member
+// nearest to q (the reverse information projection; Grünwald, de Heide and Koolen 2024); see `payoffs`.
 //
-// One update gains a bet MOST_AT_ONCE at most. Where an honest peer differs, it does so all at once: a rollout that has
-// left the usual path goes where neither policy was trained. What is planted is planted again and again.
+// A bet gains at most MOST_AT_ONCE per update. An honest peer differs in single bursts: a rollout that has left the
+// usual path goes where neither policy was trained. Planted text comes again and again.
 //
 // A bet's wealth has a lower bound below 1, so that an author cannot save up good behaviour. That makes it at most an
-// e-detector (Shin, Ramdas and Rinaldo 2023): an author within the set raises an alarm once in 1 / ALPHA updates on
-// average, or less often. An alternative whose bet has lost nearly all is refuted. So the same numbers say who is unlike
-// and who is alike:
+// e-detector (Shin, Ramdas and Rinaldo 2023): an author within the set raises an alarm at most once in 1 / ALPHA
+// updates on average. An alternative whose bet has lost nearly all its wealth is refuted. So the same numbers show
+// which authors are unlike this node and which are alike:
 //
 //   guide    after an alarm, until no bet is ahead any more
 //   twin     after all alternatives were refuted, until a bet is ahead again
 //   unknown  neither
 //
-// Reported log-probs: for tokens from any sampler b, the mean importance weight p / b under any policy p is at most
-// 1. An author that understates its probabilities, which makes its tokens weigh more, has a mean above 1. One more
-// bet is on that.
+// Reported log-probs: for tokens from any sampler b, the mean importance weight p / b under any policy p is at most 1.
+// An author that understates its probabilities, to make its tokens weigh more, has a mean above 1. One more bet tests
+// that.
 
 export interface Typicality {
   /** Log wealth of each bet. */
@@ -40,44 +41,46 @@ export interface Typicality {
   likeness: Likeness
 }
 
-/** This node's own tokens when they were trained on, counted as `Evidence` is. */
+/** Counts of this node's own tokens when they were trained on, in the bins of `Evidence`. */
 export type Calibration = readonly number[]
 
 export type Likeness = 'twin' | 'guide' | 'unknown'
 
-/** An author's tokens in one update. */
+/** Evidence from an author's tokens in one update. */
 export interface Evidence {
-  /** Tokens by bin of their place: first those in doubt, then the others. */
+  /** Number of tokens in each bin of places: first unsure tokens, then the others. */
   counts: readonly number[]
   /** Mean importance weight over tokens with reported log-probs; undefined if there are none. */
   weight?: number | undefined
 }
 
-/** Upper ends of the bins. Planted tokens are rare, and very unlikely: hence the small bins near 1. */
+/** Upper ends of the bins. Planted tokens are rare and very unlikely, hence the small bins near 1. */
 export const EDGES = [0.1, 0.2, 0.35, 0.5, 0.65, 0.8, 0.9, 0.95, 0.98, 0.99, 0.995, 0.998, 0.999, 1] as const
 
-/** One false alarm in so many updates with an honest author's groups, on average, at most. */
+/** An honest author raises at most one false alarm in 1 / ALPHA updates with its groups, on average. */
 export const ALPHA = 1e-4
-/** Nats a token by which an honest peer's policy may differ from this node's. */
+/** Maximum distance of an honest peer's policy from this node's, in nats per token. */
 const TOLERANCE = 0.003
-/** Log wealth at which an alternative is refuted: it would have lost that much, e^-4.6 = 1 %, by chance only. */
+/**
+ * An alternative is refuted at minus this log wealth: it would lose that much by chance with probability e^-4.6 = 1 %.
+ */
 const CREDIT = 4.6
 /** Lower bound on log wealth, so that an author cannot save up good behaviour. */
 const LEAST_WEALTH = -6.9
-/** Log wealth that one update may add, so that no single group makes a guide of a twin. */
+/** Maximum log wealth that one update may add, so that no single group turns a twin into a guide. */
 const MOST_AT_ONCE = CREDIT
-/** Upper bound on log wealth, so that an author who turns honest is told from what it was before. */
+/** Upper bound on log wealth, so that an author who turns honest is recognised in time. */
 const MOST = 2 * Math.log(1 / ALPHA)
 
 type Distribution = (u: number) => number
 
 const uniform: Distribution = (u) => u
-/** Sampled colder, for powers above 1; hotter below. */
+/** Places of text sampled at a lower temperature for powers above 1, at a higher one for powers below 1. */
 const tilted =
   (power: number): Distribution =>
   (u) =>
     1 - (1 - u) ** power
-/** Log-uniform in 1 - u: tokens that the policy finds anything from likely to all but impossible. */
+/** Log-uniform in 1 - u: tokens that the policy finds anything from likely to almost impossible. */
 const LEAST = 1e-4
 const foreign: Distribution = (u) => Math.min(1, Math.log(1 / Math.max(1 - u, LEAST)) / Math.log(1 / LEAST))
 const mixed =
@@ -86,13 +89,13 @@ const mixed =
     share * a(u) + (1 - share) * b(u)
 const tails: Distribution = (u) => (2 / Math.PI) * Math.asin(Math.sqrt(u))
 
-/** Places of tokens in doubt, and of the others. */
+/** Distributions of the places of unsure tokens and of the others. */
 interface Alternative {
   unsure: Distribution
   sure: Distribution
 }
 const everywhere = (distribution: Distribution): Alternative => ({ unsure: distribution, sure: distribution })
-/** A sampler's settings show only where there is a choice. */
+/** A sampler's settings show only where the policy leaves a choice. */
 const inDoubt = (distribution: Distribution): Alternative => ({ unsure: distribution, sure: uniform })
 
 export const ALTERNATIVES: Readonly<Record<string, Alternative>> = {
@@ -115,32 +118,32 @@ const sharesOf = (distribution: Distribution): number[] =>
 const UNIFORM = sharesOf(uniform)
 const SHARES = Object.values(ALTERNATIVES).map(({ unsure, sure }) => [sharesOf(unsure), sharesOf(sure)])
 
-/** Both kinds of tokens, one after the other. */
+/** Indices of the two kinds of tokens in the counts: unsure, sure. */
 const KINDS = [0, 1]
 const ofKind = (bins: readonly number[], kind: number): readonly number[] =>
   bins.slice(kind * EDGES.length, (kind + 1) * EDGES.length)
 
-/** Own tokens that count as much as the uniform distribution in the calibration. */
+/** Weight of the uniform distribution in the calibration, in own tokens. */
 const PRIOR = 1000
-/** Own tokens that are remembered. */
+/** Number of own tokens that are remembered. */
 const REMEMBERED = 50_000
 
 export const uncalibrated = (): number[] => [...UNIFORM, ...UNIFORM].map(() => 0)
 
-/** Adds own tokens. */
+/** Adds own tokens' counts, and scales the sum down to REMEMBERED tokens. */
 export function calibrated(before: Calibration, counts: readonly number[]): number[] {
   const added = before.map((count, k) => count + (counts[k] ?? 0))
   const total = sum(added)
   return total > REMEMBERED ? added.map((count) => (count * REMEMBERED) / total) : added
 }
 
-/** The largest share of each bin that an honest author may have, from own tokens of one kind. */
+/** The maximum share of an honest author's tokens in each bin, from own tokens of one kind. */
 export function limitsOf(own: readonly number[]): number[] {
   const total = sum(own) + PRIOR
   return UNIFORM.map((share, k) => mostWithin(Math.max(share, ((own[k] ?? 0) + PRIOR * share) / total)))
 }
 
-/** The largest probability of an event that has probability p under a distribution TOLERANCE nats away. */
+/** The maximum probability, under any distribution within TOLERANCE nats, of an event with probability p. */
 function mostWithin(p: number): number {
   let [low, high] = [p, 1]
   for (let i = 0; i < 40; i++) {
@@ -153,9 +156,9 @@ function mostWithin(p: number): number {
 }
 
 /**
- * What a bet on shares q pays for a token in each bin, if honest shares p are those with p <= limits. The member of
- * that set nearest to q is p* = min(limits, a q), with a such that it sums to 1; q / p* pays at most 1 on average
- * under every member. All ones if q is in the set itself.
+ * What a bet on shares q pays for a token in each bin, if honest shares are those p with p <= limits. The nearest
+ * member of that set to q is p* = min(limits, a q), with `a` such that it sums to 1; q / p* pays at most 1 on average
+ * under every member. All ones if q itself is in the set.
  */
 export function payoffs(q: readonly number[], limits: readonly number[]): number[] {
   let [low, high] = [1, 1e6]
@@ -164,11 +167,11 @@ export function payoffs(q: readonly number[], limits: readonly number[]): number
     if (sum(q.map((share, k) => Math.min(limits[k]!, a * share))) < 1) low = a
     else high = a
   }
-  // The larger end: rounding must not make the bet worth more.
+  // Uses the larger end, so that rounding never makes the bet pay more.
   return q.map((share, k) => Math.max(share / limits[k]!, 1 / high))
 }
 
-/** Logarithms of what each bet pays for a token in each bin. */
+/** Log of what each bet pays for a token in each bin. */
 export type Odds = readonly (readonly number[])[]
 
 export function oddsOf(own: Calibration): Odds {
@@ -179,7 +182,7 @@ export function oddsOf(own: Calibration): Odds {
 export const untested = (): Typicality => ({ bets: SHARES.map(() => 0), claims: 0, likeness: 'unknown' })
 
 const BET = 0.5
-/** Rounding and quantization: log-probs that are off by s raise the mean weight by s² / 2. */
+/** Tolerance for rounding and quantization: log-probs that are off by s raise the mean weight by s² / 2. */
 const WEIGHT_TOLERANCE = 0.1
 
 export function reviewed(before: Typicality, { counts, weight }: Evidence, odds: Odds): Typicality {
@@ -193,12 +196,12 @@ export function reviewed(before: Typicality, { counts, weight }: Evidence, odds:
   return { bets, claims, likeness: likenessAfter(before.likeness, { bets, claims }) }
 }
 
-/** Whether these tokens by themselves, whoever wrote them, were not drawn from a policy like this node's. */
+/** Whether these tokens alone show, whoever wrote them, that they were not drawn from a policy like this node's. */
 export function isUnlike({ counts }: Evidence, odds: Odds): boolean {
   return wealthOf({ bets: gainsOf(counts, odds).map(bounded), claims: 0 }) >= 1 / ALPHA
 }
 
-/** What each bet gains in log wealth. */
+/** Gain of each bet in log wealth. */
 function gainsOf(counts: readonly number[], odds: Odds): number[] {
   return odds.map((pays) => sum(pays.map((pay, k) => (counts[k] ?? 0) * pay)))
 }
@@ -217,7 +220,7 @@ function wealthOf({ bets, claims }: Pick<Typicality, 'bets' | 'claims'>): number
   return sum(all) / all.length
 }
 
-/** The bet that is furthest ahead, for people. */
+/** Describes the bet that is furthest ahead, for users. */
 export function reasonOf({ bets, claims }: Typicality): string {
   const most = Math.max(...bets)
   return claims > most
@@ -225,7 +228,7 @@ export function reasonOf({ bets, claims }: Typicality): string {
     : `its tokens look like ${Object.keys(ALTERNATIVES)[bets.indexOf(most)]}`
 }
 
-/** Rounded, so that a checkpoint has room for many authors. */
+/** Bounds and rounds the log wealth, so that a checkpoint has room for many authors. */
 function bounded(wealth: number): number {
   return Number.isNaN(wealth) ? MOST : Math.round(1e3 * Math.max(LEAST_WEALTH, Math.min(MOST, wealth))) / 1e3
 }

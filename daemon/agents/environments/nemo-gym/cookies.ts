@@ -1,4 +1,4 @@
-// The cookies of one session with a server: what it set last is sent back.
+// The cookies of one session with a server: sends back what the server set last.
 
 export interface Cookies {
   take(headers: Headers): void

@@ -1,6 +1,6 @@
-// A client of resources servers of NeMo Gym (nemo-gym 0.4, base_resources_server.py). It does what the framework's simple
-// agent does: /seed_session begins an episode, each call of a tool is a request to the path of its name, and /verify judges
-// the row and all that was said and called. A cookie carries the session.
+// A client for NeMo Gym's resources servers (nemo-gym 0.4, base_resources_server.py). It does what the framework's
+// simple agent does: /seed_session begins an episode, each tool call is a request to the path with the tool's name, and
+// /verify judges the row together with everything that was said and called. A cookie identifies the session.
 
 import { z } from 'zod'
 import type { ChatMessage } from '../../../policy/chat/template.ts'
@@ -19,7 +19,7 @@ import type { Row } from './rows.ts'
 
 export interface NemoGymOptions {
   name: string
-  /** Of the resources server. */
+  /** URL of the resources server. */
   url: string
   /** From `rowsIn`; at least one. */
   rows: readonly Row[]
@@ -35,12 +35,12 @@ export interface NemoGymParts extends AskParts {
   now(): number
 }
 
-/** Characters of a reply. That of /verify holds the row and the answers once more. */
+/** Most characters of a reply. The reply of /verify repeats the row and the answers. */
 const MOST_REPLY = 4 * 1024 * 1024
 
 const verified = z.object({ reward: z.number().min(-LARGEST_REWARD).max(LARGEST_REWARD) })
 
-/** Begins an episode, so that what is wrong with the server is found at the start. */
+/** Begins an episode once, so that problems with the server are found at the start. */
 export async function openNemoGym(options: NemoGymOptions, by: NemoGymParts): Promise<ServedEnvironment> {
   const { name, prompt, turns, sessions } = options
   const open = async (): Promise<Session> => openSession(options, by)
@@ -54,7 +54,7 @@ function openSession({ name, url, rows, stepSeconds }: NemoGymOptions, by: NemoG
   const closing = new AbortController()
   let row = rows[0]!
   let cookies = keepCookies()
-  /** What was said and called, as the responses API has it. */
+  /** What was said and called so far, as items of the responses API. */
   let items: object[] = []
   let answers = 0
 
@@ -74,7 +74,7 @@ function openSession({ name, url, rows, stepSeconds }: NemoGymOptions, by: NemoG
     throw new EnvironmentError(`environment ${name}: ${address} answers ${status}: ${why}`)
   }
 
-  /** What a tool says, as the model sees it; an error is a reply, too. */
+  /** A tool's reply, as the model sees it. An error counts as a reply. */
   const call = async ({ name: tool, arguments: text }: ToolCall): Promise<string> => {
     let body: unknown
     try {

@@ -1,5 +1,5 @@
-// The tasks of a resources server of NeMo Gym. The server does not tell them: they are rows of a file of JSON lines, each
-// with the request that the model gets, and beside it what the server needs to judge the answer.
+// The tasks for a NeMo Gym resources server. The server does not provide them: they are rows of a JSON Lines file. Each
+// row contains the request for the model, and what the server needs to judge the answer.
 
 import { z } from 'zod'
 import { WaggleError } from '../../../../protocol/errors.ts'
@@ -9,7 +9,7 @@ import { toolsIn } from '../../dialects/tools.ts'
 import type { Opening } from '../environment.ts'
 
 export interface Row extends Opening {
-  /** As it is in the file: what the server gets. */
+  /** The row as it is in the file, which is sent to the server. */
   whole: Record<string, unknown>
 }
 
@@ -17,7 +17,7 @@ const shape = z.looseObject({
   responses_create_params: z.looseObject({ input: z.unknown(), instructions: z.string().nullish() }),
 })
 
-/** Throws E_DATASET if there are no rows, or with the line of the first that cannot be used. `file` names it there. */
+/** Throws E_DATASET if there are no rows, or with the line of the first invalid one. `file` is named in the error. */
 export function rowsIn(text: string, file: string): Row[] {
   const rows = text
     .split('\n')

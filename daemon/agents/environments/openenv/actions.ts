@@ -1,4 +1,5 @@
-// Between text and OpenEnv's typed messages: the policy's answer becomes an action, and an observation becomes text.
+// Translates between text and OpenEnv's typed messages: an answer of the policy becomes an action, and an observation
+// becomes text.
 
 import { WaggleError } from '../../../../protocol/errors.ts'
 import { MOST_SHOWN } from '../environment.ts'
@@ -7,8 +8,9 @@ import type { ActionSchema } from './messages.ts'
 type Action = Record<string, unknown>
 
 /**
- * How an answer becomes an action. One field takes the answer's text, as a number if the schema says so; an action of
- * several fields is the JSON object in the answer. `field` names the field where the schema leaves a choice.
+ * Returns a function that turns an answer into an action. An action with one field gets the answer's text, as a number
+ * if the schema says so. An action with several fields is the JSON object in the answer. `field` names the field if the
+ * schema leaves a choice.
  */
 export function actionMaker(
   { properties, required }: ActionSchema,
@@ -27,7 +29,7 @@ export function actionMaker(
   return (answer) => ({ [only]: typed(saidIn(answer), type) })
 }
 
-/** What lies between the last <answer> tags, or all of it. */
+/** The text between the last <answer> tags; without tags, the whole answer. */
 function saidIn(answer: string): string {
   const end = answer.lastIndexOf('</answer>')
   const start = end < 0 ? -1 : answer.lastIndexOf('<answer>', end)
@@ -39,7 +41,7 @@ function typeOf(property: unknown): string {
   return typeof property.type === 'string' ? property.type : 'string'
 }
 
-/** Text that is no such value is sent as it is: the server says what is wrong with it. */
+/** Text that is not a value of this type is sent unchanged; the server then says what is wrong with it. */
 function typed(text: string, type: string): unknown {
   if (type === 'integer' || type === 'number') {
     const found = (type === 'integer' ? /[-+]?\d+/ : /[-+]?\d+(?:\.\d+)?/).exec(text)
@@ -64,7 +66,7 @@ function jsonIn(text: string): unknown {
   }
 }
 
-/** The field that the config names, or the only text, or all of it as JSON. At most 8192 characters. */
+/** The field that the config names, else the only text field, else everything as JSON. At most 8192 characters. */
 export function shownText(observation: Record<string, unknown>, field: string | undefined): string {
   const { metadata: _, ...rest } = observation
   const texts = Object.values(rest).filter((value) => typeof value === 'string')

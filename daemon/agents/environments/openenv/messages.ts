@@ -1,10 +1,10 @@
 // The messages of an OpenEnv server's WebSocket `/ws` (openenv 0.10, core/env_server/types.py): the client sends
-// {type, data}, and every message has one reply. Bounded: what is longer or of another form is an error.
+// {type, data}, and every message gets one reply. Replies that are too long or have another form are errors.
 
 import { z } from 'zod'
 import { LARGEST_REWARD } from '../environment.ts'
 
-/** Bytes of a reply, as text. */
+/** Most characters of a reply. */
 export const MOST_REPLY = 1024 * 1024
 
 const reward = z
@@ -29,7 +29,7 @@ const reply = z.discriminatedUnion('type', [
 
 export type Reply = z.infer<typeof reply>
 
-/** Undefined for what is not a reply to `reset` or `step`. */
+/** Undefined if the text is not a reply to `reset` or `step`. */
 export function replyIn(text: string): Reply | undefined {
   if (text.length > MOST_REPLY) return undefined
   try {
@@ -39,7 +39,7 @@ export function replyIn(text: string): Reply | undefined {
   }
 }
 
-/** The JSON schema of an action, as GET /schema tells it. */
+/** The part of GET /schema's reply that is needed: the JSON schema of an action. */
 export const schemaReply = z.object({
   action: z.object({
     properties: z.record(z.string().max(128), z.unknown()).default({}),

@@ -1,5 +1,5 @@
-// A client of OpenEnv servers: GET /schema says what an action is, and each WebSocket `/ws` is a session with an
-// environment of its own.
+// A client for OpenEnv servers: GET /schema says what an action is, and each WebSocket `/ws` is a session with its own
+// environment.
 
 import type { ChatMessage } from '../../../policy/chat/template.ts'
 import { type AskParts, ask } from '../ask.ts'
@@ -12,9 +12,9 @@ export interface OpenEnvOptions {
   /** http or https. */
   url: string
   prompt?: string | undefined
-  /** The field of an action that takes the answer. */
+  /** The field of an action that gets the answer. */
   action?: string | undefined
-  /** The field of an observation that is shown. */
+  /** The field of an observation that is shown to the policy. */
   observation?: string | undefined
   turns: number
   sessions: number
@@ -28,7 +28,7 @@ export interface OpenEnvParts extends AskParts {
 
 const MOST_SCHEMA = 256 * 1024
 
-/** Asks the server for its schema and plays one reset, so that what is wrong is found at the start. */
+/** Gets the schema and plays one reset, so that problems with the server are found at the start. */
 export async function openOpenEnv(options: OpenEnvOptions, by: OpenEnvParts): Promise<ServedEnvironment> {
   const { name, prompt, turns, sessions } = options
   const toAction = actionMaker(await schemaOf(options, by), { name, field: options.action })
@@ -37,7 +37,7 @@ export async function openOpenEnv(options: OpenEnvOptions, by: OpenEnvParts): Pr
   try {
     await first.reset(0)
   } catch (error) {
-    // A server with one session may be in use; it is asked again while the node runs.
+    // A server with only one session may be in use; it is tried again while the node runs.
     if (!(error instanceof EnvironmentError && error.isFull)) throw error
   } finally {
     first.close()
@@ -91,7 +91,7 @@ async function openSession(
     const { promise, resolve, reject } = Promise.withResolvers<Reply>()
     waiting = { resolve, reject }
     const cancel = by.after(stepSeconds * 1000, () => breakOff(`no reply within ${stepSeconds} s`))
-    // What breaks the session off rejects the reply as well.
+    // If the session is broken off, the reply is rejected, too.
     isOpen.then(() => {
       if (!broken) socket.send(JSON.stringify(message))
     })
@@ -119,7 +119,7 @@ async function openSession(
     },
     async step({ content }) {
       const reply = await exchange({ type: 'step', data: toAction(content) })
-      // An answer that is no action is the policy's mistake: it earns nothing, and the episode goes on.
+      // An answer that is not a valid action is the policy's mistake: it earns nothing, and the episode continues.
       if (reply.type === 'error' && reply.data.code === 'VALIDATION_ERROR')
         return { messages: said('This is not a valid action.'), reward: 0, done: false }
       return shown(reply)

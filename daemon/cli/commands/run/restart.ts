@@ -11,12 +11,12 @@ import { runDetached } from '../../daemon/detach.ts'
 import { run as stop } from './stop.ts'
 
 export async function run(context: Context): Promise<number> {
-  // Checked first: if a node could not start with this config, the running one keeps running.
+  // Checked first: if a node could not start with this config, the running one must keep running.
   const { config } = await checkedConfig({ ...context, say: () => {} })
   await fetchModels(context, config)
   const running = await context.client.health().catch(() => undefined)
   try {
-    // The result of restart is the new daemon, so the output of stop goes to standard error.
+    // The result of `restart` is the new daemon, so the output of `stop` goes to standard error.
     await stop({ ...context, json: false, out: context.say })
   } catch (error) {
     if (!(error instanceof WaggleError && error.code === 'E_NOT_RUNNING')) throw error
@@ -26,7 +26,7 @@ export async function run(context: Context): Promise<number> {
   return await runDetached({ ...context, io: { ...io, argv: [...io.argv, ...wordsToKeep(config, running)] } })
 }
 
-/** Downloads missing models first, so that a failed download does not leave the node stopped. */
+/** Downloads missing models before the stop, so that a failed download does not leave the node stopped. */
 async function fetchModels(context: Context, { model, roles }: Config): Promise<void> {
   for (const reference of [model.path, ...roles.map((role) => role.model)]) {
     if (reference === undefined || reference === 'default' || isAbsolute(reference)) continue
@@ -34,7 +34,7 @@ async function fetchModels(context: Context, { model, roles }: Config): Promise<
   }
 }
 
-/** Keeps a name that was given on the command line only, since the config file does not have it. */
+/** Keeps a name that was given only on the command line, since the config file does not have it. */
 export function wordsToKeep(
   { node }: Pick<Config, 'node'>,
   running: Pick<Health, 'name' | 'peerId'> | undefined,

@@ -52,7 +52,7 @@ export function factsOf(context: Context, snapshot: Snapshot | undefined): Recor
 /** The value without secrets, and with `~` for the home directory. */
 export const presentable = <T>(value: T, homedir: string): T => anonymous(redacted(value), homedir)
 
-/** Of the package that this Waggle loads, wherever npm put it. */
+/** Version of the package that this Waggle loads, wherever npm put it. */
 export function versionOf(root: string, name: string): string {
   try {
     const path = findPackageJSON(name, pathToFileURL(join(root, 'package.json')))
@@ -62,7 +62,7 @@ export function versionOf(root: string, name: string): string {
   }
 }
 
-/** Variables that affect Waggle; others may be private. */
+/** The variables that affect Waggle; others may be private. */
 function variables(env: Context['io']['env']): Record<string, string> {
   const wanted = /^(WAGGLE_|XDG_|NO_COLOR$|FORCE_COLOR$|NODE_OPTIONS$|CUDA_VISIBLE_DEVICES$)/
   return Object.fromEntries(

@@ -1,4 +1,4 @@
-// waggle model: downloads a model from the hub, or lists the models that are on this machine.
+// waggle model: downloads a model from the hub, or lists the models on this machine.
 
 import { statSync } from 'node:fs'
 import { readdir } from 'node:fs/promises'
@@ -27,7 +27,7 @@ export async function run(context: Context): Promise<number> {
 
 async function list(context: Context): Promise<number> {
   const { root, models: cached, local } = await listHere(context)
-  // A repository of GGUF files alone is listed by its files.
+  // A repository with only GGUF files is listed by its files.
   const files = new Set(local.filter(({ from }) => from === 'hub').map(({ name }) => repositoryOf(name)))
   const models = cached.filter(({ name, complete }) => complete || !files.has(name))
   const rows = await Promise.all(

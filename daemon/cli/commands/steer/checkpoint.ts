@@ -1,4 +1,5 @@
-// waggle checkpoint: asks the daemon to save one. list, diff and restore (model/checkpoints.ts) need no daemon.
+// waggle checkpoint: asks the daemon to save a checkpoint. list, diff and restore (model/checkpoints.ts) need no
+// daemon.
 
 import { WaggleError } from '../../../../protocol/errors.ts'
 import type { Context } from '../../context.ts'

@@ -1,4 +1,4 @@
-// waggle eval: held-out accuracy of the policy as it is now, with 95 % intervals, by task and difficulty.
+// waggle eval: held-out accuracy of the current policy, with 95 % intervals, by task and difficulty.
 
 import { count, type Estimate, type EvalPart, percent, questionsFor } from '../../../../protocol/api/index.ts'
 import { WaggleError } from '../../../../protocol/errors.ts'
@@ -64,7 +64,7 @@ export async function run(context: Context): Promise<number> {
   return 0
 }
 
-/** What two such evaluations can tell apart, and how many questions show a difference of so many points. */
+/** What difference two such evaluations can show, and how many questions would show one of `points` points. */
 function powerText(shown: number, questions: number, levels: number, points: number): string {
   const wanted = questionsFor(points / 100, { questions, shown })
   const have = `two evaluations of ${questions} questions mostly show a difference of ${(100 * shown).toFixed(1)} points`
@@ -83,7 +83,7 @@ function pointsOf({ options }: Context): number {
   return points
 }
 
-/** `41.8 % (37-47)` */
+/** For example `41.8 % (37-47)`. */
 function interval(estimate: Estimate | undefined): string {
   if (!estimate) return ''
   const { value, low, high } = estimate

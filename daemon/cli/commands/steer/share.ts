@@ -1,4 +1,4 @@
-// waggle share and waggle fetch: transfer a file between two nodes, when the users of both ask for it.
+// waggle share and waggle fetch: transfer a file between two nodes if the users of both ask for it.
 
 import { statSync } from 'node:fs'
 import { resolve } from 'node:path'

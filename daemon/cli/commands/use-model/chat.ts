@@ -34,7 +34,7 @@ export async function run(context: Context): Promise<number> {
     prompt: '> ',
     ...(terminal ? { output: process.stdout } : {}),
   })
-  // Ctrl-C at the prompt exits; during an answer, it stops the answer.
+  // At the prompt, Ctrl-C exits; during an answer, it stops the answer.
   let answering = false
   lines.on('SIGINT', () => (answering ? process.emit('SIGINT') : lines.close()))
   const ask = () => void (terminal && lines.prompt())
@@ -71,7 +71,7 @@ export async function run(context: Context): Promise<number> {
   }
 }
 
-/** The conversation as tokens. Drops the oldest turns if the context is too short. */
+/** The conversation as tokens. If it does not fit into the context, the oldest turns are dropped. */
 function fitting(
   messages: ChatMessage[],
   opening: number,

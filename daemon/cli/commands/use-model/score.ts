@@ -62,7 +62,7 @@ export async function run(context: Context): Promise<number> {
   return 0
 }
 
-/** The answers of an episode may be separated by spaces. */
+/** Allows the answers of an episode to be separated by spaces. */
 function asEpisode(text: string): string {
   return text.includes(TURN_MARK) ? text : text.trim().split(/\s+/).join(TURN_MARK)
 }
@@ -76,7 +76,7 @@ function played(environment: Environment, instance: Instance, text: string): str
   })
 }
 
-/** The built-in tasks; for any other name, also the datasets of the config. */
+/** The built-in tasks and, for any other name, also the datasets of the config. */
 async function knownTasks(context: Context, name: string): Promise<readonly Task[]> {
   const { loadTasks, TASKS } = await import('../../../wiring/built-in.ts')
   if (TASKS.some((known) => known.name === name)) return TASKS

@@ -42,7 +42,7 @@ export async function run(context: Context): Promise<number> {
   }
   const start = Math.max(0, (size ?? 0) - FIRST_READ_BYTES)
   const first = read(paths.logFile, start, size ?? 0)
-  // The first line is incomplete, unless the file was read from its start.
+  // The first line is incomplete unless the file was read from its start.
   const all = parse(start > 0 ? first.slice(first.indexOf('\n') + 1) : first)
   all.filter(matches).slice(-count).forEach(show)
   if (options.follow !== true) return 0

@@ -1,4 +1,4 @@
-// waggle peers: lists peers and what each has sent; mutes and unmutes them.
+// waggle peers: lists peers and what each has sent; mutes and unmutes peers.
 
 import { bytes, count, duration, type PeerInfo } from '../../../../protocol/api/index.ts'
 import { WaggleError } from '../../../../protocol/errors.ts'
@@ -70,7 +70,7 @@ async function mute(context: Context, peer: string | undefined, on: boolean): Pr
   return 0
 }
 
-/** The number of refused groups, with the two most common reasons. */
+/** The number of refused groups and the two most common reasons. */
 function refused({ refused, refusedWhy = {} }: PeerInfo): string {
   if (refused === 0) return '-'
   const why = Object.entries(refusedWhy)

@@ -51,7 +51,7 @@ export async function run(context: Context): Promise<number> {
   return status
 }
 
-/** The daemon or, with --replay, a recorded run: a file, or `last` for the newest one of this home. */
+/** The daemon or, with --replay, a recorded run: a file, or `last` for the newest run of this home. */
 async function sourceOf({
   options,
   io,
@@ -60,7 +60,7 @@ async function sourceOf({
 }: Context): Promise<ControlClient | { lines: string[] }> {
   const asked = options.replay as string | undefined
   if (asked === undefined) {
-    // Fails here, in plain text, if no daemon is running.
+    // If no daemon is running, this fails here, in plain text.
     await client.health()
     return client
   }

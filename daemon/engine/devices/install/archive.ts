@@ -1,6 +1,5 @@
-// Extracts files from a ZIP archive on disk, one at a time and streamed, since they may have hundreds of
-// megabytes. Reads stored and deflated entries, but not ZIP64. Sizes and checksums come from the archive's
-// directory.
+// Extracts files from a ZIP archive on disk, one at a time and streamed, because they may be hundreds of megabytes
+// large. Reads stored and deflated entries, but not ZIP64. Sizes and checksums come from the central directory.
 
 import { createReadStream, createWriteStream } from 'node:fs'
 import { open } from 'node:fs/promises'
@@ -15,7 +14,7 @@ export interface Entry {
   checksum: number
   packedBytes: number
   bytes: number
-  /** Offset of its local header. */
+  /** Offset of the entry's local header. */
   at: number
 }
 
@@ -27,7 +26,7 @@ const LARGEST_DIRECTORY = 16 << 20
 const STORED = 0
 const DEFLATED = 8
 
-/** Throws E_ENGINE if the file is not such an archive. */
+/** Throws E_ENGINE if the file is not a ZIP archive that can be read here. */
 export async function listArchive(path: string): Promise<Entry[]> {
   const file = await open(path)
   try {
@@ -70,7 +69,7 @@ function readDirectory(directory: Buffer, path: string): Entry[] {
   return entries
 }
 
-/** Writes one entry to a file. Throws E_ENGINE if it does not match the directory; then the file is not usable. */
+/** Writes one entry to a file. Throws E_ENGINE, leaving an unusable file, if it does not match the directory. */
 export async function extract(path: string, entry: Entry, to: string): Promise<void> {
   const file = await open(path)
   const header = Buffer.alloc(30)

@@ -1,6 +1,5 @@
-// Installs ONNX Runtime's CUDA provider. Its libraries must have the version of the binding and lie beside it,
-// where the runtime looks for them. They come from the same NuGet package that the binding's own install script
-// uses.
+// Installs ONNX Runtime's CUDA provider. Its libraries must have the same version as the binding and lie beside it,
+// where the runtime looks for them. They come from the NuGet package that the binding's own install script uses.
 
 import { createHash } from 'node:crypto'
 import { createReadStream, createWriteStream } from 'node:fs'
@@ -29,13 +28,13 @@ export interface Installed {
   directory: string
   files: string[]
   bytes: number
-  /** Undefined if there was no digest to check the package against. */
+  /** The hash that the package was checked against; undefined if there was no digest. */
   verified: 'sha256' | 'sha512' | undefined
 }
 
 export interface InstallParts {
   fetch: typeof globalThis.fetch
-  /** Bytes so far, and the total if known. */
+  /** Called with the bytes received so far, and the total if known. */
   onProgress?: (done: number, total: number | undefined) => void
 }
 

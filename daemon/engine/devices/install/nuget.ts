@@ -1,5 +1,5 @@
-// Finds ONNX Runtime's package and its digest on a NuGet feed (protocol 3). The feed's index names the base
-// address of packages and a registry, whose entry for a version has the package's hash.
+// Finds ONNX Runtime's package and its digest on a NuGet feed (protocol 3). The feed's index gives the base address of
+// packages and a registry, whose entry for each version holds the package's hash.
 
 import { WaggleError } from '../../../../protocol/errors.ts'
 

@@ -1,4 +1,4 @@
-// The arrays of a micro-batch, in the layout of `packing.ts`.
+// Fills the arrays of a micro-batch, in the layout of `packing.ts`.
 
 import type { MicroBatch, PlannedSequence } from './plan.ts'
 
@@ -16,7 +16,7 @@ export interface PackedBatch {
   rows: readonly PackedRow[]
 }
 
-/** Position of a sequence in the batch. */
+/** Where one sequence lies in the batch. */
 export interface PackedRow {
   member: number
   /** Packed position of its first segment token. */

@@ -1,11 +1,11 @@
 // The memory layout of a micro-batch: packed for everything that treats tokens one by one, padded only for attention.
 //
-// The *prefix* is a group's prompt without its last token, computed once for the group. Each completion is a
-// *segment* that begins with the prompt's last token, so that every prediction comes from a segment: its tokens are
-// [prompt's last, c0, ..., c(n-2)], its targets [c0, ..., c(n-1)]. The packed order is one blank token, then the
-// tokens of all segments, then those of all prefixes. Attention uses slots, [groups, rows, segment] and [groups,
-// prefix]; slots without a token read the blank one. Masks hide the blank from all other tokens, so its gradient is
-// zero and is not computed.
+// The *prefix* is a group's prompt without its last token, computed once for the group. Each completion is a *segment*
+// that begins with the prompt's last token, so that every prediction is made in a segment: its tokens are
+// [prompt's last, c0, ..., c(n-2)], its targets [c0, ..., c(n-1)]. The packed order is one blank token, then the tokens
+// of all segments, then those of all prefixes. Attention uses slots, [groups, rows, segment] and [groups, prefix]; a
+// slot without a token reads the blank token. Masks hide the blank token from all others, so its gradient is zero and
+// is not computed.
 
 import { type Dimension, plus, symbol, times } from '../graph/dimension.ts'
 import type { Graph, Value } from '../graph/graph.ts'
@@ -20,12 +20,12 @@ export interface BatchShape<Size = number> {
   prefix: Size
   /** Longest segment. */
   segment: Size
-  /** Total tokens of all segments, and of all prefixes. */
+  /** Total number of tokens in all segments, and in all prefixes. */
   segmentTokens: Size
   prefixTokens: Size
 }
 
-/** A micro-batch of any size: one graph is compiled for all of them. */
+/** A micro-batch of any size: one graph is compiled for all sizes. */
 export const ANY_BATCH: BatchShape<Dimension> = {
   groups: symbol('groups'),
   rows: symbol('rows'),
@@ -38,14 +38,14 @@ export const ANY_BATCH: BatchShape<Dimension> = {
 /** Per-token columns of an objective are [rows, tokens]. */
 export const TABLE = [times(ANY_BATCH.groups, ANY_BATCH.rows), ANY_BATCH.segment]
 
-/** The blank token and the segments' tokens: those from which a prediction is made. */
+/** The blank token and the tokens of all segments: the rows that predictions are made from. */
 export const SEGMENT_ROWS = plus(1, ANY_BATCH.segmentTokens)
 
-/** For segments or prefixes: which token each slot holds, and which slot each token is in. */
+/** For the segments or the prefixes: which token is in each slot, and which slot each token is in. */
 export interface Part {
-  /** int32 [slots]: packed position; 0, the blank token, for a slot without a token. */
+  /** int32 [slots]: packed position of the slot's token; 0, the blank token, if it has none. */
   slots: Value
-  /** int32 [tokens]: slot. */
+  /** int32 [tokens]: slot of each token. */
   tokens: Value
 }
 
@@ -79,8 +79,8 @@ export function declarePacked(graph: Graph): PackedInputs {
 }
 
 /**
- * Copies packed rows [tokens, W] into the slots of each part, [slots, W]. Together the parts hold all tokens except the
- * blank.
+ * Copies packed rows [tokens, W] into the slots of each part, [slots, W]. Together the parts contain every token except
+ * the blank one.
  */
 export function spread(x: Value, parts: readonly Part[]): Value[] {
   const width = x.shape[1]!
@@ -97,7 +97,7 @@ export function spread(x: Value, parts: readonly Part[]): Value[] {
   return padded
 }
 
-/** The inverse: copies slots of each part to packed rows, with zeros for the blank token. */
+/** The inverse of `spread`: copies the slots of each part to packed rows. The blank token's row is zero. */
 export function collect(padded: readonly Value[], parts: readonly Part[]): Value {
   const [first] = padded
   const { graph } = first!
@@ -118,14 +118,14 @@ export function collect(padded: readonly Value[], parts: readonly Part[]): Value
 }
 
 /**
- * Makes an objective's column from one number per segment token, [1 + tokens]. Values in empty slots are masked later.
+ * An objective's column [rows, segment] from one number per segment token, [1 + tokens]. Empty slots are masked later.
  */
 export function asTable(x: Value, { segments }: PackedInputs): Value {
   const [padded] = spread(reshape(x, [x.shape[0]!, 1]), [segments])
   return reshape(padded!, TABLE)
 }
 
-/** Rows by index, without a gradient rule: the two directions above are gathers and each other's gradient. */
+/** Takes rows by index, without a gradient rule: `spread` and `collect` are gathers and each other's gradients. */
 function take(x: Value, indices: Value): Value {
   const shape = [indices.shape[0]!, x.shape[1]!]
   return x.graph.node('Gather', [x, indices], [{ dtype: x.dtype, shape }], { axis: 0 })[0]!

@@ -1,9 +1,9 @@
 // Cuts a batch of sequences into micro-batches.
 //
 // Sequences with the same conditioning share its prefix and form units of at most `maxRows` rows. Units are sorted by
-// rows and length. A micro-batch takes units while its tokens stay within the budget. Only attention sees padding
-// (`packing.ts`); a limit on slots keeps padding small when lengths differ a lot. Any size is fine, since graphs are
-// compiled for all sizes.
+// rows and length. A micro-batch takes units as long as its tokens stay within the budget. Only attention sees padding
+// (`packing.ts`); a limit on slots keeps padding small if lengths differ a lot. A micro-batch may have any size,
+// because graphs are compiled for all sizes.
 
 import type { BatchShape } from './packing.ts'
 
@@ -19,7 +19,7 @@ export interface MicroBatch {
 }
 
 export interface PlanOptions {
-  /** Maximum tokens of a micro-batch. A single row with its prefix may exceed it. */
+  /** Most tokens of a micro-batch. A single row with its prefix may have more. */
   tokens: number
   maxRows?: number
 }
@@ -31,7 +31,7 @@ interface Unit {
   members: number[]
 }
 
-/** Attention slots per token of the budget. */
+/** Most attention slots per token of the budget. */
 const SLOTS_PER_TOKEN = 2
 
 export function plan(
@@ -43,7 +43,7 @@ export function plan(
     const length = (i: number): number => sequences[i]!.completion.length
     members.sort((a, b) => length(a) - length(b) || a - b)
     const prefix = sequences[members[0]!]!.conditioning.length - 1
-    // Rows that share a prefix stay together as far as the budget allows; a single row may exceed it.
+    // Rows that share a prefix stay together as far as the budget allows. A single row may exceed it.
     const fit = Math.floor((tokens - prefix) / length(members.at(-1)!))
     for (const part of parts(members, Math.max(1, Math.min(maxRows, fit)))) {
       const segmentTokens = part.reduce((sum, i) => sum + length(i), 0)
@@ -66,7 +66,7 @@ export function plan(
   return batches
 }
 
-/** Takes units from the front of a sorted list. */
+/** Takes the units of one micro-batch from the front of a sorted list. */
 function takeMicroBatch(units: readonly Unit[], tokens: number): MicroBatch {
   let shape: BatchShape = { groups: 0, rows: 0, prefix: 1, segment: 0, segmentTokens: 0, prefixTokens: 0 }
   for (const unit of units) {

@@ -1,4 +1,4 @@
-// Attention, lowered to a graph. The queries of heads that share keys and values are rows of one matrix product.
+// Attention, lowered to a graph. The query heads that share a key/value head become rows of one matmul.
 
 import type { DecoderSpec } from '../../decoder.ts'
 import { ANY_BATCH } from '../batch/packing.ts'
@@ -24,8 +24,8 @@ import { softCap } from './blocks.ts'
 const MASKED = -1e9
 
 /**
- * Bias [repeats * size, size] of attention scores: 0 from a token to itself and to those before it, of which a
- * window leaves the last `window` - 1; a large negative number elsewhere.
+ * Bias [repeats * size, size] of attention scores: 0 from a token to itself and to earlier tokens, a large negative
+ * number elsewhere. With a window, only the last `window` - 1 of the earlier tokens count.
  */
 export function causalBias(graph: Graph, size: Dimension, repeats: number, window = Infinity): Value {
   return graph.compute(
@@ -47,7 +47,7 @@ export function causalBias(graph: Graph, size: Dimension, repeats: number, windo
   )
 }
 
-/** Queries times the scale of attention scores. */
+/** Queries multiplied by the scale of attention scores. */
 export function scaled(queries: Value, { attentionScale, headWidth }: DecoderSpec): Value {
   return mul(queries, queries.graph.scalar(attentionScale ?? headWidth ** -0.5))
 }
@@ -66,8 +66,8 @@ export interface Past {
 }
 
 /**
- * Causal attention of prefixes, and to their past if they have one: q, k, v are [B * T, heads * headWidth]; gives
- * [B * T, heads * headWidth].
+ * Causal attention of prefixes, also to their past if they have one. q, k, v are [B * T, heads * headWidth], where k
+ * and v have kvHeads heads; returns [B * T, heads * headWidth].
  */
 export function prefixAttention(
   spec: DecoderSpec,
@@ -94,7 +94,7 @@ export function prefixAttention(
   return reshape(transpose(context, [0, 3, 1, 2, 4]), [times(batch, length), heads * headWidth])
 }
 
-/** Values mixed by one softmax over the past and the prefix. */
+/** Attention over the past and the prefix with one softmax for both. */
 function withPast(
   spec: DecoderSpec,
   queries: Value,
@@ -133,12 +133,12 @@ export function segmentBias(prefixBias: Value, share: number, window?: number): 
   return concat([near, toSegment], 4)
 }
 
-/** The bias to prefixes, with tokens masked that are `window` or more positions before the segment's token. */
+/** The bias to prefixes, also masking tokens that are `window` or more positions before the segment's token. */
 function withinWindow(prefixBias: Value, toPrefix: Value, share: number, window: number): Value {
   const { groups, prefix, segment } = ANY_BATCH
   const { graph } = prefixBias
   const slots = times(share, segment)
-  /** [groups, 1]: tokens in each prefix, which are at positions 0, 1, ... */
+  /** [groups, 1]: number of tokens in each prefix. Their positions are 0, 1, ... */
   const lengths = reduceSum(less(graph.scalar(MASKED / 2), prefixBias), [1], true)
   const offsets = graph.compute(`segment less prefix ${share}`, 'float32', [slots, prefix], (bindings) => {
     const [rows, columns] = [boundSize(segment, bindings), boundSize(prefix, bindings)]
@@ -158,9 +158,9 @@ export interface Slots {
 }
 
 /**
- * Attention of segments to their group's prefix and causally to themselves. `q` and the segments of `k` and `v`
- * are [groups * rows * segment, width], the prefixes [groups * prefix, width]; gives [groups * rows * segment,
- * heads * headWidth].
+ * Attention of segments to their group's prefix and causally to themselves. `q` and the segments of `k` and `v` are
+ * [groups * rows * segment, width], the prefixes [groups * prefix, width]; returns
+ * [groups * rows * segment, heads * headWidth].
  */
 export function segmentAttention(spec: DecoderSpec, q: Value, k: Slots, v: Slots, bias: Value): Value {
   const { groups, rows, prefix, segment } = ANY_BATCH

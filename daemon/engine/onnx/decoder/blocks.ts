@@ -1,5 +1,5 @@
-// Building blocks of a decoder, with hand-written vector-Jacobian products where those need fewer passes over
-// memory than the composition of elementary rules would.
+// Building blocks of a decoder. Some have hand-written vector-Jacobian products, which need fewer passes over memory
+// than the composed rules of elementary operations.
 
 import { fixed, refuse, sameShape, type Value } from '../graph/graph.ts'
 import {
@@ -89,12 +89,15 @@ export function softCap(x: Value, cap: number | undefined): Value {
 export interface Rotary {
   /** int64 [B, T]. */
   positions: Value
-  /** [more than any position, headWidth / 2] each. */
+  /** [positions, headWidth / 2] each; the table must be longer than the largest position. */
   cos: Value
   sin: Value
 }
 
-/** Rotary position embedding on [B, T, heads * headWidth], the two halves of a head paired. Su et al. 2021. */
+/**
+ * Rotary position embedding of [B, T, heads * headWidth]. Pairs element i of a head with i + headWidth / 2. Su et al.
+ * 2021.
+ */
 export function rotate(x: Value, { positions, cos, sin }: Rotary): Value {
   const { graph } = x
   const apply = (value: Value, sine: Value): Value =>
@@ -121,13 +124,13 @@ export interface TokenStatistics {
   entropy: Value
   /** Sum of squared probabilities over the vocabulary. No gradient. */
   collision: Value
-  /** Probability of all tokens that are likelier than the target. No gradient. */
+  /** Probability of all tokens that are more likely than the target. No gradient. */
   above: Value
   /** Probability of all tokens exactly as likely as the target, itself included. No gradient. */
   ties: Value
 }
 
-/** Statistics of each row of logits [N, V] and its target (int32 [N]), [N] each. */
+/** Statistics of each row of logits [N, V] for its target (int32 [N]), [N] each. */
 export function tokenStatistics(logits: Value, targets: Value): TokenStatistics {
   const { graph } = logits
   const [rows, vocabulary] = logits.shape
@@ -138,7 +141,7 @@ export function tokenStatistics(logits: Value, targets: Value): TokenStatistics 
   const collision = reduceSum(mul(probabilities, probabilities), [1])
   const target = reshape(picked, [rows!, 1])
   const massWhere = (truth: Value): Value => detach(reduceSum(mul(probabilities, truth), [1]))
-  // Identities give the two results names of their own, on which the rules hang.
+  // The Identity nodes give the two results names of their own, so that each can have its own gradient rule.
   const [logprob] = graph.node('Identity', [picked], [{ dtype: 'float32', shape: [rows!] }])
   const [entropy] = graph.node('Identity', [spread], [{ dtype: 'float32', shape: [rows!] }])
   graph.record([logits], [logprob!], ([g]) => {

@@ -1,6 +1,6 @@
-// The parts of a decoder that process each token alone, lowered to a graph: projections, norms, feed-forward,
-// embeddings. Attention is in `attention.ts`. `groups.ts` and `sampling.ts` build whole decoders, for training
-// and for sampling.
+// The parts of a decoder that process each token on its own, lowered to a graph: projections, norms, feed-forward,
+// embeddings. Attention is in `attention.ts`. `groups.ts` and `sampling.ts` build whole decoders, for training and for
+// sampling.
 
 import {
   adapterNames,
@@ -45,8 +45,8 @@ export function declareParameters(
 }
 
 /**
- * A layer's rotary angles at positions 0 to `length` - 1. Computed for the length of each run: a table for a
- * context of 131072 would fill every graph.
+ * The rotary angles of a layer at positions 0 to `length` - 1. They are computed for the length of each run, because a
+ * table for a context of 131072 tokens would bloat every graph.
  */
 export function rotaryInputs(
   graph: Graph,
@@ -77,7 +77,7 @@ function need(parameters: Parameters, name: string): Matrix {
   return value
 }
 
-/** A parameter that is never stored in fewer bits: a norm, a bias or a trained matrix. */
+/** A parameter that is never quantized: a norm, a bias or a trained matrix. */
 export function floats(parameters: Parameters, name: string): Value {
   const value = need(parameters, name)
   if ('form' in value) throw new Error(`${name} is quantized`)
@@ -93,7 +93,7 @@ function biasOf(parameters: Parameters, name: string): Value | undefined {
   return parameters.has(`${name}.bias`) ? floats(parameters, `${name}.bias`) : undefined
 }
 
-/** x through a matrix of the model, with its bias and its adapter if it has them. */
+/** Applies a matrix of the model to x, with its bias and its adapter if it has them. */
 function applied(parameters: Parameters, spec: DecoderSpec, name: string, x: Value): Value {
   const plain = linear(x, need(parameters, `${name}.weight`), biasOf(parameters, name))
   const { a, b } = adapterNames(`${name}.weight`)
@@ -103,7 +103,7 @@ function applied(parameters: Parameters, spec: DecoderSpec, name: string, x: Val
   return gemm(linear(x, down), up, { transposeB: true, scale: alpha / rank, plus: plain })
 }
 
-/** Query, key or value rows [N, heads * headWidth] of a layer's normed input; queries and keys are rotated. */
+/** Query, key or value rows [N, heads * headWidth] from a layer's normed input. Queries and keys are rotated. */
 export function project(
   parameters: Parameters,
   spec: DecoderSpec,
@@ -123,7 +123,7 @@ export function project(
   return reshape(rotate(reshape(out, [rows!, 1, width!]), rotary), out.shape)
 }
 
-/** The residual stream after a layer's attention output and its feed-forward block. */
+/** Completes a layer: adds the attention output, then the feed-forward block, to the residual stream x. */
 export function finishLayer(
   parameters: Parameters,
   spec: DecoderSpec,
@@ -134,7 +134,7 @@ export function finishLayer(
   const at = `model.layers.${index}`
   const normed = (name: string, of: Value): Value => norm(parameters, spec, `${at}.${name}_layernorm`, of)
   const mixed = applied(parameters, spec, `${at}.self_attn.o_proj`, context)
-  // With post-norms, `post_attention_layernorm` norms the output of attention; without, the input of feed-forward.
+  // With post-norms, `post_attention_layernorm` norms the output of attention; otherwise the input of feed-forward.
   const attended = add(x, spec.postNorms ? normed('post_attention', mixed) : mixed)
   const input = normed(spec.postNorms ? 'pre_feedforward' : 'post_attention', attended)
   const gate = applied(parameters, spec, `${at}.mlp.gate_proj`, input)
@@ -153,7 +153,7 @@ export function embed(parameters: Parameters, { embeddingScale }: DecoderSpec, t
   return embeddingScale === undefined ? rows : mul(rows, tokens.graph.scalar(embeddingScale))
 }
 
-/** Logits [N, V] of the final residual stream [N, D]. */
+/** Logits [N, V] from the final residual stream [N, D]. */
 export function unembed(parameters: Parameters, spec: DecoderSpec, x: Value): Value {
   return softCap(linear(finalNorm(parameters, spec, x), headTable(parameters, spec)), spec.logitSoftCap)
 }
@@ -162,7 +162,7 @@ export function finalNorm(parameters: Parameters, spec: DecoderSpec, x: Value): 
   return norm(parameters, spec, 'model.norm', x)
 }
 
-/** The matrix [V, D] that gives logits. */
+/** The matrix [V, D] of the output layer. */
 export function headTable(parameters: Parameters, spec: DecoderSpec): Matrix {
   return need(parameters, spec.tiedEmbeddings ? 'model.embed_tokens.weight' : 'lm_head.weight')
 }

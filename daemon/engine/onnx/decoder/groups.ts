@@ -1,6 +1,6 @@
-// The whole decoder over groups of completions that share a prompt, for scoring and training. Segments attend
-// to their group's prefix and causally to themselves, never to one another ("Prefix Grouper", Liu et al. 2025);
-// all tokens of all parts go through the linear layers as one matrix (`packing.ts`).
+// The whole decoder over groups of completions that share a prompt, for scoring and training. Segments attend to their
+// group's prefix and causally to themselves, never to one another ("Prefix Grouper", Liu et al. 2025). The tokens of
+// all segments and prefixes go through the linear layers as one matrix (`packing.ts`).
 
 import { type DecoderSpec, windowOf } from '../../decoder.ts'
 import { ANY_BATCH, collect, type PackedInputs, SEGMENT_ROWS, spread } from '../batch/packing.ts'
@@ -22,11 +22,11 @@ import {
 } from './decoder.ts'
 
 export interface GroupOptions {
-  /** Keep only what goes into each layer, and compute the rest again for the backward pass (Chen et al. 2016). */
+  /** Keep only the input of each layer, and recompute the rest in the backward pass (Chen et al. 2016). */
   checkpointing: boolean
 }
 
-/** The final residual stream of the blank token and every segment's, normed, [1 + segmentTokens, D]. */
+/** The normed final residual stream of the blank token and all segments' tokens, [1 + segmentTokens, D]. */
 export function groupHidden(
   graph: Graph,
   spec: DecoderSpec,
@@ -55,7 +55,7 @@ export function groupHidden(
     const k = inSlots('k')
     const v = inSlots('v')
     if (index === spec.layers - 1) {
-      // Nothing reads the prefix after its last keys and values.
+      // The prefix is not needed beyond its keys and values in the last layer.
       const last = slice(normed, 0, 0, SEGMENT_ROWS)
       const ofSegments: Rotary = { positions: positionsOfSegments, ...angles }
       const [q] = spread(project(parameters, spec, index, 'q', last, ofSegments), [segments])

@@ -1,8 +1,7 @@
-// What the policy says about each row's target, from the final residual stream: the part of a model that is as
-// wide as its vocabulary. With 151,936 tokens, a thousand rows of logits take 600 MB, and several arrays of
-// that size are needed at once. So rows go through in parts, of which one is there at a time, and the backward
-// pass computes a part's logits again rather than keep them (the chunked cross-entropy of Hsu et al. 2024, for
-// any loss).
+// The output layer for scoring and training: statistics of each row's target from the final residual stream. Logits are
+// as wide as the vocabulary: with 151,936 tokens, a thousand rows take 600 MB, and several arrays of that size are
+// needed at once. So rows are processed in parts, one at a time, and the backward pass recomputes a part's logits
+// instead of keeping them (the chunked cross-entropy of Hsu et al. 2024, for any loss).
 
 import { type Dimension, minus, symbol, times } from '../graph/dimension.ts'
 import type { Value } from '../graph/graph.ts'
@@ -24,13 +23,13 @@ import {
 } from '../graph/ops.ts'
 import { type TokenStatistics, tokenStatistics } from './blocks.ts'
 
-/** Most bytes of one part's logits. Smaller parts read the table of embeddings more often, and take less memory. */
+/** Most bytes of one part's logits. Smaller parts take less memory but read the output matrix more often. */
 const PART_BYTES = { usual: 160 * 2 ** 20, small: 64 * 2 ** 20 }
 
-/** Rows of each part but the last, which has the rest. */
+/** The symbol for the number of rows in each part; the last part also has the rest. */
 const PART = 'headPart'
 
-/** Into how many parts so many rows go: a power of two, so that few graphs are compiled. */
+/** The number of parts to cut `rows` rows into: a power of two, so that few graphs are compiled. */
 export function partsOf(
   rows: number,
   vocabulary: number,
@@ -41,25 +40,25 @@ export function partsOf(
   return wanted <= rows ? wanted : 1
 }
 
-/** What a graph of so many parts needs to know of a run of so many rows. */
+/** The size that a graph with this many parts needs, for a run with this many rows. */
 export function partSizes(rows: number, parts: number): { [PART]: number } {
   return { [PART]: Math.floor(rows / parts) }
 }
 
 export type Statistic = keyof TokenStatistics
 
-/** Those that are always there, and those that were asked for. */
+/** The statistics that are always computed, and those that were asked for. */
 export type HeadStatistics = Pick<TokenStatistics, 'logprob' | 'entropy'> & Partial<TokenStatistics>
 
-/** The output layer. Rows x [N, D] give logits x tableᵀ, already divided by the temperature if x is. */
+/** The output layer: rows x [N, D] give the logits x tableᵀ. If x was divided by the temperature, so are they. */
 export interface Head {
   /** [V, D]. */
   table: Matrix
-  /** Logits become size * tanh(logits / size), and only then are divided by the temperature. */
+  /** Logits become size * tanh(logits / size) and are then divided by the temperature. */
   cap?: { size: number; inverseTemperature: Value }
 }
 
-/** Logits [N, V], and the way back from their gradient to that of x tableᵀ. */
+/** Logits [N, V], and a function that turns their gradient into that of x tableᵀ. */
 function logitsOf(x: Value, { table, cap }: Head): { logits: Value; back(gradient: Value): Value } {
   const raw = project(x, table)
   if (!cap) return { logits: raw, back: (gradient) => gradient }
@@ -71,7 +70,9 @@ function logitsOf(x: Value, { table, cap }: Head): { logits: Value; back(gradien
   return { logits, back: (gradient) => mul(gradient, slope()) }
 }
 
-/** Log-probs of `targets` (int32 [N]) and entropies of the softmax of x's logits, and what else is wanted, [N] each. */
+/**
+ * Log-probs of `targets` (int32 [N]), entropies, and the `wanted` statistics of the softmax of x's logits, each [N].
+ */
 export function headStatistics(
   x: Value,
   head: Head,
@@ -82,7 +83,7 @@ export function headStatistics(
   const { graph } = x
   graph.leaveUnplanned(PART)
   const ranges = rangesOf(x, parts)
-  // Off the tape: the logits that this computes are not for the backward pass.
+  // Off the tape, because the backward pass does not use the logits computed here.
   const start = graph.tape.length
   const names = [...new Set<Statistic>(['logprob', 'entropy', ...wanted])]
   const found = inParts(x, head, targets, ranges, names)
@@ -97,7 +98,7 @@ export function headStatistics(
     let ofTable: Value | undefined
     for (const { from, to } of ranges) {
       const column = (values: Value): Value => reshape(slice(values, 0, from, to), [minus(to, from), 1])
-      // One part after another, or the runtime might have the logits of several at once.
+      // Each part waits for the one before. Otherwise the runtime might hold the logits of several parts at once.
       const again = afterwards(slice(x, 0, from, to), [earlier])
       const { logits, back } = logitsOf(again, head)
       const ofLogits = back(
@@ -130,7 +131,7 @@ function rangesOf(x: Value, parts: number): Range[] {
   }))
 }
 
-/** Statistics of every part, joined, [N] each. */
+/** Computes the statistics part by part and joins them, [N] each. */
 function inParts(
   x: Value,
   head: Head,
@@ -141,8 +142,8 @@ function inParts(
   const found = ranges.map(({ from, to }) => {
     const { logits } = logitsOf(slice(x, 0, from, to), head)
     const part = tokenStatistics(logits, slice(targets, 0, from, to))
-    // All in one value, or the runtime takes one of them from every part first, and has all parts' logits
-    // meanwhile.
+    // Joined into one value. Otherwise the runtime would compute one statistic of every part first, and meanwhile hold
+    // the logits of all parts.
     return concat(
       names.map((name) => reshape(part[name], [minus(to, from), 1])),
       1,
@@ -154,7 +155,7 @@ function inParts(
   ) as HeadStatistics
 }
 
-/** Gradient of logits [n, V] from those of their rows' statistics, columns [n, 1]. */
+/** Gradient of logits [n, V] from the gradients of their rows' statistics, columns [n, 1]. */
 function backward(
   logits: Value,
   {

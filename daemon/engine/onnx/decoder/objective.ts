@@ -1,4 +1,4 @@
-// Lowers an objective (protocol/plugin/expression.ts) into a graph: the same formulas, differentiable.
+// Lowers an objective (protocol/plugin/expression.ts) to a graph that computes the same formulas and is differentiable.
 
 import { WaggleError } from '../../../../protocol/errors.ts'
 import { type Expression, fold, fromTable } from '../../../../protocol/plugin/expression.ts'
@@ -7,7 +7,7 @@ import * as ops from '../graph/ops.ts'
 
 export type Columns = ReadonlyMap<string, Value>
 
-/** Every column is [rows, tokens], and so is the result. Equal subexpressions become one node. */
+/** All columns and the result are [rows, tokens]. Equal subexpressions become one node. */
 export function lower(expression: Expression, columns: Columns): Value {
   const mask = columns.get('mask')
   if (!mask) throw new WaggleError('E_ENGINE', 'an objective needs a mask column')
@@ -24,7 +24,7 @@ export function lower(expression: Expression, columns: Columns): Value {
       ...{ add, sub, mul, div, min, max, less, neg, exp, log, sigmoid, abs, detach, where },
       greater: (a, b) => less(b, a),
       not: (of) => where(of, graph.scalar(0), graph.scalar(1)),
-      // where, not a product: the value of a masked token may be anything, infinity included.
+      // `where` instead of a product, because the value of a masked token may be anything, including infinity.
       rowSum: (of) => ops.reduceSum(where(mask, broadcast(of, mask), graph.scalar(0)), [1], true),
     }),
   })
@@ -35,10 +35,7 @@ function broadcast(value: Value, mask: Value): Value {
   return ops.expand(value, mask.shape)
 }
 
-/**
- * Sum of an expression over the masked tokens. Values outside the mask never count, even if they are not
- * finite.
- */
+/** Sum of an expression over the masked tokens. Values outside the mask never count, even if they are not finite. */
 export function maskedSum(value: Value, mask: Value): Value {
   return ops.sum(ops.where(mask, value, mask.graph.scalar(0)))
 }

@@ -1,7 +1,7 @@
-// The sampling graph: it reads new tokens of sequences whose earlier tokens' keys and values are known. Reading a prompt
-// and decoding are the same, with many new tokens of no past, or one of a long past. The past is not copied: a run reads
-// it as an input, and returns only the new tokens' keys and values. Attention to the past and to the new tokens are
-// products joined in one softmax.
+// The sampling graph: reads new tokens of sequences whose earlier keys and values are known. Reading a prompt and
+// decoding use the same graph: the one reads many new tokens with no past, the other reads one new token with a long
+// past. The past is not copied: each run takes it as an input and returns only the new tokens' keys and values.
+// Attention to the past and attention to the new tokens are separate matmuls, joined in one softmax.
 
 import { type DecoderSpec, windowOf } from '../../decoder.ts'
 import { plus, symbol, times } from '../graph/dimension.ts'
@@ -24,18 +24,18 @@ const LENGTH = symbol('length')
 const PAST = symbol('past')
 
 export interface SamplingOptions extends Pick<StoredOptions, 'packing'> {
-  /** Tokens before the new ones are known. */
+  /** There are known tokens before the new ones. */
   hasPast: boolean
 }
 
 /**
- * Reads T new tokens of each of B sequences, padded at the end. Inputs `tokens` int32 [B * T], `positions` int64
- * [B * T, 1], `last` int32 [B] (row of each sequence's last token). Outputs `logits` [B, V] after the last tokens, and per
- * layer `newKeys.i`, `newValues.i` [B, kvHeads, T, headWidth].
+ * Reads T new tokens of each of B sequences, padded at the end. Inputs: `tokens` int32 [B * T], `positions` int64
+ * [B * T, 1], `last` int32 [B] (the row of each sequence's last token). Outputs: `logits` [B, V] after the last tokens,
+ * and per layer `newKeys.i`, `newValues.i` [B, kvHeads, T, headWidth].
  *
- * With `hasPast`, P tokens before those are known: inputs per layer `keys.i`, `values.i` [B, kvHeads, P, headWidth],
- * `pastBias` [B, T, P] (0 where a token sees one of the past, a large negative number elsewhere), and `localPastBias` for
- * a model with sliding windows.
+ * With `hasPast`, P earlier tokens are known. Further inputs: per layer `keys.i`, `values.i`
+ * [B, kvHeads, P, headWidth]; `pastBias` [B, T, P] (0 where a new token attends to a past one, a large negative number
+ * elsewhere); and `localPastBias`, the same for the layers of a model with sliding windows.
  */
 export function buildSampling(spec: DecoderSpec, { hasPast, ...stored }: SamplingOptions): Graph {
   const [batch, length] = [BATCH, LENGTH]
@@ -62,7 +62,7 @@ export function buildSampling(spec: DecoderSpec, { hasPast, ...stored }: Samplin
   return graph
 }
 
-/** The past of each layer. */
+/** Declares the inputs for the past. Returns the past of a layer. */
 function declarePast(graph: Graph, spec: DecoderSpec): (layer: number) => Past {
   const bias = graph.input('pastBias', 'float32', [BATCH, LENGTH, PAST])
   const near = spec.local ? graph.input('localPastBias', 'float32', [BATCH, LENGTH, PAST]) : bias

@@ -1,6 +1,5 @@
-// Training graphs: forward and backward, which give the trained parameters' gradients. Scoring is the forward
-// part alone. The optimizer has graphs of its own (`optimizer.ts`), run once the gradient is known to be
-// finite.
+// Training graphs: a forward and a backward pass, which compute the gradients of the trained parameters. Scoring is the
+// forward pass alone. The optimizer is separate (`optimizer.ts`) and runs once the gradient is known to be finite.
 
 import type { DecoderSpec } from '../../decoder.ts'
 import { trainableShapes } from '../../decoder.ts'
@@ -41,15 +40,16 @@ function statistics(
   return { ...found, hidden }
 }
 
-/** What a score may hold beside log-probs, entropies and collisions. */
+/** What a score may contain besides log-probs, entropies and collisions. */
 export interface ScoreOptions {
   hidden?: boolean
   places?: boolean
 }
 
 /**
- * Log-probs, entropies and collisions of the blank token's and segments' targets, [1 + segmentTokens] each, and
- * if asked for their places, and the hidden states that they are predicted from, [1 + segmentTokens, D].
+ * Log-probs, entropies and collisions of the targets of the blank token and of all segments' tokens,
+ * [1 + segmentTokens] each. If asked for, also their places, and the hidden states that they are predicted from,
+ * [1 + segmentTokens, D].
  */
 export function buildScore(
   spec: DecoderSpec,
@@ -67,13 +67,13 @@ export function buildScore(
 
 export interface GradientOptions extends HeadOptions, GroupOptions {
   accumulate: boolean
-  /** The loss, in `inverseDenominator`, is a multiple, which input `inverseScale` undoes in the gradients. */
+  /** The loss is scaled by a factor in `inverseDenominator`. The input `inverseScale` removes it from the gradients. */
   isScaled?: boolean
 }
 
 /**
- * Forward and backward. Outputs `sums`: the loss's masked sum, then each metric's, in the order of `metrics`;
- * and for each trained parameter `gradient.<name>`, to which `sofar.<name>` is added if the graph accumulates.
+ * Forward and backward pass. Outputs: `sums`, the loss's masked sum and then each metric's, in the order of `metrics`;
+ * and for each trained parameter `gradient.<name>`. If the graph accumulates, the input `sofar.<name>` is added to it.
  */
 export function buildGradient(
   spec: DecoderSpec,

@@ -1,9 +1,9 @@
-// Continuous batching: sequences of all calls are decoded side by side. A call that comes joins between two steps, a
-// sequence that ends frees its slot for one that waits, and the batch grows and shrinks with the number of sequences. Each
-// distinct prompt is read once for all sequences that begin with it, such as those of a group.
+// Continuous batching: the sequences of all calls are decoded side by side. A new call joins between two steps, a
+// sequence that ends frees its slot for a waiting one, and the batch grows and shrinks with the number of sequences.
+// Each distinct prompt is read once for all sequences that start from it, such as those of a group.
 //
-// A sequence's random numbers are its own (`random.ts`), so what it writes does not depend on the others, but for the
-// rounding of products with more or fewer rows.
+// Each sequence has its own random numbers (`random.ts`), so what it writes does not depend on the others, apart from
+// rounding, which differs with the number of rows in a matmul.
 
 import type { Decoding, GenerateCall } from '../../core.ts'
 import type { DecoderSpec } from '../../decoder.ts'
@@ -13,15 +13,15 @@ import type { Sequence, Writer } from '../../sampling/writer.ts'
 import { DEFAULT_SLOTS } from '../runtime/room.ts'
 import type { CacheSize, PromptTokens, ReadPrompt, SequenceCache } from './sequence-cache.ts'
 
-/** Most prompts that are read side by side. */
+/** Most prompts read side by side. */
 const PROMPTS_AT_ONCE = 16
-/** Prompts that are kept although no sample waits for them: the next call of a group may have the same. */
+/** Prompts that are kept although no sample waits for them: the next call of a group may have the same prompt. */
 const KEPT_PROMPTS = 8
-/** Steps that a smaller cache must have been enough for before the sequences move to it: they may soon be more again. */
+/** The cache shrinks only after this many steps in which a smaller one would do: more sequences may come soon. */
 const PATIENCE = 4
 
 interface Prompt extends PromptTokens {
-  /** Samples that have not started. */
+  /** Samples of this prompt that have not started. */
   waiting: number
   read?: ReadPrompt
 }
@@ -34,7 +34,7 @@ interface Member {
   promptOf: readonly Prompt[]
   /** Samples that have not started. */
   waiting: number[]
-  /** Tokens that its longest sequence may have, prompt included. */
+  /** Most tokens that any of its sequences may reach, prompt included. */
   longest: number
 }
 
@@ -42,13 +42,13 @@ interface Slot {
   member: Member
   sequence: Sequence
   position: number
-  /** The weights have changed since it began. */
+  /** The weights have changed since the sequence began. */
   isMixed?: boolean
 }
 
 export interface DecodingParts {
   spec: DecoderSpec
-  /** Most tokens of prompts that are read side by side, padding included; a single prompt may have more. */
+  /** Most prompt tokens read side by side, padding included. A single prompt may have more. */
   readAtOnce: number
   createCache(size: CacheSize): SequenceCache
   writerOf(call: GenerateCall): Writer
@@ -65,13 +65,13 @@ export async function decode(
   let cache: SequenceCache | undefined
   let spareSteps = 0
 
-  /** The prompt with these tokens, which other samples may wait for as well. */
+  /** Counts one more sample that waits for the prompt with these tokens. Other samples may wait for the same prompt. */
   const wait = (tokens: Int32Array, isConversation = false): Prompt => {
     const key = Buffer.from(tokens.buffer, tokens.byteOffset, tokens.byteLength).toString('base64')
     const known: Prompt = prompts.get(key) ?? { tokens, waiting: 0 }
     known.waiting += 1
     known.isConversation ||= isConversation
-    // The latest at the end.
+    // Keep the latest prompt at the end.
     prompts.delete(key)
     prompts.set(key, known)
     return known
@@ -84,7 +84,7 @@ export async function decode(
       const write = writerOf(call)
       const endings = createEndings(request.samples.length, { write, steering })
       const promptOf = request.samples.map(({ prompt }) => wait(prompt, request.isConversation))
-      // In the order of their prompts, so that a prompt's keys and values can be dropped early.
+      // Samples start in the order of their prompts, so that a prompt's keys and values can be dropped early.
       const rank = new Map([...new Set(promptOf)].map((prompt, i) => [prompt, i]))
       const waiting = promptOf.map((_, sample) => sample)
       waiting.sort((a, b) => rank.get(promptOf[a]!)! - rank.get(promptOf[b]!)! || a - b)
@@ -94,7 +94,7 @@ export async function decode(
     }
   }
 
-  /** Called after the weights change: prompts that are still needed are read again. */
+  /** Called when the weights have changed: prompts that are still needed will be read again. */
   const forget = (): void => {
     for (const slot of slots) if (slot) slot.isMixed = true
     for (const prompt of prompts.values()) {
@@ -103,7 +103,7 @@ export async function decode(
     }
   }
 
-  /** Forgets prompts that no sample waits for, but for the latest ones. */
+  /** Drops prompts that no sample waits for, except the latest ones. */
   const dropPrompts = (): void => {
     const unused = [...prompts].filter(([, { waiting }]) => waiting === 0)
     for (const [key, prompt] of unused.slice(0, Math.max(0, unused.length - KEPT_PROMPTS))) {
@@ -112,7 +112,7 @@ export async function decode(
     }
   }
 
-  /** Frees a slot. A conversation may go on, so its keys and values are kept if they are all of the same weights. */
+  /** Frees a slot. If its conversation may continue, keeps its keys and values, unless the weights have changed. */
   const vacate = (index: number): void => {
     const { member, sequence, position, isMixed } = slots[index]!
     if (member.call.request.isConversation && !isMixed && members.has(member)) {
@@ -126,7 +126,7 @@ export async function decode(
     cache!.clear(index)
   }
 
-  /** Takes a call out, with its answer or an error. */
+  /** Removes a call; `tell` sends its answer or its error. */
   const leave = (member: Member, tell: () => void): void => {
     members.delete(member)
     slots.forEach((slot, index) => {
@@ -136,7 +136,7 @@ export async function decode(
     tell()
   }
 
-  /** Cuts, aborts, and answers of calls whose samples have all ended. */
+  /** Handles cuts and aborts, and answers calls whose samples have all ended. */
   const takeEnds = (): void => {
     for (const member of members) {
       const { call, endings } = member
@@ -155,7 +155,7 @@ export async function decode(
     }
   }
 
-  /** Gives the sequence its next token; true if it goes on. A call whose logits are not finite is refused. */
+  /** Gives the sequence its next token; true if it goes on. Refuses the call if its logits are not finite. */
   const accept = (member: Member, sequence: Sequence, logits: Float32Array): boolean => {
     try {
       if (!sequence.accept(logits)) return true
@@ -168,7 +168,7 @@ export async function decode(
 
   const liveSlots = (): number[] => slots.flatMap((slot, index) => (slot ? [index] : []))
 
-  /** Makes the cache as large as all sequences need, those that wait included, as far as the calls allow. */
+  /** Fits the cache to all running and waiting sequences, with at most as many slots as the calls allow. */
   const resize = async (): Promise<void> => {
     const [live, all] = [liveSlots(), [...members]]
     const most = Math.max(0, ...all.map(({ call }) => call.request.slots ?? DEFAULT_SLOTS))
@@ -212,7 +212,7 @@ export async function decode(
     return prompt.read!
   }
 
-  /** Of the calls with samples that wait, the one with the fewest that are being written. */
+  /** The call to take the next waiting sample from: the one with the fewest running sequences. */
   const nextMember = (): Member | undefined => {
     const waiting = [...members].filter((member) => member.waiting.length > 0)
     if (waiting.length < 2) return waiting[0]
@@ -221,7 +221,7 @@ export async function decode(
     return waiting.reduce((a, b) => ((live.get(b) ?? 0) < (live.get(a) ?? 0) ? b : a))
   }
 
-  /** Puts samples that wait into free slots. A sequence may end with its first token, so a slot is tried again. */
+  /** Fills free slots with waiting samples. A sequence may end with its first token, so a slot may be tried again. */
   const refill = async (): Promise<void> => {
     const entries: { slot: number; prompt: ReadPrompt }[] = []
     for (let index = 0; index < slots.length; index++) {
@@ -259,7 +259,7 @@ export async function decode(
       const positions = Int32Array.from(slots, (slot) => slot?.position ?? -1)
       const logits = await cache!.decode(tokens, positions)
       for (const [index, slot] of slots.entries()) {
-        // A refused call has left its slots.
+        // If a call was refused in this step, its sequences have already left their slots.
         if (!slot || slots[index] !== slot) continue
         slot.position += 1
         const row = logits.subarray(index * vocabulary, (index + 1) * vocabulary)

@@ -1,15 +1,15 @@
-// The contract of a key/value cache for sequences being decoded. The decoding loop (`decoding.ts`) knows only slots
+// The contract of a KV cache for sequences that are being decoded. The decoding loop (`decoding.ts`) knows only slots
 // and tokens. Implementations keep keys and values in the host's memory (`host/cache.ts`) or on the device
 // (`resident/cache.ts`).
 
-/** A prefilled prompt that can be put into slots until it is released. */
+/** A prompt that has been read. It can be loaded into slots until it is released. */
 export interface ReadPrompt {
   readonly length: number
-  /** Tokens at its beginning that were kept. */
+  /** Tokens at its start whose keys and values had been kept. */
   readonly reused?: number
-  /** Logits after its last token, one for each word of the vocabulary. */
+  /** Logits after its last token, [vocabulary]. */
   readonly logits: Float32Array
-  /** May be called again. */
+  /** May be called more than once. */
   release(): void
 }
 
@@ -20,32 +20,30 @@ export interface CacheSize {
 
 export interface PromptTokens {
   tokens: Int32Array
-  /** It may begin with kept tokens. */
+  /** Its start may already be in the cache, kept from an earlier turn. */
   isConversation?: boolean
 }
 
 export interface SequenceCache {
-  /** Number of sequences side by side. */
+  /** Number of sequences decoded side by side. */
   readonly slots: number
-  /** Tokens of the longest sequence that it can hold. */
+  /** Most tokens of one sequence. */
   readonly capacity: number
   read(prompts: readonly PromptTokens[]): Promise<ReadPrompt[]>
   load(entries: readonly { slot: number; prompt: ReadPrompt }[]): Promise<void>
   /**
-   * The next logits [slots, vocabulary], from each slot's newest token and its position; a slot without a sequence
-   * has position -1, and its row is undefined.
+   * Decodes one step: the logits [slots, vocabulary] after each slot's newest token, given the tokens and their
+   * positions. An empty slot has position -1, and its row of logits is undefined.
    */
   decode(tokens: Int32Array, positions: Int32Array): Promise<Float32Array>
   /**
-   * Keeps keys and values of a slot's sequence, of which `tokens` are those that it holds, for prompts that begin with
-   * them. A cache without it reads every prompt whole.
+   * Keeps the keys and values of a slot's sequence for prompts that start with the same tokens. `tokens` are the tokens
+   * that the slot holds. Without this method, every prompt is read whole.
    */
   keep?(slot: number, tokens: Int32Array): void
   /** Clears a slot. */
   clear(slot: number): void
-  /**
-   * Continues with only these slots, in this order, in a cache of this size. Their sequences must fit into its capacity.
-   */
+  /** Continues with only these slots, in this order, in a cache of this size. Their sequences must fit into it. */
   resize(kept: readonly number[], size: CacheSize): Promise<void>
   close(): void
 }

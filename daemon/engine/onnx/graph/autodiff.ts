@@ -1,11 +1,11 @@
-// Reverse-mode differentiation over a graph's tape. The backward pass is more nodes in the same graph.
+// Reverse-mode differentiation over a graph's tape. The backward pass consists of more nodes in the same graph.
 
 import { refuse, sameShape, sizeOf, type TapeEntry, type Value } from './graph.ts'
 import { add, afterwards } from './ops.ts'
 
 /**
- * Gradients of a scalar with respect to values, undefined for values that the scalar does not depend on. Walks only the
- * part of the tape that lies between them.
+ * Gradients of a scalar with respect to some values; undefined for a value that the scalar does not depend on. Walks
+ * only the part of the tape that lies between them.
  */
 export function gradients(scalar: Value, withRespectTo: readonly Value[]): (Value | undefined)[] {
   if (sizeOf(scalar.shape) !== 1) refuse('gradients', 'needs a scalar', scalar)
@@ -19,9 +19,9 @@ export interface StageOptions {
 }
 
 /**
- * `build(input)` as one stage of the backward pass, which must finish before earlier stages begin. Otherwise the
- * runtime would defer the gradients of parameters to the end and keep everything that they need until then.
- * `captured` are the other values that `build` reads and whose gradients are wanted.
+ * Makes `build(input)` one stage of the backward pass, which must finish before earlier stages begin. Otherwise the
+ * runtime would defer parameter gradients to the end and until then keep everything that they need. `captured` are the
+ * other values that `build` reads and whose gradients are wanted.
  */
 export function stage(
   input: Value,
@@ -37,7 +37,7 @@ export function stage(
     if (!g) return []
     let [from, walked, to] = [input, entries, out]
     if (recompute) {
-      // Without a dependence on the gradient, the runtime might recompute all stages at once, before they are needed.
+      // Wait for the gradient. Otherwise the runtime might recompute all stages at once, before they are needed.
       from = afterwards(input, [g])
       const begin = tape.length
       to = build(from)
@@ -50,7 +50,7 @@ export function stage(
   return out
 }
 
-/** Walks entries backwards from the gradient of one value. */
+/** Walks the tape entries backwards, starting from the gradient of `output`. */
 function pullBack(
   entries: readonly TapeEntry[],
   output: Value,

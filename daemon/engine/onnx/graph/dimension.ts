@@ -1,16 +1,16 @@
 // Sizes that are unknown while a graph is built: polynomials with integer coefficients over named symbols, such as
-// groups * prefix + groups * rows * segment. One compiled graph then serves every batch size and length.
+// groups * prefix + groups * rows * segment. So one compiled graph serves every batch size and length.
 
 /** A size: a number, or a polynomial in symbols. */
 export type Dimension = number | Polynomial
 
-/** Values for the symbols of one run. */
+/** The values of the symbols in one run. */
 export type Bindings = Readonly<Record<string, number>>
 
 export interface Polynomial {
-  /** Monomial -> coefficient; a monomial is its symbols in order, joined by `*`; '' is the constant term. */
+  /** Monomial -> coefficient. A monomial is its symbols in order, joined by `*`; '' is the constant term. */
   readonly terms: ReadonlyMap<string, number>
-  /** A text that is equal for equal polynomials. */
+  /** Equal for equal polynomials, and only for these. */
   readonly key: string
 }
 

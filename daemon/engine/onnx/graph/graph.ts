@@ -1,7 +1,7 @@
 // A graph under construction: named values with shapes, nodes, constants, and a tape for differentiation.
 //
-// Shapes may contain symbols (`dimension.ts`). They are checked while the graph is built, so that a mistake is reported
-// with the operation's name and shapes, and not by the runtime. The graph does not know what operations mean: `ops.ts`
+// Shapes may contain symbols (`dimension.ts`). They are checked while the graph is built, so a mistake is reported with
+// the operation's name and shapes instead of by the runtime. The graph does not know what operations mean: `ops.ts`
 // does, and `autodiff.ts` walks the tape.
 
 import { WaggleError } from '../../../../protocol/errors.ts'
@@ -26,7 +26,7 @@ import {
 export const ELEMENT_TYPES = { float32: 1, uint8: 2, int32: 6, int64: 7, bool: 9, float16: 10 } as const
 export type DType = keyof typeof ELEMENT_TYPES
 
-/** Opset 18 is the first in which all Reduce operations take their axes as an input. */
+/** Opset 18 is the first in which every Reduce operation takes its axes as an input. */
 const OPSET = 18
 
 export type Shape = readonly Dimension[]
@@ -38,7 +38,7 @@ export interface Value {
   readonly shape: Shape
 }
 
-/** Computes gradients of a node's inputs from those of its outputs; undefined if none flows. */
+/** Computes the gradients of a node's inputs from those of its outputs; undefined where no gradient flows. */
 export type VectorJacobian = (outputGradients: readonly (Value | undefined)[]) => (Value | undefined)[]
 
 export interface TapeEntry {
@@ -59,7 +59,7 @@ export function showSizes(shape: Shape): string {
   return shape.map(showDimension).join(',')
 }
 
-/** A size that must be known while building, such as the width of a layer. */
+/** A size that must be a number while the graph is built, such as the width of a layer. */
 export function fixed(
   operation: string,
   size: Dimension,
@@ -88,7 +88,7 @@ function infoOf(value: Value, name = value.name): ValueInfoProto {
   }
 }
 
-/** An input that the runtime computes from the sizes of a run: shapes for Reshape, masks that depend on lengths. */
+/** An input computed from the sizes of each run, such as a shape for Reshape or a mask that depends on lengths. */
 export interface ComputedInput {
   value: Value
   compute(bindings: Bindings): Float32Array | BigInt64Array
@@ -104,7 +104,7 @@ export class Graph {
   private readonly inputValues: Value[] = []
   private readonly fixedValues: Value[] = []
   private readonly outputValues: { name: string; value: Value }[] = []
-  /** What nodes compute, by name. */
+  /** Node outputs by name. */
   private readonly made = new Map<string, Value>()
   private readonly unplanned = new Set<string>()
   private counter = 0
@@ -126,7 +126,7 @@ export class Graph {
     return this.fixedValues
   }
 
-  /** Inputs that the runtime computes. */
+  /** Inputs that are computed from the sizes of each run. */
   get computed(): readonly ComputedInput[] {
     return [...this.computedInputs.values()]
   }
@@ -150,7 +150,7 @@ export class Graph {
     return value
   }
 
-  /** An input that has the same content in every run. The runtime may keep it in an order of its own. */
+  /** An input with the same content in every run. The runtime may keep it in a layout of its own. */
   fixedInput(name: string, dtype: DType, shape: readonly number[]): Value {
     const value = this.value(name, dtype, shape)
     this.fixedValues.push(value)
@@ -158,20 +158,21 @@ export class Graph {
   }
 
   output(name: string, value: Value): void {
-    // Each output needs its own name. An Identity costs one copy, usually of a small tensor, so it is only used if
-    // the value is a graph input or already an output under another name.
+    // Each output needs its own name. If the value is a graph input, or already an output under another name, an
+    // Identity node gives it one. That costs a copy, usually of a small tensor.
     this.outputValues.push({ name, value })
   }
 
   /**
-   * Sizes that depend on this symbol are not named to the runtime. It keeps an array of a named size for the next one of
-   * equal size, even until the end of a run: that saves time, and costs too much memory where arrays are large.
+   * Hides from the runtime which sizes are equal if they depend on this symbol. The runtime reuses an array for the
+   * next one of the same named size and may hold it until the end of the run. That saves time, but takes too much
+   * memory for large arrays.
    */
   leaveUnplanned(symbol: string): void {
     this.unplanned.add(symbol)
   }
 
-  /** Adds a node but does not record it on the tape; operations do that together with their gradient rule. */
+  /** Adds a node without recording it on the tape; operations record it together with their gradient rule. */
   node(
     op: string,
     inputs: readonly (Value | undefined)[],
@@ -191,7 +192,7 @@ export class Graph {
     return values
   }
 
-  /** A constant; equal constants are created once. */
+  /** A constant. Equal constants are created once. */
   constant(data: Float32Array | Int32Array | BigInt64Array, shape: Shape): Value {
     const dtype = data instanceof Float32Array ? 'float32' : data instanceof Int32Array ? 'int32' : 'int64'
     if (!sameDimension(data.length, sizeOf(shape)))
@@ -216,7 +217,7 @@ export class Graph {
     return this.constant(Float32Array.of(value), [])
   }
 
-  /** A list of integers: a constant, or an input computed from the run's sizes if one of them is symbolic. */
+  /** A list of integers: a constant, or an input computed from the run's sizes if one of the values is symbolic. */
   ints(values: readonly Dimension[]): Value {
     if (values.every((value) => typeof value === 'number')) {
       return this.constant(BigInt64Array.from(values, BigInt), [values.length])
@@ -226,7 +227,7 @@ export class Graph {
     )
   }
 
-  /** An input that the runtime computes from the sizes of a run; one for each key. */
+  /** An input computed from the sizes of each run. The same key gives the same input. */
   compute(key: string, dtype: 'float32' | 'int64', shape: Shape, compute: ComputedInput['compute']): Value {
     const known = this.computedInputs.get(key)
     if (known) return known.value
@@ -243,7 +244,7 @@ export class Graph {
     return [...this.unplanned].some((symbol) => dependsOn(size, symbol))
   }
 
-  /** Nodes that an output depends on, in order. Gradient rules may add nodes that no output needs. */
+  /** The nodes that an output depends on, in order. Gradient rules may add nodes that no output needs. */
   private liveNodes(): NodeProto[] {
     const needed = new Set(this.outputValues.map(({ value }) => value.name))
     const live: NodeProto[] = []
@@ -273,12 +274,13 @@ export class Graph {
   }
 
   /**
-   * The bytes of the model. Outputs keep the names given to `output`. The runtime cannot find out by itself which sizes are
-   * equal after a Reshape, so it is told: it then computes in place, and its plan of a deep graph takes seconds less.
+   * The bytes of the model. Outputs keep the names given to `output`. The model states the shapes of intermediate
+   * values, because the runtime cannot infer which sizes are equal after a Reshape. With them it computes in place, and
+   * it plans a deep graph seconds faster.
    */
   encode(lowering?: Lowering): Uint8Array {
     const { nodes, constants } = this.lowered(lowering)
-    // A lowering may change what a node computes.
+    // Shapes are stated for these nodes only, because a lowering may change what a node computes.
     const own = new Set(this.nodes)
     const rename = new Map<string, string>()
     const inputs = [...this.inputValues, ...this.computed.map(({ value }) => value)]

@@ -1,7 +1,7 @@
 // Mixed precision after Micikevicius et al. 2018 (arXiv:1710.03740): matrix products in float16, everything between
-// them in float32. Weights arrive in float32 and are rounded within the graph, once per run. Norms, softmax,
-// log-probs, the residual stream and all sums except those within a product keep their 24 bits. Inputs of products in
-// the backward pass were already rounded in the forward pass and are kept in float16.
+// them in float32. Weights arrive in float32 and are rounded within the graph, once per run. Norms, softmax, log-probs,
+// the residual stream and all sums except those inside a product keep their 24 bits. Values that the forward pass has
+// already rounded for a product are reused in float16 by the backward pass.
 
 import type { Lowering } from './lowering.ts'
 import type { NodeProto, TensorProto } from './proto.ts'
@@ -13,13 +13,13 @@ const PRODUCTS = new Set(['Gemm', 'MatMul'])
 
 export interface HalvingOptions {
   /**
-   * The CPU provider computes products in float32 and removes pairs of casts to float16 and back, which would leave no
-   * float16 at all. An operation between the casts that it does in float16 prevents that.
+   * The CPU provider computes products in float32 and removes pairs of casts to float16 and back, so nothing would be
+   * rounded to float16. An operation between the casts, which it does in float16, prevents that.
    */
   keepCasts: boolean
 }
 
-/** For one graph. A value that several products read is rounded once. */
+/** The halving of one graph. A value that several products read is rounded once. */
 export function createHalving({ keepCasts }: HalvingOptions): Lowering {
   const rounded = new Set<string>()
   const constants = keepCasts ? [AXIS] : []
@@ -40,7 +40,7 @@ export function createHalving({ keepCasts }: HalvingOptions): Lowering {
       if (!rounded.has(half)) nodes.push(...kept((out) => node('Cast', [input], out, { to: FLOAT16 }), half))
       return half
     })
-    // A product that reads this one uses its output directly.
+    // Products that read this one use its float16 output directly.
     const [sum] = product.outputs
     const out = plus ? `${sum}.product` : sum!
     nodes.push(...kept((made) => ({ ...product, inputs, outputs: [made] }), `${out}.half`))

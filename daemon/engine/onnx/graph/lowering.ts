@@ -1,9 +1,9 @@
-// Replaces operations that a provider lacks or gets wrong by several that it gets right. Missing operations would
-// otherwise run on the CPU, with arrays copied there and back within each run.
+// Replaces operations that a provider lacks or computes wrongly by several that it computes correctly. Operations that
+// the provider lacks would otherwise run on the CPU, with arrays copied there and back within each run.
 
 import type { NodeProto, TensorProto } from './proto.ts'
 
-/** The nodes that replace a node, and the constants that they use; undefined if the node stays. */
+/** The nodes that replace a node, and the constants that they use; undefined to keep the node. */
 export type Lowering = (
   node: NodeProto,
   isUsed: (output: string) => boolean,
@@ -19,7 +19,7 @@ export const lowerForWebGpu: Lowering = (node, isUsed) => {
   if (op !== 'SimplifiedLayerNormalization' || !outputs[1]) return undefined
   const single = { ...node, outputs: outputs.slice(0, 1) }
   if (!isUsed(outputs[1])) return { nodes: [single], constants: [] }
-  // Its second output has wrong numbers, without an error.
+  // The provider computes this second output wrongly, without reporting an error.
   const { nodes, constants } = inverseRoot(
     inputs[0]!,
     (attributes.epsilon as { float: number }).float,
@@ -28,7 +28,7 @@ export const lowerForWebGpu: Lowering = (node, isUsed) => {
   return { nodes: [single, ...nodes], constants }
 }
 
-/** The provider has no such operation. The largest value is subtracted first, so that nothing overflows. */
+/** LogSoftmax, which the provider lacks. Subtracts the largest value first, so that nothing overflows. */
 function logSoftmax(x: string, out: string): ReturnType<Lowering> {
   const part = (name: string): string => `${out}.${name}`
   return {
@@ -44,7 +44,7 @@ function logSoftmax(x: string, out: string): ReturnType<Lowering> {
   }
 }
 
-/** 1 / sqrt(mean(x^2) + epsilon) over the last axis, which is kept. */
+/** 1 / sqrt(mean(x^2) + epsilon) over the last axis, which is kept with size 1. */
 function inverseRoot(
   x: string,
   epsilon: number,

@@ -1,5 +1,5 @@
-// The operations of Waggle's graphs, each with its vector-Jacobian product. Shapes broadcast as in NumPy; a symbolic
-// size never counts as 1. Fused building blocks of a decoder are in `blocks.ts`.
+// The operations of Waggle's graphs, each with its vector-Jacobian product. Shapes broadcast as in NumPy, but a
+// symbolic size never counts as 1. Fused building blocks of a decoder are in `blocks.ts`.
 
 export {
   abs,

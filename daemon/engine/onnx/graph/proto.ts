@@ -1,5 +1,5 @@
-// Encodes ONNX's protobuf: only the messages and fields that Waggle's graphs need. There is no decoder. Field numbers
-// are those of onnx.proto3 (ONNX 1.16).
+// Encodes ONNX's protobuf, but only the messages and fields that Waggle's graphs need. There is no decoder. Field
+// numbers are those of onnx.proto3 (ONNX 1.16).
 
 export type AttributeValue = number | { float: number } | string | readonly number[]
 
@@ -15,14 +15,14 @@ export interface TensorProto {
   name: string
   elementType: number
   shape: readonly number[]
-  /** Left out if the content is given to the session by itself, under the tensor's name. */
+  /** Left out if the content is passed to the session separately, under the tensor's name. */
   raw?: Uint8Array
 }
 
 export interface ValueInfoProto {
   name: string
   elementType: number
-  /** A string names a size that is unknown beforehand; equal names are equal sizes. */
+  /** A string names a size that is unknown in advance. Equal names mean equal sizes. */
   shape: readonly (number | string)[]
 }
 
@@ -33,7 +33,7 @@ export interface ModelProto {
   initializers: readonly TensorProto[]
   inputs: readonly ValueInfoProto[]
   outputs: readonly ValueInfoProto[]
-  /** What nodes compute, where it is known beforehand. */
+  /** Types and shapes of node outputs, where they are known in advance. */
   values: readonly ValueInfoProto[]
 }
 
@@ -42,7 +42,7 @@ const ATTRIBUTE_INT = 2
 const ATTRIBUTE_STRING = 3
 const ATTRIBUTE_INTS = 7
 const IR_VERSION = 9
-/** A tensor's content is somewhere else. */
+/** Data location: the tensor's content is stored outside the model. */
 const EXTERNAL = 1
 
 const utf8 = new TextEncoder()

@@ -1,6 +1,6 @@
-// Products of few rows with a large matrix, x Wᵀ, computed as (W xᵀ)ᵀ. ONNX Runtime's product on the CPU copies its right
-// matrix into an order of its own, and its left one it reads in place. With few rows that copy takes longer than the
-// arithmetic if the weights are on the right, and next to nothing if they are on the left.
+// Computes products x Wᵀ of few rows with a large matrix as (W xᵀ)ᵀ. On the CPU, ONNX Runtime's matmul reads its left
+// operand in place but repacks its right operand. With few rows, repacking W would take longer than the arithmetic;
+// repacking xᵀ takes almost no time.
 
 import type { Lowering } from './lowering.ts'
 import type { NodeProto } from './proto.ts'
@@ -16,7 +16,7 @@ export const weightsFirst: Lowering = ({ op, inputs, outputs, attributes }) => {
     return undefined
   const [x, weight] = inputs as [string, string]
   const out = outputs[0]!
-  // Not Gemm: the runtime would turn its output back by exchanging its inputs.
+  // Not Gemm, because the runtime would fold the Transpose into it by swapping its operands again.
   return {
     nodes: [
       turned(x, `${out}.columns`),

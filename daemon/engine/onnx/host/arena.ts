@@ -1,9 +1,9 @@
-// The trained parameters of a model in one block of memory, with a view for each tensor. The optimizer works
-// through the block in parts that fit into the processor's cache, regardless of where tensors begin.
+// The trained parameters of a model in one block of memory, with a view for each tensor. The optimizer works through
+// the block in parts that fit into the processor's cache, regardless of where tensors begin.
 
 import type { Weights } from '../../decoder.ts'
 
-/** Tensors start at multiples of this many elements, a cache line. The gaps stay zero. */
+/** Tensors start at multiples of this many elements (a cache line). The gaps stay zero. */
 const ALIGNMENT = 16
 
 export interface Layout {
@@ -38,7 +38,7 @@ export function layoutOf(shapes: ReadonlyMap<string, readonly number[]>): Layout
   return { names: [...shapes.keys()], start, shapes, decayed, size }
 }
 
-/** Zeros. */
+/** An arena of zeros. */
 export function createArena({ names, start, shapes, size }: Layout): Arena {
   const flat = new Float32Array(size)
   const views: Weights = {}

@@ -1,5 +1,5 @@
-// Keys and values in the host's memory. A step reads them in place and returns only those of the new tokens, which
-// are then written to the cache. Nothing else is copied.
+// A KV cache in the host's memory. A step reads keys and values in place and returns only those of the new tokens,
+// which are then written into the cache. Nothing else is copied.
 
 import type { DecoderSpec } from '../../decoder.ts'
 import type { CacheSize, PromptTokens, ReadPrompt, SequenceCache } from '../decoding/sequence-cache.ts'
@@ -16,7 +16,7 @@ interface Memory extends Rows {
   batch: number
   /** [batch, capacity] */
   bias: Float32Array
-  /** Of the prompt in each slot. */
+  /** The keys and values of each slot's prompt. */
   pieces: (readonly Piece[])[]
 }
 
@@ -41,7 +41,7 @@ export function createHostCache(
 
   const feeds: Feeds = { ...parts.weights }
 
-  /** Writes the new tokens' keys and values to the places of their positions. */
+  /** Writes the new tokens' keys and values at their positions. */
   const store = (slot: number, position: number, out: Record<string, Float32Array>): void => {
     for (let layer = 0; layer < layers; layer++) {
       const keys = out[`newKeys.${layer}`]!
@@ -153,7 +153,7 @@ export function createHostCache(
         })
         return made
       }
-      // Layer by layer, so that no more than one is there twice.
+      // Layer by layer, so that at most one layer is in memory twice.
       for (const which of [memory.keys, memory.values])
         for (let layer = 0; layer < layers; layer++) which[layer] = next(which[layer]!)
       const bias = makeBias({ slots, capacity })
@@ -169,7 +169,7 @@ export function createHostCache(
   }
 }
 
-/** `bias` [slots, capacity] with tokens masked that are outside a sliding window; undefined without one. */
+/** `bias` [slots, capacity], with tokens outside the sliding window also masked; undefined if there is no window. */
 export function localBias(
   { local }: DecoderSpec,
   bias: Float32Array,

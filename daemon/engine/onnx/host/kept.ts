@@ -1,11 +1,11 @@
-// Keys and values of conversations, kept after an answer ends: the next prompt of the conversation begins with the same
-// tokens, so only its new ones are read. Prompts of other conversations that begin alike, such as with the same
-// instructions, use them, too.
+// The KV cache of conversations, kept after an answer ends: the conversation's next prompt begins with the same tokens,
+// so only the new ones are read. Prompts of other conversations that begin with the same tokens, such as the same
+// instructions, use it too.
 //
-// A sequence is a list of stretches. Sequences of one prompt share the prompt's stretch, and a conversation's next turn
-// adds to the stretches of its earlier ones.
+// A sequence is a list of stretches. Sequences with the same prompt share the prompt's stretch, and each turn of a
+// conversation adds to the stretches of the earlier turns.
 
-/** Keys and values of some tokens that follow each other: per layer [kvHeads, length, headWidth]. */
+/** Keys and values of consecutive tokens: per layer [kvHeads, length, headWidth]. */
 export interface Stretch {
   length: number
   keys: readonly Float32Array[]
@@ -19,17 +19,17 @@ export interface Piece {
 }
 
 export interface KeptSequences {
-  /** Keeps a sequence; the pieces hold its tokens' keys and values in order. */
+  /** Keeps a sequence. The pieces hold the keys and values of its tokens, in order. */
   keep(tokens: Int32Array, pieces: readonly Piece[]): void
-  /** What is kept of the longest beginning of `tokens`, without the last one; empty if that is too short to gain by. */
+  /** The longest kept prefix of `tokens`, never including the last one; empty if too short to be worth using. */
   beginningOf(tokens: Int32Array): Piece[]
   /** Bytes kept now. */
   readonly bytes: number
-  /** Called whenever the weights change: keys and values of others would be wrong. */
+  /** Must be called whenever the weights change, because the kept keys and values would be wrong. */
   clear(): void
 }
 
-/** Reading fewer tokens than this again costs nearly nothing. */
+/** Reading fewer tokens than this again costs almost nothing. */
 export const WORTHWHILE = 32
 
 interface Kept {
@@ -37,11 +37,11 @@ interface Kept {
   pieces: readonly Piece[]
 }
 
-/** Keeps at most `most` bytes; what was used least recently goes first. */
+/** Keeps at most `most` bytes. The least recently used sequences are dropped first. */
 export function createKeptSequences({ most }: { most: number }): KeptSequences {
-  /** The one used last is at the end. */
+  /** The most recently used one is at the end. */
   let sequences: Kept[] = []
-  /** Pieces of each stretch that is kept. */
+  /** For each kept stretch, the number of pieces that use it. */
   const users = new Map<Stretch, number>()
   let bytes = 0
   const count = ({ pieces }: Kept, change: 1 | -1): void => {
@@ -94,7 +94,7 @@ function bytesOf({ keys, values }: Stretch): number {
   return [...keys, ...values].reduce((sum, { byteLength }) => sum + byteLength, 0)
 }
 
-/** Tokens that both begin with. */
+/** Number of tokens that both begin with. */
 export function sharedLength(a: Int32Array, b: Int32Array): number {
   let length = 0
   while (length < a.length && a[length] === b[length]) length++

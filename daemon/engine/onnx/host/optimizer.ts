@@ -1,9 +1,9 @@
 // AdamW (Loshchilov & Hutter 2019) with clipping by the global norm, in place on flat arrays in the host's memory.
 //
-// A loop, not a graph: a graph would be thirteen operations that each read and write whole arrays, and takes 125 ms
-// for 23 million parameters with two threads. One pass over the memory takes 75 ms with one thread. The gradient is
-// checked before anything is written, so a step that is not finite changes nothing and no second copy of the
-// weights is needed. Sums are in double precision.
+// A loop instead of a graph: a graph would be thirteen operations, each of which reads and writes whole arrays, and
+// takes 125 ms for 23 million parameters with two threads. One pass over the memory takes 75 ms with one thread. The
+// gradient is checked before anything is written, so a step that is not finite changes nothing, and no second copy of
+// the weights is needed. Sums are in double precision.
 
 import type { OptimizerOptions } from '../../engine.ts'
 import type { Arena, Layout } from './arena.ts'
@@ -13,9 +13,9 @@ export interface Moments {
   second: Arena
 }
 
-/** Squared 2-norm in single precision, as on any device: not finite if an element or its square is not. */
+/** Squared 2-norm, rounded to single precision as on a device: not finite if an element or its square is not. */
 export function squaredNorm({ flat }: Arena): number {
-  // Four separate sums, since each addition waits for the one before. An arena's length is a multiple of 16.
+  // Four separate sums, because each addition would wait for the one before. An arena's length is a multiple of 16.
   let [a, b, c, d] = [0, 0, 0, 0]
   for (let i = 0; i < flat.length; i += 4) {
     a += flat[i]! * flat[i]!
@@ -26,7 +26,7 @@ export function squaredNorm({ flat }: Arena): number {
   return Math.fround(a + b + c + d)
 }
 
-/** One update, the `step`-th (from 1). `norm` is the gradient's 2-norm. */
+/** One update, number `step` (from 1). `norm` is the gradient's 2-norm. */
 export function applyAdamW(
   options: OptimizerOptions,
   step: number,

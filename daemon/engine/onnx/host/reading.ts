@@ -1,4 +1,4 @@
-// Reads prompts, whole or after a beginning whose keys and values are known.
+// Reads prompts: whole, or only what follows a beginning whose keys and values are known.
 
 import type { DecoderSpec } from '../../decoder.ts'
 import { buildSampling } from '../decoder/sampling.ts'
@@ -9,19 +9,20 @@ import { copyPieces, cutRow, lengthOf, type Rows } from './rows.ts'
 
 export const MASKED = -1e9
 
-/** From this many rows on, the copy of the weights costs little beside the product, and turning its result costs more. */
+/** With more rows, repacking the weights is cheap beside the product, and transposing its result costs more. */
 const FEW_ROWS = 48
 
 export interface ReadingParts {
   runtime: Runtime
   weights: Feeds
-  /** How the graph has stored blocks; undefined if it is fed with them in every run. */
+  /** How the graph holds quantized blocks; undefined if they are fed in every run. */
   packing: Packing | undefined
 }
 
 /**
- * The sampling graph for products of so many rows. A product of one row reads the weights in place as they are. Packed
- * blocks are best for any number of rows, and each graph would have a copy of them.
+ * The sampling graph for matmuls of `rows` rows. With packed blocks there is one graph for all sizes: they are fast for
+ * any number of rows, and each graph would hold a copy of them. Otherwise a small number of rows has a graph of its own
+ * (`weights-first.ts`), except for a single row, whose matmul reads the weights in place anyway.
  */
 export function graphFor(
   rows: number,
@@ -39,18 +40,18 @@ export function graphFor(
 
 export interface Unread {
   tokens: Int32Array
-  /** What is known of its beginning; never all of it. */
+  /** Keys and values of its beginning, as far as they are known; never of all its tokens. */
   past: readonly Piece[]
 }
 
 export interface Read {
-  /** After the last token. */
+  /** Logits after the last token. */
   logits: Float32Array
-  /** Of the tokens after the past. */
+  /** Keys and values of the tokens after the past. */
   stretch: Stretch
 }
 
-/** Of conversations that begin alike, only the first: the others need not read what it has read. */
+/** Of conversations that begin alike, takes only the first: the others can then reuse what it has read. */
 export function takeUnlike<Prompt extends Unread & { isConversation?: boolean }>(
   prompts: readonly Prompt[],
 ): Prompt[] {
@@ -64,7 +65,7 @@ export function takeUnlike<Prompt extends Unread & { isConversation?: boolean }>
   return taken
 }
 
-/** Reads those with a past side by side, and so those without: they differ in length. */
+/** Reads the prompts with a past side by side, then those without, because their numbers of new tokens differ. */
 export async function readPrompts(
   prompts: readonly Unread[],
   spec: DecoderSpec,
@@ -102,7 +103,7 @@ async function readAlike(
   }))
 }
 
-/** The graph's inputs for what is known before each prompt's new tokens. */
+/** The graph's inputs for the past of each prompt. */
 function pastFeeds(
   pasts: readonly (readonly Piece[])[],
   length: number,
@@ -126,7 +127,7 @@ function pastFeeds(
   return { feeds, past }
 }
 
-/** The graph's inputs for prompts from token `from` on, padded at the end. */
+/** The graph's inputs for the prompts from token `from` on, padded at the end. */
 export function packPrompts(prompts: readonly { tokens: Int32Array; from?: number }[]): {
   feeds: Record<string, Data>
   length: number
@@ -146,8 +147,8 @@ export function packPrompts(prompts: readonly { tokens: Int32Array; from?: numbe
 }
 
 /**
- * Bias [prompts, length, past] of new tokens' scores to those before them, of which each prompt has `pasts` and a window
- * leaves the last `window` - 1.
+ * Bias [prompts, length, past] of the new tokens' scores to the past. Prompt i has `pasts[i]` past tokens. With a
+ * window, a token attends to only the last `window` - 1 tokens before it.
  */
 function pastBias(pasts: readonly number[], length: number, window = Number.POSITIVE_INFINITY): Float32Array {
   const most = Math.max(...pasts)

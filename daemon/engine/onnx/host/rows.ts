@@ -1,4 +1,4 @@
-// Keys and values in rows, one for each sequence, and in pieces of kept ones. Both are by layer, in plain arrays.
+// Copies keys and values between rows, one row per sequence, and kept pieces. Both hold plain arrays per layer.
 
 import type { DecoderSpec } from '../../decoder.ts'
 import type { Piece, Stretch } from './kept.ts'
@@ -12,7 +12,7 @@ export interface Rows {
 
 type Sizes = Pick<DecoderSpec, 'kvHeads' | 'headWidth'>
 
-/** A copy of the keys and values of a row's tokens `from` to `to`. */
+/** A copy of the keys and values of a row's tokens `from` (inclusive) to `to` (exclusive). */
 export function cutRow(
   { keys, values, capacity }: Rows,
   row: number,
@@ -31,7 +31,7 @@ export function cutRow(
   return { length: to - from, keys: keys.map(cut), values: values.map(cut) }
 }
 
-/** Writes pieces to the beginning of a row. */
+/** Writes pieces to the start of a row. */
 export function copyPieces(
   pieces: readonly Piece[],
   to: Rows,
@@ -52,7 +52,7 @@ export function copyPieces(
   }
 }
 
-/** Tokens of some pieces. */
+/** Total number of tokens in the pieces. */
 export function lengthOf(pieces: readonly Piece[]): number {
   return pieces.reduce((sum, { used }) => sum + used, 0)
 }

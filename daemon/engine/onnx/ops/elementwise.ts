@@ -67,7 +67,7 @@ function comparison(op: string, a: Value, b: Value): Value {
   return a.graph.node('Cast', [truth], [{ dtype: 'float32', shape }], { to: 1 })[0]!
 }
 
-/** `then` where the condition is not 0, else `otherwise`. All three broadcast. */
+/** `then` where the condition is not 0, otherwise `otherwise`. All three broadcast. */
 export function where(condition: Value, then: Value, otherwise: Value): Value {
   const { graph } = condition
   const [zero] = graph.node(
@@ -114,7 +114,7 @@ function recordChoice(a: Value, b: Value, out: Value, choseB: () => Value): void
   })
 }
 
-/** The same value, through which no gradient flows. */
+/** The same value, but no gradient flows through it. */
 export function detach(a: Value): Value {
   return a.graph.node('Identity', [a], [{ dtype: a.dtype, shape: a.shape }])[0]!
 }

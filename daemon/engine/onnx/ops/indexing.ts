@@ -1,11 +1,11 @@
-// Rows and elements by index.
+// Taking rows and elements by index.
 
 import type { Dimension } from '../graph/dimension.ts'
 import { refuse, sameShape, type Value } from '../graph/graph.ts'
 import { expand, reshape } from './shapes.ts'
 
 /**
- * Rows of a matrix by index, as an embedding: [V, D] and int32 [N] give [N, D].
+ * Rows of a matrix by index, as in an embedding: [V, D] and int32 [N] give [N, D].
  * The gradient is a scatter-add in index order, so it is the same on every run.
  */
 export function gatherRows(table: Value, indices: Value): Value {

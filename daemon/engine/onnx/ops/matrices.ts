@@ -1,9 +1,9 @@
-// Products with a model's matrices [rows, columns], which may be stored in fewer bits. A stored matrix is never in
-// memory as F32 as a whole: a large one is worked through in tiles of rows, and a tile's values are freed after its
-// product. Gradients flow to the other factor as through the F32 values, and to the matrix only if it is F32.
+// Products with a model's matrices [rows, columns], which may be F32, quantized or F16. A stored matrix is never in
+// memory as F32 as a whole: it is processed in tiles of rows, and a tile's F32 values are freed after its product. The
+// gradient of the other factor is the one for the F32 values; the matrix itself has a gradient only if it is F32.
 //
-// A graph that samples declares its blocks as fixed: the runtime then packs them, which means that it brings them into an
-// order of its own once, and multiplies by them as a whole without ever making them F32.
+// A sampling graph may declare the blocks as fixed inputs instead. The runtime then packs them once, into a layout of
+// its own, and multiplies by the whole matrix without ever making it F32.
 
 import type { Form } from '../../stored/stored.ts'
 import { type Dimension, times } from '../graph/dimension.ts'
@@ -13,12 +13,12 @@ import { gatherRows } from './indexing.ts'
 import { gemm } from './products.ts'
 import { concat, reduceSum, reshape, slice } from './shapes.ts'
 
-/** Most bytes of a tile's F32 values, unless stated. */
+/** Default limit on the bytes of a tile's F32 values. */
 const TILE_BYTES = 64 * 2 ** 20
 
 export type Matrix = Value | StoredMatrix
 
-/** The inputs that hold a stored matrix. Those of blocks are declared in the shapes that the operations want. */
+/** The inputs that hold a stored matrix. Those of quantized blocks have the shapes that the operations need. */
 export interface StoredMatrix {
   readonly graph: Graph
   readonly shape: readonly [rows: number, columns: number]
@@ -32,7 +32,7 @@ export interface StoredMatrix {
   /** [rows, blocks] each */
   scales(): Value
   minimums(): Value
-  /** The same memory for taking rows; the numbers are uint8 [rows, blocks * bytes] */
+  /** The same memory in the shapes for taking rows; the numbers are uint8 [rows, blocks * bytes] */
   rowNumbers(): Value
   rowScales(): Value
   rowMinimums(): Value
@@ -40,11 +40,11 @@ export interface StoredMatrix {
 
 export interface StoredOptions {
   tileBytes?: number
-  /** The numbers, scales and minimums are fixed inputs of the graph, which then multiplies by the whole matrix. */
+  /** If set, the blocks are fixed inputs of the graph, which then multiplies by the whole matrix at once. */
   packing?: Packing | undefined
 }
 
-/** What packed blocks are multiplied by: floats as they are, or rounded to 8 bits in blocks, which is faster. */
+/** What packed blocks are multiplied by: floats, or values rounded to 8 bits block by block, which is faster. */
 export type Packing = 'floats' | 'bytes'
 
 export function declareStored(
@@ -104,7 +104,7 @@ function isStored(matrix: Matrix): matrix is StoredMatrix {
 /** x Wᵀ for x [N, columns]: [N, rows]. */
 export function project(x: Value, matrix: Matrix): Value {
   if (!isStored(matrix)) return gemm(x, matrix, { transposeB: true })
-  // Off the tape: the rule below is for the whole of it.
+  // Off the tape, because one gradient rule below covers all tiles.
   const { tape } = x.graph
   const start = tape.length
   const tiles = tilesOf(matrix).map((tile) => projectTile(x, matrix, tile))
@@ -150,18 +150,18 @@ function projectTile(x: Value, matrix: StoredMatrix, tile: Tile): Value {
   const { form, shape } = matrix
   if (form.kind === 'halves') return gemm(x, floats(matrix, tile, x), { transposeB: true })
   const { packing = 'floats' } = matrix
-  // Of 8 bits, the runtime has a fast product only for numbers of 8 bits.
+  // The runtime has a fast product with 8-bit blocks only for inputs rounded to 8 bits.
   const product =
     matrix.packing === 'floats' && form.bits === 8
       ? inTwoParts(x, matrix)
       : blocksProduct(x, matrix, tile, packing)
   if (!form.hasMinimums) return product
-  // A block's minimum multiplies the sum of x over the block.
+  // A block's minimum is multiplied by the sum of x over the block.
   const sums = reduceSum(reshape(x, [x.shape[0]!, shape[1] / form.block, form.block]), [2])
   return gemm(sums, rowsIn(tile, matrix.minimums(), x), { transposeB: true, plus: product })
 }
 
-/** MatMulNBits' accuracy levels. */
+/** MatMulNBits' values of `accuracy_level`. */
 const LEVELS: Record<Packing, number> = { floats: 1, bytes: 4 }
 
 function blocksProduct(
@@ -183,8 +183,8 @@ function blocksProduct(
 }
 
 /**
- * x Wᵀ by products that round to 8 bits: x becomes a part that they represent exactly, and the rest, which is at most 1/254
- * of the block's largest value and is rounded as finely again. Relative errors are about 2e-5.
+ * x Wᵀ by products that round x to 8 bits. x is split into a part that 8 bits represent exactly and a rest. The rest is
+ * at most 1/254 of the block's largest value, and its own rounding is as fine again. Relative errors are about 2e-5.
  */
 function inTwoParts(x: Value, matrix: StoredMatrix): Value {
   const { graph, form, shape } = matrix
@@ -195,7 +195,7 @@ function inTwoParts(x: Value, matrix: StoredMatrix): Value {
     graph.node(op, inputs, [{ dtype: 'float32', shape: of }])[0]!
   const ofBlocks = [count, columns / form.block, 1]
   const largest = made('ReduceMax', [made('Abs', [blocks]), graph.ints([2])], ofBlocks)
-  // A block of zeros is divided by something else than 0.
+  // Avoids dividing a block of zeros by 0.
   const scale = made('Max', [made('Mul', [largest, graph.scalar(1 / 127)]), graph.scalar(1e-30)])
   const whole = made('Mul', [made('Round', [made('Div', [blocks, scale])]), scale])
   const parts = concat([whole, made('Sub', [blocks, whole])], 0)
@@ -204,7 +204,7 @@ function inTwoParts(x: Value, matrix: StoredMatrix): Value {
   return reduceSum(reshape(both, [2, count, shape[0]]), [0])
 }
 
-/** A tile's values. Not before `earlier` is there, or the runtime might make the tiles of all layers at once. */
+/** A tile's F32 values. They wait for `earlier`: otherwise the runtime might make the tiles of all layers at once. */
 function floats(matrix: StoredMatrix, { from, to }: Tile, earlier: Value): Value {
   const { graph, form } = matrix
   if (form.kind === 'halves') return toFloat32(cut(matrix.halves(), { from, to }, earlier))
@@ -215,8 +215,8 @@ function floats(matrix: StoredMatrix, { from, to }: Tile, earlier: Value): Value
 }
 
 /**
- * The rows of a tile, which are taken as they are if they are all. The runtime would make one operation of slices at known
- * places, which copies all tiles at once, so a slice waits for `earlier`.
+ * The rows of a tile; if the tile is the whole matrix, without a copy. A slice waits for `earlier`: the runtime would
+ * merge slices at constant positions into one operation, which copies all tiles at once.
  */
 function rowsIn(tile: Tile, all: Value, earlier: Value): Value {
   return tile.from === 0 && tile.to === all.shape[0] ? all : cut(all, tile, earlier)
@@ -257,8 +257,8 @@ function toFloat32(halves: Value): Value {
 }
 
 /**
- * int64 [1]: 0, once `earlier` is there. By its Size, since the runtime would take the Shape of another value of the same
- * shape, which may be there sooner.
+ * int64 [1]: 0, but only available after `earlier`. Made from its Size, because instead of its Shape the runtime would
+ * use that of another value with the same shape, which may be available sooner.
  */
 function zeroAfter(earlier: Value): Value {
   const { graph } = earlier

@@ -1,4 +1,4 @@
-// Products of matrices.
+// Matrix products.
 
 import { sameDimension } from '../graph/dimension.ts'
 import { refuse, sameShape, type Value } from '../graph/graph.ts'
@@ -8,11 +8,11 @@ export interface GemmOptions {
   transposeA?: boolean
   transposeB?: boolean
   scale?: number
-  /** Of the product's shape. */
+  /** Added to the product; has its shape. */
   plus?: Value | undefined
 }
 
-/** scale op(a) op(b) + plus for matrices, where op transposes if told to. */
+/** scale op(a) op(b) + plus for matrices, where op transposes if the matching option is set. */
 export function gemm(
   a: Value,
   b: Value,

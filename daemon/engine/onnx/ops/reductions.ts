@@ -1,4 +1,4 @@
-// Operations that reduce several numbers to one.
+// Reductions: operations that combine several numbers into one.
 
 import { fixed, sizeOf, type Value } from '../graph/graph.ts'
 import { add, mul, sub } from './elementwise.ts'
@@ -46,8 +46,8 @@ export function softmax(a: Value): Value {
 }
 
 /**
- * The same value, but only available after the others: 0 times one element of each is added. If one of those is not
- * finite, neither is the result.
+ * The same value, but only available after the others, because 0 times one element of each is added to it. If one of
+ * those elements is not finite, neither is the result.
  */
 export function afterwards(a: Value, others: readonly Value[]): Value {
   const { graph } = a

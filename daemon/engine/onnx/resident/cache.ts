@@ -1,4 +1,4 @@
-// Keys and values of running sequences, on the device. The host tracks which slot holds which positions.
+// The KV cache of running sequences, on the device. The host tracks which slot holds which positions.
 
 import type { DecoderSpec } from '../../decoder.ts'
 import { buildSampling } from '../decoder/sampling.ts'
@@ -8,7 +8,7 @@ import { MASKED, packPrompts } from '../host/reading.ts'
 import type { Feeds, Held, Runtime } from '../runtime/runtime.ts'
 import { buildDecode, buildLoad, buildResize } from './sampling.ts'
 
-/** Prompts that were prefilled together; freed with the last of them. */
+/** Prompts that were read together. Their memory is freed with the last of them. */
 interface PromptBatch {
   size: number
   length: number
@@ -152,7 +152,7 @@ export function createDeviceCache(
   }
 }
 
-/** The same tensors under the names of a graph's outputs. */
+/** The same places, under the names of a graph's outputs. */
 function updates(places: Record<string, Held>): Record<string, Held> {
   return Object.fromEntries(
     Object.entries(places).map(([name, place]) => [

@@ -1,7 +1,6 @@
-// The ONNX engine for providers that can keep tensors on the device between calls: weights, gradients and moments
-// stay there, and so do the keys and values of sequences. The host sends tokens and reads logits, sums and norms;
-// whole tensors are copied only on request. It also runs on the CPU provider, so that it can be tested without a
-// device.
+// The ONNX engine for providers that can keep tensors on the device between calls: weights, gradients, moments and the
+// KV cache stay there. The host sends tokens and reads logits, sums and norms; whole tensors are copied only on
+// request. It also runs on the CPU provider, so it can be tested without a device.
 
 import { WaggleError } from '../../../../protocol/errors.ts'
 import { type Core, generateBy } from '../../core.ts'
@@ -33,7 +32,7 @@ import { deviceVectors } from './vectors.ts'
 export interface ResidentCoreOptions {
   provider: Provider
   threads: number
-  /** Tokens, padding included, in a micro-batch. */
+  /** Tokens of a micro-batch, padding included. */
   microBatchTokens?: number
   /** Recompute each layer in the backward pass: less memory, about a third more work. */
   checkpointing?: boolean
@@ -47,7 +46,7 @@ export interface ResidentCoreOptions {
 }
 
 export interface ResidentCore extends Core {
-  /** Memory on the device, without compiled graphs. */
+  /** Tensors and bytes held on the device, without compiled graphs. */
   readonly held: { count: number; bytes: number }
 }
 
@@ -63,7 +62,7 @@ interface State {
   first: Places
   second: Places
   steps: number
-  /** An update failed half way: the weights are inconsistent. */
+  /** An update failed half way, so the weights are inconsistent. */
   isSpoilt?: boolean
   labels: Labels
 }
@@ -205,7 +204,7 @@ export function createResidentCore({
       const report = await compute(request, along, current)
       const applied = report.nonFinite === undefined
       if (applied) await step(along, report.gradientNorm, request.optimizer)
-      // Between steps, sampling can use its memory.
+      // Sampling can use this memory between steps.
       release(along)
       return { applied, ...report, seconds: (now() - started) / 1000 }
     },

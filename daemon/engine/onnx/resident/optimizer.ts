@@ -1,5 +1,4 @@
-// AdamW (Loshchilov & Hutter 2019) with clipping by the global norm, as a graph over tensors that stay on the
-// device.
+// AdamW (Loshchilov & Hutter 2019) with clipping by the global norm, as a graph over tensors that stay on the device.
 
 import type { OptimizerOptions } from '../../engine.ts'
 import { add, div, mul, sqrt, sub } from '../graph/ops.ts'
@@ -9,7 +8,7 @@ import { numbers } from './vectors.ts'
 
 type Parts = PartRun['parts']
 
-/** One update, the `step`-th (from 1). `norm` is the gradient's 2-norm. */
+/** One update, number `step` (from 1). `norm` is the gradient's 2-norm. */
 export async function applyAdamW(
   { learningRate, beta1, beta2, epsilon, weightDecay, maxGradientNorm }: OptimizerOptions,
   step: number,

@@ -1,6 +1,6 @@
-// A place on the device for each of a model's tensors, or for values that go with them, such as moments. Operations
-// on all of them run in parts of several tensors: this needs few calls, and few new tensors at a time, which matters
-// because a device cannot write to a tensor that it reads.
+// Places on the device: one for each tensor of a model, or for values that go with the tensors, such as moments. An
+// operation on all of them runs in parts of several tensors each. This needs few calls, and few new tensors at a time;
+// the latter matters because a device cannot write to a tensor that it reads.
 
 import type { Weights } from '../../decoder.ts'
 import { symbol } from '../graph/dimension.ts'
@@ -19,7 +19,7 @@ export function createPlaces(shapes: Shapes, runtime: Runtime): Places {
   return Object.fromEntries([...shapes].map(([name, shape]) => [name, runtime.hold(size(shape))]))
 }
 
-/** Takes over tensors that have been checked against the shapes. */
+/** Copies tensors, already checked against the shapes, to the device. */
 export async function upload(places: Places, values: Weights, runtime: Runtime): Promise<void> {
   for (const [name, place] of Object.entries(places)) await runtime.write(place, values[name]!)
 }
@@ -34,7 +34,7 @@ export function release(places: Places | undefined): void {
   for (const place of Object.values(places ?? {})) place.release()
 }
 
-/** Groups names into parts. A part holds only matrices, which get weight decay, or none. */
+/** Groups names into parts. A part holds either only matrices, which get weight decay, or only vectors. */
 export function partsOf(shapes: Shapes): { names: string[]; isDecayed: boolean }[] {
   return [true, false].flatMap((isDecayed) => {
     const names = [...shapes.keys()].filter((name) => shapes.get(name)!.length > 1 === isDecayed)
@@ -53,16 +53,16 @@ export function fed(role: string, places: Places, names: readonly string[]): Rec
 
 export interface PartBuilder {
   graph: Graph
-  /** The `index`-th tensor's numbers in a role, as a list. */
+  /** The values of the part's current tensor in this role, as a flat list. */
   array(role: string): Value
-  /** A number for the whole part, [1]. */
+  /** One number for the whole part, [1]. */
   scalar(name: string): Value
   output(role: string, value: Value): void
 }
 
 /**
- * Runs one graph over each part in turn. `build` defines the computation for each tensor, `finish` receives the
- * results.
+ * Runs one graph for each part in turn. `build` computes something for each tensor; `finish` gets all results of a
+ * part.
  */
 export async function overParts<Found>(
   name: string,

@@ -1,5 +1,5 @@
-// Sampling graphs for keys and values that stay on the device. Each step outputs the whole cache with the new tokens'
-// keys and values inserted: a device cannot write to a tensor that it reads, but has the bandwidth for a copy.
+// Sampling graphs for a KV cache that stays on the device. Each step outputs the whole cache with the new tokens' keys
+// and values inserted: a device cannot write to a tensor that it reads, but it has the bandwidth for a copy.
 
 import { type DecoderSpec, windowOf } from '../../decoder.ts'
 import { scaled, scoresOf } from '../decoder/attention.ts'
@@ -28,8 +28,8 @@ const NEXT_CAPACITY = symbol('nextCapacity')
 const cacheShape = ({ kvHeads, headWidth }: DecoderSpec) => [BATCH, kvHeads, CAPACITY, headWidth]
 
 /**
- * Bias of each layer's scores over the cache, [B, 1, 1, T]. Inputs `cacheBias` [B, T], and `localBias` [B, T]
- * for a model with sliding windows, in which tokens outside the window are masked, too.
+ * Bias of each layer's scores over the cache, [B, 1, 1, T]. Inputs: `cacheBias` [B, T] and, for a model with sliding
+ * windows, `localBias` [B, T], in which tokens outside the window are also masked.
  */
 function cacheBiases(
   graph: Graph,
@@ -44,10 +44,10 @@ function cacheBiases(
 }
 
 /**
- * One token for each of B sequences. Inputs: `tokens` int32 [B], `positions` int64 [B, 1], `writes` [B, T] (1 at the
- * new token's position), `cacheBias` [B, T] (0 at tokens including the new one, a large negative number elsewhere),
- * `localBias` (see `cacheBiases`) and per layer `keys.i`, `values.i` [B, kvHeads, T, headWidth]. Outputs: `logits`
- * [B, V] and per layer `newKeys.i`, `newValues.i`, the caches with the new tokens.
+ * Decodes one token for each of B sequences. Inputs: `tokens` int32 [B], `positions` int64 [B, 1], `writes` [B, T] (1
+ * at the new token's position), `cacheBias` [B, T] (0 at every token, including the new one; a large negative number
+ * elsewhere), `localBias` (see `cacheBiases`) and per layer `keys.i`, `values.i` [B, kvHeads, T, headWidth]. Outputs:
+ * `logits` [B, V] and per layer `newKeys.i`, `newValues.i`, the caches with the new tokens.
  */
 export function buildDecode(spec: DecoderSpec): Graph {
   const { kvHeads, heads, headWidth } = spec
@@ -82,8 +82,9 @@ export function buildDecode(spec: DecoderSpec): Graph {
 }
 
 /**
- * Puts prompts into slots. Inputs per layer: the caches as above and `keys.i.prompt`, `values.i.prompt` [P, kvHeads, L,
- * headWidth]; `source` int32 [B] (each slot's prompt), `fresh` [B] (1 if the slot gets it). Outputs as above.
+ * Loads prompts into slots. Inputs: per layer the caches as above and `keys.i.prompt`, `values.i.prompt`
+ * [P, kvHeads, L, headWidth]; `source` int32 [B] (the prompt of each slot), `fresh` [B] (1 where a slot gets its
+ * prompt). Outputs: the caches, as above.
  */
 export function buildLoad(spec: DecoderSpec): Graph {
   const { kvHeads, headWidth } = spec
@@ -102,8 +103,8 @@ export function buildLoad(spec: DecoderSpec): Graph {
 }
 
 /**
- * Keeps the caches of some slots only, with another capacity. Inputs: the caches and `slots` int32 [K]; outputs as above,
- * with K for B and U for T, of which the first S hold what the caches held.
+ * Keeps the caches of some slots and changes the capacity. Inputs: the caches and `slots` int32 [K]. Outputs: as above,
+ * but with K instead of B and a capacity U instead of T; the first S tokens are copied from the old caches.
  */
 export function buildResize(spec: DecoderSpec): Graph {
   const graph = new Graph('resize')

@@ -31,10 +31,10 @@ export function deviceVectors(
     name: by ? 'measured' : 'plain',
     roles: (by ? { second } : {}) as Record<string, Places>,
     scalars: numbers({ ...by }),
-    /** The value that this measure is computed from. */
+    /** Applies the measure to a value. */
     apply: (x: Value, at: PartBuilder): Value => (by ? measured(x, at.array('second'), at) : x),
   })
-  /** Sums one number per tensor over all of them. */
+  /** Adds up one number per tensor. */
   const summed = async (
     name: string,
     roles: Record<string, Places>,
@@ -57,7 +57,7 @@ export function deviceVectors(
     create: () => createPlaces(shapes, runtime),
 
     async blend(x, byX, y, byY, into) {
-      // An empty place counts as zeros. A factor of 0 would not remove values that are not finite from a sum.
+      // An empty place counts as zeros. Multiplying by a factor of 0 would not remove values that are not finite.
       const empty = createPlaces(shapes, runtime)
       await overParts(
         'blend',
@@ -113,7 +113,7 @@ function total(values: readonly Value[]): Value {
   return values.reduce((a, b) => add(a, b))
 }
 
-/** In the form in which graphs take inputs. */
+/** Numbers in the form in which graphs take inputs. */
 export function numbers(values: Record<string, number>): Record<string, Float32Array> {
   return Object.fromEntries(Object.entries(values).map(([name, value]) => [name, Float32Array.of(value)]))
 }

@@ -1,6 +1,6 @@
 // Classifies the runtime's errors by their messages. After an out-of-memory error the engine uses smaller
-// micro-batches; after the loss of a device it uses another one. The messages are those of ONNX Runtime 1.30's
-// providers, C++ and the drivers.
+// micro-batches; after the loss of a device it switches to another one. The messages are those of ONNX Runtime 1.30's
+// providers, of C++ and of drivers.
 
 import { WaggleError } from '../../../../protocol/errors.ts'
 

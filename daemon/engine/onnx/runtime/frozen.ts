@@ -1,4 +1,4 @@
-// Frozen parameters as a graph's inputs. On the CPU they are fed as they are stored. On a device they are F32.
+// Frozen parameters as a graph's inputs. On the CPU they are fed as they are stored; on a device they are F32.
 
 import type { DecoderSpec } from '../../decoder.ts'
 import { asFloats, type BaseWeights, formsOf, isStored } from '../../stored/stored.ts'
@@ -10,13 +10,13 @@ export function frozenOn(provider: Provider, frozen: BaseWeights): BaseWeights {
   return Object.fromEntries(Object.entries(frozen).map(([name, values]) => [name, asFloats(values)]))
 }
 
-/** The spec as the graphs need it: with the forms of stored matrices, if there are any. */
+/** The spec that graphs are built from: includes the forms of stored matrices, if there are any. */
 export function withForms(spec: DecoderSpec, frozen: BaseWeights): DecoderSpec {
   const stored = formsOf(frozen)
   return Object.keys(stored).length === 0 ? spec : { ...spec, stored }
 }
 
-/** Whether both have the same content in a graph's fixed inputs. */
+/** Whether a graph's fixed inputs have the same content in both. */
 export function sharesFixed({ stored = {} }: DecoderSpec, a: Feeds, b: Feeds): boolean {
   const parts = ['numbers', 'scales', 'minimums']
   return Object.keys(stored).every((name) =>
@@ -24,7 +24,7 @@ export function sharesFixed({ stored = {} }: DecoderSpec, a: Feeds, b: Feeds): b
   )
 }
 
-/** By the names that `declareStored` gives the inputs. */
+/** The frozen parameters, under the input names that `declareStored` uses. */
 export function feedsOf(frozen: BaseWeights): Feeds {
   const feeds: Feeds = {}
   for (const [name, values] of Object.entries(frozen)) {

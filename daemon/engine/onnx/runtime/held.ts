@@ -1,11 +1,11 @@
-// Arrays that stay on the device between runs. The runtime feeds them to graphs and stores outputs in them.
-// They are copied to the host only on request.
+// Arrays that stay on the device between runs. The runtime feeds them to graphs and stores outputs in them. They are
+// copied to the host only on request.
 
 import type { Tensor } from 'onnxruntime-node'
 
 /** A place for one float32 tensor. An empty place counts as zeros. */
 export class Held {
-  /** Elements. */
+  /** Number of elements. */
   readonly length: number
   private readonly memory: HeldMemory
   private tensor: Tensor | undefined
@@ -19,7 +19,7 @@ export class Held {
     return this.tensor
   }
 
-  /** Takes over a tensor that a run returned and frees the previous one. */
+  /** Stores a tensor that a run returned, and frees the previous one. */
   put(tensor: Tensor | undefined): void {
     if (tensor === this.tensor) return
     if (this.tensor) {
@@ -39,7 +39,7 @@ export class Held {
   }
 }
 
-/** Memory held by all places together. */
+/** Total memory held by all places. */
 export interface HeldMemory {
   count: number
   bytes: number

@@ -7,9 +7,7 @@ export type Provider = 'cpu' | 'webgpu' | 'cuda' | 'dml' | 'coreml'
 
 export interface ProviderFacts {
   executionProviders: InferenceSession.ExecutionProviderConfig[]
-  /**
-   * Where tensors can stay between runs. Among devices, the Node binding of 1.30 supports this only for WebGPU.
-   */
+  /** Where tensors can stay between runs. Of the devices, only WebGPU supports this in the Node binding of 1.30. */
   heldIn: 'cpu' | 'gpu-buffer'
   lowering?: Lowering
 }
@@ -17,7 +15,7 @@ export interface ProviderFacts {
 export const PROVIDERS: Readonly<Record<Provider, ProviderFacts>> = {
   cpu: { executionProviders: ['cpu'], heldIn: 'cpu' },
   webgpu: { executionProviders: ['webgpu'], heldIn: 'gpu-buffer', lowering: lowerForWebGpu },
-  // The runtime itself puts unsupported operations on the CPU.
+  // The runtime runs unsupported operations on the CPU by itself.
   cuda: { executionProviders: ['cuda'], heldIn: 'cpu' },
   dml: { executionProviders: ['dml'], heldIn: 'cpu' },
   coreml: { executionProviders: ['coreml'], heldIn: 'cpu' },

@@ -1,10 +1,10 @@
-// An engine that is idle for a while, because the node is paused or waits, gives its work memory back. Compiled graphs
-// hold most of what a node takes; the next call compiles what it needs again.
+// Makes an engine that is idle for a while, because the node is paused or waits, release its work memory. Most of a
+// node's memory is in compiled graphs; the next call compiles what it needs again.
 
 import type { Core } from '../../core.ts'
 import type { Room } from './room.ts'
 
-/** Longer than an engine waits for the other one while both have work. */
+/** Longer than one engine waits for the other while both have work. */
 export const REST_AFTER_MS = 120_000
 
 /** `after` calls `run` once after `ms`, unless the returned function is called first. */

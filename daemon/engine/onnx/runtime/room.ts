@@ -1,23 +1,23 @@
-// If memory runs out, the call does not fail: it is retried with half the micro-batch tokens or half the sequences
-// side by side, and the smaller size is remembered. This changes only the order of sums.
+// If memory runs out, the call does not fail. It is retried with half the micro-batch tokens or half as many sequences
+// side by side, and the smaller size is kept from then on. This only changes the order of sums.
 
 import { type Core, type GenerateCall, generateBy } from '../../core.ts'
 import { type Attempt, createAttempts } from '../../thread/attempts.ts'
 import { troubleOf } from './failure.ts'
 
-/** Limits on what is computed at once; shared with the core. */
+/** Limits on how much is computed at once. Shared with the core. */
 export interface Room {
-  /** Tokens of a micro-batch, padding included. */
+  /** Most tokens of a micro-batch, padding included. */
   microBatchTokens: number
-  /** Most sequences that are decoded side by side. */
+  /** Most sequences decoded side by side. */
   slots: number
-  /** Set by the core: frees memory that is cached for later calls. */
+  /** Set by the core. Frees memory that is cached for later calls. */
   free?: () => Promise<void>
 }
 
 export const DEFAULT_SLOTS = 64
 
-/** Smaller sizes are not tried. */
+/** Lower limits: smaller sizes are not tried. */
 const LEAST = { microBatchTokens: 32, slots: 4 } as const
 type Portion = keyof typeof LEAST
 
@@ -41,7 +41,7 @@ export function withinRoom<Wrapped extends Core>(
   const inMicroBatches = <T>(run: () => Promise<T>): Promise<T> =>
     portioned('microBatchTokens', 'tokens of a micro-batch at most', run)
   const decode: Core['decode'] = async ({ newCalls, takeWeights }) => {
-    /** Calls without an answer, which are written again after a failure. */
+    /** Calls not yet answered. After a failure they are decoded again. */
     const open = new Map<GenerateCall, () => Attempt>()
     await portioned('slots', 'sequences side by side at most', async () => {
       const again = [...open.keys()]
@@ -77,7 +77,7 @@ export function withinRoom<Wrapped extends Core>(
   }
 }
 
-/** The call as one of its attempts, with no more sequences side by side than there is room for. */
+/** One attempt at a call, with at most `most` sequences side by side. */
 function attemptAt(call: GenerateCall, next: () => Attempt, most: number): GenerateCall {
   const { request, steering, refuse } = call
   const { request: rest, placesOf, joined, onToken, onFinish } = next()

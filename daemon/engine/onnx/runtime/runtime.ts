@@ -1,4 +1,4 @@
-// Compiled graphs: a bounded cache of ONNX Runtime sessions, and tensors over typed arrays or held by the device.
+// Compiled graphs: a bounded cache of ONNX Runtime sessions, and tensors over typed arrays or held on the device.
 
 import { InferenceSession, Tensor } from 'onnxruntime-node'
 import { WaggleError } from '../../../../protocol/errors.ts'
@@ -11,27 +11,27 @@ import { Held, type HeldMemory } from './held.ts'
 import { PROVIDERS, type Provider } from './provider.ts'
 
 export type Data = Float32Array | Int32Array | BigInt64Array | Uint8Array | Uint16Array
-/** What a graph may be fed with. */
+/** What a graph can be fed with, by input name. */
 export type Feeds = Record<string, Data | Held>
 export { Held, Tensor }
 
 export interface RuntimeOptions {
   /** Threads that one operation may use. */
   threads: number
-  /** Sessions kept; the least recently used one is closed. Each holds its plan and work memory. */
+  /** Most compiled graphs kept; the least recently used one is closed first. Each holds its plan and work memory. */
   maxSessions: number
   /** The CPU's if left out. */
   provider?: Provider
-  /** Sessions keep memory that a run has freed, for the next; true if left out. */
+  /** Sessions pool memory that a run has freed for the next run; true if left out. */
   keepsMemory?: boolean
-  /** Keep parameters on the device; if left out, wherever the provider supports it. */
+  /** Keep parameters on the device. If left out, this is done wherever the provider supports it. */
   keepsOnDevice?: boolean
 }
 
 export interface CompiledGraph {
   /**
-   * Runs with the given sizes. `into` names arrays to write outputs to, or places on the device to leave them in; those
-   * are not among the results. Throws E_ENGINE on any failure.
+   * Runs the graph with these sizes. `into` names arrays to write outputs to, or places on the device to leave them in;
+   * such outputs are not among the results. Throws E_ENGINE on any failure.
    */
   run(
     feeds: Feeds,
@@ -43,27 +43,27 @@ export interface CompiledGraph {
 export interface Runtime {
   readonly options: RuntimeOptions
   readonly keepsOnDevice: boolean
-  /** The compiled graph for a key, built and compiled the first time. */
+  /** The compiled graph for a key. It is built and compiled on first use. */
   compile(key: string, build: () => Graph, options?: CompileOptions): Promise<CompiledGraph>
   readonly compiled: number
-  /** A place on the device for this many elements. */
+  /** Creates a place on the device for this many elements. */
   hold(length: number): Held
   write(place: Held, values: Float32Array | Held): Promise<void>
   /** A copy of a place's content. */
   read(place: Held): Promise<Float32Array>
-  /** Memory currently held by places. */
+  /** Memory currently held by all places. */
   readonly held: Readonly<HeldMemory>
   close(): Promise<void>
 }
 
 export interface CompileOptions {
-  /** Run on the CPU whatever the provider, directly on the host's arrays. */
+  /** Run on the CPU whatever the provider is, directly on the host's arrays. */
   onHost?: boolean
   /** Matrix products in float16; see `halving.ts`. */
   isHalf?: boolean
-  /** Products have few rows; see `weights-first.ts`. */
+  /** The graph's products have few rows; see `weights-first.ts`. */
   hasFewRows?: boolean
-  /** Has the content of the graph's fixed inputs. A caller that has other content needs another key. */
+  /** The content of the graph's fixed inputs. Other content needs another key. */
   fixed?: Feeds
 }
 
@@ -120,7 +120,7 @@ export function createRuntime(options: RuntimeOptions): Runtime {
     hold,
     write,
     async read(place) {
-      // The runtime may return its own memory.
+      // A copy, because the runtime may return its own memory.
       if (!place.content) return new Float32Array(place.length)
       const graph = await compile('copy', buildCopy)
       return (await graph.run({ from: place }, { length: place.length })).to!
@@ -158,14 +158,15 @@ async function createSession(
         : { preferredOutputLocation: Object.fromEntries(staying.map((name) => [name, heldIn])) }),
       intraOpNumThreads: threads,
       interOpNumThreads: 1,
-      // It would keep a memory plan for every combination of sizes forever; the arena reuses memory well without one.
+      // Off, because it keeps a memory plan for every combination of sizes forever. The arena reuses memory well
+      // without one.
       enableMemPattern: false,
       enableCpuMemArena: keepsMemory,
       executionMode: 'sequential',
       graphOptimizationLevel: 'all',
       logSeverityLevel: 3,
-      // Threads wait for each other's part of an operation without yielding the core, which is 10 to 20 % faster on
-      // small models: the daemon's engines have no more threads than there are cores. Between runs they sleep.
+      // Threads wait for each other within an operation by spinning, which is 10 to 20 % faster on small models. This
+      // is safe because the daemon's engines have no more threads than there are cores. Between runs threads sleep.
       extra: { session: { intra_op: { allow_spinning: '1' }, force_spinning_stop: '1' } },
     })
   } catch (cause) {
@@ -182,7 +183,7 @@ function contentOf(value: Value, fixed: Feeds): Uint8Array {
   return new Uint8Array(data.buffer, data.byteOffset, data.byteLength)
 }
 
-/** Runs of the same sizes tend to follow each other, so the last few sets of computed inputs are kept. */
+/** Consecutive runs tend to have the same sizes, so the last few sets of computed inputs are kept. */
 const KEPT_SIZES = 16
 
 async function wrap(
@@ -196,7 +197,7 @@ async function wrap(
   const inputs = new Map([...declared].map(([name, value]) => [name, tensorMaker(value)]))
   const outputs = new Map(graph.outputs.map(({ name, value }) => [name, value]))
   const computedFor = new Map<string, Record<string, Tensor | Held>>()
-  /** By the outputs that stay on the device, which are fixed when a session is created. */
+  /** Sessions by the outputs that stay on the device, because these are fixed when a session is created. */
   const sessions = new Map<string, InferenceSession>()
   const sessionFor = async (staying: readonly string[]): Promise<InferenceSession> => {
     const key = staying.join()
@@ -205,10 +206,10 @@ async function wrap(
     return session
   }
   const { heldIn } = PROVIDERS[options.provider ?? 'cpu']
-  // On the CPU there is only one session. Creating it now reports an invalid graph at once.
+  // On the CPU there is only one session. Creating it now reports an invalid graph early.
   if (heldIn === 'cpu') await sessionFor([])
 
-  /** Numbers are copied to the device once; sizes of shapes are read on the host. */
+  /** The computed inputs for these sizes. Float inputs are copied to the device once; shapes are read on the host. */
   const computed = async (sizes: Bindings): Promise<Record<string, Tensor | Held>> => {
     const key = JSON.stringify(sizes)
     const done = computedFor.get(key)
@@ -276,7 +277,9 @@ function checkLength({ name }: Value, { length }: Data | Held, dims: readonly nu
     throw new WaggleError('E_ENGINE', `"${name}" has ${length} elements, its shape is [${dims}]`)
 }
 
-/** `tensorOf`, with the tensor of the same array used again: to make hundreds of them takes longer than a small graph. */
+/**
+ * Like `tensorOf`, but reuses an array's tensor: making hundreds of tensors takes longer than running a small graph.
+ */
 function tensorMaker(value: Value): (data: Data | Held, sizes: Bindings) => Tensor {
   const made = new WeakMap<Data, Tensor>()
   return (data, sizes) => {
@@ -300,13 +303,13 @@ function tensorOf(value: Value, data: Data | Held, sizes: Bindings): Tensor {
   const { content } = data
   if (!content) return new Tensor('float32', new Float32Array(data.length), dims)
   if (content.dims.join() === dims.join()) return content
-  // The same memory under another shape.
+  // The same memory with another shape.
   return content.location === 'gpu-buffer'
     ? Tensor.fromGpuBuffer(content.gpuBuffer, { dataType: 'float32', dims })
     : new Tensor('float32', content.data as Float32Array, dims)
 }
 
-/** Where JavaScript has a Float16Array, the class insists on one, which the binding of 1.30 reads as empty. */
+/** If JavaScript has Float16Array, `Tensor` insists on one, but the binding of 1.30 then reads an empty array. */
 function halvesTensor(halves: Uint16Array, dims: readonly number[]): Tensor {
   return Object.assign(new Tensor('uint16', halves, dims) as Tensor, { type: 'float16' })
 }

@@ -1,5 +1,5 @@
-// The compass: a running mean of own gradients. It tells the direction in which this node's own rollouts have
-// pointed in about the last twenty updates, with less noise than any one of them.
+// The compass: a running mean of own gradients. It gives the direction of this node's own rollouts over about the last
+// twenty updates, with less noise than any single one.
 
 import type { Metric, Slot } from '../../../engine/engine.ts'
 import type { MixingTrainer, PartReport } from './rule.ts'
@@ -11,8 +11,8 @@ export const FOREIGN_MEAN: Slot = 'foreign-mean'
 const DECAY = 0.95
 
 /**
- * Components of the gradient in a slot along the compass and, in the same unit, along the mean foreign step. Empty while
- * there is no compass.
+ * Components of the gradient in a slot along the compass and, in the same unit, along the mean foreign step. Empty
+ * while there is no compass.
  */
 export async function compared(
   slot: Slot,
@@ -28,7 +28,7 @@ export async function compared(
   return { alongOwn, alongForeign: (await trainer.dot({ a: slot, b: FOREIGN_MEAN, metric })) / unit }
 }
 
-/** Moves a running mean towards factor · `by`; starts it there if it is not held yet. */
+/** Moves a running mean towards factor · `by`, or starts it there. */
 export function follow(
   mean: Slot,
   { by, factor = 1, held }: { by: Slot; factor?: number; held: ReadonlySet<Slot> },

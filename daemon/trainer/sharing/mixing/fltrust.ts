@@ -1,9 +1,9 @@
-// FLTrust (Cao et al. 2021, arXiv:2012.13995): an author's gradient is rescaled to the own one's length and weighted by its
-// cosine with the own direction; a negative cosine gives 0.
+// FLTrust (Cao et al. 2021, arXiv:2012.13995): an author's gradient is rescaled to the norm of the own gradient and
+// weighted by its cosine with the own direction; a negative cosine gives 0.
 //
-// Here the own direction is the compass, not the own gradient of this batch: gradients of a few groups are nearly
-// at right angles, whoever computes them. The own gradient is part of the mean; in the paper, the server's
-// gradient only judges.
+// Here the own direction is the compass, not the own gradient of this batch: two gradients of a few groups are nearly
+// orthogonal, whoever computes them. The own gradient is part of the mean; in the paper, the server's gradient only
+// judges.
 
 import { oneBatch } from './one-batch.ts'
 

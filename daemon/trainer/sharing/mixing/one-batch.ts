@@ -1,16 +1,16 @@
-// The frame of rules that put own and foreign groups into one batch: one gradient, one AdamW.
+// The common part of the rules that put own and foreign groups into one batch: one gradient, one AdamW.
 //
 //   g = (n_0 h_0 + Σ s_k n_k h_k) / (n_0 + Σ s_k n_k)
 //
-// h_k is the mean gradient over author k's rows, n_k the number of terms in that mean, and s_k in [0, 1] the
-// scale that a rule gives the author. An author whose gradient is cut also counts less in the denominator, so
-// a cut author takes nothing from the others.
+// h_k is the mean gradient over author k's rows, n_k the number of terms in that mean, and s_k in [0, 1] the scale that
+// a rule gives the author. An author whose gradient is cut also counts less in the denominator, so that it takes
+// nothing from the others.
 //
-// Whatever the rule, the gradients of all newcomers together are at most NEWCOMERS times as long as the own one:
-// noise of that length takes 8 % off a step, however many identities send it.
+// Whatever the rule, the norm of all newcomers' gradients together is at most NEWCOMERS times that of the own gradient.
+// Noise of that norm takes 8 % off a step, however many identities send it.
 //
-// Peers of the same quality reduce the noise of g as own groups would. AdamW divides each element by the root
-// of its second moment, so less noise makes a longer step along the signal at the same learning rate.
+// Peers of the same quality reduce the noise of g as own groups would. AdamW divides each element by the root of its
+// second moment, so less noise means a longer step along the signal at the same learning rate.
 
 import { GRADIENT } from '../../../engine/trainer.ts'
 import { COMPASS, compared, FOREIGN_MEAN, follow } from './compass.ts'
@@ -21,9 +21,9 @@ const [OWN, PART, SIDE] = [GRADIENT, 'part', 'side']
 export interface Judged {
   /** Report of the author's gradient, which is in the slot `PART`. */
   part: PartReport
-  /** Own terms and norm to compare it with: as usual, or of this batch before there is a usual one. */
+  /** Own terms and norm to compare it with: the usual ones, or those of this batch before there are usual ones. */
   own: UsualPart
-  /** Slot of a gradient that stands for the own direction, if there is one: the compass. */
+  /** Slot with the own direction, if there is one: the compass. */
   direction: typeof COMPASS | undefined
 }
 
@@ -74,7 +74,7 @@ export function oneBatch({ summary, scale }: OneBatch): MixingRule {
     let isSideFilled = false
     /** Foreign terms in the sum, in units of the usual own count. */
     let counted = 0
-    /** Squared lengths, at full weight and at the authors' weights. */
+    /** Sums of squared norms, at full weight and at the authors' weights. */
     let [full, weighted] = [0, 0]
     for (const [group, authors] of byTrust.entries()) {
       const seen: PartReport[] = []
@@ -111,7 +111,7 @@ export function oneBatch({ summary, scale }: OneBatch): MixingRule {
     }
 
     const mineCounts = own ? own.count / usual.count : 0
-    // At least one own batch's terms: what was cut stays cut if it is all there is.
+    // At least one own batch's terms, so that a cut still takes effect if there is nothing else.
     const all = Math.max(1, mineCounts + counted)
     if (own) await follow(COMPASS, { by: OWN, held: measure.held }, trainer)
     if (!own && !isSideFilled) return { gradientNorm: 0, parts, nonFinite: 'every gradient' }

@@ -4,24 +4,24 @@
 import type { OptimizerOptions, Slot, Trainer } from '../../../engine/engine.ts'
 import type { Measured } from '../../watch.ts'
 
-/** What computing the gradient of one author's part has shown. */
+/** The results of computing one author's gradient. */
 export interface PartReport extends Measured {
   /** Undefined for this node's own part. */
   author?: string
   groups: number
-  /** Terms in the mean that its gradient is of: trained tokens, or answers, as the aggregation counts. */
+  /** Number of terms in the mean gradient: trained tokens, or answers, depending on the aggregation. */
   count: number
   /** 2-norm of the mean gradient over its rows. */
   gradientNorm: number
-  /** The first parameter whose gradient was not finite, or `loss`. */
+  /** The first parameter with a gradient that is not finite, or `loss`. */
   nonFinite?: string
-  /** Factor on its mean gradient in the step, where the own one has 1; 0 if it was left out. */
+  /** Factor on its mean gradient in the step, where the own gradient has 1; 0 if it was left out. */
   scale: number
-  /** The factor that the rule would give it at its author's full weight. */
+  /** The factor that it would have at its author's full weight. */
   wouldScale: number
   /**
-   * Component of its unscaled gradient along the compass, the running mean of own gradients, in the
-   * optimizer's metric. Absent while there is no compass.
+   * Component of its unscaled gradient along the compass, the running mean of own gradients, in the optimizer's metric.
+   * Absent while there is no compass.
    */
   alongOwn?: number
   /**
@@ -38,16 +38,13 @@ export interface PartReport extends Measured {
 export interface Part {
   /** Undefined for this node's own part. */
   author?: string
-  /** Its terms in the mean: trained tokens, or answers, as the aggregation counts. */
+  /** Number of terms in its mean: trained tokens, or answers, depending on the aggregation. */
   count: number
-  /**
-   * Computes the gradient of the mean over the part's rows into a slot. The rule sets the report's scales,
-   * which are 0 at first.
-   */
+  /** Computes the mean gradient over the part's rows into a slot. The report's scales are 0; the rule sets them. */
   gradient(into: Slot): Promise<PartReport>
 }
 
-/** An own part as it usually is: means over recent updates. */
+/** The usual own part: means over recent updates. */
 export type UsualPart = Pick<PartReport, 'gradientNorm' | 'count'>
 
 export interface MixingOptions {
@@ -59,8 +56,8 @@ export interface MixingOptions {
   /** Weight of an author's gradient, 0 to 1. Read by the side step. */
   weight(author: string): number
   /**
-   * Weight of an author's groups in a common batch, 0 to 1; undefined for a newcomer. With the report of the author's
-   * gradient in this batch it also counts what that gradient's tokens look like, before they have had any effect.
+   * Weight of an author's groups in a common batch, 0 to 1; undefined for a newcomer. Given the report of the author's
+   * gradient in this batch, it also takes that gradient's tokens into account, before they have had any effect.
    */
   standing(author: string, report?: PartReport): number | undefined
   /** Undefined before the first update with own groups. */
@@ -68,7 +65,7 @@ export interface MixingOptions {
 }
 
 export interface StepDone {
-  /** Set if a gradient was not finite; the weights are then unchanged. */
+  /** Name of what was not finite; the weights are then unchanged. Absent if all gradients were finite. */
   nonFinite?: string
   /** 2-norm of the optimizer's gradient before clipping. */
   gradientNorm: number
@@ -80,9 +77,9 @@ export type MixingTrainer = Pick<Trainer, 'slots' | 'combine' | 'dot' | 'norm' |
 export interface MixingRule {
   /** One line for the documentation of the config. */
   readonly summary: string
-  /** Whether it can make a step of foreign groups only. */
+  /** Whether the rule can make a step of foreign groups only. */
   readonly stepsWithoutOwn: boolean
-  /** `own` is undefined only if the rule steps without it. */
+  /** Makes one step. `own` is undefined only if the rule can step without it. */
   mix(
     parts: { own: Part | undefined; foreign: readonly Part[] },
     options: MixingOptions,

@@ -1,9 +1,9 @@
-// Self-centred clipping (ClippedGossip, He et al. 2022, arXiv:2202.01545): what an author's gradient differs by from the own
-// one is cut to a radius, so that an author can move the mean by the radius at most.
+// Self-centred clipping (ClippedGossip, He et al. 2022, arXiv:2202.01545): the difference between an author's gradient
+// and the own one is clipped to a radius, so that an author can move the mean by at most that radius.
 //
-// Here the centre is the compass, because the own gradient of a few groups is mostly noise, and an update may
-// have no own groups. The radius is the length that two honest gradients of this many terms differ by if all of it
-// is noise, with a margin; the paper's depends on a variance that is known.
+// Here the centre is the compass, because the own gradient of a few groups is mostly noise, and an update may have no
+// own groups. The radius is the distance between two honest gradients of this many terms if they are pure noise, with a
+// margin. The paper's radius depends on a known variance.
 
 import { oneBatch } from './one-batch.ts'
 

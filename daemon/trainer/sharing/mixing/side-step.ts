@@ -1,30 +1,29 @@
-// The side-step rule: the own gradient makes the same AdamW step as without peers, and the foreign gradients
-// move the weights in addition.
+// The side-step rule: the own gradient makes the same AdamW step as without peers, and the foreign gradients also move
+// the weights.
 //
-// A single AdamW over all gradients would not do: the second moments of the whole set its step length. A
-// foreign gradient of the same length at right angles to the own one would shrink the own part of the step to
-// 1/√2, so a peer that sends noise would slow this node down. Here the optimizer's moments follow the own
-// gradient only. The foreign gradients' weighted sum, the side, moves the weights directly:
-//   - It is scaled by the own second moments. Each element is clipped at 1/√(1 − β2), the largest ratio that a single own
-//     gradient can reach, so that nothing moves far where own gradients are small.
-//   - Its component against the compass, a running mean of own gradients, is removed (the projection of A-GEM,
-//     Chaudhry et al. 2019, with that mean as its memory).
+// A single AdamW over all gradients would not do, because the second moments of the whole set its step length. A
+// foreign gradient of the same norm, orthogonal to the own one, would shrink the own part of the step to 1/√2, so a
+// peer that sends noise would slow this node down. Here the optimizer's moments follow the own gradient only. The
+// weighted sum of the foreign gradients, called the side, moves the weights directly:
+//   - It is scaled by the own second moments. Each element is clipped at 1/√(1 − β2), the largest ratio that a single
+//     own gradient can reach, so that nothing moves far where own gradients are small.
+//   - Its component against the compass, a running mean of own gradients, is removed (the projection of A-GEM, Chaudhry
+//     et al. 2019, with that mean as its memory).
 //   - It is at most FOREIGN_LIMIT times as long as the own gradient, in the same metric.
-// The side has no momentum. Its mean over many steps is the same without; a single side step may still be
-// longer than the own step, which has momentum.
+// The side has no momentum. That does not change its mean over many steps, but a single side step may still be longer
+// than the own step, which has momentum.
 //
-// FOREIGN_MEAN is a running mean of the side steps taken. A later own gradient's component along it measures
-// what those steps contributed, on rollouts that were not used for them.
+// FOREIGN_MEAN is a running mean of the side steps taken. The component of a later own gradient along it measures what
+// those steps contributed, on rollouts that were not used for them.
 
 import { GRADIENT } from '../../../engine/trainer.ts'
 import { COMPASS, compared, FOREIGN_MEAN, follow } from './compass.ts'
 import type { MixingOptions, MixingRule, MixingTrainer, Part } from './rule.ts'
 
 /**
- * Maximum length of the side relative to the own gradient. With the same signal and independent noise, a side
- * of length k gives 1 + k times the progress with 1 + k² times the noise variance. Noise per progress, (1 +
- * k²) / (1 + k), is least at k = √2 − 1: 17 % below that of the own step alone. Off-policy gradients do worse
- * than that.
+ * Maximum length of the side relative to the own gradient. With the same signal and independent noise, a side of length
+ * k gives 1 + k times the progress with 1 + k² times the noise variance. Noise per progress, (1 + k²) / (1 + k), is
+ * least at k = √2 − 1: 17 % below that of the own step alone. Off-policy gradients do worse than that.
  */
 const FOREIGN_LIMIT = Math.SQRT2 - 1
 
@@ -61,7 +60,7 @@ async function mix(
     parts.push(part)
     if (part.nonFinite === undefined) Object.assign(part, await compared(PART, { held, metric }, trainer))
     if (part.leftOut !== undefined) continue
-    // Its sum, in units of the own mean, is this many times its mean.
+    // In units of the own mean, its sum is this many times its mean.
     const terms = count / own.count
     const limit = allowance(author) * mine.gradientNorm
     part.wouldScale = terms * part.gradientNorm > limit ? limit / part.gradientNorm : terms
@@ -84,7 +83,7 @@ async function mix(
     const length = isSideFilled ? await trainer.norm({ slot: SIDE }) : 0
     if (Number.isFinite(length) && length > 0) sideScale = await takeSideStep(norm, FOREIGN_LIMIT * share)
   }
-  // The comparison treats the foreign step as if it had the own gradient's length, whatever its limit was. It
+  // The comparison treats the foreign step as if it had the norm of the own gradient, whatever its limit was. It
   // assumes orthogonal parts, which gradients of different prompts nearly are.
   const together = Math.min(1, mine.gradientNorm / Math.max(Math.sqrt(full), 1e-30))
   for (const part of parts.slice(1)) {
@@ -93,7 +92,7 @@ async function mix(
   }
   return { gradientNorm: norm, parts, ...(applied ? {} : { nonFinite: nonFinite ?? 'unknown' }) }
 
-  /** Moves the weights along the side, within the limit. Returns the factor on the side. */
+  /** Moves the weights along the side, within the limit. Returns the factor applied to the side. */
   async function takeSideStep(ownNorm: number, limit: number): Promise<number> {
     const across = await trainer.dot({ a: SIDE, b: COMPASS, metric })
     const within = await trainer.dot({ a: COMPASS, b: COMPASS, metric })
