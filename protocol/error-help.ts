@@ -1,5 +1,5 @@
 // Likely causes of each error code, and what to do. `waggle help <code>` and the error reference are generated from
-// this table, which has an entry for every code. An error's message says what happened; this says why it usually does.
+// this table, which has an entry for every code. An error's message says what happened; this table says why.
 
 import type { ErrorCode } from './errors.ts'
 

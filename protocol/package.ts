@@ -1,10 +1,10 @@
-// This package's folder and version. The version stands in package.json alone; whatever needs it reads it here.
+// This package's folder and version. The version is written only in package.json; other modules get it from here.
 
 import { readFileSync } from 'node:fs'
 import { findPackageJSON } from 'node:module'
 import { dirname } from 'node:path'
 
-// The nearest one upwards: sources and built files lie at different depths.
+// Searches upwards, because sources and built files lie at different depths.
 const DESCRIPTION = findPackageJSON(import.meta.url)!
 
 export const PACKAGE_ROOT: string = dirname(DESCRIPTION)

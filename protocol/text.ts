@@ -34,7 +34,7 @@ export function peerName(peerId: string): string {
   for (let i = 0; i < peerId.length; i++) hash = Math.imul(hash ^ peerId.charCodeAt(i), 0x01000193) >>> 0
   hash ^= hash >>> 15
   hash = Math.imul(hash, 0x2c1b3c6d) >>> 0
-  // Unsigned again: a negative remainder would be no index.
+  // Make it unsigned again: a negative remainder is not a valid index.
   hash = (hash ^ (hash >>> 12)) >>> 0
   const adjective = ADJECTIVES[hash % ADJECTIVES.length]
   const animal = ANIMALS[Math.floor(hash / ADJECTIVES.length) % ANIMALS.length]

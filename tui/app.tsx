@@ -1,5 +1,5 @@
-// What the user does: which tab, where the cursor is, what the keys do. Knows nothing of sockets or
-// terminals; both are passed in as functions. The layout is in picture.tsx.
+// The user's interaction: the current tab, the cursor, and what keys do. Knows nothing about sockets or terminals;
+// both are passed in as functions. The layout is in picture.tsx.
 
 import { useInput } from 'ink'
 import { type ReactElement, useEffect, useRef, useState, useSyncExternalStore } from 'react'
@@ -113,7 +113,7 @@ export function App(props: AppProps): ReactElement {
     const ended = ({ status, lines }: Reply) => {
       const rows = lines.map((text) => narrow(text))
       setNote(status === 0 ? undefined : `:${command} ended with status ${status}`)
-      // One line fits at the bottom; more covers the body.
+      // A single line fits at the bottom; longer output covers the body.
       if (rows.length <= 1 && status === 0) setNote(rows[0] ?? 'done')
       else
         setOver({ title: `:${command}`, rows: rows.flatMap((row) => wrapText(row, size.columns - 4)), at: 0 })
@@ -262,7 +262,7 @@ export function App(props: AppProps): ReactElement {
     if (action) act[action]()
   }
 
-  // Handle each key after the previous one was drawn, since its meaning may depend on that.
+  // Handle each key only after the previous one has been drawn, since its meaning may depend on that.
   const waiting = useRef<Stroke[]>([])
   const [, setTaken] = useState(0)
   useEffect(() => {

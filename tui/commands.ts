@@ -1,5 +1,4 @@
-// The command line of the screen: all waggle commands and a few of its own. The commands are passed in as
-// data.
+// The screen's command line: all waggle commands, passed in as data, and a few of its own.
 
 export interface TopCommand {
   name: string

@@ -1,5 +1,5 @@
-// The whole screen at a given size: header, tabs, one tab's body, footer. Smaller windows get less. Columns
-// and rows are dropped, never wrapped, and the layout depends only on the size.
+// The whole screen at a given size: header, tabs, one tab's body, footer. Smaller windows show less: columns and rows
+// are dropped, never wrapped. The layout depends only on the size.
 
 import { Box } from 'ink'
 import type { ReactElement } from 'react'

@@ -1,5 +1,5 @@
-// A line being typed at the bottom of the screen: a filter, a search or a command. Pure: key in, next state
-// out.
+// A line being typed at the bottom of the screen: a filter, a search or a command. Pure: takes a key, returns the
+// next state.
 
 import type { TopCommand } from './commands.ts'
 import type { Stroke } from './keys.ts'
@@ -24,7 +24,7 @@ export type Completable = Pick<TopCommand, 'name' | 'completes'>
 export interface TypingParts {
   /** Past commands, newest last. */
   history: readonly string[]
-  /** Possible completions. */
+  /** Commands available for completion. */
   commands: readonly Completable[]
 }
 

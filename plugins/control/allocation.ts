@@ -2,9 +2,9 @@
 //
 //   h(n) = t(1 - alpha/2, n - 1) s / sqrt(n);   priority = h(n) - h(n + 1) + lambda sqrt(log(1 + T) / n)
 //
-// The first part is how much one more rollout would narrow the confidence interval of a prompt's mean reward,
+// The first term is how much one more rollout would narrow the confidence interval of a prompt's mean reward,
 // assuming that the deviation s stays the same. The second favours prompts with few rollouts. The paper does
-// not define T clearly; here it is the number of all rollouts so far. A prompt with a single rollout has no
+// not define T clearly; here it is the total number of rollouts so far. A prompt with a single rollout has no
 // interval, so it gets a second rollout first.
 
 export interface AllocationOptions {
@@ -12,7 +12,7 @@ export interface AllocationOptions {
   lambda: number
 }
 
-/** How many rollouts to add to each prompt, `budget` in total, given each prompt's rewards so far. */
+/** Number of rollouts to add to each prompt, `budget` in total, given each prompt's rewards so far. */
 export function allocate(
   rewards: readonly (readonly number[])[],
   budget: number,
@@ -43,7 +43,7 @@ export function priority(
   return shrink(n, spread, alpha) + lambda * Math.sqrt(Math.log(1 + total) / n)
 }
 
-/** How much one more rollout narrows the interval's half-width. */
+/** The reduction of the interval's half-width by one more rollout. */
 export function shrink(n: number, spread: number, alpha: number): number {
   return halfWidth(n, spread, alpha) - halfWidth(n + 1, spread, alpha)
 }
@@ -78,7 +78,7 @@ export function tQuantile(probability: number, freedom: number): number {
   return high
 }
 
-/** P(T > t) for whole degrees of freedom: the finite series of Abramowitz and Stegun, 26.7.3 and 26.7.4. */
+/** P(T > t) for integer degrees of freedom: the finite series of Abramowitz and Stegun, 26.7.3 and 26.7.4. */
 function tailOf(t: number, freedom: number): number {
   const angle = Math.atan2(t, Math.sqrt(freedom))
   const cosine = Math.cos(angle)

@@ -1,11 +1,11 @@
 // APRIL (active partial rollouts, arXiv 2509.18521): starts more groups than needed. As soon as enough of
-// them are done, it parks the others with what they have written and continues them in the next round, so no
+// them are done, it parks the others with their partial rollouts and continues them in the next round, so no
 // round waits for its longest answers.
 //
 // The paper's ratio is 1.5 to 2; 2 is the default. A group is done when all its rollouts are. The scheduler
-// starts the next round with the parked groups, oldest first, and limits their age. The paper discards groups
-// that finish after enough are done; here they are parked whole and are done at once in the next round. One
-// rollout can therefore contain several policy versions. Its tokens keep their versions and log-probs, so
+// starts the next round with the parked groups, oldest first, and limits their age. The paper discards surplus
+// finished groups; here they are parked whole and count as done at the start of the next round. A rollout can
+// therefore contain tokens of several policy versions. Its tokens keep their versions and log-probs, so
 // corrections such as `tis` can account for them.
 
 import { z } from 'zod'

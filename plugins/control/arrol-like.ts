@@ -1,17 +1,18 @@
-// ARRoL: predicts from the beginning of each rollout whether it will be right, and drops rollouts so that about half of
-// those that are finished are.
+// ARRoL: predicts from the beginning of each rollout whether it will be right, and drops rollouts so that about half
+// of the remaining ones are right.
 //
-// After Xu et al. 2026 (Prune as You Generate, arXiv 2603.24840). From the abstract: rollouts are dropped while they are
-// written; a small predictor of success is trained meanwhile; the survivors are balanced between right and wrong. Its code
-// and formulas could not be read, so the rest is ours. The paper's predictor reads hidden states; this one is a logistic
-// regression on the mean log-prob and the mean entropy of the first `after` tokens, fitted anew each round to the newest
-// rollouts that were finished. Once all rollouts of a prompt have so many tokens or have ended, the most certain successes
-// and failures are kept, in the numbers that bring the mean prediction nearest to `balance`; those that have ended stay.
-// Nothing is dropped before `warmUp` rollouts are known, some of them right and some wrong.
+// After Xu et al. 2026 (Prune as You Generate, arXiv 2603.24840). From the abstract: rollouts are dropped during
+// generation, a small predictor of success is trained online, and the survivors are balanced between right and wrong.
+// The paper's code and formulas were not available, so the rest is ours. The paper's predictor reads hidden states;
+// this one is a logistic regression on the mean log-prob and the mean entropy of the first `after` tokens, refitted
+// each round to the newest finished rollouts. Once all rollouts of a prompt have that many tokens or have ended, the
+// most certain successes and failures are kept, in the proportion that brings the mean prediction nearest to
+// `balance`; rollouts that have ended stay. Nothing is dropped until `warmUp` rollouts have finished, with both right
+// and wrong ones among them.
 //
-// Which rollouts remain depends on a prediction, not on their rewards; the groups are shared as they are. Set
-// rollout.group_size to what should be begun: `keep` of it is finished. Try it where answers are much longer than what it
-// takes to see how they go.
+// The selection depends on a prediction, not on rewards, and the remaining groups are shared like any others. Set
+// rollout.group_size to the number of rollouts to start; the share `keep` of them is finished. Try it where answers
+// are much longer than the beginning needed to predict their outcome.
 
 import { z } from 'zod'
 import { definePlugin, type LiveRollout, type Steering } from '../../protocol/plugin/index.ts'
@@ -21,9 +22,9 @@ import { createPredictor } from './predictor.ts'
 const settings = z.strictObject({
   /** Tokens after which a rollout is judged. */
   after: z.int().positive().default(64),
-  /** Share of a group's rollouts that is finished. */
+  /** Share of a group's rollouts to finish. */
   keep: z.number().positive().max(1).default(0.5),
-  /** Share of them that should be right. */
+  /** Share of the finished rollouts that should be right. */
   balance: z.number().min(0).max(1).default(0.5),
   warmUp: z.int().positive().max(512).default(64),
 })
@@ -47,7 +48,7 @@ export default definePlugin({
         asks.forEach(({ rollouts }, ask) => {
           const of = live.filter((one) => one.ask === ask)
           const isTooEarly = of.some(({ tokens, done }) => tokens < after && !done)
-          // Once some were dropped, the rest stays.
+          // A prompt is pruned only once.
           if (isTooEarly || of.length < rollouts) return
           const chances = of.map((one) => predictor.chance(featuresOf(one)))
           const kept = keptOf(chances, Math.ceil(keep * rollouts), balance)
@@ -77,7 +78,7 @@ function featuresOf({
   return [logprob / Math.max(1, tokens), entropy / Math.max(1, tokens)]
 }
 
-/** Own answers to the plain question, and how each began. */
+/** Training examples for the predictor: this node's own answers to the plain question. */
 function examplesOf({ arm, rollouts }: Group, after: number): Array<{ features: number[]; right: boolean }> {
   if (arm !== 'base') return []
   return rollouts.flatMap((one) => {
@@ -91,7 +92,7 @@ function examplesOf({ arm, rollouts }: Group, after: number): Array<{ features: 
   })
 }
 
-/** Indices of `most` chances, the highest and the lowest, so that their mean is nearest to `balance`. */
+/** Indices of `most` chances, taken from the top and the bottom so that their mean is nearest to `balance`. */
 export function keptOf(chances: readonly number[], most: number, balance: number): Set<number> {
   const order = [...chances.keys()].sort((a, b) => chances[b]! - chances[a]! || a - b)
   const count = Math.min(most, order.length)

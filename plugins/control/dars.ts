@@ -2,12 +2,12 @@
 // rollouts, so that their groups weigh as much as those of medium difficulty.
 //
 // The sum of |advantage| over a group of N rollouts is N S(a), where a is the share of right answers (half a
-// success where there is none): S = 2 a (1 - a) for advantages that are not divided by the deviation, and 2
-// sqrt(a (1 - a)) for those that are. For a below one half, `equal` asks for enough rollouts that the sum
-// reaches its peak, and `weighted` for enough that it reaches 2 (1 - a) times the peak. Both rounds then form
-// one group. Groups without a signal are dropped from the batch. Use it with the estimator dr_grpo (R -
-// mean), or set `deviation` and use grpo. DARS-B is the same with a large batch in one update and two epochs,
-// which are settings of the trainer. All arithmetic is on whole numbers, as in the published table.
+// success if there is none): S = 2 a (1 - a) for advantages that are not divided by the deviation, and 2
+// sqrt(a (1 - a)) for those that are. For a below one half, `equal` asks for enough rollouts to bring the sum to
+// its peak, and `weighted` for enough to bring it to 2 (1 - a) times the peak. Both rounds then form one group.
+// Groups without a signal are dropped from the batch. Use it with the estimator dr_grpo (R - mean), or set
+// `deviation` and use grpo. DARS-B is the same with a large batch in one update and two epochs, which are
+// settings of the trainer. All arithmetic is on integers, as in the published table.
 
 import { z } from 'zod'
 import { definePlugin, type Request } from '../../protocol/plugin/index.ts'
@@ -18,7 +18,7 @@ const settings = z.strictObject({
   schedule: z.enum(['equal', 'weighted']).default('equal'),
   /** Set to true with an estimator that divides by the group's deviation. */
   deviation: z.boolean().default(false),
-  /** Most rollouts per prompt, both rounds. Default: 32 for `equal`, 64 for `weighted` (paper). */
+  /** Maximum rollouts per prompt over both rounds. Default: 32 for `equal`, 64 for `weighted` (paper). */
   most: z.int().positive().max(1024).optional(),
   threshold: z.number().min(0).max(1).default(0.5),
   tokens: tokensSetting,
@@ -33,7 +33,7 @@ export default definePlugin({
   summary: 'Gives hard prompts a second round of rollouts, by difficulty.',
   settings,
   manifest: {
-    // After plugins that replace single groups.
+    // Runs after plugins that replace single groups.
     order: 10,
     budget: ({ tokens }) => ({ tokens }),
     conflicts: [
@@ -67,7 +67,7 @@ export default definePlugin({
   }),
 })
 
-/** How many more rollouts a prompt gets when `right` of its `count` rollouts were right. */
+/** Number of extra rollouts for a prompt if `right` of its `count` rollouts were right. */
 export function extraRollouts(
   right: number,
   count: number,
@@ -82,7 +82,7 @@ export function extraRollouts(
     // N peak / (N S): N^3 / (2N a' (1 - a')) and N^2 / a', with a' and 1 - a' counted in halves.
     total = schedule === 'equal' ? divideUp(count ** 3, share * (whole - share)) : divideUp(count ** 2, share)
   } else {
-    // The smallest whole number whose square reaches N^4 / (a' (1 - a')), or N^2 (1 - a') / a'.
+    // The smallest integer whose square reaches N^4 / (a' (1 - a')), or N^2 (1 - a') / a'.
     total =
       schedule === 'equal'
         ? rootUp(count ** 4, share * (whole - share))
@@ -91,12 +91,12 @@ export function extraRollouts(
   return Math.max(0, Math.min(total - count, most - count))
 }
 
-/** ceil(a / b) for whole numbers. */
+/** ceil(a / b) for integers. */
 function divideUp(a: number, b: number): number {
   return Math.floor((a + b - 1) / b)
 }
 
-/** The smallest whole x with x^2 b >= a. */
+/** The smallest integer x with x^2 b >= a. */
 function rootUp(a: number, b: number): number {
   let x = Math.floor(Math.sqrt(a / b))
   while (x > 0 && x * x * b >= a) x -= 1

@@ -1,17 +1,17 @@
-// Solved problems to show with an unsolved one: this node's own answers that its verifier judged right,
-// ranked by how similar the questions are. Keeps the newest solution per prompt. Never shows a solution of
-// the same prompt, or a text that contains the prompt's answer.
+// Chooses solved problems to show with an unsolved one: this node's own answers that its verifier judged right,
+// ranked by the similarity of the questions. Keeps the newest solution per prompt. Never shows a solution of the
+// same prompt, or a text that contains the prompt's answer.
 
 import { z } from 'zod'
 import { type Context, similarity } from '../../protocol/plugin/index.ts'
 import { type PromptCoordinates, promptKey } from '../../protocol/train/index.ts'
 
 export interface ExemplarOptions {
-  /** K: how many are shown. */
+  /** K: the number of solutions shown. */
   shown: number
-  /** Longest solution, in characters. */
+  /** Maximum length of a solution, in characters. */
   characters: number
-  /** Most solutions kept. */
+  /** Maximum number of solutions kept. */
   most: number
 }
 
@@ -25,7 +25,7 @@ interface Entry {
 export interface Exemplars {
   readonly size: number
   add(prompt: PromptCoordinates, solution: string): void
-  /** Text to put before the question; undefined if nothing fits. */
+  /** The text to put before the question; undefined if nothing fits. */
   textFor(at: PromptCoordinates, context: Context): string | undefined
   save(): Uint8Array
   load(bytes: Uint8Array): void

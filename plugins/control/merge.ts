@@ -1,4 +1,4 @@
-// Merges a prompt's extra rollouts into the group that asked for them, so that all are compared together.
+// Merges a prompt's extra rollouts into the group that they extend, so that all are compared together.
 
 import { z } from 'zod'
 import type { Group, Rollout } from '../../protocol/train/index.ts'
@@ -13,7 +13,7 @@ export function scoreOf({ taskReward, reward }: Rollout): number {
 }
 
 /**
- * Moves the rollouts of groups that `plugin` asked for into their parent groups. Each rollout keeps its own
+ * Moves the rollouts of groups that `plugin` requested into their parent groups. Each rollout keeps its own
  * conditioning. If any has another arm, the whole group takes that arm, since peers could not reproduce it.
  */
 export function mergeExtra(groups: readonly Group[], plugin: string): Group[] {

@@ -1,5 +1,5 @@
-// Predicts whether a rollout will be right from a few numbers about its beginning: a logistic regression on the newest
-// examples, fitted by Newton's method with a small ridge. The numbers are scaled to mean 0 and variance 1.
+// Predicts whether a rollout will be right from a few features of its beginning: a logistic regression on the newest
+// examples, fitted by Newton's method with a small ridge. Features are scaled to mean 0 and variance 1.
 
 import { z } from 'zod'
 
@@ -14,7 +14,7 @@ interface Example {
 const savedSchema = z.array(z.tuple([z.array(z.number()).min(1).max(16), z.boolean()])).max(MOST)
 
 export interface Predictor {
-  /** True once it was fitted to enough examples of both kinds. */
+  /** True once it has been fitted to enough examples, both right and wrong. */
   readonly isReady: boolean
   add(features: readonly number[], right: boolean): void
   fit(): void
@@ -24,7 +24,7 @@ export interface Predictor {
   load(bytes: Uint8Array): void
 }
 
-/** `enough`: examples. */
+/** `enough`: the number of examples needed before it is ready. */
 export function createPredictor(enough: number): Predictor {
   let examples: Example[] = []
   let fitted: ((features: readonly number[]) => number) | undefined
@@ -91,7 +91,7 @@ const sigmoid = (value: number): number => 1 / (1 + Math.exp(-value))
 const dot = (a: readonly number[], b: readonly number[]): number =>
   a.reduce((sum, value, i) => sum + value * b[i]!, 0)
 
-/** Solves A x = b for a small, positive definite A, by elimination. */
+/** Solves A x = b for a small, positive definite A, by Gaussian elimination. */
 function solve(matrix: readonly (readonly number[])[], right: readonly number[]): number[] {
   const rows = matrix.map((row, i) => [...row, right[i]!])
   const size = rows.length

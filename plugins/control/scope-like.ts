@@ -1,18 +1,19 @@
-// SCOPE: learns without answer keys. The rollouts of a question vote on its answer, the confident ones with more weight, and
-// who agrees with the vote is right.
+// SCOPE: learns without answer keys. The rollouts of a question vote on its answer, weighted by their confidence, and
+// rollouts that agree with the vote are rewarded as right.
 //
-// After Wang et al. 2025 (subgroup-specific step-wise confidence-weighted pseudo-label estimation, arXiv 2512.15146), from
-// the abstract and a summary: votes are weighted by confidence, averaged over the steps of an answer, and rollouts are
-// parted into subgroups with a vote each, so that not all of them learn one wrong answer. How it differs: a step is a line,
-// and its confidence is the mean probability of its tokens, where the paper takes the log-probs of the most likely tokens,
-// which nothing reports; subgroups are the upper and lower parts by confidence, `subgroups` of equal size, where the paper
-// chooses their size and votes on resampled answers. With one subgroup and `weigh = false` it is TTRL's majority vote
-// (Zuo et al. 2025, arXiv 2504.16084).
+// After Wang et al. 2025 (subgroup-specific step-wise confidence-weighted pseudo-label estimation, arXiv 2512.15146),
+// from the abstract and a summary: votes are weighted by confidence, averaged over the steps of an answer, and rollouts
+// are split into subgroups that vote separately, so that they do not all learn the same wrong answer. Differences: A
+// step is a line, and its confidence is the mean probability of its tokens; the paper uses the log-probs of the most
+// likely tokens, which engines here do not report. The subgroups are ranges of confidence, `subgroups` of equal size;
+// the paper chooses their size and votes on resampled answers. With one subgroup and `weigh = false` it is TTRL's
+// majority vote (Zuo et al. 2025, arXiv 2504.16084).
 //
-// The verifier's scores stay in `taskReward`: accuracy is what it was, and groups are shared only if the verifier gives them
-// a signal. For questions without a key (a dataset with verifier = "unknown") it never does, so they stay on this node.
-// `tasks` names the tasks that it votes on; it votes on all if left out, also where keys are known. A vote can be wrong and
-// is learnt then: without a majority (`least`) there is no reward, and the more votes agree, the less there is to learn.
+// The verifier's scores stay in `taskReward`, so accuracy is unaffected, and groups are shared only if the verifier
+// gives them a signal. For questions without a key (a dataset with verifier = "unknown") it never does, so they stay on
+// this node. `tasks` names the tasks to vote on; if left out, it votes on all tasks, even where keys are known. A vote
+// can be wrong, and the policy then learns a wrong answer. Without a sufficient majority (`least`) nobody is rewarded,
+// and the more votes agree, the weaker the signal.
 
 import { z } from 'zod'
 import { type Context, definePlugin } from '../../protocol/plugin/index.ts'
@@ -21,10 +22,10 @@ import type { Group, Rollout } from '../../protocol/train/index.ts'
 const settings = z.strictObject({
   /** Names of tasks; all if empty. */
   tasks: z.array(z.string()).max(64).default([]),
-  /** False: every vote counts the same. */
+  /** False gives every vote the same weight. */
   weigh: z.boolean().default(true),
   subgroups: z.int().min(1).max(8).default(2),
-  /** The winner's share of a subgroup's votes below which nobody is right. */
+  /** Minimum share of a subgroup's votes that the winner needs; below it, nobody counts as right. */
   least: z.number().min(0).max(1).default(0.3),
 })
 
@@ -55,7 +56,7 @@ export default definePlugin({
 
 interface Voter {
   index: number
-  /** Undefined for a rollout that gives none in the form that tasks ask for. */
+  /** Undefined if the rollout gives no answer in the required form. */
   answer: string | undefined
   confidence: number
 }
@@ -65,7 +66,7 @@ function answerOf({ prompt }: Group, { text }: Rollout, context: Context): strin
   return found === 'tag' && answer ? answer.replaceAll(/\s+/g, ' ').toLowerCase() : undefined
 }
 
-/** Mean over lines of the mean probability of a line's tokens; 0 where log-probs are not known. */
+/** Mean over lines of the mean probability of a line's tokens; 0 if log-probs are unknown. */
 export function confidenceOf(
   { tokens, behaviourLogprobs, lossMask }: Rollout,
   context: Pick<Context, 'encode'>,
@@ -80,7 +81,7 @@ export function confidenceOf(
   return mean(lines.filter(({ length }) => length > 0).map(mean))
 }
 
-/** By confidence, in parts of equal size, of at least two voters. */
+/** Splits voters by confidence into parts of equal size, with at least two voters each. */
 function parted(voters: readonly Voter[], parts: number): Voter[][] {
   const sorted = [...voters].sort((a, b) => b.confidence - a.confidence || a.index - b.index)
   const count = Math.max(1, Math.min(parts, Math.floor(sorted.length / 2)))
@@ -88,7 +89,7 @@ function parted(voters: readonly Voter[], parts: number): Voter[][] {
   return Array.from({ length: count }, (_, part) => sorted.slice(end(part), end(part + 1)))
 }
 
-/** The answer with the most votes; undefined without one that has enough of them. */
+/** The answer with the most votes; undefined if none has enough of them. */
 function elected(
   voters: readonly Voter[],
   { weigh, least }: { weigh: boolean; least: number },

@@ -3,14 +3,14 @@
 //
 // arXiv 2510.06672, from the paper's text; no code was published. Every prompt gets the configured rollouts.
 // Then, over `rounds` - 1 more rounds, an average of `extra` more per prompt are assigned by priority (see
-// allocation.ts; the value of lambda is ours). A prompt with no reward so far is sampled from then on with K
-// = 2 solved problems before it. Similarity compares words; the paper uses a text-embedding model. All
-// rollouts of a prompt form one group. Then, for right answers:
+// allocation.ts; the value of lambda is ours). A prompt with no reward so far is from then on preceded by K = 2
+// solved problems. Similarity compares words; the paper uses a text-embedding model. All rollouts of a prompt form
+// one group. Then, for right answers:
 //
 //   A' = A + min(max(lambda_n (1 - eta), 0), kappa A),   eta = exp(s - mean of s over the group)
 //
-// where s is the mean log-prob of an answer's tokens under its sampler. This applies to own groups only: to
-// this policy, all of a peer's answers look new.
+// where s is the mean log-prob of an answer's tokens under its sampler. This applies only to own groups, since all
+// of a peer's answers look novel to this policy.
 
 import { z } from 'zod'
 import { definePlugin, type Request, type RoundView } from '../../protocol/plugin/index.ts'
@@ -26,9 +26,9 @@ const settings = z.strictObject({
   extra: z.int().positive().max(256).default(4),
   alpha: z.number().positive().lt(1).default(0.05),
   lambda: z.number().nonnegative().default(0.1),
-  /** K, the solved problems shown; 0 for none. */
+  /** K, the number of solved problems shown; 0 for none. */
   exemplars: z.int().nonnegative().max(8).default(2),
-  /** Longest solution shown, in characters, and how many solutions are kept. */
+  /** Maximum length of a shown solution, in characters; `corpus` is the number of solutions kept. */
   characters: z.int().positive().max(8192).default(1000),
   corpus: z.int().positive().max(16_384).default(1024),
   noveltyWeight: z.number().nonnegative().default(2.5),
@@ -125,7 +125,7 @@ function landedFor({ id }: Group, { landed }: RoundView): Rollout[] {
   return [...landed.values()].flatMap((group) => (group.origin?.parent === id ? group.rollouts : []))
 }
 
-/** Part `index` when `total` is split into `parts` whole numbers that are as equal as possible. */
+/** Part `index` when `total` is split into `parts` integers that are as equal as possible. */
 function shareOf(total: number, index: number, parts: number): number {
   return Math.floor((total * (index + 1)) / parts) - Math.floor((total * index) / parts)
 }

@@ -1,15 +1,15 @@
-// ACE: pushes harder against wrong answers that training has made more likely.
+// ACE: penalises wrong answers more strongly if training has made them more likely.
 //
 //   where A < 0: A (1 + strength softplus(c)),   c = log pi(answer) - log pi_begin(answer)
 //
-// After Xu et al. 2026 (Asymmetric Confidence-aware Error Penalty, arXiv 2602.21420). The abstract gives c, the sum over
-// the answer, and that it modulates negative advantages; that it does so by 1 + strength softplus(c) is from what others
-// wrote about the paper, and its strength is not known to us. Ours besides: c is bounded by `limit`, since the sum grows
-// with the length of the answer, and it moves with the policy within a batch. `begin` is the policy that training started
-// with, so every batch costs a scoring pass under it.
+// After Xu et al. 2026 (Asymmetric Confidence-aware Error Penalty, arXiv 2602.21420). The abstract defines c, the sum
+// over the answer, and says that it modulates negative advantages. The factor 1 + strength softplus(c) is from
+// third-party descriptions of the paper, and the paper's strength is not known to us. Two further points are ours: c is
+// bounded by `limit`, since the sum grows with the length of the answer, and it changes with the policy within a batch.
+// `begin` is the initial policy, so every batch costs a scoring pass under it.
 //
-// Try it where pass@k or entropy falls while accuracy rises: a few confident mistakes then take the place of everything
-// else. On the first steps c is 0 and all wrong answers weigh 1 + 0.69 strength.
+// Try it where pass@k or entropy falls while accuracy rises, which means that a few confident mistakes crowd out
+// everything else. In the first steps c is 0 and all wrong answers weigh 1 + 0.69 strength.
 
 import { z } from 'zod'
 import {

@@ -1,9 +1,9 @@
-// Clip-Cov: leaves a few tokens out of the update whose advantage and log-prob are strongly correlated,
-// because such tokens use up the policy's entropy.
+// Clip-Cov: excludes a few tokens whose advantage and log-prob are strongly correlated from the update, because
+// such tokens reduce the policy's entropy most.
 //
-// Cui et al. 2025 (arXiv 2505.22617), with verl's constants: among the tokens whose covariance (see
-// covariance.ts) is between 1 and 5, a random 2e-4 of all tokens, at least one, are masked. In a batch of one
-// step nothing has been clipped yet, so tokens that the loss clips need no separate treatment.
+// Cui et al. 2025 (arXiv 2505.22617), with verl's constants: random tokens whose covariance (see covariance.ts) is
+// between 1 and 5 are masked, 2e-4 of all tokens but at least one. In a batch of one step nothing has been clipped
+// yet, so tokens that the loss clips need no separate treatment.
 
 import { z } from 'zod'
 import { definePlugin } from '../../protocol/plugin/index.ts'

@@ -8,7 +8,7 @@ import type { Advantages, Context } from '../../protocol/plugin/index.ts'
 import type { Group } from '../../protocol/train/index.ts'
 
 export interface Token {
-  /** Its position: index of the group, of the rollout in the group, and of the token in the completion. */
+  /** Position: index of the group, of the rollout in the group, and (`at`) of the token in the completion. */
   group: number
   rollout: number
   at: number
@@ -53,7 +53,7 @@ export async function covariances(
   }))
 }
 
-/** The values with `value` set at each of the tokens; rollouts without such tokens stay unchanged. */
+/** Returns the values with `value` set at each of the tokens; rollouts without such tokens stay unchanged. */
 export function withValue(
   values: Advantages,
   groups: readonly Group[],

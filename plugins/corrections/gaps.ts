@@ -1,4 +1,4 @@
-// The log-ratio of the policy to the sampler, token by token, for hooks that see groups instead of columns.
+// The per-token log-ratio of the policy to the sampler, for hooks that work on groups instead of columns.
 //
 // Log-probs are those of the policy before the update, at temperature 1, from a scoring pass.
 
@@ -30,7 +30,7 @@ export async function gapsOf(groups: readonly Group[], context: Context): Promis
   }))
 }
 
-/** The tokens by turn, with the sum of their gaps. A rollout without turns is one turn. */
+/** The tokens of each turn, with the sum of their gaps. A rollout without turns is one turn. */
 export function turnsOf({ rollout, tokens }: Gaps): { tokens: Gaps['tokens']; sum: number }[] {
   const { turns = [{ start: 0, length: rollout.tokens.length }] } = rollout
   return turns.map(({ start, length }) => {

@@ -1,5 +1,5 @@
-// The built-in losses and off-policy corrections, in display order. A configuration has exactly one loss. The
-// others weight, mask or drop, and can be combined freely.
+// The built-in losses and off-policy corrections, in display order. A configuration has exactly one loss. The other
+// plugins weight, mask or drop tokens, and can be combined freely.
 
 import type { Plugin } from '../../protocol/plugin/index.ts'
 import aceLike from './ace-like.ts'

@@ -1,11 +1,10 @@
-// M2PO: drops the most off-policy tokens until the rest have a small second moment.
+// M2PO: drops the most off-policy tokens until the second moment of the rest is small.
 //
 // Second-moment trust policy optimization (arXiv 2510.01161), in AReaL's form. Among all tokens of the batch
 // whose sampler is known, those with the largest (proximal - behaviour)^2 are left out of the loss until the
-// mean over the rest is below 0.04; at least one token stays. Few tokens are dropped when the rest are close,
-// so old rollouts stay useful. The remaining tokens keep the weight that other corrections give them. Dropped
-// tokens no longer count in the mean's denominator. The proximal log-probs come from a separate scoring pass
-// at temperature 1.
+// mean over the rest is below 0.04; at least one token stays. If most tokens are close, few are dropped, so old
+// rollouts stay useful. The remaining tokens keep the weights from other corrections. Dropped tokens no longer
+// count in the mean's denominator. The proximal log-probs come from a separate scoring pass at temperature 1.
 
 import { z } from 'zod'
 import { definePlugin } from '../../protocol/plugin/index.ts'
@@ -43,11 +42,11 @@ export default definePlugin({
   }),
 })
 
-/** The fewest tokens, largest first, that must go for the mean of the squares to fall below the bound. */
+/** The smallest set of tokens, largest first, to drop so that the mean of the squares falls below the bound. */
 export function beyond<T extends { square: number }>(tokens: readonly T[], bound: number): T[] {
   const sorted = [...tokens].sort((a, b) => b.square - a.square)
   let [dropped, sum] = [Math.max(0, sorted.length - 1), 0]
-  // From the smallest up, so that a value that is not finite affects only sums that are never used.
+  // In ascending order, so that a non-finite value affects only sums that are never used.
   for (let kept = 1; kept <= sorted.length; kept++) {
     sum += sorted[sorted.length - kept]!.square
     if (sum / kept < bound) dropped = sorted.length - kept

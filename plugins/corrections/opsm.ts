@@ -2,7 +2,7 @@
 //
 // Off-policy sequence masking of DeepSeek-V3.2, as in TRL: a row is dropped if A < 0 and the mean of
 // behaviour - log pi over its tokens is above delta. Mistakes that the policy would hardly make any more
-// teach little and can push it in any direction. Where advantages differ by token, the row's mean advantage
+// teach little and can push it in any direction. If advantages differ by token, the row's mean advantage
 // decides.
 
 import { z } from 'zod'

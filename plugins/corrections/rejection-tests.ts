@@ -1,7 +1,7 @@
-// Tests of how far a token's or row's sampler is from this policy, for `rejection` and `prime_rl`.
+// Tests how far a token's or row's sampler is from this policy, for `rejection` and `prime_rl`.
 //
 // With d = log policy - log sampler, a test measures the ratio e^d, or one of two divergences that grow in
-// both directions: k2 = d^2 / 2 and k3 = e^d - 1 - d. `of` says what is compared and dropped: each token by
+// both directions: k2 = d^2 / 2 and k3 = e^d - 1 - d. `of` says what is tested and dropped: each token by
 // itself, the whole row by the sum over its tokens (for ratios, the product) or by their mean (for ratios,
 // the geometric mean), or the whole row as soon as any of its tokens fails (`any`).
 
@@ -41,7 +41,7 @@ export const PRIME_RL_TESTS: z.input<typeof testSetting>[] = [
   { of: 'any', high: 100 },
 ]
 
-/** 1 where a test drops the token. `gap` is d, or 0 where it is unknown; `known` says where it is known. */
+/** 1 where a test drops the token. `gap` is d, or 0 where it is unknown; `known` is 1 where it is known. */
 export function rejectedBy(
   { measure, of, low, high }: RejectionTest,
   gap: Expression,

@@ -3,7 +3,7 @@
 // verl's rejection sampling (token and sequence options on k1, k2 and k3, AND-ed) and PRIME-RL's masks, whose
 // bounds are the default: a token's ratio in [0.125, 8], the geometric mean of a row's ratios in [0.1, 10],
 // and a veto on rows with any ratio above 100. It sets no weights: combine it with `tis` or a loss that
-// contains the ratio. One token test, and `tis` capped at its upper bound, are masked importance sampling
+// contains the ratio. One token test together with `tis` capped at its upper bound is masked importance sampling
 // (IcePop). Ratios are this policy over the sampler, the inverse of verl's k1: verl's bounds "0.5_5" are low
 // 0.2 and high 2 here. `policy` selects the policy at the start of the batch or, as in PRIME-RL, the current
 // one; in a batch of one step they are the same.

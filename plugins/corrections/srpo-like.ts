@@ -1,23 +1,23 @@
-// SRPO: right answers learn from the estimator, wrong ones token by token from what the policy itself would have written
-// if it had seen a right one.
+// SRPO: right answers keep the estimator's advantages. Wrong ones get per-token advantages from the policy itself,
+// prompted with a right answer.
 //
 //   wrong answers:  A_t = certainty(H_t) clip(log pi(y_t | s, x) - log pi(y_t | x), +-bound)
 //
-// After Li et al. 2026 (Sample-Routed Policy Optimization, arXiv 2604.02288), which routes right rollouts to GRPO and wrong
-// ones to SDPO (Hübotter et al. 2026, arXiv 2601.20802): x is the prompt, s a right answer of the same group, shown before
-// the question. The routing, the sibling as the teacher's context and a weight that falls with the teacher's entropy H are
-// the paper's. The paper distils the teacher's whole distribution; here only the token that was written counts, since
-// `score` gives no others. The weight exp(-H), the bound and the words around the sibling are ours. Groups without a right
-// answer keep what the estimator gives them, and episodes and rewritten prompts are left alone.
+// After Li et al. 2026 (Sample-Routed Policy Optimization, arXiv 2604.02288), which routes right rollouts to GRPO and
+// wrong ones to SDPO (Hübotter et al. 2026, arXiv 2601.20802): x is the prompt, s a right answer of the same group,
+// shown before the question. From the paper are the routing, the sibling as the teacher's context, and a weight that
+// falls with the teacher's entropy H. The paper distils the teacher's whole distribution; here only the written token
+// counts, since `score` gives no others. The weight exp(-H), the bound and the words around the sibling are ours.
+// Groups without a right answer keep the estimator's advantages; episodes and rewritten prompts are left unchanged.
 //
-// Try it with a model that makes use of its context. It costs two scoring passes over the wrong answers.
+// Try it with a model that makes good use of its context. It costs two scoring passes over the wrong answers.
 
 import { z } from 'zod'
 import { type Context, definePlugin, type ScoreItem } from '../../protocol/plugin/index.ts'
 import { type Group, isRight, type Rollout } from '../../protocol/train/index.ts'
 
 const settings = z.strictObject({
-  /** Largest advantage of a token. */
+  /** Largest absolute advantage of a token. */
   bound: z.number().positive().default(1),
   /** Factor on these advantages. */
   strength: z.number().nonnegative().default(1),
@@ -61,7 +61,7 @@ export default definePlugin({
   }),
 })
 
-/** The prompt with the group's shortest right answer before it; undefined where there is none. */
+/** The prompt preceded by the group's shortest right answer; undefined if there is none. */
 function teacherOf(
   { arm, prompt, rollouts }: Group,
   shown: (text: string) => string,

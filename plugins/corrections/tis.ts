@@ -1,10 +1,10 @@
 // Truncated importance sampling: weights a token by the ratio of the proximal policy to the sampler.
 //
 // w = exp(proximal - behaviour), truncated at the cap: Yao et al. 2025; verl's rollout correction, with its
-// default cap of 2. `floor` is a lower bound (slime's clip). A ratio below the veto means that the sampler
-// was not the model it claims to be, and the whole row is dropped (verl); `vetoAbove` is the same from above
+// default cap of 2. `floor` is a lower bound (slime's clip). A ratio below `vetoBelow` means that the sampler
+// was not the model it claims to be, and the whole row is dropped (verl); `vetoAbove` does the same for large ratios
 // (PRIME-RL: 100). Tokens with an unknown sampler are masked, unless a setting keeps them at weight 1. Do not
-// combine it with a loss that is anchored at the behaviour policy: that loss already contains this ratio.
+// combine it with a loss that is anchored at the behaviour policy, since that loss already contains this ratio.
 //
 // `normalise` divides the truncated weights by their mean over the batch's tokens with a known sampler, or
 // over its rows at sequence level (verl's batch normalization). Weights then change which tokens are learned
@@ -34,7 +34,7 @@ import type { Group } from '../../protocol/train/index.ts'
 import { gapsOf } from './gaps.ts'
 import { approximateProximal, KNOWN } from './losses/anchors.ts'
 
-/** A smaller mean (verl's bound), or the mean of no weights, divides nothing. */
+/** There is no division by a mean below this (verl's bound), or if there are no weights. */
 const SMALLEST_MEAN = 1e-8
 
 const settings = z
@@ -42,12 +42,12 @@ const settings = z
     cap: z.number().positive().default(2),
     /** Smallest weight. */
     floor: z.number().nonnegative().default(0),
-    /** `sequence`: one weight per row, the product over its tokens; unbiased; variance grows with length. */
+    /** `sequence`: one weight per row, the product over its tokens; unbiased, but variance grows with length. */
     level: z.enum(['token', 'sequence']).default('token'),
     unknown: z.enum(['mask', 'keep']).default('mask'),
     veto: z.enum(['row', 'token', 'off']).default('row'),
     vetoBelow: z.number().positive().default(1e-4),
-    /** Ratios above this are vetoed, too; null for no such bound. */
+    /** Ratios above this are vetoed too; null for no upper bound. */
     vetoAbove: z.number().gt(1).nullable().default(null),
     normalise: z.boolean().default(false),
     /** `approximate` with a loss that has the same anchor; see anchors.ts. */

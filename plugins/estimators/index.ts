@@ -1,8 +1,8 @@
 // The built-in advantage estimators, in display order. The first is the default.
 //
-// normalised/ divides by the spread of a group's rewards, baselines/ only subtracts a baseline, shaped/ reweights
-// one of those. batch/ compares across the groups of a batch, history/ with earlier rewards, critic/ with a value
-// head. tokens/ and turns/ give the tokens or the turns of one rollout different advantages.
+// normalised/ divides by the spread of a group's rewards, baselines/ only subtracts a baseline, and shaped/ reweights
+// one of these. batch/ compares across the groups of a batch, history/ with earlier rewards, and critic/ with a value
+// head. tokens/ and turns/ assign different advantages to the tokens or turns of one rollout.
 
 import type { Plugin } from '../../protocol/plugin/index.ts'
 import asymre from './baselines/asymre.ts'

@@ -1,4 +1,4 @@
-// No estimator: the policy is not trained. The node learns only in its plugins' state, such as a library of
+// No estimator: the policy is not trained. The node learns only through its plugins' state, such as a library of
 // experiences shown with every question.
 
 import { z } from 'zod'

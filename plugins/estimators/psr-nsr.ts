@@ -3,9 +3,9 @@
 //
 // Zhu et al. 2025 (The Surprising Effectiveness of Negative Reinforcement in LLM Reasoning), after its
 // released code: A = r for `positive`, r - 1 for `negative`, and for `weighted`, the default, 0.1 r where r
-// is 1 and r - 1 elsewhere. It uses no baseline and no group, so it learns from groups of equal rewards and
-// from single rollouts. For rewards from 0 to 1; the paper has only 0 and 1. Rewards below `highest` count as
-// wrong. Use a loss with its own clip, or `reinforce`.
+// is 1 and r - 1 elsewhere. It uses no baseline and no group, so it also learns from groups of equal rewards and
+// from single rollouts. Rewards may range from 0 to 1; the paper has only 0 and 1. Rewards below `highest` count
+// as wrong. Use a loss with its own clip, or `reinforce`.
 
 import { z } from 'zod'
 import { defineEstimator, LEARNS_FROM_TIES } from './shared/estimator.ts'

@@ -1,12 +1,14 @@
-// Cog-Rethinker: a question that all answers got wrong is asked again, first to be split into smaller questions, then with
-// a wrong answer to improve. What is right then is learnt as an answer to the plain question.
+// Cog-Rethinker: if all answers to a question are wrong, asks it again, first with the request to split it into smaller
+// questions, then with a wrong answer to improve. Right answers found this way are trained on as answers to the plain
+// question.
 //
-// Sun et al. 2025 (arXiv 2510.15979), from the abstract: the two stages, in this order and the second only where the first
-// found nothing, and the supervised learning of right answers of both under the plain prompt. Its prompts, its weights and
-// which rollouts go into RL could not be read: the words are ours, the texts count `coefficient` times the loss -log pi,
-// and groups of a stage with right and wrong answers are learnt from under the prompt that they were written under, too.
+// Sun et al. 2025 (arXiv 2510.15979), from the abstract: the two stages, in this order and the second only if the first
+// found nothing, and supervised learning of the right answers of both under the plain prompt. The paper's prompts,
+// weights and choice of rollouts for RL were not available. So the wording is ours, the texts have `coefficient` times
+// the loss -log pi, and a stage's groups with both right and wrong answers are also trained on by RL, under the prompt
+// that they were sampled under.
 //
-// It needs no reference solution, unlike the other hints, so it also works for questions that come with an answer alone.
+// Unlike the other hints, it needs no reference solution, so it also works for questions that come only with an answer.
 // Nothing of it is shared. Try it with a model that follows instructions.
 
 import { z } from 'zod'
@@ -24,11 +26,11 @@ import { passRate, tell, tokensSetting } from './groups.ts'
 import { withoutMiddle } from './prompts.ts'
 
 const settings = z.strictObject({
-  /** Weight of the supervised loss, per token; 0 for RL on the stages' groups alone. */
+  /** Weight of the supervised loss, per token; 0 for RL on the stages' groups only. */
   coefficient: z.number().nonnegative().default(1),
-  /** Most right answers that a question is taught. */
+  /** Maximum number of right answers taught per question. */
   taught: z.int().positive().max(64).default(1),
-  /** Longest wrong answer shown, in tokens. */
+  /** Maximum length of a shown wrong answer, in tokens. */
   shown: z.int().positive().default(512),
   split: z
     .string()
@@ -60,7 +62,7 @@ export default definePlugin({
     budget: ({ tokens }) => ({ tokens }),
   },
   create(options) {
-    /** Groups of this round without a right answer, and what was right after all, by group. */
+    /** This round's groups without a right answer; `found` has the right answers that a stage then found, by group. */
     let stuck: Group[] = []
     let found = new Map<Group, Rollout[]>()
     const look = ({ landed }: RoundView, stage: number): void =>
@@ -87,7 +89,7 @@ export default definePlugin({
 
       group(groups, { at }, context) {
         if (at === 'batch') return groups
-        // Where the last stage was asked for and nothing after it, `extend` was called once more and has looked.
+        // Results of the last stage are already in: `extend` is called once more after it.
         tell(context, { prompts: stuck.length, solved: found.size })
         const lessons = [...found].map(([base, right]) => lessonOf(base, right.slice(0, options.taught)))
         return options.coefficient === 0 ? groups : [...groups, ...lessons]
@@ -121,7 +123,7 @@ function rewriteFor(
   return wrong === '' ? undefined : { after: `${refine}${wrong}`, arm: 'refine', tainted: false }
 }
 
-/** Right answers as texts that answer the plain question. */
+/** A group that teaches right answers as answers to the plain question. */
 function lessonOf(base: Group, right: readonly Rollout[]): Group {
   return {
     ...base,

@@ -1,8 +1,8 @@
-// Shared by the hint plugins: which groups are all wrong, what a hint may cost, and replacing one group by
+// Shared by the hint plugins: which groups are all wrong, how much a hint may cost, and replacing one group with
 // another.
 //
-// The verifier's own score decides, not a reward that another plugin has set. Only groups of the plain prompt
-// qualify: a prompt that a skill or an experience has already rewritten gets no hint.
+// The verifier's own score decides, not a reward set by another plugin. Only groups of the plain prompt qualify: a
+// prompt that a skill or an experience has already rewritten gets no hint.
 
 import { z } from 'zod'
 import type { Context, RoundView } from '../../protocol/plugin/index.ts'
@@ -14,8 +14,8 @@ import type { Example, Group, PromptCoordinates, Rollout } from '../../protocol/
 export const tokensSetting = z.number().int().positive().default(262_144)
 
 /**
- * Most tokens of a hint: it is no answer, so it may be longer than one. A quarter of the context leaves room for what it
- * is written from.
+ * Maximum tokens of a hint. A hint may be longer than an answer, up to a quarter of the context, which leaves room for
+ * its writer's prompt.
  */
 export function hintLimit(most: number, { completion, context }: Context['limits']): number {
   return Math.min(most, Math.max(completion, Math.floor(context / 4)))
@@ -50,7 +50,7 @@ export function promptsToHint({ groups }: RoundView, above: number, context: Con
   )
 }
 
-/** The first groups, as many as the budget allows if every text has the maximum length. */
+/** As many of the first groups as the budget allows if every text has the maximum length. */
 export function affordable(
   groups: readonly Group[],
   tokensLeft: number,
@@ -69,7 +69,7 @@ export function fits(at: PromptCoordinates, after: string, longest: number, cont
   return length <= longest && length + context.limits.completion <= context.limits.context
 }
 
-/** Drops the groups that a plugin asked for, except those that replace their parent group. */
+/** Drops the groups that a plugin requested, except those that replace their parent group. */
 export function standIn(
   groups: readonly Group[],
   plugin: string,
@@ -80,7 +80,7 @@ export function standIn(
     .map((group) => chosen.get(group.id) ?? group)
 }
 
-/** Reports how many prompts of a round were hinted, and how many of these a hint solved. */
+/** Reports how many of a round's prompts were hinted, and how many of these were solved with a hint. */
 export function tell(context: Context, { prompts, solved }: { prompts: number; solved: number }): void {
   context.metric('prompts', prompts)
   context.metric('solved', solved)

@@ -1,11 +1,11 @@
-// HATCH's annealer: lowers the advantages of hinted groups as fewer prompts are all wrong without a hint,
-// since the aim is to solve prompts without hints. Works with any plugin that hints failed prompts.
+// HATCH's annealer: scales down the advantages of hinted groups as fewer prompts are all wrong without a hint, since
+// the aim is to solve prompts without hints. Works with any plugin that hints failed prompts.
 //
 //   p    = EMA(share all wrong) / (EMA(share all wrong) + EMA(share mixed) + 1e-8)
 //   beta = clip(kappa * p^gamma, 0, 1);   advantages of hinted groups are multiplied by beta
 //
-// Shares are of plain prompts: a group that replaces one, or contains a hinted success, counts as all wrong.
-// A group with a hinted success is scaled as a whole, since its signal comes from that success alone. kappa
+// The shares refer to plain prompts: a group that replaces a plain one, or contains a hinted success, counts as all
+// wrong. A group with a hinted success is scaled as a whole, since its signal comes only from that success. kappa
 // and the rate of the averages were not published. Left out: keeping all M hinted groups, training the policy
 // to write hints, projecting that gradient (which needs two gradients), and weights by token shares.
 
@@ -44,7 +44,7 @@ export default definePlugin({
       arm?.split('+').some((one) => arms.includes(one)) ?? false
     const isHinted = (group: Group): boolean =>
       hints(group.arm) || group.rollouts.some(({ arm }) => hints(arm))
-    /** Before the first round nothing is known, and hints count in full. */
+    /** 1 before the first round, since nothing is known yet. */
     const beta = (): number => {
       const { wrong, mixed, rounds } = averages
       return rounds === 0 ? 1 : annealed(wrong, mixed, { gamma, kappa })
@@ -56,7 +56,7 @@ export default definePlugin({
       },
 
       observe(groups, context) {
-        // A prompt that was hinted before it failed says nothing about the plain prompt.
+        // A prompt that was hinted without having failed first says nothing about the plain prompt.
         const told = groups.filter(
           (group) => group.arm === 'base' || (isHinted(group) && group.origin?.parent),
         )

@@ -14,8 +14,7 @@ export interface Candidate {
   base: Group
   written: Written
   /**
-   * Missing if the text is not a hint, reveals the answer or is too long: it is never tried, and is
-   * penalised.
+   * Missing if the text is not a hint, reveals the answer or is too long. Such a text is not tried, and is penalised.
    */
   request?: Request
 }
@@ -67,7 +66,7 @@ export async function writeHints(
   return candidates
 }
 
-/** A model trained on the short form knows it. */
+/** The short form gets no example: models that use it have been trained on it. */
 const examplesOf = ({ form }: HintOptions, context: Context) =>
   examplesFor(form === 'full' ? HINTER_EXAMPLE : [], context)
 
@@ -84,7 +83,7 @@ function gated(base: Group, written: Written, options: HintOptions, context: Con
   return fits(base.prompt, after, options.promptTokens, context) ? after : undefined
 }
 
-/** Attempt and solution share the space that question and instructions leave. */
+/** Attempt and solution share the room left by question and instructions. */
 function promptFor({ id, prompt, rollouts }: Group, options: HintOptions, context: Context): string {
   const { form, hinterPromptTokens, maxNewTokens } = options
   const random = context.random(`attempt/${context.step}/${id}`)

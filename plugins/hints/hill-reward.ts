@@ -43,12 +43,12 @@ function isWeighted(kind: HintRewardKind): boolean {
   return kind.startsWith('transfer_weighted')
 }
 
-/** 1 if the reliance is unknown. */
+/** The weight; 1 if the reliance is unknown. */
 export function transferWeight(reliance: number | undefined, temperature: number): number {
   return reliance === undefined ? 1 : Math.exp(-Math.max(reliance, 0) / temperature)
 }
 
-/** The reward of each hint that was rejected or tried. Hints whose rollouts never landed are left out. */
+/** The reward of each hint that was rejected or tried. Hints whose rollouts never arrived are left out. */
 export async function judge(
   hints: readonly Candidate[],
   landed: ReadonlyMap<string | undefined, Group>,
@@ -79,7 +79,7 @@ async function earned(
   return { reward: term * transferWeight(gain, options.temperature), term }
 }
 
-/** Each right answer, scored under its own conditioning and under the plain prompt's. */
+/** The reliance, from scoring each right answer under its own conditioning and under the plain prompt's. */
 async function relianceOf(
   right: readonly Rollout[],
   { base, group }: { base: Group; group: Group },
@@ -98,7 +98,7 @@ export function rightOnes(group: Group, { threshold }: Pick<JudgeOptions, 'thres
   return group.rollouts.filter((one) => scoreOf(one) > threshold)
 }
 
-/** The text as sampled at this temperature, with its log-probs at that time. */
+/** A training sample for the hinter: the text with its temperature and log-probs at sampling. */
 export function toLearn({ written, reward }: Judged, temperature: number): RoleGroup['rollouts'][number] {
   const { conditioning, tokens, logprobs } = written
   return { conditioning, tokens, logprobs, temperature, reward }

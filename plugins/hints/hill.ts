@@ -1,9 +1,9 @@
 // HiLL (arXiv 2604.00698): a second trainable model, the hinter, learns to write hints for prompts whose
-// groups are all wrong. A hint earns a reward if the rollouts under it are mixed and if its right answers
-// would also have been likely without it, since only such hints help once they are gone.
+// groups are all wrong. A hint is rewarded if the rollouts under it are mixed and its right answers would also have
+// been likely without it, since only then does the gain transfer to the plain prompt.
 //
 // As in its released code: M hints per prompt from one wrong attempt, parsed and checked. Each is rolled out
-// as a group of its own, and the best one's group replaces the plain one. The code scores all hinted answers;
+// as a separate group, and the best hint's group replaces the plain one. The code scores all hinted answers;
 // here only the right ones are scored, since only they are used. Reliance is a mean per token, although the
 // paper's bound holds for the sum. The leak check is the shared one. Hinter groups are trained on at the next
 // commit, with the sampler's own log-probs.
@@ -17,21 +17,21 @@ import { type Candidate, writeHints } from './hill-hints.ts'
 import { HINT_REWARDS, judge, probabilityTerm, rightOnes, toLearn } from './hill-reward.ts'
 
 const settings = z.strictObject({
-  /** M: hints per prompt. */
+  /** M: number of hints per prompt. */
   hints: z.number().int().min(1).max(64).default(4),
   reward: z.enum(HINT_REWARDS).default('transfer_weighted_non_deg'),
-  /** T: the reliance, in nats per token, that divides a hint's reward by e. */
+  /** T: the reliance, in nats per token, at which a hint's reward falls by a factor of e. */
   temperature: z.number().positive().default(0.3),
   /** Reward of a text that is not a hint, is too long or reveals the answer. */
   failReward: z.number().default(-0.2),
   /** A rollout is right if its score is above this. */
   threshold: z.number().min(0).max(1).default(0.5),
-  /** With fewer all-wrong prompts in a round, none is hinted. */
+  /** Minimum all-wrong prompts in a round; with fewer, none is hinted. */
   leastPrompts: z.number().int().min(1).default(1),
   /** The hinter's prompt: as in the paper, or a compact one for models of a few million parameters. */
   form: z.enum(['full', 'short']).default('full'),
   /**
-   * Limits in tokens: hinted question, hinter's prompt, hinter's text. The model's own limits apply as well.
+   * Limits in tokens on the hinted question, the hinter's prompt and its text. The model's own limits also apply.
    */
   promptTokens: z.number().int().positive().default(2048),
   hinterPromptTokens: z.number().int().positive().default(10_240),
@@ -41,7 +41,7 @@ const settings = z.strictObject({
 })
 
 const NAME = 'hint/hill'
-/** Most groups of hints that wait for a commit; older ones come from an older hinter. */
+/** Maximum groups of hints waiting for a commit; beyond that, the oldest come from an outdated hinter. */
 const WAITING = 256
 
 export default definePlugin({

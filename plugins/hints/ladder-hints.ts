@@ -1,7 +1,7 @@
-// Hints of increasing strength for one prompt, as in SAGE (arXiv 2602.03143): the current policy writes one
-// text with all levels as JSON and is asked again if it cannot be parsed. `solution` builds the levels from
-// the worked solution instead, for models too small to write hints; that is not in the paper. A level that
-// reveals the answer or does not fit is left out; the paper has no such check.
+// Hints of increasing strength for one prompt, as in SAGE (arXiv 2602.03143): the current policy writes all levels
+// as one JSON text, and is asked again if the text cannot be parsed. `solution` instead builds the levels from
+// the worked solution, for models too small to write hints; that is not in the paper. A level that reveals the
+// answer or does not fit is left out; the paper has no such check.
 
 import { z } from 'zod'
 import type { Context, Written } from '../../protocol/plugin/index.ts'
@@ -18,11 +18,11 @@ export const ladderSettings = {
   levels: z.number().int().min(1).max(8).default(3),
   /** The source of hints: the policy, or the task's worked solution with its end hidden. */
   writer: z.enum(['policy', 'solution']).default('policy'),
-  /** Attempts until the policy's hints can be parsed. */
+  /** Maximum attempts at getting hints from the policy that can be parsed. */
   tries: z.number().int().min(1).max(10).default(3),
   /** Text between question and hint. */
   announce: z.string().max(200).default('\n\nHint: '),
-  /** Limits in tokens: hinted question, hint writer's text. The model's own limits apply as well. */
+  /** Limits in tokens on the hinted question and the writer's text. The model's own limits also apply. */
   promptTokens: z.number().int().positive().default(4096),
   hintTokens: z.number().int().positive().default(1024),
   hintTemperature: z.number().min(0).default(1),

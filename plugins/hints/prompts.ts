@@ -1,9 +1,9 @@
 // The prompts for models that write hints, reworded from the papers' descriptions.
 //
 // `full` follows HiLL (arXiv 2604.00698) and SAGE (arXiv 2602.03143). `short` is for models of a few million
-// parameters, which cannot follow instructions: they are trained on its format, or learn it. Texts that are
-// too long lose their middle. Before each goes a solved one as an earlier turn (`ladderExample`, `HINTER_EXAMPLE`): a
-// model of some hundred million parameters does not write in a form that it is only told of.
+// parameters, which cannot follow instructions: they are trained on its format, or learn it. Texts that are too
+// long lose their middle. Each prompt is preceded by a solved example as an earlier turn (`ladderExample`,
+// `HINTER_EXAMPLE`), since a model of some hundred million parameters does not follow a format that is only described.
 
 import type { Example } from '../../protocol/train/index.ts'
 import { areAlike } from '../skills/library/similarity.ts'
@@ -52,7 +52,7 @@ const SOLVED: Material = {
   solution: '3 + 3 = 6\n6 + 6 = 12\n12 + 12 = 24\n24 + 24 = 48',
   attempt: '<answer>36</answer>',
 }
-/** Each says more than the one before. */
+/** Example hints, each saying more than the one before. */
 const SOLVED_HINTS = [
   'Compare each number with the one before it.',
   'The differences are not all the same.',
@@ -64,7 +64,7 @@ const SOLVED_HINTS = [
   'Add the last number to itself.',
 ]
 
-/** A ladder of as many levels. */
+/** An example ladder with this number of levels. */
 export function ladderExample(levels: number): Example[] {
   const hints = SOLVED_HINTS.slice(-levels).map((hint, i) => [`level_${i + 1}`, hint])
   return [{ question: ladderPrompt(levels, SOLVED), answer: JSON.stringify(Object.fromEntries(hints)) }]
@@ -80,12 +80,12 @@ export const HINTER_EXAMPLE: readonly Example[] = [
   },
 ]
 
-/** A small model may repeat the example's hints, which say nothing about another question. */
+/** True if the hint repeats one of the example's, as small models may do. These are useless for other questions. */
 export function isFromExample(hint: string): boolean {
   return [SOLVED_HINT, ...SOLVED_HINTS].some((shown) => areAlike(shown, hint))
 }
 
-/** At most `most` tokens of a text: its beginning and its end, with a mark in place of the middle. */
+/** Shortens a text to at most `most` tokens: its beginning and end, with a mark in place of the middle. */
 export function withoutMiddle(text: string, most: number, countTokens: (text: string) => number): string {
   if (countTokens(text) <= most) return text
   const keeping = (kept: number): string =>

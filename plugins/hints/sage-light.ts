@@ -1,5 +1,5 @@
-// SAGE-light (arXiv 2602.03143): chooses the strength of a prompt's hint before its rollouts, from the
-// results of its last visit. It needs no second rollouts, but prompts must recur.
+// SAGE-light (arXiv 2602.03143): chooses the strength of a prompt's hint before its rollouts, from the results of
+// the prompt's last visit. It needs no second set of rollouts, but prompts must recur.
 //
 //   paper  up one level if the last pass rate was below `alpha`, never down
 //   code   up if it was at most `low`, down if it was above `high` (the released script's 0.1 and 0.35)
@@ -23,7 +23,7 @@ const settings = z.strictObject({
   high: z.number().min(0).max(1).default(0.35),
   /** A rollout is right if its score is above this. */
   threshold: z.number().min(0).max(1).default(0.5),
-  /** Most prompts remembered; the least recently visited one is forgotten first. */
+  /** Maximum number of prompts remembered; the least recently visited one is forgotten first. */
   remembered: z.number().int().positive().max(4096).default(2048),
   tokens: tokensSetting,
 })
@@ -130,7 +130,7 @@ function strongest(ladder: Ladder, level: number): string | undefined {
   return ladder.slice(0, level).findLast((hint) => hint !== undefined)
 }
 
-/** Extra groups that a plugin asked for say nothing about the plain prompt. */
+/** False for extra groups requested by a plugin, which say nothing about the plain prompt. */
 function isVisit({ origin }: Group): boolean {
   return origin?.request === undefined
 }

@@ -1,11 +1,11 @@
 // SAGE (arXiv 2602.03143): for prompts whose groups are all wrong, the policy writes hints of increasing
 // strength from the reference solution, and the weakest one that leads to a success is trained on.
 //
-// Level by level, the whole group is rolled out again under the hint, only for prompts that are still all
-// wrong (the released code rolls out all prompts and discards most). The group of the last level tried
-// replaces the plain group, even if it is all wrong. The reward is unchanged, and the loss sees question and
-// hint. A prompt whose hints cannot be parsed keeps its group. Hints are assigned by group id, never by
-// position in a batch. The leak check is ours: the paper has none.
+// Level by level, the whole group is rolled out again under the hint, but only for prompts that are still all
+// wrong (the released code rolls out all prompts and discards most). The group of the last level tried replaces
+// the plain group, even if it is all wrong. The reward is unchanged, and the loss conditions on question and
+// hint. A prompt whose hints cannot be parsed keeps its group. Hints are assigned by group id, never by position
+// in a batch. The leak check is ours; the paper has none.
 
 import { z } from 'zod'
 import { type Context, definePlugin, type Request, type RoundView } from '../../protocol/plugin/index.ts'
@@ -30,7 +30,7 @@ interface Climb {
   ladder: Ladder
   /** The group under the last level tried. */
   last?: Group
-  /** The level asked for, from 1; 0 before the first. */
+  /** The level last requested, from 1; 0 before the first. */
   level: number
 }
 

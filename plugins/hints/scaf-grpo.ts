@@ -1,11 +1,11 @@
 // Scaf-GRPO (arXiv 2510.19807): after an initial phase without hints, prompts whose groups are all wrong are
-// retried with more and more of a fixed hint, one rollout each. The first success replaces one failure.
+// retried with increasingly more of a fixed hint, one rollout each. The first success replaces one failure.
 //
 // The order is knowledge 1 to 4, planning 1 to 4, solution 1 to 4; each step contains all earlier ones of its
 // tier. A large model wrote the paper's hints; these are made from the task's worked solution, see worked.ts.
-// `parallel` asks for all at once and takes the first success in order, as the released code does. The paper
-// starts after 15 % of the steps; since a node has no last step, a number of steps is configured, as in the
-// code. The group then has two conditionings, so its baseline is biased.
+// `parallel` requests all steps at once and takes the first success in order, as in the released code. The paper
+// starts after 15 % of the steps; a node has no last step, so the number of steps is a setting, as in the code.
+// The resulting group has two conditionings, so its baseline is biased.
 
 import { z } from 'zod'
 import { type Context, definePlugin, type Request, type RoundView } from '../../protocol/plugin/index.ts'
@@ -24,21 +24,21 @@ const settings = z.strictObject({
   lossSees: z.enum(['hinted', 'bare']).default('hinted'),
   /** A rollout is right if its score is above this. */
   threshold: z.number().min(0).max(1).default(0.5),
-  /** Longest hinted question, in tokens. The model's own limits apply as well. */
+  /** Maximum length of the hinted question, in tokens. The model's own limits also apply. */
   promptTokens: z.number().int().positive().default(4096),
   tokens: tokensSetting,
 })
 type Settings = z.output<typeof settings>
 
 const NAME = 'hint/scaf_grpo'
-/** Most hints per prompt: three tiers of four. */
+/** Maximum number of hints per prompt: three tiers of four. */
 const MOST = 12
 
 interface Search {
   base: Group
-  /** In the order they are tried. */
+  /** In the order in which they are tried. */
   hints: Array<{ before: string; after: string }>
-  /** How many have been asked for. */
+  /** Number of hints requested so far. */
   asked: number
   found?: { group: Group; rollout: Rollout; level: number }
 }

@@ -1,9 +1,9 @@
-// Hints made from a task's worked solution, without a model. The papers let models write them.
+// Hints made from a task's worked solution, without a model. In the papers, models write them.
 //
-// Lines of the working are revealed from the front. The last line is never revealed, nor any from the first
-// one on that reveals the answer. A hint bank has Scaf-GRPO's tiers (arXiv 2510.19807): knowledge (method and
-// set-up), planning (the lines with numbers that are not in the question masked) and solution (the lines),
-// each split into at most four pieces.
+// Lines of the working are revealed in order. The last line is never revealed, nor the first line that reveals the
+// answer or any line after it. A hint bank has Scaf-GRPO's tiers (arXiv 2510.19807): knowledge (method and set-up),
+// planning (the lines, with numbers that are not in the question masked) and solution (the lines), each split into
+// at most four pieces.
 
 import type { Privileged } from '../../protocol/plugin/index.ts'
 import type { Step } from '../../protocol/train/index.ts'
@@ -14,7 +14,7 @@ export const TIERS = ['knowledge', 'planning', 'solution'] as const
 export type Tier = (typeof TIERS)[number]
 const PIECES = 4
 
-/** The whole working, for the model that writes hints; only the answer if a task has no working. */
+/** The whole working, for the model that writes hints; just the answer if the task has no working. */
 export function solutionOf({ key, steps }: Privileged): string {
   const working = steps.filter(({ aside }) => !aside)
   return working.length > 0 ? working.map(({ text }) => text).join('\n') : key
@@ -29,7 +29,7 @@ export function shown(steps: readonly Step[], leaks: Leaks): Step[] {
   )
 }
 
-/** One text per level from 1, each with more lines than the last; fewer levels if there are few lines. */
+/** One text per level, each with more lines than the one before; fewer levels if there are few lines. */
 export function progressive(steps: readonly Step[], levels: number, leaks: Leaks): string[] {
   const lines = shown(steps, leaks).map(({ text }) => text)
   const ends = Array.from({ length: levels }, (_, i) => Math.ceil((lines.length * (i + 1)) / levels))
@@ -52,7 +52,7 @@ export function bankOf(question: string, steps: readonly Step[], leaks: Leaks): 
 
 const NUMBER = /(?<![\w.])-?\d+(?:\.\d+)?(?!\w|\.\d)/g
 
-/** Replaces the line's result, and all numbers that are not in the question, by question marks. */
+/** Replaces the line's result, and all numbers that are not in the question, with question marks. */
 function withoutValues({ text, value }: Step, given: ReadonlySet<string>): string {
   const plain = value === undefined ? text : text.replaceAll(value, '?')
   return plain.replace(NUMBER, (number) => (given.has(number) ? number : '?'))

@@ -1,11 +1,11 @@
-// Parses hints that a model wrote: between a pair of tags (HiLL, arXiv 2604.00698), or levels in JSON (SAGE,
+// Parses hints written by a model: text between a pair of tags (HiLL, arXiv 2604.00698), or levels in JSON (SAGE,
 // arXiv 2602.03143) with the fallbacks of its code: fenced block, first brace, lenient, outermost braces.
 //
 // Hints go into prompts, so control characters are removed, and texts that are too long are rejected.
 
 import { safeText } from '../../protocol/text.ts'
 
-/** In UTF-16 units. */
+/** Maximum length of a hint, in UTF-16 units. */
 const LONGEST = 4000
 
 /** The text in the first pair of tags, ignoring case; undefined if there is none or it is empty. */

@@ -1,4 +1,4 @@
-// Stores the rollouts of all replay plugins in lanes, first in, first out, bounded by records and bytes.
+// The rollout buffer of all replay plugins: first-in, first-out lanes, bounded by records and bytes.
 //
 // A buffer belongs to one policy. Token ids and log-probs of another lineage or tokenizer are meaningless
 // here, so the first group of another policy empties it. After a roll-back, rollouts from the undone versions
@@ -11,7 +11,7 @@ import { bytesOf, type Stored } from './stored.ts'
 export interface BufferLimits {
   records: number
   bytes: number
-  /** Records in one lane. */
+  /** Maximum number of records in one lane. */
   perLane: number
 }
 
@@ -20,7 +20,7 @@ export interface ReplayBuffer {
   readonly bytes: number
   /** Empties the buffer if it belongs to another policy. */
   belongTo(policy: Pick<PolicyReference, 'lineage' | 'tokenizer'>): void
-  /** Drops the oldest of its lane, then the oldest of all, until everything is within the limits. */
+  /** Adds a record, then drops the oldest of its lane and the oldest of all until all limits are met. */
   add(stored: Stored): void
   /** Oldest first. */
   lane(name: string): readonly Stored[]

@@ -1,10 +1,10 @@
-// Estimates how difficult prompts are now, and weights them for selection: DOTS (arXiv 2506.05316), with a
+// Estimates the current difficulty of prompts, and weights them for selection: DOTS (arXiv 2506.05316), with a
 // Beta tracker as its predictor.
 //
 // P(q) is proportional to exp(-|d - alpha| / tau), where d is the share of right answers. The paper predicts
-// d from a trained embedding of the question and reference prompts that are rolled out for it. Here d is the
-// posterior mean of the prompt's own past rollouts, with older ones counting less. That costs no rollouts but
-// says nothing about new prompts, which are at 0.5. The paper's calibration of d is a setting:
+// d from a trained embedding of the question and from reference prompts that are rolled out for this purpose. Here
+// d is the posterior mean over the prompt's own past rollouts, with older ones counting less. That costs no rollouts,
+// but says nothing about new prompts, which get 0.5. The paper's calibration of d is a setting:
 // sigmoid(logit(d) / scale + tanh(shift)), the identity by default.
 
 import { type PromptCoordinates, promptKey } from '../../protocol/train/index.ts'
@@ -20,21 +20,21 @@ export function calibrated(base: number, { scale, shift }: { scale: number; shif
   return 1 / (1 + Math.exp(-logit))
 }
 
-/** exp(logit - highest): adding a constant to all logits changes nothing. */
+/** exp(logit - highest). Only relative weights matter, so subtracting the highest changes nothing. */
 export function weightsOf(logits: readonly number[]): number[] {
   const highest = logits.reduce((a, b) => Math.max(a, b), Number.NEGATIVE_INFINITY)
   return logits.map((logit) => Math.exp(Math.max(-FARTHEST, logit - highest)))
 }
 
 export interface Tracker {
-  /** Posterior mean of the chance of being right, under a uniform prior. */
+  /** Posterior mean of the probability of being right, under a uniform prior. */
   mean(prompt: PromptCoordinates): number
   add(prompt: PromptCoordinates, right: number, wrong: number): void
   save(): Array<[string, number, number]>
   load(rows: unknown): void
 }
 
-/** `keep`: factor on the counts of a prompt's earlier rollouts at each visit. */
+/** `keep`: decay factor on the counts of a prompt's earlier rollouts at each visit. */
 export function createTracker(keep: number): Tracker {
   const counts = new Map<string, [number, number]>()
   return {

@@ -1,11 +1,11 @@
 // DOTS (arXiv 2506.05316): selects prompts by difficulty, and replays whole past groups.
 //
 // The share `sigma` of a batch is fresh; the rest is drawn uniformly from the latest groups of other prompts,
-// with the advantages of the stored group. The paper's clip range around (old policy / sampler) is the `clip`
-// correction with its proximal anchor, combined with a truncated weight (`tis`). Selection uses a Beta
-// tracker instead of the trained predictor: see difficulty.ts. Only groups with a signal are stored. The
-// paper keeps 512 groups, which is one of its batches; with small batches those would span many versions, so
-// age is bounded as well.
+// with the advantages of the stored group. The paper's clip range around (old policy / sampler) corresponds to the
+// `clip` correction with its proximal anchor, combined with a truncated weight (`tis`). Selection uses a Beta
+// tracker instead of the trained predictor: see difficulty.ts. Only groups with a signal are stored. The paper
+// keeps 512 groups, which is one of its batches; with small batches these would span many versions, so age is
+// limited as well.
 
 import { z } from 'zod'
 import { definePlugin } from '../../protocol/plugin/index.ts'
@@ -30,7 +30,7 @@ const settings = z.strictObject({
   tau: z.number().positive().default(1e-3),
   scale: z.number().positive().default(1),
   shift: z.number().default(0),
-  /** Factor on the counts of a prompt's earlier rollouts at each visit. */
+  /** Decay factor on the counts of a prompt's earlier rollouts at each visit. */
   keep: z.number().min(0).max(1).default(0.5),
 })
 
@@ -58,7 +58,7 @@ export default definePlugin({
 
       observe(groups) {
         for (const { prompt, rollouts, arm } of groups) {
-          // Results with help say nothing about the plain prompt.
+          // Results with a hint or a skill say nothing about the plain prompt.
           if (arm !== 'base') continue
           const right = rollouts.filter(isRight).length
           tracker.add(prompt, right, rollouts.length - right)

@@ -1,4 +1,4 @@
-// Draws from a buffer, and turns what was drawn into a group that can be trained on.
+// Draws records from a buffer, and turns them into groups that can be trained on.
 
 import { createHash } from 'node:crypto'
 import type { BatchView, Random } from '../../protocol/plugin/index.ts'
@@ -17,19 +17,19 @@ export function drawByWeight<Item>(
   while (drawn.length < count && left.length > 0) {
     const at = random() * left.reduce((sum, { weight }) => sum + weight, 0)
     let [index, passed] = [0, left[0]!.weight]
-    // Rounding may leave a remainder after the last one.
+    // Stop at the last item even if rounding leaves a remainder.
     while (passed <= at && index < left.length - 1) passed += left[++index]!.weight
     drawn.push(left.splice(index, 1)[0]!.item)
   }
   return drawn
 }
 
-/** Whether a batch learns from the group: groups of equal rewards are dropped later. */
+/** Whether a batch can learn from the group; groups of equal rewards are dropped later. */
 export function teaches(group: Group): boolean {
   return group.always === true || hasSignal(group)
 }
 
-/** Counts as a use. The group is trained on even if its rewards are equal, and is never shared. */
+/** Counts as a use of the record. The group is trained on even if its rewards are equal, and is never shared. */
 export function replayGroup(
   stored: Stored,
   { view, plugin, request }: { view: BatchView; plugin: string; request: string },

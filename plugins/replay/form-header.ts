@@ -1,4 +1,4 @@
-// The header of a saved replay buffer: everything but the numbers, and how many numbers follow.
+// The header of a saved replay buffer: everything but the numeric arrays, whose lengths it contains.
 
 import { z } from 'zod'
 

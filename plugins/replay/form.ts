@@ -1,9 +1,9 @@
 // The file format of a replay buffer: the length of a JSON header, the header, and then its numbers,
 // little-endian.
 //
-// The header says whose policy wrote everything and, per rollout, how many tokens follow. It is read with a
-// closed schema, and all lengths are added up before anything is sliced: a damaged file causes a clear error,
-// not a strange batch.
+// The header names the policy that the buffer belongs to and the number of tokens of each rollout. It is parsed with
+// a closed schema, and all lengths are added up before anything is sliced, so that a damaged file causes a clear
+// error and not a corrupt batch.
 
 import type { z } from 'zod'
 import { WaggleError } from '../../protocol/errors.ts'

@@ -1,17 +1,18 @@
-// Lessons: a node learns from trusted peers what they can do and it cannot, by supervision on their right answers.
+// Lessons: a node learns skills that it lacks from trusted peers, by supervised learning on their right answers.
 //
 //   gap of a task = max(0, 1 - own share of right answers / that of its trusted peers)
 //   lessons of a task in a batch = `lessons` * gap / number of tasks with a gap;  their loss = -log pi per token
 //
-// A peer with other skills is a guide: its answers are so unlikely under this node's policy that importance weights leave
-// little of them. Supervision needs no such weights. A text is learnt little at one look, so right answers are kept, and
-// each is learnt `epochs` times. As a node catches up, gaps close and lessons end: reinforcement learning does the rest. Both
-// shares are of groups with a signal, the only ones that travel, so that like is compared with like.
+// A peer with different skills is a guide: its answers are so unlikely under this node's policy that importance weights
+// nearly remove them. Supervised learning needs no such weights. A single pass teaches little, so right answers are
+// kept and each is trained on `epochs` times. As the node catches up, the gaps close and lessons end; reinforcement
+// learning does the rest. Both shares count only groups with a signal, since no others are sent, which makes them
+// comparable.
 //
-// Supervision learns whatever a right answer contains, a hidden mark as well. So lessons come only from peers that the
-// user named in `swarm.trust`; everybody else's answers are ignored. This node's verifier has scored each of them, and
-// lessons are borrowed rollouts: their gradient is at most as long as that of the own groups in the batch, and a batch
-// without such groups has no lessons. Nothing is saved: after a restart it waits for peers' answers again.
+// Supervised learning picks up everything in a right answer, even a hidden mark. So lessons come only from peers that
+// the user named in `swarm.trust`; all other answers are ignored. This node's verifier has scored each of them. Lessons
+// are borrowed rollouts: the norm of their gradient is at most that of the batch's own groups, and a batch without own
+// groups has no lessons. Nothing is saved: after a restart the plugin waits for peers' answers again.
 
 import { z } from 'zod'
 import { column, neg } from '../../protocol/plugin/expression.ts'
@@ -20,20 +21,20 @@ import { type Group, hasSignal, isRight, promptKey, type Rollout } from '../../p
 import { contentId } from '../../protocol/wire/index.ts'
 
 const settings = z.strictObject({
-  /** In a batch at most. */
+  /** Maximum number of lessons in a batch. */
   lessons: z.int().positive().max(512).default(32),
-  /** How often each answer is learnt. */
+  /** How often each answer is trained on. */
   epochs: z.int().positive().default(8),
-  /** Peers' groups with a signal, of a task and level, before they teach it. */
+  /** Peers' groups with a signal that are needed before a task and level is taught. */
   groups: z.int().positive().default(4),
   /** Smallest gap that is taught. */
   least: z.number().min(0).max(1).default(0.25),
-  /** Right answers that are kept of a task and level; the oldest go first. */
+  /** Maximum right answers kept per task and level; the oldest are dropped first. */
   kept: z.int().positive().max(65_536).default(512),
 })
 
 const NAME = 'replay/lessons'
-/** Decay of the counts with each group. */
+/** Decay of the counts per group. */
 const FADE = 0.98
 
 interface Lesson {
@@ -43,9 +44,9 @@ interface Lesson {
   uses: number
 }
 
-/** Of a task and level. */
+/** What is known about one task and level. */
 interface Level {
-  /** Whether this node asks it. */
+  /** Whether this node itself asks it. */
   asked: boolean
   own: Share
   peers: Share
@@ -149,7 +150,7 @@ function count(share: Share, group: Group): void {
   share.groups += 1
 }
 
-/** Equally used ones in random order. */
+/** Least used lessons first; equally used ones in random order. */
 function leastUsed(lessons: readonly Lesson[], random: () => number): Lesson[] {
   return lessons
     .map((lesson) => ({ lesson, place: lesson.uses + random() }))

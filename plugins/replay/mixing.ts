@@ -1,9 +1,9 @@
-// Cross-context replay (R³, arXiv 2601.19620): adds past successes of a prompt to a group of failures, and
-// vice versa.
+// Cross-context replay (R³, arXiv 2601.19620): adds past successes of a prompt to an all-wrong group, and past
+// failures to an all-right one.
 //
 // Mixing happens in the batch, just before a group is trained on. At the end of a round such a group has no
-// signal and would be dropped, so it is marked to be kept if there is something to mix in. What is mixed in
-// comes from earlier versions of the policy, never from the step that wrote the group.
+// signal and would be dropped, so it is marked to be kept if there is something to mix in. The added rollouts
+// come from earlier versions of the policy, never from the step that wrote the group.
 
 import type { BatchView, Context } from '../../protocol/plugin/index.ts'
 import { type Group, isRight, promptKey } from '../../protocol/train/index.ts'
@@ -18,13 +18,13 @@ export interface MixOptions {
   versions: number
 }
 
-/** Far more than the groups that ever wait to be trained on. */
+/** Far more groups than ever wait to be trained on. */
 const MOST_RANKED = 4096
 
 export interface Mixer {
   mix(groups: Group[], view: BatchView, context: Context): Group[]
   /**
-   * Records that the group's failures were ranked, so that its advantages follow this plugin's formula too.
+   * Records that the group's failures were ranked, so that its advantages also follow this plugin's formula.
    */
   noteRanked(group: Group): void
   /** True if the group was mixed in the last batch, or ranked. */
@@ -40,7 +40,7 @@ export function createMixer(
   let mixed = new Set<string>()
   let ranked = new Set<string>()
 
-  /** Most recent first. */
+  /** Stored rollouts that may be mixed in, most recent first. */
   const candidates = (group: Group, version: number): Stored[] => {
     const right = group.rollouts.filter(isRight).length
     if (right > 0 && right < group.rollouts.length) return []
@@ -70,7 +70,7 @@ export function createMixer(
     },
     mix(groups, view, context) {
       buffer.belongTo(view)
-      // A roll-back has undone versions that the policy has not reached.
+      // Versions ahead of the policy were undone by a roll-back.
       buffer.drop(({ version, uses: used }) => version > view.version || used >= uses)
       if (view.at === 'batch') mixed = new Set()
       let added = 0
@@ -92,7 +92,7 @@ export function createMixer(
   }
 }
 
-/** A = (R - mean) / (alpha std + lambda); zeros if all are equal. */
+/** A = (R - mean) / (alpha std + lambda); zeros if all rewards are equal. */
 export function mixedAdvantages(
   rewards: readonly number[],
   { alpha, lambda, std }: { alpha: number; lambda: number; std: 'sample' | 'population' },

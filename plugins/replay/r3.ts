@@ -3,8 +3,8 @@
 //
 // Reflection is an additional group beside the prompt's own rollouts, if the prompt's past mean reward is
 // below `tau`. An all-wrong group is joined by `k` past right rollouts of the prompt, an all-right one by
-// wrong ones, whatever text they were sampled under; A = (R - mean) / (alpha std + lambda) over the mixed
-// group. Failures are ranked by their entropies. The paper publishes neither code nor constants: `tau`, `k`,
+// wrong ones, regardless of the conditioning that they were sampled under; A = (R - mean) / (alpha std + lambda) over
+// the mixed group. Failures are ranked by their entropies. The paper publishes neither code nor constants: `tau`, `k`,
 // `share`, `most`, `alpha`, `lambda` and the buffer's bounds are ours. Also ours: the most recent rollouts
 // come first, uses are limited, and the formula applies only to groups that were mixed or ranked (all others
 // keep the estimator's advantages; with GRPO this is the same). The length bonus is off unless `lengthBonus`
@@ -23,7 +23,7 @@ import { createVisits } from './visits.ts'
 const settings = z.strictObject({
   tau: z.number().min(0).max(1).default(0.25),
   k: z.number().int().positive().default(1),
-  /** Share of a response's tokens with the highest entropies. */
+  /** Share of a response's tokens that count as its entropy peaks. */
   share: z.number().positive().max(1).default(0.2),
   /** Reward of the best failure; below 1, so that no failure beats a success. */
   most: z.number().nonnegative().lt(1).default(0.5),
@@ -38,11 +38,11 @@ const settings = z.strictObject({
   perPrompt: z.number().int().min(2).default(64),
   records: z.number().int().positive().default(16_384),
   megabytes: z.number().positive().default(16),
-  /** A rollout is too old after this many visits of its prompt, or versions of the policy. */
+  /** A rollout is too old after this many visits of its prompt, or `versions` of the policy. */
   epochs: z.number().int().positive().default(2),
   versions: z.number().int().positive().default(256),
   uses: z.number().int().positive().default(4),
-  /** Longest attempt shown for reflection, in characters. */
+  /** Maximum length of an attempt shown for reflection, in characters. */
   attempt: z.number().int().positive().default(2000),
   /** Tokens for reflection per round. */
   tokens: z.number().int().nonnegative().default(32_768),

@@ -2,9 +2,9 @@
 // rank first.
 //
 // A beats B if the mean of A's k highest entropies is above B's and the mean of all its entropies is below
-// B's. Wins are counted, and rewards are spread evenly from the most wins to none. The paper does not define
-// ties: here rollouts with equal wins share the average of their places, so that the order of rollouts does
-// not matter and equal ones give no signal.
+// B's. Wins are counted, and rewards are spread evenly from the most wins down to none. The paper does not define
+// ties: here rollouts with equal wins share their average rank, so that the order of rollouts does not matter and
+// equal ones give no signal.
 
 import type { Context } from '../../protocol/plugin/index.ts'
 import { type Group, writtenOf } from '../../protocol/train/index.ts'

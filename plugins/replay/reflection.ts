@@ -1,7 +1,7 @@
 // In-context self-reflection (R³, arXiv 2601.19620): the question with an earlier wrong answer and an
 // instruction to do better. The paper's instruction is not published; this one is ours.
 //
-// A long attempt loses its middle, so that the question, both ends of the attempt and a whole answer fit.
+// The middle of a long attempt is cut out, so that the question, both ends of the attempt and a whole answer fit.
 
 import type { Context, Rewrite } from '../../protocol/plugin/index.ts'
 import { safeText } from '../../protocol/text.ts'

@@ -1,20 +1,20 @@
-// Success-gated transfer: where all of this node's answers to a question are wrong and a peer has a verified
-// right one, the group learns from both.
+// Success-gated transfer: if all of this node's answers to a question are wrong and a peer has a verified right one,
+// that answer joins the group, which is then trained on.
 //
 //   A_i = (r_i - mean) / (std + epsilon)      over the own rollouts and the success
 //   own tokens: the loss as configured;  the success's tokens: -f(pi) A,  f(x) = x / (x + gamma)
 //
-// The gate and the joint advantages are those of arXiv 2605.07244, the shaped loss is LUFFY's (arXiv
-// 2504.14945) with its gamma of 0.1. There is no importance weight, since who wrote the text does not matter:
-// text is what travels, and every node encodes it with its own tokenizer. The shape's gradient in a token's
-// log-prob is A gamma pi / (pi + gamma)^2. It is at most A / 4, at pi = gamma, and vanishes for tokens that this
-// node would never write, so that a mark planted in a right answer is learnt slowly at most.
+// The gate and the joint advantages are those of arXiv 2605.07244; the shaped loss is LUFFY's (arXiv 2504.14945) with
+// its gamma of 0.1. There is no importance weight, because the success is used as text, whoever wrote it: nodes
+// exchange texts, and each encodes them with its own tokenizer. The gradient of the shaped loss with respect to a
+// token's log-prob is A gamma pi / (pi + gamma)^2. It is at most A / 4, at pi = gamma, and vanishes for tokens that
+// this node would never write, so a mark planted in a right answer is learnt only slowly, if at all.
 //
-// A success counts once this node's own verifier has scored it, on arrival and again before it is lent. It is
-// lent to a question at most `uses` times, and to none that an own rollout has solved. Borrowed tokens are at
-// most `share` of a batch's own ones, shared evenly among authors, and the trainer bounds the length of their
-// gradient by that of the own ones. Of several successes, the one that this node finds most likely per token is
-// lent. The paper's policies all train on one set of prompts; here the selector `common` asks such prompts.
+// A success is used only after this node's own verifier has scored it, on arrival and again before use. It is used for
+// a question at most `uses` times, and never for one that an own rollout has solved. Borrowed tokens are at most
+// `share` of a batch's own tokens, split evenly among authors, and the trainer limits the norm of their gradient to
+// that of the own ones. Of several successes, the one that is most likely per token under this node's policy is used.
+// The paper's policies all train on one set of prompts; here the selector `common` provides shared prompts.
 
 import { createHash } from 'node:crypto'
 import { z } from 'zod'
@@ -28,22 +28,22 @@ const settings = z.strictObject({
   /** `shaped`: -f(pi) A. `plain`: -A log pi, which also teaches what this node would never write. */
   loss: z.enum(['shaped', 'plain']).default('shaped'),
   gamma: z.number().positive().default(0.1),
-  /** Successes lent to a group. */
+  /** Number of successes added to a group. */
   k: z.int().positive().default(1),
-  /** Uses of an author's successes on one question. */
+  /** Maximum uses of an author's successes on one question. */
   uses: z.int().positive().default(2),
-  /** Borrowed tokens of a batch, relative to the own groups' tokens. */
+  /** Maximum borrowed tokens of a batch, relative to the own groups' tokens. */
   share: z.number().positive().max(1).default(0.15),
   epsilon: z.number().positive().default(1e-6),
   std: z.enum(['sample', 'population']).default('sample'),
-  /** Authors whose success is kept, per question. */
+  /** Maximum authors per question whose success is kept. */
   perQuestion: z.int().positive().default(4),
   records: z.int().positive().default(4096),
   megabytes: z.number().positive().default(4),
 })
 export type RescueSettings = z.infer<typeof settings>
 
-/** Questions that are remembered as solved. */
+/** Maximum questions remembered as solved. */
 const MOST_SOLVED = 65_536
 /** Far more groups than ever wait to be trained on. */
 const MOST_WAITING = 4096
@@ -72,7 +72,7 @@ export default definePlugin({
     const waiting = new Set<string>()
     let tokenizer = ''
 
-    /** In order of how likely this node finds them, per token. */
+    /** Sorts successes by their likelihood per token under this node's policy. */
     const ranked = async (group: Group, found: Success[], context: Context): Promise<Success[]> => {
       if (found.length < 2) return found
       const { conditioning } = group
@@ -100,7 +100,7 @@ export default definePlugin({
           const right = group.rollouts.filter((rollout) => isRight(rollout) && rollout.finish !== 'aborted')
           if (right.length === 0) continue
           const question = questionOf(group, context)
-          // Of one group the shortest success: it has the least room for anything but the answer.
+          // Take the shortest success of a group: it has the least room for anything but the answer.
           const best = right.reduce((least, one) => (one.tokens.length < least.tokens.length ? one : least))
           if (!solved.has(question)) successes.add(successOf(best, { question, author: group.author }))
         }
@@ -134,7 +134,7 @@ export default definePlugin({
             const length = success.tokens.length
             const before = lent.get(success.author) ?? 0
             if (chosen.length === options.k || total + length > most) break
-            // Every author may lend one.
+            // Each author may contribute at least one.
             if (before > 0 && before + length > mostOfOne) continue
             chosen.push(success)
             total += length
@@ -142,7 +142,7 @@ export default definePlugin({
           }
           const isKept = waiting.delete(group.id)
           if (chosen.length === 0) {
-            // Without a success there is nothing to learn from it.
+            // A group kept for a success is dropped if there is none.
             if (!isKept || hasSignal(group)) result.push(group)
             continue
           }
@@ -215,8 +215,8 @@ export default definePlugin({
 })
 
 /**
- * Equal for equal questions of a task, whatever their seeds. An episode's is its prompt, since its course may
- * depend on more than the question.
+ * A question's key, equal for equal questions of a task, whatever their seeds. An episode's key is its prompt's, since
+ * its course may depend on more than the question.
  */
 function questionOf({ prompt, rollouts }: Group, context: Context): string {
   const { task, taskVersion } = prompt
@@ -235,7 +235,7 @@ function successOf(
   }
 }
 
-/** Nobody's log-probs count, and its age is that of this step. */
+/** The success as a rollout without behaviour log-probs, as old as the current step. */
 function rolloutOf({ author, text, tokens, finish, lossMask, turns }: Success, version: number): Rollout {
   return {
     ...{ author, text, tokens, finish, reward: 1 },
@@ -253,7 +253,7 @@ function tokensOf(rollouts: readonly Rollout[]): number {
   return rollouts.reduce((sum, { tokens }) => sum + tokens.length, 0)
 }
 
-/** Forgets the oldest above `most`. */
+/** Adds a key; beyond `most` keys, forgets the oldest. */
 function remember(set: Set<string>, key: string, most: number): void {
   set.delete(key)
   set.add(key)

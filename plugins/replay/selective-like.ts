@@ -1,11 +1,11 @@
 // A buffer of informative samples, after the Selective Sample Buffer of Skywork R1V2 (arXiv 2504.16656).
 //
 // From the paper: samples with a non-zero advantage are cached and drawn again with a probability
-// proportional to its size. Neither code nor constants are published, so the rest is reconstructed: the
+// proportional to its absolute value. Neither code nor constants are published, so the rest is reconstructed: the
 // exponent `kappa`, the share of the batch, the share of fresh signal below which it acts, the age limit, and
 // that a sample keeps its advantage, since its group is gone. The ratio to the sampler is left to the
-// configured corrections, as for any rollout. Its other use, as a filter of prompts, is `prompts`: how much
-// likelier a prompt is that once gave a signal.
+// configured corrections, as for any rollout. The buffer's other use, filtering prompts, is `prompts`: the factor by
+// which a prompt that once gave a signal is more likely to be selected.
 
 import { z } from 'zod'
 import { definePlugin } from '../../protocol/plugin/index.ts'

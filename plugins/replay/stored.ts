@@ -1,9 +1,9 @@
 // A stored rollout, complete enough to be trained on again: conditioning, tokens, behaviour log-probs and
 // author.
 //
-// The loss of a replayed rollout conditions on what was stored, never on the plain question, and its
-// importance weight needs the behaviour policy's log-probs. Rollouts without them cannot be corrected for and
-// are rejected.
+// The loss of a replayed rollout conditions on the stored conditioning, never on the plain question, and its
+// importance weight needs the behaviour policy's log-probs. Rollouts without them cannot be corrected and are
+// rejected.
 
 import { WaggleError } from '../../protocol/errors.ts'
 import type { Group, PromptCoordinates, Rollout } from '../../protocol/train/index.ts'
@@ -26,12 +26,12 @@ export interface Stored {
   bornAt: number
   /** Its conditioning may reveal part of the answer key. */
   tainted: boolean
-  /** How often it was replayed. */
+  /** How often it has been replayed. */
   uses: number
   /** The plugin's own data, such as the visit of the prompt that it comes from. */
   mark: number
   rollouts: StoredRollout[]
-  /** One per rollout, if the advantages must not be computed again. */
+  /** One per rollout, if the stored advantages must be kept. */
   advantages?: Array<number | Float32Array>
 }
 

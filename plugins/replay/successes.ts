@@ -1,8 +1,8 @@
 // Peers' successes: verified right answers to questions that this node may fail.
 //
-// Bounded whatever peers send. There is one success per author and question, and its uses are counted for the
-// pair, so sending another one renews nothing. A question keeps a few authors. When all is full, the author who
-// takes the most room loses its oldest success, so a peer that floods crowds out nobody but itself.
+// Memory is bounded whatever peers send. There is one success per author and question, and uses are counted for this
+// pair, so sending another success does not reset the count. A question keeps a few authors. When the store is full,
+// the author who takes the most room loses its oldest success, so a peer that floods crowds out only itself.
 
 import { z } from 'zod'
 import type { Finish, Turn } from '../../protocol/train/index.ts'
@@ -17,26 +17,26 @@ export interface Success {
   finish: Finish
   lossMask?: Uint8Array
   turns?: Turn[]
-  /** How often it was lent. */
+  /** How often it has been used. */
   uses: number
 }
 
 export interface SuccessLimits {
   records: number
   bytes: number
-  /** Authors per question. */
+  /** Maximum authors per question. */
   perQuestion: number
-  /** Most uses of one author's successes on one question. */
+  /** Maximum uses of one author's successes on one question. */
   uses: number
 }
 
 export interface Successes {
   readonly size: number
-  /** Distinct authors. */
+  /** Number of distinct authors. */
   readonly authors: number
   /** False if it was not kept. */
   add(success: Success): boolean
-  /** Those that may still be lent, oldest first. */
+  /** The successes that may still be used for a question, oldest first. */
   of(question: string): Success[]
   drop(question: string): void
   clear(): void

@@ -1,5 +1,5 @@
-// Draws from a Beta distribution, by two Gamma draws (Marsaglia and Tsang 2000). It uses a varying number of
-// uniform numbers, so its stream must not be shared with others.
+// Draws from a Beta distribution, using two Gamma draws (Marsaglia and Tsang 2000). It consumes a varying number
+// of uniform numbers, so its random stream must not be shared.
 
 import type { Random } from '../../protocol/plugin/index.ts'
 
@@ -23,7 +23,7 @@ function drawGamma(shape: number, random: Random): number {
   }
 }
 
-/** Box-Muller. */
+/** Box-Muller transform. */
 function drawNormal(random: Random): number {
   return Math.sqrt(-2 * Math.log(1 - random())) * Math.cos(2 * Math.PI * random())
 }

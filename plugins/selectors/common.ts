@@ -1,14 +1,15 @@
-// A picker for swarms: a part of the prompts is the same for all nodes, and what peers solved and this node
-// does not is asked again.
+// A picker for swarms: part of the prompts come from a set that all nodes share, and prompts that a peer solved but
+// this node did not are asked again.
 //
-// Of a round's prompts, `again` are questions that a peer answered rightly and this node never did; `common` come
-// from a set that follows from the swarm's name, so that nodes meet on them; the rest are new, as with
-// `uniform`. Every node walks through the set from a place of its own, so that at any time nodes are at
-// different prompts and hear of what lies ahead. Of a data set, the set is rows by their numbers.
+// Of a round's prompts, the share `again` are questions that a peer answered correctly and this node never did. The
+// share `common` comes from a set derived from the swarm's name, so that nodes work on the same prompts. The rest are
+// new, as with `uniform`. Each node walks through the set from its own starting point, so that at any time nodes are
+// at different prompts and learn from peers about prompts ahead of them. For a dataset, the set is rows by number.
 //
-// Peers choose what is asked again, so that is bounded: it must be a prompt of the common set or one that this
-// node asked before, at its own level, at most `tries` times each. A prompt that it has not tried counts as
-// too hard only where its level is: where a group of its own is more likely all wrong than not.
+// Peers influence which prompts are asked again, so this is limited: a prompt must be in the common set or have been
+// asked by this node before, must be at the node's own level, and is repeated at most `tries` times. A prompt that the
+// node has not tried counts as too hard only if its level is, that is, if one of the node's own groups is more likely
+// than not to be all wrong.
 
 import { createHash } from 'node:crypto'
 import { z } from 'zod'
@@ -24,16 +25,16 @@ const settings = z
     again: z.number().min(0).max(1).default(0.25),
     /** Prompts in the set, per task and level. */
     size: z.int().positive().max(65_536).default(512),
-    /** How often a prompt is asked again. */
+    /** Maximum number of times that a prompt is asked again. */
     tries: z.int().positive().default(2),
   })
   .refine(({ common, again }) => common + again <= 1, {
     message: 'common and again must not exceed 1 together',
   })
 
-/** Prompts that are remembered, of each sort; the oldest are forgotten. */
+/** Maximum number of prompts remembered in each collection; the oldest are forgotten. */
 const MOST = 8192
-/** Decay per group of a level's counts. */
+/** Decay of a level's counts per group. */
 const FADE = 0.98
 
 const prompt = z.strictObject({
@@ -62,14 +63,14 @@ export default definePlugin({
   manifest: { budget: () => ({ stateBytes: 8 * 2 ** 20 }) },
   create({ common, again, size, tries }) {
     let turn = 0
-    /** By task and level: how many prompts of the set were asked. */
+    /** By task and level: the number of prompts of the set that were asked. */
     const walked = new Map<string, number>()
-    /** Keys of prompts that this node answered: never rightly, and at least once. */
+    /** Keys of prompts that this node answered: `failed` never correctly, `solved` correctly at least once. */
     const failed = new Set<string>()
     const solved = new Set<string>()
-    /** Prompts that peers solved, with how often they were asked again. */
+    /** Prompts that peers solved, with the number of times that they were asked again. */
     const wanted = new Map<string, { prompt: PromptCoordinates; asked: number }>()
-    /** By task and level: decayed numbers of right answers, and of all. */
+    /** By task and level: decayed numbers of right answers and of all answers. */
     const levels = new Map<string, [number, number]>()
     /** Keys of the set, by swarm, task and level. Not saved. */
     const sets = new Map<string, Set<string>>()
@@ -85,13 +86,13 @@ export default definePlugin({
       sets.set(name, made)
       return made
     }
-    /** True if a group of new prompts of this level is more likely all wrong than not. */
+    /** True if a group of a new prompt at this level is more likely than not to be all wrong. */
     const isHard = (level: string, rollouts: number): boolean => {
       const [right, all] = levels.get(level) ?? [0, 0]
       return all > 0 && (1 - right / all) ** rollouts > 0.5
     }
 
-    /** Takes them, in random order. */
+    /** Picks prompts to ask again, in random order. */
     const askedAgain = (view: SelectView, most: number, random: Random): Ask[] => {
       const candidates = view.candidates && new Set(view.candidates.map(promptKey))
       const fit = [...wanted].filter(([key, { prompt: at, asked }]) => {
@@ -155,7 +156,7 @@ export default definePlugin({
         const { tasks, rollouts, candidates, weights, swarm } = view
         if (tasks.length === 0) return []
         const random = context.random(`prompts/${context.step}/${turn}`)
-        /** Rounds to a whole number whose mean is the share. */
+        /** Stochastic rounding: an integer whose expectation is the share of `want`. */
         const part = (share: number): number => Math.floor(share * want + random())
         const repeated = askedAgain(view, Math.min(want, part(again)), random)
         const left = want - repeated.length
@@ -207,7 +208,7 @@ function lengthOf({ questions }: TaskView, size: number): number {
   return Math.max(1, Math.min(size, questions ?? size))
 }
 
-/** The swarm's prompt at this place of the set. */
+/** The swarm's prompt at this position of the set. */
 function commonPrompt(swarm: string, task: TaskView, place: number): PromptCoordinates {
   const { questions } = task
   const level = `${swarm}/${levelOf(task)}`

@@ -3,7 +3,7 @@
 
 import { z } from 'zod'
 
-/** Bucket -> right, wrong; by prompt. */
+/** Prompt -> bucket -> [right, wrong]. */
 export type Rows = Map<string, Map<number, [number, number]>>
 export interface Table {
   /** The latest bucket that the peer has reported. */
@@ -39,7 +39,7 @@ export function prune({ rows }: Table): void {
   for (const [key] of order.slice(PROMPTS)) rows.delete(key)
 }
 
-/** For peers: the most recently seen prompts, as many as fit into a message. */
+/** The form for peers: the most recently seen prompts, as many as fit into a message. */
 export function encodeTable(table: Table): Uint8Array {
   const { clock, rows } = written(table)
   const newest = ([, buckets]: Written['rows'][number]): number => buckets.at(-1)?.[0] ?? -1

@@ -1,10 +1,10 @@
 // Right and wrong answers per prompt, stored so that peers' counts can be merged at any time, in any order
-// and any number of times. Counts are whole numbers by (peer, prompt, bucket of steps) that only grow;
-// merging keeps the larger of two. Old counts are discounted when read, by their own peer's clock, and never
-// in the table.
+// and any number of times. Counts are integers keyed by (peer, prompt, bucket of steps) that only grow; merging
+// keeps the larger of two. Old counts are discounted only when read, by their own peer's clock; the table itself
+// is never discounted.
 //
-// The limits also hold in any order: they keep the newest buckets of each prompt, the most recently seen
-// prompts, and the peers whose names sort first.
+// The size limits do not depend on the order of merges either: they keep the newest buckets of each prompt, the
+// most recently seen prompts, and the peers whose names sort first.
 
 import {
   decodeSaved,
@@ -17,12 +17,12 @@ import {
 } from './counts-form.ts'
 
 export interface CountsOptions {
-  /** Factors on a count for each later step, and for each later bucket of its prompt. */
+  /** Discount factors on a count for each later step, and for each later bucket of its prompt. */
   perStep: number
   perVisit: number
   /** Steps in a bucket. */
   bucket: number
-  /** How many answers all peers' counts together may be worth, per prompt; 0 to ignore peers. */
+  /** Maximum total weight of all peers' counts per prompt, in answers; 0 to ignore peers. */
   fromPeers: number
 }
 

@@ -1,22 +1,24 @@
-// A curriculum by itself: asks the tasks and levels at which groups have a signal, and gives more rollouts where
+// An automatic curriculum: asks the tasks and levels at which groups have a signal, and gives more rollouts where
 // rewards vary more. After Panaganti et al. 2026 (Group Distributionally Robust Optimization-Driven RL, arXiv
 // 2601.19280).
 //
-// A bin is one task at one level. From the paper: a score of each bin, S = (1 - rate) S + rate s (eq. 12), a mean and
-// not a sum, so that bins that are asked often do not weigh more; the share of each bin among the prompts, q = (1 -
-// mix) softmax(sharpness S) + mix / bins (eq. 14 and 15); and as many rollouts a prompt as make the sum of v / n least
-// at the same mean number of rollouts (eq. 29, whose solution is n ~ sqrt(v)).
+// A bin is one task at one level. Three things are from the paper:
+//   - a score of each bin, S = (1 - rate) S + rate s (eq. 12), a mean rather than a sum, so that bins that are asked
+//     often do not weigh more;
+//   - the share of each bin among the prompts, q = (1 - mix) softmax(sharpness S) + mix / bins (eq. 14 and 15);
+//   - numbers of rollouts n per prompt that minimise the sum of v / n at the same mean number of rollouts (eq. 29,
+//     whose solution is n ~ sqrt(v)).
 //
-// It differs in this. The paper's bins are ranges of a prompt's pass rate, since its prompts come back; here most
-// prompts are new, so a bin is what is known of a prompt beforehand. The paper keeps its prompts and scales their
-// advantages; here q draws the prompts. The paper scores a bin by the GRPO loss, whose mean over a group is 0 for a
-// fresh rollout; here the score is 4 v, which is 1 where half the answers are right and 0 where all or none are
-// (`signal`), or the share of wrong answers (`failure`), which is closer to the paper's worst bin but stays at levels
-// that are out of reach. The paper finds n by a bandit for each bin and a price for a rollout; here n is the best whole
-// numbers, one rollout after another to the prompt where it lowers the sum most, and v is the variance of rewards.
+// Differences: The paper's bins are ranges of a prompt's pass rate, since its prompts recur; here most prompts are
+// new, so a bin is what is known of a prompt beforehand. The paper keeps its prompts and scales their advantages; here
+// prompts are drawn according to q. The paper scores a bin by the GRPO loss, whose mean over a group is 0 for a fresh
+// rollout. Here the score is 4 v (`signal`), which is 1 where half the answers are right and 0 where all or none are,
+// or the share of wrong answers (`failure`), which is closer to the paper's worst bin but gets stuck at levels that are
+// out of reach. The paper finds n with a bandit per bin and a price per rollout; here the optimal integers n are found
+// greedily, giving each further rollout to the prompt where it lowers the sum most, and v is the variance of rewards.
 // Of the paper's constants, `rate` is kept (0.12).
 //
-// Try it where a task has several levels and nobody knows which one suits the model, or with tasks of unequal
+// Try it if a task has several levels and it is not known which one suits the model, or with tasks of unequal
 // difficulty. Unseen bins count as the most promising.
 
 import { z } from 'zod'
@@ -25,9 +27,9 @@ import { HELD_OUT_SEED, type PromptCoordinates, scoresOf } from '../../protocol/
 import { ranked } from './uniform.ts'
 
 const settings = z.strictObject({
-  /** What draws prompts to a bin. */
+  /** What a bin's score is based on. */
   by: z.enum(['signal', 'failure']).default('signal'),
-  /** A bin with score 1 is asked e to this power times as often as one with score 0. */
+  /** A bin with score 1 is drawn e^sharpness times as often as one with score 0. */
   sharpness: z.number().nonnegative().max(50).default(4),
   /** Share of prompts that are spread evenly over all bins. */
   mix: z.number().min(0).max(1).default(0.1),
@@ -39,18 +41,18 @@ const settings = z.strictObject({
   rollouts: z.enum(['spread', 'even']).default('spread'),
 })
 
-/** The variance of a reward that is 0 or 1 with equal chances. */
+/** The variance of a reward that is 0 or 1 with equal probability. */
 const LARGEST_VARIANCE = 0.25
 /** Keeps rollouts evenly spread over prompts of bins that have never had a signal. */
 const SMALLEST_VARIANCE = 0.01
-/** Bins that are remembered. */
+/** Maximum number of bins remembered. */
 const MOST = 4096
 
-/** Exponential means over a bin's groups. */
+/** Exponential moving averages over a bin's groups. */
 interface Bin {
-  /** Of the variance of rewards, with Bessel's correction. */
+  /** Average variance of rewards, with Bessel's correction. */
   variance: number
-  /** Of 1 - the mean reward. */
+  /** Average of 1 - the mean reward. */
   failure: number
 }
 const UNSEEN: Bin = { variance: LARGEST_VARIANCE, failure: 1 }
@@ -70,13 +72,13 @@ export default definePlugin({
   create({ by, sharpness, mix, rate, levels, rollouts: allocation }) {
     let turn = 0
     const bins = new Map<string, Bin>()
-    /** Bins that were asked and of which nothing has come back. */
+    /** Bins that were asked but have given no groups yet. */
     const unanswered = new Set<string>()
     const binOf = (key: string): Bin => bins.get(key) ?? UNSEEN
     const scoreOf = ({ variance, failure }: Bin): number =>
       by === 'failure' ? failure : Math.min(1, variance / LARGEST_VARIANCE)
 
-    /** A group's variance of rewards, and the share of its reward that was missed. */
+    /** Updates a bin's averages with a group's variance and failure. */
     const remember = (key: string, group: Bin): void => {
       const before = binOf(key)
       const towards = (old: number, value: number): number => (1 - rate) * old + rate * value
@@ -98,7 +100,7 @@ export default definePlugin({
     return {
       select(view, want, context): Ask[] {
         if (view.tasks.length === 0) return []
-        // Such as prompts that are too long for the model: without this they would stay the most promising.
+        // For example, prompts that are too long for the model. Without this their bins would stay the most promising.
         for (const key of unanswered) remember(key, { variance: 0, failure: 0 })
         unanswered.clear()
         const random = context.random(`prompts/${context.step}/${turn++}`)
@@ -124,7 +126,7 @@ export default definePlugin({
           const key = keyOf(group.prompt)
           unanswered.delete(key)
           const scores = scoresOf(group)
-          // Results with a hint or a skill say nothing about the plain prompt; one answer has no variance.
+          // Results with a hint or a skill say nothing about the plain prompt, and a single answer has no variance.
           if (group.arm !== 'base' || scores.length < 2) continue
           const mean = scores.reduce((sum, score) => sum + score, 0) / scores.length
           const squares = scores.reduce((sum, score) => sum + (score - mean) ** 2, 0)
@@ -156,7 +158,7 @@ export default definePlugin({
 const keyOf = ({ task, taskVersion, difficulty }: PromptCoordinates): string =>
   `${task}@${taskVersion}/${difficulty}`
 
-/** By bin, a function that gives its next prompt. */
+/** For each bin, a function that returns its next prompt. */
 function drawersOf(
   { tasks, candidates, weights }: SelectView,
   levels: 'all' | 'configured',
@@ -165,7 +167,7 @@ function drawersOf(
   const drawers = new Map<string, () => PromptCoordinates>()
   if (candidates && candidates.length > 0) {
     const byBin = new Map<string, PromptCoordinates[]>()
-    // Each bin's prompts in the order in which the other plugins' weights draw them.
+    // Each bin's prompts are in random order, weighted by the other plugins.
     for (const index of ranked(candidates.length, weights, 'draw', random)) {
       const prompt = candidates[index]!
       byBin.set(keyOf(prompt), [...(byBin.get(keyOf(prompt)) ?? []), prompt])
@@ -187,8 +189,8 @@ function drawersOf(
 }
 
 /**
- * Indexes of `want` draws with these probabilities: systematic sampling, in which each index comes up its expected
- * number of times, rounded up or down.
+ * Draws `want` indices with these probabilities by systematic sampling: each index comes up its expected number of
+ * times, rounded up or down.
  */
 function drawn(probabilities: readonly number[], want: number, random: Random): number[] {
   const start = random()
@@ -198,14 +200,14 @@ function drawn(probabilities: readonly number[], want: number, random: Random): 
     below += probability * want
     while (chosen.length < want && start + chosen.length < below) chosen.push(index)
   })
-  // Rounding may leave the last draw out.
+  // Rounding errors may lose the last draw.
   while (chosen.length < want) chosen.push(probabilities.length - 1)
   return chosen
 }
 
 /**
- * Whole numbers of rollouts with the given mean, from half of it to twice as many, that make the sum of variance / n
- * least: each further rollout goes where it lowers the sum most.
+ * Integer numbers of rollouts n with the given mean, each from half to twice the mean, that minimise the sum of
+ * variance / n: each further rollout goes where it lowers the sum most.
  */
 export function spread(variances: readonly number[], mean: number): number[] {
   const fewest = Math.min(mean, Math.max(2, Math.ceil(mean / 2)))

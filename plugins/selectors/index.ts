@@ -1,4 +1,4 @@
-// The built-in selectors. `uniform`, the default, `common` and `gdro_like` pick prompts; `vade` weights them for a
+// The built-in selectors. `uniform` (the default), `common` and `gdro_like` pick prompts; `vade` weights them for a
 // picker.
 
 import type { Plugin } from '../../protocol/plugin/index.ts'

@@ -1,7 +1,7 @@
 // The default picker. From a fixed set of prompts it picks by the weights of other plugins, or uniformly;
-// otherwise it takes the configured tasks in turn, with random training seeds.
+// without a fixed set it cycles through the configured tasks, with random training seeds.
 //
-// It ignores results, so other selectors are compared with it. `draw` draws without replacement (Efraimidis
+// It ignores results, so it is the baseline for other selectors. `draw` draws without replacement (Efraimidis
 // and Spirakis 2006: the largest log(u) / weight); `top` takes the largest weights. If the set is smaller
 // than the number needed, it is used repeatedly. The random stream is named after the step and the turn, and
 // the turn is saved, so a node restored at a step asks the same prompts again.
@@ -49,7 +49,7 @@ export default definePlugin({
   },
 })
 
-/** Indexes in the order to ask them. Leaves out those of weight 0, unless all are 0. */
+/** Indices in the order in which to ask them. Leaves out those of weight 0, unless all are 0. */
 export function ranked(
   count: number,
   weights: SelectView['weights'],

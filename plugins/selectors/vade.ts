@@ -6,8 +6,8 @@
 // Reconstructed from the abstract of arXiv 2511.18902 and third-party notes; no code was published. The paper
 // takes the B prompts with the largest weights, which is `uniform` with pick = "top". Counts decay with each
 // step and each return to the prompt; both rates are ours. Decay is computed on reading, which is equivalent
-// to applying it at every step. Peers' counts, whatever they claim, count like a few answers of this node's
-// own.
+// to applying it at every step. Peers' counts never weigh more than a few answers of this node's own, whatever
+// they claim.
 
 import { z } from 'zod'
 import { definePlugin } from '../../protocol/plugin/index.ts'
@@ -17,12 +17,12 @@ import { createCounts } from './counts.ts'
 
 const settings = z.strictObject({
   utility: z.enum(['hard', 'even']).default('hard'),
-  /** Factors on an answer's count for each step, and for each return to its prompt. */
+  /** Decay factors on an answer's count for each step, and for each return to its prompt. */
   perStep: z.number().positive().max(1).default(0.999),
   perVisit: z.number().positive().max(1).default(0.9),
   /** Steps per bucket of counts. */
   bucket: z.int().positive().default(1),
-  /** How many answers all peers' counts together may be worth, per prompt; 0 to ignore peers. */
+  /** Maximum total weight of all peers' counts per prompt, in answers; 0 to ignore peers. */
   fromPeers: z.number().nonnegative().default(8),
   /** A rollout is right if its score is above this. */
   threshold: z.number().min(0).max(1).default(0.5),

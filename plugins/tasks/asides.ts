@@ -1,14 +1,14 @@
 // Partial information about an answer, for hints on items whose working is too short to be shown in parts.
-// Level 2 gives its length, 3 a part of it, 4 most of it. For short answers the parts are candidates: the
-// answer and its neighbours.
+// Level 2 gives its length, 3 a part of it, 4 most of it. For short answers, candidates are given instead of parts:
+// the answer and its neighbours.
 
 import { leaksAnswer } from '../../protocol/plugin/index.ts'
 
-/** Longest answer that is hidden among others. */
+/** Maximum length of an answer that is hidden among candidates. */
 const SHORT = 2
 const RANGES = ['09', 'az', 'AZ'] as const
 
-/** Undefined if everything that could be said at this level would reveal the answer. */
+/** The aside for a level; undefined if everything that could be said at this level would reveal the answer. */
 export function asideAt(level: 2 | 3 | 4, key: string): string | undefined {
   const size = [...key].length
   const said =
@@ -20,7 +20,7 @@ export function asideAt(level: 2 | 3 | 4, key: string): string | undefined {
   return said.find((text) => text !== undefined && !leaksAnswer(key, text))
 }
 
-/** Shorter and shorter ones: 1.50 begins with 1.5, which is the same number. */
+/** Beginnings of the key, longest first. A beginning can be as good as the key: 1.5 is the same number as 1.50. */
 function beginnings(key: string, share: number): string[] {
   const most = Math.max(1, Math.floor(key.length * share))
   return Array.from({ length: most }, (_, i) => `It begins with ${key.slice(0, most - i).trim()}`)

@@ -1,11 +1,11 @@
 // Turns coordinates into an instance for every task, and keeps three sets of questions apart: those for the
 // warm start, for training, and for evaluation.
 //
-// Seeds alone do not keep them apart: in a small space two seeds can give the same question. So a hash of the
-// question's text decides, whatever the level or version: of eight questions one is held out, three are for
-// the warm start and four for training. Without a separate set for the warm start, part of the training
-// reward would be recall. A generator draws until it meets a question of the requested set; the number of
-// draws is bounded, with an error at the bound.
+// Seeds alone do not keep them apart, since in a small space two seeds can give the same question. So a hash of
+// the question's text decides, independently of level and version: of eight questions one is held out, three are for
+// the warm start and four for training. Without a separate set for the warm start, part of the training reward would
+// come from memorised answers. A generator draws until it finds a question of the requested set; it throws after a
+// maximum number of draws.
 
 import { type Instance, isHeldOut, promptKey } from '../../protocol/train/index.ts'
 import { type Dice, diceFor, hash64 } from './random.ts'
@@ -13,7 +13,7 @@ import { type Dice, diceFor, hash64 } from './random.ts'
 /** A drawn question; its key and steps are computed only if it is kept. */
 export interface Draft {
   /**
-   * What is asked, apart from wording and style: two drafts with one subject always fall in the same part.
+   * What is asked, apart from wording and style: two drafts with the same subject always fall into the same part.
    */
   subject: string
   instance(): Instance
@@ -26,13 +26,12 @@ export interface DrawFor {
 }
 
 /**
- * With one question in eight held out, failing this often by chance has probability (7/8)^10000, about
- * 10^-580.
+ * With one question in eight held out, the probability of this many failures by chance is (7/8)^10000, about 10^-580.
  */
 export const MAX_DRAWS = 10_000
 
 export const HELD_OUT_SHARE = 8n
-/** How many of the HELD_OUT_SHARE hash classes, after the held-out one. */
+/** Number of the HELD_OUT_SHARE hash classes, after the held-out one, that belong to the warm start. */
 const WARM_START_CLASSES = 3n
 
 export type Part = 'held out' | 'warm start' | 'training'

@@ -1,15 +1,14 @@
-// Reproducible random numbers for generators, whole numbers only, so that a seed gives the same item on every
-// machine.
+// Reproducible random integers for generators, so that a seed gives the same item on every machine.
 //
-// A text is hashed to 64 bits (FNV-1a, finished with SplitMix64's mixer, since FNV's low bits are weak),
-// SplitMix64 expands that to 128 bits of state, and xoshiro128** draws from it. Not for secrets: anyone can
+// A text is hashed to 64 bits (FNV-1a, finished with SplitMix64's mixer, since FNV's low bits are weak), SplitMix64
+// expands this to 128 bits of state, and xoshiro128** draws from it. Not suitable for secrets, since anyone can
 // reproduce it. Sources: Fowler-Noll-Vo 1a; Steele, Lea and Flood 2014; Blackman and Vigna 2018.
 
 const MASK_64 = (1n << 64n) - 1n
 const encoder = new TextEncoder()
 
 export function fnv1a64(text: string): bigint {
-  // In two halves, since BigInts would make hashing the slowest part of drawing. The prime is 2^40 + 0x1b3.
+  // Computed in two halves, since BigInts would make hashing the slowest part of drawing. The prime is 2^40 + 0x1b3.
   let [high, low] = [0xcbf29ce4, 0x84222325]
   for (const byte of encoder.encode(text)) {
     low = (low ^ byte) >>> 0
@@ -57,7 +56,7 @@ export function xoshiro128(state: readonly [number, number, number, number]): ()
   }
 }
 
-/** Draws whole numbers; every method is unbiased. */
+/** Draws integers; every method is unbiased. */
 export interface Dice {
   /** 0 to n - 1, for n from 1 to 2^32. */
   below(n: number): number
@@ -73,7 +72,7 @@ export function diceFor(name: string): Dice {
   const words = splitMix64(hash64(name))
   const [first, second] = [words(), words()]
   const low = (word: bigint): number => Number(word & 0xffff_ffffn)
-  // All-zero state would be stuck; the 1 cannot bias anything that matters and makes it impossible.
+  // An all-zero state would be stuck. Setting one bit prevents that, and the bias is irrelevant.
   const next = xoshiro128([low(first) | 1, low(first >> 32n), low(second), low(second >> 32n)])
   const below = (n: number): number => {
     const limit = 2 ** 32 - (2 ** 32 % n)

@@ -1,10 +1,10 @@
 // Worked solutions: turns lines of working into steps with levels, which hints can reveal one after another.
 //
 // Levels are cumulative: 1 method, 2 first line, 3 further lines, 4 the last line but one, 5 the last line. Nothing
-// before the last step may reveal the answer (the leak check), so all lines from the first one that reveals it form
-// one step. A line that merely contains the key is never below level 4, unless the question contains the key too
-// (`keyInQuestion` in the item's data). Levels without a line of working are filled by asides, which are used in
-// hints only.
+// before the last step may reveal the answer (the leak check), so all lines from the first one that reveals it are
+// merged into one step. A line that merely contains the key is never below level 4, unless the question also contains
+// the key (`keyInQuestion` in the item's data). Levels without a line of working are filled with asides, which are
+// used only in hints.
 
 import { leaksAnswer } from '../../protocol/plugin/index.ts'
 import type { Step } from '../../protocol/train/index.ts'
@@ -29,7 +29,7 @@ function touches(char: string | undefined): boolean {
   return char !== undefined && /[0-9A-Za-z]/.test(char)
 }
 
-/** The last line must contain the key. */
+/** Turns lines of working into steps. The last line must contain the key. */
 export function workedSteps(question: string, key: string, method: string, lines: readonly Line[]): Step[] {
   const open = showsToken(question, key)
   const shown = lines.slice(0, shownLines(lines, key))
@@ -54,7 +54,7 @@ export function workedSteps(question: string, key: string, method: string, lines
   ]
 }
 
-/** How many lines can be shown, starting from the first; never the last one. */
+/** Number of lines, from the first, that can be shown without revealing the key; never includes the last one. */
 function shownLines(lines: readonly Line[], key: string): number {
   let shown = ''
   for (const [i, { text }] of lines.entries()) {

@@ -1,5 +1,5 @@
-// Formats held-out accuracy with its confidence interval, since a few questions prove little. Used by commands, the
-// terminal UI and model cards.
+// Formats held-out accuracy with its confidence interval, since a few questions prove little. Used by the commands,
+// the terminal UI and model cards.
 
 import { percent } from './format.ts'
 import type { Estimate } from './requests.ts'
@@ -10,7 +10,7 @@ const Z = 1.959964
 /** 80 % quantile. */
 const Z_POWER = 0.841621
 
-/** A share of `n` answers with its 95 % Wilson interval (1927), which is valid even if all answers are right or wrong. */
+/** A share of `n` answers with its 95 % Wilson interval (1927), which is valid even for shares of 0 and 1. */
 export function wilson(share: number, n: number): Estimate {
   if (n <= 0) return { value: share, low: 0, high: 1 }
   const centre = (share + Z ** 2 / (2 * n)) / (1 + Z ** 2 / n)
@@ -22,7 +22,7 @@ export function wilson(share: number, n: number): Estimate {
   }
 }
 
-/** `41.8 % (38.8 to 44.9)`: the share and its 95 % interval. Rounded to whole percents if the interval is wider than ten points. */
+/** `41.8 % (38.8 to 44.9)`: share and 95 % interval. In whole percents if the interval is wider than ten points. */
 export function accuracyText(share: number, n: number): string {
   const { low, high } = wilson(share, n)
   const digits = high - low > 0.1 ? 0 : 1
@@ -31,9 +31,9 @@ export function accuracyText(share: number, n: number): string {
 }
 
 /**
- * The difference that two evaluations with this share and so many prompts show in four cases of five: 95 % confidence, 80 %
- * power, independent answers. Evaluations of the same questions show smaller ones. Shares are those in the middle of Wilson's
- * interval, so that no right answer at all is no certainty.
+ * The smallest difference that two evaluations with this share and `n` prompts each detect at 95 % confidence with 80 %
+ * power, assuming independent answers. Evaluations on the same questions detect smaller ones. The variance is computed
+ * at the centre of Wilson's interval, so that a share of 0 or 1 does not count as certain.
  */
 export function detectable(share: number, n: number): number {
   if (n <= 0) return 1
@@ -41,7 +41,7 @@ export function detectable(share: number, n: number): number {
   return Math.min(1, (Z + Z_POWER) * Math.sqrt((2 * centre * (1 - centre)) / n))
 }
 
-/** How many questions show a difference in four cases of five, where `questions` show one of `shown`. */
+/** Number of questions needed to detect `difference` with 80 % power, given that `questions` detect `shown`. */
 export function questionsFor(
   difference: number,
   { questions, shown }: { questions: number; shown: number },
@@ -52,8 +52,8 @@ export function questionsFor(
 export type Direction = 'up' | 'down' | 'unclear'
 
 /**
- * Whether two accuracies differ significantly: Newcombe's 95 % interval (1998) for the difference of two shares, from
- * their Wilson intervals. Both evaluations ask the same questions, so the test is conservative.
+ * Whether two accuracies differ significantly, by Newcombe's 95 % interval (1998) for the difference of two shares,
+ * from their Wilson intervals. Both evaluations ask the same questions, so the test is conservative.
  */
 export function directionOf(
   before: { share: number; n: number },

@@ -47,7 +47,7 @@ const held: Rule = ({ state, limits, time }) => {
   )
 }
 
-/** A rate that is reached holds things up, as it was meant to; a month's bytes that are used up end the sharing. */
+/** Hitting a rate limit only delays traffic, as intended. Using up the month's bytes ends sharing. */
 const network: Rule = ({ limits, time }) => {
   const hold = limits?.network?.holds[0]
   if (hold === undefined) return undefined

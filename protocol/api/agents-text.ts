@@ -1,4 +1,4 @@
-// Agents' rollouts in one line, for the screen and for `waggle status`.
+// Summarises agents' rollouts in one line, for the terminal UI and `waggle status`.
 
 import { count, decimal } from './format.ts'
 import type { AgentsInfo } from './snapshot.ts'
@@ -15,7 +15,7 @@ export function agentsText({
 }: AgentsInfo): string {
   const lost = Object.entries(dropped).map(([why, times]) => `${count(times)} ${why}`)
   return [
-    // First, because a narrow window shows no more.
+    // First, because a narrow window cuts off the rest.
     ...environments.flatMap(({ trouble }) => (trouble === undefined ? [] : [`! ${trouble}`])),
     `${count(open)} open`,
     `${count(rewarded)} rewarded`,

@@ -12,7 +12,7 @@ export interface ControlClient {
   /** The newest groups with their texts; empty if the node keeps none. */
   groups(query?: GroupsQuery, options?: { signal?: AbortSignal }): Promise<Groups>
   series(query: SeriesQuery, options?: { signal?: AbortSignal }): Promise<Series>
-  /** Ends with the connection; to resume, pass the last ID received as `since`. */
+  /** Ends when the connection does; to resume, pass the last received ID as `since`. */
   events(options?: {
     /** Starts after this event. Default: only new events. */
     since?: number

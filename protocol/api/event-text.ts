@@ -1,4 +1,4 @@
-// The level and the text of events. The text is not sanitized here: whatever displays it must do that.
+// The level and the text of events. The text is not sanitised here: whatever displays it must do that.
 
 import { peerName } from '../text.ts'
 import type { Event, LogLevel } from './events.ts'

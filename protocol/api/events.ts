@@ -49,7 +49,7 @@ export interface StepEvent {
   metrics: Record<string, number>
 }
 
-/** The number of foreign groups in a batch changed, and why. */
+/** The number of foreign groups per batch has changed; says why. */
 export interface SharingEvent {
   type: 'sharing'
   step: number
@@ -73,7 +73,7 @@ export interface GuardEvent {
   peers?: string[]
 }
 
-/** An own group was written, or a foreign group was verified. */
+/** This node generated a group, or verified a foreign one. */
 export interface GroupEvent {
   type: 'group'
   id: string

@@ -95,28 +95,28 @@ export interface Estimate {
 export interface EvalPart {
   task: string
   difficulty: number
-  /** Different ones; fewer than asked for where the level has no more. */
+  /** Number of distinct prompts; fewer than requested if the level has no more. */
   prompts: number
   /** Answers per prompt at temperature 1. */
   samples: number
-  /** Mean score of those answers; the interval counts prompts, not answers. */
+  /** Mean score of those answers; the interval is based on the number of prompts, not of answers. */
   sampled: Estimate
-  /** Mean score of the most likely answer. */
+  /** Mean score of greedy answers. */
   greedy: Estimate
-  /** For k = 1, 2, 4 ... up to `samples`: the chance that one of k answers is right. */
+  /** pass@k for k = 1, 2, 4 ... up to `samples`: the probability that at least one of k answers is right. */
   passAtK: Record<string, Estimate>
-  /** pass^k: the chance that all of k answers are right. Not in results of older nodes. */
+  /** pass^k: the probability that all k answers are right. Absent from results of older nodes. */
   passAllK?: Record<string, Estimate>
-  /** Difference of two evaluations like this one that shows in four cases of five; see `detectable`. */
+  /** Smallest difference that two evaluations like this one detect with 80 % power; see `detectable`. */
   detectable?: { sampled: number; greedy: number }
 }
 
 export type EvalFigures = Pick<EvalPart, 'sampled' | 'greedy' | 'passAtK' | 'passAllK' | 'detectable'>
 
-/** Without hints, skills or any other help in the prompt, on seeds that are never trained on. */
+/** Measured on seeds that are never trained on, without hints or skills in the prompt unless `plugins` is set. */
 export type EvalResult = Evaluation & {
   parts?: EvalPart[]
-  /** The mean over tasks. */
+  /** Mean over tasks. */
   overall?: EvalFigures
   /** As in the request. */
   plugins?: boolean
@@ -202,7 +202,7 @@ export interface ErrorBody {
   hint?: string
 }
 
-/** GET /v1/series?name=&from=&to=&points=: downsampled by the node, each point is the mean over an equal part of the time. */
+/** GET /v1/series?name=&from=&to=&points=, downsampled by the node: each point is the mean over an equal interval. */
 export interface Series {
   v: 1
   name: string

@@ -1,5 +1,5 @@
-// What peers bring, in words: how many times fewer own rollouts this node needs with them, expected and measured.
-// Used by `waggle status` and the terminal UI.
+// Describes the benefit of peers: how many times fewer own rollouts this node needs thanks to them, expected and
+// measured. Used by `waggle status` and the terminal UI.
 
 import type { SharingEstimate, SharingInfo } from './snapshot.ts'
 
@@ -28,10 +28,10 @@ export function estimateText({ value, low, high }: SharingEstimate): string {
 
 const peersText = (peers: number): string => `${peers} peer${peers === 1 ? '' : 's'}`
 
-/** What is known of sharing: that it saves or costs own rollouts, or too little. */
+/** What is known about sharing: whether it saves or costs own rollouts, or that too little is known. */
 export type SharingState = 'helps' | 'hurts' | 'unclear' | 'expected' | 'not yet known'
 
-/** The measurement decides; before there is one, whether there is at least an expectation. */
+/** Decided by the measurement or, before there is one, by whether there is an expectation. */
 export function sharingState({ measured, expected, verdict }: SharingInfo): SharingState {
   if (verdict === 'hurts' || (measured?.high !== undefined && measured.high < 1)) return 'hurts'
   if (measured) return (measured.low ?? 0) > 1 ? 'helps' : 'unclear'
@@ -61,7 +61,7 @@ export function lastStepText({ last }: Pick<SharingInfo, 'last'>): string {
   return last ? `last step ${last.own} own + ${last.foreign} peers' groups` : ''
 }
 
-/** What to do. */
+/** The next step to suggest to the user. */
 export function sharingAction(sharing: SharingInfo): string {
   const { foreign, noise, last } = sharing
   switch (sharingState(sharing)) {
@@ -78,7 +78,7 @@ export function sharingAction(sharing: SharingInfo): string {
   }
 }
 
-/** One line. */
+/** The state of sharing in one line. */
 export function sharingText(sharing: SharingInfo): string {
   const { last, measured, expected } = sharing
   const whose = last && last.peers > 0 ? `${peersText(last.peers)}: ` : ''

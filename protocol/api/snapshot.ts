@@ -1,4 +1,4 @@
-// The state of a node at one moment: the answer to GET /v1/snapshot. Plain JSON; within `v: 1`, fields are only added.
+// A node's state at one moment: the response to GET /v1/snapshot. Plain JSON; within `v: 1`, fields are only added.
 //
 // Values that are unknown or do not apply are absent, never zero or invented. Text from peers (names, reasons, agents) is
 // untrusted: whatever displays it must use safeText.
@@ -13,7 +13,7 @@ export const STATES = [
   /** A relay, which does not train. */
   'RELAYING',
   'SYNCING',
-  /** By the user. */
+  /** Paused by the user. */
   'PAUSED',
   /** Held back by its limits; see LimitsInfo. */
   'WAITING',
@@ -39,7 +39,7 @@ export interface Snapshot {
   evaluations?: Evaluation[]
   rollouts?: RolloutInfo
   swarm?: SwarmInfo
-  /** What foreign groups bring this node; absent until it has trained on one. */
+  /** The benefit of foreign groups to this node; absent until it has trained on one. */
   sharing?: SharingInfo
   /** Rollouts of agents; absent unless the gateway is on. */
   agents?: AgentsInfo
@@ -74,7 +74,7 @@ export interface HomePaths {
 export interface EngineInfo {
   kind: string
   device: string
-  /** Why this device and not another. */
+  /** Why this device was chosen. */
   reason?: string
   threads?: number
 }
@@ -113,7 +113,7 @@ export interface TrainingInfo {
   loss?: number
   /** Nats per token. */
   entropy?: number
-  /** Mismatch KL: how far the trainer is from the sampler on the sampled tokens, nats per token. */
+  /** Mismatch KL between sampler and trainer on the sampled tokens, nats per token. */
   mismatchKl?: number
   /** Effective sample size of the importance weights over the number of tokens, 0 to 1. */
   effectiveSampleSize?: number
@@ -163,9 +163,9 @@ export interface RolloutInfo {
   /** Groups trained on since start; a group that is used twice counts twice. */
   trainedOwn: number
   trainedForeign: number
-  /** Foreign groups refused or dropped, by reason. Reasons are a small fixed set of words. */
+  /** Foreign groups refused or dropped, by reason. The reasons are a small fixed set of words. */
   refused: Record<string, number>
-  /** Foreign completions that were left out because this node's tokenizer cannot represent them. */
+  /** Foreign completions left out because this node's tokenizer cannot represent them. */
   droppedTexts?: number
   /** Share of recent own groups with a signal, that is, with different rewards. */
   signalShare?: number
@@ -193,7 +193,7 @@ export interface PeerInfo {
   name: string
   /** `seen`: found on the local network, but never joined or connected. */
   state: 'mesh' | 'up' | 'down' | 'muted' | 'seen'
-  /** How it is connected: direct, by relay, by WebRTC; for a direct connection also how it was found. */
+  /** How it is connected: directly, by relay or by WebRTC. A direct connection may also say how it was found. */
   how?: 'direct' | 'relay' | 'webrtc' | 'mdns' | 'dht'
   address?: string
   agent?: string
@@ -221,13 +221,13 @@ export const SHARING_VERDICTS = ['helps', 'hurts', 'no difference', 'not yet kno
 export type SharingVerdict = (typeof SHARING_VERDICTS)[number]
 
 /**
- * Whether foreign groups help this node, by its own measurement: the progress that the own and each peer's part of an
- * update brings, per compute of that part.
+ * Whether foreign groups help this node. The node measures the progress made by its own part and by each peer's part
+ * of an update, per compute spent on that part.
  */
 export interface SharingInfo {
   /**
-   * Progress per compute on foreign groups divided by progress per compute on own groups, minus 1: 0.5 is 50 % more, 0
-   * the same, -1 no progress; below -1, foreign groups undo progress. Absent until it can be computed.
+   * Progress per compute on foreign groups divided by that on own groups, minus 1: 0.5 means 50 % more, 0 the same, -1
+   * no progress; below -1, foreign groups undo progress. Absent until it can be computed.
    */
   effect?: number
   /** Ends of the 95 % confidence interval, which is valid at any time. An absent end is unbounded. */
@@ -239,27 +239,27 @@ export interface SharingInfo {
   comparisons: number
   needed: number
   /**
-   * Own and foreign groups in a batch at most (I and J). J is at most `limit`, and 0 while the verdict is that foreign
-   * groups hurt. At an unchanged learning rate it leaves an eighth of a batch to own groups; with a scaled one it follows
-   * from the noise scale, `weight` and costs.
+   * Maximum numbers of own and foreign groups in a batch (I and J). J is at most `limit`, and 0 while the verdict is
+   * that foreign groups hurt. With an unscaled learning rate, J leaves an eighth of a batch to own groups; with a
+   * scaled one, it follows from the noise scale, `weight` and costs.
    */
   own: number
   foreign: number
   limit: number
   /**
-   * What all peers' groups are worth beside own ones, 0 to 1: 1 until it is fairly sure that they make less progress
-   * for the same compute, then the upper end of an 80 % interval for that ratio.
+   * Worth of all peers' groups relative to own ones, 0 to 1. It is 1 until they quite surely make less progress for the
+   * same compute, then the upper end of an 80 % interval for that ratio.
    */
   weight: number
   verdict: SharingVerdict
-  /** The last update: own groups, foreign groups that it was made of, and the number of peers that wrote those. */
+  /** The last update: its own groups, its foreign groups, and the number of peers that wrote the latter. */
   last?: { own: number; foreign: number; peers: number }
-  /** Gradient noise scale in groups: beyond that many groups in a batch, more hardly help. Absent until known. */
+  /** Gradient noise scale in groups: batches larger than this bring little more. Absent until known. */
   noise?: SharingEstimate
   /**
-   * How many times fewer own rollouts this node needs for the same progress than alone, over the last 100 steps.
-   * Expected: by the noise scale, if peers' groups are as good as own ones. Measured: with the progress that this
-   * node's later own rollouts found in peers' groups. Absent until known.
+   * How many times fewer own rollouts this node needs for the same progress than it would alone, over the last 100
+   * steps. `expected` follows from the noise scale, assuming that peers' groups are as good as own ones. `measured`
+   * uses the progress from peers' groups as judged on this node's later own rollouts. Absent until known.
    */
   expected?: SharingEstimate
   measured?: SharingEstimate
@@ -281,39 +281,39 @@ export interface SharingContributor {
   peer: string
   /** Share of the recent norm of the foreign gradient, 0 to 1. */
   share: number
-  /** As above, for this peer's groups alone. */
+  /** As in SharingInfo, for this peer's groups alone. */
   weight: number
   effect?: number
   low?: number
   high?: number
   comparisons: number
-  /** Why this author is set aside, if so. */
+  /** Why this author has been set aside, if it has. */
   setAside?: string
   /**
-   * Whether its rollouts look written by a policy like this node's: `twin`, they do; `guide`, they do not, so they have no
-   * weight in a batch and their log-probs are not used; `unknown`, too few were seen.
+   * Whether its rollouts look like those of a policy like this node's. `twin`: they do. `guide`: they do not, so they
+   * have no weight in a batch and their log-probs are not used. `unknown`: too few were seen.
    */
   likeness: 'twin' | 'guide' | 'unknown'
 }
 
 /** What agents have done through the gateway since the node started. */
 export interface AgentsInfo {
-  /** Where the gateway listens; absent if only served environments are played. */
+  /** Where the gateway listens; absent if the node only plays served environments. */
   listen?: string
-  /** Environments that others serve, and why one is not played at present. */
+  /** Environments served by others, with the reason if one cannot be played at present. */
   environments?: Array<{ name: string; trouble?: string }>
-  /** Rollouts that are open. */
+  /** Open rollouts. */
   open: number
-  /** Groups begun and not complete. */
+  /** Groups begun but not yet complete. */
   begun: number
   /** Rollouts that got a reward. */
   rewarded: number
-  /** Finished groups, and their rows: a rollout whose turns are not one token sequence has several. */
+  /** Finished groups and their rows. A rollout whose turns do not form one token sequence has several rows. */
   groups: number
   rows: number
   /** Rollouts that were dropped, by reason. Reasons are a small fixed set of words. */
   dropped: Record<string, number>
-  /** Mean of recent rewards, in training and in evaluation. */
+  /** Mean of recent rewards in training; `evalReward` is the one in evaluation. */
   reward?: number
   evalReward?: number
 }
@@ -344,7 +344,7 @@ export interface MachineInfo {
   }
 }
 
-/** The limits that can hold a node or its network back, by their names in the config. */
+/** Config names of the limits that can hold back a node or its network traffic. */
 export const LIMIT_NAMES = [
   'hours',
   'on_battery',
@@ -368,16 +368,16 @@ export interface LimitHold {
 
 /** How the config limits the node's use of its machine. */
 export interface LimitsInfo {
-  /** What holds the node back, longest first. Empty while it may work. */
+  /** The limits holding the node back, longest first. Empty while it may work. */
   holds: LimitHold[]
   /** Cores that it may use on average; absent without a limit. */
   cpuCores?: number
-  /** Of the network; training goes on whatever holds it back. Absent without a network. */
+  /** Network use and its limits; training continues even while they hold. Absent without a network. */
   network?: NetworkUse
 }
 
 export interface NetworkUse {
-  /** Sent and received in this calendar month, over restarts. */
+  /** Bytes sent and received in this calendar month, across restarts. */
   monthBytes: number
   holds: LimitHold[]
 }
@@ -401,6 +401,6 @@ export interface Alert {
   message: string
   /** What to do, if anything. */
   action?: string
-  /** Identifies the problem, so that it is shown once. */
+  /** Identifies the problem, so that it is shown only once. */
   key: string
 }

@@ -1,4 +1,4 @@
-// Which columns corrections read, and which of them nobody provides.
+// Finds the columns that corrections read, and those of them that nobody provides.
 
 import { didYouMean } from '../suggest.ts'
 import { COLUMNS, columnsOf } from './expression.ts'
@@ -10,7 +10,7 @@ export interface NamedCorrection {
   correction: Correction
 }
 
-/** The corrections' own columns, `<plugin>.<name>`, each with its default value. */
+/** The columns that corrections define, keyed `<plugin>.<name>`, with their default values. */
 export function ownColumns(corrections: readonly NamedCorrection[]): Record<string, number> {
   return Object.fromEntries(
     corrections.flatMap(({ name, correction }) =>
@@ -20,7 +20,7 @@ export function ownColumns(corrections: readonly NamedCorrection[]): Record<stri
 }
 
 /**
- * Each column that is read but that neither the engine nor these corrections provide, with an error message.
+ * Columns that are read but provided neither by the engine nor by these corrections, each with an error message.
  */
 export function missingColumns(
   corrections: readonly NamedCorrection[],
@@ -36,7 +36,7 @@ export function missingColumns(
   )
 }
 
-/** Sorted. */
+/** The names of all columns that the correction's expressions read, sorted. */
 export function columnsReadBy(correction: Correction): string[] {
   const { loss, weight, mask, penalty, instead, metrics = {} } = correction
   const all = [loss, weight, mask, penalty, instead?.where, instead?.loss, ...Object.values(metrics)]

@@ -1,38 +1,38 @@
-// Everything that a plugin may do. All of it is reproducible for a node's seed, counted against the plugin's
-// budget, and available on a scripted policy, so a plugin can be tried on any machine without a model.
+// What a plugin can ask the node for. Everything here is reproducible from the node's seed, counts against the
+// plugin's budget, and also works on a scripted policy, so a plugin can be tried on any machine without a model.
 
 import type { Example, Finish, PromptCoordinates, Step, Verdict } from '../train/index.ts'
 
 /** Seeded uniform numbers in [0, 1). */
 export type Random = () => number
 
-/** Text around a question. Nothing is added in between: line breaks are up to the plugin. */
+/** Text placed around a question. The node adds no separators: the plugin supplies its own line breaks. */
 export interface Rewrite {
   before?: string
   after?: string
   /** The group's arm: `hint`, `skill`, `reflect`, ... Not `base`. */
   arm: string
-  /** True if it was made using `privileged`. The node then checks that it does not reveal the answer. */
+  /** True if the text was made using `privileged`. The node then checks that it does not reveal the answer. */
   tainted: boolean
   level?: number
-  /** The library entries that it contains. */
+  /** The library entries in the text. */
   items?: string[]
 }
 
-/** A free prompt, for text that is not verified: a hint, a skill, a critique. */
+/** A free-form prompt for text that is not verified, such as a hint, a skill or a critique. */
 export interface TextRequest {
-  /** A role of the manifest; default `policy`. */
+  /** A role declared in the manifest; default `policy`. */
   role?: string
   /** Sent as one user turn. */
   prompt: string
-  /** Earlier turns, oldest first: they show a small model the form that it is to write in. */
+  /** Earlier turns, oldest first. They show a small model the expected output format. */
   examples?: readonly Example[]
-  /** How many texts. */
+  /** Number of texts to generate. */
   n: number
   maxNewTokens?: number
   temperature?: number
   topP?: number
-  /** Such as a closing tag; it stays in the text. */
+  /** Generation ends at one of these, such as a closing tag. The stop string stays in the text. */
   stopStrings?: readonly string[]
 }
 
@@ -40,43 +40,43 @@ export interface Written {
   text: string
   conditioning: Int32Array
   tokens: Int32Array
-  /** Per token, under the distribution it was sampled from. */
+  /** Per-token log-probs under the distribution that was sampled from, in nats; shape [tokens]. */
   logprobs: Float32Array
   finish: Finish
   version: number
 }
 
 export interface ScoreItem {
-  /** `policy` if left out. */
+  /** Default `policy`. */
   role?: string
   conditioning: Int32Array
   completion: Int32Array
 }
 
 /**
- * Per token of the completion, at temperature 1: the log-prob in nats, the entropy of the distribution in
- * nats, and the sum of its squared probabilities.
+ * Per token of the completion, at temperature 1: its log-prob in nats, the entropy of the distribution in
+ * nats, and the distribution's collision probability (the sum of squared probabilities).
  */
 export interface Scored {
   logprobs: Float32Array
   entropies: Float32Array
   collisions: Float32Array
   /**
-   * If requested, the state that predicts each token: the final norm's output at the previous token, which
-   * the output layer reads. Shape [tokens, width of the model], row by row.
+   * If requested, the hidden state that predicts each token: the final norm's output at the previous position,
+   * which the output layer reads. Shape [tokens, model width], row-major.
    */
   hidden?: Float32Array
 }
 
 export interface ScoreOptions {
   /**
-   * Also return hidden states. A call keeps tokens x width x 4 bytes of them in memory, with no other limit:
-   * split large requests. 8192 tokens of a model of width 896 take 29 MB.
+   * Also return hidden states. They take tokens x width x 4 bytes of memory, and nothing limits this, so split
+   * large requests. For example, 8192 tokens of a model of width 896 take 29 MB.
    */
   hidden?: boolean
 }
 
-/** What only a task's generator knows. */
+/** The reference solution, known only to the task's generator. */
 export interface Privileged {
   key: string
   /** A worked solution, in order. The last value is the answer key. */
@@ -87,29 +87,29 @@ export interface Context {
   /** Optimizer steps so far. */
   step: number
   phase: 'train' | 'eval'
-  /** A separate, reproducible stream per name. Name it after the step and its purpose. */
+  /** A separate, reproducible random stream for each name. Put the step and the purpose in the name. */
   random(stream: string): Random
   log(message: string, data?: Record<string, unknown>): void
   /** Records a number under `plugin.<plugin>.<name>` for this step. */
   metric(name: string, value: number): void
   /**
-   * The texts of each request; empty ones if its prompt leaves no room. They are not trained on unless
-   * `commit` returns them. Throws BudgetError beyond the budget.
+   * Generates the texts of each request; they are empty if the prompt leaves no room. They are not trained on
+   * unless `commit` returns them. Throws BudgetError if the request exceeds the budget.
    */
   generate(requests: readonly TextRequest[]): Promise<Written[][]>
   score(items: readonly ScoreItem[], options?: ScoreOptions): Promise<Scored[]>
-  /** One vector per text, of length 256 and norm 1, from character n-grams: similar texts, not meanings. */
+  /** One vector per text, of length 256 and norm 1, from character n-grams: it compares wording, not meaning. */
   embed(texts: readonly string[]): Float32Array[]
-  /** The question as a node asks it, and the solved examples that it puts before it. */
+  /** The question as the node asks it. `examples` are the solved examples that the node puts before it. */
   question(at: PromptCoordinates): string
   examples(at: PromptCoordinates): readonly Example[]
   verify(at: PromptCoordinates, completion: string): Verdict
-  /** Token ids of a question, with text around it if given, as the sampler sees it. */
+  /** Token ids of a question, with the rewrite's text around it if given, exactly as the sampler sees them. */
   conditioning(at: PromptCoordinates, rewrite?: Pick<Rewrite, 'before' | 'after'>): Int32Array
   countTokens(text: string): number
-  /** Token ids of a text by itself, as in a completion; for `score`. */
+  /** Token ids of a bare text, as in a completion; for use with `score`. */
   encode(text: string): Int32Array
-  /** Most tokens of conditioning and completion together, and of a completion. */
+  /** Token limits: `context` for conditioning and completion together, `completion` for a completion alone. */
   limits: { context: number; completion: number }
   /** True if the text reveals the answer to the prompt. */
   leaks(at: PromptCoordinates, text: string): boolean
@@ -117,7 +117,7 @@ export interface Context {
   privileged(at: PromptCoordinates): Privileged | null
 }
 
-/** The plugin asked for more tokens than its manifest allows per round. */
+/** Thrown when a plugin asks for more tokens than its manifest allows per round. */
 export class BudgetError extends Error {
   override readonly name = 'BudgetError'
 }

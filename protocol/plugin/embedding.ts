@@ -1,11 +1,11 @@
-// Embeds texts without a model: counts of character n-grams, hashed into 256 signed buckets, square-rooted
-// and scaled to norm 1. Similar for texts that share words and phrases, whatever their meaning. Used for
-// retrieval.
+// Embeds texts without a model, for retrieval. Character n-grams are counted in 256 hashed, signed buckets; the
+// counts are square-rooted and scaled to norm 1. Texts that share words and phrases come out similar, whatever
+// they mean.
 
 export const EMBEDDING_LENGTH = 256
 const NGRAMS = [3, 4, 5] as const
 
-/** Shape [256], norm 1; all zeros for a text without n-grams. */
+/** Returns a vector of shape [256] and norm 1, or all zeros for a text without n-grams. */
 export function embedText(text: string): Float32Array {
   const counts = new Float32Array(EMBEDDING_LENGTH)
   const plain = ` ${text.toLowerCase().replace(/\s+/g, ' ').trim()} `
@@ -20,7 +20,7 @@ export function embedText(text: string): Float32Array {
   return norm === 0 ? damped : damped.map((value) => value / norm)
 }
 
-/** Inner product of two vectors of the same length; the cosine for vectors of norm 1. */
+/** Inner product of two vectors of equal length; for vectors of norm 1 this is the cosine. */
 export function similarity(a: Float32Array, b: Float32Array): number {
   let sum = 0
   for (let i = 0; i < a.length; i++) sum += a[i]! * b[i]!

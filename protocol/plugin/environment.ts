@@ -1,32 +1,32 @@
-// Tasks with turns: the policy answers, the environment shows the result, and so on until it ends. Everything
-// is a pure function of the instance and the answers, so a peer's episode is checked by replaying it.
+// Multi-turn tasks: the policy answers, the environment shows the result, and so on until the episode ends.
+// Everything is a pure function of the instance and the answers, so a node checks a peer's episode by replaying it.
 //
 // An episode is one completion: its text is the answers joined by TURN_MARK, and the verifier replays them. A
-// turn's reward is what that answer earned. The episode's score is their sum: 1 if and only if solved, and
-// below 0.5 otherwise.
+// turn's reward is what that answer earned. The episode's score is the sum of these rewards: 1 if and only if
+// the task was solved, and below 0.5 otherwise.
 
 import { type Instance, MAX_COMPLETION_CHARS } from '../train/index.ts'
 import { PLUGIN_API } from './plugin.ts'
 import type { Task } from './task.ts'
 import { TURN_MARK } from './turn-mark.ts'
 
-/** No episode has more answers than this, whatever the environment says. */
+/** Upper limit on the answers of an episode, whatever the environment says. */
 export const MAX_TURNS = 64
 
 export interface Outcome<State = unknown> {
   state: State
-  /** What the policy sees next; nothing after the end. */
+  /** What the policy sees next. Not shown once the episode is done. */
   observation: string
   reward: number
   done: boolean
 }
 
-/** Total and pure: every answer has an outcome, in under 1 ms. States are replaced, never changed. */
+/** Pure and total: every answer has an outcome, computed in under 1 ms. States are immutable. */
 export interface Environment<State = unknown> {
-  /** The first thing shown is the instance's question. */
+  /** The initial state. The first observation is the instance's question. */
   reset(instance: Instance): State
   step(state: State, answer: string): Outcome<State>
-  /** Equal for equal states of one prompt, however they were reached. */
+  /** Identifies a state: equal states of one prompt have equal keys, however they were reached. */
   key(state: State): string
 }
 
@@ -51,13 +51,13 @@ export function playOn(environment: Environment, play: Play, said: string): Play
   const { state, observation, reward, done } = environment.step(play.state, answer)
   const turn = { state: environment.key(play.state), observation: play.observation, answer, reward }
   const turns = [...play.turns, turn]
-  // Rounding may keep the sum of decimals from reaching 1 exactly.
+  // Floating-point error could keep the sum from reaching 1 exactly.
   const sum = Math.round(turns.reduce((total, one) => total + one.reward, 0) * 1e9) / 1e9
   const score = Math.max(0, Math.min(1, sum))
   return { state, done: done || turns.length >= MAX_TURNS, observation, turns, score }
 }
 
-/** Undefined for a text that is not an episode: answers after the end, or too long. */
+/** Replays an episode's text. Undefined if it is not a valid episode: too long, or with answers after the end. */
 export function replay(environment: Environment, instance: Instance, text: string): Play | undefined {
   if (text.length > MAX_COMPLETION_CHARS) return undefined
   let play = beginPlay(environment, instance)
@@ -70,7 +70,7 @@ export function replay(environment: Environment, instance: Instance, text: strin
 
 export const transcriptOf = (play: Play): string => play.turns.map(({ answer }) => answer).join(TURN_MARK)
 
-/** The verdict's `answer` is everything that was said. */
+/** Makes a task from an environment. The verdict's `answer` is all answers of the episode, at most 256 characters. */
 export function defineEnvironment<State>(
   task: Omit<Task, 'kind' | 'api' | 'verify' | 'environment'> & { environment: Environment<State> },
 ): Task {

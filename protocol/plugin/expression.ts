@@ -1,26 +1,25 @@
-// Objectives as data. A plugin writes the loss of a token as an expression over named columns; each engine
-// lowers it into its training graph and differentiates it. Expressions are plain JSON: they cross threads and
-// can be hashed. `fold` is the only code that walks them; `evaluate` defines what they mean, in double
-// precision.
+// Objectives as data. A plugin writes the per-token loss as an expression over named columns; each engine
+// lowers it into its training graph and differentiates it. Expressions are plain JSON, so they can be sent
+// between threads and hashed. `fold` is the shared way to interpret them; `evaluate` defines their meaning, in
+// double precision.
 //
 // Every column and every result has one value per completion token, shape [rows, tokens].
 
 import { WaggleError } from '../errors.ts'
 
-/** Columns that every batch has. A correction may add its own: see `Correction.columns`. */
+/** Columns that every batch has. A correction may add its own (see `Correction.columns`). */
 export const COLUMNS = [
   /**
-   * log pi_theta(token) under the current policy. Gradients flow into this column and the next, and into no
-   * other.
+   * log pi_theta(token) under the current policy. Only this column and the next (`entropy`) carry gradients.
    */
   'logprob',
-  /** Entropy of the current policy at the token, nats. */
+  /** Entropy of the current policy at the token, in nats. */
   'entropy',
-  /** 1 where a token counts, else 0. */
+  /** 1 where a token counts in the loss, else 0. */
   'mask',
   /** Log-prob under the policy at the start of the batch. */
   'proximal',
-  /** Log-prob under the policy that training started from; with LoRA, the model without its adapter. */
+  /** Log-prob under the initial policy; with LoRA, the model without its adapter. */
   'reference',
   /** Log-prob under the behaviour policy, as stored with the rollout. */
   'behaviour',
@@ -28,11 +27,11 @@ export const COLUMNS = [
   'known',
   /** The estimator's advantage. */
   'advantage',
-  /** Policy versions between sampling and this batch; 0 for a fresh rollout. */
+  /** Number of policy versions between sampling and this batch; 0 for a fresh rollout. */
   'staleness',
   /** 1 where a peer wrote the token, else 0. */
   'foreign',
-  /** 1 where the rollout was trained on before and a plugin brought it back, else 0. */
+  /** 1 where a plugin replayed a rollout that was trained on before, else 0. */
   'replayed',
 ] as const
 
@@ -62,7 +61,7 @@ export const sigmoid = unary('sigmoid')
 export const abs = unary('abs')
 /** Stops the gradient. */
 export const detach = unary('detach')
-/** Sum over the row's masked tokens, repeated for each of them. */
+/** Sum over the row's tokens with mask 1, broadcast to the whole row. */
 export const rowSum = unary('rowSum')
 export const not = unary('not')
 export const add = binary('add')
@@ -80,7 +79,7 @@ export const where = (condition: Expression, then: Expression, otherwise: Expres
 })
 export const clamp = (of: Expression, low: Expression, high: Expression): Expression =>
   min(max(of, low), high)
-/** Mean over the row's masked tokens, repeated for each of them; 0 in a row of padding, which has none. */
+/** Mean over the row's tokens with mask 1, broadcast to the whole row; 0 for a row of padding. */
 export const rowMean = (of: Expression, mask: Expression = column('mask')): Expression =>
   div(rowSum(of), max(rowSum(mask), 1))
 /** exp(a - b) with the difference clamped to +-20 before the exponential. */
@@ -88,15 +87,15 @@ export const ratio = (a: Expression, b: Expression): Expression => exp(clamp(sub
 
 type Operation = UnaryOperation | BinaryOperation | 'where'
 
-/** How an expression becomes a `T`. */
+/** Defines how `fold` turns an expression into a `T`. */
 export interface Handlers<T> {
   number(value: number): T
   column(name: string): T
-  /** Called with what the operands became. */
+  /** Called with the operands' results. */
   operation(op: Operation, operands: T[]): T
 }
 
-/** One function for each operation: the usual way to write `Handlers.operation` (see `fromTable`). */
+/** One function per operation; `fromTable` turns the table into `Handlers.operation`. */
 export type Operations<T> = Record<UnaryOperation, (of: T) => T> &
   Record<BinaryOperation, (a: T, b: T) => T> & { where(condition: T, then: T, otherwise: T): T }
 
@@ -108,8 +107,8 @@ export const fromTable =
 const OPERATIONS = new Set<string>([...UNARY, ...BINARY, 'where'])
 
 /**
- * Turns an expression into a `T`, operands first. Equal subexpressions are handled once and share the result.
- * Throws E_PLUGIN for an operation that does not exist.
+ * Turns an expression into a `T`, bottom-up. Equal subexpressions are handled once and share the result.
+ * Throws E_PLUGIN for an unknown operation.
  */
 export function fold<T>(expression: Expression, handlers: Handlers<T>): T {
   const known = new Map<string, { id: number; value: T }>()
@@ -138,7 +137,7 @@ const unknownOperation = (e: Expression): WaggleError =>
     hint: `Operations are ${[...OPERATIONS].join(', ')}.`,
   })
 
-/** Columns that an expression reads, sorted. Throws E_PLUGIN for an operation that does not exist. */
+/** The columns that an expression reads, sorted. Throws E_PLUGIN for an unknown operation. */
 export function columnsOf(expression: Expression): string[] {
   const names = new Set<string>()
   const seen = new Set<Expression>()
@@ -163,10 +162,10 @@ export function substitute(expression: Expression, name: string, replacement: Ex
   })
 }
 
-/** Values of columns over one row, all of one length. */
+/** Column values over one row, each of shape [tokens]. */
 export type RowColumns = Record<string, ArrayLike<number>>
 
-/** The value of an expression over one row, in doubles. */
+/** The value of an expression over one row in double precision, shape [tokens]. Throws if a column is missing. */
 export function evaluate(expression: Expression, columns: RowColumns): Float64Array {
   return fold(expression, rowValues(columns))
 }
@@ -191,7 +190,7 @@ export function rowValues(columns: RowColumns): Handlers<Float64Array> {
   }
 }
 
-/** What operations do to the values of one token. */
+/** The per-token meaning of each operation. */
 const MEANING: Omit<Operations<number>, 'rowSum'> = {
   neg: (x) => -x,
   exp: Math.exp,

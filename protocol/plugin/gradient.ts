@@ -1,18 +1,18 @@
-// The gradient of an expression in double precision, as `evaluate` gives its value. Engines are tested against
+// The gradient of an expression in double precision, the counterpart of `evaluate`. Engines are tested against
 // it, and `waggle plugins run` prints it.
 
 import { type Expression, fold, type RowColumns, rowValues } from './expression.ts'
 
 type Values = Float64Array
 
-/** A subexpression: its values, and how the derivative in them reaches the log-probs. */
+/** A subexpression: its values, and its backward pass to the log-probs. */
 interface Node {
   values: Values
-  /** `slope`: the derivative of the sum in each of the values. */
+  /** `slope`: the derivative of the row's sum with respect to each value. */
   backward(slope: Values): void
 }
 
-/** d(sum of the expression over the row's masked tokens) / d(logprob), one number per token. */
+/** d(sum of the expression over the row's tokens with mask 1) / d(logprob), shape [tokens]. */
 export function gradient(expression: Expression, columns: RowColumns): Float64Array {
   const counts = (i: number): boolean => columns.mask?.[i] !== 0
   const forward = rowValues(columns)
@@ -57,7 +57,7 @@ export function gradient(expression: Expression, columns: RowColumns): Float64Ar
         values,
         backward(slope) {
           slopes.forEach((by, at) => {
-            // Nothing flows where the slope is 0, even if the derivative is infinite.
+            // A slope of 0 stays 0 even if the local derivative is infinite.
             operands[at]!.backward(
               slope.map((value, i) => (value === 0 ? 0 : value * by(...inputs.map((input) => input[i]!)))),
             )
@@ -73,7 +73,7 @@ export function gradient(expression: Expression, columns: RowColumns): Float64Ar
 
 const sigmoid = (x: number): number => 1 / (1 + Math.exp(-x))
 
-/** The derivative in each operand. An operation that is not here passes no gradient. */
+/** Partial derivatives with respect to each operand. Operations that are not listed pass no gradient. */
 const SLOPES: Record<string, ((...x: number[]) => number)[]> = {
   neg: [() => -1],
   exp: [(x) => Math.exp(x!)],

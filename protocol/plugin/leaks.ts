@@ -1,8 +1,8 @@
-// The shared leak check: does a text reveal an answer? HiLL's rule (arXiv 2604.00698): a boxed key always
-// does; a key of one or two characters only if the text asserts it, since "7" occurs in many harmless
-// sentences; a longer key wherever it occurs. Added here: numbers of the same value count as the key (0.5 for
-// 1/2, 1000 for 1,000). The answers of an episode are revealed if they occur in order, whatever is between
-// them. It finds no paraphrases: "half" passes for 1/2, and a hint may still reveal all steps but the last.
+// The shared leak check: does a text reveal an answer? It follows HiLL's rule (arXiv 2604.00698). A boxed key
+// always leaks. A key of one or two characters leaks only if the text asserts it, since "7" occurs in many
+// harmless sentences. A longer key leaks wherever it occurs. Added here: a number equal in value to the key also
+// leaks (0.5 for 1/2, 1000 for 1,000), and an episode's answers leak if they occur in order, whatever punctuation
+// is between them. Paraphrases are not detected: "half" passes for 1/2, and a hint may reveal all steps but the last.
 
 import { TURN_MARK } from './turn-mark.ts'
 
@@ -10,7 +10,7 @@ const ASSERTED = ['=', 'equals', 'equal to', 'is', 'answer:', 'answer is', 'resu
 const SHORT = 2
 const NUMBER = /-?\d[\d,]*(?:\.\d+)?(?:\s*\/\s*\d+)?/g
 
-/** True if `text` reveals `key`. Nothing reveals an empty key. */
+/** True if `text` reveals `key`. Always false for an empty key. */
 export function leaksAnswer(key: string, text: string): boolean {
   const answer = key.trim().toLowerCase()
   if (answer === '') return false

@@ -1,5 +1,5 @@
-// What a plugin declares about itself, so that a configuration can be checked before anything starts: what it
-// needs from the node, which exclusive slot it takes, which plugins it conflicts with, and what it may spend.
+// What a plugin declares about itself: what it needs from the node, which exclusive slots it takes, which plugins
+// it conflicts with, and its budget. This lets a configuration be checked before anything starts.
 
 export const PLUGIN_KINDS = [
   'task',
@@ -23,7 +23,7 @@ export const NEEDS = {
 } as const
 export type Need = keyof typeof NEEDS
 
-/** Slots that only one plugin of a configuration may take. */
+/** Exclusive slots: at most one plugin of a configuration may take each. */
 export const SLOTS = {
   picker: 'chooses the prompts outright',
   estimator: 'turns rewards into advantages',
@@ -34,7 +34,7 @@ export const SLOTS = {
 export type Slot = keyof typeof SLOTS
 
 export interface Conflict {
-  /** `kind/name`, or only a kind. */
+  /** `kind/name`, or just a kind. */
   with: string
   /** Completes "cannot be used with X: ". */
   because: string
@@ -48,37 +48,37 @@ export interface Requirement {
 }
 
 export interface Budget {
-  /** Tokens for generation per round, beyond the round's own rollouts. Default 0. */
+  /** Tokens to generate per round, beyond the round's own rollouts. Default 0. */
   tokens?: number
-  /** Wall-clock milliseconds per hook call, without the time spent waiting for the engine. Default 10 000. */
+  /** Wall-clock milliseconds per hook call, excluding time spent waiting for the engine. Default 10 000. */
   hookMs?: number
-  /** Largest saved state. Default 4 MiB. */
+  /** Maximum size of the saved state, in bytes. Default 4 MiB. */
   stateBytes?: number
 }
 
 export interface Role {
-  /** Such as `hinter`: a separate model beside the policy. */
+  /** A separate model beside the policy, such as `hinter`. */
   name: string
   trainable: boolean
 }
 
 export interface Manifest<Settings = unknown> {
-  /** Lower runs first within a hook; default 0. Ties follow the order in the configuration. */
+  /** Within a hook, plugins with a lower order run first; default 0. Ties follow the configuration's order. */
   order?: number
   needs?: readonly Need[]
   claims?: readonly Slot[]
   conflicts?: readonly Conflict[]
   /** Plugins that must also be configured. */
   requires?: readonly Requirement[]
-  /** What it may spend, given its settings. */
+  /** The plugin's budget, given its settings. */
   budget?(settings: Settings): Budget
   roles?: readonly Role[]
-  /** What it does in evaluation: nothing (default), use its library unchanged, or keep learning. */
+  /** In evaluation the plugin is off (default), uses its library unchanged, or keeps learning. */
   testTime?: 'never' | 'frozen' | 'live'
-  /** `any` if the estimator also learns from groups of equal rewards, which are otherwise dropped. */
+  /** `any` if the estimator also learns from groups whose rewards are all equal; otherwise these are dropped. */
   signal?: 'mixed' | 'any'
-  /** False for an estimator that does not train the policy; learning then happens in plugins' state. */
+  /** False for an estimator that never updates the policy; learning then happens only in plugins' state. */
   update?: false
-  /** Version of the format of `save` and `share`; state of other versions is not loaded. Default 1. */
+  /** Format version of the state from `save` and `share`; state of other versions is not loaded. Default 1. */
   stateVersion?: number
 }

@@ -1,5 +1,5 @@
-// A plugin is a plain object: its name, its settings, what it needs, and some of a few hooks. The daemon
-// knows only the hooks, never a method's name.
+// A plugin is a plain object: a name, a settings schema, a manifest, and a function that creates its hooks. The
+// daemon knows only the hooks; it never refers to a method by name.
 
 import type { Hooks } from './hooks.ts'
 import type { Manifest, PluginKind } from './manifest.ts'

@@ -1,13 +1,13 @@
-// An episode as tokens: the policy's answers, each but the last closed by an end token that it sampled, with
-// the environment's text between them. Works both ways: from received tokens, which must match what the
-// environment and this tokenizer make of the answers in them, and from the text alone.
+// An episode as tokens: the policy's answers, with the environment's text between them. Each answer but the last
+// ends with an end token that the policy sampled. `readTranscript` parses received tokens, which must match what
+// the environment and this tokenizer produce for the answers in them; `writeTranscript` works from text alone.
 
 import type { Finish, Instance, Turn } from '../train/index.ts'
 import { beginPlay, type Environment, type Play, playOn, replay, transcriptOf } from './environment.ts'
 
 export interface TranscriptCodec {
   readonly stopTokens: readonly number[]
-  /** Between an answer's end token and the next answer. */
+  /** The tokens between an answer's end token and the next answer. */
   encodeReply(observation: string): Int32Array
   encodeCompletion(text: string, finish: Finish): Int32Array
   /** Undefined if the tokens contain anything beyond the text. */
@@ -17,13 +17,13 @@ export interface TranscriptCodec {
 export interface Transcript {
   text: string
   tokens: Int32Array
-  /** 0 at the environment's tokens. */
+  /** 0 at the environment's tokens, else 1; shape [tokens]. */
   lossMask: Uint8Array
   turns: Turn[]
   score: number
 }
 
-/** Undefined if the tokens are not an episode of this instance. */
+/** Parses an episode from tokens. Undefined if they are not an episode of this instance. */
 export function readTranscript(
   { environment, instance }: { environment: Environment; instance: Instance },
   tokens: Int32Array,
@@ -46,7 +46,7 @@ export function readTranscript(
   }
 }
 
-/** Undefined if the tokenizer cannot encode the answers. */
+/** Encodes an episode's text. Undefined if it is not a valid episode or the tokenizer cannot encode its answers. */
 export function writeTranscript(
   { environment, instance }: { environment: Environment; instance: Instance },
   { text, finish }: { text: string; finish: Finish },

@@ -1,3 +1,3 @@
-// Separates the answers in an episode's text; removed from the answers themselves.
+// Separates the answers in an episode's text. It is removed from the answers themselves.
 
 export const TURN_MARK = '\u241e'

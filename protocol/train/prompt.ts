@@ -1,8 +1,8 @@
-// Prompts are coordinates in a task, from which every node generates the same question.
+// A prompt is a set of coordinates in a task, from which every node generates the same question.
 
 /**
- * Names one prompt. Question and answer key are a pure function of these four, so neither ever travels: a
- * peer sends coordinates, and the receiver makes the prompt itself.
+ * Identifies one prompt. Question and answer key are a pure function of these four fields, so neither is ever sent:
+ * a peer sends coordinates, and the receiver generates the prompt itself.
  */
 export interface PromptCoordinates {
   /** Task name, `[a-z][a-z0-9_]{0,63}`. */
@@ -11,11 +11,11 @@ export interface PromptCoordinates {
   taskVersion: number
   /** Unsigned 32-bit. Seeds from HELD_OUT_SEED up are evaluation prompts and are never trained on. */
   seed: number
-  /** A whole number within the task's range; the task says what it means. */
+  /** An integer within the task's range; the task defines its meaning. */
   difficulty: number
 }
 
-/** Training seeds are below this, held-out seeds from here to 2^32 - 1. */
+/** Training seeds are below this; held-out seeds run from here to 2^32 - 1. */
 export const HELD_OUT_SEED = 0x8000_0000
 
 export function isHeldOut(seed: number): boolean {

@@ -1,4 +1,4 @@
-// Rollouts and groups in memory, after this node has verified them.
+// Rollouts and groups in memory, as verified by this node.
 
 import type { PromptCoordinates } from './prompt.ts'
 
@@ -7,7 +7,7 @@ export interface PolicyReference {
   /** Digest of the weights that this policy started from; 64 hex digits. */
   lineage: string
   /**
-   * Digest of the tokenizer; token ids and log-probs are comparable only if it is the same. 64 hex digits.
+   * Digest of the tokenizer, 64 hex digits. Token ids and log-probs are comparable only between equal digests.
    */
   tokenizer: string
   /** Number of optimizer steps since the lineage's start. */
@@ -22,13 +22,13 @@ export interface Segment {
   length: number
 }
 
-/** One exchange with an environment: what it showed, and the policy's tokens that answered. */
+/** One exchange with an environment: its observation, and the policy's answer. */
 export interface Turn {
-  /** Key of the environment's state: equal for equal states of one prompt, whatever the path. */
+  /** Key of the environment's state: equal for equal states of one prompt, however they were reached. */
   state: string
   /** What the environment showed before the answer; at turn 0 the question itself. */
   observation: string
-  /** Where the answer's tokens are within the completion. */
+  /** Index of the answer's first token within the completion; `length` is its number of tokens. */
   start: number
   length: number
   /** The environment's reward for the answer. */
@@ -41,119 +41,117 @@ export type Finish = 'stop' | 'length' | 'aborted'
 export interface Rollout {
   /** The completion as text, without special tokens. */
   text: string
-  /** Completion token ids under this node's tokenizer, end-of-sequence included if it was sampled. */
+  /** The completion's token ids under this node's tokenizer, including end-of-sequence if it was sampled. */
   tokens: Int32Array
   /**
-   * Per token, natural log of the probability with which the sampler drew it (temperature and filters
-   * included), by the author's report. Undefined if there is none to rely on, for example with another
-   * tokenizer.
+   * Per token, the natural log of the probability with which the sampler drew it (after temperature and filters),
+   * as reported by the author; shape [tokens]. Undefined if not reliable, for example with another tokenizer.
    */
   behaviourLogprobs?: Float32Array
-  /** Per token, entropy in nats of the full distribution that it was drawn from. */
+  /** Per token, the entropy in nats of the full distribution that it was drawn from; shape [tokens]. */
   entropies?: Float32Array
   segments: Segment[]
   finish: Finish
   /**
-   * The reward for training: this node's own verifier's score, never a peer's, possibly changed by a plugin.
+   * The reward for training: the score of this node's own verifier (never a peer's), possibly changed by a plugin.
    */
   reward: number
   /** The verifier's score, if a plugin has changed `reward`. */
   taskReward?: number
   /**
-   * Token ids that the sampler saw before it, where they are not the group's: a replayed or hinted one among
-   * others.
+   * Token ids that the sampler saw before the completion, if different from the group's: for example for a replayed
+   * or hinted rollout in a group of others.
    */
   conditioning?: Int32Array
-  /** How its prompt was presented, where that is not the group's `arm`. */
+  /** How the prompt was presented, if different from the group's `arm`. */
   arm?: string
   /**
-   * Peer ID of the node that wrote it, where that is not the group's author: a borrowed rollout. It counts
-   * neither as this node's score nor as its own gradient, and never leaves the node.
+   * Peer ID of the node that wrote it, if that is not the group's author: a borrowed rollout. It counts neither in
+   * this node's scores nor as its own gradient, and never leaves the node.
    */
   author?: string
-  /** Times that it was trained on before: a replayed one. Its age is then the replay plugin's to bound. */
+  /** Set on replayed rollouts: how often it was trained on before. The replay plugin then limits its age. */
   replayed?: number
   /**
-   * 0 at tokens that an environment wrote and at those of `prefix`, else 1, shape [tokens]. Left out where the
-   * policy wrote them all.
+   * 0 at the environment's tokens and at those of `prefix`, else 1; shape [tokens]. Left out if the policy wrote all
+   * tokens.
    */
   lossMask?: Uint8Array
   /**
-   * Tokens at its beginning that another rollout wrote and that it continued. They are not trained on again. Such
-   * a rollout is no fair sample of answers to the prompt: it does not count as a score, and never leaves the node.
+   * Number of initial tokens that were taken from another rollout, which this one continues. They are not trained on
+   * again. The rollout is not an unbiased sample of answers to the prompt, so it does not count in scores and never
+   * leaves the node.
    */
   prefix?: number
   /**
-   * True where a plugin has it learnt as a text, by a loss of its own, under a conditioning that it was not sampled
-   * under. It has no behaviour log-probs, counts as no score, and never leaves the node.
+   * True if a plugin trains on it as a plain text, with a loss of its own, under a conditioning other than the one it
+   * was sampled under. It has no behaviour log-probs, does not count in scores, and never leaves the node.
    */
   taught?: boolean
-  /** In an episode, what happened turn by turn. */
+  /** The turns of an episode, in order. */
   turns?: Turn[]
-  /** Named parts that the reward was made of, when there is more than one. */
+  /** Named parts of the reward, if there is more than one. */
   rewardParts?: Record<string, number>
   /**
-   * Rollouts of a group with the same number are rows of one episode whose turns are not one token sequence.
-   * They have the same reward, and count once.
+   * Rollouts of a group with the same number are parts of one episode whose turns do not form one token sequence.
+   * They have the same reward and count once.
    */
   episode?: number
 }
 
-/** How a plugin requested or made a group. Never leaves the node. */
+/** How a plugin requested or created a group. Never leaves the node. */
 export interface Origin {
   /** `kind/name` of the plugin. */
   plugin: string
-  /** Its own name for what it asked for. */
+  /** The plugin's own id for the request. */
   request?: string
-  /** Id of the group that gave rise to it. */
+  /** Id of the group that it was derived from. */
   parent?: string
   /** Strength of a hint. */
   level?: number
-  /** Entries of a library that were shown. */
+  /** Library entries that were shown in the prompt. */
   items?: string[]
-  /** Place in a chain of prompts. */
+  /** Position in a chain of prompts. */
   chain?: { id: string; position: number }
 }
 
 /**
- * All rollouts of one prompt by one policy under one conditioning: the unit that is shared, pooled and
- * sampled.
+ * Rollouts of one prompt by one policy under one conditioning: the unit of sampling, pooling and sharing.
  */
 export interface Group {
-  /** Content digest, 64 hex digits: equal for copies of one another, whoever sends them. */
+  /** Content digest, 64 hex digits: equal for copies of a group, whoever sends them. */
   id: string
   prompt: PromptCoordinates
   /**
-   * Token ids that the sampler saw before the completion, under this node's tokenizer. The loss conditions on
-   * these.
+   * Token ids that the sampler saw before the completion, under this node's tokenizer. The loss conditions on them.
    */
   conditioning: Int32Array
   /** Peer ID of the node that wrote the rollouts. */
   author: string
   policy: PolicyReference
   /**
-   * How the prompt was presented: `base`, or what a plugin that rewrote it calls it. Only `base` is shared.
+   * How the prompt was presented: `base`, or the name given by the plugin that rewrote it. Only `base` is shared.
    */
   arm: string
-  /** The plugin that requested or made it, if one did. */
+  /** The plugin that requested or created it, if any. */
   origin?: Origin
   /**
-   * True where its conditioning shows something of the answer key: trained on, never shared, never in
-   * evaluation.
+   * True if the conditioning reveals something of the answer key. Such groups are trained on, but never shared or used
+   * in evaluation.
    */
   tainted?: boolean
-  /** True where it is trained on although all its rewards are equal: a plugin has advantages for it. */
+  /** True if it is trained on even when all its rewards are equal, because a plugin provides advantages for it. */
   always?: boolean
-  /** Peer ID of the node that brought it here, which may be its author; foreign groups only. */
+  /** Foreign groups only: peer ID of the node that delivered it, which may be its author. */
   source?: string
   rollouts: Rollout[]
-  /** When this node made or received it, in ms since the epoch by this node's clock. */
+  /** When this node created or received it, in ms since the epoch by this node's clock. */
   bornAt: number
-  /** This node's own policy version when it made or received the group. */
+  /** This node's own policy version when it created or received the group. */
   bornVersion: number
 }
 
-/** True iff the verifier scored it above one half, whatever plugins made of its reward. */
+/** True iff the verifier scored it above one half, even if plugins changed its reward. */
 export function isRight({ taskReward, reward }: Pick<Rollout, 'reward' | 'taskReward'>): boolean {
   return (taskReward ?? reward) > 0.5
 }
@@ -175,8 +173,8 @@ export function hasSignal(group: Group): boolean {
 }
 
 /**
- * The verifier's scores for accuracy: untainted rollouts of the current policy, without replayed and borrowed
- * ones, without those that continue another and without taught texts.
+ * The verifier's scores that count for accuracy: those of the policy's own untainted rollouts, except replayed and
+ * borrowed ones, continuations of other rollouts, and taught texts. Each episode counts once.
  */
 export function scoresOf({ tainted, rollouts }: Group): number[] {
   if (tainted) return []
@@ -195,14 +193,14 @@ export function scoresOf({ tainted, rollouts }: Group): number[] {
     .map(({ reward, taskReward }) => taskReward ?? reward)
 }
 
-/** True iff peers may get the group and it has a signal by the verifier alone. */
+/** True iff the group may be sent to peers and its verifier scores alone have a signal. */
 export function isShareable(group: Group): boolean {
   return isPlain(group) && !isZeroSignal(scoresOf(group))
 }
 
 /**
- * True iff the group is nothing but the policy's own answers: base prompt, no replayed or borrowed rollouts, and none
- * that continues another, whose choice a peer could not check.
+ * True iff the group contains only the policy's own answers to the base prompt: no replayed, borrowed or taught
+ * rollouts, and no continuations of other rollouts, whose selection a peer could not check.
  */
 export function isPlain({ arm, tainted, rollouts }: Group): boolean {
   return (

@@ -1,5 +1,5 @@
-// Selects the tokens that the policy wrote in a completion that also contains an environment's tokens. The
-// loss and all statistics use only these.
+// Selects the policy's own tokens in a completion that also contains an environment's tokens. The loss and all
+// statistics use only these.
 
 import type { Rollout } from './rollout.ts'
 

@@ -1,5 +1,5 @@
-// Announces a group that is too large for gossip: its prompt, its size, and the hash by which to fetch it. Signed by
-// the author, like everything on the topic.
+// Announces a group that is too large for gossip: its prompt, its size, and the hash to fetch it by. Signed by the
+// author, like everything on the topic.
 
 import { Buffer } from 'node:buffer'
 import type { PromptCoordinates } from '../train/index.ts'

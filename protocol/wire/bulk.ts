@@ -1,5 +1,5 @@
-// Large files between two nodes that both want the transfer, over a stream of protocol /waggle/bulk/1. The reader
-// requests the manifest, then chunks by number, several at a time, and gets them in the order of its requests.
+// Transfers large files between two consenting nodes, over a stream of protocol /waggle/bulk/1. The reader requests
+// the manifest, then chunks by number, several at a time, and receives them in the order of its requests.
 //
 //   { "manifest": id }   -> one message, the manifest; the id is its SHA-256
 //   { "chunk": number }  -> one message, the chunk
@@ -11,7 +11,7 @@ import { malformed } from './fault.ts'
 import { Fields } from './fields.ts'
 
 export const BULK_PROTOCOL = '/waggle/bulk/1'
-/** With 512 KiB and 6 in flight, 3 MiB are under way; a stream may hold 4 MiB unread. */
+/** Six chunks of 512 KiB put 3 MiB in flight; a stream may hold 4 MiB unread. */
 export const CHUNK_BYTES = 512 << 10
 export const BULK_WINDOW = 6
 /** 16 GiB in chunks of 512 KiB. */

@@ -18,8 +18,8 @@ const BLANK = /[\s\p{C}\p{Z}\p{Variation_Selector}]+/gu
 const MARKS = /([\p{M}\uff9e\uff9f]{30})[\p{M}\uff9e\uff9f]+/gu
 
 /**
- * The form of a text that is compared to find copies: NFKC, with each run of blank and invisible characters replaced by
- * one space, and none at the ends. The text itself is kept as it was written.
+ * The form of a text used to find copies: NFKC, with each run of blank and invisible characters replaced by one space,
+ * and none at the ends. The text itself is kept as written.
  */
 export function normalText(text: string): string {
   return text.replace(MARKS, '$1').normalize('NFKC').replace(BLANK, ' ').trim()

@@ -1,10 +1,10 @@
-// What is wrong with an incoming message, and what the node does about it. `reject` is for messages that every honest
-// node would refuse, so the peer that passed it on is to blame. `ignore` is for messages on which honest nodes may
-// differ, such as those of another version. Users do not see faults as such; they are counted by reason.
+// What is wrong with an incoming message, and how the node reacts. `reject` is for messages that every honest node
+// would refuse, so the peer that passed it on is to blame. `ignore` is for messages on which honest nodes may
+// differ, such as those of another version. Faults are not shown to users individually, only counted by reason.
 
 export type Verdict = 'reject' | 'ignore'
 
-/** Why the codec refused a message. A closed list: it labels counters. */
+/** Why the codec refused a message. A closed set, because it labels counters. */
 export type WireReason = 'size' | 'schema' | 'signature' | 'forged' | 'empty' | 'version'
 
 export class WireFault extends Error {

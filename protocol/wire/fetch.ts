@@ -2,8 +2,8 @@
 // then frames by hash. One request per stream; messages are length-prefixed. The frames are signed, so any peer can
 // serve them.
 //
-//   { "list": milliseconds, "tasks": [names] }   -> one message: hashes of frames that came since, oldest first, 32 bytes each
-//   { "get": hashes, 32 bytes each }             -> a message for each frame that is there, then an empty one
+//   { "list": ms, "tasks": [names] }  -> one message: hashes of frames received since, oldest first, 32 bytes each
+//   { "get": hashes, 32 bytes each }  -> one message for each frame that the peer has, then an empty one
 
 import { Buffer } from 'node:buffer'
 import { readCbor, writeCbor } from './cbor.ts'

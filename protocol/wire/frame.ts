@@ -72,7 +72,7 @@ export function openFrame(bytes: Uint8Array, limit: number): Frame {
   }
 }
 
-/** The author's key before anything else is checked, to tell authors apart; undefined if it is not a frame. */
+/** The claimed author's key, before anything is checked. Only for telling authors apart. */
 export function claimedAuthor(bytes: Uint8Array): string {
   return Buffer.from(bytes.subarray(4, 36)).toString('latin1')
 }
@@ -86,7 +86,8 @@ export function isAuthentic(frame: Frame): boolean {
 }
 
 /**
- * Authors' keys as imported by node:crypto; importing takes a third as long as a verification. The oldest goes first.
+ * Cache of authors' keys imported by node:crypto; importing takes a third as long as a verification. The oldest entry
+ * is evicted first.
  */
 const read = new Map<string, KeyObject>()
 const MAX_READ = 256

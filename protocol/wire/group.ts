@@ -1,5 +1,5 @@
-// A group on the wire: its prompt's coordinates, the policy and conditioning that wrote it, and what it wrote.
-// Question, answer key and rewards are not sent; the receiver computes them.
+// A group on the wire: its prompt's coordinates, policy, conditioning and completions. Question, answer key and
+// rewards are not sent; the receiver computes them.
 
 import { Buffer } from 'node:buffer'
 import { WaggleError } from '../errors.ts'
@@ -24,7 +24,7 @@ export interface SharedRollout {
   /** Decoded by the author's tokenizer, without special tokens. */
   text: string
   finish: Finish
-  /** By the author's tokenizer. */
+  /** Token ids under the author's tokenizer. */
   tokens?: Int32Array
   /** Only together with tokens, one for each, rounded to 16 bits. */
   behaviourLogprobs?: Float32Array
@@ -32,7 +32,7 @@ export interface SharedRollout {
   segments: Segment[]
 }
 
-/** What a node says that it wrote. Only the form has been verified, and the signature where documented. */
+/** A group as its author claims it. Only its form has been verified, and its signature where documented. */
 export interface SharedGroup {
   prompt: PromptCoordinates
   arm: string
@@ -40,7 +40,7 @@ export interface SharedGroup {
   rollouts: SharedRollout[]
   /** Peer ID of the signing key. */
   author: string
-  /** Rises with each message of an author, not necessarily by one. */
+  /** Increases with each message of an author, not necessarily by one. */
   sequence: number
   /** By the author's clock, in ms since the epoch. */
   createdAt: number
@@ -69,8 +69,8 @@ export function draftOf(group: Group): OwnGroupDraft {
 }
 
 /**
- * If weights are replaced while a long completion is written, it may have more segments than a receiver accepts. The
- * first ones are then merged into one, with the oldest version among them, so that no token looks fresher than it is.
+ * If the weights change often during a long completion, it may have more segments than a receiver accepts. The first
+ * ones are then merged into one, with the oldest version among them, so that no token looks fresher than it is.
  */
 function asFewAsTaken(segments: Segment[]): Segment[] {
   if (segments.length <= MAX_SEGMENTS) return segments
@@ -81,7 +81,7 @@ function asFewAsTaken(segments: Segment[]): Segment[] {
   return [{ version, start: 0, length }, ...segments.slice(split)]
 }
 
-/** A signed frame. Throws E_WIRE if a receiver would refuse the group: it is decoded again before it is returned. */
+/** Returns a signed frame. Decodes it again first, and throws E_WIRE if a receiver would refuse the group. */
 export function encodeGroup(
   group: GroupDraft & Pick<SharedGroup, 'sequence' | 'createdAt'>,
   signer: Signer,
@@ -138,7 +138,7 @@ function readRollout(fields: Fields): SharedRollout {
     return rollout
   }
   rollout.tokens = unpackTokens(tokens)
-  // Every sampler draws at least one token, and no engine can train on none.
+  // Every sampler draws at least one token, and no engine can train on an empty completion.
   if (rollout.tokens.length === 0) throw new WireFault('empty', 'a completion without tokens')
   if (covered !== rollout.tokens.length) throw malformed('segments do not cover the tokens')
   if (logprobs !== undefined) rollout.behaviourLogprobs = unpackLogprobs(logprobs, rollout.tokens.length)

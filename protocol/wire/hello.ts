@@ -1,6 +1,6 @@
 // What two nodes tell each other when they connect, over a stream of protocol /waggle/hello/1: the swarm's name and
 // rules, so that a mismatch can be explained, and some contacts, so that the swarm stays connected if the node that
-// all joined through goes away. Not signed: the connection proves who speaks, and each node speaks only for itself.
+// all joined through goes away. Not signed: the connection authenticates the peer, which speaks only for itself.
 
 import { readCbor, writeCbor } from './cbor.ts'
 import { malformed } from './fault.ts'
@@ -92,7 +92,7 @@ export function rulesMismatch(
   if (theirs.protocol[0] !== MAJOR) return `it speaks protocol ${theirs.protocol[0]}, this node ${MAJOR}`
   if (theirs.swarm !== ours.swarm) return `it is in the swarm "${theirs.swarm}", this node in "${ours.swarm}"`
   const versions = new Map(ours.tasks.map(({ name, version }) => [name, version]))
-  // A relay has no tasks and fits every swarm of its name.
+  // A relay has no tasks and is compatible with every swarm of its name.
   if (ours.tasks.length === 0 || theirs.tasks.length === 0) return undefined
   if (theirs.tasks.some(({ name, version }) => versions.get(name) === version)) return undefined
   const others = theirs.tasks.filter(({ name }) => versions.has(name))

@@ -1,5 +1,5 @@
-// An invite: one text with all that a node needs to join a swarm. It is `waggle1` followed by base64url of canonical
-// CBOR, preceded by the first four bytes of its SHA-256, which reveal an invite that was cut off or mistyped.
+// An invite: one text with everything that a node needs to join a swarm. It is `waggle1` followed by base64url of
+// canonical CBOR, preceded by the first four bytes of its SHA-256, which reveal a truncated or mistyped invite.
 //
 // For a private swarm it contains the pre-shared key, so whoever has the invite can join.
 

@@ -1,5 +1,5 @@
 // All limits on incoming messages, each with its reason. A sender that keeps to them is never refused for size. A
-// receiver checks each one before it spends more than constant work on the message.
+// receiver checks each limit before it does more than constant work on the message.
 
 import { MAX_COMPLETION_CHARS } from '../train/index.ts'
 
@@ -30,10 +30,10 @@ export const MAX_TOKENS = 65_536
 /** Token ids are below this. The largest vocabularies in use are near 2^18. */
 export const MAX_TOKEN_ID = 1 << 20
 
-/** Segments of one completion. If the policy was replaced more often while it was written, segments are merged. */
+/** Segments of one completion. If the policy changed more often during generation, segments are merged. */
 export const MAX_SEGMENTS = 64
 
-/** Smaller log-probs are written as this one. exp(-64) is 1.6e-28; no sampler draws such a token. */
+/** Smaller log-probs are clamped to this. exp(-64) is 1.6e-28; no sampler draws such a token. */
 export const MIN_LOGPROB = -64
 
 /** Absolute value of a difficulty; tasks use one or two digits. */

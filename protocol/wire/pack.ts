@@ -2,7 +2,7 @@
 //
 // A log-prob x in [-64, 0] is the code c = round(65535 * sqrt(-x / 64)), read back as -64 * (c / 65535)^2. The error is
 // at most 1.3e-4 * sqrt(-x) + 4e-9: 1.3e-4 at -1, 1.3e-5 at -0.01, 4e-4 at -10. (float16 is off by up to 2.4e-4, 3.8e-6
-// and 3.9e-3 there.) Every code is a finite, non-positive log-prob, so no peer can write anything else.
+// and 3.9e-3 there.) Every code is a finite, non-positive log-prob, so a peer cannot send anything else.
 
 import { malformed, WireFault } from './fault.ts'
 import { MAX_TOKEN_ID, MAX_TOKENS, MIN_LOGPROB } from './limits.ts'
@@ -11,8 +11,8 @@ const STEPS = 65_535
 
 /**
  * Two bytes each, big-endian. Throws RangeError if a log-prob is not finite or is positive. An exact 0 is written as
- * the smallest step (-1.5e-8, whose probability float32 cannot tell from 1). A completion of nothing but zeros
- * claims certainty of everything, which only a forger does, and is refused.
+ * the smallest step (-1.5e-8, whose probability float32 cannot tell from 1). Receivers refuse a completion of only
+ * zeros: it claims certainty about every token, which only a forger would do.
  */
 export function packLogprobs(logprobs: ArrayLike<number>): Uint8Array {
   const bytes = new Uint8Array(logprobs.length * 2)
@@ -40,7 +40,7 @@ export function unpackLogprobs(bytes: Uint8Array, tokens: number): Float32Array 
   return logprobs
 }
 
-/** Unsigned LEB128, one after another. */
+/** Encodes token IDs as consecutive unsigned LEB128 numbers. */
 export function packTokens(tokens: ArrayLike<number>): Uint8Array {
   const bytes: number[] = []
   for (let i = 0; i < tokens.length; i++) {

@@ -2,7 +2,7 @@
 // /waggle/state/1. One request per stream; messages are length-prefixed. New in 1.1: nodes of 1.0 do not speak it,
 // which is not a fault.
 //
-//   { "state": "kind/name", "version": number }  -> one message: { "bytes": its state }, or {} where it has none
+//   { "state": "kind/name", "version": number }  -> one message: { "bytes": its state }, or {} if it has none
 //
 // Only the envelope is defined here. The bytes are in the plugin's own format, which the version identifies, and a
 // peer may send anything there.
@@ -12,7 +12,7 @@ import { malformed } from './fault.ts'
 import { Fields } from './fields.ts'
 
 export const STATE_PROTOCOL = '/waggle/state/1'
-/** Per plugin: a table of a few thousand numbers, as much as gossip's largest frame. */
+/** Maximum state per plugin: a few thousand numbers, as large as the largest gossip frame. */
 export const MAX_STATE_BYTES = 65_536
 export const MAX_STATE_REQUEST_BYTES = 256
 /** Size of the largest state with its envelope. */
@@ -37,7 +37,7 @@ export function decodeStateRequest(bytes: Uint8Array): StateRequest {
   return { name: fields.name('state', STATE_NAME), version: fields.integer('version', 0, MAX_VERSION) }
 }
 
-/** `undefined`: the peer has no state. */
+/** Pass undefined if there is no state. */
 export function encodeState(bytes: Uint8Array | undefined): Uint8Array {
   return writeCbor(bytes === undefined ? {} : { bytes })
 }

@@ -178,7 +178,7 @@ test.each([
 
 test('the runtime does not cut all tiles of a matrix at once, which would copy it as a whole', async () => {
   const [rows, columns] = [100, 32]
-  const form = { kind: 'blocks', bits: 4, block: 32, hasMinimums: true } as const
+  const form = { kind: 'blocks', bits: 8, block: 32, hasMinimums: true } as const
   const graph = new Graph('tiles')
   const declared = declareStored(graph, 'w', [rows, columns], form, { tileBytes: 33 * columns * 4 })
   graph.output('out', project(graph.input('x', 'float32', [1, columns]), declared))
@@ -187,9 +187,10 @@ test('the runtime does not cut all tiles of a matrix at once, which would copy i
   const session = await InferenceSession.create(graph.encode(), {
     optimizedModelFilePath,
     graphOptimizationLevel: 'all',
+    logSeverityLevel: 3,
   })
   const optimized = await readFile(optimizedModelFilePath, 'latin1')
-  expect(optimized).toContain('MatMulNBits')
+  expect(optimized).toContain('DequantizeLinear')
   expect(optimized).not.toContain('Split')
   await session.release()
   await rm(folder, { recursive: true })

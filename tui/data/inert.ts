@@ -22,7 +22,7 @@ const block = (text: string): string =>
     .map((line) => narrow(line))
     .join('\n')
 
-/** The same value with all texts in it, including keys, made narrow. */
+/** A copy of the value in which all texts, including keys, are narrow. */
 export function inert<T>(value: T): T {
   if (typeof value === 'string') return narrow(value) as T
   if (Array.isArray(value)) return value.map(inert) as T

@@ -1,6 +1,5 @@
-// A recorded run as a store: the view at any moment of it, with a position that advances by itself or is
-// moved by hand. Needs no daemon. Reads the files of daemon/control/journal/run-file.ts, through protocol/api
-// only.
+// A recorded run as a store: the view at any moment, at a position that advances by itself or is moved by the
+// user. Needs no daemon. Reads the files written by daemon/control/journal/run-file.ts, using only protocol/api.
 
 import {
   type Evaluation,
@@ -162,7 +161,7 @@ function viewAt({ snapshots, events, evaluations, series }: Record, at: number):
   }
 }
 
-/** How many entries, sorted by time, are not after `at`. */
+/** Number of entries, sorted by time, that are not after `at`. */
 function countUntil<T>(entries: readonly T[], time: (entry: T) => number, at: number): number {
   let low = 0
   let high = entries.length

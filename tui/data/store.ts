@@ -42,7 +42,7 @@ export interface Wanted {
 export interface Store {
   view(): View
   subscribe(listener: () => void): () => void
-  /** What is shown now; nothing else is requested. */
+  /** Sets what is shown now; nothing else is requested. */
   want(wanted: Wanted): void
   reconnect(): void
   close(): void
@@ -149,12 +149,12 @@ export function createStore(
       groups = inert((await client.groups({ limit: 48 }, { signal })).groups)
     }
     if (wanted.groups) asked.push(askGroups())
-    // A daemon of another version may lack a curve or groups; the screen then shows that there is no data.
+    // A daemon of another version may lack some curves or groups; the screen then shows that there is no data.
     await Promise.allSettled(asked)
     if (!signal.aborted) set({ series, groups })
   }
   const seriesTimer = setInterval(() => void fetchWanted(), SERIES_EVERY_MS)
-  // Ages advance while nothing arrives.
+  // Keep the displayed ages advancing while nothing arrives.
   const ageTimer = setInterval(() => view.contact !== 'live' && set({}), 1000)
   void follow()
 
@@ -179,7 +179,7 @@ export function createStore(
   }
 }
 
-/** The counts that rates are computed from; a minute of whole snapshots would take megabytes. */
+/** The counts that rates are computed from; keeping a minute of whole snapshots would take megabytes. */
 interface Counts {
   time: number
   received: number | undefined

@@ -1,4 +1,4 @@
-// A store that reports changes no more often than asked; the last change is always reported.
+// A store that reports changes at most at a given rate; the last change is always reported.
 
 import type { Store } from '../data/store.ts'
 

@@ -1,6 +1,6 @@
 // The screen's last stage: takes whole frames and writes only the changed rows, each at its position, in one
-// write. ink does the layout only and never moves the cursor. Rows are padded and never erased first, so none
-// flashes if the terminal shows a partial write. Auto-wrap is off, so a frame drawn for an older, wider
+// write. ink only does the layout and never moves the cursor. Rows are padded and never erased first, so none
+// flickers if the terminal shows a partial write. Auto-wrap is off, so a frame drawn for an earlier, wider
 // window does no harm.
 
 import { EventEmitter } from 'node:events'
@@ -77,7 +77,7 @@ export function createSink(target: SinkTarget, size: { columns: number; rows: nu
   return sink
 }
 
-/** Padded with spaces to the full width. Every visible character is one cell: texts were made narrow. */
+/** Pads a row with spaces to the full width. Every visible character is one cell, since texts were made narrow. */
 function padded(row: string, columns: number): string {
   const missing = columns - visibleWidth(row)
   return missing > 0 ? `${row}\u001b[0m${' '.repeat(missing)}` : row

@@ -1,4 +1,4 @@
-// Keeps the heap of a program that draws for days small: V8 would otherwise let it grow to several times the
+// Keeps the heap small in a program that draws for days: V8 would otherwise let it grow to several times the
 // live data before collecting. Drawing creates much garbage and keeps little, so collecting earlier costs
 // almost nothing.
 

@@ -1,5 +1,5 @@
-// Takes the terminal and always restores it: alternate screen, no cursor and no auto-wrap while the screen is
-// up, and the previous state after any end: quit, signal, crash, Ctrl-Z.
+// Takes over the terminal and always restores it: alternate screen, no cursor and no auto-wrap while the screen is
+// up, and the previous state however it ends: quit, signal, crash, Ctrl-Z.
 
 import { writeSync } from 'node:fs'
 import type { Sink } from './sink.ts'
@@ -51,7 +51,7 @@ export function createTerminal({ stdout, stdin, sink, process, onEnd }: Terminal
     if (!entered) return
     entered = false
     sink.open = false
-    // In a process that is exiting, only a synchronous write is sure to arrive.
+    // While the process is exiting, only a synchronous write is guaranteed to arrive.
     if (stdout.fd === undefined) stdout.write(LEAVE)
     else {
       try {

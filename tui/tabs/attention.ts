@@ -31,7 +31,7 @@ export function attentionRows(view: View, theme: Theme, height: number): Row[] {
 /** Shows commands as they are typed on this screen. */
 const typed = (action: string): string => action.replace(/`([a-z])/g, '`:$1')
 
-/** Entropy that falls by half means that the policy will soon give only one answer. */
+/** If entropy falls by half, the policy will soon give only one answer. */
 function entropyAdvice({ series }: View) {
   const found = fallen(series.get('entropy'), 0.4)
   return found

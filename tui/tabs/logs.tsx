@@ -1,5 +1,5 @@
-// The log, newest line at the bottom. Follows until scrolled; draws only visible lines. `/` finds and keeps
-// the other lines visible, `&` filters.
+// The log, newest line at the bottom. Follows new lines until scrolled; draws only visible lines. `/` searches and
+// keeps the other lines visible, `&` filters.
 
 import {
   clockTime,

@@ -1,4 +1,4 @@
-// The overview in windows below 80 x 24: the same without boxes, and a single line if not even that fits.
+// The overview in windows below 80 x 24: the same without boxes, or a single line if even that does not fit.
 
 import { count, decimal, duration, percent, si } from '../../protocol/api/index.ts'
 import { sparkline } from '../widgets/chart.ts'

@@ -37,7 +37,7 @@ export const overview: Tab = {
 /** Charts of the second column, from the top. */
 const BESIDE = ['held-out accuracy', 'entropy', 'mismatch KL', 'groups with signal']
 
-/** 160 x 40 and more: the same, and a column of charts beside it. */
+/** 160 x 40 and larger: the same, with a column of charts beside it. */
 function huge(props: TabProps): ReactElement {
   const { view, ui, columns, rows, theme } = props
   const left = Math.floor(columns * 0.64)
@@ -126,7 +126,7 @@ function wide({ view, columns, rows, theme }: TabProps): ReactElement {
 function medium({ view, columns, rows, theme }: TabProps): ReactElement {
   const half = Math.floor(columns / 2)
   const other = columns - half
-  // Of 20 rows: 6 learning, 6 + 6 below, 2 for what needs attention; what is over goes to the chart.
+  // Of 20 rows: 6 learning, 6 + 6 below, 2 for what needs attention. Additional rows go to the chart.
   const high = rows - 14
   return (
     <Box flexDirection="column">

@@ -1,4 +1,4 @@
-// A tab draws a view at a size. Tabs hold no state of their own; what the user chose comes in `ui`.
+// A tab draws a view at a given size. Tabs hold no state of their own; the user's choices are in `ui`.
 
 import type { ReactElement } from 'react'
 import type { View } from '../data/store.ts'
@@ -35,7 +35,7 @@ export interface TabProps {
 export interface Tab {
   title: string
   short: string
-  /** Curves that it draws. */
+  /** Names of the curves that it draws. */
   series: readonly string[]
   /** Whether it shows groups with texts. */
   groups?: boolean
@@ -46,7 +46,7 @@ export interface Tab {
   render(props: TabProps): ReactElement
   /** Drawn in windows too small for boxes. */
   compact(props: TabProps): Row[]
-  /** How many items the cursor can be on. */
+  /** Number of items that the cursor can be on. */
   count?(view: View, ui: TabUi): number
   /** Whether `/` searches without hiding anything; otherwise it filters. */
   searches?: boolean
@@ -56,6 +56,6 @@ export interface Tab {
   copied?(view: View, ui: TabUi): string | undefined
   /** The peer that the cursor is on. */
   peer?(view: View, ui: TabUi): { id: string; name: string; muted: boolean; address?: string } | undefined
-  /** What `e` writes; the picture if left out. */
+  /** What `e` exports; the picture if left out. */
   exported?(view: View, ui: TabUi): { kind: string; text: string }
 }

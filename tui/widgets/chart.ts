@@ -151,7 +151,7 @@ function plotBraille(
       return
     }
     const at = y(value)
-    // Joined to its neighbour by a vertical run, so that a steep curve has no gaps.
+    // Join neighbouring points by a vertical run, so that a steep curve has no gaps.
     const [from, to] =
       before === undefined
         ? [at, at]

@@ -1,4 +1,4 @@
-// Resamples a series evenly in time for charts: its points may be dense where new and sparse where old.
+// Resamples a series evenly in time for charts, since new points may be dense and old ones sparse.
 
 import type { SeriesPoint } from '../../protocol/api/index.ts'
 

@@ -1,4 +1,4 @@
-// Judges numbers: fine, or worth a look. Thresholds are rough on purpose; each is documented.
+// Judges whether numbers are fine or worth a look. Thresholds are deliberately rough; each is documented.
 
 import {
   CLIPPED_LIMIT,
@@ -24,7 +24,7 @@ export const judgeKl = (kl: number): Judgement => judge(kl <= KL_LIMIT)
 export const judgeClipped = (share: number): Judgement => judge(share <= CLIPPED_LIMIT)
 export const judgeEss = (share: number): Judgement => judge(share >= ESS_LIMIT)
 
-/** Entropy that fell by more than half within the shown time is about to collapse. */
+/** Entropy is about to collapse if it fell by more than half within the time shown. */
 export function judgeEntropy(points: readonly SeriesPoint[] | undefined, now: number): Judgement {
   const first = points?.[0]?.[2]
   return judge(first === undefined || first <= 0 || now > first / 2)

@@ -1,5 +1,5 @@
-// A table of rows under a head: columns have fixed widths, so nothing jitters, and those that do not fit are dropped in
-// a fixed order. The cursor's row is kept in sight.
+// A table of rows under a header. Columns have fixed widths, so nothing jitters, and those that do not fit are dropped
+// in a fixed order. The cursor's row is kept in view.
 
 import type { Theme, Tone } from '../screen/theme.ts'
 import { cell, type Piece, type Row } from './row.ts'
@@ -7,10 +7,10 @@ import { cell, type Piece, type Row } from './row.ts'
 export interface Column<Item> {
   title: string
   width: number
-  /** What takes the room that is left; one column at most. */
+  /** True for the column that takes the remaining width; at most one. */
   grows?: boolean
   align?: 'left' | 'right'
-  /** Columns with the highest number go first when there is no room; 0 stays always. */
+  /** Columns with the highest number are dropped first if there is no room; 0 is never dropped. */
   drop: number
   text(item: Item): string
   tone?(item: Item): Tone
@@ -22,7 +22,7 @@ export interface TableOptions<Item> {
   items: readonly Item[]
   columns: ReadonlyArray<Column<Item>>
   width: number
-  /** Rows with the head. */
+  /** Number of rows, including the header. */
   height: number
   cursor: number
 }
@@ -33,7 +33,7 @@ export function tableRows<Item>(options: TableOptions<Item>, { symbols }: Theme)
   const head = columns.map(({ title, width: w, align }) => cell(title, w, align)).join(' ')
   const room = Math.max(1, height - 1)
   const cursor = Math.min(Math.max(0, options.cursor), Math.max(0, items.length - 1))
-  // One row is kept for saying how many more there are.
+  // One row is reserved for the number of rows not shown.
   const shown = items.length > room ? room - 1 : room
   const start = Math.max(0, Math.min(cursor - Math.floor(shown / 2), items.length - shown))
   const rows: Row[] = items.slice(start, start + shown).map((item, i) => {

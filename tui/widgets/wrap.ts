@@ -1,4 +1,4 @@
-// Text broken into rows of a width, at spaces where there are any. Characters count one cell each.
+// Breaks text into rows of a given width, at spaces if possible. Each character counts as one cell.
 
 export function wrapText(text: string, width: number): string[] {
   if (width < 1) return []

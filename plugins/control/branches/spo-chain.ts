@@ -1,20 +1,20 @@
-// SPO-chain: each segment of an answer gets what it changed in the chance of success, measured by answers that continue
-// from where it begins and from where it ends.
+// SPO-chain: each segment of an answer gets the change in the probability of success that it caused, measured by
+// sampling continuations from its beginning and from its end.
 //
 //   A(segment from cut k to cut k + 1) = V(k + 1) - V(k),   V(k) = mean reward of `samples` answers from there on
 //
-// Guo et al. 2025 (Segment Policy Optimization, arXiv 2505.23564), after its released code. A token that the policy gave a
-// probability below 0.9 is a cut point, and a segment begins at every fifth of them; the value at the end is the reward. Only
-// tokens below 0.9 are learnt from ("probability mask"), and their advantages are whitened over the batch. Cut points and
-// samples, 5 and 9, are the paper's for GSM8K. The loss is whatever the config has (the paper: PPO's clip and a KL penalty).
-// The values are estimates of the policy that wrote the answer, so they stay right while a group waits. The value of the
-// question itself is measured once a group and not once an answer. Groups whose values are not known, such as peers', keep
-// what the estimator gives them, as do episodes and rewritten prompts.
+// Guo et al. 2025 (Segment Policy Optimization, arXiv 2505.23564), after its released code. A token to which the
+// policy gave a probability below 0.9 is a cut point, and a segment begins at every fifth cut point; the value at the
+// end is the reward. Only tokens below 0.9 are trained on ("probability mask"), and their advantages are whitened over
+// the batch. Cut points and samples, 5 and 9, are the paper's for GSM8K. The config chooses the loss (the paper: PPO's
+// clip and a KL penalty). The values are those of the policy that wrote the answer, so they remain valid while a group
+// waits. The value of the question itself is measured once per group, not once per answer. Groups without measured
+// values, such as peers', keep the estimator's advantages, as do episodes and rewritten prompts.
 //
-// It needs no groups: with rollout.group_size = 1 all tokens go into continuations. Groups stay as they were written, so
-// they are shared; continuations are only counted. Try it where answers have many steps and tokens are cheap beside
-// updates: each segment costs `samples` continuations, so that an update has few answers for its tokens, and much noise.
-// `tree_rl_like` learns from its continuations, too.
+// It needs no groups: with rollout.group_size = 1 all tokens go into continuations. Groups are not changed, so they can
+// be shared; continuations are used only to measure values. Try it where answers have many steps and tokens are cheap
+// compared with updates: each segment costs `samples` continuations, so an update has few answers for its tokens, and
+// much noise. `tree_rl_like` also trains on its continuations.
 
 import { z } from 'zod'
 import { definePlugin, type Request, type RoundView } from '../../../protocol/plugin/index.ts'
@@ -28,7 +28,7 @@ const settings = z.strictObject({
   interval: z.int().positive().default(5),
   /** Continuations for each value. */
   samples: z.int().positive().max(64).default(9),
-  /** Tokens with a smaller probability are cut points, and only they are learnt from. */
+  /** Tokens with a smaller probability are cut points, and only they are trained on. */
   sure: z.number().positive().max(1).default(0.9),
   whiten: z.boolean().default(false),
   tokens: tokensSetting,
@@ -113,7 +113,7 @@ function isMeasurable({ arm, rollouts }: Group): boolean {
   )
 }
 
-/** Where segments begin: places of tokens. */
+/** Token indices at which segments begin. */
 export function cutsOf(
   { behaviourLogprobs }: Rollout,
   isUnsure: (logprob: number) => boolean,
@@ -146,7 +146,7 @@ function probesFor(groups: readonly Group[], cuts: readonly number[][][], rollou
   })
 }
 
-/** By rollout, the cuts whose value was measured. Some may not be, for want of tokens. */
+/** For each rollout, the cuts whose value was measured. Some may be missing if the token budget ran out. */
 function knownAt(group: number, cuts: readonly number[][], { landed }: RoundView): Known[] {
   return cuts.map((row, rollout) =>
     row.flatMap((at) => {
@@ -156,7 +156,7 @@ function knownAt(group: number, cuts: readonly number[][], { landed }: RoundView
   )
 }
 
-/** By token: the value at the end of its segment minus that at its beginning; 0 before the first segment. */
+/** Per token, the value at the end of its segment minus that at its beginning; 0 before the first segment. */
 export function differences({ tokens, reward }: Rollout, known: Known): Float32Array {
   const all = new Float32Array(tokens.length)
   known.forEach(([at, value], k) => {

@@ -1,19 +1,22 @@
-// TreeRL: answers branch at their least certain tokens, and each segment gets what its branches were worth.
+// TreeRL: answers branch at their least certain tokens, and each segment's advantage comes from the value of its
+// branches.
 //
 //   R(segment) = (V(segment) - V(question) + V(segment) - V(segment before)) / sqrt(number of leaves of the segment)
 //
 // After Hou et al. 2025 (TreeRL, ACL 2025, arXiv 2506.11902) and its released code: the group's rollouts are the trees'
-// first chains. In each of `iterations`, each tree branches at its `forks` tokens of the smallest probability, with
-// `branches` new endings each; the paper's (M, N, L, T) = (6, 2, 1, 2) are rollout.group_size = 6 and the defaults. V is the
-// mean over the leaves below of reward minus the mean reward of all other leaves.
+// first chains. In each of `iterations`, each tree branches at its `forks` least likely tokens, with `branches` new
+// endings each; the paper's (M, N, L, T) = (6, 2, 1, 2) are rollout.group_size = 6 and the defaults. V is the mean,
+// over the leaves below, of a leaf's reward minus the mean reward of all other leaves.
 //
-// How it differs. A segment that several leaves share is in one row here and in each leaf's row there, which is the same
-// gradient if its advantage is R times the number of leaves; so it is, and no token is computed twice. Leaves that begin
-// alike without having branched count as branches of one tree. The code's mean over all tokens is not subtracted, its
-// penalty for repetition is left out, and it branches anywhere: the code not after the words "answer" and "conclusion". The
-// formula is from memory of the paper and fits the code, which divides V before it takes differences.
+// Differences: A segment shared by several leaves is in one row here, and in each leaf's row in the code. To give the
+// same gradient, its advantage here is R times the number of leaves, so no token is computed twice. Leaves that begin
+// alike without having branched count as branches of one tree. The code's mean over all tokens is not subtracted, and
+// its penalty for repetition is left out. Branches may start anywhere; in the code not after the words "answer" and
+// "conclusion". The formula is from memory of the paper and matches the code, which divides V before it takes
+// differences.
 //
-// Groups that have branched are not shared: peers could not check where. Try it alone, with small groups and long answers.
+// Groups with branches are not shared, because peers could not check where they branch. Try it on a node without
+// peers, with small groups and long answers.
 
 import { z } from 'zod'
 import { definePlugin, type Prefix, type Request, type RoundView } from '../../../protocol/plugin/index.ts'
@@ -82,13 +85,13 @@ export default definePlugin({
 type Node = Pick<Prefix, 'group' | 'rollout'>
 
 interface Tree {
-  /** What the ids of its requests begin with. */
+  /** Prefix of the ids of its requests. */
   name: string
   base: Group
   nodes: Node[]
 }
 
-/** A tree for each rollout of the round's groups, with what has grown from it. */
+/** One tree per rollout of the round's groups, with the branches grown so far. */
 function treesOf({ groups, landed }: RoundView): Tree[] {
   return groups.flatMap((base, g) =>
     base.rollouts.map((_, chain) => {
@@ -101,7 +104,7 @@ function treesOf({ groups, landed }: RoundView): Tree[] {
   )
 }
 
-/** The tokens of a tree with the smallest probability, except first tokens, where a branch would be a new answer. */
+/** The least likely tokens of a tree, except first tokens, where a branch would be an entirely new answer. */
 function leastSure(nodes: readonly Node[], most: number): Array<{ node: number; at: number }> {
   return nodes
     .flatMap(({ group, rollout }, node) => {
@@ -114,7 +117,7 @@ function leastSure(nodes: readonly Node[], most: number): Array<{ node: number; 
     .slice(0, most)
 }
 
-/** Keeps its arm, so that its first chains still count as answers to the plain question. */
+/** Adds the branches to their group. It keeps its arm, so its first chains still count as plain answers. */
 function joined(base: Group, more: readonly Group[]): Group {
   const rollouts: Rollout[] = [
     ...base.rollouts,

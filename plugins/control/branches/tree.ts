@@ -1,10 +1,10 @@
-// What the segments of a tree of rollouts are worth. Rollouts are leaves, and branch where their tokens begin to differ.
+// Advantages for the segments of a tree of rollouts. Rollouts are leaves; they branch where their tokens first differ.
 
 import type { Rollout } from '../../../protocol/train/index.ts'
 
 type Leaf = Pick<Rollout, 'tokens' | 'reward' | 'prefix'>
 
-/** Per token of each rollout, summed over the leaves that share it, for the rows that it is learnt in. */
+/** One advantage per token of each rollout, summed over the leaves that share it, in the row that trains on it. */
 export function treeAdvantages(leaves: readonly Leaf[]): Float32Array[] {
   const rewards = relativeRewards(leaves)
   const shared = leaves.map((one) => leaves.map((other) => sharedLength(one.tokens, other.tokens)))
@@ -31,7 +31,7 @@ export function treeAdvantages(leaves: readonly Leaf[]): Float32Array[] {
   })
 }
 
-/** Reward minus the mean of all others; their mean, the question's value, is 0. */
+/** Each reward minus the mean of all others. The mean of these, which is the question's value, is 0. */
 function relativeRewards(leaves: readonly Leaf[]): number[] {
   const sum = leaves.reduce((total, { reward }) => total + reward, 0)
   return leaves.map(({ reward }) => (leaves.length < 2 ? 0 : reward - (sum - reward) / (leaves.length - 1)))

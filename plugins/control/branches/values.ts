@@ -1,20 +1,20 @@
-// Measured values of the newest groups, by group, in a form that a checkpoint can hold.
+// Stores the measured values of the newest groups, in a form that fits into a checkpoint.
 
 import { z } from 'zod'
 import type { Group } from '../../../protocol/train/index.ts'
 
-/** The places of one rollout whose value is known, in order: token and value. */
+/** The positions of one rollout whose value is known, in order: token index and value. */
 export type Known = readonly (readonly [at: number, value: number])[]
 
 const savedSchema = z.array(
   z.tuple([z.string(), z.array(z.array(z.tuple([z.int().nonnegative(), z.number()])))]),
 )
 
-/** Groups are trained on within a few versions. */
+/** Number of groups kept; groups are trained on within a few versions. */
 const MOST = 256
 
 export interface Values {
-  /** By rollout; undefined for a group of which nothing is known. */
+  /** The known values of each rollout; undefined for an unknown group. */
   get(group: Group): readonly Known[] | undefined
   set(id: string, known: readonly Known[]): void
   save(): Uint8Array
@@ -26,7 +26,7 @@ export function createValues(): Values {
   return {
     get({ id, rollouts }) {
       const known = groups.get(id)
-      // Another plugin may have changed the group.
+      // Another plugin may have changed the group's rollouts.
       return known?.length === rollouts.length ? known : undefined
     },
     set(id, known) {

@@ -1,17 +1,16 @@
-// Limits the one dangerous part of a peer's rollouts: negative advantages on unlikely tokens.
+// Limits the most dangerous part of a peer's rollouts: negative advantages on unlikely tokens.
 //
-// Lowering the probability of one token raises all others, and nothing bounds that. Therefore a peer's token
-// with a negative advantage gets a weight of at most 1, as in TOPR. `cap` is for use with `tis`, which
-// already applies the ratio: it removes what is above 1. `alone` is for use without any other weight: it
-// applies min(ratio, 1). `weight` can lower the weight of everything foreign. This node's own tokens are not
-// changed.
+// Lowering the probability of one token raises that of all others, without bound. So a peer's token with a negative
+// advantage gets a weight of at most 1, as in TOPR. `cap` is for use with `tis`, which already applies the ratio: it
+// caps that ratio at 1. `alone` is for use without any other weight: it applies min(ratio, 1). `weight` can lower
+// the weight of all foreign tokens. This node's own tokens are not changed.
 //
 // Rows with a negative advantage whose author's policy is far from this one (mean of behaviour - log pi above
 // `far` nats per token) are dropped, as in F-TIS and DeepSeek-V3.2. The sampler is unknown if the peer has
-// another tokenizer or its log-probs are not trusted. Then nothing can be corrected: tokens with a positive
-// advantage are learned from without a correction, and by default tokens with a negative advantage are not
-// learned from at all. `uncorrected` counts such tokens. Positive advantages need no ratio to be safe,
-// because their gradient is bounded.
+// another tokenizer or its log-probs are not trusted. Then there is nothing to correct with: tokens with a positive
+// advantage are trained on without a correction, and by default tokens with a negative advantage are not trained on
+// at all. `uncorrected` counts such tokens. Positive advantages are safe without a ratio, because their gradient is
+// bounded.
 
 import { z } from 'zod'
 import {
@@ -36,9 +35,9 @@ const settings = z.strictObject({
   weight: z.number().min(0).max(1).default(1),
   /** Additional factor for foreign tokens with a negative advantage. */
   negative: z.number().min(0).max(1).default(1),
-  /** Factor that replaces the taper for such tokens with an unknown sampler. */
+  /** Replaces the taper for such tokens if their sampler is unknown. */
   unknown: z.number().min(0).max(1).default(0),
-  /** Nats per token; null for no bound. */
+  /** Maximum distance in nats per token; null for no limit. */
   far: z.number().positive().nullable().default(0.5),
   taper: z.enum(['cap', 'alone', 'off']).default('cap'),
 })

@@ -1,10 +1,10 @@
-// Handles answers that approach the length limit: DAPO's soft penalty, or leaving truncated ones out.
+// Handles answers that approach the length limit: by DAPO's soft penalty, or by leaving out truncated ones.
 //
 // Yu et al. 2025 (DAPO): over the last `buffer` tokens before `limit` the reward falls linearly by up to
-// `penalty` and no further beyond the limit, as in the paper (its code has no lower bound). The values of the
-// paper are 20480, 4096 and 1. `filter` instead removes rollouts that ended because of their length: nobody
-// knows whether a truncated answer would have been wrong. A replayed rollout keeps its stored reward, so it
-// is not penalised twice.
+// `penalty`, and no further beyond the limit, as in the paper (its code has no lower bound). The paper's values
+// are 20480, 4096 and 1. `filter` instead removes rollouts that ended because of their length, since it is unknown
+// whether a truncated answer would have been wrong. A replayed rollout keeps its stored reward, so it is not
+// penalised twice.
 
 import { z } from 'zod'
 import { definePlugin } from '../../../protocol/plugin/index.ts'
@@ -13,7 +13,7 @@ import type { Rollout } from '../../../protocol/train/index.ts'
 const settings = z
   .strictObject({
     mode: z.enum(['soft', 'filter']).default('soft'),
-    /** In tokens. */
+    /** Length limit in tokens. */
     limit: z.int().positive().default(20_480),
     buffer: z.int().positive().default(4096),
     penalty: z.number().nonnegative().default(1),

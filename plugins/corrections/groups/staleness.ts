@@ -1,11 +1,10 @@
 // Bounded staleness: drops groups that are too many policy versions old.
 //
 // An own group is as old as its oldest token. A peer's group ages from its arrival here, counted in this
-// node's versions since `bornVersion`: even if both nodes started from the same weights, their policies have
-// diverged, so the number of a peer's steps says nothing about ours. `tis` measures per token how far apart
-// the two policies are. Versions ahead of ours (after a restore from a checkpoint) are as foreign as those
-// behind. Replayed rollouts do not count: they are old on purpose, and the plugin that replays them limits
-// their age.
+// node's versions since `bornVersion`. Even if both nodes started from the same weights, their policies have
+// diverged, so a peer's step count cannot be compared with ours; `tis` measures per token how far apart the two
+// policies are. Versions ahead of ours (after a restore from a checkpoint) count like those behind. Replayed
+// rollouts are ignored: they are old on purpose, and the plugin that replays them limits their age.
 
 import { z } from 'zod'
 import { type BatchView, definePlugin } from '../../../protocol/plugin/index.ts'

@@ -1,7 +1,7 @@
 // CISPO: clips the importance weight instead of the objective, so that every token keeps a gradient.
 //
-// MiniMax-M1 (Chen et al. 2025): -sg(clip(ratio)) A log pi. MiniMax-M1 uses no lower bound. The cap of 5 on
-// the ratio itself comes from ScaleRL (Khatri et al. 2025) and TRL.
+// MiniMax-M1 (Chen et al. 2025): -sg(clip(ratio)) A log pi, without a lower bound. The cap of 5 on the ratio itself
+// comes from ScaleRL (Khatri et al. 2025) and TRL.
 
 import { z } from 'zod'
 import { clamp, detach, greater, less, mul, neg } from '../../../protocol/plugin/expression.ts'

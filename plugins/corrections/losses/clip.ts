@@ -1,9 +1,9 @@
 // PPO's clipped objective on the ratio to the proximal policy, with separate bounds for the two sides.
 //
 // max(-ratio A, -clip(ratio, 1 - low, 1 + high) A) (Schulman et al. 2017). 0.2 and 0.28 are DAPO's
-// clip-higher. The dual clip, -dual A for A < 0 and a ratio above it (Ye et al. 2020), has verl's default of
+// clip-higher. The dual clip, -dual A for A < 0 and a ratio above `dual` (Ye et al. 2020), has verl's default of
 // 3. The function is written by cases: at a ratio of exactly 1 both sides of the max are equal, and the
-// result should not depend on how an engine differentiates ties.
+// gradient should not depend on how an engine differentiates ties.
 
 import { z } from 'zod'
 import { type Expression, greater, less, mul, neg, sub, where } from '../../../protocol/plugin/expression.ts'
@@ -39,7 +39,7 @@ export default definePlugin({
           clip_low: clippedLow,
           clip_high: clippedHigh,
           clip_dual: clippedDual,
-          // k3 to the anchor: how far the policy has moved within the batch.
+          // The k3 estimate of the divergence from the anchor: how far the policy has moved within the batch.
           kl: sub(sub(ratio, 1), sub(LOGPROB, anchorLogprob(anchor))),
         },
       }

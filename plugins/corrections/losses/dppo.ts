@@ -4,8 +4,8 @@
 // PRIME-RL's divergence-bounded loss. With p and q the token's probability now and under the sampler, a token
 // is out of range if A > 0 and p - q > 0.2, or A <= 0 and p - q < -0.2. Tokens in range contribute -A ratio.
 // All tokens get 1e-3 (log ratio)^2 (its `kl_tau`), so a token that went too far is still pulled back. The
-// original has a gap: with A < 0, a token that the sampler called nearly impossible and the policy finds
-// likely passes with a ratio of e^11. Therefore the ratio is capped here.
+// original has a gap: with A < 0, a token that was nearly impossible for the sampler but is likely under the policy
+// passes with a ratio of e^11. So the ratio is capped here.
 
 import { z } from 'zod'
 import { greater, less, where } from '../../../protocol/plugin/expression.ts'

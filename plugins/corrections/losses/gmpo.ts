@@ -38,7 +38,7 @@ export default definePlugin({
       const drift = sub(LOGPROB, anchorLogprob(anchor))
       const gains = greater(ADVANTAGE, 0)
       const clipped = where(gains, min(drift, high), max(drift, -low))
-      // The clip leaves ratios on the harmless side unbounded; clamping the mean at 20 bounds them.
+      // Clipping leaves log-ratios unbounded on the harmless side, so their mean is clamped to +-20.
       const ratio = exp(max(min(rowMean(clipped), 20), -20))
       return {
         loss: neg(mul(ADVANTAGE, ratio)),

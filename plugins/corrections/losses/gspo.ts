@@ -2,8 +2,8 @@
 //
 // Zheng et al. 2025, in the token form: the value is the sequence's ratio, and each token contributes its own
 // gradient. Such ratios move far less than token ratios, hence the small bounds 3e-4 and 4e-4. The log of the
-// ratio is clamped at 10, as in verl. The method averages rows first, which is training.aggregation =
-// "sequence_mean"; with "sequence_sum" it is LUSPO.
+// ratio is clamped at 10, as in verl. The method averages within rows first: use training.aggregation =
+// "sequence_mean". With "sequence_sum" it is LUSPO.
 
 import { z } from 'zod'
 import {

@@ -3,7 +3,7 @@
 // PRIME-RL's loss of that name (not identity preference optimization). With p and q the token's probability
 // now and under the sampler, a token is out of range if |p - q| > 0.1, whatever its advantage; the rest is as
 // in `dppo`. Later versions of PRIME-RL use 0.3, cap the ratio at 1e4 and have no pull: `bound = 0.3`, `cap =
-// 1e4`, `pull = 0`. The cap of 8 is ours, as in `dppo`; within the bound the ratio is large only where both
+// 1e4`, `pull = 0`. The cap of 8 is ours, as in `dppo`; within the bound, the ratio is large only if both
 // probabilities are small.
 
 import { z } from 'zod'

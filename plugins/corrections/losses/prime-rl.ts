@@ -4,7 +4,7 @@
 // Prime Intellect's loss at the end of 2025: -sg(w (A - kl_tau log w)) log pi with w = pi / mu per token, for
 // tokens with w in [0.125, 8], in rows whose geometric mean is in [0.1, 10] and which have no w above 100.
 // `klTau` is 0 there by default; above 0, tokens that have become likelier since they were sampled count
-// less. The loss contains the ratio, so combine it with no other weight. The variant with one ratio per row
+// less. The loss contains the ratio, so do not combine it with another weight. The variant with one ratio per row
 // is not implemented. Tokens with an unknown sampler are compared with the policy at the start of the batch.
 // PRIME-RL's newer losses are `dppo` and `ipo`.
 

@@ -1,5 +1,5 @@
-// Shared by `dppo` and `ipo`: -A ratio for tokens whose probability is within a bound of the sampler's, and a
-// pull back towards the sampler for all tokens.
+// Shared by `dppo` and `ipo`: the loss is -A ratio for tokens whose probability is within a bound of the sampler's,
+// plus a pull towards the sampler for all tokens.
 
 import { z } from 'zod'
 import {
@@ -19,13 +19,13 @@ import type { Correction } from '../../../protocol/plugin/index.ts'
 import { ADVANTAGE, anchorLogprob, LOGPROB } from './anchors.ts'
 
 export const boundedSettings = {
-  /** Factor of the squared log-ratio, PRIME-RL's `kl_tau`. */
+  /** Coefficient of the squared log-ratio, PRIME-RL's `kl_tau`. */
   pull: z.number().nonnegative().default(1e-3),
   /** Largest ratio that has a gradient; 8 is the bound of PRIME-RL's earlier token mask. */
   cap: z.number().gt(1).default(8),
 }
 
-/** `outside` gets the token's probability now minus the sampler's, and returns 1 if that is too far. */
+/** `outside` gets the token's current probability minus the sampler's, and returns 1 if that is out of range. */
 export function boundedWhere(
   outside: (moved: Expression) => Expression,
   { pull, cap }: { pull: number; cap: number },

@@ -1,18 +1,18 @@
-// Ratio variance instead of the clip: the policy gradient with a penalty on how far ratios are from 1, whose weight rises
-// while they are further than allowed.
+// Ratio variance instead of clipping: the policy gradient with a penalty on the deviation of ratios from 1. The
+// penalty's weight rises while the deviation exceeds a bound.
 //
 //   maximise E[ratio A] - coefficient (E[(ratio - 1)^2] - bound)
 //   after a step: coefficient <- max(0, coefficient + rate (E[(ratio - 1)^2] - bound))
 //
-// After Luo et al. 2026 (Ratio-Variance Regularized Policy Optimization, arXiv 2601.03320 and 2605.26784). The abstracts
-// give the constraint and that it is solved as a primal-dual problem; the step of the dual variable above is plain dual
-// ascent, which we believe but could not check, and the constants are ours. The paper takes its ratio to the policy that
-// wrote the rollout, new or from a buffer, so the default anchor is `behaviour`: leave out `tis` with it, which would
-// count the ratio twice. In a batch of one step, `proximal` has ratios of 1 and no constraint. The paper clips nothing;
-// here a token whose log-ratio is beyond `limit` adds no gradient, since a single peer with invented log-probs could
-// otherwise decide a step.
+// After Luo et al. 2026 (Ratio-Variance Regularized Policy Optimization, arXiv 2601.03320 and 2605.26784). The
+// abstracts give the constraint and say that it is solved as a primal-dual problem. The dual update above is plain dual
+// ascent, which we assume but could not check, and the constants are ours. The paper's ratio is to the policy that
+// wrote the rollout, fresh or from a buffer, so the default anchor is `behaviour`: do not combine it with `tis`, which
+// would count the ratio twice. In a batch of one step, `proximal` has ratios of 1 and no constraint. The paper clips
+// nothing; here a token whose log-ratio is beyond `limit` adds no gradient, since otherwise a single peer with made-up
+// log-probs could dominate a step.
 //
-// Try it with stale or foreign rollouts: a clip cuts off what is far, this weighs it less.
+// Try it with stale or foreign rollouts: clipping discards distant tokens, while this only gives them less weight.
 
 import { z } from 'zod'
 import { abs, clamp, column, exp, greater, mul, neg, sub } from '../../../protocol/plugin/expression.ts'
@@ -24,7 +24,7 @@ const settings = z.strictObject({
   coefficient: z.number().nonnegative().default(0.5),
   /** Allowed mean of (ratio - 1)^2. A ratio of 1.2 or 0.8, where PPO clips, has 0.04. */
   bound: z.number().positive().default(0.02),
-  /** How fast the weight follows; 0 for a constant one. */
+  /** Step size of the dual update; 0 for a constant weight. */
   rate: z.number().nonnegative().default(1),
   /** Largest log-ratio that counts, in nats. */
   limit: z.number().positive().max(20).default(3),

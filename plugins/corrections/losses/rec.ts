@@ -2,9 +2,9 @@
 //
 // Yao et al. 2025 (Group-Relative REINFORCE Is Secretly an Off-Policy Algorithm), with Trinity-RFT's defaults
 // of 0.2 and 0.2 and, for the ring, 0.6 and 2. With `one-side` and weights its gradient equals that of PPO's
-// clip. Without weights it is the clip alone, for samplers whose log-probs are only approximate. `sequence`
+// clip. Without weights only the clipping remains, for samplers whose log-probs are only approximate. `sequence`
 // is REC-GSPO: one-sided, with the geometric mean of a row's ratios for both the range and the weight; the
-// method averages rows, which is training.aggregation = "sequence_mean". Range and weight are detached.
+// method averages within rows, so use training.aggregation = "sequence_mean". Range and weight are detached.
 
 import { z } from 'zod'
 import {
@@ -28,7 +28,7 @@ const settings = z.strictObject({
   weights: z.boolean().default(true),
   low: z.number().positive().max(1).default(0.2),
   high: z.number().positive().default(0.2),
-  /** Beyond these the ring includes tokens again, if the advantage pulls them back. */
+  /** Beyond these, the ring includes tokens again if the advantage pulls them back. */
   ringLow: z.number().positive().max(1).default(0.6),
   ringHigh: z.number().positive().default(2),
   anchor: anchorSetting,

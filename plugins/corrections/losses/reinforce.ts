@@ -1,9 +1,9 @@
 // REINFORCE: advantage times log-probability, without any ratio.
 //
-// Williams 1992. On-policy this is the exact policy gradient. On other policies' rollouts it needs either a
-// weight from a correction such as `tis`, or an estimator designed for it: `gpg`, `asymre`, `opmd`,
-// `red_weight`. `regularise` adds the squared log-ratio to the policy at the start of the batch (REP-k2 of
-// Yao et al. 2025, who advise regularising).
+// Williams 1992. On-policy, this is the exact policy gradient. Off-policy, it needs either a weight from a
+// correction such as `tis`, or an estimator designed for it: `gpg`, `asymre`, `opmd`, `red_weight`. `regularise`
+// adds the squared log-ratio to the policy at the start of the batch (REP-k2 of Yao et al. 2025, who recommend
+// regularisation).
 
 import { z } from 'zod'
 import { add, column, mul, neg, sub } from '../../../protocol/plugin/expression.ts'

@@ -1,8 +1,8 @@
 // Soft adaptive policy optimization: a smooth gate on the ratio instead of PPO's hard clip.
 //
 // Gao et al. 2025 (they call it SAPO; it is not the swarm method of that name): (4 / tau) sigmoid(tau (ratio
-// - 1)) A, whose slope is A at a ratio of 1 and falls off on both sides. tau is 1.0 for positive advantages
-// and 1.05 for negative ones, which are less stable.
+// - 1)) A, whose slope is A at a ratio of 1 and decreases on both sides. tau is 1.0 for positive advantages and
+// 1.05 for negative ones, which are less stable.
 
 import { z } from 'zod'
 import { div, greater, mul, neg, sigmoid, sub, where } from '../../../protocol/plugin/expression.ts'

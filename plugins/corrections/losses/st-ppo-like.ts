@@ -1,16 +1,16 @@
-// Turn-level PPO: the clipped loss on the ratio of whole turns, made weaker while much is clipped.
+// Turn-level PPO: the clipped loss on the ratio of whole turns, scaled down while much of it is clipped.
 //
 //   w = exp(the mean over the turn's tokens of log pi - log mu);   max(-w A, -clip(w) A), times 1 / (1 + clipped)
 //
 // After Li et al. 2025 (ST-PPO, later SORL: Stabilizing Off-Policy Training for Long-Horizon LLM Agents, arXiv
-// 2511.20718). The turn's ratio, a geometric mean, and PPO's bounds of 0.2 are the paper's, as others report them
-// (`damp` = false: its Turn-PPO). The paper divides the gradient by the norm of what was clipped; that norm is of a
-// gradient which nothing here computes, so `clipped` is the mean of |w A| over the batch's clipped tokens, counting others
-// as 0. The paper trains a critic; here the estimator is any. mu is the policy that wrote the turn, so leave out `tis`.
-// A turn's ratio is measured once for a batch, by a scoring pass; within a batch of several steps each token's own change
-// is added. A rollout without turns is one turn, and then this is GSPO with other bounds.
+// 2511.20718). The turn's ratio, a geometric mean, and PPO's bounds of 0.2 are the paper's, as reported by others
+// (`damp` = false is its Turn-PPO). The paper divides the gradient by the norm of the clipped part of the gradient.
+// That is not computed here, so `clipped` is instead the mean of |w A| over the batch's tokens, counting unclipped ones
+// as 0. The paper trains a critic; here any estimator works. mu is the policy that wrote the turn, so do not combine
+// this with `tis`. A turn's ratio is measured once per batch, by a scoring pass; in a batch of several steps each
+// token's own change since then is added. A rollout without turns is one turn; this is then GSPO with other bounds.
 //
-// Try it in episodes with stale or foreign rollouts, with an estimator of turns such as `gigpo`.
+// Try it in episodes with stale or foreign rollouts, with a turn-level estimator such as `gigpo`.
 
 import { z } from 'zod'
 import {
@@ -34,11 +34,11 @@ import { ADVANTAGE, LOGPROB } from './anchors.ts'
 const settings = z.strictObject({
   low: z.number().positive().max(1).default(0.2),
   high: z.number().positive().default(0.2),
-  /** Weakens the loss by how much of it is clipped. */
+  /** Scales the loss down by how much of it is clipped. */
   damp: z.boolean().default(true),
 })
 
-/** Log-ratios beyond this count as this. */
+/** Log-ratios are clamped to +- this. */
 const LIMIT = 10
 
 export default definePlugin({
@@ -86,7 +86,7 @@ export default definePlugin({
   }),
 })
 
-/** On each token the mean log-ratio of its turn. */
+/** For each token, the mean log-ratio of its turn. */
 function driftOf(gaps: Gaps): Float32Array {
   const drift = new Float32Array(gaps.rollout.tokens.length)
   for (const { tokens, sum } of turnsOf(gaps)) {

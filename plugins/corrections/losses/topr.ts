@@ -2,7 +2,7 @@
 //
 // Le Roux et al. 2025 (Tapered Off-Policy REINFORCE), per token as in Trinity-RFT: -sg(w) A log pi, with w =
 // 1 above the threshold and min(ratio, 1) at or below it. A failure that the policy would no longer produce
-// stops pushing it, which keeps stale and foreign negative advantages safe.
+// loses its influence, which keeps stale and foreign negative advantages safe.
 
 import { z } from 'zod'
 import { detach, greater, less, min, mul, neg, where } from '../../../protocol/plugin/expression.ts'

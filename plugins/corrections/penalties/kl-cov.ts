@@ -1,12 +1,12 @@
-// KL-Cov: holds the few tokens whose advantage and log-prob are most strongly correlated near their old
-// probability, because such tokens use up the policy's entropy.
+// KL-Cov: keeps the few tokens whose advantage and log-prob are most strongly correlated near their old
+// probability, because such tokens reduce the policy's entropy most.
 //
-// Cui et al. 2025 (arXiv 2505.22617), with verl's constants: the 2e-4 of all tokens with the largest
-// covariance (see covariance.ts), at least one, have |log pi - log pi_old| added to their loss, times 1. The
-// paper combines it with a loss without a clip; here it works with any loss. The paper's old policy is the
-// one that wrote the rollouts, `sampler`. verl's is the policy at the start of the batch, `proximal`, which
-// adds nothing in the first step of a batch and therefore needs several steps (training.minibatches). Tokens
-// with an unknown sampler may be chosen, but have no penalty towards it.
+// Cui et al. 2025 (arXiv 2505.22617), with verl's constants: the tokens with the largest covariance (see
+// covariance.ts), 2e-4 of all tokens but at least one, have 1 times |log pi - log pi_old| added to their loss. The
+// paper combines this with an unclipped loss; here it works with any loss. The paper's old policy is the one that
+// wrote the rollouts, `sampler`. verl's is the policy at the start of the batch, `proximal`; it adds nothing in
+// the first step of a batch, so batches need several steps (training.minibatches). Tokens with an unknown sampler
+// may be chosen, but get no penalty towards it.
 
 import { z } from 'zod'
 import { abs, column, mul, sub, where } from '../../../protocol/plugin/expression.ts'

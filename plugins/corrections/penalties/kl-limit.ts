@@ -1,14 +1,15 @@
-// A limit on how far the policy may be from the sampler, in place of a clip: nothing is added within the limit, and beyond
-// it a pull back that grows with the distance.
+// A limit on the divergence of the policy from the sampler, in place of clipping: no penalty within the limit, and
+// beyond it a penalty that grows with the divergence.
 //
-//   + max(0, slope (KL - limit)) KL, the factor held still;   KL = the mean over the batch's tokens of log mu - log pi
+//   + max(0, slope (KL - limit)) KL, the factor detached;   KL = the mean over the batch's tokens of log mu - log pi
 //
-// The constraint of DisCO (Li et al. 2025, arXiv 2505.12366): its penalty [KL - limit]^2 with the constants of its code,
-// 1e-4 and 1e3. KL estimates the divergence D(mu || pi) of the policy that wrote the tokens. The factor is computed once
-// for a batch, at its start, by a scoring pass: in a batch of one step that is the paper's, and in a batch of several the
-// paper measures again in each step. Peers' tokens and those of unknown samplers neither count nor are pulled.
+// The constraint of DisCO (Li et al. 2025, arXiv 2505.12366): its penalty [KL - limit]^2 with the constants of its
+// code, 1e-4 and 1e3. KL estimates the divergence D(mu || pi) of the policy that wrote the tokens. The factor is
+// computed once per batch, at its start, by a scoring pass. In a batch of one step this matches the paper; in a batch
+// of several steps, the paper measures again in each step. Peers' tokens and those of unknown samplers are neither
+// counted nor penalised.
 //
-// Try it with a loss that clips nothing: `reinforce`, or the estimator `disco`.
+// Try it with an unclipped loss: `reinforce`, or the estimator `disco`.
 
 import { z } from 'zod'
 import { column, mul, not, sub, where } from '../../../protocol/plugin/expression.ts'

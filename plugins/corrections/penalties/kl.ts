@@ -1,11 +1,11 @@
-// A penalty on the divergence from the policy that training started with, or from the sampler.
+// A penalty on the divergence from the initial policy or from the sampler.
 //
 // With d = log pi - log pi_ref of the sampled token (Schulman 2020): k1 = d, k2 = d^2 / 2, k3 = exp(-d) - 1 +
-// d, abs = |d|. Clamped as in verl: -d to +-20, k3 to +-10. As losses they differ: on on-policy tokens k2 has
-// the gradient of the reverse divergence, k3 (GRPO's, the default) has another one, and that of k1 is 0 on
-// average. The coefficient of 0.001 is verl's. `begin` needs a scoring pass under the initial weights for
-// every batch: with the adapter switched off if the policy has one, otherwise by swapping in all weights and
-// back. Tokens with an unknown sampler have no penalty towards it.
+// d, abs = |d|. Clamped as in verl: -d to +-20, k3 to +-10. As losses they differ: on-policy, k2 has the gradient
+// of the reverse divergence, k3 (GRPO's, the default) has a different one, and that of k1 is 0 on average. The
+// coefficient of 0.001 is verl's. `begin` needs a scoring pass under the initial weights for every batch: with
+// the adapter switched off if the policy has one, otherwise by swapping all weights in and out. Tokens with an
+// unknown sampler get no penalty towards it.
 //
 // With a `target`, the coefficient follows the divergence (kl-control.ts), starting from the configured
 // value.

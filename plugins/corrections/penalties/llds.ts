@@ -2,18 +2,19 @@
 //
 //   + coefficient * the mean over tokens of 1[A >= 0] 1[its answer or turn became less likely] max(0, log mu - log pi)
 //
-// Deng et al. 2025 (On GRPO Collapse in Agent Search: The Lazy Likelihood-Displacement, arXiv 2512.04220). Pushing wrong
-// answers away also takes likelihood from right ones that share their tokens, most of all in episodes, where a wrong
-// ending pushes good earlier turns away; likelihood that falls everywhere ends in collapse. The penalty is 0 where an
-// answer (`response`) or a turn (`turn`, the paper's gate by action) is as likely as when it was written, and elsewhere
-// lifts only the tokens that fell. 0.1 is in the range of 0.05 to 0.2 that implementations recommend.
+// Deng et al. 2025 (On GRPO Collapse in Agent Search: The Lazy Likelihood-Displacement, arXiv 2512.04220). Pushing down
+// wrong answers also lowers the likelihood of right ones that share their tokens, above all in episodes, where a wrong
+// ending pushes down good earlier turns; if likelihood falls everywhere, training collapses. The penalty is 0 if an
+// answer (`response`) or a turn (`turn`, the paper's gate by action) is at least as likely as when it was written;
+// otherwise it raises only the tokens that became less likely. 0.1 is within the range of 0.05 to 0.2 that
+// implementations recommend.
 //
-// The paper's old policy is the one that wrote the rollout and begins the batch; here these may differ, and mu is the
-// one that wrote it. So it acts in batches of one step, too, where rollouts are older than the policy. The gate by turn
-// is decided once for a batch, by a scoring pass, and not again after each of its steps. Peers' tokens have no penalty:
-// their likelihood was another policy's.
+// In the paper, the policy that wrote the rollout is also the one at the start of the batch. Here these may differ, and
+// mu is the one that wrote it, so the penalty also acts in batches of one step if rollouts are older than the policy.
+// The gate by turn is decided once per batch, by a scoring pass, and not again after each step. Peers' tokens get no
+// penalty, since their likelihood is that of another policy.
 //
-// Try it in episodes, and wherever log-probs of right answers sink over a run.
+// Try it in episodes, and wherever log-probs of right answers fall over a run.
 
 import { z } from 'zod'
 import {

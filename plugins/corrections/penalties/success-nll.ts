@@ -1,16 +1,16 @@
 // Supervised learning beside RL: adds the negative log-likelihood of right answers to the loss.
 //
-// The positive-example language-model loss of VAPO (Yue et al. 2025, arXiv 2504.05118): loss + coefficient * the mean of
-// -log pi over the tokens of the right answers, with its coefficient of 0.1. A right answer is one that this node's
-// verifier scores above one half, whoever wrote it, so that peers' successes teach as own ones do; `peers` weighs theirs.
-// The mean is over the right answers of each author in the batch, as the loss is (with training.aggregation =
+// The positive-example language-model loss of VAPO (Yue et al. 2025, arXiv 2504.05118): loss + coefficient * the mean
+// of -log pi over the tokens of the right answers, with its coefficient of 0.1. A right answer is one that this node's
+// verifier scores above one half, whoever wrote it. So peers' successes count like own ones, weighted by `peers`.
+// The mean is taken over the right answers of each author in the batch, like the loss (with training.aggregation =
 // "token_mean", the default).
 //
-// It is not corrected for who wrote the text, and nothing bounds it: a mark that a peer hides in right answers is learnt
-// like the answers. `focus` weighs each token by p (1 - p), as CHORD does (Zhang et al. 2025, arXiv 2508.11408), which
-// leaves out what this policy would never write and what it writes anyway.
+// There is no off-policy correction and no bound: if a peer hides a mark in right answers, the policy learns the mark
+// too. `focus` weights each token by p (1 - p), as in CHORD (Zhang et al. 2025, arXiv 2508.11408), which excludes
+// tokens that this policy would never write and those that it would write anyway.
 //
-// Try it where right answers are rare: RL then mostly pushes wrong answers away, and this holds on to the right ones. It
+// Try it where right answers are rare: RL then mostly pushes down wrong answers, and this retains the right ones. It
 // lowers entropy. Groups without a signal do not reach it, unless the estimator learns from them.
 
 import { z } from 'zod'
@@ -23,7 +23,7 @@ const settings = z.strictObject({
   coefficient: z.number().nonnegative().default(0.1),
   /** Factor on peers' right answers. */
   peers: z.number().min(0).max(1).default(1),
-  /** Weighs each token by p (1 - p). */
+  /** Weights each token by p (1 - p). */
   focus: z.boolean().default(false),
 })
 
@@ -59,12 +59,12 @@ export default definePlugin({
   }),
 })
 
-/** A borrowed rollout is learnt from as the plugin that borrowed it says. */
+/** True for right answers, except borrowed ones, which are left to the plugin that borrowed them. */
 function isLearnt(rollout: Rollout): boolean {
   return rollout.author === undefined && isRight(rollout)
 }
 
-/** Tokens in the batch, and in right answers, by the author whose gradient they are part of. */
+/** Numbers of tokens in the batch and in right answers, by the author whose gradient they are part of. */
 function tokensByAuthor(groups: readonly Group[]): Map<string, { all: number; right: number }> {
   const counts = new Map<string, { all: number; right: number }>()
   for (const { author, rollouts } of groups) {

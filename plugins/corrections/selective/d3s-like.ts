@@ -1,15 +1,16 @@
-// D3S: learns from the few rollouts and tokens that say most, and from more of them as training goes on.
+// D3S: trains on the few most informative rollouts and tokens, and on more of them as training proceeds.
 //
 //   of each group, then of the batch: the rollouts whose advantages have the largest variance
-//   of their tokens: those with the largest |A| H, H being the policy's entropy
-//   the shares that are kept grow in a straight line over `steps`
+//   of their tokens: those with the largest |A| H, where H is the policy's entropy
+//   the shares that are kept grow linearly over `steps`
 //
 // After Wang et al. 2025 (Learning More with Less: A Dynamic Dual-Level Down-Sampling Framework, arXiv 2509.22115). The
-// two choices and the schedule are the paper's; its constants are not known to us, nor whether tokens are chosen within
-// an answer or, as here, among all that are left. The paper does not compute what it leaves out, and so is faster; here
-// what is left out has the weight 0, and the rest a larger one, so that the mean is over what is kept. That saves no time.
+// two selections and the schedule are the paper's. Its constants are not known to us, nor whether tokens are chosen
+// within an answer or, as here, among all remaining ones. The paper saves time by not computing what it leaves out.
+// Here what is left out gets weight 0, and the rest a larger weight, so that the mean is over what is kept; this saves
+// no time.
 //
-// Try it with large groups, where most rollouts repeat each other.
+// Try it with large groups, where most rollouts are similar.
 
 import { z } from 'zod'
 import { column, greater } from '../../../protocol/plugin/expression.ts'
@@ -25,9 +26,9 @@ const share = z.number().positive().max(1)
 const settings = z.strictObject({
   /** Share of each group's rollouts that are kept, at the start and at the end. */
   rollouts: z.tuple([share, share]).default([0.5, 1]),
-  /** Share of what is left of the batch that is kept. */
+  /** Share of the batch's remaining rollouts that are kept. */
   batch: share.default(0.75),
-  /** Share of the tokens of these that are kept, at the start and at the end. */
+  /** Share of their tokens that are kept, at the start and at the end. */
   tokens: z.tuple([share, share]).default([0.2, 1]),
   /** Optimizer steps from the start to the end. */
   steps: z.int().positive().default(200),
@@ -36,7 +37,7 @@ const settings = z.strictObject({
 interface Row {
   group: number
   rollout: number
-  /** The mean over its tokens, where each has one. */
+  /** Mean over its tokens, if each has its own advantage. */
   advantage: number
 }
 
@@ -75,7 +76,7 @@ function rowsOf({ rollouts }: Group, group: number, advantages: Advantages): Row
   })
 }
 
-/** The `count` of them whose advantages have the largest variance: some of the highest and some of the lowest. */
+/** The `count` rows whose advantages have the largest variance: some of the highest and some of the lowest. */
 export function mostVaried<T extends { advantage: number }>(rows: readonly T[], count: number): T[] {
   const sorted = [...rows].sort((a, b) => b.advantage - a.advantage)
   let best: T[] = []
@@ -93,7 +94,7 @@ function variance(values: readonly number[]): number {
   return values.reduce((sum, value) => sum + (value - mean) ** 2, 0) / Math.max(1, values.length)
 }
 
-/** 0 on what is left out, and on what is kept so much that the mean over all tokens is one over these. */
+/** Weights: 0 for what is left out, and for the rest such that the mean over all tokens equals that over kept ones. */
 async function weightsOf(
   rows: readonly Row[],
   kept: number,

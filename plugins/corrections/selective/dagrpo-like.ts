@@ -1,20 +1,20 @@
-// DaGRPO: leaves out rollouts that are too like those of the other side, a right answer and a wrong one of nearly the same
-// text, since their gradients cancel what they share and shake the rest.
+// DaGRPO: leaves out right answers that are too similar to the wrong ones, and vice versa. If a right and a wrong
+// answer have nearly the same text, their gradients cancel on the shared part and add noise on the rest.
 //
-// After Xie et al. 2025 (DaGRPO, arXiv 2512.06337). The abstract gives both of its parts: pairs of low distinctiveness are
-// masked by a fine-grained score, and right answers from elsewhere ("anchors") join groups that have none. How the score
-// is made is not known to us beyond that a language model makes it. Here the distance of two texts is 1 - the cosine of
-// their character n-grams, and a rollout is left out if every one of the other side is nearer than `distance`. Its
-// advantage is then 0; the others keep theirs. For the second part use `rescue`, which does that with peers' right answers.
+// After Xie et al. 2025 (DaGRPO, arXiv 2512.06337). The abstract describes two parts: pairs of low distinctiveness are
+// masked by a fine-grained score, and right answers from elsewhere ("anchors") join groups that have none. About the
+// score we know only that a language model computes it. Here the distance of two texts is 1 - the cosine of their
+// character n-grams, and a rollout is left out if every rollout of the other side is nearer than `distance`. Its
+// advantage is then 0; the others keep theirs. For the second part use `rescue`, which adds peers' right answers.
 //
-// Try it where answers are long. In short ones right and wrong always look alike, and nothing would be learnt.
+// Try it where answers are long. Short right and wrong answers always look alike, so nothing would be learnt.
 
 import { z } from 'zod'
 import { type Context, definePlugin, similarity } from '../../../protocol/plugin/index.ts'
 import { type Group, isRight } from '../../../protocol/train/index.ts'
 
 const settings = z.strictObject({
-  /** Texts that are nearer count as alike: 0 for equal texts, about 1 for unrelated ones. */
+  /** Texts closer than this count as alike. The distance is 0 for equal texts and about 1 for unrelated ones. */
   distance: z.number().min(0).max(1).default(0.05),
 })
 
@@ -38,7 +38,7 @@ export default definePlugin({
   }),
 })
 
-/** Indexes of rollouts that are near to every one of the other side. */
+/** Indices of rollouts that are close to every rollout of the other side. */
 function alikeIn({ rollouts }: Group, distance: number, context: Context): Set<number> {
   const right = rollouts.map(isRight)
   if (!right.includes(true) || !right.includes(false)) return new Set()

@@ -1,9 +1,9 @@
 // AsymRE: reward minus a baseline below the group's mean, for learning from other policies' rollouts.
 //
 // Arnal et al. 2025 (Asymmetric REINFORCE for off-policy RL), with Trinity-RFT's shift of -0.1. With a
-// baseline below the mean, successes weigh more than failures, which makes learning off-policy safe without
-// ratios. Use it with the plain `reinforce` loss. In groups of equal rewards each rollout gets -shift; a
-// single rollout gets 0.
+// baseline below the mean, successes weigh more than failures, which makes off-policy learning safe without
+// importance ratios. Use it with the plain `reinforce` loss. In groups of equal rewards each rollout gets -shift;
+// a single rollout gets 0.
 
 import { z } from 'zod'
 import { defineEstimator, LEARNS_FROM_TIES } from '../shared/estimator.ts'

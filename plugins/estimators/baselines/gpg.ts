@@ -1,8 +1,8 @@
 // GPG: reward minus the group's mean, scaled up when few rollouts of the batch earned a reward.
 //
-// Chu et al. 2025 (Group Policy Gradient): alpha = rows / rows with a reward, so that a batch of mostly wrong
-// answers keeps its gradient's scale; a fixed norm replaces the deviation. Use it with the plain `reinforce`
-// loss.
+// Chu et al. 2025 (Group Policy Gradient): the scale is alpha = rows / rows with a reward, so that a batch of
+// mostly wrong answers keeps the scale of its gradient. A fixed norm replaces the deviation. Use it with the
+// plain `reinforce` loss.
 
 import { z } from 'zod'
 import { defineEstimator } from '../shared/estimator.ts'

@@ -1,7 +1,7 @@
 // OPMD: the group-relative advantage of online policy mirror descent, with temperature tau.
 //
 // As in Trinity-RFT: reward minus the group's mean, or minus the exact solution's soft maximum tau log mean
-// exp(r / tau), both divided by 1 + tau. It needs no ratios; use it with the plain `reinforce` loss.
+// exp(r / tau), both divided by 1 + tau. It needs no importance ratios; use it with the plain `reinforce` loss.
 
 import { z } from 'zod'
 import { defineEstimator } from '../shared/estimator.ts'
@@ -27,7 +27,7 @@ export default defineEstimator({
 })
 
 function softMax(rewards: readonly number[], tau: number): number {
-  // The largest is subtracted first, so that no exponential overflows.
+  // Subtracting the maximum keeps the exponentials from overflowing.
   const top = Math.max(...rewards)
   return top + tau * Math.log(mean(rewards.map((reward) => Math.exp((reward - top) / tau))))
 }

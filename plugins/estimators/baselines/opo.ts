@@ -1,4 +1,4 @@
-// OPO: reward minus the group's length-weighted mean reward, the baseline of least variance for on-policy
+// OPO: reward minus the group's length-weighted mean reward, the minimum-variance baseline for on-policy
 // gradients.
 //
 // Hao et al. 2025 (On-Policy RL with Optimal reward baseline): if a token's gradient does not depend on its

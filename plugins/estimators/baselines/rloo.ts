@@ -1,8 +1,7 @@
 // RLOO: reward minus the mean reward of the group's other rollouts.
 //
 // Kool et al. 2019; Ahmadian et al. 2024 (Back to Basics). Equal to G / (G - 1) times the centred reward. A
-// single rollout has nothing to be compared with and gets 0, as in verl's vectorised form (its loop gives the
-// raw reward).
+// single rollout has no baseline and gets 0, as in verl's vectorised form (verl's loop gives the raw reward).
 
 import { z } from 'zod'
 import { defineEstimator } from '../shared/estimator.ts'

@@ -1,12 +1,12 @@
-// COPO: compares the rollouts of a group where their answers differ, and prompts with one another where they
-// agree.
+// COPO: if the answers of a group differ, compares its rollouts with each other; if they agree, compares its
+// prompt with the batch's other prompts.
 //
 // Consistency-aware policy optimization, after its released code. H is the entropy of the group's answers in
 // bits. A prompt's own reward is mean (1 - lambda H) with lambda = (1 - 1/G) / log2 G. Its z-score over the
 // batch's prompts (sample deviation, 1e-6) goes to all rollouts of the prompt. It is mixed with GRPO by w =
-// sigmoid(k (H - b)); where GRPO gives 0, the z-score counts alone. The code mixes two losses; this mixes
-// advantages, which is the same until one of them is clipped. Answers are those that the verifier extracts,
-// where the code compares strings. With only one prompt in the batch there is no z-score: 0.
+// sigmoid(k (H - b)); where GRPO gives 0, only the z-score counts. The released code mixes two losses; this
+// mixes advantages, which is equivalent unless one of them is clipped. Answers are compared as the verifier
+// extracts them, where the code compares strings. With a single prompt in the batch, the z-score is 0.
 
 import { z } from 'zod'
 import { answerEntropy } from '../shared/answers.ts'

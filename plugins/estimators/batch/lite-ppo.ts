@@ -1,6 +1,6 @@
 // Lite PPO: reward minus the group's mean, divided by the standard deviation over the whole batch.
 //
-// Liu et al. 2025 (Tricks or Traps?). Because the deviation is that of the batch's rewards, very easy and
+// Liu et al. 2025 (Tricks or Traps?). Because the deviation is taken over the batch's rewards, very easy and
 // very hard prompts are not scaled up. Epsilon 1e-5 is AReaL's. A batch of equal rewards gets zeros.
 
 import { z } from 'zod'

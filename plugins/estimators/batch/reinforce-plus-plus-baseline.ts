@@ -2,8 +2,7 @@
 //
 // Hu 2025, the variant for several rollouts per prompt, in verl's form: token-weighted, with Bessel's
 // correction and 1e-8 under the root. If rows differ in length, the batch's mean is not 0, so a group of
-// equal rewards does not get 0. Single rollouts enter with 0 instead of their raw reward, which would set the
-// batch's scale.
+// equal rewards does not get 0. Single rollouts enter as 0; their raw reward would dominate the batch's scale.
 
 import { z } from 'zod'
 import { writtenLength } from '../../../protocol/train/index.ts'

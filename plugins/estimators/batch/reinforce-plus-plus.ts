@@ -2,7 +2,8 @@
 //
 // Hu 2025, in verl's form. The reward belongs to the last token, and the return of token t is gamma^(L - 1 -
 // t) times it. Mean and variance (Bessel's correction, 1e-8 under the root) are taken over tokens, so long
-// answers count more. The method's KL penalty in the reward is left out: estimators see no reference policy.
+// answers count more. The method's KL penalty in the reward is left out, because estimators have no access to
+// a reference policy.
 
 import { z } from 'zod'
 import { defineEstimator, LEARNS_FROM_TIES } from '../shared/estimator.ts'

@@ -1,5 +1,5 @@
-// Whitening over the tokens of a batch, like verl's `masked_whiten`: each token that the policy wrote counts
-// once, so long answers count more. Variance with Bessel's correction, epsilon under the root.
+// Whitening over the tokens of a batch, like verl's `masked_whiten`: each token written by the policy counts
+// once, so long answers count more. The variance has Bessel's correction, and epsilon is under the root.
 
 import type { Group } from '../../../protocol/train/index.ts'
 import { isScored } from '../shared/groups.ts'
@@ -10,7 +10,7 @@ export interface TokenScale {
   factor: number
 }
 
-/** Over the policy's own tokens in scored rollouts; `values` by group, rollout and token. */
+/** Statistics over the policy's own tokens in scored rollouts. `values` is indexed by group, rollout and token. */
 export function tokenScale(
   groups: readonly Group[],
   values: ReadonlyArray<ReadonlyArray<Float64Array>>,

@@ -1,8 +1,8 @@
-// Shared by estimators with a critic: predicts a batch's values before its rewards are used, and fits the
-// head after its advantages were computed, so that no reward influences its own baseline.
+// Shared by estimators with a critic. Predicts a batch's values before its rewards are used, and fits the value
+// head after its advantages have been computed, so that no reward influences its own baseline.
 //
-// The fit happens in `commit`: advantages therefore depend only on the state before the batch, and a batch
-// that is lost teaches the critic nothing.
+// The head is fitted in `commit`. So advantages depend only on the state before the batch, and a batch that is
+// lost does not change the critic.
 
 import { z } from 'zod'
 import type { Context } from '../../../protocol/plugin/index.ts'
@@ -12,9 +12,9 @@ import { type Chosen, type Look, look } from './look.ts'
 import { headBytes, headOf } from './state.ts'
 
 /**
- * Settings of an estimator's `head`. A batch has many tokens and few rewards, so a head that is fitted too
- * quickly memorises it. Among those tried on batches of 32 answers of a small model, settings like these
- * predicted the next batch best.
+ * Settings of an estimator's `head`. A batch has many tokens but few rewards, so a head that is fitted too fast
+ * memorises it. In trials on batches of 32 answers of a small model, settings like these predicted the next
+ * batch best.
  */
 export const headSettings = z
   .strictObject({
@@ -25,9 +25,9 @@ export const headSettings = z
     batch: z.int().min(1).max(65_536).default(1024),
     /** AdamW's weight decay. */
     decay: z.number().nonnegative().max(1).default(0.01),
-    /** How far one fit may move V of a token, in units of reward; null for no limit. */
+    /** Maximum change of a token's V in one fit, in units of reward; null for no limit. */
     clip: z.number().positive().nullable().default(null),
-    /** Most tokens of a batch to fit on. Their hidden states stay in memory until the update is done. */
+    /** Maximum tokens of a batch to fit on. Their hidden states stay in memory until the update is done. */
     tokens: z.int().min(1).max(1_048_576).default(8192),
   })
   .prefault({})
@@ -36,7 +36,7 @@ export type HeadSettings = z.output<typeof headSettings>
 export interface Critic {
   /** Predicted values of a batch that the head has not been fitted on yet. */
   look(groups: readonly Group[], chosen: Omit<Chosen, 'tokens'>, context: Context): Promise<Look>
-  /** Target values by group, rollout and token, kept for `fit`. NaN where there is no target. */
+  /** Keeps target values for `fit`, indexed by group, rollout and token. NaN where there is no target. */
   hold(seen: Look, targets: ReadonlyArray<ReadonlyArray<Float64Array>>, context: Context): void
   /** Fits the head to the kept targets, once. */
   fit(context: Context): void

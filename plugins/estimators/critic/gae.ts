@@ -1,18 +1,18 @@
-// GAE: how much better each token did than a critic predicted, looking ahead with decaying weight; whitened
-// over the batch.
+// GAE (generalised advantage estimation): an exponentially weighted sum of the critic's TD errors from each token
+// on, whitened over the batch.
 //
 // Schulman et al. 2015 (arXiv 1506.02438) in verl's form: delta_t = r_t + gamma V_{t+1} - V_t and A_t =
-// delta_t + gamma lambda A_{t+1}, computed from the end, where V is 0, also for truncated answers. Advantages
-// are then whitened by mean and variance over the tokens of the batch (1e-8 under the root). An environment's
-// tokens are skipped: V and A of the following token carry over them, and they get 0; verl leaves them their
-// whitened value, which its loss masks. Rewards belong to the last token of each turn, or of the answer.
-// gamma and lambda are 1, verl's defaults, so A is the return minus V. With PPO's 0.95, the first of 50
-// tokens gets only a twelfth of a final reward and depends on V for the rest, which needs an accurate V.
+// delta_t + gamma lambda A_{t+1}, computed backwards from the end, where V is 0 even for truncated answers.
+// Advantages are then whitened by mean and variance over the tokens of the batch (1e-8 under the root). An
+// environment's tokens are skipped: they get 0, and the recursion takes V and A from the policy's next token;
+// verl leaves them their whitened value, which its loss masks. Rewards belong to the last token of each turn, or
+// of the answer. gamma and lambda are 1, verl's defaults, so A is the return minus V. With PPO's 0.95, the first
+// of 50 tokens gets only a twelfth of a final reward and depends on V for the rest, which needs an accurate V.
 //
-// The critic is a linear head on the policy's own hidden states (critic/head.ts), fitted to A + V after the
-// update, on this node's own rollouts only: peers' rollouts say what other policies would get. It starts at
-// 0, so the first advantages are returns. It needs no groups: prompts may have one rollout each, and it also
-// learns from groups of equal rewards.
+// The critic is a linear head on the policy's own hidden states (critic/head.ts). It is fitted to A + V after the
+// update, on this node's own rollouts only, since peers' rollouts reflect the returns of other policies. It starts
+// at 0, so the first advantages are plain returns. It needs no groups: prompts may have one rollout each, and it
+// also learns from groups of equal rewards.
 
 import { z } from 'zod'
 import type { Rollout } from '../../../protocol/train/index.ts'
@@ -84,7 +84,7 @@ export default defineEstimator({
   },
 })
 
-/** One per token, 0 for an environment's. Empty if `values` is, as for a rollout without a reward. */
+/** One advantage per token, 0 for an environment's. Empty if `values` is, as for a rollout without a reward. */
 export function advantagesOf(
   rollout: Rollout,
   values: Float64Array,

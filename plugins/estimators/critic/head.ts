@@ -2,15 +2,15 @@
 // policy.
 //
 // A PPO critic is usually a separate network, or shares a trunk that it also trains. Its features are then
-// made for values, at the cost of another model or of a second gradient through this one. Here the policy's
-// trunk stays unchanged (Alain and Bengio 2016 call such a head a linear probe): this works with any model
-// for the cost of a scoring pass, but the head cannot see what is not linear in the final states. Every
-// update moves the trunk under the head; the head follows as it is fitted again.
+// learned for predicting values, at the cost of a second model or a second gradient through this one. Here the
+// head does not train the policy's trunk (Alain and Bengio 2016 call such a head a linear probe). This works with
+// any model for the cost of a scoring pass, but can only represent values that are linear in the final states.
+// Each policy update changes the states under the head, and the next fit adapts to them.
 //
-// Fitted by AdamW on half the squared error. Coordinates of a hidden state differ in size by orders of
-// magnitude, so the fit works on states standardised by running means and variances and divided by the root
-// of the width, so that a state has length about 1. Between fits, w and b are kept for the original states,
-// so a change of those statistics does not affect them.
+// Fitted by AdamW on half the squared error. The coordinates of a hidden state differ in scale by orders of
+// magnitude, so the fit works on states that are standardised by running means and variances and divided by the
+// square root of the width, which gives them length about 1. Between fits, w and b apply to the original states,
+// so a change in those statistics does not affect predictions.
 
 import type { Random } from '../../../protocol/plugin/index.ts'
 import { type Spread, spreadWith } from './spread.ts'
@@ -22,14 +22,14 @@ export interface Head {
   readonly bias: number
   /** Statistics of the states that it was fitted on. */
   readonly spread: Spread
-  /** AdamW's moments, with the bias last, and how many steps they cover. */
+  /** AdamW's moments, with the bias last, and the number of steps taken. */
   readonly first: Float64Array
   readonly second: Float64Array
   readonly steps: number
 }
 
 export interface Samples {
-  /** [count, width] row by row. */
+  /** Hidden states, shape [count, width], row-major. */
   states: Float32Array
   targets: Float64Array
   /** V as predicted before the fit. */
@@ -41,14 +41,14 @@ export interface FitOptions {
   epochs: number
   batch: number
   decay: number
-  /** PPO's value clipping: the fit moves V no further than this from its prediction; null for no bound. */
+  /** PPO's value clipping: the fit moves V at most this far from its old prediction; null for no limit. */
   clip: number | null
 }
 
 const BETA1 = 0.9
 const BETA2 = 0.999
 const EPSILON = 1e-8
-/** Smallest variance of a coordinate as a share of the mean, so that near-constant ones are not blown up. */
+/** Minimum variance of a coordinate relative to the mean variance, so that near-constant ones are not blown up. */
 const LEAST_VARIANCE = 1e-6
 
 export function newHead(width: number): Head {
@@ -71,7 +71,7 @@ export function predicted({ width, weights, bias }: Head, states: Float32Array, 
   return Number.isFinite(value) ? value : 0
 }
 
-/** The fitted head; undefined if it would not be finite. Skips samples with numbers that are not finite. */
+/** Returns the fitted head, or undefined if it would not be finite. Skips samples with non-finite numbers. */
 export function fitted(head: Head, samples: Samples, options: FitOptions, random: Random): Head | undefined {
   const { width } = head
   const { states, targets, said } = samples
@@ -82,7 +82,7 @@ export function fitted(head: Head, samples: Samples, options: FitOptions, random
   const floor = (LEAST_VARIANCE * variance.reduce((sum, one) => sum + one, 0)) / width + EPSILON
   const scale = variance.map((one) => Math.sqrt((one + floor) * width))
 
-  // From here on w and b are for standardised states; the bias is the last parameter.
+  // From here on w and b apply to standardised states; the bias is the last parameter.
   const parameters = new Float64Array(width + 1)
   parameters.set(head.weights.map((weight, i) => weight * scale[i]!))
   parameters[width] = head.weights.reduce((sum, weight, i) => sum + weight * mean[i]!, head.bias)
@@ -122,7 +122,7 @@ export function fitted(head: Head, samples: Samples, options: FitOptions, random
   return isSound ? { width, weights, bias, spread, first, second, steps } : undefined
 }
 
-/** Gradient of half the squared error; with a clip, of the larger of the errors of V and of clipped V. */
+/** Gradient of half the squared error. With a clip, it is that of the larger error, V's or clipped V's. */
 function errorOf(value: number, target: number, said: number, clip: number | null): number {
   if (clip === null || Math.abs(value - said) <= clip) return value - target
   const clipped = said + clip * Math.sign(value - said)
@@ -137,7 +137,7 @@ function usableRows({ states, targets, said }: Samples, width: number): Uint32Ar
   return Uint32Array.from(targets.keys()).filter(isUsable)
 }
 
-/** Fisher-Yates. */
+/** Fisher-Yates shuffle, in place. */
 function shuffle(rows: Uint32Array, random: Random): void {
   for (let i = rows.length - 1; i > 0; i--) {
     const j = Math.floor(random() * (i + 1))

@@ -1,5 +1,5 @@
 // Scores a batch for the critic: V before each token and the log-probs, plus the hidden states of a sample of
-// tokens to fit the head on. Works in portions, so memory holds only that sample and one portion's states.
+// tokens to fit the head on. It works in portions, so memory holds only that sample and one portion's states.
 
 import type { Context, Random, ScoreItem } from '../../../protocol/plugin/index.ts'
 import type { Group, Rollout } from '../../../protocol/train/index.ts'
@@ -7,7 +7,7 @@ import { type Head, newHead, predicted } from './head.ts'
 
 export interface Look {
   head: Head | undefined
-  /** By group, rollout and token. Empty for rollouts that were not scored, NaN at an environment's tokens. */
+  /** V by group, rollout and token. Empty for rollouts that were not scored, NaN at an environment's tokens. */
   values: Float64Array[][]
   logprobs: Float32Array[][]
   kept: Kept
@@ -15,7 +15,7 @@ export interface Look {
 
 export interface Kept {
   places: Array<{ group: number; rollout: number; token: number }>
-  /** One state per token, row by row. */
+  /** One hidden state per token, shape [tokens, width], row-major. */
   states: Float32Array
 }
 
@@ -24,7 +24,7 @@ export interface Chosen {
   isSeen(rollout: Rollout): boolean
   /** Groups whose tokens the head may be fitted on. */
   isFitted(group: Group): boolean
-  /** Most tokens to fit the head on, drawn uniformly from all candidates. */
+  /** Maximum number of tokens to fit the head on, drawn uniformly from all candidates. */
   tokens: number
 }
 
@@ -59,7 +59,7 @@ export async function look(
       const width = (hidden?.length ?? 0) / length
       if (!hidden || !Number.isInteger(width) || width === 0)
         throw new Error('a value head needs hidden states, but the engine returned none')
-      // The head was fitted on another model.
+      // A different width means that the head was fitted on another model.
       if (head?.width !== width) head = newHead(width)
       if (states.length === 0) states = new Float32Array(count * width)
       logprobs[g]![r] = Float32Array.from(found)

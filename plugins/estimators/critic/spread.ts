@@ -3,14 +3,14 @@
 export interface Spread {
   readonly mean: Float64Array
   readonly variance: Float64Array
-  /** How many states they cover, up to `REMEMBERED`. */
+  /** Number of states that they cover, up to `REMEMBERED`. */
   readonly seen: number
 }
 
 /** Number of states after which old ones start to fade. */
 const REMEMBERED = 65_536
 
-/** Merges means and variances (Chan et al. 1983). Old states count for at most `REMEMBERED`. */
+/** Merges means and variances (Chan et al. 1983). Old states count as at most `REMEMBERED`. */
 export function spreadWith(
   { mean, variance, seen }: Spread,
   states: Float32Array,

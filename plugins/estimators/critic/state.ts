@@ -1,10 +1,10 @@
-// A value head as bytes, for checkpoints. Numbers are stored exactly, so a restarted node continues as it
-// would have.
+// A value head as bytes, for checkpoints. Numbers are stored exactly, so a restarted node continues exactly as it
+// would have without the restart.
 
 import { z } from 'zod'
 import type { Head } from './head.ts'
 
-/** Wider than any model's states; keeps damaged bytes from allocating too much memory. */
+/** Larger than any model's width; keeps corrupt bytes from allocating too much memory. */
 const MOST_WIDTH = 65_536
 const numbers = z.string().max(MOST_WIDTH * 12)
 const savedSchema = z.strictObject({
@@ -29,7 +29,7 @@ export function headBytes(head: Head | undefined): Uint8Array {
   )
 }
 
-/** Throws if the bytes are not a head. */
+/** Decodes a head; undefined for empty bytes. Throws if the bytes are not a head. */
 export function headOf(bytes: Uint8Array): Head | undefined {
   if (bytes.length === 0) return undefined
   const { width, bias, seen, steps, ...arrays } = savedSchema.parse(

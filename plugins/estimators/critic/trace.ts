@@ -10,7 +10,7 @@ export interface TraceBounds {
   lambda: number
 }
 
-/** One number per token each. At an environment's tokens, advantages are 0 and targets NaN. */
+/** Each has one number per token. At an environment's tokens, advantages are 0 and targets NaN. */
 export interface Trace {
   advantages: Float64Array
   /** Targets for V, under the policy that the truncated ratios imply. */
@@ -19,7 +19,7 @@ export interface Trace {
 
 /** Log-ratios are clamped to this before exp, as in verl. */
 const MOST_NATS = 20
-/** How far above 0 a sampler's rounding may put a log-prob. */
+/** How far above 0 rounding may put a sampler's log-prob. */
 const ROUNDING = 1e-6
 
 /** False if there are no plausible behaviour log-probs. */

@@ -1,27 +1,28 @@
-// V-trace: advantages over a critic that include the ratio to the sampler, as do the critic's targets.
+// V-trace: advantages over a critic, in which the importance ratio to the sampler is included. The critic's targets
+// include it too.
 //
-// IMPALA (Espeholt et al. 2018, arXiv 1802.01561). pi / mu is the policy at the start of the batch over the
-// sampler, per token; rho = min(rhoBar, pi / mu), c = lambda min(cBar, pi / mu):
+// IMPALA (Espeholt et al. 2018, arXiv 1802.01561). pi / mu is the per-token ratio of the policy at the start of the
+// batch to the sampler; rho = min(rhoBar, pi / mu), c = lambda min(cBar, pi / mu):
 //   v_t = V_t + delta_t + gamma c_t (v_{t+1} - V_{t+1}),  delta_t = rho_t (r_t + gamma V_{t+1} - V_t)
 //   A_t = min(pgCap, pi / mu) (r_t + gamma v_{t+1} - V_t)
-// computed from the end, where V and v are 0. A is not whitened, and the head (critic/head.ts) is fitted to v
-// after the update. An environment's tokens are skipped. Use the loss `reinforce`, A log pi: A already
-// contains rho. A correction that weights by the ratio, or a loss anchored at the behaviour policy, would
-// count it twice; use `foreign` with `taper = "off"`.
+// computed backwards from the end, where V and v are 0. A is not whitened, and the head (critic/head.ts) is fitted
+// to v after the update. An environment's tokens are skipped. Use the loss `reinforce`, A log pi, since A already
+// contains rho: a correction that weights by the ratio, or a loss anchored at the behaviour policy, would count it
+// twice. Use `foreign` with `taper = "off"`.
 //
 // `critic = "group_mean"` needs no head: V is the mean reward of the group's usable rollouts at every token,
 // and the whole reward belongs to the last token. With gamma = lambda = 1 all deltas but the last are 0, and
 // with all bounds at 1
 //   A_t = (r - mean) times the product of min(1, pi / mu) over t and all tokens after it.
-// This is importance sampling of the remaining tokens, truncated token by token. It differs from `tis`, which
-// weights by the token's own ratio (the two agree if no later ratio is below 1, as on the last token), and
-// from its `sequence` level, which includes the tokens before t and truncates the product once. With bounds
-// of 1, A decays with length: 100 tokens at an average min(1, pi / mu) of 0.98 leave the first an eighth.
+// This is importance sampling over the remaining tokens, truncated token by token. It differs from `tis`, which
+// weights by the token's own ratio (the two agree if no later ratio is below 1, as on the last token), and from the
+// `sequence` level of `tis`, which includes the tokens before t and truncates the product once. With bounds of 1, A
+// decays with length: over 100 tokens with an average min(1, pi / mu) of 0.98, the first keeps an eighth of A.
 //
-// Ratios are at temperature 1, so sample at 1. A rollout whose sampler is unknown or implausible (wrong
-// lengths, numbers that are not finite or above 0, certainty at every token) gets 0 and teaches the critic
-// nothing, or with `unknown = "keep"` counts as if this policy had written it. Estimators do not know which
-// authors' log-probs the node has stopped trusting.
+// Ratios are computed at temperature 1, so sample at 1. If a rollout's behaviour log-probs are missing or
+// implausible (wrong length, not finite, above 0, or certain at every token), it gets 0 and the critic ignores it;
+// with `unknown = "keep"` it counts as if this policy had written it. Estimators do not know which authors'
+// log-probs the node has stopped trusting.
 
 import { z } from 'zod'
 import type { Context } from '../../../protocol/plugin/index.ts'
@@ -113,7 +114,7 @@ export default defineEstimator({
   },
 })
 
-/** By group, rollout and token; empty for rollouts that were not asked for. */
+/** Log-probs by group, rollout and token; empty for rollouts that are not wanted. */
 async function logprobsOf(
   groups: readonly Group[],
   isWanted: (rollout: Rollout) => boolean,
@@ -132,7 +133,7 @@ async function logprobsOf(
   return found
 }
 
-/** The mean ratio before truncation, and the share of scored rollouts that are not learned from. */
+/** Reports the mean ratio before truncation, and the share of scored rollouts that are not learned from. */
 function report(
   groups: readonly Group[],
   ratios: ReadonlyArray<ReadonlyArray<Float64Array | undefined>>,

@@ -1,5 +1,5 @@
-// SPO's tracker: per prompt, the counts of a Beta distribution, and the prompt's last answer with its
-// log-probs. The counts decay by how far the policy has moved since that answer. It describes this node's
+// SPO's tracker: for each prompt, the counts of a Beta distribution, and the last answer with its log-probs. The
+// counts decay according to how far the policy has moved since that answer. The tracker describes this node's
 // policy, so it is not shared.
 
 import { z } from 'zod'
@@ -34,7 +34,7 @@ export interface Tracker {
 }
 
 const PROMPTS = 16_384
-/** Limit for all kept answers together. */
+/** Limit on the tokens of all kept answers together. */
 const TOKENS = 524_288
 
 const array = z.string().max(1 << 20)
@@ -49,7 +49,7 @@ const savedSchema = z
   )
   .max(PROMPTS)
 
-/** Initial counts, when `right` of `count` answers written before training were right. */
+/** Initial counts, given that `right` of `count` answers written before training were right. */
 export function initialCounts(right: number, count: number, least: number): [number, number] {
   const weight = 1 / (1 - least)
   if (count === 0) return [0.5, 0.5]

@@ -1,13 +1,13 @@
-// SPO: reward minus the prompt's expected reward from its own history, as a z-score over the batch. No
-// groups.
+// SPO: reward minus the prompt's expected reward, estimated from its own history, as a z-score over the batch. It
+// uses no groups.
 //
 // Single-stream policy optimization (arXiv 2509.13232), with the constants of its code. A = r - alpha /
 // (alpha + beta), with the counts from before the batch, then (A - mean) / (std + 1e-8) over all rows. After
 // the update, the prompt's last answer is scored again: D = mean |log pi now - log pi then| over its tokens,
 // and alpha <- rho alpha + r, beta <- rho beta + 1 - r with rho = 2^(-D / 0.06) within [0.875, 0.96]. Prompts
-// are selected with weight sqrt(v (1 - v)) + 0.05. Intended for one rollout per prompt (rollout.group_size =
-// 1); several are counted together. New prompts start at one half: the paper counts answers before training
-// and never asks other prompts. `then` is the log-prob at sampling, so the temperature must be 1.
+// are selected with weight sqrt(v (1 - v)) + 0.05. It is meant for one rollout per prompt (rollout.group_size =
+// 1); several are counted together. New prompts start at one half; the paper instead counts answers before
+// training and asks no other prompts. `then` is the log-prob at sampling, so the temperature must be 1.
 
 import { z } from 'zod'
 import type { Context } from '../../../protocol/plugin/index.ts'
@@ -26,7 +26,7 @@ const settings = z.strictObject({
   limit: limitSetting,
 })
 
-/** A smaller spread is rounding. */
+/** Any smaller spread is due to rounding. */
 const FLAT = 1e-6
 const unit = (reward: number): number => Math.max(0, Math.min(1, reward))
 
@@ -99,7 +99,7 @@ export default defineEstimator({
   },
 })
 
-/** By group; 0 for a prompt without an earlier answer. */
+/** D for each group; 0 for a prompt without an earlier answer. */
 async function movedSince(groups: readonly Group[], tracker: Tracker, context: Context): Promise<number[]> {
   const answers = groups.map(({ prompt }) => tracker.last(promptKey(prompt)))
   const known = answers.filter((one) => one !== undefined)

@@ -2,8 +2,8 @@
 //
 // Reconstructed from the abstract and third-party notes: b = w V + (1 - w) mean, w = min(1, (s^2 / n) / (mean
 // - V)^2), so the prior counts unless the rollouts contradict it. V is the share of right answers in the
-// prompt's own past, where the paper has a value model; without a past it is the group's mean. If all rewards
-// of a group are equal, their variance says nothing, and s^2 is V (1 - V), at least 0.05. That is ours:
+// prompt's history; the paper has a value model instead. Without a history V is the group's mean. If all rewards
+// of a group are equal, their variance is uninformative, and s^2 is V (1 - V), at least 0.05. This rule is ours:
 // otherwise an all-wrong group would never be compared with its prior. The paper's extra rollouts for
 // contradicted priors are left out.
 
@@ -13,7 +13,7 @@ import { defineEstimator, LEARNS_FROM_TIES } from '../shared/estimator.ts'
 import { isScored, limitSetting, mean, perGroup, std } from '../shared/groups.ts'
 
 const settings = z.strictObject({
-  /** Factor on a prompt's past at each visit. */
+  /** Decay factor on a prompt's history at each visit. */
   keep: z.number().nonnegative().max(1).default(0.9),
   /** Smallest variance of a prompt's rewards. */
   least: z.number().positive().default(0.05),
@@ -34,7 +34,7 @@ export default defineEstimator({
     budget: () => ({ stateBytes: 16 * 2 ** 20 }),
   },
   create({ keep, least, limit }) {
-    /** Sum of rewards and number of rollouts, faded. */
+    /** By prompt: decayed sum of rewards and number of rollouts. */
     let past = new Map<string, [number, number]>()
     let self: string | undefined
     return {

@@ -5,8 +5,8 @@
 // divided by its deviation plus 1e-4, missing parts are left out, and the sum becomes a z-score over the
 // batch's rows, again with the deviation plus 1e-4. With `batch = "tokens"` the second step is verl's: it
 // counts tokens and divides by the root of the variance plus 1e-8 (verl's `epsilon` is 1e-6). A rollout
-// without parts counts its whole reward as one part, `reward`. Rollouts of equal reward can differ in their
-// parts, so it also learns from groups of equal rewards.
+// without parts has its whole reward as its only part, `reward`. Rollouts of equal reward can differ in their
+// parts, so the method also learns from groups of equal rewards.
 
 import { z } from 'zod'
 import { type Rollout, writtenLength } from '../../../protocol/train/index.ts'

@@ -2,7 +2,7 @@
 //
 // Shao et al. 2024 (DeepSeekMath), section 4.1. The paper specifies neither ddof nor epsilon; the defaults,
 // sample standard deviation and 1e-6, are verl's. Two guards are ours: groups whose rewards differ by less
-// than 1e-6 get zeros, and the divisor is at least 1e-3, so that noise in rewards cannot become a signal.
+// than 1e-6 get zeros, and the divisor is at least 1e-3, so that noise in the rewards is not amplified.
 
 import { z } from 'zod'
 import { defineEstimator } from '../shared/estimator.ts'

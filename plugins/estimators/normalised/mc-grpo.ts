@@ -1,9 +1,9 @@
 // MC-GRPO: distance from the group's median, divided by the median absolute deviation.
 //
-// Median-centred GRPO, after its released code: the lower median of an even group, 1e-3 added to the divisor.
-// Configure one more rollout than should be trained on: the one at the median gets 0. With rewards of 0 and 1
-// the deviation is 0 whenever one side has the majority, and the literal form gives +-1000; by default the
-// standard deviation is used then.
+// Median-centred GRPO, after its released code: even groups use the lower median, and 1e-3 is added to the
+// divisor. Configure one more rollout than should be trained on, since the one at the median gets 0. With rewards
+// of 0 and 1 the median absolute deviation is 0 whenever one side has the majority, and the literal form gives
+// +-1000; by default the standard deviation is then used instead.
 
 import { z } from 'zod'
 import { defineEstimator } from '../shared/estimator.ts'
@@ -13,7 +13,7 @@ const settings = z.strictObject({
   epsilon: z.number().nonnegative().default(1e-3),
   /** The divisor if the median absolute deviation is 0. */
   fallback: z.enum(['std', 'none']).default('std'),
-  /** Scales a group's advantages by its size / its non-zero advantages (the code's GSM trainer). */
+  /** Scales a group's advantages by its size / its number of non-zero advantages (the code's GSM trainer). */
   rescale: z.boolean().default(false),
   limit: limitSetting,
 })

@@ -1,9 +1,9 @@
-// NGRPO: GRPO with virtual rollouts of the highest reward added to every group, so that all-wrong groups push
-// away.
+// NGRPO: GRPO with virtual rollouts of the highest reward added to every group, so that all-wrong groups get
+// negative advantages.
 //
 // Nan et al. 2025 (Negative-enhanced GRPO), with the released code's one virtual rollout, highest reward 1,
-// sample deviation and 1e-6. Only groups that are all right get zeros. Its loss clips at 0.16 and 0.24, which
-// are settings of `clip`. Higher rewards count as the highest. A single rollout gets 0, where the code
+// sample deviation and 1e-6. Only all-right groups get zeros. The paper's loss clips at 0.16 and 0.24, which are
+// settings of `clip`. Rewards above the highest are capped to it. A single rollout gets 0, where the code
 // returns its raw reward.
 
 import { z } from 'zod'

@@ -1,9 +1,9 @@
 // A-GRAE: GRPO reweighted by the difficulty of the prompt and the progress of the policy.
 //
 // Asymmetric group-relative advantage estimation, after its released code. While the batch's mean reward is
-// low, easy prompts weigh more; as it rises, hard ones do. Positive advantages are damped until it reaches
-// alpha. The square roots need rewards in [0, 1], so rewards are clamped to that range. Single rollouts and
-// groups of equal rewards get zeros; the released code divides by nearly 0 there. In that code alpha is 1 for
+// low, easy prompts weigh more; as it rises, hard ones do. Positive advantages are damped until the mean reward
+// reaches alpha. The square roots need rewards in [0, 1], so rewards are clamped to that range. Single rollouts
+// and groups of equal rewards get zeros; the released code divides by nearly 0 there. In that code alpha is 1 for
 // mathematics and 0.5 elsewhere.
 
 import { z } from 'zod'
@@ -14,7 +14,7 @@ const settings = z.strictObject({
   alpha: z.number().positive().default(1),
   epsilon: z.number().positive().default(1e-6),
   floor: z.number().nonnegative().default(1e-3),
-  /** False for the variant on centred rewards. */
+  /** False for the variant that uses centred rewards without dividing. */
   divide: z.boolean().default(true),
   limit: limitSetting,
 })

@@ -1,10 +1,10 @@
 // CANON: splits a group into halves by entropy or length, and compares each rollout with the other half.
 //
-// Conditional advantage estimation, after its released code: sorted ascending, the first floor(G / 2) form
-// the low half. The comparison with the other half has weight lambda, the one within the own half 1 - lambda;
-// `anneal` sets lambda to the batch's mean reward. alpha and beta favour one half. Ties in the metric are
-// broken by the text, so the order of rollouts does not matter. The code's division by a constant length
-// belongs to its loss, which sums; ours averages.
+// Conditional advantage estimation, after its released code: sorted ascending, the first floor(G / 2) rollouts
+// form the low half. The comparison with the other half has weight lambda, the one within a rollout's own half
+// 1 - lambda; `anneal` sets lambda to the batch's mean reward. alpha and beta favour one half. Ties in the metric
+// are broken by the text, so the order of rollouts does not matter. The code's division by a constant length
+// belongs to its loss, which sums over tokens; ours averages.
 
 import { z } from 'zod'
 import { type Rollout, writtenLength, writtenOf } from '../../../protocol/train/index.ts'
@@ -36,7 +36,7 @@ export default defineEstimator({
         const means = { low: half(true), high: half(false) }
         return rewards.map((reward, i) => {
           const [own, other] = low.has(i) ? [means.low, means.high] : [means.high, means.low]
-          // Length scales the long half's own reward; entropy, what the uncertain half is compared with.
+          // alpha scales the rewards of the long half or, by entropy, of the low-entropy half, in both comparisons.
           const tiltsOwn = (metric === 'length') !== low.has(i)
           const inter = tiltsOwn ? alpha * reward - other : reward - alpha * other
           return across * (inter + (low.has(i) ? -beta : beta)) + (1 - across) * (reward - own)

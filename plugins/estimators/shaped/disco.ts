@@ -3,16 +3,17 @@
 //   mean over questions of  mean of s over right answers - tau log mean exp(s / tau) over wrong answers
 //
 // Li et al. 2025 (Discriminative Constrained Optimization, arXiv 2505.12366), after its released code: s is the mean
-// log-prob of an answer's tokens ("log L"), tau is 10, questions without right and wrong answers are left out. GRPO gives
-// a question the weight sqrt(p (1 - p)), so that rare successes count little; here one right answer of eight pulls as hard
-// as eight of sixteen together. As advantages the gradient is n / right answers for each right one, and -n softmax(s /
-// tau) for each wrong one, n being the group's size: the wrong answers that the policy finds likely are pushed most
-// (`wrong` = "likely", DisCO). With `wrong` = "evenly" each gets -n / wrong answers (DisCO-b).
+// log-prob of an answer's tokens ("log L"), tau is 10, and questions that lack right or wrong answers are left out.
+// GRPO gives a question the weight sqrt(p (1 - p)), so that rare successes count little; here one right answer of eight
+// pulls as hard as eight of sixteen together. Written as advantages, the gradient is n / right answers for each right
+// answer, and -n softmax(s / tau) for each wrong one, where n is the group's size. The wrong answers that the policy
+// finds most likely are pushed down most (`wrong` = "likely", DisCO). With `wrong` = "evenly" each gets
+// -n / wrong answers (DisCO-b).
 //
-// The whole method has three more parts of a config: training.aggregation = "sequence_mean", the loss `reinforce`, and
-// `kl_limit`, the paper's constraint in place of a clip. With them, batches of one step are the paper's; in batches of
-// several the softmax stays that of the beginning. Advantages above 10 are cut by the trainer, so groups of more than ten
-// need a `scale` below 1. The paper's other score, the mean ratio ("L-ratio"), is not included.
+// The full method also needs three other settings: training.aggregation = "sequence_mean", the loss `reinforce`, and
+// `kl_limit`, the paper's constraint in place of clipping. With these, a batch of one step matches the paper; in a
+// batch of several steps, the softmax stays that of the batch's start. The trainer caps advantages at 10, so groups of
+// more than ten need a `scale` below 1. The paper's other score, the mean ratio ("L-ratio"), is not included.
 //
 // Try it where most questions are hard and groups are large.
 

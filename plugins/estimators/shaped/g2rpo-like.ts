@@ -2,8 +2,8 @@
 //
 // Reconstructed from the abstract: the rewards of a group are mapped onto N(0, 1) by optimal transport, so
 // the rollout of rank j of G gets the quantile at (j - 1/2) / G. Equal rewards share the mean of their
-// quantiles, so a group's sum stays 0. How the paper handles ties, and so rewards that are all 0 or 1, is not
-// known. The size of reward differences does not matter.
+// quantiles, so a group's sum stays 0. It is not known how the paper handles ties, and hence binary rewards.
+// Only the order of rewards matters, not the size of their differences.
 
 import { z } from 'zod'
 import { defineEstimator } from '../shared/estimator.ts'

@@ -1,9 +1,9 @@
-// MAPO: mixes GRPO with the relative distance from the mean reward, by how one-sided the group is.
+// MAPO: mixes GRPO with the relative distance from the mean reward, depending on how one-sided the group is.
 //
 // Mixed advantage policy optimization (arXiv 2509.18849): p is the group's mean reward, lambda = 1 - 4 p (1 -
 // p), A = (1 - lambda) (r - p) / std + lambda (r - p) / p. If nearly all rollouts are right or wrong, the
-// relative distance replaces the deviation. Rewards are clamped to [0, 1]. Another method called MAPO is
-// about dialogues.
+// relative distance replaces the deviation. Rewards are clamped to [0, 1]. Not to be confused with another method
+// called MAPO, which is about dialogues.
 
 import { z } from 'zod'
 import { defineEstimator } from '../shared/estimator.ts'

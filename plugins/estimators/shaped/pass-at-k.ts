@@ -1,8 +1,8 @@
 // Pass@k as best minus second best: only the group's best rollout gets an advantage, its lead over the next.
 //
 // The leave-one-out gradient of the group's maximum (Walder and Karkhanis 2025; Tang et al. 2025): removing
-// any other rollout leaves the maximum unchanged. verl's form, optionally divided by the group's deviation.
-// In a tie for the best the lead is 0.
+// any other rollout leaves the maximum unchanged. In verl's form, optionally divided by the group's deviation. If
+// several rollouts tie for the best, the lead is 0.
 
 import { z } from 'zod'
 import { defineEstimator } from '../shared/estimator.ts'

@@ -1,4 +1,4 @@
-// RED-Weight: centred rewards, each multiplied by its own exponential, so that the best rollouts teach most.
+// RED-Weight: centred rewards, each multiplied by its own exponential, so that the best rollouts weigh most.
 //
 // Yao et al. 2025 (Group-Relative REINFORCE Is Secretly an Off-Policy Algorithm), the data-weighting half of
 // its advice. Temperature 1 is Trinity-RFT's. Use it with the plain `reinforce` loss, on rollouts of any

@@ -1,4 +1,4 @@
-// Like SEED-GRPO: GRPO with smaller advantages the less a group's answers agree.
+// Like SEED-GRPO: GRPO whose advantages shrink the less a group's answers agree.
 //
 // Reconstructed: the abstract only says that advantages shrink with the semantic entropy of a prompt's
 // answers. Here A is multiplied by f(alpha SE / ln G), where SE is the entropy of the answers that the

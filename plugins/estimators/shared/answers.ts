@@ -1,5 +1,5 @@
-// How much the answers of a group agree, compared as the task's verifier extracts them. Completions without
-// an answer count as the same answer.
+// Measures how much the answers of a group agree, as extracted by the task's verifier. Completions without an
+// answer count as having the same answer.
 
 import type { Context } from '../../../protocol/plugin/index.ts'
 import type { Group, Rollout } from '../../../protocol/train/index.ts'

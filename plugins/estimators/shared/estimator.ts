@@ -1,9 +1,8 @@
-// Defines a built-in estimator: a plugin whose `advantage` hook never sees rewards too large to calculate
-// with.
+// Defines a built-in estimator: a plugin whose `advantage` hook never sees rewards large enough to overflow.
 //
 // Two rewards of 1e308 sum to infinity, and reward minus mean is then minus infinity for every rollout, even
-// the best. So rewards beyond 1e100 count as 1e100, which keeps sums and squares finite. NaN and infinite
-// rewards stay as they are: estimators leave such rollouts out (groups.ts).
+// the best. So rewards beyond 1e100 are clamped to it, which keeps sums and squares finite. NaN and infinite
+// rewards are left unchanged: estimators leave such rollouts out (groups.ts).
 
 import { definePlugin, type Hooks, type Plugin } from '../../../protocol/plugin/index.ts'
 import type { Group, Rollout } from '../../../protocol/train/index.ts'
@@ -32,7 +31,7 @@ export function defineEstimator<Settings>(
   })
 }
 
-/** Returns the group itself if nothing has to change, which is nearly always. */
+/** Returns the group itself if nothing has to change, which is nearly always the case. */
 function withSaneRewards(group: Group): Group {
   const rollouts = group.rollouts.map(sane)
   return rollouts.every((rollout, i) => rollout === group.rollouts[i]) ? group : { ...group, rollouts }

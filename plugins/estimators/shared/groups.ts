@@ -1,9 +1,9 @@
 // Shared by all estimators: which rollouts count, basic statistics, and the bound on advantages.
 //
 // Handles all degenerate groups in one place. A rollout whose reward is not a finite number is left out of
-// every statistic and gets 0. A group too small to compare gets zeros. A group of equal rewards gets zeros
-// unless the method asks for it. All advantages are finite numbers within the limit, because a single huge
-// one would dominate the batch.
+// every statistic and gets 0. A group too small for a comparison gets zeros. A group of equal rewards gets zeros
+// unless the method handles such groups. All advantages are finite numbers within the limit, because a single
+// huge one would dominate the batch.
 
 import { z } from 'zod'
 import { type Group, isZeroSignal, type Rollout } from '../../../protocol/train/index.ts'
@@ -73,9 +73,9 @@ export interface Whitening {
 }
 
 /**
- * Scales a batch's scores to mean 0 and variance 1. Each counts `weight` times: the row's token count, as in
- * verl's whitening over tokens, or 1 per row. Epsilon is added to the variance (verl) or to the deviation
- * (TRL). Rollouts without a reward are left out and stay unchanged.
+ * Scales a batch's scores to mean 0 and variance 1. Each score has a weight: the row's token count, as in verl's
+ * whitening over tokens, or 1 per row. Epsilon is added to the variance (verl) or to the deviation (TRL).
+ * Rollouts without a reward are ignored and stay unchanged.
  */
 export function whiten(
   groups: readonly Group[],

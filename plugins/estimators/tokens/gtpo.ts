@@ -1,13 +1,13 @@
-// GTPO: spares tokens that good and bad rollouts of a group share, and favours certainty.
+// GTPO: protects tokens that good and bad rollouts of a group share, and favours low entropy.
 //
 // Group-relative trajectory-based policy optimization, after its released code. A conflict token is the same
 // token at the same position in a rollout with a positive and one with a negative advantage, within an
 // unbroken run of such tokens from the start or, counted backwards, from the end. Negative rollouts do not
-// push conflict tokens down; positive ones push them twice as hard, four times where both runs overlap.
+// push conflict tokens down; positive ones push them up twice as hard, or four times where both runs overlap.
 // Positions count the policy's own tokens; an environment's tokens are never in conflict. 0.1 times the mean
-// entropy is subtracted, also from an advantage of 0, and rollouts above 0.7 nats are left out. The code's
-// row-wise scaling of the loss by length and conflicts is left out: the trainer averages over tokens. Groups
-// of equal rewards get zeros.
+// entropy is subtracted, even from an advantage of 0, and rollouts above 0.7 nats are left out. The code's
+// row-wise scaling of the loss by length and conflicts is omitted, since the trainer averages over tokens.
+// Groups of equal rewards get zeros.
 
 import { z } from 'zod'
 import { isZeroSignal, type Rollout, writtenOf, writtenPlaces } from '../../../protocol/train/index.ts'
@@ -50,7 +50,7 @@ export default defineEstimator({
   }),
 })
 
-/** Per rollout and token: 1; for conflict tokens 0 in negative rollouts, 2 or 4 in positive ones. */
+/** A factor per rollout and token: 1, or for conflict tokens 0 in negative rollouts and 2 or 4 in positive ones. */
 export function conflictFactors(rollouts: readonly Rollout[], scores: readonly number[]): number[][] {
   const factors = rollouts.map(({ tokens }) => Array<number>(tokens.length).fill(1))
   for (const fromEnd of [false, true]) {

@@ -1,15 +1,15 @@
-// OTB: reward minus a separate baseline for each token position, chosen to minimise variance by how large
-// each answer's gradient is up to that position.
+// OTB: reward minus a separate baseline for each token position. It minimises variance by weighting each answer by
+// the size of its gradient up to that position.
 //
 // Optimal token baseline (arXiv 2602.07078), after verl's code. It uses only the gradient at the logits: w =
 // 1 - 2 pi + S is a token's squared norm, where S is the sum of pi^2 over the vocabulary, and W is the sum of
 // an answer's w up to a position. The baseline of a position is the mean reward of the answers that reach it,
-// weighted by W. Positions count the policy's own tokens, as in verl's variant for several turns; an
-// environment's tokens have none. Probabilities are those of the policy before the update, at temperature 1,
-// from a scoring pass. Where only one answer reaches a position, that answer is its own baseline; with
-// `zeroTail` it has no baseline there and gets the whole reward (verl has used both as a default). Not
-// implemented: importance weights on w, and rewards and W by turn. A group of one gets zeros, as with other
-// estimators here; verl leaves it the reward.
+// weighted by W. Positions count the policy's own tokens, as in verl's multi-turn variant; an environment's
+// tokens have no position. Probabilities are those of the policy before the update, at temperature 1, from a
+// scoring pass. Where only one answer reaches a position, it is its own baseline; with `zeroTail` it has no
+// baseline there and gets the whole reward (verl has used both as a default). Not implemented: importance
+// weights on w, and rewards and W by turn. A group of one gets zeros, as with other estimators here; verl gives
+// it the raw reward.
 
 import { z } from 'zod'
 import type { Context, Scored } from '../../../protocol/plugin/index.ts'
@@ -52,7 +52,7 @@ export default defineEstimator({
   }),
 })
 
-/** By group and rollout. */
+/** Scores by group and rollout. */
 async function scoresOf(groups: readonly Group[], context: Context): Promise<Scored[][]> {
   const items = groups.flatMap(({ conditioning, rollouts }) =>
     rollouts.map((rollout) => ({
@@ -69,13 +69,13 @@ async function scoresOf(groups: readonly Group[], context: Context): Promise<Sco
 function energiesOf(rollout: Rollout, { logprobs, collisions }: Scored): Float64Array {
   let energy = 0
   return Float64Array.from(writtenPlaces(rollout), (t) => {
-    // Rounding must not make a certain token's norm negative.
+    // Rounding must not make the norm of a near-certain token negative.
     energy += Math.max(0, 1 - 2 * Math.exp(logprobs[t]!) + collisions[t]!)
     return energy
   })
 }
 
-/** One per position, up to the end of the longest answer. */
+/** One baseline per position, up to the end of the longest answer. */
 function baselinesOf(
   counted: readonly { rollout: Rollout; energies: Float64Array }[],
   epsilon: number,

@@ -1,10 +1,10 @@
 // ReMax: reward minus the reward of the greedy answer to the same prompt.
 //
 // Li et al. 2023 (arXiv 2310.10505). The policy writes the greedy answer when the batch is trained on, which
-// costs one answer per prompt. It needs no group, and also learns from groups of equal rewards. Prompts that
-// a plugin has rewritten are compared with their group's mean instead, since the greedy answer to the plain
-// prompt would answer another question. Once the token budget is spent, the rest of the batch is compared
-// with group means as well.
+// costs one answer per prompt. The method needs no groups, and also learns from groups of equal rewards. For
+// prompts that a plugin has rewritten, the baseline is the group's mean, since the greedy answer to the plain
+// prompt would answer a different prompt. Once the token budget is spent, the rest of the batch uses group means
+// as well.
 
 import { z } from 'zod'
 import type { Context } from '../../../protocol/plugin/index.ts'
@@ -45,7 +45,7 @@ async function greedyRewards(
     groups.filter(({ arm }) => arm === 'base').map(({ prompt }) => [promptKey(prompt), prompt]),
   )
   const all = [...prompts]
-  // As many as the budget allows if each has the maximum length.
+  // The number that the budget allows if each answer has the maximum length.
   const few = all.slice(0, Math.floor(tokens / Math.max(1, context.limits.completion)))
   const written = await context.generate(
     few.map(([, at]) => ({ prompt: context.question(at), n: 1, temperature: 0 })),

@@ -1,12 +1,12 @@
-// GiGPO: the episode's reward against the group's, plus each turn's return against those of turns in the same
-// state.
+// GiGPO: the episode's reward relative to the group's, plus each turn's return relative to those of other turns in
+// the same state.
 //
 // Group-in-group policy optimization (arXiv 2505.10978), after its released code: gamma 0.95, omega 1, means
 // subtracted without dividing (`divide` divides by the deviation: sample, 1e-6). Episode means are taken over
-// turns, so long episodes count more (`rollouts` counts each once). A state that was visited once contributes
-// nothing; one that a rollout visited twice counts twice. States match only if equal: the code's option of
-// nearly equal states is left out. Single rollouts get 0, where the code gives their raw reward. A task
-// without turns has one state, and both parts are the same.
+// turns, so long episodes count more (`rollouts` counts each once). A state visited only once contributes nothing;
+// a state visited twice by one rollout counts twice. States match only if equal: the code's option of nearly
+// equal states is left out. Single rollouts get 0, where the code gives their raw reward. A task without turns
+// has one state, so both parts are the same.
 
 import { z } from 'zod'
 import { defineEstimator } from '../shared/estimator.ts'

@@ -1,13 +1,12 @@
-// HGPO: a turn's return against turns that reached the same state by the same path; longer shared paths weigh
-// more.
+// HGPO: compares a turn's return with turns that reached the same state by the same path; longer shared paths
+// weigh more.
 //
 // Hierarchy-of-groups policy optimization, after its released code (the hgpo recipe of verl-agent). For k = 1
-// .. history + 1, turns of a prompt are grouped if their last k states, including the present one, are equal.
-// Turn t of an episode, counted from 0, has t + 1 states, so it belongs to no group of a larger k. Each group
-// of two or more gives (R - mean) / (population deviation + 1e-6), or R - mean; values other than 0 are
-// averaged with weights (k + 1)^alpha. `episode` adds the episode's own advantage as k = 0, with mean and
-// sample deviation over turns, so long episodes count more. A history of 2 is the code's; gamma 0.95 is
-// GiGPO's.
+// .. history + 1, turns of a prompt are grouped if their last k states, including the current one, are equal.
+// Turn t of an episode, counted from 0, has t + 1 states, so it belongs to no group with a larger k. Each group
+// of two or more gives (R - mean) / (population deviation + 1e-6), or R - mean; non-zero values are averaged with
+// weights (k + 1)^alpha. `episode` adds the episode's own advantage as k = 0, with mean and sample deviation over
+// turns, so long episodes count more. The history of 2 is the code's; gamma 0.95 is GiGPO's.
 
 import { z } from 'zod'
 import { defineEstimator } from '../shared/estimator.ts'
@@ -25,7 +24,7 @@ const settings = z.strictObject({
   limit: limitSetting,
 })
 
-/** The released code tests for exactly 0, which rounding misses. */
+/** Values below this count as 0. The released code tests for exactly 0, which fails under rounding. */
 const NOTHING = 1e-9
 
 export default defineEstimator({

@@ -1,9 +1,9 @@
-// Places an episode's rewards on tokens: each turn's on its last token, or the whole reward on the answer's
-// last token if there are no turns.
+// Assigns an episode's rewards to tokens: each turn's to its last token or, without turns, the whole reward to the
+// answer's last token.
 //
-// Only tokens that the policy wrote can carry a reward. The reward of a turn without such tokens goes to the
-// last one before it, or to the first of all. Whatever was added to an episode's reward after the environment
-// gave it goes to the last turn.
+// Only tokens that the policy wrote can carry a reward. The reward of a turn without such tokens goes to the last
+// one before the turn or, if there is none, to the first one. If an episode's reward was changed after the
+// environment gave it, the difference goes to the last turn.
 
 import type { Rollout } from '../../../protocol/train/index.ts'
 

@@ -1,8 +1,8 @@
-// TRLOO: each turn's return against the mean return of the other rollouts at the same turn.
+// TRLOO: each turn's return minus the mean return of the other rollouts at the same turn.
 //
-// Turn-level REINFORCE leave-one-out of Dr. Kernel, after its released code. Discounting is a setting and off
-// by default, since the code's own value was not found. A turn that no other rollout reached gets 0, where
-// the code gives its raw return (`alone: "raw"`).
+// Dr. Kernel's turn-level REINFORCE leave-one-out, after its released code. Discounting is a setting, off by
+// default because the code's own value was not found. A turn that no other rollout reached gets 0, where the
+// code gives its raw return (`alone: "raw"`).
 
 import { z } from 'zod'
 import { defineEstimator } from '../shared/estimator.ts'

@@ -1,8 +1,8 @@
-// Shared by estimators that work by turn: a rollout's turns with their returns, and spreading values by turn
-// over tokens.
+// Shared by turn-level estimators: computes the returns of a rollout's turns, and spreads per-turn values over
+// tokens.
 //
 // A rollout without turns is one turn. If a plugin changed an episode's reward after the environment gave it,
-// the difference goes to the last turn, so that the turns always sum to the rollout's reward.
+// the difference goes to the last turn, so that the turns' rewards always sum to the rollout's reward.
 
 import type { Rollout } from '../../../protocol/train/index.ts'
 import { bounded, isScored } from '../shared/groups.ts'
@@ -39,7 +39,7 @@ function stepsIn({ turns = [], tokens, reward }: Rollout, index: number, gamma: 
   return steps
 }
 
-/** Each step's value on its own tokens, 0 elsewhere; one value per rollout if none has turns. */
+/** Assigns each step's value to its tokens, 0 elsewhere; gives one value per rollout if none has turns. */
 export function spread(
   rollouts: readonly Rollout[],
   steps: readonly Step[],

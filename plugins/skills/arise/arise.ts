@@ -1,14 +1,13 @@
-// ARISE (arXiv 2603.16060): a library of short skills that the policy writes itself and chooses from itself.
+// ARISE (arXiv 2603.16060): a library of short skills that the policy both writes and selects.
 //
-// For the first `warmUp` updates nothing is shown, but skills are written and kept. Then the policy scores
+// For the first `warmUp` updates no skill is shown, but skills are written and kept. Then the policy scores
 // each skill in the cache as a continuation of the question. From softmax(mean log-prob / sigma) it takes the
 // best skill, or none if no value reaches `delta` (with probability epsilon, a random one). With another
-// `choice`, which is not in the paper, it is always shown the skill that is nearest to the question. A right answer
-// with a skill earns one more. Constants are those of the authors' code. As there, all rollouts of a prompt
-// get the same skill, so dividing by a standard deviation would cancel its bonus. A skill's utility is
-// updated once per prompt, by the mean of what its rollouts earned. "Unaided" means a group that saw the
-// plain question, so that all four levels are reachable. Peers' skills go through the same trial. Tasks with
-// turns have no trial, and so no new skills.
+// `choice`, which is not in the paper, it is always shown the skill nearest to the question. A right answer with a
+// skill earns 1 more. Constants are those of the authors' code. As there, all rollouts of a prompt get the same
+// skill, so dividing by a standard deviation would cancel its bonus. A skill's utility is updated once per prompt,
+// by the mean reward of its rollouts. "Unaided" means a group that saw the plain question, so that all four levels
+// are reachable. Peers' skills go through the same trial. Tasks with turns have no trial, and so no new skills.
 
 import { z } from 'zod'
 import { type ComposeView, type Context, definePlugin } from '../../../protocol/plugin/index.ts'
@@ -28,9 +27,9 @@ const settings = z.strictObject({
   sigma: z.number().positive().default(1),
   delta: z.number().min(0).max(1).default(0.35),
   epsilon: z.number().min(0).max(1).default(0.1),
-  /** What chooses a skill: the policy's own score of it, or nearness to the question by words or by states. */
+  /** How a skill is chosen: by the policy's own score, or by similarity to the question in words or in states. */
   choice: z.enum(['score', ...RETRIEVALS]).default('score'),
-  /** Most prompts per round that skills are written from. */
+  /** Maximum prompts per round from which skills are written. */
   conclusions: z.number().int().nonnegative().default(4),
   /** Tokens for writing and trying skills per round. */
   tokens: z.number().int().nonnegative().default(8192),
@@ -70,7 +69,7 @@ export default definePlugin({
       library.put(entry!)
     }
     const retrieval = options.choice === 'score' ? undefined : createRetrieval(options.choice)
-    /** By the policy's own score, if its gate opens. */
+    /** The best skill by the policy's own score; undefined if no score passes the gate. */
     const likeliest = async (
       candidates: readonly Entry[],
       prompt: PromptCoordinates,
@@ -91,7 +90,7 @@ export default definePlugin({
     }
     return {
       async compose({ prompt, question, turn }: ComposeView, context) {
-        // The step counts finished updates; the next one is one more.
+        // `step` counts finished updates, so the next one is step + 1.
         if (turn > 0 || context.step + 1 <= options.warmUp) return undefined
         const candidates = usable(library.entries('cache'), prompt, context).filter(
           (entry) => fitting([entry], ([one]) => skillText(one!.text), prompt, context).length > 0,

@@ -1,5 +1,5 @@
-// Makes a skill from a prompt's right answers (ARISE, arXiv 2603.16060): the policy writes it, it is parsed
-// strictly, and it is tried at once.
+// Makes a skill from a prompt's right answers (ARISE, arXiv 2603.16060): the policy writes it, and it is parsed
+// strictly and tried at once.
 
 import type { Context } from '../../../protocol/plugin/index.ts'
 import { type Group, isRight, promptKey } from '../../../protocol/train/index.ts'
@@ -12,7 +12,7 @@ import { cleanText } from '../library/text.ts'
 import { documentIn, EXAMPLE, fallbackDocument, skillText } from './document.ts'
 import { tryText } from './trial.ts'
 
-/** True if a rollout was right and better than its group, and nothing in it comes from a worked solution. */
+/** True if some but not all rollouts were right, and the group is not tainted by a worked solution. */
 export function canTeach({ rollouts, tainted }: Group): boolean {
   return !tainted && rollouts.some(isRight) && !rollouts.every(isRight)
 }

@@ -1,8 +1,8 @@
 // A skill document of ARISE (arXiv 2603.16060): one JSON object with a name, the kind of problem, an insight,
 // a method of a few steps and a check, each short.
 //
-// It is parsed strictly: other keys, a name that is not snake_case, a wrong kind or too many steps make it
-// invalid. The only fallback is built mechanically from a right answer. Longer documents than the cap are
+// It is parsed strictly: unknown keys, a name that is not snake_case, a wrong kind or too many steps make it
+// invalid. The only fallback is built mechanically from a right answer. Documents longer than the cap are
 // rejected. The cap is that of the authors' code, whose built-in skills exceed the paper's 220 characters.
 // The built-in skills here are ours.
 
@@ -95,7 +95,7 @@ export const SEEDS: readonly string[] = [
   ),
 ]
 
-/** What one looks like, for the request that asks for one. */
+/** An example document, shown in the request for one. */
 export const EXAMPLE = seed(
   'find_the_pattern',
   'each number is made from the one before',

@@ -1,9 +1,9 @@
 // Maintains ARISE's two tiers (arXiv 2603.16060): update, add, evict, load, delete, in this order.
 //
 // Utilities start in [-1, 1] and are updated with values in [0, 2], as in the authors' code, so used skills
-// drift up. A new skill whose name exists in either tier is rejected, even an improved one. If a step has
-// several new skills, the cache is brought back to its size after each. With fewer than 20 entries,
-// deletion's cut-off is the lowest utility; since only utilities strictly below it are deleted, nothing is.
+// drift up. A new skill whose name exists in either tier is rejected, even if it is improved. If a step has
+// several new skills, the cache is trimmed to its size after each. With fewer than 20 entries, the cut-off for
+// deletion is the lowest utility; only utilities strictly below it are deleted, so nothing is.
 
 import { byScore, type Entry } from '../library/entry.ts'
 import type { Library } from '../library/library.ts'
@@ -11,11 +11,11 @@ import { nameOf } from './document.ts'
 
 export const TIERS = { cache: 10, reservoir: 100 } as const
 
-/** What was done, in order. */
+/** An operation that was carried out; a log lists them in order. */
 export type Operation = 'update' | 'add' | 'evict' | 'load' | 'delete'
 
 export interface Upkeep {
-  /** The skills shown, each with its prompt's mean reward: between 0 and 2. */
+  /** The skills shown, each with its prompt's mean reward, between 0 and 2. */
   used: readonly { id: string; reward: number }[]
   added: readonly Entry[]
 }

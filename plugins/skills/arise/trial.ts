@@ -1,4 +1,4 @@
-// One verified rollout with a text in the prompt, and what its result says about the text (ARISE, arXiv
+// Tries a text by one verified rollout with the text in the prompt, and rates it by the result (ARISE, arXiv
 // 2603.16060).
 //
 // Harmful: the rollout failed and the prompt was solved unaided. Neutral: both failed. Redundant: both
@@ -24,7 +24,7 @@ export function levelOf(at: { unaided: boolean; aided: boolean }): Level {
   return at.aided ? LEVELS.critical : LEVELS.neutral
 }
 
-/** Undefined if the budget or the model's context has no room for it. */
+/** Runs the trial. Undefined for episodes, or if the budget or the model's context has no room. */
 export async function tryText(before: string, group: Group, context: Context): Promise<Level | undefined> {
   const { prompt } = group
   // A single text is not an episode, so it cannot be verified.
@@ -32,7 +32,7 @@ export async function tryText(before: string, group: Group, context: Context): P
   const { completion, context: room } = context.limits
   if (context.conditioning(prompt, { before }).length + completion > room) return undefined
   const asked = `${before}${context.question(prompt)}`
-  // As rollouts are asked: without the node's solved examples even a right answer would not have the form.
+  // Asked like rollouts: without the node's solved examples, even a right answer might not have the expected form.
   const examples = context.examples(prompt)
   const request = { prompt: asked, examples }
   const written = await askOnce([request], { maxNewTokens: completion, temperature: 1 }, context)
@@ -41,7 +41,7 @@ export async function tryText(before: string, group: Group, context: Context): P
   return levelOf({ unaided: unaided(group), aided: context.verify(prompt, text).score > 0.5 })
 }
 
-/** Tries one peer's offer on a group of this round; returns the entry if the answer with it was right. */
+/** Tries one offer from a peer on a group of this round; returns the entry if the answer with it was right. */
 export async function tryOffer(
   library: Library,
   groups: readonly Group[],

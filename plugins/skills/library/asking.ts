@@ -1,12 +1,12 @@
-// Asks the policy for texts, within its context and the plugin's budget. A request may have solved ones before it, as
-// earlier turns: a model of some hundred million parameters does not write in a form that it is only told of.
+// Asks the policy for texts, within its context and the plugin's budget. A request may be preceded by solved examples
+// as earlier turns, since a model of some hundred million parameters does not follow a format that is only described.
 
 import { BudgetError, type Context, type TextRequest, type Written } from '../../../protocol/plugin/index.ts'
 import type { Example } from '../../../protocol/train/index.ts'
 
 /** Tokens reserved for the chat template around a question. */
 const MARGIN = 16
-/** What the solved requests are about: no task of a node. */
+/** The question of the solved examples, which is not from any task. */
 export const SOLVED = 'Which number comes next: 3, 6, 12, 24?'
 /** Shortest useful quote, in characters. */
 const SHORTEST = 40
@@ -14,8 +14,8 @@ const SHORTEST = 40
 export type Asked = Pick<TextRequest, 'prompt' | 'examples'>
 
 /**
- * The prompt with its quoted texts shortened, by halving, until there is room for an answer of `answer` tokens. The
- * solved examples go first where they do not fit. Undefined if no length fits.
+ * The prompt with its quoted texts shortened, by halving, until there is room for an answer of `answer` tokens. If the
+ * solved examples do not fit, they are dropped first. Undefined if no length fits.
  */
 export function fittedPrompt(
   write: (longest: number) => string,
@@ -33,7 +33,7 @@ export function fittedPrompt(
   return undefined
 }
 
-/** One text per request. Undefined if the budget is spent; rethrows all other errors. */
+/** Generates one text per request. Undefined if the budget is spent; rethrows all other errors. */
 export async function askOnce(
   requests: readonly Asked[],
   sampling: Pick<TextRequest, 'maxNewTokens' | 'temperature' | 'topP'>,

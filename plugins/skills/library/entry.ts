@@ -1,8 +1,8 @@
-// A library entry, and which entries are allowed: only those made on training prompts.
+// A library entry, and the check that entries were made only on training prompts.
 //
 // Every entry names the prompt that it was made on. A saved library contains a digest of its tasks' training
 // splits, computed from its entries. A library whose digest does not match, or that has an entry made on a
-// held-out prompt, is rejected as a whole, so that no knowledge about evaluation prompts gets in.
+// held-out prompt, is rejected as a whole, so that no knowledge about evaluation prompts can leak in.
 
 import { createHash } from 'node:crypto'
 import { z } from 'zod'
@@ -10,7 +10,7 @@ import { isHeldOut } from '../../../protocol/train/index.ts'
 
 /** The format of `promptKey`. */
 const PROMPT_KEY = /^([a-z][a-z0-9_]{0,63}@[1-9]\d{0,8})\/\d{1,9}\/(\d{1,10})$/
-/** The `from` of an entry that comes with a plugin, made on no prompt. */
+/** The `from` of an entry that comes with a plugin and was not made on any prompt. */
 export const BUILT_IN = 'built-in'
 
 export const entrySchema = z.strictObject({

@@ -1,9 +1,8 @@
 // Stores the texts of all skill plugins: entries in zones, each with a cap, scores and the text's origin.
 //
-// Texts are cleaned when they come in, whoever wrote them, and identified by a digest of the result. Entries
-// made by peers fill at most a quarter of a zone. A text that reveals a prompt's answer is never shown with
-// that prompt (`usable`). A library is saved and exported as JSON, so a person can read it and another node
-// can load it.
+// Texts are cleaned on arrival, whoever wrote them, and identified by a digest of the result. Peers' entries fill at
+// most a quarter of a zone. A text that reveals a prompt's answer is never shown with that prompt (`usable`). A
+// library is saved and exported as JSON, so that people can read it and other nodes can load it.
 
 import { z } from 'zod'
 import { WaggleError } from '../../../protocol/errors.ts'
@@ -14,9 +13,9 @@ import { createOffers, type Offers, shareOf } from './offers.ts'
 import { cleanText, digestOf } from './text.ts'
 
 export interface LibraryOptions {
-  /** Zone -> most entries. */
+  /** Zone -> maximum number of entries. */
   zones: Readonly<Record<string, number>>
-  /** Longest text. */
+  /** Maximum length of a text. */
   characters: number
 }
 
@@ -86,7 +85,7 @@ export function createLibrary({ zones, characters }: LibraryOptions): Library {
   }
 }
 
-/** In a fixed order of keys, so that equal libraries give equal bytes. */
+/** Copies an entry with its keys in a fixed order, so that equal libraries give equal bytes. */
 function inOrder({ id, text, zone, score, uses, from, author, step }: Entry): Entry {
   return { id, text, zone, score, uses, from, author, step }
 }
@@ -96,7 +95,7 @@ export function usable(entries: readonly Entry[], prompt: PromptCoordinates, con
   return entries.filter(({ text }) => !context.leaks(prompt, text))
 }
 
-/** As many as fit before the question and a whole answer; the last ones are dropped first. */
+/** As many items as fit before the question and a whole answer; the last ones are dropped first. */
 export function fitting<Shown>(
   shown: readonly Shown[],
   before: (some: readonly Shown[]) => string,
@@ -107,7 +106,7 @@ export function fitting<Shown>(
     conditioning(prompt, { before: before(shown.slice(0, count)) }).length + limits.completion <=
     limits.context
   let [most, tooMany] = [0, shown.length + 1]
-  // More entries are never shorter.
+  // Binary search: more entries are never shorter.
   for (let count = shown.length; most + 1 < tooMany; count = (most + tooMany) >> 1) {
     if (fits(count)) most = count
     else tooMany = count

@@ -1,9 +1,8 @@
-// What peers offer for a library: kept separate until a trial on this node shows that it helps.
+// Peers' offers for a library, kept separate until a trial on this node shows that they help.
 //
-// Merging offers is commutative and idempotent: per peer it keeps the few best by (claimed score, digest),
-// with the highest claim for each text, and of the peers those with the lowest digests. So a liar can fill
-// only its own places. Malformed input is ignored silently: a peer must not be able to give a plugin a
-// strike.
+// Merging offers is commutative and idempotent: it keeps the few best offers of each peer by (claimed score, digest),
+// with the highest claim for each text, and the peers with the lowest digests. So a liar can fill only its own
+// places. Malformed input is ignored silently, because a peer must not be able to cause a strike against a plugin.
 
 import { z } from 'zod'
 import { byScore, type Entry, isFromTraining, splitOf } from './entry.ts'
@@ -60,7 +59,7 @@ export function createOffers({
         const clean = cleanText(text, { limit: characters, lines: true })
         const offer = { id: digestOf(`${zone}\n${clean}`), text: clean, zone, score, from: prompt }
         if (clean === '' || !zones.includes(zone) || !isFromTraining(offer)) continue
-        // Otherwise equal offers can differ only in their prompt.
+        // Offers that are otherwise equal can differ only in their prompt.
         const known = best.get(offer.id)
         if (!known || score > known.score || (score === known.score && prompt < known.from))
           best.set(offer.id, offer)

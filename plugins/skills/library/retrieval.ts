@@ -1,13 +1,13 @@
-// Which of a library's texts are nearest to an observation: by words, or by the policy's states.
+// Finds the texts of a library that are nearest to an observation: by words, or by the policy's hidden states.
 //
-// By words, texts are compared by their character n-grams (`embedText`). By states, the policy reads the text and is asked
-// what it is about in one word; the text's vector is the last state before that word, at norm 1 (PromptEOL, Jiang et al.
-// 2023, arXiv 2307.16645, in words of ours). The states of one model point in nearly the same direction, whatever the
-// text says, so the mean over the library is taken away from every vector (Mu and Viswanath 2018, arXiv 1702.01417;
-// their next step, which leaves out the largest components, too, is not taken).
+// By words, texts are compared by their character n-grams (`embedText`). By states, the policy reads the text and is
+// asked what it is about in one word; the text's vector is the last hidden state before that word, scaled to norm 1
+// (PromptEOL, Jiang et al. 2023, arXiv 2307.16645, in our wording). The states of one model point in nearly the same
+// direction, whatever the text says, so the mean over the library is subtracted from every vector (Mu and Viswanath
+// 2018, arXiv 1702.01417; their next step, which also removes the largest components, is not taken).
 //
-// The policy changes as it learns, and a node that was restarted has to find what one that ran on would. So vectors by
-// states are made again after each update, of the `MOST` best texts; the others come after them.
+// The policy changes during training, and a restarted node must find the same texts as one that kept running. So
+// vectors by states are recomputed after each update, for the `MOST` best texts; the other texts rank after these.
 
 import { type Context, embedText, similarity } from '../../../protocol/plugin/index.ts'
 import type { Entry } from './entry.ts'
@@ -16,16 +16,16 @@ export const RETRIEVALS = ['words', 'states'] as const
 export type RetrievalName = (typeof RETRIEVALS)[number]
 
 export interface Retrieval {
-  /** Nearest first; equally near ones stay in order, in which the best come first. */
+  /** The entries, nearest first; equally near ones stay in their order, best first. */
   nearest(entries: readonly Entry[], observation: string, context: Context): Promise<Entry[]>
 }
 
-/** Characters of a text that its vector is made from, and texts scored at once. */
+/** Number of characters of a text that its vector is made from; `AT_ONCE` texts are scored at a time. */
 const READ = 600
 const AT_ONCE = 32
-/** Texts compared by states. */
+/** Maximum number of texts compared by states. */
 const MOST = 64
-/** Vectors kept by words; beyond that all are made again. */
+/** Number of cached vectors by words; beyond that, all are recomputed. */
 const KEPT = 1000
 
 export function createRetrieval(by: RetrievalName): Retrieval {
@@ -63,7 +63,7 @@ export function createRetrieval(by: RetrievalName): Retrieval {
 
 /** One vector of norm 1 per text. */
 async function statesOf(texts: readonly string[], context: Context): Promise<Float32Array[]> {
-  // Which word it is does not matter: its state is that of the token before it.
+  // The word does not matter: the state returned for it is that of the token before it.
   const completion = context.encode('the').subarray(0, 1)
   const items = texts.map((text) => ({
     conditioning: context.encode(`This text: "${text.slice(0, READ)}" is about one thing, in one word: "`),
@@ -77,7 +77,7 @@ async function statesOf(texts: readonly string[], context: Context): Promise<Flo
   return vectors
 }
 
-/** Without the mean of the first `count`, at norm 1. */
+/** Subtracts the mean of the first `count` vectors from all of them, and scales them to norm 1. */
 export function centred(vectors: readonly Float32Array[], count: number): Float32Array[] {
   const mean = new Float32Array(vectors[0]!.length)
   for (const vector of vectors.slice(0, count))

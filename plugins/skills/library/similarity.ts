@@ -1,5 +1,4 @@
-// Whether two texts are the same advice: by the share of characters in matching blocks, or of words in
-// common.
+// Decides whether two texts give the same advice, by the share of characters in matching blocks or of common words.
 //
 // SLEA-RL (arXiv 2603.18079) uses Python's SequenceMatcher on the first 300 characters, or the Jaccard index
 // of words; texts are alike above 0.85. Matching blocks: the longest common run (the first in `a`, then in
@@ -66,7 +65,7 @@ function longestRun(
     for (let j = bTo - 1; j >= bFrom; j--) {
       const run = code === b[j] ? runs[j - bFrom]! + 1 : 0
       runs[j - bFrom + 1] = run
-      // Of equal runs the first in `a`, then in `b`: later in this loop is earlier in `b`.
+      // Of equally long runs, take the first in `a`, then in `b`; this loop goes backwards through `b`.
       if (run > longest || (run === longest && run > 0 && i - run + 1 === atA)) {
         atA = i - run + 1
         atB = j - run + 1

@@ -1,4 +1,4 @@
-// Counts how many of a policy's texts can be parsed since the node started, reported as two metrics.
+// Counts how many of the policy's texts could be parsed since the node started, and reports this as two metrics.
 
 import type { Context } from '../../../protocol/plugin/index.ts'
 

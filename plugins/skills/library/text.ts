@@ -1,9 +1,9 @@
-// Makes texts safe to put into a prompt: they come from a policy or a peer, and must be read as notes only.
+// Makes texts safe to put into a prompt: they come from a policy or a peer, and must be read only as notes.
 //
 // Removes control and invisible characters, then everything that looks like a chat template or a tag:
 // `<|...|>`, `[INST]`, `<s>`, a line that opens with a role, fences and headings. The rest is cut to length
-// and put between two marks that it cannot contain. This limits what a text can pass for; a trial has to show
-// whether it is true.
+// and put between two marks that it cannot contain. This limits what a text can pass itself off as; only a trial
+// shows whether its advice is true.
 
 import { createHash } from 'node:crypto'
 import { safeText } from '../../../protocol/text.ts'
@@ -12,7 +12,7 @@ const TAGS = /<[^<>]{0,64}>|\[\/?(?:INST|SYS|SYSTEM)\]|[<>]/gi
 const ROLES = /^[ \t#*>-]*(?:system|assistant|user|human|developer|tool)[ \t]*:/gim
 const FENCES = /`{3,}|^-{3,}$|^={3,}$|^#{1,6}[ \t]/gm
 
-/** On one line unless `lines` is set. Idempotent. */
+/** Cleans a text, on one line unless `lines` is set. Idempotent. */
 export function cleanText(
   text: string,
   { limit, lines = false }: { limit: number; lines?: boolean },
@@ -43,7 +43,7 @@ export function digestOf(text: string): string {
 export function jsonIn(text: string, open: '{' | '['): unknown {
   const close = open === '{' ? '}' : ']'
   const from = text.indexOf(open)
-  // From the last bracket inward: text after the JSON may contain brackets, too.
+  // Try from the last bracket inwards: text after the JSON may also contain brackets.
   for (let to = text.lastIndexOf(close), tries = 0; from >= 0 && to > from && tries < 16; tries++) {
     try {
       return JSON.parse(text.slice(from, to + 1))

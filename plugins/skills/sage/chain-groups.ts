@@ -1,4 +1,4 @@
-// Groups of SAGE's chains: which prompt comes second, how a rollout ended, and the rewards over both.
+// Groups of SAGE's chains: chooses the second prompt, and computes rollouts' outcomes and rewards over both prompts.
 
 import { type Group, isRight, type PromptCoordinates, promptKey } from '../../../protocol/train/index.ts'
 import type { Outcome } from './chains.ts'

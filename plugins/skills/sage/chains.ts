@@ -1,8 +1,8 @@
-// Chains of two prompts (SAGE, arXiv 2512.17102): only the skills that a rollout of the first prompt writes
-// down go with it to the second.
+// Chains of two prompts (SAGE, arXiv 2512.17102): only the skills that a rollout of the first prompt writes down
+// are passed on to the second.
 //
-// A skill is `<skill name="...">...</skill>` in a completion. The second completion uses it if it mentions
-// its name outside such tags.
+// A skill is `<skill name="...">...</skill>` in a completion. The second completion counts as using it if it
+// mentions its name outside such tags.
 
 import { cleanText } from '../library/text.ts'
 
@@ -32,11 +32,11 @@ export function usesOneOf(skills: readonly Skill[], completion: string): boolean
 
 export interface Outcome {
   right: boolean
-  /** Ended by itself and contains an answer. */
+  /** True if it ended by itself and contains an answer. */
   whole: boolean
 }
 
-/** Rewards of both positions. If the second rollout is missing, the first has only its own. */
+/** Rewards of both positions. If the second rollout is missing, the first gets only its own. */
 export function chainRewards(
   first: Outcome,
   second: (Outcome & { used: boolean }) | undefined,

@@ -1,14 +1,14 @@
-// SAGE (Skill-Augmented GRPO for self-Evolution, arXiv 2512.17102) on texts: chains of two prompts, each with
-// a library of its own that starts empty.
+// SAGE (Skill-Augmented GRPO for self-Evolution, arXiv 2512.17102) on texts: chains of two prompts, each with its own
+// library that starts empty.
 //
-// What differs: in the paper a skill is a Python function that an agent writes, saved if it ran. Nothing that a model
-// writes is executed on a node, and a task of one answer has no interpreter to execute it in, so here a skill is a named
-// text in a completion, saved if the completion ended by itself with an answer, and using it is naming it. A scenario is
-// a task at a difficulty; its second prompt is another one of the round, or a new one. Rewards and advantages (no
-// deviation, one baseline per position) are the paper's. Its loss sums over positions; here the batch is averaged like
-// any other. A chain has at most a few skills of its own, so all are shown and none is looked up; a library over
-// scenarios, with a look-up by words or by states, is what `slea` and `arise` have. Evaluation shows nothing: the paper's
-// library also starts empty there and fills within a scenario, which a single prompt does not have.
+// Differences: In the paper a skill is a Python function that an agent writes, saved if it ran. A node never executes
+// what a model writes, and a single-answer task has no interpreter. So here a skill is a named text in a completion,
+// saved if the completion ended by itself with an answer, and it counts as used if it is named. A scenario is a task at
+// a difficulty; its second prompt is another one of the round, or a new one. Rewards and advantages (no deviation, one
+// baseline per position) are the paper's. Its loss sums over positions; here the batch is averaged like any other. A
+// chain has at most a few skills, so all are shown and there is no retrieval; `slea` and `arise` have libraries across
+// scenarios with retrieval by words or by states. Nothing is shown in evaluation: the paper's library also starts
+// empty there and fills within a scenario, which a single prompt does not have.
 
 import { z } from 'zod'
 import { definePlugin, type Request, type RoundView } from '../../../protocol/plugin/index.ts'
@@ -29,7 +29,7 @@ const settings = z.strictObject({
 
 interface Chain {
   first: string
-  /** By rollout of the first group. */
+  /** The skills of each rollout of the first group. */
   skills: Skill[][]
 }
 

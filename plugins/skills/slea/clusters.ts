@@ -1,9 +1,9 @@
-// SLEA-RL's observation clusters (arXiv 2603.18079): which observations were seen before, and which entries
+// SLEA-RL's observation clusters (arXiv 2603.18079): record which observations were seen before, and the entries that
 // belong to them.
 //
 // An observation joins the cluster whose first observation is most similar, if the similarity is at least
-// 0.85, or opens a new one. At 500 clusters the least used one is dropped. The embedding is the plugin
-// contract's (character n-grams), where the authors have a model.
+// 0.85; otherwise it opens a new one. At 500 clusters the least used one is dropped. The embedding is the plugin
+// contract's (character n-grams); the authors use a model.
 
 import { z } from 'zod'
 import { embedText, similarity } from '../../../protocol/plugin/index.ts'

@@ -1,7 +1,7 @@
-// Extracts texts from trajectories. SLEA-RL (arXiv 2603.18079) does not say how its texts are written, and
-// the released extractor is a rule-based placeholder. Here the policy is asked for one line per level, and
-// the lines are parsed strictly; a solved request before it shows their form. If it gives none, one text is
-// built mechanically, as in the placeholder. Texts that reveal the answer are dropped.
+// Extracts texts from trajectories. SLEA-RL (arXiv 2603.18079) does not say how its texts are written, and the
+// released extractor is a rule-based placeholder. Here the policy is asked for one line per level, with a solved
+// example before the request, and the lines are parsed strictly. If none can be parsed, one text is built
+// mechanically, as in the placeholder. Texts that reveal the answer are dropped.
 
 import type { Context } from '../../../protocol/plugin/index.ts'
 import { type Example, type Group, isRight, promptKey, type Rollout } from '../../../protocol/train/index.ts'
@@ -51,7 +51,7 @@ const SHOWN_LINES = Object.values(EXAMPLES)
   .flat()
   .flatMap(({ answer }) => linesIn(answer, [...STRATEGIES, ...WARNINGS]).map(({ text }) => text))
 
-/** The best successes and worst failures of groups whose context reveals nothing of the solution. */
+/** The best successes and worst failures of untainted groups. */
 export function trajectoriesOf(groups: readonly Group[], most: number): Trajectory[] {
   const all = groups
     .filter(({ tainted }) => !tainted)

@@ -1,12 +1,11 @@
-// SLEA-RL (arXiv 2603.18079): a library of strategies and warnings, looked up at every turn by the
-// observation.
+// SLEA-RL (arXiv 2603.18079): a library of strategies and warnings, retrieved at every turn by the observation.
 //
-// It shows nothing until five evolutions are done and ten entries exist. An observation's cluster gives its
-// entries first, then the nearest entries of the library (`retrieval`: by words, or by the policy's states where
-// the authors have an embedding model): two strategies and a warning, at most 800 characters. At later turns they
-// use up part of the completion's tokens. On tasks of one turn the look-up is at turn 0, and there is no step
-// advantage (with one turn it would equal the episode's). Extraction is ours, see extraction.ts; admission is in
-// zones.ts. Peers' entries must first help in a trial, which tasks with turns do not have.
+// Nothing is shown until five evolutions are done and ten entries exist. The entries of an observation's cluster come
+// first, then the nearest entries of the library (`retrieval`: by words, or by the policy's states; the authors use an
+// embedding model): two strategies and a warning, at most 800 characters. At later turns they use up part of the
+// completion's tokens. On single-turn tasks the look-up is at turn 0, and there is no step advantage (with one turn it
+// would equal the episode's). Extraction is ours, see extraction.ts; admission is in zones.ts. Peers' entries must
+// first help in a trial, which tasks with turns do not have.
 
 import { z } from 'zod'
 import { type ComposeView, type Context, definePlugin } from '../../../protocol/plugin/index.ts'
@@ -23,12 +22,12 @@ import { withTurns } from './step-advantage.ts'
 import { admit, admitWithin, isStrategy, ZONES } from './zones.ts'
 
 const settings = z.strictObject({
-  /** Evolutions and entries needed before anything is shown. */
+  /** Number of evolutions, and of entries (`smallest`), needed before anything is shown. */
   warmUp: z.number().int().nonnegative().default(5),
   smallest: z.number().int().nonnegative().default(10),
   /** How entries beyond the observation's own are found. */
   retrieval: z.enum(RETRIEVALS).default('words'),
-  /** Trajectories of each sort per evolution, and most entries that it admits. */
+  /** Trajectories of each kind per evolution, then the maximum entries of each kind that it admits. */
   trajectories: z.number().int().positive().default(5),
   strategies: z.number().int().nonnegative().default(10),
   warnings: z.number().int().nonnegative().default(5),
@@ -56,7 +55,7 @@ export default definePlugin({
     const tally = createTally()
     const clusters = createClusters()
     let evolutions = 0
-    /** By task and observation, until the library changes. */
+    /** Look-up results by task and observation, cached until the library changes. */
     let lookedUp = new Map<string, Entry[]>()
     const retrieval = createRetrieval(options.retrieval)
 

@@ -1,5 +1,5 @@
-// Advantages of single turns (GiGPO, as used by SLEA-RL, arXiv 2603.18079): discounted returns, compared
-// between turns of a group in the same state, and added to the episode's advantage on the turn's tokens.
+// Per-turn advantages (GiGPO, as used by SLEA-RL, arXiv 2603.18079): discounted returns are compared between turns of
+// a group in the same state, and added to the episode's advantage on the turn's tokens.
 
 import type { Group, Turn } from '../../../protocol/train/index.ts'
 
@@ -21,7 +21,7 @@ export function returnsOf(turns: readonly Pick<Turn, 'reward'>[], discount: numb
   return returns
 }
 
-/** The advantages with those of turns added; a rollout without turns keeps its own. */
+/** Adds the turns' advantages to the given ones; a rollout without turns keeps its own. */
 export function withTurns(
   group: Group,
   row: readonly (number | Float32Array)[],
@@ -36,7 +36,7 @@ export function withTurns(
   })
   const compared = (state: string, value: number): number => {
     const values = byState.get(state)!
-    // Alone in its state, so nothing to compare with.
+    // A turn alone in its state has no baseline.
     if (values.length < 2) return 0
     const mean = values.reduce((a, b) => a + b, 0) / values.length
     if (normalise === 'mean') return value - mean

@@ -1,11 +1,11 @@
 // Admission to SLEA-RL's library (arXiv 2603.18079): strategies and warnings, three levels each, by
 // similarity and score.
 //
-// An entry similar to one in its zone is not added; it raises that entry's score to its own. In a full level,
-// a new entry replaces the lowest one only if it scores higher. The limits per step count entries that were
-// actually admitted; the authors' code tests once per trajectory and also counts rejected ones. In that code
-// a warning scores by the failure's reward, which is 0; here newer ones score higher, so that a full level
-// does not stay unchanged for ever.
+// An entry similar to one in its zone is not added, but raises that entry's score to its own if it is higher. In a
+// full level, a new entry replaces the lowest one only if it scores higher. The limits per step count entries that
+// were actually admitted; the authors' code tests once per trajectory and also counts rejected ones. In that code a
+// warning's score is the failure's reward, which is 0; here newer warnings score higher, so that a full level does
+// not stay unchanged for ever.
 
 import type { Entry } from '../library/entry.ts'
 import type { Library } from '../library/library.ts'

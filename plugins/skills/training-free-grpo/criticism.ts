@@ -1,7 +1,7 @@
-// The requests of Training-Free GRPO (arXiv 2510.08191) to the policy: summarise rollouts, criticise a group
-// into edits of the list, and merge all edits into one plan. The wording is ours; quoted texts are shortened
-// until a prompt fits. A solved criticism goes before each as an earlier turn, so that small models see the form
-// of edits.
+// The requests of Training-Free GRPO (arXiv 2510.08191) to the policy: summarise rollouts, turn the criticism of a
+// group into edits of the list, and merge all edits into one plan. The wording is ours; quoted texts are shortened
+// until a prompt fits. Each request is preceded by a solved criticism as an earlier turn, so that small models see
+// the form of edits.
 
 import type { Context } from '../../../protocol/plugin/index.ts'
 import { type Group, isRight } from '../../../protocol/train/index.ts'
@@ -11,7 +11,7 @@ import { cleanText } from '../library/text.ts'
 import { type Edit, editsIn } from './edits.ts'
 
 const TRIES = 3
-/** Most tokens of a requested text, and characters of a quoted one. */
+/** Maximum tokens of a requested text; `ROOM` limits the characters of a quoted one. */
 const WRITTEN = 256
 const ROOM = { longest: 600, answer: WRITTEN / 2 }
 const FORM = `Answer with a JSON list of edits only, each one of
@@ -43,7 +43,7 @@ export interface Asking {
   temperature: number
 }
 
-/** Undefined if it does not fit or the budget is spent. */
+/** Undefined if the request does not fit or the budget is spent. */
 export async function propose(
   group: Group,
   { shown, temperature, summaries }: Asking & { summaries: boolean },
@@ -78,7 +78,7 @@ export async function propose(
   return !edits || edits.some(isCopy) ? 'unreadable' : edits
 }
 
-/** Undefined if no attempt could be parsed. */
+/** Merges proposed edits into one plan. Undefined if no attempt could be parsed. */
 export async function plan(
   proposed: readonly Edit[],
   { shown, temperature }: Asking,

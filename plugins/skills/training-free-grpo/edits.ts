@@ -1,5 +1,5 @@
-// Edits of a list of experiences (Training-Free GRPO, arXiv 2510.08191): add, update, delete or none, by the
-// ids shown with the list. A list of edits is parsed strictly: one malformed edit rejects the whole list.
+// Edits of a list of experiences (Training-Free GRPO, arXiv 2510.08191): add, update, delete or none, using the ids
+// shown with the list. A list of edits is parsed strictly: one malformed edit rejects the whole list.
 
 import { z } from 'zod'
 import { cleanText, jsonIn } from '../library/text.ts'
@@ -39,7 +39,7 @@ export interface Item {
   step: number
 }
 
-/** Updating an unknown id adds, deleting one does nothing; empty texts are skipped; ids restart at G0. */
+/** Updating an unknown id adds an item, deleting one does nothing; empty texts are skipped; ids restart at G0. */
 export function applyEdits(list: readonly Item[], edits: readonly Edit[], made: Omit<Item, 'text'>): Item[] {
   const items: Array<Item | undefined> = [...list]
   const added: Item[] = []

@@ -1,11 +1,11 @@
 // Training-Free GRPO (arXiv 2510.08191): learning without gradients. Comparing the rollouts of a prompt gives
 // edits of a list of experiences, and the list is put before every question.
 //
-// Per round it takes groups with both right and wrong rollouts: each rollout is summarised, the group is
-// criticised into edits, and all edits become one plan, with three attempts; if none can be parsed, the list
-// stays unchanged. The policy sees rewards but not the right answer (so the list may be used in evaluation),
-// and an edit that reveals an answer of this round is dropped. The prompts are our wording. A round stands
-// for a batch of the paper; the list is bounded.
+// In each round it takes groups with both right and wrong rollouts. The policy summarises each rollout, criticises
+// each group in the form of edits, and merges all edits into one plan, with three attempts; if none can be parsed,
+// the list stays unchanged. The policy sees rewards but not the right answer (so the list may be used in evaluation),
+// and an edit that reveals an answer of this round is dropped. The wording of the prompts is ours. A round
+// corresponds to a batch in the paper; the list is bounded.
 
 import { z } from 'zod'
 import { definePlugin } from '../../../protocol/plugin/index.ts'
@@ -19,11 +19,11 @@ import { plan, propose } from './criticism.ts'
 import { applyEdits, type Edit, type Item, numbered } from './edits.ts'
 
 const settings = z.strictObject({
-  /** Most groups criticised per round. */
+  /** Maximum number of groups criticised per round. */
   groups: z.number().int().positive().default(4),
   /** False to criticise rollouts without summarising them. */
   summaries: z.boolean().default(true),
-  /** Longest list. */
+  /** Maximum length of the list. */
   experiences: z.number().int().positive().max(256).default(64),
   temperature: z.number().positive().default(0.7),
   /** Tokens for all generation per round. */
@@ -51,7 +51,7 @@ export default definePlugin({
     const list = (): Item[] => library.entries(ZONE)
     const setList = (items: readonly Item[]): void => {
       for (const { id } of library.entries()) library.remove(id)
-      // The newest entries stay.
+      // Keep only the newest entries.
       items.slice(-experiences).forEach((item, place) => {
         const entry = library.admit({ ...item, zone: ZONE, score: 0 - place })
         if (entry) library.put(entry)

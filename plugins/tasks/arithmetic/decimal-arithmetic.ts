@@ -2,7 +2,7 @@
 //
 // One of the nine tasks of SAPO's controlled run; prompts, generator and scoring are our own. The key is the exact
 // value rounded once; every step of the working is exact. An answer is right if it is within half a unit of the last
-// requested digit, so rounding in between may pass or fail.
+// requested digit, so an answer with intermediate rounding may pass or fail.
 
 import { defineTask } from '../../../protocol/plugin/index.ts'
 import { judge } from '../answer.ts'
@@ -81,7 +81,7 @@ const task = defineTask({
       const subject = printChain(DECIMALS, chain)
       const exact = evaluateChain(DECIMALS, chain)
       const key = printDecimal(roundTo(exact, significant))
-      // Nobody should have to write more zeros than digits.
+      // Avoid keys with more zeros than digits.
       if (key.length > 2 * significant + 4) return null
       return {
         subject,

@@ -1,7 +1,7 @@
 // Exact decimal numbers, as integer multiples of 10^-places: reading, printing, rounding, and drawing operands.
 //
-// A quotient exists only if it terminates within MAX_QUOTIENT_PLACES; the generator draws no others. Rounding is half
-// away from zero, to a number of significant digits.
+// A quotient exists only if it terminates within MAX_QUOTIENT_PLACES; the generator draws no others. Rounding is to a
+// number of significant digits, with halves away from zero.
 
 import { gcd, MAX_NUMBER_CHARS, withoutCommas } from '../numbers.ts'
 import type { Dice } from '../random.ts'
@@ -31,7 +31,7 @@ export function quotient(a: Decimal, b: Decimal): Decimal | null {
   return scaled % divisor === 0n ? trimmed({ units: scaled / divisor, places: MAX_QUOTIENT_PLACES }) : null
 }
 
-/** Both in units of the finer one's last place. */
+/** Both values in units of the finer one's last place, and its number of places. */
 function aligned(a: Decimal, b: Decimal): [bigint, bigint, number] {
   const places = Math.max(a.places, b.places)
   return [a.units * ten(places - a.places), b.units * ten(places - b.places), places]
@@ -72,7 +72,7 @@ export function readDecimal(text: string): Decimal | null {
   return { units: sign === '-' ? -units : units, places: fraction.length }
 }
 
-/** The exponent of ten of one unit of the value's last significant digit. */
+/** The decimal exponent of the value's last significant digit. */
 function lastDigit(value: Decimal, significant: number): number {
   return String(size(value.units)).length - value.places - significant
 }

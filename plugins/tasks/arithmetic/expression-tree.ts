@@ -88,7 +88,7 @@ function drawItem<V>(dice: Dice, shape: Shape<V>, terms: number): Item<V> {
   return { chain: drawChain(dice, shape, terms), negated: shape.negatives && dice.oneIn(4) }
 }
 
-/** Left to right with the running product known, so that a division can be made exact when it is drawn. */
+/** Draws from left to right and tracks the running product, so that each division can be made exact when drawn. */
 export function drawChain<V>(dice: Dice, shape: Shape<V>, terms: number): Chain<V> {
   const { numbers } = shape
   // A bracket around the whole chain would be pointless, so the first item leaves at least one term outside.

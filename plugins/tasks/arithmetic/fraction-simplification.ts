@@ -76,7 +76,7 @@ const task = defineTask({
       const style = dice.pick(level.styles)
       const [top, bottom] = [n * factor, d * factor]
       return {
-        // Without the style: a fraction is the same question in every style.
+        // The style is left out: a fraction is the same question in every style.
         subject: plain(top, bottom),
         instance() {
           const question = `Lowest terms of ${style(top, bottom)}?`

@@ -1,4 +1,4 @@
-// Integer operands of drawn expressions. BigInt, since six terms of four digits give keys of more than twenty digits.
+// Integer operands of drawn expressions. They are BigInts, since six four-digit terms give keys of over twenty digits.
 
 import { gcd } from '../numbers.ts'
 import type { Dice } from '../random.ts'

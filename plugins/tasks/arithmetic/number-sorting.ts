@@ -1,9 +1,9 @@
 // number_sorting: put whole numbers in order.
 //
-// The idea is Reasoning Gym's task of this name (2025); prompts, generator and scoring are our own. Numbers are drawn
-// again while they are in order already, so copying the question is never right. Questions do not run out: the easiest
-// level has more than 900,000. An answer is right if it has the same numbers in the same order, with spaces or commas
-// between them, in brackets or not.
+// The idea is Reasoning Gym's task of this name (2025); prompts, generator and scoring are our own. Numbers that are
+// already in order are drawn again, so copying the question is never right. Questions do not run out: the easiest
+// level has more than 900,000. An answer is right if it has the same numbers in the same order, separated by spaces or
+// commas, with or without brackets.
 
 import { defineTask } from '../../../protocol/plugin/index.ts'
 import { judge } from '../answer.ts'
@@ -62,7 +62,7 @@ const task = defineTask({
       const [given, key] = [numbers.join(', '), sorted.join(', ')]
       if (given === key) return null
       return {
-        // All orders of the same numbers are on one side of the split.
+        // All orders of the same numbers are on the same side of the split.
         subject: [...numbers].sort((a, b) => a - b).join(', '),
         instance() {
           const order = falls ? 'descending' : 'ascending'

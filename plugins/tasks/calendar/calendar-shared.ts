@@ -14,7 +14,7 @@ export interface CalendarQuestion {
 
 export interface CalendarRange {
   years: [number, number]
-  /** Longest span in days. */
+  /** Maximum span, in days. */
   span: number
 }
 
@@ -23,7 +23,7 @@ export type DrawQuestion = (dice: Dice, range: CalendarRange) => CalendarQuestio
 export const weekdayAfter = (from: number, days: number): string => WEEKDAYS[(((from + days) % 7) + 7) % 7]!
 export const weeks = (days: number): Line => ({ text: `${days} = ${Math.floor(days / 7)}*7 + ${days % 7}` })
 
-/** The month is drawn first, then the day. */
+/** Draws a day of the year: first the month, then the day. */
 export function drawDay(dice: Dice, leap: boolean): number {
   const month = dice.between(1, 12)
   return dayOfYear(leap, month, dice.between(1, monthLengths(leap)[month - 1]!))

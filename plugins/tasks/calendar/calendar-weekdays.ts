@@ -16,7 +16,7 @@ export const weekdayOffset: DrawQuestion = (dice, { span }) => {
   }
 }
 
-/** From the weekday of 1 January to that of another day. */
+/** The working that leads from the weekday of 1 January to that of another day. */
 function fromFirst(first: number, leap: boolean, ordinal: number): Line[] {
   const { month, day } = dateOfDay(leap, ordinal)
   const before = monthLengths(leap).slice(0, month - 1)

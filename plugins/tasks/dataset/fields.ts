@@ -1,5 +1,5 @@
 // Field mapping for rows that name their fields differently: the config says which field is the prompt, which
-// the answer, and so on. Only the mapped fields are read (`prompt` and `answer` under their own names if not
+// the answer, and so on. Only the mapped fields are read (`prompt` and `answer` under these names if not
 // mapped); the rest of the row is ignored. A prompt may also be a chat, as in many published datasets. Reads
 // no files.
 
@@ -9,7 +9,7 @@ import { nearest } from './nearest.ts'
 export const ROW_KEYS = ['prompt', 'answer', 'verifier', 'choices', 'difficulty', 'id'] as const
 export type RowKey = (typeof ROW_KEYS)[number]
 
-/** Our name -> the name in the row, where dots lead into tables. */
+/** Our name -> the name in the row, in which dots lead into nested tables. */
 export type Fields = Partial<Record<RowKey, string | undefined>> & {
   /** The answer is what follows the last occurrence of this mark, as after GSM8K's `####`. */
   answer_after?: string | undefined
@@ -24,7 +24,7 @@ export function mapped(row: Given, fields: Fields): Given {
     const name = fields[key] ?? (key === 'prompt' || key === 'answer' ? key : undefined)
     if (name === undefined) continue
     const value = lookUp(row, name)
-    // A row omits an optional field with null; a field that is absent may be misspelt.
+    // Null means that a row omits an optional field; an absent field may be misspelt.
     if (value === undefined) throw missing(name, Object.keys(row))
     if (value !== null) taken[key] = value
   }
@@ -36,7 +36,7 @@ export function mapped(row: Given, fields: Fields): Given {
   return taken
 }
 
-/** What is wrong with a table's columns, in words: duplicates, unknown names, or names that the mapping needs. */
+/** Describes what is wrong with a table's columns: duplicates, unknown names, or missing names that are mapped. */
 export function headerProblem(columns: readonly string[], fields: Fields | undefined): string | undefined {
   const twice = columns.find((name, i) => columns.indexOf(name) < i)
   if (twice !== undefined) return `two columns have the name ${show(twice)}; rename one`

@@ -17,12 +17,12 @@ export interface Problem {
 export interface Gathered {
   rows: Row[]
   problems: Problem[]
-  /** Rows that repeated an earlier one word for word. */
+  /** Number of rows that repeat an earlier one word for word. */
   repeated: number
 }
 
 export interface Gathering {
-  /** False if reading on is pointless. */
+  /** Returns false if there is no point in reading further. */
   line(where: string, text: string): boolean
   /** A table's columns; called before its rows. */
   header(where: string, columns: readonly string[]): boolean

@@ -1,5 +1,5 @@
-// The rows of a dataset, from lines of JSON or the cells of a table. Each is checked by itself and against
-// the others, and all mistakes are reported together, each with its file and line. Reads no files.
+// The rows of a dataset, from lines of JSON or the cells of a table. Each is checked individually and against the
+// others, and all mistakes are reported together, each with its file and line. Reads no files.
 //
 //   {"prompt": "What is 2 + 3?", "answer": 5, "difficulty": 1, "id": "a1",
 //    "verifier": {"use": "numeric", "tolerance": 0}}
@@ -57,9 +57,9 @@ export function readJudge(given: unknown): { verifier: Verifier; settings: Setti
 
 /** How the rows of a dataset are read. */
 export interface Reading {
-  /** Verifies rows that name no verifier. */
+  /** The default, for rows that name no verifier. */
   usual: Judge
-  /** If unset, rows have our names and no others. */
+  /** If unset, rows use our field names and no others. */
   fields?: Fields | undefined
 }
 
@@ -127,7 +127,7 @@ export function rowOf(given: Record<string, unknown>, usual: Judge): Row {
   }
 }
 
-/** `choices` next to the prompt, the usual notation, stands for the verifier's setting. */
+/** `choices` next to the prompt, which is the usual notation, sets the verifier's setting of that name. */
 function judgeOf(verifier: unknown, choices: unknown, usual: Judge): Judge {
   const own = verifier === undefined ? usual : readJudge(verifier)
   if (choices === undefined) return own

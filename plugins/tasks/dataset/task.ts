@@ -1,15 +1,16 @@
 // A task made of a dataset's rows.
 //
-// A level contains all rows up to that difficulty. One question in eight is held out, by the hash of its
-// text, so it is on the same side in every dataset that contains it. The exception are sets so small that all
-// questions would be on one side; they move the question with the lowest (or highest) hash. Both
-// training and held-out seeds go through their rows in turn: an evaluation sees each row once, and seeds below
-// the number of training rows address them one by one. The version
-// is a digest of all rows, their verifiers and the way they are drawn: nodes with the same rows, in any
-// order, files or fields, share groups; nodes with other rows do not. The contents of a verifier file are
-// part of the digest, so only nodes with the same verifier share. The version has 32 bits, like all versions
-// on the wire; forging another set with the same version gains nothing, since prompts and rewards are
-// computed here.
+// A level contains all rows up to that difficulty. One question in eight is held out, chosen by the hash of its
+// text, so it is on the same side in every dataset that contains it. The exception is a set so small that all
+// questions would be on one side: it moves the question with the lowest (or highest) hash. Training and held-out
+// seeds each cycle through their rows: an evaluation sees each row once, and seeds below the number of training
+// rows address them one by one.
+//
+// The version is a digest of all rows, their verifiers and the way in which rows are drawn. Nodes with the same
+// rows, in any order, files or fields, share groups; nodes with other rows do not. The contents of a verifier file
+// are part of the digest, so only nodes with the same verifier share. The version has 32 bits, like all versions on
+// the wire. Forging a different set with the same version gains nothing, since prompts and rewards are computed
+// locally.
 
 import { createHash } from 'node:crypto'
 import { defineTask, type Task } from '../../../protocol/plugin/index.ts'
@@ -21,7 +22,7 @@ import { type Answer, Fault, type Settings } from '../verifiers/index.ts'
 import { contentOf, subjectOf } from './gather.ts'
 import type { Row } from './rows.ts'
 
-/** Raised when rows are drawn, split or scored differently. Part of the version. */
+/** To be raised when rows are drawn, split or scored differently. Part of the version. */
 const SCHEME = 'waggle/dataset/3'
 
 /** Salt of the hash that splits questions. Never changed, so that held-out questions stay held out. */
@@ -41,7 +42,7 @@ interface Data {
   id?: string
 }
 
-/** Throws Fault for fewer than two different questions, since one must be held out. */
+/** Makes the task. Throws Fault for fewer than two different questions, since one must be held out. */
 export function datasetTask(name: string, rows: readonly Row[]): Task {
   if (rows.length < 2)
     throw new Fault(
@@ -57,7 +58,7 @@ export function datasetTask(name: string, rows: readonly Row[]): Task {
     part.sort((a, b) => a.row.difficulty - b.row.difficulty),
   ) as [Placed[], Placed[]]
   const version = versionOf(placed)
-  // Below this level one part would be empty.
+  // Below `min`, one part would be empty.
   const min = Math.max(training[0]!.row.difficulty, heldOut[0]!.row.difficulty)
   const max = Math.max(training.at(-1)!.row.difficulty, heldOut.at(-1)!.row.difficulty)
   const questions = (level: number) => upTo(training, level) + upTo(heldOut, level)
@@ -108,7 +109,7 @@ function parted(placed: readonly Placed[]): [Placed[], Placed[]] {
   return [placed.filter((one) => !held.has(one)), placed.filter((one) => held.has(one))]
 }
 
-/** How many rows, sorted by difficulty, are at most this difficult. */
+/** Number of rows with at most this difficulty; rows are sorted by difficulty. */
 function upTo(part: readonly Placed[], level: number): number {
   let [low, high] = [0, part.length]
   while (low < high) {

@@ -1,9 +1,8 @@
 // frozen_lake: cross the ice from S to G, one move at a time, without falling into a hole.
 //
-// After the toy problem of that name (Gymnasium's, where ice may be slippery; here it never is, so that
-// peers' episodes can be replayed). Start and goal can be anywhere, so no fixed path pays. The move that
-// reaches G earns 1, all others 0. A move off the grid, or an answer that is not a move, changes nothing and
-// uses up a turn.
+// After Gymnasium's toy problem of that name, where ice may be slippery; here it never is, so that peers' episodes can
+// be replayed. Start and goal can be anywhere, so no fixed path works. The move that reaches G earns 1, all others 0.
+// A move off the grid, or an answer that is not a move, changes nothing but uses up a turn.
 
 import { defineEnvironment, type Task, TURN_MARK } from '../../../protocol/plugin/index.ts'
 import type { Instance } from '../../../protocol/train/index.ts'

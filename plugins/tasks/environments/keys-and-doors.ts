@@ -3,8 +3,8 @@
 //
 // After MiniGrid's room tasks (DoorKey), on a grid small enough to be written out. Keys taken and doors
 // opened share a reward of 0.4, and reaching G earns the rest of 1, so an episode that does not reach it
-// stays below 0.5. A move against a wall or a closed door, or an answer that is not a move, changes nothing
-// and uses up a turn.
+// stays below 0.5. A move against a wall or a closed door, or an answer that is not a move, changes nothing but
+// uses up a turn.
 
 import { defineEnvironment, type Task } from '../../../protocol/plugin/index.ts'
 import { drawInstance } from '../draw.ts'
@@ -20,7 +20,7 @@ interface Walk {
   done: string
 }
 
-/** Thousandths that all keys and doors earn together. */
+/** The reward that all keys and doors earn together, in thousandths. */
 const PARTIAL = 400
 
 function cell({ rows, done }: Pick<Walk, 'rows' | 'done'>, row: number, column: number): string {

@@ -1,5 +1,5 @@
-// Shared by worlds on a grid: reading a move from any answer, the view around a cell, and the shortest path
-// by breadth-first search, which makes every instance solvable and its reference solution optimal.
+// Shared by grid worlds: reads a move from any answer, describes a cell's surroundings, and finds the shortest path by
+// breadth-first search, which ensures that every instance is solvable and its reference solution optimal.
 
 import { findAnswer } from '../answer.ts'
 
@@ -36,7 +36,7 @@ export function surroundings(
 }
 
 /**
- * The shortest way from a state to a goal as moves and the states they lead to; undefined if there is none.
+ * The shortest path from a state to a goal, as moves and the states that they lead to; undefined if there is none.
  */
 export function shortestWay<State>(
   start: State,

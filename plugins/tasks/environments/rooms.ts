@@ -1,4 +1,4 @@
-// Adjacent rooms separated by a wall with a door, for keys_and_doors, and how its instances are written down.
+// Adjacent rooms separated by walls with doors, for keys_and_doors: draws them and builds their instances.
 
 import { TURN_MARK } from '../../../protocol/plugin/index.ts'
 import type { Instance } from '../../../protocol/train/index.ts'
@@ -25,7 +25,7 @@ export const LEVELS: readonly Level[] = [
   { rooms: [2, 1, 1], height: 5, walls: 2, fewest: 10, words: '5 by 6, two doors, walls' },
 ]
 
-/** Rotated and mirrored at random. Not every drawn instance can be solved. */
+/** Draws rooms, rotated and mirrored at random. Not every drawn instance can be solved. */
 export function drawRooms(dice: Dice, { rooms, height, walls }: Level): string[] {
   const cells: string[][] = Array.from({ length: height }, () => [])
   const free: [row: number, column: number][][] = []
@@ -57,7 +57,7 @@ export function drawRooms(dice: Dice, { rooms, height, walls }: Level): string[]
 
 const METHOD = 'Fetch the keys on the shortest way, open the doors with them, and go on to G.'
 
-/** `way`: the shortest path, as moves with the cell each leads to and the keys and doors so far. */
+/** `way`: the shortest path, as moves with the cell that each leads to and the keys and doors so far. */
 export function instanceOf(
   subject: string,
   rows: string[],

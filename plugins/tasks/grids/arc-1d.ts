@@ -1,8 +1,8 @@
 // arc_1d: three rows before and after a hidden rule; apply it to a fourth.
 //
 // One of the nine tasks of SAPO's controlled run; prompts, generator and scoring are our own, and the seventy rules
-// are in row-rules/. An item is drawn again if a second rule explains all examples but gives another answer, or if
-// the answer is the input. An answer is right if every cell is; blanks, commas, brackets and the marks that
+// are in row-rules/. An item is drawn again if a second rule explains all examples but gives a different answer, or if
+// the answer equals the input. An answer is right if every cell is right; blanks, commas, brackets and the marks that
 // `plainAnswer` removes are ignored.
 
 import { defineTask } from '../../../protocol/plugin/index.ts'
@@ -51,7 +51,7 @@ interface Pair {
   after: Row
 }
 
-/** A pair that the rule changes, different from all in `others`. */
+/** Draws a pair whose row the rule changes, different from all pairs in `others`. */
 function drawPair(dice: Dice, rule: RowRule, length: number, others: readonly Pair[]): Pair | null {
   for (let i = 0; i < DRAWS_PER_ROW; i++) {
     const before = rule.draw(dice, length)

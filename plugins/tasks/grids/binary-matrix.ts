@@ -1,8 +1,8 @@
 // binary_matrix: for every cell of a matrix of 0s and 1s, the Manhattan distance to the nearest 0.
 //
 // One of the nine tasks of SAPO's controlled run; prompts, generator and scoring are our own. Some cell always has
-// distance two or more, so copying the matrix is never right. An answer is right if every number is; blanks, commas,
-// brackets, a code fence and the marks that `plainAnswer` removes are ignored. Nothing is evaluated.
+// distance two or more, so copying the matrix is never right. An answer is right if every number is right; blanks,
+// commas, brackets, a code fence and the marks that `plainAnswer` removes are ignored. Answers are never executed.
 
 import { defineTask } from '../../../protocol/plugin/index.ts'
 import { judge } from '../answer.ts'

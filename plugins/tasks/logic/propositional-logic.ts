@@ -1,10 +1,10 @@
 // propositional_logic: from some premises, say which variables must be true and which must be false.
 //
-// In SAPO's controlled run the task of this name asks for any formula that follows, which a copied or joined premise
-// satisfies. This version asks for all literals that follow, so the key is unique. The premises are consistent, none
-// is a tautology or follows from another, and at least one literal follows from no single premise. Variables have any
-// of eight letters and at least one stays undetermined, so constant answers and lists of all letters score nothing.
-// An answer is right if it is the same set, in any order and with any usual symbols for not and and.
+// In SAPO's controlled run the task of this name asks for any formula that follows, which a copied premise or a
+// conjunction of premises satisfies. This version asks for all literals that follow, so the key is unique. The premises
+// are consistent, none is a tautology or follows from another, and at least one literal follows from no single premise.
+// Variables have any of eight letters and at least one stays undetermined, so constant answers and lists of all letters
+// score nothing. An answer is right if it is the same set, in any order and with any usual symbols for "not" and "and".
 
 import { defineTask } from '../../../protocol/plugin/index.ts'
 import { judge } from '../answer.ts'
@@ -81,7 +81,7 @@ const task = defineTask({
       if (settled.length === variables || settled.every((literal) => alone.has(literal))) return null
       const printed = (as: string): string[] => premises.map((premise) => printFormula(premise, as))
       return {
-        // Without the letters: renaming variables does not make a new question.
+        // The letters are normalised, since renaming variables does not make a new question.
         subject: printed(LETTERS).join('; '),
         instance() {
           const letters = dice
@@ -115,7 +115,7 @@ const task = defineTask({
 
 export default task
 
-/** A set of literals; null if there is anything but letters P to W, symbols for not, and separators. */
+/** A set of literals; null if there is anything but letters P to W, symbols for "not", and separators. */
 function readLiterals(text: string): Set<string> | null {
   const literals = new Set<string>()
   let negated = false

@@ -1,9 +1,9 @@
 // bf: predict the output of a Brainfuck program.
 //
 // One of the nine tasks of SAPO's controlled run; prompts, generator and scoring are our own. Programs are generated
-// from the text: a loop over a factor pair or a run of + or - for every character. No word list is needed: words
-// alternate consonants and vowels, codes have any letters and digits. Every program is run before it is used. An
-// answer is right if it is the text, including case.
+// from the text, with a loop over a factor pair or a run of + or - for each character. No word list is needed: words
+// alternate consonants and vowels, and codes have any letters and digits. Every program is run before it is used. An
+// answer is right if it equals the text, including case.
 
 import { defineTask } from '../../../protocol/plugin/index.ts'
 import { judge } from '../answer.ts'
@@ -72,7 +72,7 @@ function emit(dice: Dice, from: number, to: number): Code {
   }
 }
 
-// None of its words can be a key.
+// Must not contain a word that can be a key.
 const METHOD = 'Watch the cell that prints: loops multiply, runs add.'
 
 const task = defineTask({

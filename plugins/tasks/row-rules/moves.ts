@@ -26,7 +26,7 @@ export function dotAndBlock(row: Row, dotColour: number) {
   return { dot, block, gap: Math.max(dot.start - block.end, block.start - dot.end) }
 }
 
-/** Block left of the dot; the rules apply to both sides. */
+/** Draws a block to the left of a dot; the rules themselves apply to both sides. */
 function drawDotAndBlock(dotColour: number): RowRule['draw'] {
   return (dice, length) => {
     const block = repeat(dice.between(dotColour + 1, 9), dice.between(2, Math.max(2, Math.floor(length / 3))))

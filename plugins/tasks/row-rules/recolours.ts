@@ -49,7 +49,7 @@ const fromPalette: RowRule = {
   family: recolours,
   words: 'the colours at the left go to the blocks of 5, in order',
   draw(dice, length) {
-    // Nine colours minus the 5 that blocks have: there must not be more blocks than that.
+    // Eight colours remain besides the blocks' own 5, so there can be at most eight blocks.
     const size = dice.between(1, 4)
     const most = Math.min(8, Math.floor(length / (size + 2)))
     if (most < 2) return null

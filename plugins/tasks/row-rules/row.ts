@@ -66,7 +66,7 @@ export function put(row: Row, start: number, colours: readonly number[]): Row | 
 
 export const mirrored = (row: Row): Row => [...row].reverse()
 
-/** The mirrored rule: left becomes right. */
+/** The mirrored rule, with left and right exchanged. */
 export function mirror(rule: RowRule, name: string, words: string): RowRule {
   return {
     ...rule,

@@ -2,10 +2,10 @@
 //
 //   sum     = ["+" | "-"] product { ("+" | "-") product }
 //   product = power { ("*" | "/") signed power | power that begins with the variable or "(" }
-//   power   = atom [ ("^" | "**") ["-"] power ]        the exponent must be a whole number, at most 64
+//   power   = atom [ ("^" | "**") ["-"] power ]        the exponent must be an integer, at most 64
 //   atom    = number | variable | "(" sum ")"
 //
-// 2x is 2*x; 1/2x is refused, since readers disagree on it. So are 0^0 and a division by zero.
+// 2x is 2*x; 1/2x is refused as ambiguous. So are 0^0 and division by zero.
 
 import { type Arithmetic, constant, type Quotient, VARIABLE } from './polynomial.ts'
 import { readDecimal } from './rational.ts'
@@ -64,7 +64,7 @@ export function readExpression(text: string, variable: string, by: Arithmetic): 
     at++
     const negative = tokens[at] === '-'
     if (negative) at++
-    // Right to left: 2^3^2 is 2^9.
+    // Right-associative: 2^3^2 is 2^9.
     const exponent = depth < MAX_DEPTH ? power(depth + 1) : null
     if (!exponent) return null
     const whole = wholeOf(exponent)
@@ -104,7 +104,7 @@ function tokensOf(text: string): string[] | null {
   return text.slice(end).trim() === '' ? tokens : null
 }
 
-/** The value of a constant if it is a whole number, else null. */
+/** The value of a constant if it is an integer, else null. */
 function wholeOf({ top, bottom }: Quotient): number | null {
   if (top.length > 1 || bottom.length > 1) return null
   const [a, b] = [top[0] ?? 0n, bottom[0]!]

@@ -18,7 +18,7 @@ export const numeric: Verifier = {
       tolerance: amount(given, 'tolerance'),
       relative_tolerance: amount(given, 'relative_tolerance'),
     }
-    // From 1 on, 0 would be right for every answer.
+    // With a relative tolerance of 1 or more, 0 would always be right.
     if (settings.relative_tolerance >= 1) throw new Fault('"relative_tolerance" must be below 1; 0.01 is 1 %')
     return settings
   },

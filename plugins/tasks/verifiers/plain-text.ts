@@ -7,6 +7,6 @@ export const MAX_TEXT_CHARS = 4096
 
 export function plainText(text: string, ignoreCase: boolean): string {
   const spaced = trimSpaces(text.normalize('NFC')).replace(/[\s\u001c-\u001f\u0085]+/g, ' ')
-  // Upper first, so that "ß" and "SS" are the same as in a dictionary's folding.
+  // Upper case first, so that "ß" and "SS" are equal, as under Unicode case folding.
   return ignoreCase ? spaced.toUpperCase().toLowerCase() : spaced
 }

@@ -12,7 +12,7 @@ export interface Quotient {
 
 export class TooLarge extends Error {}
 
-/** Multiplications of coefficients. */
+/** Maximum number of coefficient multiplications. */
 const BUDGET = 20_000
 const MAX_DEGREE = 64
 /** About 1024 bits. */
@@ -32,7 +32,7 @@ export const constant = (top: bigint, bottom = 1n): Quotient => ({
 })
 export const VARIABLE: Quotient = { top: [0n, 1n], bottom: [1n] }
 
-/** Has its own budget; exceeding it throws TooLarge. */
+/** Arithmetic with its own budget; throws TooLarge if it is exceeded. */
 export function arithmetic(): Arithmetic {
   let left = BUDGET
   const times = (a: Polynomial, b: Polynomial): Polynomial => {
@@ -52,7 +52,7 @@ export function arithmetic(): Arithmetic {
   const equal = (a: Polynomial, b: Polynomial): boolean =>
     a.length === b.length && a.every((value, i) => value === b[i])
   return {
-    // A common denominator is kept, or sums of many fractions would grow needlessly.
+    // Keep a common denominator, so that sums of many fractions do not grow needlessly.
     add: (a, b) =>
       equal(a.bottom, b.bottom)
         ? { top: sum(a.top, b.top), bottom: a.bottom }

@@ -58,7 +58,7 @@ function folded(test: CharTest, ignoreCase: boolean): CharTest {
     if (test(point)) return true
     const char = String.fromCodePoint(point)
     return [char.toLowerCase(), char.toUpperCase()].some(
-      // Not "SS" for "ß": a test covers one character.
+      // A test covers a single character, so "SS" for "ß" is left out.
       (other) => Array.from(other).length === 1 && test(other.codePointAt(0)!),
     )
   }

@@ -1,15 +1,15 @@
-// regex: the whole answer matches a pattern. The syntax is not JavaScript's, see regex-pattern.ts. Time is at
-// most pattern times text for any input (Thompson 1968), since a model or a peer writes the text. It is own
-// code because JavaScript's engine backtracks without bound, and RE2 for Node is a native module with an
-// install script.
+// regex: the whole answer matches a pattern. The syntax is not JavaScript's, see regex-pattern.ts. A model or a peer
+// writes the text, so for any input the time is at most proportional to pattern times text (Thompson 1968). This is
+// our own implementation because JavaScript's engine backtracks without bound, and RE2 for Node is a native module
+// with an install script.
 
 import { MAX_PATTERN_CHARS, type Program, readPattern } from './regex-pattern.ts'
 import { Fault, flag, oneAnswer, type Verifier } from './verifier.ts'
 
-/** In code points; longer answers do not match. */
+/** Maximum length of an answer, in code points; longer ones do not match. */
 const MAX_CHARS = 1024
 
-/** Follows all states at once; each is visited at most once per character. */
+/** Follows all states simultaneously; each is visited at most once per character. */
 export function matches(program: Program, text: string): boolean {
   if (text.length > 2 * MAX_CHARS) return false
   const points = Array.from(text, (char) => char.codePointAt(0)!)

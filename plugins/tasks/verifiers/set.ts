@@ -1,5 +1,4 @@
-// set: the same items in any order, none missing, extra or repeated. One pair of brackets around them is
-// removed.
+// set: the same items in any order, none missing, extra or repeated. An enclosing pair of brackets is removed.
 
 import { MAX_TEXT_CHARS, plainText } from './plain-text.ts'
 import { Fault, flag, type Settings, textsOf, type Verifier } from './verifier.ts'

@@ -1,6 +1,6 @@
-// unknown: nobody knows the answers. Every answer scores 0, so such groups have no signal by the verifier: they are never
-// shared, and their evaluations say nothing. A plugin that gives rewards of its own, such as `scope_like`, learns from
-// them.
+// unknown: the answers are not known. Every answer scores 0, so the verifier gives such groups no signal: they are
+// never shared, and evaluating them is meaningless. A plugin that sets its own rewards, such as `scope_like`, can learn
+// from them.
 
 import type { Verifier } from './verifier.ts'
 

@@ -1,8 +1,7 @@
-// A verifier reads the answer key that a person wrote, and decides whether a model's answer is right.
+// A verifier reads the answer key of a dataset, and decides whether a model's answer is right.
 //
-// What a person wrote (settings, answers) is checked when a dataset is loaded; a mistake is a Fault that says
-// what to do. What a model or a peer wrote is hostile: `accepts` is total, strict, and bounded in time for
-// any text.
+// The dataset's settings and answers are checked when it is loaded; a mistake is reported as a Fault that says what
+// to do. Texts from a model or a peer are treated as hostile: `accepts` is total, strict and bounded in time.
 
 import type { Answer, Answered } from '../../../protocol/plugin/index.ts'
 import type { Verdict } from '../../../protocol/train/index.ts'
@@ -21,14 +20,13 @@ export interface Verifier {
   /** One line for the documentation. */
   summary: string
   /**
-   * Checks settings and fills in defaults; the result is plain JSON. Throws Fault. Gets only keys listed in
-   * `keys`.
+   * Checks settings and fills in defaults; the result is plain JSON. Throws Fault. Receives only keys listed in `keys`.
    */
   settings(given: Settings): Settings
   /** The names of all settings. */
   keys: readonly string[]
   /**
-   * One right answer as a text, for people and hints; undefined where the answer is only a description.
+   * One right answer as a text, for people and hints; undefined if the answer is only a description, such as a pattern.
    * Throws Fault.
    */
   key(answer: Answer, settings: Settings): string | undefined

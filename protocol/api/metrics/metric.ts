@@ -15,7 +15,7 @@ export interface Metric {
   kind: 'gauge' | 'counter'
   unit: string
   help: string
-  /** Its label values change, so no history is kept. */
+  /** True if its label values come and go, so no history is kept. */
   passing?: true
   read(snapshot: Snapshot): number | Reading[] | undefined
 }

@@ -1,4 +1,4 @@
-// Metrics of rollouts, and groups made of them, own and foreign.
+// Metrics of rollouts and of groups, own and foreign.
 
 import { counter, gauge, labelled, type Metric } from './metric.ts'
 

@@ -1,4 +1,4 @@
-// Metrics of what sharing brings.
+// Metrics of the benefit of sharing.
 
 import { gauge, type Metric } from './metric.ts'
 

@@ -1,11 +1,11 @@
-// What every plugin must fulfil, as checks that its author runs:
+// Checks that every plugin must pass. Its author runs them:
 //
 //   import { test } from 'node:test'                            (or vitest)
 //   import { conformance } from 'waggle/plugin/testing'
 //   for (const { name, run } of conformance(plugin)) test(name, run)
 //
-// The plugin runs for some rounds on a scripted policy (drive.ts). What the node enforces itself (a hook that
-// throws or hangs, rejected rewrites) is not tested here.
+// The plugin runs for some rounds on a scripted policy (drive.ts). Rules that the node itself enforces (hooks that
+// throw or hang, rejected rewrites) are not tested here.
 
 import { deepStrictEqual, ok } from 'node:assert/strict'
 import { HELD_OUT_SEED } from '../../train/index.ts'
@@ -63,7 +63,7 @@ export function conformance(plugin: Plugin<any>, options: ConformanceOptions = {
       const correction = drive().hooks.correct?.()
       if (!correction) return
       const missing = missingColumns([{ name: plugin.name, correction }])
-      // Another plugin's columns exist if that plugin is configured.
+      // Columns of another plugin exist only if that plugin is configured.
       const isOfOther = (column: string): boolean =>
         column.includes('.') && !column.startsWith(`${plugin.name}.`)
       deepStrictEqual(
@@ -121,7 +121,7 @@ export function conformance(plugin: Plugin<any>, options: ConformanceOptions = {
       if (state) await hooks.load!(Uint8Array.from(state))
       await hooks.open?.(driven.context())
       for (let round = ROUNDS / 2; round < ROUNDS; round++) await driven.round()
-      // Metrics for people may restart.
+      // Metrics are only for display and may restart.
       const decisions = ({ transcript }: Drive) =>
         transcript.filter((entry) => !('metric' in (entry as object)))
       deepStrictEqual(decisions(driven), decisions(whole))

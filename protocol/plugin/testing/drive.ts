@@ -1,5 +1,5 @@
-// A miniature node: plays rounds and batches as the daemon does, for one plugin on a scripted policy, and
-// records every decision. No model, no engine, no clock.
+// A miniature node that runs rounds and batches as the daemon does, for one plugin on a scripted policy, and
+// records every decision. It has no model, engine or clock.
 
 import { type Group, hasSignal, type PromptCoordinates, promptKey, type Rollout } from '../../train/index.ts'
 import type { Context, Rewrite, TextRequest } from '../context.ts'
@@ -18,20 +18,20 @@ export interface DriveOptions {
   /** Replaces the manifest's budget. */
   tokens?: number
   seed?: number
-  /** False: as if from peers with another tokenizer, so log-probs are unknown. */
+  /** False simulates rollouts from peers with another tokenizer, whose log-probs are unknown. */
   known?: boolean
 }
 
 export interface Drive {
   hooks: Hooks
-  /** Plays one round, then a batch of its groups. */
+  /** Runs one round, then a batch of its groups. */
   round(): Promise<void>
   context(phase?: 'train' | 'eval'): Context
-  /** Replaces the hooks by newly created ones. */
+  /** Replaces the hooks with newly created ones. */
   renew(): Hooks
   /** All decisions, in order. */
   readonly transcript: unknown[]
-  /** Tokens that the plugin spent beyond the round's own rollouts, per round. */
+  /** Per round, the tokens that the plugin spent beyond the round's own rollouts. */
   readonly spent: number[]
   readonly problems: string[]
 }
@@ -53,7 +53,7 @@ export function createDrive<Settings>(plugin: Plugin<Settings>, options: DriveOp
   const problems: string[] = []
   /** Everything ever sampled, to detect training on anything else. */
   const sampled = new Set<string>()
-  /** The same by prompt, for texts that are taught under another conditioning. */
+  /** The same, keyed by prompt, for texts that are taught under another conditioning. */
   const answered = new Set<string>()
   let hooks = plugin.create(settings)
   let step = 0
@@ -136,7 +136,7 @@ export function createDrive<Settings>(plugin: Plugin<Settings>, options: DriveOp
     }
   }
 
-  /** A peer's group, half of it right, in turn about the prompts that this policy never solves by itself. */
+  /** A peer's group, half of it right. Cycles through the prompts that this policy never solves without a hint. */
   const theirs = (round: number): Group => {
     const hard = PROMPTS.filter(({ seed }) => seed % 3 === 0)
     const prompt = hard[round % hard.length]!
@@ -202,7 +202,7 @@ export function createDrive<Settings>(plugin: Plugin<Settings>, options: DriveOp
     return rewarded(group)
   }
 
-  /** Asks a flow plugin twice while the groups are half written; what it drops or parks is left out. */
+  /** Calls a flow plugin at 50% and 75% of generation, and leaves out the rollouts that it drops or parks. */
   const steered = async (groups: Group[]): Promise<Group[]> => {
     if (!hooks.steer) return groups
     const gone = new Set<string>()
@@ -342,7 +342,7 @@ function isWithin({ group, rollout, length }: Prefix): boolean {
   return length >= 1 && length < (group.rollouts[rollout]?.tokens.length ?? 0)
 }
 
-/** How a rollout looks to a flow plugin when this share of it is written. */
+/** The view that a flow plugin gets of a rollout when this share of it has been generated. */
 function halfOf({ tokens, behaviourLogprobs, entropies }: Rollout, share: number) {
   const length = Math.floor(share * tokens.length)
   const sum = (values: Float32Array | undefined): number =>

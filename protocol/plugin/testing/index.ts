@@ -1,5 +1,4 @@
-// For plugin authors: a scripted context for tests of single hooks, and the checks that every plugin must
-// pass.
+// For plugin authors: a scripted context for testing single hooks, and the checks that every plugin must pass.
 
 export { type Check, type ConformanceOptions, conformance } from './conformance.ts'
 export { createDrive, type Drive, type DriveOptions } from './drive.ts'

@@ -1,6 +1,5 @@
-// A context on a scripted policy: everything a plugin may do, without a model. Tokens are characters. Two
-// functions of the test decide what the policy writes and how likely it finds a text; everything else is
-// real.
+// A context on a scripted policy: everything that a plugin may use, without a model. Tokens are characters. The
+// test supplies functions for what the policy writes and how likely it finds a text; everything else is real.
 
 import type { Instance, PromptCoordinates } from '../../train/index.ts'
 import { isHeldOut } from '../../train/index.ts'
@@ -23,17 +22,17 @@ export interface ScriptedOptions {
   write?(prompt: string, at: { role: string; index: number }): string
   /** Log-probs of a text's characters after a conditioning; default -1 each. */
   logprobs?(at: { role: string; conditioning: string; completion: string }): readonly number[]
-  /** Sums of squared probabilities per character; by default as if all other characters were unlikely. */
+  /** Collision probability per character; the default treats all other characters as unlikely. */
   collisions?(at: { role: string; conditioning: string; completion: string }): readonly number[]
   /**
-   * Hidden states per character, of equal length; by default, which of eight classes the previous one has.
+   * Hidden states per character, of equal length. Default: a one-hot of the previous character code modulo 8.
    */
   hidden?(at: { role: string; conditioning: string; completion: string }): ReadonlyArray<readonly number[]>
 }
 
 export interface ScriptedContext extends Context {
   readonly metrics: Record<string, number>
-  /** What was asked of the policy, in order. */
+  /** The text requests made to the policy, in order. */
   readonly asked: TextRequest[]
   readonly lines: string[]
 }
@@ -122,7 +121,7 @@ export function createScriptedContext(options: ScriptedOptions = {}): ScriptedCo
   }
 }
 
-/** One-hot vectors of length eight, one per token. */
+/** For each token, a one-hot of the previous token's id modulo 8. */
 function sortsBefore(conditioning: Int32Array, completion: Int32Array): number[][] {
   const before = [conditioning.at(-1) ?? 0, ...completion]
   return Array.from(completion, (_, t) => Array.from({ length: 8 }, (_, i) => (before[t]! % 8 === i ? 1 : 0)))

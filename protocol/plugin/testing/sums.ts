@@ -1,5 +1,5 @@
-// A task of sums and a policy for it, for trying plugins. A third of the prompts are too hard without a hint;
-// another third it solves now and then, and the rest mostly.
+// A sum task and a policy for it, for trying plugins. The policy never solves a third of the prompts without a
+// hint, solves another third now and then, and the rest mostly.
 
 import type { PromptCoordinates } from '../../train/index.ts'
 import { PLUGIN_API } from '../plugin.ts'

@@ -12,6 +12,7 @@ import { add } from './elementwise.ts'
 import { gatherRows } from './indexing.ts'
 import { gemm } from './products.ts'
 import { concat, reduceSum, reshape, slice } from './shapes.ts'
+import { blockSums, projectTile, tilesOf, unprojectTile } from './tiles.ts'
 
 /** Default limit on the bytes of a tile's F32 values. */
 const TILE_BYTES = 64 * 2 ** 20
@@ -104,15 +105,18 @@ function isStored(matrix: Matrix): matrix is StoredMatrix {
 /** x Wᵀ for x [N, columns]: [N, rows]. */
 export function project(x: Value, matrix: Matrix): Value {
   if (!isStored(matrix)) return gemm(x, matrix, { transposeB: true })
-  // Off the tape, because one gradient rule below covers all tiles.
+  // Off the tape, because one gradient rule below covers the whole product.
   const { tape } = x.graph
   const start = tape.length
-  const tiles = tilesOf(matrix).map((tile) => projectTile(x, matrix, tile))
-  const joined = tiles.length === 1 ? tiles[0]! : concat(tiles, 1)
+  const product = matrix.packing
+    ? packedProduct(x, matrix, matrix.packing)
+    : joined(tilesOf(matrix).map((tile) => projectTile(x, matrix, tile)))
   tape.length = start
-  x.graph.record([x], [joined], ([g]) => [g && unproject(g, matrix)])
-  return joined
+  x.graph.record([x], [product], ([g]) => [g && unproject(g, matrix)])
+  return product
 }
+
+const joined = (tiles: readonly Value[]): Value => (tiles.length === 1 ? tiles[0]! : concat(tiles, 1))
 
 /** g W for g [N, rows]: [N, columns]. */
 export function unproject(g: Value, matrix: Matrix): Value {
@@ -120,7 +124,7 @@ export function unproject(g: Value, matrix: Matrix): Value {
   let sum: Value | undefined
   for (const tile of tilesOf(matrix)) {
     const part = slice(g, 1, tile.from, tile.to)
-    const product = gemm(part, floats(matrix, tile, sum ?? part))
+    const product = unprojectTile(part, matrix, tile, sum ?? part)
     sum = sum ? add(sum, product) : product
   }
   return sum!
@@ -129,36 +133,20 @@ export function unproject(g: Value, matrix: Matrix): Value {
 /** Rows by index (int32 [N]): [N, columns]. */
 export function rowsOf(matrix: Matrix, indices: Value): Value {
   if (!isStored(matrix)) return gatherRows(matrix, indices)
-  return matrix.form.kind === 'halves'
-    ? toFloat32(gatherRows(matrix.halves(), indices))
-    : dequantizeRows(matrix, indices)
+  if (matrix.form.kind === 'blocks') return dequantizeRows(matrix, indices)
+  const halves = gatherRows(matrix.halves(), indices)
+  return halves.graph.node('Cast', [halves], [{ dtype: 'float32', shape: halves.shape }], { to: 1 })[0]!
 }
 
-interface Tile {
-  from: number
-  to: number
-}
-
-function tilesOf({ shape: [rows, columns], tileBytes, packing }: StoredMatrix): Tile[] {
-  if (packing) return [{ from: 0, to: rows }]
-  const count = Math.ceil((rows * columns * 4) / tileBytes)
-  const most = Math.ceil(rows / count)
-  return Array.from({ length: count }, (_, i) => ({ from: i * most, to: Math.min(rows, (i + 1) * most) }))
-}
-
-function projectTile(x: Value, matrix: StoredMatrix, tile: Tile): Value {
-  const { form, shape } = matrix
-  if (form.kind === 'halves') return gemm(x, floats(matrix, tile, x), { transposeB: true })
-  const { packing = 'floats' } = matrix
+/** x Wᵀ by a product that never makes the blocks F32. */
+function packedProduct(x: Value, matrix: StoredMatrix, packing: Packing): Value {
+  const { form } = matrix
+  if (form.kind !== 'blocks') return refuse('packedProduct', 'needs blocks', x)
   // The runtime has a fast product with 8-bit blocks only for inputs rounded to 8 bits.
   const product =
-    matrix.packing === 'floats' && form.bits === 8
-      ? inTwoParts(x, matrix)
-      : blocksProduct(x, matrix, tile, packing)
+    packing === 'floats' && form.bits === 8 ? inTwoParts(x, matrix) : blocksProduct(x, matrix, packing)
   if (!form.hasMinimums) return product
-  // A block's minimum is multiplied by the sum of x over the block.
-  const sums = reduceSum(reshape(x, [x.shape[0]!, shape[1] / form.block, form.block]), [2])
-  return gemm(sums, rowsIn(tile, matrix.minimums(), x), { transposeB: true, plus: product })
+  return gemm(blockSums(x, matrix), matrix.minimums(), { transposeB: true, plus: product })
 }
 
 /** MatMulNBits' values of `accuracy_level`. */
@@ -166,18 +154,16 @@ const LEVELS: Record<Packing, number> = { floats: 1, bytes: 4 }
 
 function blocksProduct(
   x: Value,
-  { graph, shape, form, ...matrix }: StoredMatrix,
-  tile: Tile,
+  { graph, shape: [rows, columns], form, ...matrix }: StoredMatrix,
   packing: Packing,
 ): Value {
   if (form.kind !== 'blocks') return refuse('blocksProduct', 'needs blocks', x)
   const { bits, block } = form
-  const rows = tile.to - tile.from
   return graph.node(
     'MatMulNBits',
-    [x, rowsIn(tile, matrix.numbers(), x), rowsIn(tile, matrix.scales(), x)],
+    [x, matrix.numbers(), matrix.scales()],
     [{ dtype: 'float32', shape: [x.shape[0]!, rows] }],
-    { K: shape[1], N: rows, bits, block_size: block, accuracy_level: LEVELS[packing] },
+    { K: columns, N: rows, bits, block_size: block, accuracy_level: LEVELS[packing] },
     'com.microsoft',
   )[0]!
 }
@@ -200,33 +186,8 @@ function inTwoParts(x: Value, matrix: StoredMatrix): Value {
   const whole = made('Mul', [made('Round', [made('Div', [blocks, scale])]), scale])
   const parts = concat([whole, made('Sub', [blocks, whole])], 0)
   const rows = reshape(parts, [times(count, 2), columns])
-  const both = blocksProduct(rows, matrix, { from: 0, to: shape[0] }, 'bytes')
+  const both = blocksProduct(rows, matrix, 'bytes')
   return reduceSum(reshape(both, [2, count, shape[0]]), [0])
-}
-
-/** A tile's F32 values. They wait for `earlier`: otherwise the runtime might make the tiles of all layers at once. */
-function floats(matrix: StoredMatrix, { from, to }: Tile, earlier: Value): Value {
-  const { graph, form } = matrix
-  if (form.kind === 'halves') return toFloat32(cut(matrix.halves(), { from, to }, earlier))
-  const rows = graph.compute(`rows ${from} ${to}`, 'int64', [to - from], () =>
-    BigInt64Array.from({ length: to - from }, (_, i) => BigInt(from + i)),
-  )
-  return dequantizeRows(matrix, addInts(rows, zeroAfter(earlier)))
-}
-
-/**
- * The rows of a tile; if the tile is the whole matrix, without a copy. A slice waits for `earlier`: the runtime would
- * merge slices at constant positions into one operation, which copies all tiles at once.
- */
-function rowsIn(tile: Tile, all: Value, earlier: Value): Value {
-  return tile.from === 0 && tile.to === all.shape[0] ? all : cut(all, tile, earlier)
-}
-
-function cut(all: Value, { from, to }: Tile, earlier: Value): Value {
-  const { graph, dtype, shape } = all
-  const start = addInts(zeroAfter(earlier), graph.ints([from]))
-  const places = [start, graph.ints([to]), graph.ints([0])]
-  return graph.node('Slice', [all, ...places], [{ dtype, shape: [to - from, ...shape.slice(1)] }])[0]!
 }
 
 function dequantizeRows(matrix: StoredMatrix, indices: Value): Value {
@@ -250,22 +211,4 @@ function dequantizeRows(matrix: StoredMatrix, indices: Value): Value {
   )
   const whole = add(reshape(product!, shape), reshape(minimums!, [...shape.slice(0, 2), 1]))
   return reshape(whole, [count, columns])
-}
-
-function toFloat32(halves: Value): Value {
-  return halves.graph.node('Cast', [halves], [{ dtype: 'float32', shape: halves.shape }], { to: 1 })[0]!
-}
-
-/**
- * int64 [1]: 0, but only available after `earlier`. Made from its Size, because instead of its Shape the runtime would
- * use that of another value with the same shape, which may be available sooner.
- */
-function zeroAfter(earlier: Value): Value {
-  const { graph } = earlier
-  const [size] = graph.node('Size', [earlier], [{ dtype: 'int64', shape: [] }])
-  return graph.node('Mul', [size, graph.ints([0])], [{ dtype: 'int64', shape: [1] }])[0]!
-}
-
-function addInts(a: Value, b: Value): Value {
-  return a.graph.node('Add', [a, b], [{ dtype: 'int64', shape: a.shape }])[0]!
 }
