@@ -107,6 +107,7 @@ export class Graph {
   /** Node outputs by name. */
   private readonly made = new Map<string, Value>()
   private readonly unplanned = new Set<string>()
+  private readonly unplannedValues = new Set<string>()
   private counter = 0
 
   constructor(name: string) {
@@ -170,6 +171,13 @@ export class Graph {
    */
   leaveUnplanned(symbol: string): void {
     this.unplanned.add(symbol)
+  }
+
+  /** As `node`, and the sizes of its outputs are not named, as in `leaveUnplanned`. */
+  unplannedNode(...[op, inputs, outputs, attributes, domain]: Parameters<Graph['node']>): Value[] {
+    const values = this.node(op, inputs, outputs, attributes, domain)
+    for (const { name } of values) this.unplannedValues.add(name)
+    return values
   }
 
   /** Adds a node without recording it on the tape; operations record it together with their gradient rule. */
@@ -240,8 +248,9 @@ export class Graph {
     this.tape.push({ inputs, outputs, vectorJacobian })
   }
 
-  private isUnplanned(size: Dimension): boolean {
-    return [...this.unplanned].some((symbol) => dependsOn(size, symbol))
+  private isUnplanned({ name, shape }: Value): boolean {
+    if (this.unplannedValues.has(name)) return true
+    return shape.some((size) => [...this.unplanned].some((symbol) => dependsOn(size, symbol)))
   }
 
   /** The nodes that an output depends on, in order. Gradient rules may add nodes that no output needs. */
@@ -315,7 +324,7 @@ export class Graph {
         .filter((node) => own.has(node))
         .flatMap((node) => node.outputs.filter((name) => !rename.has(name)))
         .map((name) => this.made.get(name)!)
-        .filter(({ shape }) => !shape.some((size) => this.isUnplanned(size)))
+        .filter((value) => !this.isUnplanned(value))
         .map((value) => infoOf(value)),
     })
   }

@@ -1,5 +1,6 @@
 // Products with a stored matrix one tile of rows at a time. A tile's F32 values exist only for its product. Values wait for
-// an earlier result: otherwise the runtime might make the tiles of all layers at once. The gradient rule is in matrices.ts.
+// an earlier result: otherwise the runtime might make the tiles of all layers at once. If a matrix has several, their sizes
+// are hidden from the runtime, which would keep their memory for later ones. The gradient rule is in matrices.ts.
 //
 // Numbers of 4 bits are two to a byte, so they become two arrays, of the even and of the odd columns. Each has a product
 // of its own: to interleave large arrays takes longer than to multiply by them.
@@ -66,34 +67,43 @@ export function blockSums(x: Value, matrix: StoredMatrix): Value {
 /** The tile's F32 values without minimums, [rows, columns], or those of its even and its odd columns. */
 function floatsOf(matrix: StoredMatrix, tile: Tile, earlier: Value): Value[] {
   const { graph, form } = matrix
+  const node = nodesOf(matrix, tile)
   if (form.kind === 'halves') {
-    const part = cut(matrix.halves(), tile, earlier)
-    return [graph.node('Cast', [part], [{ dtype: 'float32', shape: part.shape }], { to: 1 })[0]!]
+    const part = cut(matrix.halves(), tile, earlier, node)
+    return [node('Cast', [part], [{ dtype: 'float32', shape: part.shape }], { to: 1 })[0]!]
   }
   const { bits, block } = form
   const [rows, columns] = [tile.to - tile.from, matrix.shape[1]]
   const blocks = rows * (columns / block)
-  const numbers = cut(matrix.numbers(), tile, earlier)
+  const numbers = cut(matrix.numbers(), tile, earlier, node)
   const scales = reshape(cut(matrix.scales(), tile, earlier), [blocks])
   const middles = graph.node('Expand', [byte(graph, MIDDLE[bits]), graph.ints([blocks])], [bytes(blocks)])[0]!
   const halves =
     bits === 8
       ? [numbers]
       : [
-          graph.node('BitwiseAnd', [numbers, byte(graph, 15)], [numbers])[0]!,
-          graph.node('BitShift', [numbers, byte(graph, 4)], [numbers], { direction: 'RIGHT' })[0]!,
+          node('BitwiseAnd', [numbers, byte(graph, 15)], [numbers])[0]!,
+          node('BitShift', [numbers, byte(graph, 4)], [numbers], { direction: 'RIGHT' })[0]!,
         ]
+  /** The first size is given as -1, or the runtime would know it. */
+  const shaped = (value: Value, [first, last]: [number, number]): Value =>
+    node('Reshape', [value, graph.ints([-1, last])], [{ dtype: value.dtype, shape: [first, last] }])[0]!
   return halves.map((half) => {
-    const shape = [blocks, block / halves.length]
-    const inBlocks = graph.node('Reshape', [half, graph.ints(shape)], [{ dtype: 'uint8', shape }])[0]!
-    const [values] = graph.node(
+    const inBlocks = shaped(half, [blocks, block / halves.length])
+    const [values] = node(
       'DequantizeLinear',
       [inBlocks, scales, middles],
-      [{ dtype: 'float32', shape }],
+      [{ dtype: 'float32', shape: inBlocks.shape }],
       { axis: 0 },
     )
-    return reshape(values!, [rows, columns / halves.length])
+    return shaped(values!, [rows, columns / halves.length])
   })
+}
+
+/** Adds nodes that make a tile's values. */
+function nodesOf({ graph, shape }: StoredMatrix, { from, to }: Tile): Graph['node'] {
+  const isWhole = to - from === shape[0]
+  return (...given) => (isWhole ? graph.node(...given) : graph.unplannedNode(...given))
 }
 
 /** The columns of x [N, columns] at even and at odd places. */
@@ -107,7 +117,12 @@ function evenAndOdd(x: Value): Value[] {
  * The rows of a tile. The slice waits for `earlier`: the runtime would merge slices at constant positions into one
  * operation, which copies all tiles at once.
  */
-function cut(all: Value, { from, to }: Tile, earlier: Value): Value {
+function cut(
+  all: Value,
+  { from, to }: Tile,
+  earlier: Value,
+  node: Graph['node'] = (...given) => all.graph.node(...given),
+): Value {
   const { graph, dtype, shape } = all
   const start = graph.node(
     'Add',
@@ -115,7 +130,7 @@ function cut(all: Value, { from, to }: Tile, earlier: Value): Value {
     [{ dtype: 'int64', shape: [1] }],
   )[0]!
   const places = [start, graph.ints([to]), graph.ints([0])]
-  return graph.node('Slice', [all, ...places], [{ dtype, shape: [to - from, ...shape.slice(1)] }])[0]!
+  return node('Slice', [all, ...places], [{ dtype, shape: [to - from, ...shape.slice(1)] }])[0]!
 }
 
 /**
