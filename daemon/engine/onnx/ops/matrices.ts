@@ -108,15 +108,17 @@ export function project(x: Value, matrix: Matrix): Value {
   // Off the tape, because one gradient rule below covers the whole product.
   const { tape } = x.graph
   const start = tape.length
-  const product = matrix.packing
-    ? packedProduct(x, matrix, matrix.packing)
-    : joined(tilesOf(matrix).map((tile) => projectTile(x, matrix, tile)))
+  const product = matrix.packing ? packedProduct(x, matrix, matrix.packing) : tiledProduct(x, matrix)
   tape.length = start
   x.graph.record([x], [product], ([g]) => [g && unproject(g, matrix)])
   return product
 }
 
-const joined = (tiles: readonly Value[]): Value => (tiles.length === 1 ? tiles[0]! : concat(tiles, 1))
+function tiledProduct(x: Value, matrix: StoredMatrix): Value {
+  const products: Value[] = []
+  for (const tile of tilesOf(matrix)) products.push(projectTile(x, matrix, tile, products.at(-1) ?? x))
+  return products.length === 1 ? products[0]! : concat(products, 1)
+}
 
 /** g W for g [N, rows]: [N, columns]. */
 export function unproject(g: Value, matrix: Matrix): Value {

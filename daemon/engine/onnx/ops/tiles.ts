@@ -3,7 +3,7 @@
 // are hidden from the runtime, which would keep their memory for later ones. The gradient rule is in matrices.ts.
 //
 // Numbers of 4 bits are two to a byte, so they become two arrays, of the even and of the odd columns. Each has a product
-// of its own: to interleave large arrays takes longer than to multiply by them.
+// of its own: interleaving large arrays takes longer than multiplying by them.
 
 import { MIDDLE } from '../../stored/stored.ts'
 import type { Graph, Value } from '../graph/graph.ts'
@@ -24,16 +24,16 @@ export function tilesOf({ shape: [rows, columns], tileBytes }: StoredMatrix): Ti
   return Array.from({ length: count }, (_, i) => ({ from: i * most, to: Math.min(rows, (i + 1) * most) }))
 }
 
-/** x Wᵀ for x [N, columns] and the rows of W in the tile: [N, rows]. */
-export function projectTile(x: Value, matrix: StoredMatrix, tile: Tile): Value {
-  const values = floatsOf(matrix, tile, x)
+/** x Wᵀ for x [N, columns] and the rows of W in the tile: [N, rows]. Waits for `earlier`. */
+export function projectTile(x: Value, matrix: StoredMatrix, tile: Tile, earlier: Value): Value {
+  const values = floatsOf(matrix, tile, earlier)
   const parts = values.length === 1 ? [x] : evenAndOdd(x)
   let sum: Value | undefined
   parts.forEach((part, i) => {
     sum = gemm(part, values[i]!, { transposeB: true, plus: sum })
   })
   if (!hasMinimums(matrix)) return sum!
-  return gemm(blockSums(x, matrix), cut(matrix.minimums(), tile, x), { transposeB: true, plus: sum })
+  return gemm(blockSums(x, matrix), cut(matrix.minimums(), tile, earlier), { transposeB: true, plus: sum })
 }
 
 /** g W for g [N, rows] and the rows of W in the tile: [N, columns]. Waits for `earlier`. */
