@@ -56,7 +56,7 @@ export async function openGguf({ path }: { path: string }, { disk }: { disk: Dis
     }
     const spare: Uint8Array[] = []
     const pieces = (place: TensorPlace, at: number, count: number) =>
-      piecesOf(file, place, { at, count, where, spare })
+      piecesOf(file, place, { at, count, where, spare, fileBytes: size })
     return {
       where,
       metadata,
@@ -126,6 +126,18 @@ function pieceValues(place: TensorPlace): number {
   return Math.max(1, Math.floor(PIECE_BYTES / bytes)) * values
 }
 
+interface PiecesOptions {
+  /** The first value. */
+  at: number
+  /** Values. */
+  count: number
+  /** The file's name, for messages. */
+  where: string
+  fileBytes: number
+  /** Arrays that no piece is in. */
+  spare: Uint8Array[]
+}
+
 /**
  * A tensor's bytes, piece by piece, starting with the `at`-th value. One piece is read while another is being used. The
  * pieces' arrays are taken from `spare` and returned there.
@@ -133,12 +145,12 @@ function pieceValues(place: TensorPlace): number {
 async function* piecesOf(
   file: DiskFile,
   place: TensorPlace,
-  { at, count, where, spare }: { at: number; count: number; where: string; spare: Uint8Array[] },
+  { at, count, where, spare, fileBytes }: PiecesOptions,
 ): AsyncGenerator<{ bytes: Uint8Array; count: number; done: number }> {
   const { values, bytes } = typeOf(place)
   const bytesOf = (some: number): number => (some / values) * bytes
   const most = pieceValues(place)
-  const arrays = [0, 1].map(() => spare.pop() ?? new Uint8Array(PIECE_BYTES))
+  const arrays = [0, 1].map(() => spare.pop() ?? new Uint8Array(Math.min(PIECE_BYTES, fileBytes)))
   const read = async (done: number): Promise<Uint8Array> => {
     const piece = arrays[(done / most) % 2]!.subarray(0, bytesOf(Math.min(most, count - done)))
     await fill(file, piece, place.start + bytesOf(at + done), where)
