@@ -7,10 +7,11 @@
 //     [--prompt 64] [--new 24] [--read 256] [--rounds 2] [--threads 1] [--bases f32,file,q8,q4] [--rank 0]
 //     [--beside CHECKOUT]
 //
-// --read: tokens of a prompt whose reading is measured; 0 leaves that out. --bases: how frozen weights are kept, one contender each. `file` takes the file as it is; `q8` and `q4` round the F32 copy,
-// if there is one. --rank: of an adapter on all matrices, which llama.cpp then has as well, in a turn of its own; 0 is one of
-// rank 1 on one kind, since a frozen base needs some, and none in llama.cpp. --beside measures another checkout of this project as well, in the same process. After the last turn, the log-probs of what
-// was written are compared with the same engine's scores.
+// --read: tokens of a prompt whose reading is measured; 0 leaves that out. --bases: how frozen weights are kept, one
+// contender each. `file` takes the file as it is; `q8` and `q4` round the F32 copy, if there is one. --rank: of an adapter on
+// all matrices, which llama.cpp then has as well, in a turn of its own. 0 is an adapter of rank 1 on one kind of matrix,
+// because a frozen base needs one, and none in llama.cpp. --beside measures another checkout of this project as well, in the
+// same process. After the last turn, the log-probs of what was written are compared with the same engine's scores.
 //
 // Waggle draws at temperature 1 and reports log-probs. llama.cpp takes the likeliest token, which is the least that it can
 // do. --f32 writes the model's F32 values to another file, which llama.cpp decodes as well. `--model shape:0.5b` measures

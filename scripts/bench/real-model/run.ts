@@ -5,10 +5,11 @@
 //   .cache/trl/bin/python scripts/bench/real-model/make.py FOLDER     random weights of Qwen2.5-0.5B's shape,
 //   node --import tsx scripts/bench/real-model/run.ts --folder FOLDER     and how fast they are
 //
-// A GGUF file's values are first written as F32 to a folder that both sides load. The daemon's own loader and engine, and PyTorch
-// (reference.py, in .cache/trl, which is made at the first call) eager and compiled, do each job in turns within one run, each in a
-// process of its own, whose peak resident memory is measured. `blocks` is our side on the file's own blocks of 4 to 8 bits. The first run of each is not counted, so compiling is not. Quote
-// the ratios: the machines that this runs on are shared, so absolute times drift.
+// A GGUF file's values are first written as F32 to a folder that both sides load. The daemon's own loader and engine do each
+// job in turns with PyTorch (reference.py, in .cache/trl, which is made at the first call), eager and compiled. Each runs in a
+// process of its own, whose peak resident memory is measured. `blocks` is our side on the file's own blocks of 4 to 8 bits.
+// The first run of each is not counted, so compiling is not. Quote the ratios: the machines that this runs on are shared, so
+// absolute times drift.
 
 import { spawnSync } from 'node:child_process'
 import { mkdtemp, rm, writeFile } from 'node:fs/promises'
@@ -49,7 +50,7 @@ async function asFolder(file: string): Promise<string> {
 }
 
 const here = (name: string): string => fileURLToPath(new URL(name, import.meta.url))
-/** Either side may need so much. */
+/** Bytes of free memory that any side may need. */
 const NEEDED = 10e9
 
 function measure(command: string, args: string[], job: Job, how: Pick<Order, 'folder' | 'way'>): Measured {

@@ -3,7 +3,7 @@
 // are hidden from the runtime, which would keep their memory for later ones. The gradient rule is in matrices.ts.
 //
 // Numbers of 4 bits are two to a byte, so they become two arrays, of the even and of the odd columns. Each has a product
-// of its own: interleaving large arrays takes longer than multiplying by them.
+// of its own, so that only the small results are interleaved.
 
 import { MIDDLE } from '../../stored/stored.ts'
 import type { Graph, Value } from '../graph/graph.ts'
@@ -134,7 +134,7 @@ function cut(
 }
 
 /**
- * int64 [1]: 0, but only available after `earlier`. Made from its Size, because instead of its Shape the runtime would
+ * int64 [1]: 0, but only available after `earlier`. Made from its Size, because instead of its Shape the runtime may
  * take that of another value of the same shape, which may be there sooner.
  */
 function zeroAfter(earlier: Value): Value {
