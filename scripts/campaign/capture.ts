@@ -10,7 +10,7 @@ import { TASKS } from '../../plugins/tasks/index.ts'
 import { createLocalEngine } from '../experiments/in-process/engine.ts'
 import { createLiar, type Lie } from '../experiments/in-process/liars.ts'
 import { createNode } from '../experiments/in-process/node.ts'
-import { mean } from '../experiments/in-process/statistics.ts'
+import { mean } from '../lab/frame/statistics.ts'
 import type { Row } from './row.ts'
 
 const CHOSEN = [{ name: 'basic_arithmetic', difficulty: 1 }]

@@ -16,11 +16,11 @@ import { parameterCount } from '../../daemon/engine/decoder.ts'
 import type { Engine } from '../../daemon/engine/engine.ts'
 import { loadModel } from '../../daemon/policy/model.ts'
 import { nodeDisk as disk } from '../../daemon/store/node-disk.ts'
+import { markdown, mean, questionsOf, show, summary } from '../lab/frame/statistics.ts'
 import { createLocalEngine } from './in-process/engine.ts'
 import { createNode } from './in-process/node.ts'
 import { openRecords } from './in-process/records.ts'
 import { loadStart, folderOf as startFolder } from './in-process/start.ts'
-import { markdown, mean, questionsOf, show, summary } from './in-process/statistics.ts'
 import { runRounds } from './in-process/swarm.ts'
 
 const { values: flags } = parseArgs({

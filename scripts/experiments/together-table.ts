@@ -1,7 +1,7 @@
 // What daemons save each other, from the records of together.ts: held-out accuracy by own groups, beside a node alone.
 
 import type { SharingEstimate } from '../../protocol/api/index.ts'
-import { markdown, mean, percent } from './in-process/statistics.ts'
+import { markdown, mean, percent } from '../lab/frame/statistics.ts'
 
 /** A daemon's accuracy after so many own groups. */
 export interface DaemonLook {

@@ -14,8 +14,8 @@ import type { Snapshot, StepEvent } from '../../../protocol/api/index.ts'
 import { startAttacked } from '../../../test/e2e/attacked.ts'
 import { killAll } from '../../../test/e2e/daemon.ts'
 import { ATTACKS } from '../../experiments/in-process/attackers.ts'
-import { mean } from '../../experiments/in-process/statistics.ts'
 import { thisMachine } from '../../experiments/machine.ts'
+import { mean } from '../../lab/frame/statistics.ts'
 
 const [count = 60] = process.argv.slice(2).map(Number)
 

@@ -1,6 +1,6 @@
 // Held-out accuracy by the tokens that a node sampled itself: what `sharing.ts` and its figure compare arms by.
 
-import { mean } from './statistics.ts'
+import { mean } from '../../lab/frame/statistics.ts'
 
 export interface Look {
   round: number

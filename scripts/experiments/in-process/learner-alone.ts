@@ -18,8 +18,8 @@ import { ESTIMATORS } from '../../../plugins/estimators/index.ts'
 import { TASKS } from '../../../plugins/tasks/index.ts'
 import type { Columns, Hooks, Plugin } from '../../../protocol/plugin/index.ts'
 import { type Group, HELD_OUT_SEED, hasSignal } from '../../../protocol/train/index.ts'
+import { mean } from '../../lab/frame/statistics.ts'
 import { createPluginContext } from './plugin-context.ts'
-import { mean } from './statistics.ts'
 import { writeGroups } from './write-groups.ts'
 
 export interface PluginChoice {

@@ -55,6 +55,8 @@ export interface NodeOptions {
   trusts?: boolean
   groupSize?: number
   learningRate?: number
+  /** Optimizer steps of a round; 1 if left out. */
+  minibatches?: number
   /** Scales the learning rate, which is meant for `own` groups, with the groups in each batch. */
   scaleRate?: boolean
   warmUpSteps?: number
@@ -145,7 +147,7 @@ export async function createNode(options: NodeOptions): Promise<ExperimentNode> 
         selector: { use: 'uniform' },
         ...options.plugins,
       },
-      minibatches: 1,
+      minibatches: options.minibatches ?? 1,
       temperature: 1,
       optimizer: {
         learningRate: options.learningRate ?? 1e-4,

@@ -1,7 +1,7 @@
 // Gives a method a budget of generated tokens to spend as it likes, then evaluates its final policy.
 
+import { mean } from '../../lab/frame/statistics.ts'
 import type { LearnerAlone } from './learner-alone.ts'
-import { mean } from './statistics.ts'
 
 export interface Learnt {
   /** Of the final policy. */

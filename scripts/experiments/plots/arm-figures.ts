@@ -1,6 +1,6 @@
 // Figures of one policy that learns alone, by method: staleness and correction, estimator and group size, episodes.
 
-import { mean } from '../in-process/statistics.ts'
+import { mean } from '../../lab/frame/statistics.ts'
 import type { Figure } from './figure.ts'
 import { rangeOf } from './intervals.ts'
 import { distinct, intervals, type Reader } from './series.ts'

@@ -1,6 +1,6 @@
 // Records of runs as lines and intervals.
 
-import { mean, summary } from '../in-process/statistics.ts'
+import { mean, summary } from '../../lab/frame/statistics.ts'
 import type { IntervalPanel } from './intervals.ts'
 
 /** Lines of one record file, as its experiment wrote them. */

@@ -1,7 +1,7 @@
 // Figures of nodes that share: what peers save in swarms and among daemons, and model sizes.
 
+import { mean } from '../../lab/frame/statistics.ts'
 import { type ByTokens, smoothed, tokensTo } from '../in-process/by-tokens.ts'
-import { mean } from '../in-process/statistics.ts'
 import { type DaemonLook, meanLine } from '../together-table.ts'
 import type { Figure } from './figure.ts'
 import type { IntervalPanel } from './intervals.ts'

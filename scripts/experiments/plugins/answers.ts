@@ -5,7 +5,7 @@ import type { Model } from '../../../daemon/policy/model.ts'
 import { conditioningOf } from '../../../daemon/rollout/writing/conditioning.ts'
 import type { Task } from '../../../protocol/plugin/index.ts'
 import type { PromptCoordinates } from '../../../protocol/train/index.ts'
-import { mean } from '../in-process/statistics.ts'
+import { mean } from '../../lab/frame/statistics.ts'
 
 export interface Asking {
   engine: Engine

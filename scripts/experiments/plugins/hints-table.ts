@@ -1,6 +1,6 @@
 // The records of the hint experiment, and the table of its arms.
 
-import { markdown, mean, show, summary } from '../in-process/statistics.ts'
+import { markdown, mean, show, summary } from '../../lab/frame/statistics.ts'
 
 export interface Run {
   arm: string

@@ -1,7 +1,7 @@
 // The records of the replay experiment, and their table.
 
+import { markdown, show, summary } from '../../lab/frame/statistics.ts'
 import type { ArmRun, Look } from '../in-process/arms.ts'
-import { markdown, show, summary } from '../in-process/statistics.ts'
 
 export interface ReplayRun extends ArmRun {
   rounds: number

@@ -17,10 +17,10 @@ import { createLibrary } from '../../../plugins/skills/library/library.ts'
 import { createRetrieval, RETRIEVALS } from '../../../plugins/skills/library/retrieval.ts'
 import { TASKS } from '../../../plugins/tasks/index.ts'
 import { promptKey, type Step } from '../../../protocol/train/index.ts'
+import { markdown, percent } from '../../lab/frame/statistics.ts'
 import { createLocalEngine } from '../in-process/engine.ts'
 import { createPluginContext } from '../in-process/plugin-context.ts'
 import { folderOf } from '../in-process/start.ts'
-import { markdown, percent } from '../in-process/statistics.ts'
 
 const { values: flags } = parseArgs({
   options: {
