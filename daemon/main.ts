@@ -3,7 +3,6 @@
 
 import { randomBytes, randomUUID } from 'node:crypto'
 import { homedir, hostname } from 'node:os'
-import { setTimeout as sleepFor } from 'node:timers/promises'
 import { PACKAGE_ROOT } from '../protocol/package.ts'
 import { createJournal } from './control/journal/journal.ts'
 import { createShowcase } from './control/journal/showcase.ts'
@@ -33,6 +32,7 @@ import { checkpointInfo, createSaving } from './node/saving.ts'
 import { type Served, serveControl } from './node/serve.ts'
 import { createNodeState, type Wishes } from './node/state.ts'
 import { surviveStreamErrors } from './node/stream-errors.ts'
+import { after, sleep } from './platform/index.ts'
 import { hasRoomToMix } from './policy/memory-plan/index.ts'
 import { bundledModel } from './policy/sources/find.ts'
 import { createParkedGroups } from './rollout/parked/parked.ts'
@@ -52,11 +52,6 @@ import { openHost, rolesOf } from './wiring/node-plugins.ts'
 
 const now = Date.now
 const monotonic = (): number => performance.now()
-const sleep = (ms: number, signal: AbortSignal): Promise<void> => sleepFor(ms, undefined, { signal })
-const after = (ms: number, run: () => void): (() => void) => {
-  const timer = setTimeout(run, ms)
-  return () => clearTimeout(timer)
-}
 
 export const runNode: RunNode = async ({ config, paths, invite, signal, onProgress, ...options }) => {
   const startedAt = now()

@@ -13,6 +13,7 @@ import { openNodeHome } from './node/home/open.ts'
 import { openPeerStore } from './node/home/peer-store.ts'
 import { secretFiles } from './node/home/secrets.ts'
 import { type Served, serveControl } from './node/serve.ts'
+import { after } from './platform/index.ts'
 import { type Clock, openSwarm, publicAddresses } from './swarm/index.ts'
 import { swarmOptions } from './wiring/swarm-config.ts'
 
@@ -22,13 +23,7 @@ export const runNode: RunNode = async ({ config, paths, invite, onProgress }) =>
   const startedAt = now()
   const begun = beginNode({ area: 'relay' }, { now })
   const { events, log, closers } = begun
-  const clock: Clock = {
-    now,
-    after(ms, run) {
-      const timer = setTimeout(run, ms)
-      return () => clearTimeout(timer)
-    },
-  }
+  const clock: Clock = { now, after }
   try {
     const { identity } = await openNodeHome({ paths, pid: process.pid, host: hostname() }, { ...begun, now })
     const { peerId } = identity

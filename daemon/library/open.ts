@@ -3,13 +3,13 @@
 
 import { availableParallelism, homedir } from 'node:os'
 import { resolve } from 'node:path'
-import { setTimeout as sleepFor } from 'node:timers/promises'
 import { WaggleError } from '../../protocol/errors.ts'
 import { PACKAGE_ROOT } from '../../protocol/package.ts'
 import { ADAPTER_TARGETS, type AdapterSpec, type AdapterTarget } from '../engine/decoder.ts'
 import type { Engine } from '../engine/engine.ts'
 import { createEngines } from '../engine/select.ts'
 import { randomStream } from '../host/random.ts'
+import { sleep } from '../platform/index.ts'
 import { bytesIn } from '../policy/files/base-weights.ts'
 import { openPolicy } from '../policy/live-policy.ts'
 import { type MemoryPlan, memoryBudget, memoryHere, planMemory } from '../policy/memory-plan/index.ts'
@@ -46,7 +46,7 @@ export async function openModel(reference: string, options: OpenOptions = {}): P
     {
       disk,
       fetch: (input, init) => fetch(input, init),
-      sleep: (ms, signal) => sleepFor(ms, undefined, signal ? { signal } : {}),
+      sleep,
       freeBytes,
     },
   )

@@ -1,10 +1,10 @@
 // A trainer: runs the daemon's own rounds on a model, with plugins, one round per call. No loop, no peers, no files.
 
-import { setTimeout as sleepFor } from 'node:timers/promises'
 import { WaggleError } from '../../protocol/errors.ts'
 import type { Plugin, Task } from '../../protocol/plugin/index.ts'
 import type { Group } from '../../protocol/train/index.ts'
 import { createPluginFiles } from '../host/plugin-files.ts'
+import { sleep } from '../platform/index.ts'
 import { endingWith } from '../policy/live-policy.ts'
 import { scorePrompts } from '../rollout/evaluation/evaluate.ts'
 import { createTaskBook } from '../rollout/tasks.ts'
@@ -154,7 +154,7 @@ export async function createTrainer(model: Model, options: TrainerOptions): Prom
       ...{ policy, tasks, now, monotonic },
       builtIn: [...plugins, ...PLUGINS],
       ...createPluginFiles({ base: process.cwd(), plugins: process.cwd() }),
-      sleep: (ms, signal) => sleepFor(ms, undefined, { signal }),
+      sleep,
       isTrusted: () => false,
       onFinding: (finding) => {
         if (finding.type === 'guard') options.onGuard?.(finding.message)

@@ -2,6 +2,8 @@
 
 export { keepCompiled, saveCompiled } from './compiled.ts'
 export { LEAN_FLAGS, LEAN_MALLOC, leanStart } from './lean.ts'
+export { processorTime } from './processors.ts'
 export { checkSupported, type System, thisSystem } from './support.ts'
+export { after, sleep } from './timers.ts'
 export { here, isOpenToOthers, syncFolder, type Traits, traitsOf } from './traits.ts'
 export { xdgFolder } from './xdg.ts'

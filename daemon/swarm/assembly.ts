@@ -2,6 +2,7 @@
 
 import type { PeerId, PeerInfo } from '@libp2p/interface'
 import { peerIdFromString } from '@libp2p/peer-id'
+import { processorTime } from '../platform/index.ts'
 import { AddressBook } from './addresses/address-book.ts'
 import { ownAddresses } from './addresses/address-order.ts'
 import { Directly } from './addresses/directly.ts'
@@ -224,6 +225,7 @@ export async function assemble(
       clock,
       log,
       addresses: ownAddresses,
+      counted: processorTime,
       onWake() {
         dialBackoff.reset()
         prober.hurry()

@@ -1,5 +1,6 @@
+import { Worker } from 'node:worker_threads'
 import { expect, test } from 'vitest'
-import { withDeadline } from '../../daemon/policy/chat/deadline.ts'
+import { threadTime, withDeadline } from '../../daemon/policy/chat/deadline.ts'
 import { BY_EXAMPLE } from '../../daemon/policy/chat/prompts.ts'
 import { createChatTemplate } from '../../daemon/policy/chat/template.ts'
 import { generationDefaults, recommendsSampling } from '../../daemon/policy/files/generation-defaults.ts'
@@ -131,6 +132,16 @@ test('a limit counts computing time, not the time that the machine slept', () =>
   const { message, hint } = thrown(() => withDeadline('a file', 40, endless))
   expect(message).toBe('a file takes more than 0.04 s to compute')
   expect(hint).not.toContain('do not trust')
+})
+
+test('without a clock for single threads, the work of other threads does not count', async () => {
+  const busy = new Worker('for (;;) Math.sqrt(2)', { eval: true })
+  await new Promise((resolve) => busy.once('online', resolve))
+  const [before, whole] = [threadTime({}), process.cpuUsage()]
+  while (process.cpuUsage(whole).user < 200_000)
+    Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 20)
+  expect(threadTime({}) - before).toBeLessThan(process.platform === 'linux' ? 100 : Number.POSITIVE_INFINITY)
+  await busy.terminate()
 })
 
 function thrown(run: () => void): { message: string; hint?: string } {

@@ -1,6 +1,6 @@
 // Finds the folder of `model.path` for commands. Downloads a missing model and shows a progress bar.
 
-import { setTimeout as sleepFor } from 'node:timers/promises'
+import { sleep } from '../../platform/index.ts'
 import { type CachedModel, cacheRoot, listCached } from '../../policy/sources/cache.ts'
 import { bundledModel, type FoundModel, findModel } from '../../policy/sources/find.ts'
 import type { DownloadParts } from '../../policy/sources/hub.ts'
@@ -12,7 +12,7 @@ import { createProgressBar } from './progress-bar.ts'
 export const fromHere: DownloadParts = {
   disk,
   fetch: (input, init) => fetch(input, init),
-  sleep: (ms, signal) => sleepFor(ms, undefined, signal ? { signal } : {}),
+  sleep,
   freeBytes,
 }
 

@@ -68,6 +68,9 @@ export interface EvaluationLoopParts {
   onError(error: unknown): void
 }
 
+/** Longest time until a changed interval is noticed. */
+const LOOK_SECONDS = 10
+
 export async function runEvaluationLoop(
   options: { everySeconds: number; promptsPerTask: number; maxNewTokens: number },
   by: EvaluationLoopParts,
@@ -90,6 +93,10 @@ export async function runEvaluationLoop(
       if (signal.aborted) return
       by.onError(error)
     }
-    await by.sleep(options.everySeconds * 1000, signal).catch(() => {})
+    // In short waits, because the interval may change meanwhile.
+    for (let waited = 0; waited < options.everySeconds && !signal.aborted; waited += LOOK_SECONDS) {
+      const left = Math.min(LOOK_SECONDS, options.everySeconds - waited)
+      await by.sleep(left * 1000, signal).catch(() => {})
+    }
   }
 }

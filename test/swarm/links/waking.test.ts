@@ -11,18 +11,24 @@ import { freshIdentity } from '../groups.ts'
 
 let clock: VirtualClock
 let addresses: string[]
+/** The time that the machine was asleep, ms. */
+let slept: number
 let wakes: number
+let said: string[]
 let waking: Waking
 beforeEach(() => {
   clock = new VirtualClock()
   addresses = ['192.168.1.7', 'fe80::1']
   wakes = 0
+  said = []
+  slept = 0
   waking = new Waking(
     {},
     {
       clock,
-      log: () => {},
+      log: (_level, message) => void said.push(message),
       addresses: () => addresses,
+      counted: () => clock.now() - slept,
       onWake: () => {
         wakes += 1
       },
@@ -39,9 +45,24 @@ test('a machine that works is never taken for one that slept, even if it is late
   expect(wakes).toBe(0)
 })
 
+test('a machine that is too busy for half a minute is not taken for one that slept', async () => {
+  await clock.pass(7000)
+  clock.sleep(30_000)
+  await clock.pass(60_000)
+  expect([wakes, said]).toEqual([0, []])
+})
+
+test('a process that was stopped for an hour looks at its connections, and does not say that it slept', async () => {
+  await clock.pass(5500)
+  clock.sleep(3_600_000)
+  await clock.pass(1000)
+  expect([wakes, said]).toEqual([1, ['this process was stopped, or the machine is very busy: reconnecting']])
+})
+
 test('a machine that slept is noticed within a second of waking', async () => {
   await clock.pass(5500)
   clock.sleep(3_600_000)
+  slept = 3_600_000
   await clock.pass(1000)
   expect(wakes).toBe(1)
   await clock.pass(60_000)

@@ -1,0 +1,43 @@
+import { expect, test } from 'vitest'
+import { runEvaluationLoop } from '../../daemon/rollout/evaluation/evaluation-loop.ts'
+import { createTaskBook } from '../../daemon/rollout/tasks.ts'
+import { createWaker } from '../../daemon/rollout/waker.ts'
+
+/** Runs the loop for as long as its clock stays below `seconds`; gives the times of its evaluations, in seconds. */
+async function evaluationsWithin(seconds: number, everySeconds: (now: number) => number): Promise<number[]> {
+  const at: number[] = []
+  const end = new AbortController()
+  let now = 0
+  await runEvaluationLoop(
+    {
+      get everySeconds() {
+        return everySeconds(now)
+      },
+      ...{ promptsPerTask: 1, maxNewTokens: 8 },
+    },
+    {
+      // Without a task, each evaluation fails at once.
+      ...{
+        policy: { reference: () => ({ version: 0 }), model: { spec: {} } } as never,
+        tasks: createTaskBook([], []),
+      },
+      ...{ now: () => now, mustWait: () => false, changed: createWaker(), onEvaluation() {} },
+      async sleep(ms) {
+        // As Node's timers do it.
+        now += ms > 2 ** 31 - 1 ? 0.001 : ms / 1000
+        if (now > seconds) end.abort()
+      },
+      onError: () => void at.push(now),
+    },
+    end.signal,
+  )
+  return at
+}
+
+test('an interval of thirty days is kept', async () => {
+  expect(await evaluationsWithin(31 * 86_400, () => 2_592_000)).toEqual([0, 2_592_000])
+})
+
+test('a shorter interval counts within seconds', async () => {
+  expect(await evaluationsWithin(100, (now) => (now < 30 ? 86_400 : 60))).toEqual([0, 60])
+})
