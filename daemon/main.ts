@@ -46,7 +46,7 @@ import { createPool } from './store/pool/pool.ts'
 import type { Swarm } from './swarm/index.ts'
 import { createCheckpointRequests } from './trainer/checkpoints/checkpoint-requests.ts'
 import { restoreNode } from './trainer/checkpoints/checkpointing.ts'
-import { loadTasks, PLUGINS } from './wiring/built-in.ts'
+import { datasetText, loadTasks, PLUGINS } from './wiring/built-in.ts'
 import { readRows } from './wiring/environments.ts'
 import { openHost, rolesOf } from './wiring/node-plugins.ts'
 
@@ -95,6 +95,7 @@ export const runNode: RunNode = async ({ config, paths, invite, signal, onProgre
     // ── Tasks and plugins: conflicts are reported before any model is loaded ─
     const known = await loadTasks(config.tasks, {
       onTrouble: (trouble) => tellTrouble({ kind: 'task', hook: 'score', switchedOff: false, ...trouble }),
+      onDataset: (facts) => log('info', datasetText(facts)),
     })
     const tasks = createTaskBook(known, config.tasks)
     const rows = await Promise.all(config.environments.map(readRows))

@@ -15,6 +15,8 @@ const RETIRED: Record<string, string> = {
 /** An E_CONFIG error with all problems, in the order of the file. */
 export function invalidConfig(file: string, problems: readonly Problem[]): WaggleError {
   const one = problems.length === 1
+  const isElsewhere = problems.every((problem) => problem.file !== undefined)
+  const what = isElsewhere ? 'what the config names has' : 'the config has'
   const ordered = [...problems].sort((a, b) => lineIn(a) - lineIn(b))
   const rows = ordered.map(
     ({ where, path, message }) =>
@@ -22,7 +24,7 @@ export function invalidConfig(file: string, problems: readonly Problem[]): Waggl
   )
   return new WaggleError(
     'E_CONFIG',
-    safeText(`the config has ${one ? 'a problem' : `${problems.length} problems`}\n${rows.join('\n')}`, {
+    safeText(`${what} ${one ? 'a problem' : `${problems.length} problems`}\n${rows.join('\n')}`, {
       limit: 16_384,
     }),
     {
@@ -37,12 +39,12 @@ function cureOf(file: string, problems: readonly Problem[]): string {
   const flags = problems.filter(({ where }) => where.startsWith('--') || where.startsWith('set '))
   const variables = problems.filter(({ where }) => where.startsWith('WAGGLE_'))
   const names = [...new Set(variables.map(({ where }) => where))].join(', ')
+  const rest = problems.filter((one) => !flags.includes(one) && !variables.includes(one))
+  const files = [...new Set(rest.map((one) => one.file ?? file))].join(' and ')
   const places = [
     ...(flags.length > 0 ? ['Correct the command line.'] : []),
     ...(variables.length > 0 ? [`Correct or unset ${names}.`] : []),
-    ...(flags.length + variables.length < problems.length
-      ? [`Edit ${file}, then run \`waggle config check\`.`]
-      : []),
+    ...(rest.length > 0 ? [`Edit ${files}, then run \`waggle config check\`.`] : []),
   ]
   return places.join(' ')
 }

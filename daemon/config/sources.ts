@@ -12,6 +12,8 @@ export interface Problem {
   where: string
   path: string
   message: string
+  /** The file to correct, if it is not the config. */
+  file?: string
 }
 
 export interface Layers {

@@ -10,7 +10,7 @@ import { SKILLS } from '../../plugins/skills/index.ts'
 import type { Plugin } from '../../protocol/plugin/index.ts'
 
 export { TASKS } from '../../plugins/tasks/index.ts'
-export { loadTasks } from './datasets.ts'
+export { type DatasetFacts, datasetText, loadTasks } from './datasets.ts'
 export const PLUGINS: readonly Plugin[] = [
   ...ESTIMATORS,
   ...CORRECTIONS,

@@ -20,10 +20,32 @@ import type { TaskConfig } from '../config/schema.ts'
 import { messageOf, readFiles } from './dataset-files.ts'
 import { type LoadedVerifier, loadVerifier, type VerifierParts } from './verifier-files.ts'
 
+/** What a dataset has in it. */
+export interface DatasetFacts {
+  name: string
+  path: string
+  /** Different questions. */
+  questions: number
+  heldOut: number
+  /** Rows that repeat an earlier one, and are left out. */
+  repeated: number
+}
+
+export interface LoadParts extends VerifierParts {
+  /** Called for each dataset that was read. */
+  onDataset(facts: DatasetFacts): void
+}
+
+/** `rows.csv: 6 questions, 1 of them held out; 2 rows repeat others and are left out`. */
+export function datasetText({ path, questions, heldOut, repeated }: Omit<DatasetFacts, 'name'>): string {
+  const left = repeated === 1 ? '1 row repeats another and is' : `${repeated} rows repeat others and are`
+  return `${basename(path)}: ${questions} questions, ${heldOut} of them held out${repeated > 0 ? `; ${left} left out` : ''}`
+}
+
 /** Rejects with E_DATASET and all problems of a dataset, or with E_TASK for a duplicate name. */
 export async function loadTasks(
   chosen: readonly TaskConfig[],
-  { onTrouble = () => {} }: Partial<VerifierParts> = {},
+  { onTrouble = () => {}, onDataset = () => {} }: Partial<LoadParts> = {},
 ): Promise<Task[]> {
   const tasks = [...TASKS]
   const loaded = new Map<string, string>()
@@ -38,7 +60,7 @@ export async function loadTasks(
           : 'Choose another name in the config.',
       })
     loaded.set(name, source)
-    tasks.push(await loadDataset({ name, path: dataset, fields, verifier }, { onTrouble }))
+    tasks.push(await loadDataset({ name, path: dataset, fields, verifier }, { onTrouble, onDataset }))
   }
   return tasks.map((task) => withExamples(task, examplesOf(task.name, chosen)))
 }
@@ -65,7 +87,7 @@ interface DatasetOptions {
 
 async function loadDataset(
   { name, path, fields, verifier }: DatasetOptions,
-  parts: VerifierParts,
+  parts: LoadParts,
 ): Promise<Task> {
   const { use, ...settings } = typeof verifier === 'string' ? { use: verifier } : verifier
   const file = /[/\\]/.test(use) ? use : undefined
@@ -75,33 +97,59 @@ async function loadDataset(
     own = file === undefined ? undefined : await loadVerifier(file, settings, parts)
     usual = own?.judge ?? readJudge(verifier)
   } catch (error) {
-    const where = file === undefined ? `tasks, "${name}"` : basename(file)
-    throw wrong(path, [{ where, message: messageOf(error) }])
+    throw wrongVerifier(messageOf(error), { name, path, file })
   }
   const gathering = gather({ usual, fields })
   await readFiles(path, gathering)
-  const { rows, problems } = gathering.result()
+  const { rows, problems, repeated } = gathering.result()
   if (problems.length > 0) throw wrong(path, problems)
   const problem = own?.problemWith(rows)
-  if (problem !== undefined) throw wrong(path, [{ where: basename(file!), message: problem }])
+  if (problem !== undefined) throw wrongVerifier(problem, { name, path, file })
   try {
-    return datasetTask(name, rows)
+    const task = datasetTask(name, rows)
+    const heldOut = task.finite!.heldOut(task.difficulty.max)
+    parts.onDataset({ name, path, questions: rows.length, heldOut, repeated })
+    return task
   } catch (error) {
     throw wrong(path, [{ where: basename(path), message: messageOf(error) }])
   }
 }
 
-function wrong(path: string, problems: readonly Problem[]): WaggleError {
+/** `file` is the verifier's, if it is not a built-in one. */
+function wrongVerifier(
+  message: string,
+  { name, path, file }: { name: string; path: string; file: string | undefined },
+): WaggleError {
+  const where = file === undefined ? `tasks, "${name}"` : basename(file)
+  return listed(
+    `the verifier ${file ?? ''} of the dataset ${path}`.replace('  ', ' '),
+    [{ where, message }],
+    {
+      key: 'verifier',
+      file,
+    },
+  )
+}
+
+const wrong = (path: string, problems: readonly Problem[]): WaggleError =>
+  listed(`the dataset ${path}`, problems, { key: 'dataset', file: path })
+
+/** `key` of the task's entry names `file`, which has the problems; undefined if the entry itself has them. */
+function listed(
+  what: string,
+  problems: readonly Problem[],
+  place: { key: string; file: string | undefined },
+): WaggleError {
   const rows = problems.map(({ where, message }) => `  ${where}  ${message}`)
   const more =
     problems.length >= MAX_PROBLEMS ? `\n  and possibly more: these are the first ${MAX_PROBLEMS}` : ''
   const count = problems.length === 1 ? 'a problem' : `${problems.length} problems`
   return new WaggleError(
     'E_DATASET',
-    safeText(`the dataset ${path} has ${count}\n${rows.join('\n')}${more}`, { limit: 16_384 }),
+    safeText(`${what} has ${count}\n${rows.join('\n')}${more}`, { limit: 16_384 }),
     {
-      hint: 'Correct it, then run `waggle config check`. The tutorial has an example dataset; `waggle help config` explains the keys.',
-      data: { path, problems: [...problems] },
+      hint: `Correct ${place.file ?? 'the config'}, then run \`waggle config check\`. The tutorial has an example dataset; \`waggle help config\` explains the keys.`,
+      data: { ...place, problems: [...problems] },
     },
   )
 }

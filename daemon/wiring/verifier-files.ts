@@ -184,14 +184,28 @@ function scoreOf(custom: CustomVerifier, answered: Answered): Scored {
       error instanceof Error ? error.message.slice(0, 300) : 'threw something that is not an Error',
     )
   }
+  if (isPromise(given)) {
+    given.then(undefined, () => {})
+    throw new Error('gave a promise; its score must come at once, so `score` cannot be async')
+  }
   const { score, parts } = (typeof given === 'object' && given !== null ? given : { score: given }) as {
     score?: unknown
     parts?: unknown
   }
   const value = typeof score === 'boolean' ? Number(score) : score
   if (!(typeof value === 'number' && value >= 0 && value <= 1))
-    throw new Error(`gave ${String(score).slice(0, 60)} as a score; it must be 0 to 1, true or false`)
+    throw new Error(`gave ${described(score)} as a score; it must be a number from 0 to 1, true or false`)
   return { score: value, ...(parts === undefined ? {} : { parts: partsOf(parts) }) }
+}
+
+const isPromise = (value: unknown): value is PromiseLike<unknown> =>
+  typeof value === 'object' && value !== null && typeof (value as { then?: unknown }).then === 'function'
+
+/** A text in quotes, so that "true" is not taken for true. */
+function described(value: unknown): string {
+  if (typeof value === 'string') return `the text ${JSON.stringify(value.slice(0, 60))}`
+  if (typeof value === 'object' && value !== null) return Array.isArray(value) ? 'a list' : 'an object'
+  return value === undefined ? 'nothing' : String(value).slice(0, 60)
 }
 
 function partsOf(given: unknown): Record<string, number> {

@@ -24,6 +24,37 @@ test('config check names every mistake of a dataset', async () => {
   expect(shown.stdout).toContain(join(home, 'rows.jsonl'))
 })
 
+test('config check says what a dataset has in it', async () => {
+  const home = homeWith(
+    '{"prompt":"a?","answer":"A"}\n{"prompt":"b?","answer":"B"}\n{"prompt":"a?","answer":"A"}\n',
+  )
+  const { stdout } = await waggle(['config', 'check', '--home', home])
+  expect(stdout).toMatch(
+    /^ok {2}rows\.jsonl: 2 questions, 1 of them held out; 1 row repeats another and is left out$/m,
+  )
+  const { datasets } = JSON.parse((await waggle(['config', 'check', '--json', '--home', home])).stdout)
+  expect(datasets).toMatchObject([{ name: 'mine', questions: 2, heldOut: 1, repeated: 1 }])
+  expect((await waggle(['doctor', '--home', home])).stdout).toMatch(/dataset +rows\.jsonl: 2 questions/)
+})
+
+test('a verifier that fails is to be corrected in its own file', async () => {
+  const home = homeWith('{"prompt":"a?","answer":"A"}\n{"prompt":"b?","answer":"B"}\n')
+  writeFileSync(
+    join(home, 'config.toml'),
+    '[[tasks]]\nname = "mine"\ndataset = "rows.jsonl"\nverifier = "./own.ts"\n',
+  )
+  writeFileSync(
+    join(home, 'own.ts'),
+    "export default { name: 'own', kind: 'verifier', api: 1, summary: '', score: () => 'true' }\n",
+  )
+  const { stderr, status } = await waggle(['config', 'check', '--home', home])
+  expect(status).toBe(4)
+  expect(stderr).toMatch(/tasks\.0\.verifier {2}the verifier \S+own\.ts of the dataset/)
+  expect(stderr).toContain('gave the text "true" as a score')
+  expect(stderr).toMatch(/try +Edit \S+own\.ts, then run/)
+  expect(stderr).not.toContain('the config has a problem')
+})
+
 test('score asks a row and judges an answer', async () => {
   const home = homeWith('{"prompt": "a?", "answer": "A"}\n{"prompt": "b?", "answer": "B"}\n')
   expect((await waggle(['config', 'check', '--home', home])).status).toBe(0)

@@ -288,7 +288,7 @@ describe('tables and other names', () => {
       'columns of other names without a mapping',
       'question,answer\n1 + 2,3\n',
       undefined,
-      /sums\.csv:1 {2}there is no column "prompt"\..*fields = \{ prompt = "question"/,
+      /sums\.csv:1 {2}there is no column "prompt"\. There are question, answer\. .*fields = \{ prompt = "question"/,
     ],
     [
       'a column too many without a mapping',

@@ -110,7 +110,10 @@ test.each<[string, Parameters<typeof load>[0], string, RegExp]>([
   ['imports a package', { extra: "const x = await import('lodash')" }, '', /imports "lodash"/],
   ['is too large', { extra: `// ${'x'.repeat(1 << 20)}` }, '', /larger than 1024 KiB/],
   ['throws', { score: '() => { throw new Error("no luck") }' }, '', /mine\.ts {2}no luck, asked "a\?"/],
-  ['gives no score', { score: '() => "yes"' }, '', /gave yes as a score; it must be 0 to 1/],
+  ['gives a text', { score: '() => "true"' }, '', /gave the text "true" as a score; it must be a number/],
+  ['gives nothing', { score: '() => {}' }, '', /gave nothing as a score/],
+  ['is async', { score: 'async () => 1' }, '', /gave a promise; .*`score` cannot be async/],
+  ['is async and fails', { score: 'async () => { throw new Error("x") }' }, '', /gave a promise/],
   [
     'gives parts that are none',
     { score: '() => ({ score: 1, parts: { right: NaN } })' },
@@ -129,6 +132,8 @@ test.each<[string, Parameters<typeof load>[0], string, RegExp]>([
   const error = (await load(verifier, { settings }).catch((thrown: unknown) => thrown)) as WaggleError
   expect(error.code).toBe('E_DATASET')
   expect(error.message).toMatch(message)
+  expect(error.message).toMatch(/^the verifier \S+mine\.ts of the dataset \S+rows\.jsonl has a problem/)
+  expect(error.hint).toMatch(/^Correct \S+mine\.ts,/)
 })
 
 test('it may tell the parts of a score apart, which rollouts then have', async () => {

@@ -25,6 +25,9 @@ export async function attempt(
     const { message, hint } = error
     // A list of mistakes needs no hint.
     const isList = hint === undefined || message.includes('\n')
-    return [problemAt(path, isList ? message : `${message}. ${hint}`, originOf)]
+    const { key, file } = (error.data ?? {}) as { key?: string; file?: string }
+    const at = key === undefined ? path : path.with(-1, key)
+    const problem = problemAt(at, isList ? message : `${message}. ${hint}`, originOf)
+    return [file === undefined ? problem : { ...problem, file }]
   }
 }

@@ -7,6 +7,7 @@ import { WaggleError } from '../../../protocol/errors.ts'
 import { didYouMean } from '../../../protocol/suggest.ts'
 import { safeText } from '../../../protocol/text.ts'
 import { isOpenToOthers, traitsOf } from '../../platform/index.ts'
+import type { DatasetFacts } from '../../wiring/datasets.ts'
 import { startConfig } from '../checked-config.ts'
 import { type Check, type Finding, fail, ok, warn } from './finding.ts'
 
@@ -71,11 +72,13 @@ export const socket: Check = ({ context }) => {
 
 export const plugins: Check = async ({ config: read }) => {
   if (!read) return []
-  const { loadTasks, PLUGINS } = await import('../../wiring/built-in.ts')
+  const { datasetText, loadTasks, PLUGINS } = await import('../../wiring/built-in.ts')
   const named = (kind: string) => PLUGINS.filter((plugin) => plugin.kind === kind).map(({ name }) => name)
   let tasks: readonly string[]
+  const datasets: Finding[] = []
   try {
-    tasks = (await loadTasks(read.tasks)).map(({ name }) => name)
+    const onDataset = (facts: DatasetFacts) => datasets.push(ok('dataset', datasetText(facts)))
+    tasks = (await loadTasks(read.tasks, { onDataset })).map(({ name }) => name)
   } catch (error) {
     if (!(error instanceof WaggleError)) throw error
     return [fail('dataset', error.message, error.hint ?? 'See `waggle config check`.')]
@@ -106,7 +109,8 @@ export const plugins: Check = async ({ config: read }) => {
       ),
     )
   }
-  return found.length > 0 ? found : [ok('plugins', [...new Set(asked.map(({ use }) => use))].join(', '))]
+  if (found.length > 0) return found
+  return [ok('plugins', [...new Set(asked.map(({ use }) => use))].join(', ')), ...datasets]
 }
 
 export const daemon: Check = ({ daemon: running, context }) => {

@@ -3,6 +3,7 @@
 // mapped); the rest of the row is ignored. A prompt may also be a chat, as in many published datasets. Reads
 // no files.
 
+import { numberText, parseExactly } from '../../../protocol/json.ts'
 import { Fault } from '../verifiers/index.ts'
 import { nearest } from './nearest.ts'
 
@@ -46,7 +47,7 @@ export function headerProblem(columns: readonly string[], fields: Fields | undef
     if (unknown === undefined && absent === undefined) return undefined
     const what =
       absent === undefined ? `column ${show(unknown)} is not known` : `there is no column "${absent}"`
-    return `${what}.${nearest(absent ?? unknown, absent === undefined ? ROW_KEYS : columns)} Say in the config which columns count, such as fields = { prompt = "question", answer = "solution" }`
+    return `${what}.${nearest(absent ?? unknown, absent === undefined ? ROW_KEYS : columns)} ${thereAre(columns)}. Say in the config which columns count, such as fields = { prompt = "question", answer = "solution" }`
   }
   for (const key of ROW_KEYS) {
     const name = fields[key] ?? (key === 'prompt' || key === 'answer' ? key : undefined)
@@ -65,7 +66,7 @@ export function fromCells(row: Readonly<Record<string, string>>, fields: Fields 
     const text = Object.hasOwn(row, name) ? row[name]!.trim() : ''
     if (!isOne.test(text)) return
     try {
-      given[name] = JSON.parse(text)
+      given[name] = parseExactly(text)
     } catch {
       throw new Fault(`"${key}" begins like JSON and is not: ${show(text)}`)
     }
@@ -96,11 +97,14 @@ function lookUp(row: Given, name: string): unknown {
 }
 
 function missing(name: string, known: readonly string[]): Fault {
-  const some = known
-    .slice(0, 12)
-    .map((one) => one.slice(0, 40))
-    .join(', ')
-  return new Fault(`there is no field ${show(name)}.${nearest(name, known)} There are ${some || 'none'}`)
+  return new Fault(`there is no field ${show(name)}.${nearest(name, known)} ${thereAre(known)}`)
+}
+
+/** The first twelve, and how many more. */
+function thereAre(names: readonly string[]): string {
+  const some = names.slice(0, 12).map((one) => one.slice(0, 40) || '""')
+  const more = names.length > some.length ? ` and ${names.length - some.length} more` : ''
+  return `There ${names.length === 1 ? 'is' : 'are'} ${some.join(', ') || 'none'}${more}`
 }
 
 interface Message {
@@ -109,7 +113,8 @@ interface Message {
 }
 
 const isChat = (value: unknown): value is unknown[] =>
-  Array.isArray(value) && value.some((one) => typeof one === 'object' && one !== null)
+  Array.isArray(value) &&
+  value.some((one) => typeof one === 'object' && one !== null && numberText(one) === undefined)
 
 /** One question: the system message first, then the single user message. */
 function questionOf(chat: readonly unknown[]): string {

@@ -4,6 +4,7 @@
 //   {"prompt": "What is 2 + 3?", "answer": 5, "difficulty": 1, "id": "a1",
 //    "verifier": {"use": "numeric", "tolerance": 0}}
 
+import { numberText, parseExactly } from '../../../protocol/json.ts'
 import {
   type Answer,
   Fault,
@@ -14,6 +15,7 @@ import {
 } from '../verifiers/index.ts'
 import { type Fields, fromCells, inTheirNames, mapped, ROW_KEYS } from './fields.ts'
 import { nearest } from './nearest.ts'
+import { answerIn, plain } from './numbers.ts'
 
 export const MAX_ROW_BYTES = 65_536
 export const MAX_ROWS = 1_000_000
@@ -52,7 +54,8 @@ export function readJudge(given: unknown): { verifier: Verifier; settings: Setti
     throw new Fault(
       `${verifier.name} has no setting ${show(unknown)}.${nearest(unknown, verifier.keys)} It has ${verifier.keys.join(', ')}`,
     )
-  return { verifier, settings: verifier.settings(settings) }
+  const read = Object.entries(settings).map(([key, value]) => [key, plain(value, key)])
+  return { verifier, settings: verifier.settings(Object.fromEntries(read)) }
 }
 
 /** How the rows of a dataset are read. */
@@ -67,7 +70,7 @@ export interface Reading {
 export function readLine(line: string, reading: Reading): Row {
   let parsed: unknown
   try {
-    parsed = JSON.parse(line)
+    parsed = parseExactly(line)
   } catch (cause) {
     throw new Fault(`not JSON: ${(cause as Error).message.slice(0, 120)}`)
   }
@@ -94,22 +97,26 @@ function readFields(given: Record<string, unknown>, { usual, fields }: Reading):
 const KEYLESS = 'unknown'
 
 export function rowOf(given: Record<string, unknown>, usual: Judge): Row {
-  const { prompt, verifier, choices, difficulty = 0, id } = given
+  const { prompt, verifier, choices, difficulty: level = 0, id } = given
   const unknown = Object.keys(given).find((key) => !(ROW_KEYS as readonly string[]).includes(key))
   if (unknown !== undefined)
     throw new Fault(
       `there is no key ${show(unknown)}.${nearest(unknown, ROW_KEYS)} There are ${ROW_KEYS.join(', ')}; for other names, set \`fields\` in the config`,
     )
   if (typeof prompt !== 'string' || prompt.trim() === '')
-    throw new Fault('"prompt" must be the question, as a text that is not empty')
+    throw new Fault(`"prompt" must be the question, as a text that is not empty${absent(given, 'prompt')}`)
   if (!prompt.isWellFormed()) throw new Fault('"prompt" has half a character (a lone surrogate) in it')
   const judge = judgeOf(verifier, choices, usual)
-  const answer = given.answer ?? (judge.verifier.name === KEYLESS ? '' : undefined)
-  if (!isAnswer(answer)) throw new Fault('"answer" must be a text, a number, or a list of these')
+  const answer = answerIn(given.answer ?? (judge.verifier.name === KEYLESS ? '' : undefined), {
+    asNumbers: !('accepts' in judge.verifier),
+  })
+  if (answer === undefined)
+    throw new Fault(`"answer" must be a text, a number, or a list of these${absent(given, 'answer')}`)
+  const difficulty = plain(level, 'difficulty')
   if (!Number.isInteger(difficulty) || (difficulty as number) < 0 || (difficulty as number) > MAX_DIFFICULTY)
     throw new Fault(`"difficulty" must be a whole number from 0 to ${MAX_DIFFICULTY}`)
-  if (id !== undefined && typeof id !== 'string' && typeof id !== 'number')
-    throw new Fault('"id" must be a text or a number')
+  const label = typeof id === 'string' ? id : numberText(id)
+  if (id !== undefined && label === undefined) throw new Fault('"id" must be a text or a number')
   const { settings } = judge
   if ('accepts' in judge.verifier) {
     const key = judge.verifier.key(answer, settings)
@@ -123,8 +130,13 @@ export function rowOf(given: Record<string, unknown>, usual: Judge): Row {
     answer,
     judge,
     difficulty: difficulty as number,
-    ...(id === undefined ? {} : { id: String(id).slice(0, 256) }),
+    ...(label === undefined ? {} : { id: label.slice(0, 256) }),
   }
+}
+
+/** Names the keys that a row has if it lacks one. */
+function absent(given: Record<string, unknown>, key: string): string {
+  return given[key] === undefined ? `; the row has only ${Object.keys(given).join(', ') || 'no keys'}` : ''
 }
 
 /** `choices` next to the prompt, which is the usual notation, sets the verifier's setting of that name. */
@@ -134,11 +146,6 @@ function judgeOf(verifier: unknown, choices: unknown, usual: Judge): Judge {
   if (own.verifier.name !== 'choice' || !('settings' in own.verifier))
     throw new Fault(`"choices" go with the verifier choice, not ${own.verifier.name}`)
   return { verifier: own.verifier, settings: own.verifier.settings({ choices }) }
-}
-
-function isAnswer(value: unknown): value is Answer {
-  const single = (one: unknown) => typeof one === 'number' || (typeof one === 'string' && one.isWellFormed())
-  return single(value) || (Array.isArray(value) && value.every(single))
 }
 
 const show = (value: unknown): string => (JSON.stringify(value) ?? 'nothing').slice(0, 60)

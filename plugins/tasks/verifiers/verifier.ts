@@ -60,12 +60,9 @@ export function amount(given: Settings, name: string): number {
   return value
 }
 
-/** A single answer as text. Integers that JSON cannot represent exactly must be quoted. */
+/** A single answer as text. */
 export function oneAnswer(answer: Answer): string {
   if (typeof answer === 'object') throw new Fault('"answer" must be one text or number here, not a list')
-  if (typeof answer === 'number' && Number.isInteger(answer) && !Number.isSafeInteger(answer))
-    throw new Fault(`"answer" is too large for a plain number; write it in quotes, "${answer}"`)
-  if (typeof answer === 'number' && !Number.isFinite(answer)) throw new Fault('"answer" is no finite number')
   return String(answer)
 }
 

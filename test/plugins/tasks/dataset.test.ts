@@ -170,6 +170,78 @@ it('tells all mistakes of a file at once, the first twenty', () => {
   expect(read(Array(100).fill('{')).problems).toHaveLength(20)
 })
 
+describe('numbers keep the digits of the file', () => {
+  const answers = (lines: readonly string[], verifier: unknown = 'numeric') =>
+    read(lines, verifier).rows.map(({ answer }) => answer)
+  const row = (answer: string, more = ''): string => `{"prompt":"a?","answer":${answer}${more}}`
+
+  it.each(['3.14159265358979323846', '1.50', '1e20', '-0.10', '5E-3'])(
+    '%s is the answer as written',
+    (text) => {
+      expect(answers([row(text)], 'exact')).toEqual([text])
+      const mine = task([row(text), '{"prompt":"b?","answer":1}'])
+      const asked = [0, HELD_OUT_SEED].map((seed) => mine.generate({ seed, difficulty: 0 }))
+      const own = asked.find(({ question }) => question === 'a?')!
+      expect(mine.verify(own, inTags(text)).score).toBe(1)
+    },
+  )
+
+  it('a decimal with other digits beyond those of a double is another answer', () => {
+    const mine = task([row('3.14159265358979323846'), '{"prompt":"b?","answer":1}'])
+    const asked = [0, HELD_OUT_SEED].map((seed) => mine.generate({ seed, difficulty: 0 }))
+    const own = asked.find(({ question }) => question === 'a?')!
+    expect(mine.verify(own, inTags('3.141592653589793')).score).toBe(0)
+  })
+
+  it.each(['9007199254740993', '-9007199254740993', '123456789012345678901', '[1, 9007199254740993]'])(
+    '%s must be quoted, and the advice has its digits',
+    (text) => {
+      const { problems } = read([row(text)], 'set')
+      expect(problems).toHaveLength(1)
+      expect(problems[0]!.message).toContain(`in quotes, "${/-?\d{10,}/.exec(text)![0]}"`)
+    },
+  )
+
+  it('a verifier from a file gets numbers, if JavaScript holds them', () => {
+    const verifier = { name: 'own', kind: 'verifier', digest: 'x', score: () => ({ score: 0 }) }
+    const own = (text: string) => {
+      const gathering = gather({ usual: { verifier, settings: {} } })
+      gathering.line('d:1', row(text))
+      const { rows, problems } = gathering.result()
+      return rows[0]?.answer ?? problems[0]?.message
+    }
+    expect([own('1.0'), own('[1e2, 0.1, "x"]'), own('"9007199254740993"')]).toEqual([
+      1,
+      [100, 0.1, 'x'],
+      '9007199254740993',
+    ])
+    expect(own('9007199254740993')).toContain('"9007199254740993"')
+    expect(own('3.14159265358979323846')).toContain('more digits than a number can hold')
+    expect(own('1e999')).toContain('more digits')
+  })
+
+  it('ids, difficulties and settings may be written in any way', () => {
+    const { rows, problems } = read([
+      row('1', ',"id":9007199254740993,"difficulty":1.0,"verifier":{"use":"numeric","tolerance":0.50}'),
+    ])
+    expect(problems).toEqual([])
+    expect(rows[0]).toMatchObject({
+      id: '9007199254740993',
+      difficulty: 1,
+      judge: { settings: { tolerance: 0.5 } },
+    })
+    expect(read([row('1', ',"difficulty":1.50')]).problems[0]!.message).toContain('"difficulty" must be')
+  })
+})
+
+it('a row that lacks a key is told which it has', () => {
+  const { problems } = read(['{"prompt":"a?","id":1}', '{"answer":1}'])
+  expect(problems.map(({ message }) => message)).toEqual([
+    expect.stringMatching(/^"answer" must be .*; the row has only prompt, id$/),
+    expect.stringMatching(/^"prompt" must be .*; the row has only answer$/),
+  ])
+})
+
 describe('questions without answers', () => {
   const lines = Array.from({ length: 20 }, (_, i) => JSON.stringify({ prompt: `What is ${i}?` }))
 

@@ -1,7 +1,9 @@
 // waggle config: shows the effective config and the source of each value, or checks it.
 
 import { stringify } from 'smol-toml'
+import { safeText } from '../../../../protocol/text.ts'
 import { configKeys } from '../../../config/keys.ts'
+import type { DatasetFacts } from '../../../wiring/datasets.ts'
 import { checkedConfig } from '../../checked-config.ts'
 import type { Context } from '../../context.ts'
 import { contextConfig } from '../../load-config.ts'
@@ -16,7 +18,13 @@ export async function run(context: Context): Promise<number> {
     action === 'check' ? await checkedConfig(context) : contextConfig(context)
   if (action === 'check') {
     const where = file ?? 'defaults only, since there is no config file'
-    context.out(context.json ? JSON.stringify({ v: 1, ok: true, file: file ?? null }) : `ok  ${where}`)
+    const { datasetText, loadTasks } = await import('../../../wiring/datasets.ts')
+    const datasets: DatasetFacts[] = []
+    await loadTasks(config.tasks, { onDataset: (facts) => datasets.push(facts) })
+    if (context.json) context.out(JSON.stringify({ v: 1, ok: true, file: file ?? null, datasets }))
+    else
+      for (const line of [where, ...datasets.map(datasetText)])
+        context.out(`ok  ${safeText(line, { line: true })}`)
     return 0
   }
   if (context.json) {
