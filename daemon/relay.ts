@@ -42,7 +42,7 @@ export const runNode: RunNode = async ({ config, paths, invite, onProgress }) =>
       {
         identity,
         clock,
-        openPeers: (at) => openPeerStore(at, { log, clock }),
+        openPeers: (at) => openPeerStore(at, { log }),
         log,
         // A relay forwards groups of tasks that it does not have, and trains on none.
         tasks: { find: () => undefined },

@@ -82,7 +82,7 @@ export async function openNetwork(
       onEvent: (event) => journal.swarm(event),
       states: host.shared,
       random,
-      openPeers: (at) => openPeerStore(at, { log, clock }),
+      openPeers: (at) => openPeerStore(at, { log }),
     },
   )
   closers.add(close)

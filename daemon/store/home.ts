@@ -35,8 +35,6 @@ export interface Owner {
 
 export interface Home {
   database: Database
-  /** Marks the current content, so that the next start notices if it was lost; see level-folder.ts. */
-  seal(): Promise<void>
   /** Closes the database and releases the lock. */
   release(): Promise<void>
 }
@@ -47,7 +45,7 @@ export async function openHome(
 ): Promise<Home> {
   await checkUsable(directory, disk)
   const previous = await readOwner(lock, { disk })
-  const { database, seal } = await openStore(store, { disk, log }).catch(async (error) => {
+  const database = await openStore(store, { log }).catch(async (error) => {
     if (!(error instanceof WaggleError && error.code === 'E_HOME_LOCKED')) throw error
     throw locked(directory, await readOwner(lock, { disk }), self.host, error)
   })
@@ -61,9 +59,7 @@ export async function openHome(
   }
   return {
     database,
-    seal,
     async release() {
-      await seal().catch((error) => log('warn', `the database could not be sealed: ${explainErrno(error)}`))
       // Removed before the database closes, since after that it could be the next owner's file.
       await remove(lock, { disk }).catch((error) =>
         log('warn', `the lock file could not be removed: ${explainErrno(error)}`),
@@ -73,39 +69,16 @@ export async function openHome(
   }
 }
 
-const MARK = 'sealed'
-
 /** Damage does not prevent the node from starting, since waiting rollouts and curves can be replaced. */
-async function openStore(
-  directory: string,
-  { disk, log }: { disk: Disk; log: Log },
-): Promise<{ database: Database; seal(): Promise<void> }> {
-  const { handle, seal } = await openLevelFolder(
+function openStore(directory: string, { log }: { log: Log }): Promise<Database> {
+  return openLevelFolder(
     {
       directory,
       name: `the database of rollouts and curves (${directory})`,
       loss: 'Waiting rollouts and parts of the curves may be lost; weights, identity and peers are stored elsewhere.',
     },
-    {
-      async open() {
-        const database = await openDatabase({ directory }, { log })
-        const marks = database.namespace('mark')
-        return {
-          database,
-          readAll: database.readAll,
-          close: database.close,
-          async mark() {
-            const value = await marks.get(MARK)
-            return value && Number(Buffer.from(value).toString())
-          },
-          setMark: (count: number) => marks.put(MARK, Buffer.from(String(count))),
-        }
-      },
-      disk,
-      log,
-    },
+    { open: (onWritten) => openDatabase({ directory }, { log, onWritten }), log },
   )
-  return { database: handle.database, seal }
 }
 
 /** The owner named in the lock file; undefined if there is no file or it is unreadable. */

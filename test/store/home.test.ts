@@ -26,7 +26,7 @@ describe('a home', () => {
     const lock = join(root, 'a/home/lock')
     expect(await readOwner(lock, { disk })).toEqual({ pid: 4711, host: 'hive', since: 1e12 })
     await home.release()
-    expect(await readdir(join(root, 'a/home'))).toEqual(['store', 'store.seal'])
+    expect(await readdir(join(root, 'a/home'))).toEqual(['store', 'store.sizes'])
     expect(await readOwner(lock, { disk })).toBeUndefined()
     await (await open()).release()
     expect(logged).toEqual([])
@@ -119,7 +119,6 @@ describe('a home', () => {
         const x = home.database.namespace('x')
         for (let i = 0; i < 20; i++) x.write(`${letter}${i}`, new Uint8Array(3000).fill(i))
         await home.database.flush()
-        await home.seal()
         await home.database.close()
       }
       logged = []
@@ -185,7 +184,7 @@ describe('a home', () => {
       const home = await openIt()
       await expect(openIt()).rejects.toMatchObject({ code: 'E_HOME_LOCKED' })
       await home.release()
-      expect(await readdir(join(root, 'home'))).toEqual(['store', 'store.seal'])
+      expect(await readdir(join(root, 'home'))).toEqual(['store', 'store.sizes'])
     })
   })
 })

@@ -37,6 +37,8 @@ export interface DatabaseParts {
   log: Log
   /** Default: LevelDB. */
   levelOf?: ((directory: string) => LevelStore) | undefined
+  /** Called after each write. */
+  onWritten?(): void
   /** Runs something later; returns a function that cancels it. */
   later?: (run: () => void, ms: number) => () => void
 }
@@ -91,7 +93,7 @@ const levelDb = (directory: string): LevelStore =>
 
 export async function openDatabase(
   { directory, migrations = [], ...queueOptions }: DatabaseOptions,
-  { log, later = realLater, levelOf = levelDb }: DatabaseParts,
+  { log, later = realLater, levelOf = levelDb, onWritten }: DatabaseParts,
 ): Promise<Database> {
   const level = levelOf(directory)
   const open = () =>
@@ -105,6 +107,7 @@ export async function openDatabase(
     await level.batch(operations, { sync: true }).catch((error) => {
       throw cannotWrite(directory, error)
     })
+    onWritten?.()
   }
   // After a failed write, LevelDB's log accepts nothing more. Reopening reads the log and truncates it correctly.
   const recover = async () => {

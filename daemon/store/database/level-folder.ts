@@ -1,22 +1,19 @@
-// Opens a LevelDB folder so that damage neither prevents the start nor goes unnoticed. An unreadable folder is moved
-// aside; then a copy is repaired, or the database starts empty. LevelDB silently skips damaged parts of its log, and a
-// missing log. The first is detected from LevelDB's own LOG file, the second by a counter that is kept in the folder
-// and in a file beside it.
+// Opens a LevelDB folder so that damage neither prevents the start nor goes unnoticed. Its files are checked before
+// LevelDB reads them (level-files.ts). An unreadable folder is moved aside; then a copy is repaired, or the database
+// starts empty. What a killed process had written must still be there: after each write, the sizes of the files that
+// grow are noted in a file beside the folder.
 
-import { cp, readdir, readFile, rename, rm } from 'node:fs/promises'
+import { closeSync, constants, openSync, writeSync } from 'node:fs'
+import { cp, link, mkdir, readdir, readFile, rename, rm, truncate } from 'node:fs/promises'
 import { join } from 'node:path'
 import { Level } from 'level'
-import { writeFileWhole } from '../atomic.ts'
-import type { Disk } from '../disk.ts'
 import type { Log } from '../log.ts'
+import { type Faults, faultsIn, type Sizes, sizesIn } from './level-files.ts'
 
 /** An open database. The caller creates it, since there are several layers over LevelDB. */
 export interface LevelHandle {
   /** Reads everything, so that damage is found now. */
   readAll(): Promise<void>
-  /** The counter, if the folder has one. */
-  mark(): Promise<number | undefined>
-  setMark(count: number): Promise<void>
   close(): Promise<unknown>
 }
 
@@ -28,20 +25,20 @@ export interface LevelFolderOptions {
   loss: string
 }
 
-export interface LevelFolder<Handle> {
-  handle: Handle
-  /** Increments the counter, so that the next start notices if data written until now was lost. */
-  seal(): Promise<void>
+export interface LevelFolderParts<Handle> {
+  /** `onWritten` must be called after each write to the database. */
+  open(onWritten: () => void): Promise<Handle>
+  log: Log
 }
 
 export async function openLevelFolder<Handle extends LevelHandle>(
   { directory, name, loss }: LevelFolderOptions,
-  { open, disk, log }: { open(): Promise<Handle>; disk: Disk; log: Log },
-): Promise<LevelFolder<Handle>> {
-  const sealFile = `${directory}.seal`
+  { open, log }: LevelFolderParts<Handle>,
+): Promise<Handle> {
+  const note = (): void => noteSizes(directory)
 
   async function openWhole(): Promise<Handle> {
-    const handle = await open()
+    const handle = await open(note)
     try {
       await handle.readAll()
     } catch (error) {
@@ -51,60 +48,113 @@ export async function openLevelFolder<Handle extends LevelHandle>(
     return handle
   }
 
-  async function openMended(damage: unknown): Promise<Handle> {
+  async function openMended(reason: string, faults: Faults): Promise<Handle> {
     const aside = await moveAside(directory)
-    const note = (what: string): void =>
-      log('error', `${name} was damaged: ${what}. ${loss} The damaged one is in ${aside}.`, {
-        reason: reasonOf(damage),
-      })
+    const tell = (what: string): void =>
+      log('error', `${name} was damaged: ${what}. ${loss} The damaged one is in ${aside}.`, { reason })
     try {
       await cp(aside, directory, { recursive: true })
+      await withoutFaults(directory, faults)
       await (Level as unknown as { repair(path: string): Promise<void> }).repair(directory)
       const handle = await openWhole()
-      note('what could be read of it was kept')
+      tell('what could be read of it was kept')
       return handle
     } catch {
       await rm(directory, { recursive: true, force: true })
-      const handle = await open()
-      note('it starts empty')
+      const handle = await open(note)
+      tell('it starts empty')
       return handle
     }
   }
 
-  const sealed = await readCount(sealFile)
-  let isMended = false
+  const faults = await faultsIn(directory, await readSizes(directory))
+  const fault = faults.index ?? faults.tables[0]
   let handle: Handle
-  try {
-    if (await isHeadless(directory)) throw new Error('its file CURRENT is missing')
-    handle = await openWhole()
-  } catch (error) {
-    if (!isDamage(error)) throw error
-    handle = await openMended(error)
-    isMended = true
+  // Another process may be writing these files.
+  if (fault !== undefined && !(await isInUse(directory)))
+    handle = await openMended(faults.index ?? `its table ${fault} is damaged`, faults)
+  else {
+    try {
+      handle = await openWhole()
+      for (const { unread, gone } of faults.logs)
+        log(
+          'error',
+          gone > 0
+            ? `${name} is older than it was: what was written last is gone. ${loss}`
+            : `${name} was damaged: up to ${unread} bytes of its newest part could not be read. ${loss}`,
+          { directory, bytes: unread + gone },
+        )
+    } catch (error) {
+      if (!isDamage(error)) throw error
+      handle = await openMended(reasonOf(error), faults)
+    }
   }
-  let count = (await handle.mark()) ?? 0
-  const skipped = await skippedIn(join(directory, 'LOG'))
-  if (!isMended && skipped > 0)
-    log('error', `${name} was damaged: ${skipped} bytes of its newest part could not be read. ${loss}`, {
-      directory,
-    })
-  else if (!isMended && count < sealed)
-    log('error', `${name} is older than it was: what was written last is gone. ${loss}`, { directory })
-  count = Math.max(count, sealed)
-
-  const seal = async (): Promise<void> => {
-    count++
-    await handle.setMark(count)
-    await writeFileWhole({ path: sealFile, content: `${count}\n` }, { disk })
-  }
-  await seal()
-  return { handle, seal }
+  note()
+  // Older versions kept a counter there.
+  await rm(`${directory}.seal`, { force: true })
+  return handle
 }
 
-/** LevelDB treats a folder without CURRENT as new, and would delete its content. */
-async function isHeadless(directory: string): Promise<boolean> {
-  const names = await readdir(directory).catch(() => [] as string[])
-  return !names.includes('CURRENT') && names.some((name) => /^\d+\.(ldb|log|sst)$/.test(name))
+const sizeFile = (directory: string): string => `${directory}.sizes`
+/** The note has a fixed length, so that it is replaced by a single write, which a kill cannot cut. */
+const NOTE_BYTES = 512
+
+/**
+ * Notes the sizes of the folder's files. Synchronous, so that no write is under way meanwhile. The note is not made
+ * durable: after a power cut an older one is there, or none, and less damage is noticed.
+ */
+function noteSizes(directory: string): void {
+  try {
+    const text = JSON.stringify(sizesIn(directory))
+    const file = openSync(sizeFile(directory), constants.O_WRONLY | constants.O_CREAT, 0o600)
+    try {
+      writeSync(file, text.length <= NOTE_BYTES ? text.padEnd(NOTE_BYTES) : '{}'.padEnd(NOTE_BYTES), 0)
+    } finally {
+      closeSync(file)
+    }
+  } catch {
+    // On a full disk, damage to what is written now goes unnoticed. The writer reports the disk.
+  }
+}
+
+async function readSizes(directory: string): Promise<Sizes> {
+  try {
+    const all = JSON.parse(await readFile(sizeFile(directory), 'utf8')) as Record<string, unknown>
+    return Object.fromEntries(
+      Object.entries(all).filter((entry): entry is [string, number] => Number.isSafeInteger(entry[1])),
+    )
+  } catch {
+    return {}
+  }
+}
+
+/** LevelDB's repair would stop at damaged tables, and does not check the records of logs. */
+async function withoutFaults(directory: string, { tables, logs }: Faults): Promise<void> {
+  for (const table of tables) await rm(join(directory, table))
+  for (const { name, intact, unread } of logs) if (unread > 0) await truncate(join(directory, name), intact)
+}
+
+/** Whether another process has the database open: LevelDB locks the file LOCK, whatever folder it is in. */
+async function isInUse(directory: string): Promise<boolean> {
+  const probe = `${directory}.probe`
+  await rm(probe, { recursive: true, force: true })
+  await mkdir(probe)
+  try {
+    await link(join(directory, 'LOCK'), join(probe, 'LOCK'))
+    const level = new Level(probe)
+    await level.open()
+    await level.close()
+    return false
+  } catch (error) {
+    return isLocked(error)
+  } finally {
+    await rm(probe, { recursive: true, force: true })
+  }
+}
+
+function isLocked(error: unknown): boolean {
+  const { code, cause } = (error ?? {}) as { code?: string; cause?: unknown }
+  return code === 'LEVEL_LOCKED' || (cause !== undefined && isLocked(cause))
 }
 
 /** True if the content is damaged; false if, say, the disk is full or the folder is locked or unreadable. */
@@ -116,7 +166,7 @@ function isDamage(error: unknown): boolean {
     data?: { code?: string }
   }
   if (code === 'LEVEL_CORRUPTION' || data?.code === 'LEVEL_CORRUPTION') return true
-  if (/CURRENT is missing|MANIFEST-\d+: No such file|Corruption: /.test(message ?? '')) return true
+  if (/IO error: .*: (No such file or|Is a|Not a) directory|Corruption: /.test(message ?? '')) return true
   return cause !== undefined && isDamage(cause)
 }
 
@@ -133,17 +183,4 @@ async function moveAside(directory: string): Promise<string> {
     await rename(directory, aside)
     return aside
   }
-}
-
-/** Number of bytes that LevelDB reports as dropped from its log. It starts a new LOG file each time it opens. */
-async function skippedIn(notes: string): Promise<number> {
-  const text = await readFile(notes, 'utf8').catch(() => '')
-  let bytes = 0
-  for (const [, dropped] of text.matchAll(/\.log: dropping (\d+) bytes/g)) bytes += Number(dropped)
-  return bytes
-}
-
-async function readCount(file: string): Promise<number> {
-  const count = Number(await readFile(file, 'utf8').catch(() => '0'))
-  return Number.isSafeInteger(count) && count > 0 ? count : 0
 }

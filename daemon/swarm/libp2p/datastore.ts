@@ -18,11 +18,14 @@ export async function openPeerDatastore(
   {
     levelOf = levelDb,
     hasRoom = async () => true,
+    onWritten = () => {},
   }: {
     /** Opens the database. Default: LevelDB; simulations use another. */
     levelOf?: typeof levelDb
     /** Whether the disk takes writes again; called after a failed write. */
     hasRoom?: () => Promise<boolean>
+    /** Called after each write. */
+    onWritten?: () => void
   } = {},
 ): Promise<PeerDatastore> {
   // Opened here, because datastore-level does not report why opening failed.
@@ -47,7 +50,7 @@ export async function openPeerDatastore(
   }
   const [put, del] = [level.put.bind(level), level.del.bind(level)]
   const batch = level.batch.bind(level) as (operations: unknown) => Promise<void>
-  const { write, close } = oneByOne(level, { hasRoom })
+  const { write, close } = oneByOne(level, { hasRoom, onWritten })
   level.put = ((key: string, value: Uint8Array) =>
     write(() => put(key, value, { sync: key.startsWith(SYNCED) } as object))) as typeof level.put
   level.del = ((key: string) => write(() => del(key))) as typeof level.del
@@ -63,7 +66,7 @@ export async function openPeerDatastore(
  */
 function oneByOne(
   level: { open(): Promise<void>; close(): Promise<void> },
-  { hasRoom }: { hasRoom(): Promise<boolean> },
+  { hasRoom, onWritten }: { hasRoom(): Promise<boolean>; onWritten(): void },
 ) {
   let last: Promise<unknown> = Promise.resolve()
   let [isBroken, isClosed] = [false, false]
@@ -77,7 +80,9 @@ function oneByOne(
           isBroken = false
         }
         try {
-          return await run()
+          const result = await run()
+          onWritten()
+          return result
         } catch (error) {
           isBroken = true
           throw error

@@ -18,8 +18,7 @@ beforeEach(async () => {
 })
 afterEach(() => rm(root, { recursive: true, force: true }))
 
-const clock = { now: () => 0, after: () => () => {} }
-const open = () => openPeerStore({ path }, { clock, log: (_level, message) => logged.push(message) })
+const open = () => openPeerStore({ path }, { log: (_level, message) => logged.push(message) })
 const MUTED = new Key('/waggle/memory')
 
 /** One that knows whom it muted. */
@@ -55,6 +54,7 @@ test('a deleted or damaged log is reported, since it may have contained mutes', 
   await rm(await file(/log$/))
   await (await open()).close()
   expect(logged).toEqual([expect.stringMatching(/older than it was.*Joined and muted/)])
+  await made()
   logged = []
   const log = await file(/log$/)
   const bytes = await readFile(log)
