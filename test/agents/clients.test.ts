@@ -96,7 +96,7 @@ describe("OpenAI's client", () => {
       const client = clients.openai(rollout)
       const first = await client.responses.create({ model: 'waggle', input: 'what is 2 + 3', tools })
       const call = first.output.find(({ type }: { type: string }) => type === 'function_call')
-      expect(call).toMatchObject({ name: 'add', arguments: '{"a":2,"b":3}' })
+      expect(call).toMatchObject({ name: 'add', arguments: '{"a": 2, "b": 3}' })
       const second = await client.responses.create({
         ...{ model: 'waggle', tools, previous_response_id: first.id },
         input: [{ type: 'function_call_output', call_id: call.call_id, output: '5' }],

@@ -284,7 +284,7 @@ describe('templates', () => {
       { role: 'assistant', content: 'ok' },
       { role: 'tool', content: 'seen', tool_call_id: '1' },
     ])
-    expect(prompts[0]).toMatch(/^\[be brief\n\nTools:\n\{"name":"look","parameters":\{\}\}\nTo call one/)
+    expect(prompts[0]).toMatch(/^\[be brief\n\nTools:\n\{"name": "look", "parameters": \{\}\}\nTo call one/)
     expect(prompts[0]).toMatch(/\n\ngo\]$/)
     expect(prompts[1]).toBe('[go]ok[<tool_response>seen</tool_response>]')
   })
@@ -309,7 +309,7 @@ describe('templates', () => {
       { role: 'tool', content: 'seen', tool_call_id: '1' },
     ])
     expect(shown).toBe(
-      'user:go|assistant:<tool_call>{"name":"look","arguments":{"at":7}}</tool_call>|user:<tool_response>seen</tool_response>|assistant:',
+      'user:go|assistant:<tool_call>{"name": "look", "arguments": {"at": 7}}</tool_call>|user:<tool_response>seen</tool_response>|assistant:',
     )
   })
 
@@ -322,5 +322,24 @@ describe('templates', () => {
     const { status, body } = await g.chat(await g.open(), [{ role: 'assistant', content: 'x' }])
     expect(status).toBe(400)
     expect(body.error.message).toMatch(/user first/)
+  })
+})
+
+describe('an answer that the limit cuts off after a call', () => {
+  it('says so, and one that the model ended says that it calls tools', async () => {
+    const look = '<tool_call>{"name": "look", "arguments": {}}</tool_call>'
+    g = await testGateway({ write: () => `${look}${look}` })
+    const tools = [{ type: 'function', function: { name: 'look', parameters: {} } }]
+    for (const [limit, calls, reason] of [
+      [80, 1, 'length'],
+      [200, 2, 'tool_calls'],
+    ] as const) {
+      const more = { tools, max_tokens: limit }
+      const { body } = await g.chat(await g.open(), [user('go')], more)
+      expect(body.choices[0].message.tool_calls).toHaveLength(calls)
+      expect(body.choices[0].finish_reason).toBe(reason)
+      const { body: events } = await g.chat(await g.open(), [user('go')], { ...more, stream: true })
+      expect(events).toContain(`"finish_reason":"${reason}"`)
+    }
   })
 })

@@ -111,7 +111,7 @@ describe('an episode of a resources server', () => {
     const { server, group } = await played()
     expect(group.prompt.task).toBe('counter')
     const shown = g.tokenizer.decodeCompletion(group.conditioning)
-    expect(shown).toMatch(/You count\.[\s\S]*"name":"add"[\s\S]*raise it to [23]/)
+    expect(shown).toMatch(/You count\.[\s\S]*"name": "add"[\s\S]*raise it to [23]/)
     for (const { turns, reward, tokens, lossMask } of group.rollouts) {
       expect(reward).toBe(shown.includes('raise it to 2') ? 1 : 0)
       expect(turns!.map((turn) => turn.reward)).toEqual([0, reward])

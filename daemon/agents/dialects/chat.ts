@@ -43,7 +43,7 @@ export function createChat(
       : false
     const ignored = ignoredWishes(body, FIELDS, options)
     const choiceOf = (call: Call, answer: Answer): object => ({
-      finish_reason: answer.calls.length > 0 ? 'tool_calls' : finishOf(call),
+      finish_reason: answer.calls.length > 0 && finishOf(call) === 'stop' ? 'tool_calls' : finishOf(call),
       logprobs: logprobsOf(call, tokenizer),
       token_ids: [...call.sample.tokens],
     })

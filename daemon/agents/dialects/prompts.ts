@@ -4,6 +4,7 @@
 //
 // If a template has no place for tools or for a system message, they are put into a user message.
 
+import { pythonJson } from '../../../protocol/json.ts'
 import type { ChatMessage, ChatTemplate, ChatTool } from '../../policy/chat/template.ts'
 import type { Tokenizer } from '../../policy/tokens/tokenizer.ts'
 import { plainText } from '../../rollout/writing/conditioning.ts'
@@ -91,7 +92,7 @@ function placesOf(template: ChatTemplate): Places {
 function withTools(messages: ChatMessage[], tools: readonly ChatTool[], places: Places): ChatMessage[] {
   const fit = places.calls ? messages : messages.map(inWords)
   if (places.tools || tools.length === 0) return fit
-  const list = tools.map(({ function: one }) => JSON.stringify(one)).join('\n')
+  const list = tools.map(({ function: one }) => pythonJson(one)).join('\n')
   const words = `Tools:\n${list}\nTo call one, answer with <tool_call>{"name": …, "arguments": {…}}</tool_call>.`
   const [first, ...rest] = fit
   if (first?.role === 'system') return [{ ...first, content: `${first.content}\n\n${words}` }, ...rest]
@@ -103,7 +104,7 @@ function inWords(message: ChatMessage): ChatMessage {
   const { role, content, tool_calls: calls = [] } = message
   if (role === 'tool') return { role: 'user', content: `<tool_response>${content}</tool_response>` }
   if (calls.length === 0) return message
-  const said = calls.map(({ function: one }) => `<tool_call>${JSON.stringify(one)}</tool_call>`)
+  const said = calls.map(({ function: one }) => `<tool_call>${pythonJson(one)}</tool_call>`)
   return { role, content: [content, ...said].filter((text) => text !== '').join('\n') }
 }
 

@@ -1,11 +1,12 @@
-// Reads descriptions of tools, and finds tool calls in what the model wrote. Models write a call as JSON with `name`
-// and `arguments` (or `parameters`), either between <tool_call> tags (Qwen, Hermes, SmolLM2) or as the whole answer
-// (Llama 3).
+// Reads descriptions of tools, and splits what the model wrote into text and tool calls.
 
+import { parseExactly } from '../../../protocol/json.ts'
 import type { ChatMessage, ChatTool } from '../../policy/chat/template.ts'
 import type { Call } from '../book/rollout.ts'
 import { invalid } from '../errors.ts'
 import type { Body } from './dialect.ts'
+import { createReader, opensThought, type Reader } from './reader.ts'
+import { isTooDeep } from './spans.ts'
 
 export interface ToolCall {
   id: string
@@ -54,22 +55,28 @@ export function isFreeChoice(choice: unknown): boolean {
   return choice === 'auto' || choice === 'none'
 }
 
-const TAGGED = /<tool_call>\s*([\s\S]*?)\s*(?:<\/tool_call>|$)/g
+/** The reader of an answer to this prompt. */
+export function readerOf(
+  { promptText }: { promptText?: string | undefined },
+  tools: readonly ChatTool[],
+): Reader {
+  return createReader({
+    names: new Set(tools.map(({ function: { name } }) => name)),
+    isThought: promptText !== undefined && opensThought(promptText),
+  })
+}
 
 /** Text that is not a call of one of the given tools stays in the content. */
-export function answerOf(call: Call, tools: readonly ChatTool[]): Answer {
+export function answerOf(
+  call: Pick<Call, 'id' | 'shown'> & { promptText?: string | undefined },
+  tools: readonly ChatTool[],
+): Answer {
   const { shown } = call
   if (tools.length === 0) return { content: shown, calls: [] }
-  const names = new Set(tools.map(({ function: { name } }) => name))
-  const calls: ToolCall[] = []
-  const take = (json: string): boolean => {
-    const found = readCalls(json, names)
-    for (const one of found ?? []) calls.push({ id: `call_${call.id}_${calls.length}`, ...one })
-    return found !== undefined
-  }
-  const content = shown.replace(TAGGED, (whole, json: string) => (take(json) ? '' : whole))
-  if (calls.length === 0 && take(shown.trim())) return { content: '', calls }
-  return { content: calls.length > 0 ? content.trim() : content, calls }
+  const reader = readerOf(call, tools)
+  reader.read(shown, true)
+  const calls = reader.calls.map((one, i) => ({ id: `call_${call.id}_${i}`, ...one }))
+  return { content: calls.length > 0 ? reader.content.trimEnd() : reader.content, calls }
 }
 
 /** The answer as a message, for continuing the conversation. */
@@ -82,29 +89,17 @@ export function answerMessage({ content, calls }: Answer): ChatMessage {
   return { role: 'assistant', content, tool_calls: asked }
 }
 
-/** Templates expect an object. If the model wrote something that is not JSON, returns the text itself. */
+/**
+ * Templates expect an object. Without text it is empty. If the model wrote something that is not JSON, returns the text
+ * itself. Numbers are as `parseExactly` returns them.
+ */
 export function argumentsOf(text: string): unknown {
+  if (text.trim() === '') return {}
+  if (isTooDeep(text)) return text
   try {
-    return JSON.parse(text)
+    return parseExactly(text)
   } catch {
     return text
-  }
-}
-
-function readCalls(json: string, names: ReadonlySet<string>): Omit<ToolCall, 'id'>[] | undefined {
-  if (!/^[[{]/.test(json)) return undefined
-  try {
-    const value: unknown = JSON.parse(json)
-    const list = Array.isArray(value) ? value : [value]
-    const found = list.map((one) => {
-      const { name, arguments: given, parameters } = one as Record<string, unknown>
-      const values = given ?? parameters ?? {}
-      if (typeof name !== 'string' || !names.has(name)) throw new Error('no tool')
-      return { name, arguments: typeof values === 'string' ? values : JSON.stringify(values) }
-    })
-    return found.length > 0 ? found : undefined
-  } catch {
-    return undefined
   }
 }
 
