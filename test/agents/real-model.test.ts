@@ -68,7 +68,11 @@ it('five turns of a conversation are one sequence whose log-probs equal their sc
     const { id, base_url: url, api_key: key } = await post('/v1/rollouts', { prompt_id: 'one' })
     const messages: ChatMessage[] = [{ role: 'user', content: 'Work out 4 + 35' }]
     for (let turn = 0; turn < 5; turn++) {
-      const reply = await post(`${url}/chat/completions`, { messages, max_tokens: 30 }, key)
+      const reply = await post(
+        `${url}/chat/completions`,
+        { messages, max_tokens: 30, return_token_ids: true },
+        key,
+      )
       const { choices, usage, prompt_token_ids: prompt } = reply
       // The first prompt is what the template writes; a later one has the sampled tokens in it.
       if (turn === 0) expect(prompt).toEqual([...model.tokenizer.encodeChat(messages, { prompt: true })])

@@ -15,7 +15,8 @@ afterEach(() => g.close())
 /** A rollout with one call and a reward. */
 async function play(value: number, body: object = { group: 'one' }) {
   const rollout = await g.open(body)
-  const { body: answer } = await g.chat(rollout, [user('hello')])
+  const asked = { logprobs: true, return_token_ids: true }
+  const { body: answer } = await g.chat(rollout, [user('hello')], asked)
   await g.reward(rollout, value)
   return { rollout, answer }
 }

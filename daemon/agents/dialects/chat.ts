@@ -14,14 +14,16 @@ import {
   secondsOf,
   usageOf,
 } from './dialect.ts'
-import { messagesIn } from './messages.ts'
+import { messagesIn, withoutOrphans } from './messages.ts'
+import { booleanIn, objectOf } from './objects.ts'
+import { type OfferedTools, textOfArguments, toolsIn } from './offered.ts'
 import type { ChatPrompts } from './prompts.ts'
-import { type Answer, answerOf, isFreeChoice, objectOf, toolsIn } from './tools.ts'
-import { booleanIn, ignoredWishes, limitIn, type Rule, stopIn } from './wishes.ts'
+import { type Answer, answerOf, isFreeChoice } from './tools.ts'
+import { ignoredWishes, limitIn, type Rule, stopIn } from './wishes.ts'
 
 const FIELDS: Record<string, Rule> = {
   ...{ messages: 'read', max_tokens: 'read', max_completion_tokens: 'read', stop: 'read' },
-  // Log-probs of sampled tokens are always sent; those of other tokens are not recorded.
+  // Log-probs of tokens that were not sampled are not recorded.
   logprobs: 'read',
   top_logprobs: (value) => value === 0,
   tool_choice: isFreeChoice,
@@ -34,17 +36,22 @@ export function createChat(
   { tokenizer, prompts }: DialectParts & { prompts: ChatPrompts },
 ): Dialect {
   return (body: Body, rollout: AgentRollout) => {
-    const messages = messagesIn(body.messages)
-    const tools = toolsIn(body)
+    const { messages, has: hasOrphans } = withoutOrphans(messagesIn(body.messages))
+    const offered = toolsIn(body)
+    const { tools } = offered
     const stop = stopIn(body)
     const maxNewTokens = limitIn(body, 'max_completion_tokens', 'max_tokens')
     const withUsage = body.stream_options
       ? booleanIn(objectOf(body.stream_options, '"stream_options"'), 'include_usage')
       : false
-    const ignored = ignoredWishes(body, FIELDS, options)
+    const withLogprobs = booleanIn(body, 'logprobs')
+    const ignored = ignoredWishes(body, FIELDS, options, [
+      ...offered.ignored,
+      ...(hasOrphans ? ['messages.tool_call_id'] : []),
+    ])
     const choiceOf = (call: Call, answer: Answer): object => ({
       finish_reason: answer.calls.length > 0 && finishOf(call) === 'stop' ? 'tool_calls' : finishOf(call),
-      logprobs: logprobsOf(call, tokenizer),
+      logprobs: withLogprobs ? logprobsOf(call, tokenizer) : null,
       token_ids: [...call.sample.tokens],
     })
     const headOf = (one: Pick<Call, 'id' | 'at'>, object: string): object => ({
@@ -66,11 +73,12 @@ export function createChat(
       const call = await attempt.done
       const answer = answerOf(call, tools)
       if (!isLive && answer.content !== '') yield chunk({ content: answer.content })
-      if (answer.calls.length > 0) yield chunk({ tool_calls: answer.calls.map(deltaOf) })
+      if (answer.calls.length > 0)
+        yield chunk({ tool_calls: toolCallsOf(answer, offered, (index) => ({ index })) })
       yield {
         data: {
           ...started,
-          ...recordOf(call),
+          ...recordOf(call, body),
           choices: [{ index: 0, delta: {}, ...choiceOf(call, answer) }],
         },
       }
@@ -86,9 +94,9 @@ export function createChat(
         const answer = answerOf(call, tools)
         return {
           ...headOf(call, 'chat.completion'),
-          choices: [{ index: 0, message: messageOf(answer), ...choiceOf(call, answer) }],
+          choices: [{ index: 0, message: messageOf(answer, offered), ...choiceOf(call, answer) }],
           usage: usageOf(call),
-          ...recordOf(call),
+          ...recordOf(call, body),
         }
       },
       events,
@@ -96,17 +104,27 @@ export function createChat(
   }
 }
 
-function messageOf({ content, calls }: Answer): object {
+function messageOf(answer: Answer, offered: OfferedTools): object {
+  const { content, calls } = answer
   return {
     role: 'assistant',
     content: content === '' && calls.length > 0 ? null : content,
     refusal: null,
-    ...(calls.length > 0 ? { tool_calls: calls.map(toolCallOf) } : {}),
+    ...(calls.length > 0 ? { tool_calls: toolCallsOf(answer, offered) } : {}),
   }
 }
 
-function toolCallOf({ id, name, arguments: text }: Answer['calls'][number]): object {
-  return { id, type: 'function', function: { name, arguments: text } }
+/** The client gets the call of a tool as it described the tool. */
+function toolCallsOf(
+  { calls }: Answer,
+  { origins }: OfferedTools,
+  headOf: (index: number) => object = () => ({}),
+): object[] {
+  return calls.map(({ id, name: shown, arguments: json }, index) => {
+    const { name, isCustom } = origins.get(shown) ?? { name: shown }
+    const head = { ...headOf(index), id }
+    return isCustom
+      ? { ...head, type: 'custom', custom: { name, input: textOfArguments(json) } }
+      : { ...head, type: 'function', function: { name, arguments: json } }
+  })
 }
-
-const deltaOf = (call: Answer['calls'][number], index: number): object => ({ index, ...toolCallOf(call) })

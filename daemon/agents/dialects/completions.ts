@@ -15,7 +15,8 @@ import {
   secondsOf,
   usageOf,
 } from './dialect.ts'
-import { booleanIn, ignoredWishes, limitIn, type Rule, stopIn } from './wishes.ts'
+import { booleanIn } from './objects.ts'
+import { ignoredWishes, limitIn, type Rule, stopIn } from './wishes.ts'
 
 const FIELDS: Record<string, Rule> = {
   ...{ prompt: 'read', max_tokens: 'read', stop: 'read', logprobs: 'read' },
@@ -27,6 +28,8 @@ export function createCompletions(options: DialectOptions, { tokenizer }: Dialec
     const given = promptIn(body.prompt)
     const stop = stopIn(body)
     const maxNewTokens = limitIn(body, 'max_tokens')
+    // A number of further tokens to tell about, or true from clients of the chat API.
+    const withLogprobs = Number.isInteger(body.logprobs) || body.logprobs === true
     const ignored = ignoredWishes(body, FIELDS, options)
     const headOf = (one: Pick<Call, 'id' | 'at'>): object => ({
       id: `cmpl-${one.id}`,
@@ -36,7 +39,9 @@ export function createCompletions(options: DialectOptions, { tokenizer }: Dialec
     })
     const restOf = (call: Call): object => ({
       finish_reason: finishOf(call),
-      logprobs: logprobsOf(call, (token) => tokenizer.decodeCompletion(Int32Array.of(token))),
+      logprobs: withLogprobs
+        ? logprobsOf(call, (token) => tokenizer.decodeCompletion(Int32Array.of(token)))
+        : null,
       token_ids: [...call.sample.tokens],
     })
 
@@ -49,7 +54,11 @@ export function createCompletions(options: DialectOptions, { tokenizer }: Dialec
       if (isLive) for await (const piece of textDeltas(attempt, tokenizer)) yield { data: chunk(piece) }
       const call = await attempt.done
       yield {
-        data: { ...chunk(isLive ? '' : call.shown, restOf(call)), ...recordOf(call), usage: usageOf(call) },
+        data: {
+          ...chunk(isLive ? '' : call.shown, restOf(call)),
+          ...recordOf(call, body),
+          usage: usageOf(call),
+        },
       }
       yield { data: '[DONE]' }
     }
@@ -71,7 +80,7 @@ export function createCompletions(options: DialectOptions, { tokenizer }: Dialec
         ...headOf(call),
         choices: [{ index: 0, text: call.shown, ...restOf(call) }],
         usage: usageOf(call),
-        ...recordOf(call),
+        ...recordOf(call, body),
       }),
       events,
     }

@@ -3,6 +3,7 @@
 import type { Tokenizer } from '../../policy/tokens/tokenizer.ts'
 import type { AgentRollout, Attempt, Call } from '../book/rollout.ts'
 import type { CallRequest } from '../writing/caller.ts'
+import { booleanIn } from './objects.ts'
 
 export type Body = Readonly<Record<string, unknown>>
 
@@ -61,9 +62,12 @@ export function usageOf({ prompt, sample }: Call): object {
   }
 }
 
-/** What every answer contains besides the fields that OpenAI defines. */
-export function recordOf({ prompt, sample }: Call): object {
-  return { prompt_token_ids: [...prompt], weight_version: sample.version }
+/** What an answer contains besides the fields that OpenAI defines. A long prompt's ids are sent if they are asked for. */
+export function recordOf({ prompt, sample }: Call, body: Body): object {
+  return {
+    ...(booleanIn(body, 'return_token_ids') ? { prompt_token_ids: [...prompt] } : {}),
+    weight_version: sample.version,
+  }
 }
 
 export function secondsOf({ at }: Pick<Call, 'at'>): number {

@@ -12,8 +12,8 @@ import {
   logprobsOf,
   recordOf,
 } from './dialect.ts'
-import { objectOf } from './tools.ts'
-import { booleanIn, ignoredWishes, limitIn, type Rule, stopIn } from './wishes.ts'
+import { booleanIn, objectOf } from './objects.ts'
+import { ignoredWishes, limitIn, type Rule, stopIn } from './wishes.ts'
 
 const FIELDS: Record<string, Rule> = { token_ids: 'read', sampling_params: 'read' }
 const SAMPLING: Record<string, Rule> = {
@@ -34,12 +34,15 @@ export function createGenerate(options: DialectOptions, { tokenizer }: DialectPa
         {
           index: 0,
           token_ids: [...call.sample.tokens],
-          logprobs: logprobsOf(call, tokenizer),
+          logprobs:
+            sampling.logprobs === undefined || sampling.logprobs === null
+              ? null
+              : logprobsOf(call, tokenizer),
           finish_reason: finishOf(call),
         },
       ],
       prompt_logprobs: null,
-      ...recordOf(call),
+      ...recordOf(call, body),
     })
     return {
       ignored,

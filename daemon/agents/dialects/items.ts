@@ -3,52 +3,68 @@
 import type { ChatMessage } from '../../policy/chat/template.ts'
 import { invalid } from '../errors.ts'
 import { messagesIn, textOf } from './messages.ts'
-import { argumentsOf, objectOf } from './tools.ts'
+import { objectOf } from './objects.ts'
+import { shownName, textArguments } from './offered.ts'
+import { argumentsOf } from './tools.ts'
 
 const MOST_ITEMS = 1024
 
-export function itemsIn(input: unknown): ChatMessage[] {
-  if (typeof input === 'string') return [{ role: 'user', content: input }]
+/** `ignored` names the types of items that the model cannot be shown, such as input.web_search_call. */
+export function itemsIn(input: unknown): { messages: ChatMessage[]; ignored: string[] } {
+  if (typeof input === 'string') return { messages: [{ role: 'user', content: input }], ignored: [] }
   if (!Array.isArray(input) || input.length === 0 || input.length > MOST_ITEMS)
     throw invalid(`"input" must be a text or a list of 1 to ${MOST_ITEMS} items`)
   const messages: ChatMessage[] = []
+  const ignored = new Set<string>()
   for (const [i, given] of input.entries()) {
     const item = objectOf(given, `item ${i}`)
-    switch (item.type ?? 'message') {
+    const { type = 'message' } = item
+    if (typeof type !== 'string') throw invalid(`the type of item ${i} must be a string`)
+    switch (type) {
       case 'message':
         messages.push(...messagesIn([{ role: item.role, content: item.content }]))
         break
       case 'function_call':
-        addCall(messages, item, i)
+      case 'custom_tool_call':
+        addCall(messages, callIn(item, i))
         break
-      case 'function_call_output': {
+      case 'function_call_output':
+      case 'custom_tool_call_output': {
         if (typeof item.call_id !== 'string') throw invalid(`item ${i} needs a "call_id"`)
         const content = typeof item.output === 'string' ? item.output : textOf(item.output, `item ${i}`)
         messages.push({ role: 'tool', content, tool_call_id: item.call_id })
         break
       }
+      case 'item_reference':
+        throw invalid(
+          `item ${i} refers to an item that is not kept`,
+          'Send the item itself: store = false, or no previous state.',
+        )
       case 'reasoning':
         break
       default:
-        throw invalid(
-          `item ${i} has the type ${JSON.stringify(item.type)?.slice(0, 64)}`,
-          'Types: message, function_call, function_call_output.',
-        )
+        ignored.add(`input.${type}`)
     }
   }
   if (messages.length === 0) throw invalid('"input" has no message')
-  return messages
+  return { messages, ignored: [...ignored] }
+}
+
+type MessageCall = NonNullable<ChatMessage['tool_calls']>[number]
+
+function callIn(item: Record<string, unknown>, i: number): MessageCall {
+  const { type, call_id: id, name, namespace } = item
+  const field = type === 'custom_tool_call' ? 'input' : 'arguments'
+  const text = item[field]
+  if (typeof id !== 'string' || typeof name !== 'string' || typeof text !== 'string')
+    throw invalid(`item ${i} needs "call_id", "name" and "${field}" as strings`)
+  const shown = shownName(name, typeof namespace === 'string' ? namespace : undefined)
+  const values = field === 'input' ? textArguments(text) : argumentsOf(text)
+  return { id, type: 'function', function: { name: shown, arguments: values } }
 }
 
 /** Calls that directly follow an answer or another call belong to the same answer. */
-function addCall(
-  messages: ChatMessage[],
-  { call_id: id, name, arguments: text }: Record<string, unknown>,
-  i: number,
-): void {
-  if (typeof id !== 'string' || typeof name !== 'string' || typeof text !== 'string')
-    throw invalid(`item ${i} needs "call_id", "name" and "arguments" as strings`)
-  const call = { id, type: 'function' as const, function: { name, arguments: argumentsOf(text) } }
+function addCall(messages: ChatMessage[], call: MessageCall): void {
   const last = messages.at(-1)
   if (last?.role === 'assistant')
     messages[messages.length - 1] = { ...last, tool_calls: [...(last.tool_calls ?? []), call] }

@@ -1,5 +1,6 @@
 // Makes the items of an answer in the responses API.
 
+import { type OfferedTools, textOfArguments } from './offered.ts'
 import type { ToolCall } from './tools.ts'
 
 export function textPart(text: string, logprobs: readonly object[] = []): object {
@@ -10,9 +11,16 @@ export function messageItem(id: string, status: string, content: readonly object
   return { id: `msg_${id}`, type: 'message', role: 'assistant', status, content }
 }
 
-export function callItem(id: string, { id: callId, name, arguments: text }: ToolCall, index: number): object {
-  return {
-    ...{ id: `fc_${id}_${index}`, type: 'function_call', status: 'completed' },
-    ...{ call_id: callId, name, arguments: text },
-  }
+/** The client gets the call of a tool as it described the tool. */
+export function callItem(
+  id: string,
+  { id: callId, name: shown, arguments: json }: ToolCall,
+  index: number,
+  { origins }: Pick<OfferedTools, 'origins'>,
+): object {
+  const { isCustom, ...names } = origins.get(shown) ?? { name: shown }
+  const rest = { status: 'completed', call_id: callId, ...names }
+  return isCustom
+    ? { id: `ctc_${id}_${index}`, type: 'custom_tool_call', ...rest, input: textOfArguments(json) }
+    : { id: `fc_${id}_${index}`, type: 'function_call', ...rest, arguments: json }
 }

@@ -11,6 +11,7 @@ import { plainText } from '../../rollout/writing/conditioning.ts'
 import type { AgentRollout } from '../book/rollout.ts'
 import { invalid } from '../errors.ts'
 import { promptTokens } from '../writing/continue.ts'
+import { resultInWords } from './messages.ts'
 import { answerOf } from './tools.ts'
 
 export interface Conversation {
@@ -102,7 +103,7 @@ function withTools(messages: ChatMessage[], tools: readonly ChatTool[], places: 
 /** Writes a tool call as text of the assistant, and a tool result as text of the user. */
 function inWords(message: ChatMessage): ChatMessage {
   const { role, content, tool_calls: calls = [] } = message
-  if (role === 'tool') return { role: 'user', content: `<tool_response>${content}</tool_response>` }
+  if (role === 'tool') return resultInWords(content)
   if (calls.length === 0) return message
   const said = calls.map(({ function: one }) => `<tool_call>${pythonJson(one)}</tool_call>`)
   return { role, content: [content, ...said].filter((text) => text !== '').join('\n') }

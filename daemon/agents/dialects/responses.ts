@@ -15,10 +15,13 @@ import {
   secondsOf,
 } from './dialect.ts'
 import { itemsIn } from './items.ts'
+import { withoutOrphans } from './messages.ts'
+import { booleanIn } from './objects.ts'
+import { toolsIn } from './offered.ts'
 import { callItem, messageItem, textPart } from './output.ts'
 import type { ChatPrompts } from './prompts.ts'
-import { answerMessage, answerOf, isFreeChoice, toolsIn } from './tools.ts'
-import { booleanIn, ignoredWishes, limitIn, type Rule } from './wishes.ts'
+import { answerMessage, answerOf, isFreeChoice } from './tools.ts'
+import { ignoredWishes, limitIn, type Rule } from './wishes.ts'
 
 const FIELDS: Record<string, Rule> = {
   ...{
@@ -41,12 +44,19 @@ export function createResponses(
   { tokenizer, prompts }: DialectParts & { prompts: ChatPrompts },
 ): Dialect {
   return (body: Body, rollout: AgentRollout) => {
-    const tools = toolsIn(body)
+    const offered = toolsIn(body)
+    const { tools } = offered
     const { instructions } = body
-    const messages: ChatMessage[] = [...earlierOf(body, rollout), ...itemsIn(body.input)]
+    const input = itemsIn(body.input)
+    const { messages, has: hasOrphans } = withoutOrphans([...earlierOf(body, rollout), ...input.messages])
     const asked: ChatMessage[] =
       typeof instructions === 'string' ? [{ role: 'system', content: instructions }, ...messages] : messages
-    const ignored = ignoredWishes(body, FIELDS, options)
+    const withLogprobs = Array.isArray(body.include) && body.include.includes('message.output_text.logprobs')
+    const ignored = ignoredWishes(body, FIELDS, options, [
+      ...offered.ignored,
+      ...input.ignored,
+      ...(hasOrphans ? ['input.call_id'] : []),
+    ])
 
     const responseOf = (one: Pick<Call, 'id' | 'at'>, rest: object): object => ({
       id: `resp_${one.id}`,
@@ -79,12 +89,12 @@ export function createResponses(
         incomplete_details: isWhole ? null : { reason: 'max_output_tokens' },
         output: outputOf(call),
         usage: usageOf(call),
-        ...recordOf(call),
+        ...recordOf(call, body),
         token_ids: [...call.sample.tokens],
       })
     }
     const partOf = (text: string, call: Call): object =>
-      textPart(text, (logprobsOf(call, tokenizer) as { content: object[] }).content)
+      textPart(text, withLogprobs ? (logprobsOf(call, tokenizer) as { content: object[] }).content : [])
     const outputOf = (call: Call): object[] => {
       const { content, calls } = answerOf(call, tools)
       const status = call.sample.finish === 'length' ? 'incomplete' : 'completed'
@@ -92,7 +102,7 @@ export function createResponses(
         ...(content !== '' || calls.length === 0
           ? [messageItem(call.id, status, [partOf(content, call)])]
           : []),
-        ...calls.map((one, i) => callItem(call.id, one, i)),
+        ...calls.map((one, i) => callItem(call.id, one, i, offered)),
       ]
     }
 
@@ -122,8 +132,8 @@ export function createResponses(
       const call = await attempt.done
       const output = outputOf(call)
       for (const [index, item] of output.entries()) {
-        if ((item as { type: string }).type === 'function_call') {
-          yield* functionEvents(event, index, item as FunctionItem)
+        if ((item as { type: string }).type !== 'message') {
+          yield* callEvents(event, index, item as CalledItem)
           continue
         }
         const { content } = answerOf(call, tools)
@@ -174,23 +184,27 @@ function earlierOf({ previous_response_id: id }: Body, { calls }: AgentRollout):
   return [...messages, answerMessage(answerOf(call, tools))]
 }
 
-interface FunctionItem {
-  id: string
-  arguments: string
-}
+type CalledItem = { id: string } & (
+  | { type: 'function_call'; arguments: string }
+  | { type: 'custom_tool_call'; input: string }
+)
 
-function* functionEvents(
+function* callEvents(
   event: (type: string, rest: object) => ServerEvent,
   index: number,
-  item: FunctionItem,
+  item: CalledItem,
 ): Generator<ServerEvent> {
   const place = { item_id: item.id, output_index: index }
+  const [field, name, text] =
+    item.type === 'function_call'
+      ? ['arguments', 'function_call_arguments', item.arguments]
+      : ['input', 'custom_tool_call_input', item.input]
   yield event('response.output_item.added', {
     output_index: index,
-    item: { ...item, status: 'in_progress', arguments: '' },
+    item: { ...item, status: 'in_progress', [field]: '' },
   })
-  yield event('response.function_call_arguments.delta', { ...place, delta: item.arguments })
-  yield event('response.function_call_arguments.done', { ...place, arguments: item.arguments })
+  yield event(`response.${name}.delta`, { ...place, delta: text })
+  yield event(`response.${name}.done`, { ...place, [field]: text })
   yield event('response.output_item.done', { output_index: index, item })
 }
 

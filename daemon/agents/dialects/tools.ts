@@ -1,10 +1,8 @@
-// Reads descriptions of tools, and splits what the model wrote into text and tool calls.
+// Splits what the model wrote into text and tool calls.
 
 import { parseExactly } from '../../../protocol/json.ts'
 import type { ChatMessage, ChatTool } from '../../policy/chat/template.ts'
 import type { Call } from '../book/rollout.ts'
-import { invalid } from '../errors.ts'
-import type { Body } from './dialect.ts'
 import { createReader, opensThought, type Reader } from './reader.ts'
 import { isTooDeep } from './spans.ts'
 
@@ -19,35 +17,6 @@ export interface ToolCall {
 export interface Answer {
   content: string
   calls: ToolCall[]
-}
-
-const MOST_TOOLS = 64
-const NAME = /^[\w.-]{1,128}$/
-
-/** In the chat API a tool's description is in `function`; in the responses API its fields are directly in the tool. */
-export function toolsIn({ tools, tool_choice: choice }: Body): ChatTool[] {
-  if (tools === undefined || tools === null) return []
-  if (!Array.isArray(tools) || tools.length > MOST_TOOLS)
-    throw invalid(`"tools" must be a list of at most ${MOST_TOOLS} tools`)
-  const read = tools.map((tool: unknown): ChatTool => {
-    const { type, function: inner } = objectOf(tool, 'a tool')
-    if (type !== 'function')
-      throw invalid(`a tool has the type ${JSON.stringify(type)?.slice(0, 64)}; only "function" is supported`)
-    const { name, description, parameters } = objectOf(inner ?? tool, 'a tool')
-    if (typeof name !== 'string' || !NAME.test(name))
-      throw invalid('a tool needs a "name" of letters, digits, ".", "_" and "-"')
-    if (description !== undefined && description !== null && typeof description !== 'string')
-      throw invalid(`the description of the tool ${name} must be a string`)
-    return {
-      type: 'function',
-      function: {
-        name,
-        ...(description ? { description: description as string } : {}),
-        ...(parameters ? { parameters: objectOf(parameters, `the parameters of the tool ${name}`) } : {}),
-      },
-    }
-  })
-  return choice === 'none' ? [] : read
 }
 
 /** The model cannot be forced to call a tool, so other choices are not granted. */
@@ -101,10 +70,4 @@ export function argumentsOf(text: string): unknown {
   } catch {
     return text
   }
-}
-
-export function objectOf(value: unknown, what: string): Record<string, unknown> {
-  if (typeof value !== 'object' || value === null || Array.isArray(value))
-    throw invalid(`${what} must be an object`)
-  return value as Record<string, unknown>
 }

@@ -15,7 +15,13 @@ const COMMON: Record<string, Rule> = {
   tools: 'read',
   // Labels that have no effect on the answer.
   ...{ user: 'read', metadata: 'read', store: 'read', service_tier: 'read', safety_identifier: 'read' },
-  ...{ prompt_cache_key: 'read', prompt_cache_retention: 'read', request_id: 'read' },
+  ...{
+    prompt_cache_key: 'read',
+    prompt_cache_retention: 'read',
+    request_id: 'read',
+    client_metadata: 'read',
+  },
+  return_token_ids: 'read',
   top_p: (value) => value === 1,
   top_k: (value) => value === -1 || value === 0,
   min_p: (value) => value === 0,
@@ -27,11 +33,14 @@ const COMMON: Record<string, Rule> = {
   logit_bias: (value) => typeof value === 'object' && Object.keys(value as object).length === 0,
 }
 
-/** Names of the settings that are ignored. Throws if there are any and `agents.strict` is set. */
+/**
+ * Names of the settings that are ignored, after `others`. Throws if there are any and `agents.strict` is set.
+ */
 export function ignoredWishes(
   body: Body,
   rules: Record<string, Rule>,
   { strict, temperature, model }: Pick<DialectOptions, 'strict' | 'temperature' | 'model'>,
+  others: readonly string[] = [],
 ): string[] {
   const all: Record<string, Rule> = {
     ...COMMON,
@@ -39,12 +48,15 @@ export function ignoredWishes(
     model: (value) => value === model || value === 'waggle',
     ...rules,
   }
-  const ignored = Object.entries(body).flatMap(([name, value]) => {
+  const wishes = Object.entries(body).flatMap(([name, value]) => {
     if (value === null || value === undefined) return []
     const rule = Object.hasOwn(all, name) ? all[name] : undefined
     if (rule === 'read' || rule?.(value)) return []
-    return [name.replaceAll(/[^\w.-]/g, '').slice(0, 64) || 'unnamed']
+    return [name]
   })
+  const ignored = [...others, ...wishes].map(
+    (name) => name.replaceAll(/[^\w.-]/g, '').slice(0, 64) || 'unnamed',
+  )
   // Always an error, because another number of answers would change the shape of the reply.
   if (ignored.includes('n'))
     throw invalid('n must be 1', 'Open a rollout for each answer, in the same group.')
@@ -55,12 +67,6 @@ export function ignoredWishes(
     )
   }
   return ignored.slice(0, 16)
-}
-
-export function booleanIn(body: Body, name: string): boolean {
-  const value = body[name] ?? false
-  if (typeof value !== 'boolean') throw invalid(`"${name}" must be true or false`)
-  return value
 }
 
 /** The limit on the answer's tokens, under whichever of these names it is given. */
@@ -81,9 +87,9 @@ const LONGEST_STOP = 256
 export function stopIn({ stop }: Body): string[] {
   if (stop === undefined || stop === null) return []
   const list = Array.isArray(stop) ? stop : [stop]
-  const isOne = (one: unknown): boolean =>
-    typeof one === 'string' && one.length > 0 && one.length <= LONGEST_STOP
+  const isOne = (one: unknown): boolean => typeof one === 'string' && one.length <= LONGEST_STOP
   if (list.length > MOST_STOPS || !list.every(isOne))
     throw invalid(`"stop" must be at most ${MOST_STOPS} strings of 1 to ${LONGEST_STOP} characters`)
-  return list as string[]
+  // Some clients send an empty text if they want none.
+  return (list as string[]).filter((one) => one !== '')
 }

@@ -1,6 +1,7 @@
 // Calls to the model by an agent. Each is recorded in its rollout before anybody gets the answer. A retry gets the
 // recorded answer: if the turn were sampled again, the record might differ from the answer that the agent went on with.
 
+import type { Sample } from '../../engine/engine.ts'
 import type { Tokenizer } from '../../policy/tokens/tokenizer.ts'
 import { isUnderWay, requireUnderWay } from '../book/book.ts'
 import type { AgentRollout, Attempt, Call } from '../book/rollout.ts'
@@ -123,7 +124,7 @@ export function createCaller(
             conversation,
             sample,
             text,
-            shown: text.slice(0, stopAt(text, stop)),
+            shown: shownOf(text, sample.finish, stop),
           },
         }
         rollout.calls.push(call)
@@ -191,6 +192,13 @@ function earlier(
       attempt.digest === digest &&
       (isRetry || attempt.delivery === 'lost' || (attempt.isRetry && attempt.delivery === 'pending')),
   )
+}
+
+/** What the caller gets of an answer. A character of which the limit cut off the rest is left out. */
+function shownOf(text: string, finish: Sample['finish'], stop: readonly string[]): string {
+  const end = stopAt(text, stop)
+  if (end !== undefined) return text.slice(0, end)
+  return finish === 'length' ? text.replace(/\ufffd+$/, '') : text
 }
 
 /** Where the first of these strings begins in the text; undefined if it contains none. */

@@ -4,7 +4,7 @@
 import type { Tokenizer } from '../../policy/tokens/tokenizer.ts'
 import type { Attempt } from '../book/rollout.ts'
 
-/** Yields the pieces. Joined together they are the answer's text. */
+/** Yields the pieces. Joined together they are the answer as the caller is shown it. */
 export async function* textDeltas(
   attempt: Attempt,
   { decodeCompletion }: Pick<Tokenizer, 'decodeCompletion'>,
@@ -39,7 +39,7 @@ export async function* textDeltas(
     text += piece
     yield piece
   }
-  const whole = (await done).text
+  const whole = (await done).shown
   if (whole.length > text.length) yield whole.slice(text.length)
 }
 

@@ -4,6 +4,7 @@
 
 import { z } from 'zod'
 import type { ChatMessage } from '../../../policy/chat/template.ts'
+import { NO_TOOLS } from '../../dialects/offered.ts'
 import { callItem, messageItem, textPart } from '../../dialects/output.ts'
 import type { Answer, ToolCall } from '../../dialects/tools.ts'
 import { type AskParts, ask, type Replied } from '../ask.ts'
@@ -104,7 +105,7 @@ function openSession({ name, url, rows, stepSeconds }: NemoGymOptions, by: NemoG
   const keep = ({ content, calls }: Answer): void => {
     const id = `${answers++}`
     if (content !== '' || calls.length === 0) items.push(messageItem(id, 'completed', [textPart(content)]))
-    items.push(...calls.map((one, i) => callItem(id, one, i)))
+    items.push(...calls.map((one, i) => callItem(id, one, i, NO_TOOLS)))
   }
 
   return {

@@ -5,7 +5,7 @@ import { z } from 'zod'
 import { WaggleError } from '../../../../protocol/errors.ts'
 import type { ChatMessage } from '../../../policy/chat/template.ts'
 import { itemsIn } from '../../dialects/items.ts'
-import { toolsIn } from '../../dialects/tools.ts'
+import { type Origin, toolsIn } from '../../dialects/offered.ts'
 import type { Opening } from '../environment.ts'
 
 export interface Row extends Opening {
@@ -34,7 +34,12 @@ function rowOf(line: string, where: string): Row {
     const whole = shape.parse(JSON.parse(line))
     const { input, instructions, ...params } = whole.responses_create_params
     const system: ChatMessage[] = instructions ? [{ role: 'system', content: instructions }] : []
-    return { whole, messages: [...system, ...itemsIn(input)], tools: toolsIn(params) }
+    const read = itemsIn(input)
+    const { tools, origins, ignored } = toolsIn(params)
+    const other = [...read.ignored, ...ignored, ...[...origins].filter(isNoFunction).map(([name]) => name)]
+    if (other.length > 0)
+      throw new Error(`only messages and functions can be played, not ${other.join(', ')}`)
+    return { whole, messages: [...system, ...read.messages], tools }
   } catch (cause) {
     const reason = cause instanceof z.ZodError ? issueOf(cause) : (cause as Error).message
     throw new WaggleError('E_DATASET', `${where}: ${reason}`, {
@@ -42,6 +47,11 @@ function rowOf(line: string, where: string): Row {
       cause,
     })
   }
+}
+
+/** The server is asked by the tool's name, so it must be the name that the model sees. */
+function isNoFunction([shown, { name, isCustom }]: [string, Origin]): boolean {
+  return isCustom === true || name !== shown
 }
 
 function issueOf({ issues: [first] }: z.ZodError): string {
