@@ -1,7 +1,7 @@
 // Advice for the user: rules over one snapshot, each with an observation and a next step. Shown by the terminal UI and
 // by `waggle status`. Does not repeat the node's alerts. The thresholds are approximate.
 
-import { bytes, duration, percent } from './format.ts'
+import { bytes, count, duration, percent } from './format.ts'
 import type { Snapshot } from './snapshot.ts'
 
 export interface Advice {
@@ -159,9 +159,11 @@ const plateau: Rule = ({ evaluations = [] }) => {
   if (recent.length < PLATEAU) return undefined
   const best = (part: typeof recent) => Math.max(...part.map(({ accuracy }) => accuracy))
   const before = best(recent.slice(0, PLATEAU / 2))
-  return best(recent.slice(PLATEAU / 2)) <= before
+  // In steps, since the node may have been stopped or held back in between.
+  const steps = recent.at(-1)!.step - recent[PLATEAU / 2]!.step
+  return steps > 0 && best(recent.slice(PLATEAU / 2)) <= before
     ? hint(
-        `held-out accuracy has not risen for ${duration(recent.at(-1)!.time - recent[PLATEAU / 2]!.time)}`,
+        `held-out accuracy has not risen for ${count(steps)} steps`,
         'harder tasks, another learning rate, or more peers may help',
       )
     : undefined

@@ -79,3 +79,12 @@ test.each([
   const found = adviceOn(snapshotWith({ rollouts, tasks: [{ name: 'mine', ...levels }] }))
   expect(found.find(({ text }) => text.includes('signal'))?.action).toContain(advice)
 })
+
+test('how long accuracy has not risen is told in steps: the node may have been down in between', () => {
+  const evaluations = Array.from({ length: 12 }, (_, i) => evaluation(10 * i, i === 5 ? 0.4 : 0.3, 0.3, 400))
+  evaluations.at(-1)!.time += 86_400_000
+  const told = (given: typeof evaluations) =>
+    adviceOn(snapshotWith({ evaluations: given })).find(({ text }) => text.includes('not risen'))?.text
+  expect(told(evaluations)).toBe('held-out accuracy has not risen for 50 steps')
+  expect(told(evaluations.map((one) => ({ ...one, step: 40 })))).toBeUndefined()
+})

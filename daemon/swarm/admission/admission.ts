@@ -76,6 +76,8 @@ const HOUR_MS = 3_600_000
 /** A peer whose groups have been good for half an hour has the weight of this many newcomers. */
 const MAX_TRUST = 16
 const TRUST_MS = 120_000
+/** The clocks of two machines may differ by this much. */
+const CLOCKS_APART_MS = 60_000
 /** Number of newcomers with weight 1. If all 24 flood, each still gets 8 groups a second, the limit for one author. */
 const NEWCOMERS = { count: 24, idleMs: 60_000 }
 /** Weight of every other unknown peer. */
@@ -95,6 +97,8 @@ export class Admission {
   private readonly frames = new SeenSet({ capacity: RECENT_FRAMES })
   /** Admitted and own frames, remembered until their age alone would have them refused. */
   private readonly letIn: LongMemory
+  /** Content that this process has sent. */
+  private readonly sentContents = new SeenSet({ capacity: RECENT_FRAMES })
   private readonly contents: Contents
   private readonly options: Required<AdmissionOptions>
   private readonly by: AdmissionParts
@@ -182,17 +186,24 @@ export class Admission {
     const mark = markOf(openFrame(bytes, MAX_FETCHED_BYTES))
     this.frames.add(mark)
     this.letIn.add(mark)
-    if (id !== undefined) this.contents.wrote.add(id)
+    if (id === undefined) return
+    this.contents.wrote.add(id)
+    this.sentContents.add(id)
   }
 
-  /** Whether another node signed this with this node's key. Messages from before the start do not count. */
+  /**
+   * Whether another node signed this with this node's key. Messages from before the start do not count. This node knows
+   * the frames that it has sent itself, so a new frame with content that it sent comes from a copy of this home that is
+   * behind and writes the same again.
+   */
   private isImpostor(said: SharedGroup | Announcement): boolean {
     const age = this.by.clock.now() - said.createdAt
-    // This node may have written a future date itself, before its clock was corrected.
-    if (said.createdAt < this.startedAt || age < 0 || age > this.options.maxAgeMs) return false
-    if (!('rollouts' in said)) return true
+    if (said.createdAt < this.startedAt || age > this.options.maxAgeMs) return false
+    // An earlier run may have written a future date, before the clock was corrected.
+    if (!('rollouts' in said)) return age >= 0
     const texts = said.rollouts.map(({ text }) => text)
-    return !this.contents.isOwn(contentId(said.prompt, texts))
+    const id = contentId(said.prompt, texts)
+    return this.sentContents.has(id) || (age >= -CLOCKS_APART_MS && !this.contents.isOwn(id))
   }
 
   private fitsFetched(source: string, weight: number): boolean {

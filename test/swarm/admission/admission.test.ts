@@ -208,6 +208,24 @@ describe('replays and copies', () => {
     expect(d.impostors.length).toBe(1)
   })
 
+  test('a copied home that writes again what this node has sent raises an alarm', () => {
+    const d = setUp()
+    const texts = draft(1).rollouts.map(({ text }) => text)
+    d.admission.sent(d.frame(draft(1), { by: self }), contentId(draft(1).prompt, texts))
+    d.clock.time += 60_000
+    expect(d.screen(d.frame(draft(1), { by: self }))).toBe('own')
+    expect(d.impostors.length).toBe(1)
+  })
+
+  test('a copied home raises an alarm, too, on a machine whose clock is some seconds ahead', () => {
+    const d = setUp()
+    const texts = draft(1).rollouts.map(({ text }) => text)
+    d.admission.sent(d.frame(draft(1), { by: self }), contentId(draft(1).prompt, texts))
+    expect(d.screen(d.frame(draft(1), { by: self, at: d.clock.now() + 600_000 }))).toBe('own')
+    expect(d.screen(d.frame(draft(2), { by: self, at: d.clock.now() + 20_000 }))).toBe('own')
+    expect(d.impostors.length).toBe(2)
+  })
+
   test('a node whose clock was an hour ahead is heard as soon as it is put right', () => {
     const d = setUp()
     for (let i = 0; i < 600; i++) {
